@@ -1,0 +1,36 @@
+#include "attach/error.h"
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace heapattach {
+
+namespace {
+
+ErrorKind kind_of(int os_errno) {
+  switch (os_errno) {
+    case ESRCH: return ErrorKind::Gone;
+    case EPERM:
+    case EACCES: return ErrorKind::Denied;
+    case EFAULT:
+    case EIO: return ErrorKind::Fault;
+    default: return ErrorKind::Os;
+  }
+}
+
+}  // namespace
+
+Error Error::context(std::string_view doing) && {
+  message = fmt::format("{}: {}", doing, message);
+  return std::move(*this);
+}
+
+Error os_error(std::string_view operation, int os_errno) {
+  return {kind_of(os_errno),
+          fmt::format("{}: {}", operation, std::generic_category().message(os_errno)), os_errno};
+}
+
+}  // namespace heapattach

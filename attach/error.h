@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace heapattach {
+
+// What a caller can do about a failure. A new kind needs a caller that branches on it; anything
+// else belongs in the message.
+enum class ErrorKind : std::uint8_t {
+  Gone,         // the process or thread exited
+  Denied,       // no permission to trace or read
+  Traced,       // another process traces it already
+  Fault,        // that address cannot be read
+  Timeout,      // the target did not stop, or a deadline passed
+  Interrupted,  // the user asked us to end
+  Malformed,    // bytes do not decode as what they should be
+  Unsupported,  // recognised, but not handled by this build
+  Os,           // any other failed system call
+};
+
+// Why an operation gave nothing. Messages read inside out, outermost first, lower case:
+// "stopping thread 4711: PTRACE_SEIZE: Operation not permitted".
+struct Error {
+  ErrorKind kind;
+  std::string message;
+  int os_errno = 0;
+
+  // Prepends what was being attempted.
+  [[nodiscard]] Error context(std::string_view doing) &&;
+};
+
+// Classifies a failed system call by its errno, which the caller read on the line after the call.
+[[nodiscard]] Error os_error(std::string_view operation, int os_errno);
+
+}  // namespace heapattach

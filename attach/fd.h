@@ -1,0 +1,46 @@
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "attach/result.h"
+
+namespace heapattach {
+
+// Owns one open file descriptor. Empty after a move or release().
+class Fd {
+ public:
+  Fd() noexcept = default;
+  explicit Fd(int fd) noexcept : fd_(fd) {}
+  ~Fd() { reset(); }
+  Fd(Fd&& other) noexcept : fd_(other.release()) {}
+  Fd& operator=(Fd&& other) noexcept {
+    if (this != &other) {
+      reset();
+      fd_ = other.release();
+    }
+    return *this;
+  }
+  Fd(const Fd&) = delete;
+  Fd& operator=(const Fd&) = delete;
+
+  // Opens `path` with O_CLOEXEC added to `flags`.
+  static Result<Fd> open(const std::string& path, int flags);
+  // The same below the directory `at`, which also says where errors came from.
+  static Result<Fd> open_at(const Fd& at, const std::string& path, int flags);
+
+  [[nodiscard]] int get() const noexcept { return fd_; }
+  [[nodiscard]] bool empty() const noexcept { return fd_ < 0; }
+
+  // Gives the descriptor up to the caller, who must close it.
+  [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
+  void reset() noexcept;
+
+ private:
+  int fd_ = -1;
+};
+
+// All of a file whose size is not known beforehand, as those of /proc; at most `limit_bytes`.
+Result<std::string> read_all(const Fd& fd, std::size_t limit_bytes);
+
+}  // namespace heapattach

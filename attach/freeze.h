@@ -1,0 +1,53 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attach/process.h"
+#include "attach/registers.h"
+
+namespace heapattach {
+
+// One thread as the freeze found it.
+struct FrozenThread {
+  pid_t tid = 0;
+  std::string name;
+  char state = '?';  // its state letter before the stop: R, S, D, T, …
+  // None where the thread could not be stopped (uninterruptible sleep, a frozen cgroup): its
+  // stack pointer, where the kernel tells it, is then in `blocked_stack_pointer`.
+  std::optional<Registers> registers;
+  std::optional<RemoteAddr> blocked_stack_pointer;
+};
+
+// What a freeze did, for the summary and the header of the output.
+struct FreezeReport {
+  std::vector<FrozenThread> threads;
+  std::chrono::nanoseconds pause{};  // from the first stop to the last release
+  int passes = 0;                    // listings until no new thread appeared
+  int rewound_calls = 0;             // interrupted blocking calls that go on unnoticed
+};
+
+struct FreezeOptions {
+  std::chrono::milliseconds thread_deadline{500};  // for each thread to stop
+  std::chrono::milliseconds budget{2000};  // for the whole freeze; the work must watch it too
+  bool rewind = true;                      // re-issue untimed calls that the stop interrupted
+};
+
+// What the work done during the freeze sees of it.
+struct FrozenView {
+  const std::vector<FrozenThread>& threads;
+  std::chrono::steady_clock::time_point deadline;  // when the work must have ended
+};
+
+// Stops every thread of `process`, also those that appear meanwhile, runs `work`, and lets all go,
+// whatever happens. All tracing is done by a thread of its own, whose end makes the kernel release
+// even a thread that never stopped. Both a failed freeze and failed work give an error; in either
+// case the target runs again (or stays stopped, if its user had stopped it) when this returns.
+Result<FreezeReport> while_frozen(const Process& process,
+                                  const FreezeOptions& options,
+                                  const std::function<Result<void>(const FrozenView&)>& work);
+
+}  // namespace heapattach

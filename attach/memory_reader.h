@@ -1,0 +1,58 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "attach/remote_addr.h"
+#include "attach/result.h"
+
+namespace heapattach {
+
+// A piece of the target to be copied, and where to.
+struct Copy {
+  RemoteAddr from;
+  std::span<std::byte> into;
+};
+
+// How a bulk copy is bounded.
+struct CopyLimits {
+  unsigned workers = 1;
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+};
+
+// Reads the target's memory. Everything above attach/ sees the target only through this, so tests
+// put a FakeMemory here. Safe to use from several threads at once.
+class MemoryReader {
+ public:
+  MemoryReader(const MemoryReader&) = delete;
+  MemoryReader& operator=(const MemoryReader&) = delete;
+  virtual ~MemoryReader() = default;
+
+  // Reads at least one byte into `into`, and says how many; Fault if `from` itself is unreadable.
+  virtual Result<std::size_t> read_some(RemoteAddr from, std::span<std::byte> into) const = 0;
+
+  // Fills `into`, or fails with a Fault that names the first address it could not read.
+  Result<void> read(RemoteAddr from, std::span<std::byte> into) const;
+
+  // Makes all `copies`. What cannot be read is zeroed here and listed; only the end of the process
+  // (Gone) or the deadline (Timeout) is an error. The default reads one after the other.
+  virtual Result<std::vector<Range>> copy_all(std::span<const Copy> copies,
+                                              const CopyLimits& limits) const;
+
+  // Copies out one value. T must be laid out as in the target, which only the caller can know.
+  template <class T>
+  Result<T> read_as(RemoteAddr from) const {
+    static_assert(std::is_trivially_copyable_v<T>);
+    T value{};
+    HA_TRY(read(from, std::as_writable_bytes(std::span(&value, 1))));
+    return value;
+  }
+
+ protected:
+  MemoryReader() = default;
+};
+
+}  // namespace heapattach

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "attach/remote_addr.h"
+
+namespace heapattach {
+
+// The general registers of one stopped x86-64 thread, as a collector or an unwinder needs them.
+struct Registers {
+  // rax rbx rcx rdx rsi rdi rbp r8 … r15, in this order.
+  std::array<std::uint64_t, 15> general{};
+  RemoteAddr instruction_pointer;
+  RemoteAddr stack_pointer;
+  RemoteAddr thread_pointer;  // fs_base: glibc's pthread_t
+};
+
+}  // namespace heapattach

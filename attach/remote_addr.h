@@ -1,0 +1,53 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+
+#include <fmt/format.h>
+
+namespace heapattach {
+
+// An address in the target. Not a pointer: it cannot be dereferenced here, and it does not mix with
+// FileAddr, the address the linker gave the same thing before the module was loaded.
+struct RemoteAddr {
+  std::uint64_t value = 0;
+
+  friend auto operator<=>(RemoteAddr, RemoteAddr) = default;
+  friend constexpr RemoteAddr operator+(RemoteAddr a, std::uint64_t n) { return {a.value + n}; }
+  friend constexpr RemoteAddr operator-(RemoteAddr a, std::uint64_t n) { return {a.value - n}; }
+  friend constexpr std::uint64_t operator-(RemoteAddr a, RemoteAddr b) { return a.value - b.value; }
+};
+
+// An address as the linker gave it, in one module.
+struct FileAddr {
+  std::uint64_t value = 0;
+
+  friend auto operator<=>(FileAddr, FileAddr) = default;
+};
+
+// A piece of the target's address space. `start + bytes` does not wrap: who makes one from numbers
+// of the target checks that first.
+struct Range {
+  RemoteAddr start;
+  std::uint64_t bytes = 0;
+
+  [[nodiscard]] constexpr RemoteAddr end() const { return start + bytes; }
+  [[nodiscard]] constexpr bool contains(RemoteAddr at) const { return at - start < bytes; }
+  friend auto operator<=>(const Range&, const Range&) = default;
+};
+
+}  // namespace heapattach
+
+template <>
+struct fmt::formatter<heapattach::RemoteAddr> : fmt::formatter<std::string_view> {
+  auto format(heapattach::RemoteAddr addr, format_context& ctx) const {
+    return fmt::format_to(ctx.out(), "{:#x}", addr.value);
+  }
+};
+
+template <>
+struct fmt::formatter<heapattach::FileAddr> : fmt::formatter<std::string_view> {
+  auto format(heapattach::FileAddr addr, format_context& ctx) const {
+    return fmt::format_to(ctx.out(), "file:{:#x}", addr.value);
+  }
+};

@@ -1,0 +1,1 @@
+#include "report/snapshot/model.h"

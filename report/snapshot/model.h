@@ -1,0 +1,132 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+// The one model between all sources and all reports: flat arrays of plain values, indices instead
+// of pointers. Whoever fills it keeps what the comments say; nobody changes it afterwards.
+namespace heapattach::snapshot {
+
+using TypeIndex = std::uint32_t;
+using ObjectIndex = std::uint32_t;
+
+enum class ObjectKind : std::uint8_t { Normal, Atomic, Uncollectable, Custom };
+
+// A row of the counts: a class, or what stands in for one.
+struct Type {
+  std::string name;  // "(unknown)", "(type 174)" where nothing better is known
+  std::optional<std::uint32_t> id;
+  std::optional<std::uint64_t> instance_bytes;
+  std::vector<std::string> known_from;  // empty for stand-ins
+  struct Field {
+    std::string name;
+    std::string type;
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
+  };
+  std::vector<Field> fields;
+  bool is_known = false;  // counts towards typed_bytes
+};
+
+// Sixteen bytes; its edges, where there are any, start at Snapshot::first_edge of its index.
+struct Object {
+  std::uint64_t address : 48;
+  std::uint64_t kind : 2;
+  std::uint64_t is_reachable : 1;
+  std::uint64_t reserved : 13;
+  TypeIndex type;
+  std::uint32_t size_class;  // index into Snapshot::sizes
+
+  [[nodiscard]] ObjectKind object_kind() const { return static_cast<ObjectKind>(kind); }
+};
+static_assert(sizeof(Object) == 16);
+
+// From a word of one object to the object that it points into. The word's offset tells the key.
+struct Edge {
+  std::uint32_t offset_words;  // offset / 8 of the word in its object
+  ObjectIndex to;
+};
+static_assert(sizeof(Edge) == 8);
+
+enum class RootKind : std::uint8_t {
+  Stack,
+  Register,
+  Global,
+  ThreadLocal,
+  Fiber,
+  Uncollectable,
+  Finalizer,
+};
+
+struct Root {
+  RootKind kind = RootKind::Global;
+  std::optional<pid_t> thread;         // stack, register
+  std::optional<std::uint64_t> fiber;  // address of the fiber's object
+  std::string symbol;                  // global: the variable, if it has a name; register: its name
+  std::string module;
+  std::uint64_t address = 0;  // where the word stands; 0 for a register
+  ObjectIndex to = 0;
+};
+
+struct Thread {
+  pid_t tid = 0;
+  std::string name;
+  char state = '?';
+};
+
+struct Fiber {
+  std::uint64_t address = 0;
+  std::string name;
+};
+
+struct Collector {
+  std::string name = "bdwgc";
+  std::string version;
+  std::string layout;  // "accessors", "debug info", "table"
+  std::optional<bool> collecting;
+  std::optional<std::uint64_t> collections;
+  std::optional<std::uint64_t> heap_bytes;
+  std::optional<std::uint64_t> free_bytes;
+  std::optional<std::uint64_t> unmapped_bytes;
+};
+
+struct Header {
+  std::string tool;
+  pid_t pid = 0;
+  std::string host;
+  std::string exe;
+  std::string build_id;
+  std::string started;   // RFC 3339, UTC
+  std::string captured;  // RFC 3339, UTC, milliseconds
+  std::string source;    // "freeze", "read", "clone", "routine", "core"
+  std::optional<double> pause_ms;
+  std::optional<Collector> collector;
+  std::string runtime;  // "crystal", "c++", "c"; empty if not known
+  bool live_only = true;
+};
+
+struct Snapshot {
+  Header header;
+  std::vector<Type> types;
+  std::vector<Thread> threads;
+  std::vector<Fiber> fibers;
+  std::vector<Root> roots;
+  std::vector<std::uint64_t> sizes;       // size class -> bytes
+  std::vector<Object> objects;            // sorted by address
+  std::vector<std::uint64_t> first_edge;  // objects.size() + 1 entries, or empty: no edges kept
+  std::vector<Edge> edges;                // grouped by object, in order of their offset
+
+  bool complete = true;
+  std::string reason;         // why it is partial
+  std::uint64_t skipped = 0;  // blocks or objects that could not be read
+
+  [[nodiscard]] std::uint64_t bytes_of(const Object& object) const {
+    return sizes[object.size_class];
+  }
+};
+
+}  // namespace heapattach::snapshot

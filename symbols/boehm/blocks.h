@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "attach/memory_map.h"
+#include "attach/memory_reader.h"
+#include "symbols/boehm/layout.h"
+
+namespace heapattach::boehm {
+
+// The collector's object kinds that mean something outside; the program may add more.
+enum : std::uint8_t {
+  kAtomic = 0,
+  kNormal = 1,
+  kUncollectable = 2,
+  kAtomicUncollectable = 3,
+};
+
+enum BlockFlag : std::uint8_t {
+  kIgnoreOffPage = 1,
+  kWasUnmapped = 2,
+  kFreeBlock = 4,
+  kHasDisclaim = 8,
+  kMarkUnconditionally = 0x10,
+  kLargeBlock = 0x20,
+};
+
+// A block in use, or a run of blocks that one large object takes.
+struct Block {
+  RemoteAddr start;
+  std::uint64_t object_bytes = 0;  // as the collector gave it, slack included
+  std::uint64_t descriptor = 0;
+  std::uint32_t objects = 0;  // how many it holds, in use or free
+  std::uint8_t kind = kNormal;
+  std::uint8_t flags = 0;
+
+  [[nodiscard]] bool is_atomic() const { return kind == kAtomic || kind == kAtomicUncollectable; }
+  [[nodiscard]] bool is_uncollectable() const {
+    return kind == kUncollectable || kind == kAtomicUncollectable;
+  }
+};
+
+// Something in the index that cannot be true, skipped.
+struct Misfit {
+  RemoteAddr at;
+  std::string what;
+};
+
+// The blocks of a heap as its index lists them.
+struct BlockIndex {
+  std::vector<Block> blocks;  // in use, sorted by address, disjoint
+  std::uint64_t used_bytes = 0;
+  std::uint64_t free_bytes = 0;      // in free blocks, mapped or not
+  std::uint64_t unmapped_bytes = 0;  // of these, given back to the system
+  std::vector<Misfit> misfits;       // the first few; `skipped` counts all
+  std::uint64_t skipped = 0;
+};
+
+// Walks the index. Reads it in batches, believes nothing: work is bounded by the mapped memory,
+// each header must name its block, lie in readable memory and fit. An Error means that nothing of
+// the index could be read.
+Result<BlockIndex> read_blocks(const MemoryReader& memory,
+                               const MemoryMap& map,
+                               const Layout& layout);
+
+}  // namespace heapattach::boehm

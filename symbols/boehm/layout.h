@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attach/remote_addr.h"
+
+namespace heapattach::boehm {
+
+// Where this build of the collector keeps what we need. All offsets are in bytes. Plain data: it is
+// filled by whoever learned it and believed only after check_layout().
+struct Layout {
+  enum class Source : std::uint8_t { Accessors, DebugInfo, Table };
+  Source source = Source::Accessors;
+
+  // The two-level index from a block's address to its header.
+  RemoteAddr top_index;     // the array itself, not the struct around it
+  unsigned top_shift = 22;  // address >> top_shift, and …
+  std::uint64_t top_mask = 0x7ff;
+  RemoteAddr all_nils;  // the shared empty bottom index
+  unsigned block_shift = 12;
+  std::uint64_t bottom_mask = 0x3ff;
+  std::uint64_t bottom_key = 0x2010;   // in a bottom index
+  std::uint64_t bottom_next = 0x2018;  // hash chain, in a bottom index
+  bool has_hash_chain = true;          // else the top index is addressed directly
+
+  // In a block's header.
+  std::uint64_t header_block = 0x10;
+  std::uint64_t header_kind = 0x18;
+  std::uint64_t header_flags = 0x19;
+  std::uint64_t header_size = 0x20;
+  std::uint64_t header_descriptor = 0x28;
+
+  bool all_interior_pointers = true;
+
+  [[nodiscard]] std::uint64_t block_bytes() const { return std::uint64_t{1} << block_shift; }
+};
+
+}  // namespace heapattach::boehm

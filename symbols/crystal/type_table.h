@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace heapattach::crystal {
+
+// Where a piece of knowledge about types came from; the words of SNAPSHOT.md's `known_from`.
+enum class KnownFrom : std::uint8_t {
+  TypeInfo,        // "type-info"
+  TypeIdTable,     // "type-id table"
+  AllocationSite,  // "allocation site"
+};
+
+[[nodiscard]] std::string_view to_string(KnownFrom source);
+
+struct Field {
+  std::string name;  // "@user"
+  std::string type;
+  std::uint64_t offset = 0;  // from the start of the object, its type id included
+  std::uint64_t bytes = 0;
+};
+
+// What is known of one class. Only the id and the name are always there.
+struct Type {
+  std::uint32_t id = 0;
+  std::string
+      name;  // "Hash(String, Session)"; of an unnamed allocation site "(type 174, made at …)"
+  std::optional<std::uint64_t> instance_bytes;
+  std::optional<bool> is_atomic;  // its instances hold no pointers
+  std::vector<Field> fields;      // sorted by offset; empty where layouts are not known
+  std::vector<KnownFrom> known_from;
+};
+
+// Crystal's type ids, merged from every source there is.
+class TypeTable {
+ public:
+  // Adds or completes a type. False, and nothing changed, if `type` contradicts the name that a
+  // better source gave the id.
+  bool add(Type type);
+
+  [[nodiscard]] const Type* find(std::uint32_t id) const;
+  [[nodiscard]] const Type* find(std::string_view name) const;
+  [[nodiscard]] const std::vector<Type>& types() const { return types_; }
+  [[nodiscard]] bool empty() const { return types_.empty(); }
+
+ private:
+  std::vector<Type> types_;
+  std::unordered_map<std::uint32_t, std::size_t> by_id_;
+};
+
+}  // namespace heapattach::crystal
