@@ -1,0 +1,55 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "attach/fd.h"
+
+namespace heapattach {
+
+// What a child is started with besides its arguments.
+struct ChildOptions {
+  uid_t uid = 0;               // whom it runs as; 0 leaves it as we are
+  bool capture_stderr = true;  // otherwise it shares ours
+};
+
+// A program we started: in a process group of its own, its standard streams in our hands. Killed
+// with its whole group and reaped on destruction; it also dies with us. Made on the thread that
+// outlives it, since the kernel ends it with that thread (PR_SET_PDEATHSIG).
+class ChildProcess {
+ public:
+  // Throws std::runtime_error if the program cannot be started.
+  explicit ChildProcess(const std::vector<std::string>& command, const ChildOptions& options = {});
+  ~ChildProcess();
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+
+  [[nodiscard]] pid_t pid() const noexcept { return pid_; }
+
+  void send_line(const std::string& line);
+  // The next line of its standard output, without the end of line; none at its end or after
+  // `timeout`.
+  std::optional<std::string> read_line(std::chrono::milliseconds timeout);
+  // All that is still to come on either stream, until it ends or `timeout` is over.
+  std::string read_rest(std::chrono::milliseconds timeout);
+  std::string read_errors(std::chrono::milliseconds timeout);
+
+  void signal(int number) const;
+  // Reaps it: its wait status; none if it runs on after `timeout`.
+  std::optional<int> wait_end(std::chrono::milliseconds timeout);
+  [[nodiscard]] bool is_running() { return !wait_end(std::chrono::milliseconds(0)).has_value(); }
+
+ private:
+  pid_t pid_ = -1;
+  std::optional<int> status_;  // once reaped
+  Fd input_;                   // its standard input
+  Fd output_;
+  Fd errors_;
+  std::string pending_;  // read from output_, not yet asked for
+};
+
+}  // namespace heapattach

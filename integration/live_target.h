@@ -1,0 +1,46 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "integration/child_process.h"
+
+namespace heapattach {
+
+// What a target says of itself: the numbers of a line such as "made=12 joined=12".
+using Answer = std::map<std::string, std::int64_t>;
+
+// A real process to attach to: a program of targets/, started and waited for until it prints a line
+// that begins with "ready". It answers questions line by line (targets/talk.h). Throws
+// std::runtime_error, with what was missing, if it does not.
+class LiveTarget {
+ public:
+  explicit LiveTarget(const std::string& name,
+                      const std::vector<std::string>& arguments = {},
+                      const ChildOptions& options = {.capture_stderr = false});
+
+  [[nodiscard]] pid_t pid() const noexcept { return child_.pid(); }
+  [[nodiscard]] ChildProcess& child() noexcept { return child_; }
+  // The numbers that followed "ready" on its line.
+  [[nodiscard]] const Answer& greeting() const noexcept { return greeting_; }
+
+  // Asks "report", or another question, and takes the answer apart.
+  Answer ask(const std::string& question = "report",
+             std::chrono::milliseconds timeout = std::chrono::seconds(20));
+  // One further line of an answer that has several.
+  std::string read_line(std::chrono::milliseconds timeout = std::chrono::seconds(20));
+
+ private:
+  std::string name_;
+  ChildProcess child_;
+  Answer greeting_;
+};
+
+// Where the program of a target lies.
+std::string target_path(const std::string& name);
+
+}  // namespace heapattach

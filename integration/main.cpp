@@ -1,0 +1,33 @@
+// The watchdog of the live tests: a mistake with ptrace hangs, it does not fail. An alarm ends us,
+// and with us all targets, at a limit that suits the form that runs; ctest's own limit has to allow
+// for the long one.
+
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include "integration/rounds.h"
+
+namespace {
+
+struct Watchdog : doctest::IReporter {
+  explicit Watchdog(const doctest::ContextOptions& /*options*/) {}
+  void report_query(const doctest::QueryData& /*query*/) override {}
+  void test_run_start() override {}
+  void test_run_end(const doctest::TestRunStats& /*stats*/) override {}
+  void test_case_start(const doctest::TestCaseData& /*test*/) override {
+    ::alarm(heapattach::is_long_run() ? 1700 : 100);
+  }
+  void test_case_reenter(const doctest::TestCaseData& /*test*/) override {}
+  void test_case_end(const doctest::CurrentTestCaseStats& /*stats*/) override { ::alarm(0); }
+  void test_case_exception(const doctest::TestCaseException& /*what*/) override {}
+  void subcase_start(const doctest::SubcaseSignature& /*name*/) override {}
+  void subcase_end() override {}
+  void log_assert(const doctest::AssertData& /*what*/) override {}
+  void log_message(const doctest::MessageData& /*what*/) override {}
+  void test_case_skipped(const doctest::TestCaseData& /*test*/) override {}
+};
+
+}  // namespace
+
+REGISTER_LISTENER("watchdog", 1, Watchdog);

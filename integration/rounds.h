@@ -1,0 +1,43 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace heapattach {
+
+// HEAPATTACH_LONG=1 in the environment asks for the long forms of all tests.
+bool is_long_run();
+
+// How often to repeat something that races.
+inline int rounds(int in_short, int in_long) {
+  return is_long_run() ? in_long : in_short;
+}
+
+// Prints what was measured, where it can be found: "A1: 1000 freezes, p99 0.3 ms".
+void print_figure(const std::string& line);
+
+// Prints why the running test cannot do its work here; the test then returns.
+void print_skip(const std::string& reason);
+
+// The value below which `fraction` of `values` lie; 0 without values.
+double quantile(std::vector<double> values, double fraction);
+
+// "p50 0.20 p99 0.31 max 2.10" of a set of milliseconds.
+std::string spread_of(const std::vector<double>& milliseconds);
+
+// True as soon as `question` is; false if that takes longer than `timeout`.
+template <class Question>
+bool eventually(std::chrono::milliseconds timeout, const Question& question) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  while (!question()) {
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+    std::this_thread::sleep_for(std::chrono::microseconds(500));
+  }
+  return true;
+}
+
+}  // namespace heapattach
