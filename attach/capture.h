@@ -39,7 +39,8 @@ class Capture final : public MemoryReader {
                    std::span<const Range> ranges,
                    const CopyLimits& limits);
 
-  Result<std::size_t> read_some(RemoteAddr from, std::span<std::byte> into) const override;
+  [[nodiscard]] Result<std::size_t> read_some(RemoteAddr from,
+                                              std::span<std::byte> into) const override;
 
   // The copy of what stood at `at`, as far as it goes on without a break; empty if not copied.
   // Holds for the capture's life, also after further adds.
@@ -49,7 +50,7 @@ class Capture final : public MemoryReader {
  private:
   struct Piece {
     Range range;
-    std::size_t offset;  // in the arena
+    std::size_t offset = 0;  // in the arena
   };
   Arena arena_;
   std::size_t used_ = 0;

@@ -6,9 +6,8 @@
 
 namespace heapattach {
 
-void fail_check(const char* condition, std::source_location where) {
-  throw std::logic_error(
-      fmt::format("{}:{}: this should hold: {}", where.file_name(), where.line(), condition));
+void fail_check(const char* condition, const char* file, int line) {
+  throw std::logic_error(fmt::format("{}:{}: this should hold: {}", file, line, condition));
 }
 
 }  // namespace heapattach

@@ -28,7 +28,7 @@ void Fd::reset() noexcept {
 }
 
 Result<std::string> read_all(const Fd& fd, std::size_t limit_bytes) {
-  constexpr std::size_t kStepBytes = 64 * 1024;
+  constexpr std::size_t kStepBytes = std::size_t{64} * 1024;
   std::string text;
   while (text.size() < limit_bytes) {
     const std::size_t had = text.size();

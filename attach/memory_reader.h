@@ -32,15 +32,16 @@ class MemoryReader {
   virtual ~MemoryReader() = default;
 
   // Reads at least one byte into `into`, and says how many; Fault if `from` itself is unreadable.
-  virtual Result<std::size_t> read_some(RemoteAddr from, std::span<std::byte> into) const = 0;
+  [[nodiscard]] virtual Result<std::size_t> read_some(RemoteAddr from,
+                                                      std::span<std::byte> into) const = 0;
 
   // Fills `into`, or fails with a Fault that names the first address it could not read.
   Result<void> read(RemoteAddr from, std::span<std::byte> into) const;
 
   // Makes all `copies`. What cannot be read is zeroed here and listed; only the end of the process
   // (Gone) or the deadline (Timeout) is an error. The default reads one after the other.
-  virtual Result<std::vector<Range>> copy_all(std::span<const Copy> copies,
-                                              const CopyLimits& limits) const;
+  [[nodiscard]] virtual Result<std::vector<Range>> copy_all(std::span<const Copy> copies,
+                                                            const CopyLimits& limits) const;
 
   // Copies out one value. T must be laid out as in the target, which only the caller can know.
   template <class T>

@@ -52,8 +52,9 @@ bool read_more(const Fd& from, std::string& into, steady_clock::time_point deadl
     const int from = streams[static_cast<std::size_t>(stream)];
     if (from >= 0) ::dup2(from, stream);
   }
-  if (uid != 0 && (::setresgid(uid, uid, uid) != 0 || ::setresuid(uid, uid, uid) != 0))
+  if (uid != 0 && (::setresgid(uid, uid, uid) != 0 || ::setresuid(uid, uid, uid) != 0)) {
     ::_exit(126);
+  }
   // After the change of user, which clears it.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(126);

@@ -8,7 +8,7 @@ namespace heapattach {
 
 bool is_long_run() {
   const char* value = std::getenv("HEAPATTACH_LONG");
-  return value != nullptr && std::string_view(value) != "" && std::string_view(value) != "0";
+  return value != nullptr && !std::string_view(value).empty() && std::string_view(value) != "0";
 }
 
 void print_figure(const std::string& line) {

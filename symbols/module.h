@@ -33,6 +33,8 @@ class Module {
   struct Contents;  // the ELF handles and symbol tables, module.cpp's own
 
   explicit Module(std::unique_ptr<Contents> contents);
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
   ~Module();
   Module(Module&&) noexcept;
   Module& operator=(Module&&) noexcept;

@@ -68,7 +68,7 @@ void* nap(void* /*unused*/) {
 void start(void* (*work)(void*)) {
   pthread_attr_t small;
   pthread_attr_init(&small);
-  pthread_attr_setstacksize(&small, 64 * 1024);
+  pthread_attr_setstacksize(&small, std::size_t{64} * 1024);
   pthread_t thread{};
   if (pthread_create(&thread, &small, work, nullptr) != 0) {
     std::perror("pthread_create");
