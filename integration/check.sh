@@ -1,0 +1,149 @@
+#!/usr/bin/env bash
+# Checks everything there is to check, in one command: integration/check.sh [--long]
+#
+# On a fresh Debian 12 (as root, or with sudo) it first installs what is missing. It stops at the
+# first stage that fails and exits with 1; a log of each stage lies in build/check. Nothing is
+# written outside this directory but by apt and to temporary files. --long runs the long forms of
+# the tests. The last line is "N passed, N failed", with ", N skipped" if tests could not run here.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+long=0
+for argument in "$@"; do
+  case $argument in
+    --long) long=1 ;;
+    *) echo "usage: integration/check.sh [--long]" >&2; exit 2 ;;
+  esac
+done
+[[ $long == 0 ]] || export HEAPATTACH_LONG=1
+
+source integration/packages.sh
+source integration/expected_counts
+
+readonly top=$PWD out=$PWD/build/check jobs=$(nproc)
+readonly release=$out/release sanitized=$out/sanitized
+passed=0 failed=0 skipped=0
+mkdir -p "$out"
+launcher=()
+if command -v ccache >/dev/null; then launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
+
+# stage NAME COMMAND...: runs it with its output in a log; shows the log's end and stops if it fails.
+stage() {
+  local name=$1 log start=$SECONDS status=0
+  shift
+  log=$out/${name//[^a-zA-Z0-9]/-}.log
+  printf '%-44s' "$name"
+  # A shell of its own, so that "set -e" holds inside although we look at the status.
+  set +e
+  (set -e; "$@") >"$log" 2>&1 </dev/null
+  status=$?
+  set -e
+  if [[ $status -ne 0 ]]; then
+    echo "FAILED after $((SECONDS - start)) s"
+    tail -n 100 "$log"
+    echo "check.sh: stage '$name' failed with status $status; its log is $log" >&2
+    exit 1
+  fi
+  echo "ok $((SECONDS - start)) s"
+}
+
+# ctest_stage NAME BUILD_DIR CTEST_ARGUMENT...: the same for tests, which are counted.
+ctest_stage() {
+  local name=$1 build=$2 start=$SECONDS report log status=0 counts
+  shift 2
+  log=$out/${name//[^a-zA-Z0-9]/-}.log
+  report=${log%.log}.xml
+  rm -f "$report"
+  printf '%-44s' "$name"
+  (cd "$build" && ctest --output-on-failure --no-tests=error --output-junit "$report" \
+    --test-output-size-passed 1000000 "$@") >"$log" 2>&1 </dev/null || status=$?
+  counts=$(python3 integration/count_tests.py "$report" "$log.skips") || {
+    echo FAILED; tail -n 50 "$log"
+    echo "check.sh: stage '$name' left no report; its log is $log" >&2
+    exit 1
+  }
+  read -r now_passed now_failed now_skipped <<<"$counts"
+  passed=$((passed + now_passed)) failed=$((failed + now_failed)) skipped=$((skipped + now_skipped))
+  if [[ $status -ne 0 || $now_failed -ne 0 ]]; then
+    echo "FAILED after $((SECONDS - start)) s"
+    tail -n 200 "$log"
+    echo "check.sh: stage '$name' failed; its log is $log" >&2
+    [[ $failed -eq 0 ]] || closing_line
+    exit 1
+  fi
+  echo "ok $((SECONDS - start)) s, $now_passed passed"
+  cat "$log.skips"
+}
+
+closing_line() {
+  local line="$passed passed, $failed failed"
+  [[ $skipped == 0 ]] || line+=", $skipped skipped"
+  echo "$line"
+}
+
+our_files() {  # our_files EXTENSION...: with NUL between them
+  local extension
+  for extension in "$@"; do
+    find attach inject symbols report tests integration -name "*.$extension" -print0 2>/dev/null ||
+      true  # a room that is not there
+  done | sort -z
+}
+
+check_format() { our_files h cpp c | xargs -0 clang-format-14 --dry-run --Werror; }
+
+check_rooms() { cmake -P tests/rooms.cmake; }
+
+# build DIR CMAKE_OPTION... [-- TARGET...]
+build() {
+  local dir=$1 options=()
+  shift
+  while [[ $# -gt 0 && $1 != -- ]]; do options+=("$1"); shift; done
+  [[ $# -eq 0 ]] || shift
+  cmake -S "$top" -B "$dir" -G Ninja -DHEAPATTACH_WERROR=ON "${launcher[@]}" "${options[@]}"
+  ninja -C "$dir" -j "$jobs" "$@"
+}
+
+check_tidy_list() {
+  local count
+  count=$(clang-tidy-14 --list-checks | wc -l)
+  [[ $count == "$tidy_checks" ]] || {
+    echo ".clang-tidy enables $count checks (counted with the heading), expected_counts says $tidy_checks"
+    return 1
+  }
+}
+
+# Every source that the build knows, one process per core; prints only what clang-tidy finds.
+check_tidy() {
+  python3 -c '
+import json, sys
+files = {entry["file"] for entry in json.load(open(sys.argv[1]))}
+sys.stdout.write("".join(f + "\0" for f in sorted(files) if f.endswith(".cpp")))
+' "$release/compile_commands.json" >"$out/tidy-files"
+  [[ -s $out/tidy-files ]]
+  xargs -0 -n 1 -P "$jobs" clang-tidy-14 -p "$release" --quiet --warnings-as-errors='*' \
+    <"$out/tidy-files" 2>&1 | { grep -v ' warnings\? generated\.$' || true; }
+}
+
+check_skips() {
+  [[ $skipped == "$skipped_on_full_machine" ]] || {
+    echo "$skipped tests were skipped, integration/expected_counts says $skipped_on_full_machine"
+    return 1
+  }
+}
+
+install_packages "${build_packages[@]}" "${crystal_packages[@]}" "${test_packages[@]}" \
+  "${lint_packages[@]}" "${package_packages[@]}"
+
+stage "format" check_format
+stage "rooms" check_rooms
+stage "list of lint checks" check_tidy_list
+stage "build" build "$release" -DCMAKE_BUILD_TYPE=RelWithDebInfo
+ctest_stage "unit tests" "$release" -L unit -j "$jobs"
+ctest_stage "live tests" "$release" -L integration
+stage "build with address and undefined sanitizers" build "$sanitized" -DCMAKE_BUILD_TYPE=Debug \
+  -DHEAPATTACH_SANITIZE=address,undefined -- heapattach_tests
+# Leaks cannot be looked for while we are traced ourselves, as in some containers.
+ASAN_OPTIONS=detect_leaks=0 ctest_stage "unit tests, sanitized" "$sanitized" -L unit -j "$jobs"
+stage "clang-tidy" check_tidy
+stage "count of skipped tests" check_skips
+closing_line

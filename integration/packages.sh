@@ -1,0 +1,28 @@
+# Sourced by check.sh, try.sh and bench/run.sh: installs the Debian packages that are missing.
+
+build_packages=(g++ cmake ninja-build pkg-config libelf-dev libdw-dev libcapstone-dev libfmt-dev
+  libcli11-dev libsimdjson-dev zlib1g-dev)
+crystal_packages=(crystal libgc-dev libevent-dev libpcre3-dev libssl-dev libyaml-dev libxml2-dev
+  libgmp-dev)
+test_packages=(doctest-dev clang gcc-multilib python3 jq guile-3.0 w3m ecl)
+lint_packages=(clang-format-14 clang-tidy-14)
+package_packages=(dpkg-dev file fakeroot)
+bench_packages=(openjdk-17-jdk-headless time)
+
+# install_packages NAME...: only what is missing, and says so first.
+install_packages() {
+  local missing=() name as_root=()
+  for name in "$@"; do
+    [[ $(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null) == installed ]] ||
+      missing+=("$name")
+  done
+  [[ ${#missing[@]} -gt 0 ]] || return 0
+  echo "installing with apt: ${missing[*]}"
+  if [[ $(id -u) -ne 0 ]]; then
+    command -v sudo >/dev/null || { echo "not root and no sudo: install them yourself" >&2; return 1; }
+    as_root=(sudo)
+  fi
+  "${as_root[@]}" apt-get update -q </dev/null
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -q --no-install-recommends "${missing[@]}" </dev/null
+}
