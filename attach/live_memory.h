@@ -14,16 +14,21 @@ namespace heapattach {
 class LiveMemory final : public MemoryReader {
  public:
   static Result<Fd> open_mem(const Process& process);
-  LiveMemory(const Process& process, Fd mem) noexcept;
+  // `mem` comes from open_mem; it stays that of the program that runs now, also after an execve.
+  LiveMemory(const Process& process, Fd mem);
 
   Result<std::size_t> read_some(RemoteAddr from, std::span<std::byte> into) const override;
 
-  // On `limits.workers` threads.
+  // On `limits.workers` threads. Also gives up with Interrupted.
   Result<std::vector<Range>> copy_all(std::span<const Copy> copies,
                                       const CopyLimits& limits) const override;
 
  private:
-  pid_t pid_;
+  class Worker;
+
+  Result<std::size_t> read_mem(RemoteAddr from, std::span<std::byte> into) const;
+
+  pid_t tid_;  // a thread that lived when this was made: see Process::live_tid
   Fd mem_;
   mutable std::atomic<bool> use_vm_readv_{true};
 };

@@ -3,19 +3,33 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <sys/types.h>
 
 #include "attach/fd.h"
 #include "attach/memory_map.h"
+#include "attach/process_status.h"
+#include "attach/thread_state.h"
 
 namespace heapattach {
 
+// The threads of a process as one listing found them; stale as soon as it is made.
+struct ThreadListing {
+  std::vector<pid_t> tids;
+  // False if a thread that came or went meanwhile may have hidden others: list again.
+  bool is_whole = false;
+};
+
 // One process, never its successor under the same number: everything is opened below a descriptor
 // of its /proc directory, which goes stale with it.
+//
+// If its first thread has ended while others live, the kernel shows no maps, mem, exe, cwd or root
+// in /proc/<pid>; files are then taken from the directory of a live thread, unasked.
 class Process {
  public:
-  // Gone if there is none; Unsupported for a kernel thread, a zombie or ourselves.
+  // Gone if there is none; Unsupported for a kernel thread, a zombie, a 32-bit program, a thread's
+  // number or ourselves; Denied if we may not even see it.
   static Result<Process> open(pid_t pid);
 
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
@@ -24,15 +38,20 @@ class Process {
   [[nodiscard]] const Fd& directory() const noexcept { return directory_; }
 
   // Opens or reads a file of /proc/<pid>, named relatively: "maps", "task/12/stat",
-  // "root/lib/x.so".
+  // "root/lib/x.so". Gone if the process exited meanwhile.
   [[nodiscard]] Result<Fd> open_file(const std::string& name, int flags) const;
   [[nodiscard]] Result<std::string> read_file(const std::string& name) const;
   // The target of a link such as "exe" or "cwd".
   [[nodiscard]] Result<std::string> read_link(const std::string& name) const;
 
   [[nodiscard]] Result<MemoryMap> maps() const;
+  [[nodiscard]] Result<ThreadListing> list_threads() const;
+  [[nodiscard]] Result<ThreadState> thread_state(pid_t tid) const;
+  [[nodiscard]] Result<ProcessStatus> thread_status(pid_t tid) const;
   // False once it exited, even if its number was given to another.
   [[nodiscard]] bool is_alive() const;
+  // A thread that has not ended: the first one, if it lives. Gone if there is none.
+  [[nodiscard]] Result<pid_t> live_tid() const;
 
  private:
   Process(pid_t pid, Fd directory, Fd pidfd, std::uint64_t start_ticks) noexcept
@@ -41,9 +60,12 @@ class Process {
         pidfd_(std::move(pidfd)),
         start_ticks_(start_ticks) {}
 
+  [[nodiscard]] Result<std::string> live_name(const std::string& name) const;
+  [[nodiscard]] Error explained(Error error) const;
+
   pid_t pid_;
   Fd directory_;
-  Fd pidfd_;
+  Fd pidfd_;                   // empty on kernels before 5.3
   std::uint64_t start_ticks_;  // since boot; with the pid, the identity
 };
 

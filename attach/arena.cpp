@@ -1,0 +1,97 @@
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include "attach/capture.h"
+#include "attach/fault_points.h"
+
+namespace heapattach {
+
+namespace {
+
+constexpr std::size_t kPageBytes = 4096;
+constexpr std::size_t kHugePageBytes = std::size_t{2} * 1024 * 1024;
+
+constexpr std::size_t rounded_up(std::size_t bytes, std::size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+// Makes the kernel find memory for all of `bytes` now.
+void touch(std::span<std::byte> bytes) {
+#ifdef MADV_POPULATE_WRITE
+  if (madvise(bytes.data(), bytes.size(), MADV_POPULATE_WRITE) == 0) return;  // since Linux 5.14
+#endif
+  for (std::size_t at = 0; at < bytes.size(); at += kPageBytes) {
+    *static_cast<volatile std::byte*>(&bytes[at]) = std::byte{0};
+  }
+}
+
+void touch_on_all_cores(std::span<std::byte> bytes) {
+  const std::size_t share = rounded_up(
+      bytes.size() / std::max(1U, std::thread::hardware_concurrency()) + 1, kHugePageBytes);
+  std::vector<std::jthread> threads;
+  while (bytes.size() > share) {
+    try {
+      threads.emplace_back(touch, bytes.first(share));
+    } catch (const std::system_error&) {
+      break;  // no thread to be had: the rest is touched here
+    }
+    bytes = bytes.subspan(share);
+  }
+  touch(bytes);
+}
+
+}  // namespace
+
+Result<Arena> Arena::reserve(std::size_t bytes, std::size_t touched) {
+  if (bytes > SIZE_MAX / 2) {
+    return Error{ErrorKind::Os, fmt::format("an arena of {} bytes", bytes), ENOMEM};
+  }
+  const std::size_t size = std::max(rounded_up(bytes, kPageBytes), kPageBytes);
+  // Room to begin at a huge page's boundary; what is before and behind is given back.
+  const std::size_t reserved = size + kHugePageBytes;
+  void* const mapped = fault_at(FaultPoint::MapArena)
+                           ? MAP_FAILED
+                           : mmap(nullptr, reserved, PROT_READ | PROT_WRITE,
+                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  const int failure = errno;
+  if (mapped == MAP_FAILED) {
+    return os_error(fmt::format("reserving {} bytes for the copy", size), failure);
+  }
+  auto* const begin = static_cast<std::byte*>(mapped);
+  const std::size_t before =
+      (kHugePageBytes - reinterpret_cast<std::uintptr_t>(begin) % kHugePageBytes) % kHugePageBytes;
+  if (before > 0) munmap(begin, before);
+  munmap(begin + before + size, kHugePageBytes - before);
+  Arena arena(begin + before, size);
+  // Where huge pages are off, small ones do.
+  madvise(arena.begin_, arena.size_, MADV_HUGEPAGE);
+  if (const std::size_t now = std::min(rounded_up(touched, kPageBytes), size); now > 0) {
+    touch_on_all_cores(arena.bytes().first(now));
+  }
+  return arena;
+}
+
+Arena::~Arena() {
+  if (begin_ != nullptr) munmap(begin_, size_);
+}
+
+Arena::Arena(Arena&& other) noexcept
+    : begin_(std::exchange(other.begin_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+Arena& Arena::operator=(Arena&& other) noexcept {
+  if (this != &other) {
+    if (begin_ != nullptr) munmap(begin_, size_);
+    begin_ = std::exchange(other.begin_, nullptr);
+    size_ = std::exchange(other.size_, 0);
+  }
+  return *this;
+}
+
+}  // namespace heapattach

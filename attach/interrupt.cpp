@@ -1,0 +1,52 @@
+#include "attach/interrupt.h"
+
+#include <atomic>
+#include <csignal>
+
+#include <fmt/format.h>
+
+namespace heapattach {
+
+namespace {
+
+std::atomic<int> asked_by{0};
+static_assert(std::atomic<int>::is_always_lock_free);  // the handler below may use it
+
+// SA_RESETHAND has restored the default action by now, so the same signal ends us the second time.
+void ask_for_end(int signal) {
+  asked_by.store(signal, std::memory_order_relaxed);
+  // The other one must end us too.
+  std::signal(signal == SIGINT ? SIGTERM : SIGINT, SIG_DFL);
+}
+
+void install(int signal) {
+  struct sigaction before {};
+  if (sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) return;
+  struct sigaction action {};
+  action.sa_handler = ask_for_end;
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  sigemptyset(&action.sa_mask);
+  sigaddset(&action.sa_mask, SIGINT);
+  sigaddset(&action.sa_mask, SIGTERM);
+  sigaction(signal, &action, nullptr);
+}
+
+}  // namespace
+
+void install_interrupt_handlers() {
+  install(SIGINT);
+  install(SIGTERM);
+}
+
+std::optional<int> interrupted_by() noexcept {
+  const int signal = asked_by.load(std::memory_order_relaxed);
+  return signal == 0 ? std::nullopt : std::optional(signal);
+}
+
+Result<void> check_interrupt() {
+  const auto signal = interrupted_by();
+  if (!signal) return {};
+  return Error{ErrorKind::Interrupted, fmt::format("asked to end by signal {}", *signal)};
+}
+
+}  // namespace heapattach

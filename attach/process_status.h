@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <sys/types.h>
+
+namespace heapattach {
+
+// What /proc/<pid>/status (or task/<tid>/status) says, as far as we use it: proc(5).
+struct ProcessStatus {
+  pid_t process = 0;  // Tgid
+  pid_t tracer = 0;   // 0: none
+  uid_t real_uid = 0;
+  uid_t effective_uid = 0;
+  uid_t saved_uid = 0;
+  gid_t real_gid = 0;
+  std::uint64_t pending_signals = 0;  // of the thread and of its process together
+  std::uint64_t blocked_signals = 0;  // now; a call such as epoll_pwait changes it for its time
+  std::uint64_t effective_capabilities = 0;
+};
+
+// Lines that are missing or garbled leave their members at 0: no kernel writes such.
+ProcessStatus parse_process_status(std::string_view text);
+
+}  // namespace heapattach

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "attach/result.h"
+
+namespace heapattach {
+
+// What the line /proc/<pid>/stat (or task/<tid>/stat) says, as far as we use it: proc(5).
+struct ThreadState {
+  std::string name;  // chosen by the target: any bytes
+  char state = '?';  // R running, S sleeping, D uninterruptible, T stopped, t traced, Z zombie, …
+  std::uint64_t flags = 0;  // PF_… of the kernel
+  std::uint64_t threads = 0;
+  std::uint64_t start_ticks = 0;  // since boot
+
+  [[nodiscard]] bool is_exiting() const { return state == 'Z' || state == 'X' || state == 'x'; }
+  [[nodiscard]] bool is_kernel_thread() const { return (flags & 0x00200000) != 0; }  // PF_KTHREAD
+};
+
+// The name may hold spaces, parentheses and newlines: ") R 1" is one. Malformed if it is cut off.
+Result<ThreadState> parse_thread_state(std::string_view stat);
+
+}  // namespace heapattach

@@ -1,0 +1,28 @@
+#include "attach/process_status.h"
+
+#include <doctest/doctest.h>
+
+using namespace heapattach;
+
+TEST_CASE("the status of a thread gives ids, signals and capabilities") {
+  const auto status = parse_process_status(
+      "Name:\tTracerPid:\\n\n"
+      "Tgid:\t4711\nPid:\t4712\nTracerPid:\t99\n"
+      "Uid:\t1000\t1001\t1002\t1003\nGid:\t5\t6\t7\t8\n"
+      "SigPnd:\t0000000000000001\nShdPnd:\t0000000000004000\nSigBlk:\t8000000000000000\n"
+      "CapEff:\t000001ffffffffff\n");
+  CHECK(status.process == 4711);
+  CHECK(status.tracer == 99);
+  CHECK(status.real_uid == 1000);
+  CHECK(status.effective_uid == 1001);
+  CHECK(status.saved_uid == 1002);
+  CHECK(status.real_gid == 5);
+  CHECK(status.pending_signals == 0x4001);
+  CHECK(status.blocked_signals == 0x8000000000000000);
+  CHECK(status.effective_capabilities == 0x1ffffffffff);
+}
+
+TEST_CASE("a status without the lines wanted, or with empty ones, leaves zeros") {
+  CHECK(parse_process_status("").tracer == 0);
+  CHECK(parse_process_status("TracerPid:\nUid:\t\nTgid").tracer == 0);
+}
