@@ -1,6 +1,0 @@
-#include "attach/capture.h"
-#include "attach/freeze.h"
-#include "symbols/boehm/blocks.h"
-#include "symbols/boehm/collector.h"
-#include "symbols/crystal/type_table.h"
-#include "symbols/module.h"
