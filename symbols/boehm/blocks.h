@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -36,6 +38,7 @@ struct Block {
   std::uint8_t kind = kNormal;
   std::uint8_t flags = 0;
 
+  [[nodiscard]] RemoteAddr object(std::uint32_t slot) const { return start + slot * object_bytes; }
   [[nodiscard]] bool is_atomic() const { return kind == kAtomic || kind == kAtomicUncollectable; }
   [[nodiscard]] bool is_uncollectable() const {
     return kind == kUncollectable || kind == kAtomicUncollectable;
@@ -48,10 +51,20 @@ struct Misfit {
   std::string what;
 };
 
+// What stands in a block's header behind the fields that a Layout names, the mark bits among it;
+// kept of uncollectable blocks and of a few others. Zero where it could not be read.
+struct HeaderTail {
+  static constexpr std::size_t kBytes = 288;  // enough for a count and 257 mark bytes
+
+  std::uint32_t block = 0;                // index into BlockIndex::blocks
+  std::array<std::byte, kBytes> bytes{};  // from just behind the descriptor
+};
+
 // The blocks of a heap as its index lists them.
 struct BlockIndex {
-  std::vector<Block> blocks;  // in use, sorted by address, disjoint
-  std::uint64_t used_bytes = 0;
+  std::vector<Block> blocks;         // in use, sorted by address, disjoint
+  std::vector<HeaderTail> tails;     // sorted by block
+  std::uint64_t used_bytes = 0;      // of whole blocks
   std::uint64_t free_bytes = 0;      // in free blocks, mapped or not
   std::uint64_t unmapped_bytes = 0;  // of these, given back to the system
   std::vector<Misfit> misfits;       // the first few; `skipped` counts all

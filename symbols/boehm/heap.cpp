@@ -1,0 +1,192 @@
+#include "symbols/boehm/heap.h"
+
+#include <bit>
+
+#include "attach/check.h"
+
+namespace heapattach::boehm {
+namespace {
+
+constexpr std::uint64_t kPageBytes = 4096;
+
+// Tags of a mark descriptor, its low two bits (gc_mark.h).
+constexpr std::uint64_t kTagMask = 3;
+enum : std::uint64_t { kLength = 0, kBitmap = 1, kProcedure = 2, kPerObject = 3 };
+// How far below zero a per-object descriptor must be to be reached through the object's first word
+// (GC_INDIR_PER_OBJ_BIAS in gc_mark.h).
+constexpr std::uint64_t kIndirectBias = 0x10;
+
+bool has_no_pointers(const Block& block) {
+  return block.is_atomic() || block.descriptor == 0;
+}
+
+// Of whole blocks.
+std::uint64_t extent_bytes(const Block& block, const Layout& layout) {
+  if (block.objects > 1) return layout.block_bytes();
+  const std::uint64_t mask = layout.block_bytes() - 1;
+  return (block.object_bytes + mask) & ~mask;
+}
+
+}  // namespace
+
+std::vector<Range> plan_copy(const BlockIndex& index, const Layout& layout) {
+  std::vector<Range> ranges;
+  for (const Block& block : index.blocks) {
+    std::uint64_t bytes = extent_bytes(block, layout);
+    if (block.objects == 1 && has_no_pointers(block)) bytes = std::min(bytes, kPageBytes);
+    if (!ranges.empty() && ranges.back().end() == block.start) {
+      ranges.back().bytes += bytes;
+    } else {
+      ranges.push_back({block.start, bytes});
+    }
+  }
+  return ranges;
+}
+
+Heap::Heap(const BlockIndex& index, const Layout& layout, const Capture& capture)
+    : index_(&index),
+      capture_(&capture),
+      layout_(layout),
+      all_interior_(layout.all_interior_pointers) {
+  fill_records();
+  fill_table();
+}
+
+void Heap::fill_records() {
+  const std::span<const Block> all = blocks();
+  HA_CHECK(all.size() < kNone);
+  records_.resize(all.size());
+  copied_.resize(all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Block& block = all[i];
+    Record& record = records_[i];
+    record.start = block.start.value;
+    record.first_slot = static_cast<std::uint32_t>(slots_);
+    slots_ += block.objects;
+    HA_CHECK(slots_ < kNone);
+    if (block.objects > 1) {
+      record.size_granules = static_cast<std::uint16_t>(block.object_bytes / kGranuleBytes);
+      record.reciprocal =
+          static_cast<std::uint32_t>(((std::uint64_t{1} << 32) - 1) / block.object_bytes + 1);
+      record.extent = record.size_granules * block.objects;
+    } else {
+      const std::uint64_t owned = std::max(block.object_bytes, layout_.block_bytes());
+      record.extent =
+          static_cast<std::uint32_t>(std::min<std::uint64_t>(owned / kGranuleBytes, 0xffffffff));
+    }
+    const auto copy = capture_->bytes_from(block.start);
+    record.data = copy.data();
+    copied_[i] = std::min<std::uint64_t>(copy.size(), extent_bytes(block, layout_));
+    if (has_no_pointers(block)) continue;
+    if (copied_[i] < block.objects * block.object_bytes) {
+      ++unreadable_;
+      if (block.objects > 1) continue;
+    }
+    const bool is_whole = block.objects > 1 && block.descriptor == block.object_bytes;
+    record.scan = is_whole ? Scan::Whole : Scan::Special;
+  }
+}
+
+void Heap::fill_table() {
+  const std::span<const Block> all = blocks();
+  if (all.empty()) return;
+  lowest_ = all.front().start.value;
+  span_ = all.back().start.value + extent_bytes(all.back(), layout_) - lowest_;
+
+  // The pages of a block at which an address counts.
+  const auto owned_bytes = [&](const Block& block) {
+    const bool first_only =
+        block.objects == 1 && ((block.flags & kIgnoreOffPage) != 0 || !all_interior_);
+    return first_only ? layout_.block_bytes() : extent_bytes(block, layout_);
+  };
+  // The blocks are sorted, so their chunks come in order.
+  std::vector<std::uint64_t> keys;
+  for (const Block& block : all) {
+    const std::uint64_t last = (block.start.value + owned_bytes(block) - 1) >> kChunkShift;
+    std::uint64_t key = block.start.value >> kChunkShift;
+    if (!keys.empty()) key = std::max(key, keys.back() + 1);
+    for (; key <= last; ++key) keys.push_back(key);
+  }
+  const std::size_t entries = std::bit_ceil(keys.size() * 4);
+  table_.resize(entries);
+  table_mask_ = entries - 1;
+  hash_shift_ = 64 - static_cast<unsigned>(std::countr_zero(entries));
+  pages_.assign(keys.size() * kChunkPages, kNone);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    std::uint64_t at = (keys[i] * kHashFactor) >> hash_shift_;
+    while (table_[at].pages != nullptr) at = (at + 1) & table_mask_;
+    table_[at] = {keys[i], pages_.data() + i * kChunkPages};
+  }
+  std::size_t chunk = 0;
+  for (std::uint32_t i = 0; i < all.size(); ++i) {
+    const std::uint64_t first = all[i].start.value >> kPageShift;
+    const std::uint64_t count = owned_bytes(all[i]) >> kPageShift;
+    for (std::uint64_t page = first; page < first + count; ++page) {
+      while (keys[chunk] != page >> (kChunkShift - kPageShift)) ++chunk;
+      pages_[chunk * kChunkPages + page % kChunkPages] = i;
+    }
+  }
+}
+
+std::optional<std::uint64_t> Heap::captured_word(RemoteAddr at) const {
+  const auto bytes = capture_->bytes_from(at);
+  if (bytes.size() < 8) return std::nullopt;
+  return load_word(bytes.data());
+}
+
+void Heap::hide(std::vector<Range> words) {
+  hidden_ = std::move(words);
+  for (const Range& range : hidden_) {
+    const std::uint32_t block = block_of(range.start.value);
+    if (block == kNone) continue;
+    Record& record = records_[block];
+    if (record.scan == Scan::Whole) record.scan = Scan::Special;
+  }
+}
+
+Heap::ScannedWords Heap::scanned_words(ObjectRef ref) const {
+  ScannedWords words;
+  const auto bytes = contents(ref);
+  words.data = bytes.data();
+  words.address = address(ref);
+  words.count = bytes.size() / 8;
+  follow_descriptor(ref, blocks()[ref.block].descriptor, words);
+  if (!hidden_.empty()) {
+    const auto first = std::partition_point(
+        hidden_.begin(), hidden_.end(), [&](const Range& r) { return r.end() <= words.address; });
+    const RemoteAddr end = words.address + words.count * 8;
+    const auto last =
+        std::find_if(first, hidden_.end(), [&](const Range& r) { return r.start >= end; });
+    words.hidden = {first, last};
+  }
+  return words;
+}
+
+// Narrows `words`, the whole object, to what the descriptor says. Procedures are code of the target
+// and are not followed: the whole object is scanned then, as it is where a descriptor cannot be
+// read.
+void Heap::follow_descriptor(ObjectRef ref, std::uint64_t descriptor, ScannedWords& words) const {
+  if ((descriptor & kTagMask) == kPerObject) {
+    std::optional<std::uint64_t> found;
+    if (static_cast<std::int64_t>(descriptor) >= 0) {
+      found = word_at(ref, descriptor - kPerObject);
+    } else if (const auto first = word_at(ref, 0)) {
+      // The first word leads to a structure that holds the descriptor; 0 ends a free list.
+      if (*first == 0)
+        found = 0;
+      else
+        found = captured_word({*first - (descriptor + kIndirectBias - kPerObject)});
+    }
+    if (!found || (*found & kTagMask) == kPerObject) return;
+    descriptor = *found;
+  }
+  if ((descriptor & kTagMask) == kLength) {
+    words.count = std::min(words.count, descriptor / 8);
+  } else if ((descriptor & kTagMask) == kBitmap) {
+    words.has_bitmap = true;
+    words.bitmap = descriptor & ~kTagMask;
+    words.count = std::min<std::uint64_t>(words.count, 64);
+  }
+}
+
+}  // namespace heapattach::boehm

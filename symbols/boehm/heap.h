@@ -1,0 +1,239 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "attach/capture.h"
+#include "attach/memory_map.h"
+#include "symbols/boehm/blocks.h"
+
+namespace heapattach::boehm {
+
+// An object, or the free place for one: which block, and which place in it.
+struct ObjectRef {
+  std::uint32_t block = 0;  // index into Heap::blocks()
+  std::uint32_t slot = 0;
+
+  friend auto operator<=>(ObjectRef, ObjectRef) = default;
+};
+
+// What must be copied of a heap for tracing and naming it: every block in use, but of a large
+// object without pointers only its beginning. Sorted, disjoint, neighbours joined.
+std::vector<Range> plan_copy(const BlockIndex& index, const Layout& layout);
+
+// The blocks of a heap with the copy of their contents. Answers in a few instructions which object
+// an address is in, by the collector's own rules (GC_mark_from and its macros in mark.c and
+// private/gc_pmark.h, 8.2.2):
+//   - an address in a small block belongs to the object around it, whatever the offset, if the
+//   build
+//     recognises interior pointers; the rest behind the block's last whole object is nobody's;
+//   - a large object owns all of its first page, also what is left behind its end there, and
+//     its later pages up to its end; with kIgnoreOffPage only its first page;
+//   - without interior pointers only an object's first byte counts, except on stacks and in
+//     registers. (Displacements that the program registered are not known to us.)
+//
+// The index is two-level, as the collector's: a small hash table from address >> 22 to a page of
+// 1024 entries, one for each 4 KiB, that lead to a 32-byte record of the block. The record has all
+// that marking needs, so that a pointer costs at most two cache misses before the object itself.
+//
+// Borrows the index's blocks and the capture; both must outlive it and stay where they are.
+class Heap {
+ public:
+  // Where a word stood: the rules differ only where interior pointers are not recognised.
+  enum class From : std::uint8_t { Heap, Stack };
+
+  Heap(const BlockIndex& index, const Layout& layout, const Capture& capture);
+
+  [[nodiscard]] std::span<const Block> blocks() const { return index_->blocks; }
+  [[nodiscard]] const BlockIndex& index() const { return *index_; }
+  [[nodiscard]] const Layout& layout() const { return layout_; }
+
+  // How many places for objects there are, in use or not. Each has a number below this, in order of
+  // address.
+  [[nodiscard]] std::uint64_t slots() const { return slots_; }
+  [[nodiscard]] std::uint64_t number(ObjectRef ref) const {
+    return records_[ref.block].first_slot + ref.slot;
+  }
+  [[nodiscard]] RemoteAddr address(ObjectRef ref) const {
+    return index_->blocks[ref.block].object(ref.slot);
+  }
+
+  // The object that `word` points into, were it a pointer. Whether that object is in use is not
+  // known here.
+  [[nodiscard]] std::optional<ObjectRef> resolve(std::uint64_t word, From from = From::Heap) const {
+    const std::uint32_t block = block_of(word);
+    if (block == kNone) return std::nullopt;
+    const Record& record = records_[block];
+    const std::uint64_t offset = word - record.start;
+    if (offset / kGranuleBytes >= record.extent) return std::nullopt;
+    const std::uint32_t slot = record.slot_of(offset);
+    if (!all_interior_ && from == From::Heap && offset != slot * record.object_bytes()) {
+      return std::nullopt;
+    }
+    return ObjectRef{block, slot};
+  }
+
+  // The object that begins exactly at `word`.
+  [[nodiscard]] std::optional<ObjectRef> object_at(std::uint64_t word) const {
+    const auto ref = resolve(word, From::Stack);
+    if (!ref || address(*ref).value != word) return std::nullopt;
+    return ref;
+  }
+
+  // The copy of an object's contents; shorter than the object where not all was copied, empty where
+  // it could not be read.
+  [[nodiscard]] std::span<const std::byte> contents(ObjectRef ref) const {
+    const Block& block = index_->blocks[ref.block];
+    const std::uint64_t offset = ref.slot * block.object_bytes;
+    const std::uint64_t copied = copied_[ref.block];
+    if (offset >= copied) return {};
+    return {records_[ref.block].data + offset, std::min(block.object_bytes, copied - offset)};
+  }
+  [[nodiscard]] std::optional<std::uint64_t> word_at(ObjectRef ref, std::uint64_t offset) const {
+    const auto bytes = contents(ref);
+    if (bytes.size() < 8 || offset > bytes.size() - 8) return std::nullopt;
+    return load_word(bytes.data() + offset);
+  }
+
+  // A word of the heap, or of anything else that was captured.
+  [[nodiscard]] std::optional<std::uint64_t> captured_word(RemoteAddr at) const;
+
+  // Blocks of which nothing was copied although they were to be scanned.
+  [[nodiscard]] std::uint64_t unreadable_blocks() const { return unreadable_; }
+
+  // Words of the heap that the collector scans but that are none of the program's pointers, such as
+  // the heads of free lists in its thread records. Sorted, disjoint. They are no edges.
+  void hide(std::vector<Range> words);
+  [[nodiscard]] std::span<const Range> hidden() const { return hidden_; }
+
+  // Calls visit(offset_words, word) for each word of an object that the collector scans, in order.
+  template <class Visit>
+  void for_each_word(ObjectRef ref, const Visit& visit) const {
+    const Record& record = records_[ref.block];
+    if (record.scan == Scan::Nothing) return;
+    if (record.scan == Scan::Whole) {
+      const std::byte* at = record.data + ref.slot * record.object_bytes();
+      const std::uint32_t words = record.size_granules * 2U;
+      for (std::uint32_t i = 0; i < words; ++i) visit(i, load_word(at + i * 8));
+      return;
+    }
+    const ScannedWords words = scanned_words(ref);
+    for_each_word(words, 0, words.count, visit);
+  }
+
+  // Calls visit(offset_words, target) for each word of an object that points into an object.
+  template <class Visit>
+  void for_each_edge(ObjectRef ref, const Visit& visit) const {
+    for_each_word(ref, [&](std::uint64_t offset_words, std::uint64_t word) {
+      if (const auto to = resolve(word)) visit(offset_words, *to);
+    });
+  }
+
+  // The words of one object that its descriptor makes the collector scan.
+  struct ScannedWords {
+    const std::byte* data = nullptr;
+    std::uint64_t count = 0;       // words, from the object's first
+    std::uint64_t bitmap = ~0ULL;  // highest bit first; for objects of up to 64 words
+    bool has_bitmap = false;
+    RemoteAddr address;
+    std::span<const Range> hidden;  // those that reach into the object
+  };
+  [[nodiscard]] ScannedWords scanned_words(ObjectRef ref) const;
+
+  template <class Visit>
+  static void for_each_word(const ScannedWords& words,
+                            std::uint64_t from,
+                            std::uint64_t to,
+                            const Visit& visit) {
+    for (std::uint64_t i = from; i < std::min(to, words.count); ++i) {
+      if (words.has_bitmap && (words.bitmap << i) >> 63 == 0) continue;
+      if (!words.hidden.empty() && is_hidden(words.hidden, words.address + i * 8)) continue;
+      visit(i, load_word(words.data + i * 8));
+    }
+  }
+
+  // How the words of a block's objects are scanned.
+  enum class Scan : std::uint8_t {
+    Nothing,  // atomic, or not copied
+    Whole,    // each word of a small object
+    Special,  // large, by a descriptor, or with hidden words: see scanned_words
+  };
+
+  // What marking needs of a block: half a cache line.
+  struct alignas(32) Record {
+    std::uint64_t start = 0;
+    const std::byte* data = nullptr;  // the copy of the block; null if there is none
+    std::uint32_t extent = 0;  // in granules: what an offset must be below to be in an object
+    std::uint32_t first_slot = 0;
+    std::uint32_t reciprocal = 0;     // 2^32 / object size, rounded up; 0 if there is one object
+    std::uint16_t size_granules = 0;  // of a small object; 0 if there is one object
+    Scan scan = Scan::Nothing;
+
+    [[nodiscard]] std::uint64_t object_bytes() const { return size_granules * kGranuleBytes; }
+    [[nodiscard]] std::uint32_t slot_of(std::uint64_t offset) const {
+      return static_cast<std::uint32_t>((offset * reciprocal) >> 32);
+    }
+  };
+  [[nodiscard]] const Record& record(std::uint32_t block) const { return records_[block]; }
+  [[nodiscard]] bool recognises_interior() const { return all_interior_; }
+
+  static constexpr std::uint64_t kGranuleBytes = 16;
+  static constexpr std::uint32_t kNone = 0xffffffff;
+  [[nodiscard]] std::uint32_t block_of(std::uint64_t word) const {
+    if (word - lowest_ >= span_) return kNone;
+    const std::uint64_t key = word >> kChunkShift;
+    std::uint64_t at = (key * kHashFactor) >> hash_shift_;
+    while (table_[at].key != key) {
+      if (table_[at].pages == nullptr) return kNone;
+      at = (at + 1) & table_mask_;
+    }
+    return table_[at].pages[(word >> kPageShift) & (kChunkPages - 1)];
+  }
+
+ private:
+  static constexpr unsigned kChunkShift = 22;
+  static constexpr unsigned kPageShift = 12;
+  static constexpr std::size_t kChunkPages = 1U << (kChunkShift - kPageShift);
+  static constexpr std::uint64_t kHashFactor = 0x9e3779b97f4a7c15;
+
+  struct Chunk {
+    std::uint64_t key = 0;
+    const std::uint32_t* pages = nullptr;  // null: the entry is empty
+  };
+
+  static std::uint64_t load_word(const std::byte* at) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, at, sizeof word);
+    return word;
+  }
+  static bool is_hidden(std::span<const Range> hidden, RemoteAddr at) {
+    return std::any_of(hidden.begin(), hidden.end(),
+                       [&](const Range& r) { return r.contains(at); });
+  }
+  void fill_records();
+  void fill_table();
+  void follow_descriptor(ObjectRef ref, std::uint64_t descriptor, ScannedWords& words) const;
+
+  const BlockIndex* index_;
+  const Capture* capture_;
+  Layout layout_;
+  bool all_interior_;
+  std::vector<Record> records_;        // as the blocks
+  std::vector<std::uint64_t> copied_;  // as the blocks: how many bytes there are at Record::data
+  std::uint64_t slots_ = 0;
+  std::uint64_t unreadable_ = 0;
+  std::uint64_t lowest_ = 0;
+  std::uint64_t span_ = 0;
+  unsigned hash_shift_ = 63;
+  std::uint64_t table_mask_ = 1;
+  std::vector<Chunk> table_;
+  std::vector<std::uint32_t> pages_;
+  std::vector<Range> hidden_;
+};
+
+}  // namespace heapattach::boehm

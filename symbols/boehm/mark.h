@@ -1,0 +1,93 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "symbols/boehm/heap.h"
+
+namespace heapattach::boehm {
+
+// A set of a heap's objects: one bit for each place, by Heap::number.
+class ObjectSet {
+ public:
+  explicit ObjectSet(const Heap& heap) : words_((heap.slots() + 63) / 64) {}
+
+  [[nodiscard]] bool contains(std::uint64_t number) const {
+    return (words_[number / 64] >> (number % 64) & 1) != 0;
+  }
+  // False if it was in the set already.
+  bool insert(std::uint64_t number) {
+    const bool is_new = !contains(number);
+    words_[number / 64] |= std::uint64_t{1} << (number % 64);
+    return is_new;
+  }
+  // The same while others insert too.
+  bool insert_shared(std::uint64_t number) {
+    const std::atomic_ref<std::uint64_t> word(words_[number / 64]);
+    const std::uint64_t bit = std::uint64_t{1} << (number % 64);
+    // Most words lead to objects that were seen before: looking costs less than a locked write.
+    if ((word.load(std::memory_order_relaxed) & bit) != 0) return false;
+    return (word.fetch_or(bit, std::memory_order_relaxed) & bit) == 0;
+  }
+  void remove(const ObjectSet& other);
+  [[nodiscard]] std::uint64_t count() const;
+
+ private:
+  std::vector<std::uint64_t> words_;
+};
+
+// Copied words that the collector takes for pointers if they look like ones.
+struct RootWords {
+  std::span<const std::byte> bytes;  // of aligned words
+  Heap::From from = Heap::From::Heap;
+};
+
+// Follows pointers from roots through a heap, as the collector's marker does, on several threads.
+// Depth-first with stacks of its own, so that a list of ten million objects needs no more than a
+// few entries; a worker that runs dry takes half of another's stack. Objects wait in a short queue
+// between being found and being scanned, while their memory is on its way to the cache.
+//
+// What has been traced stays traced, so that more roots can be added to what is known already, as
+// the collector itself does for finalizers.
+class Tracer {
+ public:
+  // Objects in `never` (those on free lists) are neither entered nor counted. `never` and the heap
+  // are borrowed.
+  Tracer(const Heap& heap, const ObjectSet& never, unsigned workers);
+
+  void trace(std::span<const RootWords> words, std::span<const ObjectRef> objects);
+
+  [[nodiscard]] bool is_live(ObjectRef ref) const {
+    const std::uint64_t number = heap_.number(ref);
+    return marks_.contains(number) && !never_.contains(number);
+  }
+  // What was reached. The tracer is used up.
+  [[nodiscard]] ObjectSet take_live() &&;
+
+ private:
+  const Heap& heap_;
+  const ObjectSet& never_;
+  ObjectSet marks_;  // with `never`, so that one look answers both
+  unsigned workers_;
+};
+
+// Calls visit(ref) for each object of blocks [first, last) that is in `set`, in order of address.
+template <class Visit>
+void for_each_object(const Heap& heap,
+                     const ObjectSet& set,
+                     std::uint32_t first,
+                     std::uint32_t last,
+                     const Visit& visit) {
+  for (std::uint32_t block = first; block < last; ++block) {
+    const std::uint32_t objects = heap.blocks()[block].objects;
+    const std::uint64_t number = heap.number({block, 0});
+    for (std::uint32_t slot = 0; slot < objects; ++slot) {
+      if (set.contains(number + slot)) visit(ObjectRef{block, slot});
+    }
+  }
+}
+
+}  // namespace heapattach::boehm

@@ -1,0 +1,241 @@
+#include "symbols/boehm/blocks.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/fakes/fake_gc_heap.h"
+
+namespace heapattach::boehm {
+namespace {
+
+constexpr RemoteAddr kHeap = FakeGcHeap::kHeap;
+
+BlockIndex read(FakeGcHeap& heap) {
+  auto index = read_blocks(heap.memory(), heap.map(), heap.layout());
+  REQUIRE(index.has_value());
+  return std::move(index).value();
+}
+
+TEST_CASE("blocks in use are listed by address, with the objects they hold") {
+  FakeGcHeap heap;
+  heap.add_block({.object_bytes = 48, .at = kHeap + 8 * 4096});
+  heap.add_block({.object_bytes = 16, .kind = kAtomic, .at = kHeap});
+  heap.add_block({.object_bytes = 10'000, .at = kHeap + 4096});
+
+  const BlockIndex index = read(heap);
+  REQUIRE(index.blocks.size() == 3);
+  CHECK(index.blocks[0].start == kHeap);
+  CHECK(index.blocks[0].objects == 256);
+  CHECK(index.blocks[0].is_atomic());
+  CHECK(index.blocks[0].descriptor == 0);
+  CHECK(index.blocks[1].objects == 1);
+  CHECK(index.blocks[1].object_bytes == 10'000);
+  CHECK(index.blocks[2].objects == 85);
+  CHECK(index.blocks[2].descriptor == 48);
+  CHECK(index.used_bytes == 5 * 4096);
+  CHECK(index.free_bytes == 0);
+  CHECK(index.skipped == 0);
+}
+
+TEST_CASE("free blocks are counted and not listed, wherever they lie") {
+  FakeGcHeap heap;
+  heap.add_block({.object_bytes = 8192, .flags = kFreeBlock, .at = kHeap});
+  heap.add_block({.object_bytes = 4096,
+                  .flags = kFreeBlock | kWasUnmapped,
+                  .at = RemoteAddr{0x7f12'3480'0000}});
+  const BlockIndex index = read(heap);
+  CHECK(index.blocks.empty());
+  CHECK(index.free_bytes == 12'288);
+  CHECK(index.unmapped_bytes == 4096);
+  CHECK(index.skipped == 0);
+}
+
+TEST_CASE("bottom indices that share a slot are found along their chain") {
+  FakeGcHeap heap;
+  const RemoteAddr far{kHeap.value - (std::uint64_t{2048} << 22)};
+  heap.add_memory(far, 4096);
+  heap.add_block({.object_bytes = 32, .at = kHeap});
+  heap.add_block({.object_bytes = 64, .at = far});
+  const BlockIndex index = read(heap);
+  REQUIRE(index.blocks.size() == 2);
+  CHECK(index.blocks[0].start == far);
+  CHECK(index.blocks[1].start == kHeap);
+}
+
+TEST_CASE("a build without hash chains is addressed by the slot alone") {
+  FakeGcHeap heap;
+  heap.layout().has_hash_chain = false;
+  heap.layout().top_mask = 0x7ff;
+  const RemoteAddr low{0x0100'0000};  // below 2048 * 4 MiB
+  heap.add_memory(low, 4096);
+  heap.add_block({.object_bytes = 32, .at = low});
+  const BlockIndex index = read(heap);
+  REQUIRE(index.blocks.size() == 1);
+  CHECK(index.blocks[0].start == low);
+}
+
+TEST_CASE("uncollectable blocks keep what stands behind the known part of their header") {
+  FakeGcHeap heap;
+  heap.add_block({.object_bytes = 4096});
+  const RemoteAddr block = heap.add_block({.object_bytes = 32, .kind = kUncollectable});
+  heap.set_mark(block, block + 64);
+  const BlockIndex index = read(heap);
+  REQUIRE(index.tails.size() == 1);
+  CHECK(index.tails[0].block == 1);
+  CHECK(index.tails[0].bytes[FakeGcHeap::kMarksAt - 0x30 + 4] == std::byte{1});
+}
+
+TEST_CASE("a header that lies is skipped and named, and the rest is still read") {
+  FakeGcHeap heap;
+  const RemoteAddr liar = heap.add_block({.object_bytes = 64});
+  const RemoteAddr honest = heap.add_block({.object_bytes = 64});
+  const RemoteAddr header = heap.header_of(liar);
+  const Layout& layout = heap.layout();
+
+  SUBCASE("about its block") {
+    heap.put(header + layout.header_block, honest);
+  }
+  SUBCASE("with a size of 0") {
+    heap.put(header + layout.header_size, std::uint64_t{0});
+  }
+  SUBCASE("with a size of 2^63") {
+    heap.put(header + layout.header_size, std::uint64_t{1} << 63);
+  }
+  SUBCASE("with a size that wraps") {
+    heap.put(header + layout.header_size, ~std::uint64_t{0} - 15);
+  }
+  SUBCASE("with a size that is no multiple of the granule") {
+    heap.put(header + layout.header_size, std::uint64_t{24 + 1});
+  }
+  SUBCASE("with a size that leaves the mapped memory") {
+    heap.put(header + layout.header_size, std::uint64_t{1} << 30);
+  }
+  SUBCASE("with a size that reaches into the next block") {
+    heap.put(header + layout.header_size, std::uint64_t{8192});
+  }
+  SUBCASE("as a free block of an odd size") {
+    heap.put(header + layout.header_flags, std::uint8_t{kFreeBlock});
+  }
+  SUBCASE("by pointing nowhere") {
+    heap.set_entry(liar, 0x1234'5678'9abc);
+  }
+  SUBCASE("by pointing to the end of the memory") {
+    heap.set_entry(
+        liar, FakeGcHeap::kHeaders.value + FakeGcHeap::kMaxHeaders * FakeGcHeap::kHeaderBytes - 8);
+  }
+  SUBCASE("by an odd address") {
+    heap.set_entry(liar, header.value + 3);
+  }
+
+  const BlockIndex index = read(heap);
+  REQUIRE(index.blocks.size() == 1);
+  CHECK(index.blocks[0].start == honest);
+  CHECK(index.skipped == 1);
+  REQUIRE(index.misfits.size() == 1);
+  CHECK(index.misfits[0].at == liar);
+  CHECK_FALSE(index.misfits[0].what.empty());
+}
+
+TEST_CASE("bottom indices that lie do no harm") {
+  FakeGcHeap heap;
+  heap.add_block({.object_bytes = 64});
+  const RemoteAddr bottom = heap.bottom_of(kHeap);
+  const RemoteAddr slot = FakeGcHeap::kTopIndex + (kHeap.value >> 22 & 0x7ff) * 8;
+  const Layout& layout = heap.layout();
+
+  SUBCASE("a chain that goes in a circle") {
+    heap.put(bottom + layout.bottom_next, bottom);
+    CHECK(read(heap).blocks.size() == 1);
+  }
+  SUBCASE("a chain that leads out of memory") {
+    heap.put(bottom + layout.bottom_next, std::uint64_t{0xdead'beef'0000});
+    const BlockIndex index = read(heap);
+    CHECK(index.blocks.size() == 1);
+    CHECK(index.skipped == 1);
+  }
+  SUBCASE("a slot that leads out of memory") {
+    heap.put(FakeGcHeap::kTopIndex, std::uint64_t{8});
+    const BlockIndex index = read(heap);
+    CHECK(index.blocks.size() == 1);
+    CHECK(index.skipped == 1);
+  }
+  SUBCASE("a key of another slot") {
+    heap.put(bottom + layout.bottom_key, std::uint64_t{12345});
+    const BlockIndex index = read(heap);
+    CHECK(index.blocks.empty());
+    CHECK(index.skipped == 1);
+  }
+  SUBCASE("a key beyond the address space") {
+    heap.put(bottom + layout.bottom_key, (kHeap.value >> 22 & 0x7ff) | std::uint64_t{1} << 60);
+    CHECK(read(heap).blocks.empty());
+  }
+  SUBCASE("the same bottom index in every slot") {
+    for (std::uint64_t i = 0; i < 2048; ++i) heap.put(FakeGcHeap::kTopIndex + i * 8, bottom);
+    CHECK(read(heap).blocks.size() <= 1);
+  }
+  SUBCASE("a different piece of garbage in every slot") {
+    // Each address leads to overlapping bytes; more than there can be bottom indices.
+    heap.put(slot, FakeGcHeap::kAllNils);
+    for (std::uint64_t i = 0; i < 2048; ++i) {
+      heap.put(FakeGcHeap::kTopIndex + i * 8, FakeGcHeap::kHeap + i * 8);
+    }
+    CHECK(read(heap).blocks.empty());
+  }
+  SUBCASE("entries that all name one header") {
+    for (std::uint64_t i = 0; i < 1024; ++i) {
+      heap.put(bottom + i * 8, heap.header_of(kHeap));
+    }
+    const BlockIndex index = read(heap);
+    REQUIRE(index.blocks.size() == 1);
+    CHECK(index.blocks[0].start == kHeap);
+    CHECK(index.skipped == 1023);
+    CHECK(index.misfits.size() < 100);
+  }
+}
+
+TEST_CASE("a heap of holes is read where there is memory") {
+  FakeGcHeap heap;
+  const RemoteAddr kept = heap.add_block({.object_bytes = 64});
+  // A bottom index and headers that the map promises and the memory does not hold.
+  const RemoteAddr hole = kHeap + (1U << 22);
+  heap.add_memory(RemoteAddr{0x6000'0000'0000}, 0x10000);
+  heap.memory().map(RemoteAddr{0x6000'0000'0000}, {});
+  heap.put(heap.bottom_of(hole), std::uint64_t{0x6000'0000'0100});
+  heap.put(FakeGcHeap::kTopIndex + 8, std::uint64_t{0x6000'0000'8000});
+  const BlockIndex index = read(heap);
+  REQUIRE(index.blocks.size() == 1);
+  CHECK(index.blocks[0].start == kept);
+  CHECK(index.skipped == 1);  // the header of zeros; the bottom index of zeros is as an empty one
+}
+
+TEST_CASE("without a top index there is nothing to read") {
+  FakeGcHeap heap;
+  heap.layout().top_index = RemoteAddr{0x1000};
+  const auto index = read_blocks(heap.memory(), heap.map(), heap.layout());
+  REQUIRE_FALSE(index.has_value());
+  CHECK(index.error().kind == ErrorKind::Fault);
+}
+
+TEST_CASE("a layout with impossible numbers is refused") {
+  FakeGcHeap heap;
+  SUBCASE("a shift of 0") {
+    heap.layout().block_shift = 0;
+  }
+  SUBCASE("a shift of 200") {
+    heap.layout().top_shift = 200;
+  }
+  SUBCASE("a mask that is none") {
+    heap.layout().top_mask = 0x7fe;
+  }
+  SUBCASE("a huge top index") {
+    heap.layout().top_mask = ~std::uint64_t{0};
+  }
+  SUBCASE("a field far away") {
+    heap.layout().header_size = std::uint64_t{1} << 40;
+  }
+  const auto index = read_blocks(heap.memory(), heap.map(), heap.layout());
+  REQUIRE_FALSE(index.has_value());
+  CHECK(index.error().kind == ErrorKind::Malformed);
+}
+
+}  // namespace
+}  // namespace heapattach::boehm
