@@ -7,7 +7,7 @@ crystal_packages=(crystal libgc-dev libevent-dev libpcre3-dev libssl-dev libyaml
 test_packages=(doctest-dev clang gcc-multilib python3 jq guile-3.0 w3m ecl)
 lint_packages=(clang-format-14 clang-tidy-14)
 package_packages=(dpkg-dev file fakeroot)
-bench_packages=(openjdk-17-jdk-headless time)
+bench_packages=(openjdk-17-jdk-headless)
 
 # install_packages NAME...: only what is missing, and says so first.
 install_packages() {

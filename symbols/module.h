@@ -27,10 +27,12 @@ struct Symbol {
   bool is_function = false;
 };
 
-// An executable or shared library that is loaded in the target, and the symbols found for it.
+// An executable or shared library that is loaded in the target, and the symbols found for it. Its
+// symbols and bytes are read from the file when first asked for; not to be asked by several threads
+// at once.
 class Module {
  public:
-  struct Contents;  // the ELF handles and symbol tables, module.cpp's own
+  struct Contents;  // the ELF files and symbol tables, module_contents.h
 
   explicit Module(std::unique_ptr<Contents> contents);
   Module(const Module&) = delete;
@@ -38,6 +40,9 @@ class Module {
   ~Module();
   Module(Module&&) noexcept;
   Module& operator=(Module&&) noexcept;
+
+  // The module that an ELF file is when loaded at `bias`: for core files and tests.
+  static Result<Module> from_file(Fd file, std::string path, std::uint64_t bias);
 
   [[nodiscard]] const std::string& path() const;      // as the target names it
   [[nodiscard]] const std::string& name() const;      // its last component
@@ -52,6 +57,8 @@ class Module {
   // Defined functions and objects from .symtab, .dynsym and a separate debug file, by address,
   // without doubles.
   [[nodiscard]] std::span<const Symbol> symbols() const;
+  // Those whose names begin with `prefix`, in no order; much cheaper than all of them.
+  [[nodiscard]] std::vector<Symbol> symbols_with_prefix(std::string_view prefix) const;
   [[nodiscard]] std::optional<Symbol> find_symbol(std::string_view name) const;
   // The symbol that covers `at`.
   [[nodiscard]] std::optional<Symbol> symbol_at(RemoteAddr at) const;
@@ -60,8 +67,12 @@ class Module {
   // empty outside. Code and constants can be read here without touching the target.
   [[nodiscard]] std::span<const std::byte> file_bytes(RemoteAddr at) const;
 
-  // What was found or missing, for -v: "symbols from .symtab and /usr/lib/debug/…", and warnings
-  // such as a debug file whose build id differs.
+  // The separate debug file in use, or else the module's own file; empty if there is neither. Holds
+  // for the module's life. For libdw.
+  [[nodiscard]] const Fd& debug_file() const;
+
+  // What was found or missing, for -v: "symbols from /usr/lib/debug/…", and warnings such as a
+  // debug file whose build id differs.
   [[nodiscard]] const std::vector<std::string>& notes() const;
 
  private:
@@ -76,10 +87,12 @@ struct SymbolSearch {
 };
 
 // The modules mapped in a process. A module whose file cannot be read or parsed is listed with no
-// symbols and a note; that is no error.
+// symbols and a note; that is no error. So is one whose file is not what the target has in memory:
+// their build ids are compared.
 class Modules {
  public:
   static Result<Modules> load(const Process& process,
+                              const MemoryReader& memory,
                               const MemoryMap& map,
                               const SymbolSearch& search);
   explicit Modules(std::vector<Module> modules) : modules_(std::move(modules)) {}

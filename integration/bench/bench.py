@@ -1,0 +1,194 @@
+"""Measures heapattach against its peers and prints a table of ratios. Started by run.sh.
+
+Each figure is the median of several rounds, alternating between ours and theirs, so that a noisy
+moment of the machine hits both. Exits with 1 if a limit is missed.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+
+LARGE = 10_000_000
+SMALL = (1_000, 100_000)
+
+
+class Heap:
+    """A running big_heap, or the Java program of the same shape."""
+
+    def __init__(self, command):
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+        if self.process.stdout.readline().strip() != "ready":
+            raise RuntimeError(f"{command[0]} did not get ready")
+        self.pid = str(self.process.pid)
+
+    def ask(self, question):
+        self.process.stdin.write(question + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().split()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.kill()
+        self.process.wait()
+
+
+class Run:
+    """One finished run of a program: how long it took, its largest memory, what it printed."""
+
+    def __init__(self, command, output=subprocess.PIPE):
+        start = time.perf_counter()
+        with subprocess.Popen(command, stdout=output, stderr=subprocess.PIPE, text=True) as process:
+            # Both are short but for a snapshot, and that goes to a file.
+            self.output = process.stdout.read() if process.stdout else ""
+            self.messages = process.stderr.read()
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        self.ms = (time.perf_counter() - start) * 1e3
+        self.peak_bytes = usage.ru_maxrss * 1024
+        if process.returncode != 0:
+            raise RuntimeError(f"{' '.join(command)}: {process.returncode}: {self.messages}")
+
+
+class Table:
+    """Rows of: what, ours, theirs, ratio, limit; remembers whether one was missed."""
+
+    def __init__(self):
+        self.rows = [("", "heapattach", "peer", "ratio", "limit", "")]
+        self.missed = 0
+
+    def add(self, what, ours, theirs, ratio, limit, at_most=True):
+        word = ""
+        if limit is not None:
+            fits = ratio <= limit if at_most else ratio >= limit
+            word = "ok" if fits else "MISSED"
+            self.missed += not fits
+        limit = "" if limit is None else f"{'<=' if at_most else '>='} {limit:g}"
+        self.rows.append((what, ours, theirs, f"{ratio:.2f}", limit, word))
+
+    def add_times(self, what, ours, theirs, limit=None):
+        ours, theirs = statistics.median(ours), statistics.median(theirs)
+        self.add(what, f"{ours:.1f} ms", f"{theirs:.1f} ms", ours / theirs, limit)
+
+    def print(self):
+        widths = [max(len(row[i]) for row in self.rows) for i in range(6)]
+        for row in self.rows:
+            first = row[0].ljust(widths[0])
+            print("  ".join([first] + [row[i].rjust(widths[i]) for i in range(1, 6)]).rstrip())
+
+
+def pause_ms(run):
+    found = re.search(r"paused (?:for )?([0-9.]+) (ms|s)\b", run.messages)
+    if not found:
+        raise RuntimeError(f"no pause in the summary line: {run.messages!r}")
+    return float(found[1]) * (1 if found[2] == "ms" else 1e3)
+
+
+def measure_copy_and_count(table, places, heap, count, rounds):
+    """The pause, --count and its memory, against bare_copy and GC_gcollect."""
+    fresh, faulted, pauses, counts, collections, peaks = [], [], [], [], [], []
+    ranges = heap.ask("ranges")
+    for _ in range(rounds):
+        one, two, _ = Run([places.bare_copy, heap.pid, *ranges]).output.split()
+        fresh.append(float(one))
+        faulted.append(float(two))
+        collections.append(float(heap.ask("collect")[0]))
+        run = Run([places.heapattach, "--count", "-f", "json", heap.pid])
+        counts.append(run.ms)
+        pauses.append(pause_ms(run))
+        peaks.append(run.peak_bytes)
+    found = json.loads(run.output)
+    if found["objects"] < count:
+        raise RuntimeError(f"{found['objects']} objects found of {count}")
+    in_use = found["heap_bytes"] - found["free_bytes"]
+    large = count == LARGE
+    size = f"{count:,} objects: "
+    table.add_times(size + "pause / bare copy, fresh pages", pauses, fresh, 1.5 if large else None)
+    table.add_times(size + "pause / bare copy, faulted pages", pauses, faulted)
+    table.add_times(size + "--count / GC_gcollect", counts, collections, 3 if large else None)
+    if large:
+        peak = statistics.median(peaks)
+        table.add(size + "peak memory / heap in use", f"{peak / 1e6:.0f} MB",
+                  f"{in_use / 1e6:.0f} MB", peak / in_use, 1.5)
+    else:
+        middle = statistics.median(counts)
+        table.add(size + "--count in all", f"{middle:.1f} ms", "50 ms", middle / 50, 1)
+    return counts
+
+
+def measure_snapshot(table, places, heap, count, rounds):
+    """JSON Lines to nowhere and to a file, in objects a second."""
+    nowhere, to_file = [], []
+    for _ in range(rounds):
+        nowhere.append(Run([places.heapattach, heap.pid], subprocess.DEVNULL).ms)
+        with open(places.scratch, "w") as output:
+            to_file.append(Run([places.heapattach, heap.pid], output).ms)
+        with open(places.scratch, "rb") as output:
+            output.seek(-min(4096, os.path.getsize(places.scratch)), os.SEEK_END)
+            end = json.loads(output.read().splitlines()[-1])
+        if end["record"] != "end" or not end["complete"] or end["objects"] < count:
+            raise RuntimeError(f"the snapshot ends in {end}")
+    os.unlink(places.scratch)
+    for name, times in (("to /dev/null", nowhere), ("to a file", to_file)):
+        rate = count / statistics.median(times) / 1e3
+        limit = 2 if count == LARGE else None
+        table.add(f"{count:,} objects: snapshot {name}", f"{statistics.median(times):.1f} ms",
+                  "1 M/s", rate, limit, at_most=False)
+    return to_file
+
+
+def measure_java(table, places, counts, snapshots, rounds):
+    """The same heap in a Java virtual machine, looked at by its own tools."""
+    histograms, dumps, nothing = [], [], []
+    command = ["java", "-Xms1g", "-Xmx4g", "-cp", places.classes, "BigHeap", str(LARGE)]
+    with Heap(command) as java:
+        for _ in range(rounds):
+            nothing.append(Run(["jcmd", java.pid, "VM.version"]).ms)
+            histograms.append(Run(["jcmd", java.pid, "GC.class_histogram"]).ms)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(places.scratch)
+            dumps.append(Run(["jcmd", java.pid, "GC.heap_dump", places.scratch]).ms)
+            os.unlink(places.scratch)
+    size = f"{LARGE:,} objects: "
+    table.add_times(size + "--count / jcmd GC.class_histogram", counts, histograms, 1)
+    table.add_times(size + "snapshot / jcmd GC.heap_dump", snapshots, dumps, 1)
+    print(f"(jcmd that does nothing takes {statistics.median(nothing):.0f} ms of these)")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--heapattach", required=True)
+    parser.add_argument("--build", required=True, help="where big_heap, bare_copy and BigHeap are")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--no-java", action="store_true")
+    places = parser.parse_args()
+    places.bare_copy = os.path.join(places.build, "bare_copy")
+    places.classes = places.build
+    places.scratch = os.path.join(places.build, "snapshot.out")
+
+    table = Table()
+    for count in (*SMALL, LARGE):
+        rounds = places.rounds if count == LARGE else 3 * places.rounds
+        with Heap([os.path.join(places.build, "big_heap"), str(count)]) as heap:
+            counts = measure_copy_and_count(table, places, heap, count, rounds)
+            snapshots = measure_snapshot(table, places, heap, count, rounds)
+            if count == LARGE:
+                heap_bytes, free_bytes, markers = map(int, heap.ask("heap"))
+    print(f"{os.cpu_count()} cores, {places.rounds} rounds; the large heap has {heap_bytes:,} bytes, "
+          f"{free_bytes:,} free, and is marked by {markers + 1} threads")
+    if not places.no_java:
+        measure_java(table, places, counts, snapshots, places.rounds)
+    table.print()
+    return 1 if table.missed else 0
+
+
+sys.exit(main())

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Shows heapattach at work, in one command: integration/try.sh
+#
+# Installs what is missing (Debian 12, as root or with sudo), builds heapattach and a small Crystal service
+# that leaks sessions, starts that service, and looks into it. Everything lies under build/try; the
+# service is stopped at the end.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source integration/packages.sh
+install_packages "${build_packages[@]}" "${crystal_packages[@]}"
+
+out=$PWD/build/try
+mkdir -p "$out"
+echo "building heapattach and the service (the log is build/try/build.log)"
+build() {
+  cmake -S . -B "$out/heapattach" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DBUILD_TESTING=OFF
+  ninja -C "$out/heapattach" heapattach
+  CRYSTAL_CACHE_DIR=$out/crystal-cache crystal build --no-color -o "$out/demo" \
+    integration/targets/demo.cr
+}
+build >"$out/build.log" 2>&1 || { tail -n 50 "$out/build.log" >&2; exit 1; }
+heapattach=$(find "$out/heapattach" -type f -name heapattach -perm -u+x | head -n 1)
+
+coproc service { exec "$out/demo" 2>&1; }
+pid=$service_PID
+trap 'kill "$pid" 2>/dev/null || true; wait "$pid" 2>/dev/null || true' EXIT
+read -r -t 30 line <&"${service[0]}" && [[ $line == ready ]] || {
+  echo "try.sh: the service did not start: ${line:-no answer}" >&2
+  exit 1
+}
+
+# show COMMAND...: prints it as a user would type it, then what it says.
+show() {
+  printf '\n$ %s\n' "$*"
+  "$heapattach" "${@:2}"
+}
+
+# The service is not heapattach's child: Yama may ask for root here.
+show heapattach --count --top 12 "$pid" || {
+  status=$?
+  [[ $status -ne 4 ]] || echo "try it as root: sudo integration/try.sh" >&2
+  exit "$status"
+}
+show heapattach --count --type 'Shop::*' "$pid"
+
+printf '\n$ heapattach -o heap.jsonl %s\n' "$pid"
+rm -f "$out/heap.jsonl"
+"$heapattach" -o "$out/heap.jsonl" "$pid"
+printf '\n$ head -n 3 heap.jsonl\n'
+head -n 3 "$out/heap.jsonl" | cut -c 1-400
+printf '\n$ grep Shop::Session heap.jsonl | tail -n 2\n'
+grep '"record":"object".*"Shop::Session"' "$out/heap.jsonl" | tail -n 2
+printf '\n$ tail -n 1 heap.jsonl\n'
+tail -n 1 "$out/heap.jsonl"
+kill -0 "$pid" && printf '\nThe service (pid %s) has noticed nothing and is still running; stopping it now.\n' "$pid"

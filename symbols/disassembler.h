@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include <capstone/capstone.h>
+
+#include "attach/remote_addr.h"
+#include "attach/result.h"
+
+namespace heapattach {
+
+// Decodes x86-64 instructions, with operands.
+class Disassembler {
+ public:
+  static Result<Disassembler> open();
+
+  // The instruction at the start of `code`, which is loaded at `at`; null if there is none. Holds
+  // until the next call.
+  [[nodiscard]] const cs_insn* decode(std::span<const std::byte> code, RemoteAddr at) const;
+
+  [[nodiscard]] csh handle() const { return handle_.get()->value; }
+
+ private:
+  struct Handle {
+    csh value = 0;
+    ~Handle();
+  };
+  struct FreeInstruction {
+    void operator()(cs_insn* instruction) const noexcept { cs_free(instruction, 1); }
+  };
+  Disassembler(std::unique_ptr<Handle> handle, cs_insn* instruction) noexcept
+      : handle_(std::move(handle)), instruction_(instruction) {}
+
+  std::unique_ptr<Handle> handle_;
+  std::unique_ptr<cs_insn, FreeInstruction> instruction_;  // reused by each decode
+};
+
+}  // namespace heapattach

@@ -1,0 +1,267 @@
+#include "symbols/elf_file.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace heapattach {
+
+namespace {
+
+// More than any real file has; what claims more is a lie that would cost us memory.
+constexpr std::size_t kMostProgramHeaders = 4096;
+constexpr std::uint64_t kMostNoteBytes = 1 << 16;
+constexpr std::uint64_t kMostSymbolBytes = std::uint64_t{1} << 31;
+
+// The part of a segment that can be believed; none if nothing can.
+std::optional<LoadSegment> checked_segment(const GElf_Phdr& header, std::uint64_t file_size) {
+  LoadSegment segment{.address = header.p_vaddr,
+                      .memory_bytes = header.p_memsz,
+                      .file_offset = header.p_offset,
+                      .file_bytes = std::min<std::uint64_t>(header.p_filesz, header.p_memsz),
+                      .writable = (header.p_flags & PF_W) != 0,
+                      .executable = (header.p_flags & PF_X) != 0};
+  if (segment.memory_bytes == 0 || segment.address + segment.memory_bytes < segment.address) {
+    return std::nullopt;
+  }
+  if (segment.file_offset > file_size) {
+    segment.file_bytes = 0;
+  } else {
+    segment.file_bytes = std::min(segment.file_bytes, file_size - segment.file_offset);
+  }
+  return segment;
+}
+
+struct Section {
+  Elf_Scn* handle;
+  GElf_Shdr header;
+  std::string_view name;
+};
+
+std::vector<Section> sections_of(Elf* elf) {
+  std::vector<Section> sections;
+  std::size_t names = 0;
+  if (elf_getshdrstrndx(elf, &names) != 0) return sections;
+  Elf_Scn* handle = nullptr;
+  while ((handle = elf_nextscn(elf, handle)) != nullptr) {
+    GElf_Shdr header;
+    if (gelf_getshdr(handle, &header) == nullptr) continue;
+    const char* name = elf_strptr(elf, names, header.sh_name);
+    sections.push_back({handle, header, name == nullptr ? "" : name});
+  }
+  return sections;
+}
+
+bool is_defined_here(const GElf_Sym& symbol) {
+  const unsigned type = GELF_ST_TYPE(symbol.st_info);
+  const bool wanted = type == STT_FUNC || type == STT_OBJECT || type == STT_NOTYPE ||
+                      type == STT_GNU_IFUNC || type == STT_COMMON;
+  return wanted && symbol.st_shndx != SHN_UNDEF && symbol.st_shndx != SHN_ABS &&
+         symbol.st_value != 0;
+}
+
+void add_symbols(Elf* elf,
+                 const Section& section,
+                 std::string_view prefix,
+                 std::vector<ElfSymbol>& into) {
+  if (section.header.sh_size > kMostSymbolBytes) return;
+  Elf_Data* data = elf_getdata(section.handle, nullptr);
+  Elf_Scn* strings = elf_getscn(elf, section.header.sh_link);
+  Elf_Data* names = strings == nullptr ? nullptr : elf_getdata(strings, nullptr);
+  if (data == nullptr || data->d_buf == nullptr || names == nullptr || names->d_buf == nullptr) {
+    return;
+  }
+  const std::string_view text(static_cast<const char*>(names->d_buf), names->d_size);
+  const std::size_t count = data->d_size / sizeof(Elf64_Sym);
+  for (std::size_t i = 0; i < count && i <= INT32_MAX; ++i) {
+    GElf_Sym symbol;
+    if (gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) break;
+    if (!is_defined_here(symbol) || symbol.st_name >= text.size()) continue;
+    const std::string_view rest = text.substr(symbol.st_name);
+    if (!rest.starts_with(prefix)) continue;
+    const std::size_t end = rest.find('\0');
+    if (end == std::string_view::npos || end == 0) continue;
+    const unsigned type = GELF_ST_TYPE(symbol.st_info);
+    into.push_back({rest.substr(0, end), symbol.st_value, symbol.st_size,
+                    type == STT_FUNC || type == STT_GNU_IFUNC});
+  }
+}
+
+constexpr std::array<std::uint32_t, 256> crc_table() {
+  std::array<std::uint32_t, 256> table{};
+  for (std::uint32_t i = 0; i < 256; ++i) {
+    std::uint32_t value = i;
+    for (int bit = 0; bit < 8; ++bit) {
+      value = (value >> 1) ^ ((value & 1) != 0 ? 0xedb88320U : 0U);
+    }
+    table.at(i) = value;
+  }
+  return table;
+}
+
+}  // namespace
+
+void ElfFile::EndElf::operator()(Elf* elf) const noexcept {
+  elf_end(elf);
+}
+
+ElfFile::ElfFile(Fd file, std::unique_ptr<Elf, EndElf> elf) noexcept
+    : file_(std::move(file)), elf_(std::move(elf)) {}
+ElfFile::~ElfFile() = default;
+ElfFile::ElfFile(ElfFile&&) noexcept = default;
+ElfFile& ElfFile::operator=(ElfFile&& other) noexcept {
+  if (this != &other) {
+    elf_ = std::move(other.elf_);  // before the descriptor that the old one reads through
+    file_ = std::move(other.file_);
+    size_ = other.size_;
+    entry_ = other.entry_;
+    segments_ = std::move(other.segments_);
+    relro_ = other.relro_;
+    notes_ = other.notes_;
+    build_id_ = std::move(other.build_id_);
+  }
+  return *this;
+}
+
+Result<ElfFile> ElfFile::open(Fd file) {
+  struct stat status {};
+  if (fstat(file.get(), &status) != 0) return os_error("fstat", errno);
+  if (!S_ISREG(status.st_mode)) return Error{ErrorKind::Malformed, "not a regular file"};
+  elf_version(EV_CURRENT);
+  std::unique_ptr<Elf, EndElf> elf(elf_begin(file.get(), ELF_C_READ, nullptr));
+  if (elf == nullptr) return Error{ErrorKind::Malformed, elf_errmsg(-1)};
+  ElfFile result(std::move(file), std::move(elf));
+  result.size_ = static_cast<std::uint64_t>(status.st_size);
+  HA_TRY(result.read_headers());
+  return result;
+}
+
+Result<void> ElfFile::read_headers() {
+  GElf_Ehdr header;
+  if (elf_kind(elf_.get()) != ELF_K_ELF || gelf_getehdr(elf_.get(), &header) == nullptr) {
+    return Error{ErrorKind::Malformed, "not an ELF file"};
+  }
+  if (gelf_getclass(elf_.get()) != ELFCLASS64 || header.e_machine != EM_X86_64) {
+    return Error{ErrorKind::Unsupported, "an ELF file, but not for x86-64"};
+  }
+  entry_ = header.e_entry;
+  std::size_t count = 0;
+  if (elf_getphdrnum(elf_.get(), &count) != 0) count = 0;
+  for (std::size_t i = 0; i < std::min(count, kMostProgramHeaders); ++i) {
+    GElf_Phdr program;
+    if (gelf_getphdr(elf_.get(), static_cast<int>(i), &program) == nullptr) break;
+    const auto segment = checked_segment(program, size_);
+    if (!segment) continue;
+    if (program.p_type == PT_LOAD) segments_.push_back(*segment);
+    if (program.p_type == PT_GNU_RELRO) relro_ = segment;
+    if (program.p_type == PT_NOTE && build_id_.empty()) {
+      notes_ = segment;
+      read_build_id();
+    }
+  }
+  std::sort(segments_.begin(), segments_.end(),
+            [](const LoadSegment& a, const LoadSegment& b) { return a.address < b.address; });
+  return {};
+}
+
+void ElfFile::read_build_id() {
+  std::vector<std::byte> bytes(std::min(notes_->file_bytes, kMostNoteBytes));
+  bytes.resize(read_at(notes_->file_offset, bytes));
+  build_id_ = build_id_in_notes(bytes);
+}
+
+bool ElfFile::has_section(std::string_view name) const {
+  const auto sections = sections_of(elf_.get());
+  return std::any_of(sections.begin(), sections.end(), [&](const Section& section) {
+    return section.name == name && section.header.sh_type != SHT_NOBITS;
+  });
+}
+
+std::optional<DebugLink> ElfFile::debug_link() const {
+  for (const Section& section : sections_of(elf_.get())) {
+    if (section.name != ".gnu_debuglink" || section.header.sh_size > kMostNoteBytes) continue;
+    Elf_Data* data = elf_rawdata(section.handle, nullptr);
+    if (data == nullptr || data->d_buf == nullptr) continue;
+    const std::string_view text(static_cast<const char*>(data->d_buf), data->d_size);
+    const std::size_t end = text.find('\0');
+    if (end == std::string_view::npos) continue;
+    const std::size_t crc_at = (end + 1 + 3) / 4 * 4;
+    if (crc_at + 4 > text.size()) continue;
+    DebugLink link{.file = std::string(text.substr(0, end))};
+    std::memcpy(&link.crc, text.data() + crc_at, sizeof link.crc);
+    return link;
+  }
+  return std::nullopt;
+}
+
+std::vector<ElfSymbol> ElfFile::symbols(std::string_view prefix) const {
+  std::vector<ElfSymbol> symbols;
+  for (const Section& section : sections_of(elf_.get())) {
+    if (section.header.sh_type == SHT_SYMTAB || section.header.sh_type == SHT_DYNSYM) {
+      add_symbols(elf_.get(), section, prefix, symbols);
+    }
+  }
+  return symbols;
+}
+
+std::size_t ElfFile::read_at(std::uint64_t offset, std::span<std::byte> into) const {
+  std::size_t done = 0;
+  while (done < into.size()) {
+    if (offset + done > INT64_MAX) break;
+    const ssize_t count = pread(file_.get(), into.data() + done, into.size() - done,
+                                static_cast<off_t>(offset + done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    done += static_cast<std::size_t>(count);
+  }
+  return done;
+}
+
+std::string build_id_in_notes(std::span<const std::byte> notes) {
+  while (notes.size() >= sizeof(Elf64_Nhdr)) {
+    Elf64_Nhdr header;
+    std::memcpy(&header, notes.data(), sizeof header);
+    notes = notes.subspan(sizeof header);
+    const std::size_t name_bytes = (std::size_t{header.n_namesz} + 3) / 4 * 4;
+    const std::size_t data_bytes = (std::size_t{header.n_descsz} + 3) / 4 * 4;
+    if (name_bytes > notes.size() || header.n_descsz > notes.size() - name_bytes) break;
+    const bool is_gnu = header.n_namesz == 4 && std::memcmp(notes.data(), "GNU", 4) == 0;
+    if (is_gnu && header.n_type == NT_GNU_BUILD_ID) {
+      std::string id;
+      for (const std::byte byte : notes.subspan(name_bytes, header.n_descsz)) {
+        id += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
+      }
+      return id;
+    }
+    notes = notes.subspan(std::min(name_bytes + data_bytes, notes.size()));
+  }
+  return {};
+}
+
+Result<std::uint32_t> debug_link_crc(const Fd& file) {
+  static constexpr auto kTable = crc_table();
+  std::vector<unsigned char> buffer(1 << 16);
+  std::uint32_t crc = 0xffffffffU;
+  for (off_t offset = 0;;) {
+    const ssize_t count = pread(file.get(), buffer.data(), buffer.size(), offset);
+    const int os_errno = errno;
+    if (count < 0 && os_errno == EINTR) continue;
+    if (count < 0) return os_error("reading the debug file", os_errno);
+    if (count == 0) return crc ^ 0xffffffffU;
+    offset += count;
+    for (ssize_t i = 0; i < count; ++i) {
+      const auto byte = buffer[static_cast<std::size_t>(i)];
+      crc = (crc >> 8) ^ kTable.at((crc ^ byte) & 0xffU);
+    }
+  }
+}
+
+}  // namespace heapattach
