@@ -1,0 +1,49 @@
+#pragma once
+
+#include <string_view>
+
+namespace heapattach {
+
+// "heapattach 0.1.0", as --version and the header of a snapshot say it.
+[[nodiscard]] std::string_view version_text();
+
+inline constexpr std::string_view kHelpText =
+    R"(Usage: heapattach [options] PID           snapshot of its heap as JSON Lines
+       heapattach --count [options] PID   objects and bytes per type
+
+Freezes a process that uses the Boehm collector, copies its heap, lets it go,
+and says what is alive in it. Nothing is written to the process.
+
+  -p, --pid PID          the same as PID
+  -o, --output FILE      write there (%p pid, %h host, %t time), mode 0600
+      --force            replace FILE if it exists
+  -f, --format NAME      of counts: table, tsv, csv, json, markdown, memprof
+  -z, --gzip             compress; implied by a FILE in .gz
+      --sort KEY         rows by bytes (default), count or name
+      --top N            the first N rows
+      --type GLOB        rows of these types; repeatable: 'Acme::*'
+      --min-bytes N      rows of at least N bytes (k, M, G)
+      --fail-if EXPR     exit with 10 if so; repeatable: 'count(Session) > 1000'
+      --all              also what is allocated but no longer reachable
+      --snapshot MODE    freeze (default), read (stops nothing, may tear), auto
+      --max-pause MS     give up rather than hold the process longer
+      --timeout S        end after this long in any case (default 60)
+      --no-rewind        do not re-issue calls that the freeze interrupted
+      --type-info FILE   type names from the Crystal compiler
+      --exe FILE, --debug-dir DIR, --sysroot DIR   where to find symbols
+      --color WHEN       auto, always or never
+  -q, --quiet            no summary
+  -v, --verbose          tell each step
+  -h, --help, --version
+
+Exit status: 0 complete, 1 other error, 2 usage, 3 no such process, 4 not
+permitted, 5 no supported heap, 6 deadline passed, 7 read only in part, 8 output
+not written, 9 traced by another process, 10 --fail-if held, 11 not released
+cleanly, 130 and 143 interrupted.
+
+Examples:
+  heapattach --count --top 20 4711
+  heapattach -o 'heap.%p.%t.jsonl.gz' 4711
+)";
+
+}  // namespace heapattach

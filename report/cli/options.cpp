@@ -1,0 +1,264 @@
+#include "report/cli/options.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <string_view>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "report/cli/help.h"
+
+namespace heapattach {
+
+namespace {
+
+// The arguments as CLI11 takes them apart, before they are made sense of.
+struct RawOptions {
+  std::vector<std::string> sources;
+  std::string pid, output, format, sort, snapshot, colour, top, min_bytes, max_pause, timeout;
+  std::vector<std::string> types, fail_if;
+  std::string type_info, exe, debug_dir, sysroot;
+  bool help = false, version = false, count = false, force = false, gzip = false, all = false;
+  bool no_rewind = false, values = false, quiet = false, verbose = false;
+};
+
+void declare_options(CLI::App& app, RawOptions& raw) {
+  app.set_help_flag();  // ours does not end the parsing by an exception
+  app.add_option("SOURCE", raw.sources);
+  app.add_option("-p,--pid", raw.pid);
+  app.add_option("-o,--output", raw.output);
+  app.add_option("-f,--format", raw.format);
+  app.add_option("--sort", raw.sort);
+  app.add_option("--top", raw.top);
+  // One value each: `--type A 4711` must leave the pid alone.
+  app.add_option("--type", raw.types)->allow_extra_args(false);
+  app.add_option("--fail-if", raw.fail_if)->allow_extra_args(false);
+  app.add_option("--min-bytes", raw.min_bytes);
+  app.add_option("--snapshot", raw.snapshot);
+  app.add_option("--max-pause", raw.max_pause);
+  app.add_option("--timeout", raw.timeout);
+  app.add_option("--type-info", raw.type_info);
+  app.add_option("--exe", raw.exe);
+  app.add_option("--debug-dir", raw.debug_dir);
+  app.add_option("--sysroot", raw.sysroot);
+  app.add_option("--color,--colour", raw.colour);
+  app.add_flag("-h,--help", raw.help);
+  app.add_flag("--version", raw.version);
+  app.add_flag("--count", raw.count);
+  app.add_flag("--force", raw.force);
+  app.add_flag("-z,--gzip", raw.gzip);
+  app.add_flag("--all", raw.all);
+  app.add_flag("--no-rewind", raw.no_rewind);
+  app.add_flag_callback("--values", [&raw] { raw.values = true; });
+  app.add_flag("-q,--quiet", raw.quiet);
+  app.add_flag("-v,--verbose", raw.verbose);
+}
+
+Error usage(std::string message) {
+  return {ErrorKind::Malformed, std::move(message)};
+}
+
+// The value that `text` names in `table`, or an error that lists what there is.
+template <class Value, std::size_t N>
+Result<Value> choose(std::string_view option,
+                     std::string_view text,
+                     const std::array<std::pair<std::string_view, Value>, N>& table) {
+  std::string names;
+  for (const auto& [name, value] : table) {
+    if (name == text) return value;
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
+  }
+  return usage(fmt::format("{} {}: not one of {}", option, text, names));
+}
+
+constexpr std::array<std::pair<std::string_view, Format>, 6> kCountFormats{{
+    {"table", Format::Table},
+    {"tsv", Format::Tsv},
+    {"csv", Format::Csv},
+    {"json", Format::Json},
+    {"markdown", Format::Markdown},
+    {"memprof", Format::Memprof},
+}};
+constexpr std::array<std::pair<std::string_view, Format>, 1> kSnapshotFormats{{
+    {"jsonl", Format::JsonLines},
+}};
+constexpr std::array<std::pair<std::string_view, Format>, 9> kExtensions{{
+    {"txt", Format::Table},
+    {"tsv", Format::Tsv},
+    {"csv", Format::Csv},
+    {"json", Format::Json},
+    {"md", Format::Markdown},
+    {"markdown", Format::Markdown},
+    {"memprof", Format::Memprof},
+    {"jsonl", Format::JsonLines},
+    {"ndjson", Format::JsonLines},
+}};
+constexpr std::array<std::pair<std::string_view, snapshot::SortBy>, 3> kSorts{{
+    {"bytes", snapshot::SortBy::Bytes},
+    {"count", snapshot::SortBy::Count},
+    {"name", snapshot::SortBy::Name},
+}};
+constexpr std::array<std::pair<std::string_view, SnapshotMode>, 3> kModes{{
+    {"read", SnapshotMode::Read},
+    {"freeze", SnapshotMode::Freeze},
+    {"auto", SnapshotMode::Auto},
+}};
+constexpr std::array<std::pair<std::string_view, ColourChoice>, 3> kColours{{
+    {"auto", ColourChoice::Auto},
+    {"always", ColourChoice::Always},
+    {"never", ColourChoice::Never},
+}};
+
+Result<pid_t> read_source(const RawOptions& raw) {
+  std::vector<std::string> sources = raw.sources;
+  if (!raw.pid.empty()) sources.push_back(raw.pid);
+  if (sources.empty()) return usage("no process given: heapattach [--count] PID");
+  if (sources.size() > 1) {
+    return usage(
+        fmt::format("one process at a time in this build, not {} and {}", sources[0], sources[1]));
+  }
+  const std::string& source = sources.front();
+  const bool is_number = std::all_of(source.begin(), source.end(),
+                                     [](char letter) { return letter >= '0' && letter <= '9'; });
+  if (!is_number) {
+    return usage(
+        fmt::format("{} is no process id, and reading saved files is not in this build", source));
+  }
+  pid_t pid = 0;
+  const auto read = std::from_chars(source.data(), source.data() + source.size(), pid);
+  if (read.ec != std::errc{} || pid <= 0) {
+    return usage(fmt::format("{} is no process id", source));
+  }
+  return pid;
+}
+
+bool ends_in_gz(std::string_view file) {
+  return file.ends_with(".gz");
+}
+
+Result<Format> read_format(const RawOptions& raw, Report report) {
+  const bool is_count = report == Report::Count;
+  if (!raw.format.empty()) {
+    return is_count ? choose("--format", raw.format, kCountFormats)
+                    : choose("--format", raw.format, kSnapshotFormats);
+  }
+  const Format fallback = is_count ? Format::Table : Format::JsonLines;
+  std::string_view file = raw.output;
+  if (ends_in_gz(file)) file.remove_suffix(3);
+  const std::size_t dot = file.find_last_of("./");
+  if (dot == std::string_view::npos || file[dot] == '/') return fallback;
+  const std::string_view extension = file.substr(dot + 1);
+  const auto* const named = std::find_if(kExtensions.begin(), kExtensions.end(),
+                                         [&](const auto& row) { return row.first == extension; });
+  if (named == kExtensions.end()) return fallback;
+  // JSON Lines in a file called .json is what many a reader of them expects.
+  if (!is_count && named->second == Format::Json) return Format::JsonLines;
+  if (is_count == (named->second == Format::JsonLines)) {
+    return usage(fmt::format("-o {}: .{} is no format for {}; name one with -f", raw.output,
+                             extension, is_count ? "counts" : "a snapshot"));
+  }
+  return named->second;
+}
+
+// A number of `unit`s, with a fraction if one was given, as milliseconds.
+Result<std::chrono::milliseconds> read_time(std::string_view option,
+                                            const std::string& text,
+                                            double unit_ms) {
+  constexpr double kMostMs = 1e12;  // thirty years: sums with it cannot overflow
+  double value = 0;
+  const auto [rest, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_number = failure == std::errc{} && rest == text.data() + text.size();
+  if (!is_number || !(value > 0) || value * unit_ms > kMostMs) {
+    return usage(fmt::format("{} {}: not a time above 0", option, text));
+  }
+  return std::chrono::milliseconds(
+      std::max<std::int64_t>(1, static_cast<std::int64_t>(value * unit_ms)));
+}
+
+Result<snapshot::RowChoice> read_rows(const RawOptions& raw, Report report) {
+  snapshot::RowChoice rows;
+  const bool has_any =
+      !raw.sort.empty() || !raw.top.empty() || !raw.types.empty() || !raw.min_bytes.empty();
+  if (report != Report::Count && has_any) {
+    return usage("--sort, --top, --type and --min-bytes choose rows of --count");
+  }
+  if (!raw.sort.empty()) rows.sort = HA_TRY(choose("--sort", raw.sort, kSorts));
+  rows.types = raw.types;
+  if (!raw.top.empty()) {
+    auto top = parse_size(raw.top);
+    if (!top || *top == 0) return usage(fmt::format("--top {}: not a number above 0", raw.top));
+    rows.top = *top;
+  }
+  if (!raw.min_bytes.empty()) {
+    auto bytes = parse_size(raw.min_bytes);
+    if (!bytes) return usage(fmt::format("--min-bytes: {}", bytes.error().message));
+    rows.min_bytes = *bytes;
+  }
+  return rows;
+}
+
+Result<Options> make_sense(const RawOptions& raw) {
+  if (raw.values) return usage("--values is not in this build");
+  if (raw.snapshot == "clone") return usage("--snapshot clone is not in this build; use freeze");
+  if (raw.quiet && raw.verbose) return usage("-q and -v contradict each other");
+  Options options;
+  options.report = raw.count ? Report::Count : Report::Snapshot;
+  options.pid = HA_TRY(read_source(raw));
+  options.output = raw.output;
+  options.force = raw.force;
+  options.format = HA_TRY(read_format(raw, options.report));
+  options.with_gzip = raw.gzip || ends_in_gz(raw.output);
+  options.rows = HA_TRY(read_rows(raw, options.report));
+  options.all = raw.all;
+  for (const std::string& text : raw.fail_if)
+    options.fail_if.push_back(HA_TRY(parse_fail_if(text)));
+  if (!raw.snapshot.empty()) options.mode = HA_TRY(choose("--snapshot", raw.snapshot, kModes));
+  options.rewind = !raw.no_rewind;
+  if (!raw.max_pause.empty()) {
+    options.max_pause = HA_TRY(read_time("--max-pause", raw.max_pause, 1));
+  }
+  if (!raw.timeout.empty()) options.timeout = HA_TRY(read_time("--timeout", raw.timeout, 1000));
+  options.type_info = raw.type_info;
+  options.exe = raw.exe;
+  options.debug_dir = raw.debug_dir;
+  options.sysroot = raw.sysroot;
+  options.quiet = raw.quiet;
+  options.verbose = raw.verbose;
+  if (!raw.colour.empty()) options.colour = HA_TRY(choose("--color", raw.colour, kColours));
+  return options;
+}
+
+}  // namespace
+
+std::string_view version_text() {
+  return "heapattach " HEAPATTACH_VERSION;
+}
+
+ParsedOptions parse_options(std::span<const char* const> arguments) {
+  CLI::App app;
+  RawOptions raw;
+  declare_options(app, raw);
+  try {
+    // CLI11 takes the arguments from the back.
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::ParseError& error) {
+    if (raw.help) return ShowText{std::string(kHelpText)};
+    return UsageError{error.what()};
+  }
+  if (raw.help) return ShowText{std::string(kHelpText)};
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& value : option->results()) {
+      if (value.empty()) return UsageError{fmt::format("{}: empty value", option->get_name())};
+    }
+  }
+  if (raw.version) return ShowText{fmt::format("{}\n", version_text())};
+  auto options = make_sense(raw);
+  if (!options) return UsageError{options.error().message};
+  return std::move(options).value();
+}
+
+}  // namespace heapattach

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "report/cli/fail_if.h"
+#include "report/snapshot/counts.h"
+
+namespace heapattach {
+
+enum class Report : std::uint8_t { Snapshot, Count };
+enum class Format : std::uint8_t { JsonLines, Table, Tsv, Csv, Json, Markdown, Memprof };
+enum class SnapshotMode : std::uint8_t { Freeze, Read, Auto };
+enum class ColourChoice : std::uint8_t { Auto, Always, Never };
+
+// What the user asked for, checked for contradictions; nothing of the world outside was looked at.
+struct Options {
+  pid_t pid = 0;
+  Report report = Report::Snapshot;
+
+  std::string output;  // as given, %p and its like not yet expanded; empty: standard output
+  bool force = false;
+  Format format = Format::JsonLines;
+  bool with_gzip = false;
+
+  snapshot::RowChoice rows;
+  bool all = false;  // also what nothing reaches
+  std::vector<FailIf> fail_if;
+
+  SnapshotMode mode = SnapshotMode::Freeze;
+  bool rewind = true;
+  std::optional<std::chrono::milliseconds> max_pause;
+  std::chrono::milliseconds timeout{60000};
+
+  std::string type_info;  // files and directories; empty: not given
+  std::string exe;
+  std::string debug_dir;
+  std::string sysroot;
+
+  bool quiet = false;
+  bool verbose = false;
+  ColourChoice colour = ColourChoice::Auto;
+};
+
+// Text that was asked for instead of work: --help, --version.
+struct ShowText {
+  std::string text;
+};
+
+struct UsageError {
+  std::string message;
+};
+
+using ParsedOptions = std::variant<Options, ShowText, UsageError>;
+
+// Reads the arguments after the program's name.
+[[nodiscard]] ParsedOptions parse_options(std::span<const char* const> arguments);
+
+}  // namespace heapattach

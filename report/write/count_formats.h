@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+
+#include "report/snapshot/counts.h"
+
+// A CountTable as text, one format per source file. Each returns all of it: a row per type is
+// small.
+namespace heapattach {
+
+// For people. `with_colour` only where a terminal shows it.
+[[nodiscard]] std::string format_count_table(const snapshot::CountTable& table, bool with_colour);
+
+// For programs.
+[[nodiscard]] std::string format_count_tsv(const snapshot::CountTable& table);
+[[nodiscard]] std::string format_count_csv(const snapshot::CountTable& table);
+[[nodiscard]] std::string format_count_json(const snapshot::CountTable& table);
+[[nodiscard]] std::string format_count_markdown(const snapshot::CountTable& table);
+[[nodiscard]] std::string format_count_memprof(const snapshot::CountTable& table);
+
+// A row's type as the formats without a column for it tell that nothing reaches its objects, made
+// safe to show.
+[[nodiscard]] std::string shown_type(const snapshot::CountRow& row);
+
+}  // namespace heapattach

@@ -1,0 +1,177 @@
+#include "report/write/json_lines.h"
+
+#include <string>
+
+#include <fmt/format.h>
+
+#include "report/write/gzip.h"
+#include "report/write/json_objects.h"
+#include "report/write/json_record.h"
+
+namespace heapattach {
+
+namespace {
+
+using snapshot::Snapshot;
+
+constexpr std::size_t kFlushBytes = 512 * 1024;
+
+// Collects the records that are not objects, and hands them on before they grow large.
+class RecordWriter {
+ public:
+  RecordWriter(Sink& sink, const JsonLinesOptions& options) : sink_(sink), options_(options) {}
+
+  Result<void> add(JsonRecord record) {
+    text_ += std::move(record).line();
+    if (text_.size() < kFlushBytes) return {};
+    return flush();
+  }
+
+  Result<void> flush() {
+    HA_TRY(sink_.write(options_.with_gzip ? gzip_.compress(text_) : std::string_view(text_)));
+    text_.clear();
+    return {};
+  }
+
+ private:
+  Sink& sink_;
+  const JsonLinesOptions& options_;
+  GzipMembers gzip_;
+  std::string text_;
+};
+
+JsonRecord collector_record(const snapshot::Collector& collector) {
+  JsonRecord record;
+  record.text("name", collector.name);
+  record.text_unless_empty("version", collector.version);
+  record.text_unless_empty("layout", collector.layout);
+  record.boolean("collecting", collector.collecting);
+  record.number("collections", collector.collections);
+  record.number("heap_bytes", collector.heap_bytes);
+  record.number("free_bytes", collector.free_bytes);
+  record.number("unmapped_bytes", collector.unmapped_bytes);
+  return record;
+}
+
+JsonRecord header_record(const snapshot::Header& header) {
+  JsonRecord record("snapshot");
+  record.number("version", 1);
+  record.text_unless_empty("tool", header.tool);
+  record.number("pid", header.pid);
+  record.text_unless_empty("host", header.host);
+  record.text_unless_empty("exe", header.exe);
+  record.text_unless_empty("build_id", header.build_id);
+  record.text_unless_empty("started", header.started);
+  record.text_unless_empty("captured", header.captured);
+  record.text_unless_empty("source", header.source);
+  if (header.pause_ms) record.raw("pause_ms", fmt::format("{:.3f}", *header.pause_ms));
+  if (header.collector) record.object("collector", collector_record(*header.collector));
+  record.text_unless_empty("runtime", header.runtime);
+  record.boolean("live_only", header.live_only);
+  return record;
+}
+
+JsonRecord type_record(const snapshot::Type& type) {
+  JsonRecord record("type");
+  record.text("name", type.name);
+  record.number("id", type.id);
+  record.number("bytes", type.instance_bytes);
+  if (!type.known_from.empty()) {
+    record.open_list("known_from");
+    for (const std::string& source : type.known_from) record.item(source);
+    record.close_list();
+  }
+  if (!type.fields.empty()) {
+    record.open_list("fields");
+    for (const snapshot::Type::Field& field : type.fields) {
+      JsonRecord inner;
+      inner.text("name", field.name);
+      inner.number("offset", field.offset);
+      inner.number("bytes", field.bytes);
+      inner.text_unless_empty("type", field.type);
+      record.item(std::move(inner));
+    }
+    record.close_list();
+  }
+  return record;
+}
+
+JsonRecord thread_record(const snapshot::Thread& thread) {
+  JsonRecord record("thread");
+  record.number("tid", thread.tid);
+  record.text_unless_empty("name", thread.name);
+  if (thread.state != '?') record.text("state", {&thread.state, 1});
+  return record;
+}
+
+JsonRecord fiber_record(const snapshot::Fiber& fiber) {
+  JsonRecord record("fiber");
+  record.address("address", fiber.address);
+  record.text_unless_empty("name", fiber.name);
+  return record;
+}
+
+std::string_view kind_text(snapshot::RootKind kind) {
+  switch (kind) {
+    case snapshot::RootKind::Stack: return "stack";
+    case snapshot::RootKind::Register: return "register";
+    case snapshot::RootKind::Global: return "global";
+    case snapshot::RootKind::ThreadLocal: return "thread-local";
+    case snapshot::RootKind::Fiber: return "fiber";
+    case snapshot::RootKind::Uncollectable: return "uncollectable";
+    case snapshot::RootKind::Finalizer: return "finalizer";
+  }
+  return "global";
+}
+
+JsonRecord root_record(const Snapshot& snapshot, const snapshot::Root& root) {
+  JsonRecord record("root");
+  record.text("kind", kind_text(root.kind));
+  if (root.thread) record.number("thread", *root.thread);
+  if (root.fiber) record.address("fiber", *root.fiber);
+  const bool is_register = root.kind == snapshot::RootKind::Register;
+  record.text_unless_empty(is_register ? "register" : "symbol", root.symbol);
+  record.text_unless_empty("module", root.module);
+  if (root.address != 0) record.address("address", root.address);
+  record.address("to", snapshot.objects.at(root.to).address);
+  return record;
+}
+
+Result<void> write_head(const Snapshot& snapshot, RecordWriter& out) {
+  HA_TRY(out.add(header_record(snapshot.header)));
+  for (const auto& type : snapshot.types) HA_TRY(out.add(type_record(type)));
+  for (const auto& thread : snapshot.threads) HA_TRY(out.add(thread_record(thread)));
+  for (const auto& fiber : snapshot.fibers) HA_TRY(out.add(fiber_record(fiber)));
+  for (const auto& root : snapshot.roots) HA_TRY(out.add(root_record(snapshot, root)));
+  return out.flush();
+}
+
+JsonRecord end_record(const Snapshot& snapshot, const JsonLinesWritten& written) {
+  JsonRecord record("end");
+  record.boolean("complete", snapshot.complete && written.in_time);
+  if (!written.in_time) {
+    record.text("reason", "the deadline passed while the snapshot was written");
+  } else {
+    record.text_unless_empty("reason", snapshot.complete ? "" : snapshot.reason);
+  }
+  record.number("objects", written.objects);
+  record.number("bytes", written.bytes);
+  record.number("roots", snapshot.roots.size());
+  record.number("skipped", snapshot.skipped);
+  return record;
+}
+
+}  // namespace
+
+Result<JsonLinesWritten> write_json_lines(const Snapshot& snapshot,
+                                          Sink& sink,
+                                          const JsonLinesOptions& options) {
+  RecordWriter records(sink, options);
+  HA_TRY(write_head(snapshot, records));
+  const JsonLinesWritten written = HA_TRY(write_json_objects(snapshot, sink, options));
+  HA_TRY(records.add(end_record(snapshot, written)));
+  HA_TRY(records.flush());
+  return written;
+}
+
+}  // namespace heapattach

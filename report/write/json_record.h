@@ -1,0 +1,51 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace heapattach {
+
+// One line of JSON under construction: keys in the order they are added. Remembers whether any text
+// in it lost something, and then ends with "lossy":true. Keys are ours and need no escaping.
+class JsonRecord {
+ public:
+  JsonRecord() = default;
+  explicit JsonRecord(std::string_view kind) { text("record", kind); }
+
+  void text(std::string_view key, std::string_view value);
+  void text_unless_empty(std::string_view key, std::string_view value);
+  template <std::integral Number>
+  void number(std::string_view key, Number value) {
+    raw(key, std::to_string(value));
+  }
+  template <std::integral Number>
+  void number(std::string_view key, const std::optional<Number>& value) {
+    if (value) number(key, *value);
+  }
+  void boolean(std::string_view key, std::optional<bool> value);
+  void address(std::string_view key, std::uint64_t value);
+  void object(std::string_view key, JsonRecord value);
+  // `json` stands as it is.
+  void raw(std::string_view key, std::string_view json);
+
+  void open_list(std::string_view key);
+  void item(std::string_view text);
+  void item(JsonRecord record);
+  void close_list();
+
+  // The record with its braces and line break.
+  [[nodiscard]] std::string line() &&;
+
+ private:
+  void key(std::string_view name);
+  void comma();
+  [[nodiscard]] std::string braced() &&;
+
+  std::string members_;
+  bool is_lossy_ = false;
+};
+
+}  // namespace heapattach

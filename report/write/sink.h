@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string_view>
+
+#include "attach/result.h"
+
+namespace heapattach {
+
+// Where a report goes. Writers know nothing of files, pipes or memory.
+class Sink {
+ public:
+  Sink() = default;
+  virtual ~Sink() = default;
+  Sink(const Sink&) = delete;
+  Sink& operator=(const Sink&) = delete;
+
+  // Takes all of `bytes`, or fails for good. Called from one thread at a time.
+  virtual Result<void> write(std::string_view bytes) = 0;
+  // The report is whole: makes it appear under its name. Without it nothing appears there.
+  virtual Result<void> finish() = 0;
+};
+
+}  // namespace heapattach

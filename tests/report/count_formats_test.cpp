@@ -1,0 +1,112 @@
+#include "report/write/count_formats.h"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+using namespace heapattach;
+using snapshot::CountTable;
+
+namespace {
+
+CountTable sample() {
+  CountTable table;
+  table.pid = 4711;
+  table.rows = {{"Hash(String, Foo | Nil)", 1000, 48000, true}, {"String", 2000, 32000, true}};
+  table.objects = 3000;
+  table.bytes = 80000;
+  table.typed_bytes = 80000;
+  table.unreachable_bytes = 20000;
+  table.free_bytes = 31072;
+  table.heap_bytes = 131072;
+  return table;
+}
+
+CountTable hostile() {
+  CountTable table;
+  table.rows = {{"a\tb\"\x1b[31m\n`|\xff", 1, 16, false}};
+  return table;
+}
+
+}  // namespace
+
+TEST_CASE("the table ends in lines that add up to the heap") {
+  CHECK(format_count_table(sample(), false) ==
+        "rank  objects   bytes       %  type\n"
+        "   1     1000   48000   48.00  Hash(String, Foo | Nil)\n"
+        "   2     2000   32000   32.00  String\n"
+        "         3000   80000   80.00  live\n"
+        "                20000   20.00  not reachable, or unused in blocks in use\n"
+        "               100000  100.00  total in use by the collector\n"
+        "                31072          free\n"
+        "               131072          heap\n");
+}
+
+TEST_CASE("the table tells of rows left out and of a partial heap") {
+  CountTable table = sample();
+  table.rows.pop_back();
+  table.left_out_rows = 1;
+  table.left_out_objects = 2000;
+  table.left_out_bytes = 32000;
+  table.complete = false;
+  table.reason = "2 blocks skipped";
+  const std::string text = format_count_table(table, false);
+  CHECK(text.find("2000   32000   32.00  (1 more types)\n") != std::string::npos);
+  CHECK(text.ends_with("partial: 2 blocks skipped\n"));
+}
+
+TEST_CASE("an empty table is still a table") {
+  CHECK(format_count_table({}, false) ==
+        "rank  objects  bytes  %  type\n"
+        "            0      0     live\n"
+        "                   0     total in use by the collector\n");
+}
+
+TEST_CASE("colour stands only where it was asked for") {
+  CHECK(format_count_table(sample(), false).find('\x1b') == std::string::npos);
+  CHECK(format_count_table(sample(), true).starts_with("\x1b[1mrank"));
+}
+
+TEST_CASE("tab-separated values keep to their columns") {
+  CHECK(format_count_tsv(sample()) ==
+        "objects\tbytes\ttype\n1000\t48000\tHash(String, Foo | Nil)\n2000\t32000\tString\n");
+  CHECK(format_count_tsv(hostile()) ==
+        "objects\tbytes\ttype\n1\t16\ta\\tb\"\\x1b[31m\\n`|\\xff (unreachable)\n");
+}
+
+TEST_CASE("comma-separated values are quoted as in RFC 4180") {
+  CHECK(
+      format_count_csv(sample()) ==
+      "objects,bytes,type\r\n1000,48000,\"Hash(String, Foo | Nil)\"\r\n2000,32000,\"String\"\r\n");
+  CHECK(format_count_csv(hostile()) ==
+        "objects,bytes,type\r\n1,16,\"a\\tb\"\"\\x1b[31m\\n`|\\xff (unreachable)\"\r\n");
+}
+
+TEST_CASE("JSON holds the totals and a list of types") {
+  CHECK(format_count_json(sample()) ==
+        R"({"version":1,"pid":4711,"objects":3000,"bytes":80000,"heap_bytes":131072,)"
+        R"("free_bytes":31072,"unreachable_bytes":20000,"typed_bytes":80000,"types":[)"
+        R"x({"type":"Hash(String, Foo | Nil)","objects":1000,"bytes":48000},)x"
+        R"({"type":"String","objects":2000,"bytes":32000}]})"
+        "\n");
+  const std::string text = format_count_json(hostile());
+  const std::string row =
+      R"({"type":"a\tb\"\u001b[31m\n`|%","objects":1,"bytes":16,"reachable":false,"lossy":true})";
+  const std::size_t mark = row.find('%');
+  CHECK(text.find(row.substr(0, mark) + "\uFFFD" + row.substr(mark + 1)) != std::string::npos);
+}
+
+TEST_CASE("Markdown escapes bars and backticks") {
+  CHECK(format_count_markdown(sample()) ==
+        "| objects | bytes | type |\n"
+        "| ---: | ---: | :--- |\n"
+        "| 1000 | 48000 | `Hash(String, Foo \\| Nil)` |\n"
+        "| 2000 | 32000 | `String` |\n"
+        "| 3000 | 80000 | live |\n"
+        "| | 100000 | total in use by the collector |\n");
+  CHECK(format_count_markdown(hostile()).find("``") != std::string::npos);
+}
+
+TEST_CASE("memprof is the line count, then objects and type") {
+  CHECK(format_count_memprof(sample()) == "2\n1000\tHash(String, Foo | Nil)\n2000\tString\n");
+}

@@ -1,0 +1,130 @@
+#include "report/snapshot/counts.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/small_snapshot.h"
+
+using namespace heapattach;
+using namespace heapattach::snapshot;
+
+namespace {
+
+// Two Sessions, three Strings, an unknown thing and one dead Session.
+Snapshot sample() {
+  SnapshotBuilder build;
+  const auto session = build.type("Session");
+  const auto text = build.type("String");
+  const auto unknown = build.type("(unknown)", false);
+  build.object(0x1000, session, 48);
+  build.object(0x1030, session, 48);
+  build.object(0x1060, session, 48).is_reachable = 0;
+  for (std::uint64_t i = 0; i < 3; ++i) build.object(0x2000 + 32 * i, text, 32);
+  build.object(0x3000, unknown, 4096);
+  Collector collector;
+  collector.heap_bytes = 65536;
+  collector.free_bytes = 32768;
+  build.snapshot.header.collector = collector;
+  return build.snapshot;
+}
+
+}  // namespace
+
+TEST_CASE("live and unreachable bytes add up to what the collector has in use") {
+  const CountTable table = count_objects(sample());
+  CHECK(table.objects == 6);
+  CHECK(table.bytes == 2 * 48 + 3 * 32 + 4096);
+  CHECK(table.typed_bytes == 2 * 48 + 3 * 32);
+  CHECK(table.in_use_bytes() == 65536 - 32768);
+  CHECK(table.bytes + table.unreachable_bytes + *table.free_bytes == *table.heap_bytes);
+  REQUIRE(table.rows.size() == 3);
+  CHECK(table.rows[0] == CountRow{"(unknown)", 1, 4096, true});
+  CHECK(table.rows[1] ==
+        CountRow{"String", 3, 96, true});  // as many bytes as Session, more objects
+  CHECK(table.rows[2] == CountRow{"Session", 2, 96, true});
+}
+
+TEST_CASE("without the collector's numbers the total is what was seen") {
+  Snapshot snapshot = sample();
+  SUBCASE("none are known") {
+    snapshot.header.collector.reset();
+  }
+  SUBCASE("they contradict what was seen") {
+    snapshot.header.collector->free_bytes = 65000;
+  }
+  SUBCASE("more is free than there is") {
+    snapshot.header.collector->free_bytes = 1U << 30;
+  }
+  const CountTable table = count_objects(snapshot);
+  CHECK(table.unreachable_bytes == 48);
+  CHECK(table.in_use_bytes() == table.bytes + 48);
+}
+
+TEST_CASE("with all asked for, unreachable objects have rows of their own") {
+  Snapshot snapshot = sample();
+  snapshot.header.live_only = false;
+  const CountTable table = count_objects(snapshot);
+  CHECK(table.rows.size() == 4);
+  CHECK(table.rows.back() == CountRow{"Session", 1, 48, false});
+  CHECK(table.objects == 6);
+  CHECK(table.bytes == 2 * 48 + 3 * 32 + 4096);
+}
+
+TEST_CASE("types of one name are one row") {
+  SnapshotBuilder build;
+  build.object(0x1000, build.type("Foo"), 16);
+  build.object(0x1010, build.type("Foo"), 16);
+  const CountTable table = count_objects(build.snapshot);
+  REQUIRE(table.rows.size() == 1);
+  CHECK(table.rows[0] == CountRow{"Foo", 2, 32, true});
+}
+
+TEST_CASE("an empty heap counts to nothing") {
+  const CountTable table = count_objects(SnapshotBuilder().snapshot);
+  CHECK(table.rows.empty());
+  CHECK(table.objects == 0);
+}
+
+TEST_CASE("counting in parallel loses and doubles nothing") {
+  SnapshotBuilder build;
+  for (int i = 0; i < 7; ++i) build.type("T" + std::to_string(i));
+  const std::uint32_t count = 300001;
+  for (std::uint32_t i = 0; i < count; ++i) build.object(0x1000 + 16 * i, i % 7, 16 + 16 * (i % 2));
+  const CountTable table = count_objects(build.snapshot);
+  std::uint64_t objects = 0;
+  for (const CountRow& row : table.rows) {
+    CHECK(row.objects == (row.type <= "T1" ? 42858 : 42857));  // 300001 = 7 * 42857 + 2
+    objects += row.objects;
+  }
+  CHECK(objects == count);
+  CHECK(table.bytes == count * 16ULL + (count / 2) * 16ULL);
+}
+
+TEST_CASE("rows are chosen by type, bytes and number, and what is left out is counted") {
+  RowChoice choice;
+  SUBCASE("by type") {
+    choice.types = {"S*"};
+    const CountTable table = choose_rows(count_objects(sample()), choice);
+    CHECK(table.rows.size() == 2);
+    CHECK(table.left_out_rows == 1);
+    CHECK(table.left_out_bytes == 4096);
+    CHECK(table.bytes == 4288);  // the totals stay those of the heap
+  }
+  SUBCASE("by bytes") {
+    choice.min_bytes = 97;
+    CHECK(choose_rows(count_objects(sample()), choice).rows.size() == 1);
+  }
+  SUBCASE("by number, after sorting") {
+    choice.top = 1;
+    choice.sort = SortBy::Count;
+    const CountTable table = choose_rows(count_objects(sample()), choice);
+    REQUIRE(table.rows.size() == 1);
+    CHECK(table.rows[0].type == "String");
+    CHECK(table.left_out_objects == 3);
+  }
+  SUBCASE("by name") {
+    choice.sort = SortBy::Name;
+    const CountTable table = choose_rows(count_objects(sample()), choice);
+    CHECK(table.rows[0].type == "(unknown)");
+    CHECK(table.rows[2].type == "String");
+  }
+}

@@ -1,0 +1,250 @@
+#include "report/write/json_lines.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <simdjson.h>
+#include <zlib.h>
+
+#include "tests/support/memory_sink.h"
+#include "tests/support/small_snapshot.h"
+
+using namespace heapattach;
+using namespace heapattach::snapshot;
+
+namespace {
+
+std::string written(const Snapshot& snapshot) {
+  MemorySink sink;
+  REQUIRE(write_json_lines(snapshot, sink, {}));
+  return sink.text;
+}
+
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    REQUIRE(end != std::string_view::npos);
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(end + 1);
+  }
+  return lines;
+}
+
+// Each line must be JSON to a parser that is not ours.
+std::vector<simdjson::dom::element> parsed(simdjson::dom::parser* parsers,
+                                           const std::vector<std::string>& lines) {
+  std::vector<simdjson::dom::element> elements;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    simdjson::dom::element element;
+    CAPTURE(lines[i].substr(0, 200));
+    REQUIRE(parsers[i].parse(lines[i]).get(element) == simdjson::SUCCESS);
+    elements.push_back(element);
+  }
+  return elements;
+}
+
+std::string gunzipped(const std::string& packed) {
+  std::string text;
+  z_stream stream{};
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
+  stream.avail_in = static_cast<uInt>(packed.size());
+  REQUIRE(inflateInit2(&stream, 15 + 16) == Z_OK);
+  while (stream.avail_in != 0) {
+    char part[4096];
+    stream.next_out = reinterpret_cast<Bytef*>(part);
+    stream.avail_out = sizeof part;
+    const int status = inflate(&stream, Z_NO_FLUSH);
+    REQUIRE((status == Z_OK || status == Z_STREAM_END));
+    text.append(part, sizeof part - stream.avail_out);
+    if (status == Z_STREAM_END) inflateReset(&stream);
+  }
+  inflateEnd(&stream);
+  return text;
+}
+
+// `count` objects in a ring, each also pointing to the first.
+Snapshot ring(std::uint32_t count) {
+  SnapshotBuilder build;
+  const auto node = build.type("Node");
+  for (std::uint32_t i = 0; i < count; ++i) {
+    build.object(0x7f0000001000 + 48ULL * i, node, 48, {{8, (i + 1) % count}, {16, 0}});
+  }
+  return build.snapshot;
+}
+
+}  // namespace
+
+TEST_CASE("a snapshot is written as the format says") {
+  SnapshotBuilder build;
+  Header& header = build.snapshot.header;
+  header.host = "ci-7";
+  header.exe = "/srv/app";
+  header.pause_ms = 41.2;
+  header.collector.emplace();
+  header.collector->version = "8.2.2";
+  header.collector->layout = "accessors";
+  header.collector->collecting = false;
+  header.collector->heap_bytes = 65536;
+  header.runtime = "crystal";
+  const auto session = build.type("Session");
+  build.snapshot.types[session].id = 174;
+  build.snapshot.types[session].instance_bytes = 40;
+  build.snapshot.types[session].known_from = {"type-info"};
+  build.snapshot.types[session].fields = {{"@user", "String", 8, 8}};
+  const auto text = build.type("String");
+  build.object(0x7f12a0, session, 48, {{8, 1}, {16, 0}});
+  build.object(0x7f1300, text, 32).kind = static_cast<unsigned>(ObjectKind::Atomic);
+  build.snapshot.threads.push_back({4711, "app", 'S'});
+  build.snapshot.fibers.push_back({0x7f55, "worker-1"});
+  Root stack;
+  stack.kind = RootKind::Stack;
+  stack.thread = 4711;
+  stack.address = 0x7ffd10;
+  build.snapshot.roots.push_back(stack);
+  Root rax;
+  rax.kind = RootKind::Register;
+  rax.thread = 4711;
+  rax.symbol = "rax";
+  rax.to = 1;
+  build.snapshot.roots.push_back(rax);
+  CHECK(
+      written(build.snapshot) ==
+      R"({"record":"snapshot","version":1,"tool":"heapattach 0.1.0","pid":4711,"host":"ci-7","exe":"/srv/app","source":"freeze","pause_ms":41.200,"collector":{"name":"bdwgc","version":"8.2.2","layout":"accessors","collecting":false,"heap_bytes":65536},"runtime":"crystal","live_only":true}
+{"record":"type","name":"Session","id":174,"bytes":40,"known_from":["type-info"],"fields":[{"name":"@user","offset":8,"bytes":8,"type":"String"}]}
+{"record":"type","name":"String"}
+{"record":"thread","tid":4711,"name":"app","state":"S"}
+{"record":"fiber","address":"0x7f55","name":"worker-1"}
+{"record":"root","kind":"stack","thread":4711,"address":"0x7ffd10","to":"0x7f12a0"}
+{"record":"root","kind":"register","thread":4711,"register":"rax","to":"0x7f1300"}
+{"record":"object","address":"0x7f12a0","type":"Session","bytes":48,"refs":{"@user":"0x7f1300","+16":"0x7f12a0"}}
+{"record":"object","address":"0x7f1300","type":"String","bytes":32,"kind":"atomic"}
+{"record":"end","complete":true,"objects":2,"bytes":80,"roots":2,"skipped":0}
+)");
+}
+
+TEST_CASE("pieces written by several workers come out in order and whole") {
+  const Snapshot snapshot = ring(20001);
+  const auto lines = lines_of(written(snapshot));
+  REQUIRE(lines.size() == 20001 + 3);
+  for (std::size_t i = 0; i < snapshot.objects.size(); ++i) {
+    const std::string& line = lines[i + 2];
+    const auto address = [&](std::size_t n) {
+      return fmt::format("{:#x}", std::uint64_t{snapshot.objects[n % 20001].address});
+    };
+    REQUIRE(line == fmt::format(R"({{"record":"object","address":"{}","type":"Node","bytes":48,)"
+                                R"("refs":{{"+8":"{}","+16":"{}"}}}})",
+                                address(i), address(i + 1), address(0)));
+  }
+}
+
+TEST_CASE("an object with more pointers than a buffer holds is one line") {
+  SnapshotBuilder build;
+  std::vector<std::pair<std::uint32_t, ObjectIndex>> pointers;
+  for (std::uint32_t i = 0; i < 100000; ++i) pointers.emplace_back(8 * i, i % 2);
+  build.object(0x1000, build.type("Big"), 800000, pointers);
+  build.object(0x200000, 0, 16);
+  const auto lines = lines_of(written(build.snapshot));
+  REQUIRE(lines.size() == 5);
+  simdjson::dom::parser parser;
+  simdjson::dom::object refs;
+  REQUIRE(parser.parse(lines[2])["refs"].get(refs) == simdjson::SUCCESS);
+  std::uint64_t count = 0;
+  for (const auto& [key, value] : refs) {
+    REQUIRE(key == "+" + std::to_string(8 * count));
+    REQUIRE(std::string_view(value) == (count % 2 == 0 ? "0x1000" : "0x200000"));
+    ++count;
+  }
+  CHECK(count == 100000);
+}
+
+TEST_CASE("hostile names stay inside their strings") {
+  SnapshotBuilder build;
+  const auto bad = build.type("\"},{\x1b[2J\xff\u202e");
+  build.snapshot.types[bad].fields = {{"a\"b", "", 0, 8},
+                                      {"a\"b", "", 8, 8},
+                                      {"+24", "", 16, 8},
+                                      {"\xfe", "", 24, 8},
+                                      {"\x01", "", 32, 8}};
+  build.snapshot.types[bad].known_from = {"\n"};
+  build.object(0x1000, bad, 48, {{0, 0}, {8, 0}, {16, 0}, {24, 0}, {32, 0}});
+  build.snapshot.header.exe = std::string(100000, '\x1b');
+  const auto lines = lines_of(written(build.snapshot));
+  REQUIRE(lines.size() == 4);
+  simdjson::dom::parser parsers[4];
+  const auto records = parsed(parsers, lines);
+  CHECK(bool(records[0]["lossy"]));
+  CHECK(bool(records[1]["lossy"]));
+  CHECK(bool(records[2]["lossy"]));
+  CHECK(lines[2].find(R"("refs":{"a\"b":"0x1000","+8":"0x1000","+16":"0x1000","+24":"0x1000",)"
+                      R"("\u0001":"0x1000"}})") != std::string::npos);
+  for (const std::string& line : lines) {
+    for (const char letter : line) REQUIRE(static_cast<unsigned char>(letter) >= 0x20);
+  }
+}
+
+TEST_CASE("unreachable objects are written only if they were asked for") {
+  Snapshot snapshot = ring(3);
+  snapshot.objects[1].is_reachable = 0;
+  CHECK(lines_of(written(snapshot)).size() == 5);
+  CHECK(written(snapshot).find(R"("objects":2,"bytes":96)") != std::string::npos);
+  snapshot.header.live_only = false;
+  CHECK(lines_of(written(snapshot))[3].find(R"("bytes":48,"reachable":false,"refs")") !=
+        std::string::npos);
+}
+
+TEST_CASE("a partial snapshot says why") {
+  Snapshot snapshot = ring(1);
+  snapshot.complete = false;
+  snapshot.reason = "2 blocks could not be read";
+  snapshot.skipped = 2;
+  CHECK(lines_of(written(snapshot)).back() ==
+        R"({"record":"end","complete":false,"reason":"2 blocks could not be read",)"
+        R"("objects":1,"bytes":48,"roots":0,"skipped":2})");
+}
+
+TEST_CASE("compressed pieces are one gzip file of the same text") {
+  const Snapshot snapshot = ring(9000);
+  MemorySink sink;
+  JsonLinesOptions options;
+  options.with_gzip = true;
+  REQUIRE(write_json_lines(snapshot, sink, options));
+  CHECK(sink.text.size() < written(snapshot).size() / 4);
+  CHECK(gunzipped(sink.text) == written(snapshot));
+}
+
+TEST_CASE("a full disk ends the writing with its error") {
+  const Snapshot snapshot = ring(20000);
+  const std::size_t whole = written(snapshot).size();
+  for (const std::size_t limit : {std::size_t{0}, std::size_t{300}, whole / 2, whole - 1}) {
+    MemorySink sink;
+    sink.limit_bytes = limit;
+    const auto result = write_json_lines(snapshot, sink, {});
+    REQUIRE_FALSE(result);
+    CHECK(result.error().message.find("No space left") != std::string::npos);
+  }
+}
+
+TEST_CASE("past the deadline the text ends early and says so") {
+  MemorySink sink;
+  JsonLinesOptions options;
+  options.deadline.at = std::chrono::steady_clock::now();
+  const auto result = write_json_lines(ring(20000), sink, options);
+  REQUIRE(result);
+  CHECK_FALSE(result->in_time);
+  CHECK(lines_of(sink.text).back().find(R"("complete":false,"reason":"the deadline passed)") !=
+        std::string::npos);
+}
+
+TEST_CASE("an interruption ends the writing") {
+  MemorySink sink;
+  const std::atomic<int> signal = 2;
+  JsonLinesOptions options;
+  options.deadline.signal = &signal;
+  const auto result = write_json_lines(ring(10), sink, options);
+  REQUIRE_FALSE(result);
+  CHECK(result.error().kind == ErrorKind::Interrupted);
+}

@@ -1,0 +1,134 @@
+#include "report/cli/options.h"
+
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+using namespace heapattach;
+
+namespace {
+
+ParsedOptions parse(std::initializer_list<const char*> arguments) {
+  return parse_options({arguments.begin(), arguments.size()});
+}
+
+Options good(std::initializer_list<const char*> arguments) {
+  const ParsedOptions parsed = parse(arguments);
+  if (const auto* wrong = std::get_if<UsageError>(&parsed)) MESSAGE(wrong->message);
+  REQUIRE(std::holds_alternative<Options>(parsed));
+  return std::get<Options>(parsed);
+}
+
+// The message of a usage error, which must be one line.
+std::string wrong(std::initializer_list<const char*> arguments) {
+  const ParsedOptions parsed = parse(arguments);
+  REQUIRE(std::holds_alternative<UsageError>(parsed));
+  const std::string message = std::get<UsageError>(parsed).message;
+  CHECK_FALSE(message.empty());
+  CHECK(message.find('\n') == std::string::npos);
+  return message;
+}
+
+}  // namespace
+
+TEST_CASE("a pid alone asks for a snapshot with the defaults") {
+  const Options options = good({"4711"});
+  CHECK(options.pid == 4711);
+  CHECK(options.report == Report::Snapshot);
+  CHECK(options.format == Format::JsonLines);
+  CHECK(options.mode == SnapshotMode::Freeze);
+  CHECK(options.rewind);
+  CHECK(options.timeout == std::chrono::seconds(60));
+  CHECK_FALSE(options.max_pause);
+  CHECK_FALSE(options.with_gzip);
+  CHECK(good({"-p", "4711"}).pid == 4711);
+}
+
+TEST_CASE("all options of counts are read") {
+  const Options options =
+      good({"--count", "--sort", "name", "--top", "5", "--type", "Acme::*", "--type", "String",
+            "--min-bytes", "4k", "--all", "--fail-if", "count(Hash(String, Foo | Nil)) > 10",
+            "--fail-if=bytes(*)>1G", "4711", "-f", "csv", "-q"});
+  CHECK(options.report == Report::Count);
+  CHECK(options.rows.sort == snapshot::SortBy::Name);
+  CHECK(options.rows.top == 5);
+  CHECK(options.rows.types == std::vector<std::string>{"Acme::*", "String"});
+  CHECK(options.rows.min_bytes == 4096);
+  CHECK(options.all);
+  CHECK(options.fail_if.size() == 2);
+  CHECK(options.format == Format::Csv);
+  CHECK(options.pid == 4711);
+}
+
+TEST_CASE("a repeatable option takes one value and leaves the pid alone") {
+  const Options options = good({"--count", "--type", "String", "4711"});
+  CHECK(options.pid == 4711);
+  CHECK(options.rows.types.size() == 1);
+}
+
+TEST_CASE("times may have a fraction and must be above 0") {
+  const Options options = good({"--timeout", "1.5", "--max-pause", "250", "--no-rewind", "1"});
+  CHECK(options.timeout == std::chrono::milliseconds(1500));
+  CHECK(options.max_pause == std::chrono::milliseconds(250));
+  CHECK_FALSE(options.rewind);
+  for (const char* bad : {"0", "-1", "x", "", "1s", "nan", "inf", "1e300"}) {
+    CAPTURE(bad);
+    wrong({"--timeout", bad, "4711"});
+  }
+}
+
+TEST_CASE("the format follows the file's extension unless it is named") {
+  CHECK(good({"--count", "1"}).format == Format::Table);
+  CHECK(good({"--count", "1", "-o", "x.tsv"}).format == Format::Tsv);
+  CHECK(good({"--count", "1", "-o", "a.b/x.json"}).format == Format::Json);
+  CHECK(good({"--count", "1", "-o", "x.md"}).format == Format::Markdown);
+  CHECK(good({"--count", "1", "-o", "a.tsv/x"}).format == Format::Table);
+  CHECK(good({"--count", "1", "-o", "x.json", "-f", "tsv"}).format == Format::Tsv);
+  CHECK(good({"1", "-o", "x.json"}).format == Format::JsonLines);
+  CHECK(good({"1", "-o", "x.snapshot"}).format == Format::JsonLines);
+  const Options packed = good({"--count", "1", "-o", "x.csv.gz"});
+  CHECK(packed.format == Format::Csv);
+  CHECK(packed.with_gzip);
+  CHECK(wrong({"--count", "1", "-o", "x.jsonl"}).find(".jsonl") != std::string::npos);
+  CHECK(wrong({"1", "-o", "x.csv"}).find(".csv") != std::string::npos);
+  CHECK(wrong({"1", "-f", "csv"}).find("jsonl") != std::string::npos);
+  CHECK(wrong({"--count", "1", "-f", "yaml"}).find("memprof") != std::string::npos);
+}
+
+TEST_CASE("wrong usage is told in one message") {
+  wrong({});
+  wrong({"0"});
+  wrong({"99999999999999999999"});
+  wrong({"1", "2"});
+  wrong({"--nonsense", "1"});
+  wrong({"--sizes", "1"});
+  wrong({"-q", "-v", "1"});
+  wrong({"--top", "0", "--count", "1"});
+  wrong({"--top", "5", "1"});
+  wrong({"--sort", "colour", "--count", "1"});
+  wrong({"--min-bytes", "99999999999G", "--count", "1"});
+  wrong({"--fail-if", "objects > 1", "1"});
+  wrong({"--color", "red", "1"});
+  CHECK(wrong({"heap.jsonl"}).find("not in this build") != std::string::npos);
+  CHECK(wrong({"--snapshot", "clone", "1"}).find("not in this build") != std::string::npos);
+  CHECK(wrong({"--values", "1"}).find("not in this build") != std::string::npos);
+  CHECK(wrong({"--values=32", "1"}).find("not in this build") != std::string::npos);
+}
+
+TEST_CASE("help and version are shown whatever else is asked") {
+  const auto help = parse({"--help"});
+  REQUIRE(std::holds_alternative<ShowText>(help));
+  const std::string& text = std::get<ShowText>(help).text;
+  CHECK(text.find("Exit status") != std::string::npos);
+  std::size_t column = 0;
+  for (const char letter : text) {
+    column = letter == '\n' ? 0 : column + 1;
+    CHECK(column <= 80);
+  }
+  CHECK(std::holds_alternative<ShowText>(parse({"-h", "--count"})));
+  const auto version = parse({"--version"});
+  REQUIRE(std::holds_alternative<ShowText>(version));
+  CHECK(std::get<ShowText>(version).text.starts_with("heapattach "));
+}
