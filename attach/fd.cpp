@@ -1,6 +1,7 @@
 #include "attach/fd.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 
 #include <fcntl.h>
@@ -31,18 +32,15 @@ void Fd::reset() noexcept {
 }
 
 Result<std::string> read_all(const Fd& fd, std::size_t limit_bytes) {
-  constexpr std::size_t kStepBytes = std::size_t{64} * 1024;
+  std::array<char, 16 * 1024> step;  // NOLINT(*-member-init): read() fills it
   std::string text;
   while (text.size() < limit_bytes) {
-    const std::size_t had = text.size();
-    text.resize(std::min(had + kStepBytes, limit_bytes));
-    const auto got = fault_at(FaultPoint::ReadFile)
-                         ? -1
-                         : ::read(fd.get(), text.data() + had, text.size() - had);
+    const std::size_t wanted = std::min(step.size(), limit_bytes - text.size());
+    const auto got = fault_at(FaultPoint::ReadFile) ? -1 : ::read(fd.get(), step.data(), wanted);
     const int failure = errno;
-    if (got < 0 && failure != EINTR) return os_error("read", failure);
-    text.resize(had + static_cast<std::size_t>(got > 0 ? got : 0));
     if (got == 0) break;
+    if (got < 0 && failure != EINTR) return os_error("read", failure);
+    if (got > 0) text.append(step.data(), static_cast<std::size_t>(got));
   }
   return text;
 }

@@ -24,9 +24,14 @@ void take_line(ProcessStatus& status, std::string_view key, std::string_view val
     status.effective_uid = static_cast<uid_t>(take_number(value, 10));
     status.saved_uid = static_cast<uid_t>(take_number(value, 10));
   }
-  if (key == "Gid") status.real_gid = static_cast<gid_t>(take_number(value, 10));
+  if (key == "Gid") {
+    status.real_gid = static_cast<gid_t>(take_number(value, 10));
+    status.effective_gid = static_cast<gid_t>(take_number(value, 10));
+    status.saved_gid = static_cast<gid_t>(take_number(value, 10));
+  }
   if (key == "SigPnd" || key == "ShdPnd") status.pending_signals |= take_number(value, 16);
   if (key == "SigBlk") status.blocked_signals = take_number(value, 16);
+  if (key == "Seccomp") status.seccomp_mode = static_cast<int>(take_number(value, 10));
   if (key == "CapEff") status.effective_capabilities = take_number(value, 16);
 }
 

@@ -15,9 +15,12 @@ struct ProcessStatus {
   uid_t effective_uid = 0;
   uid_t saved_uid = 0;
   gid_t real_gid = 0;
+  gid_t effective_gid = 0;
+  gid_t saved_gid = 0;
   std::uint64_t pending_signals = 0;  // of the thread and of its process together
   std::uint64_t blocked_signals = 0;  // now; a call such as epoll_pwait changes it for its time
   std::uint64_t effective_capabilities = 0;
+  int seccomp_mode = 0;  // 0: none, 1: strict, 2: filter
 };
 
 // Lines that are missing or garbled leave their members at 0: no kernel writes such.

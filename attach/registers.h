@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <span>
 
+#include <sys/user.h>
+
 #include "attach/remote_addr.h"
 
 namespace heapattach {
@@ -16,5 +18,10 @@ struct Registers {
   RemoteAddr stack_pointer;
   RemoteAddr thread_pointer;  // fs_base: glibc's pthread_t
 };
+
+// All of them, as the kernel gives and takes them.
+using RawRegisters = user_regs_struct;
+
+[[nodiscard]] Registers registers_of(const RawRegisters& raw);
 
 }  // namespace heapattach

@@ -1,0 +1,88 @@
+#include "attach/freeze.h"
+
+#include <csignal>
+#include <exception>
+#include <system_error>
+#include <thread>
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "attach/fault_points.h"
+#include "attach/frozen_process.h"
+#include "attach/ptrace_tracer.h"
+
+namespace heapattach {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Work = std::function<Result<void>(const FrozenView&)>;
+
+Result<FreezeReport> freeze_here(const Process& process,
+                                 const FreezeOptions& options,
+                                 const Work& work) {
+  PtraceTracer tracer(process);
+  auto freezing = FrozenProcess::freeze(tracer, options);
+  if (freezing && !process.is_alive()) {
+    freezing = Error{ErrorKind::Gone, "it exited while it was being stopped", ESRCH};
+  }
+  if (!freezing) {
+    return std::move(freezing).error().context(fmt::format("freezing process {}", process.pid()));
+  }
+  FrozenProcess frozen = std::move(freezing).value();
+  const auto done = work({frozen.threads(), frozen.begin() + options.budget});
+  const FrozenProcess::Thaw thaw = frozen.thaw();
+  const auto pause = Clock::now() - frozen.begin();
+  if (!done) return done.error();
+  return FreezeReport{.threads = frozen.threads(),
+                      .pause = pause,
+                      .passes = frozen.passes(),
+                      .rewound_calls = thaw.rewound};
+}
+
+// Signals to us are for other threads: none may be handled between the stop and the release.
+void block_signals() noexcept {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);
+}
+
+// A thread counts as joined shortly before the kernel lets its targets go (do_exit: exit_mm comes
+// before exit_notify). Its number vanishes after that.
+void wait_until_vanished(pid_t tid) {
+  const auto patience = Clock::now() + std::chrono::seconds(1);
+  while (syscall(SYS_tgkill, getpid(), tid, 0) == 0 && Clock::now() < patience) sched_yield();
+}
+
+}  // namespace
+
+Result<FreezeReport> while_frozen(const Process& process,
+                                  const FreezeOptions& options,
+                                  const Work& work) {
+  std::optional<Result<FreezeReport>> result;
+  std::exception_ptr thrown;
+  pid_t tracing_tid = 0;
+  if (fault_at(FaultPoint::StartThread)) return os_error("starting the tracing thread", errno);
+  try {
+    std::thread([&] {
+      block_signals();
+      tracing_tid = gettid();
+      // Unwinding to here is what lets the target go; without a handler it need not happen at all.
+      try {
+        result = freeze_here(process, options, work);
+      } catch (...) {
+        thrown = std::current_exception();
+      }
+    }).join();
+  } catch (const std::system_error& failed) {
+    return os_error("starting the tracing thread", failed.code().value());
+  }
+  wait_until_vanished(tracing_tid);
+  if (thrown) std::rethrow_exception(thrown);
+  return *std::move(result);
+}
+
+}  // namespace heapattach

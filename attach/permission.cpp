@@ -1,0 +1,111 @@
+#include "attach/permission.h"
+
+#include <charconv>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace heapattach {
+
+namespace {
+
+constexpr unsigned kCapSysPtrace = 19;
+
+std::optional<int> read_yama_scope() {
+  const auto file = Fd::open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY);
+  if (!file) return std::nullopt;
+  const auto text = read_all(*file, 64);
+  if (!text) return std::nullopt;
+  int scope = 0;
+  const auto parsed = std::from_chars(text->data(), text->data() + text->size(), scope);
+  if (parsed.ec != std::errc()) return std::nullopt;
+  return scope;
+}
+
+bool shares_user_namespace(const Process& process) {
+  struct stat ours {};
+  struct stat theirs {};
+  if (stat("/proc/self/ns/user", &ours) != 0) return true;
+  // Whoever may not trace a process may not look at its namespaces either.
+  if (fstatat(process.directory().get(), "ns/user", &theirs, 0) != 0) return true;
+  return ours.st_ino == theirs.st_ino && ours.st_dev == theirs.st_dev;
+}
+
+ProcessStatus own_status() {
+  const auto file = Fd::open("/proc/self/status", O_RDONLY);
+  if (!file) return {};
+  const auto text = read_all(*file, 64 * 1024);
+  return text ? parse_process_status(*text) : ProcessStatus();
+}
+
+}  // namespace
+
+std::string explain_denied(const AccessFacts& facts) {
+  if (facts.yama_scope == 3) {
+    return "Yama forbids all tracing (kernel.yama.ptrace_scope is 3) until the next boot; use "
+           "--snapshot read, or boot without it";
+  }
+  if (facts.has_capability && !facts.has_same_user_namespace) {
+    return "the target is in another user namespace, where our CAP_SYS_PTRACE does not count; run "
+           "as root of the namespace that contains it";
+  }
+  if (facts.has_capability) {
+    return fmt::format(
+        "we hold CAP_SYS_PTRACE, so a security module (SELinux deny_ptrace, AppArmor, lockdown) or "
+        "{} forbids it; allow ptrace there (in a container: --cap-add=SYS_PTRACE)",
+        facts.is_filtered ? "the seccomp filter we run under" : "a container's policy");
+  }
+  if (facts.yama_scope == 2) {
+    return "Yama allows tracing only with CAP_SYS_PTRACE (kernel.yama.ptrace_scope is 2); run as "
+           "root, or give heapattach that capability";
+  }
+  if (facts.our_uid != facts.target_uid) {
+    return fmt::format(
+        "the target belongs to user {}, we are user {} without CAP_SYS_PTRACE; run as root or as "
+        "user {}",
+        facts.target_uid, facts.our_uid, facts.target_uid);
+  }
+  if (!facts.has_same_ids) {
+    return "the target runs with further user or group ids (a setuid or setgid program), and we "
+           "lack CAP_SYS_PTRACE; run as root";
+  }
+  if (!facts.is_dumpable) {
+    return "the target has made itself non-dumpable (PR_SET_DUMPABLE, or its program is not "
+           "readable by us), and we lack CAP_SYS_PTRACE; run as root";
+  }
+  if (facts.yama_scope == 1) {
+    return "Yama allows tracing only of one's own children (kernel.yama.ptrace_scope is 1); run as "
+           "root, or set kernel.yama.ptrace_scope to 0 with sysctl";
+  }
+  return fmt::format(
+      "we lack CAP_SYS_PTRACE, and the target holds capabilities that we do not, or {} forbids it; "
+      "run as root (in a container: --cap-add=SYS_PTRACE)",
+      facts.is_filtered ? "the seccomp filter we run under" : "a security module");
+}
+
+AccessFacts access_facts(const Process& process) {
+  AccessFacts facts;
+  const ProcessStatus own = own_status();
+  facts.our_uid = own.effective_uid;
+  facts.has_capability = (own.effective_capabilities >> kCapSysPtrace & 1U) != 0;
+  facts.is_filtered = own.seccomp_mode != 0;
+  facts.yama_scope = read_yama_scope();
+  facts.has_same_user_namespace = shares_user_namespace(process);
+  const auto target = process.thread_status(process.pid());
+  if (!target) return facts;
+  facts.target_uid = target->real_uid;
+  // ptrace compares with our real ids (PTRACE_MODE_REALCREDS).
+  facts.has_same_ids = target->real_uid == own.real_uid && target->effective_uid == own.real_uid &&
+                       target->saved_uid == own.real_uid && target->real_gid == own.real_gid &&
+                       target->effective_gid == own.real_gid && target->saved_gid == own.real_gid;
+  // proc(5): the files of a process that is not dumpable belong to root.
+  struct stat directory {};
+  if (fstatat(process.directory().get(), "stat", &directory, 0) == 0) {
+    facts.is_dumpable = directory.st_uid == target->effective_uid;
+  }
+  return facts;
+}
+
+}  // namespace heapattach

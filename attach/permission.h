@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <sys/types.h>
+
+#include "attach/process.h"
+
+namespace heapattach {
+
+// What the kernel looks at when it decides whether one process may trace another: ptrace(2),
+// "Ptrace access mode checking".
+struct AccessFacts {
+  uid_t our_uid = 0;
+  uid_t target_uid = 0;
+  bool has_same_ids = true;     // all of the target's user and group ids are ours
+  bool has_capability = false;  // CAP_SYS_PTRACE
+  bool has_same_user_namespace = true;
+  bool is_dumpable = true;
+  std::optional<int> yama_scope;  // none: the kernel has no Yama
+  bool is_filtered = false;       // a seccomp filter applies to us
+};
+
+// Which rule forbade it and the least that would lift it, to follow "not permitted: ".
+[[nodiscard]] std::string explain_denied(const AccessFacts& facts);
+
+// As far as they can be found out from outside; what cannot is left as if it were no obstacle.
+[[nodiscard]] AccessFacts access_facts(const Process& process);
+
+}  // namespace heapattach

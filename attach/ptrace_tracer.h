@@ -1,0 +1,41 @@
+#pragma once
+
+#include <vector>
+
+#include "attach/tracer.h"
+
+namespace heapattach {
+
+// The real Tracer: PTRACE_SEIZE and PTRACE_INTERRUPT, so no signal is ever sent to the target, and
+// never PTRACE_O_EXITKILL, so it survives us. All calls must come from the thread that made it: the
+// kernel ties tracing to a thread, and ends it with that.
+class PtraceTracer final : public Tracer {
+ public:
+  // `process` must outlive this.
+  explicit PtraceTracer(const Process& process) noexcept;
+
+  Result<ThreadListing> threads() override;
+  Result<ThreadState> state(pid_t tid) override;
+  Result<void> seize(pid_t tid) override;
+  Result<void> interrupt(pid_t tid) override;
+  Result<std::optional<TraceEvent>> poll(pid_t tid) override;
+  void resume(pid_t tid, int signal) noexcept override;
+  bool detach(pid_t tid, int signal) noexcept override;
+  Result<RawRegisters> registers(pid_t tid) override;
+  Result<void> set_registers(pid_t tid, const RawRegisters& values) override;
+  bool is_behind_syscall(pid_t tid, RemoteAddr rip) override;
+  std::uint64_t deliverable_signals(pid_t tid) override;
+  std::optional<RemoteAddr> blocked_stack_pointer(pid_t tid) override;
+  [[nodiscard]] std::chrono::steady_clock::time_point now() const override;
+  void rest(int idle_rounds) override;
+
+ private:
+  // Why PTRACE_SEIZE was refused; nothing if it was only because the kernel had seized the thread
+  // for us already, at its birth.
+  Result<void> explain_refusal(pid_t tid) const;
+
+  const Process& process_;
+  pid_t own_tid_;
+};
+
+}  // namespace heapattach

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <optional>
+
+#include "attach/tracer.h"
+
+namespace heapattach {
+
+// One seized thread. It is released when this ends, whatever it was doing: the signal that its stop
+// held back is delivered, and the call that its stop interrupted goes on. Made on the line after
+// the thread was seized.
+class TracedThread {
+ public:
+  enum class Phase : std::uint8_t {
+    Running,  // as far as we know
+    Stopped,  // stands still until it is released
+    Ended,
+  };
+  enum class Release : std::uint8_t {
+    Detached,
+    Rewound,     // detached, and its call goes on
+    LeftBehind,  // does not stand still: only the end of the tracing thread can release it
+    Nothing,     // it has ended
+  };
+
+  // `tracer` must outlive this.
+  TracedThread(Tracer& tracer, pid_t tid) noexcept : tracer_(&tracer), tid_(tid) {}
+  ~TracedThread() { release(); }
+  TracedThread(TracedThread&& other) noexcept;
+  TracedThread& operator=(TracedThread&& other) noexcept;
+  TracedThread(const TracedThread&) = delete;
+  TracedThread& operator=(const TracedThread&) = delete;
+
+  [[nodiscard]] pid_t tid() const noexcept { return tid_; }
+  [[nodiscard]] Phase phase() const noexcept { return phase_; }
+
+  Result<void> interrupt();
+  // Takes in what the thread has done. Signals are handed on at once and the stop is asked for
+  // again, so that in the end it is Stopped in user code or in a call, and owes nothing.
+  Result<std::optional<TraceEvent>> poll();
+  // For a first thread that has ended before the others: the kernel does not report its end.
+  void mark_ended() noexcept { phase_ = Phase::Ended; }
+
+  // The registers of a stopped thread. If `may_rewind`, and the stop has interrupted an untimed
+  // call, the thread enters it again when it is released.
+  Result<RawRegisters> registers(bool may_rewind);
+
+  Release release() noexcept;
+
+ private:
+  [[nodiscard]] bool pay_rewind() noexcept;
+
+  Tracer* tracer_;  // null after a move or a release
+  pid_t tid_;
+  Phase phase_ = Phase::Running;
+  bool is_group_stop_ = false;  // its user stopped it
+  int owed_signal_ = 0;
+  std::optional<RawRegisters> interrupted_call_;
+};
+
+}  // namespace heapattach
