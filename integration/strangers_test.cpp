@@ -1,0 +1,124 @@
+// Programs of others that use the collector: what is counted adds up to what the collector has.
+
+#include <cstdlib>
+#include <filesystem>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <simdjson.h>
+#include <unistd.h>
+
+#include "integration/health.h"
+#include "integration/live_target.h"
+#include "integration/rounds.h"
+#include "integration/tool.h"
+
+namespace heapattach {
+
+namespace {
+
+using std::chrono::seconds;
+
+struct Totals {
+  std::uint64_t objects = 0;
+  std::uint64_t used_bytes = 0;
+  std::uint64_t free_bytes = 0;
+  std::uint64_t heap_bytes = 0;
+  std::uint64_t types = 0;
+};
+
+Totals count_of(pid_t pid) {
+  const ToolRun run = run_tool({"--count", "-f", "json", fmt::format("{}", pid)});
+  INFO(run.errors);
+  REQUIRE(run.status == 0);
+  simdjson::dom::parser parser;
+  const simdjson::dom::element root = parser.parse(run.output);
+  const auto number = [&root](const char* key) { return std::uint64_t{root[key]}; };
+  Totals totals;
+  totals.objects = number("objects");
+  totals.used_bytes = number("bytes") + number("unreachable_bytes");
+  totals.free_bytes = number("free_bytes");
+  totals.heap_bytes = number("heap_bytes");
+  totals.types = simdjson::dom::array(root["types"]).size();
+  std::uint64_t objects = 0;
+  for (const simdjson::dom::element row : root["types"]) {
+    objects += std::uint64_t{row["objects"]};
+  }
+  CHECK(objects == totals.objects);
+  return totals;
+}
+
+void check_adds_up(const Totals& totals) {
+  CHECK(totals.objects > 100);
+  CHECK(totals.types > 0);
+  CHECK(totals.used_bytes + totals.free_bytes == totals.heap_bytes);
+}
+
+// The first of `paths` that is there; empty, after saying so, if none is.
+std::string find_program(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    if (::access(path.c_str(), X_OK) == 0) return path;
+  }
+  print_skip(paths.front() + " is not installed");
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("guile's heap adds up, and is as large as guile says") {
+  const std::string guile = find_program({"/usr/bin/guile", "/usr/bin/guile-3.0"});
+  if (guile.empty()) return;
+  ChildProcess child({guile, "--no-auto-compile", "-c",
+                      "(begin (define kept (iota 100000)) (gc)"
+                      " (let ((stats (gc-stats)))"
+                      "  (display (assq-ref stats 'heap-size)) (newline) (force-output))"
+                      " (read-char) (display (length kept)) (newline))"});
+  const std::optional<std::string> heap = child.read_line(seconds(60));
+  REQUIRE(heap.has_value());
+  const Totals totals = count_of(child.pid());
+  check_adds_up(totals);
+  CHECK(totals.objects > 100000);
+  CHECK(fmt::format("{}", totals.heap_bytes) == *heap);
+  child.send_line("go on");
+  CHECK(child.read_line(seconds(20)) == "100000");
+}
+
+TEST_CASE("ecl's heap adds up") {
+  const std::string ecl = find_program({"/usr/bin/ecl"});
+  if (ecl.empty()) return;
+  ChildProcess child({ecl, "--norc", "--eval",
+                      "(let ((kept (make-list 50000)))"
+                      " (format t \"~%made~%\") (finish-output) (read-line)"
+                      " (format t \"~a~%\" (length kept)) (finish-output) (quit))"});
+  for (;;) {
+    const std::optional<std::string> line = child.read_line(seconds(60));
+    REQUIRE(line.has_value());
+    if (*line == "made") break;
+  }
+  const Totals totals = count_of(child.pid());
+  check_adds_up(totals);
+  CHECK(totals.objects > 50000);
+  child.send_line("go on");
+  CHECK(child.read_line(seconds(20)) == "50000");
+}
+
+TEST_CASE("w3m's heap adds up") {
+  const std::string w3m = find_program({"/usr/bin/w3m"});
+  if (w3m.empty()) return;
+  const TemporaryDirectory home;
+  ::setenv("HOME", home.path().c_str(), 1);
+  ChildProcess child({w3m, "-dump", "-T", "text/html"});
+  for (int line = 0; line < 2000; ++line) {
+    child.send_line(fmt::format("<p>paragraph {} <a href=\"x\">of many</a>", line));
+  }
+  // It reads on, and waits for the rest of its page.
+  const std::string stat = fmt::format("/proc/{}/stat", child.pid());
+  const auto waits = [&stat] { return read_text(stat).find(") S ") != std::string::npos; };
+  REQUIRE(eventually(seconds(20), waits));
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  REQUIRE(eventually(seconds(20), waits));
+  check_adds_up(count_of(child.pid()));
+  CHECK(child.is_running());
+}
+
+}  // namespace heapattach
