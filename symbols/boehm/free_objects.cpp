@@ -1,0 +1,208 @@
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <unordered_set>
+
+#include "symbols/boehm/roots.h"
+
+namespace heapattach::boehm {
+namespace {
+
+constexpr std::size_t kGlobalLists = 129;  // for sizes up to half a block (MAXOBJGRANULES + 1)
+
+class FreeListWalker {
+ public:
+  FreeListWalker(const Heap& heap, const Capture& capture)
+      : heap_(heap), capture_(capture), free_(heap) {}
+
+  void walk_global(std::span<const Range> collector_data) {
+    std::unordered_set<std::uint64_t> seen;
+    for (const Range& range : collector_data) {
+      const auto bytes = capture_.bytes_from(range.start);
+      const std::size_t size = std::min<std::size_t>(bytes.size(), range.bytes);
+      for (std::size_t i = 0; i + 8 <= size; i += 8) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, bytes.data() + i, sizeof word);
+        if (word % 8 == 0 && word != 0 && seen.insert(word).second) walk_array({word});
+      }
+    }
+  }
+
+  void walk(std::uint64_t head) {
+    auto at = heap_.object_at(head);
+    if (!at) return;
+    const Block& first = heap_.blocks()[at->block];
+    while (at) {
+      const Block& block = heap_.blocks()[at->block];
+      if (block.object_bytes != first.object_bytes || block.kind != first.kind) return;
+      if (!free_.insert(heap_.number(*at))) return;
+      at = heap_.object_at(heap_.word_at(*at, 0).value_or(0));
+    }
+  }
+
+  ObjectSet take() && { return std::move(free_); }
+
+ private:
+  void walk_array(RemoteAddr at) {
+    const auto bytes = capture_.bytes_from(at);
+    if (bytes.size() < kGlobalLists * 8) return;
+    std::array<std::uint64_t, kGlobalLists> heads{};
+    std::memcpy(heads.data(), bytes.data(), sizeof heads);
+    std::optional<std::uint8_t> kind;
+    for (std::size_t g = 0; g < kGlobalLists; ++g) {
+      if (heads[g] == 0) continue;
+      const auto ref = heap_.object_at(heads[g]);
+      if (!ref) return;
+      const Block& block = heap_.blocks()[ref->block];
+      if (block.object_bytes != std::max<std::size_t>(g, 1) * Heap::kGranuleBytes) return;
+      if (kind.value_or(block.kind) != block.kind) return;
+      kind = block.kind;
+    }
+    for (const std::uint64_t head : heads) {
+      if (head != 0) walk(head);
+    }
+  }
+
+  const Heap& heap_;
+  const Capture& capture_;
+  ObjectSet free_;
+};
+
+// Whether a place looks as one does that the collector swept or was given back.
+bool looks_free(const Heap& heap, ObjectRef ref) {
+  const Block& block = heap.blocks()[ref.block];
+  if (block.objects == 1) return false;  // a free large object is a free block
+  const auto bytes = heap.contents(ref);
+  if (bytes.size() < 8) return false;
+  const std::uint64_t link = heap.word_at(ref, 0).value_or(0);
+  if (link != 0) {
+    const auto next = heap.object_at(link);
+    if (!next) return false;
+    const Block& other = heap.blocks()[next->block];
+    if (other.object_bytes != block.object_bytes || other.kind != block.kind) return false;
+  }
+  // Objects without pointers keep what was in them; then the link alone has to tell.
+  if (block.is_atomic()) return link != 0;
+  return std::all_of(bytes.begin() + 8, bytes.end(), [](std::byte b) { return b == std::byte{0}; });
+}
+
+// Where the marks are in what follows a header's descriptor. 8.2.2 has a map and a count before
+// them, and a byte for each granule; other builds have no map, bits, or one for each object.
+struct MarkLayout {
+  std::size_t offset = 0;
+  bool is_bytes = true;
+  bool is_per_granule = true;
+
+  [[nodiscard]] std::size_t index(const Block& block, std::uint32_t slot) const {
+    return is_per_granule ? slot * (block.object_bytes / Heap::kGranuleBytes) : slot;
+  }
+  // The one behind the last object is always set.
+  [[nodiscard]] std::size_t sentinel(const Block& block, const Layout& layout) const {
+    if (!is_per_granule) return block.objects;
+    return block.objects > 1 ? index(block, block.objects)
+                             : layout.block_bytes() / Heap::kGranuleBytes;
+  }
+  [[nodiscard]] std::optional<bool> is_set(const HeaderTail& tail, std::size_t at) const {
+    const std::size_t byte = offset + (is_bytes ? at : at / 8);
+    if (byte >= tail.bytes.size()) return std::nullopt;
+    const auto value = std::to_integer<unsigned>(tail.bytes[byte]);
+    if (is_bytes) return value > 1 ? std::nullopt : std::optional<bool>(value == 1);
+    return (value >> (at % 8) & 1) != 0;
+  }
+  // Nothing but objects and the sentinel is ever marked.
+  [[nodiscard]] bool fits(const HeaderTail& tail, const Block& block, const Layout& layout) const {
+    const std::size_t last = sentinel(block, layout);
+    const std::size_t step =
+        is_per_granule ? std::max<std::size_t>(1, block.object_bytes / Heap::kGranuleBytes) : 1;
+    for (std::size_t i = 0; i < last; ++i) {
+      const auto set = is_set(tail, i);
+      if (!set || (*set && i % step != 0)) return false;
+    }
+    return is_set(tail, last).value_or(false);
+  }
+};
+
+std::optional<MarkLayout> find_marks(const Heap& heap) {
+  constexpr MarkLayout kKnown[] = {{16, true, true},  {8, true, false}, {16, false, true},
+                                   {8, false, false}, {8, true, true},  {8, false, true}};
+  for (const MarkLayout& marks : kKnown) {
+    const auto& tails = heap.index().tails;
+    const bool fits = std::all_of(tails.begin(), tails.end(), [&](const HeaderTail& tail) {
+      return marks.fits(tail, heap.blocks()[tail.block], heap.layout());
+    });
+    if (fits && !tails.empty()) return marks;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+ObjectSet find_free_objects(const Heap& heap,
+                            const Capture& capture,
+                            std::span<const Range> collector_data,
+                            std::span<const ThreadRecord> records) {
+  FreeListWalker walker(heap, capture);
+  walker.walk_global(collector_data);
+  for (const ThreadRecord& record : records) {
+    for (const Range& head : record.list_heads) {
+      if (const auto word = heap.captured_word(head.start)) walker.walk(*word);
+    }
+  }
+  return std::move(walker).take();
+}
+
+std::vector<ObjectRef> uncollectable_objects(const Heap& heap, const ObjectSet& free) {
+  const auto marks = find_marks(heap);
+  std::vector<ObjectRef> objects;
+  for (const HeaderTail& tail : heap.index().tails) {
+    const Block& block = heap.blocks()[tail.block];
+    if (!block.is_uncollectable()) continue;
+    for (std::uint32_t slot = 0; slot < block.objects; ++slot) {
+      const ObjectRef ref{tail.block, slot};
+      if (free.contains(heap.number(ref))) continue;
+      const bool is_used = marks ? marks->is_set(tail, marks->index(block, slot)).value_or(true)
+                                 : !looks_free(heap, ref);
+      if (is_used) objects.push_back(ref);
+    }
+  }
+  return objects;
+}
+
+Liveness liveness(const Heap& heap, const ObjectSet& live, const ObjectSet& free, ObjectRef ref) {
+  const std::uint64_t number = heap.number(ref);
+  if (live.contains(number)) return Liveness::Live;
+  if (free.contains(number) || looks_free(heap, ref)) return Liveness::Free;
+  return Liveness::Unreachable;
+}
+
+std::vector<ObjectRef> finalizable_objects(const Heap& heap,
+                                           const Capture& capture,
+                                           std::span<const Range> collector_data) {
+  // A table of chains (finalize.c): its words lead to entries, whose second word leads on.
+  std::vector<ObjectRef> objects;
+  ObjectSet seen(heap);
+  const auto follow = [&](std::uint64_t word) {
+    for (auto entry = heap.object_at(word); entry && seen.insert(heap.number(*entry));
+         entry = heap.object_at(heap.word_at(*entry, 8).value_or(0))) {
+      const std::uint64_t hidden = heap.word_at(*entry, 0).value_or(0);
+      const auto object = heap.object_at(~hidden);
+      if (!object) return;
+      if (heap.word_at(*entry, 32) != heap.blocks()[object->block].object_bytes) return;
+      objects.push_back(*object);
+    }
+  };
+  for (const Range& range : collector_data) {
+    const auto bytes = capture.bytes_from(range.start);
+    const std::size_t size = std::min<std::size_t>(bytes.size(), range.bytes);
+    for (std::size_t i = 0; i + 8 <= size; i += 8) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, bytes.data() + i, sizeof word);
+      const auto table = heap.object_at(word);
+      if (!table || !seen.insert(heap.number(*table))) continue;
+      heap.for_each_word(*table, [&](std::uint64_t, std::uint64_t head) { follow(head); });
+    }
+  }
+  return objects;
+}
+
+}  // namespace heapattach::boehm

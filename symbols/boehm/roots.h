@@ -1,0 +1,125 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "attach/freeze.h"
+#include "attach/memory_map.h"
+#include "symbols/boehm/collector.h"
+#include "symbols/boehm/heap.h"
+#include "symbols/boehm/mark.h"
+#include "symbols/module.h"
+
+// Where the collector looks for pointers besides the heap, and what its own tables say about
+// threads. Facts: mark_rts.c, pthread_stop_world.c (GC_push_all_stacks), pthread_support.h and
+// thread_local_alloc.h of 8.2.2.
+namespace heapattach::boehm {
+
+enum class RootKind : std::uint8_t { Global, Stack, Register, Fiber, Uncollectable, Finalizer };
+
+// Memory whose words are roots.
+struct RootRange {
+  RootKind kind = RootKind::Global;
+  Range range;
+  pid_t thread = 0;         // of a stack
+  std::uint64_t fiber = 0;  // address of the fiber's object
+};
+
+// The writable parts of all modules, less what is read-only after relocation and what the collector
+// excludes. Known before the freeze.
+std::vector<RootRange> module_roots(const Modules& modules, const Collector& collector);
+
+// All writable memory of the module that holds the collector, its excluded tables too: what must be
+// copied to understand them.
+std::vector<Range> collector_data(const Modules& modules, const Collector& collector);
+
+// The stacks of all threads: from the stack pointer, less the red zone, to the end of its mapping.
+// That is too much (thread-local storage lies there, which is no root) but all that can be known
+// while there is no time to look; trim_stacks follows after the thaw.
+std::vector<RootRange> stack_roots(std::span<const FrozenThread> threads, const MemoryMap& map);
+
+// What to copy for `roots` and `more`: sorted, disjoint, whole words, readable, and without what
+// `heap` (sorted, disjoint) covers.
+std::vector<Range> plan_copy(std::span<const RootRange> roots,
+                             std::span<const Range> more,
+                             std::span<const Range> heap,
+                             const MemoryMap& map);
+
+// What the collector keeps about one thread (GC_Thread_Rep), found by content because its layout
+// differs from build to build: it holds the thread's pthread_t in one of its first words.
+struct ThreadRecord {
+  pid_t thread = 0;
+  RemoteAddr at;
+  std::optional<RemoteAddr> stack_end = std::nullopt;  // cold end of the stack it is on
+  std::vector<Range> list_heads = {};                  // words that lead to thread-local free lists
+};
+
+// Records are looked for in the collector's own data (the first thread's) and in the objects that
+// it leads to. Threads that the collector does not know have none.
+std::vector<ThreadRecord> find_thread_records(const Heap& heap,
+                                              const Capture& capture,
+                                              std::span<const Range> collector_data,
+                                              std::span<const FrozenThread> threads,
+                                              const MemoryMap& map);
+
+// Cuts stacks at the ends that the collector knows: from a thread's record, else, for the first
+// thread, `stack_bottom`, else as they are. The stack of a thread without record is dropped, as the
+// collector does not scan it either; but if not even the first thread (`pid`) has a record, then
+// this build keeps none that we recognise, and all stacks stay.
+std::vector<RootRange> trim_stacks(std::vector<RootRange> roots,
+                                   std::span<const ThreadRecord> records,
+                                   std::optional<RemoteAddr> stack_bottom,
+                                   pid_t pid);
+
+// Objects on free lists, the global ones and those of threads. Global list heads are found in the
+// collector's data by content: a pointer to an array whose entry number g is 0 or leads to an
+// object of exactly g granules, all of one kind. Objects on lists that could not be found are
+// not in it.
+ObjectSet find_free_objects(const Heap& heap,
+                            const Capture& capture,
+                            std::span<const Range> collector_data,
+                            std::span<const ThreadRecord> records);
+
+// Objects of the uncollectable kinds that are in use. A place of such a block is in use if its mark
+// is set and it is on no free list (mark.c, GC_push_marked, and malloc.c, GC_malloc_uncollectable);
+// where the marks cannot be found in the headers, if it does not look as a free one does.
+std::vector<ObjectRef> uncollectable_objects(const Heap& heap, const ObjectSet& free);
+
+// Objects with finalizers. The collector keeps what they refer to until these have run, and with
+// them the objects themselves. Found through the collector's data by content: an entry's first word
+// is the object's complement, and its fifth is that object's size. Entries for objects that are
+// alive anyway are listed too.
+std::vector<ObjectRef> finalizable_objects(const Heap& heap,
+                                           const Capture& capture,
+                                           std::span<const Range> collector_data);
+
+// What an object is that tracing did not reach. Whoever is on a free list is free. Besides there
+// are places that were free before the last collection and have not been swept since: they are on
+// no list. They look like free objects (their first word is 0 or leads to the same kind of place,
+// and the rest is 0 where the collector clears objects), but so does an object that was made and
+// dropped without ever being written; that one is called free here.
+enum class Liveness : std::uint8_t { Live, Unreachable, Free };
+Liveness liveness(const Heap& heap, const ObjectSet& live, const ObjectSet& free, ObjectRef ref);
+
+// The copied words of `roots`.
+std::vector<RootWords> root_words(std::span<const RootRange> roots, const Capture& capture);
+
+// Calls visit(root, address, target) for each word of `roots` that points into an object.
+template <class Visit>
+void for_each_root(const Heap& heap,
+                   const Capture& capture,
+                   std::span<const RootRange> roots,
+                   const Visit& visit) {
+  for (const RootRange& root : roots) {
+    const RootWords words = root_words({&root, 1}, capture).front();
+    for (std::size_t i = 0; i + 8 <= words.bytes.size(); i += 8) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, words.bytes.data() + i, sizeof word);
+      if (const auto to = heap.resolve(word, words.from)) visit(root, root.range.start + i, *to);
+    }
+  }
+}
+
+}  // namespace heapattach::boehm

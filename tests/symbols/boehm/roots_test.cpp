@@ -1,0 +1,241 @@
+#include "symbols/boehm/roots.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/fakes/captured_heap.h"
+#include "tests/fakes/fake_gc_heap.h"
+
+namespace heapattach::boehm {
+namespace {
+
+constexpr RemoteAddr kData{0x6000'0000'0000};
+constexpr RemoteAddr kStack{0x7000'0000'0000};
+constexpr RemoteAddr kThreadPointer{0x7000'0000'f000};
+
+// A thread in the middle of a stack of 64 KiB.
+FrozenThread thread_at(pid_t tid, RemoteAddr stack_pointer, RemoteAddr thread_pointer) {
+  FrozenThread thread;
+  thread.tid = tid;
+  thread.registers.emplace();
+  thread.registers->stack_pointer = stack_pointer;
+  thread.registers->thread_pointer = thread_pointer;
+  return thread;
+}
+
+// A heap, the collector's data and a stack.
+struct Target {
+  FakeGcHeap fake;
+  std::vector<Range> data = {{kData, 4096}};
+  std::vector<FrozenThread> threads = {thread_at(7, kStack + 0x8000, kThreadPointer)};
+
+  Target() {
+    fake.add_memory(kData, 4096);
+    fake.add_memory(kStack, 0x10000);
+  }
+  [[nodiscard]] CapturedHeap capture() { return CapturedHeap(fake, {{kData, 4096}}); }
+};
+
+TEST_CASE("a stack is taken from its red zone to the end of its mapping") {
+  Target target;
+  const auto roots = stack_roots(target.threads, target.fake.map());
+  REQUIRE(roots.size() == 1);
+  CHECK(roots[0].kind == RootKind::Stack);
+  CHECK(roots[0].thread == 7);
+  CHECK(roots[0].range == Range{kStack + 0x8000 - 128, 0x8000 + 128});
+}
+
+TEST_CASE("a stack pointer that points nowhere gives no root") {
+  Target target;
+  target.threads[0].registers->stack_pointer = RemoteAddr{3};
+  CHECK(stack_roots(target.threads, target.fake.map()).empty());
+  target.threads[0].registers->stack_pointer = RemoteAddr{~std::uint64_t{0}};
+  CHECK(stack_roots(target.threads, target.fake.map()).empty());
+}
+
+TEST_CASE("what is to be copied is sorted, disjoint, mapped and not of the heap") {
+  Target target;
+  const std::vector<RootRange> roots = {{.range = {kData + 8, 64}},
+                                        {.range = {kData, 32}},
+                                        {.range = {kStack + 0xff00, 0x1000}},
+                                        {.range = {RemoteAddr{16}, 64}},
+                                        {.range = {kData + 200, 0}}};
+  const std::vector<Range> more = {{kData + 1024, 1024}};
+  const std::vector<Range> heap = {{kData + 40, 8}, {kData + 2000, 4096}};
+  const auto plan = plan_copy(roots, more, heap, target.fake.map());
+  const std::vector<Range> expected = {{kData, 32},
+                                       {kData + 32, 8},
+                                       {kData + 48, 24},
+                                       {kData + 1024, 976},
+                                       {kStack + 0xff00, 0x100}};
+  CHECK(plan == expected);
+}
+
+TEST_CASE("a thread's record tells where its stack ends and where its free lists begin") {
+  Target target;
+  FakeGcHeap& fake = target.fake;
+  const RemoteAddr records = fake.add_block({.object_bytes = 1024});
+  const RemoteAddr small = fake.add_block({.object_bytes = 32});
+  const RemoteAddr atomic = fake.add_block({.object_bytes = 16, .kind = kAtomic});
+  const RemoteAddr other = records + 1024;
+  fake.put(kData + 512, other);  // the hash table of threads
+  fake.put(other, records);      // the next in the chain is ours
+  fake.put(records + 8, kThreadPointer);
+  fake.put(records + 24, kStack + 0x9000);  // where it stopped last
+  fake.put(records + 40, kStack + 0xe000);  // the stack's end
+  fake.put(records + 48, kData);
+  for (std::uint64_t i = 0; i < 50; ++i) fake.put(records + 104 + i * 8, std::uint64_t{1});
+  fake.put(records + 104 + 8, atomic);
+  fake.put(records + 104 + (25 + 2) * 8, small);
+  fake.link({small, small + 96, small + 32});
+  fake.link({atomic, atomic + 16});
+
+  const CapturedHeap captured = target.capture();
+  const auto found = find_thread_records(captured.heap(), captured.capture(), target.data,
+                                         target.threads, fake.map());
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].thread == 7);
+  CHECK(found[0].at == records);
+  CHECK(found[0].stack_end == kStack + 0xe000);
+  CHECK(found[0].list_heads ==
+        std::vector<Range>{{records + 104 + 8, 8}, {records + 104 + 27 * 8, 8}});
+
+  const Heap& heap = captured.heap();
+  const ObjectSet free = find_free_objects(heap, captured.capture(), target.data, found);
+  CHECK(free.count() == 5);
+  CHECK(free.contains(heap.number(*heap.object_at(small.value + 96))));
+  CHECK_FALSE(free.contains(heap.number(*heap.object_at(small.value + 64))));
+}
+
+TEST_CASE("the first thread's record is a variable of the collector") {
+  Target target;
+  const RemoteAddr small = target.fake.add_block({.object_bytes = 48});
+  target.fake.put(kData + 108 * 8, kThreadPointer);  // an id without a record behind it
+  target.fake.put(kData + 201 * 8, kThreadPointer);
+  for (std::uint64_t g = 0; g < 75; ++g) target.fake.put(kData + (214 + g) * 8, std::uint64_t{2});
+  target.fake.put(kData + (214 + 25 + 3) * 8, small);
+  const CapturedHeap captured = target.capture();
+  const auto found = find_thread_records(captured.heap(), captured.capture(), target.data,
+                                         target.threads, target.fake.map());
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].list_heads == std::vector<Range>{{kData + (214 + 28) * 8, 8}});
+  CHECK_FALSE(found[0].stack_end.has_value());
+}
+
+TEST_CASE("stacks end where the collector says, and strangers' stacks are dropped") {
+  const RootRange first{.kind = RootKind::Stack, .range = {kStack, 0x1000}, .thread = 1};
+  const RootRange known{.kind = RootKind::Stack, .range = {kStack + 0x2000, 0x1000}, .thread = 2};
+  const RootRange stranger{.kind = RootKind::Stack, .range = {kStack + 0x4000, 4096}, .thread = 3};
+  const RootRange global{.range = {kData, 64}};
+  const std::vector<ThreadRecord> records = {
+      {.thread = 1, .at = kData}, {.thread = 2, .at = kData, .stack_end = kStack + 0x2800}};
+  const std::vector<RootRange> all = {global, first, known, stranger};
+
+  const auto kept = trim_stacks(all, records, kStack + 0x100, 1);
+  REQUIRE(kept.size() == 3);
+  CHECK(kept[0].range == global.range);
+  CHECK(kept[1].range == Range{kStack, 0x100});
+  CHECK(kept[2].range == Range{kStack + 0x2000, 0x800});
+
+  SUBCASE("without any record all stay") {
+    CHECK(trim_stacks(all, {}, {}, 1).size() == 4);
+  }
+  SUBCASE("an end on another stack is not believed") {
+    CHECK(trim_stacks(all, records, RemoteAddr{5}, 1)[1].range == first.range);
+  }
+}
+
+TEST_CASE("global free lists are found by the sizes of what they lead to") {
+  Target target;
+  FakeGcHeap& fake = target.fake;
+  const RemoteAddr a = fake.add_block({.object_bytes = 32});
+  const RemoteAddr b = fake.add_block({.object_bytes = 64});
+  const RemoteAddr lists = kData + 1024;
+  fake.put(kData, lists);
+  fake.put(lists + 2 * 8, a);
+  fake.put(lists + 4 * 8, b);
+  fake.link({a, a + 64});
+  SUBCASE("a list") {}
+  SUBCASE("a list that goes in a circle") {
+    fake.put(a + 64, a);
+  }
+  SUBCASE("a list that leads elsewhere") {
+    fake.put(a + 64, b);
+  }
+  SUBCASE("a list that leads nowhere") {
+    fake.put(a + 64, std::uint64_t{0x123456});
+  }
+  const CapturedHeap captured = target.capture();
+  CHECK(find_free_objects(captured.heap(), captured.capture(), target.data, {}).count() == 3);
+}
+
+TEST_CASE("an array whose words lead to other sizes is no array of free lists") {
+  Target target;
+  const RemoteAddr a = target.fake.add_block({.object_bytes = 32});
+  target.fake.put(kData, kData + 1024);
+  target.fake.put(kData + 1024 + 2 * 8, a);
+  target.fake.put(kData + 1024 + 3 * 8, a + 32);
+  const CapturedHeap captured = target.capture();
+  CHECK(find_free_objects(captured.heap(), captured.capture(), target.data, {}).count() == 0);
+}
+
+TEST_CASE("an uncollectable object is in use if it is marked and on no free list") {
+  Target target;
+  FakeGcHeap& fake = target.fake;
+  const RemoteAddr block = fake.add_block({.object_bytes = 64, .kind = kUncollectable});
+  const RemoteAddr large = fake.add_block({.object_bytes = 8192, .kind = kUncollectable});
+  for (const std::uint64_t slot : {1U, 2U, 3U}) fake.set_mark(block, block + slot * 64);
+  fake.set_mark(large, large);
+  const RemoteAddr lists = kData + 1024;
+  fake.put(kData, lists);
+  fake.put(lists + 4 * 8, block + 128);
+  const CapturedHeap captured = target.capture();
+  const Heap& heap = captured.heap();
+  const ObjectSet free = find_free_objects(heap, captured.capture(), target.data, {});
+  const std::vector<ObjectRef> expected = {{0, 1}, {0, 3}, {1, 0}};
+  CHECK(uncollectable_objects(heap, free) == expected);
+}
+
+TEST_CASE("objects with finalizers are found through the collector's table") {
+  Target target;
+  FakeGcHeap& fake = target.fake;
+  const RemoteAddr table = fake.add_block({.object_bytes = 128});
+  const RemoteAddr entries = fake.add_block({.object_bytes = 64});
+  const RemoteAddr objects = fake.add_block({.object_bytes = 96});
+  fake.put(kData + 256, table);
+  fake.put(table + 40, entries);
+  const auto put_entry = [&](RemoteAddr entry, RemoteAddr object, RemoteAddr next) {
+    fake.put(entry, ~object.value);
+    fake.put(entry + 8, next);
+    fake.put(entry + 32, std::uint64_t{96});
+  };
+  put_entry(entries, objects, entries + 64);
+  put_entry(entries + 64, objects + 192, entries);  // the chain's end leads back
+  const CapturedHeap captured = target.capture();
+  const auto found = finalizable_objects(captured.heap(), captured.capture(), target.data);
+  CHECK(found == std::vector<ObjectRef>{{2, 0}, {2, 2}});
+}
+
+TEST_CASE("places that look swept are free, others that nobody reaches are unreachable") {
+  Target target;
+  FakeGcHeap& fake = target.fake;
+  const RemoteAddr a = fake.add_block({.object_bytes = 32});
+  const RemoteAddr text = fake.add_block({.object_bytes = 32, .kind = kAtomic});
+  fake.put(a, a + 64);                      // a link, and nothing else
+  fake.put(a + 32 + 16, std::uint64_t{5});  // something written
+  fake.put(text + 16, std::uint64_t{77});
+  fake.put(text + 32, text);
+  const CapturedHeap captured = target.capture();
+  const Heap& heap = captured.heap();
+  ObjectSet live(heap);
+  const ObjectSet free(heap);
+  CHECK(liveness(heap, live, free, {0, 0}) == Liveness::Free);
+  CHECK(liveness(heap, live, free, {0, 1}) == Liveness::Unreachable);
+  CHECK(liveness(heap, live, free, {0, 2}) == Liveness::Free);
+  CHECK(liveness(heap, live, free, {1, 0}) == Liveness::Unreachable);
+  CHECK(liveness(heap, live, free, {1, 1}) == Liveness::Free);
+  live.insert(heap.number({0, 1}));
+  CHECK(liveness(heap, live, free, {0, 1}) == Liveness::Live);
+}
+
+}  // namespace
+}  // namespace heapattach::boehm
