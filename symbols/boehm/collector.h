@@ -23,7 +23,8 @@ struct Collector {
   std::optional<RemoteAddr> large_free_bytes;
   std::optional<RemoteAddr> unmapped_bytes;
   std::optional<RemoteAddr> collections;
-  std::optional<RemoteAddr> collecting;
+  std::optional<RemoteAddr> collecting;    // one byte, set while a collection runs
+  std::optional<RemoteAddr> mark_state;    // an int, 0 unless a collection was begun and not ended
   std::optional<RemoteAddr> stack_bottom;  // GC_stackbottom, of the first thread
 
   // Parts of modules that the collector itself never scans: its own tables.
@@ -31,18 +32,19 @@ struct Collector {
   std::vector<std::string> notes;  // how each thing was learned, for -v
 };
 
-// The collector's account, read from its variables. What it does not tell is none.
+// The collector's account, read from its variables. What it does not tell is none. Its own
+// functions GC_get_heap_size and GC_get_free_bytes leave the unmapped bytes out; here they are in.
 struct Counters {
-  std::optional<std::uint64_t> heap_bytes;
-  std::optional<std::uint64_t> free_bytes;  // in free blocks
+  std::optional<std::uint64_t> heap_bytes;  // used and free
+  std::optional<std::uint64_t> free_bytes;  // in free blocks, mapped or not
   std::optional<std::uint64_t> unmapped_bytes;
   std::optional<std::uint64_t> collections;
   std::optional<bool> collecting;
 };
 
-// Finds the collector, learns its layout from its accessor functions, debug information or a table,
-// and checks it against the live memory. Unsupported if there is none (the message says what was
-// looked for), Malformed if none of the layouts fits (it names the misfit).
+// Finds the collector, learns its layout from its accessor functions, debug information, a table or
+// the shape of its index, and checks it against the live memory. Unsupported if there is none (the
+// message says what was looked for), Malformed if none of the layouts fits (it names the misfit).
 Result<Collector> find_collector(const Modules& modules,
                                  const MemoryReader& memory,
                                  const MemoryMap& map);

@@ -12,7 +12,12 @@ namespace heapattach::boehm {
 // Where this build of the collector keeps what we need. All offsets are in bytes. Plain data: it is
 // filled by whoever learned it and believed only after check_layout().
 struct Layout {
-  enum class Source : std::uint8_t { Accessors, DebugInfo, Table };
+  enum class Source : std::uint8_t {
+    Accessors,  // the machine code of its accessor functions
+    DebugInfo,
+    Table,      // offsets known for a release
+    Structure,  // searched for by its shape
+  };
   Source source = Source::Accessors;
 
   // The two-level index from a block's address to its header.

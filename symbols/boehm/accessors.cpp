@@ -1,0 +1,343 @@
+#include "symbols/boehm/accessors.h"
+
+#include <bit>
+#include <utility>
+
+#include <fmt/format.h>
+
+// The expressions that are looked for, for an argument p:
+//
+//   bottom index   load(top + ((p >> a) & b) * 8), or load(bottom index + chain)
+//   header         load(bottom index + ((p >> c) & d) * 8)
+//   size           load(header + size)
+//   kind           load(header + kind), one byte wide
+//
+// and the comparisons of the loop along the hash chain:
+//
+//   load(bottom index + key) with p >> a, bottom index with load(all_nils)
+
+namespace heapattach::boehm {
+
+namespace {
+
+constexpr std::uint64_t kWord = 8;
+
+// ((p >> shift) & mask) * 8, for the first argument p.
+struct Index {
+  unsigned shift = 0;
+  std::uint64_t mask = 0;
+};
+
+// load(`base` + `offset`)
+struct Field {
+  Expr base{};
+  std::uint64_t offset = 0;
+};
+
+struct Slot {
+  Expr base{};  // Constant or an expression
+  Index index;
+};
+
+class Matcher {
+ public:
+  explicit Matcher(const ExprPool& pool) : pool_(pool) {}
+
+  // p >> shift, whole.
+  [[nodiscard]] std::optional<unsigned> shifted_argument(Expr expr) const {
+    const ExprNode& node = pool_.at(expr);
+    if (node.op != ExprOp::Bits || !is_argument(node.left) || node.shift <= 0) return std::nullopt;
+    const auto shift = static_cast<unsigned>(node.shift);
+    if (node.mask != ~std::uint64_t{0} >> shift) return std::nullopt;
+    return shift;
+  }
+
+  [[nodiscard]] std::optional<Index> index(Expr expr) const {
+    const ExprNode& node = pool_.at(expr);
+    if (node.op != ExprOp::Bits || !is_argument(node.left) || node.shift < 0) return std::nullopt;
+    const std::uint64_t mask = node.mask / kWord;
+    const bool is_run = node.mask % kWord == 0 && mask != 0 && std::has_single_bit(mask + 1);
+    if (!is_run) return std::nullopt;
+    return Index{static_cast<unsigned>(node.shift) + 3, mask};
+  }
+
+  [[nodiscard]] std::optional<Field> field(Expr expr, unsigned width) const {
+    const ExprNode& node = pool_.at(expr);
+    if (node.op != ExprOp::Load || node.width != width) return std::nullopt;
+    return offset_from(node.left);
+  }
+
+  [[nodiscard]] std::optional<Field> offset_from(Expr address) const {
+    const ExprNode& sum = pool_.at(address);
+    if (sum.op != ExprOp::Sum) return Field{address, 0};
+    if (sum.terms.size() != 1 || sum.terms[0].factor != 1) return std::nullopt;
+    return Field{sum.terms[0].of, sum.constant};
+  }
+
+  // load(base + index)
+  [[nodiscard]] std::optional<Slot> header_slot(Expr expr) const {
+    const ExprNode& node = pool_.at(expr);
+    if (node.op != ExprOp::Load || node.width != kWord) return std::nullopt;
+    const ExprNode& sum = pool_.at(node.left);
+    if (sum.op != ExprOp::Sum || sum.terms.size() != 2 || sum.constant != 0) return std::nullopt;
+    for (const auto& [base, offset] : {std::pair(0, 1), std::pair(1, 0)}) {
+      const auto found = index(sum.terms[static_cast<std::size_t>(offset)].of);
+      const Expr whole = sum.terms[static_cast<std::size_t>(base)].of;
+      if (found && sum.terms[0].factor == 1 && sum.terms[1].factor == 1) return Slot{whole, *found};
+    }
+    return std::nullopt;
+  }
+
+  struct TopSlot {
+    RemoteAddr top_index;
+    Index index;
+  };
+  // load(constant + index)
+  [[nodiscard]] std::optional<TopSlot> top_slot(Expr expr) const {
+    const ExprNode& node = pool_.at(expr);
+    if (node.op != ExprOp::Load || node.width != kWord) return std::nullopt;
+    const ExprNode& sum = pool_.at(node.left);
+    if (sum.op != ExprOp::Sum || sum.terms.size() != 1 || sum.terms[0].factor != 1) {
+      return std::nullopt;
+    }
+    const auto found = index(sum.terms[0].of);
+    if (!found) return std::nullopt;
+    return TopSlot{RemoteAddr{sum.constant}, *found};
+  }
+
+  [[nodiscard]] std::optional<std::uint64_t> constant(Expr expr) const {
+    return pool_.constant_of(expr);
+  }
+
+  // Whether an int variable is 0.
+  [[nodiscard]] std::optional<RemoteAddr> condition_on_variable(Expr expr) const {
+    const ExprNode& node = pool_.at(expr);
+    if (node.op != ExprOp::Condition || pool_.constant_of(node.right) != 0) return std::nullopt;
+    return variable(node.left, 4);
+  }
+
+  // load(constant)
+  [[nodiscard]] std::optional<RemoteAddr> variable(Expr expr, unsigned width) const {
+    const ExprNode& node = pool_.at(expr);
+    if (node.op != ExprOp::Load || node.width != width) return std::nullopt;
+    const auto address = pool_.constant_of(node.left);
+    if (!address) return std::nullopt;
+    return RemoteAddr{*address};
+  }
+
+ private:
+  [[nodiscard]] bool is_argument(Expr expr) const {
+    const ExprNode& node = pool_.at(expr);
+    return node.op == ExprOp::Argument && node.constant == 0;
+  }
+
+  const ExprPool& pool_;
+};
+
+// A value learned from several paths; they must agree.
+template <class T>
+class Learned {
+ public:
+  void add(T value) {
+    if (value_ && *value_ != value) is_ambiguous_ = true;
+    if (!value_) value_ = value;
+  }
+  [[nodiscard]] bool is_known() const { return value_ && !is_ambiguous_; }
+  [[nodiscard]] const T& operator*() const { return *value_; }
+
+ private:
+  std::optional<T> value_;
+  bool is_ambiguous_ = false;
+};
+
+// Gathers what all paths say.
+class LayoutReader {
+ public:
+  explicit LayoutReader(const ExprPool& pool) : match_(pool) {}
+
+  // An expression that may be a field of a header: learns the way to it, and its offset.
+  void read_size(Expr expr) {
+    if (const auto offset = read_header_field(expr, kWord)) size_.add(*offset);
+  }
+  void read_kind(Expr expr) {
+    if (const auto offset = read_header_field(expr, 1)) kind_.add(*offset);
+  }
+
+  void read_loop(const FunctionPath& path) {
+    for (const Comparison& comparison : path.comparisons) {
+      read_comparison(comparison.left, comparison.right);
+      read_comparison(comparison.right, comparison.left);
+    }
+  }
+
+  Result<AccessorLayout> result(bool with_kind) const {
+    if (!top_index_.is_known()) return missing("the top index");
+    if (!bottom_mask_.is_known()) return missing("the bottom index");
+    if (!size_.is_known()) return missing("the size of a block's objects");
+    if (with_kind && !kind_.is_known()) return missing("the kind of a block");
+    if (chain_.is_known() && !key_.is_known()) return missing("the key of a bottom index");
+    if (!all_nils_.is_known() && chain_.is_known()) return missing("the end of the hash chain");
+    AccessorLayout found;
+    Layout& layout = found.layout;
+    layout.top_index = *top_index_;
+    layout.top_shift = *top_shift_;
+    layout.top_mask = *top_mask_;
+    layout.block_shift = *block_shift_;
+    layout.bottom_mask = *bottom_mask_;
+    layout.has_hash_chain = chain_.is_known();
+    if (key_.is_known()) layout.bottom_key = *key_;
+    if (chain_.is_known()) layout.bottom_next = *chain_;
+    layout.header_size = *size_;
+    layout.header_descriptor = *size_ + kWord;
+    if (kind_.is_known()) layout.header_kind = *kind_;
+    layout.header_flags = layout.header_kind + 1;
+    if (all_nils_.is_known()) {
+      found.all_nils = (*all_nils_).first;
+      found.all_nils_is_variable = (*all_nils_).second;
+    }
+    return found;
+  }
+
+ private:
+  static Error missing(std::string_view what) {
+    return {ErrorKind::Malformed,
+            fmt::format("its accessor functions do not tell where {} is", what)};
+  }
+
+  bool read_bottom_index(Expr expr) {
+    if (const auto top = match_.top_slot(expr)) {
+      top_index_.add(top->top_index);
+      top_shift_.add(top->index.shift);
+      top_mask_.add(top->index.mask);
+      return true;
+    }
+    const auto next = match_.field(expr, kWord);
+    if (!next || !read_bottom_index(next->base)) return false;
+    chain_.add(next->offset);
+    return true;
+  }
+
+  std::optional<std::uint64_t> read_header_field(Expr expr, unsigned width) {
+    const auto field = match_.field(expr, width);
+    if (!field) return std::nullopt;
+    const auto slot = match_.header_slot(field->base);
+    if (!slot || !read_bottom_index(slot->base)) return std::nullopt;
+    block_shift_.add(slot->index.shift);
+    bottom_mask_.add(slot->index.mask);
+    return field->offset;
+  }
+
+  // Only what is surely a bottom index counts: the loop is not the only thing that compares.
+  void read_comparison(Expr left, Expr right) {
+    if (const auto field = match_.field(left, kWord); field && is_bottom_index(field->base)) {
+      const auto shift = match_.shifted_argument(right);
+      if (shift && top_shift_.is_known() && *shift == *top_shift_) key_.add(field->offset);
+    }
+    if (!is_bottom_index(left)) return;
+    if (const auto variable = match_.variable(right, kWord)) all_nils_.add({*variable, true});
+    if (const auto fixed = constant(right)) all_nils_.add({*fixed, false});
+  }
+
+  [[nodiscard]] bool is_bottom_index(Expr expr) const {
+    if (match_.top_slot(expr)) return true;
+    const auto next = match_.field(expr, kWord);
+    return next && chain_.is_known() && next->offset == *chain_ && is_bottom_index(next->base);
+  }
+
+  [[nodiscard]] std::optional<RemoteAddr> constant(Expr expr) const {
+    const auto value = match_.constant(expr);
+    // A null check is no comparison with the empty index.
+    if (!value || *value == 0) return std::nullopt;
+    return RemoteAddr{*value};
+  }
+
+  Matcher match_;
+  Learned<RemoteAddr> top_index_;
+  Learned<unsigned> top_shift_;
+  Learned<std::uint64_t> top_mask_;
+  Learned<unsigned> block_shift_;
+  Learned<std::uint64_t> bottom_mask_;
+  Learned<std::uint64_t> chain_;
+  Learned<std::uint64_t> key_;
+  Learned<std::uint64_t> size_;
+  Learned<std::uint64_t> kind_;
+  Learned<std::pair<RemoteAddr, bool>> all_nils_;
+};
+
+}  // namespace
+
+Result<AccessorLayout> AccessorReader::read_layout(RemoteAddr size,
+                                                   std::optional<RemoteAddr> kind_and_size) {
+  ExprPool pool;
+  const EvaluationLimits limits;
+  LayoutReader reader(pool);
+  auto paths = evaluate(pool, disassembler_, source_, size, limits);
+  for (const FunctionPath& path : paths) reader.read_size(path.returned);
+  if (kind_and_size) {
+    auto more = evaluate(pool, disassembler_, source_, *kind_and_size, limits);
+    for (const FunctionPath& path : more) {
+      reader.read_kind(path.returned);
+      for (const Store& store : path.stores) reader.read_size(store.value);
+    }
+    paths.insert(paths.end(), more.begin(), more.end());
+  }
+  for (const FunctionPath& path : paths) reader.read_loop(path);
+  return reader.result(kind_and_size.has_value());
+}
+
+std::optional<AccessorReader::Difference> AccessorReader::read_counter(RemoteAddr function) {
+  ExprPool pool;
+  const Matcher match(pool);
+  for (const FunctionPath& path : evaluate(pool, disassembler_, source_, function, {})) {
+    for (const unsigned width : {8U, 4U}) {
+      if (const auto variable = match.variable(path.returned, width)) {
+        return Difference{*variable, std::nullopt};
+      }
+    }
+    const ExprNode& sum = pool.at(path.returned);
+    if (sum.op != ExprOp::Sum || sum.terms.size() != 2 || sum.constant != 0) continue;
+    for (const auto& [plus, minus] : {std::pair(0, 1), std::pair(1, 0)}) {
+      const ExprTerm& more = sum.terms[static_cast<std::size_t>(plus)];
+      const ExprTerm& less = sum.terms[static_cast<std::size_t>(minus)];
+      const auto variable = match.variable(more.of, kWord);
+      const auto subtracted = match.variable(less.of, kWord);
+      if (more.factor == 1 && less.factor == ~std::uint64_t{0} && variable && subtracted) {
+        return Difference{*variable, subtracted};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> AccessorReader::read_constant(RemoteAddr function) {
+  ExprPool pool;
+  const auto paths = evaluate(pool, disassembler_, source_, function, {});
+  if (paths.size() != 1) return std::nullopt;
+  return pool.constant_of(paths[0].returned);
+}
+
+AccessorReader::Activity AccessorReader::read_activity(RemoteAddr function) {
+  ExprPool pool;
+  const Matcher match(pool);
+  Learned<RemoteAddr> collecting;
+  Learned<RemoteAddr> mark_state;
+  // Calls are not followed: what is looked for stands in the function itself.
+  const auto paths = evaluate(pool, disassembler_, source_, function, {.call_depth = 0});
+  for (const FunctionPath& path : paths) {
+    if (const auto state = match.condition_on_variable(path.returned)) mark_state.add(*state);
+    std::optional<RemoteAddr> set;
+    for (const Store& store : path.stores) {
+      const auto address = pool.constant_of(store.address);
+      const auto value = pool.constant_of(store.value);
+      if (!address || !value || (store.width != 1 && store.width != 4)) continue;
+      if (*value == 1) set = RemoteAddr{*address};
+      if (*value == 0 && set == RemoteAddr{*address}) collecting.add(*set);
+    }
+  }
+  Activity activity;
+  if (collecting.is_known()) activity.collecting = *collecting;
+  if (mark_state.is_known()) activity.mark_state = *mark_state;
+  return activity;
+}
+
+}  // namespace heapattach::boehm

@@ -1,0 +1,204 @@
+#include "symbols/boehm/check_layout.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "symbols/boehm/blocks.h"
+
+namespace heapattach::boehm {
+
+namespace {
+
+constexpr std::uint64_t kWord = 8;
+constexpr std::uint64_t kGranule = 16;
+constexpr std::uint64_t kMostEntries = 1 << 16;    // of an index
+constexpr std::size_t kMostBottomIndexes = 32;     // in a sample
+constexpr std::size_t kHeadersOfBottomIndex = 32;  // in a sample
+constexpr std::uint64_t kHeaderBytes = 0x80;  // of which all fields we need are among the first
+// gc_priv.h of all releases: MAXOBJKINDS is 16, later 24.
+constexpr unsigned kMostKinds = 64;
+
+struct SampledHeader {
+  RemoteAddr header;
+  RemoteAddr block;
+  std::array<std::byte, kHeaderBytes> bytes{};
+
+  [[nodiscard]] std::uint64_t word(std::uint64_t offset) const {
+    std::uint64_t value = 0;
+    std::memcpy(&value, bytes.data() + offset, sizeof value);
+    return value;
+  }
+  [[nodiscard]] unsigned byte(std::uint64_t offset) const {
+    return std::to_integer<unsigned>(bytes.at(offset));
+  }
+};
+
+// Of `all`, at most `count`, evenly spread.
+template <class T>
+std::vector<T> spread(const std::vector<T>& all, std::size_t count) {
+  if (all.size() <= count) return all;
+  std::vector<T> some;
+  for (std::size_t i = 0; i < count; ++i) some.push_back(all[i * all.size() / count]);
+  return some;
+}
+
+Result<std::vector<std::uint64_t>> read_words(const MemoryReader& memory,
+                                              RemoteAddr at,
+                                              std::uint64_t count) {
+  std::vector<std::uint64_t> words(count);
+  HA_TRY(memory.read(at, std::as_writable_bytes(std::span(words))));
+  return words;
+}
+
+// Numbers that no collector has would make the walk meaningless.
+Result<void> check_numbers(const Layout& layout) {
+  const bool fits =
+      layout.top_shift < 60 && layout.block_shift >= 9 && layout.block_shift < 24 &&
+      layout.top_shift > layout.block_shift && layout.top_mask < kMostEntries &&
+      layout.bottom_mask < kMostEntries && layout.header_size + kWord <= kHeaderBytes &&
+      layout.header_descriptor + kWord <= kHeaderBytes &&
+      layout.header_block + kWord <= kHeaderBytes && layout.header_kind < kHeaderBytes &&
+      layout.header_flags < kHeaderBytes && layout.top_shift - layout.block_shift < 32 &&
+      (layout.bottom_mask + 1) << layout.block_shift == std::uint64_t{1} << layout.top_shift;
+  if (fits) return {};
+  return Error{
+      ErrorKind::Malformed,
+      fmt::format("shifts {} and {} and masks {:#x} and {:#x} do not go together", layout.top_shift,
+                  layout.block_shift, layout.top_mask, layout.bottom_mask)};
+}
+
+class Sampler {
+ public:
+  Sampler(const Layout& layout, const MemoryReader& memory) : layout_(layout), memory_(memory) {}
+
+  Result<std::vector<SampledHeader>> headers() {
+    HA_TRY(check_numbers(layout_));
+    const auto top = HA_TRY(read_words(memory_, layout_.top_index, layout_.top_mask + 1));
+    std::vector<BottomIndex> bottoms;
+    for (std::size_t i = 0; i < top.size(); ++i) {
+      if (top[i] == 0 || RemoteAddr{top[i]} == layout_.all_nils) continue;
+      bottoms.push_back({RemoteAddr{top[i]}, HA_TRY(key_of(RemoteAddr{top[i]}, i))});
+    }
+    if (bottoms.empty()) {
+      return Error{ErrorKind::Unsupported, "its collector has no heap yet"};
+    }
+    std::vector<SampledHeader> found;
+    for (const BottomIndex& bottom : spread(bottoms, kMostBottomIndexes))
+      add_headers(bottom, found);
+    if (found.empty()) return Error{ErrorKind::Malformed, "no block has a header"};
+    return found;
+  }
+
+ private:
+  struct BottomIndex {
+    RemoteAddr at;
+    std::uint64_t key = 0;  // what all addresses in it begin with
+  };
+
+  Result<std::uint64_t> key_of(RemoteAddr bottom, std::uint64_t slot) const {
+    if (!layout_.has_hash_chain) return slot;
+    const auto key = HA_TRY(memory_.read_as<std::uint64_t>(bottom + layout_.bottom_key));
+    if ((key & layout_.top_mask) == slot && key >> (64 - layout_.top_shift) == 0) return key;
+    return Error{ErrorKind::Malformed,
+                 fmt::format("the bottom index at {} has key {:#x} but stands in slot {:#x}",
+                             bottom, key, slot)};
+  }
+
+  void add_headers(const BottomIndex& bottom, std::vector<SampledHeader>& into) const {
+    const auto entries = read_words(memory_, bottom.at, layout_.bottom_mask + 1);
+    if (!entries) return;
+    std::vector<SampledHeader> all;
+    for (std::size_t i = 0; i < entries->size(); ++i) {
+      const std::uint64_t entry = (*entries)[i];
+      if (entry < layout_.block_bytes()) continue;  // none, or so many blocks into a large one
+      all.push_back({RemoteAddr{entry},
+                     RemoteAddr{(bottom.key << layout_.top_shift) + (i << layout_.block_shift)}});
+    }
+    for (SampledHeader& header : spread(all, kHeadersOfBottomIndex)) {
+      if (memory_.read(header.header, header.bytes)) into.push_back(header);
+    }
+  }
+
+  const Layout& layout_;
+  const MemoryReader& memory_;
+};
+
+bool is_heap_memory(const MemoryMap& map, RemoteAddr at) {
+  const Mapping* mapping = map.find(at);
+  return mapping != nullptr && mapping->is_anonymous() && mapping->is_private;
+}
+
+// What is wrong with a header; empty if nothing.
+std::string misfit_of(const SampledHeader& header, const Layout& layout, const MemoryMap& map) {
+  const std::uint64_t names = header.word(layout.header_block);
+  const std::uint64_t size = header.word(layout.header_size);
+  const unsigned kind = header.byte(layout.header_kind);
+  const unsigned flags = header.byte(layout.header_flags);
+  if (!is_heap_memory(map, header.block)) {
+    return fmt::format("block {} is not in anonymous memory", header.block);
+  }
+  if (size == 0 || size % kGranule != 0 || size >> 47 != 0) {
+    return fmt::format("the header at {} has size {:#x}", header.header, size);
+  }
+  if ((flags & kFreeBlock) != 0) {
+    if (size % layout.block_bytes() == 0) return {};
+    return fmt::format("the free block at {} has size {:#x}", header.block, size);
+  }
+  if (RemoteAddr{names} != header.block) {
+    return fmt::format("the header at {} is for block {} and names {:#x}", header.header,
+                       header.block, names);
+  }
+  if (kind >= kMostKinds) return fmt::format("the header at {} has kind {}", header.header, kind);
+  const std::uint64_t descriptor = header.word(layout.header_descriptor);
+  const bool is_atomic = kind == kAtomic;
+  if ((is_atomic && descriptor != 0) || (kind == kNormal && descriptor != size)) {
+    return fmt::format("the header at {} has kind {}, size {:#x} and descriptor {:#x}",
+                       header.header, kind, size, descriptor);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<LayoutFit> check_layout(const Layout& layout,
+                               const MemoryReader& memory,
+                               const MemoryMap& map) {
+  LayoutFit fit;
+  std::string first;
+  for (const SampledHeader& header : HA_TRY(Sampler(layout, memory).headers())) {
+    const std::string misfit = misfit_of(header, layout, map);
+    ++fit.headers;
+    if (misfit.empty()) continue;
+    ++fit.misfits;
+    if (first.empty()) first = misfit;
+  }
+  // The map may be older than the newest blocks, and a block may change hands while we look.
+  if (fit.misfits * 8 <= fit.headers) return fit;
+  return Error{ErrorKind::Malformed,
+               fmt::format("{} of {} headers do not fit: {}", fit.misfits, fit.headers, first)};
+}
+
+Result<std::uint64_t> find_block_field(const Layout& layout, const MemoryReader& memory) {
+  auto headers = HA_TRY(Sampler(layout, memory).headers());
+  // The header of a free block need not name it.
+  std::erase_if(headers, [&](const SampledHeader& header) {
+    return (header.byte(layout.header_flags) & kFreeBlock) != 0;
+  });
+  for (std::uint64_t offset = 0; offset + kWord <= kHeaderBytes; offset += kWord) {
+    const auto fits =
+        std::count_if(headers.begin(), headers.end(), [&](const SampledHeader& header) {
+          return RemoteAddr{header.word(offset)} == header.block;
+        });
+    if (fits > 0 && static_cast<std::size_t>(fits) * 8 >= headers.size() * 7) return offset;
+  }
+  return Error{ErrorKind::Malformed,
+               fmt::format("none of {} headers names its own block", headers.size())};
+}
+
+}  // namespace heapattach::boehm

@@ -1,0 +1,285 @@
+#include "symbols/boehm/collector.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "symbols/boehm/accessors.h"
+#include "symbols/boehm/check_layout.h"
+#include "symbols/disassembler.h"
+
+namespace heapattach::boehm {
+
+namespace {
+
+// All symbols of a module that may be the collector's.
+class CollectorSymbols {
+ public:
+  explicit CollectorSymbols(const Module& module) {
+    for (const Symbol& symbol : module.symbols_with_prefix("GC_")) {
+      Symbol& known = by_name_[symbol.name];
+      if (known.bytes == 0) known = symbol;
+    }
+  }
+
+  [[nodiscard]] std::optional<RemoteAddr> find(std::string_view name) const {
+    const auto found = by_name_.find(name);
+    if (found == by_name_.end()) return std::nullopt;
+    return found->second.address;
+  }
+  // The range of a variable whose size the symbol tells.
+  [[nodiscard]] std::optional<Range> range(std::string_view name) const {
+    const auto found = by_name_.find(name);
+    if (found == by_name_.end() || found->second.bytes == 0) return std::nullopt;
+    const Range range{found->second.address, found->second.bytes};
+    if (range.end() < range.start) return std::nullopt;
+    return range;
+  }
+  [[nodiscard]] bool are_the_collectors() const {
+    return find("GC_size") || find("GC_arrays") || find("GC_get_kind_and_size");
+  }
+
+ private:
+  std::map<std::string_view, Symbol> by_name_;
+};
+
+// The code and the constants of one module, for the evaluator.
+CodeSource code_of(const Module& module, const MemoryReader& memory) {
+  CodeSource source;
+  source.code = [&module](RemoteAddr at) -> std::span<const std::byte> {
+    for (const Segment& segment : module.segments()) {
+      if (segment.executable && segment.range.contains(at)) return module.file_bytes(at);
+    }
+    return {};
+  };
+  // What is read-only after relocation holds the global offset table, with the addresses that the
+  // dynamic linker chose.
+  source.constant = [&module, &memory](RemoteAddr at) -> std::optional<std::uint64_t> {
+    const auto relro = module.relro();
+    if (!relro || !relro->contains(at) || !relro->contains(at + 7)) return std::nullopt;
+    const auto word = memory.read_as<std::uint64_t>(at);
+    if (!word) return std::nullopt;
+    return *word;
+  };
+  return source;
+}
+
+std::string version_text(std::uint64_t version) {
+  const std::uint64_t major = version >> 16;
+  const std::uint64_t minor = version >> 8 & 0xff;
+  const std::uint64_t micro = version & 0xff;
+  if (major == 0 || major > 99) return {};
+  // Releases before 7.3 had no third number; 0xff stood there.
+  if (micro == 0xff) return fmt::format("{}.{}", major, minor);
+  return fmt::format("{}.{}.{}", major, minor, micro);
+}
+
+// Learns what there is to know of the collector in one module.
+class Finder {
+ public:
+  Finder(const Modules& modules,
+         const Module& module,
+         const CollectorSymbols& symbols,
+         const MemoryReader& memory,
+         const Disassembler& disassembler)
+      : modules_(modules),
+        symbols_(symbols),
+        memory_(memory),
+        source_(code_of(module, memory)),
+        reader_(disassembler, source_) {
+    collector_.module = module.name();
+  }
+
+  Result<Collector> find(const MemoryMap& map) {
+    HA_TRY(learn_layout(map));
+    read_version();
+    read_counters();
+    read_activity();
+    read_variables();
+    exclude_tables();
+    return std::move(collector_);
+  }
+
+ private:
+  void note(std::string text) { collector_.notes.push_back(std::move(text)); }
+
+  Result<void> learn_layout(const MemoryMap& map) {
+    auto from_accessors = try_layout(layout_from_accessors(), map, "its accessor functions");
+    if (from_accessors || from_accessors.error().kind == ErrorKind::Unsupported) {
+      return from_accessors;
+    }
+    note(from_accessors.error().message);
+    auto from_table = try_layout(layout_from_table(), map, "the table of known releases");
+    if (!from_table) return from_accessors;
+    return {};
+  }
+
+  Result<void> try_layout(Result<Layout> layout, const MemoryMap& map, std::string_view source) {
+    const std::string doing = fmt::format("learning the collector's layout from {}", source);
+    if (!layout) return std::move(layout.error()).context(doing);
+    auto fit = check_layout(*layout, memory_, map);
+    if (!fit) return std::move(fit.error()).context(doing);
+    collector_.layout = *layout;
+    note(fmt::format("layout from {}; {} of {} headers looked at fit", source,
+                     fit->headers - fit->misfits, fit->headers));
+    return {};
+  }
+
+  Result<Layout> layout_from_accessors() {
+    const auto size = symbols_.find("GC_size");
+    if (!size) return Error{ErrorKind::Malformed, "there is no GC_size"};
+    const auto kind_and_size = symbols_.find("GC_get_kind_and_size");
+    const auto learned = HA_TRY(reader_.read_layout(*size, kind_and_size));
+    Layout layout = learned.layout;
+    layout.source = Layout::Source::Accessors;
+    return complete(layout, learned.all_nils, learned.all_nils_is_variable);
+  }
+
+  // The last resort: what stands in GC_arrays of release 8.2, as Debian builds it.
+  Result<Layout> layout_from_table() {
+    const auto arrays = symbols_.range("GC_arrays");
+    if (!arrays) return Error{ErrorKind::Malformed, "there is no GC_arrays"};
+    Layout layout;
+    layout.source = Layout::Source::Table;
+    layout.top_index = arrays->start + 0x289f0;
+    return complete(layout, arrays->start + 0xc0, true);
+  }
+
+  // Adds what only the live memory tells.
+  Result<Layout> complete(Layout layout, RemoteAddr all_nils, bool is_variable) {
+    if (is_variable) all_nils = RemoteAddr{HA_TRY(memory_.read_as<std::uint64_t>(all_nils))};
+    if (layout.has_hash_chain && all_nils.value == 0) {
+      return Error{ErrorKind::Unsupported, "its collector is not initialised yet"};
+    }
+    layout.all_nils = all_nils;
+    layout.header_block = HA_TRY(find_block_field(layout, memory_));
+    return layout;
+  }
+
+  void read_version() {
+    std::optional<std::uint64_t> version;
+    if (const auto function = symbols_.find("GC_get_version")) {
+      version = reader_.read_constant(*function);
+    }
+    const auto variable = symbols_.find("GC_version");
+    if (!version && variable) {
+      if (const auto value = memory_.read_as<std::uint32_t>(*variable)) version = *value;
+    }
+    if (version) collector_.version = version_text(*version);
+  }
+
+  void read_counters() {
+    const auto heap = counter("GC_get_heap_size");
+    const auto free = counter("GC_get_free_bytes");
+    const auto unmapped = counter("GC_get_unmapped_bytes");
+    const auto collections = counter("GC_get_gc_no");
+    if (heap) collector_.heap_bytes = heap->variable;
+    if (free) collector_.large_free_bytes = free->variable;
+    if (unmapped) collector_.unmapped_bytes = unmapped->variable;
+    if (collections) collector_.collections = collections->variable;
+    if (!collector_.unmapped_bytes && heap) collector_.unmapped_bytes = heap->less;
+    if (!collector_.collections) collector_.collections = symbols_.find("GC_gc_no");
+    if (!heap) note("GC_get_heap_size is not there or not understood: no size to compare with");
+  }
+
+  std::optional<AccessorReader::Difference> counter(std::string_view function) {
+    const auto address = symbols_.find(function);
+    if (!address) return std::nullopt;
+    return reader_.read_counter(*address);
+  }
+
+  void read_activity() {
+    for (const auto* const name : {"GC_collect_a_little", "GC_collection_in_progress"}) {
+      const auto function = symbols_.find(name);
+      if (!function) continue;
+      const auto activity = reader_.read_activity(*function);
+      if (!collector_.collecting) collector_.collecting = activity.collecting;
+      if (!collector_.mark_state) collector_.mark_state = activity.mark_state;
+    }
+    if (!collector_.collecting) collector_.collecting = symbols_.find("GC_collecting");
+  }
+
+  void read_variables() {
+    // The program may have its own copy of an exported variable (a copy relocation), which then is
+    // the one that counts: it comes first in the order of the dynamic linker.
+    if (symbols_.find("GC_stackbottom")) {
+      collector_.stack_bottom = modules_.find_symbol("GC_stackbottom")->address;
+    }
+    auto interior = symbols_.find("GC_all_interior_pointers");
+    if (const auto variable = counter("GC_get_all_interior_pointers"))
+      interior = variable->variable;
+    if (!interior) return;
+    if (const auto value = memory_.read_as<std::uint32_t>(*interior)) {
+      collector_.layout.all_interior_pointers = *value != 0;
+    }
+  }
+
+  // misc.c, GC_init(): GC_arrays and GC_obj_kinds are excluded from the roots.
+  void exclude_tables() {
+    for (const auto* const name : {"GC_arrays", "GC_obj_kinds"}) {
+      if (const auto range = symbols_.range(name)) collector_.excluded.push_back(*range);
+    }
+  }
+
+  const Modules& modules_;
+  const CollectorSymbols& symbols_;
+  const MemoryReader& memory_;
+  CodeSource source_;
+  AccessorReader reader_;
+  Collector collector_;
+};
+
+// Modules in the order in which they are worth asking: what is called libgc, the program, others.
+std::vector<const Module*> likely_modules(const Modules& modules) {
+  std::vector<const Module*> ordered;
+  for (const Module& module : modules.all()) ordered.push_back(&module);
+  std::stable_partition(ordered.begin(), ordered.end(), [](const Module* module) {
+    return module->name().starts_with("libgc.") || module->name().starts_with("libgc-");
+  });
+  return ordered;
+}
+
+template <class T>
+std::optional<T> read_value(const MemoryReader& memory, std::optional<RemoteAddr> at) {
+  if (!at) return std::nullopt;
+  const auto value = memory.read_as<T>(*at);
+  if (!value) return std::nullopt;
+  return *value;
+}
+
+}  // namespace
+
+Result<Collector> find_collector(const Modules& modules,
+                                 const MemoryReader& memory,
+                                 const MemoryMap& map) {
+  const Disassembler disassembler = HA_TRY(Disassembler::open());
+  for (const Module* module : likely_modules(modules)) {
+    const CollectorSymbols symbols(*module);
+    if (!symbols.are_the_collectors()) continue;
+    auto found = Finder(modules, *module, symbols, memory, disassembler).find(map);
+    if (found) return found;
+    return std::move(found.error()).context(module->path());
+  }
+  return Error{ErrorKind::Unsupported,
+               fmt::format("no collector found: none of {} modules defines GC_size or GC_arrays",
+                           modules.all().size())};
+}
+
+Counters read_counters(const Collector& collector, const MemoryReader& memory) {
+  Counters counters;
+  counters.heap_bytes = read_value<std::uint64_t>(memory, collector.heap_bytes);
+  counters.free_bytes = read_value<std::uint64_t>(memory, collector.large_free_bytes);
+  counters.unmapped_bytes = read_value<std::uint64_t>(memory, collector.unmapped_bytes);
+  counters.collections = read_value<std::uint64_t>(memory, collector.collections);
+  const auto collecting = read_value<std::uint8_t>(memory, collector.collecting);
+  const auto mark_state = read_value<std::uint32_t>(memory, collector.mark_state);
+  if (collecting || mark_state) {
+    counters.collecting = collecting.value_or(0) != 0 || mark_state.value_or(0) != 0;
+  }
+  return counters;
+}
+
+}  // namespace heapattach::boehm
