@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -36,21 +37,26 @@ struct Type {
   std::vector<KnownFrom> known_from;
 };
 
-// Crystal's type ids, merged from every source there is.
+// Crystal's type ids, merged from every source there is. Names are kept as canonical_name() gives
+// them.
 class TypeTable {
  public:
   // Adds or completes a type. False, and nothing changed, if `type` contradicts the name that a
-  // better source gave the id.
+  // better source gave the id. A type without a name only completes the one that has its id.
   bool add(Type type);
 
   [[nodiscard]] const Type* find(std::uint32_t id) const;
   [[nodiscard]] const Type* find(std::string_view name) const;
   [[nodiscard]] const std::vector<Type>& types() const { return types_; }
   [[nodiscard]] bool empty() const { return types_.empty(); }
+  // How often two sources gave one id different names. More than none: a type table of another
+  // build.
+  [[nodiscard]] std::size_t contradictions() const { return contradictions_; }
 
  private:
   std::vector<Type> types_;
   std::unordered_map<std::uint32_t, std::size_t> by_id_;
+  std::size_t contradictions_ = 0;
 };
 
 }  // namespace heapattach::crystal

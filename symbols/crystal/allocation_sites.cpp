@@ -1,0 +1,384 @@
+// The compiler's allocators look like this in a default build, and with other registers in others:
+//
+//     xor  %eax,%eax
+//     mov  %eax,%edi
+//     add  $0x18,%rdi              the size
+//     call __crystal_malloc64
+//     mov  %rax,0x8(%rsp)          the fresh object, spilled
+//     …    call memset             zeroing; initial values of fields
+//     mov  0x8(%rsp),%rcx
+//     movl $0xc4,(%rcx)            the type id
+//     …    call initialize
+//     mov  0x20(%rsp),%rax
+//     ret
+//
+// The code is read in the order of its addresses, with a value for each register and stack slot: a
+// constant, an address in a fresh object, an address on the stack, or unknown. Where a jump may
+// lead to, ways meet: there the registers become unknown, and of the stack slots only those keep
+// their value that the function writes in one place; which these are is what a first round over the
+// code finds out. A constant stored at the start of a fresh object is its id, if no other constant
+// but zero is ever stored there.
+
+#include "symbols/crystal/allocation_sites.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+namespace heapattach::crystal {
+namespace {
+
+constexpr std::size_t kLongestFunction = 64U << 10U;
+constexpr std::uint64_t kLargestInstance = 1U << 30U;
+constexpr std::uint32_t kLargestId = 0x7fffffff;
+
+struct Value {
+  enum class Form : std::uint8_t { Unknown, Constant, Fresh, Frame };
+  Form form = Form::Unknown;
+  std::uint64_t number = 0;  // the constant, or the offset in the object or from the first rsp
+  std::size_t object = 0;    // Fresh: which one
+
+  [[nodiscard]] bool is(Form f) const { return form == f; }
+};
+
+enum : unsigned { kRax = 0, kRcx, kRdx, kRbx, kRsp, kRbp, kRsi, kRdi, kRegisters = 16 };
+
+struct Register {
+  unsigned number = kRegisters;  // of the 16 general ones; kRegisters: none of them
+  unsigned bytes = 0;
+};
+
+using RegisterNames = std::array<Register, X86_REG_ENDING>;
+
+RegisterNames name_registers() {
+  constexpr std::array<std::array<unsigned, 5>, 16> kNames = {{
+      {X86_REG_RAX, X86_REG_EAX, X86_REG_AX, X86_REG_AL, X86_REG_AH},
+      {X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL, X86_REG_CH},
+      {X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL, X86_REG_DH},
+      {X86_REG_RBX, X86_REG_EBX, X86_REG_BX, X86_REG_BL, X86_REG_BH},
+      {X86_REG_RSP, X86_REG_ESP, X86_REG_SP, X86_REG_SPL, 0},
+      {X86_REG_RBP, X86_REG_EBP, X86_REG_BP, X86_REG_BPL, 0},
+      {X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL, 0},
+      {X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL, 0},
+      {X86_REG_R8, X86_REG_R8D, X86_REG_R8W, X86_REG_R8B, 0},
+      {X86_REG_R9, X86_REG_R9D, X86_REG_R9W, X86_REG_R9B, 0},
+      {X86_REG_R10, X86_REG_R10D, X86_REG_R10W, X86_REG_R10B, 0},
+      {X86_REG_R11, X86_REG_R11D, X86_REG_R11W, X86_REG_R11B, 0},
+      {X86_REG_R12, X86_REG_R12D, X86_REG_R12W, X86_REG_R12B, 0},
+      {X86_REG_R13, X86_REG_R13D, X86_REG_R13W, X86_REG_R13B, 0},
+      {X86_REG_R14, X86_REG_R14D, X86_REG_R14W, X86_REG_R14B, 0},
+      {X86_REG_R15, X86_REG_R15D, X86_REG_R15W, X86_REG_R15B, 0},
+  }};
+  constexpr std::array<unsigned, 5> kBytes = {8, 4, 2, 1, 1};
+  RegisterNames all{};
+  for (unsigned i = 0; i < kNames.size(); ++i) {
+    for (unsigned j = 0; j < kBytes.size(); ++j) {
+      if (kNames[i][j] != 0) all[kNames[i][j]] = {i, kBytes[j]};
+    }
+  }
+  return all;
+}
+
+Register register_of(unsigned name) {
+  static const RegisterNames kAll = name_registers();
+  return name < kAll.size() ? kAll[name] : Register{};
+}
+
+// A fresh object, as far as the function has come with it.
+struct Fresh {
+  std::uint64_t bytes = 0;
+  Allocator allocator = Allocator::Normal;
+  std::uint32_t id = 0;  // 0: none stored yet
+  bool is_certain = true;
+};
+
+using Slots = std::unordered_map<std::uint64_t, Value>;
+
+class Follower {
+ public:
+  Follower(Range code, const CallTarget& target) : code_(code), target_(target) {}
+
+  // Before a second round, when the first has seen every jump and every slot.
+  void begin_second_round() {
+    state_ = {};
+    slots_.clear();
+    fresh_.clear();
+    returns_ = 0;
+    returned_.reset();
+    is_after_jump_ = false;
+    is_first_round_ = false;
+  }
+
+  void step(const cs_insn& insn);
+  [[nodiscard]] bool has_jumps() const { return !labels_.empty(); }
+  [[nodiscard]] std::vector<AllocationSite> sites() const;
+
+ private:
+  struct State {
+    std::array<Value, kRegisters> registers{};
+    State() { registers[kRsp].form = Value::Form::Frame; }
+  };
+
+  void meet(std::uint64_t at);
+  void copy(const cs_x86_op& to, const cs_x86_op& from);
+  void add(const cs_x86_op& to, const cs_x86_op& by, bool subtract);
+  void call(const cs_x86& operands);
+  void jump(const cs_x86& operands, bool is_conditional);
+  void leave(Value result);
+  void forget_written(const cs_insn& insn);
+  void set(const Register& reg, Value value);
+  void store(const Value& address, Value value, unsigned bytes);
+  void move_stack(std::uint64_t by) {
+    state_.registers[kRsp].number += by;
+    note_frame();
+  }
+  void note_frame() {
+    const Value& stack = state_.registers[kRsp];
+    if (stack.is(Value::Form::Frame)) {
+      frame_ = std::min(frame_, static_cast<std::int64_t>(stack.number));
+    }
+  }
+
+  [[nodiscard]] Value value_of(const cs_x86_op& operand) const;
+  [[nodiscard]] Value address_of(const cs_x86_op& operand) const;
+
+  Range code_;
+  const CallTarget& target_;
+  State state_;
+  Slots slots_;
+  std::vector<Fresh> fresh_;
+  std::unordered_map<std::uint64_t, int> slot_writers_;
+  std::unordered_set<std::uint64_t> labels_;
+  std::optional<std::size_t> returned_;  // the object that every return so far returned
+  int returns_ = 0;
+  std::int64_t frame_ = 0;  // the lowest stack pointer so far: that of the function's body
+  bool is_first_round_ = true;
+  bool is_after_jump_ = false;
+};
+
+// Control may come here from elsewhere.
+void Follower::meet(std::uint64_t at) {
+  if (!is_after_jump_ && !labels_.contains(at)) return;
+  Value stack = state_.registers[kRsp];
+  const Value frame_pointer = state_.registers[kRbp];
+  if (is_after_jump_) stack = {Value::Form::Frame, static_cast<std::uint64_t>(frame_), 0};
+  state_ = {};
+  state_.registers[kRsp] = stack;
+  if (frame_pointer.is(Value::Form::Frame)) state_.registers[kRbp] = frame_pointer;
+  std::erase_if(slots_, [&](const auto& slot) { return slot_writers_[slot.first] != 1; });
+  is_after_jump_ = false;
+}
+
+Value Follower::address_of(const cs_x86_op& operand) const {
+  const Register base = register_of(operand.mem.base);
+  if (base.number == kRegisters || operand.mem.index != X86_REG_INVALID ||
+      operand.mem.segment != X86_REG_INVALID) {
+    return {};
+  }
+  Value address = state_.registers[base.number];
+  if (!address.is(Value::Form::Fresh) && !address.is(Value::Form::Frame)) return {};
+  address.number += static_cast<std::uint64_t>(operand.mem.disp);
+  return address;
+}
+
+Value Follower::value_of(const cs_x86_op& operand) const {
+  if (operand.type == X86_OP_IMM) {
+    return {Value::Form::Constant, static_cast<std::uint64_t>(operand.imm), 0};
+  }
+  if (operand.type == X86_OP_REG) {
+    const Register reg = register_of(operand.reg);
+    if (reg.number == kRegisters) return {};
+    Value value = state_.registers[reg.number];
+    if (reg.bytes == 8) return value;
+    if (reg.bytes != 4 || !value.is(Value::Form::Constant)) return {};
+    value.number &= 0xffffffffU;
+    return value;
+  }
+  const Value address = address_of(operand);
+  if (!address.is(Value::Form::Frame)) return {};
+  const auto slot = slots_.find(address.number);
+  if (slot == slots_.end()) return {};
+  if (operand.size == 8) return slot->second;
+  if (operand.size != 4 || !slot->second.is(Value::Form::Constant)) return {};
+  return {Value::Form::Constant, slot->second.number & 0xffffffffU, 0};
+}
+
+void Follower::set(const Register& reg, Value value) {
+  if (reg.number == kRegisters) return;
+  if (reg.bytes < 4) value = {};
+  if (reg.bytes == 4) {
+    if (value.is(Value::Form::Constant)) value.number &= 0xffffffffU;
+    if (!value.is(Value::Form::Constant)) value = {};
+  }
+  state_.registers[reg.number] = value;
+}
+
+void Follower::store(const Value& address, Value value, unsigned bytes) {
+  if (address.is(Value::Form::Frame)) {
+    if (is_first_round_) ++slot_writers_[address.number];
+    slots_[address.number] = bytes == 8 || value.is(Value::Form::Constant) ? value : Value{};
+    return;
+  }
+  if (!address.is(Value::Form::Fresh) || address.number != 0) return;
+  Fresh& object = fresh_[address.object];
+  if (!value.is(Value::Form::Constant) || bytes < 4) {
+    // Vector stores that zero a fresh object come before its id, never after it.
+    if (object.id != 0) object.is_certain = false;
+    return;
+  }
+  const auto id = static_cast<std::uint32_t>(value.number);
+  if (id == 0 && object.id == 0) return;
+  if (object.id != 0 && object.id != id) object.is_certain = false;
+  object.id = id;
+}
+
+void Follower::copy(const cs_x86_op& to, const cs_x86_op& from) {
+  const Value value = value_of(from);
+  if (to.type == X86_OP_REG) {
+    set(register_of(to.reg), value);
+  } else {
+    store(address_of(to), value, to.size);
+  }
+}
+
+void Follower::add(const cs_x86_op& to, const cs_x86_op& by, bool subtract) {
+  if (to.type != X86_OP_REG) {
+    store(address_of(to), {}, to.size);
+    return;
+  }
+  const Register reg = register_of(to.reg);
+  if (reg.number == kRegisters) return;
+  Value sum = value_of(to);
+  const Value change = value_of(by);
+  const bool is_zeroing = subtract && by.type == X86_OP_REG && by.reg == to.reg;  // sub %eax,%eax
+  if (is_zeroing) {
+    sum = {Value::Form::Constant, 0, 0};
+  } else if (change.is(Value::Form::Constant) && !sum.is(Value::Form::Unknown)) {
+    sum.number += subtract ? 0 - change.number : change.number;
+  } else {
+    sum = {};
+  }
+  set(reg, sum);
+  if (reg.number == kRsp) note_frame();
+}
+
+void Follower::call(const cs_x86& operands) {
+  Value result;
+  if (operands.op_count == 1 && operands.operands[0].type == X86_OP_IMM) {
+    const RemoteAddr callee{static_cast<std::uint64_t>(operands.operands[0].imm)};
+    const Value size = state_.registers[kRdi];
+    const std::optional<Allocator> allocator = target_(callee);
+    const bool is_instance =
+        size.is(Value::Form::Constant) && size.number >= 4 && size.number <= kLargestInstance;
+    if (allocator && is_instance) {
+      result = {Value::Form::Fresh, 0, fresh_.size()};
+      fresh_.push_back({size.number, *allocator, 0, true});
+    }
+  }
+  constexpr std::array<unsigned, 9> kCallerSaved = {kRax, kRcx, kRdx, kRsi, kRdi, 8, 9, 10, 11};
+  for (const unsigned reg : kCallerSaved) state_.registers[reg] = {};
+  state_.registers[kRax] = result;
+}
+
+void Follower::jump(const cs_x86& operands, bool is_conditional) {
+  is_after_jump_ = !is_conditional;
+  const bool is_direct = operands.op_count == 1 && operands.operands[0].type == X86_OP_IMM;
+  if (!is_direct) return;  // a table of cases within the function, or an allocator that is no site
+  const RemoteAddr to{static_cast<std::uint64_t>(operands.operands[0].imm)};
+  labels_.insert(to.value);
+  if (!code_.contains(to)) leave({});  // what the function there returns is not known
+}
+
+void Follower::leave(Value result) {
+  is_after_jump_ = true;
+  const bool is_object = result.is(Value::Form::Fresh) && result.number == 0;
+  if (returns_++ == 0 && is_object) returned_ = result.object;
+  if (!is_object || returned_ != result.object) returned_.reset();
+}
+
+void Follower::forget_written(const cs_insn& insn) {
+  const cs_x86& x86 = insn.detail->x86;
+  for (unsigned i = 0; i < insn.detail->regs_write_count; ++i) {
+    set(register_of(insn.detail->regs_write[i]), {});
+  }
+  for (unsigned i = 0; i < x86.op_count; ++i) {
+    const cs_x86_op& operand = x86.operands[i];
+    if ((operand.access & CS_AC_WRITE) == 0) continue;
+    if (operand.type == X86_OP_REG) set(register_of(operand.reg), {});
+    if (operand.type == X86_OP_MEM) store(address_of(operand), {}, operand.size);
+  }
+}
+
+void Follower::step(const cs_insn& insn) {
+  const cs_x86& x86 = insn.detail->x86;
+  const auto* operands = x86.operands;
+  meet(insn.address);
+  switch (insn.id) {
+    case X86_INS_MOV:
+    case X86_INS_MOVABS: return copy(operands[0], operands[1]);
+    case X86_INS_LEA: return set(register_of(operands[0].reg), address_of(operands[1]));
+    case X86_INS_ADD:
+    case X86_INS_SUB: return add(operands[0], operands[1], insn.id == X86_INS_SUB);
+    case X86_INS_XOR:
+      if (operands[1].type == X86_OP_REG && operands[0].reg == operands[1].reg) {
+        return set(register_of(operands[0].reg), {Value::Form::Constant, 0, 0});
+      }
+      break;
+    case X86_INS_PUSH:
+      move_stack(0 - std::uint64_t{8});
+      // Often nothing but room for the slot that is then written.
+      slots_[state_.registers[kRsp].number] = value_of(operands[0]);
+      return;
+    case X86_INS_POP: forget_written(insn); return move_stack(8);
+    case X86_INS_CALL: return call(x86);
+    case X86_INS_RET: return leave(state_.registers[kRax]);
+    case X86_INS_JMP: return jump(x86, false);
+    default:
+      if (insn.mnemonic[0] == 'j') return jump(x86, true);
+      break;
+  }
+  forget_written(insn);
+}
+
+std::vector<AllocationSite> Follower::sites() const {
+  std::vector<AllocationSite> sites;
+  for (std::size_t i = 0; i < fresh_.size(); ++i) {
+    const Fresh& object = fresh_[i];
+    if (object.id == 0 || object.id > kLargestId || !object.is_certain) continue;
+    sites.push_back({object.id, object.bytes, object.allocator, returned_ == i});
+  }
+  return sites;
+}
+
+void follow(const Disassembler& disassembler,
+            std::span<const std::byte> code,
+            RemoteAddr at,
+            Follower& follower) {
+  while (!code.empty()) {
+    const cs_insn* insn = disassembler.decode(code, at);
+    if (insn == nullptr) return;
+    follower.step(*insn);
+    code = code.subspan(insn->size);
+    at = at + insn->size;
+  }
+}
+
+}  // namespace
+
+std::vector<AllocationSite> find_allocation_sites(const Disassembler& disassembler,
+                                                  std::span<const std::byte> code,
+                                                  RemoteAddr at,
+                                                  const CallTarget& target) {
+  if (code.size() > kLongestFunction) return {};
+  Follower follower({at, code.size()}, target);
+  follow(disassembler, code, at, follower);
+  if (follower.has_jumps()) {
+    follower.begin_second_round();
+    follow(disassembler, code, at, follower);
+  }
+  return follower.sites();
+}
+
+}  // namespace heapattach::crystal

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "attach/remote_addr.h"
+#include "symbols/disassembler.h"
+
+namespace heapattach::crystal {
+
+enum class Allocator : std::uint8_t { Normal, Atomic };
+
+// What a call leads to: an allocator that takes its size as first argument, or none that we know.
+using CallTarget = std::function<std::optional<Allocator>(RemoteAddr)>;
+
+// A place where a function makes an object: a call of an allocator with a constant size, whose
+// result then gets a constant stored in its first four bytes.
+struct AllocationSite {
+  std::uint32_t id = 0;
+  std::uint64_t bytes = 0;
+  Allocator allocator = Allocator::Normal;
+  bool is_returned = false;  // by each return of the function that could be followed
+};
+
+// The sites in `code`, the bytes of one whole function that stands at `at`: found by following
+// constants and fresh objects through it. A site about which anything is not certain (two different
+// ids stored, a size that depends on an argument) is left out.
+std::vector<AllocationSite> find_allocation_sites(const Disassembler& disassembler,
+                                                  std::span<const std::byte> code,
+                                                  RemoteAddr at,
+                                                  const CallTarget& target);
+
+}  // namespace heapattach::crystal

@@ -1,0 +1,70 @@
+#include "symbols/crystal/type_info.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "attach/fd.h"
+
+namespace heapattach::crystal {
+namespace {
+
+// The real files are a few megabytes; the largest programs known have 100,000 types.
+constexpr std::size_t kLargestFile = 256U << 20U;
+
+Result<std::string> read_bounded(const Fd& file) {
+  constexpr std::size_t kStep = 1U << 20U;
+  std::string text;
+  while (true) {
+    const std::size_t before = text.size();
+    text.resize(before + kStep);
+    const ssize_t got = ::read(file.get(), text.data() + before, kStep);
+    const int error = errno;
+    text.resize(before + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    if (got < 0 && error == EINTR) continue;
+    if (got < 0) return os_error("read", error);
+    if (got == 0) return text;
+    if (text.size() > kLargestFile) {
+      return Error{ErrorKind::Malformed,
+                   fmt::format("larger than {} MiB: no type information", kLargestFile >> 20U)};
+    }
+  }
+}
+
+Result<std::vector<Type>> read_open(const Fd& file) {
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) return os_error("fstat", errno);
+  if (S_ISREG(status.st_mode) && status.st_size > off_t{kLargestFile}) {
+    return Error{ErrorKind::Malformed,
+                 fmt::format("{} MiB large: no type information", status.st_size >> 20U)};
+  }
+  const std::string text = HA_TRY(read_bounded(file));
+  return parse_type_info(text);
+}
+
+}  // namespace
+
+Result<std::vector<Type>> read_type_info(const std::string& path) {
+  auto read = [&]() -> Result<std::vector<Type>> {
+    const Fd file = HA_TRY(Fd::open(path, O_RDONLY));
+    return read_open(file);
+  }();
+  if (!read)
+    return std::move(read).error().context(fmt::format("reading type information {}", path));
+  return read;
+}
+
+Result<std::vector<Type>> parse_type_info(std::string_view text) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return Error{ErrorKind::Malformed, "it is empty"};
+  if (text[first] == '{') return parse_type_info_json(text.substr(first));
+  return parse_type_info_text(text);
+}
+
+}  // namespace heapattach::crystal

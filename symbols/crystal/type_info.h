@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attach/result.h"
+#include "symbols/crystal/type_table.h"
+
+namespace heapattach::crystal {
+
+// Reads what the compiler wrote of a program's types, in either of its two forms, told apart by
+// their content:
+//   JSON, of CRYSTAL_DUMP_TYPE_INFO=FILE (Crystal 1.18 and later): names, ids, sizes, fields;
+//   text, of CRYSTAL_DUMP_TYPE_ID=1 (before): names and ids.
+// Gives the classes that can have instances of their own. Fields that are structures are replaced
+// by the structures' fields ("@stack.@bottom"). Malformed names the place in the file; nothing of
+// a file with a mistake is believed.
+Result<std::vector<Type>> read_type_info(const std::string& path);
+Result<std::vector<Type>> parse_type_info(std::string_view text);
+
+// The two forms by themselves.
+Result<std::vector<Type>> parse_type_info_json(std::string_view text);
+Result<std::vector<Type>> parse_type_info_text(std::string_view text);
+
+}  // namespace heapattach::crystal

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace heapattach::crystal {
+
+// A type's name as a user writes it. The compiler marks "this or a subclass" with a plus sign in
+// some of its outputs and not in others: Array(Shape+) is Array(Shape), there is no other.
+[[nodiscard]] std::string canonical_name(std::string_view name);
+
+// The type that a function returns, by its symbol: "Session" for
+// "*Session::new<String, Int32>:Session" and "Circle" for "*Circle@Shape::new:Circle". Empty where
+// the symbol is not one of Crystal's, or does not name exactly one class: unions, virtual types
+// ("Shape+"), pointers and other values that are no instances.
+[[nodiscard]] std::string_view class_returned_by(std::string_view symbol);
+
+}  // namespace heapattach::crystal
