@@ -1,9 +1,10 @@
 #pragma once
 
-#include <atomic>
 #include <chrono>
+#include <optional>
 #include <string_view>
 
+#include "attach/interrupt.h"
 #include "attach/result.h"
 
 namespace heapattach {
@@ -12,13 +13,11 @@ namespace heapattach {
 // to whatever takes time.
 struct Deadline {
   std::chrono::steady_clock::time_point at = std::chrono::steady_clock::time_point::max();
-  // The signal that asked us to end, 0 while there is none; outlives the deadline. May be null.
-  const std::atomic<int>* signal = nullptr;
+  // Tells the signal that asked us to end, if one did. Never null.
+  std::optional<int> (*interrupted)() noexcept = &interrupted_by;
 
   [[nodiscard]] bool has_passed() const { return std::chrono::steady_clock::now() >= at; }
-  [[nodiscard]] bool is_interrupted() const {
-    return signal != nullptr && signal->load(std::memory_order_relaxed) != 0;
-  }
+  [[nodiscard]] bool is_interrupted() const { return interrupted().has_value(); }
   // Timeout or Interrupted with what was being done, or nothing.
   [[nodiscard]] Result<void> check(std::string_view doing) const;
 };

@@ -21,7 +21,8 @@ struct RawOptions {
   std::vector<std::string> sources;
   std::string pid, output, format, sort, snapshot, colour, top, min_bytes, max_pause, timeout;
   std::vector<std::string> types, fail_if;
-  std::string type_info, exe, debug_dir, sysroot;
+  std::vector<std::string> debug_dirs;
+  std::string type_info, exe, sysroot;
   bool help = false, version = false, count = false, force = false, gzip = false, all = false;
   bool no_rewind = false, values = false, quiet = false, verbose = false;
 };
@@ -43,7 +44,7 @@ void declare_options(CLI::App& app, RawOptions& raw) {
   app.add_option("--timeout", raw.timeout);
   app.add_option("--type-info", raw.type_info);
   app.add_option("--exe", raw.exe);
-  app.add_option("--debug-dir", raw.debug_dir);
+  app.add_option("--debug-dir", raw.debug_dirs)->allow_extra_args(false);
   app.add_option("--sysroot", raw.sysroot);
   app.add_option("--color,--colour", raw.colour);
   app.add_flag("-h,--help", raw.help);
@@ -224,7 +225,7 @@ Result<Options> make_sense(const RawOptions& raw) {
   if (!raw.timeout.empty()) options.timeout = HA_TRY(read_time("--timeout", raw.timeout, 1000));
   options.type_info = raw.type_info;
   options.exe = raw.exe;
-  options.debug_dir = raw.debug_dir;
+  options.debug_dirs = raw.debug_dirs;
   options.sysroot = raw.sysroot;
   options.quiet = raw.quiet;
   options.verbose = raw.verbose;

@@ -40,7 +40,7 @@ struct Options {
 
   std::string type_info;  // files and directories; empty: not given
   std::string exe;
-  std::string debug_dir;
+  std::vector<std::string> debug_dirs;
   std::string sysroot;
 
   bool quiet = false;

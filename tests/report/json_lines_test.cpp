@@ -241,9 +241,8 @@ TEST_CASE("past the deadline the text ends early and says so") {
 
 TEST_CASE("an interruption ends the writing") {
   MemorySink sink;
-  const std::atomic<int> signal = 2;
   JsonLinesOptions options;
-  options.deadline.signal = &signal;
+  options.deadline.interrupted = []() noexcept { return std::optional(2); };
   const auto result = write_json_lines(ring(10), sink, options);
   REQUIRE_FALSE(result);
   CHECK(result.error().kind == ErrorKind::Interrupted);

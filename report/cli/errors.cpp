@@ -1,0 +1,50 @@
+#include "report/cli/errors.h"
+
+#include <cerrno>
+
+#include <fmt/format.h>
+
+namespace heapattach {
+
+namespace {
+
+std::string_view advice_on_output(const Error& error) {
+  switch (error.os_errno) {
+    case ENOSPC:
+    case EDQUOT: return "write elsewhere with -o, or compress with -z";
+    case EACCES:
+    case EPERM:
+    case EROFS:
+    case ENOENT:
+    case ENOTDIR:
+    case EISDIR: return "name another file with -o";
+    default: return {};
+  }
+}
+
+std::string_view advice_on_target(const Error& error) {
+  switch (error.kind) {
+    case ErrorKind::Denied: return "run as the process's user with CAP_SYS_PTRACE, or as root";
+    case ErrorKind::Traced:
+      return "end that tracer first, or read without stopping: --snapshot read";
+    case ErrorKind::Gone: return "look for the process with ps";
+    default: return {};
+  }
+}
+
+}  // namespace
+
+std::string error_message(const Error& error, Stage stage) {
+  std::string_view advice;
+  if (error.kind == ErrorKind::Timeout) {
+    advice = "give it longer with --timeout";
+  } else if (stage == Stage::Output) {
+    advice = advice_on_output(error);
+  } else {
+    advice = advice_on_target(error);
+  }
+  if (advice.empty() || error.message.find("try") != std::string::npos) return error.message;
+  return fmt::format("{}; try: {}", error.message, advice);
+}
+
+}  // namespace heapattach

@@ -1,0 +1,116 @@
+// heapattach: what is alive in the heap of a live process.
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <new>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "attach/interrupt.h"
+#include "report/cli/console.h"
+#include "report/cli/options.h"
+#include "report/cli/run.h"
+#include "report/snapshot/take.h"
+#include "report/write/output_file.h"
+
+namespace heapattach {
+
+namespace {
+
+// Started with one of them closed, the next file opened would take its number, and the report or
+// an error message would land in it. Opened for the wrong direction each still fails as if closed.
+void occupy_standard_descriptors() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) >= 0) continue;
+    const int opened = ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    if (opened >= 0 && opened != fd) {
+      ::dup2(opened, fd);
+      ::close(opened);
+    }
+  }
+}
+
+Result<snapshot::Snapshot> take(const Options& options,
+                                const Deadline& deadline,
+                                Console& console) {
+  snapshot::TakeOptions what;
+  what.pid = options.pid;
+  // Auto takes a clone where a freeze would be long; there are no clones yet.
+  what.hold = options.mode == SnapshotMode::Read ? snapshot::Hold::Nothing : snapshot::Hold::Freeze;
+  what.rewind = options.rewind;
+  what.max_pause = options.max_pause;
+  what.with_unreachable = options.all;
+  what.with_edges = options.report == Report::Snapshot;
+  what.type_info = options.type_info;
+  what.symbols.exe = options.exe;
+  what.symbols.debug_dirs = options.debug_dirs;
+  what.symbols.sysroot = options.sysroot;
+  what.deadline = deadline;
+  what.note = [&console](std::string_view step) { console.step(step); };
+  return snapshot::take_snapshot(what);
+}
+
+// --help and --version are data: a full disk under them is an error like any other.
+ExitStatus show(const ShowText& shown, Console& console) {
+  auto output = OpenOutput::standard_output();
+  if (output) {
+    OutputFile sink(std::move(output).value(), Deadline{});
+    const auto written = sink.write(shown.text);
+    if (written) return ExitStatus::Complete;
+    console.error(written.error().message);
+    return ExitStatus::Output;
+  }
+  console.error(output.error().message);
+  return ExitStatus::Output;
+}
+
+ExitStatus run_with(std::span<const char* const> arguments) {
+  const ParsedOptions parsed = parse_options(arguments);
+  const auto* const options = std::get_if<Options>(&parsed);
+  Console::Settings settings;
+  settings.is_terminal = ::isatty(STDERR_FILENO) == 1;
+  if (options != nullptr) {
+    settings.quiet = options->quiet;
+    settings.verbose = options->verbose;
+    settings.with_colour =
+        wants_colour(options->colour, settings.is_terminal, std::getenv("NO_COLOR"));
+  }
+  Console console(settings);
+  if (const auto* shown = std::get_if<ShowText>(&parsed)) return show(*shown, console);
+  if (const auto* wrong = std::get_if<UsageError>(&parsed)) {
+    console.error(fmt::format("{}; try: heapattach --help", wrong->message));
+    return ExitStatus::Usage;
+  }
+  return run(*options, take, console);
+}
+
+}  // namespace
+
+}  // namespace heapattach
+
+int main(int count, char** arguments) {
+  using namespace heapattach;
+  // This catch is load-bearing: where no handler exists, C++ may end the process without unwinding,
+  // and it is unwinding that lets a frozen target go.
+  try {
+    occupy_standard_descriptors();
+    std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error with a message and a status
+    install_interrupt_handlers();
+    const std::size_t skipped = count > 0 ? 1 : 0;
+    return static_cast<int>(run_with(
+        std::span<const char* const>(arguments, static_cast<std::size_t>(count)).subspan(skipped)));
+  } catch (const std::bad_alloc&) {
+    std::fputs("heapattach: out of memory; try: --count, which needs less\n", stderr);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "heapattach: a mistake of ours: %s\n", error.what());
+  }
+  return static_cast<int>(ExitStatus::Failed);
+}

@@ -1,0 +1,165 @@
+#include "report/cli/run.h"
+
+#include <climits>
+#include <cstdlib>
+#include <ctime>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "report/cli/errors.h"
+#include "report/cli/summary.h"
+#include "report/write/count_formats.h"
+#include "report/write/gzip.h"
+#include "report/write/json_lines.h"
+#include "report/write/output_file.h"
+
+namespace heapattach {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using snapshot::CountTable;
+using snapshot::Snapshot;
+
+std::string host_name() {
+  char name[HOST_NAME_MAX + 1] = {};
+  if (::gethostname(name, HOST_NAME_MAX) != 0) return "host";
+  return name;
+}
+
+// The time as file names have it: no colons, in order when sorted.
+std::string file_time() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  char text[32] = {};
+  std::strftime(text, sizeof text, "%Y%m%dT%H%M%SZ", &parts);
+  return text;
+}
+
+// Where the report goes: a file's name, empty for standard output.
+std::string output_name(const Options& options) {
+  if (!options.output.empty()) {
+    return expand_name(options.output, options.pid, host_name(), file_time());
+  }
+  // Nobody reads a snapshot on a terminal.
+  if (options.report == Report::Snapshot && ::isatty(STDOUT_FILENO) == 1) {
+    return fmt::format("heap.{}.jsonl{}", options.pid, options.with_gzip ? ".gz" : "");
+  }
+  return {};
+}
+
+std::string format_counts(const CountTable& table, const Options& options, bool is_terminal) {
+  switch (options.format) {
+    case Format::Tsv: return format_count_tsv(table);
+    case Format::Csv: return format_count_csv(table);
+    case Format::Json: return format_count_json(table);
+    case Format::Markdown: return format_count_markdown(table);
+    case Format::Memprof: return format_count_memprof(table);
+    case Format::Table:
+    case Format::JsonLines: break;
+  }
+  const bool with_colour =
+      !options.with_gzip && wants_colour(options.colour, is_terminal, std::getenv("NO_COLOR"));
+  return format_count_table(table, with_colour);
+}
+
+// Writes the report. False if the deadline cut it short.
+Result<bool> write_report(const Options& options,
+                          const Snapshot& snapshot,
+                          const CountTable& counts,
+                          Sink& sink,
+                          const JsonLinesOptions& how) {
+  bool in_time = true;
+  if (options.report == Report::Count) {
+    const bool is_terminal = options.output.empty() && ::isatty(STDOUT_FILENO) == 1;
+    const CountTable chosen = choose_rows(counts, options.rows);
+    const std::string text = format_counts(chosen, options, is_terminal);
+    HA_TRY(sink.write(options.with_gzip ? GzipMembers().compress(text) : std::string_view(text)));
+  } else {
+    in_time = HA_TRY(write_json_lines(snapshot, sink, how)).in_time;
+  }
+  HA_TRY(sink.finish());
+  return in_time;
+}
+
+class Run {
+ public:
+  Run(const Options& options, const TakeSnapshot& take, Console& console)
+      : options_(options), take_(take), console_(console) {
+    deadline_.at = start_ + options.timeout;
+  }
+
+  ExitStatus go() {
+    const std::string name = output_name(options_);
+    if (name.empty() && options_.with_gzip && ::isatty(STDOUT_FILENO) == 1) {
+      console_.error("compressed data is not written to a terminal; name a file with -o");
+      return ExitStatus::Usage;
+    }
+    auto output = name.empty() ? OpenOutput::standard_output()
+                               : OpenOutput::file(name, options_.force, deadline_);
+    if (!output) return failed(output.error(), Stage::Output);
+    OutputFile sink(std::move(output).value(), deadline_);
+
+    const auto snapshot = take_(options_, deadline_, console_);
+    if (!snapshot) return failed(snapshot.error(), Stage::Target);
+    console_.step(fmt::format("counting {} objects", snapshot->objects.size()));
+    const CountTable counts = count_objects(*snapshot);
+
+    console_.step("writing the report");
+    JsonLinesOptions how;
+    how.with_gzip = options_.with_gzip;
+    how.deadline = deadline_;
+    how.on_progress = [&](std::uint64_t objects) {
+      console_.progress("objects written", objects, snapshot->objects.size());
+    };
+    const auto in_time = write_report(options_, *snapshot, counts, sink, how);
+    if (!in_time) return failed(in_time.error(), Stage::Output);
+    if (options_.output.empty() && !name.empty()) console_.say(fmt::format("written to {}", name));
+    console_.say(summary_line(counts, *snapshot, Clock::now() - start_));
+    return status_of(counts, *in_time);
+  }
+
+ private:
+  ExitStatus failed(const Error& error, Stage stage) {
+    console_.error(error_message(error, stage));
+    return exit_status_of(error.kind, stage, deadline_.interrupted().value_or(0));
+  }
+
+  // A report exists. What its reader must know first decides: that it ends early, that a condition
+  // held (which a missing part could not undo for the better), that a part is missing.
+  ExitStatus status_of(const CountTable& counts, bool in_time) {
+    if (!in_time) {
+      console_.error(
+          "the deadline passed while writing; what is written is marked partial; "
+          "try: give it longer with --timeout");
+      return ExitStatus::Timeout;
+    }
+    bool any_held = false;
+    for (const FailIf& condition : options_.fail_if) {
+      if (!holds(condition, counts)) continue;
+      any_held = true;
+      console_.error(
+          fmt::format("--fail-if '{}' holds: {}", condition.text, measure(condition, counts)));
+    }
+    if (any_held) return ExitStatus::FailIfHeld;
+    return counts.complete ? ExitStatus::Complete : ExitStatus::Partial;
+  }
+
+  const Options& options_;
+  const TakeSnapshot& take_;
+  Console& console_;
+  Clock::time_point start_ = Clock::now();
+  Deadline deadline_;
+};
+
+}  // namespace
+
+ExitStatus run(const Options& options, const TakeSnapshot& take, Console& console) {
+  return Run(options, take, console).go();
+}
+
+}  // namespace heapattach

@@ -1,0 +1,41 @@
+#include "report/cli/summary.h"
+
+#include <array>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace heapattach {
+
+namespace {
+
+std::string counted(std::uint64_t count, std::string_view thing) {
+  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::string human_bytes(std::uint64_t bytes) {
+  constexpr std::array<std::string_view, 6> kUnits{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  if (bytes < 1024) return counted(bytes, "byte");
+  double value = static_cast<double>(bytes) / 1024;
+  std::size_t unit = 0;
+  for (; value >= 1024 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
+  return fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+std::string summary_line(const snapshot::CountTable& table,
+                         const snapshot::Snapshot& snapshot,
+                         std::chrono::nanoseconds in_all) {
+  std::string line =
+      fmt::format("{}, {} live", counted(table.objects, "object"), human_bytes(table.bytes));
+  if (table.heap_bytes) line += fmt::format(" of {} heap", human_bytes(*table.heap_bytes));
+  line += fmt::format(", {}", counted(snapshot.threads.size(), "thread"));
+  if (const auto pause = snapshot.header.pause_ms)
+    line += fmt::format(", paused {:.1f} ms", *pause);
+  line += fmt::format(", {:.2f} s in all", std::chrono::duration<double>(in_all).count());
+  if (!table.complete) line += fmt::format("; partial: {}", table.reason);
+  return line;
+}
+
+}  // namespace heapattach

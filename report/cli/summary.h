@@ -1,0 +1,19 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "report/snapshot/counts.h"
+
+namespace heapattach {
+
+// The line at the end: "10000012 objects, 534.1 MiB live of 540.7 MiB heap, 12 threads, paused
+// 41.2 ms, 1.32 s in all".
+[[nodiscard]] std::string summary_line(const snapshot::CountTable& table,
+                                       const snapshot::Snapshot& snapshot,
+                                       std::chrono::nanoseconds in_all);
+
+// A number of bytes for people: "17 bytes", "1.5 KiB", "534.1 MiB".
+[[nodiscard]] std::string human_bytes(std::uint64_t bytes);
+
+}  // namespace heapattach

@@ -1,0 +1,98 @@
+#include "report/cli/console.h"
+
+#include <cerrno>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include "attach/fd.h"
+#include "report/cli/errors.h"
+#include "report/cli/summary.h"
+
+using namespace heapattach;
+
+namespace {
+
+// What a console with these settings wrote.
+template <class Talk>
+std::string heard(Console::Settings settings, const Talk& talk) {
+  int ends[2] = {};
+  REQUIRE(::pipe(ends) == 0);
+  const Fd reader(ends[0]);
+  Fd writer(ends[1]);
+  settings.fd = writer.get();
+  {
+    Console console(settings);
+    talk(console);
+  }
+  writer.reset();
+  auto text = read_all(reader, 65536);
+  REQUIRE(text);
+  return *text;
+}
+
+}  // namespace
+
+TEST_CASE("colour is for terminals, unless it is asked for or refused") {
+  CHECK(wants_colour(ColourChoice::Auto, true, nullptr));
+  CHECK(wants_colour(ColourChoice::Auto, true, ""));
+  CHECK_FALSE(wants_colour(ColourChoice::Auto, true, "1"));
+  CHECK_FALSE(wants_colour(ColourChoice::Auto, false, nullptr));
+  CHECK(wants_colour(ColourChoice::Always, false, "1"));
+  CHECK_FALSE(wants_colour(ColourChoice::Never, true, nullptr));
+}
+
+TEST_CASE("quiet silences what is not an error, verbose tells the steps") {
+  const auto talk = [](Console& console) {
+    console.step("looking");
+    console.say("found");
+    console.error("failed on \x1b[2J");
+    console.progress("objects", 1, 2);  // too early to be shown
+  };
+  CHECK(heard({}, talk) == "found\nheapattach: failed on \\x1b[2J\n");
+  Console::Settings quiet;
+  quiet.quiet = true;
+  CHECK(heard(quiet, talk) == "heapattach: failed on \\x1b[2J\n");
+  Console::Settings verbose;
+  verbose.verbose = true;
+  CHECK(heard(verbose, talk).find(" s] looking\n") != std::string::npos);
+}
+
+TEST_CASE("an error message ends in what to try, once") {
+  const Error denied{ErrorKind::Denied, "seizing thread 1: Operation not permitted", EPERM};
+  CHECK(error_message(denied, Stage::Target).find("; try: ") != std::string::npos);
+  const Error told{ErrorKind::Denied, "denied by Yama; try: sudo", EPERM};
+  CHECK(error_message(told, Stage::Target) == told.message);
+  const Error full{ErrorKind::Os, "write x: No space left on device", ENOSPC};
+  CHECK(error_message(full, Stage::Output).find("-o") != std::string::npos);
+  const Error plain{ErrorKind::Malformed, "this does not decode"};
+  CHECK(error_message(plain, Stage::Target) == plain.message);
+}
+
+TEST_CASE("an error about the target and one about the output differ in status") {
+  CHECK(exit_status_of(ErrorKind::Gone, Stage::Target) == ExitStatus::Gone);
+  CHECK(exit_status_of(ErrorKind::Denied, Stage::Target) == ExitStatus::Denied);
+  CHECK(exit_status_of(ErrorKind::Denied, Stage::Output) == ExitStatus::Output);
+  CHECK(exit_status_of(ErrorKind::Traced, Stage::Target) == ExitStatus::Traced);
+  CHECK(exit_status_of(ErrorKind::Unsupported, Stage::Target) == ExitStatus::NoHeap);
+  CHECK(exit_status_of(ErrorKind::Os, Stage::Target) == ExitStatus::Failed);
+  CHECK(exit_status_of(ErrorKind::Timeout, Stage::Output) == ExitStatus::Timeout);
+  CHECK(exit_status_of(ErrorKind::Interrupted, Stage::Target, 2) == ExitStatus::Interrupted);
+  CHECK(exit_status_of(ErrorKind::Interrupted, Stage::Output, 15) == ExitStatus::Terminated);
+}
+
+TEST_CASE("the summary is one line for people") {
+  snapshot::CountTable table;
+  table.objects = 1;
+  table.bytes = 1536;
+  table.heap_bytes = 540 * 1024 * 1024;
+  snapshot::Snapshot snapshot;
+  snapshot.threads.resize(2);
+  snapshot.header.pause_ms = 41.24;
+  CHECK(summary_line(table, snapshot, std::chrono::milliseconds(1320)) ==
+        "1 object, 1.5 KiB live of 540.0 MiB heap, 2 threads, paused 41.2 ms, 1.32 s in all");
+  CHECK(human_bytes(1) == "1 byte");
+  CHECK(human_bytes(1023) == "1023 bytes");
+  CHECK(human_bytes(~std::uint64_t{0}) == "16.0 EiB");
+}

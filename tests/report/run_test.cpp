@@ -1,0 +1,116 @@
+#include "report/cli/run.h"
+
+#include <string>
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+
+#include "attach/fd.h"
+#include "tests/support/small_snapshot.h"
+#include "tests/support/temporary_directory.h"
+
+using namespace heapattach;
+using snapshot::Snapshot;
+
+namespace {
+
+Snapshot two_sessions() {
+  SnapshotBuilder build;
+  const auto session = build.type("Session");
+  build.object(0x1000, session, 48, {{8, 1}});
+  build.object(0x1030, session, 48);
+  return build.snapshot;
+}
+
+class Runner {
+ public:
+  Runner() {
+    options.pid = 4711;
+    options.output = directory.file("report.%p");
+  }
+
+  ExitStatus run_on(const Result<Snapshot>& found) {
+    Console::Settings silent;
+    silent.fd = -1;
+    Console console(silent);
+    return run(
+        options, [&](const auto&, const auto&, auto&) { return found; }, console);
+  }
+
+  [[nodiscard]] std::string report() const {
+    const auto fd = Fd::open(directory.file("report.4711"), O_RDONLY);
+    if (!fd) return {};
+    return *read_all(*fd, 1 << 20);
+  }
+
+  TemporaryDirectory directory;
+  Options options;
+};
+
+}  // namespace
+
+TEST_CASE("a run writes the report that was asked for") {
+  Runner runner;
+  SUBCASE("a snapshot") {
+    CHECK(runner.run_on(two_sessions()) == ExitStatus::Complete);
+    CHECK(runner.report().find(R"("refs":{"+8":"0x1030"})") != std::string::npos);
+    CHECK(runner.report().ends_with("\"skipped\":0}\n"));
+  }
+  SUBCASE("counts") {
+    runner.options.report = Report::Count;
+    runner.options.format = Format::Tsv;
+    CHECK(runner.run_on(two_sessions()) == ExitStatus::Complete);
+    CHECK(runner.report() == "objects\tbytes\ttype\n2\t96\tSession\n");
+  }
+  SUBCASE("compressed counts") {
+    runner.options.report = Report::Count;
+    runner.options.format = Format::Tsv;
+    runner.options.with_gzip = true;
+    CHECK(runner.run_on(two_sessions()) == ExitStatus::Complete);
+    CHECK(runner.report().starts_with("\x1f\x8b"));
+  }
+}
+
+TEST_CASE("a run that found nothing leaves nothing, and tells by its status") {
+  Runner runner;
+  CHECK(runner.run_on(Error{ErrorKind::Gone, "no process 4711"}) == ExitStatus::Gone);
+  CHECK(runner.run_on(Error{ErrorKind::Timeout, "freezing"}) == ExitStatus::Timeout);
+  CHECK(runner.directory.entries() == 0);
+}
+
+TEST_CASE("an output that cannot be written is found out before the target is touched") {
+  Runner runner;
+  runner.options.output = runner.directory.file("missing/report");
+  bool was_touched = false;
+  Console::Settings silent;
+  silent.fd = -1;
+  Console console(silent);
+  const auto take = [&](const auto&, const auto&, auto&) -> Result<Snapshot> {
+    was_touched = true;
+    return two_sessions();
+  };
+  CHECK(run(runner.options, take, console) == ExitStatus::Output);
+  CHECK_FALSE(was_touched);
+}
+
+TEST_CASE("a condition that holds sets the status, and the report is written all the same") {
+  Runner runner;
+  runner.options.report = Report::Count;
+  runner.options.format = Format::Tsv;
+  runner.options.rows.types = {"Nothing*"};  // conditions look at all rows, also those not shown
+  runner.options.fail_if = {*parse_fail_if("count(Sess*) > 1")};
+  CHECK(runner.run_on(two_sessions()) == ExitStatus::FailIfHeld);
+  CHECK(runner.report() == "objects\tbytes\ttype\n");
+  runner.options.force = true;
+  runner.options.fail_if = {*parse_fail_if("count(Sess*) > 2")};
+  CHECK(runner.run_on(two_sessions()) == ExitStatus::Complete);
+}
+
+TEST_CASE("a partial heap is written and told by the status") {
+  Runner runner;
+  Snapshot snapshot = two_sessions();
+  snapshot.complete = false;
+  snapshot.reason = "one block is corrupt";
+  CHECK(runner.run_on(snapshot) == ExitStatus::Partial);
+  CHECK(runner.report().find("\"complete\":false") != std::string::npos);
+}
