@@ -156,8 +156,9 @@ std::string misfit_of(const SampledHeader& header, const Layout& layout, const M
   }
   if (kind >= kMostKinds) return fmt::format("the header at {} has kind {}", header.header, kind);
   const std::uint64_t descriptor = header.word(layout.header_descriptor);
-  const bool is_atomic = kind == kAtomic;
-  if ((is_atomic && descriptor != 0) || (kind == kNormal && descriptor != size)) {
+  // A length: of all of the object, or all but what is added so that no pointer is past its end.
+  const bool is_length_of_object = descriptor <= size && size - descriptor < kGranule;
+  if ((kind == kAtomic && descriptor != 0) || (kind == kNormal && !is_length_of_object)) {
     return fmt::format("the header at {} has kind {}, size {:#x} and descriptor {:#x}",
                        header.header, kind, size, descriptor);
   }
