@@ -48,6 +48,11 @@ bool read_more(const Fd& from, std::string& into, steady_clock::time_point deadl
                          uid_t uid,
                          pid_t parent) {
   ::setpgid(0, 0);
+  // Handlers of the test's own are not for it: a signal may come before it is the new program.
+  for (int number = 1; number < SIGSYS; ++number) ::signal(number, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
   for (int stream = 0; stream < 3; ++stream) {
     const int from = streams[static_cast<std::size_t>(stream)];
     if (from >= 0) ::dup2(from, stream);
@@ -74,9 +79,14 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command, const ChildO
   const std::array<int, 3> streams{child_input.get(), child_output.get(),
                                    options.capture_stderr ? child_errors.get() : -1};
   const pid_t parent = ::getpid();
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
   pid_ = ::fork();
-  if (pid_ < 0) throw std::runtime_error("fork");
   if (pid_ == 0) become(arguments, streams, options.uid, parent);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (pid_ < 0) throw std::runtime_error("fork");
   ::setpgid(pid_, pid_);  // by whoever comes first, so that its group can always be killed
   input_ = std::move(input);
   output_ = std::move(output);

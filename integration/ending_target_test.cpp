@@ -1,0 +1,201 @@
+// HAZARDS A10: targets that end, or become something else, while they are being frozen.
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <map>
+#include <sstream>
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "integration/freezing.h"
+#include "integration/health.h"
+#include "integration/live_target.h"
+#include "integration/rounds.h"
+
+using namespace heapattach;
+using namespace std::chrono_literals;
+
+namespace {
+
+// What became of the freezes of one sort of end.
+struct Tally {
+  int rounds = 0;
+  int frozen = 0;
+  std::map<std::string, int> errors;
+  double longest_ms = 0;
+
+  void print(const char* how) const {
+    std::string text;
+    for (const auto& [message, count] : errors)
+      text += fmt::format(", {} × \"{}\"", count, message);
+    print_figure(fmt::format("A10: {}: {} rounds, {} freezes{}; the longest took {:.1f} ms", how,
+                             rounds, frozen, text, longest_ms));
+  }
+};
+
+std::string without_numbers(std::string text) {
+  text.erase(std::remove_if(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; }),
+             text.end());
+  return text;
+}
+
+void take_in(Tally& tally, const std::string& output) {
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) {
+    if (const std::size_t at = line.find("took_us="); at != std::string::npos) {
+      const double took = std::strtod(line.c_str() + at + 8, nullptr) / 1e3;
+      CHECK_MESSAGE(took < 1000, line);
+      tally.longest_ms = std::max(tally.longest_ms, took);
+    }
+    if (line.rfind("frozen", 0) == 0) {
+      ++tally.frozen;
+    } else if (line.rfind("took_us", 0) != 0 && line != "began") {
+      ++tally.errors[without_numbers(line)];
+      // A process that is dead and not yet reaped by us shows as a zombie.
+      const bool is_named = line.rfind("Gone", 0) == 0 ||
+                            line.find("is a zombie") != std::string::npos ||
+                            line.rfind("Interrupted", 0) == 0;
+      CHECK_MESSAGE(is_named, line);
+    }
+  }
+}
+
+// The tool freezes the target again and again. It is another process: the kernel takes what a
+// tracer hears of its own child's end for the parent's knowledge, so that we could not reap it.
+class Freezing {
+ public:
+  Freezing(const LiveTarget& target, Tally& tally)
+      : tally_(tally), tool_({FREEZE_TOOL, std::to_string(target.pid()), "0"}) {
+    ++tally_.rounds;
+    REQUIRE(tool_.read_line(5s).value_or("") == "began");
+  }
+  // Once the target is gone the tool has to see that by itself.
+  void expect_end() { finish(2s); }
+  void stop() {
+    tool_.signal(SIGTERM);
+    finish(2s);
+  }
+
+ private:
+  void finish(std::chrono::milliseconds timeout) {
+    const std::string output = tool_.read_rest(timeout);
+    CHECK_MESSAGE(tool_.wait_end(1s).has_value(), "the tool does not end: ", output);
+    take_in(tally_, output);
+  }
+
+  Tally& tally_;
+  ChildProcess tool_;
+};
+
+// Freezes a target again and again while it comes to the end that `how` names.
+std::optional<int> freeze_to_the_end(const std::string& how, Tally& tally, int kill_after_us = -1) {
+  LiveTarget target("ending", {how, std::to_string(std::rand() % 4000)});
+  Freezing freezing(target, tally);
+  target.child().send_line("go");
+  if (kill_after_us >= 0) {
+    ::usleep(static_cast<useconds_t>(kill_after_us));
+    target.child().signal(SIGKILL);
+  }
+  const auto status = target.child().wait_end(2s);
+  freezing.expect_end();
+  return status;
+}
+
+}  // namespace
+
+TEST_CASE("a target that exits while it is being frozen exits as it would have") {
+  Tally tally;
+  for (int round = 0; round < rounds(60, 1000); ++round) {
+    const auto status = freeze_to_the_end("exit", tally);
+    REQUIRE_MESSAGE(status.has_value(), "its parent cannot reap it");
+    CHECK(WIFEXITED(*status));
+    CHECK(WEXITSTATUS(*status) == 7);
+  }
+  tally.print("exit_group");
+}
+
+TEST_CASE("a target that is killed while it is being frozen dies at once") {
+  Tally tally;
+  for (int round = 0; round < rounds(60, 1000); ++round) {
+    const auto status = freeze_to_the_end("wait", tally, std::rand() % 4000);
+    REQUIRE_MESSAGE(status.has_value(), "its parent cannot reap it");
+    CHECK(WIFSIGNALED(*status));
+    CHECK(WTERMSIG(*status) == SIGKILL);
+  }
+  tally.print("SIGKILL");
+}
+
+TEST_CASE("a target that is killed while it is frozen dies at once") {
+  for (int round = 0; round < rounds(20, 500); ++round) {
+    LiveTarget target("ending", {"wait"});
+    ChildProcess tool({FREEZE_TOOL, std::to_string(target.pid()), "1", "30"});
+    CHECK(eventually(2s, [&] { return state_of(target.pid(), target.pid()) == 't'; }));
+    if (round % 2 == 0) ::usleep(static_cast<useconds_t>(std::rand() % 20'000));
+    target.child().signal(SIGKILL);
+    const auto status = target.child().wait_end(1s);
+    REQUIRE_MESSAGE(status.has_value(), "its parent cannot reap it");
+    CHECK(WTERMSIG(*status) == SIGKILL);
+    const std::string output = tool.read_rest(2s);
+    CHECK_MESSAGE(tool.wait_end(1s).has_value(), output);
+  }
+}
+
+TEST_CASE("threads that all end while they are being frozen end") {
+  Tally tally;
+  for (int round = 0; round < rounds(60, 1000); ++round) {
+    const auto status = freeze_to_the_end("threads", tally);
+    REQUIRE_MESSAGE(status.has_value(), "its parent cannot reap it");
+    CHECK(WIFEXITED(*status));
+    CHECK(WEXITSTATUS(*status) == 0);
+  }
+  tally.print("each thread ends");
+}
+
+TEST_CASE("a target whose leader ends while it is being frozen lives on") {
+  Tally tally;
+  for (int round = 0; round < rounds(60, 1000); ++round) {
+    LiveTarget target("ending", {"leader", std::to_string(std::rand() % 4000)});
+    Freezing freezing(target, tally);
+    target.child().send_line("go");
+    CHECK(eventually(2s, [&] { return state_of(target.pid(), target.pid()) == 'Z'; }));
+    ::usleep(static_cast<useconds_t>(std::rand() % 2000));
+    freezing.stop();
+    const std::int64_t before = target.ask().at("beats");
+    CHECK(eventually(2s, [&] { return target.ask().at("beats") > before; }));
+    CHECK(harm_done_to(target.pid()) == "");
+  }
+  tally.print("the leader ends");
+}
+
+TEST_CASE("a target that executes another program while it is being frozen does so") {
+  Tally tally;
+  for (int round = 0; round < rounds(60, 1000); ++round) {
+    LiveTarget target("ending", {"exec", std::to_string(std::rand() % 4000)});
+    Freezing freezing(target, tally);
+    target.child().send_line("go");
+    // It says ready once more, as the new program.
+    REQUIRE(target.child().read_line(3s).value_or("") == "ready");
+    freezing.stop();
+    CHECK(target.ask().at("beats") >= 0);
+    CHECK(harm_done_to(target.pid()) == "");
+  }
+  tally.print("exec");
+}
+
+TEST_CASE("a target that becomes itself again and again gets there") {
+  LiveTarget target("execer", {std::to_string(rounds(200, 3000))});
+  Tally tally;
+  target.child().send_line("report");  // answered by the last of them
+  std::optional<std::string> answer;
+  while (!answer && target.child().is_running()) {
+    Freezing freezing(target, tally);
+    answer = target.child().read_line(20ms);
+    freezing.stop();
+  }
+  CHECK(answer.value_or("it has ended") == "left=0");
+  CHECK(harm_done_to(target.pid()) == "");
+  tally.print("exec again and again");
+}

@@ -1,0 +1,157 @@
+// HAZARDS E7: a number that was given to another process is not the process we were asked for.
+
+#include <algorithm>
+#include <csignal>
+#include <fstream>
+#include <functional>
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "integration/freezing.h"
+#include "integration/health.h"
+#include "integration/rounds.h"
+
+using namespace heapattach;
+using namespace std::chrono_literals;
+
+namespace {
+
+// Runs `work` as the first process of a pid namespace with a /proc of its own, where numbers go
+// only up to `pid_max`, and returns what it says; "skip: …" if there is none to be had.
+std::string in_small_namespace(int pid_max, const std::function<std::string()>& work) {
+  std::array<int, 2> ends{};
+  REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
+  const pid_t outer = ::fork();
+  if (outer == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    std::string said = "skip: unshare of the pid namespace fails";
+    if (::unshare(CLONE_NEWPID | CLONE_NEWNS) == 0) {
+      const pid_t first = ::fork();
+      if (first == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
+        if (::mount("proc", "/proc", "proc", 0, nullptr) != 0) {
+          said = "skip: /proc cannot be mounted";
+        } else {
+          std::ofstream("/proc/sys/kernel/pid_max") << pid_max;
+          said = work();
+        }
+        if (::write(ends[1], said.data(), said.size()) < 0) ::_exit(1);
+        ::_exit(0);
+      }
+      ::waitpid(first, nullptr, 0);
+      ::_exit(0);
+    }
+    if (::write(ends[1], said.data(), said.size()) < 0) ::_exit(1);
+    ::_exit(0);
+  }
+  ::close(ends[1]);
+  const Fd answer(ends[0]);
+  const auto said = read_all(answer, 1 << 20);
+  ::waitpid(outer, nullptr, 0);
+  REQUIRE(said.has_value());
+  return *said;
+}
+
+// A child that does nothing until it is killed; by the number `wanted` if that is above 0.
+pid_t start_idle(pid_t wanted = 0) {
+  if (wanted > 0) std::ofstream("/proc/sys/kernel/ns_last_pid") << wanted - 1;
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    for (;;) ::pause();
+  }
+  return pid;
+}
+
+void end(pid_t pid) {
+  ::kill(pid, SIGKILL);
+  ::waitpid(pid, nullptr, 0);
+}
+
+// Opens a process, gives its number to another, and tries to freeze what was opened.
+std::string freeze_successor(int times) {
+  for (int round = 0; round < times; ++round) {
+    const pid_t pid = start_idle(250);
+    const auto process = Process::open(pid);
+    if (!process) return "opening: " + text_of(process.error());
+    end(pid);
+    const pid_t successor = start_idle(pid);
+    if (successor != pid) {
+      end(successor);
+      return "skip: the number of the next process cannot be chosen";
+    }
+    bool has_worked = false;
+    const auto report = while_frozen(*process, {}, [&](const FrozenView&) -> Result<void> {
+      has_worked = true;
+      return {};
+    });
+    const std::string harm = harm_done_to(successor);
+    const auto maps = process->maps();
+    const bool is_alive = process->is_alive();
+    end(successor);
+    if (has_worked || report) return "the successor was frozen";
+    if (report.error().kind != ErrorKind::Gone) return "not Gone but " + text_of(report.error());
+    if (!harm.empty()) return harm;
+    if (maps) return "the maps of the successor were read";
+    if (is_alive) return "it is said to be alive";
+  }
+  return "ok";
+}
+
+// Freezes what has the number 250 while processes with that number come and go. The work compares
+// the process it was given with the one it sees: they must have the same start time.
+std::string freeze_in_a_churn(int times) {
+  const pid_t churn = ::fork();
+  if (churn == 0) {
+    for (;;) {
+      const pid_t pid = start_idle(250);
+      ::usleep(static_cast<useconds_t>(std::rand() % 3000));
+      end(pid);
+    }
+  }
+  int frozen = 0;
+  std::string wrong;
+  for (int round = 0; round < times && wrong.empty(); ++round) {
+    const auto process = Process::open(250);
+    if (!process) continue;
+    if (round % 2 == 0) ::usleep(static_cast<useconds_t>(std::rand() % 200));
+    const auto report = while_frozen(*process, {}, [&](const FrozenView& view) -> Result<void> {
+      ++frozen;
+      for (const FrozenThread& thread : view.threads) {
+        if (thread.tid != 250) wrong = "a thread of another process";
+      }
+      return {};
+    });
+    if (!report && report.error().kind != ErrorKind::Gone) wrong = text_of(report.error());
+    // Frozen, but dead before it: the descriptor of its directory tells the one from the other.
+    if (report && !process->is_alive() && process->maps()) wrong = "a successor was read";
+  }
+  end(churn);
+  ::kill(250, SIGKILL);
+  return wrong.empty() ? fmt::format("ok {} of {} frozen", frozen, times) : wrong;
+}
+
+void check(const std::string& said) {
+  if (said.rfind("skip: ", 0) == 0) {
+    print_skip(said.substr(6));
+    return;
+  }
+  CHECK_MESSAGE(said.rfind("ok", 0) == 0, said);
+  print_figure("E7: " + said);
+}
+
+}  // namespace
+
+TEST_CASE("the successor under the same number is never frozen") {
+  check(in_small_namespace(400, [] { return freeze_successor(rounds(50, 1000)); }));
+}
+
+TEST_CASE("in a churn of processes with one number, what is frozen is what was opened") {
+  check(in_small_namespace(400, [] { return freeze_in_a_churn(rounds(1000, 10'000)); }));
+}
