@@ -1,0 +1,152 @@
+// What the runtime guarantees of an instance, and what is checked:
+//   - it was allocated with exactly its class's size, so the collector gave it the smallest size
+//     class for that: one byte more (for a pointer behind its end), rounded up to 16, or a little
+//     more, since small classes are merged (GC_extend_size_map in mallocx.c and misc.c);
+//   - it was allocated atomic exactly if its class has no pointers;
+//   - the compiler zeroed it before its fields were set, so what belongs to no field is zero;
+//   - the collector zeroed it, unless atomic, so what lies behind the instance is zero;
+//   - a String has a length of at most its size, a NUL behind its bytes, and no more room than
+//     realloc leaves, which moves an object that would be less than half used.
+
+#include "symbols/crystal/header_check.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace heapattach::crystal {
+namespace {
+
+constexpr std::uint32_t kLargestId = 1U << 24U;
+constexpr std::uint64_t kStringHeader = 12;
+constexpr std::uint64_t kGranule = 16;
+
+std::uint32_t number_at(std::span<const std::byte> bytes, std::size_t at) {
+  std::uint32_t number = 0;
+  std::memcpy(&number, bytes.data() + at, sizeof(number));
+  return number;
+}
+
+bool is_zero(std::span<const std::byte> bytes, std::uint64_t from, std::uint64_t to) {
+  const auto end = std::min<std::uint64_t>(to, bytes.size());
+  for (std::uint64_t i = from; i < end; ++i) {
+    if (bytes[i] != std::byte{0}) return false;
+  }
+  return true;
+}
+
+bool is_string(const boehm::Block& block, std::span<const std::byte> contents) {
+  if (!block.is_atomic() || contents.size() < kStringHeader + 1) return false;
+  const std::uint64_t bytes = number_at(contents, 4);
+  const std::uint64_t length = number_at(contents, 8);
+  const std::uint64_t needed = kStringHeader + bytes + 1;
+  if (length > bytes || needed > block.object_bytes) return false;
+  if (block.object_bytes > 2 * (needed + kGranule)) return false;
+  const std::uint64_t end = kStringHeader + bytes;
+  return end >= contents.size() || contents[end] == std::byte{0};
+}
+
+// The parts of [4, bytes) that no field covers.
+std::vector<Range> gaps_of(const Type& type) {
+  std::vector<Range> gaps;
+  if (type.fields.empty() || !type.instance_bytes) return gaps;
+  std::uint64_t at = 4;
+  for (const Field& field : type.fields) {
+    if (field.offset > at) gaps.push_back({{at}, field.offset - at});
+    at = std::max(at, field.offset + field.bytes);
+  }
+  if (*type.instance_bytes > at) gaps.push_back({{at}, *type.instance_bytes - at});
+  return gaps;
+}
+
+struct Container {
+  std::string_view prefix;
+  std::uint64_t instance_bytes;
+  std::array<std::uint32_t, 2> pointers;  // 0: none
+  std::uint32_t closure;                  // of a Proc field; 0: none
+};
+constexpr std::array<Container, 3> kContainers = {{
+    {"Array(", 24, {16, 0}, 0},
+    {"Deque(", 24, {16, 0}, 0},
+    {"Hash(", 56, {8, 16}, 48},
+}};
+
+const Container* container_of(const Type& type) {
+  const auto found = std::find_if(kContainers.begin(), kContainers.end(), [&](const Container& c) {
+    return type.name.starts_with(c.prefix) && type.name.ends_with(')') &&
+           type.instance_bytes.value_or(c.instance_bytes) == c.instance_bytes;
+  });
+  return found == kContainers.end() ? nullptr : &*found;
+}
+
+// Where in a field of this type a buffer's address may stand.
+std::optional<std::uint64_t> pointer_in(const Field& field) {
+  const auto is = [&](std::string_view prefix) { return field.type.starts_with(prefix); };
+  // A Pointer(Void) may be anything, also an instance that was boxed.
+  if (is("Pointer(") && !is("Pointer(Void)")) return 0;
+  // A Proc is a function and its closure's data; in a union the type's id comes before it.
+  if ((is("Proc(") || is("(Proc(")) && field.bytes == 16) return 8;
+  if (is("(Proc(") && field.bytes == 24) return 16;
+  if (is("(Slice(") && field.bytes == 24) return 16;
+  return std::nullopt;
+}
+
+}  // namespace
+
+HeaderCheck::HeaderCheck(const TypeTable& types) {
+  for (const Type& type : types.types()) {
+    if (type.id == 0 || type.id > kLargestId) continue;
+    if (type.id >= by_id_.size()) by_id_.resize(std::size_t{type.id} + 1);
+    by_id_[type.id] = {.type = &type,
+                       .bytes = type.instance_bytes.value_or(0),
+                       .gaps = gaps_of(type),
+                       .is_atomic_known = type.is_atomic.has_value(),
+                       .is_atomic = type.is_atomic.value_or(false),
+                       .is_string = type.name == "String"};
+  }
+}
+
+const Type* HeaderCheck::type_of(const boehm::Block& block,
+                                 std::span<const std::byte> contents) const {
+  if (contents.size() < 8 || block.is_uncollectable()) return nullptr;
+  const std::uint32_t id = number_at(contents, 0);
+  if (id >= by_id_.size()) return nullptr;
+  const Entry& entry = by_id_[id];
+  return entry.type != nullptr && fits(entry, block, contents) ? entry.type : nullptr;
+}
+
+bool HeaderCheck::fits(const Entry& entry,
+                       const boehm::Block& block,
+                       std::span<const std::byte> contents) {
+  if (entry.is_string) return is_string(block, contents);
+  if (entry.is_atomic_known && entry.is_atomic != block.is_atomic()) return false;
+  if (entry.bytes == 0) return true;
+  if (block.object_bytes < entry.bytes) return false;
+  if (block.object_bytes > entry.bytes + 2 * kGranule + entry.bytes / 4) return false;
+  const auto is_gap_zero = [&](const Range& gap) {
+    return is_zero(contents, gap.start.value, gap.end().value);
+  };
+  if (!std::all_of(entry.gaps.begin(), entry.gaps.end(), is_gap_zero)) return false;
+  return block.is_atomic() || is_zero(contents, entry.bytes, block.object_bytes);
+}
+
+std::vector<BufferPointer> buffer_pointers(const Type& type) {
+  std::vector<BufferPointer> pointers;
+  const Container* container = container_of(type);
+  if (container != nullptr && type.fields.empty()) {
+    for (const std::uint32_t offset : container->pointers) {
+      if (offset != 0) pointers.push_back({offset, true});
+    }
+    if (container->closure != 0) pointers.push_back({container->closure, false});
+    return pointers;
+  }
+  for (const Field& field : type.fields) {
+    const auto at = pointer_in(field);
+    const std::uint64_t offset = field.offset + at.value_or(0);
+    if (!at || offset % 8 != 0 || offset > ~std::uint32_t{0}) continue;
+    pointers.push_back({static_cast<std::uint32_t>(offset), container != nullptr && *at == 0});
+  }
+  return pointers;
+}
+
+}  // namespace heapattach::crystal

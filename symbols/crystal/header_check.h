@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "symbols/boehm/blocks.h"
+#include "symbols/crystal/type_table.h"
+
+namespace heapattach::crystal {
+
+// Says by an object's first bytes which class it is an instance of. Anything may begin with a small
+// number, so an id alone is never believed: all that is known of its class must hold for the object
+// too. What passes may still be a buffer of numbers: those are known by who points to them
+// (buffer_pointers).
+//
+// Copies what it needs from the table, for speed; the pointers it gives are into the table, which
+// must outlive it and stay as it is.
+class HeaderCheck {
+ public:
+  explicit HeaderCheck(const TypeTable& types);
+
+  // Null if the object is no instance of a type in the table. `contents` begins with the object's
+  // first byte and may be shorter than it.
+  [[nodiscard]] const Type* type_of(const boehm::Block& block,
+                                    std::span<const std::byte> contents) const;
+
+ private:
+  struct Entry {
+    const Type* type = nullptr;
+    std::uint64_t bytes = 0;       // of an instance; 0: not known
+    std::vector<Range> gaps = {};  // bytes of an instance that belong to no field: zero
+    bool is_atomic_known = false;
+    bool is_atomic = false;
+    bool is_string = false;
+  };
+
+  [[nodiscard]] static bool fits(const Entry& entry,
+                                 const boehm::Block& block,
+                                 std::span<const std::byte> contents);
+
+  std::vector<Entry> by_id_;
+};
+
+// A field that points to memory without a header.
+struct BufferPointer {
+  std::uint32_t offset = 0;
+  // The word may point behind the buffer's start: an array that was shifted. Of other fields only
+  // a word that is an object's very address says that it is a buffer, since bytes may be those of a
+  // String.
+  bool may_be_inside = false;
+};
+
+// Where instances of `type` hold pointers to buffers: what these point to is no instance, whatever
+// its first bytes look like, unless it is a String. From the type's fields where they are known,
+// else for the containers of the standard library from their layout, which has been the same from
+// Crystal 1.0 to 1.22.
+std::vector<BufferPointer> buffer_pointers(const Type& type);
+
+}  // namespace heapattach::crystal

@@ -1,0 +1,145 @@
+// A vtable (Itanium C++ ABI, 2.5.2) is one symbol, and one or more tables behind each other in it,
+// for the class and for those of its bases that stand elsewhere in the object. Each table is
+//
+//     offsets of virtual bases and calls …, offset to top, RTTI, functions …
+//
+// and objects point to the first of the functions, so to at least two words behind the symbol's
+// start. Nothing else points to words within a vtable, so all of them count. The contents cannot
+// tell more: in a position-independent program they are zero in the file.
+
+#include "symbols/cxx/vtables.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <memory>
+#include <unordered_map>
+
+#include <cxxabi.h>
+
+namespace heapattach::cxx {
+namespace {
+
+constexpr std::string_view kVtable = "_ZTV";
+constexpr std::uint64_t kLargestVtable = 1U << 20U;
+
+// Each reference to an earlier part of the name can double what comes out. These bounds keep it
+// below some megabytes, and the depth of the demangler's recursion below some hundred calls.
+constexpr std::size_t kLongestMangled = 1000;
+constexpr int kMostReferences = 14;
+constexpr std::size_t kLongestName = 4096;
+
+// "S_", "S1_", "T0_" and so on; also what only looks so within an identifier.
+int references_in(std::string_view mangled) {
+  int count = 0;
+  for (std::size_t end = mangled.find('_'); end != std::string_view::npos;
+       end = mangled.find('_', end + 1)) {
+    std::size_t begin = end;
+    while (begin > 0 && mangled[begin - 1] >= '0' && mangled[begin - 1] <= '9') --begin;
+    while (begin > 0 && mangled[begin - 1] >= 'A' && mangled[begin - 1] <= 'Z') --begin;
+    if (begin < end &&
+        mangled.substr(begin, end - begin).find_first_of("ST") != std::string::npos) {
+      ++count;
+    }
+  }
+  return count;
+}
+
+bool is_safe_to_demangle(std::string_view mangled) {
+  return mangled.size() <= kLongestMangled && references_in(mangled) <= kMostReferences;
+}
+
+struct Free {
+  void operator()(char* text) const noexcept { std::free(text); }
+};
+
+// Modules that every program has, or that have no C++ in them.
+bool is_systems(const Module& module) {
+  constexpr std::array<std::string_view, 11> kNames = {
+      "ld-linux", "libc.so",    "libm.so",   "libgcc_s",  "libpthread", "libdl.",
+      "libgc.so", "libstdc++.", "libc++.so", "libc++abi", "[vdso]"};
+  return std::any_of(kNames.begin(), kNames.end(),
+                     [&](std::string_view name) { return module.name().starts_with(name); });
+}
+
+bool may_have_classes(const Module& module) {
+  return module.name().starts_with("libstdc++.");
+}
+
+void take_vtables(const Module& module, std::vector<Symbol>& symbols) {
+  for (const Symbol& symbol : module.symbols()) {
+    if (!symbol.is_function && symbol.name.starts_with(kVtable)) symbols.push_back(symbol);
+  }
+}
+
+}  // namespace
+
+std::string class_of_vtable(std::string_view symbol) {
+  if (!symbol.starts_with(kVtable)) return {};
+  const std::string mangled(symbol.substr(kVtable.size(), kLongestName));
+  if (!is_safe_to_demangle(mangled)) return mangled;
+  int status = 0;
+  const std::unique_ptr<char, Free> name(
+      abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status));
+  if (!name || status != 0) return mangled;
+  return std::string(std::string_view(name.get()).substr(0, kLongestName));
+}
+
+VtableNames::VtableNames(const Modules& modules) {
+  std::vector<Symbol> symbols;
+  for (const Module& module : modules.all()) {
+    if (!is_systems(module)) take_vtables(module, symbols);
+  }
+  if (symbols.empty()) return;
+  for (const Module& module : modules.all()) {
+    if (may_have_classes(module)) take_vtables(module, symbols);
+  }
+  add(symbols);
+}
+
+VtableNames::VtableNames(const std::vector<Symbol>& symbols) {
+  add(symbols);
+}
+
+void VtableNames::add(const std::vector<Symbol>& symbols) {
+  std::unordered_map<std::string, std::uint32_t> index_of_name;
+  std::vector<Symbol> sorted = symbols;
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const Symbol& a, const Symbol& b) { return a.address < b.address; });
+  std::uint64_t end = 0;  // of the last one taken
+  for (const Symbol& symbol : sorted) {
+    const std::uint64_t start = symbol.address.value;
+    const bool is_sane = symbol.bytes >= 16 && symbol.bytes <= kLargestVtable && start % 8 == 0 &&
+                         start + symbol.bytes > start;
+    std::string name = class_of_vtable(symbol.name);
+    if (!is_sane || start < end || name.empty()) continue;
+    end = start + symbol.bytes;
+    const auto [known, is_new] =
+        index_of_name.try_emplace(name, static_cast<std::uint32_t>(names_.size()));
+    if (is_new) names_.push_back(std::move(name));
+    // A class with virtual bases and no functions has its table's end for an address.
+    vtables_.push_back({start + 16, std::max(end - 8, start + 16), known->second});
+  }
+}
+
+std::optional<std::uint32_t> VtableNames::index_of(std::uint64_t word) const {
+  if (vtables_.empty() || word < vtables_.front().first || word > vtables_.back().last ||
+      word % 8 != 0) {
+    return std::nullopt;
+  }
+  auto vtable =
+      std::upper_bound(vtables_.begin(), vtables_.end(), word,
+                       [](std::uint64_t at, const Vtable& table) { return at < table.first; });
+  if (vtable == vtables_.begin()) return std::nullopt;
+  --vtable;
+  if (word > vtable->last) return std::nullopt;
+  return vtable->name;
+}
+
+std::optional<std::string_view> VtableNames::name_of(std::uint64_t word) const {
+  const auto index = index_of(word);
+  if (!index) return std::nullopt;
+  return names_[*index];
+}
+
+}  // namespace heapattach::cxx

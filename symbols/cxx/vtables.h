@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "symbols/module.h"
+
+namespace heapattach::cxx {
+
+// The class whose vtable a symbol such as "_ZTVN2ns5OrderE" names: "ns::Order". Empty if it is no
+// vtable's; the mangled name itself if it is too long or too intricate to be unfolded safely.
+std::string class_of_vtable(std::string_view symbol);
+
+// The classes of C++ objects by their first word: the address of a vtable of the class, or of the
+// part of it that belongs to one of its bases. Built from symbols once, from then on safe to use
+// from several threads at once. Empty, and free of cost, for programs without classes of their own.
+class VtableNames {
+ public:
+  explicit VtableNames(const Modules& modules);
+  // Of symbols of any order; those that overlap or have no sensible size are left out.
+  explicit VtableNames(const std::vector<Symbol>& symbols);
+
+  // "ns::Order<int>", if `word` points to where the functions of a vtable stand.
+  [[nodiscard]] std::optional<std::string_view> name_of(std::uint64_t word) const;
+  // The same as an index into names().
+  [[nodiscard]] std::optional<std::uint32_t> index_of(std::uint64_t word) const;
+  [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  struct Vtable {
+    std::uint64_t first = 0;  // the lowest word that an object may hold, and …
+    std::uint64_t last = 0;   // the highest
+    std::uint32_t name = 0;
+  };
+
+  void add(const std::vector<Symbol>& symbols);
+
+  std::vector<Vtable> vtables_;  // sorted, disjoint
+  std::vector<std::string> names_;
+};
+
+}  // namespace heapattach::cxx

@@ -1,0 +1,222 @@
+#include "symbols/crystal/fibers.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/fakes/fake_memory.h"
+
+using namespace heapattach;
+using namespace heapattach::crystal;
+
+namespace {
+
+constexpr std::uint64_t kFiberBytes = 176;
+constexpr std::uint64_t kStackBytes = 8U << 20U;
+constexpr std::uint32_t kFiberId = 141;
+
+// A heap with one kind of object in it, Fiber of Crystal 1.6, and the mappings of its stacks.
+class FakeFibers {
+ public:
+  explicit FakeFibers(std::size_t count) : words_(count * kFiberBytes / 8) {
+    Mapping heap;
+    heap.range = {kHeap, count * kFiberBytes};
+    heap.readable = heap.writable = true;
+    mappings_.push_back(heap);
+    const std::size_t in_block = 4096 / kFiberBytes;
+    for (std::size_t i = 0; i < count; i += in_block) {
+      boehm::Block block;
+      block.start = at(i);
+      block.object_bytes = kFiberBytes;
+      block.objects = static_cast<std::uint32_t>(std::min(in_block, count - i));
+      index_.blocks.push_back(block);
+    }
+    for (std::size_t i = 0; i < count; ++i) add_stack(i);
+  }
+
+  [[nodiscard]] static RemoteAddr at(std::size_t i) { return kHeap + i * kFiberBytes; }
+  [[nodiscard]] static std::uint64_t stack(std::size_t i) {
+    return kStacks.value + i * kStackBytes;
+  }
+  [[nodiscard]] static std::uint64_t bottom(std::size_t i) { return stack(i) + kStackBytes; }
+
+  std::uint64_t& word(std::size_t i, std::uint64_t offset) {
+    return words_[(i * kFiberBytes + offset) / 8];
+  }
+  // A fiber that waits, with `used` bytes on its stack.
+  void suspend(std::size_t i, std::uint64_t used) {
+    word(i, 0) = kFiberId;
+    word(i, 8) = bottom(i) - used;
+    word(i, 16) = 1;
+    word(i, 24) = stack(i);
+    word(i, 88) = bottom(i);
+  }
+  // Links all fibers from the first to the last.
+  void link(const std::vector<std::size_t>& order) {
+    for (std::size_t k = 0; k < order.size(); ++k) {
+      word(order[k], 120) = k + 1 < order.size() ? at(order[k + 1]).value : 0;
+      word(order[k], 128) = k > 0 ? at(order[k - 1]).value : 0;
+    }
+  }
+
+  [[nodiscard]] std::vector<FiberStack> find(const TypeTable& types,
+                                             const std::vector<RemoteAddr>& stack_pointers = {}) {
+    const MemoryMap map(mappings_);
+    write();
+    const FiberLayout layout = learn_fibers(types, index_, memory_, map);
+    std::vector<FrozenThread> threads;
+    for (const RemoteAddr stack_pointer : stack_pointers) {
+      FrozenThread thread;
+      thread.registers.emplace().stack_pointer = stack_pointer;
+      threads.push_back(thread);
+    }
+    return suspended_fibers(layout, index_, memory_, map, threads);
+  }
+
+  void write() {
+    const auto bytes = std::as_bytes(std::span(words_));
+    memory_.map(kHeap, {bytes.begin(), bytes.end()});
+  }
+  FakeMemory& memory() { return memory_; }
+
+ private:
+  static constexpr RemoteAddr kHeap{0x10000000};
+  static constexpr RemoteAddr kStacks{0x7f0000000000};
+
+  void add_stack(std::size_t i) {
+    Mapping guard;
+    guard.range = {{stack(i)}, 4096};
+    Mapping rest;
+    rest.range = {{stack(i) + 4096}, kStackBytes - 4096};
+    rest.readable = rest.writable = true;
+    mappings_.push_back(guard);
+    mappings_.push_back(rest);
+  }
+
+  std::vector<std::uint64_t> words_;
+  std::vector<Mapping> mappings_;
+  boehm::BlockIndex index_;
+  FakeMemory memory_;
+};
+
+TypeTable named() {
+  Type type;
+  type.id = kFiberId;
+  type.name = "Fiber";
+  type.known_from = {KnownFrom::AllocationSite};
+  TypeTable types;
+  types.add(type);
+  return types;
+}
+
+TypeTable with_fields() {
+  Type type;
+  type.id = kFiberId;
+  type.name = "Fiber";
+  type.instance_bytes = 168;
+  type.fields = {{"@context.@stack_top", "Pointer(Void)", 8, 8},
+                 {"@stack_bottom", "Pointer(Void)", 88, 8},
+                 {"@next", "(Fiber | Nil)", 120, 8},
+                 {"@previous", "(Fiber | Nil)", 128, 8}};
+  type.known_from = {KnownFrom::TypeInfo};
+  TypeTable types;
+  types.add(type);
+  return types;
+}
+
+}  // namespace
+
+TEST_CASE("suspended fibers are found with their stacks, whatever is known of their type") {
+  FakeFibers fibers(4);
+  for (std::size_t i = 0; i < 4; ++i) fibers.suspend(i, 800 + 16 * i);
+  fibers.link({2, 0, 3, 1});
+  for (const TypeTable& types : {TypeTable{}, named(), with_fields()}) {
+    const auto found = fibers.find(types);
+    REQUIRE(found.size() == 4);
+    CHECK(found[3].object == FakeFibers::at(3));
+    CHECK(found[3].stack == Range{{FakeFibers::bottom(3) - 848}, 848});
+    CHECK_FALSE(found[3].is_running);
+  }
+}
+
+TEST_CASE("a finished fiber is left out although its stack is still mapped") {
+  FakeFibers fibers(4);
+  for (std::size_t i = 0; i < 4; ++i) fibers.suspend(i, 800);
+  fibers.link({0, 1, 2, 3});
+  fibers.word(0, 120) = FakeFibers::at(2).value;  // what deleting number 1 leaves behind
+  fibers.word(2, 128) = FakeFibers::at(0).value;
+  const auto found = fibers.find(named());
+  REQUIRE(found.size() == 3);
+  CHECK(found[1].object == FakeFibers::at(2));
+}
+
+TEST_CASE("a running fiber's stack begins at its thread's stack pointer") {
+  FakeFibers fibers(3);
+  for (std::size_t i = 0; i < 3; ++i) fibers.suspend(i, 800);
+  fibers.word(1, 16) = 0;
+  fibers.link({0, 1, 2});
+  const auto found = fibers.find(named(), {{FakeFibers::bottom(1) - 4000}, {0x1234}});
+  REQUIRE(found.size() == 3);
+  CHECK(found[1].is_running);
+  CHECK(found[1].stack.bytes == 4000);
+  CHECK_FALSE(found[0].is_running);
+}
+
+TEST_CASE("a finished fiber that is still running is found") {
+  FakeFibers fibers(3);
+  for (std::size_t i = 0; i < 3; ++i) fibers.suspend(i, 800);
+  fibers.link({0, 2});
+  fibers.word(1, 120) = FakeFibers::at(2).value;
+  const auto found = fibers.find(named(), {{FakeFibers::bottom(1) - 160}});
+  REQUIRE(found.size() == 3);
+  CHECK(found[1].is_running);
+}
+
+TEST_CASE("stack pointers that lead elsewhere give no range") {
+  FakeFibers fibers(5);
+  for (std::size_t i = 0; i < 5; ++i) fibers.suspend(i, 800);
+  fibers.link({0, 1, 2, 3, 4});
+  const TypeTable types = with_fields();
+  fibers.word(0, 8) = FakeFibers::bottom(0) + 8;  // above the bottom
+  fibers.word(1, 8) = FakeFibers::stack(1) + 8;   // in the protected page
+  fibers.word(2, 88) = ~std::uint64_t{0} - 7;     // no bottom at all
+  fibers.word(3, 8) += 3;                         // not aligned
+  const auto found = fibers.find(types);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].object == FakeFibers::at(4));
+}
+
+TEST_CASE("a list with a cycle, and one that leads out of the heap, end") {
+  FakeFibers fibers(4);
+  for (std::size_t i = 0; i < 4; ++i) fibers.suspend(i, 800);
+  fibers.link({0, 1, 2, 3});
+  fibers.word(3, 120) = FakeFibers::at(1).value;
+  fibers.word(0, 128) = 0xdead0000;
+  CHECK(fibers.find(with_fields()).size() == 2);
+}
+
+TEST_CASE("objects that only share the id are no fibers") {
+  FakeFibers fibers(3);
+  for (std::size_t i = 0; i < 3; ++i) fibers.word(i, 0) = kFiberId;
+  CHECK(fibers.find(named()).empty());
+  CHECK(fibers.find(TypeTable{}).empty());
+}
+
+TEST_CASE("a fiber's name is its String, bounded and checked") {
+  FakeFibers fibers(2);
+  fibers.suspend(0, 800);
+  fibers.suspend(1, 800);
+  fibers.link({0, 1});
+  constexpr RemoteAddr kName{0x20000000};
+  struct {
+    std::uint32_t id = 1, bytes = 6, length = 6;
+    char text[8] = "worker";
+  } name;
+  fibers.memory().put(kName, name);
+  fibers.word(1, 96) = kName.value;
+  const auto found = fibers.find(named());
+  REQUIRE(found.size() == 2);
+  CHECK(fiber_name(found[0], fibers.memory()).empty());
+  CHECK(fiber_name(found[1], fibers.memory()) == "worker");
+  name.bytes = ~0U;
+  fibers.memory().put(kName, name);
+  CHECK(fiber_name(found[1], fibers.memory()).empty());
+}

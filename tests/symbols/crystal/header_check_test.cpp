@@ -1,0 +1,145 @@
+#include "symbols/crystal/header_check.h"
+
+#include <cstring>
+
+#include <doctest/doctest.h>
+
+using namespace heapattach;
+using namespace heapattach::crystal;
+
+namespace {
+
+TypeTable table() {
+  const auto type = [](std::uint32_t id, std::string name, std::optional<std::uint64_t> bytes,
+                       std::optional<bool> is_atomic) {
+    Type made;
+    made.id = id;
+    made.name = std::move(name);
+    made.instance_bytes = bytes;
+    made.is_atomic = is_atomic;
+    made.known_from = {KnownFrom::AllocationSite};
+    return made;
+  };
+  TypeTable types;
+  types.add(type(1, "String", std::nullopt, true));
+  types.add(type(7, "Session", 24, false));
+  types.add(type(8, "Tag", 12, true));
+  types.add(type(9, "Listed", std::nullopt, std::nullopt));
+  Type fields = type(10, "Gap", 24, false);
+  fields.fields = {{"@flag", "Bool", 4, 1}, {"@user", "User", 8, 8}};
+  types.add(fields);
+  return types;
+}
+
+// An object of 32-bit words.
+struct Object {
+  boehm::Block block;
+  std::vector<std::byte> contents;
+
+  Object(std::uint64_t bytes, bool is_atomic, const std::vector<std::uint32_t>& words)
+      : contents(bytes) {
+    block.object_bytes = bytes;
+    block.objects = 1;
+    block.kind = is_atomic ? boehm::kAtomic : boehm::kNormal;
+    std::memcpy(contents.data(), words.data(), words.size() * 4);
+  }
+  Object& with(std::size_t at, std::string_view text) {
+    std::memcpy(contents.data() + at, text.data(), text.size());
+    return *this;
+  }
+};
+
+constexpr bool kAtomic = true;
+constexpr bool kNormal = false;
+
+std::string named(const Object& object) {
+  const TypeTable types = table();
+  const HeaderCheck check(types);
+  const Type* type = check.type_of(object.block, object.contents);
+  return type == nullptr ? "" : type->name;
+}
+
+}  // namespace
+
+TEST_CASE("an instance is known by its id") {
+  CHECK(named(Object(32, kNormal, {7, 0, 5, 6, 7, 8})) == "Session");
+  CHECK(named(Object(16, kAtomic, {8, 3, 4, 0xdeadbeef})) == "Tag");
+  CHECK(named(Object(64, kNormal, {9, 1, 2, 3, 4, 5, 6, 7, 8})) == "Listed");
+}
+
+TEST_CASE("an id alone makes no instance") {
+  CHECK(named(Object(32, kNormal, {6})).empty());                    // no such type
+  CHECK(named(Object(32, kNormal, {0x80000007})).empty());           // negative
+  CHECK(named(Object(32, kAtomic, {7})).empty());                    // the wrong kind
+  CHECK(named(Object(16, kNormal, {7})).empty());                    // too small
+  CHECK(named(Object(128, kNormal, {7})).empty());                   // far too large
+  CHECK(named(Object(32, kNormal, {7, 0, 0, 0, 0, 0, 1})).empty());  // something behind its end
+  Object uncollectable(32, kNormal, {7});
+  uncollectable.block.kind = boehm::kUncollectable;
+  CHECK(named(uncollectable).empty());
+  Object unreadable(32, kNormal, {7});
+  unreadable.contents.clear();
+  CHECK(named(unreadable).empty());
+}
+
+TEST_CASE("what belongs to no field must be zero") {
+  CHECK(named(Object(32, kNormal, {10, 1, 5, 6})) == "Gap");
+  CHECK(named(Object(32, kNormal, {10, 0x100, 5, 6})).empty());
+  CHECK(named(Object(32, kNormal, {10, 1, 5, 6, 1})).empty());
+}
+
+TEST_CASE("a String has a length, a NUL and no more room than it needs") {
+  CHECK(named(Object(32, kAtomic, {1, 5, 0}).with(12, "hello")) == "String");
+  CHECK(named(Object(32, kAtomic, {1, 5, 5}).with(12, "hello\0junk")) == "String");
+  CHECK(named(Object(32, kAtomic, {1, 6, 4}).with(12, "h\xc3\xa9\xc3\xa9!")) == "String");
+  CHECK(named(Object(16, kAtomic, {1, 0, 0})) == "String");
+  CHECK(named(Object(32, kAtomic, {1, 5, 6}).with(12, "hello")).empty());   // too many characters
+  CHECK(named(Object(32, kAtomic, {1, 4, 0}).with(12, "hello")).empty());   // no NUL
+  CHECK(named(Object(32, kAtomic, {1, 20, 0}).with(12, "hello")).empty());  // runs out of it
+  CHECK(named(Object(32, kAtomic, {1, ~0U, 0})).empty());                   // wraps
+  CHECK(named(Object(256, kAtomic, {1, 5, 5}).with(12, "hello")).empty());  // too much room
+  CHECK(named(Object(32, kNormal, {1, 5, 5}).with(12, "hello")).empty());   // not atomic
+  // Numbers that look like ids: {1, 0}, {1, 0}, … and {1}, {1}, …
+  CHECK(named(Object(64, kAtomic, {1, 0, 1, 0, 1, 0, 1})).empty());
+  CHECK(named(Object(64, kAtomic, {1, 1, 1, 1, 1, 1, 1})).empty());
+}
+
+TEST_CASE("a long String of which only the beginning was copied is known") {
+  Object text(8192, kAtomic, {1, 8000, 0});
+  text.contents.resize(4096);
+  CHECK(named(text) == "String");
+}
+
+TEST_CASE("containers tell where their buffers are") {
+  const auto offsets = [](std::string name, std::optional<std::uint64_t> bytes) {
+    Type type;
+    type.name = std::move(name);
+    type.instance_bytes = bytes;
+    std::vector<std::uint32_t> all;
+    for (const BufferPointer& pointer : buffer_pointers(type)) all.push_back(pointer.offset);
+    return all;
+  };
+  CHECK(offsets("Array(Int32)", 24) == std::vector<std::uint32_t>{16});
+  CHECK(offsets("Array(Int32)", std::nullopt) == std::vector<std::uint32_t>{16});
+  CHECK(offsets("Array(Int32)", 32).empty());
+  CHECK(offsets("Hash(String, Int32)", 56) == std::vector<std::uint32_t>{8, 16, 48});
+  CHECK(offsets("Session", 24).empty());
+}
+
+TEST_CASE("fields tell where buffers are") {
+  Type type;
+  type.name = "Holder";
+  type.fields = {{"@raw", "Pointer(Int32)", 8, 8},
+                 {"@any", "Pointer(Void)", 16, 8},
+                 {"@block", "Proc(Nil)", 24, 16},
+                 {"@maybe", "(Proc(Nil) | Nil)", 40, 16},
+                 {"@slice", "(Slice(UInt8) | Nil)", 56, 24},
+                 {"@user", "User", 80, 8},
+                 {"@odd", "Pointer(Int32)", 91, 8}};
+  std::vector<std::uint32_t> all;
+  for (const BufferPointer& pointer : buffer_pointers(type)) {
+    CHECK_FALSE(pointer.may_be_inside);
+    all.push_back(pointer.offset);
+  }
+  CHECK(all == std::vector<std::uint32_t>{8, 32, 48, 72});
+}
