@@ -175,34 +175,4 @@ Liveness liveness(const Heap& heap, const ObjectSet& live, const ObjectSet& free
   return Liveness::Unreachable;
 }
 
-std::vector<ObjectRef> finalizable_objects(const Heap& heap,
-                                           const Capture& capture,
-                                           std::span<const Range> collector_data) {
-  // A table of chains (finalize.c): its words lead to entries, whose second word leads on.
-  std::vector<ObjectRef> objects;
-  ObjectSet seen(heap);
-  const auto follow = [&](std::uint64_t word) {
-    for (auto entry = heap.object_at(word); entry && seen.insert(heap.number(*entry));
-         entry = heap.object_at(heap.word_at(*entry, 8).value_or(0))) {
-      const std::uint64_t hidden = heap.word_at(*entry, 0).value_or(0);
-      const auto object = heap.object_at(~hidden);
-      if (!object) return;
-      if (heap.word_at(*entry, 32) != heap.blocks()[object->block].object_bytes) return;
-      objects.push_back(*object);
-    }
-  };
-  for (const Range& range : collector_data) {
-    const auto bytes = capture.bytes_from(range.start);
-    const std::size_t size = std::min<std::size_t>(bytes.size(), range.bytes);
-    for (std::size_t i = 0; i + 8 <= size; i += 8) {
-      std::uint64_t word = 0;
-      std::memcpy(&word, bytes.data() + i, sizeof word);
-      const auto table = heap.object_at(word);
-      if (!table || !seen.insert(heap.number(*table))) continue;
-      heap.for_each_word(*table, [&](std::uint64_t, std::uint64_t head) { follow(head); });
-    }
-  }
-  return objects;
-}
-
 }  // namespace heapattach::boehm

@@ -82,7 +82,11 @@ void Heap::fill_records() {
       ++unreadable_;
       if (block.objects > 1) continue;
     }
-    const bool is_whole = block.objects > 1 && block.descriptor == block.object_bytes;
+    // The collector leaves the spare bytes at an object's end out of the length (headers.c).
+    const std::uint64_t words = std::min(block.descriptor, block.object_bytes) / 8;
+    const bool is_whole =
+        block.objects > 1 && (block.descriptor & kTagMask) == kLength && words > 0 && words <= 256;
+    if (is_whole) record.last_word = static_cast<std::uint8_t>(words - 1);
     record.scan = is_whole ? Scan::Whole : Scan::Special;
   }
 }

@@ -118,7 +118,7 @@ class Heap {
     if (record.scan == Scan::Nothing) return;
     if (record.scan == Scan::Whole) {
       const std::byte* at = record.data + ref.slot * record.object_bytes();
-      const std::uint32_t words = record.size_granules * 2U;
+      const std::uint32_t words = record.last_word + 1U;
       for (std::uint32_t i = 0; i < words; ++i) visit(i, load_word(at + i * 8));
       return;
     }
@@ -160,7 +160,7 @@ class Heap {
   // How the words of a block's objects are scanned.
   enum class Scan : std::uint8_t {
     Nothing,  // atomic, or not copied
-    Whole,    // each word of a small object
+    Whole,    // the first words of a small object, as a length descriptor says
     Special,  // large, by a descriptor, or with hidden words: see scanned_words
   };
 
@@ -173,6 +173,7 @@ class Heap {
     std::uint32_t reciprocal = 0;     // 2^32 / object size, rounded up; 0 if there is one object
     std::uint16_t size_granules = 0;  // of a small object; 0 if there is one object
     Scan scan = Scan::Nothing;
+    std::uint8_t last_word = 0;  // of those scanned, if scan is Whole
 
     [[nodiscard]] std::uint64_t object_bytes() const { return size_granules * kGranuleBytes; }
     [[nodiscard]] std::uint32_t slot_of(std::uint64_t offset) const {

@@ -118,10 +118,10 @@ std::vector<RootRange> trim_stacks(std::vector<RootRange> roots,
   for (RootRange& root : roots) {
     if (root.kind == RootKind::Stack) {
       const auto record = record_of(root.thread);
-      if (record == records.end() && root.thread != pid && can_tell) continue;
       std::optional<RemoteAddr> end;
       if (record != records.end()) end = record->stack_end;
       if (!end && root.thread == pid) end = stack_bottom;
+      if (!end && root.thread != pid && can_tell) continue;
       // An end elsewhere is of another stack of this thread, one that it is not on.
       if (end && *end > root.range.start && *end <= root.range.end()) {
         root.range = aligned({root.range.start, *end - root.range.start});

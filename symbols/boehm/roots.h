@@ -65,9 +65,10 @@ std::vector<ThreadRecord> find_thread_records(const Heap& heap,
                                               const MemoryMap& map);
 
 // Cuts stacks at the ends that the collector knows: from a thread's record, else, for the first
-// thread, `stack_bottom`, else as they are. The stack of a thread without record is dropped, as the
-// collector does not scan it either; but if not even the first thread (`pid`) has a record, then
-// this build keeps none that we recognise, and all stacks stay.
+// thread, `stack_bottom`, else as they are. The stack of a thread for which no end is known is
+// dropped, as the collector does not scan it either (its own marker threads among them); but if not
+// even the first thread (`pid`) has a record, then this build keeps none that we recognise, and all
+// stacks stay.
 std::vector<RootRange> trim_stacks(std::vector<RootRange> roots,
                                    std::span<const ThreadRecord> records,
                                    std::optional<RemoteAddr> stack_bottom,
@@ -87,13 +88,24 @@ ObjectSet find_free_objects(const Heap& heap,
 // where the marks cannot be found in the headers, if it does not look as a free one does.
 std::vector<ObjectRef> uncollectable_objects(const Heap& heap, const ObjectSet& free);
 
-// Objects with finalizers. The collector keeps what they refer to until these have run, and with
-// them the objects themselves. Found through the collector's data by content: an entry's first word
-// is the object's complement, and its fifth is that object's size. Entries for objects that are
-// alive anyway are listed too.
-std::vector<ObjectRef> finalizable_objects(const Heap& heap,
-                                           const Capture& capture,
-                                           std::span<const Range> collector_data);
+// What the collector keeps although it is referred to only by tables of its own that are no roots
+// (GC_push_finalizer_structures in finalize.c, GC_push_typed_structures in typd_mlc.c).
+struct CollectorObjects {
+  // Tables of finalizers and of disappearing links, finalizers that are due, descriptors of typed
+  // objects. Roots, with all that they lead to.
+  std::vector<ObjectRef> tables;
+  // Objects with finalizers. What they refer to is kept until these have run, and with it the
+  // objects themselves. Those that are alive anyway are listed too.
+  std::vector<ObjectRef> finalizable;
+};
+
+// All of it is found through the collector's data by content. An entry for a finalizer holds the
+// complement of an object's address, and four words on that object's size; one whose turn has come
+// holds the address itself; one for a link the complements of the link's address and of the
+// object's. A table that is empty is not found, and holds nothing but itself.
+CollectorObjects find_collector_objects(const Heap& heap,
+                                        const Capture& capture,
+                                        std::span<const Range> collector_data);
 
 // What an object is that tracing did not reach. Whoever is on a free list is free. Besides there
 // are places that were free before the last collection and have not been swept since: they are on

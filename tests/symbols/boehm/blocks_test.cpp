@@ -39,6 +39,7 @@ TEST_CASE("blocks in use are listed by address, with the objects they hold") {
 TEST_CASE("free blocks are counted and not listed, wherever they lie") {
   FakeGcHeap heap;
   heap.add_block({.object_bytes = 8192, .flags = kFreeBlock, .at = kHeap});
+  heap.put(heap.header_of(kHeap) + heap.layout().header_block, std::uint64_t{0});  // never used yet
   heap.add_block({.object_bytes = 4096,
                   .flags = kFreeBlock | kWasUnmapped,
                   .at = RemoteAddr{0x7f12'3480'0000}});

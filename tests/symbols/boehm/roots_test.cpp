@@ -206,13 +206,36 @@ TEST_CASE("objects with finalizers are found through the collector's table") {
   const auto put_entry = [&](RemoteAddr entry, RemoteAddr object, RemoteAddr next) {
     fake.put(entry, ~object.value);
     fake.put(entry + 8, next);
+    fake.put(entry + 16, std::uint64_t{0x401000});
     fake.put(entry + 32, std::uint64_t{96});
   };
   put_entry(entries, objects, entries + 64);
   put_entry(entries + 64, objects + 192, entries);  // the chain's end leads back
   const CapturedHeap captured = target.capture();
-  const auto found = finalizable_objects(captured.heap(), captured.capture(), target.data);
-  CHECK(found == std::vector<ObjectRef>{{2, 0}, {2, 2}});
+  const auto found = find_collector_objects(captured.heap(), captured.capture(), target.data);
+  CHECK(found.finalizable == std::vector<ObjectRef>{{2, 0}, {2, 2}});
+  CHECK(found.tables == std::vector<ObjectRef>{{0, 0}});
+}
+
+TEST_CASE("tables of links and finalizers that are due are kept, other objects are not") {
+  Target target;
+  FakeGcHeap& fake = target.fake;
+  const RemoteAddr objects = fake.add_block({.object_bytes = 64});
+  const RemoteAddr links = fake.add_block({.object_bytes = 32});
+  fake.put(kData + 256, links);  // a table with one link
+  fake.put(links + 8, links + 32);
+  fake.put(links + 32, ~kData.value);
+  fake.put(links + 32 + 16, ~objects.value);
+  fake.put(kData + 264, objects + 64);  // due
+  fake.put(objects + 64, objects + 128);
+  fake.put(objects + 64 + 16, std::uint64_t{0x401000});
+  fake.put(objects + 64 + 32, std::uint64_t{64});
+  fake.put(kData + 272, objects + 192);  // neither
+  fake.put(objects + 192, objects + 128);
+  const CapturedHeap captured = target.capture();
+  const auto found = find_collector_objects(captured.heap(), captured.capture(), target.data);
+  CHECK(found.tables == std::vector<ObjectRef>{{1, 0}, {0, 1}});
+  CHECK(found.finalizable.empty());
 }
 
 TEST_CASE("places that look swept are free, others that nobody reaches are unreachable") {

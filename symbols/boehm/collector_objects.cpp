@@ -1,0 +1,94 @@
+#include <algorithm>
+#include <cstring>
+
+#include "symbols/boehm/roots.h"
+
+// Entries in 8.2.2 (finalize.c): a finalizer's is hidden object · next · procedure · data · size of
+// the object · mark procedure; a disappearing link's is hidden link · next · hidden object. Hidden
+// is the complement. Both hang in chains from hash tables, which are objects too.
+
+namespace heapattach::boehm {
+namespace {
+
+constexpr std::uint64_t kAddressLimit = std::uint64_t{1} << 47;
+
+class Finder {
+ public:
+  Finder(const Heap& heap, const Capture& capture) : heap_(heap), capture_(capture), seen_(heap) {}
+
+  CollectorObjects find(std::span<const Range> collector_data) {
+    for (const Range& range : collector_data) {
+      const auto bytes = capture_.bytes_from(range.start);
+      const std::size_t size = std::min<std::size_t>(bytes.size(), range.bytes);
+      for (std::size_t i = 0; i + 8 <= size; i += 8) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, bytes.data() + i, sizeof word);
+        const auto ref = heap_.object_at(word);
+        if (ref && seen_.insert(heap_.number(*ref))) look_at(*ref);
+      }
+    }
+    return std::move(found_);
+  }
+
+ private:
+  void look_at(ObjectRef ref) {
+    if (is_due(ref) || is_descriptors(ref) || is_table(ref)) found_.tables.push_back(ref);
+  }
+
+  [[nodiscard]] std::uint64_t word(ObjectRef ref, std::uint64_t index) const {
+    return heap_.word_at(ref, index * 8).value_or(0);
+  }
+  // The object that a finalizer's entry is for, if `address` is its first word, revealed.
+  [[nodiscard]] std::optional<ObjectRef> finalized(ObjectRef entry, std::uint64_t address) const {
+    const auto object = heap_.object_at(address);
+    if (!object || word(entry, 2) == 0) return std::nullopt;
+    if (word(entry, 4) != heap_.blocks()[object->block].object_bytes) return std::nullopt;
+    return object;
+  }
+  [[nodiscard]] bool is_due(ObjectRef entry) const {
+    return finalized(entry, word(entry, 0)).has_value();
+  }
+  [[nodiscard]] bool is_link(ObjectRef entry) const {
+    return ~word(entry, 0) < kAddressLimit && heap_.object_at(~word(entry, 2)).has_value();
+  }
+
+  // Pairs of a bitmap and whether it goes on (typd_mlc.c, ext_descr), in an object without
+  // pointers.
+  [[nodiscard]] bool is_descriptors(ObjectRef ref) const {
+    const Block& block = heap_.blocks()[ref.block];
+    return block.kind == kAtomic && block.object_bytes >= 1600 && word(ref, 0) != 0 &&
+           (word(ref, 1) & 0xffffffff) <= 1;
+  }
+
+  bool is_table(ObjectRef table) {
+    bool holds_entries = false;
+    heap_.for_each_word(table, [&](std::uint64_t, std::uint64_t head) {
+      for (auto entry = heap_.object_at(head); entry && seen_.insert(heap_.number(*entry));
+           entry = heap_.object_at(word(*entry, 1))) {
+        const auto object = finalized(*entry, ~word(*entry, 0));
+        if (object) {
+          found_.finalizable.push_back(*object);
+        } else if (!is_link(*entry)) {
+          return;
+        }
+        holds_entries = true;
+      }
+    });
+    return holds_entries;
+  }
+
+  const Heap& heap_;
+  const Capture& capture_;
+  ObjectSet seen_;
+  CollectorObjects found_;
+};
+
+}  // namespace
+
+CollectorObjects find_collector_objects(const Heap& heap,
+                                        const Capture& capture,
+                                        std::span<const Range> collector_data) {
+  return Finder(heap, capture).find(collector_data);
+}
+
+}  // namespace heapattach::boehm
