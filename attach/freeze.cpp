@@ -1,7 +1,9 @@
 #include "attach/freeze.h"
 
+#include <atomic>
 #include <csignal>
 #include <exception>
+#include <future>
 #include <system_error>
 #include <thread>
 
@@ -10,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "attach/dead_threads.h"
 #include "attach/fault_points.h"
 #include "attach/frozen_process.h"
 #include "attach/ptrace_tracer.h"
@@ -21,10 +24,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Work = std::function<Result<void>(const FrozenView&)>;
 
+// After this long the tracing thread may be held up by an execve: see dead_threads.h.
+constexpr std::chrono::milliseconds kSeizePatience{20};
+
 Result<FreezeReport> freeze_here(const Process& process,
                                  const FreezeOptions& options,
-                                 const Work& work) {
-  PtraceTracer tracer(process);
+                                 const Work& work,
+                                 std::atomic<bool>& is_seizing) {
+  PtraceTracer tracer(process, is_seizing);
   auto freezing = FrozenProcess::freeze(tracer, options);
   if (freezing && !process.is_alive()) {
     freezing = Error{ErrorKind::Gone, "it exited while it was being stopped", ESRCH};
@@ -66,17 +73,24 @@ Result<FreezeReport> while_frozen(const Process& process,
   std::exception_ptr thrown;
   pid_t tracing_tid = 0;
   if (fault_at(FaultPoint::StartThread)) return os_error("starting the tracing thread", errno);
+  std::atomic<bool> is_seizing{false};
+  std::promise<void> at_end;
+  const std::future<void> end = at_end.get_future();
   try {
-    std::thread([&] {
+    const std::jthread tracing([&] {
       block_signals();
       tracing_tid = gettid();
       // Unwinding to here is what lets the target go; without a handler it need not happen at all.
       try {
-        result = freeze_here(process, options, work);
+        result = freeze_here(process, options, work, is_seizing);
       } catch (...) {
         thrown = std::current_exception();
       }
-    }).join();
+      at_end.set_value();
+    });
+    while (end.wait_for(kSeizePatience) == std::future_status::timeout) {
+      if (is_seizing.load(std::memory_order_relaxed)) reap_dead_threads(process);
+    }
   } catch (const std::system_error& failed) {
     return os_error("starting the tracing thread", failed.code().value());
   }

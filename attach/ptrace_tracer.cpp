@@ -48,8 +48,8 @@ TraceEvent decode(int status) {
 
 }  // namespace
 
-PtraceTracer::PtraceTracer(const Process& process) noexcept
-    : process_(process), own_tid_(gettid()) {}
+PtraceTracer::PtraceTracer(const Process& process, std::atomic<bool>& is_seizing) noexcept
+    : process_(process), is_seizing_(is_seizing), own_tid_(gettid()) {}
 
 Result<ThreadListing> PtraceTracer::threads() {
   return process_.list_threads();
@@ -65,8 +65,11 @@ Result<void> PtraceTracer::seize(pid_t tid) {
   // The clone option catches a thread born between the seizing of its parent and the parent's stop;
   // the exec option tells a new program from the one we came for.
   constexpr std::uintptr_t kOptions = PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC;
-  if (traced(FaultPoint::Seize, PTRACE_SEIZE, tid, nullptr, word(kOptions)) == 0) return {};
+  is_seizing_.store(true, std::memory_order_relaxed);
+  const long seized = traced(FaultPoint::Seize, PTRACE_SEIZE, tid, nullptr, word(kOptions));
   const int failure = errno;
+  is_seizing_.store(false, std::memory_order_relaxed);
+  if (seized == 0) return {};
   if (failure != EPERM) return os_error("PTRACE_SEIZE", failure);
   return explain_refusal(tid);
 }

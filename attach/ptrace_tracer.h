@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <vector>
 
 #include "attach/tracer.h"
@@ -11,8 +12,9 @@ namespace heapattach {
 // kernel ties tracing to a thread, and ends it with that.
 class PtraceTracer final : public Tracer {
  public:
-  // `process` must outlive this.
-  explicit PtraceTracer(const Process& process) noexcept;
+  // Both must outlive this. `is_seizing` holds while the kernel may hold us up in PTRACE_SEIZE: see
+  // dead_threads.h.
+  PtraceTracer(const Process& process, std::atomic<bool>& is_seizing) noexcept;
 
   Result<ThreadListing> threads() override;
   Result<ThreadState> state(pid_t tid) override;
@@ -35,6 +37,7 @@ class PtraceTracer final : public Tracer {
   Result<void> explain_refusal(pid_t tid) const;
 
   const Process& process_;
+  std::atomic<bool>& is_seizing_;
   pid_t own_tid_;
 };
 

@@ -185,6 +185,20 @@ TEST_CASE("a target that executes another program while it is being frozen does 
   tally.print("exec");
 }
 
+TEST_CASE("a target that executes another program while its many threads are seized does so") {
+  Tally tally;
+  for (int round = 0; round < rounds(40, 500); ++round) {
+    LiveTarget target("ending", {"exec", std::to_string(std::rand() % 20'000), "300"});
+    Freezing freezing(target, tally);
+    target.child().send_line("go");
+    REQUIRE(target.child().read_line(3s).value_or("") == "ready");
+    freezing.stop();
+    CHECK(target.ask().at("beats") >= 0);
+    CHECK(harm_done_to(target.pid()) == "");
+  }
+  tally.print("exec with many threads");
+}
+
 TEST_CASE("a target that becomes itself again and again gets there") {
   LiveTarget target("execer", {std::to_string(rounds(200, 3000))});
   Tally tally;

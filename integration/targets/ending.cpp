@@ -1,7 +1,7 @@
-// Many threads, and an end of the wanted sort a wanted time after "go": "exit" (exit_group while
-// all others run), "exec" (of itself, as one that lives on), "leader" (the main thread ends, the
-// rest lives on), "wait" (until somebody kills it), "threads" (each thread ends by itself, the last
-// one takes the process with it).
+// Many threads, and an end of the wanted sort a wanted time after "go" ("ending HOW US
+// [SLEEPERS]"): "exit" (exit_group while all others run), "exec" (of itself, as one that lives on),
+// "leader" (the main thread ends, the rest lives on), "wait" (until somebody kills it), "threads"
+// (each thread ends by itself, the last one takes the process with it).
 
 #include <atomic>
 #include <cstdlib>
@@ -71,7 +71,7 @@ int main(int count, char** words) {
   }
   start(answer, 1);
   start(beat, 3);
-  start([](void*) -> void* { return pause(), nullptr; }, 4);
+  start([](void*) -> void* { return pause(), nullptr; }, count > 3 ? std::atoi(words[3]) : 4);
   say("ready");
   if (how == "wait") pause();
   wait_for_go_and_time();
