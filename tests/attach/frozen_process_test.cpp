@@ -1,0 +1,283 @@
+#include "attach/frozen_process.h"
+
+#include <cerrno>
+#include <csignal>
+
+#include <doctest/doctest.h>
+#include <sys/syscall.h>
+
+#include "tests/fakes/scripted_tracer.h"
+
+using namespace heapattach;
+
+namespace {
+
+using Kind = TraceEvent::Kind;
+
+ThreadListing whole(std::vector<pid_t> tids) {
+  return {std::move(tids), true};
+}
+
+RawRegisters interrupted_epoll_wait() {
+  RawRegisters at_stop{};
+  at_stop.orig_rax = SYS_epoll_wait;
+  at_stop.rax = static_cast<unsigned long long>(-EINTR);
+  at_stop.r10 = static_cast<unsigned long long>(-1);
+  at_stop.rip = 0x1002;
+  return at_stop;
+}
+
+std::vector<pid_t> tids_of(const FrozenProcess& frozen) {
+  std::vector<pid_t> tids;
+  for (const FrozenThread& thread : frozen.threads()) tids.push_back(thread.tid);
+  return tids;
+}
+
+}  // namespace
+
+TEST_CASE("all threads are held until the frozen process ends") {
+  ScriptedTracer tracer;
+  tracer.listings = {whole({1, 2, 3})};
+  {
+    const auto frozen = FrozenProcess::freeze(tracer, {});
+    REQUIRE(frozen);
+    CHECK(tids_of(*frozen) == std::vector<pid_t>{1, 2, 3});
+    CHECK(frozen->threads()[0].registers);
+    CHECK(frozen->passes() == 2);
+    CHECK(tracer.still_traced() == std::set<pid_t>{1, 2, 3});
+  }
+  CHECK(tracer.still_traced().empty());
+}
+
+TEST_CASE("listings repeat until a whole one shows nobody new") {
+  ScriptedTracer tracer;
+  SUBCASE("new threads in two of them") {
+    tracer.listings = {whole({1}), whole({1, 2}), whole({1, 2, 3})};
+  }
+  SUBCASE("one that was cut short between") {
+    tracer.listings = {whole({1, 2}), ThreadListing{{1}, false}, whole({1, 2, 3})};
+  }
+  const auto frozen = FrozenProcess::freeze(tracer, {});
+  REQUIRE(frozen);
+  CHECK(tids_of(*frozen) == std::vector<pid_t>{1, 2, 3});
+  CHECK(tracer.listings_made == 4);
+}
+
+TEST_CASE("listings that never become whole are believed in the end") {
+  ScriptedTracer tracer;
+  tracer.listings = {ThreadListing{{1, 2}, false}};
+  CHECK(FrozenProcess::freeze(tracer, {}));
+  CHECK(tracer.listings_made < 10);
+}
+
+TEST_CASE("a thread that ends before it can be held is left out") {
+  ScriptedTracer tracer;
+  tracer.listings = {whole({1, 2}), whole({1})};
+  SUBCASE("before it is seized") {
+    tracer.script[2].seize_failure = Error{ErrorKind::Gone, "exiting", ESRCH};
+  }
+  SUBCASE("while it is stopped") {
+    tracer.script[2].ends_when_interrupted = true;
+  }
+  SUBCASE("already when it is listed") {
+    tracer.script[2].state = 'Z';
+  }
+  const auto frozen = FrozenProcess::freeze(tracer, {});
+  REQUIRE(frozen);
+  CHECK(tids_of(*frozen) == std::vector<pid_t>{1});
+}
+
+TEST_CASE("the number of a thread that ended may come back as a new thread") {
+  ScriptedTracer tracer;
+  tracer.listings = {whole({1, 2}), whole({1, 2})};
+  tracer.script[2].events = {{.kind = Kind::Ended}};
+  tracer.script[2].is_reborn = true;
+  const auto frozen = FrozenProcess::freeze(tracer, {});
+  REQUIRE(frozen);
+  CHECK(tids_of(*frozen) == std::vector<pid_t>{1, 2});
+}
+
+TEST_CASE("a failed freeze leaves no thread traced") {
+  ScriptedTracer tracer;
+  tracer.listings = {whole({1, 2, 3})};
+  ErrorKind expected = ErrorKind::Denied;
+  SUBCASE("one may not be traced") {
+    tracer.script[2].seize_failure = Error{ErrorKind::Denied, "no", EPERM};
+  }
+  SUBCASE("one is traced by another") {
+    tracer.script[3].seize_failure = Error{ErrorKind::Traced, "gdb", EPERM};
+    expected = ErrorKind::Traced;
+  }
+  SUBCASE("a signal was on its way when another failed") {
+    tracer.script[1].events = {{.kind = Kind::Signal, .signal = SIGUSR1}};
+    tracer.script[3].register_failure = Error{ErrorKind::Gone, "killed", ESRCH};
+    expected = ErrorKind::Gone;
+  }
+  SUBCASE("another program began") {
+    tracer.script[1].events = {{.kind = Kind::Executed}};
+    expected = ErrorKind::Gone;
+  }
+  SUBCASE("the second listing fails") {
+    tracer.listing_failure = Error{ErrorKind::Os, "no memory", ENOMEM};
+    expected = ErrorKind::Os;
+  }
+  SUBCASE("32-bit code") {
+    tracer.script[2].register_failure = Error{ErrorKind::Unsupported, "32-bit"};
+    expected = ErrorKind::Unsupported;
+  }
+  const auto frozen = FrozenProcess::freeze(tracer, {});
+  REQUIRE_FALSE(frozen);
+  CHECK(frozen.error().kind == expected);
+  // One that was seized and not yet asked to stop runs on; the end of the tracing thread frees it.
+  for (const pid_t tid : tracer.still_traced()) {
+    CHECK_FALSE(tracer.script[tid].is_still);
+    CHECK_FALSE(tracer.script[tid].is_interrupted);
+  }
+  for (const auto& [tid, thread] : tracer.script) {
+    for (const int signal : thread.signals) CHECK(signal == SIGUSR1);
+  }
+}
+
+TEST_CASE("a running thread that does not stop is a timeout that names it") {
+  ScriptedTracer tracer;
+  tracer.listings = {whole({1, 4712})};
+  tracer.script[4712].stops = false;
+  tracer.script[4712].state = 'R';
+  const auto frozen = FrozenProcess::freeze(tracer, {});
+  REQUIRE_FALSE(frozen);
+  CHECK(frozen.error().kind == ErrorKind::Timeout);
+  CHECK(frozen.error().message.find("4712") != std::string::npos);
+  CHECK(tracer.still_traced() == std::set<pid_t>{4712});
+}
+
+TEST_CASE("a thread in uninterruptible sleep is held without its registers, and soon") {
+  ScriptedTracer tracer;
+  tracer.listings = {whole({1, 2})};
+  tracer.script[2].stops = false;
+  tracer.script[2].state = 'D';
+  const auto before = tracer.now();
+  auto frozen = FrozenProcess::freeze(tracer, {});
+  REQUIRE(frozen);
+  CHECK(tracer.now() - before < std::chrono::milliseconds(100));
+  REQUIRE(frozen->threads().size() == 2);
+  CHECK(frozen->threads()[1].state == 'D');
+  CHECK_FALSE(frozen->threads()[1].registers);
+  CHECK(frozen->threads()[1].blocked_stack_pointer == RemoteAddr{0x7000});
+  SUBCASE("it still sleeps at the thaw") {
+    CHECK(frozen->thaw().left_behind == 1);
+  }
+  SUBCASE("it has woken by the thaw") {
+    tracer.script[2].stops = true;
+    CHECK(frozen->thaw().left_behind == 0);
+    CHECK(tracer.still_traced().empty());
+  }
+  SUBCASE("a signal has woken it by the thaw") {
+    tracer.script[2].events = {{.kind = Kind::Signal, .signal = SIGTERM}};
+    CHECK(frozen->thaw().left_behind == 0);
+    CHECK(tracer.script[2].signals == std::vector<int>{SIGTERM});
+  }
+}
+
+TEST_CASE("signals that come before the stop are handed on, and the stop is asked for again") {
+  ScriptedTracer tracer;
+  tracer.listings = {whole({1})};
+  tracer.script[1].events = {{.kind = Kind::Signal, .signal = SIGUSR1},
+                             {.kind = Kind::Passing},
+                             {.kind = Kind::Signal, .signal = SIGALRM}};
+  auto frozen = FrozenProcess::freeze(tracer, {});
+  REQUIRE(frozen);
+  CHECK(tracer.script[1].signals == std::vector<int>{SIGUSR1, SIGALRM});
+  CHECK(tracer.script[1].interrupts == 4);
+  frozen->thaw();
+  CHECK(tracer.script[1].signals.size() == 2);
+  CHECK(tracer.still_traced().empty());
+}
+
+TEST_CASE("a thread cloned after the seizing of its parent is held too") {
+  ScriptedTracer tracer;
+  tracer.script[1].events = {{.kind = Kind::Cloned, .other = 2}};
+  std::vector<pid_t> held{1};
+  SUBCASE("one of the process") {
+    tracer.listings = {whole({1}), whole({1, 2})};
+    held = {1, 2};
+  }
+  SUBCASE("one that is a process of its own is let go") {
+    tracer.listings = {whole({1})};
+  }
+  const auto frozen = FrozenProcess::freeze(tracer, {});
+  REQUIRE(frozen);
+  CHECK(tids_of(*frozen) == held);
+  CHECK(tracer.still_traced() == std::set<pid_t>(held.begin(), held.end()));
+}
+
+TEST_CASE("a first thread that has ended before the others does not hold up the freeze") {
+  ScriptedTracer tracer;
+  tracer.listings = {whole({1, 2})};
+  SUBCASE("before") {
+    tracer.script[1].state = 'Z';
+  }
+  SUBCASE("while being stopped: the kernel reports nothing") {
+    tracer.script[1].stops = false;
+    tracer.script[1].state_when_interrupted = 'Z';
+  }
+  const auto frozen = FrozenProcess::freeze(tracer, {});
+  REQUIRE(frozen);
+  CHECK(tids_of(*frozen) == std::vector<pid_t>{2});
+}
+
+TEST_CASE("a process whose threads all end is gone") {
+  ScriptedTracer tracer;
+  SUBCASE("one by one") {
+    tracer.listings = {whole({1}), whole({})};
+    tracer.script[1].ends_when_interrupted = true;
+  }
+  SUBCASE("before") {
+    tracer.listings = {whole({})};
+  }
+  const auto frozen = FrozenProcess::freeze(tracer, {});
+  REQUIRE_FALSE(frozen);
+  CHECK(frozen.error().kind == ErrorKind::Gone);
+}
+
+TEST_CASE("threads that appear for ever use up the budget, and all are let go") {
+  ScriptedTracer tracer;
+  std::vector<pid_t> tids;
+  for (pid_t tid = 1; tid < 50; ++tid) {
+    tids.push_back(tid);
+    tracer.listings.push_back(whole(tids));
+  }
+  const auto frozen = FrozenProcess::freeze(tracer, {.budget = std::chrono::milliseconds(20)});
+  REQUIRE_FALSE(frozen);
+  CHECK(frozen.error().kind == ErrorKind::Timeout);
+  CHECK(tracer.listings_made < 30);
+  CHECK(tracer.still_traced().empty());
+}
+
+TEST_CASE("an untimed call that the stop interrupted goes on") {
+  ScriptedTracer tracer;
+  tracer.listings = {whole({1})};
+  tracer.script[1].registers = interrupted_epoll_wait();
+  FreezeOptions options;
+  bool goes_on = false;
+  SUBCASE("as a rule") {
+    goes_on = true;
+  }
+  SUBCASE("not if the user does not want it") {
+    options.rewind = false;
+  }
+  SUBCASE("not if a signal is there for it") {
+    tracer.script[1].deliverable = 1;
+  }
+  SUBCASE("not if it was not entered by `syscall`") {
+    tracer.script[1].is_behind_syscall = false;
+  }
+  SUBCASE("not if its user had stopped it") {
+    tracer.script[1].events = {{.kind = Kind::Stopped, .signal = SIGSTOP}};
+  }
+  auto frozen = FrozenProcess::freeze(tracer, options);
+  REQUIRE(frozen);
+  CHECK_FALSE(tracer.script[1].registers_set);
+  CHECK(frozen->thaw().rewound == (goes_on ? 1 : 0));
+  CHECK(tracer.script[1].registers_set.has_value() == goes_on);
+  if (goes_on) CHECK(tracer.script[1].registers_set->rip == 0x1000);
+}
