@@ -141,9 +141,12 @@ stage "build" build "$release" -DCMAKE_BUILD_TYPE=RelWithDebInfo
 ctest_stage "unit tests" "$release" -L unit -j "$jobs"
 ctest_stage "live tests" "$release" -L integration
 stage "build with address and undefined sanitizers" build "$sanitized" -DCMAKE_BUILD_TYPE=Debug \
-  -DHEAPATTACH_SANITIZE=address,undefined -- heapattach_tests
+  -DHEAPATTACH_SANITIZE=address,undefined -DHEAPATTACH_FAULT_POINTS=ON \
+  -- heapattach_tests heapattach_integration
 # Leaks cannot be looked for while we are traced ourselves, as in some containers.
 ASAN_OPTIONS=detect_leaks=0 ctest_stage "unit tests, sanitized" "$sanitized" -L unit -j "$jobs"
+ASAN_OPTIONS=detect_leaks=0 ctest_stage "each system call failing, sanitized" "$sanitized" \
+  -R 'whichever system call fails'
 stage "clang-tidy" check_tidy
 stage "count of skipped tests" check_skips
 closing_line
