@@ -48,7 +48,7 @@ ToolRun run_in_shell(const std::string& script,
 const std::string& tool_path() {
   static const TemporaryDirectory directory;
   static const std::string path = [] {
-    const std::string copy = directory.file("heapattach");
+    std::string copy = directory.file("heapattach");
     std::filesystem::copy_file(TOOL, copy);
     return copy;
   }();
