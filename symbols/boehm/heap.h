@@ -35,7 +35,8 @@ std::vector<Range> plan_copy(const BlockIndex& index, const Layout& layout);
 //   - a large object owns all of its first page, also what is left behind its end there, and
 //     its later pages up to its end; with kIgnoreOffPage only its first page;
 //   - without interior pointers only an object's first byte counts, except on stacks and in
-//     registers. (Displacements that the program registered are not known to us.)
+//     registers, and the displacements that the program registered. Those are not known to us:
+//     they are the tags that ecl and guile put in the low bits of a word, so we take these.
 //
 // The index is two-level, as the collector's: a small hash table from address >> 22 to a page of
 // 1024 entries, one for each 4 KiB, that lead to a 32-byte record of the block. The record has all
@@ -72,7 +73,8 @@ class Heap {
     const std::uint64_t offset = word - record.start;
     if (offset / kGranuleBytes >= record.extent) return std::nullopt;
     const std::uint32_t slot = record.slot_of(offset);
-    if (!all_interior_ && from == From::Heap && offset != slot * record.object_bytes()) {
+    if (!all_interior_ && from == From::Heap &&
+        offset - slot * record.object_bytes() >= kTagBytes) {
       return std::nullopt;
     }
     return ObjectRef{block, slot};
@@ -185,6 +187,7 @@ class Heap {
 
   static constexpr std::uint64_t kGranuleBytes = 16;
   static constexpr std::uint32_t kNone = 0xffffffff;
+  static constexpr std::uint64_t kTagBytes = 8;  // displacements below are tags of a pointer
   [[nodiscard]] std::uint32_t block_of(std::uint64_t word) const {
     if (word - lowest_ >= span_) return kNone;
     const std::uint64_t key = word >> kChunkShift;

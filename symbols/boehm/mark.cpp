@@ -97,7 +97,7 @@ class Worker {
     const std::uint64_t offset = word - record.start;
     if (offset / Heap::kGranuleBytes >= record.extent) return;
     const std::uint32_t slot = record.slot_of(offset);
-    if (!interior_ && offset != slot * record.object_bytes()) return;
+    if (!interior_ && offset - slot * record.object_bytes() >= Heap::kTagBytes) return;
     if (!marks_.insert_shared(record.first_slot + slot)) return;
     if (record.scan == Heap::Scan::Nothing) return;
     if (record.size_granules != 0) {

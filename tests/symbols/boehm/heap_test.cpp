@@ -79,7 +79,7 @@ TEST_CASE("free blocks, gaps and wild numbers lead nowhere") {
   }
 }
 
-TEST_CASE("without interior pointers only the first byte counts, but on stacks") {
+TEST_CASE("without interior pointers only the first word counts, but on stacks") {
   FakeGcHeap fake;
   fake.layout().all_interior_pointers = false;
   const RemoteAddr a = fake.add_block({.object_bytes = 48});
@@ -87,6 +87,7 @@ TEST_CASE("without interior pointers only the first byte counts, but on stacks")
   const CapturedHeap captured(fake);
   const Heap& heap = captured.heap();
   CHECK(heap.resolve(a.value + 96) == ObjectRef{0, 2});
+  CHECK(heap.resolve(a.value + 97) == ObjectRef{0, 2});  // tagged, as ecl's lists are
   CHECK_FALSE(heap.resolve(a.value + 104).has_value());
   CHECK(heap.resolve(a.value + 104, Heap::From::Stack) == ObjectRef{0, 2});
   CHECK(heap.resolve(large.value) == ObjectRef{1, 0});
