@@ -96,9 +96,10 @@ Result<Process> Process::open(pid_t pid) {
   HA_TRY(check_is_process(process));
   // A zombie with other threads is a first thread that ended before them.
   if (state.is_exiting() && state.threads <= 1) {
-    return unsupported(
+    return Error{
+        ErrorKind::Gone,
         fmt::format("process {} ({}) is a zombie: it has exited, its parent has not noticed yet",
-                    pid, state.name));
+                    pid, state.name)};
   }
   // The directory may have been opened just after the number was given to another; the descriptor
   // of the first is dead then.

@@ -28,8 +28,8 @@ struct ThreadListing {
 // in /proc/<pid>; files are then taken from the directory of a live thread, unasked.
 class Process {
  public:
-  // Gone if there is none; Unsupported for a kernel thread, a zombie, a 32-bit program, a thread's
-  // number or ourselves; Denied if we may not even see it.
+  // Gone if there is none or only a zombie; Unsupported for a kernel thread, a 32-bit program, a
+  // thread's number or ourselves; Denied if we may not even see it.
   static Result<Process> open(pid_t pid);
 
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }

@@ -183,8 +183,7 @@ TEST_CASE("a zombie is refused, and left for its parent") {
   if (zombie == 0) ::_exit(5);
   CHECK(eventually(2s, [&] { return state_of(zombie, zombie) == 'Z'; }));
   const Refusal refusal = refusal_of(zombie);
-  const bool is_named =
-      refusal.error.kind == ErrorKind::Unsupported || refusal.error.kind == ErrorKind::Gone;
+  const bool is_named = refusal.error.kind == ErrorKind::Gone;
   CHECK_MESSAGE(is_named, refusal.error.message);
   int status = 0;
   CHECK(::waitpid(zombie, &status, 0) == zombie);
