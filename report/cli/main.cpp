@@ -102,7 +102,9 @@ int main(int count, char** arguments) {
   // and it is unwinding that lets a frozen target go.
   try {
     occupy_standard_descriptors();
-    std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error with a message and a status
+    // A closed pipe and a file at its limit are errors with a message and a status.
+    std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_IGN);
     install_interrupt_handlers();
     const std::size_t skipped = count > 0 ? 1 : 0;
     return static_cast<int>(run_with(
