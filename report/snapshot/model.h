@@ -7,6 +7,8 @@
 
 #include <sys/types.h>
 
+#include "report/snapshot/flat_array.h"
+
 // The one model between all sources and all reports: flat arrays of plain values, indices instead
 // of pointers. Whoever fills it keeps what the comments say; nobody changes it afterwards.
 namespace heapattach::snapshot {
@@ -115,10 +117,10 @@ struct Snapshot {
   std::vector<Thread> threads;
   std::vector<Fiber> fibers;
   std::vector<Root> roots;
-  std::vector<std::uint64_t> sizes;       // size class -> bytes
-  std::vector<Object> objects;            // sorted by address
-  std::vector<std::uint64_t> first_edge;  // objects.size() + 1 entries, or empty: no edges kept
-  std::vector<Edge> edges;                // grouped by object, in order of their offset
+  std::vector<std::uint64_t> sizes;     // size class -> bytes
+  FlatArray<Object> objects;            // sorted by address
+  FlatArray<std::uint64_t> first_edge;  // objects.size() + 1 entries, or empty: no edges kept
+  FlatArray<Edge> edges;                // grouped by object, in order of their offset
 
   bool complete = true;
   std::string reason;         // why it is partial

@@ -34,6 +34,8 @@ class ObjectSet {
   }
   void remove(const ObjectSet& other);
   [[nodiscard]] std::uint64_t count() const;
+  // The bits: number n is bit n % 64 of word n / 64.
+  [[nodiscard]] std::span<const std::uint64_t> words() const { return words_; }
 
  private:
   std::vector<std::uint64_t> words_;

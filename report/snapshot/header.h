@@ -1,0 +1,16 @@
+#pragma once
+
+#include "report/snapshot/held_heap.h"
+#include "report/snapshot/model.h"
+#include "report/snapshot/take.h"
+#include "report/snapshot/target.h"
+
+namespace heapattach::snapshot {
+
+// Fills the header: which process, when, how it was held, and the collector's own account.
+void fill_header(const Target& target,
+                 const HeldHeap& held,
+                 const TakeOptions& options,
+                 Snapshot& snapshot);
+
+}  // namespace heapattach::snapshot

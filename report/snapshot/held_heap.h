@@ -1,0 +1,32 @@
+#pragma once
+
+#include <vector>
+
+#include "attach/capture.h"
+#include "attach/freeze.h"
+#include "report/snapshot/target.h"
+#include "symbols/boehm/blocks.h"
+
+namespace heapattach::snapshot {
+
+// What was copied of a target while it was held: all that is needed to go on without it.
+struct HeldHeap {
+  explicit HeldHeap(Arena arena) : capture(std::move(arena)) {}
+
+  Capture capture;
+  boehm::BlockIndex index;
+  boehm::Counters counters;
+  MemoryMap map;
+  std::vector<boehm::RootRange> roots;  // of modules, stacks and suspended fibers
+  std::vector<crystal::FiberStack> fibers;
+  FreezeReport freeze;
+  std::chrono::system_clock::time_point captured;
+  bool is_held = false;  // false: it ran while it was read
+};
+
+// Holds the target as `options` say and copies its heap and roots. If the index of the heap is
+// inconsistent, because the collector was at work on it, the target runs on for some milliseconds
+// and is held again, a few times.
+Result<std::unique_ptr<HeldHeap>> hold_and_copy(const Target& target, const TakeOptions& options);
+
+}  // namespace heapattach::snapshot

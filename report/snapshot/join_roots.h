@@ -1,0 +1,22 @@
+#pragma once
+
+#include "report/snapshot/held_heap.h"
+#include "report/snapshot/join.h"
+#include "symbols/boehm/live.h"
+
+namespace heapattach::snapshot {
+
+// What the roots of a snapshot are made from.
+struct RootSources {
+  const Target& target;
+  const HeldHeap& held;
+  const boehm::Heap& heap;
+  const boehm::LiveSet& found;
+  const ObjectOrder& order;
+};
+
+// Fills roots: each word of the roots that points into a listed object, where it stands and whose
+// it is, and the objects that are alive by themselves.
+void join_roots(const RootSources& from, Snapshot& snapshot);
+
+}  // namespace heapattach::snapshot

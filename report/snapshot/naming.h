@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "report/snapshot/model.h"
+#include "symbols/boehm/blocks.h"
+#include "symbols/crystal/header_check.h"
+#include "symbols/crystal/type_table.h"
+#include "symbols/cxx/vtables.h"
+
+namespace heapattach::snapshot {
+
+// Gives each object its row: the class that its header or its first vtable pointer proves, else
+// what little is known. Borrows both sources, which must stay as they are; safe to ask from several
+// threads.
+class Naming {
+ public:
+  Naming(const crystal::TypeTable& classes, const cxx::VtableNames& vtables);
+
+  // All rows there can be; TypeIndex is an index into it.
+  [[nodiscard]] const std::vector<Type>& types() const { return types_; }
+
+  // `contents` may be shorter than the object.
+  [[nodiscard]] TypeIndex type_of(const boehm::Block& block,
+                                  std::span<const std::byte> contents) const;
+  // The row of an object of which only the kind is known.
+  [[nodiscard]] static TypeIndex unknown_of(const boehm::Block& block);
+
+  // Where instances of the type keep pointers to buffers: what those point to is no instance of
+  // anything but String, whatever its first word looks like.
+  [[nodiscard]] std::span<const crystal::BufferPointer> buffer_pointers(TypeIndex type) const;
+  [[nodiscard]] bool has_buffer_pointers() const { return has_buffer_pointers_; }
+  [[nodiscard]] bool is_string(TypeIndex type) const { return type == string_; }
+
+ private:
+  const crystal::TypeTable& classes_;
+  const cxx::VtableNames& vtables_;
+  crystal::HeaderCheck headers_;
+  std::vector<Type> types_;
+  TypeIndex first_class_ = 0;  // of the classes in the type table, in its order
+  TypeIndex first_vtable_ = 0;
+  TypeIndex string_ = ~TypeIndex{0};
+  std::vector<std::vector<crystal::BufferPointer>> buffer_pointers_;  // by class
+  bool has_buffer_pointers_ = false;
+};
+
+}  // namespace heapattach::snapshot

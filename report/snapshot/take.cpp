@@ -1,0 +1,94 @@
+#include "report/snapshot/take.h"
+
+#include <fmt/format.h>
+
+#include "report/parallel.h"
+#include "report/snapshot/header.h"
+#include "report/snapshot/held_heap.h"
+#include "report/snapshot/join.h"
+#include "report/snapshot/join_roots.h"
+#include "report/snapshot/target.h"
+#include "symbols/boehm/live.h"
+
+namespace heapattach::snapshot {
+
+namespace {
+
+void note(const TakeOptions& options, std::string_view text) {
+  if (options.note) options.note(text);
+}
+
+boehm::LiveSet find_live(const Target& target, const HeldHeap& held, boehm::Heap& heap) {
+  boehm::Roots roots;
+  roots.ranges = held.roots;
+  roots.threads = held.freeze.threads;
+  roots.collector_data = target.collector_data;
+  roots.pid = target.process.pid();
+  if (const auto at = target.collector.stack_bottom) {
+    if (const auto bottom = held.capture.read_as<std::uint64_t>(*at)) {
+      roots.stack_bottom = RemoteAddr{*bottom};
+    }
+  }
+  return boehm::find_live(heap, held.capture, std::move(roots), held.map,
+                          workers_for(heap.blocks().size()));
+}
+
+// What could not be read, and why, in the words of the end record.
+void mark_partial(const HeldHeap& held, const boehm::Heap& heap, Snapshot& snapshot) {
+  snapshot.skipped = held.index.skipped + heap.unreadable_blocks();
+  if (held.index.skipped > 0) {
+    const std::string first = held.index.misfits.empty()
+                                  ? std::string()
+                                  : fmt::format(", the first at {}: {}", held.index.misfits[0].at,
+                                                held.index.misfits[0].what);
+    snapshot.reason = fmt::format(
+        "{} entries of the heap's index could not be true{}{}", held.index.skipped, first,
+        held.counters.collecting.value_or(false) ? "; a collection was under way" : "");
+  } else if (heap.unreadable_blocks() > 0) {
+    snapshot.reason = fmt::format("{} blocks could not be read", heap.unreadable_blocks());
+  } else if (!held.is_held) {
+    snapshot.reason = "read while the target ran: it may be torn";
+  }
+  snapshot.complete = snapshot.reason.empty();
+}
+
+void join_threads(const HeldHeap& held, Snapshot& snapshot) {
+  for (const FrozenThread& thread : held.freeze.threads) {
+    snapshot.threads.push_back({thread.tid, thread.name, thread.state});
+  }
+  for (const crystal::FiberStack& fiber : held.fibers) {
+    snapshot.fibers.push_back({fiber.object.value, crystal::fiber_name(fiber, held.capture)});
+  }
+}
+
+}  // namespace
+
+Result<Snapshot> take_snapshot(const TakeOptions& options) {
+  const auto target = HA_TRY(Target::learn(options));
+  HA_TRY(options.deadline.check("learning about the target"));
+
+  const auto held = HA_TRY(hold_and_copy(*target, options));
+  note(options, fmt::format("copied {} blocks; {} threads were held for {:.1f} ms",
+                            held->index.blocks.size(), held->freeze.threads.size(),
+                            std::chrono::duration<double, std::milli>(held->freeze.pause).count()));
+
+  boehm::Heap heap(held->index, target->collector.layout, held->capture);
+  const boehm::LiveSet found = find_live(*target, *held, heap);
+  HA_TRY(options.deadline.check("tracing the heap"));
+
+  Snapshot snapshot;
+  fill_header(*target, *held, options, snapshot);
+  const boehm::ObjectSet listed =
+      options.with_unreachable ? objects_in_use(heap, found) : found.live;
+  const ObjectOrder order(heap, listed);
+  join_objects(heap, order, found.live, *target->naming, snapshot);
+  if (options.with_edges) {
+    join_edges(heap, order, snapshot);
+    join_roots({*target, *held, heap, found, order}, snapshot);
+  }
+  join_threads(*held, snapshot);
+  mark_partial(*held, heap, snapshot);
+  return snapshot;
+}
+
+}  // namespace heapattach::snapshot

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <sys/types.h>
+
+#include "attach/result.h"
+#include "report/deadline.h"
+#include "report/snapshot/model.h"
+#include "symbols/module.h"
+
+namespace heapattach::snapshot {
+
+// How the target is held while its heap is copied.
+enum class Hold : std::uint8_t {
+  Freeze,   // every thread is stopped
+  Nothing,  // read while it runs: may be torn, and is marked so
+};
+
+struct TakeOptions {
+  pid_t pid = 0;
+  Hold hold = Hold::Freeze;
+  bool rewind = true;
+  std::optional<std::chrono::milliseconds> max_pause;
+  bool with_unreachable = false;  // also objects that nothing reaches
+  bool with_edges = true;         // edges and roots: what counts do without
+  std::string type_info;          // a file; empty: none
+  SymbolSearch symbols;
+  Deadline deadline;
+  // Told of each step and why, for -v. May be empty.
+  std::function<void(std::string_view)> note;
+};
+
+// Learns what it can about the target, holds it while its heap is copied, lets it go, and makes a
+// snapshot of the copy: what is alive by the collector's own rules, of which types, held by what.
+// The snapshot has Snapshot::complete unset where the heap could be read only in part.
+Result<Snapshot> take_snapshot(const TakeOptions& options);
+
+}  // namespace heapattach::snapshot

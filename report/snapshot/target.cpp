@@ -1,0 +1,91 @@
+#include "report/snapshot/target.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "symbols/crystal/allocators.h"
+#include "symbols/crystal/type_info.h"
+
+namespace heapattach::snapshot {
+
+Target::Target(Process opened, Fd mem)
+    : process(std::move(opened)), memory(process, std::move(mem)) {}
+
+namespace {
+
+void note(const TakeOptions& options, std::string_view text) {
+  if (options.note) options.note(text);
+}
+
+Result<void> find_heap(const TakeOptions& options, Target& target) {
+  target.modules =
+      HA_TRY(Modules::load(target.process, target.memory, target.map, options.symbols));
+  target.collector = HA_TRY(boehm::find_collector(target.modules, target.memory, target.map));
+  for (const std::string& text : target.collector.notes) note(options, text);
+  target.module_roots = boehm::module_roots(target.modules, target.collector);
+  target.collector_data = boehm::collector_data(target.modules, target.collector);
+  return {};
+}
+
+bool uses_cxx(const Modules& modules) {
+  return std::any_of(modules.all().begin(), modules.all().end(), [](const Module& module) {
+    return module.name().starts_with("libstdc++.so") || module.name().starts_with("libc++.so");
+  });
+}
+
+// `from_file` is what --type-info gave: the best source, so it comes first.
+Result<void> find_names(const TakeOptions& options,
+                        std::vector<crystal::Type> from_file,
+                        Target& target) {
+  crystal::AllocatorScan scan = HA_TRY(crystal::scan_allocators(target.modules, target.memory));
+  for (crystal::Type& type : from_file) target.classes.add(std::move(type));
+  for (crystal::Type& type : scan.types) target.classes.add(std::move(type));
+  if (target.classes.contradictions() > 0) {
+    note(options,
+         fmt::format("warning: the type information names {} types otherwise than the program's "
+                     "code does; is it of this very build?",
+                     target.classes.contradictions()));
+  }
+  note(options, fmt::format("{} Crystal types, {} functions of the program read",
+                            target.classes.types().size(), scan.functions));
+  target.vtables.emplace(target.modules);
+  note(options, fmt::format("{} C++ classes with vtables", target.vtables->names().size()));
+  target.naming.emplace(target.classes, *target.vtables);
+  target.runtime = scan.is_crystal || !target.classes.empty() ? "crystal"
+                   : uses_cxx(target.modules)                 ? "c++"
+                                                              : "c";
+  return {};
+}
+
+Result<void> find_fibers(Target& target) {
+  if (target.runtime != "crystal") return {};
+  const auto index = HA_TRY(boehm::read_blocks(target.memory, target.map, target.collector.layout));
+  target.fibers = crystal::learn_fibers(target.classes, index, target.memory, target.map);
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Target>> Target::learn(const TakeOptions& options) {
+  std::vector<crystal::Type> from_file;
+  if (!options.type_info.empty()) {
+    from_file = HA_TRY(crystal::read_type_info(options.type_info));
+  }
+  Process process = HA_TRY(Process::open(options.pid));
+  Fd mem = HA_TRY(LiveMemory::open_mem(process));
+  auto target = std::make_unique<Target>(std::move(process), std::move(mem));
+  target->map = HA_TRY(target->process.maps());
+  HA_TRY(find_heap(options, *target));
+  HA_TRY(find_names(options, std::move(from_file), *target));
+  HA_TRY(find_fibers(*target));
+  for (const Module& module : target->modules.all()) {
+    for (const std::string& text : module.notes()) {
+      note(options, fmt::format("{}: {}", module.path(), text));
+    }
+  }
+  return target;
+}
+
+}  // namespace heapattach::snapshot

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attach/live_memory.h"
+#include "attach/memory_map.h"
+#include "attach/process.h"
+#include "report/snapshot/naming.h"
+#include "report/snapshot/take.h"
+#include "symbols/boehm/collector.h"
+#include "symbols/boehm/roots.h"
+#include "symbols/crystal/fibers.h"
+#include "symbols/crystal/type_table.h"
+#include "symbols/cxx/vtables.h"
+#include "symbols/module.h"
+
+namespace heapattach::snapshot {
+
+// Everything that can be learned about a target while it runs undisturbed: where its heap is, how
+// to read it, what its types are called. Stays where it was made, since its parts refer to each
+// other.
+class Target {
+ public:
+  // Reads the target's files and a little of its memory; stops nothing.
+  static Result<std::unique_ptr<Target>> learn(const TakeOptions& options);
+
+  Target(Process process, Fd mem);
+  Target(const Target&) = delete;
+  Target& operator=(const Target&) = delete;
+  ~Target() = default;
+
+  Process process;
+  LiveMemory memory;
+  MemoryMap map;
+  Modules modules{{}};
+  boehm::Collector collector;
+  std::vector<boehm::RootRange> module_roots;
+  std::vector<Range> collector_data;
+  crystal::TypeTable classes;
+  crystal::FiberLayout fibers;
+  std::optional<cxx::VtableNames> vtables;
+  std::optional<Naming> naming;
+  std::string runtime;  // as in the header of a snapshot
+};
+
+}  // namespace heapattach::snapshot
