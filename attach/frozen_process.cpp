@@ -62,17 +62,30 @@ class Freezer {
     ++frozen_.passes_;
     listing_ = HA_TRY(tracer_.threads());
     std::vector<std::pair<pid_t, ThreadState>> found;
+    // A listing is shown to be whole by the number of threads a moment later, and that counts only
+    // if none of those listed was gone by then: else the one that vanished makes up for one that
+    // was missed. What is held cannot vanish; nor does a first thread that has ended.
+    bool can_vanish = false;
+    std::unordered_set<pid_t> ended;
     for (const pid_t tid : listing_.tids) {
       if (held_.contains(tid)) continue;
       auto state = HA_TRY(state_unless_ending(tid));
-      if (state) found.emplace_back(tid, *std::move(state));
+      if (state) {
+        found.emplace_back(tid, *std::move(state));
+      } else {
+        ended.insert(tid);
+        can_vanish = can_vanish || !ended_.contains(tid);
+      }
     }
+    ended_ = std::move(ended);
     const std::size_t held_before = frozen_.held_.size();
     // First all are seized, which they do not feel, and then all stopped: the pause is short.
     for (auto& [tid, state] : found) {
       if (auto seized = tracer_.seize(tid); seized) {
         hold(tid, std::move(state));
-      } else if (seized.error().kind != ErrorKind::Gone) {
+      } else if (seized.error().kind == ErrorKind::Gone) {
+        can_vanish = true;
+      } else {
         return std::move(seized).error().context(fmt::format("stopping thread {}", tid));
       }
     }
@@ -87,7 +100,7 @@ class Freezer {
       quiet_passes_ = 0;
       return false;
     }
-    return listing_.is_whole || ++quiet_passes_ >= kQuietPasses;
+    return (listing_.is_whole && !can_vanish) || ++quiet_passes_ >= kQuietPasses;
   }
 
   // None if the thread has ended or is about to.
@@ -215,6 +228,7 @@ class Freezer {
   std::unordered_map<pid_t, Held> held_;  // of all that are held and have not been reaped
   std::vector<std::size_t> pending_;      // indices of frozen_.held_
   ThreadListing listing_;
+  std::unordered_set<pid_t> ended_;  // of the last listing, without having been held
   int quiet_passes_ = 0;
   Clock::time_point last_stop_;
   Clock::time_point next_look_;

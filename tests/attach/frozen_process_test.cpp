@@ -63,6 +63,34 @@ TEST_CASE("listings repeat until a whole one shows nobody new") {
   CHECK(tracer.listings_made == 4);
 }
 
+TEST_CASE("a thread that vanishes from the listing cannot stand for one that was missed") {
+  ScriptedTracer tracer;
+  // In the second listing 3 is missing and 2 is on its way out, so the count is right by accident.
+  tracer.listings = {whole({1}), whole({1, 2}), whole({1, 3})};
+  SUBCASE("it has ended") {
+    tracer.script[2].has_ended = true;
+  }
+  SUBCASE("it is not reaped yet") {
+    tracer.script[2].state = 'Z';
+  }
+  SUBCASE("it ends when it is to be seized") {
+    tracer.script[2].seize_failure = Error{ErrorKind::Gone, "exiting", ESRCH};
+  }
+  const auto frozen = FrozenProcess::freeze(tracer, {});
+  REQUIRE(frozen);
+  CHECK(tids_of(*frozen) == std::vector<pid_t>{1, 3});
+}
+
+TEST_CASE("a first thread that has ended long ago does not call for more listings") {
+  ScriptedTracer tracer;
+  tracer.listings = {whole({1, 2})};
+  tracer.script[1].state = 'Z';
+  const auto frozen = FrozenProcess::freeze(tracer, {});
+  REQUIRE(frozen);
+  CHECK(tids_of(*frozen) == std::vector<pid_t>{2});
+  CHECK(tracer.listings_made == 2);
+}
+
 TEST_CASE("listings that never become whole are believed in the end") {
   ScriptedTracer tracer;
   tracer.listings = {ThreadListing{{1, 2}, false}};
