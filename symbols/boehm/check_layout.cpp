@@ -165,6 +165,13 @@ std::string misfit_of(const SampledHeader& header, const Layout& layout, const M
   return {};
 }
 
+void count_spared(const SampledHeader& header, const Layout& layout, LayoutFit& fit) {
+  const bool is_free = (header.byte(layout.header_flags) & kFreeBlock) != 0;
+  if (is_free || header.byte(layout.header_kind) != kNormal) return;
+  ++fit.normal;
+  if (header.word(layout.header_descriptor) < header.word(layout.header_size)) ++fit.spared;
+}
+
 }  // namespace
 
 Result<LayoutFit> check_layout(const Layout& layout,
@@ -175,7 +182,10 @@ Result<LayoutFit> check_layout(const Layout& layout,
   for (const SampledHeader& header : HA_TRY(Sampler(layout, memory).headers())) {
     const std::string misfit = misfit_of(header, layout, map);
     ++fit.headers;
-    if (misfit.empty()) continue;
+    if (misfit.empty()) {
+      count_spared(header, layout, fit);
+      continue;
+    }
     ++fit.misfits;
     if (first.empty()) first = misfit;
   }

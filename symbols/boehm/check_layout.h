@@ -12,6 +12,10 @@ namespace heapattach::boehm {
 struct LayoutFit {
   std::uint64_t headers = 0;  // looked at
   std::uint64_t misfits = 0;  // of these; a live target may change one under our eyes
+  // Blocks of the normal kind, and of these the ones whose descriptor leaves out a spare word at
+  // the objects' ends, as it does in a collector that recognises all interior pointers.
+  std::uint64_t normal = 0;
+  std::uint64_t spared = 0;
 };
 
 // Checks a layout against the target: the bottom indexes have the keys that lead to them, headers

@@ -9,6 +9,8 @@
 
 #include "symbols/boehm/accessors.h"
 #include "symbols/boehm/check_layout.h"
+#include "symbols/boehm/known_release.h"
+#include "symbols/boehm/structure_search.h"
 #include "symbols/disassembler.h"
 
 namespace heapattach::boehm {
@@ -86,6 +88,7 @@ class Finder {
          const MemoryReader& memory,
          const Disassembler& disassembler)
       : modules_(modules),
+        module_(module),
         symbols_(symbols),
         memory_(memory),
         source_(code_of(module, memory)),
@@ -142,10 +145,15 @@ class Finder {
   Result<Layout> layout_from_table() {
     const auto arrays = symbols_.range("GC_arrays");
     if (!arrays) return Error{ErrorKind::Malformed, "there is no GC_arrays"};
+    const KnownRelease release;
+    if (arrays->bytes != release.bytes) {
+      return Error{ErrorKind::Malformed, fmt::format("GC_arrays has {:#x} bytes, not {:#x}",
+                                                     arrays->bytes, release.bytes)};
+    }
     Layout layout;
     layout.source = Layout::Source::Table;
-    layout.top_index = arrays->start + 0x289f0;
-    return complete(layout, arrays->start + 0xc0, true);
+    layout.top_index = arrays->start + release.top_index;
+    return complete(layout, arrays->start + release.all_nils, true);
   }
 
   // Adds what only the live memory tells.
@@ -219,12 +227,20 @@ class Finder {
 
   // misc.c, GC_init(): GC_arrays and GC_obj_kinds are excluded from the roots.
   void exclude_tables() {
-    for (const auto* const name : {"GC_arrays", "GC_obj_kinds"}) {
-      if (const auto range = symbols_.range(name)) collector_.excluded.push_back(*range);
+    auto arrays = symbols_.range("GC_arrays");
+    if (!arrays) {
+      if (const auto found = find_arrays(collector_.layout, memory_)) arrays = found->range;
+      note("GC_arrays has no name here: its extent is inferred from the block index");
     }
+    if (!arrays) return;
+    collector_.excluded.push_back(*arrays);
+    auto kinds = symbols_.range("GC_obj_kinds");
+    if (!kinds) kinds = search_kinds(module_, memory_, *arrays);
+    if (kinds) collector_.excluded.push_back(*kinds);
   }
 
   const Modules& modules_;
+  const Module& module_;
   const CollectorSymbols& symbols_;
   const MemoryReader& memory_;
   CodeSource source_;
@@ -240,6 +256,40 @@ std::vector<const Module*> likely_modules(const Modules& modules) {
     return module->name().starts_with("libgc.") || module->name().starts_with("libgc-");
   });
   return ordered;
+}
+
+// A collector without names.
+Result<Collector> find_by_structure(const Modules& modules,
+                                    const MemoryReader& memory,
+                                    const MemoryMap& map) {
+  for (const Module* module : likely_modules(modules)) {
+    const auto layout = search_structure(*module, memory, map);
+    if (!layout) continue;
+    Collector collector;
+    collector.module = module->name();
+    collector.layout = *layout;
+    collector.notes.push_back("no names of the collector: its block index was found by its shape");
+    const auto arrays = find_arrays(*layout, memory);
+    if (!arrays) return collector;
+    collector.excluded.push_back(arrays->range);
+    if (const auto kinds = search_kinds(*module, memory, arrays->range)) {
+      collector.excluded.push_back(*kinds);
+    }
+    if (arrays->is_known_release) {
+      const KnownRelease release;
+      const RemoteAddr start = arrays->range.start;
+      collector.heap_bytes = start + release.heap_bytes;
+      collector.large_free_bytes = start + release.large_free_bytes;
+      collector.unmapped_bytes = start + release.unmapped_bytes;
+      collector.mark_state = start + release.mark_state;
+      collector.notes.push_back("its counters are where release 8.2.2 has them");
+    }
+    return collector;
+  }
+  return Error{ErrorKind::Unsupported,
+               fmt::format("no collector found: none of {} modules defines GC_size or GC_arrays, "
+                           "and none holds a block index in its data",
+                           modules.all().size())};
 }
 
 template <class T>
@@ -263,9 +313,7 @@ Result<Collector> find_collector(const Modules& modules,
     if (found) return found;
     return std::move(found.error()).context(module->path());
   }
-  return Error{ErrorKind::Unsupported,
-               fmt::format("no collector found: none of {} modules defines GC_size or GC_arrays",
-                           modules.all().size())};
+  return find_by_structure(modules, memory, map);
 }
 
 Counters read_counters(const Collector& collector, const MemoryReader& memory) {

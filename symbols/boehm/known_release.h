@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+
+#include "attach/memory_reader.h"
+#include "symbols/boehm/layout.h"
+
+namespace heapattach::boehm {
+
+// Where the fields of GC_arrays are in release 8.2.2 as Debian builds it for x86-64, shared and
+// static alike. The last resort where neither code nor names tell; never believed unchecked.
+struct KnownRelease {
+  std::uint64_t heap_bytes = 0x0;
+  std::uint64_t large_free_bytes = 0x18;
+  std::uint64_t unmapped_bytes = 0xb8;
+  std::uint64_t all_nils = 0xc0;  // a pointer to it
+  std::uint64_t mark_state = 0xe8;
+  std::uint64_t top_index = 0x289f0;
+  std::uint64_t bytes = 0x2c9f0;  // in all
+};
+
+// GC_arrays around a top index that was found without names: as in the known release if that fits,
+// else from the pointer to the empty index, which stands near its beginning, to the top index's
+// end. None if there is no such pointer.
+struct ArraysFound {
+  Range range;
+  bool is_known_release = false;
+};
+std::optional<ArraysFound> find_arrays(const Layout& layout, const MemoryReader& memory);
+
+}  // namespace heapattach::boehm

@@ -1,0 +1,206 @@
+#include "symbols/boehm/structure_search.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <span>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "symbols/boehm/check_layout.h"
+
+// The top index is an array of 2048 pointers in bss. Nearly all are the same one, to the shared
+// empty bottom index, which is all zero; each of the others leads to a bottom index whose key ends
+// in the bits that are its slot in the array. So every pointer in the data to something with a key
+// in the right place names where the array would begin, and there all 2048 words must agree.
+// Nothing else has that shape, and the headers must fit on top of it.
+//
+// Only the default configuration for 64 bits is looked for: blocks of 4096 bytes, 1024 of them to a
+// bottom index. No distribution is known to build another.
+
+namespace heapattach::boehm {
+
+namespace {
+
+constexpr std::uint64_t kWord = 8;
+constexpr std::uint64_t kMostDataBytes = std::uint64_t{256} << 20;
+constexpr int kLongestChain = 64;
+constexpr std::uint64_t kBottomIndexBytes = 0x2020;
+
+// A module's writable data as it was read.
+struct Data {
+  RemoteAddr start;
+  std::vector<std::uint64_t> words;
+};
+
+std::vector<Data> read_data(const Module& module, const MemoryReader& memory) {
+  std::vector<Data> all;
+  for (const Segment& segment : module.segments()) {
+    if (!segment.writable || segment.range.bytes > kMostDataBytes) continue;
+    const std::uint64_t skip = (kWord - segment.range.start.value % kWord) % kWord;
+    if (segment.range.bytes < skip + kWord) continue;
+    Data data{segment.range.start + skip, {}};
+    data.words.resize((segment.range.bytes - skip) / kWord);
+    const Copy copy{data.start, std::as_writable_bytes(std::span(data.words))};
+    if (memory.copy_all(std::span(&copy, 1), {})) all.push_back(std::move(data));
+  }
+  return all;
+}
+
+// Where heaps and the collector's own structures lie.
+class AnonymousMemory {
+ public:
+  explicit AnonymousMemory(const MemoryMap& map) {
+    for (const Mapping& mapping : map.mappings()) {
+      if (mapping.is_anonymous() && mapping.writable) ranges_.push_back(mapping.range);
+    }
+  }
+
+  [[nodiscard]] bool contains(std::uint64_t address) const {
+    const auto next =
+        std::upper_bound(ranges_.begin(), ranges_.end(), RemoteAddr{address},
+                         [](RemoteAddr at, const Range& range) { return at < range.start; });
+    return next != ranges_.begin() && std::prev(next)->contains(RemoteAddr{address});
+  }
+
+  [[nodiscard]] bool overlaps(const Range& other) const {
+    return std::any_of(ranges_.begin(), ranges_.end(), [&](const Range& range) {
+      return range.start < other.end() && other.start < range.end();
+    });
+  }
+
+ private:
+  std::vector<Range> ranges_;  // sorted
+};
+
+class Search {
+ public:
+  Search(const MemoryReader& memory, const MemoryMap& map)
+      : memory_(memory), map_(map), anonymous_(map) {}
+
+  Result<Layout> in(const Data& data) {
+    tried_.clear();
+    for (std::size_t i = 0; i < data.words.size(); ++i) {
+      const std::uint64_t word = data.words[i];
+      // The same pointer over and over is the empty index, which has no key.
+      if (word == 0 || word % kWord != 0 || (i > 0 && word == data.words[i - 1])) continue;
+      if (!anonymous_.contains(word)) continue;
+      const auto key = key_of(word);
+      if (!key || (*key & default_.top_mask) > i) continue;
+      const std::size_t first = i - (*key & default_.top_mask);
+      if (!tried_.insert(first).second) continue;
+      auto layout = layout_at(data, first, word);
+      if (layout || layout.error().kind == ErrorKind::Gone) return layout;
+    }
+    return Error{ErrorKind::Unsupported, "no block index"};
+  }
+
+ private:
+  // The key of a bottom index, if there is one at `bottom` that covers memory there is.
+  std::optional<std::uint64_t> key_of(std::uint64_t bottom) const {
+    const auto key = memory_.read_as<std::uint64_t>(RemoteAddr{bottom} + default_.bottom_key);
+    if (!key || *key == 0 || *key >> (47 - default_.top_shift) != 0) return std::nullopt;
+    const Range covered{RemoteAddr{*key << default_.top_shift},
+                        std::uint64_t{1} << default_.top_shift};
+    if (!anonymous_.overlaps(covered)) return std::nullopt;
+    return *key;
+  }
+
+  // The empty bottom index, at the end of each hash chain.
+  std::optional<RemoteAddr> end_of_chain(std::uint64_t bottom) const {
+    for (int i = 0; i < kLongestChain; ++i) {
+      const auto next = memory_.read_as<std::uint64_t>(RemoteAddr{bottom} + default_.bottom_next);
+      if (!next || !anonymous_.contains(*next)) return std::nullopt;
+      if (is_empty(RemoteAddr{*next})) return RemoteAddr{*next};
+      bottom = *next;
+    }
+    return std::nullopt;
+  }
+
+  bool is_empty(RemoteAddr bottom) const {
+    std::vector<std::byte> bytes(kBottomIndexBytes);
+    return memory_.read(bottom, bytes).has_value() &&
+           std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
+  }
+
+  Result<Layout> layout_at(const Data& data, std::size_t first, std::uint64_t bottom) const {
+    const std::size_t count = default_.top_mask + 1;
+    if (data.words.size() - first < count) {
+      return Error{ErrorKind::Malformed, "the data ends before the index"};
+    }
+    const auto all_nils = end_of_chain(bottom);
+    if (!all_nils) return Error{ErrorKind::Malformed, "the chain has no end"};
+    for (std::size_t slot = 0; slot < count; ++slot) {
+      const std::uint64_t word = data.words[first + slot];
+      if (RemoteAddr{word} == *all_nils) continue;
+      const auto key = anonymous_.contains(word) ? key_of(word) : std::nullopt;
+      if (!key || (*key & default_.top_mask) != slot) {
+        return Error{ErrorKind::Malformed, "a slot holds no index of its own"};
+      }
+    }
+    Layout layout;
+    layout.source = Layout::Source::Structure;
+    layout.top_index = data.start + first * kWord;
+    layout.all_nils = *all_nils;
+    return with_header_fields(layout);
+  }
+
+  // The fields of a header follow each other in all releases: block, kind, flags, size, descriptor.
+  Result<Layout> with_header_fields(Layout layout) const {
+    layout.header_block = HA_TRY(find_block_field(layout, memory_));
+    layout.header_kind = layout.header_block + kWord;
+    layout.header_flags = layout.header_kind + 1;
+    layout.header_size = layout.header_block + 2 * kWord;
+    layout.header_descriptor = layout.header_block + 3 * kWord;
+    const LayoutFit fit = HA_TRY(check_layout(layout, memory_, map_));
+    layout.all_interior_pointers = fit.normal == 0 || fit.spared > 0;
+    return layout;
+  }
+
+  const MemoryReader& memory_;
+  const MemoryMap& map_;
+  AnonymousMemory anonymous_;
+  const Layout default_;
+  std::set<std::size_t> tried_;  // places in the data where the index does not begin
+};
+
+}  // namespace
+
+Result<Layout> search_structure(const Module& module,
+                                const MemoryReader& memory,
+                                const MemoryMap& map) {
+  Search search(memory, map);
+  for (const Data& data : read_data(module, memory)) {
+    if (auto layout = search.in(data)) return layout;
+  }
+  return Error{ErrorKind::Unsupported,
+               fmt::format("the data of {} holds nothing like a block index", module.name())};
+}
+
+std::optional<Range> search_kinds(const Module& module,
+                                  const MemoryReader& memory,
+                                  const Range& arrays) {
+  // gc_priv.h, struct obj_kind: free lists, reclaim list, descriptor, two flags, and since 7.3 two
+  // words for disclaim procedures. There are 16 of them; the first four always exist.
+  constexpr std::uint64_t kKindWords = 6;
+  constexpr std::uint64_t kKinds = 16;
+  constexpr std::uint64_t kFirstKinds = 4;
+  for (const Data& data : read_data(module, memory)) {
+    for (std::size_t i = 0; i + kKinds * kKindWords <= data.words.size(); ++i) {
+      std::set<std::uint64_t> lists;
+      for (std::size_t kind = 0; kind < kFirstKinds; ++kind) {
+        const std::uint64_t list = data.words[i + kind * kKindWords];
+        if (!arrays.contains(RemoteAddr{list})) break;
+        lists.insert(list);
+      }
+      const RemoteAddr at = data.start + i * kWord;
+      if (lists.size() == kFirstKinds && !arrays.contains(at)) {
+        return Range{at, kKinds * kKindWords * kWord};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace heapattach::boehm
