@@ -111,6 +111,8 @@ class Matcher {
 
   // Whether an int variable is 0.
   [[nodiscard]] std::optional<RemoteAddr> condition_on_variable(Expr expr) const {
+    // setcc writes one byte; the others are known to be 0 only to the compiler at times.
+    if (pool_.at(expr).op == ExprOp::Insert) expr = pool_.at(expr).right;
     const ExprNode& node = pool_.at(expr);
     if (node.op != ExprOp::Condition || pool_.constant_of(node.right) != 0) return std::nullopt;
     return variable(node.left, 4);
@@ -265,6 +267,26 @@ class LayoutReader {
 };
 
 }  // namespace
+
+CodeSource code_of(const Module& module, const MemoryReader& memory) {
+  CodeSource source;
+  source.code = [&module](RemoteAddr at) -> std::span<const std::byte> {
+    for (const Segment& segment : module.segments()) {
+      if (segment.executable && segment.range.contains(at)) return module.file_bytes(at);
+    }
+    return {};
+  };
+  // What is read-only after relocation holds the global offset table, with the addresses that the
+  // dynamic linker chose.
+  source.constant = [&module, &memory](RemoteAddr at) -> std::optional<std::uint64_t> {
+    const auto relro = module.relro();
+    if (!relro || !relro->contains(at) || !relro->contains(at + 7)) return std::nullopt;
+    const auto word = memory.read_as<std::uint64_t>(at);
+    if (!word) return std::nullopt;
+    return *word;
+  };
+  return source;
+}
 
 Result<AccessorLayout> AccessorReader::read_layout(RemoteAddr size,
                                                    std::optional<RemoteAddr> kind_and_size) {

@@ -6,8 +6,12 @@
 
 #include "symbols/boehm/evaluator.h"
 #include "symbols/boehm/layout.h"
+#include "symbols/module.h"
 
 namespace heapattach::boehm {
+
+// The code and the constants of one module, which must outlive it, as must `memory`.
+[[nodiscard]] CodeSource code_of(const Module& module, const MemoryReader& memory);
 
 // What GC_size and GC_get_kind_and_size say about the layout.
 struct AccessorLayout {

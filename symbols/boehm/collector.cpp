@@ -48,27 +48,6 @@ class CollectorSymbols {
   std::map<std::string_view, Symbol> by_name_;
 };
 
-// The code and the constants of one module, for the evaluator.
-CodeSource code_of(const Module& module, const MemoryReader& memory) {
-  CodeSource source;
-  source.code = [&module](RemoteAddr at) -> std::span<const std::byte> {
-    for (const Segment& segment : module.segments()) {
-      if (segment.executable && segment.range.contains(at)) return module.file_bytes(at);
-    }
-    return {};
-  };
-  // What is read-only after relocation holds the global offset table, with the addresses that the
-  // dynamic linker chose.
-  source.constant = [&module, &memory](RemoteAddr at) -> std::optional<std::uint64_t> {
-    const auto relro = module.relro();
-    if (!relro || !relro->contains(at) || !relro->contains(at + 7)) return std::nullopt;
-    const auto word = memory.read_as<std::uint64_t>(at);
-    if (!word) return std::nullopt;
-    return *word;
-  };
-  return source;
-}
-
 std::string version_text(std::uint64_t version) {
   const std::uint64_t major = version >> 16;
   const std::uint64_t minor = version >> 8 & 0xff;

@@ -55,8 +55,7 @@ constexpr std::array<RegisterNames, 16> kRegisters = {{
     {X86_REG_R14, X86_REG_R14D, X86_REG_R14W, X86_REG_R14B, X86_REG_INVALID},
     {X86_REG_R15, X86_REG_R15D, X86_REG_R15W, X86_REG_R15B, X86_REG_INVALID},
 }};
-// System V x86-64 ABI: what a call may change, and where the first arguments are.
-constexpr std::array kCallerSaved = {0U, 1U, 2U, 6U, 7U, 8U, 9U, 10U, 11U};
+// System V x86-64 ABI: where the first arguments are.
 constexpr std::array kArguments = {7U, 6U, 2U, 1U, 8U, 9U};
 
 RegisterPart part_of(unsigned reg) {
@@ -491,9 +490,9 @@ class Evaluation {
     return Next::Continue;
   }
 
-  void forget_call(State& state) {
-    for (const unsigned reg : kCallerSaved) state.registers.at(reg) = pool_.unknown();
-  }
+  // Only the returned value is taken for changed: compilers read another caller-saved register
+  // after a call only where they know that the callee leaves it alone (gcc's -fipa-ra).
+  void forget_call(State& state) { state.registers[kRax] = pool_.unknown(); }
 
   Next jump(State& state, const cs_insn& instruction) {
     const cs_x86_op& operand = instruction.detail->x86.operands[0];
