@@ -58,14 +58,15 @@ Result<std::vector<std::uint64_t>> read_words(const MemoryReader& memory,
 
 // Numbers that no collector has would make the walk meaningless.
 Result<void> check_numbers(const Layout& layout) {
-  const bool fits =
-      layout.top_shift < 60 && layout.block_shift >= 9 && layout.block_shift < 24 &&
-      layout.top_shift > layout.block_shift && layout.top_mask < kMostEntries &&
-      layout.bottom_mask < kMostEntries && layout.header_size + kWord <= kHeaderBytes &&
-      layout.header_descriptor + kWord <= kHeaderBytes &&
-      layout.header_block + kWord <= kHeaderBytes && layout.header_kind < kHeaderBytes &&
-      layout.header_flags < kHeaderBytes && layout.top_shift - layout.block_shift < 32 &&
-      (layout.bottom_mask + 1) << layout.block_shift == std::uint64_t{1} << layout.top_shift;
+  const auto is_in_header = [](std::uint64_t offset) { return offset <= kHeaderBytes - kWord; };
+  const bool fits = layout.top_shift < 60 && layout.block_shift >= 9 && layout.block_shift < 24 &&
+                    layout.top_shift > layout.block_shift &&
+                    layout.top_shift - layout.block_shift < 32 && layout.top_mask < kMostEntries &&
+                    layout.bottom_mask < kMostEntries && is_in_header(layout.header_size) &&
+                    is_in_header(layout.header_descriptor) && is_in_header(layout.header_block) &&
+                    is_in_header(layout.header_kind) && is_in_header(layout.header_flags) &&
+                    (layout.bottom_mask + 1) << layout.block_shift == std::uint64_t{1}
+                                                                          << layout.top_shift;
   if (fits) return {};
   return Error{
       ErrorKind::Malformed,
@@ -79,7 +80,7 @@ class Sampler {
 
   Result<std::vector<SampledHeader>> headers() {
     HA_TRY(check_numbers(layout_));
-    const auto top = HA_TRY(read_words(memory_, layout_.top_index, layout_.top_mask + 1));
+    const auto top = HA_TRY(read_top_index());
     std::vector<BottomIndex> bottoms;
     for (std::size_t i = 0; i < top.size(); ++i) {
       if (top[i] == 0 || RemoteAddr{top[i]} == layout_.all_nils) continue;
@@ -100,6 +101,14 @@ class Sampler {
     RemoteAddr at;
     std::uint64_t key = 0;  // what all addresses in it begin with
   };
+
+  // Where nothing is to be read, a layout is wrong; the target's end is another matter.
+  Result<std::vector<std::uint64_t>> read_top_index() const {
+    auto top = read_words(memory_, layout_.top_index, layout_.top_mask + 1);
+    if (top) return top;
+    if (top.error().kind == ErrorKind::Fault) top.error().kind = ErrorKind::Malformed;
+    return std::move(top.error()).context("reading the top index");
+  }
 
   Result<std::uint64_t> key_of(RemoteAddr bottom, std::uint64_t slot) const {
     if (!layout_.has_hash_chain) return slot;

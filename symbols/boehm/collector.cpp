@@ -9,6 +9,7 @@
 
 #include "symbols/boehm/accessors.h"
 #include "symbols/boehm/check_layout.h"
+#include "symbols/boehm/debug_layout.h"
 #include "symbols/boehm/known_release.h"
 #include "symbols/boehm/structure_search.h"
 #include "symbols/disassembler.h"
@@ -88,15 +89,23 @@ class Finder {
  private:
   void note(std::string text) { collector_.notes.push_back(std::move(text)); }
 
+  // The sources in the order in which they can be trusted: the code of the very library in the
+  // target, its debug information, a table, and at last the shape of its data.
   Result<void> learn_layout(const MemoryMap& map) {
-    auto from_accessors = try_layout(layout_from_accessors(), map, "its accessor functions");
-    if (from_accessors || from_accessors.error().kind == ErrorKind::Unsupported) {
-      return from_accessors;
+    auto first = try_layout(layout_from_accessors(), map, "its accessor functions");
+    if (first || is_final(first.error())) return first;
+    note(first.error().message);
+    if (try_layout(layout_from_debug_info(), map, "debug information") ||
+        try_layout(layout_from_table(), map, "the table of known releases") ||
+        try_layout(search_structure(module_, memory_, map), map, "the shape of its index")) {
+      return {};
     }
-    note(from_accessors.error().message);
-    auto from_table = try_layout(layout_from_table(), map, "the table of known releases");
-    if (!from_table) return from_accessors;
-    return {};
+    return first;
+  }
+
+  // That there is no heap, or no process any more, is so whatever the layout.
+  static bool is_final(const Error& error) {
+    return error.kind == ErrorKind::Unsupported || error.kind == ErrorKind::Gone;
   }
 
   Result<void> try_layout(Result<Layout> layout, const MemoryMap& map, std::string_view source) {
@@ -118,6 +127,18 @@ class Finder {
     Layout layout = learned.layout;
     layout.source = Layout::Source::Accessors;
     return complete(layout, learned.all_nils, learned.all_nils_is_variable);
+  }
+
+  Result<Layout> layout_from_debug_info() {
+    const auto arrays = symbols_.find("GC_arrays");
+    if (!arrays) return Error{ErrorKind::Malformed, "there is no GC_arrays"};
+    const DebugLayout found = HA_TRY(read_debug_layout(module_.debug_file()));
+    Layout layout = found.layout;
+    layout.top_index = *arrays + found.top_index;
+    if (found.all_nils) return complete(layout, *arrays + *found.all_nils, true);
+    const auto variable = symbols_.find("GC_all_nils");
+    if (!variable) return Error{ErrorKind::Malformed, "there is no GC_all_nils"};
+    return complete(layout, *variable, true);
   }
 
   // The last resort: what stands in GC_arrays of release 8.2, as Debian builds it.

@@ -1,0 +1,98 @@
+#include "symbols/boehm/structure_search.h"
+
+#include <doctest/doctest.h>
+
+#include "symbols/boehm/collector.h"
+#include "symbols/module_contents.h"
+#include "tests/fakes/fake_gc_heap.h"
+
+using namespace heapattach;
+using namespace heapattach::boehm;
+
+namespace {
+
+constexpr RemoteAddr kData = FakeGcHeap::kTopIndex;
+
+// A stripped program whose bss is the given range.
+Module program_with_data(const Range& data) {
+  auto contents = std::make_unique<Module::Contents>();
+  contents->path = contents->name = "program";
+  contents->is_main_program = true;
+  contents->segments.push_back({data, true, false});
+  return Module(std::move(contents));
+}
+
+struct SmallHeap : FakeGcHeap {
+  SmallHeap() {
+    for (int i = 0; i < 20; ++i) add_block({.object_bytes = 32});
+    add_block({.object_bytes = 64, .kind = kAtomic});
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the block index is found by its shape") {
+  SmallHeap heap;
+  const Module program = program_with_data({kData, 2048 * 8});
+  const auto layout = search_structure(program, heap.memory(), heap.map());
+  REQUIRE(layout);
+  CHECK(layout->source == Layout::Source::Structure);
+  CHECK(layout->top_index.value == FakeGcHeap::kTopIndex.value);
+  CHECK(layout->all_nils.value == FakeGcHeap::kAllNils.value);
+  CHECK(layout->header_block == heap.layout().header_block);
+  CHECK(layout->header_kind == heap.layout().header_kind);
+  CHECK(layout->header_size == heap.layout().header_size);
+  CHECK(layout->header_descriptor == heap.layout().header_descriptor);
+}
+
+TEST_CASE("what only resembles a block index is not found") {
+  SmallHeap heap;
+  Range data{kData, 2048 * 8};
+  SUBCASE("one slot holds something else") {
+    heap.put(kData + 77 * 8, kData);
+  }
+  SUBCASE("one slot is empty") {
+    heap.put(kData + 2047 * 8, std::uint64_t{0});
+  }
+  SUBCASE("the data ends before the index") {
+    data.bytes -= 8;
+  }
+  SUBCASE("the empty index is not empty") {
+    heap.put(FakeGcHeap::kAllNils + 64, kData);
+  }
+  SUBCASE("the chain is a ring") {
+    const RemoteAddr bottom = heap.bottom_of(FakeGcHeap::kHeap);
+    heap.put(bottom + heap.layout().bottom_next, bottom);
+  }
+  SUBCASE("the headers name no blocks") {
+    for (std::uint64_t i = 0; i < FakeGcHeap::kMaxHeaders; ++i) {
+      heap.put(FakeGcHeap::kHeaders + i * FakeGcHeap::kHeaderBytes + 0x10, std::uint64_t{8});
+    }
+  }
+  const Module program = program_with_data(data);
+  CHECK_FALSE(search_structure(program, heap.memory(), heap.map()));
+}
+
+TEST_CASE("a collector without names is found, and what is not known of it is none") {
+  SmallHeap heap;
+  std::vector<Module> modules;
+  modules.push_back(program_with_data({kData, 2048 * 8}));
+  const auto found = find_collector(Modules(std::move(modules)), heap.memory(), heap.map());
+  REQUIRE(found);
+  CHECK(found->module == "program");
+  CHECK(found->version.empty());
+  CHECK_FALSE(found->heap_bytes);
+  CHECK_FALSE(read_counters(*found, heap.memory()).collecting);
+}
+
+TEST_CASE("a program without a collector is unsupported, and the error says what was looked for") {
+  FakeMemory memory;
+  memory.map_zero(kData, 4096);
+  std::vector<Module> modules;
+  modules.push_back(program_with_data({kData, 4096}));
+  const auto found = find_collector(Modules(std::move(modules)), memory, MemoryMap());
+  REQUIRE_FALSE(found);
+  CHECK(found.error().kind == ErrorKind::Unsupported);
+  CHECK(found.error().message.find("GC_size") != std::string::npos);
+  CHECK(found.error().message.find("block index") != std::string::npos);
+}
