@@ -202,34 +202,51 @@ Result<snapshot::RowChoice> read_rows(const RawOptions& raw, Report report) {
   return rows;
 }
 
-Result<Options> make_sense(const RawOptions& raw) {
+// What of it contradicts itself or is not in this build.
+Result<void> refuse_what_cannot_be(const RawOptions& raw) {
   if (raw.values) return usage("--values is not in this build");
   if (raw.snapshot == "clone") return usage("--snapshot clone is not in this build; use freeze");
   if (raw.quiet && raw.verbose) return usage("-q and -v contradict each other");
-  Options options;
-  options.report = raw.count ? Report::Count : Report::Snapshot;
-  options.pid = HA_TRY(read_source(raw));
-  options.output = raw.output;
-  options.force = raw.force;
-  options.format = HA_TRY(read_format(raw, options.report));
-  options.with_gzip = raw.gzip || ends_in_gz(raw.output);
-  options.rows = HA_TRY(read_rows(raw, options.report));
-  options.all = raw.all;
-  for (const std::string& text : raw.fail_if)
+  return {};
+}
+
+Result<void> read_fail_if(const RawOptions& raw, Options& options) {
+  for (const std::string& text : raw.fail_if) {
     options.fail_if.push_back(HA_TRY(parse_fail_if(text)));
-  if (!raw.snapshot.empty()) options.mode = HA_TRY(choose("--snapshot", raw.snapshot, kModes));
-  options.rewind = !raw.no_rewind;
+  }
+  return {};
+}
+
+Result<void> read_manner(const RawOptions& raw, Options& options) {
   if (!raw.max_pause.empty()) {
     options.max_pause = HA_TRY(read_time("--max-pause", raw.max_pause, 1));
   }
   if (!raw.timeout.empty()) options.timeout = HA_TRY(read_time("--timeout", raw.timeout, 1000));
+  if (!raw.snapshot.empty()) options.mode = HA_TRY(choose("--snapshot", raw.snapshot, kModes));
+  if (!raw.colour.empty()) options.colour = HA_TRY(choose("--color", raw.colour, kColours));
+  return {};
+}
+
+Result<Options> make_sense(const RawOptions& raw) {
+  HA_TRY(refuse_what_cannot_be(raw));
+  Options options;
+  options.report = raw.count ? Report::Count : Report::Snapshot;
+  options.pid = HA_TRY(read_source(raw));
+  options.format = HA_TRY(read_format(raw, options.report));
+  options.rows = HA_TRY(read_rows(raw, options.report));
+  HA_TRY(read_fail_if(raw, options));
+  HA_TRY(read_manner(raw, options));
+  options.output = raw.output;
+  options.force = raw.force;
+  options.with_gzip = raw.gzip || ends_in_gz(raw.output);
+  options.all = raw.all;
+  options.rewind = !raw.no_rewind;
   options.type_info = raw.type_info;
   options.exe = raw.exe;
   options.debug_dirs = raw.debug_dirs;
   options.sysroot = raw.sysroot;
   options.quiet = raw.quiet;
   options.verbose = raw.verbose;
-  if (!raw.colour.empty()) options.colour = HA_TRY(choose("--color", raw.colour, kColours));
   return options;
 }
 

@@ -19,8 +19,7 @@ struct Count {
 // Two counts per type: of what is not reachable, and of what is.
 using Counts = std::vector<Count>;
 
-constexpr std::size_t kObjectsPerWorker =
-    64 * 1024;  // below this a thread costs more than it saves
+constexpr std::size_t kObjectsPerWorker = 65536;  // below this a thread costs more than it saves
 
 // Neighbours often share a type, and adding to the count just added to would wait for that store:
 // two sets of counts, for odd and even objects, let the additions overlap.

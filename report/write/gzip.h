@@ -16,6 +16,8 @@ class GzipMembers {
   ~GzipMembers();
   GzipMembers(GzipMembers&&) noexcept = default;
   GzipMembers& operator=(GzipMembers&&) noexcept = default;
+  GzipMembers(const GzipMembers&) = delete;
+  GzipMembers& operator=(const GzipMembers&) = delete;
 
   // The member for `bytes`; holds until the next call. At most 1 GiB at a time.
   [[nodiscard]] std::string_view compress(std::string_view bytes);

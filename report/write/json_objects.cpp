@@ -27,7 +27,7 @@ using snapshot::Edge;
 using snapshot::Object;
 using snapshot::Snapshot;
 
-constexpr std::size_t kBufferBytes = 1024 * 1024;
+constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
 constexpr std::size_t kObjectsPerPiece = 4096;  // about half a buffer of text
 constexpr std::size_t kEdgesAhead = 24;  // far enough for memory to answer before it is needed
 constexpr std::size_t kMostNumberBytes = 24;
@@ -178,7 +178,8 @@ class ObjectFormatter {
     at = put_hex(at, object.address);
     at = put(at, type.name);
     at = put(at, size);
-    const auto mark = static_cast<std::size_t>(2 * object.kind + object.is_reachable);
+    const std::size_t kind = object.kind;
+    const std::size_t mark = 2 * kind + object.is_reachable;
     if (mark != 1) at = put(at, kMarks[mark]);
     if (!type.marks.empty()) at = put(at, type.marks);
     if (!snapshot_.first_edge.empty() &&

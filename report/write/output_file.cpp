@@ -93,6 +93,25 @@ Result<Fd> open_directly(const Fd& directory,
   }
 }
 
+// What stands under a name, without following it.
+enum class Found { Nothing, File, Stream, Directory, Other };
+
+Found look_up(const Fd& directory, const std::string& name) {
+  if (name.empty()) return Found::Directory;  // the path ended in a slash
+  struct stat status {};
+  if (::fstatat(directory.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+    return Found::Nothing;  // or not to be seen: making a file there then fails
+  }
+  switch (status.st_mode & S_IFMT) {
+    case S_IFREG:
+    case S_IFLNK: return Found::File;  // a link can be replaced, never followed
+    case S_IFIFO:
+    case S_IFCHR: return Found::Stream;
+    case S_IFDIR: return Found::Directory;
+    default: return Found::Other;
+  }
+}
+
 std::string random_name() {
   std::uint64_t number = 0;
   // A short or failed read leaves a worse name, which O_EXCL still keeps from being anybody's.
@@ -117,17 +136,16 @@ Result<OpenOutput> OpenOutput::file(const std::string& name, bool force, const D
   }
   const Place place = split(name);
   Fd directory = HA_TRY(Fd::open(place.directory, O_RDONLY | O_DIRECTORY));
-  struct stat status {};
-  const int found = ::fstatat(directory.get(), place.name.c_str(), &status, AT_SYMLINK_NOFOLLOW);
-  if (place.name.empty() || (found == 0 && S_ISDIR(status.st_mode))) {
-    return os_error(fmt::format("write {}", shown), EISDIR);
-  }
-  if (found == 0 && (S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode))) {
-    return OpenOutput(HA_TRY(open_directly(directory, place, shown, deadline)), shown);
-  }
-  if (found == 0 && !force) return exists(name);
-  if (found == 0 && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode)) {
-    return Error{ErrorKind::Os, fmt::format("{} is no file that could be replaced", shown)};
+  switch (look_up(directory, place.name)) {
+    case Found::Directory: return os_error(fmt::format("write {}", shown), EISDIR);
+    case Found::Stream:
+      return OpenOutput(HA_TRY(open_directly(directory, place, shown, deadline)), shown);
+    case Found::Other:
+      return Error{ErrorKind::Os, fmt::format("{} is no file that could be replaced", shown)};
+    case Found::File:
+      if (!force) return exists(name);
+      break;
+    case Found::Nothing: break;
   }
   OpenOutput output = HA_TRY(temporary(std::move(directory), place.name, shown));
   output.force_ = force;

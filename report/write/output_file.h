@@ -33,6 +33,8 @@ class OpenOutput {
   ~OpenOutput();
   OpenOutput(OpenOutput&&) noexcept = default;
   OpenOutput& operator=(OpenOutput&&) = delete;
+  OpenOutput(const OpenOutput&) = delete;
+  OpenOutput& operator=(const OpenOutput&) = delete;
 
  private:
   friend class OutputFile;
