@@ -23,6 +23,7 @@ enum class FaultPoint : unsigned {
   Detach,
   GetRegisters,
   SetRegisters,
+  PeekSignals,
   GetSignalMask,
   PeekInstruction,
   ProcessVmReadv,

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -57,6 +58,13 @@ void block_signals() noexcept {
   pthread_sigmask(SIG_BLOCK, &all, nullptr);
 }
 
+// Woken threads of the target, and whatever else is busy, should not run before us while others of
+// them still stand. Only the privileged may; the rest goes without.
+void hurry() noexcept {
+  constexpr int kMostUrgent = -20;
+  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kMostUrgent);
+}
+
 // A thread counts as joined shortly before the kernel lets its targets go (do_exit: exit_mm comes
 // before exit_notify). Its number vanishes after that.
 void wait_until_vanished(pid_t tid) {
@@ -79,6 +87,7 @@ Result<FreezeReport> while_frozen(const Process& process,
   try {
     const std::jthread tracing([&] {
       block_signals();
+      hurry();
       tracing_tid = gettid();
       // Unwinding to here is what lets the target go; without a handler it need not happen at all.
       try {

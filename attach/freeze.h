@@ -44,8 +44,10 @@ struct FrozenView {
 
 // Stops every thread of `process`, also those that appear meanwhile, runs `work`, and lets all go,
 // whatever happens. All tracing is done by a thread of its own, whose end makes the kernel release
-// even a thread that never stopped. Both a failed freeze and failed work give an error; in either
-// case the target runs again (or stays stopped, if its user had stopped it) when this returns.
+// even a thread that never stopped. `work` runs on it, at the highest priority we may have and with
+// signals to us blocked; threads that `work` starts inherit both. Both a failed freeze and failed
+// work give an error; in either case the target runs again (or stays stopped, if its user had
+// stopped it) when this returns.
 Result<FreezeReport> while_frozen(const Process& process,
                                   const FreezeOptions& options,
                                   const std::function<Result<void>(const FrozenView&)>& work);
