@@ -245,6 +245,7 @@ Result<std::size_t> LiveMemory::read_some(RemoteAddr from, std::span<std::byte> 
     const auto got = vm_readv(tid_, {&local, 1}, {&remote, 1});
     const int failure = errno;
     if (got > 0) return static_cast<std::size_t>(got);
+    if (got < 0 && failure == EINTR) return read_some(from, into);
     if (got == 0 || !is_refused(failure)) {
       return os_error(fmt::format("reading at {}", from), got == 0 ? EFAULT : failure);
     }

@@ -1,0 +1,84 @@
+// HAZARDS B2 and B3 for the tool itself: ended at any moment of a count, before, in and after the
+// freeze, by any signal, it leaves a target that goes on.
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "integration/health.h"
+#include "integration/live_target.h"
+#include "integration/rounds.h"
+#include "integration/tool.h"
+
+using namespace heapattach;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::vector<std::string> count_of(const LiveTarget& target) {
+  return {tool_path(), "--count", "-q", "-o", "/dev/null", "--force", std::to_string(target.pid())};
+}
+
+// How long an undisturbed count takes, so that the signals fall on all of its stages.
+int microseconds_of_a_count(const LiveTarget& target) {
+  const auto start = Clock::now();
+  ChildProcess tool(count_of(target));
+  const auto status = tool.wait_end(60s);
+  REQUIRE(status.has_value());
+  // 7: a collection was under way, as it nearly always is in this target.
+  const bool is_done =
+      WIFEXITED(*status) && (WEXITSTATUS(*status) == 0 || WEXITSTATUS(*status) == 7);
+  CHECK_MESSAGE(is_done, "status ", *status, ": ", tool.read_errors(1s));
+  return static_cast<int>((Clock::now() - start) / 1us);
+}
+
+bool is_expected_end(int number, int status) {
+  if (WIFSIGNALED(status)) return WTERMSIG(status) == number;  // before it was listening, or SIGHUP
+  // It may have been done just before; else interrupted.
+  const int code = WEXITSTATUS(status);
+  return code == 0 || code == 7 || code == 128 + number;
+}
+
+}  // namespace
+
+TEST_CASE("a count ended by a signal at any moment leaves its target unharmed") {
+  if (!std::filesystem::exists(target_path("collecting"))) {
+    print_skip("libgc-dev is not installed");
+    return;
+  }
+  LiveTarget target("collecting", {"4"});
+  const int whole = microseconds_of_a_count(target);
+  for (const int number : {SIGKILL, SIGINT, SIGTERM, SIGHUP}) {
+    int while_held = 0;
+    double release_ms = 0;
+    const int times = rounds(50, 250);
+    for (int round = 0; round < times; ++round) {
+      ChildProcess tool(count_of(target));
+      ::usleep(static_cast<useconds_t>(std::rand() % (whole + whole / 10 + 1)));
+      while_held += harm_done_to(target.pid()).empty() ? 0 : 1;
+      const auto start = Clock::now();
+      tool.signal(number);
+      const auto status = tool.wait_end(5s);
+      REQUIRE_MESSAGE(status.has_value(), "it does not end by signal ", number);
+      CHECK_MESSAGE(is_expected_end(number, *status), "signal ", number, ": status ", *status, ": ",
+                    tool.read_errors(1s));
+      REQUIRE(eventually(1s, [&] { return harm_done_to(target.pid()).empty(); }));
+      release_ms = std::max(
+          release_ms, std::chrono::duration<double, std::milli>(Clock::now() - start).count());
+    }
+    print_figure(
+        fmt::format("B2/B3: {} to a count {} times within its {} ms ({} while it held the "
+                    "target): none left stopped, released within {:.1f} ms",
+                    ::strsignal(number), times, whole / 1000, while_held, release_ms));
+  }
+  const Answer before = target.ask();
+  CHECK(eventually(10s, [&] { return target.ask().at("collections") > before.at("collections"); }));
+  CHECK(target.ask().at("bad") == 0);
+}
