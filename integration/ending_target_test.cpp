@@ -131,7 +131,7 @@ TEST_CASE("a target that is killed while it is being frozen dies at once") {
 TEST_CASE("a target that is killed while it is frozen dies at once") {
   for (int round = 0; round < rounds(20, 500); ++round) {
     LiveTarget target("ending", {"wait"});
-    ChildProcess tool({FREEZE_TOOL, std::to_string(target.pid()), "1", "30"});
+    ChildProcess tool({FREEZE_TOOL, std::to_string(target.pid()), "0", "30"});
     CHECK(eventually(2s, [&] { return state_of(target.pid(), target.pid()) == 't'; }));
     if (round % 2 == 0) ::usleep(static_cast<useconds_t>(std::rand() % 20'000));
     target.child().signal(SIGKILL);
