@@ -1,0 +1,165 @@
+#include "report/snapshot/join.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "report/snapshot/naming.h"
+#include "tests/fakes/captured_heap.h"
+#include "tests/fakes/fake_gc_heap.h"
+
+namespace heapattach::snapshot {
+namespace {
+
+crystal::Type class_of(std::uint32_t id,
+                       const std::string& name,
+                       std::uint64_t bytes,
+                       bool atomic) {
+  crystal::Type type;
+  type.id = id;
+  type.name = name;
+  type.instance_bytes = bytes;
+  type.is_atomic = atomic;
+  type.known_from = {crystal::KnownFrom::AllocationSite};
+  return type;
+}
+
+// Joins the objects at the given addresses, of which all but `unreachable` are live.
+Snapshot join(const CapturedHeap& captured,
+              const crystal::TypeTable& classes,
+              const std::vector<RemoteAddr>& objects,
+              const std::vector<RemoteAddr>& unreachable = {}) {
+  const boehm::Heap& heap = captured.heap();
+  boehm::ObjectSet listed(heap);
+  for (const RemoteAddr at : objects) listed.insert(heap.number(*heap.object_at(at.value)));
+  boehm::ObjectSet live = listed;
+  for (const RemoteAddr at : unreachable) listed.insert(heap.number(*heap.object_at(at.value)));
+  const cxx::VtableNames vtables{std::vector<Symbol>{}};
+  const Naming naming(classes, vtables);
+  const ObjectOrder order(heap, listed);
+  Snapshot snapshot;
+  join_objects(heap, order, live, naming, snapshot);
+  join_edges(heap, order, snapshot);
+  return snapshot;
+}
+
+std::string type_at(const Snapshot& snapshot, RemoteAddr at) {
+  for (const Object& object : snapshot.objects) {
+    if (object.address == at.value) return snapshot.types[object.type].name;
+  }
+  return "(not listed)";
+}
+
+TEST_CASE("listed objects come by address, with size, kind and whether something reaches them") {
+  FakeGcHeap fake;
+  const RemoteAddr small = fake.add_block({.object_bytes = 32});
+  const RemoteAddr large = fake.add_block({.object_bytes = 12288, .kind = boehm::kAtomic});
+  const CapturedHeap captured(fake);
+  const Snapshot snapshot = join(captured, {}, {large, small + 64}, {small});
+  REQUIRE(snapshot.objects.size() == 3);
+  CHECK(snapshot.objects[0].address == small.value);
+  CHECK(snapshot.objects[0].is_reachable == 0);
+  CHECK(snapshot.objects[1].address == (small + 64).value);
+  CHECK(snapshot.objects[1].is_reachable == 1);
+  CHECK(snapshot.bytes_of(snapshot.objects[1]) == 32);
+  CHECK(snapshot.bytes_of(snapshot.objects[2]) == 12288);
+  CHECK(snapshot.objects[2].object_kind() == ObjectKind::Atomic);
+}
+
+TEST_CASE("edges lead between listed objects, from inside to inside, in order of their offset") {
+  FakeGcHeap fake;
+  const RemoteAddr a = fake.add_block({.object_bytes = 32});
+  fake.put(a + 8, a + 32 + 5);  // into the middle of the second
+  fake.put(a + 24, a);          // to itself
+  fake.put(a + 32, a + 64);     // to one that is not listed
+  const CapturedHeap captured(fake);
+  const Snapshot snapshot = join(captured, {}, {a, a + 32});
+  REQUIRE(snapshot.first_edge.size() == 3);
+  CHECK(snapshot.first_edge[1] == 2);
+  CHECK(snapshot.first_edge[2] == 2);
+  REQUIRE(snapshot.edges.size() == 2);
+  CHECK(snapshot.edges[0].offset_words == 1);
+  CHECK(snapshot.edges[0].to == 1);
+  CHECK(snapshot.edges[1].offset_words == 3);
+  CHECK(snapshot.edges[1].to == 0);
+}
+
+TEST_CASE("the order of objects counts those before, also across words of the set") {
+  FakeGcHeap fake;
+  const RemoteAddr block = fake.add_block({.object_bytes = 16});
+  const CapturedHeap captured(fake);
+  boehm::ObjectSet listed(captured.heap());
+  for (const std::uint64_t number : {0U, 63U, 64U, 200U}) listed.insert(number);
+  const ObjectOrder order(captured.heap(), listed);
+  CHECK(order.size() == 4);
+  CHECK(order.rank(0) == 0);
+  CHECK(order.rank(63) == 1);
+  CHECK(order.rank(64) == 2);
+  CHECK(order.rank(201) == 4);
+  CHECK(order.rank(100000) == 4);
+  CHECK(order.index_of(*captured.heap().object_at((block + 16 * 200).value)) == 3);
+  CHECK_FALSE(order.index_of(*captured.heap().object_at((block + 16).value)).has_value());
+}
+
+TEST_CASE("a buffer of small integers is no instance once an array points to it") {
+  crystal::TypeTable classes;
+  CHECK(classes.add(class_of(7, "Array(Int32)", 24, false)));
+  CHECK(classes.add(class_of(9, "Point", 12, true)));
+  FakeGcHeap fake;
+  const RemoteAddr arrays = fake.add_block({.object_bytes = 32});
+  const RemoteAddr numbers = fake.add_block({.object_bytes = 16, .kind = boehm::kAtomic});
+  fake.put(numbers, std::uint64_t{9});       // looks like a Point
+  fake.put(numbers + 16, std::uint64_t{9});  // is one
+  fake.put(arrays, std::uint64_t{7});
+
+  SUBCASE("pointed to at its start") {
+    fake.put(arrays + 16, numbers);
+  }
+  SUBCASE("pointed to inside, after a shift") {
+    fake.put(arrays + 16, numbers + 4);
+  }
+  const CapturedHeap captured(fake);
+  const Snapshot snapshot = join(captured, classes, {arrays, numbers, numbers + 16});
+  CHECK(type_at(snapshot, arrays) == "Array(Int32)");
+  CHECK(type_at(snapshot, numbers) == "(unknown atomic)");
+  CHECK(type_at(snapshot, numbers + 16) == "Point");
+}
+
+TEST_CASE("what looks like an array in a buffer has no say about others") {
+  crystal::TypeTable classes;
+  CHECK(classes.add(class_of(7, "Array(Int32)", 24, false)));
+  CHECK(classes.add(class_of(9, "Point", 12, true)));
+  FakeGcHeap fake;
+  const RemoteAddr arrays = fake.add_block({.object_bytes = 32});
+  const RemoteAddr point = fake.add_block({.object_bytes = 16, .kind = boehm::kAtomic});
+  fake.put(point, std::uint64_t{9});
+  fake.put(arrays, std::uint64_t{7});  // a real array, whose buffer …
+  fake.put(arrays + 16, arrays + 32);
+  fake.put(arrays + 32, std::uint64_t{7});  // … begins like one, and holds a pointer to a Point
+  fake.put(arrays + 48, point);
+  const CapturedHeap captured(fake);
+  const Snapshot snapshot = join(captured, classes, {arrays, arrays + 32, point});
+  CHECK(type_at(snapshot, arrays + 32) == "(unknown)");
+  CHECK(type_at(snapshot, point) == "Point");
+}
+
+TEST_CASE("an object is named by its vtable where it has no header of Crystal's") {
+  FakeGcHeap fake;
+  const RemoteAddr a = fake.add_block({.object_bytes = 32});
+  fake.put(a, RemoteAddr{0x55550000'1010});
+  const CapturedHeap captured(fake);
+  const crystal::TypeTable classes;
+  const std::vector<Symbol> symbols = {{"_ZTVN2ns5OrderE", RemoteAddr{0x55550000'1000}, 64, false}};
+  const cxx::VtableNames vtables(symbols);
+  const Naming naming(classes, vtables);
+  const auto& block = captured.heap().blocks()[0];
+  const auto ref = *captured.heap().object_at(a.value);
+  CHECK(naming.types()[naming.type_of(block, captured.heap().contents(ref))].name == "ns::Order");
+  const auto second = *captured.heap().object_at((a + 32).value);
+  CHECK(naming.type_of(block, captured.heap().contents(second)) == Naming::unknown_of(block));
+}
+
+}  // namespace
+}  // namespace heapattach::snapshot
