@@ -20,11 +20,14 @@ class Disassembler {
   // until the next call.
   [[nodiscard]] const cs_insn* decode(std::span<const std::byte> code, RemoteAddr at) const;
 
-  [[nodiscard]] csh handle() const { return handle_.get()->value; }
+  [[nodiscard]] csh handle() const { return handle_->value; }
 
  private:
   struct Handle {
     csh value = 0;
+    Handle() = default;
+    Handle(const Handle&) = delete;
+    Handle& operator=(const Handle&) = delete;
     ~Handle();
   };
   struct FreeInstruction {

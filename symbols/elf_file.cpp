@@ -68,6 +68,18 @@ bool is_defined_here(const GElf_Sym& symbol) {
          symbol.st_value != 0;
 }
 
+// The name at an offset of a string table, if it begins with `prefix` and ends at all.
+std::optional<std::string_view> name_at(std::string_view text,
+                                        std::size_t offset,
+                                        std::string_view prefix) {
+  if (offset >= text.size()) return std::nullopt;
+  const std::string_view rest = text.substr(offset);
+  if (!rest.starts_with(prefix)) return std::nullopt;
+  const std::size_t end = rest.find('\0');
+  if (end == std::string_view::npos || end == 0) return std::nullopt;
+  return rest.substr(0, end);
+}
+
 void add_symbols(Elf* elf,
                  const Section& section,
                  std::string_view prefix,
@@ -84,14 +96,12 @@ void add_symbols(Elf* elf,
   for (std::size_t i = 0; i < count && i <= INT32_MAX; ++i) {
     GElf_Sym symbol;
     if (gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) break;
-    if (!is_defined_here(symbol) || symbol.st_name >= text.size()) continue;
-    const std::string_view rest = text.substr(symbol.st_name);
-    if (!rest.starts_with(prefix)) continue;
-    const std::size_t end = rest.find('\0');
-    if (end == std::string_view::npos || end == 0) continue;
+    if (!is_defined_here(symbol)) continue;
+    const auto name = name_at(text, symbol.st_name, prefix);
+    if (!name) continue;
     const unsigned type = GELF_ST_TYPE(symbol.st_info);
-    into.push_back({rest.substr(0, end), symbol.st_value, symbol.st_size,
-                    type == STT_FUNC || type == STT_GNU_IFUNC});
+    into.push_back(
+        {*name, symbol.st_value, symbol.st_size, type == STT_FUNC || type == STT_GNU_IFUNC});
   }
 }
 
@@ -122,7 +132,6 @@ ElfFile& ElfFile::operator=(ElfFile&& other) noexcept {
     elf_ = std::move(other.elf_);  // before the descriptor that the old one reads through
     file_ = std::move(other.file_);
     size_ = other.size_;
-    entry_ = other.entry_;
     segments_ = std::move(other.segments_);
     relro_ = other.relro_;
     notes_ = other.notes_;
@@ -152,7 +161,13 @@ Result<void> ElfFile::read_headers() {
   if (gelf_getclass(elf_.get()) != ELFCLASS64 || header.e_machine != EM_X86_64) {
     return Error{ErrorKind::Unsupported, "an ELF file, but not for x86-64"};
   }
-  entry_ = header.e_entry;
+  read_program_headers();
+  std::sort(segments_.begin(), segments_.end(),
+            [](const LoadSegment& a, const LoadSegment& b) { return a.address < b.address; });
+  return {};
+}
+
+void ElfFile::read_program_headers() {
   std::size_t count = 0;
   if (elf_getphdrnum(elf_.get(), &count) != 0) count = 0;
   for (std::size_t i = 0; i < std::min(count, kMostProgramHeaders); ++i) {
@@ -167,9 +182,6 @@ Result<void> ElfFile::read_headers() {
       read_build_id();
     }
   }
-  std::sort(segments_.begin(), segments_.end(),
-            [](const LoadSegment& a, const LoadSegment& b) { return a.address < b.address; });
-  return {};
 }
 
 void ElfFile::read_build_id() {

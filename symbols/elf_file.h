@@ -46,6 +46,8 @@ class ElfFile {
   // Malformed if it is no ELF file, Unsupported if it is one for another machine.
   static Result<ElfFile> open(Fd file);
   ~ElfFile();
+  ElfFile(const ElfFile&) = delete;
+  ElfFile& operator=(const ElfFile&) = delete;
   ElfFile(ElfFile&&) noexcept;
   ElfFile& operator=(ElfFile&&) noexcept;
 
@@ -54,7 +56,6 @@ class ElfFile {
   [[nodiscard]] std::optional<LoadSegment> relro() const { return relro_; }
   [[nodiscard]] std::optional<LoadSegment> notes() const { return notes_; }
   [[nodiscard]] const std::string& build_id() const { return build_id_; }
-  [[nodiscard]] std::uint64_t entry() const { return entry_; }
   [[nodiscard]] bool has_section(std::string_view name) const;
   [[nodiscard]] std::optional<DebugLink> debug_link() const;
 
@@ -72,12 +73,12 @@ class ElfFile {
   };
   ElfFile(Fd file, std::unique_ptr<Elf, EndElf> elf) noexcept;
   Result<void> read_headers();
+  void read_program_headers();
   void read_build_id();
 
   Fd file_;
   std::unique_ptr<Elf, EndElf> elf_;  // reads through file_
   std::uint64_t size_ = 0;
-  std::uint64_t entry_ = 0;
   std::vector<LoadSegment> segments_;
   std::optional<LoadSegment> relro_;
   std::optional<LoadSegment> notes_;  // the note segment with the build id, or the first one

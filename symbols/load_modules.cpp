@@ -75,7 +75,7 @@ class Loader {
     find_program_headers();
   }
 
-  Module load(const MappedFile& mapped) const {
+  [[nodiscard]] Module load(const MappedFile& mapped) const {
     auto contents = std::make_unique<Module::Contents>();
     contents->path = mapped.front()->path;
     contents->name = contents->path.substr(contents->path.rfind('/') + 1);
@@ -105,7 +105,7 @@ class Loader {
     if (auto link = process_.read_link("exe")) exe_path_ = std::move(link).value();
   }
 
-  bool is_main_program(const MappedFile& mapped) const {
+  [[nodiscard]] bool is_main_program(const MappedFile& mapped) const {
     if (program_headers_) {
       return std::any_of(mapped.begin(), mapped.end(),
                          [&](const Mapping* m) { return m->range.contains(*program_headers_); });
@@ -123,8 +123,9 @@ class Loader {
     if (!search_.sysroot.empty()) return ElfFile::open(HA_TRY(open_below(root_, first.path)));
     const std::string link =
         fmt::format("map_files/{:x}-{:x}", first.range.start.value, first.range.end().value);
-    if (auto file = process_.open_file(link, O_RDONLY))
+    if (auto file = process_.open_file(link, O_RDONLY)) {
       return ElfFile::open(std::move(file).value());
+    }
     if (contents.is_main_program) {
       if (auto file = process_.open_file("exe", O_RDONLY)) {
         return ElfFile::open(std::move(file).value());

@@ -150,9 +150,9 @@ std::span<const std::byte> Module::file_bytes(RemoteAddr at) const {
 }
 
 const Fd& Module::debug_file() const {
-  static const Fd kNone;
+  static const Fd none;
   if (contents_->debug_file) return contents_->debug_file->file();
-  return contents_->file ? contents_->file->file() : kNone;
+  return contents_->file ? contents_->file->file() : none;
 }
 
 }  // namespace heapattach

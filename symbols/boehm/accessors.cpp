@@ -1,9 +1,10 @@
 #include "symbols/boehm/accessors.h"
 
-#include <bit>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "symbols/boehm/accessor_patterns.h"
 
 // The expressions that are looked for, for an argument p:
 //
@@ -21,120 +22,6 @@ namespace heapattach::boehm {
 namespace {
 
 constexpr std::uint64_t kWord = 8;
-
-// ((p >> shift) & mask) * 8, for the first argument p.
-struct Index {
-  unsigned shift = 0;
-  std::uint64_t mask = 0;
-};
-
-// load(`base` + `offset`)
-struct Field {
-  Expr base{};
-  std::uint64_t offset = 0;
-};
-
-struct Slot {
-  Expr base{};  // Constant or an expression
-  Index index;
-};
-
-class Matcher {
- public:
-  explicit Matcher(const ExprPool& pool) : pool_(pool) {}
-
-  // p >> shift, whole.
-  [[nodiscard]] std::optional<unsigned> shifted_argument(Expr expr) const {
-    const ExprNode& node = pool_.at(expr);
-    if (node.op != ExprOp::Bits || !is_argument(node.left) || node.shift <= 0) return std::nullopt;
-    const auto shift = static_cast<unsigned>(node.shift);
-    if (node.mask != ~std::uint64_t{0} >> shift) return std::nullopt;
-    return shift;
-  }
-
-  [[nodiscard]] std::optional<Index> index(Expr expr) const {
-    const ExprNode& node = pool_.at(expr);
-    if (node.op != ExprOp::Bits || !is_argument(node.left) || node.shift < 0) return std::nullopt;
-    const std::uint64_t mask = node.mask / kWord;
-    const bool is_run = node.mask % kWord == 0 && mask != 0 && std::has_single_bit(mask + 1);
-    if (!is_run) return std::nullopt;
-    return Index{static_cast<unsigned>(node.shift) + 3, mask};
-  }
-
-  [[nodiscard]] std::optional<Field> field(Expr expr, unsigned width) const {
-    const ExprNode& node = pool_.at(expr);
-    if (node.op != ExprOp::Load || node.width != width) return std::nullopt;
-    return offset_from(node.left);
-  }
-
-  [[nodiscard]] std::optional<Field> offset_from(Expr address) const {
-    const ExprNode& sum = pool_.at(address);
-    if (sum.op != ExprOp::Sum) return Field{address, 0};
-    if (sum.terms.size() != 1 || sum.terms[0].factor != 1) return std::nullopt;
-    return Field{sum.terms[0].of, sum.constant};
-  }
-
-  // load(base + index)
-  [[nodiscard]] std::optional<Slot> header_slot(Expr expr) const {
-    const ExprNode& node = pool_.at(expr);
-    if (node.op != ExprOp::Load || node.width != kWord) return std::nullopt;
-    const ExprNode& sum = pool_.at(node.left);
-    if (sum.op != ExprOp::Sum || sum.terms.size() != 2 || sum.constant != 0) return std::nullopt;
-    for (const auto& [base, offset] : {std::pair(0, 1), std::pair(1, 0)}) {
-      const auto found = index(sum.terms[static_cast<std::size_t>(offset)].of);
-      const Expr whole = sum.terms[static_cast<std::size_t>(base)].of;
-      if (found && sum.terms[0].factor == 1 && sum.terms[1].factor == 1) return Slot{whole, *found};
-    }
-    return std::nullopt;
-  }
-
-  struct TopSlot {
-    RemoteAddr top_index;
-    Index index;
-  };
-  // load(constant + index)
-  [[nodiscard]] std::optional<TopSlot> top_slot(Expr expr) const {
-    const ExprNode& node = pool_.at(expr);
-    if (node.op != ExprOp::Load || node.width != kWord) return std::nullopt;
-    const ExprNode& sum = pool_.at(node.left);
-    if (sum.op != ExprOp::Sum || sum.terms.size() != 1 || sum.terms[0].factor != 1) {
-      return std::nullopt;
-    }
-    const auto found = index(sum.terms[0].of);
-    if (!found) return std::nullopt;
-    return TopSlot{RemoteAddr{sum.constant}, *found};
-  }
-
-  [[nodiscard]] std::optional<std::uint64_t> constant(Expr expr) const {
-    return pool_.constant_of(expr);
-  }
-
-  // Whether an int variable is 0.
-  [[nodiscard]] std::optional<RemoteAddr> condition_on_variable(Expr expr) const {
-    // setcc writes one byte; the others are known to be 0 only to the compiler at times.
-    if (pool_.at(expr).op == ExprOp::Insert) expr = pool_.at(expr).right;
-    const ExprNode& node = pool_.at(expr);
-    if (node.op != ExprOp::Condition || pool_.constant_of(node.right) != 0) return std::nullopt;
-    return variable(node.left, 4);
-  }
-
-  // load(constant)
-  [[nodiscard]] std::optional<RemoteAddr> variable(Expr expr, unsigned width) const {
-    const ExprNode& node = pool_.at(expr);
-    if (node.op != ExprOp::Load || node.width != width) return std::nullopt;
-    const auto address = pool_.constant_of(node.left);
-    if (!address) return std::nullopt;
-    return RemoteAddr{*address};
-  }
-
- private:
-  [[nodiscard]] bool is_argument(Expr expr) const {
-    const ExprNode& node = pool_.at(expr);
-    return node.op == ExprOp::Argument && node.constant == 0;
-  }
-
-  const ExprPool& pool_;
-};
 
 // A value learned from several paths; they must agree.
 template <class T>
@@ -266,6 +153,19 @@ class LayoutReader {
   Learned<std::pair<RemoteAddr, bool>> all_nils_;
 };
 
+// The flag that a path sets to 1 and then to 0.
+std::optional<RemoteAddr> set_and_cleared(const ExprPool& pool, const FunctionPath& path) {
+  std::optional<RemoteAddr> set;
+  for (const Store& store : path.stores) {
+    const auto address = pool.constant_of(store.address);
+    const auto value = pool.constant_of(store.value);
+    if (!address || !value || (store.width != 1 && store.width != 4)) continue;
+    if (*value == 1) set = RemoteAddr{*address};
+    if (*value == 0 && set == RemoteAddr{*address}) return set;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 CodeSource code_of(const Module& module, const MemoryReader& memory) {
@@ -347,14 +247,7 @@ AccessorReader::Activity AccessorReader::read_activity(RemoteAddr function) {
   const auto paths = evaluate(pool, disassembler_, source_, function, {.call_depth = 0});
   for (const FunctionPath& path : paths) {
     if (const auto state = match.condition_on_variable(path.returned)) mark_state.add(*state);
-    std::optional<RemoteAddr> set;
-    for (const Store& store : path.stores) {
-      const auto address = pool.constant_of(store.address);
-      const auto value = pool.constant_of(store.value);
-      if (!address || !value || (store.width != 1 && store.width != 4)) continue;
-      if (*value == 1) set = RemoteAddr{*address};
-      if (*value == 0 && set == RemoteAddr{*address}) collecting.add(*set);
-    }
+    if (const auto flag = set_and_cleared(pool, path)) collecting.add(*flag);
   }
   Activity activity;
   if (collecting.is_known()) activity.collecting = *collecting;

@@ -90,8 +90,9 @@ class Sampler {
       return Error{ErrorKind::Unsupported, "its collector has no heap yet"};
     }
     std::vector<SampledHeader> found;
-    for (const BottomIndex& bottom : spread(bottoms, kMostBottomIndexes))
+    for (const BottomIndex& bottom : spread(bottoms, kMostBottomIndexes)) {
       add_headers(bottom, found);
+    }
     if (found.empty()) return Error{ErrorKind::Malformed, "no block has a header"};
     return found;
   }

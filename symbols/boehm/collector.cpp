@@ -217,8 +217,8 @@ class Finder {
       collector_.stack_bottom = modules_.find_symbol("GC_stackbottom")->address;
     }
     auto interior = symbols_.find("GC_all_interior_pointers");
-    if (const auto variable = counter("GC_get_all_interior_pointers"))
-      interior = variable->variable;
+    const auto told = counter("GC_get_all_interior_pointers");
+    if (told) interior = told->variable;
     if (!interior) return;
     if (const auto value = memory_.read_as<std::uint32_t>(*interior)) {
       collector_.layout.all_interior_pointers = *value != 0;

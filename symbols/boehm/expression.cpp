@@ -8,6 +8,9 @@ namespace heapattach::boehm {
 
 namespace {
 
+// No accessor adds more; code that does must not cost us more than it is worth.
+constexpr std::size_t kMostTerms = 16;
+
 std::uint64_t shifted(std::uint64_t value, int right) {
   if (right >= 64 || right <= -64) return 0;
   return right >= 0 ? value >> right : value << -right;
@@ -44,9 +47,7 @@ Expr ExprPool::condition(Expr left, Expr right) {
 
 Expr ExprPool::insert(Expr old, Expr low, unsigned width) {
   if (possible_bits(old) == 0) return bits(low, 0, mask_of_width(width));
-  if (const ExprNode& node = at(old); node.op == ExprOp::Insert && node.width <= width) {
-    old = node.left;
-  }
+  while (at(old).op == ExprOp::Insert && at(old).width <= width) old = at(old).left;
   return pooled({.op = ExprOp::Insert, .left = old, .right = low, .width = width});
 }
 
@@ -100,6 +101,7 @@ Expr ExprPool::sum(std::uint64_t constant_part, std::vector<ExprTerm> terms) {
   }
   std::erase_if(merged, [](const ExprTerm& term) { return term.factor == 0; });
   if (merged.empty()) return constant(constant_part);
+  if (merged.size() > kMostTerms) return unknown();
   if (constant_part == 0 && merged.size() == 1 && merged[0].factor == 1) return merged[0].of;
   return pooled({.op = ExprOp::Sum, .constant = constant_part, .terms = std::move(merged)});
 }

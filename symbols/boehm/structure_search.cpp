@@ -98,7 +98,7 @@ class Search {
 
  private:
   // The key of a bottom index, if there is one at `bottom` that covers memory there is.
-  std::optional<std::uint64_t> key_of(std::uint64_t bottom) const {
+  [[nodiscard]] std::optional<std::uint64_t> key_of(std::uint64_t bottom) const {
     const auto key = memory_.read_as<std::uint64_t>(RemoteAddr{bottom} + default_.bottom_key);
     if (!key || *key == 0 || *key >> (47 - default_.top_shift) != 0) return std::nullopt;
     const Range covered{RemoteAddr{*key << default_.top_shift},
@@ -108,7 +108,7 @@ class Search {
   }
 
   // The empty bottom index, at the end of each hash chain.
-  std::optional<RemoteAddr> end_of_chain(std::uint64_t bottom) const {
+  [[nodiscard]] std::optional<RemoteAddr> end_of_chain(std::uint64_t bottom) const {
     for (int i = 0; i < kLongestChain; ++i) {
       const auto next = memory_.read_as<std::uint64_t>(RemoteAddr{bottom} + default_.bottom_next);
       if (!next || !anonymous_.contains(*next)) return std::nullopt;
@@ -118,7 +118,7 @@ class Search {
     return std::nullopt;
   }
 
-  bool is_empty(RemoteAddr bottom) const {
+  [[nodiscard]] bool is_empty(RemoteAddr bottom) const {
     std::vector<std::byte> bytes(kBottomIndexBytes);
     return memory_.read(bottom, bytes).has_value() &&
            std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
