@@ -66,6 +66,22 @@ Result<void> find_fibers(Target& target) {
   return {};
 }
 
+// A process that is about to exit gives up its memory before it shows as dead.
+bool is_gone(const Process& process) {
+  if (!process.is_alive()) return true;
+  const auto map = process.maps();
+  return !map || map->mappings().empty();
+}
+
+Result<void> learn_all(const TakeOptions& options,
+                       std::vector<crystal::Type> from_file,
+                       Target& target) {
+  target.map = HA_TRY(target.process.maps());
+  HA_TRY(find_heap(options, target));
+  HA_TRY(find_names(options, std::move(from_file), target));
+  return find_fibers(target);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Target>> Target::learn(const TakeOptions& options) {
@@ -76,10 +92,12 @@ Result<std::unique_ptr<Target>> Target::learn(const TakeOptions& options) {
   Process process = HA_TRY(Process::open(options.pid));
   Fd mem = HA_TRY(LiveMemory::open_mem(process));
   auto target = std::make_unique<Target>(std::move(process), std::move(mem));
-  target->map = HA_TRY(target->process.maps());
-  HA_TRY(find_heap(options, *target));
-  HA_TRY(find_names(options, std::move(from_file), *target));
-  HA_TRY(find_fibers(*target));
+  auto learned = learn_all(options, std::move(from_file), *target);
+  if (!learned) {
+    // Of a process that exits meanwhile, parts are missing in many ways.
+    if (!is_gone(target->process)) return std::move(learned).error();
+    return Error{ErrorKind::Gone, fmt::format("process {} exited", options.pid)};
+  }
   for (const Module& module : target->modules.all()) {
     for (const std::string& text : module.notes()) {
       note(options, fmt::format("{}: {}", module.path(), text));
