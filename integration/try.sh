@@ -29,14 +29,16 @@ read -r -t 30 line <&"${service[0]}" && [[ $line == ready ]] || {
   exit 1
 }
 
-# show COMMAND...: prints it as a user would type it, then what it says.
+# show COMMAND ARGUMENT...: prints it as a user would type it, then what it says.
 show() {
-  printf '\n$ %s\n' "$*"
+  printf '\n$ %s' "$1"
+  printf " %s" "${@:2}" | sed "s/ \([^ ]*[*][^ ]*\)/ '\1'/g"
+  printf '\n'
   "$heapattach" "${@:2}"
 }
 
 # The service is not heapattach's child: Yama may ask for root here.
-show heapattach --count --top 12 "$pid" || {
+show heapattach --count --top 8 "$pid" || {
   status=$?
   [[ $status -ne 4 ]] || echo "try it as root: sudo integration/try.sh" >&2
   exit "$status"
@@ -46,8 +48,8 @@ show heapattach --count --type 'Shop::*' "$pid"
 printf '\n$ heapattach -o heap.jsonl %s\n' "$pid"
 rm -f "$out/heap.jsonl"
 "$heapattach" -o "$out/heap.jsonl" "$pid"
-printf '\n$ head -n 3 heap.jsonl\n'
-head -n 3 "$out/heap.jsonl" | cut -c 1-400
+printf '\n$ head -n 1 heap.jsonl\n'
+head -n 1 "$out/heap.jsonl"
 printf '\n$ grep Shop::Session heap.jsonl | tail -n 2\n'
 grep '"record":"object".*"Shop::Session"' "$out/heap.jsonl" | tail -n 2
 printf '\n$ tail -n 1 heap.jsonl\n'
