@@ -209,7 +209,11 @@ Result<Modules> Modules::load(const Process& process,
                               const SymbolSearch& search) {
   const Loader loader(process, memory, search);
   std::vector<Module> modules;
-  for (const MappedFile& mapped : mapped_code_files(map)) modules.push_back(loader.load(mapped));
+  // The kernel gives addresses from the top down, so that what was loaded first lies highest.
+  const std::vector<MappedFile> files = mapped_code_files(map);
+  for (auto file = files.rbegin(); file != files.rend(); ++file) {
+    modules.push_back(loader.load(*file));
+  }
   std::stable_partition(modules.begin(), modules.end(),
                         [](const Module& module) { return module.is_main_program(); });
   return Modules(std::move(modules));

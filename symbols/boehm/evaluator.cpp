@@ -264,8 +264,9 @@ class Evaluation {
                        &write_count) != CS_ERR_OK) {
       return;
     }
-    for (unsigned i = 0; i < write_count; ++i)
+    for (unsigned i = 0; i < write_count; ++i) {
       machine_.set_register(state, writes[i], pool_.unknown());
+    }
     const cs_x86& x86 = instruction.detail->x86;
     const cs_x86_op& to = x86.operands[0];
     if (x86.op_count > 0 && to.type == X86_OP_MEM && (to.access & CS_AC_WRITE) != 0) {
