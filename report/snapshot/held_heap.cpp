@@ -65,10 +65,7 @@ class Copying {
     held_.roots = target_.module_roots;
     const auto stacks = boehm::stack_roots(threads, held_.map);
     held_.roots.insert(held_.roots.end(), stacks.begin(), stacks.end());
-    for (const crystal::FiberStack& fiber : held_.fibers) {
-      if (fiber.is_running) continue;  // it is its thread's stack
-      held_.roots.push_back({boehm::RootKind::Fiber, fiber.stack, 0, fiber.object.value});
-    }
+    for (const crystal::FiberStack& fiber : held_.fibers) add_fiber(fiber);
     const std::vector<Range> rest =
         boehm::plan_copy(held_.roots, target_.collector_data, heap, held_.map);
     HA_TRY(held_.capture.add(target_.memory, rest, limits_));
@@ -76,6 +73,25 @@ class Copying {
   }
 
  private:
+  // A running fiber's stack is its thread's. The collector is told where it ends only when a
+  // collection begins, so for all threads but the first, whose own stack may well be meant by what
+  // it knows, the fiber says it.
+  void add_fiber(const crystal::FiberStack& fiber) {
+    if (!fiber.is_running) {
+      held_.roots.push_back({boehm::RootKind::Fiber, fiber.stack, 0, fiber.object.value});
+      return;
+    }
+    for (boehm::RootRange& root : held_.roots) {
+      const bool is_its_thread =
+          root.kind == boehm::RootKind::Stack && root.thread != target_.process.pid() &&
+          root.range.start <= fiber.stack.start && fiber.stack.start < root.range.end();
+      if (!is_its_thread) continue;
+      root.kind = boehm::RootKind::Fiber;
+      root.range.bytes = fiber.stack.end() - root.range.start;
+      root.fiber = fiber.object.value;
+    }
+  }
+
   const Target& target_;
   HeldHeap& held_;
   CopyLimits limits_;

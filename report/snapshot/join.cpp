@@ -64,6 +64,10 @@ class Buffers {
           const auto buffer = word ? heap_.resolve(*word) : std::nullopt;
           if (!buffer) continue;
           if (!pointer.may_be_inside && heap_.address(*buffer).value != *word) continue;
+          const std::uint64_t bytes = heap_.blocks()[buffer->block].object_bytes;
+          if (pointer.only_if_array && !crystal::looks_like_array(heap_.contents(ref), bytes)) {
+            continue;
+          }
           buffers.insert_shared(heap_.number(*buffer));
         }
       });

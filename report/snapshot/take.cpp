@@ -52,12 +52,15 @@ void mark_partial(const HeldHeap& held, const boehm::Heap& heap, Snapshot& snaps
   snapshot.complete = snapshot.reason.empty();
 }
 
-void join_threads(const HeldHeap& held, Snapshot& snapshot) {
+void join_threads(const HeldHeap& held, const MemoryReader& memory, Snapshot& snapshot) {
   for (const FrozenThread& thread : held.freeze.threads) {
     snapshot.threads.push_back({thread.tid, thread.name, thread.state});
   }
   for (const crystal::FiberStack& fiber : held.fibers) {
-    snapshot.fibers.push_back({fiber.object.value, crystal::fiber_name(fiber, held.capture)});
+    // A name is a String that never changes; a literal lies outside of what was captured.
+    std::string name = crystal::fiber_name(fiber, held.capture);
+    if (name.empty()) name = crystal::fiber_name(fiber, memory);
+    snapshot.fibers.push_back({fiber.object.value, std::move(name)});
   }
 }
 
@@ -86,7 +89,7 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
     join_edges(heap, order, snapshot);
     join_roots({*target, *held, heap, found, order}, snapshot);
   }
-  join_threads(*held, snapshot);
+  join_threads(*held, target->memory, snapshot);
   mark_partial(*held, heap, snapshot);
   return snapshot;
 }

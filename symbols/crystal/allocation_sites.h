@@ -12,7 +12,7 @@
 
 namespace heapattach::crystal {
 
-enum class Allocator : std::uint8_t { Normal, Atomic };
+enum class Allocator : std::uint8_t { Normal, Atomic, Either };
 
 // What a call leads to: an allocator that takes its size as first argument, or none that we know.
 using CallTarget = std::function<std::optional<Allocator>(RemoteAddr)>;

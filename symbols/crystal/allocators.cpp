@@ -8,6 +8,7 @@
 //     jmp <allocator>                                             (in a --release build)
 //
 // There the bounds of functions are unknown too: the code from where the size is set is followed.
+// One that is also linked statically tells its allocators only by what is done with their results.
 
 #include "symbols/crystal/allocators.h"
 
@@ -37,7 +38,13 @@ constexpr std::array<std::pair<std::string_view, Allocator>, 10> kAllocators = {
     {"*GC::malloc_atomic<UInt64>:Pointer(Void)", Allocator::Atomic},
 }};
 
+// Ids are dense; a larger number is the first word of something else ("\x7fELF").
+constexpr std::uint32_t kLargestId = 1U << 20U;
+
 using Entries = std::unordered_map<std::uint64_t, Allocator>;
+
+// Enough from a call to the store of the id, initial values of fields between them included.
+constexpr std::size_t kWindow = 160;
 
 std::uint8_t byte_at(std::span<const std::byte> bytes, std::size_t at) {
   return std::to_integer<std::uint8_t>(bytes[at]);
@@ -176,11 +183,90 @@ std::size_t begin_of_size(const Code& code, std::size_t at) {
   return at;
 }
 
+// Whether there is a "movl $n,(register)" (c7 /0), the store of an id. Most functions that allocate
+// have none, and decoding them would take most of the time.
+bool stores_constant(std::span<const std::byte> body) {
+  for (std::size_t i = 0; i + 6 <= body.size(); ++i) {
+    if (byte_at(body, i) != 0xc7) continue;
+    const std::uint8_t operand = byte_at(body, i + 1);
+    const bool is_register = operand < 8 && operand != 5;
+    const bool is_register_and_0 = operand >= 0x40 && operand < 0x48 && byte_at(body, i + 2) == 0;
+    if (is_register || is_register_and_0) return true;
+  }
+  return false;
+}
+
 // What was seen of one id.
 struct Evidence {
   std::set<std::string> names;
   std::set<std::pair<std::uint64_t, Allocator>> named;  // size and kind, from functions with a name
   std::set<std::pair<std::uint64_t, Allocator>> unnamed;
+};
+
+// Where nothing has a name, not even the collector, because all is in one stripped program: a
+// function is taken for an allocator if what it returns, after a call with a constant, gets an id
+// in its first bytes, in many places with many ids.
+class AllocatorGuess {
+ public:
+  AllocatorGuess(const std::vector<Code>& code, const Disassembler& disassembler)
+      : disassembler_(disassembler) {
+    for (const Code& piece : code) {
+      each_opcode(piece, 0xe8, [&](std::size_t at) { note_call(piece, at); });
+    }
+  }
+
+  [[nodiscard]] Entries find() const {
+    Entries surely;
+    Entries likely;
+    for (const auto& [callee, windows] : calls_) {
+      if (windows.size() < kFewIds) continue;
+      const Judgement judgement = judge(callee, windows);
+      const bool is_likely = judgement.ids >= kFewIds && judgement.sites == windows.size();
+      const bool is_sure = judgement.ids >= kManyIds && judgement.sites * 2 >= windows.size();
+      if (is_likely || is_sure) likely.emplace(callee, Allocator::Either);
+      if (is_sure) surely.emplace(callee, Allocator::Either);
+    }
+    return surely.empty() ? surely : likely;
+  }
+
+ private:
+  static constexpr std::size_t kManyIds = 8;
+  static constexpr std::size_t kFewIds = 3;        // of a second one, for classes without pointers
+  static constexpr std::size_t kMostWindows = 48;  // of one function: enough to judge it
+
+  struct Judgement {
+    std::size_t ids = 0;    // different ones
+    std::size_t sites = 0;  // windows with an id
+  };
+
+  void note_call(const Code& code, std::size_t at) {
+    const std::size_t from = begin_of_size(code, at);
+    if (from == at) return;
+    const Code window{code.start + from,
+                      code.bytes.subspan(from, std::min(kWindow, code.bytes.size() - from))};
+    if (!stores_constant(window.bytes)) return;
+    auto& windows = calls_[displaced(code.bytes, at + 1, code.start + at + 5)];
+    if (windows.size() < kMostWindows) windows.push_back(window);
+  }
+
+  [[nodiscard]] Judgement judge(std::uint64_t callee, const std::vector<Code>& windows) const {
+    const CallTarget target = [&](RemoteAddr at) {
+      return at.value == callee ? std::optional(Allocator::Either) : std::nullopt;
+    };
+    std::set<std::uint32_t> ids;
+    Judgement judgement;
+    for (const Code& window : windows) {
+      const auto sites = find_allocation_sites(disassembler_, window.bytes, window.start, target);
+      if (sites.empty() || sites.front().id > kLargestId) continue;
+      ids.insert(sites.front().id);
+      ++judgement.sites;
+    }
+    judgement.ids = ids.size();
+    return judgement;
+  }
+
+  const Disassembler& disassembler_;
+  std::unordered_map<std::uint64_t, std::vector<Code>> calls_;
 };
 
 class Scan {
@@ -217,19 +303,20 @@ class Scan {
 };
 
 void Scan::follow(const Code& code, std::size_t call) {
-  constexpr std::size_t kWindow = 384;
   std::size_t from = begin_of_size(code, call);
   std::size_t bytes = std::min(kWindow, code.bytes.size() - from);
   std::string_view name;
   const auto symbol = program_.symbol_at(code.start + call);
-  if (symbol && symbol->is_function && symbol->bytes > 0) {
+  const bool tells_class = symbol && symbol->is_function && symbol->bytes > 0 &&
+                           !class_returned_by(symbol->name).empty();
+  if (tells_class) {
     from = symbol->address - code.start;
     bytes = symbol->bytes;
     name = symbol->name;
   }
   if (from > code.bytes.size() || bytes > code.bytes.size() - from) return;
-  if (!functions_.insert(from).second) return;
   const auto body = code.bytes.subspan(from, bytes);
+  if (!stores_constant(body) || !functions_.insert(from).second) return;
   const RemoteAddr at = code.start + from;
   for (const AllocationSite& site : find_allocation_sites(disassembler_, body, at, target_)) {
     note(site, name);
@@ -254,7 +341,7 @@ std::vector<Type> Scan::types() const {
   }
   std::vector<Type> types;
   for (const auto& [id, evidence] : evidence_) {
-    if (evidence.names.size() > 1) continue;
+    if (evidence.names.size() > 1 || id > kLargestId) continue;
     Type type;
     type.id = id;
     type.known_from = {KnownFrom::AllocationSite};
@@ -266,7 +353,8 @@ std::vector<Type> Scan::types() const {
     const auto& sizes = evidence.names.empty() ? evidence.unnamed : evidence.named;
     if (sizes.size() == 1) {
       type.instance_bytes = sizes.begin()->first;
-      type.is_atomic = sizes.begin()->second == Allocator::Atomic;
+      const Allocator allocator = sizes.begin()->second;
+      if (allocator != Allocator::Either) type.is_atomic = allocator == Allocator::Atomic;
     }
     if (!type.name.empty() || type.instance_bytes) types.push_back(std::move(type));
   }
@@ -308,7 +396,9 @@ Result<AllocatorScan> scan_allocators(const Modules& modules, const MemoryReader
   result.is_crystal = true;
   const std::vector<Code> code = code_of(*program);
   Disassembler disassembler = HA_TRY(Disassembler::open());
-  Scan scan(*program, find_allocators(modules, *program, code, memory), std::move(disassembler));
+  Entries entries = find_allocators(modules, *program, code, memory);
+  if (entries.empty()) entries = AllocatorGuess(code, disassembler).find();
+  Scan scan(*program, std::move(entries), std::move(disassembler));
   for (const Code& piece : code) scan.read(piece);
   result.types = scan.types();
   result.functions = scan.functions();

@@ -120,7 +120,9 @@ bool HeaderCheck::fits(const Entry& entry,
                        std::span<const std::byte> contents) {
   if (entry.is_string) return is_string(block, contents);
   if (entry.is_atomic_known && entry.is_atomic != block.is_atomic()) return false;
-  if (entry.bytes == 0) return true;
+  // Buffers of numbers are atomic, so an atomic object needs more than an id and a kind. Classes
+  // whose size no code tells have hardly any instances.
+  if (entry.bytes == 0) return !block.is_atomic();
   if (block.object_bytes < entry.bytes) return false;
   if (block.object_bytes > entry.bytes + 2 * kGranule + entry.bytes / 4) return false;
   const auto is_gap_zero = [&](const Range& gap) {
@@ -130,8 +132,21 @@ bool HeaderCheck::fits(const Entry& entry,
   return block.is_atomic() || is_zero(contents, entry.bytes, block.object_bytes);
 }
 
+bool looks_like_array(std::span<const std::byte> contents, std::uint64_t buffer_bytes) {
+  if (contents.size() < 24) return false;
+  const std::uint64_t size = number_at(contents, 4);
+  const std::uint64_t capacity = number_at(contents, 8);
+  const std::uint64_t shifted_by = number_at(contents, 12);
+  return capacity > 0 && size <= capacity && capacity + shifted_by <= buffer_bytes;
+}
+
 std::vector<BufferPointer> buffer_pointers(const Type& type) {
   std::vector<BufferPointer> pointers;
+  if (type.name.empty()) {
+    const bool may_be_array = type.instance_bytes == 24 && type.is_atomic == false;
+    if (may_be_array) pointers.push_back({16, true, true});
+    return pointers;
+  }
   const Container* container = container_of(type);
   if (container != nullptr && type.fields.empty()) {
     for (const std::uint32_t offset : container->pointers) {

@@ -50,7 +50,12 @@ struct BufferPointer {
   // a word that is an object's very address says that it is a buffer, since bytes may be those of a
   // String.
   bool may_be_inside = false;
+  bool only_if_array = false;  // the type has no name: each object must look like an Array
 };
+
+// Whether an object of 24 bytes has the numbers of an Array whose buffer takes `buffer_bytes`.
+[[nodiscard]] bool looks_like_array(std::span<const std::byte> contents,
+                                    std::uint64_t buffer_bytes);
 
 // Where instances of `type` hold pointers to buffers: what these point to is no instance, whatever
 // its first bytes look like, unless it is a String. From the type's fields where they are known,

@@ -39,18 +39,17 @@ std::string_view to_string(KnownFrom source) {
 
 bool TypeTable::add(Type type) {
   type.name = canonical_name(type.name);
-  if (type.name.empty()) {
-    const auto present = by_id_.find(type.id);
-    if (present == by_id_.end()) return false;
-    take_what_is_missing(types_[present->second], std::move(type));
-    return true;
-  }
   const auto [known, is_new] = by_id_.try_emplace(type.id, types_.size());
   if (is_new) {
     types_.push_back(std::move(type));
     return true;
   }
   Type& present = types_[known->second];
+  if (type.name.empty()) {
+    take_what_is_missing(present, std::move(type));
+    return true;
+  }
+  if (present.name.empty()) present.name = type.name;
   const bool is_better = best_source(type) < best_source(present);
   if (present.name != type.name) {
     ++contradictions_;

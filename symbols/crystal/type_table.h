@@ -26,11 +26,10 @@ struct Field {
   std::uint64_t bytes = 0;
 };
 
-// What is known of one class. Only the id and the name are always there.
+// What is known of one class. Only the id is always there.
 struct Type {
   std::uint32_t id = 0;
-  std::string
-      name;  // "Hash(String, Session)"; of an unnamed allocation site "(type 174, made at …)"
+  std::string name;  // "Hash(String, Session)"; empty if only its size and kind are known
   std::optional<std::uint64_t> instance_bytes;
   std::optional<bool> is_atomic;  // its instances hold no pointers
   std::vector<Field> fields;      // sorted by offset; empty where layouts are not known
@@ -42,7 +41,7 @@ struct Type {
 class TypeTable {
  public:
   // Adds or completes a type. False, and nothing changed, if `type` contradicts the name that a
-  // better source gave the id. A type without a name only completes the one that has its id.
+  // better source gave the id. A type without a name agrees with every other of its id.
   bool add(Type type);
 
   [[nodiscard]] const Type* find(std::uint32_t id) const;

@@ -143,3 +143,24 @@ TEST_CASE("fields tell where buffers are") {
   }
   CHECK(all == std::vector<std::uint32_t>{8, 32, 48, 72});
 }
+
+TEST_CASE("a type without a name may be an Array, and its objects tell") {
+  Type type;
+  type.instance_bytes = 24;
+  type.is_atomic = false;
+  REQUIRE(buffer_pointers(type).size() == 1);
+  CHECK(buffer_pointers(type)[0].offset == 16);
+  CHECK(buffer_pointers(type)[0].only_if_array);
+  type.is_atomic = true;
+  CHECK(buffer_pointers(type).empty());
+
+  const auto is_array = [](std::vector<std::uint32_t> words, std::uint64_t buffer_bytes) {
+    return looks_like_array(Object(32, kNormal, words).contents, buffer_bytes);
+  };
+  CHECK(is_array({7, 3, 4, 0, 0x1000}, 32));
+  CHECK(is_array({7, 3, 4, 2, 0x1008}, 32));
+  CHECK_FALSE(is_array({7, 5, 4, 0, 0x1000}, 32));              // more than fits
+  CHECK_FALSE(is_array({7, 0, 0, 0, 0x1000}, 32));              // no room at all
+  CHECK_FALSE(is_array({7, 3, 40, 0, 0x1000}, 32));             // a smaller buffer
+  CHECK_FALSE(is_array({7, 0, 0x94cdf5e0, 0x7f, 0x1000}, 32));  // a pointer
+}

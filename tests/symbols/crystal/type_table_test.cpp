@@ -46,17 +46,19 @@ TEST_CASE("a worse source cannot rename a type, a better one can") {
   CHECK(table.contradictions() == 2);
 }
 
-TEST_CASE("a type without a name completes the one that has its id, and is none by itself") {
-  TypeTable table;
+TEST_CASE("a type without a name takes on that of another source, whichever comes first") {
   Type nameless = type_from(KnownFrom::AllocationSite, 7, "");
   nameless.instance_bytes = 24;
-  CHECK_FALSE(table.add(nameless));
-  CHECK(table.empty());
-  CHECK(table.add(type_from(KnownFrom::TypeIdTable, 7, "Session")));
-  CHECK(table.add(nameless));
-  CHECK(table.find(7U)->name == "Session");
-  CHECK(table.find(7U)->instance_bytes == 24);
-  CHECK(table.contradictions() == 0);
+  const Type named = type_from(KnownFrom::TypeIdTable, 7, "Session");
+  for (const bool nameless_first : {true, false}) {
+    TypeTable table;
+    CHECK(table.add(nameless_first ? nameless : named));
+    CHECK(table.add(nameless_first ? named : nameless));
+    REQUIRE(table.find(7U) != nullptr);
+    CHECK(table.find(7U)->name == "Session");
+    CHECK(table.find(7U)->instance_bytes == 24);
+    CHECK(table.contradictions() == 0);
+  }
 }
 
 TEST_CASE("names are kept as users write them") {

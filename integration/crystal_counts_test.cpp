@@ -1,0 +1,153 @@
+// The Crystal service says how many instances of each of its classes are alive, and heapattach must
+// count exactly as many, however the service was built.
+
+#include <charconv>
+#include <map>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "integration/health.h"
+#include "integration/live_target.h"
+#include "integration/rounds.h"
+#include "integration/tool.h"
+
+namespace heapattach {
+namespace {
+
+using Counts = std::map<std::string, std::uint64_t>;
+
+std::uint64_t number_of(std::string_view text) {
+  std::uint64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+// What the service says is alive.
+Counts inventory(LiveTarget& service) {
+  Counts counts;
+  const auto classes = service.ask("counts").at("classes");
+  for (std::int64_t i = 0; i < classes; ++i) {
+    const std::string line = service.read_line();
+    const std::size_t tab = line.find('\t');
+    REQUIRE(tab != std::string::npos);
+    counts[line.substr(0, tab)] = number_of(std::string_view(line).substr(tab + 1));
+  }
+  return counts;
+}
+
+// The rows of a table of tab-separated values: objects, bytes, type. The service's names have
+// nothing to be unescaped.
+Counts rows_of(const std::string& table) {
+  Counts counts;
+  std::size_t at = table.find('\n') + 1;
+  while (at < table.size()) {
+    const std::size_t end = std::min(table.find('\n', at), table.size());
+    const std::string line = table.substr(at, end - at);
+    const std::size_t first = line.find('\t');
+    const std::size_t second = line.find('\t', first + 1);
+    REQUIRE(second != std::string::npos);
+    counts[line.substr(second + 1)] += number_of(line);
+    at = end + 1;
+  }
+  return counts;
+}
+
+Counts count(const LiveTarget& service, std::vector<std::string> options) {
+  options.insert(options.begin(), {"--count", "-f", "tsv"});
+  options.push_back(fmt::format("{}", service.pid()));
+  const ToolRun run = run_tool(options);
+  INFO(run.errors);
+  REQUIRE(run.status == 0);
+  return rows_of(run.output);
+}
+
+// What differs, a line for each class.
+std::string difference(const Counts& expected, const Counts& counted) {
+  std::string text;
+  for (const auto& [name, instances] : expected) {
+    const auto row = counted.find(name);
+    const std::uint64_t found = row == counted.end() ? 0 : row->second;
+    if (found != instances) text += fmt::format("{}: {} of {}\n", name, found, instances);
+  }
+  return text;
+}
+
+struct Variant {
+  const char* name;
+  bool needs_ids = false;  // the machine code does not tell the names
+};
+
+bool is_built(const Variant& variant) {
+  const std::string path = target_path(fmt::format("service_{}", variant.name));
+  if (::access(path.c_str(), X_OK) == 0) return true;
+  print_skip("there was no Crystal compiler to build the service");
+  return false;
+}
+
+void check_counts(const Variant& variant) {
+  if (!is_built(variant)) return;
+  const std::string name = fmt::format("service_{}", variant.name);
+  LiveTarget service(name);
+  const Counts expected = inventory(service);
+  REQUIRE(expected.size() > 30);
+  const std::vector<std::string> ids = {"--type-info", target_path(name) + ".ids"};
+  constexpr int kRounds = 3;
+  for (int round = 0; round < kRounds; ++round) {
+    CHECK(difference(expected, count(service, ids)) == "");
+    if (!variant.needs_ids) CHECK(difference(expected, count(service, {})) == "");
+  }
+  CHECK(service.ask("report").at("lost") == 0);
+  CHECK(harm_done_to(service.pid()) == "");
+}
+
+}  // namespace
+
+TEST_CASE("the counts of a Crystal service built by default are exact") {
+  check_counts({.name = "default"});
+}
+
+TEST_CASE("the counts of a Crystal service built with --debug are exact") {
+  check_counts({.name = "debug"});
+}
+
+TEST_CASE("the counts of a Crystal service built with --static are exact") {
+  check_counts({.name = "static"});
+}
+
+TEST_CASE("the counts of a Crystal service with several threads are exact") {
+  check_counts({.name = "threads"});
+}
+
+TEST_CASE("the counts of a Crystal service built with --release are exact, given its type ids") {
+  check_counts({.name = "release", .needs_ids = true});
+}
+
+TEST_CASE("the counts of a stripped Crystal service are exact, given its type ids") {
+  check_counts({.name = "default_stripped", .needs_ids = true});
+}
+
+TEST_CASE("the counts of a stripped static Crystal service are exact, given its type ids") {
+  check_counts({.name = "static_stripped", .needs_ids = true});
+}
+
+TEST_CASE("the counts of a stripped Crystal service of --release are exact, given its type ids") {
+  check_counts({.name = "release_stripped", .needs_ids = true});
+}
+
+TEST_CASE("dead objects of a Crystal service appear with --all alone") {
+  const Variant variant{.name = "default"};
+  if (!is_built(variant)) return;
+  LiveTarget service("service_default");
+  for (const auto& [row, objects] : count(service, {})) {
+    CHECK(row.find("unreachable") == std::string::npos);
+    CHECK(row.find("Dropped") == std::string::npos);
+  }
+  const Counts all = count(service, {"--all"});
+  const auto dropped = all.find("Acme::Dropped (unreachable)");
+  REQUIRE(dropped != all.end());
+  CHECK(dropped->second == 300);
+}
+
+}  // namespace heapattach
