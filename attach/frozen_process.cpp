@@ -61,28 +61,13 @@ class Freezer {
   Result<bool> pass() {
     ++frozen_.passes_;
     listing_ = HA_TRY(tracer_.threads());
-    std::vector<std::pair<pid_t, ThreadState>> found;
-    // A listing is shown to be whole by the number of threads a moment later, and that counts only
-    // if none of those listed was gone by then: else the one that vanished makes up for one that
-    // was missed. What is held cannot vanish; nor does a first thread that has ended.
     bool can_vanish = false;
-    std::unordered_set<pid_t> ended;
-    for (const pid_t tid : listing_.tids) {
-      if (held_.contains(tid)) continue;
-      auto state = HA_TRY(state_unless_ending(tid));
-      if (state) {
-        found.emplace_back(tid, *std::move(state));
-      } else {
-        ended.insert(tid);
-        can_vanish = can_vanish || !ended_.contains(tid);
-      }
-    }
-    ended_ = std::move(ended);
+    const auto found = HA_TRY(find_new(can_vanish));
     const std::size_t held_before = frozen_.held_.size();
     // First all are seized, which they do not feel, and then all stopped: the pause is short.
-    for (auto& [tid, state] : found) {
+    for (const auto& [tid, state] : found) {
       if (auto seized = tracer_.seize(tid); seized) {
-        hold(tid, std::move(state));
+        hold(tid, state);
       } else if (seized.error().kind == ErrorKind::Gone) {
         can_vanish = true;
       } else {
@@ -101,6 +86,28 @@ class Freezer {
       return false;
     }
     return (listing_.is_whole && !can_vanish) || ++quiet_passes_ >= kQuietPasses;
+  }
+
+  // The threads of the listing that are not held and have not ended.
+  //
+  // A listing is shown to be whole by the number of threads a moment later, and that counts only if
+  // none of those listed was gone by then: else the one that vanished makes up for one that was
+  // missed. What is held cannot vanish; nor does a first thread that has ended.
+  Result<std::vector<std::pair<pid_t, ThreadState>>> find_new(bool& can_vanish) {
+    std::vector<std::pair<pid_t, ThreadState>> found;
+    std::unordered_set<pid_t> ended;
+    for (const pid_t tid : listing_.tids) {
+      if (held_.contains(tid)) continue;
+      auto state = HA_TRY(state_unless_ending(tid));
+      if (state) {
+        found.emplace_back(tid, *std::move(state));
+      } else {
+        ended.insert(tid);
+        can_vanish = can_vanish || !ended_.contains(tid);
+      }
+    }
+    ended_ = std::move(ended);
+    return found;
   }
 
   // None if the thread has ended or is about to.

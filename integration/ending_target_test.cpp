@@ -29,8 +29,9 @@ struct Tally {
 
   void print(const char* how) const {
     std::string text;
-    for (const auto& [message, count] : errors)
+    for (const auto& [message, count] : errors) {
       text += fmt::format(", {} × \"{}\"", count, message);
+    }
     print_figure(fmt::format("A10: {}: {} rounds, {} freezes{}; the longest took {:.1f} ms", how,
                              rounds, frozen, text, longest_ms));
   }
