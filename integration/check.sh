@@ -26,7 +26,10 @@ passed=0 failed=0 skipped=0
 mkdir -p "$out"
 rm -rf "$out"/*.skips "$out/staging"
 launcher=()
-if command -v ccache >/dev/null; then launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
+if command -v ccache >/dev/null; then
+  launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  export CCACHE_BASEDIR=$top CCACHE_NOHASHDIR=1  # another checkout may use what this one compiled
+fi
 
 # stage NAME COMMAND...: runs it with its output in a log; shows the log's end and stops if it fails.
 stage() {

@@ -40,6 +40,11 @@ Result<Arena> make_arena(const Target& target) {
   return Arena::reserve(mapped + mapped / 2 + 256 * kMegabyte, likely);
 }
 
+// A collector that was stopped while it grew its heap has counted what its index does not list yet.
+bool is_consistent(const HeldHeap& held) {
+  return held.index.skipped == 0 && unaccounted_bytes(held) == 0;
+}
+
 // One attempt at copying, while the target is held (or not, with Hold::Nothing).
 class Copying {
  public:
@@ -52,8 +57,8 @@ class Copying {
     held_.map = HA_TRY(target_.process.maps());
     const boehm::Layout& layout = target_.collector.layout;
     held_.index = HA_TRY(boehm::read_blocks(target_.memory, held_.map, layout));
-    if (held_.index.skipped > 0 && !accept_misfits) return false;
     held_.counters = boehm::read_counters(target_.collector, target_.memory);
+    if (!is_consistent(held_) && !accept_misfits) return false;
 
     const std::vector<Range> heap = boehm::plan_copy(held_.index, layout);
     HA_TRY(held_.capture.add(target_.memory, heap, limits_));
@@ -133,6 +138,13 @@ Result<bool> hold_once(const Target& target,
 }
 
 }  // namespace
+
+std::uint64_t unaccounted_bytes(const HeldHeap& held) {
+  if (!held.counters.heap_bytes) return 0;
+  const std::uint64_t listed = held.index.used_bytes + held.index.free_bytes;
+  const std::uint64_t counted = *held.counters.heap_bytes;
+  return std::max(listed, counted) - std::min(listed, counted);
+}
 
 Result<std::unique_ptr<HeldHeap>> hold_and_copy(const Target& target, const TakeOptions& options) {
   auto held = std::make_unique<HeldHeap>(HA_TRY(make_arena(target)));

@@ -24,6 +24,9 @@ struct HeldHeap {
   bool is_held = false;  // false: it ran while it was read
 };
 
+// By how much the blocks of the index and the collector's own account of its heap differ.
+std::uint64_t unaccounted_bytes(const HeldHeap& held);
+
 // Holds the target as `options` say and copies its heap and roots. If the index of the heap is
 // inconsistent, because the collector was at work on it, the target runs on for some milliseconds
 // and is held again, a few times.

@@ -46,6 +46,9 @@ void mark_partial(const HeldHeap& held, const boehm::Heap& heap, Snapshot& snaps
         held.counters.collecting.value_or(false) ? "; a collection was under way" : "");
   } else if (heap.unreadable_blocks() > 0) {
     snapshot.reason = fmt::format("{} blocks could not be read", heap.unreadable_blocks());
+  } else if (const std::uint64_t bytes = unaccounted_bytes(held); bytes > 0) {
+    snapshot.reason = fmt::format(
+        "the heap's index and the collector's account of its size differ by {} bytes", bytes);
   } else if (!held.is_held) {
     snapshot.reason = "read while the target ran: it may be torn";
   }
