@@ -100,14 +100,14 @@ Seen look_at(LiveTarget& target) {
 
 // What the manual says cannot be hidden: the timed calls that the kernel does not restart, and
 // transfers that had begun.
-const std::set<std::string> kDocumented{
+const std::set<std::string> documented{
     "epoll_wait-timed",      "epoll_pwait2-timed", "recv-rcvtimeo",      "accept-rcvtimeo",
     "rt_sigtimedwait-timed", "semtimedop-timed",   "io_getevents-timed", "write-much-to-pipe",
     "write-much-to-socket",  "recv-waitall"};
 
 // What goes on unnoticed only because it is made again.
-const std::set<std::string> kRewound{"epoll_wait", "epoll_pwait", "rt_sigtimedwait", "semop",
-                                     "io_uring_enter"};
+const std::set<std::string> rewound_only{"epoll_wait", "epoll_pwait", "rt_sigtimedwait", "semop",
+                                         "io_uring_enter"};
 
 bool is_subset(const std::set<std::string>& part, const std::set<std::string>& of) {
   return std::includes(of.begin(), of.end(), part.begin(), part.end());
@@ -127,7 +127,7 @@ TEST_CASE("of 54 blocking calls no untimed one notices a freeze, but for begun t
                            seen.disturbed.size(), seen.rows.size(), report->rewound_calls,
                            seen.details));
   CHECK(seen.disturbed.size() <= 10);
-  CHECK_MESSAGE(is_subset(seen.disturbed, kDocumented), seen.details);
+  CHECK_MESSAGE(is_subset(seen.disturbed, documented), seen.details);
   CHECK(harm_done_to(target.pid()) == "");
 }
 
@@ -139,11 +139,11 @@ TEST_CASE("untimed calls go on unnoticed under many freezes in a row") {
     REQUIRE_MESSAGE(report.has_value(), why(report));
   }
   const Seen seen = look_at(target);
-  for (const std::string& name : kRewound) {
+  for (const std::string& name : rewound_only) {
     CHECK_MESSAGE(seen.disturbed.count(name) == 0, seen.details);
   }
   for (const Row& row : seen.rows) {
-    const bool may_end = row.due_s > 0 || kDocumented.count(row.name) > 0;
+    const bool may_end = row.due_s > 0 || documented.count(row.name) > 0;
     CHECK_MESSAGE((may_end || !row.ended), row.name, " ended with errno ", row.error);
   }
   CHECK(harm_done_to(target.pid()) == "");
@@ -162,8 +162,8 @@ TEST_CASE("without rewind no further calls are disturbed than the kernel itself 
   print_figure(fmt::format("A2: {} of {} calls disturbed without rewind", seen.disturbed.size(),
                            seen.rows.size()));
   CHECK(seen.disturbed.size() <= 15);
-  std::set<std::string> allowed = kDocumented;
-  allowed.insert(kRewound.begin(), kRewound.end());
+  std::set<std::string> allowed = documented;
+  allowed.insert(rewound_only.begin(), rewound_only.end());
   CHECK_MESSAGE(is_subset(seen.disturbed, allowed), seen.details);
 }
 
@@ -184,7 +184,7 @@ TEST_CASE("200 freezes within one timed call do not move its end") {
   double worst_s = 0;
   std::string worst;
   for (const Row& row : ask_rows(target)) {
-    if (row.due_s == 0 || kDocumented.count(row.name) > 0) continue;
+    if (row.due_s == 0 || documented.count(row.name) > 0) continue;
     CHECK_MESSAGE(row.ended, row.name, " has not come back");
     CHECK_MESSAGE(row.error != EINTR, row.name, " was interrupted");
     CHECK_MESSAGE(row.elapsed_s >= row.due_s - 0.001, row.name, " came back after ", row.elapsed_s);

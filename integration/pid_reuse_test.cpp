@@ -91,7 +91,7 @@ std::string freeze_successor(int times) {
       has_worked = true;
       return {};
     });
-    const std::string harm = harm_done_to(successor);
+    std::string harm = harm_done_to(successor);
     const auto maps = process->maps();
     const bool is_alive = process->is_alive();
     end(successor);

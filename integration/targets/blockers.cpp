@@ -16,7 +16,7 @@
 namespace {
 
 struct Row {
-  BlockingCall call;
+  BlockingCall call{};
   std::atomic<long> tid{0};
   std::atomic<bool> ended{false};
   long result = 0;

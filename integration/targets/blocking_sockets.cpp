@@ -33,12 +33,12 @@ struct Address {
                                      "heapattach-%s-%d", word, getpid());
     size = static_cast<socklen_t>(sizeof(sa_family_t) + 1 + static_cast<std::size_t>(length));
   }
-  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&name); }
+  [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&name); }
 };
 
 int listener(const Address& address, int backlog) {
   const int socket_file = socket(AF_UNIX, SOCK_STREAM, 0);
-  bind(socket_file, address.get(), address.size);
+  if (bind(socket_file, address.get(), address.size) != 0) std::abort();
   listen(socket_file, backlog);
   return socket_file;
 }
@@ -80,7 +80,8 @@ long accept_for() {
 long connect_to_full() {
   const Address address("connect");
   listener(address, 0);
-  connect(socket(AF_UNIX, SOCK_STREAM, 0), address.get(), address.size);
+  // Fills what the backlog of 0 leaves.
+  if (connect(socket(AF_UNIX, SOCK_STREAM, 0), address.get(), address.size) != 0) return -1;
   return connect(socket(AF_UNIX, SOCK_STREAM, 0), address.get(), address.size);
 }
 
