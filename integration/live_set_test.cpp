@@ -52,6 +52,7 @@ Seen look_at(pid_t pid) {
   roots.pid = pid;
   roots.ranges = boehm::module_roots(modules, collector);
   roots.collector_data = boehm::collector_data(modules, collector);
+  roots.kinds = collector.kinds;
   const auto copy = [&](const FrozenView& view) -> Result<void> {
     map = HA_TRY(process.maps());
     index = HA_TRY(boehm::read_blocks(memory, map, collector.layout));

@@ -23,6 +23,7 @@ boehm::LiveSet find_live(const Target& target, const HeldHeap& held, boehm::Heap
   roots.ranges = held.roots;
   roots.threads = held.freeze.threads;
   roots.collector_data = target.collector_data;
+  roots.kinds = target.collector.kinds;
   roots.pid = target.process.pid();
   if (const auto at = target.collector.stack_bottom) {
     if (const auto bottom = held.capture.read_as<std::uint64_t>(*at)) {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "attach/interrupt.h"
 #include "symbols/crystal/allocators.h"
 #include "symbols/crystal/type_info.h"
 
@@ -94,6 +95,7 @@ Result<std::unique_ptr<Target>> Target::learn(const TakeOptions& options) {
   auto target = std::make_unique<Target>(std::move(process), std::move(mem));
   auto learned = learn_all(options, std::move(from_file), *target);
   if (!learned) {
+    HA_TRY(check_interrupt());
     // Of a process that exits meanwhile, parts are missing in many ways.
     if (!is_gone(target->process)) return std::move(learned).error();
     return Error{ErrorKind::Gone, fmt::format("process {} exited", options.pid)};

@@ -234,9 +234,9 @@ class Finder {
     }
     if (!arrays) return;
     collector_.excluded.push_back(*arrays);
-    auto kinds = symbols_.range("GC_obj_kinds");
-    if (!kinds) kinds = search_kinds(module_, memory_, *arrays);
-    if (kinds) collector_.excluded.push_back(*kinds);
+    collector_.kinds = symbols_.range("GC_obj_kinds");
+    if (!collector_.kinds) collector_.kinds = search_kinds(module_, memory_, *arrays);
+    if (collector_.kinds) collector_.excluded.push_back(*collector_.kinds);
   }
 
   const Modules& modules_;
@@ -272,9 +272,8 @@ Result<Collector> find_by_structure(const Modules& modules,
     const auto arrays = find_arrays(*layout, memory);
     if (!arrays) return collector;
     collector.excluded.push_back(arrays->range);
-    if (const auto kinds = search_kinds(*module, memory, arrays->range)) {
-      collector.excluded.push_back(*kinds);
-    }
+    collector.kinds = search_kinds(*module, memory, arrays->range);
+    if (collector.kinds) collector.excluded.push_back(*collector.kinds);
     if (arrays->is_known_release) {
       const KnownRelease release;
       const RemoteAddr start = arrays->range.start;

@@ -29,6 +29,9 @@ struct Collector {
 
   // Parts of modules that the collector itself never scans: its own tables.
   std::vector<Range> excluded;
+  // One of these, GC_obj_kinds: the collector keeps the objects that it points to, the heads of
+  // free lists of kinds that the program made.
+  std::optional<Range> kinds;
   std::vector<std::string> notes;  // how each thing was learned, for -v
 };
 

@@ -34,6 +34,21 @@ std::vector<Range> list_heads(const Heap& heap, std::span<const ThreadRecord> re
   return heads;
 }
 
+// What the kinds' table points to: their heads of free lists, which the collector marks but does
+// not scan (mark_rts.c, GC_push_roots).
+std::vector<ObjectRef> free_list_heads(const Heap& heap,
+                                       const Capture& capture,
+                                       const std::optional<Range>& kinds) {
+  std::vector<ObjectRef> heads;
+  if (!kinds) return heads;
+  for (std::uint64_t offset = 0; offset + 8 <= kinds->bytes; offset += 8) {
+    const auto word = capture.read_as<std::uint64_t>(kinds->start + offset);
+    const auto ref = word ? heap.object_at(*word) : std::nullopt;
+    if (ref && heap.blocks()[ref->block].is_atomic()) heads.push_back(*ref);
+  }
+  return heads;
+}
+
 }  // namespace
 
 LiveSet find_live(
@@ -44,6 +59,9 @@ LiveSet find_live(
   auto threads = scanned_threads(std::move(roots.threads), roots.ranges, ranges);
   auto uncollectable = uncollectable_objects(heap, free);
   auto kept = find_collector_objects(heap, capture, roots.collector_data);
+  for (const ObjectRef head : free_list_heads(heap, capture, roots.kinds)) {
+    kept.tables.push_back(head);
+  }
   heap.hide(list_heads(heap, records));
 
   std::vector<RootWords> words = root_words(ranges, capture);

@@ -13,6 +13,7 @@ struct Roots {
   std::vector<RootRange> ranges;           // of modules, stacks as stack_roots gave them, fibers
   std::vector<FrozenThread> threads;       // their registers are roots
   std::vector<Range> collector_data;       // as collector_data() gave it, captured too
+  std::optional<Range> kinds;              // Collector::kinds, captured too
   std::optional<RemoteAddr> stack_bottom;  // what GC_stackbottom held at the freeze
   pid_t pid = 0;
 };
@@ -25,7 +26,7 @@ struct LiveSet {
   std::vector<ThreadRecord> records;     // of the threads that the collector knows
   std::vector<FrozenThread> threads;     // whose registers counted
   std::vector<ObjectRef> uncollectable;  // in use
-  std::vector<ObjectRef> tables;         // of the collector, for finalizers and types
+  std::vector<ObjectRef> tables;         // of the collector, for finalizers, types and free lists
   std::vector<ObjectRef> finalizable;    // alive only because a finalizer waits for them
 };
 
