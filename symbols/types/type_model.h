@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "attach/remote_addr.h"
+
+// The program's types as plain data, whatever they are known from. Who reads a source (debug
+// information, what the compiler wrote) fills a TypeModel; who types objects reads it and need not
+// know which source it was.
+namespace heapattach::types {
+
+using TypeRef = std::uint32_t;  // index into TypeModel::types()
+inline constexpr TypeRef kNoType = 0xffffffff;
+
+enum class Shape : std::uint8_t {
+  Opaque,       // nothing is known of its inside: void, an incomplete type, a source's gap
+  Number,       // holds no pointer: integers, floats, characters, booleans, symbols
+  Enumeration,  // a number whose values have names
+  Pointer,      // a word: null, or the address of a `target`
+  Code,         // a word: null, or the address of a function
+  Struct,       // members one after the other; a class's instance too
+  Union,        // members in the same place; which of them counts is not known
+  Array,        // `count` times `target`
+};
+
+enum class Encoding : std::uint8_t { None, Unsigned, Signed, Float, Boolean, Character, Symbol };
+
+struct Member {
+  std::string name;          // "@user", "next"; empty for what has no name, and for a base class
+  std::uint64_t offset = 0;  // in bytes from the start of the struct, its type id included
+  TypeRef type = kNoType;
+  bool is_base = false;         // its members are this struct's own
+  std::uint8_t bit_count = 0;   // of a bit field; 0: whole bytes
+  std::uint8_t bit_offset = 0;  // of a bit field: from the lowest bit of the byte at `offset`
+};
+
+struct Enumerator {
+  std::string name;
+  std::int64_t value = 0;
+};
+
+struct Type {
+  // As its language writes it, and the same from every source and unit: "Hash(String, Session)",
+  // "struct node", "ns::Order<int>", "struct node *", "int[4]", "(struct at list.c:12)". Qualifiers
+  // and typedefs of what has a name are left out.
+  std::string name;
+  Shape shape = Shape::Opaque;
+  Encoding encoding = Encoding::None;   // of numbers and enumerations
+  std::optional<std::uint64_t> bytes;   // of an instance; none if not known
+  TypeRef target = kNoType;             // of pointers (kNoType: says nothing) and arrays
+  std::optional<std::uint64_t> count;   // of arrays; none: as many as fit
+  bool is_reference = false;            // a pointer to one instance of a class with a header of its
+                                        // own, never to the first of many: Crystal's references
+  bool has_header = false;              // a struct whose instances say themselves what they are: a
+                                        // Crystal class, a C++ class with virtual functions
+  std::vector<Member> members;          // of structs and unions, by offset
+  std::vector<Enumerator> enumerators;  // by value
+  std::vector<std::string> known_from;  // words of SNAPSHOT.md: "dwarf", "type-info", …
+};
+
+// A variable and where it stands: a global, or one of a frame on a stack of the capture.
+struct Variable {
+  std::string name;  // "session", "ns::cache"
+  TypeRef type = kNoType;
+  RemoteAddr address;                  // of its first byte; not meant if it has a `value`
+  std::optional<std::uint64_t> value;  // of one that is in a register: the word
+  pid_t thread = 0;                    // of a local; 0: global, or of a fiber
+  std::uint64_t fiber = 0;             // of a local on a suspended fiber's stack: its object
+  std::uint32_t frame = 0;             // of a local; 0 is the innermost frame
+};
+
+// All types, each name once. References between them are indices, which stay what they are.
+class TypeModel {
+ public:
+  // The type of that name; an opaque one, to be completed, if there was none.
+  TypeRef intern(std::string_view name);
+  [[nodiscard]] TypeRef find(std::string_view name) const;  // kNoType: there is none
+  [[nodiscard]] const Type& operator[](TypeRef ref) const { return types_[ref]; }
+  [[nodiscard]] Type& operator[](TypeRef ref) { return types_[ref]; }
+  [[nodiscard]] const std::vector<Type>& types() const { return types_; }
+  [[nodiscard]] bool empty() const { return types_.empty(); }
+
+  std::vector<Variable> globals;
+  std::vector<std::string> notes;          // for -v: what was read, what was missing and why
+  std::vector<std::string> disagreements;  // types that two sources or units describe differently
+
+ private:
+  std::vector<Type> types_;
+  std::unordered_map<std::string, TypeRef> by_name_;
+};
+
+}  // namespace heapattach::types
