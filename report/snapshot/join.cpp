@@ -149,13 +149,15 @@ void join_objects(const boehm::Heap& heap,
     std::uint64_t index = order.rank(heap.number({first, 0}));
     boehm::for_each_object(heap, order.listed(), first, last, [&](boehm::ObjectRef ref) {
       const boehm::Block& block = heap.blocks()[ref.block];
-      Object& object = snapshot.objects[index++];
+      // Written as a whole: who reads fresh memory before writing it pays for it twice.
+      Object object;
       object.address = heap.address(ref).value & ((std::uint64_t{1} << 48) - 1);
       object.kind = static_cast<std::uint64_t>(kind_of(block)) & 3;
       object.is_reachable = live.contains(heap.number(ref)) ? 1 : 0;
       object.reserved = 0;
       object.type = naming.type_of(block, heap.contents(ref));
       object.size_class = class_of[ref.block];
+      snapshot.objects[index++] = object;
     });
   });
   if (naming.has_buffer_pointers()) unname_buffers(heap, order, naming, snapshot);

@@ -58,6 +58,7 @@ Naming::Naming(const crystal::TypeTable& classes, const cxx::VtableNames& vtable
   }
   first_vtable_ = static_cast<TypeIndex>(types_.size());
   for (const std::string& name : vtables.names()) types_.push_back(row_of_vtable(name));
+  knows_no_headers_ = classes.types().empty() && vtables.names().empty();
 }
 
 TypeIndex Naming::unknown_of(const boehm::Block& block) {
@@ -67,6 +68,7 @@ TypeIndex Naming::unknown_of(const boehm::Block& block) {
 }
 
 TypeIndex Naming::type_of(const boehm::Block& block, std::span<const std::byte> contents) const {
+  if (knows_no_headers_) return unknown_of(block);
   if (const crystal::Type* known = headers_.type_of(block, contents)) {
     return first_class_ + static_cast<TypeIndex>(known - classes_.types().data());
   }

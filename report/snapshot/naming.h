@@ -45,6 +45,7 @@ class Naming {
   TypeIndex string_ = ~TypeIndex{0};
   std::vector<std::vector<crystal::BufferPointer>> buffer_pointers_;  // by class
   bool has_buffer_pointers_ = false;
+  bool knows_no_headers_ = false;  // so that no object's contents need be looked at
 };
 
 }  // namespace heapattach::snapshot

@@ -2,11 +2,11 @@
 
 #include <array>
 #include <bit>
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <thread>
 #include <utility>
+
+#include "symbols/boehm/exchange.h"
 
 namespace heapattach::boehm {
 namespace {
@@ -16,9 +16,13 @@ namespace {
 using Item = ObjectRef;
 
 constexpr std::uint64_t kPartWords = 8192;  // of a large object, and of a root
-constexpr std::size_t kQueueItems = 8;      // on their way to the cache; a power of two
+constexpr std::size_t kQueueItems = 16;     // on their way to the cache; a power of two
+constexpr std::size_t kAhead = 8;           // words of a packet looked at before their turn
+constexpr std::size_t kPacketWords = 512;   // gathered for another worker before they are given
 constexpr std::size_t kShareAbove = 64;     // items that a worker keeps when others run dry
 constexpr unsigned kShareEvery = 64;        // scanned items between looks at whether they do
+
+constexpr unsigned kPatience = 32;  // such looks before work is shared against ownership
 
 // A piece of a root.
 struct RootPart {
@@ -26,44 +30,27 @@ struct RootPart {
   Heap::From from;
 };
 
-// What the workers share: packets of items that somebody else may scan, and who waits for one.
-class Pool {
- public:
-  explicit Pool(unsigned workers) : workers_(workers) {}
-
-  [[nodiscard]] bool is_hungry() const { return waiting_.load(std::memory_order_relaxed) != 0; }
-
-  void give(std::vector<Item> items) {
-    const std::lock_guard lock(mutex_);
-    packets_.push_back(std::move(items));
-    changed_.notify_one();
-  }
-
-  // Waits for a packet. False if all wait, so that there will never be one.
-  bool take(std::vector<Item>& into) {
-    std::unique_lock lock(mutex_);
-    ++waiting_;
-    if (packets_.empty() && waiting_ == workers_) changed_.notify_all();
-    changed_.wait(lock, [&] { return !packets_.empty() || waiting_ == workers_; });
-    if (packets_.empty()) return false;
-    into = std::move(packets_.front());
-    packets_.pop_front();
-    --waiting_;
-    return true;
-  }
-
- private:
-  unsigned workers_;
-  std::atomic<unsigned> waiting_{0};
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::vector<Item>> packets_;
+// What one worker gives to another: words that point into blocks of the other's, and objects that
+// are marked but not scanned yet.
+struct Packet {
+  std::vector<std::uint64_t> words;
+  std::vector<Item> items;
 };
 
 class Worker {
  public:
-  Worker(const Heap& heap, ObjectSet& marks, Pool& pool)
-      : heap_(heap), marks_(marks), pool_(pool), interior_(heap.recognises_interior()) {}
+  Worker(const Heap& heap,
+         ObjectSet& marks,
+         Exchange<Packet>& exchange,
+         const Owners& owners,
+         unsigned number)
+      : heap_(heap),
+        marks_(marks),
+        exchange_(exchange),
+        interior_(heap.recognises_interior()),
+        owners_(owners),
+        number_(number),
+        for_others_(owners.workers()) {}
 
   void run(std::span<const RootPart> roots, std::atomic<std::size_t>& next_root) {
     for (;;) {
@@ -72,9 +59,13 @@ class Worker {
       scan_root(roots[at]);
       drain();
     }
+    Packet packet;
     do {
+      stack_.insert(stack_.end(), packet.items.begin(), packet.items.end());
+      follow(packet.words);
       drain();
-    } while (pool_.take(stack_));
+      follow_kept();
+    } while (exchange_.take(number_, packet));
   }
 
   void add(ObjectRef ref) {
@@ -90,21 +81,61 @@ class Worker {
     }
   }
 
+  // Words that point into blocks of ours, or that nobody else would take.
+  void follow(std::span<const std::uint64_t> words) {
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      if (i + kAhead < words.size()) {
+        __builtin_prefetch(&heap_.record(heap_.block_of(words[i + kAhead])));
+      }
+      mark(words[i], heap_.block_of(words[i]));
+    }
+  }
+
+  // What was gathered for others and was not enough for a packet.
+  void follow_kept() {
+    for (bool is_done = false; !is_done;) {
+      is_done = true;
+      for (auto& kept : for_others_) {
+        if (kept.empty()) continue;
+        is_done = false;
+        follow(std::exchange(kept, {}));
+        drain();
+      }
+    }
+  }
+
   void visit(std::uint64_t word) {
     const std::uint32_t block = heap_.block_of(word);
     if (block == Heap::kNone) return;
+    const unsigned owner = owners_.of(block);
+    if (owner == number_) {
+      mark(word, block);
+      return;
+    }
+    auto& gathered = for_others_[owner];
+    gathered.push_back(word);
+    if (gathered.size() >= kPacketWords) give(owner);
+  }
+
+  void give(unsigned owner) {
+    Packet packet{std::move(for_others_[owner]), {}};
+    for_others_[owner].clear();
+    if (exchange_.give(owner, packet)) {
+      for_others_[owner].reserve(kPacketWords);
+      return;
+    }
+    for (const std::uint64_t word : packet.words) mark(word, heap_.block_of(word));
+    packet.words.clear();
+    for_others_[owner] = std::move(packet.words);
+  }
+
+  void mark(std::uint64_t word, std::uint32_t block) {
     const Heap::Record& record = heap_.record(block);
     const std::uint64_t offset = word - record.start;
     if (offset / Heap::kGranuleBytes >= record.extent) return;
     const std::uint32_t slot = record.slot_of(offset);
     if (!interior_ && offset - slot * record.object_bytes() >= Heap::kTagBytes) return;
-    if (!marks_.insert_shared(record.first_slot + slot)) return;
-    if (record.scan == Heap::Scan::Nothing) return;
-    if (record.size_granules != 0) {
-      stack_.push_back({block, slot});
-    } else {
-      push({block, slot});
-    }
+    if (marks_.insert_shared(record.first_slot + slot)) push({block, slot});
   }
 
   void push(ObjectRef ref) {
@@ -133,15 +164,32 @@ class Worker {
         return;
       }
       scan(queue_[tail_++ % kQueueItems]);
-      if (++scanned % kShareEvery == 0 && stack_.size() > kShareAbove && pool_.is_hungry()) share();
+      if (++scanned % kShareEvery != 0) continue;
+      if (exchange_.has_for(number_)) accept();
+      looked_hungry_ = exchange_.is_hungry() ? looked_hungry_ + 1 : 0;
+      if (looked_hungry_ > 0) share();
     }
   }
 
-  // The older half: what was found first leads to more.
+  void accept() {
+    Packet packet;
+    if (!exchange_.take_own(number_, packet)) return;
+    stack_.insert(stack_.end(), packet.items.begin(), packet.items.end());
+    follow(packet.words);
+  }
+
+  // What waits for its owner first. If that did not help for a while, the older half of the stack,
+  // since what was found first leads to more.
   void share() {
+    for (unsigned owner = 0; owner < for_others_.size(); ++owner) {
+      if (for_others_[owner].size() > kShareAbove) give(owner);
+    }
+    if (stack_.size() <= kShareAbove || looked_hungry_ < kPatience) return;
+    looked_hungry_ = 0;
     const auto half = stack_.begin() + static_cast<std::ptrdiff_t>(stack_.size() / 2);
-    pool_.give({stack_.begin(), half});
-    stack_.erase(stack_.begin(), half);
+    Packet packet{{}, {stack_.begin(), half}};
+    const unsigned next = (number_ + 1) % owners_.workers();  // or whoever waits
+    if (exchange_.give(next, packet)) stack_.erase(stack_.begin(), half);
   }
 
   void prefetch(Item item) const {
@@ -165,12 +213,16 @@ class Worker {
 
   const Heap& heap_;
   ObjectSet& marks_;
-  Pool& pool_;
+  Exchange<Packet>& exchange_;
   bool interior_;
+  Owners owners_;
+  unsigned number_;
   std::vector<Item> stack_;
   std::array<Item, kQueueItems> queue_{};
-  std::size_t head_ = 0;  // where the next item is put; tail_ is where the oldest is
+  unsigned looked_hungry_ = 0;  // how often in a row another worker waited
+  std::size_t head_ = 0;        // where the next item is put; tail_ is where the oldest is
   std::size_t tail_ = 0;
+  std::vector<std::vector<std::uint64_t>> for_others_;  // by owner: words not given yet
 };
 
 std::vector<RootPart> cut(std::span<const RootWords> words) {
@@ -202,9 +254,12 @@ Tracer::Tracer(const Heap& heap, const ObjectSet& never, unsigned workers)
 void Tracer::trace(std::span<const RootWords> words, std::span<const ObjectRef> objects) {
   const std::vector<RootPart> parts = cut(words);
   std::atomic<std::size_t> next_part{0};
-  Pool pool(workers_);
+  Exchange<Packet> exchange(workers_);
+  const Owners owners(heap_.blocks().size(), workers_);
   std::deque<Worker> workers;  // a deque, because they do not move
-  for (unsigned i = 0; i < workers_; ++i) workers.emplace_back(heap_, marks_, pool);
+  for (unsigned i = 0; i < workers_; ++i) {
+    workers.emplace_back(heap_, marks_, exchange, owners, i);
+  }
   for (std::size_t i = 0; i < objects.size(); ++i) workers[i % workers_].add(objects[i]);
 
   std::vector<std::jthread> threads;

@@ -8,7 +8,7 @@
 namespace heapattach::boehm {
 namespace {
 
-// The addresses of what is reachable from `words`, with one worker and with three.
+// The addresses of what is reachable from `words`, with one worker, two and five.
 std::vector<RemoteAddr> trace(const CapturedHeap& captured,
                               std::vector<std::uint64_t> words,
                               const std::vector<RemoteAddr>& never = {}) {
@@ -17,7 +17,7 @@ std::vector<RemoteAddr> trace(const CapturedHeap& captured,
   for (const RemoteAddr at : never) excluded.insert(heap.number(*heap.object_at(at.value)));
   const RootWords root{std::as_bytes(std::span(words))};
   std::vector<RemoteAddr> found;
-  for (const unsigned workers : {1U, 3U}) {
+  for (const unsigned workers : {1U, 2U, 5U}) {
     Tracer tracer(heap, excluded, workers);
     tracer.trace({&root, 1}, {});
     const ObjectSet live = std::move(tracer).take_live();
@@ -99,6 +99,43 @@ TEST_CASE("many workers agree on a tree that all of them enter") {
   }
   const CapturedHeap captured(fake);
   CHECK(trace(captured, {objects[0].value}).size() == objects.size());
+}
+
+TEST_CASE("workers that own different parts agree on a graph that joins them all") {
+  constexpr std::uint64_t kBlocks = 120;
+  constexpr std::uint64_t kEach = 64;  // objects of a block, of eight words
+  FakeGcHeap fake(kBlocks);
+  std::vector<RemoteAddr> objects;
+  for (std::uint64_t i = 0; i < kBlocks; ++i) {
+    const RemoteAddr block = fake.add_block({.object_bytes = 64});
+    for (std::uint64_t slot = 0; slot < kEach; ++slot) objects.push_back(block + slot * 64);
+  }
+  std::uint64_t random = 88172645463325252U;
+  std::vector<std::vector<std::size_t>> edges(objects.size());
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    for (std::uint64_t word = 0; word < i % 4; ++word) {
+      random = random * 6364136223846793005U + 1442695040888963407U;
+      const std::size_t to = (random >> 33) % objects.size();
+      edges[i].push_back(to);
+      fake.put(objects[i] + word * 8, objects[to] + (random >> 60));
+    }
+  }
+  std::vector<bool> is_reached(objects.size());
+  std::vector<std::size_t> waiting = {1, 2, 3};
+  while (!waiting.empty()) {
+    const std::size_t at = waiting.back();
+    waiting.pop_back();
+    if (is_reached[at]) continue;
+    is_reached[at] = true;
+    waiting.insert(waiting.end(), edges[at].begin(), edges[at].end());
+  }
+  Addresses expected;
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    if (is_reached[i]) expected.push_back(objects[i]);
+  }
+  CHECK(expected.size() > objects.size() / 4);
+  const CapturedHeap captured(fake);
+  CHECK(trace(captured, {objects[1].value, objects[2].value, objects[3].value}) == expected);
 }
 
 TEST_CASE("more roots can be added to what was traced") {

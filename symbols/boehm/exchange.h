@@ -1,0 +1,118 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace heapattach::boehm {
+
+// Which worker had best deal with a block of a heap. Two workers that mark neighbouring objects
+// take each other's cache lines away with every mark: on two cores they are hardly faster than one.
+// So the heap is cut into a few large regions, each with an owner, and what is found out about an
+// object goes to the owner of its block, in packets. That is a preference and no rule: a worker
+// with nothing else to do follows such words itself, so that a list which wanders over the whole
+// heap is never handed to and fro.
+class Owners {
+ public:
+  Owners(std::size_t blocks, unsigned workers)
+      : workers_(workers),
+        shift_(std::max(kLeastShift,
+                        static_cast<int>(std::bit_width(blocks / (kRegionsEach * workers))))) {}
+
+  [[nodiscard]] unsigned of(std::uint32_t block) const { return (block >> shift_) % workers_; }
+  [[nodiscard]] unsigned workers() const { return workers_; }
+
+ private:
+  static constexpr std::size_t kRegionsEach = 8;
+  static constexpr int kLeastShift = 4;
+
+  unsigned workers_;
+  int shift_;  // a region has 2^shift_ blocks
+};
+
+// Packets of work on their way from one worker to another, and who waits for one.
+template <class Packet>
+class Exchange {
+ public:
+  explicit Exchange(unsigned workers) : inboxes_(workers) {}
+
+  // Whether a worker waits. May be asked often.
+  [[nodiscard]] bool is_hungry() const { return waiting_.load(std::memory_order_relaxed) != 0; }
+  // Whether there is a packet for `worker`. May be asked often.
+  [[nodiscard]] bool has_for(unsigned worker) const {
+    return inboxes_[worker].size.load(std::memory_order_relaxed) != 0;
+  }
+
+  // False, and `packet` is as it was, if too much waits for that worker already.
+  bool give(unsigned to, Packet& packet) {
+    const std::lock_guard lock(mutex_);
+    Inbox& inbox = inboxes_[to];
+    if (inbox.packets.size() >= kMostPackets) return false;
+    inbox.packets.push_back(std::move(packet));
+    packet = {};
+    inbox.size.store(inbox.packets.size(), std::memory_order_relaxed);
+    changed_.notify_one();
+    return true;
+  }
+
+  // A packet that was given to `worker`, if there is one.
+  bool take_own(unsigned worker, Packet& into) {
+    const std::lock_guard lock(mutex_);
+    return take_from(inboxes_[worker], into);
+  }
+
+  // A packet for `worker`, or else one that another has had no time for. Waits for one; false if
+  // all wait, so that there will never be one.
+  bool take(unsigned worker, Packet& into) {
+    std::unique_lock lock(mutex_);
+    if (take_any(worker, into)) return true;
+    ++waiting_;
+    bool is_taken = false;
+    changed_.wait(lock, [&] {
+      is_taken = take_any(worker, into);
+      return is_taken || waiting_ == inboxes_.size();
+    });
+    if (!is_taken) {
+      changed_.notify_all();
+      return false;
+    }
+    --waiting_;
+    return true;
+  }
+
+ private:
+  static constexpr std::size_t kMostPackets = 64;  // for one worker
+
+  struct Inbox {
+    std::deque<Packet> packets;
+    std::atomic<std::size_t> size{0};  // of `packets`, to be read without the lock
+  };
+
+  static bool take_from(Inbox& inbox, Packet& into) {
+    if (inbox.packets.empty()) return false;
+    into = std::move(inbox.packets.front());
+    inbox.packets.pop_front();
+    inbox.size.store(inbox.packets.size(), std::memory_order_relaxed);
+    return true;
+  }
+  bool take_any(unsigned worker, Packet& into) {
+    for (std::size_t i = 0; i < inboxes_.size(); ++i) {
+      if (take_from(inboxes_[(worker + i) % inboxes_.size()], into)) return true;
+    }
+    return false;
+  }
+
+  std::atomic<unsigned> waiting_{0};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Inbox> inboxes_;  // by worker
+};
+
+}  // namespace heapattach::boehm
