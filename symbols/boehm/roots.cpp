@@ -31,6 +31,10 @@ bool is_collectors(const Module& module, const Collector& collector) {
   return module.name() == collector.module || module.path() == collector.module;
 }
 
+bool is_end(const RootRange& stack, RemoteAddr at) {
+  return at > stack.range.start && at <= stack.range.end();
+}
+
 }  // namespace
 
 std::vector<RootRange> module_roots(const Modules& modules, const Collector& collector) {
@@ -118,12 +122,15 @@ std::vector<RootRange> trim_stacks(std::vector<RootRange> roots,
   for (RootRange& root : roots) {
     if (root.kind == RootKind::Stack) {
       const auto record = record_of(root.thread);
+      const bool is_first = root.thread == pid || (stack_bottom && is_end(root, *stack_bottom));
       std::optional<RemoteAddr> end;
-      if (record != records.end()) end = record->stack_end;
-      if (!end && root.thread == pid) end = stack_bottom;
-      if (!end && root.thread != pid && can_tell) continue;
+      // The first thread's record has no end: what looks like one is where its stack pointer once
+      // was, with frames of the program above it.
+      if (is_first) end = stack_bottom;
+      if (!is_first && record != records.end()) end = record->stack_end;
+      if (!end && !is_first && can_tell) continue;
       // An end elsewhere is of another stack of this thread, one that it is not on.
-      if (end && *end > root.range.start && *end <= root.range.end()) {
+      if (end && is_end(root, *end)) {
         root.range = aligned({root.range.start, *end - root.range.start});
       }
     }

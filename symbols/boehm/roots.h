@@ -64,11 +64,11 @@ std::vector<ThreadRecord> find_thread_records(const Heap& heap,
                                               std::span<const FrozenThread> threads,
                                               const MemoryMap& map);
 
-// Cuts stacks at the ends that the collector knows: from a thread's record, else, for the first
-// thread, `stack_bottom`, else as they are. The stack of a thread for which no end is known is
-// dropped, as the collector does not scan it either (its own marker threads among them); but if not
-// even the first thread (`pid`) has a record, then this build keeps none that we recognise, and all
-// stacks stay.
+// Cuts stacks at the ends that the collector knows: the first thread's (`pid`, or the one whose
+// stack `stack_bottom` is in) at `stack_bottom`, others at what their records say, else as they
+// are. The stack of a thread for which no end is known is dropped, as the collector does not scan
+// it either (its own marker threads among them); but if not even the first thread has a record,
+// then this build keeps none that we recognise, and all stacks stay.
 std::vector<RootRange> trim_stacks(std::vector<RootRange> roots,
                                    std::span<const ThreadRecord> records,
                                    std::optional<RemoteAddr> stack_bottom,

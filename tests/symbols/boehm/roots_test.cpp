@@ -139,6 +139,16 @@ TEST_CASE("stacks end where the collector says, and strangers' stacks are droppe
   SUBCASE("without any record all stay") {
     CHECK(trim_stacks(all, {}, {}, 1).size() == 4);
   }
+  SUBCASE("what the first thread's record holds is an old stack pointer, and not its end") {
+    const std::vector<ThreadRecord> old = {
+        {.thread = 1, .at = kData, .stack_end = kStack + 0x80},
+        {.thread = 2, .at = kData, .stack_end = kStack + 0x2080}};
+    CHECK(trim_stacks(all, old, kStack + 0x100, 1)[1].range == Range{kStack, 0x100});
+    CHECK(trim_stacks(all, old, {}, 1)[1].range == first.range);
+    // The collector was initialised by another thread than the first.
+    CHECK(trim_stacks(all, old, kStack + 0x2100, 1)[1].range == first.range);
+    CHECK(trim_stacks(all, old, kStack + 0x2100, 1)[2].range == Range{kStack + 0x2000, 0x100});
+  }
   SUBCASE("an end on another stack is not believed") {
     CHECK(trim_stacks(all, records, RemoteAddr{5}, 1)[1].range == first.range);
   }
