@@ -1,0 +1,37 @@
+// A C program says what it holds, object by object and edge by edge, and the snapshot must say the
+// same, whichever compiler wrote its debug information and however.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "integration/health.h"
+#include "integration/rounds.h"
+#include "integration/typed_truth.h"
+
+namespace heapattach {
+namespace {
+
+constexpr const char* kVariants[] = {"gcc5",   "gcc4",   "units",         "split",    "lto",
+                                     "clang5", "clang4", "gcc5_stripped", "optimised"};
+
+bool is_built(const std::string& name) {
+  if (::access(target_path(name).c_str(), X_OK) == 0) return true;
+  print_skip(fmt::format("{} was not built", name));
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("each edge of a C program is found") {
+  for (const char* variant : kVariants) {
+    const std::string name = fmt::format("typed_c_{}", variant);
+    if (!is_built(name)) continue;
+    CAPTURE(name);
+    LiveTarget target(name);
+    CHECK(missing_edges(truth_of(target), snapshot_of(target)) == "");
+    CHECK(harm_done_to(target.pid()) == "");
+  }
+}
+
+}  // namespace heapattach
