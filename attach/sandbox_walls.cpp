@@ -1,0 +1,260 @@
+#include "attach/sandbox_walls.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/audit.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// The filter is a program of the kernel's classic BPF, which sees a system call's number, the
+// architecture it was made for, and its arguments: instructions of one word, jumps forward only.
+// Pointers it cannot follow, so that what is judged by an argument is judged by a number. What is
+// allowed is what libelf, libdw and the allocator do while they read a descriptor that is open
+// already. Everything else fails with EPERM rather than kills, because libraries ask for much that
+// they can do without (sysinfo for a sort, open for a file of settings). What no reader of debug
+// information ever asks for ends the worker, so that an attempt shows.
+
+namespace heapattach {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kIsSanitized = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+constexpr bool kIsSanitized = true;
+#else
+constexpr bool kIsSanitized = false;
+#endif
+#else
+constexpr bool kIsSanitized = false;
+#endif
+
+constexpr std::uint32_t kFirstX32Call = 0x40000000;
+constexpr std::uint32_t kNobody = 65534;
+
+constexpr std::array kAllowed = {
+    SYS_read,          SYS_pread64,     SYS_readv,          SYS_lseek,        SYS_fstat,
+    SYS_close,         SYS_munmap,      SYS_mremap,         SYS_madvise,      SYS_brk,
+    SYS_futex,         SYS_exit,        SYS_exit_group,     SYS_getpid,       SYS_gettid,
+    SYS_sched_yield,   SYS_getrandom,   SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_rt_sigaction,
+    SYS_clock_gettime, SYS_sigaltstack,
+};
+
+constexpr std::array kDeadly = {
+    SYS_execve,
+    SYS_execveat,
+    SYS_ptrace,
+    SYS_socket,
+    SYS_socketpair,
+    SYS_connect,
+    SYS_bind,
+    SYS_sendto,
+    SYS_sendmsg,
+    SYS_process_vm_readv,
+    SYS_process_vm_writev,
+    SYS_kill,
+    SYS_tkill,
+    SYS_rt_sigqueueinfo,
+    SYS_rt_tgsigqueueinfo,
+    SYS_pidfd_open,
+    SYS_pidfd_getfd,
+    SYS_pidfd_send_signal,
+    SYS_mount,
+    SYS_setns,
+    SYS_unshare,
+    SYS_chroot,
+    SYS_pivot_root,
+    SYS_bpf,
+    SYS_init_module,
+    SYS_finit_module,
+    SYS_kexec_load,
+    SYS_io_uring_setup,
+    SYS_userfaultfd,
+    SYS_perf_event_open,
+    SYS_memfd_create,
+    SYS_unlink,
+    SYS_unlinkat,
+    SYS_rename,
+    SYS_renameat,
+    SYS_renameat2,
+    SYS_keyctl,
+    SYS_add_key,
+};
+
+// Writes the filter, one judgement after the other.
+class Filter {
+ public:
+  Filter() {
+    load(offsetof(seccomp_data, arch));
+    skip_unless_equal(AUDIT_ARCH_X86_64, 0, 1);
+    jump(1);
+    end(SECCOMP_RET_KILL_PROCESS);
+    load(offsetof(seccomp_data, nr));
+    add({BPF_JMP | BPF_JGE | BPF_K, 0, 1, kFirstX32Call});
+    end(SECCOMP_RET_KILL_PROCESS);
+  }
+
+  void judge(long call, std::uint32_t verdict) {
+    skip_unless_equal(static_cast<std::uint32_t>(call), 0, 1);
+    end(verdict);
+  }
+  // Allows `call` if its argument is `value`, which no verdict may follow.
+  void allow_if_argument(long call, unsigned argument, std::uint32_t value) {
+    skip_unless_equal(static_cast<std::uint32_t>(call), 0, 4);
+    load(argument_at(argument));
+    skip_unless_equal(value, 0, 1);
+    end(SECCOMP_RET_ALLOW);
+    load(offsetof(seccomp_data, nr));
+  }
+  // Allows `call` if its argument has none of these bits.
+  void allow_unless_bits(long call, unsigned argument, std::uint32_t bits) {
+    skip_unless_equal(static_cast<std::uint32_t>(call), 0, 4);
+    load(argument_at(argument));
+    add({BPF_JMP | BPF_JSET | BPF_K, 1, 0, bits});
+    end(SECCOMP_RET_ALLOW);
+    load(offsetof(seccomp_data, nr));
+  }
+  void end(std::uint32_t verdict) { add({BPF_RET | BPF_K, 0, 0, verdict}); }
+
+  [[nodiscard]] bool install() {
+    const sock_fprog program{static_cast<unsigned short>(size_), code_.data()};
+    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+  }
+
+ private:
+  void add(sock_filter instruction) {
+    if (size_ < code_.size()) code_[size_++] = instruction;
+  }
+  void load(std::size_t offset) {
+    add({BPF_LD | BPF_W | BPF_ABS, 0, 0, static_cast<std::uint32_t>(offset)});
+  }
+  void skip_unless_equal(std::uint32_t value, std::uint8_t equal, std::uint8_t other) {
+    add({BPF_JMP | BPF_JEQ | BPF_K, equal, other, value});
+  }
+  void jump(std::uint32_t over) { add({BPF_JMP | BPF_JA, 0, 0, over}); }
+  // The lower half; descriptors, ids and protections have no other.
+  static std::size_t argument_at(unsigned argument) {
+    return offsetof(seccomp_data, args) + std::size_t{8} * argument;
+  }
+
+  std::array<sock_filter, 256> code_{};
+  std::size_t size_ = 0;
+};
+
+bool install_filter(int output) {
+  Filter filter;
+  for (const long call : kAllowed) filter.judge(call, SECCOMP_RET_ALLOW);
+  filter.allow_if_argument(SYS_newfstatat, 3, AT_EMPTY_PATH);  // the C library's fstat()
+  filter.allow_unless_bits(SYS_mmap, 2, PROT_EXEC);
+  filter.allow_unless_bits(SYS_mprotect, 2, PROT_EXEC);
+  for (const long call : {SYS_write, SYS_writev}) {
+    filter.allow_if_argument(call, 0, static_cast<std::uint32_t>(output));
+    if (kIsSanitized) filter.allow_if_argument(call, 0, STDERR_FILENO);  // its report
+  }
+  filter.allow_if_argument(SYS_tgkill, 0, static_cast<std::uint32_t>(getpid()));  // abort()
+  filter.judge(SYS_tgkill, SECCOMP_RET_KILL_PROCESS);
+  for (const long call : kDeadly) filter.judge(call, SECCOMP_RET_KILL_PROCESS);
+  filter.end(SECCOMP_RET_ERRNO | EPERM);
+  return filter.install();
+}
+
+void limit(int resource, rlim_t most) {
+  const rlimit both{most, most};
+  setrlimit(static_cast<__rlimit_resource>(resource), &both);
+}
+
+rlim_t mapped_bytes() {
+  unsigned long long pages = 0;
+  std::FILE* file = std::fopen("/proc/self/statm", "re");
+  if (file == nullptr) return 0;
+  std::array<char, 64> line{};
+  if (std::fgets(line.data(), line.size(), file) != nullptr) {
+    pages = std::strtoull(line.data(), nullptr, 10);
+  }
+  std::fclose(file);
+  return pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
+}
+
+void limit_resources(const SandboxLimits& limits) {
+  // The address sanitizer's shadow alone is larger than any limit.
+  if (!kIsSanitized) limit(RLIMIT_AS, mapped_bytes() + limits.memory_bytes);
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(limits.time).count();
+  limit(RLIMIT_CPU, static_cast<rlim_t>(seconds) + 2);  // the parent is stricter
+  limit(RLIMIT_CORE, 0);
+  limit(RLIMIT_NPROC, 0);
+  limit(RLIMIT_FSIZE, 0);
+  limit(RLIMIT_NOFILE, 0);  // of new ones
+}
+
+void close_range_of(int first, int last) {
+  if (first > last) return;
+  if (syscall(SYS_close_range, first, last, 0) == 0) return;
+  const long most = std::min<long>(last, sysconf(_SC_OPEN_MAX));
+  for (int fd = first; fd <= most; ++fd) close(fd);
+}
+
+void close_others(const SandboxLimits& limits, int output) {
+  std::vector<int> kept = limits.descriptors;
+  kept.push_back(output);
+  std::sort(kept.begin(), kept.end());
+  int next = STDERR_FILENO + 1;
+  for (const int fd : kept) {
+    close_range_of(next, fd - 1);
+    next = std::max(next, fd + 1);
+  }
+  close_range_of(next, 0x7fffffff);
+}
+
+void drop_rights() {
+  for (int capability = 0; capability < 64; ++capability) {
+    if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0 && errno == EINVAL) break;
+  }
+  prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+  if (geteuid() == 0) {  // refused where a container has no such user: no capability is left anyhow
+    [[maybe_unused]] const int groups = setgroups(0, nullptr);
+    [[maybe_unused]] const int group = setresgid(kNobody, kNobody, kNobody);
+    [[maybe_unused]] const int user = setresuid(kNobody, kNobody, kNobody);
+  }
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, 2> none{};
+  syscall(SYS_capset, &header, none.data());
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
+// Nothing of the worker reaches the terminal, whatever its libraries print.
+void leave_terminal() {
+  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (kIsSanitized && fd == STDERR_FILENO) continue;
+    if (null >= 0) dup2(null, fd);
+    if (null < 0) close(fd);
+  }
+}
+
+}  // namespace
+
+bool put_up_walls(const SandboxLimits& limits, int output, pid_t parent) {
+  leave_terminal();
+  close_others(limits, output);
+  limit_resources(limits);
+  drop_rights();
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // a change of user resets it
+  if (getppid() != parent) _exit(1);
+  return install_filter(output);
+}
+
+}  // namespace heapattach

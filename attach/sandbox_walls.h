@@ -1,0 +1,15 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include "attach/sandbox.h"
+
+namespace heapattach {
+
+// Takes from this process, for good, what a sandboxed worker has no use for. Called in the child.
+// Reaching for a program, a socket, another process or another thread ends it; all other system
+// calls that are not on the list fail with EPERM. It dies with `parent`. False if the filter could
+// not be put up; the rest is done as far as it goes.
+[[nodiscard]] bool put_up_walls(const SandboxLimits& limits, int output, pid_t parent);
+
+}  // namespace heapattach
