@@ -28,8 +28,13 @@ bool shares_user_namespace(const Process& process) {
   struct stat ours {};
   struct stat theirs {};
   if (stat("/proc/self/ns/user", &ours) != 0) return true;
-  // Whoever may not trace a process may not look at its namespaces either.
-  if (fstatat(process.directory().get(), "ns/user", &theirs, 0) != 0) return true;
+  // Whoever may not trace a process may not look at its namespaces either. With a capability of the
+  // first namespace one may, whatever the target's; so if that fails in another, the target is not
+  // in it. (The first one's inode is PROC_USER_INIT_INO, linux/proc_ns.h.)
+  constexpr ino_t kFirstUserNamespace = 0xEFFFFFFD;
+  if (fstatat(process.directory().get(), "ns/user", &theirs, 0) != 0) {
+    return ours.st_ino == kFirstUserNamespace;
+  }
   return ours.st_ino == theirs.st_ino && ours.st_dev == theirs.st_dev;
 }
 

@@ -285,6 +285,34 @@ TEST_CASE("a disk that is full leaves no partial file") {
   check_refused(run, 8, "No space");
 }
 
+TEST_CASE("a file system that is read-only is named") {
+  if (!can_unshare()) {
+    print_skip("no rights to mount a small file system");
+    return;
+  }
+  const TemporaryDirectory directory;
+  LiveTarget target("still");
+  const ToolRun run = run_in_shell(
+      "unshare --mount bash -c 'mount -t tmpfs -o ro none \"$2\" && "
+      "exec \"$0\" -q -o \"$2/heap.jsonl\" \"$1\"' \"$0\" \"$@\"",
+      {text_of(target.pid()), directory.path()});
+  check_refused(run, 8, "Read-only");
+}
+
+TEST_CASE("no secret of the target gets into a snapshot unasked") {
+  const TemporaryDirectory directory;
+  const std::string name = directory.file("heap.jsonl");
+  ::setenv("HEAPATTACH_TEST_SECRET", "sentinel-of-the-environment", 1);
+  LiveTarget target("still", {"1000", "--secret"});
+  ::unsetenv("HEAPATTACH_TEST_SECRET");
+  const ToolRun run = run_tool({"--all", "-v", "-o", name, text_of(target.pid())});
+  CHECK(run.status == 0);
+  const std::string text = read_text(name) + run.output + run.errors;
+  CHECK(text.find("sentinel-of") == std::string::npos);
+  CHECK(run_in_shell("tr '\\0' '\\n' </proc/\"$1\"/environ", {text_of(target.pid())})
+            .output.find("sentinel-of-the-environment") != std::string::npos);
+}
+
 TEST_CASE("a limit on the size of files is a failed write, not our death") {
   const TemporaryDirectory directory;
   LiveTarget target("still", {"100000"});

@@ -12,6 +12,7 @@
 #include "integration/health.h"
 #include "integration/live_target.h"
 #include "integration/rounds.h"
+#include "integration/tool.h"
 
 using namespace heapattach;
 using namespace std::chrono_literals;
@@ -101,5 +102,28 @@ TEST_CASE("the signals of the collector are not lost by a tool that is killed") 
     REQUIRE(tool.wait_end(5s).has_value());
     REQUIRE(eventually(1s, [&] { return harm_done_to(target.pid()).empty(); }));
   }
+  check_collects(target);
+}
+
+TEST_CASE("what is read in the middle of a collection adds up or is marked partial") {
+  if (!has_collector()) return;
+  LiveTarget target("collecting", {"3"});
+  int collecting = 0;
+  int partial = 0;
+  const int all = rounds(60, 1000);
+  for (int i = 0; i < all; ++i) {
+    if (is_collecting(target.pid())) ++collecting;
+    const ToolRun run = run_in_shell(
+        "\"$0\" -q --count -f json \"$1\" | jq -e "
+        "'if .complete == false then .reason != null "
+        "else .bytes + .unreachable_bytes + .free_bytes == .heap_bytes end'; "
+        "echo ${PIPESTATUS[0]}",
+        {std::to_string(target.pid())});
+    const bool is_partial = run.output == "true\n7\n";
+    CHECK_MESSAGE((is_partial || run.output == "true\n0\n"), run.output, run.errors);
+    partial += is_partial ? 1 : 0;
+  }
+  print_figure(fmt::format("C6: {} counts, {} of them during a collection, {} marked partial", all,
+                           collecting, partial));
   check_collects(target);
 }

@@ -1,11 +1,16 @@
 // HAZARDS E9: what an ordinary user may freeze, and what is said of the rest.
 
+#include <filesystem>
+
 #include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "integration/health.h"
 #include "integration/live_target.h"
 #include "integration/rounds.h"
+#include "integration/tool.h"
 
 using namespace heapattach;
 using namespace std::chrono_literals;
@@ -15,12 +20,33 @@ namespace {
 constexpr uid_t kUser = 1000;
 constexpr uid_t kOtherUser = 1001;
 
-// What the freeze says to user `kUser` about `pid`.
-std::string freeze_as_user(pid_t pid) {
-  ChildProcess tool({FREEZE_TOOL, std::to_string(pid)}, {.uid = kUser});
+// What a freeze says that is begun by `command` before its own words.
+std::string freeze_by(std::vector<std::string> command, pid_t pid, const ChildOptions& options) {
+  command.insert(command.end(), {FREEZE_TOOL, std::to_string(pid)});
+  ChildProcess tool(command, options);
   std::string text = tool.read_rest(10s);
   CHECK(tool.wait_end(5s).has_value());
   return text.rfind("began\n", 0) == 0 ? text.substr(6) : "it did not start: " + text;
+}
+
+// What the freeze says to user `kUser` about `pid`.
+std::string freeze_as_user(pid_t pid) {
+  return freeze_by({}, pid, {.uid = kUser});
+}
+
+// Whether a user may make a user namespace; some systems forbid it.
+bool can_make_user_namespace() {
+  const ToolRun run = run_in_shell("unshare --user --map-root-user true", {}, {.uid = kUser});
+  if (run.status == 0) return true;
+  print_skip("no rights to make a user namespace");
+  return false;
+}
+
+// A program that runs as root whoever starts it.
+std::string copy_for_everybody_as_root(const std::string& program, const std::string& to) {
+  std::filesystem::copy_file(program, to);
+  REQUIRE(::chmod(to.c_str(), 04755) == 0);
+  return to;
 }
 
 bool can_change_user() {
@@ -66,4 +92,86 @@ TEST_CASE("another user's process is refused for that reason") {
     CHECK(target.ask().at("interrupted") == 0);
     CHECK(harm_done_to(target.pid()) == "");
   }
+}
+
+TEST_CASE("a program that runs with root's rights is refused to the user who started it") {
+  if (!can_change_user()) return;
+  const TemporaryDirectory directory;
+  const std::string program =
+      copy_for_everybody_as_root(target_path("plain"), directory.file("plain"));
+  ChildProcess target({program}, as(kUser));
+  CHECK(target.read_line(10s) == "ready");
+  const std::string text = freeze_as_user(target.pid());
+  CHECK_MESSAGE(text.rfind("Denied", 0) == 0, text);
+  CHECK_MESSAGE(text.find("setuid") != std::string::npos, text);
+  target.send_line("report");
+  CHECK(target.read_line(10s) == "asked=1 interrupted=0");
+  CHECK(harm_done_to(target.pid()) == "");
+}
+
+TEST_CASE("a process in another user namespace is frozen from outside, and refused from inside") {
+  if (!can_change_user() || !can_make_user_namespace()) return;
+  SUBCASE("from outside, by root and by who made it") {
+    ChildProcess target({"/usr/bin/unshare", "--user", "--map-root-user", target_path("plain")},
+                        as(kUser));
+    CHECK(target.read_line(10s) == "ready");
+    CHECK(freeze_as_user(target.pid()).rfind("frozen threads=1", 0) == 0);
+    CHECK(freeze_by({}, target.pid(), {}).rfind("frozen threads=1", 0) == 0);
+    target.send_line("report");
+    CHECK(target.read_line(10s) == "asked=1 interrupted=0");
+    CHECK(harm_done_to(target.pid()) == "");
+  }
+  SUBCASE("from inside") {
+    LiveTarget target("plain", {}, as(kUser));
+    const std::string text =
+        freeze_by({"/usr/bin/unshare", "--user", "--map-root-user"}, target.pid(), {.uid = kUser});
+    CHECK_MESSAGE(text.rfind("Denied", 0) == 0, text);
+    CHECK_MESSAGE(text.find("user namespace") != std::string::npos, text);
+    CHECK(target.ask().at("interrupted") == 0);
+    CHECK(harm_done_to(target.pid()) == "");
+  }
+}
+
+TEST_CASE("a target that may make hardly any system call makes none because of us") {
+  for (const char* how : {"--strict", "--filter", "--no-new-privileges"}) {
+    CAPTURE(how);
+    LiveTarget target("plain", {how});
+    for (int i = 0; i < 50; ++i) {
+      const std::string text = freeze_by({}, target.pid(), {});
+      REQUIRE_MESSAGE(text.rfind("frozen threads=1", 0) == 0, text);
+    }
+    CHECK(target.ask().at("interrupted") == 0);
+    CHECK(harm_done_to(target.pid()) == "");
+  }
+}
+
+TEST_CASE("under a filter we say what it forbids, or do without") {
+  LiveTarget target("plain");
+  const auto under = [&](std::initializer_list<long> calls) {
+    std::vector<std::string> command = {target_path("filtered")};
+    for (const long call : calls) command.push_back(std::to_string(call));
+    command.emplace_back("--");
+    return freeze_by(command, target.pid(), {});
+  };
+  SUBCASE("ptrace") {
+    const std::string text = under({SYS_ptrace});
+    CHECK_MESSAGE(text.rfind("Denied", 0) == 0, text);
+    CHECK_MESSAGE(text.find("seccomp") != std::string::npos, text);
+  }
+  SUBCASE("pidfds and scheduling, which are not needed") {
+    const std::string text =
+        under({SYS_pidfd_open, SYS_sched_setscheduler, SYS_sched_setattr, SYS_setpriority});
+    CHECK_MESSAGE(text.rfind("frozen threads=1", 0) == 0, text);
+  }
+  SUBCASE("reading another process at once") {
+    LiveTarget heap("still");
+    const ToolRun run = run_in_shell(fmt::format("exec {} {} -- \"$0\" --count -q \"$@\"",
+                                                 target_path("filtered"), SYS_process_vm_readv),
+                                     {std::to_string(heap.pid())});
+    CHECK(run.status == 0);
+    CHECK(run.errors == "");
+    CHECK(harm_done_to(heap.pid()) == "");
+  }
+  CHECK(target.ask().at("interrupted") == 0);
+  CHECK(harm_done_to(target.pid()) == "");
 }

@@ -1,5 +1,6 @@
-// A heap that never changes: "still COUNT" builds one list of COUNT objects and waits for
-// questions.
+// A heap that never changes: "still COUNT [--secret]" builds one list of COUNT objects and waits
+// for questions. Its secrets are a text in an object without pointers, one in an object with some,
+// and one in memory that no dump should have.
 
 #define GC_THREADS
 #include <gc.h>
@@ -7,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 struct link {
   struct link* next;
@@ -24,6 +26,18 @@ static void build(long count) {
   }
 }
 
+static char* secrets[3];
+
+static void keep_secrets(void) {
+  secrets[0] = GC_MALLOC_ATOMIC(64);
+  secrets[1] = GC_MALLOC(64);
+  secrets[2] = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  madvise(secrets[2], 4096, MADV_DONTDUMP);
+  strcpy(secrets[0], "sentinel-of-the-text");
+  strcpy(secrets[1], "sentinel-of-the-object");
+  strcpy(secrets[2], "sentinel-of-the-mapping");
+}
+
 static long sum(void) {
   uint64_t total = 0;
   for (const struct link* at = first; at != NULL; at = at->next) total += at->value;
@@ -35,6 +49,7 @@ int main(int argc, char** argv) {
   const long count = argc > 1 ? strtol(argv[1], NULL, 10) : 1000;
   GC_INIT();
   build(count);
+  if (argc > 2 && strcmp(argv[2], "--secret") == 0) keep_secrets();
   printf("ready objects=%ld\n", count);
   fflush(stdout);
   while (fgets(line, sizeof line, stdin) != NULL) {

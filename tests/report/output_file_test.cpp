@@ -117,6 +117,43 @@ TEST_CASE("nothing is written through a symbolic link") {
   }
 }
 
+TEST_CASE("a directory that is swapped meanwhile leads nowhere half-way") {
+  const TemporaryDirectory directory;
+  const std::string place = directory.file("place");
+  const std::string other = directory.file("other");
+  const std::string aside = directory.file("aside");
+  REQUIRE(::mkdir(place.c_str(), 0700) == 0);
+  REQUIRE(::mkdir(other.c_str(), 0700) == 0);
+  std::jthread swapping([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      // The place is now the one directory, now a link to the other, now nothing at all.
+      (void)::rename(place.c_str(), aside.c_str());
+      (void)::symlink(other.c_str(), place.c_str());
+      (void)::unlink(place.c_str());
+      (void)::rename(aside.c_str(), place.c_str());
+    }
+  });
+  const std::string text(10'000, 'x');
+  int written = 0;
+  for (int i = 0; i < 3000; ++i) {
+    if (write_file(place + "/heap." + std::to_string(i), text)) ++written;
+  }
+  swapping.request_stop();
+  swapping.join();
+  int found = 0;
+  for (const std::string& where : {place, other}) {
+    for (const auto& entry : std::filesystem::directory_iterator(where)) {
+      ++found;
+      CHECK(content(entry.path()) == text);
+      struct stat status {};
+      REQUIRE(::lstat(entry.path().c_str(), &status) == 0);
+      CHECK((S_ISREG(status.st_mode) && (status.st_mode & 07777) == 0600));
+    }
+  }
+  CHECK(found == written);
+  CHECK(written > 0);
+}
+
 TEST_CASE("a hard link's other name keeps its content") {
   const TemporaryDirectory directory;
   REQUIRE(write_file(directory.file("a"), "precious"));
