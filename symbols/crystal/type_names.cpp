@@ -85,4 +85,29 @@ std::string_view class_returned_by(std::string_view symbol) {
   return is_exact_class(result) ? result : std::string_view{};
 }
 
+std::vector<std::string_view> split_list(std::string_view list, std::string_view separator) {
+  std::vector<std::string_view> parts;
+  int depth = 0;
+  std::size_t start = 0;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const char c = list[i];
+    if (c == '(' || c == '{' || c == '[') ++depth;
+    if (c == ')' || c == '}' || c == ']') --depth;
+    if (depth != 0 || !list.substr(i).starts_with(separator)) continue;
+    parts.push_back(list.substr(start, i - start));
+    i += separator.size() - 1;
+    start = i + 1;
+  }
+  parts.push_back(list.substr(start));
+  return parts;
+}
+
+std::vector<std::string_view> union_parts(std::string_view name) {
+  std::string_view inner = name;
+  if (inner.starts_with('(') && inner.ends_with(')')) inner = inner.substr(1, inner.size() - 2);
+  std::vector<std::string_view> parts = split_list(inner, " | ");
+  std::erase(parts, "Nil");
+  return parts;
+}
+
 }  // namespace heapattach::crystal

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace heapattach::crystal {
 
@@ -14,5 +15,13 @@ namespace heapattach::crystal {
 // the symbol is not one of Crystal's, or does not name exactly one class: unions, virtual types
 // ("Shape+"), pointers and other values that are no instances.
 [[nodiscard]] std::string_view class_returned_by(std::string_view symbol);
+
+// The types that a union may be besides Nil: "A" and "B(C | D)" of "(A | B(C | D) | Nil)". Of what
+// is no union, the name itself.
+[[nodiscard]] std::vector<std::string_view> union_parts(std::string_view name);
+
+// The parts of a list, at the separators outside of all brackets.
+[[nodiscard]] std::vector<std::string_view> split_list(std::string_view list,
+                                                       std::string_view separator);
 
 }  // namespace heapattach::crystal

@@ -195,11 +195,20 @@ std::string DwarfNames::write_member_pointer(const Dwarf_Die& die,
   return write_target(die, std::move(written), depth);
 }
 
-std::string DwarfNames::write_array(const Dwarf_Die& die, std::string declarator, int depth) {
-  for (const auto& count : dimensions_of(die)) {
-    declarator += count ? fmt::format("[{}]", *count) : std::string("[]");
+std::string DwarfNames::write_array(const Dwarf_Die& die,
+                                    std::string declarator,
+                                    int depth,
+                                    std::size_t first_dimension) {
+  const auto dimensions = dimensions_of(die);
+  for (std::size_t i = first_dimension; i < dimensions.size(); ++i) {
+    declarator += dimensions[i] ? fmt::format("[{}]", *dimensions[i]) : std::string("[]");
   }
   return write_target(die, std::move(declarator), depth);
+}
+
+std::string DwarfNames::of_row(const Dwarf_Die& array, std::size_t dimension) {
+  steps_ = 0;
+  return write_array(array, "", 0, dimension);
 }
 
 std::string DwarfNames::parameters(const Dwarf_Die& function, int depth) {
@@ -244,7 +253,9 @@ std::string DwarfNames::without_name(const Dwarf_Die& die, int depth) {
   }
   const bool is_lambda = tag_of(die) != DW_TAG_enumeration_type && !own_name(die).empty();
   const std::string_view word = is_lambda ? "lambda" : word_for(tag_of(die));
-  return fmt::format("({} at {})", word, file_and_line(die));
+  // A template's types stand at one place for all of its instances.
+  std::string scopes = unit.language() == Language::C ? std::string() : scopes_of(die, depth);
+  return cut(fmt::format("{}({} at {})", scopes, word, file_and_line(die)));
 }
 
 // The entry that declares a member class is in its scope, the one that defines it need not be.
@@ -280,6 +291,8 @@ std::string DwarfNames::in_crystal(const Dwarf_Die& die, int depth) {
   }
   if (tag == DW_TAG_array_type) return static_array(die, depth);
   if (tag == DW_TAG_union_type && name.empty()) return mixed_value(die);
+  if (tag == DW_TAG_unspecified_type) return "Nil";
+  if (name == "char32_t") return "Char";
   return name.empty() ? "(unknown type)" : name;
 }
 

@@ -30,6 +30,9 @@ class DwarfNames {
   const std::string& of(const Dwarf_Die& die);
   // The name of the type of a variable, member or parameter: "void" if it has none.
   const std::string& of_type_of(const Dwarf_Die& die);
+  // The name of what an array of several dimensions has in the given one: "int[3]" for 1 of
+  // int[2][3].
+  std::string of_row(const Dwarf_Die& array, std::size_t dimension);
   // A variable's name with its scopes: "ns::cache".
   [[nodiscard]] std::string of_variable(const Dwarf_Die& die);
   [[nodiscard]] DwarfUnits& units() { return units_; }
@@ -48,7 +51,10 @@ class DwarfNames {
                             std::string declarator,
                             int depth);
   std::string write_member_pointer(const Dwarf_Die& die, std::string declarator, int depth);
-  std::string write_array(const Dwarf_Die& die, std::string declarator, int depth);
+  std::string write_array(const Dwarf_Die& die,
+                          std::string declarator,
+                          int depth,
+                          std::size_t first_dimension = 0);
   std::string parameters(const Dwarf_Die& function, int depth);
   std::string named(const Dwarf_Die& die, int depth);
   std::string tagged(const Dwarf_Die& die, int depth);

@@ -1,0 +1,105 @@
+#include "symbols/types/dwarf_types.h"
+
+#include <memory>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include "attach/sandbox.h"
+#include "symbols/elf_file.h"
+#include "symbols/types/model_bytes.h"
+#include "symbols/types/model_checks.h"
+
+namespace heapattach::types {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct EndDwarf {
+  void operator()(Dwarf* dwarf) const noexcept { dwarf_end(dwarf); }
+};
+
+std::string summary_of(const DwarfReader::Counts& counts, const TypeModel& model) {
+  std::string text = fmt::format("{} units, {} types, {} global variables", counts.units,
+                                 model.types().size(), model.globals.size());
+  const auto add = [&text](std::size_t count, std::string_view what) {
+    if (count > 0) text += fmt::format(", {} {}", count, what);
+  };
+  add(counts.repeated, "repeated");
+  add(counts.virtual_bases, "virtual bases left out");
+  add(counts.too_deep, "units nested too deep");
+  add(counts.left_out, "left out because of a limit");
+  return text;
+}
+
+// Runs in the sandbox.
+TypeModel parse(int file, std::uint64_t bias, const DwarfReadLimits& limits) {
+  TypeModel model;
+  const std::unique_ptr<Dwarf, EndDwarf> dwarf(dwarf_begin(file, DWARF_C_READ));
+  if (dwarf == nullptr) {
+    model.notes.push_back(fmt::format("no debug information: {}", dwarf_errmsg(-1)));
+    return model;
+  }
+  DwarfReader reader(dwarf.get(), bias, limits, model);
+  reader.read();
+  model.notes.push_back(summary_of(reader.counts(), model));
+  return model;
+}
+
+Result<TypeModel> parse_in_sandbox(const Fd& file, std::uint64_t bias, const TypeOptions& options) {
+  SandboxLimits limits;
+  limits.time = options.time_per_module;
+  limits.descriptors = {file.get()};
+  const SandboxResult result = HA_TRY(run_sandboxed(
+      [&](SandboxOutput& out) { out.write(to_bytes(parse(file.get(), bias, options.limits))); },
+      limits));
+  TypeModel model = HA_TRY(model_from_bytes(result.output));
+  model.notes.insert(model.notes.end(), result.notes.begin(), result.notes.end());
+  return model;
+}
+
+// Whether it is worth a look; a separate reader, because the module's own is busy with names.
+bool has_debug_information(const Fd& file) {
+  Fd copy(fcntl(file.get(), F_DUPFD_CLOEXEC, 0));
+  if (copy.empty()) return false;
+  const auto elf = ElfFile::open(std::move(copy));
+  return elf && (elf->has_section(".debug_info") || elf->has_section(".zdebug_info"));
+}
+
+}  // namespace
+
+TypeModel read_types_of(const Fd& file, std::uint64_t bias, const TypeOptions& options) {
+  const auto start = Clock::now();
+  TypeModel model;
+  if (file.empty() || !has_debug_information(file)) {
+    model.notes.emplace_back("no debug information");
+    return model;
+  }
+  auto parsed = options.use_sandbox ? parse_in_sandbox(file, bias, options)
+                                    : Result<TypeModel>(parse(file.get(), bias, options.limits));
+  if (!parsed) {
+    model.notes.push_back("no types: " + parsed.error().message);
+    return model;
+  }
+  model = std::move(parsed).value();
+  make_sound(model);
+  for (TypeRef at = 0; at < model.types().size(); ++at) model[at].known_from = {"dwarf"};
+  const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start);
+  model.notes.push_back(fmt::format("read in {} ms", took.count()));
+  return model;
+}
+
+TypeModel read_types(const Modules& modules, const TypeOptions& options) {
+  TypeModel all;
+  for (const Module& module : modules.all()) {
+    TypeModel model = read_types_of(module.debug_file(), module.bias(), options);
+    std::erase_if(model.globals, [&](const Variable& v) { return !module.contains(v.address); });
+    for (std::string& note : model.notes) note = fmt::format("{}: {}", module.path(), note);
+    merge(all, model);
+  }
+  make_sound(all);
+  return all;
+}
+
+}  // namespace heapattach::types

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "attach/fd.h"
+#include "symbols/module.h"
+#include "symbols/types/dwarf_reader.h"
+#include "symbols/types/type_model.h"
+
+namespace heapattach::types {
+
+struct TypeOptions {
+  // Parse in a child without rights. Off only for tests and fuzzers: what is parsed is not trusted.
+  bool use_sandbox = true;
+  std::chrono::milliseconds time_per_module{60'000};
+  DwarfReadLimits limits;
+};
+
+// What the debug information of all modules says of types and global variables (known_from
+// "dwarf"). Never fails: a module whose information is missing, damaged or too large costs its
+// types and leaves a note. To be called while this process has one thread (sandbox.h).
+TypeModel read_types(const Modules& modules, const TypeOptions& options);
+
+// The same of one file of debug information, for a module loaded at `bias`.
+TypeModel read_types_of(const Fd& file, std::uint64_t bias, const TypeOptions& options);
+
+}  // namespace heapattach::types

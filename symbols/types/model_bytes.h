@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "attach/result.h"
+#include "symbols/types/type_model.h"
+
+namespace heapattach::types {
+
+// A TypeModel as bytes, to leave a sandbox. Little-endian; a string is its length in 32 bits and
+// its bytes, a list its length in 32 bits and its elements:
+//
+//     "types 1\n" types globals notes disagreements
+//     type: name shape:8 encoding:8 flags:8 [bytes:64] target:32 [count:64] members enumerators
+//           flags: 1 bytes are known, 2 count is known, 4 is_reference, 8 has_header
+//     member: name offset:64 type:32 is_base:8 bit_count:8 bit_offset:8
+//     enumerator: name value:64
+//     global: name type:32 address:64
+//
+// known_from is not written; all other fields of variables are those of locals.
+[[nodiscard]] std::vector<std::byte> to_bytes(const TypeModel& model);
+
+// Survives any bytes. What it gives still has to pass make_sound(). Malformed if they are no model.
+Result<TypeModel> model_from_bytes(std::span<const std::byte> bytes);
+
+}  // namespace heapattach::types

@@ -1,0 +1,165 @@
+#include "symbols/types/dwarf_types.h"
+
+#include <algorithm>
+
+#include <doctest/doctest.h>
+
+#include "tests/symbols/types/typed_program.h"
+
+using namespace heapattach;
+using namespace heapattach::types;
+
+namespace {
+
+TypeModel types_of(const std::string& program, bool use_sandbox = false) {
+  auto file = Fd::open(program, O_RDONLY);
+  REQUIRE(file);
+  TypeOptions options;
+  options.use_sandbox = use_sandbox;
+  return read_types_of(*file, 0x10000, options);
+}
+
+const Type& type_named(const TypeModel& model, const std::string& name) {
+  CAPTURE(name);
+  const TypeRef at = model.find(name);
+  REQUIRE(at != kNoType);
+  return model[at];
+}
+
+// "offset name: type" of each member; a bit field with its bits.
+std::vector<std::string> members_of(const TypeModel& model, const std::string& name) {
+  std::vector<std::string> lines;
+  for (const Member& member : type_named(model, name).members) {
+    const std::string bits =
+        member.bit_count == 0 ? "" : fmt::format(" {}@{}", member.bit_count, member.bit_offset);
+    lines.push_back(fmt::format("{} {}{}: {}{}", member.offset, member.is_base ? "base" : "",
+                                member.name, model[member.type].name, bits));
+  }
+  return lines;
+}
+
+using Lines = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("the members of a C struct have names, places and types") {
+  for (const std::string& program : typed_programs("c")) {
+    CAPTURE(program);
+    const TypeModel model = types_of(program);
+    CHECK(members_of(model, "struct node") ==
+          Lines{"0 next: struct node *", "8 name: char *", "16 low: unsigned int 3@0",
+                "16 high: unsigned int 13@3", "20 values: int[2][3]", "48 : (union at shapes.c:8)",
+                "56 compare: int (*)(struct node *, void *)", "64 color: enum color"});
+    CHECK(type_named(model, "struct node").bytes == 72);
+    CHECK(members_of(model, "(union at shapes.c:8)") ==
+          Lines{"0 number: int", "0 pointer: void *"});
+    CHECK(type_named(model, "(union at shapes.c:8)").shape == Shape::Union);
+    CHECK(members_of(model, "point_t") == Lines{"0 x: long", "8 y: double"});
+    CHECK(members_of(model, "struct buffer") ==
+          Lines{"0 size: unsigned long", "8 items: struct node *[]"});
+  }
+}
+
+TEST_CASE("pointers, arrays, functions and numbers have their shapes") {
+  for (const std::string& program : typed_programs("c")) {
+    CAPTURE(program);
+    const TypeModel model = types_of(program);
+    const Type& pointer = type_named(model, "struct node *");
+    CHECK(pointer.shape == Shape::Pointer);
+    CHECK(model[pointer.target].name == "struct node");
+    CHECK_FALSE(pointer.is_reference);
+    CHECK(type_named(model, "void *").target == kNoType);
+    CHECK(type_named(model, "int (*)(struct node *, void *)").shape == Shape::Code);
+    const Type& matrix = type_named(model, "int[2][3]");
+    CHECK(matrix.count == 2);
+    CHECK(matrix.bytes == 24);
+    CHECK(model[matrix.target].name == "int[3]");
+    CHECK(model[matrix.target].bytes == 12);
+    CHECK_FALSE(type_named(model, "struct node *[]").count.has_value());
+    CHECK(type_named(model, "unsigned int").encoding == Encoding::Unsigned);
+    CHECK(type_named(model, "double").encoding == Encoding::Float);
+    CHECK(type_named(model, "struct hidden").shape == Shape::Opaque);
+    CHECK(type_named(model, "struct node").known_from == Lines{"dwarf"});
+  }
+}
+
+TEST_CASE("the values of an enumeration have names and signs") {
+  for (const std::string& program : typed_programs("c")) {
+    const TypeModel model = types_of(program);
+    const Type& color = type_named(model, "enum color");
+    REQUIRE(color.enumerators.size() == 3);
+    CHECK(color.enumerators[0].name == "BLUE");
+    CHECK(color.enumerators[0].value == -1);
+    CHECK(color.enumerators[2].value == 7);
+  }
+  for (const std::string& program : typed_programs("cxx")) {
+    const TypeModel model = types_of(program);
+    const Type& level = type_named(model, "ns::Level");
+    REQUIRE(level.enumerators.size() == 2);
+    CHECK(level.enumerators[1].value == 200);
+    CHECK(level.bytes == 1);
+  }
+}
+
+TEST_CASE("a C++ class has its bases, and a header if it has virtual functions") {
+  for (const std::string& program : typed_programs("cxx")) {
+    CAPTURE(program);
+    const TypeModel model = types_of(program);
+    CHECK(members_of(model, "Derived") == Lines{"0 base: Base", "16 base: Other", "24 d: int"});
+    CHECK(type_named(model, "Derived").has_header);
+    CHECK(type_named(model, "Base").has_header);
+    CHECK_FALSE(type_named(model, "Other").has_header);
+    CHECK(members_of(model, "ns::Outer::Secret") == Lines{"0 level: ns::Level"});
+  }
+}
+
+TEST_CASE("a virtual base, whose place only running code knows, is left out and counted") {
+  for (const std::string& program : typed_programs("cxx")) {
+    CAPTURE(program);
+    const TypeModel model = types_of(program);
+    const Lines members = members_of(model, "Shared");
+    CHECK(members.size() == 2);
+    CHECK(members.back() == "8 s: int");
+    CHECK(std::any_of(model.notes.begin(), model.notes.end(), [](const std::string& note) {
+      return note.find("1 virtual bases left out") != std::string::npos;
+    }));
+  }
+}
+
+TEST_CASE("global variables stand at their addresses in the target") {
+  for (const std::string& program : typed_programs("cxx")) {
+    CAPTURE(program);
+    const TypeModel model = types_of(program);
+    const auto found =
+        std::find_if(model.globals.begin(), model.globals.end(),
+                     [](const Variable& v) { return v.name == "ns::Outer::instance"; });
+    REQUIRE(found != model.globals.end());
+    CHECK(model[found->type].name == "ns::Outer *");
+    CHECK(found->address.value > 0x10000);
+  }
+  for (const std::string& program : typed_programs("c")) {
+    const TypeModel model = types_of(program);
+    CHECK(std::any_of(model.globals.begin(), model.globals.end(),
+                      [](const Variable& v) { return v.name == "cache"; }));
+    CHECK(std::none_of(model.globals.begin(), model.globals.end(),
+                       [](const Variable& v) { return v.name == "l"; }));
+  }
+}
+
+TEST_CASE("the sandbox gives the same types") {
+  for (const std::string& program : typed_programs("cxx")) {
+    const TypeModel inside = types_of(program, true);
+    const TypeModel outside = types_of(program, false);
+    CHECK(inside.types().size() == outside.types().size());
+    CHECK(inside.globals.size() == outside.globals.size());
+    CHECK(members_of(inside, "Derived") == members_of(outside, "Derived"));
+  }
+}
+
+TEST_CASE("a file without debug information gives no types and says so") {
+  auto file = Fd::open("/proc/self/cmdline", O_RDONLY);
+  REQUIRE(file);
+  const TypeModel model = read_types_of(*file, 0, {});
+  CHECK(model.empty());
+  CHECK(model.notes == Lines{"no debug information"});
+}
