@@ -1,0 +1,149 @@
+#include "report/snapshot/cxx_containers.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include <fmt/format.h>
+
+namespace heapattach::snapshot {
+
+namespace {
+
+using Leads = ContainerWord::Leads;
+
+// A member of a container. Its node is a template of the container's argument `argument`.
+struct Row {
+  std::string_view container;  // how its name begins
+  std::string_view member;
+  Leads leads;
+  std::string_view node = {};  // "std::_List_node"
+  std::size_t argument = 0;
+  std::string_view more = {};  // what else the node's template may take
+};
+
+constexpr std::string_view kList = "std::_List_node";
+constexpr std::string_view kTree = "std::_Rb_tree_node";
+constexpr std::string_view kHash = "std::__detail::_Hash_node";
+
+// The first rows name the containers by the names of what is inside of them, since a map is a
+// structure around an _Rb_tree that has all that counts.
+constexpr std::array kRows = {
+    Row{"std::vector<", "_M_start", Leads::ToBuffer},
+    Row{"std::vector<", "_M_finish", Leads::Nowhere},
+    Row{"std::vector<", "_M_end_of_storage", Leads::Nowhere},
+    Row{"std::vector<", "_M_p", Leads::ToBuffer},  // of vector<bool>
+    Row{"std::__cxx11::basic_string<", "_M_p", Leads::ToBuffer},
+    Row{"std::basic_string<", "_M_p", Leads::ToBuffer},
+    Row{"std::__cxx11::list<", "_M_next", Leads::ToNode, kList},
+    Row{"std::__cxx11::list<", "_M_prev", Leads::ToNode, kList},
+    Row{"std::list<", "_M_next", Leads::ToNode, kList},
+    Row{"std::list<", "_M_prev", Leads::ToNode, kList},
+    Row{"std::_List_node<", "_M_next", Leads::ToNode, kList},
+    Row{"std::_List_node<", "_M_prev", Leads::ToNode, kList},
+    Row{"std::forward_list<", "_M_next", Leads::ToNode, "std::_Fwd_list_node"},
+    Row{"std::_Fwd_list_node<", "_M_next", Leads::ToNode, "std::_Fwd_list_node"},
+    Row{"std::_Rb_tree<", "_M_parent", Leads::ToNode, kTree, 1},
+    Row{"std::_Rb_tree<", "_M_left", Leads::ToNode, kTree, 1},
+    Row{"std::_Rb_tree<", "_M_right", Leads::ToNode, kTree, 1},
+    Row{"std::_Rb_tree_node<", "_M_parent", Leads::ToNode, kTree},
+    Row{"std::_Rb_tree_node<", "_M_left", Leads::ToNode, kTree},
+    Row{"std::_Rb_tree_node<", "_M_right", Leads::ToNode, kTree},
+    Row{"std::_Hashtable<", "_M_nxt", Leads::ToNode, kHash, 1, ", true"},
+    Row{"std::_Hashtable<", "_M_nxt", Leads::ToNode, kHash, 1, ", false"},
+    Row{"std::_Hashtable<", "_M_buckets", Leads::ToBuffer},
+    Row{"std::__detail::_Hash_node<", "_M_nxt", Leads::ToNode, kHash, 0, ", true"},
+    Row{"std::__detail::_Hash_node<", "_M_nxt", Leads::ToNode, kHash, 0, ", false"},
+    Row{"std::deque<", "_M_map", Leads::ToBuffer},
+    Row{"std::deque<", "_M_cur", Leads::Nowhere},
+    Row{"std::deque<", "_M_first", Leads::Nowhere},
+    Row{"std::deque<", "_M_last", Leads::Nowhere},
+    Row{"std::deque<", "_M_node", Leads::Nowhere},
+};
+
+constexpr std::array<std::string_view, 2> kStorage = {"__gnu_cxx::__aligned_membuf<",
+                                                      "__gnu_cxx::__aligned_buffer<"};
+
+constexpr std::array<std::string_view, 4> kNodeBases = {
+    "std::__detail::_List_node_base", "std::__detail::_Hash_node_base", "std::_Rb_tree_node_base",
+    "std::_Fwd_list_node_base"};
+
+std::string_view trimmed(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  return text;
+}
+
+// A template's instance by name; the blank before a closing bracket is a matter of taste.
+types::TypeRef find_instance(const types::TypeModel& model,
+                             std::string_view name,
+                             std::string_view argument,
+                             std::string_view more) {
+  for (const std::string_view close : {">", " >"}) {
+    const auto found = model.find(fmt::format("{}<{}{}{}", name, argument, more, close));
+    if (found != types::kNoType) return found;
+  }
+  return types::kNoType;
+}
+
+}  // namespace
+
+std::string_view template_argument(std::string_view name, std::size_t index) {
+  const std::size_t open = name.find('<');
+  if (open == std::string_view::npos) return {};
+  int depth = 0;
+  std::size_t start = open + 1;
+  for (std::size_t at = start; at < name.size(); ++at) {
+    const char letter = name[at];
+    if (letter == '<' || letter == '(') ++depth;
+    if (letter == ')') --depth;
+    const bool is_end = depth == 0 && (letter == ',' || letter == '>');
+    if (letter == '>') --depth;
+    if (!is_end) continue;
+    if (index == 0) return trimmed(name.substr(start, at - start));
+    if (letter == '>') return {};
+    --index;
+    start = at + 1;
+  }
+  return {};
+}
+
+bool is_cxx_container(std::string_view type_name) {
+  if (!type_name.starts_with("std::")) return false;
+  return std::any_of(kRows.begin(), kRows.end(),
+                     [&](const Row& row) { return type_name.starts_with(row.container); });
+}
+
+std::optional<ContainerWord> follow(const types::TypeModel& model,
+                                    std::string_view container,
+                                    std::string_view member) {
+  std::optional<ContainerWord> result;
+  for (const Row& row : kRows) {
+    if (row.member != member || !container.starts_with(row.container)) continue;
+    if (row.node.empty()) return ContainerWord{row.leads};
+    const std::string_view argument = template_argument(container, row.argument);
+    const auto node = find_instance(model, row.node, argument, row.more);
+    if (node != types::kNoType) return ContainerWord{row.leads, node};
+    result = ContainerWord{Leads::Nowhere};  // a node's base says too little
+  }
+  return result;
+}
+
+bool is_node_base(std::string_view type_name) {
+  return std::find(kNodeBases.begin(), kNodeBases.end(), type_name) != kNodeBases.end();
+}
+
+std::string_view container_name(std::string_view type_name) {
+  return type_name.starts_with("std::__cxx11::basic_string<char,") ? "std::string" : type_name;
+}
+
+std::optional<types::TypeRef> value_in_storage(const types::TypeModel& model,
+                                               std::string_view type_name) {
+  const bool is_storage =
+      std::any_of(kStorage.begin(), kStorage.end(),
+                  [&](std::string_view prefix) { return type_name.starts_with(prefix); });
+  if (!is_storage) return std::nullopt;
+  return model.find(template_argument(type_name, 0));
+}
+
+}  // namespace heapattach::snapshot

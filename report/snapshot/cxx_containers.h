@@ -1,0 +1,48 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "symbols/types/type_model.h"
+
+// What the containers of libstdc++ do not say with their types: that a vector's first pointer leads
+// to its elements and its others to their ends, that a pointer to a node's base leads to a node,
+// that an array of bytes is a value's place. Names and members as of g++ 5 to 14.
+namespace heapattach::snapshot {
+
+// How to follow a pointer member of a container.
+struct ContainerWord {
+  enum class Leads : std::uint8_t {
+    Nowhere,   // to the end of something, or back into the container
+    ToBuffer,  // to elements of the pointed-to type, which belong to the container
+    ToNode,    // to a `node`
+  };
+  Leads leads = Leads::Nowhere;
+  types::TypeRef node = types::kNoType;
+};
+
+// Whether a structure of this name is a container that follow() knows.
+[[nodiscard]] bool is_cxx_container(std::string_view type_name);
+
+// How the member called `member` ("_M_start") somewhere inside a container leads on; nothing if
+// as its type says.
+[[nodiscard]] std::optional<ContainerWord> follow(const types::TypeModel& model,
+                                                  std::string_view container,
+                                                  std::string_view member);
+
+// Whether a structure of this name is the base of all nodes, and a pointer to it says nothing.
+[[nodiscard]] bool is_node_base(std::string_view type_name);
+
+// The name that messages and buffers use: "std::string" for its long form.
+[[nodiscard]] std::string_view container_name(std::string_view type_name);
+
+// Whether a structure of this name is raw memory for a value, and whose: kNoType if that is not to
+// be found.
+[[nodiscard]] std::optional<types::TypeRef> value_in_storage(const types::TypeModel& model,
+                                                             std::string_view type_name);
+
+// The argument of a template's name: argument 0 of "std::vector<int, A<int> >" is "int". Empty if
+// there is none.
+[[nodiscard]] std::string_view template_argument(std::string_view name, std::size_t index);
+
+}  // namespace heapattach::snapshot

@@ -1,0 +1,297 @@
+#include "report/snapshot/pointer_map.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "report/snapshot/cxx_containers.h"
+
+namespace heapattach::snapshot {
+
+namespace {
+
+using types::Member;
+using types::Shape;
+using types::Type;
+using types::TypeModel;
+using types::TypeRef;
+
+constexpr std::uint64_t kWordBytes = 8;
+constexpr std::uint64_t kLargest = std::uint64_t{1} << 40;  // of an instance: a program's limit
+constexpr int kDeepest = 48;
+constexpr std::size_t kMostSteps = 65536;
+
+// Where in the instance the flattening stands, and what is around it.
+struct Place {
+  std::uint64_t offset = 0;
+  std::string path;
+  TypeRef holder = types::kNoType;
+  TypeRef container = types::kNoType;
+  int depth = 0;
+  bool is_root = true;  // nothing but structures, each at the end of the one around it
+};
+
+std::string joined(const std::string& path, const std::string& name) {
+  if (path.empty()) return name;
+  return name.empty() ? path : path + "." + name;
+}
+
+std::string element_path(std::string element, const std::string& inner) {
+  return inner.starts_with('[') ? element + inner : joined(element, inner);
+}
+
+class Flattening {
+ public:
+  Flattening(const TypeModel& model, PointerMap& map) : model_(model), map_(map) {}
+
+  void add(TypeRef ref, const Place& at) {
+    if (at.depth > kDeepest || at.offset > kLargest || ++steps_ > kMostSteps) stop(at.offset);
+    if (is_stopped_ || ref >= model_.types().size()) return;
+    const Type& type = model_[ref];
+    if (add_peculiar(ref, type, at)) return;
+    switch (type.shape) {
+      case Shape::Opaque: add_unknown(ref, at); break;
+      case Shape::Number:
+      case Shape::Enumeration: add_leaf(ref, at); break;
+      case Shape::Pointer:
+        add_leaf(ref, at);
+        add_word(ref, at, type.is_reference ? WordKind::Reference : WordKind::Pointer);
+        break;
+      case Shape::Code:
+        add_leaf(ref, at);
+        add_word(types::kNoType, at, WordKind::Conservative);
+        break;
+      case Shape::Struct: add_struct(ref, type, at); break;
+      case Shape::Union: add_union(ref, type, at); break;
+      case Shape::Array: add_array(ref, type, at); break;
+    }
+  }
+
+  void finish() {
+    std::stable_sort(words_.begin(), words_.end(),
+                     [](const auto& a, const auto& b) { return a.offset < b.offset; });
+    const auto repeated =
+        std::unique(words_.begin(), words_.end(),
+                    [](const auto& a, const auto& b) { return a.offset == b.offset; });
+    words_.erase(repeated, words_.end());
+    std::erase_if(words_, [&](const PointerWord& word) {
+      return word.offset >= map_.known_to || (map_.bytes != 0 && word.offset + 8 > map_.bytes);
+    });
+    map_.words = std::move(words_);
+    map_.leaves = std::move(leaves_);
+  }
+
+ private:
+  void stop(std::uint64_t offset) {
+    if (!is_stopped_) map_.known_to = std::min(map_.known_to, offset);
+    is_stopped_ = true;
+  }
+
+  void add_word(TypeRef type, const Place& at, WordKind kind) {
+    if (at.offset % kWordBytes != 0) return;  // where no collector looks
+    if (words_.size() >= kMostWords) stop(at.offset);
+    if (is_stopped_) return;
+    words_.push_back({at.offset, kind, type, at.holder, at.container,
+                      at.path.size() > kLongestPath ? std::string() : at.path});
+  }
+
+  // The whole words of [from, to), of which nothing is known; the first is called `path`.
+  void add_gap(std::uint64_t from, std::uint64_t to, std::string path = {}) {
+    const std::uint64_t first = (from + kWordBytes - 1) / kWordBytes * kWordBytes;
+    Place at;
+    if (first == from) at.path = std::move(path);
+    for (at.offset = first; at.offset + kWordBytes <= to && !is_stopped_; at.offset += kWordBytes) {
+      add_word(types::kNoType, at, WordKind::Conservative);
+      at.path.clear();
+    }
+  }
+
+  void add_unknown(TypeRef ref, const Place& at) {
+    add_leaf(ref, at);
+    add_gap(at.offset, at.offset + std::min(bytes_of(model_, ref), kLargest), at.path);
+  }
+
+  void add_leaf(TypeRef type, const Place& at, const Member* bits = nullptr) {
+    if (in_parts_ > 0 || leaves_.size() >= kMostLeaves || at.path.empty()) return;
+    Leaf leaf{at.path, at.offset, bytes_of(model_, type), type, 0, 0};
+    if (bits != nullptr) {
+      leaf.bit_count = bits->bit_count;
+      leaf.bit_offset = bits->bit_offset;
+    }
+    leaves_.push_back(std::move(leaf));
+  }
+
+  // What its language says more of than its members do.
+  bool add_peculiar(TypeRef ref, const Type& type, const Place& at) {
+    const bool is_proc = type.name.starts_with("Proc(") && type.bytes.value_or(16) == 16;
+    if (is_proc && type.shape != Shape::Pointer) {
+      add_leaf(ref, at);
+      Place inner = at;
+      inner.offset += kWordBytes;
+      inner.path = joined(at.path, "@closure_data");
+      add_word(types::kNoType, inner, WordKind::Closure);
+      return true;
+    }
+    if (type.shape != Shape::Struct && type.shape != Shape::Union) return false;
+    const auto value = value_in_storage(model_, type.name);
+    if (!value) return false;
+    if (*value == types::kNoType) {
+      add_gap(at.offset, at.offset + std::min(type.bytes.value_or(0), kLargest), at.path);
+      return true;
+    }
+    Place inner = at;
+    inner.depth += 1;
+    inner.is_root = false;
+    inner.container = types::kNoType;  // what it stores is not part of it
+    add(*value, inner);
+    return true;
+  }
+
+  void add_struct(TypeRef ref, const Type& type, const Place& at) {
+    Place inner = at;
+    inner.depth += 1;
+    inner.holder = ref;
+    if (is_cxx_container(type.name)) inner.container = ref;
+    std::uint64_t covered = type.has_header ? kWordBytes : 0;
+    const std::vector<const Member*> members = by_offset(type);
+    for (const Member* member : members) {
+      if (is_stopped_) return;
+      if (member->offset > kLargest) return stop(at.offset + covered);
+      if (member->offset > covered) add_gap(at.offset + covered, at.offset + member->offset);
+      inner.offset = at.offset + member->offset;
+      inner.path = member->is_base ? at.path : joined(at.path, member->name);
+      const std::uint64_t bytes = bytes_of(model_, member->type);
+      inner.is_root =
+          at.is_root && !type.has_header && member == members.back() && !member->is_base;
+      if (member->bit_count != 0) {
+        add_leaf(member->type, inner, member);
+      } else {
+        add(member->type, inner);
+      }
+      covered = std::max(covered, member->offset + std::min(bytes, kLargest));
+    }
+    if (type.bytes && *type.bytes > kLargest) return stop(at.offset + covered);
+    if (type.bytes.value_or(0) > covered) {
+      add_gap(at.offset + covered, at.offset + *type.bytes);
+    }
+  }
+
+  static std::vector<const Member*> by_offset(const Type& type) {
+    std::vector<const Member*> members;
+    members.reserve(std::min(type.members.size(), kMostSteps));
+    for (const Member& member : type.members) {
+      if (members.size() == kMostSteps) break;
+      members.push_back(&member);
+    }
+    std::stable_sort(members.begin(), members.end(),
+                     [](const Member* a, const Member* b) { return a->offset < b->offset; });
+    return members;
+  }
+
+  // The words of a part by themselves.
+  std::vector<PointerWord> part(TypeRef ref, const Place& at) {
+    std::vector<PointerWord> outer = std::exchange(words_, {});
+    ++in_parts_;
+    add(ref, at);
+    --in_parts_;
+    return std::exchange(words_, std::move(outer));
+  }
+
+  void add_union(TypeRef ref, const Type& type, const Place& at) {
+    add_leaf(ref, at);
+    if (type.members.empty()) {
+      const std::uint64_t bytes = std::min(bytes_of(model_, ref), kLargest);
+      return add_gap(at.offset, at.offset + bytes, at.path);
+    }
+    Place inner = at;
+    inner.depth += 1;
+    inner.is_root = false;
+    std::vector<PointerWord> merged;
+    for (const Member& member : type.members) {
+      if (is_stopped_) break;
+      if (member.offset > kLargest) return stop(at.offset);
+      inner.offset = at.offset + member.offset;
+      inner.path = joined(at.path, member.name);
+      for (PointerWord& word : part(member.type, inner)) merged.push_back(std::move(word));
+    }
+    // Of several for one place the first that has a type names it.
+    std::stable_sort(merged.begin(), merged.end(), [](const auto& a, const auto& b) {
+      const auto rank = [](const PointerWord& word) {
+        return std::pair(word.offset, word.type == types::kNoType);
+      };
+      return rank(a) < rank(b);
+    });
+    for (PointerWord& word : merged) {
+      if (!words_.empty() && words_.back().offset >= word.offset) continue;
+      Place place{word.offset, std::move(word.path)};
+      add_word(types::kNoType, place, WordKind::Conservative);
+    }
+  }
+
+  void add_array(TypeRef ref, const Type& type, const Place& at) {
+    add_leaf(ref, at);
+    const bool is_tail = at.is_root && type.count.value_or(0) <= 1 && at.depth > 0;
+    if (is_tail && !map_.tail) {
+      map_.tail = PointerMap::Tail{at.offset, at.path, type.target};
+      return;
+    }
+    Place inner = at;
+    inner.depth += 1;
+    inner.is_root = false;
+    inner.path.clear();
+    const std::vector<PointerWord> element = part(type.target, inner);
+    const std::uint64_t stride = bytes_of(model_, type.target);
+    if (element.empty() || stride == 0) return;
+    if (stride % kWordBytes != 0 || stride > kLargest) return stop(at.offset);
+    for (std::uint64_t i = 0; i < type.count.value_or(0) && !is_stopped_; ++i) {
+      if (at.offset + i * stride > kLargest) return stop(at.offset + i * stride);
+      for (const PointerWord& word : element) {
+        Place place{word.offset + i * stride, {}, word.holder, word.container};
+        place.path = element_path(fmt::format("{}[{}]", at.path, i), word.path);
+        add_word(word.type, place, word.kind);
+      }
+    }
+  }
+
+  const TypeModel& model_;
+  PointerMap& map_;
+  std::vector<PointerWord> words_;
+  std::vector<Leaf> leaves_;
+  std::size_t steps_ = 0;
+  int in_parts_ = 0;
+  bool is_stopped_ = false;
+};
+
+}  // namespace
+
+std::uint64_t bytes_of(const TypeModel& model, TypeRef ref) {
+  std::uint64_t times = 1;
+  for (int depth = 0; depth < kDeepest && ref < model.types().size(); ++depth) {
+    const Type& type = model[ref];
+    std::uint64_t bytes = 0;
+    if (type.bytes) {
+      if (__builtin_mul_overflow(*type.bytes, times, &bytes)) return kLargest + 1;
+      return bytes;
+    }
+    if (type.shape == Shape::Pointer || type.shape == Shape::Code) {
+      return __builtin_mul_overflow(kWordBytes, times, &bytes) ? kLargest + 1 : bytes;
+    }
+    if (type.shape != Shape::Array) return 0;
+    if (__builtin_mul_overflow(times, type.count.value_or(0), &times)) return kLargest + 1;
+    ref = type.target;
+  }
+  return 0;
+}
+
+PointerMap flatten(const TypeModel& model, TypeRef type) {
+  PointerMap map;
+  map.bytes = bytes_of(model, type);
+  Flattening flattening(model, map);
+  flattening.add(type, {});
+  flattening.finish();
+  return map;
+}
+
+}  // namespace heapattach::snapshot

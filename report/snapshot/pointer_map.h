@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "symbols/types/type_model.h"
+
+namespace heapattach::snapshot {
+
+// What a word of an instance may hold.
+enum class WordKind : std::uint8_t {
+  Pointer,    // null or the address of the pointed-to type, be it the first of many or one inside
+  Reference,  // null or the address of one instance that says itself what it is
+  Closure,    // null or the address of what a Crystal Proc captured
+  Conservative,  // anything: unions, parts that no source describes
+};
+
+// A word of an instance that the program may keep an address in.
+struct PointerWord {
+  std::uint64_t offset = 0;  // in bytes from the start of the instance; a multiple of 8
+  WordKind kind = WordKind::Conservative;
+  types::TypeRef type = types::kNoType;       // of the word: a pointer type, if it has one
+  types::TypeRef holder = types::kNoType;     // the innermost structure that it is a member of
+  types::TypeRef container = types::kNoType;  // the C++ container around that, if there is one
+  std::string path;                           // "@point.@next"; empty: not known, or the instance
+};
+
+// A member that is not taken apart further: a number, a pointer, an array as a whole.
+struct Leaf {
+  std::string path;
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+  types::TypeRef type = types::kNoType;
+  std::uint8_t bit_count = 0;  // of a bit field; 0: whole bytes
+  std::uint8_t bit_offset = 0;
+};
+
+// A type flattened: its words that may hold addresses, in order. Words that are not listed and lie
+// below `known_to` hold none.
+struct PointerMap {
+  // What follows the members of a structure that ends in an array of as many elements as fit.
+  struct Tail {
+    std::uint64_t offset = 0;
+    std::string path;  // of the array
+    types::TypeRef element = types::kNoType;
+  };
+
+  std::uint64_t bytes = 0;  // of an instance; 0: not known
+  std::uint64_t known_to = ~std::uint64_t{0};
+  std::vector<PointerWord> words;
+  std::vector<Leaf> leaves;  // the first few hundred
+  std::optional<Tail> tail;
+};
+
+inline constexpr std::size_t kMostWords = 4096;   // of one type
+inline constexpr std::size_t kMostLeaves = 512;   // of one type
+inline constexpr std::size_t kLongestPath = 256;  // a longer one counts as not known
+
+// Flattens a type: bases and anonymous members are transparent, unions conservative, words that no
+// member covers too, since a source may have left out a member that it could not describe. Bounded
+// whatever the model says: what goes beyond the limits is conservative.
+[[nodiscard]] PointerMap flatten(const types::TypeModel& model, types::TypeRef type);
+
+// How many bytes an instance takes; 0 if that is not known.
+[[nodiscard]] std::uint64_t bytes_of(const types::TypeModel& model, types::TypeRef type);
+
+}  // namespace heapattach::snapshot

@@ -1,0 +1,50 @@
+#include "report/snapshot/cxx_containers.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/type_model_builder.h"
+
+namespace heapattach::snapshot {
+namespace {
+
+using Leads = ContainerWord::Leads;
+
+TEST_CASE("a template's arguments are found by number, however deep they nest") {
+  constexpr auto kName = "std::map<ns::Key<int, 2>, void (*)(int, int), std::less<int> >";
+  CHECK(template_argument(kName, 0) == "ns::Key<int, 2>");
+  CHECK(template_argument(kName, 1) == "void (*)(int, int)");
+  CHECK(template_argument(kName, 2) == "std::less<int>");
+  CHECK(template_argument(kName, 3).empty());
+  CHECK(template_argument("int", 0).empty());
+  CHECK(template_argument("broken<int", 0).empty());
+}
+
+TEST_CASE("a vector's first pointer leads to its elements, the others nowhere") {
+  const types::TypeModel model;
+  constexpr auto kVector = "std::vector<int, std::allocator<int> >";
+  CHECK(is_cxx_container(kVector));
+  CHECK(follow(model, kVector, "_M_start")->leads == Leads::ToBuffer);
+  CHECK(follow(model, kVector, "_M_finish")->leads == Leads::Nowhere);
+  CHECK_FALSE(follow(model, kVector, "something").has_value());
+  CHECK_FALSE(is_cxx_container("ns::vector<int>"));
+}
+
+TEST_CASE("pointers to the base of a node lead to the container's own nodes") {
+  ModelBuilder build;
+  const auto tree = build.structure("std::_Rb_tree_node<std::pair<int const, ns::A> >", 48);
+  const auto hash = build.structure("std::__detail::_Hash_node<int, false>", 16);
+  const auto left =
+      follow(build.model, "std::_Rb_tree<int, std::pair<int const, ns::A>, std::_Select1st<int>>",
+             "_M_left");
+  REQUIRE(left);
+  CHECK(left->leads == Leads::ToNode);
+  CHECK(left->node == tree);
+  const auto next =
+      follow(build.model, "std::_Hashtable<int, int, std::allocator<int> >", "_M_nxt");
+  REQUIRE(next);
+  CHECK(next->node == hash);
+  CHECK(follow(build.model, "std::__cxx11::list<ns::A>", "_M_next")->leads == Leads::Nowhere);
+}
+
+}  // namespace
+}  // namespace heapattach::snapshot
