@@ -115,7 +115,7 @@ CountTable count_objects(const Snapshot& snapshot) {
     dead_bytes += dead.bytes;
     table.objects += live.objects;
     table.bytes += live.bytes;
-    if (named.is_known) table.typed_bytes += live.bytes;
+    if (named.is_known()) table.typed_bytes += live.bytes;
     if (live.objects != 0) table.rows.push_back({named.name, live.objects, live.bytes, true});
     if (dead.objects != 0 && !snapshot.header.live_only) {
       table.rows.push_back({named.name, dead.objects, dead.bytes, false});

@@ -74,6 +74,19 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
+// Where the argument that begins at `start` ends: at a comma or the closing bracket; name.size() if
+// there is none.
+std::size_t end_of_argument(std::string_view name, std::size_t start) {
+  int depth = 0;
+  for (std::size_t at = start; at < name.size(); ++at) {
+    const char letter = name[at];
+    if (depth == 0 && (letter == ',' || letter == '>')) return at;
+    if (letter == '<' || letter == '(') ++depth;
+    if (letter == '>' || letter == ')') --depth;
+  }
+  return name.size();
+}
+
 // A template's instance by name; the blank before a closing bracket is a matter of taste.
 types::TypeRef find_instance(const types::TypeModel& model,
                              std::string_view name,
@@ -91,21 +104,14 @@ types::TypeRef find_instance(const types::TypeModel& model,
 std::string_view template_argument(std::string_view name, std::size_t index) {
   const std::size_t open = name.find('<');
   if (open == std::string_view::npos) return {};
-  int depth = 0;
   std::size_t start = open + 1;
-  for (std::size_t at = start; at < name.size(); ++at) {
-    const char letter = name[at];
-    if (letter == '<' || letter == '(') ++depth;
-    if (letter == ')') --depth;
-    const bool is_end = depth == 0 && (letter == ',' || letter == '>');
-    if (letter == '>') --depth;
-    if (!is_end) continue;
-    if (index == 0) return trimmed(name.substr(start, at - start));
-    if (letter == '>') return {};
-    --index;
-    start = at + 1;
+  for (; index > 0; --index) {
+    start = end_of_argument(name, start);
+    if (start >= name.size() || name[start] != ',') return {};
+    ++start;
   }
-  return {};
+  const std::size_t end = end_of_argument(name, start);
+  return end == name.size() ? std::string_view() : trimmed(name.substr(start, end - start));
 }
 
 bool is_cxx_container(std::string_view type_name) {

@@ -1,47 +1,25 @@
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <vector>
-
 #include "report/snapshot/model.h"
-#include "report/snapshot/naming.h"
-#include "symbols/boehm/live.h"
+#include "report/snapshot/object_order.h"
+#include "report/snapshot/typing.h"
 
 namespace heapattach::snapshot {
 
-// Which of a heap's objects a snapshot lists, and in which order: by address.
-class ObjectOrder {
- public:
-  // Borrows both.
-  ObjectOrder(const boehm::Heap& heap, const boehm::ObjectSet& listed);
-
-  [[nodiscard]] std::uint64_t size() const { return size_; }
-  [[nodiscard]] const boehm::ObjectSet& listed() const { return listed_; }
-  // How many listed objects stand before the one with this number.
-  [[nodiscard]] std::uint64_t rank(std::uint64_t number) const;
-  // The index of a listed object.
-  [[nodiscard]] std::optional<ObjectIndex> index_of(boehm::ObjectRef ref) const;
-
- private:
-  const boehm::Heap& heap_;
-  const boehm::ObjectSet& listed_;
-  std::vector<std::uint32_t>
-      before_;  // for each word of the set: listed objects in those before it
-  std::uint64_t size_ = 0;
+// What a snapshot's objects and edges are made from.
+struct JoinSources {
+  const boehm::Heap& heap;
+  const ObjectOrder& order;
+  const TypeRows& rows;
+  const Typing& typing;
 };
 
-// The live objects, and those that are in use though nothing reaches them.
-boehm::ObjectSet objects_in_use(const boehm::Heap& heap, const boehm::LiveSet& found);
+// Fills types, sizes and objects of `snapshot`. What is listed but not in `live` is marked so. Of
+// the rows that only a referrer can give, those that no object has stay without a name.
+void join_objects(const JoinSources& from, const boehm::ObjectSet& live, Snapshot& snapshot);
 
-// Fills types, sizes and objects of `snapshot`. What is listed but not in `live` is marked so.
-void join_objects(const boehm::Heap& heap,
-                  const ObjectOrder& order,
-                  const boehm::ObjectSet& live,
-                  const Naming& naming,
-                  Snapshot& snapshot);
-
-// Fills first_edge and edges: each word of a listed object that points into a listed object.
-void join_edges(const boehm::Heap& heap, const ObjectOrder& order, Snapshot& snapshot);
+// Fills first_edge and edges: each word of a listed object that points into a listed object, unless
+// the object's type says that the word is no pointer.
+void join_edges(const JoinSources& from, Snapshot& snapshot);
 
 }  // namespace heapattach::snapshot

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "report/snapshot/held_heap.h"
-#include "report/snapshot/join.h"
+#include "report/snapshot/object_order.h"
 #include "symbols/boehm/live.h"
 
 namespace heapattach::snapshot {

@@ -18,7 +18,15 @@ using ObjectIndex = std::uint32_t;
 
 enum class ObjectKind : std::uint8_t { Normal, Atomic, Uncollectable, Custom };
 
-// A row of the counts: a class, or what stands in for one.
+// What says of which type an object is.
+enum class TypedBy : std::uint8_t {
+  Nothing,
+  Header,    // it says it itself: a Crystal class's id
+  Vtable,    // it says it itself: a C++ class's vtable
+  Referrer,  // what points to it: a field, a variable
+};
+
+// A row of the counts: a class, or what stands in for one. Several rows may have one name.
 struct Type {
   std::string name;  // "(unknown)", "(type 174)" where nothing better is known
   std::optional<std::uint32_t> id;
@@ -31,7 +39,25 @@ struct Type {
     std::uint64_t bytes = 0;
   };
   std::vector<Field> fields;
-  bool is_known = false;  // counts towards typed_bytes
+  TypedBy typed_by = TypedBy::Nothing;  // anything else counts towards typed_bytes
+  std::string holder;                   // what it is part of, by name: of buffers; else empty
+
+  // What the words of an instance are called, where that is known: keys of `refs`.
+  struct Path {
+    std::uint64_t offset = 0;
+    std::string text;  // "@point.@next"
+  };
+  // The elements of an array: "[3].key" for offset elements_at + 3 * element_bytes + its offset.
+  struct Elements {
+    std::uint64_t at = 0;
+    std::uint64_t bytes = 0;  // of one; 0: there are none
+    std::string name;         // before the bracket: "items" of "items[3]"
+    std::vector<Path> paths;  // within an element, by offset; empty text: the element itself
+  };
+  std::vector<Path> paths;  // at fixed places, by offset
+  Elements elements;
+
+  [[nodiscard]] bool is_known() const { return typed_by != TypedBy::Nothing; }
 };
 
 // Sixteen bytes; its edges, where there are any, start at Snapshot::first_edge of its index.
@@ -96,6 +122,14 @@ struct Collector {
   std::optional<std::uint64_t> unmapped_bytes;
 };
 
+// Bytes of the reachable objects by what says of which type they are.
+struct TypedBytes {
+  std::uint64_t header = 0;
+  std::uint64_t vtable = 0;
+  std::uint64_t referrer = 0;
+  std::uint64_t unknown = 0;
+};
+
 struct Header {
   std::string tool;
   pid_t pid = 0;
@@ -107,6 +141,7 @@ struct Header {
   std::string source;    // "freeze", "read", "clone", "routine", "core"
   std::optional<double> pause_ms;
   std::optional<Collector> collector;
+  std::optional<TypedBytes> typed;
   std::string runtime;  // "crystal", "c++", "c"; empty if not known
   bool live_only = true;
 };

@@ -29,7 +29,7 @@ Type row_of(const crystal::Type& known) {
   for (const crystal::Field& field : known.fields) {
     type.fields.push_back({field.name, field.type, field.offset, field.bytes});
   }
-  type.is_known = !known.name.empty();
+  type.typed_by = known.name.empty() ? TypedBy::Nothing : TypedBy::Header;
   return type;
 }
 
@@ -37,7 +37,7 @@ Type row_of_vtable(const std::string& name) {
   Type type;
   type.name = name;
   type.known_from = {"vtable"};
-  type.is_known = true;
+  type.typed_by = TypedBy::Vtable;
   return type;
 }
 
@@ -54,17 +54,24 @@ Naming::Naming(const crystal::TypeTable& classes, const cxx::VtableNames& vtable
     if (known.name == "String") string_ = static_cast<TypeIndex>(types_.size());
     types_.push_back(row_of(known));
     buffer_pointers_.push_back(crystal::buffer_pointers(known));
-    has_buffer_pointers_ = has_buffer_pointers_ || !buffer_pointers_.back().empty();
+    if (!known.name.empty()) names_.insert(known.name);
   }
   first_vtable_ = static_cast<TypeIndex>(types_.size());
-  for (const std::string& name : vtables.names()) types_.push_back(row_of_vtable(name));
   knows_no_headers_ = classes.types().empty() && vtables.names().empty();
+  for (const std::string& name : vtables.names()) {
+    types_.push_back(row_of_vtable(name));
+    names_.insert(name);
+  }
 }
 
 TypeIndex Naming::unknown_of(const boehm::Block& block) {
   if (block.is_uncollectable()) return kUnknownUncollectable;
   if (block.kind == boehm::kAtomic) return kUnknownAtomic;
   return block.kind == boehm::kNormal ? kUnknown : kUnknownCustom;
+}
+
+bool Naming::is_unknown(TypeIndex row) {
+  return row <= kUnknownCustom;
 }
 
 TypeIndex Naming::type_of(const boehm::Block& block, std::span<const std::byte> contents) const {

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "report/snapshot/model.h"
@@ -28,11 +30,13 @@ class Naming {
                                   std::span<const std::byte> contents) const;
   // The row of an object of which only the kind is known.
   [[nodiscard]] static TypeIndex unknown_of(const boehm::Block& block);
+  [[nodiscard]] static bool is_unknown(TypeIndex row);
 
   // Where instances of the type keep pointers to buffers: what those point to is no instance of
   // anything but String, whatever its first word looks like.
   [[nodiscard]] std::span<const crystal::BufferPointer> buffer_pointers(TypeIndex type) const;
-  [[nodiscard]] bool has_buffer_pointers() const { return has_buffer_pointers_; }
+  // Whether there is a row of this name whose instances say themselves what they are.
+  [[nodiscard]] bool has_class(const std::string& name) const { return names_.contains(name); }
   [[nodiscard]] bool is_string(TypeIndex type) const { return type == string_; }
 
  private:
@@ -44,8 +48,8 @@ class Naming {
   TypeIndex first_vtable_ = 0;
   TypeIndex string_ = ~TypeIndex{0};
   std::vector<std::vector<crystal::BufferPointer>> buffer_pointers_;  // by class
-  bool has_buffer_pointers_ = false;
   bool knows_no_headers_ = false;  // so that no object's contents need be looked at
+  std::unordered_set<std::string> names_;
 };
 
 }  // namespace heapattach::snapshot

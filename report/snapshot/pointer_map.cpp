@@ -38,7 +38,7 @@ std::string joined(const std::string& path, const std::string& name) {
   return name.empty() ? path : path + "." + name;
 }
 
-std::string element_path(std::string element, const std::string& inner) {
+std::string element_path(const std::string& element, const std::string& inner) {
   return inner.starts_with('[') ? element + inner : joined(element, inner);
 }
 
@@ -160,21 +160,24 @@ class Flattening {
       if (is_stopped_) return;
       if (member->offset > kLargest) return stop(at.offset + covered);
       if (member->offset > covered) add_gap(at.offset + covered, at.offset + member->offset);
-      inner.offset = at.offset + member->offset;
-      inner.path = member->is_base ? at.path : joined(at.path, member->name);
-      const std::uint64_t bytes = bytes_of(model_, member->type);
-      inner.is_root =
-          at.is_root && !type.has_header && member == members.back() && !member->is_base;
-      if (member->bit_count != 0) {
-        add_leaf(member->type, inner, member);
-      } else {
-        add(member->type, inner);
-      }
-      covered = std::max(covered, member->offset + std::min(bytes, kLargest));
+      const bool is_last = member == members.back() && !member->is_base && !type.has_header;
+      inner.is_root = at.is_root && is_last;
+      add_member(*member, at, inner);
+      const std::uint64_t bytes = std::min(bytes_of(model_, member->type), kLargest);
+      covered = std::max(covered, member->offset + bytes);
     }
-    if (type.bytes && *type.bytes > kLargest) return stop(at.offset + covered);
-    if (type.bytes.value_or(0) > covered) {
-      add_gap(at.offset + covered, at.offset + *type.bytes);
+    const std::uint64_t end = type.bytes.value_or(0);
+    if (end > kLargest) return stop(at.offset + covered);
+    if (end > covered) add_gap(at.offset + covered, at.offset + end);
+  }
+
+  void add_member(const Member& member, const Place& at, Place& inner) {
+    inner.offset = at.offset + member.offset;
+    inner.path = member.is_base ? at.path : joined(at.path, member.name);
+    if (member.bit_count != 0) {
+      add_leaf(member.type, inner, &member);
+    } else {
+      add(member.type, inner);
     }
   }
 
@@ -266,21 +269,19 @@ class Flattening {
 
 }  // namespace
 
-std::uint64_t bytes_of(const TypeModel& model, TypeRef ref) {
+std::uint64_t bytes_of(const TypeModel& model, TypeRef type) {
   std::uint64_t times = 1;
-  for (int depth = 0; depth < kDeepest && ref < model.types().size(); ++depth) {
-    const Type& type = model[ref];
-    std::uint64_t bytes = 0;
-    if (type.bytes) {
-      if (__builtin_mul_overflow(*type.bytes, times, &bytes)) return kLargest + 1;
-      return bytes;
+  for (int depth = 0; depth < kDeepest && type < model.types().size(); ++depth) {
+    const Type& at = model[type];
+    std::uint64_t factor = at.count.value_or(0);
+    const bool is_array = at.shape == Shape::Array && !at.bytes;
+    if (!is_array) {
+      const bool is_word = at.shape == Shape::Pointer || at.shape == Shape::Code;
+      factor = at.bytes.value_or(is_word ? kWordBytes : 0);
     }
-    if (type.shape == Shape::Pointer || type.shape == Shape::Code) {
-      return __builtin_mul_overflow(kWordBytes, times, &bytes) ? kLargest + 1 : bytes;
-    }
-    if (type.shape != Shape::Array) return 0;
-    if (__builtin_mul_overflow(times, type.count.value_or(0), &times)) return kLargest + 1;
-    ref = type.target;
+    if (__builtin_mul_overflow(times, factor, &times)) return kLargest + 1;
+    if (!is_array) return times;
+    type = at.target;
   }
   return 0;
 }

@@ -88,9 +88,15 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
   const boehm::ObjectSet listed =
       options.with_unreachable ? objects_in_use(heap, found) : found.live;
   const ObjectOrder order(heap, listed);
-  join_objects(heap, order, found.live, *target->naming, snapshot);
+  const Typing typing(heap, order, held->capture, *target->rows, target->types.globals);
+  const JoinSources sources{heap, order, *target->rows, typing};
+  join_objects(sources, found.live, snapshot);
+  if (typing.conflicts() > 0) {
+    note(options,
+         fmt::format("{} pointers disagree with how their objects are typed", typing.conflicts()));
+  }
   if (options.with_edges) {
-    join_edges(heap, order, snapshot);
+    join_edges(sources, snapshot);
     join_roots({*target, *held, heap, found, order}, snapshot);
   }
   join_threads(*held, target->memory, snapshot);

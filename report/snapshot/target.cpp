@@ -54,6 +54,8 @@ Result<void> find_names(const TakeOptions& options,
   target.vtables.emplace(target.modules);
   note(options, fmt::format("{} C++ classes with vtables", target.vtables->names().size()));
   target.naming.emplace(target.classes, *target.vtables);
+  target.rows.emplace(*target.naming, target.types);
+  for (const std::string& text : target.rows->notes()) note(options, text);
   target.runtime = scan.is_crystal || !target.classes.empty() ? "crystal"
                    : uses_cxx(target.modules)                 ? "c++"
                                                               : "c";

@@ -10,6 +10,7 @@
 #include "attach/process.h"
 #include "report/snapshot/naming.h"
 #include "report/snapshot/take.h"
+#include "report/snapshot/type_rows.h"
 #include "symbols/boehm/collector.h"
 #include "symbols/boehm/roots.h"
 #include "symbols/crystal/fibers.h"
@@ -43,6 +44,8 @@ class Target {
   crystal::FiberLayout fibers;
   std::optional<cxx::VtableNames> vtables;
   std::optional<Naming> naming;
+  types::TypeModel types;
+  std::optional<TypeRows> rows;
   std::string runtime;  // as in the header of a snapshot
 };
 

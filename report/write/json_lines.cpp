@@ -53,6 +53,15 @@ JsonRecord collector_record(const snapshot::Collector& collector) {
   return record;
 }
 
+JsonRecord typed_record(const snapshot::TypedBytes& typed) {
+  JsonRecord record;
+  record.number("header", typed.header);
+  record.number("referrer", typed.referrer);
+  record.number("vtable", typed.vtable);
+  record.number("unknown", typed.unknown);
+  return record;
+}
+
 JsonRecord header_record(const snapshot::Header& header) {
   JsonRecord record("snapshot");
   record.number("version", 1);
@@ -66,6 +75,7 @@ JsonRecord header_record(const snapshot::Header& header) {
   record.text_unless_empty("source", header.source);
   if (header.pause_ms) record.raw("pause_ms", fmt::format("{:.3f}", *header.pause_ms));
   if (header.collector) record.object("collector", collector_record(*header.collector));
+  if (header.typed) record.object("typed", typed_record(*header.typed));
   record.text_unless_empty("runtime", header.runtime);
   record.boolean("live_only", header.live_only);
   return record;
@@ -139,7 +149,9 @@ JsonRecord root_record(const Snapshot& snapshot, const snapshot::Root& root) {
 
 Result<void> write_head(const Snapshot& snapshot, RecordWriter& out) {
   HA_TRY(out.add(header_record(snapshot.header)));
-  for (const auto& type : snapshot.types) HA_TRY(out.add(type_record(type)));
+  for (const auto& type : snapshot.types) {
+    if (!type.name.empty()) HA_TRY(out.add(type_record(type)));
+  }
   for (const auto& thread : snapshot.threads) HA_TRY(out.add(thread_record(thread)));
   for (const auto& fiber : snapshot.fibers) HA_TRY(out.add(fiber_record(fiber)));
   for (const auto& root : snapshot.roots) HA_TRY(out.add(root_record(snapshot, root)));

@@ -20,9 +20,10 @@
 //
 // - Addresses are strings of lower-case hex: 64 bits do not fit a JavaScript number.
 // - Keys with nothing to say are left out. The version changes only if a key's meaning does.
-// - `refs` is keyed by the name of the field at that offset where the type has one there, else by
-//   "+<offset>". No key stands twice: of two fields with one name the second keeps its offset, and
-//   so does a field whose name begins with "+".
+// - `refs` is keyed by the path of the word where the type knows one ("@point.@next", "[3].key"),
+//   else by "+<offset>". No key stands twice: of two words with one path the second keeps its offset,
+//   and so does a path that begins with "+".
+// - Several types may have one name, such as the buffers of one hash; each has its record.
 // - An object that nothing reaches has "reachable":false, and is left out where live_only is true.
 // - A record in which a name was cut or was not UTF-8 has "lossy":true.
 // - A file without its end record, or with "complete":false there, is partial; `reason` says why.

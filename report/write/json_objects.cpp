@@ -4,18 +4,17 @@
 #include <array>
 #include <atomic>
 #include <bit>
-#include <charconv>
 #include <cstring>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <vector>
 
 #include "attach/check.h"
 #include "report/parallel.h"
 #include "report/write/gzip.h"
+#include "report/write/json_keys.h"
 #include "report/write/json_text.h"
 #include "report/write/ordered_output.h"
 
@@ -30,7 +29,6 @@ using snapshot::Snapshot;
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
 constexpr std::size_t kObjectsPerPiece = 4096;  // about half a buffer of text
 constexpr std::size_t kEdgesAhead = 24;  // far enough for memory to answer before it is needed
-constexpr std::size_t kMostNumberBytes = 24;
 
 // Text goes through a bare pointer below: each line reserves its room first.
 
@@ -43,10 +41,6 @@ char* put(char* at, const char (&literal)[N]) {
 char* put(char* at, std::string_view text) {
   std::memcpy(at, text.data(), text.size());
   return at + text.size();
-}
-
-char* put_decimal(char* at, std::uint64_t value) {
-  return std::to_chars(at, at + kMostNumberBytes, value).ptr;
 }
 
 using HexPairs = std::array<char, 512>;
@@ -75,44 +69,18 @@ char* put_hex(char* at, std::uint64_t value) {
 
 // What is the same in every line of a type.
 struct TypeText {
-  struct Key {
-    std::uint64_t offset;
-    std::string text;  // with quotes and colon
-  };
   std::string name;        // from the end of the address to the number of bytes
   std::string_view marks;  // at the end
-  std::vector<Key> keys;   // of fields, by offset
-  std::size_t longest_key = 0;
+  JsonKeys keys;
 };
-
-// Keys for the pointers of a type's instances; never two the same (see json_lines.h).
-void add_keys(const snapshot::Type& type, TypeText& text, bool& is_lossy) {
-  std::unordered_set<std::string> seen;
-  for (const auto& field : type.fields) {
-    std::string key;
-    const bool key_is_lossy = append_json_string(key, field.name);
-    const bool is_usable = !field.name.empty() && field.name.front() != '+' && !key_is_lossy;
-    is_lossy |= key_is_lossy;
-    if (!is_usable || !seen.insert(key).second) continue;
-    key += ':';
-    text.longest_key = std::max(text.longest_key, key.size());
-    text.keys.push_back({field.offset, std::move(key)});
-  }
-  std::stable_sort(text.keys.begin(), text.keys.end(),
-                   [](const auto& a, const auto& b) { return a.offset < b.offset; });
-}
 
 std::vector<TypeText> type_texts(const Snapshot& snapshot) {
   std::vector<TypeText> texts;
   texts.reserve(snapshot.types.size());
   for (const snapshot::Type& type : snapshot.types) {
-    TypeText text;
-    text.name = "\",\"type\":";
-    bool is_lossy = append_json_string(text.name, type.name);
+    TypeText text{"\",\"type\":", {}, JsonKeys(type)};
+    if (append_json_string(text.name, type.name)) text.marks = ",\"lossy\":true";
     text.name += ",\"bytes\":";
-    bool fields_are_lossy = false;
-    add_keys(type, text, fields_are_lossy);
-    if (is_lossy) text.marks = ",\"lossy\":true";
     texts.push_back(std::move(text));
   }
   return texts;
@@ -197,8 +165,8 @@ class ObjectFormatter {
   char* format_edges(std::size_t index, const TypeText& type, LineBuffer& out) const {
     const std::uint64_t first = snapshot_.first_edge[index];
     const std::uint64_t end = snapshot_.first_edge[index + 1];
-    const std::size_t most_bytes = type.longest_key + 64;
-    auto key = type.keys.begin();
+    const std::size_t most_bytes = type.keys.longest() + 64;
+    JsonKeys::Cursor key(type.keys);
     char* at = nullptr;
     for (std::uint64_t e = first; e < end; ++e) {
       const Edge edge = snapshot_.edges[e];
@@ -207,15 +175,7 @@ class ObjectFormatter {
       }
       at = out.room(most_bytes);
       if (e != first) *at++ = ',';
-      const std::uint64_t offset = std::uint64_t{edge.offset_words} * 8;
-      while (key != type.keys.end() && key->offset < offset) ++key;
-      if (key != type.keys.end() && key->offset == offset) {
-        at = put(at, key->text);
-      } else {
-        at = put(at, "\"+");
-        at = put_decimal(at, offset);
-        at = put(at, "\":");
-      }
+      at = key.put(at, std::uint64_t{edge.offset_words} * 8);
       at = put(at, "\"0x");
       at = put_hex(at, snapshot_.objects[edge.to].address);
       *at++ = '"';

@@ -38,10 +38,13 @@ Snapshot join(const CapturedHeap& captured,
   for (const RemoteAddr at : unreachable) listed.insert(heap.number(*heap.object_at(at.value)));
   const cxx::VtableNames vtables{std::vector<Symbol>{}};
   const Naming naming(classes, vtables);
+  const types::TypeModel model;
+  TypeRows rows(naming, model);
   const ObjectOrder order(heap, listed);
+  const Typing typing(heap, order, captured.capture(), rows, {});
   Snapshot snapshot;
-  join_objects(heap, order, live, naming, snapshot);
-  join_edges(heap, order, snapshot);
+  join_objects({heap, order, rows, typing}, live, snapshot);
+  join_edges({heap, order, rows, typing}, snapshot);
   return snapshot;
 }
 
@@ -123,7 +126,7 @@ TEST_CASE("a buffer of small integers is no instance once an array points to it"
   const CapturedHeap captured(fake);
   const Snapshot snapshot = join(captured, classes, {arrays, numbers, numbers + 16});
   CHECK(type_at(snapshot, arrays) == "Array(Int32)");
-  CHECK(type_at(snapshot, numbers) == "(unknown atomic)");
+  CHECK(type_at(snapshot, numbers) == "(buffer of Array(Int32))");
   CHECK(type_at(snapshot, numbers + 16) == "Point");
 }
 
@@ -141,7 +144,7 @@ TEST_CASE("what looks like an array in a buffer has no say about others") {
   fake.put(arrays + 48, point);
   const CapturedHeap captured(fake);
   const Snapshot snapshot = join(captured, classes, {arrays, arrays + 32, point});
-  CHECK(type_at(snapshot, arrays + 32) == "(unknown)");
+  CHECK(type_at(snapshot, arrays + 32) == "(buffer of Array(Int32))");
   CHECK(type_at(snapshot, point) == "Point");
 }
 

@@ -95,6 +95,7 @@ TEST_CASE("a snapshot is written as the format says") {
   build.snapshot.types[session].instance_bytes = 40;
   build.snapshot.types[session].known_from = {"type-info"};
   build.snapshot.types[session].fields = {{"@user", "String", 8, 8}};
+  build.snapshot.types[session].paths = {{8, "@user"}};
   const auto text = build.type("String");
   build.object(0x7f12a0, session, 48, {{8, 1}, {16, 0}});
   build.object(0x7f1300, text, 32).kind = static_cast<unsigned>(ObjectKind::Atomic);
@@ -164,11 +165,8 @@ TEST_CASE("an object with more pointers than a buffer holds is one line") {
 TEST_CASE("hostile names stay inside their strings") {
   SnapshotBuilder build;
   const auto bad = build.type("\"},{\x1b[2J\xff\u202e");
-  build.snapshot.types[bad].fields = {{"a\"b", "", 0, 8},
-                                      {"a\"b", "", 8, 8},
-                                      {"+24", "", 16, 8},
-                                      {"\xfe", "", 24, 8},
-                                      {"\x01", "", 32, 8}};
+  build.snapshot.types[bad].paths = {
+      {0, "a\"b"}, {8, "a\"b"}, {16, "+24"}, {24, "\xfe"}, {32, "\x01"}};
   build.snapshot.types[bad].known_from = {"\n"};
   build.object(0x1000, bad, 48, {{0, 0}, {8, 0}, {16, 0}, {24, 0}, {32, 0}});
   build.snapshot.header.exe = std::string(100000, '\x1b');
@@ -184,6 +182,34 @@ TEST_CASE("hostile names stay inside their strings") {
   for (const std::string& line : lines) {
     for (const char letter : line) REQUIRE(static_cast<unsigned char>(letter) >= 0x20);
   }
+}
+
+TEST_CASE("elements are keyed by number and path, also behind fixed fields") {
+  SnapshotBuilder build;
+  const auto entries = build.type("(buffer of Hash(K, V))");
+  build.snapshot.types[entries].elements = {0, 24, "", {{8, "key"}, {16, "value"}}};
+  const auto strings = build.type("(buffer of Array(String))");
+  build.snapshot.types[strings].elements = {0, 8, "", {{0, ""}}};
+  const auto message = build.type("struct message");
+  build.snapshot.types[message].paths = {{0, "next"}, {8, "items[1]"}, {16, "[1]"}};
+  build.snapshot.types[message].elements = {24, 16, "items", {{0, "name"}, {8, "[0]"}}};
+  build.object(0x1000, entries, 96, {{8, 0}, {16, 0}, {24, 0}, {88, 0}});
+  build.object(0x2000, strings, 32, {{0, 0}, {24, 0}});
+  build.object(0x3000, message, 64, {{0, 0}, {8, 0}, {16, 0}, {24, 0}, {40, 0}, {48, 0}});
+  const auto lines = lines_of(written(build.snapshot));
+  CHECK(lines[4].find(R"({"[0].key":"0x1000","[0].value":"0x1000","+24":"0x1000",)"
+                      R"("[3].value":"0x1000"})") != std::string::npos);
+  CHECK(lines[5].find(R"({"[0]":"0x1000","[3]":"0x1000"})") != std::string::npos);
+  CHECK(lines[6].find(R"({"next":"0x1000","+8":"0x1000","[1]":"0x1000","items[0].name":"0x1000",)"
+                      R"("items[1].name":"0x1000","items[1][0]":"0x1000"})") != std::string::npos);
+}
+
+TEST_CASE("the header says how many bytes are typed by what") {
+  SnapshotBuilder build;
+  build.snapshot.header.typed = TypedBytes{10, 20, 30, 40};
+  CHECK(lines_of(written(build.snapshot))[0].find(
+            R"("typed":{"header":10,"referrer":30,"vtable":20,"unknown":40})") !=
+        std::string::npos);
 }
 
 TEST_CASE("unreachable objects are written only if they were asked for") {

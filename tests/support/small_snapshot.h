@@ -20,7 +20,7 @@ class SnapshotBuilder {
   snapshot::TypeIndex type(std::string name, bool is_known = true) {
     snapshot::Type made;
     made.name = std::move(name);
-    made.is_known = is_known;
+    made.typed_by = is_known ? snapshot::TypedBy::Header : snapshot::TypedBy::Nothing;
     snapshot.types.push_back(std::move(made));
     return static_cast<snapshot::TypeIndex>(snapshot.types.size() - 1);
   }

@@ -1,0 +1,124 @@
+#include "report/snapshot/typing.h"
+
+#include <algorithm>
+
+#include "report/parallel.h"
+#include "report/snapshot/block_ranges.h"
+#include "report/snapshot/header_buffers.h"
+#include "report/snapshot/typing_worker.h"
+
+namespace heapattach::snapshot {
+
+namespace {
+
+constexpr std::uint32_t kBlocksAtATime = 256;
+constexpr std::size_t kVariablesAtATime = 16;
+
+// A variable that says something of what it leads to.
+struct VariableWords {
+  std::span<const std::byte> contents;
+  const Layout* layout = nullptr;
+};
+
+// Borrows a variable in a register.
+std::span<const std::byte> words_of(const types::Variable& variable,
+                                    const Capture& capture,
+                                    const types::TypeModel& model) {
+  if (variable.value) return std::as_bytes(std::span(&*variable.value, 1));
+  const auto contents = capture.bytes_from(variable.address);
+  return contents.first(std::min<std::size_t>(bytes_of(model, variable.type), contents.size()));
+}
+
+// Numbers below a limit, dealt out to workers some at a time.
+class Shares {
+ public:
+  Shares(std::size_t count, std::size_t at_a_time) : count_(count), at_a_time_(at_a_time) {}
+
+  template <class Work>
+  void for_each(const Work& work) {
+    for (auto at = next_.fetch_add(at_a_time_); at < count_; at = next_.fetch_add(at_a_time_)) {
+      const std::size_t last = std::min(at + at_a_time_, count_);
+      for (std::size_t i = at; i < last; ++i) work(i);
+    }
+  }
+
+ private:
+  std::size_t count_;
+  std::size_t at_a_time_;
+  std::atomic<std::size_t> next_{0};
+};
+
+}  // namespace
+
+Typing::Typing(const boehm::Heap& heap,
+               const ObjectOrder& order,
+               const Capture& capture,
+               TypeRows& rows,
+               std::span<const types::Variable> variables)
+    : heap_(heap), order_(order), rows_(rows), cells_(heap.slots()) {
+  type_by_header();
+  follow(capture, variables);
+}
+
+TypeIndex Typing::row_of(boehm::ObjectRef ref) const {
+  const std::uint32_t cell = cells_[heap_.number(ref)];
+  if (cell == 0) return Naming::unknown_of(heap_.blocks()[ref.block]);
+  return TypeCells::row_of(cell);
+}
+
+// Until typed by reference, cells hold plain rows: that is what looking for buffers needs.
+void Typing::type_by_header() {
+  const Naming& naming = rows_.naming();
+  for_block_ranges(heap_, [&](std::uint32_t first, std::uint32_t last) {
+    boehm::for_each_object(heap_, order_.listed(), first, last, [&](boehm::ObjectRef ref) {
+      cells_[heap_.number(ref)] = naming.type_of(heap_.blocks()[ref.block], heap_.contents(ref));
+    });
+  });
+  const boehm::ObjectSet buffers = rows_.has_buffer_pointers()
+                                       ? find_buffers(heap_, order_, rows_, cells_)
+                                       : boehm::ObjectSet(heap_);
+  for_block_ranges(heap_, [&](std::uint32_t first, std::uint32_t last) {
+    boehm::for_each_object(heap_, order_.listed(), first, last, [&](boehm::ObjectRef ref) {
+      const std::uint64_t number = heap_.number(ref);
+      const TypeIndex row = cells_[number];
+      const bool is_buffer = buffers.contains(number) && !naming.is_string(row);
+      const bool is_known = !is_buffer && !Naming::is_unknown(row);
+      cells_[number] = is_known ? TypeCells::encode(Rank::Header, row) : 0;
+    });
+  });
+}
+
+void Typing::follow(const Capture& capture, std::span<const types::Variable> variables) {
+  // Rows are made here, before the threads that read them start.
+  std::vector<VariableWords> words;
+  for (const types::Variable& variable : variables) {
+    const Layout& layout = rows_.variable(variable.type);
+    if (layout.has_claims()) words.push_back({words_of(variable, capture, rows_.model()), &layout});
+  }
+  if (!rows_.has_claims()) return;
+
+  const auto blocks = static_cast<std::uint32_t>(heap_.blocks().size());
+  const unsigned count = workers_for(blocks / kBlocksAtATime + 1);
+  TypedItemPool pool(count);
+  std::vector<TypingWorker> workers(count, TypingWorker({heap_, order_, rows_, cells_, pool}));
+  Shares variable_shares(words.size(), kVariablesAtATime);
+  Shares block_shares(blocks, kBlocksAtATime);
+  run_workers(count, [&](unsigned index) {
+    TypingWorker& worker = workers[index];
+    variable_shares.for_each(
+        [&](std::size_t at) { worker.scan_variable(words[at].contents, *words[at].layout); });
+    block_shares.for_each([&](std::size_t at) {
+      const auto block = static_cast<std::uint32_t>(at);
+      boehm::for_each_object(heap_, order_.listed(), block, block + 1, [&](boehm::ObjectRef ref) {
+        const std::atomic_ref<std::uint32_t> cell(cells_[heap_.number(ref)]);
+        const std::uint32_t value = cell.load(std::memory_order_relaxed);
+        if (TypeCells::rank_of(value) != Rank::Header) return;
+        worker.scan_object(ref, TypeCells::row_of(value));
+      });
+    });
+    worker.finish();
+  });
+  for (const TypingWorker& worker : workers) conflicts_ += worker.conflicts();
+}
+
+}  // namespace heapattach::snapshot

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/snapshot/model.h"
+
+namespace heapattach {
+
+// The keys of `refs` for one type's objects: the path of the word where the type knows one, else
+// "+<offset>". Made ready once, so that writing a key is copying text. No two offsets of an object
+// have one key: of two words with one path the second keeps its offset, and so does a path that
+// could be taken for another kind of key, or that is not UTF-8.
+class JsonKeys {
+ public:
+  explicit JsonKeys(const snapshot::Type& type);
+
+  // Room that a key takes at most, its colon included.
+  [[nodiscard]] std::size_t longest() const { return longest_; }
+
+  // Writes the keys of one object, whose offsets must come in order.
+  class Cursor {
+   public:
+    explicit Cursor(const JsonKeys& keys) : keys_(keys) {}
+    // Returns the end of what it put at `at`.
+    char* put(char* at, std::uint64_t offset);
+
+   private:
+    const JsonKeys& keys_;
+    std::size_t next_ = 0;             // in JsonKeys::fixed_
+    std::size_t next_in_element_ = 0;  // in JsonKeys::in_element_
+    std::uint64_t element_ = 0;        // number of the last one
+  };
+
+ private:
+  struct Key {
+    std::uint64_t offset = 0;
+    std::string text;  // of fixed places with quotes and colon; of elements what follows "[3]"
+  };
+
+  void add_fixed(const snapshot::Type& type);
+  void add_elements(const snapshot::Type& type);
+
+  std::vector<Key> fixed_;
+  std::vector<Key> in_element_;
+  std::string before_element_;  // "\"items["
+  std::uint64_t elements_at_ = 0;
+  std::uint64_t element_bytes_ = 0;  // 0: there are none
+  std::size_t longest_ = 0;
+};
+
+}  // namespace heapattach

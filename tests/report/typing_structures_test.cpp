@@ -1,0 +1,217 @@
+#include <doctest/doctest.h>
+
+#include "report/snapshot/typing.h"
+#include "tests/support/typed_heap.h"
+
+namespace heapattach::snapshot {
+namespace {
+
+// A list of C: struct node { struct node *next; struct node *other; long value; }.
+struct ListHeap : TypedHeap {
+  explicit ListHeap(std::uint64_t pages = 64) : TypedHeap(pages) {
+    number = build.number("long", 8);
+    node = build.structure("struct node", 24);
+    pointer = build.pointer(node);
+    build.model[node].members = {
+        {"next", 0, pointer}, {"other", 8, pointer}, {"value", 16, number}};
+  }
+  types::TypeRef number = 0;
+  types::TypeRef node = 0;
+  types::TypeRef pointer = 0;
+};
+
+TEST_CASE("a structure without a header is known by the variable and the fields that lead to it") {
+  ListHeap heap;
+  const RemoteAddr first = heap.object(32);
+  const RemoteAddr second = heap.object(32);
+  heap.fake.put(first, second);
+  heap.fake.put(second + 8, first);
+  heap.fake.put(second + 16, first);  // a number that looks like an address
+  heap.global("list", heap.pointer, 8, first);
+  heap.join();
+  CHECK(heap.type_at(first) == "struct node");
+  CHECK(heap.type_at(second) == "struct node");
+  CHECK(heap.keys_at(first) == "next");
+  CHECK(heap.keys_at(second) == "other");
+  CHECK(heap.row_at(first).known_from == std::vector<std::string>{"dwarf", "referrer"});
+  CHECK(heap.row_at(first).fields.size() == 3);
+  CHECK(heap.row_at(first).typed_by == TypedBy::Referrer);
+}
+
+TEST_CASE("variables may be arrays, structures, or in a register") {
+  ListHeap heap;
+  const RemoteAddr node = heap.object(32);
+  SUBCASE("an array") {
+    heap.global("lists", heap.build.array(heap.pointer, 3), 16, node);
+  }
+  SUBCASE("an array in a structure, not at its start") {
+    const auto lists = heap.build.array(heap.pointer, 3);
+    const auto all = heap.build.structure("struct all", 32, {{"lists", 8, lists}});
+    heap.global("all", all, 0, RemoteAddr{});
+    heap.fake.put(TypedHeap::kData + 24, node);
+  }
+  SUBCASE("a register") {
+    heap.global("list", heap.pointer, 0, RemoteAddr{});
+    heap.build.model.globals.back().value = node.value;
+  }
+  heap.join();
+  CHECK(heap.type_at(node) == "struct node");
+}
+
+TEST_CASE("where there is room for several, a structure's pointer leads to an array") {
+  ListHeap heap;
+  const RemoteAddr nodes = heap.object(112);  // four, and the collector's byte
+  const RemoteAddr last = heap.object(32);
+  heap.fake.put(nodes + 24 + 8, nodes);
+  heap.fake.put(nodes + 72, last);
+  heap.fake.put(nodes + 96, last);  // behind the last whole one
+  heap.global("nodes", heap.pointer, 0, nodes);
+  heap.join();
+  CHECK(heap.type_at(nodes) == "struct node[]");
+  CHECK(heap.keys_at(nodes) == "[1].other [3].next");
+  CHECK(heap.type_at(last) == "struct node");
+}
+
+TEST_CASE("a structure that ends in an array may be of any size") {
+  ListHeap heap;
+  const auto items = heap.build.array(heap.pointer, std::nullopt);
+  const auto table =
+      heap.build.structure("struct table", 8, {{"n", 0, heap.number}, {"items", 8, items}});
+  const RemoteAddr node = heap.object(32);
+  const RemoteAddr at = heap.object(64);
+  heap.fake.put(at, node);  // the number
+  heap.fake.put(at + 8, node);
+  heap.fake.put(at + 40, node);
+  heap.global("table", heap.build.pointer(table), 0, at);
+  heap.join();
+  CHECK(heap.type_at(at) == "struct table");
+  CHECK(heap.keys_at(at) == "items[0] items[4]");
+  CHECK(heap.type_at(node) == "struct node");
+}
+
+TEST_CASE(
+    "a pointer to void says nothing, one to characters says text where there are no pointers") {
+  ListHeap heap;
+  const auto text = heap.build.pointer(heap.build.number("char", 1));
+  const RemoteAddr any = heap.object(32);
+  const RemoteAddr name = heap.object(48);
+  const RemoteAddr atomic = heap.object(48, boehm::kAtomic);
+  const RemoteAddr used_as_bytes = heap.object(64);
+  heap.fake.put(used_as_bytes + 8, any);
+  heap.global("any", heap.build.pointer(heap.build.opaque("void")), 0, any);
+  heap.global("name", text, 8, name);
+  heap.global("atomic", text, 16, atomic);
+  heap.global("used", text, 24, used_as_bytes);
+  heap.join();
+  CHECK(heap.type_at(any) == "(unknown)");
+  CHECK(heap.type_at(name) == "char[]");
+  CHECK(heap.type_at(atomic) == "char[]");
+  CHECK(heap.type_at(used_as_bytes) == "(unknown)");
+  CHECK(heap.keys_at(used_as_bytes) == "+8");
+}
+
+TEST_CASE("of two types the one that fits exactly is kept, in whatever order they come") {
+  ListHeap heap;
+  const auto base = heap.build.structure("struct base", 8, {{"next", 0, heap.pointer}});
+  const auto other = heap.build.structure("struct other", 120);
+  const RemoteAddr node = heap.object(32);
+  SUBCASE("the base first") {
+    heap.global("a", heap.build.pointer(base), 0, node);
+    heap.global("b", heap.pointer, 8, node);
+  }
+  SUBCASE("the base last") {
+    heap.global("b", heap.pointer, 8, node);
+    heap.global("a", heap.build.pointer(base), 0, node);
+  }
+  SUBCASE("one that does not fit") {
+    heap.global("b", heap.pointer, 8, node);
+    heap.global("a", heap.build.pointer(other), 0, node);
+  }
+  heap.join();
+  CHECK(heap.type_at(node) == "struct node");
+  CHECK(heap.conflicts == 1);
+}
+
+TEST_CASE("a pointer into the middle of something names it only as an array of its kind") {
+  ListHeap heap;
+  const RemoteAddr number_in = heap.object(64);
+  const RemoteAddr nodes = heap.object(96);
+  const RemoteAddr not_aligned = heap.object(128);
+  heap.global("number", heap.build.pointer(heap.number), 0, number_in + 16);
+  heap.global("node", heap.pointer, 8, nodes + 48);
+  heap.global("odd", heap.pointer, 16, not_aligned + 40);
+  heap.join();
+  CHECK(heap.type_at(number_in) == "(unknown)");
+  CHECK(heap.type_at(nodes) == "struct node[]");
+  CHECK(heap.type_at(not_aligned) == "(unknown)");
+}
+
+TEST_CASE("a type of which only the name is known gives that") {
+  ListHeap heap;
+  const RemoteAddr at = heap.object(64);
+  heap.fake.put(at + 8, at);
+  heap.global("hidden", heap.build.pointer(heap.build.opaque("struct hidden")), 0, at);
+  heap.join();
+  CHECK(heap.type_at(at) == "struct hidden");
+  CHECK(heap.keys_at(at) == "+8");
+}
+
+TEST_CASE("a vector's buffer is named for it, and a string's for std::string") {
+  ListHeap heap;
+  const auto base =
+      heap.build.structure("std::_Vector_base<node*, std::allocator<node*> >", 24,
+                           {{"_M_start", 0, heap.build.pointer(heap.pointer)},
+                            {"_M_finish", 8, heap.build.pointer(heap.pointer)},
+                            {"_M_end_of_storage", 16, heap.build.pointer(heap.pointer)}});
+  const auto vector =
+      heap.build.structure("std::vector<node*, std::allocator<node*> >", 24, {{"", 0, base, true}});
+  const auto text = heap.build.pointer(heap.build.number("char", 1));
+  const auto string = heap.build.structure(
+      "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >", 32,
+      {{"_M_p", 0, text}, {"_M_string_length", 8, heap.number}, {"_M_local_buf", 16, heap.number}});
+  const auto holder = heap.build.structure(
+      "Holder", 88, {{"all", 0, vector}, {"name", 24, string}, {"local", 56, string}});
+  const RemoteAddr at = heap.object(96);
+  const RemoteAddr buffer = heap.object(64);
+  const RemoteAddr chars = heap.object(48, boehm::kAtomic);
+  const RemoteAddr node = heap.object(32);
+  heap.fake.put(at, buffer);
+  heap.fake.put(at + 8, buffer + 8);
+  heap.fake.put(at + 16, buffer + 56);
+  heap.fake.put(at + 24, chars);
+  heap.fake.put(at + 56, at + 72);  // a short one is in place
+  heap.fake.put(buffer, node);
+  heap.global("holder", heap.build.pointer(holder), 0, at);
+  heap.join();
+  CHECK(heap.type_at(at) == "Holder");
+  CHECK(heap.keys_at(at) ==
+        "all._M_start all._M_finish all._M_end_of_storage name._M_p local._M_p");
+  CHECK(heap.type_at(buffer) == "(buffer of std::vector<node*, std::allocator<node*> >)");
+  CHECK(heap.keys_at(buffer) == "[0]");
+  CHECK(heap.type_at(chars) == "(buffer of std::string)");
+  CHECK(heap.type_at(node) == "struct node");
+  CHECK(heap.conflicts == 0);
+}
+
+TEST_CASE("a long list is typed to its end, and the same on every run") {
+  ListHeap heap(120);
+  std::vector<RemoteAddr> nodes;
+  for (int i = 0; i < 12000; ++i) nodes.push_back(heap.object(32));
+  for (std::size_t i = 0; i + 1 < nodes.size(); ++i) {
+    heap.fake.put(nodes[i], nodes[i + 1]);
+    heap.fake.put(nodes[i] + 8, nodes[(i * 7919) % nodes.size()]);
+  }
+  heap.global("list", heap.pointer, 0, nodes[0]);
+  for (int round = 0; round < 3; ++round) {
+    heap.join();
+    std::size_t typed = 0;
+    for (const Object& object : heap.snapshot.objects) {
+      typed += heap.snapshot.types[object.type].name == "struct node" ? 1U : 0U;
+    }
+    CHECK(typed == nodes.size());
+    CHECK(heap.conflicts == 0);
+  }
+}
+
+}  // namespace
+}  // namespace heapattach::snapshot
