@@ -31,6 +31,8 @@ class Naming {
   // The row of an object of which only the kind is known.
   [[nodiscard]] static TypeIndex unknown_of(const boehm::Block& block);
   [[nodiscard]] static bool is_unknown(TypeIndex row);
+  // Whether no object says what it is, so that none need be looked at.
+  [[nodiscard]] bool knows_no_headers() const { return knows_no_headers_; }
 
   // Where instances of the type keep pointers to buffers: what those point to is no instance of
   // anything but String, whatever its first word looks like.
@@ -48,7 +50,7 @@ class Naming {
   TypeIndex first_vtable_ = 0;
   TypeIndex string_ = ~TypeIndex{0};
   std::vector<std::vector<crystal::BufferPointer>> buffer_pointers_;  // by class
-  bool knows_no_headers_ = false;  // so that no object's contents need be looked at
+  bool knows_no_headers_ = false;
   std::unordered_set<std::string> names_;
 };
 

@@ -55,13 +55,17 @@ Typing::Typing(const boehm::Heap& heap,
                const Capture& capture,
                TypeRows& rows,
                std::span<const types::Variable> variables)
-    : heap_(heap), order_(order), rows_(rows), cells_(heap.slots()) {
+    : heap_(heap), order_(order), rows_(rows) {
+  // Rows are made here, before the threads that read them start.
+  for (const types::Variable& variable : variables) (void)rows.variable(variable.type);
+  if (rows.naming().knows_no_headers() && !rows.has_claims()) return;
+  cells_.resize(heap.slots());
   type_by_header();
-  follow(capture, variables);
+  if (rows.has_claims()) follow(capture, variables);
 }
 
 TypeIndex Typing::row_of(boehm::ObjectRef ref) const {
-  const std::uint32_t cell = cells_[heap_.number(ref)];
+  const std::uint32_t cell = cells_.empty() ? 0 : cells_[heap_.number(ref)];
   if (cell == 0) return Naming::unknown_of(heap_.blocks()[ref.block]);
   return TypeCells::row_of(cell);
 }
@@ -69,6 +73,16 @@ TypeIndex Typing::row_of(boehm::ObjectRef ref) const {
 // Until typed by reference, cells hold plain rows: that is what looking for buffers needs.
 void Typing::type_by_header() {
   const Naming& naming = rows_.naming();
+  if (naming.knows_no_headers()) {
+    for_block_ranges(heap_, [&](std::uint32_t first, std::uint32_t last) {
+      const auto from = static_cast<std::ptrdiff_t>(heap_.number({first, 0}));
+      const bool is_last = last == heap_.blocks().size();
+      const auto to =
+          static_cast<std::ptrdiff_t>(is_last ? heap_.slots() : heap_.number({last, 0}));
+      std::fill(cells_.begin() + from, cells_.begin() + to, 0);
+    });
+    return;
+  }
   for_block_ranges(heap_, [&](std::uint32_t first, std::uint32_t last) {
     boehm::for_each_object(heap_, order_.listed(), first, last, [&](boehm::ObjectRef ref) {
       cells_[heap_.number(ref)] = naming.type_of(heap_.blocks()[ref.block], heap_.contents(ref));
@@ -89,13 +103,11 @@ void Typing::type_by_header() {
 }
 
 void Typing::follow(const Capture& capture, std::span<const types::Variable> variables) {
-  // Rows are made here, before the threads that read them start.
   std::vector<VariableWords> words;
   for (const types::Variable& variable : variables) {
     const Layout& layout = rows_.variable(variable.type);
     if (layout.has_claims()) words.push_back({words_of(variable, capture, rows_.model()), &layout});
   }
-  if (!rows_.has_claims()) return;
 
   const auto blocks = static_cast<std::uint32_t>(heap_.blocks().size());
   const unsigned count = workers_for(blocks / kBlocksAtATime + 1);
