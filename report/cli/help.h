@@ -20,11 +20,13 @@ and says what is alive in it. Nothing is written to the process.
   -f, --format NAME      of counts: table, tsv, csv, json, markdown, memprof
   -z, --gzip             compress; implied by a FILE in .gz
       --sort KEY         rows by bytes (default), count or name
+      --by GROUP         type (default), or holder: buffers with what holds them
       --top N            the first N rows
       --type GLOB        rows of these types; repeatable: 'Acme::*'
       --min-bytes N      rows of at least N bytes (k, M, G)
       --fail-if EXPR     exit with 10 if so; repeatable: 'count(Session) > 1000'
       --all              also what is allocated but no longer reachable
+      --values[=N]       also texts (of N bytes at most, 64) and numbers
       --snapshot MODE    freeze (default), read (stops nothing, may tear), auto
       --max-pause MS     give up rather than hold the process longer
       --timeout S        end after this long in any case (default 60)

@@ -49,6 +49,7 @@ Result<snapshot::Snapshot> take(const Options& options,
   what.max_pause = options.max_pause;
   what.with_unreachable = options.all;
   what.with_edges = options.report == Report::Snapshot;
+  what.value_bytes = options.value_bytes;
   what.type_info = options.type_info;
   what.symbols.exe = options.exe;
   what.symbols.debug_dirs = options.debug_dirs;

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "report/cli/help.h"
+#include "report/snapshot/join_values.h"
 
 namespace heapattach {
 
@@ -19,12 +20,13 @@ namespace {
 // The arguments as CLI11 takes them apart, before they are made sense of.
 struct RawOptions {
   std::vector<std::string> sources;
-  std::string pid, output, format, sort, snapshot, colour, top, min_bytes, max_pause, timeout;
+  std::string pid, output, format, sort, by, snapshot, colour, top, min_bytes, max_pause, timeout;
   std::vector<std::string> types, fail_if;
   std::vector<std::string> debug_dirs;
   std::string type_info, exe, sysroot;
+  std::optional<std::string> values;  // empty: without a number
   bool help = false, version = false, count = false, force = false, gzip = false, all = false;
-  bool no_rewind = false, values = false, quiet = false, verbose = false;
+  bool no_rewind = false, quiet = false, verbose = false;
 };
 
 void declare_options(CLI::App& app, RawOptions& raw) {
@@ -34,6 +36,7 @@ void declare_options(CLI::App& app, RawOptions& raw) {
   app.add_option("-o,--output", raw.output);
   app.add_option("-f,--format", raw.format);
   app.add_option("--sort", raw.sort);
+  app.add_option("--by", raw.by);
   app.add_option("--top", raw.top);
   // One value each: `--type A 4711` must leave the pid alone.
   app.add_option("--type", raw.types)->allow_extra_args(false);
@@ -54,7 +57,6 @@ void declare_options(CLI::App& app, RawOptions& raw) {
   app.add_flag("-z,--gzip", raw.gzip);
   app.add_flag("--all", raw.all);
   app.add_flag("--no-rewind", raw.no_rewind);
-  app.add_flag_callback("--values", [&raw] { raw.values = true; });
   app.add_flag("-q,--quiet", raw.quiet);
   app.add_flag("-v,--verbose", raw.verbose);
 }
@@ -102,6 +104,10 @@ constexpr std::array<std::pair<std::string_view, snapshot::SortBy>, 3> kSorts{{
     {"bytes", snapshot::SortBy::Bytes},
     {"count", snapshot::SortBy::Count},
     {"name", snapshot::SortBy::Name},
+}};
+constexpr std::array<std::pair<std::string_view, snapshot::CountBy>, 2> kGroups{{
+    {"type", snapshot::CountBy::Type},
+    {"holder", snapshot::CountBy::Holder},
 }};
 constexpr std::array<std::pair<std::string_view, SnapshotMode>, 3> kModes{{
     {"read", SnapshotMode::Read},
@@ -204,10 +210,43 @@ Result<snapshot::RowChoice> read_rows(const RawOptions& raw, Report report) {
 
 // What of it contradicts itself or is not in this build.
 Result<void> refuse_what_cannot_be(const RawOptions& raw) {
-  if (raw.values) return usage("--values is not in this build");
   if (raw.snapshot == "clone") return usage("--snapshot clone is not in this build; use freeze");
   if (raw.quiet && raw.verbose) return usage("-q and -v contradict each other");
   return {};
+}
+
+// `--values` has no number in the next argument, which may be the process: 4711 would be a length.
+std::vector<std::string> without_values(std::span<const char* const> arguments, RawOptions& raw) {
+  constexpr std::string_view kValues = "--values";
+  std::vector<std::string> others;
+  for (const std::string_view argument : arguments) {
+    const bool is_values = argument == kValues || argument.starts_with("--values=");
+    if (is_values) {
+      raw.values = argument.substr(std::min(argument.size(), kValues.size() + 1));
+    } else {
+      others.emplace_back(argument);
+    }
+  }
+  return others;
+}
+
+Result<std::size_t> read_values(const RawOptions& raw, Report report) {
+  constexpr std::size_t kDefault = 64;
+  if (!raw.values) return 0;
+  if (report == Report::Count) return usage("--values is for snapshots: counts have none");
+  if (raw.values->empty()) return kDefault;
+  const auto bytes = parse_size(*raw.values);
+  if (!bytes || *bytes == 0 || *bytes > snapshot::kMostValueBytes) {
+    return usage(fmt::format("--values={}: not a number from 1 to {}", *raw.values,
+                             snapshot::kMostValueBytes));
+  }
+  return static_cast<std::size_t>(*bytes);
+}
+
+Result<snapshot::CountBy> read_by(const RawOptions& raw, Report report) {
+  if (raw.by.empty()) return snapshot::CountBy::Type;
+  if (report != Report::Count) return usage("--by groups the rows of --count");
+  return choose("--by", raw.by, kGroups);
 }
 
 Result<void> read_fail_if(const RawOptions& raw, Options& options) {
@@ -234,6 +273,8 @@ Result<Options> make_sense(const RawOptions& raw) {
   options.pid = HA_TRY(read_source(raw));
   options.format = HA_TRY(read_format(raw, options.report));
   options.rows = HA_TRY(read_rows(raw, options.report));
+  options.value_bytes = HA_TRY(read_values(raw, options.report));
+  options.by = HA_TRY(read_by(raw, options.report));
   HA_TRY(read_fail_if(raw, options));
   HA_TRY(read_manner(raw, options));
   options.output = raw.output;
@@ -261,8 +302,9 @@ ParsedOptions parse_options(std::span<const char* const> arguments) {
   RawOptions raw;
   declare_options(app, raw);
   try {
-    // CLI11 takes the arguments from the back.
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    std::vector<std::string> others = without_values(arguments, raw);
+    std::reverse(others.begin(), others.end());  // CLI11 takes the arguments from the back
+    app.parse(std::move(others));
   } catch (const CLI::ParseError& error) {
     if (raw.help) return ShowText{std::string(kHelpText)};
     return UsageError{error.what()};

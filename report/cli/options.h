@@ -30,7 +30,9 @@ struct Options {
   bool with_gzip = false;
 
   snapshot::RowChoice rows;
-  bool all = false;  // also what nothing reaches
+  snapshot::CountBy by = snapshot::CountBy::Type;
+  std::size_t value_bytes = 0;  // of texts and numbers in a snapshot; 0: none
+  bool all = false;             // also what nothing reaches
   std::vector<FailIf> fail_if;
 
   SnapshotMode mode = SnapshotMode::Freeze;

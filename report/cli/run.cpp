@@ -107,7 +107,8 @@ class Run {
     const auto snapshot = take_(options_, deadline_, console_);
     if (!snapshot) return failed(snapshot.error(), Stage::Target);
     console_.step(fmt::format("counting {} objects", snapshot->objects.size()));
-    const CountTable counts = count_objects(*snapshot);
+    const CountTable counts = count_objects(*snapshot, options_.by);
+    console_.step(typed_line(counts));
 
     console_.step("writing the report");
     JsonLinesOptions how;

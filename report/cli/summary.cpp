@@ -24,6 +24,19 @@ std::string human_bytes(std::uint64_t bytes) {
   return fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
+std::string typed_line(const snapshot::CountTable& table) {
+  const snapshot::TypedBytes& typed = table.typed;
+  const double share = table.bytes == 0 ? 100
+                                        : 100 * static_cast<double>(table.typed_bytes) /
+                                              static_cast<double>(table.bytes);
+  return fmt::format(
+      "{:.1f} % of the live bytes are typed: by header {}, by vtable {}, by referrer {}; not at "
+      "all "
+      "{}",
+      share, human_bytes(typed.header), human_bytes(typed.vtable), human_bytes(typed.referrer),
+      human_bytes(typed.unknown));
+}
+
 std::string summary_line(const snapshot::CountTable& table,
                          const snapshot::Snapshot& snapshot,
                          std::chrono::nanoseconds in_all) {

@@ -9,10 +9,11 @@
 
 namespace heapattach::snapshot {
 
-// Calls work(first, last) for pieces of the heap's blocks, on all cores.
+inline constexpr std::uint32_t kBlocksAtATime = 256;
+
+// Calls work(first, last) for pieces of kBlocksAtATime of the heap's blocks, on all cores.
 template <class Work>
 void for_block_ranges(const boehm::Heap& heap, const Work& work) {
-  constexpr std::uint32_t kBlocksAtATime = 256;
   const auto blocks = static_cast<std::uint32_t>(heap.blocks().size());
   const std::uint32_t pieces = (blocks + kBlocksAtATime - 1) / kBlocksAtATime;
   std::atomic<std::uint32_t> next = 0;

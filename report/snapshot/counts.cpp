@@ -99,9 +99,18 @@ bool is_chosen(const CountRow& row, const RowChoice& choice) {
                      [&](const std::string& glob) { return matches_glob(glob, row.type); });
 }
 
+void add_typed(TypedBy by, std::uint64_t bytes, TypedBytes& typed) {
+  switch (by) {
+    case TypedBy::Nothing: typed.unknown += bytes; break;
+    case TypedBy::Header: typed.header += bytes; break;
+    case TypedBy::Vtable: typed.vtable += bytes; break;
+    case TypedBy::Referrer: typed.referrer += bytes; break;
+  }
+}
+
 }  // namespace
 
-CountTable count_objects(const Snapshot& snapshot) {
+CountTable count_objects(const Snapshot& snapshot, CountBy by) {
   CountTable table;
   table.pid = snapshot.header.pid;
   table.complete = snapshot.complete;
@@ -116,9 +125,12 @@ CountTable count_objects(const Snapshot& snapshot) {
     table.objects += live.objects;
     table.bytes += live.bytes;
     if (named.is_known()) table.typed_bytes += live.bytes;
-    if (live.objects != 0) table.rows.push_back({named.name, live.objects, live.bytes, true});
+    add_typed(named.typed_by, live.bytes, table.typed);
+    const bool is_part = by == CountBy::Holder && !named.holder.empty();
+    const std::string& name = is_part ? named.holder : named.name;
+    if (live.objects != 0) table.rows.push_back({name, live.objects, live.bytes, true});
     if (dead.objects != 0 && !snapshot.header.live_only) {
-      table.rows.push_back({named.name, dead.objects, dead.bytes, false});
+      table.rows.push_back({name, dead.objects, dead.bytes, false});
     }
   }
   table.unreachable_bytes = dead_bytes;

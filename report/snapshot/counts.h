@@ -32,6 +32,7 @@ struct CountTable {
   std::uint64_t objects = 0;      // reachable ones, also those of rows that were left out
   std::uint64_t bytes = 0;        // of these
   std::uint64_t typed_bytes = 0;  // of these, whose type is known
+  TypedBytes typed;               // the same by what it is known from
   std::uint64_t unreachable_bytes = 0;
   std::optional<std::uint64_t> heap_bytes;
   std::optional<std::uint64_t> free_bytes;
@@ -55,9 +56,12 @@ struct RowChoice {
   std::uint64_t min_bytes = 0;
 };
 
+// What makes a row: a type, or with it the buffers that belong to its instances.
+enum class CountBy : std::uint8_t { Type, Holder };
+
 // Counts the objects of `snapshot` on all cores. A snapshot with live_only set gives rows for
 // reachable objects alone.
-[[nodiscard]] CountTable count_objects(const Snapshot& snapshot);
+[[nodiscard]] CountTable count_objects(const Snapshot& snapshot, CountBy by = CountBy::Type);
 
 // Sorts the rows and drops those not chosen. The totals stay those of the whole heap.
 [[nodiscard]] CountTable choose_rows(CountTable table, const RowChoice& choice);

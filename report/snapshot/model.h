@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "report/snapshot/flat_array.h"
+#include "report/snapshot/values.h"
 
 // The one model between all sources and all reports: flat arrays of plain values, indices instead
 // of pointers. Whoever fills it keeps what the comments say; nobody changes it afterwards.
@@ -56,6 +57,7 @@ struct Type {
   };
   std::vector<Path> paths;  // at fixed places, by offset
   Elements elements;
+  std::vector<std::string> value_paths;  // of the fields whose values are kept
 
   [[nodiscard]] bool is_known() const { return typed_by != TypedBy::Nothing; }
 };
@@ -156,6 +158,8 @@ struct Snapshot {
   FlatArray<Object> objects;            // sorted by address
   FlatArray<std::uint64_t> first_edge;  // objects.size() + 1 entries, or empty: no edges kept
   FlatArray<Edge> edges;                // grouped by object, in order of their offset
+
+  std::vector<ValuePiece> values;  // by object; empty: none kept
 
   bool complete = true;
   std::string reason;         // why it is partial

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include "report/parallel.h"
+#include "report/snapshot/counts.h"
 #include "report/snapshot/header.h"
 #include "report/snapshot/held_heap.h"
 #include "report/snapshot/join.h"
 #include "report/snapshot/join_roots.h"
+#include "report/snapshot/join_values.h"
 #include "report/snapshot/target.h"
 #include "symbols/boehm/live.h"
 
@@ -97,6 +99,8 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
   }
   if (options.with_edges) {
     join_edges(sources, snapshot);
+    if (options.value_bytes != 0) join_values(sources, options.value_bytes, snapshot);
+    snapshot.header.typed = count_objects(snapshot).typed;
     join_roots({*target, *held, heap, found, order}, snapshot);
   }
   join_threads(*held, target->memory, snapshot);

@@ -28,6 +28,7 @@ struct TakeOptions {
   std::optional<std::chrono::milliseconds> max_pause;
   bool with_unreachable = false;  // also objects that nothing reaches
   bool with_edges = true;         // edges and roots: what counts do without
+  std::size_t value_bytes = 0;    // of texts and numbers; 0: none at all
   std::string type_info;          // a file; empty: none
   SymbolSearch symbols;
   Deadline deadline;

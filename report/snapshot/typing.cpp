@@ -11,7 +11,6 @@ namespace heapattach::snapshot {
 
 namespace {
 
-constexpr std::uint32_t kBlocksAtATime = 256;
 constexpr std::size_t kVariablesAtATime = 16;
 
 // A variable that says something of what it leads to.

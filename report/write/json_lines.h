@@ -21,9 +21,12 @@
 // - Addresses are strings of lower-case hex: 64 bits do not fit a JavaScript number.
 // - Keys with nothing to say are left out. The version changes only if a key's meaning does.
 // - `refs` is keyed by the path of the word where the type knows one ("@point.@next", "[3].key"),
-//   else by "+<offset>". No key stands twice: of two words with one path the second keeps its offset,
-//   and so does a path that begins with "+".
+//   else by "+<offset>". No key stands twice: of two words with one path the second keeps its
+//   offset, and so does a path that begins with "+".
 // - Several types may have one name, such as the buffers of one hash; each has its record.
+// - Only if asked for, `value` is what text or a number an object is, `values` what its fields
+// hold,
+//   by path; "cut":true says that a text was longer.
 // - An object that nothing reaches has "reachable":false, and is left out where live_only is true.
 // - A record in which a name was cut or was not UTF-8 has "lossy":true.
 // - A file without its end record, or with "complete":false there, is partial; `reason` says why.

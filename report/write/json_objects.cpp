@@ -16,6 +16,7 @@
 #include "report/write/gzip.h"
 #include "report/write/json_keys.h"
 #include "report/write/json_text.h"
+#include "report/write/json_values.h"
 #include "report/write/ordered_output.h"
 
 namespace heapattach {
@@ -69,8 +70,8 @@ char* put_hex(char* at, std::uint64_t value) {
 
 // What is the same in every line of a type.
 struct TypeText {
-  std::string name;        // from the end of the address to the number of bytes
-  std::string_view marks;  // at the end
+  std::string name;  // from the end of the address to the number of bytes
+  bool is_lossy = false;
   JsonKeys keys;
 };
 
@@ -78,13 +79,15 @@ std::vector<TypeText> type_texts(const Snapshot& snapshot) {
   std::vector<TypeText> texts;
   texts.reserve(snapshot.types.size());
   for (const snapshot::Type& type : snapshot.types) {
-    TypeText text{"\",\"type\":", {}, JsonKeys(type)};
-    if (append_json_string(text.name, type.name)) text.marks = ",\"lossy\":true";
+    TypeText text{"\",\"type\":", false, JsonKeys(type)};
+    text.is_lossy = append_json_string(text.name, type.name);
     text.name += ",\"bytes\":";
     texts.push_back(std::move(text));
   }
   return texts;
 }
+
+constexpr std::string_view kLossy = ",\"lossy\":true";
 
 // By kind and reachability.
 constexpr std::array<std::string_view, 8> kMarks{",\"reachable\":false",
@@ -114,6 +117,11 @@ class LineBuffer {
     flush();
     output_.finish(piece_);
   }
+  // An empty string to build text of unknown length in.
+  std::string& scratch() {
+    scratch_.clear();
+    return scratch_;
+  }
 
  private:
   void flush() {
@@ -125,6 +133,7 @@ class LineBuffer {
 
   OrderedOutput& output_;
   std::vector<char> bytes_;
+  std::string scratch_;
   std::size_t used_ = 0;
   std::size_t piece_ = 0;
   std::optional<GzipMembers> gzip_;
@@ -149,7 +158,14 @@ class ObjectFormatter {
     const std::size_t kind = object.kind;
     const std::size_t mark = 2 * kind + object.is_reachable;
     if (mark != 1) at = put(at, kMarks[mark]);
-    if (!type.marks.empty()) at = put(at, type.marks);
+    bool is_lossy = type.is_lossy;
+    if (!snapshot_.values.empty()) {
+      out.took(at);
+      std::string& values = out.scratch();
+      is_lossy |= append_json_values(values, snapshot_, static_cast<snapshot::ObjectIndex>(index));
+      at = put(out.room(values.size() + 64), values);
+    }
+    if (is_lossy) at = put(at, kLossy);
     if (!snapshot_.first_edge.empty() &&
         snapshot_.first_edge[index] != snapshot_.first_edge[index + 1]) {
       at = put(at, ",\"refs\":{");

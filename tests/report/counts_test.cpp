@@ -128,3 +128,24 @@ TEST_CASE("rows are chosen by type, bytes and number, and what is left out is co
     CHECK(table.rows[2].type == "String");
   }
 }
+
+TEST_CASE("by holder, buffers count to the type that they belong to") {
+  SnapshotBuilder build;
+  const auto array = build.type("Array(String)");
+  const auto buffer = build.type("(buffer of Array(String))");
+  build.snapshot.types[buffer].holder = "Array(String)";
+  build.snapshot.types[buffer].typed_by = TypedBy::Referrer;
+  const auto unknown = build.type("(unknown)", false);
+  build.object(0x1000, array, 32);
+  build.object(0x2000, buffer, 64);
+  build.object(0x3000, unknown, 16);
+  const CountTable by_type = count_objects(build.snapshot);
+  CHECK(by_type.rows.size() == 3);
+  CHECK(by_type.typed.header == 32);
+  CHECK(by_type.typed.referrer == 64);
+  CHECK(by_type.typed.unknown == 16);
+  const CountTable by_holder = count_objects(build.snapshot, CountBy::Holder);
+  REQUIRE(by_holder.rows.size() == 2);
+  CHECK(by_holder.rows[0] == CountRow{"Array(String)", 2, 96, true});
+  CHECK(by_holder.bytes == by_type.bytes);
+}

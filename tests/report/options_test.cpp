@@ -113,8 +113,6 @@ TEST_CASE("wrong usage is told in one message") {
   wrong({"--color", "red", "1"});
   CHECK(wrong({"heap.jsonl"}).find("not in this build") != std::string::npos);
   CHECK(wrong({"--snapshot", "clone", "1"}).find("not in this build") != std::string::npos);
-  CHECK(wrong({"--values", "1"}).find("not in this build") != std::string::npos);
-  CHECK(wrong({"--values=32", "1"}).find("not in this build") != std::string::npos);
 }
 
 TEST_CASE("help and version are shown whatever else is asked") {
@@ -131,4 +129,22 @@ TEST_CASE("help and version are shown whatever else is asked") {
   const auto version = parse({"--version"});
   REQUIRE(std::holds_alternative<ShowText>(version));
   CHECK(std::get<ShowText>(version).text.starts_with("heapattach "));
+}
+
+TEST_CASE("values are asked for with a length or without, never by the process's number") {
+  CHECK(good({"1"}).value_bytes == 0);
+  CHECK(good({"--values", "4711"}).value_bytes == 64);
+  CHECK(good({"--values", "4711"}).pid == 4711);
+  CHECK(good({"4711", "--values=200"}).value_bytes == 200);
+  for (const char* bad : {"--values=0", "--values=x", "--values=5000"}) {
+    CHECK(wrong({bad, "1"}).find(bad) != std::string::npos);
+  }
+  CHECK(wrong({"--values", "--count", "1"}).find("--values") != std::string::npos);
+}
+
+TEST_CASE("counts may be grouped by what holds a buffer") {
+  CHECK(good({"--count", "1"}).by == snapshot::CountBy::Type);
+  CHECK(good({"--count", "--by", "holder", "1"}).by == snapshot::CountBy::Holder);
+  CHECK(wrong({"--count", "--by", "size", "1"}).find("holder") != std::string::npos);
+  CHECK(wrong({"--by", "holder", "1"}).find("--count") != std::string::npos);
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "report/snapshot/join.h"
+#include "report/snapshot/join_values.h"
 #include "report/snapshot/naming.h"
 #include "report/snapshot/typing.h"
 #include "report/write/json_keys.h"
@@ -89,6 +90,14 @@ class TypedHeap {
     snapshot = {};
     snapshot::join_objects({heap, order, rows, typing}, listed, snapshot);
     snapshot::join_edges({heap, order, rows, typing}, snapshot);
+    if (values != 0) snapshot::join_values({heap, order, rows, typing}, values, snapshot);
+  }
+
+  [[nodiscard]] std::size_t index_of(RemoteAddr at) const {
+    for (std::size_t i = 0; i < snapshot.objects.size(); ++i) {
+      if (snapshot.objects[i].address == at.value) return i;
+    }
+    throw std::out_of_range("no such object");
   }
 
   [[nodiscard]] const snapshot::Type& row_at(RemoteAddr at) const {
@@ -117,6 +126,7 @@ class TypedHeap {
   std::optional<CapturedHeap> captured;
   snapshot::Snapshot snapshot;
   std::uint64_t conflicts = 0;
+  std::size_t values = 0;  // of their bytes to keep; 0: none
 
  private:
   struct Room {
@@ -125,13 +135,6 @@ class TypedHeap {
     RemoteAddr next;
     RemoteAddr end;
   };
-
-  [[nodiscard]] std::size_t index_of(RemoteAddr at) const {
-    for (std::size_t i = 0; i < snapshot.objects.size(); ++i) {
-      if (snapshot.objects[i].address == at.value) return i;
-    }
-    throw std::out_of_range("no such object");
-  }
 
   std::vector<Room> rooms_;
   std::vector<RemoteAddr> objects_;
