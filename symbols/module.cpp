@@ -149,10 +149,13 @@ std::span<const std::byte> Module::file_bytes(RemoteAddr at) const {
   return {};
 }
 
-const Fd& Module::debug_file() const {
+const Fd& Module::file() const {
   static const Fd none;
-  if (contents_->debug_file) return contents_->debug_file->file();
   return contents_->file ? contents_->file->file() : none;
+}
+
+const Fd& Module::debug_file() const {
+  return contents_->debug_file ? contents_->debug_file->file() : file();
 }
 
 }  // namespace heapattach

@@ -67,6 +67,9 @@ class Module {
   // empty outside. Code and constants can be read here without touching the target.
   [[nodiscard]] std::span<const std::byte> file_bytes(RemoteAddr at) const;
 
+  // The module's own file, with its call frame information; empty if there is none. As debug_file.
+  [[nodiscard]] const Fd& file() const;
+
   // The separate debug file in use, or else the module's own file; empty if there is neither. Holds
   // for the module's life. For libdw.
   [[nodiscard]] const Fd& debug_file() const;

@@ -1,0 +1,174 @@
+#include "symbols/stack/locals.h"
+
+#include <algorithm>
+
+#include <dwarf.h>
+
+namespace heapattach::stack {
+
+namespace {
+
+constexpr int kDeepestScope = 200;
+constexpr std::size_t kMostVariables = 2000;  // in one place
+constexpr std::size_t kMostRanges = 10'000'000;
+
+bool is_scope_of_code(int tag) {
+  return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine ||
+         tag == DW_TAG_lexical_block || tag == DW_TAG_try_block || tag == DW_TAG_catch_block;
+}
+
+// What functions may stand in.
+bool is_scope_of_names(int tag) {
+  return tag == DW_TAG_namespace || tag == DW_TAG_module || types::is_aggregate(tag);
+}
+
+std::optional<Dwarf_Attribute> attribute_of(Dwarf_Die die, unsigned name) {
+  Dwarf_Attribute attribute;
+  if (dwarf_attr(&die, name, &attribute) == nullptr) return {};
+  return attribute;
+}
+
+// What an inlined variable is an instance of, which has its name and type.
+Dwarf_Die declared(Dwarf_Die die) {
+  constexpr int kMostSteps = 4;
+  for (int i = 0; i < kMostSteps && !types::has(die, DW_AT_type); ++i) {
+    const auto origin = types::die_at(die, DW_AT_abstract_origin);
+    if (!origin) break;
+    die = *origin;
+  }
+  return die;
+}
+
+bool is_static(std::span<const Dwarf_Op> expression) {
+  const auto atom = expression.front().atom;
+  return atom == DW_OP_addr || atom == DW_OP_addrx || atom == DW_OP_GNU_addr_index;
+}
+
+// The expression that holds at `pc`; empty if none does.
+std::span<const Dwarf_Op> expression_at(Dwarf_Attribute attribute, Dwarf_Addr pc) {
+  Dwarf_Op* ops = nullptr;
+  std::size_t count = 0;
+  if (dwarf_getlocation_addr(&attribute, pc, &ops, &count, 1) != 1) return {};
+  return {ops, count};
+}
+
+}  // namespace
+
+// Gathers the variables of one place, scope by scope.
+class Locals::Collector {
+ public:
+  Collector(Dwarf_Addr pc, types::DwarfNames& names, std::vector<Variable>& into)
+      : pc_(pc), names_(names), into_(into) {}
+
+  void visit(const Dwarf_Die& parent, int depth = 0) {
+    types::each_child(parent, [&](Dwarf_Die child) {
+      take(child, depth);
+      return into_.size() < kMostVariables;
+    });
+  }
+
+ private:
+  void take(Dwarf_Die die, int depth) {
+    const int tag = types::tag_of(die);
+    if (tag == DW_TAG_variable || tag == DW_TAG_formal_parameter) {
+      if (is_in_code_) add(die);
+    } else if (depth >= kDeepestScope) {
+      return;
+    } else if (is_scope_of_names(tag)) {
+      if (!is_in_code_) visit(die, depth + 1);
+    } else if (is_scope_of_code(tag) && dwarf_haspc(&die, pc_) == 1) {
+      const bool was_in_code = is_in_code_;
+      const auto outer = frame_base_;
+      if (tag == DW_TAG_subprogram) frame_base_ = attribute_of(die, DW_AT_frame_base);
+      is_in_code_ = true;
+      visit(die, depth + 1);
+      is_in_code_ = was_in_code;
+      frame_base_ = outer;
+    }
+  }
+
+  void add(const Dwarf_Die& die) {
+    const auto location = attribute_of(die, DW_AT_location);
+    if (!location) return;
+    const Dwarf_Die described = declared(die);
+    into_.push_back(
+        {types::own_name(described), names_.of_type_of(described), *location, frame_base_});
+  }
+
+  Dwarf_Addr pc_;
+  types::DwarfNames& names_;
+  std::vector<Variable>& into_;
+  bool is_in_code_ = false;
+  std::optional<Dwarf_Attribute> frame_base_;
+};
+
+Locals::Information& Locals::information_of(ModuleDebug& module) {
+  const auto [at, is_new] = information_.try_emplace(&module.module());
+  Information& information = at->second;
+  if (!is_new) return information;
+  information.names = std::make_unique<types::DwarfNames>(module.dwarf());
+  Dwarf_CU* unit = nullptr;
+  Dwarf_Die die;
+  while (dwarf_get_units(module.dwarf(), unit, &unit, nullptr, nullptr, &die, nullptr) == 0) {
+    std::ptrdiff_t offset = 0;
+    Unit found{.die = die};
+    Dwarf_Addr base = 0;
+    while (information.units.size() < kMostRanges &&
+           (offset = dwarf_ranges(&die, offset, &base, &found.start, &found.end)) > 0) {
+      information.units.push_back(found);
+    }
+  }
+  std::sort(information.units.begin(), information.units.end(),
+            [](const Unit& a, const Unit& b) { return a.start < b.start; });
+  return information;
+}
+
+const std::vector<Locals::Variable>& Locals::variables_at(ModuleDebug& module, Dwarf_Addr pc) {
+  const auto [at, is_new] = variables_.try_emplace(pc + module.bias());
+  if (!is_new || module.dwarf() == nullptr) return at->second;
+  Information& information = information_of(module);
+  const auto& units = information.units;
+  const auto behind = std::partition_point(units.begin(), units.end(),
+                                           [pc](const Unit& unit) { return unit.start <= pc; });
+  if (behind == units.begin() || pc >= std::prev(behind)->end) return at->second;
+  Collector(pc, *information.names, at->second).visit(std::prev(behind)->die);
+  return at->second;
+}
+
+std::optional<Local> Locals::locate(const Variable& variable,
+                                    const Frame& frame,
+                                    Dwarf_Addr pc,
+                                    std::uint64_t bias) const {
+  LocationContext context{frame.state, memory_, bias, frame.cfa, {}};
+  const auto expression = expression_at(variable.location, pc);
+  if (expression.empty() || is_static(expression)) return {};
+  if (variable.frame_base) {
+    const auto base = follow(expression_at(*variable.frame_base, pc), context);
+    const bool is_register = base && base->kind == Location::Kind::Register;
+    if (base) context.frame_base = is_register ? frame.state.at(base->value) : base->value;
+  }
+  const auto place = follow(expression, context);
+  if (!place) return {};
+  const bool is_register = place->kind == Location::Kind::Register;
+  const auto at = is_register ? frame.state.at(place->value) : place->value;
+  if (!at) return {};
+  return Local{.name = variable.name,
+               .type = variable.type,
+               .is_value = place->kind != Location::Kind::Address,
+               .at = *at};
+}
+
+std::vector<Local> Locals::of(const Frame& frame) {
+  std::vector<Local> locals;
+  ModuleDebug* const module = modules_.find(frame.pc());
+  if (module == nullptr) return locals;
+  const Dwarf_Addr pc = frame.pc().value - module->bias();
+  for (const Variable& variable : variables_at(*module, pc)) {
+    if (auto local = locate(variable, frame, pc, module->bias())) {
+      locals.push_back(std::move(*local));
+    }
+  }
+  return locals;
+}
+
+}  // namespace heapattach::stack

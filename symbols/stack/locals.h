@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <elfutils/libdw.h>
+
+#include "attach/memory_reader.h"
+#include "symbols/stack/location.h"
+#include "symbols/stack/module_debug.h"
+#include "symbols/stack/unwind.h"
+#include "symbols/types/dwarf_names.h"
+
+namespace heapattach::stack {
+
+// A variable or parameter of a frame, and where it is: an address, or a value that is in a register
+// or was computed.
+struct Local {
+  std::string name;
+  std::string type;  // as a TypeModel calls it
+  bool is_value = false;
+  std::uint64_t at = 0;  // the address, or the value
+};
+
+// Finds the variables of frames by debug information: those of all scopes around the instruction,
+// those of functions that were inlined there among them. What stands at a fixed address is no
+// local, and what the compiler keeps nowhere is left out. To be used in a sandbox.
+class Locals {
+ public:
+  Locals(ModuleDebugs& modules, const MemoryReader& memory) : modules_(modules), memory_(memory) {}
+
+  std::vector<Local> of(const Frame& frame);
+
+ private:
+  struct Variable {
+    std::string name;
+    std::string type;
+    Dwarf_Attribute location{};
+    std::optional<Dwarf_Attribute> frame_base;  // of the function around it
+  };
+  struct Unit {
+    Dwarf_Addr start = 0;
+    Dwarf_Addr end = 0;
+    Dwarf_Die die{};
+  };
+  struct Information {
+    std::vector<Unit> units;  // ranges of code, by address; they may overlap
+    std::unique_ptr<types::DwarfNames> names;
+  };
+  class Collector;
+
+  Information& information_of(ModuleDebug& module);
+  const std::vector<Variable>& variables_at(ModuleDebug& module, Dwarf_Addr pc);
+  [[nodiscard]] std::optional<Local> locate(const Variable& variable,
+                                            const Frame& frame,
+                                            Dwarf_Addr pc,
+                                            std::uint64_t bias) const;
+
+  ModuleDebugs& modules_;
+  const MemoryReader& memory_;
+  std::map<const Module*, Information> information_;
+  std::map<std::uint64_t, std::vector<Variable>> variables_;  // by the address in the target
+};
+
+}  // namespace heapattach::stack

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <elfutils/libdw.h>
+
+#include "symbols/module.h"
+
+namespace heapattach::stack {
+
+// What libdw makes of the files of one module. All addresses that it is asked with are the file's:
+// less the module's bias.
+class ModuleDebug {
+ public:
+  explicit ModuleDebug(const Module& module);
+
+  [[nodiscard]] const Module& module() const { return *module_; }
+  [[nodiscard]] std::uint64_t bias() const { return module_->bias(); }
+  [[nodiscard]] Dwarf* dwarf();  // null if it has no debug information
+
+  // How a frame at `pc` finds its caller: from the tables for exceptions, else from those for
+  // debuggers. Null if neither covers it.
+  struct FreeFrame {
+    void operator()(Dwarf_Frame* frame) const noexcept;
+  };
+  using FramePtr = std::unique_ptr<Dwarf_Frame, FreeFrame>;
+  FramePtr frame_at(Dwarf_Addr pc);
+
+ private:
+  struct EndElf {
+    void operator()(Elf* elf) const noexcept;
+  };
+  struct EndDwarf {
+    void operator()(Dwarf* dwarf) const noexcept;
+  };
+  struct EndCfi {
+    void operator()(Dwarf_CFI* cfi) const noexcept;
+  };
+
+  const Module* module_;
+  std::unique_ptr<Elf, EndElf> elf_;  // null if there is no file
+  std::unique_ptr<Dwarf_CFI, EndCfi> exception_tables_;
+  std::unique_ptr<Dwarf, EndDwarf> dwarf_;
+  bool is_dwarf_open_ = false;  // it was tried
+};
+
+// Those of all modules, each made when it is first asked for. Parses what nobody vouches for: to be
+// used in a sandbox. Borrows the modules.
+class ModuleDebugs {
+ public:
+  explicit ModuleDebugs(const Modules& modules) : modules_(modules) {}
+
+  // Of the module whose executable memory holds `pc`; null if there is none.
+  ModuleDebug* find(RemoteAddr pc);
+  [[nodiscard]] bool is_code(RemoteAddr at) const;
+
+ private:
+  [[nodiscard]] const Module* module_of(RemoteAddr pc) const;
+
+  const Modules& modules_;
+  std::vector<std::unique_ptr<ModuleDebug>> made_;
+};
+
+}  // namespace heapattach::stack

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <chrono>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attach/freeze.h"
+#include "attach/memory_reader.h"
+#include "symbols/crystal/fibers.h"
+#include "symbols/module.h"
+#include "symbols/stack/stack_record.h"
+#include "symbols/types/type_model.h"
+
+namespace heapattach::stack {
+
+struct Stacks {
+  std::vector<StackRecord> stacks;
+  std::vector<types::Variable> locals;  // of all frames, with types that the model has
+  std::vector<std::string> notes;       // for -v
+};
+
+// Whose stacks to walk.
+struct StackOwners {
+  std::span<const FrozenThread> threads;
+  std::span<const crystal::FiberStack> fibers;
+};
+
+struct StackLimits {
+  std::size_t frames = 256;  // of one stack
+  std::chrono::milliseconds time{10'000};
+};
+
+// Walks the stacks of all threads that were stopped and of all fibers that are put aside, in the
+// copy of the target's memory, and finds the variables of their frames. Done by a worker in a
+// sandbox, of which even the result is not believed; its death is an error, and costs no more than
+// what it would have found. To be called while this process has one thread. Pointers and arrays
+// that only variables have are added to `model`.
+Result<Stacks> walk_stacks(const Modules& modules,
+                           types::TypeModel& model,
+                           const MemoryReader& capture,
+                           const StackOwners& owners,
+                           const StackLimits& limits = {});
+
+}  // namespace heapattach::stack
