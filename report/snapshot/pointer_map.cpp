@@ -30,16 +30,20 @@ struct Place {
   TypeRef holder = types::kNoType;
   TypeRef container = types::kNoType;
   int depth = 0;
-  bool is_root = true;  // nothing but structures, each at the end of the one around it
+  bool is_mixed = false;  // in the union of a mixed union, whose values have no names
+  bool is_root = true;    // nothing but structures, each at the end of the one around it
 };
 
 std::string joined(const std::string& path, const std::string& name) {
   if (path.empty()) return name;
-  return name.empty() ? path : path + "." + name;
+  if (name.empty()) return path;
+  return name.front() == '[' ? path + name : path + "." + name;
 }
 
-std::string element_path(const std::string& element, const std::string& inner) {
-  return inner.starts_with('[') ? element + inner : joined(element, inner);
+// A union of Crystal that is not all references: which of its values it is, and that.
+bool is_mixed_union(const Type& type) {
+  return type.members.size() == 2 && type.members[0].name == "type_id" &&
+         type.members[1].name == "union";
 }
 
 class Flattening {
@@ -130,8 +134,7 @@ class Flattening {
       add_leaf(ref, at);
       Place inner = at;
       inner.offset += kWordBytes;
-      inner.path = joined(at.path, "@closure_data");
-      add_word(types::kNoType, inner, WordKind::Closure);
+      add_word(ref, inner, WordKind::Closure);
       return true;
     }
     if (type.shape != Shape::Struct && type.shape != Shape::Union) return false;
@@ -156,6 +159,7 @@ class Flattening {
     if (is_cxx_container(type.name)) inner.container = ref;
     std::uint64_t covered = type.has_header ? kWordBytes : 0;
     const std::vector<const Member*> members = by_offset(type);
+    inner.is_mixed = is_mixed_union(type);
     for (const Member* member : members) {
       if (is_stopped_) return;
       if (member->offset > kLargest) return stop(at.offset + covered);
@@ -173,7 +177,9 @@ class Flattening {
 
   void add_member(const Member& member, const Place& at, Place& inner) {
     inner.offset = at.offset + member.offset;
-    inner.path = member.is_base ? at.path : joined(at.path, member.name);
+    const bool is_transparent = member.is_base || inner.is_mixed;
+    inner.path = is_transparent ? at.path : joined(at.path, member.name);
+    if (inner.is_mixed && member.name == "type_id") return;
     if (member.bit_count != 0) {
       add_leaf(member.type, inner, &member);
     } else {
@@ -216,7 +222,8 @@ class Flattening {
       if (is_stopped_) break;
       if (member.offset > kLargest) return stop(at.offset);
       inner.offset = at.offset + member.offset;
-      inner.path = joined(at.path, member.name);
+      inner.path = at.is_mixed ? at.path : joined(at.path, member.name);
+      inner.is_mixed = false;
       for (PointerWord& word : part(member.type, inner)) merged.push_back(std::move(word));
     }
     // Of several for one place the first that has a type names it.
@@ -228,8 +235,13 @@ class Flattening {
     });
     for (PointerWord& word : merged) {
       if (!words_.empty() && words_.back().offset >= word.offset) continue;
-      Place place{word.offset, std::move(word.path)};
-      add_word(types::kNoType, place, WordKind::Conservative);
+      // The one value of several that is a pointer is still likely to be meant.
+      const auto same = std::count_if(merged.begin(), merged.end(), [&](const auto& other) {
+        return other.offset == word.offset;
+      });
+      Place place{word.offset, word.path, word.holder, word.container};
+      add_word(at.is_mixed && same == 1 ? word.type : types::kNoType, place,
+               WordKind::Conservative);
     }
   }
 
@@ -252,7 +264,7 @@ class Flattening {
       if (at.offset + i * stride > kLargest) return stop(at.offset + i * stride);
       for (const PointerWord& word : element) {
         Place place{word.offset + i * stride, {}, word.holder, word.container};
-        place.path = element_path(fmt::format("{}[{}]", at.path, i), word.path);
+        place.path = joined(fmt::format("{}[{}]", at.path, i), word.path);
         add_word(word.type, place, word.kind);
       }
     }

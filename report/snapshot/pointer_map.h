@@ -21,8 +21,8 @@ enum class WordKind : std::uint8_t {
 struct PointerWord {
   std::uint64_t offset = 0;  // in bytes from the start of the instance; a multiple of 8
   WordKind kind = WordKind::Conservative;
-  types::TypeRef type = types::kNoType;       // of the word: a pointer type, if it has one
-  types::TypeRef holder = types::kNoType;     // the innermost structure that it is a member of
+  types::TypeRef type = types::kNoType;    // of the word: a pointer type, a closure's Proc, or none
+  types::TypeRef holder = types::kNoType;  // the innermost structure that it is a member of
   types::TypeRef container = types::kNoType;  // the C++ container around that, if there is one
   std::string path;                           // "@point.@next"; empty: not known, or the instance
 };

@@ -8,6 +8,7 @@
 #include "attach/interrupt.h"
 #include "symbols/crystal/allocators.h"
 #include "symbols/crystal/type_info.h"
+#include "symbols/types/dwarf_types.h"
 
 namespace heapattach::snapshot {
 
@@ -54,12 +55,34 @@ Result<void> find_names(const TakeOptions& options,
   target.vtables.emplace(target.modules);
   note(options, fmt::format("{} C++ classes with vtables", target.vtables->names().size()));
   target.naming.emplace(target.classes, *target.vtables);
-  target.rows.emplace(*target.naming, target.types);
-  for (const std::string& text : target.rows->notes()) note(options, text);
   target.runtime = scan.is_crystal || !target.classes.empty() ? "crystal"
                    : uses_cxx(target.modules)                 ? "c++"
                                                               : "c";
   return {};
+}
+
+// Costs the types at worst: what cannot be read leaves a note.
+void find_types(const TakeOptions& options, Target& target) {
+  types::TypeOptions how;
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+      options.deadline.at - std::chrono::steady_clock::now());
+  // Half of the time is for the rest.
+  how.time_per_module = std::clamp(left / 2, std::chrono::milliseconds(1), how.time_per_module);
+  target.types = types::read_types(target.modules, how);
+  for (const std::string& text : target.types.notes) note(options, text);
+  constexpr std::size_t kShown = 20;
+  const std::vector<std::string>& disagreements = target.types.disagreements;
+  for (std::size_t i = 0; i < std::min(disagreements.size(), kShown); ++i) {
+    note(options, disagreements[i]);
+  }
+  if (disagreements.size() > kShown) {
+    note(options,
+         fmt::format("{} more types are described in two ways", disagreements.size() - kShown));
+  }
+  target.rows.emplace(*target.naming, target.types);
+  for (const std::string& text : target.rows->notes()) note(options, text);
+  note(options, fmt::format("{} types with {} global variables", target.types.types().size(),
+                            target.types.globals.size()));
 }
 
 Result<void> find_fibers(Target& target) {
@@ -82,6 +105,7 @@ Result<void> learn_all(const TakeOptions& options,
   target.map = HA_TRY(target.process.maps());
   HA_TRY(find_heap(options, target));
   HA_TRY(find_names(options, std::move(from_file), target));
+  find_types(options, target);
   return find_fibers(target);
 }
 

@@ -53,10 +53,13 @@ std::string TypeRows::holder_of(const PointerWord& word) const {
 std::optional<Claim> TypeRows::claim_of(const PointerWord& word) {
   std::optional<Claim> claim;
   if (word.kind == WordKind::Closure) {
-    if (word.holder == types::kNoType) return std::nullopt;
     claim.emplace();
     claim->how = Claim::How::Start;
-    claim->one = claim->many = intern({Kind::Closure, types::kNoType, holder_of(word)});
+    claim->one = claim->many = intern({Kind::Closure, types::kNoType, model_[word.type].name});
+  } else if (word.type != types::kNoType && word.kind == WordKind::Conservative) {
+    // The only pointer that a union may hold, or else a number: to the start of something it fits.
+    if (is_crystal_pointer(model_[word.type])) claim = claim_of_pointer(word);
+    if (claim) claim->step = 0;
   } else if (word.kind == WordKind::Pointer || word.kind == WordKind::Reference) {
     claim = word.container != types::kNoType ? claim_of_container(word) : claim_of_pointer(word);
   }

@@ -72,6 +72,20 @@ TEST_CASE("a union is conservative where any member points, and the first such n
   CHECK(words_of(flatten(build.model, numbers)).empty());
 }
 
+TEST_CASE("the values of a Crystal union have its own path, and a single pointer its type") {
+  ModelBuilder build;
+  const auto number = build.number("Int32", 4);
+  const auto pointer = build.buffer(build.number("UInt8", 1));
+  const auto values =
+      build.any_of("(Int32 | Pointer(UInt8)).union", 8, {{"Int32", 0, number}, {"P", 0, pointer}});
+  const auto any = build.structure("(Int32 | Pointer(UInt8))", 16,
+                                   {{"type_id", 0, number}, {"union", 8, values}});
+  const auto all = build.klass("Holder", 24, {{"@any", 8, any}});
+  const PointerMap map = flatten(build.model, all);
+  CHECK(words_of(map) == "16? @any");
+  CHECK(map.words[0].type == pointer);
+}
+
 TEST_CASE("words that no source describes are conservative") {
   ModelBuilder build;
   const auto number = build.number("int", 4);
@@ -99,7 +113,7 @@ TEST_CASE("a function's address may be anything, and a closure's data follows it
   const auto proc = build.structure("Proc(Int32, Nil)", 16);
   const auto all = build.klass("Handler", 32, {{"@code", 8, code}, {"@block", 16, proc}});
   const PointerMap map = flatten(build.model, all);
-  CHECK(words_of(map) == "8? @code, 24 @block.@closure_data");
+  CHECK(words_of(map) == "8? @code, 24 @block");
   CHECK(map.words[1].kind == WordKind::Closure);
 }
 

@@ -128,11 +128,11 @@ TEST_CASE("entries of a hash are keyed by key and value") {
   for (const std::uint64_t at : {8U, 16U, 40U, 48U, 72U}) heap.fake.put(entries + at, key);
   heap.fake.put(entries + 24, key);  // in the number's place
   heap.join();
-  CHECK(heap.keys_at(hash) == "@entries @indices @block.@closure_data");
+  CHECK(heap.keys_at(hash) == "@entries @indices @block");
   CHECK(heap.type_at(entries) == "(buffer of Hash(String, Tuple(String, Int32)))");
-  CHECK(heap.keys_at(entries) == "[0].key [0].value.[0] [1].key [1].value.[0]");
+  CHECK(heap.keys_at(entries) == "[0].key [0].value[0] [1].key [1].value[0]");
   CHECK(heap.type_at(indices) == heap.type_at(entries));
-  CHECK(heap.type_at(closure) == "(closure of Hash(String, Tuple(String, Int32)))");
+  CHECK(heap.type_at(closure) == "(closure of Proc(String, Int32))");
 }
 
 TEST_CASE("a header beats what a pointer says") {
