@@ -32,7 +32,7 @@ void Fd::reset() noexcept {
 }
 
 Result<std::string> read_all(const Fd& fd, std::size_t limit_bytes) {
-  std::array<char, 16 * 1024> step;  // NOLINT(*-member-init): read() fills it
+  std::array<char, 16384> step;  // NOLINT(*-member-init): read() fills it
   std::string text;
   while (text.size() < limit_bytes) {
     const std::size_t wanted = std::min(step.size(), limit_bytes - text.size());

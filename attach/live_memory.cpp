@@ -34,8 +34,8 @@ ssize_t vm_readv(pid_t tid, std::span<const iovec> local, std::span<const iovec>
 
 // The address as the kernel wants it in an iovec; nothing here ever dereferences it.
 void* as_pointer(RemoteAddr at) {
-  return reinterpret_cast<void*>(at.value);
-}  // NOLINT(*-no-int-to-ptr)
+  return reinterpret_cast<void*>(at.value);  // NOLINT(*-no-int-to-ptr)
+}
 
 // Refused for reasons that the descriptor of mem does not share: a seccomp filter (container
 // runtimes did so), an old kernel, or the thread we name it by having ended before the others.
@@ -164,13 +164,10 @@ class LiveMemory::Worker {
       const auto got =
           vm_readv(memory_.tid_, {&local_[first_], pending}, {&remote_[first_], pending});
       const int failure = errno;
-      if (got > 0) return static_cast<std::size_t>(got);
-      if (got < 0 && !is_refused(failure)) {
-        if (failure == EFAULT) return std::size_t{0};
-        if (failure == EINTR) return read_from_first();
-        return os_error("process_vm_readv", failure);
-      }
-      if (got == 0) return std::size_t{0};
+      if (got >= 0) return static_cast<std::size_t>(got);
+      if (failure == EFAULT) return std::size_t{0};
+      if (failure == EINTR) return read_from_first();
+      if (!is_refused(failure)) return os_error("process_vm_readv", failure);
       memory_.use_vm_readv_.store(false, std::memory_order_relaxed);
     }
     auto got = memory_.read_mem(

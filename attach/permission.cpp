@@ -41,7 +41,7 @@ bool shares_user_namespace(const Process& process) {
 ProcessStatus own_status() {
   const auto file = Fd::open("/proc/self/status", O_RDONLY);
   if (!file) return {};
-  const auto text = read_all(*file, 64 * 1024);
+  const auto text = read_all(*file, std::size_t{64} * 1024);
   return text ? parse_process_status(*text) : ProcessStatus();
 }
 

@@ -78,16 +78,17 @@ bool TracedThread::pay_rewind() noexcept {
   return again && tracer_->set_registers(tid_, *again).has_value();
 }
 
+// Detaching a thread that stopped unseen would swallow the signal it may have stopped for.
+void TracedThread::look_whether_stopped() noexcept {
+  const auto event = tracer_->poll(tid_);
+  if (!event || !*event) return;
+  phase_ = (*event)->kind == TraceEvent::Kind::Ended ? Phase::Ended : Phase::Stopped;
+  if ((*event)->kind == TraceEvent::Kind::Signal) owed_signal_ = (*event)->signal;
+}
+
 TracedThread::Release TracedThread::release() noexcept {
   if (tracer_ == nullptr) return Release::Nothing;
-  if (phase_ == Phase::Running) {
-    // Detaching a thread that stopped unseen would swallow the signal it may have stopped for.
-    const auto event = tracer_->poll(tid_);
-    if (event && *event) {
-      phase_ = (*event)->kind == TraceEvent::Kind::Ended ? Phase::Ended : Phase::Stopped;
-      if ((*event)->kind == TraceEvent::Kind::Signal) owed_signal_ = (*event)->signal;
-    }
-  }
+  if (phase_ == Phase::Running) look_whether_stopped();
   const bool is_rewound = phase_ == Phase::Stopped && pay_rewind();
   Tracer& tracer = *std::exchange(tracer_, nullptr);
   if (phase_ == Phase::Ended) return Release::Nothing;

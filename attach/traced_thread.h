@@ -48,6 +48,7 @@ class TracedThread {
   Release release() noexcept;
 
  private:
+  void look_whether_stopped() noexcept;
   [[nodiscard]] bool pay_rewind() noexcept;
 
   Tracer* tracer_;  // null after a move or a release

@@ -75,7 +75,7 @@ std::string difference(const Counts& expected, const Counts& counted) {
 }
 
 struct Variant {
-  const char* name;
+  const char* name = nullptr;
   bool needs_ids = false;  // the machine code does not tell the names
 };
 

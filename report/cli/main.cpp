@@ -98,22 +98,21 @@ ExitStatus run_with(std::span<const char* const> arguments) {
 }  // namespace heapattach
 
 int main(int count, char** arguments) {
-  using namespace heapattach;
   // This catch is load-bearing: where no handler exists, C++ may end the process without unwinding,
   // and it is unwinding that lets a frozen target go.
   try {
-    occupy_standard_descriptors();
+    heapattach::occupy_standard_descriptors();
     // A closed pipe and a file at its limit are errors with a message and a status.
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGXFSZ, SIG_IGN);
-    install_interrupt_handlers();
+    heapattach::install_interrupt_handlers();
     const std::size_t skipped = count > 0 ? 1 : 0;
-    return static_cast<int>(run_with(
+    return static_cast<int>(heapattach::run_with(
         std::span<const char* const>(arguments, static_cast<std::size_t>(count)).subspan(skipped)));
   } catch (const std::bad_alloc&) {
     std::fputs("heapattach: out of memory; try: --count, which needs less\n", stderr);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "heapattach: a mistake of ours: %s\n", error.what());
   }
-  return static_cast<int>(ExitStatus::Failed);
+  return static_cast<int>(heapattach::ExitStatus::Failed);
 }

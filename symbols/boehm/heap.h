@@ -121,7 +121,7 @@ class Heap {
     if (record.scan == Scan::Whole) {
       const std::byte* at = record.data + ref.slot * record.object_bytes();
       const std::uint32_t words = record.last_word + 1U;
-      for (std::uint32_t i = 0; i < words; ++i) visit(i, load_word(at + i * 8));
+      for (std::size_t i = 0; i < words; ++i) visit(i, load_word(at + i * 8));
       return;
     }
     const ScannedWords words = scanned_words(ref);
