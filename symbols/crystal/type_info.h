@@ -13,8 +13,9 @@ namespace heapattach::crystal {
 // their content:
 //   JSON, of CRYSTAL_DUMP_TYPE_INFO=FILE (Crystal 1.18 and later): names, ids, sizes, fields;
 //   text, of CRYSTAL_DUMP_TYPE_ID=1 (before): names and ids.
-// Gives the classes that can have instances of their own. Fields that are structures are replaced
-// by the structures' fields ("@stack.@bottom"). Malformed names the place in the file; nothing of
+// Gives the classes that can have instances of their own, and of JSON also the values that fields
+// hold. In `fields`, those that are structures are replaced by the structures' fields
+// ("@stack.@bottom"). Malformed names the place in the file; nothing of
 // a file with a mistake is believed.
 Result<std::vector<Type>> read_type_info(const std::string& path);
 Result<std::vector<Type>> parse_type_info(std::string_view text);

@@ -242,13 +242,15 @@ Result<std::vector<Type>> parse_type_info_json(std::string_view text) {
   Unfolder unfolder(entries);
   std::vector<Type> types;
   for (const Entry& entry : entries) {
-    if (!entry.is_class()) continue;
     Type type;
     type.id = static_cast<std::uint32_t>(*entry.id);
     type.name = entry.name;
-    type.instance_bytes = entry.instance_bytes;
+    type.is_value = !entry.is_class();
+    if (type.is_value && !entry.bytes) continue;  // no type until it has arguments
+    type.instance_bytes = type.is_value ? entry.bytes : entry.instance_bytes;
     if (entry.has_pointers) type.is_atomic = !*entry.has_pointers;
-    type.fields = HA_TRY(unfolder.unfold(entry));
+    type.own_fields = entry.fields;
+    if (!type.is_value) type.fields = HA_TRY(unfolder.unfold(entry));
     type.known_from = {KnownFrom::TypeInfo};
     types.push_back(std::move(type));
   }

@@ -17,6 +17,7 @@ void take_what_is_missing(Type& type, Type&& other) {
   if (!type.instance_bytes) type.instance_bytes = other.instance_bytes;
   if (!type.is_atomic) type.is_atomic = other.is_atomic;
   if (type.fields.empty()) type.fields = std::move(other.fields);
+  if (type.own_fields.empty()) type.own_fields = std::move(other.own_fields);
   for (const KnownFrom source : other.known_from) {
     if (std::find(type.known_from.begin(), type.known_from.end(), source) ==
         type.known_from.end()) {
@@ -39,6 +40,10 @@ std::string_view to_string(KnownFrom source) {
 
 bool TypeTable::add(Type type) {
   type.name = canonical_name(type.name);
+  if (type.is_value) {
+    values_.push_back(std::move(type));
+    return true;
+  }
   const auto [known, is_new] = by_id_.try_emplace(type.id, types_.size());
   if (is_new) {
     types_.push_back(std::move(type));

@@ -33,6 +33,8 @@ struct Type {
   std::optional<std::uint64_t> instance_bytes;
   std::optional<bool> is_atomic;  // its instances hold no pointers
   std::vector<Field> fields;      // sorted by offset; empty where layouts are not known
+  std::vector<Field> own_fields;  // the same with structures as one field each, as their types say
+  bool is_value = false;          // a number or structure: no instances of its own on the heap
   std::vector<KnownFrom> known_from;
 };
 
@@ -48,12 +50,15 @@ class TypeTable {
   [[nodiscard]] const Type* find(std::string_view name) const;
   [[nodiscard]] const std::vector<Type>& types() const { return types_; }
   [[nodiscard]] bool empty() const { return types_.empty(); }
+  // Numbers and structures, which fields hold and no object is. Not among types().
+  [[nodiscard]] const std::vector<Type>& values() const { return values_; }
   // How often two sources gave one id different names. More than none: a type table of another
   // build.
   [[nodiscard]] std::size_t contradictions() const { return contradictions_; }
 
  private:
   std::vector<Type> types_;
+  std::vector<Type> values_;
   std::unordered_map<std::uint32_t, std::size_t> by_id_;
   std::size_t contradictions_ = 0;
 };

@@ -70,7 +70,7 @@ void DwarfReader::describe_struct(TypeRef at, const Dwarf_Die& die) {
   const std::string name = model_[at].name;
   std::vector<Member> members;
   bool has_table = has(die, DW_AT_containing_type);
-  bool is_mixed = is_crystal && name.starts_with('(');
+  bool is_mixed = is_crystal && (name.starts_with('(') || name.starts_with("NamedTuple("));
   is_mixed = is_mixed || (is_crystal && tag_of(die) == DW_TAG_union_type);
   each_child(die, [&](const Dwarf_Die& child) {
     const int tag = tag_of(child);

@@ -77,7 +77,8 @@ bool says(const std::string& message, std::string_view part) {
 TEST_CASE("the JSON gives the classes, with structures unfolded into their fields") {
   const auto types = parse_type_info(kJson);
   REQUIRE(types.has_value());
-  CHECK(types->size() == 2);
+  CHECK(std::count_if(types->begin(), types->end(), [](const Type& t) { return !t.is_value; }) ==
+        2);
   const Type* fiber = find(*types, "Fiber");
   REQUIRE(fiber != nullptr);
   CHECK(fiber->id == 5);
