@@ -149,7 +149,12 @@ std::optional<types::TypeRef> value_in_storage(const types::TypeModel& model,
       std::any_of(kStorage.begin(), kStorage.end(),
                   [&](std::string_view prefix) { return type_name.starts_with(prefix); });
   if (!is_storage) return std::nullopt;
-  return model.find(template_argument(type_name, 0));
+  const std::string_view value = template_argument(type_name, 0);
+  const auto found = model.find(value);
+  if (found != types::kNoType) return found;
+  // "ns::Item*" as an argument is "ns::Item *" as a type.
+  const std::size_t star = value.find_last_not_of('*') + 1;
+  return model.find(fmt::format("{} {}", value.substr(0, star), value.substr(star)));
 }
 
 }  // namespace heapattach::snapshot

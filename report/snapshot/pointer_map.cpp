@@ -30,14 +30,15 @@ struct Place {
   TypeRef holder = types::kNoType;
   TypeRef container = types::kNoType;
   int depth = 0;
+  bool is_named = true;   // whether `path` is known
   bool is_mixed = false;  // in the union of a mixed union, whose values have no names
   bool is_root = true;    // nothing but structures, each at the end of the one around it
 };
 
-std::string joined(const std::string& path, const std::string& name) {
-  if (path.empty()) return name;
+std::string joined(const std::string& path, std::string_view name) {
+  if (path.empty()) return std::string(name);
   if (name.empty()) return path;
-  return name.front() == '[' ? path + name : path + "." + name;
+  return fmt::format("{}{}{}", path, name.front() == '[' ? "" : ".", name);
 }
 
 // A union of Crystal that is not all references: which of its values it is, and that.
@@ -74,8 +75,10 @@ class Flattening {
   }
 
   void finish() {
-    std::stable_sort(words_.begin(), words_.end(),
-                     [](const auto& a, const auto& b) { return a.offset < b.offset; });
+    // A base's room reaches over what stands in it: of two for one place, the one with a name.
+    std::stable_sort(words_.begin(), words_.end(), [](const auto& a, const auto& b) {
+      return std::pair(a.offset, !a.is_named) < std::pair(b.offset, !b.is_named);
+    });
     const auto repeated =
         std::unique(words_.begin(), words_.end(),
                     [](const auto& a, const auto& b) { return a.offset == b.offset; });
@@ -94,21 +97,26 @@ class Flattening {
   }
 
   void add_word(TypeRef type, const Place& at, WordKind kind) {
-    if (at.offset % kWordBytes != 0) return;  // where no collector looks
+    // No collector looks there; but the offset may be a source's mistake.
+    if (at.offset % kWordBytes != 0) return add_gap(at.offset & ~7ULL, (at.offset | 7) + 9, {});
     if (words_.size() >= kMostWords) stop(at.offset);
     if (is_stopped_) return;
-    words_.push_back({at.offset, kind, type, at.holder, at.container,
-                      at.path.size() > kLongestPath ? std::string() : at.path});
+    words_.push_back({at.offset, kind, type, at.holder, at.container, at.path, at.is_named});
+    if (at.path.size() <= kLongestPath) return;
+    words_.back().path.clear();
+    words_.back().is_named = false;
   }
 
   // The whole words of [from, to), of which nothing is known; the first is called `path`.
   void add_gap(std::uint64_t from, std::uint64_t to, std::string path = {}) {
     const std::uint64_t first = (from + kWordBytes - 1) / kWordBytes * kWordBytes;
     Place at;
-    if (first == from) at.path = std::move(path);
+    at.is_named = first == from && !path.empty();
+    at.path = std::move(path);
     for (at.offset = first; at.offset + kWordBytes <= to && !is_stopped_; at.offset += kWordBytes) {
       add_word(types::kNoType, at, WordKind::Conservative);
       at.path.clear();
+      at.is_named = false;
     }
   }
 
@@ -178,7 +186,11 @@ class Flattening {
   void add_member(const Member& member, const Place& at, Place& inner) {
     inner.offset = at.offset + member.offset;
     const bool is_transparent = member.is_base || inner.is_mixed;
-    inner.path = is_transparent ? at.path : joined(at.path, member.name);
+    std::string_view name = is_transparent ? std::string_view() : member.name;
+    const bool is_key =
+        inner.holder != types::kNoType && model_[inner.holder].name.starts_with("NamedTuple(");
+    if (is_key && name.starts_with('@')) name.remove_prefix(1);
+    inner.path = joined(at.path, name);
     if (inner.is_mixed && member.name == "type_id") return;
     if (member.bit_count != 0) {
       add_leaf(member.type, inner, &member);
@@ -240,6 +252,7 @@ class Flattening {
         return other.offset == word.offset;
       });
       Place place{word.offset, word.path, word.holder, word.container};
+      place.is_named = word.is_named;
       add_word(at.is_mixed && same == 1 ? word.type : types::kNoType, place,
                WordKind::Conservative);
     }
@@ -264,6 +277,7 @@ class Flattening {
       if (at.offset + i * stride > kLargest) return stop(at.offset + i * stride);
       for (const PointerWord& word : element) {
         Place place{word.offset + i * stride, {}, word.holder, word.container};
+        place.is_named = word.is_named;
         place.path = joined(fmt::format("{}[{}]", at.path, i), word.path);
         add_word(word.type, place, word.kind);
       }

@@ -24,7 +24,8 @@ struct PointerWord {
   types::TypeRef type = types::kNoType;    // of the word: a pointer type, a closure's Proc, or none
   types::TypeRef holder = types::kNoType;  // the innermost structure that it is a member of
   types::TypeRef container = types::kNoType;  // the C++ container around that, if there is one
-  std::string path;                           // "@point.@next"; empty: not known, or the instance
+  std::string path;                           // "@point.@next"; empty: the instance itself
+  bool is_named = true;                       // false: no path is known
 };
 
 // A member that is not taken apart further: a number, a pointer, an array as a whole.

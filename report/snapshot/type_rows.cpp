@@ -136,7 +136,8 @@ void TypeRows::fill_instance(TypeRef ref, PointerMap map, Layout& layout, Type& 
   for (PointerWord& word : map.words) {
     layout.words.push_back(word.offset);
     if (auto claim = claim_of(word)) layout.claims.push_back(*claim);
-    if (!word.path.empty()) named.paths.push_back({word.offset, std::move(word.path)});
+    if (word.is_named && !word.path.empty())
+      named.paths.push_back({word.offset, std::move(word.path)});
   }
   if (!map.leaves.empty()) named.fields.clear();
   for (Leaf& leaf : map.leaves) {
@@ -169,8 +170,7 @@ void TypeRows::fill_elements(TypeRef element, std::uint64_t at, Layout& layout, 
   for (PointerWord& word : map.words) {
     layout.element_words.push_back(word.offset);
     if (auto claim = claim_of(word)) layout.element_claims.push_back(*claim);
-    const bool is_named = !word.path.empty() || map.bytes == 8;
-    if (!is_named) continue;
+    if (!word.is_named) continue;
     named.elements.paths.push_back({word.offset, element_path(type_name, std::move(word.path))});
   }
   has_claims_ = has_claims_ || layout.has_claims();

@@ -46,6 +46,11 @@ bool is_string(const boehm::Block& block, std::span<const std::byte> contents) {
   return end >= contents.size() || contents[end] == std::byte{0};
 }
 
+// What a weak reference leads to must not be found in it, so it is allocated atomic.
+bool is_weak(const Type& type) {
+  return type.name.starts_with("WeakRef(");
+}
+
 // The parts of [4, bytes) that no field covers.
 std::vector<Range> gaps_of(const Type& type) {
   std::vector<Range> gaps;
@@ -101,7 +106,7 @@ HeaderCheck::HeaderCheck(const TypeTable& types) {
                        .bytes = type.instance_bytes.value_or(0),
                        .gaps = gaps_of(type),
                        .is_atomic_known = type.is_atomic.has_value(),
-                       .is_atomic = type.is_atomic.value_or(false),
+                       .is_atomic = type.is_atomic.value_or(false) || is_weak(type),
                        .is_string = type.name == "String"};
   }
 }

@@ -46,5 +46,13 @@ TEST_CASE("pointers to the base of a node lead to the container's own nodes") {
   CHECK(follow(build.model, "std::__cxx11::list<ns::A>", "_M_next")->leads == Leads::Nowhere);
 }
 
+TEST_CASE("raw memory for a pointer is found by the pointer's name as a type") {
+  ModelBuilder build;
+  const auto item = build.pointer(build.structure("ns::Item", 8));
+  CHECK(value_in_storage(build.model, "__gnu_cxx::__aligned_membuf<ns::Item*>") == item);
+  CHECK(value_in_storage(build.model, "__gnu_cxx::__aligned_membuf<ns::Gone*>") == types::kNoType);
+  CHECK_FALSE(value_in_storage(build.model, "ns::Item").has_value());
+}
+
 }  // namespace
 }  // namespace heapattach::snapshot

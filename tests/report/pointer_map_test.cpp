@@ -46,6 +46,23 @@ TEST_CASE("nested structures have paths, bases and members without a name do not
         "0 name, 8 @point.@x, 16 @point.@next, 24 @x, 32 @next");
 }
 
+TEST_CASE("what stands in the room of a base has its own name") {
+  ModelBuilder build;
+  const auto pointer = build.pointer(build.number("int", 4));
+  const auto left = build.klass("Left", 32, {{"of_left", 8, pointer}});  // with a virtual base
+  const auto whole = build.klass("Whole", 32, {{"", 0, left, true}, {"of_whole", 16, pointer}});
+  CHECK(words_of(flatten(build.model, whole)) == "8 of_left, 16 of_whole, 24? ");
+}
+
+TEST_CASE("the members of a named tuple and of a tuple are called as the language does") {
+  ModelBuilder build;
+  const auto pointer = build.pointer(build.number("int", 4));
+  const auto tuple = build.structure("Tuple(A, B)", 16, {{"[0]", 0, pointer}, {"[1]", 8, pointer}});
+  const auto named = build.structure("NamedTuple(title: A)", 8, {{"@title", 0, pointer}});
+  const auto all = build.klass("All", 32, {{"@pair", 8, tuple}, {"@named", 24, named}});
+  CHECK(words_of(flatten(build.model, all)) == "8 @pair[0], 16 @pair[1], 24 @named.title");
+}
+
 TEST_CASE("elements of an array of structures are numbered") {
   ModelBuilder build;
   const auto number = build.number("int", 4);
@@ -197,7 +214,7 @@ TEST_CASE("hostile types cost no more than others, and stay conservative where t
   }
   SUBCASE("a pointer that is not aligned is none, as for the collector") {
     const auto all = build.structure("All", 12, {{"a", 0, number}, {"p", 4, pointer}});
-    CHECK(flatten(build.model, all).words.empty());
+    CHECK(words_of(flatten(build.model, all)) == "0? ");  // an offset may be a mistake
   }
 }
 

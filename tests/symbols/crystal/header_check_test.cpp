@@ -25,6 +25,7 @@ TypeTable table() {
   types.add(type(7, "Session", 24, false));
   types.add(type(8, "Tag", 12, true));
   types.add(type(9, "Listed", std::nullopt, std::nullopt));
+  types.add(type(11, "WeakRef(Session)", 16, false));
   Type fields = type(10, "Gap", 24, false);
   fields.fields = {{"@flag", "Bool", 4, 1}, {"@user", "User", 8, 8}};
   types.add(fields);
@@ -65,6 +66,11 @@ TEST_CASE("an instance is known by its id") {
   CHECK(named(Object(32, kNormal, {7, 0, 5, 6, 7, 8})) == "Session");
   CHECK(named(Object(16, kAtomic, {8, 3, 4, 0xdeadbeef})) == "Tag");
   CHECK(named(Object(64, kNormal, {9, 1, 2, 3, 4, 5, 6, 7, 8})) == "Listed");
+}
+
+TEST_CASE("a weak reference is allocated without pointers, whatever its fields say") {
+  CHECK(named(Object(32, kAtomic, {11, 0, 0x1000, 0x7f00})) == "WeakRef(Session)");
+  CHECK(named(Object(32, kNormal, {11, 0, 0x1000, 0x7f00})).empty());
 }
 
 TEST_CASE("an id alone makes no instance") {
