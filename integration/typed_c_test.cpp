@@ -34,4 +34,14 @@ TEST_CASE("each edge of a C program is found") {
   }
 }
 
+TEST_CASE("each object and edge of a C program is called what the program calls it") {
+  for (const char* variant : {"gcc5", "gcc4", "clang5", "clang4", "gcc5_stripped"}) {
+    const std::string name = fmt::format("typed_c_{}", variant);
+    if (!is_built(name)) continue;
+    CAPTURE(name);
+    LiveTarget target(name);
+    CHECK(difference(truth_of(target), snapshot_of(target)) == "");
+  }
+}
+
 }  // namespace heapattach

@@ -1,5 +1,8 @@
 #include "report/snapshot/take.h"
 
+#include <algorithm>
+#include <chrono>
+
 #include <fmt/format.h>
 
 #include "report/parallel.h"
@@ -11,6 +14,7 @@
 #include "report/snapshot/join_values.h"
 #include "report/snapshot/target.h"
 #include "symbols/boehm/live.h"
+#include "symbols/stack/stacks.h"
 
 namespace heapattach::snapshot {
 
@@ -70,6 +74,28 @@ void join_threads(const HeldHeap& held, const MemoryReader& memory, Snapshot& sn
   }
 }
 
+// The program's variables: the globals, and those of the frames on its stacks, found by a worker
+// whose failure costs no more than these.
+std::vector<types::Variable> find_variables(const TakeOptions& options,
+                                            Target& target,
+                                            const HeldHeap& held) {
+  std::vector<types::Variable> variables = target.types.globals;
+  if (target.types.empty()) return variables;
+  stack::StackLimits limits;
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+      options.deadline.at - std::chrono::steady_clock::now());
+  limits.time = std::clamp(left / 2, std::chrono::milliseconds(1), limits.time);
+  auto found = stack::walk_stacks(target.modules, target.types, held.capture,
+                                  {held.freeze.threads, held.fibers}, limits);
+  if (!found) {
+    note(options, "no variables of stacks: " + found.error().message);
+    return variables;
+  }
+  for (const std::string& text : found->notes) note(options, text);
+  variables.insert(variables.end(), found->locals.begin(), found->locals.end());
+  return variables;
+}
+
 }  // namespace
 
 Result<Snapshot> take_snapshot(const TakeOptions& options) {
@@ -81,6 +107,7 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
                             held->index.blocks.size(), held->freeze.threads.size(),
                             std::chrono::duration<double, std::milli>(held->freeze.pause).count()));
 
+  const std::vector<types::Variable> variables = find_variables(options, *target, *held);
   boehm::Heap heap(held->index, target->collector.layout, held->capture);
   const boehm::LiveSet found = find_live(*target, *held, heap);
   HA_TRY(options.deadline.check("tracing the heap"));
@@ -90,7 +117,7 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
   const boehm::ObjectSet listed =
       options.with_unreachable ? objects_in_use(heap, found) : found.live;
   const ObjectOrder order(heap, listed);
-  const Typing typing(heap, order, held->capture, *target->rows, target->types.globals);
+  const Typing typing(heap, order, held->capture, *target->rows, variables);
   const JoinSources sources{heap, order, *target->rows, typing};
   join_objects(sources, found.live, snapshot);
   if (typing.conflicts() > 0) {
