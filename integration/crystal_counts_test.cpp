@@ -12,6 +12,7 @@
 #include "integration/live_target.h"
 #include "integration/rounds.h"
 #include "integration/tool.h"
+#include "integration/typed_truth.h"
 
 namespace heapattach {
 namespace {
@@ -134,6 +135,32 @@ TEST_CASE("the counts of a stripped static Crystal service are exact, given its 
 
 TEST_CASE("the counts of a stripped Crystal service of --release are exact, given its type ids") {
   check_counts({.name = "release_stripped", .needs_ids = true});
+}
+
+TEST_CASE(
+    "buffers of numbers of a Crystal service have no edges, and what its classes reach a type") {
+  if (!is_built({.name = "debug"})) return;
+  LiveTarget service("service_debug");
+  const DescribedHeap heap = snapshot_of(service);
+  std::size_t buffers = 0;
+  std::string wrong;
+  for (const auto& [address, object] : heap) {
+    const bool of_numbers = object.type == "(buffer of Array(Int32))" ||
+                            object.type == "(buffer of Array(Int64))" ||
+                            object.type == "(buffer of Slice(Int32))";
+    buffers += of_numbers ? 1U : 0U;
+    if (of_numbers && !object.edges.empty()) wrong += fmt::format("{:#x} has edges\n", address);
+    if (!object.type.starts_with("Acme::") && object.type != "Store") continue;
+    for (const auto& [path, to] : object.edges) {
+      const auto target = heap.find(to);
+      const bool is_typed = target != heap.end() && !target->second.type.starts_with("(unknown");
+      if (!is_typed) wrong += fmt::format("{} {}: no type\n", object.type, path);
+      if (!path.starts_with('@')) wrong += fmt::format("{} {}: no path\n", object.type, path);
+    }
+  }
+  CHECK(buffers > 1500);
+  CHECK(wrong == "");
+  CHECK(harm_done_to(service.pid()) == "");
 }
 
 TEST_CASE("dead objects of a Crystal service appear with --all alone") {

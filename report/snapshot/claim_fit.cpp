@@ -13,7 +13,10 @@ Fit fit_instance(const Claim& claim, std::uint64_t object_bytes) {
   if (object_bytes < n) return {};
   if (object_bytes - n <= kGranule && n >= kGranule / 2) return {Rank::Exact, claim.one};
   if (claim.has_tail) return {Rank::Loose, claim.one};
-  if (object_bytes / 2 >= n && claim.many != kNoRow) return {Rank::Several, claim.many};
+  // Several take the collector's byte too: 80 bytes are no room for two of 40.
+  if (object_bytes / 2 >= n && object_bytes > 2 * n && claim.many != kNoRow) {
+    return {Rank::Several, claim.many};
+  }
   if (object_bytes - n <= 2 * kGranule + n / 4) return {Rank::Loose, claim.one};
   return {};
 }

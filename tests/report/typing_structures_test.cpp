@@ -72,6 +72,15 @@ TEST_CASE("where there is room for several, a structure's pointer leads to an ar
   CHECK(heap.type_at(last) == "struct node");
 }
 
+TEST_CASE("a size class that is a little larger is no room for several") {
+  ListHeap heap;
+  const auto large = heap.build.structure("struct large", 40, {{"node", 0, heap.pointer}});
+  const RemoteAddr at = heap.object(80);
+  heap.global("large", heap.build.pointer(large), 0, at);
+  heap.join();
+  CHECK(heap.type_at(at) == "struct large");
+}
+
 TEST_CASE("a structure that ends in an array may be of any size") {
   ListHeap heap;
   const auto items = heap.build.array(heap.pointer, std::nullopt);
