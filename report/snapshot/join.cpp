@@ -67,7 +67,7 @@ void join_objects(const JoinSources& from, const boehm::ObjectSet& live, Snapsho
     boehm::for_each_object(heap, order.listed(), first, last, [&](boehm::ObjectRef ref) {
       const boehm::Block& block = heap.blocks()[ref.block];
       // Written as a whole: who reads fresh memory before writing it pays for it twice.
-      Object object;
+      Object object{};
       object.address = heap.address(ref).value & ((std::uint64_t{1} << 48) - 1);
       object.kind = static_cast<std::uint64_t>(kind_of(block)) & 3;
       object.is_reachable = live.contains(heap.number(ref)) ? 1 : 0;

@@ -238,23 +238,24 @@ class Flattening {
       inner.is_mixed = false;
       for (PointerWord& word : part(member.type, inner)) merged.push_back(std::move(word));
     }
-    // Of several for one place the first that has a type names it.
-    std::stable_sort(merged.begin(), merged.end(), [](const auto& a, const auto& b) {
-      const auto rank = [](const PointerWord& word) {
-        return std::pair(word.offset, word.type == types::kNoType);
-      };
-      return rank(a) < rank(b);
-    });
-    for (PointerWord& word : merged) {
-      if (!words_.empty() && words_.back().offset >= word.offset) continue;
-      // The one value of several that is a pointer is still likely to be meant.
-      const auto same = std::count_if(merged.begin(), merged.end(), [&](const auto& other) {
-        return other.offset == word.offset;
-      });
+    merge_union(std::move(merged), at.is_mixed);
+  }
+
+  // Of several words for one place the first that has a type names it. The one value of several
+  // that is a pointer is likely to be meant, if it is known that one of them is.
+  void merge_union(std::vector<PointerWord> merged, bool is_mixed) {
+    const auto rank = [](const PointerWord& word) {
+      return std::pair(word.offset, word.type == types::kNoType);
+    };
+    std::stable_sort(merged.begin(), merged.end(),
+                     [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+    for (std::size_t i = 0; i < merged.size(); ++i) {
+      const PointerWord& word = merged[i];
+      if (i > 0 && merged[i - 1].offset == word.offset) continue;
+      const bool is_only = i + 1 == merged.size() || merged[i + 1].offset != word.offset;
       Place place{word.offset, word.path, word.holder, word.container};
       place.is_named = word.is_named;
-      add_word(at.is_mixed && same == 1 ? word.type : types::kNoType, place,
-               WordKind::Conservative);
+      add_word(is_mixed && is_only ? word.type : types::kNoType, place, WordKind::Conservative);
     }
   }
 

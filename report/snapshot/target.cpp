@@ -8,7 +8,9 @@
 #include "attach/interrupt.h"
 #include "symbols/crystal/allocators.h"
 #include "symbols/crystal/type_info.h"
+#include "symbols/types/crystal_type_info.h"
 #include "symbols/types/dwarf_types.h"
+#include "symbols/types/model_checks.h"
 
 namespace heapattach::snapshot {
 
@@ -68,7 +70,12 @@ void find_types(const TakeOptions& options, Target& target) {
       options.deadline.at - std::chrono::steady_clock::now());
   // Half of the time is for the rest.
   how.time_per_module = std::clamp(left / 2, std::chrono::milliseconds(1), how.time_per_module);
-  target.types = types::read_types(target.modules, how);
+  // What the compiler says of its own layouts comes first; names alone say nothing of them.
+  const auto& classes = target.classes.types();
+  const bool has_layouts = std::any_of(classes.begin(), classes.end(),
+                                       [](const auto& type) { return !type.fields.empty(); });
+  if (has_layouts) target.types = types::types_from_table(target.classes);
+  types::merge(target.types, types::read_types(target.modules, how));
   for (const std::string& text : target.types.notes) note(options, text);
   constexpr std::size_t kShown = 20;
   const std::vector<std::string>& disagreements = target.types.disagreements;

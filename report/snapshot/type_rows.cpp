@@ -136,8 +136,8 @@ void TypeRows::fill_instance(TypeRef ref, PointerMap map, Layout& layout, Type& 
   for (PointerWord& word : map.words) {
     layout.words.push_back(word.offset);
     if (auto claim = claim_of(word)) layout.claims.push_back(*claim);
-    if (word.is_named && !word.path.empty())
-      named.paths.push_back({word.offset, std::move(word.path)});
+    if (!word.is_named || word.path.empty()) continue;
+    named.paths.push_back({word.offset, std::move(word.path)});
   }
   if (!map.leaves.empty()) named.fields.clear();
   for (Leaf& leaf : map.leaves) {
