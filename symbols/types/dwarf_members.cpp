@@ -6,45 +6,13 @@
 
 #include "symbols/crystal/type_names.h"
 #include "symbols/types/dwarf_reader.h"
+#include "symbols/types/member_places.h"
 
 namespace heapattach::types {
 namespace {
 
 constexpr std::uint64_t kLargestType = std::uint64_t{1} << 40;
 constexpr std::uint64_t kWord = 8;
-
-// Where a member starts, in bytes. Nothing if only running code knows, as with a virtual base.
-std::optional<std::uint64_t> offset_of(const Dwarf_Die& die) {
-  Dwarf_Die at = die;
-  Dwarf_Attribute attribute;
-  if (dwarf_attr(&at, DW_AT_data_member_location, &attribute) == nullptr) return 0;
-  Dwarf_Word offset = 0;
-  if (dwarf_formudata(&attribute, &offset) == 0) return offset;
-  Dwarf_Op* expression = nullptr;
-  std::size_t length = 0;
-  if (dwarf_getlocation(&attribute, &expression, &length) != 0 || length != 1) return std::nullopt;
-  if (expression[0].atom != DW_OP_plus_uconst) return std::nullopt;
-  return expression[0].number;
-}
-
-// The bits of a bit field, in both ways in which the versions of DWARF count them.
-void place_bits(const Dwarf_Die& die, Member& member) {
-  const auto count = number_at(die, DW_AT_bit_size);
-  if (!count || *count == 0 || *count > 64) return;
-  std::uint64_t first = 0;
-  if (const auto from_start = number_at(die, DW_AT_data_bit_offset)) {
-    first = *from_start;
-  } else {
-    // From the highest bit of a unit that starts at the member's offset.
-    const std::uint64_t unit = number_at(die, DW_AT_byte_size).value_or(4) * 8;
-    const std::uint64_t from_end = number_at(die, DW_AT_bit_offset).value_or(0) + *count;
-    if (unit > 128 || from_end > unit) return;
-    first = member.offset * 8 + unit - from_end;
-  }
-  member.offset = first / 8;
-  member.bit_count = static_cast<std::uint8_t>(*count);
-  member.bit_offset = static_cast<std::uint8_t>(first % 8);
-}
 
 // Compilers give a negative value as such, and every other one in as many bytes as it needs.
 std::optional<std::int64_t> value_of(Dwarf_Attribute& attribute) {
@@ -105,16 +73,17 @@ void DwarfReader::add_member(std::vector<Member>& members,
                              bool is_crystal_field) {
   Member member;
   member.is_base = tag_of(die) == DW_TAG_inheritance;
-  const auto offset = offset_of(die);
+  const bool is_crystal = names_.units().language_of(die) == Language::Crystal;
+  const auto offset = is_crystal ? offset_of_crystal_member(die) : offset_of_member(die);
   if (!offset || (member.is_base && number_at(die, DW_AT_virtuality).value_or(0) != 0)) {
     ++counts_.virtual_bases;
     return;
   }
   member.offset = *offset;
   if (!member.is_base) member.name = own_name(die);
-  // Members of tuples are "[0]"; a Bool of Crystal is one bit of a byte of its own.
+  // Members of tuples are "[0]".
   if (is_crystal_field && !member.name.starts_with('[')) member.name = "@" + member.name;
-  if (names_.units().language_of(die) != Language::Crystal) place_bits(die, member);
+  if (!is_crystal) place_bits(die, member);
   member.type = ref_of_type(die, 0);
   members.push_back(std::move(member));
 }

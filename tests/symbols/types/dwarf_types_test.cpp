@@ -126,6 +126,16 @@ TEST_CASE("a virtual base, whose place only running code knows, is left out and 
   }
 }
 
+TEST_CASE("a member of Crystal's is where it is, even if LLVM took it for a bit field") {
+  for (const std::string& program : typed_programs("crystal")) {
+    const TypeModel model = types_of(program);
+    CHECK(members_of(model, "Nested") ==
+          Lines{"4 @flag: Bool", "8 @id: Int32", "16 @owner: Owner *",
+                "24 @fixed: StaticArray(Owner, 3)", "48 @small: StaticArray(UInt8, 100)",
+                "152 @tail: Owner *"});
+  }
+}
+
 TEST_CASE("global variables stand at their addresses in the target") {
   for (const std::string& program : typed_programs("cxx")) {
     CAPTURE(program);

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include <elfutils/libdw.h>
+
+#include "symbols/types/type_model.h"
+
+namespace heapattach::types {
+
+// Where a member or base class starts, in bytes. Nothing if only running code knows, as with a
+// virtual base.
+[[nodiscard]] std::optional<std::uint64_t> offset_of_member(const Dwarf_Die& die);
+
+// Gives `member`, whose offset is that of its entry, its bits if it is a bit field, in both ways in
+// which the versions of DWARF count them.
+void place_bits(const Dwarf_Die& die, Member& member);
+
+// Where a member of Crystal's starts, in bytes. The language has no bit fields; its compiler's
+// debug information has them nevertheless.
+[[nodiscard]] std::optional<std::uint64_t> offset_of_crystal_member(const Dwarf_Die& die);
+
+}  // namespace heapattach::types
