@@ -34,6 +34,7 @@ struct FreezeOptions {
   std::chrono::milliseconds thread_deadline{500};  // for each thread to stop
   std::chrono::milliseconds budget{2000};  // for the whole freeze; the work must watch it too
   bool rewind = true;                      // re-issue untimed calls that the stop interrupted
+  bool for_cleaning = false;               // goes on although the user has asked us to end
 };
 
 // What the work done during the freeze sees of it.

@@ -51,7 +51,9 @@ class Freezer {
   };
 
   Result<void> check_within_budget() {
-    if (tracer_.now() - frozen_.begin_ <= options_.budget) return check_interrupt();
+    if (tracer_.now() - frozen_.begin_ <= options_.budget) {
+      return options_.for_cleaning ? Result<void>() : check_interrupt();
+    }
     return Error{ErrorKind::Timeout,
                  fmt::format("its {} threads could not all be stopped within {} ms",
                              listing_.tids.size(), options_.budget.count())};

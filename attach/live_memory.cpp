@@ -213,7 +213,8 @@ Result<Fd> LiveMemory::open_mem(const Process& process) {
   return process.open_file("mem", O_RDONLY);
 }
 
-LiveMemory::LiveMemory(const Process& process, Fd mem) : tid_(process.pid()), mem_(std::move(mem)) {
+LiveMemory::LiveMemory(const Process& process, Fd mem, By by)
+    : tid_(process.pid()), mem_(std::move(mem)), use_vm_readv_(by == By::ProcessVmReadv) {
   if (const auto live = process.live_tid()) tid_ = *live;
 }
 

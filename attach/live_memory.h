@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -14,8 +15,13 @@ namespace heapattach {
 class LiveMemory final : public MemoryReader {
  public:
   static Result<Fd> open_mem(const Process& process);
+  enum class By : std::uint8_t {
+    ProcessVmReadv,
+    // /proc/<pid>/mem alone: of a clone, process_vm_readv would copy each page that it pins.
+    MemFile,
+  };
   // `mem` comes from open_mem; it stays that of the program that runs now, also after an execve.
-  LiveMemory(const Process& process, Fd mem);
+  LiveMemory(const Process& process, Fd mem, By by = By::ProcessVmReadv);
 
   Result<std::size_t> read_some(RemoteAddr from, std::span<std::byte> into) const override;
 
@@ -30,7 +36,7 @@ class LiveMemory final : public MemoryReader {
 
   pid_t tid_;  // a thread that lived when this was made: see Process::live_tid
   Fd mem_;
-  mutable std::atomic<bool> use_vm_readv_{true};
+  mutable std::atomic<bool> use_vm_readv_;
 };
 
 }  // namespace heapattach

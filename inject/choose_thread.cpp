@@ -1,0 +1,139 @@
+#include "inject/choose_thread.h"
+
+#include <array>
+
+#include <fmt/format.h>
+#include <sys/syscall.h>
+
+#include "attach/rewind.h"
+#include "inject/stub.h"
+
+namespace heapattach {
+
+namespace {
+
+constexpr std::uint64_t kUserCode64 = 0x33;  // __USER_CS of the kernel
+constexpr std::uint64_t kTrapFlag = 0x100;
+// Looking closer than at this many threads costs more than a second-best one.
+constexpr std::size_t kMostLookedAt = 64;
+constexpr std::uint64_t kSignalPwr = std::uint64_t{1} << 29;   // SIGPWR is 30
+constexpr std::uint64_t kSignalXcpu = std::uint64_t{1} << 23;  // SIGXCPU is 24
+
+bool is_in_call(const RawRegisters& registers) {
+  return static_cast<std::int64_t>(registers.orig_rax) >= 0;
+}
+
+bool is_behind_syscall(const MemoryReader& memory, RemoteAddr rip) {
+  std::array<std::byte, 2> code{};
+  return memory.read(rip - code.size(), code) && code[0] == std::byte{0x0f} &&
+         code[1] == std::byte{0x05};
+}
+
+bool has_stack(const MemoryMap& map, RemoteAddr stack) {
+  const Mapping* mapping = map.find(stack - kStackBytes);
+  return mapping != nullptr && mapping->writable && stack <= mapping->range.end();
+}
+
+Result<Candidate> look_at(RemoteControl& control,
+                          const Process& process,
+                          const MemoryMap& map,
+                          pid_t tid) {
+  Candidate seen;
+  seen.tid = tid;
+  seen.registers = HA_TRY(control.registers(tid));
+  seen.mask = HA_TRY(control.signal_mask(tid));
+  const auto status = HA_TRY(process.thread_status(tid));
+  seen.is_filtered = status.seccomp_mode != 0;
+  seen.has_stack = has_stack(map, {seen.registers.rsp});
+  seen.is_behind_syscall = is_behind_syscall(control.memory(), {seen.registers.rip});
+  const auto configuration = HA_TRY(control.rseq(tid));
+  const auto sequence = rseq_state(configuration, {seen.registers.rip}, control.memory());
+  if (sequence) seen.sequence = *sequence;
+  return seen;
+}
+
+Borrowed borrow(const Candidate& best, const Process& process, bool rewind) {
+  Borrowed thread{.tid = best.tid, .found = best.registers, .way_back = {}, .mask = best.mask};
+  // Here the kernel no longer sees that the thread left a sequence half done: it looks at where
+  // the thread is, and that is our stub.
+  if (best.sequence && best.sequence->is_inside) thread.found.rip = best.sequence->abort.value;
+  std::optional<RawRegisters> again;
+  if (rewind && best.is_behind_syscall && is_rewindable(best.registers)) {
+    const auto status = process.thread_status(best.tid);
+    const std::uint64_t deliverable = status ? status->pending_signals & ~best.mask : 1;
+    again = rewound(best.registers, deliverable);
+  }
+  thread.way_back = way_back(thread.found, again);
+  return thread;
+}
+
+}  // namespace
+
+std::optional<std::string_view> objection_to(const Candidate& candidate) {
+  const RawRegisters& at = candidate.registers;
+  if (at.cs != kUserCode64) return "it runs 32-bit code";
+  if (candidate.is_filtered) {
+    return "a seccomp filter applies to it, which may kill it for a call that it never makes";
+  }
+  if ((at.eflags & kTrapFlag) != 0) return "it single-steps itself";
+  if (!candidate.has_stack) return "no stack is mapped below its stack pointer";
+  if (!candidate.sequence) return "its restartable sequence makes no sense";
+  const bool is_interrupted = call_state(at) != CallState::None;
+  if (is_interrupted && !candidate.is_behind_syscall) {
+    return "its interrupted call was not made by the instruction syscall";
+  }
+  if (is_in_call(at)) {
+    switch (at.orig_rax) {
+      case SYS_vfork: return "it is in vfork";
+      // Where a collector keeps the threads that it has stopped, in its signal's frame.
+      case SYS_rt_sigsuspend: return "it waits in a signal handler";
+      default: break;
+    }
+  }
+  return std::nullopt;
+}
+
+int reluctance_to(const Candidate& candidate) {
+  int reluctance = 0;
+  if (candidate.sequence && candidate.sequence->is_inside) reluctance += 4;
+  // With these blocked it is likely in a handler, perhaps a collector's.
+  if ((candidate.mask & kSignalPwr) != 0 && (candidate.mask & kSignalXcpu) != 0) reluctance += 2;
+  if (is_in_call(candidate.registers) && call_state(candidate.registers) == CallState::None) {
+    ++reluctance;  // it has just made a thread, or been thrown out of a call
+  }
+  return reluctance;
+}
+
+Result<Borrowed> choose_thread(RemoteControl& control,
+                               const Process& process,
+                               const MemoryMap& map,
+                               std::span<const pid_t> tids,
+                               bool rewind) {
+  std::optional<Candidate> best;
+  std::string why;
+  bool all_filtered = !tids.empty();
+  std::size_t looked_at = 0;
+  for (const pid_t tid : tids) {
+    if (best && (reluctance_to(*best) == 0 || looked_at >= kMostLookedAt)) break;
+    ++looked_at;
+    auto seen = look_at(control, process, map, tid);
+    if (!seen) {
+      why = fmt::format("thread {}: {}", tid, seen.error().message);
+      all_filtered = false;
+      continue;
+    }
+    if (const auto objection = objection_to(*seen)) {
+      all_filtered = all_filtered && seen->is_filtered;
+      why = fmt::format("thread {}: {}", tid, *objection);
+    } else if (!best || reluctance_to(*seen) < reluctance_to(*best)) {
+      best = *seen;
+    }
+  }
+  if (best) return borrow(*best, process, rewind);
+  return Error{all_filtered ? ErrorKind::Denied : ErrorKind::Unsupported,
+               fmt::format("none of its {} threads can be borrowed for a system call ({}); try "
+                           "--snapshot freeze",
+                           tids.size(), why.empty() ? "none stands still" : why)};
+}
+
+}  // namespace heapattach

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "attach/freeze.h"
+#include "inject/remote_control.h"
+
+namespace heapattach {
+
+struct CloneOptions {
+  // Its budget also bounds the clone: where the copying of page tables may take longer, none is
+  // tried.
+  FreezeOptions freeze;
+  // Called while the target is frozen, before the clone is made; an error stops it there.
+  std::function<Result<void>(const FrozenView&)> look;
+  std::optional<pid_t> borrow;  // this thread and no other, if it may be
+};
+
+// A throwaway copy of a process, made by one system call that a thread of it was borrowed for, and
+// held still. It has the memory that the target had in that instant, and nothing else: no open
+// files, no signals, and it never runs the target's code. The target ran on at once.
+//
+// It belongs to the thread of ours that made it, dies with us, and is the first to go if memory
+// runs out. It is an invisible child of the target: without exit signal, so that neither SIGCHLD
+// nor the target's own wait() tells of it.
+//
+// Denied or Unsupported if none can be made, with the reason; Timeout, Gone.
+class Clone {
+ public:
+  // `target` must outlive the result. `control` is how the target is touched.
+  static Result<Clone> make(const Process& target,
+                            const CloneOptions& options,
+                            RemoteControl& control);
+  static Result<Clone> make(const Process& target, const CloneOptions& options);
+  ~Clone() { static_cast<void>(end()); }
+  Clone(Clone&& other) noexcept;
+  Clone& operator=(Clone&& other) noexcept;
+  Clone(const Clone&) = delete;
+  Clone& operator=(const Clone&) = delete;
+
+  [[nodiscard]] const Process& process() const { return *process_; }
+  // What the target went through.
+  [[nodiscard]] const FreezeReport& freeze() const { return freeze_; }
+
+  // Whether it still lives; not if the kernel ran out of memory, or somebody killed it.
+  [[nodiscard]] bool is_alive() const { return process_ && process_->is_alive(); }
+
+  // Ends it, and has a thread of the target take notice, so that nothing is left, not even a
+  // zombie. An error says what is; the next clone of the same target then clears that away too.
+  Result<void> end();
+
+ private:
+  Clone(const Process& target, Process process, pid_t number, FreezeReport freeze)
+      : target_(&target),
+        process_(std::move(process)),
+        number_(number),
+        freeze_(std::move(freeze)) {}
+
+  const Process* target_;           // null after a move
+  std::optional<Process> process_;  // none once it has ended
+  pid_t number_;                    // what the target calls it
+  FreezeReport freeze_;
+};
+
+}  // namespace heapattach

@@ -1,0 +1,187 @@
+#include "inject/injection.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <sys/syscall.h>
+
+#include "inject/stub.h"
+
+// The steps, and what happens if we die after each:
+//
+//   the stub is written           nobody knows of it
+//   the registers enter it        the thread makes the call and goes back by itself; signals that
+//                                 come meanwhile are handled on top of it
+//   all signals are blocked       the same; the stub sets the mask. This comes after the registers:
+//                                 the other way round, a thread that never enters the stub would
+//                                 keep the mask
+//   it runs to the marker         the same; a process it has made exits by itself
+//   it is asked to stop behind    the same
+//   the marker, and runs on
+//   it stands behind the marker   its mask is set; it loads its registers and goes back
+//   the registers are as found    as after any freeze: the kernel finds the thread in the stop that
+//                                 it was in, with the result of its interrupted call and orig_rax,
+//                                 and decides whether the call goes on or returns EINTR for a
+//                                 signal. Nobody else can: that is why the stub's own end, which
+//                                 always goes on with the call, is only for the case of our death
+//   the padding is zeroed         nothing is left. Before this, what is left is the padding
+
+namespace heapattach {
+
+namespace {
+
+using Kind = RemoteStop::Kind;
+
+constexpr std::uint64_t kAllSignals = ~std::uint64_t{0};
+
+class Injection {
+ public:
+  Injection(RemoteControl& control, const Borrowed& thread, const RemoteCall& call)
+      : control_(control),
+        thread_(thread),
+        call_(call),
+        image_(Stub::image(thread.way_back, thread.mask, call.clone_seconds)) {}
+  ~Injection() { static_cast<void>(put_back()); }
+  Injection(const Injection&) = delete;
+  Injection& operator=(const Injection&) = delete;
+
+  Result<CallResult> run() {
+    HA_TRY(check_padding());
+    is_written_ = true;
+    HA_TRY(control_.write(thread_.tid, call_.stub, image_));
+    const std::size_t entry = call_.makes_process ? Stub::clone_entry() : Stub::call_entry();
+    is_entered_ = true;
+    HA_TRY(control_.set_registers(
+        thread_.tid, entering(thread_.found, call_.stub + entry, call_.number, call_.arguments)));
+    is_blocked_ = true;
+    HA_TRY(control_.set_signal_mask(thread_.tid, kAllSignals));
+    HA_TRY(run_to_marker());
+    HA_TRY(run_behind_marker());
+    HA_TRY(put_back());
+    return result_;
+  }
+  // The process that the call made, also if it failed afterwards; 0: none.
+  [[nodiscard]] pid_t born() const { return result_.born; }
+
+ private:
+  // What another tool of our kind left there may be some thread's way back.
+  Result<void> check_padding() const {
+    std::vector<std::byte> there(image_.size());
+    HA_TRY(control_.memory().read(call_.stub, there));
+    const bool is_zero =
+        std::all_of(there.begin(), there.end(), [](std::byte b) { return b == std::byte{0}; });
+    if (is_zero) return {};
+    return Error{ErrorKind::Unsupported,
+                 fmt::format("the padding at {} is in use by now", call_.stub)};
+  }
+
+  // Lets the thread run to its next stop that is not a signal; those are handed on. All are
+  // blocked, so only a stop signal gets here.
+  Result<RemoteStop> run(bool to_call) {
+    int signal = 0;
+    for (;;) {
+      HA_TRY(to_call ? control_.run_to_call(thread_.tid, signal)
+                     : control_.run_on(thread_.tid, signal));
+      is_under_way_ = true;
+      is_running_ = true;
+      const RemoteStop stop = HA_TRY(control_.wait(thread_.tid, call_.deadline));
+      is_running_ = stop.kind == Kind::Ended;
+      if (stop.kind == Kind::Ended) {
+        return Error{ErrorKind::Gone, "it was killed meanwhile"};
+      }
+      if (stop.kind == Kind::Born) result_.born = stop.other;
+      if (stop.kind != Kind::Signal) return stop;
+      signal = stop.signal;
+    }
+  }
+
+  Result<void> run_to_marker() {
+    for (;;) {
+      const RemoteStop stop = HA_TRY(run(true));
+      if (stop.kind != Kind::SystemCall) continue;
+      const RawRegisters at = HA_TRY(control_.registers(thread_.tid));
+      if (at.orig_rax != SYS_rt_sigprocmask || !is_behind_marker(at)) continue;
+      result_.value = static_cast<std::int64_t>(at.rbx);
+      return {};
+    }
+  }
+
+  // Through the marker, which sets the mask, and into a stop of the sort it was in when found: the
+  // kernel comes to that before any signal.
+  Result<void> run_behind_marker() {
+    for (;;) {
+      HA_TRY(control_.interrupt(thread_.tid));
+      const RemoteStop stop = HA_TRY(run(false));
+      if (stop.kind != Kind::Stopped) continue;
+      const RawRegisters at = HA_TRY(control_.registers(thread_.tid));
+      if (!is_behind_marker(at)) continue;
+      is_under_way_ = false;
+      is_blocked_ = false;
+      return {};
+    }
+  }
+
+  [[nodiscard]] bool is_behind_marker(const RawRegisters& at) const {
+    return at.rip == (call_.stub + Stub::behind_marker()).value;
+  }
+
+  // Undoes what was done, last things first. A thread that is out of reach, or stands in the midst
+  // of the stub, is left its own way back: in the midst of a call, the kernel would still write the
+  // call's result over the registers that we set.
+  Result<void> put_back() {
+    if (is_running_) return {};
+    if (is_under_way_) return control_.detach(thread_.tid);
+    if (is_blocked_) HA_TRY(control_.set_signal_mask(thread_.tid, thread_.mask));
+    is_blocked_ = false;
+    // Only a thread that is not in the stub any more can do without it.
+    if (is_entered_) HA_TRY(control_.set_registers(thread_.tid, thread_.found));
+    is_entered_ = false;
+    const std::vector<std::byte> zeros(image_.size());
+    if (is_written_) HA_TRY(control_.write(thread_.tid, call_.stub, zeros));
+    is_written_ = false;
+    return {};
+  }
+
+  RemoteControl& control_;
+  const Borrowed& thread_;
+  const RemoteCall& call_;
+  const std::vector<std::byte> image_;
+  CallResult result_;
+  bool is_written_ = false;
+  bool is_entered_ = false;
+  bool is_blocked_ = false;
+  bool is_under_way_ = false;  // in the stub, not yet behind the marker
+  bool is_running_ = false;    // out of reach: running, or dead
+};
+
+}  // namespace
+
+Result<CallResult> make_call(RemoteControl& control,
+                             const Borrowed& thread,
+                             const RemoteCall& call) {
+  std::optional<Result<CallResult>> result;
+  pid_t born = 0;
+  {
+    Injection injection(control, thread, call);
+    result = injection.run();
+    born = injection.born();
+  }
+  // A new process stops before its first instruction.
+  if (*result && born > 0) {
+    const auto stop = control.wait(born, call.deadline);
+    if (!stop) {
+      result = stop.error();
+    } else if (stop->kind != Kind::Stopped) {
+      result = Error{ErrorKind::Gone, fmt::format("process {} ended at its birth", born)};
+    }
+  }
+  if (*result) return *std::move(result);
+  if (born > 0) control.kill(born);
+  return std::move(*result).error().context(
+      fmt::format("making system call {} in thread {}", call.number, thread.tid));
+}
+
+}  // namespace heapattach

@@ -1,0 +1,195 @@
+#include "inject/ptrace_control.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+#include <memory>
+
+#include <elf.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace heapattach {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// System calls get a mark of their own; the rest is what the freeze has set (PtraceTracer::seize).
+constexpr std::uintptr_t kOptions =
+    PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC;
+constexpr int kSystemCall = SIGTRAP | 0x80;
+
+void* word(std::uintptr_t value) {
+  return reinterpret_cast<void*>(value);  // NOLINT(performance-no-int-to-ptr)
+}
+
+Result<void> checked(std::string_view operation, long result) {
+  const int failure = errno;
+  if (result == 0) return {};
+  return os_error(operation, failure);
+}
+
+// What PTRACE_GET_RSEQ_CONFIGURATION answers; <linux/ptrace.h> does not go with <sys/ptrace.h>,
+// which knows the request on some systems only.
+struct RseqAnswer {
+  std::uint64_t area = 0;
+  std::uint32_t area_bytes = 0;
+  std::uint32_t signature = 0;
+  std::uint32_t flags = 0;
+  std::uint32_t unused = 0;
+};
+constexpr auto kGetRseqConfiguration = static_cast<__ptrace_request>(0x420f);
+
+RemoteStop::Kind kind_of(int status) {
+  using Kind = RemoteStop::Kind;
+  if (!WIFSTOPPED(status)) return Kind::Ended;
+  switch (status >> 16) {
+    case 0: return WSTOPSIG(status) == kSystemCall ? Kind::SystemCall : Kind::Signal;
+    case PTRACE_EVENT_CLONE:
+    case PTRACE_EVENT_FORK: return Kind::Born;
+    case PTRACE_EVENT_STOP: return Kind::Stopped;
+    default: return Kind::Passing;
+  }
+}
+
+RemoteStop decode(pid_t tid, int status) {
+  RemoteStop stop{.kind = kind_of(status)};
+  if (stop.kind == RemoteStop::Kind::Signal) stop.signal = WSTOPSIG(status);
+  unsigned long other = 0;
+  if (stop.kind == RemoteStop::Kind::Born &&
+      ptrace(PTRACE_GETEVENTMSG, tid, nullptr, &other) == 0) {
+    stop.other = static_cast<pid_t>(other);
+  }
+  return stop;
+}
+
+// A moment's rest, longer the longer nothing has happened.
+void rest(int round) {
+  constexpr int kYields = 50;
+  constexpr long kShortestNanoseconds = 20'000;
+  constexpr long kLongestNanoseconds = 200'000;
+  if (round < kYields) {
+    sched_yield();
+    return;
+  }
+  const timespec moment{
+      0, std::min(kShortestNanoseconds * (round - kYields + 1), kLongestNanoseconds)};
+  nanosleep(&moment, nullptr);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PtraceControl>> PtraceControl::open(const Process& target) {
+  Fd reading = HA_TRY(LiveMemory::open_mem(target));
+  Fd writing = HA_TRY(target.open_file("mem", O_RDWR));
+  return std::unique_ptr<PtraceControl>(
+      new PtraceControl(target, std::move(reading), std::move(writing)));
+}
+
+Result<RawRegisters> PtraceControl::registers(pid_t tid) {
+  RawRegisters values{};
+  iovec area{&values, sizeof values};
+  HA_TRY(checked("PTRACE_GETREGSET", ptrace(PTRACE_GETREGSET, tid, word(NT_PRSTATUS), &area)));
+  if (area.iov_len == sizeof values) return values;
+  return Error{ErrorKind::Unsupported, "it runs 32-bit code"};
+}
+
+Result<void> PtraceControl::set_registers(pid_t tid, const RawRegisters& values) {
+  RawRegisters copy = values;
+  iovec area{&copy, sizeof copy};
+  return checked("PTRACE_SETREGSET", ptrace(PTRACE_SETREGSET, tid, word(NT_PRSTATUS), &area));
+}
+
+Result<std::uint64_t> PtraceControl::signal_mask(pid_t tid) {
+  std::uint64_t mask = 0;
+  HA_TRY(checked("PTRACE_GETSIGMASK", ptrace(PTRACE_GETSIGMASK, tid, word(sizeof mask), &mask)));
+  return mask;
+}
+
+Result<void> PtraceControl::set_signal_mask(pid_t tid, std::uint64_t mask) {
+  return checked("PTRACE_SETSIGMASK", ptrace(PTRACE_SETSIGMASK, tid, word(sizeof mask), &mask));
+}
+
+Result<RseqConfiguration> PtraceControl::rseq(pid_t tid) {
+  RseqAnswer found;
+  const long got = ptrace(kGetRseqConfiguration, tid, word(sizeof found), &found);
+  const int failure = errno;
+  // Kernels before 5.13 do not say, and what is not known may be a sequence half done.
+  if (got < 0) return os_error("asking for its restartable sequences", failure);
+  return RseqConfiguration{.area = {found.area}, .signature = found.signature};
+}
+
+Result<void> PtraceControl::write(pid_t tid, RemoteAddr at, std::span<const std::byte> bytes) {
+  const auto put = pwrite(mem_.get(), bytes.data(), bytes.size(), static_cast<off_t>(at.value));
+  if (put == static_cast<ssize_t>(bytes.size())) return {};
+  // Since 6.12 the kernel can be told to refuse this (proc_mem.force_override) but not the other.
+  for (std::size_t done = 0; done < bytes.size(); done += sizeof(long)) {
+    long value = 0;
+    const std::size_t count = std::min(sizeof value, bytes.size() - done);
+    if (count < sizeof value) {
+      errno = 0;
+      value = ptrace(PTRACE_PEEKTEXT, tid, word((at + done).value), nullptr);
+      if (errno != 0) return os_error(fmt::format("reading at {}", at + done), errno);
+    }
+    std::memcpy(&value, bytes.data() + done, count);
+    HA_TRY(checked(fmt::format("writing at {}", at + done),
+                   ptrace(PTRACE_POKETEXT, tid, word((at + done).value),
+                          word(static_cast<std::uintptr_t>(value)))));
+  }
+  return {};
+}
+
+Result<void> PtraceControl::run_to_call(pid_t tid, int signal) {
+  HA_TRY(checked("PTRACE_SETOPTIONS", ptrace(PTRACE_SETOPTIONS, tid, nullptr, word(kOptions))));
+  return checked("PTRACE_SYSCALL",
+                 ptrace(PTRACE_SYSCALL, tid, nullptr, word(static_cast<unsigned>(signal))));
+}
+
+Result<void> PtraceControl::run_on(pid_t tid, int signal) {
+  return checked("PTRACE_CONT",
+                 ptrace(PTRACE_CONT, tid, nullptr, word(static_cast<unsigned>(signal))));
+}
+
+Result<void> PtraceControl::interrupt(pid_t tid) {
+  return checked("PTRACE_INTERRUPT", ptrace(PTRACE_INTERRUPT, tid, nullptr, nullptr));
+}
+
+Result<RemoteStop> PtraceControl::wait(pid_t tid, Clock::time_point deadline) {
+  for (int round = 0; Clock::now() <= deadline; ++round) {
+    int status = 0;
+    const pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
+    const int failure = errno;
+    if (got > 0) return decode(tid, status);
+    if (got < 0 && failure == ECHILD) return RemoteStop{.kind = RemoteStop::Kind::Ended};
+    if (got < 0 && failure != EINTR) return os_error("waitpid", failure);
+    rest(round);
+  }
+  return Error{ErrorKind::Timeout, fmt::format("thread {} did not come back in time", tid)};
+}
+
+Result<void> PtraceControl::offer_to_oom_killer(pid_t pid) {
+  constexpr std::string_view kFirst = "1000";
+  const Fd file = HA_TRY(Fd::open(fmt::format("/proc/{}/oom_score_adj", pid), O_WRONLY));
+  const auto put = ::write(file.get(), kFirst.data(), kFirst.size());
+  const int failure = errno;
+  if (put == static_cast<ssize_t>(kFirst.size())) return {};
+  return os_error(fmt::format("offering process {} to the OOM killer", pid), failure);
+}
+
+Result<void> PtraceControl::detach(pid_t tid) {
+  return checked("PTRACE_DETACH", ptrace(PTRACE_DETACH, tid, nullptr, nullptr));
+}
+
+void PtraceControl::kill(pid_t pid) noexcept {
+  ::kill(pid, SIGKILL);
+}
+
+}  // namespace heapattach

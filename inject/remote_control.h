@@ -1,0 +1,67 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+
+#include <sys/types.h>
+
+#include "attach/memory_reader.h"
+#include "attach/registers.h"
+#include "inject/way_back.h"
+
+namespace heapattach {
+
+// What a thread that was let run has come to. After each but Ended it stands still.
+struct RemoteStop {
+  enum class Kind : std::uint8_t {
+    SystemCall,  // at the entry or exit of one
+    Born,        // made the process or thread `other`, which is traced already
+    Stopped,     // by our interrupt, or with its whole process by a stop signal
+    Signal,      // `signal` is about to reach it, and is lost unless it is handed on
+    Passing,     // anything else
+    Ended,
+  };
+  Kind kind = Kind::Passing;
+  int signal = 0;
+  pid_t other = 0;
+};
+
+// The system calls that change something in the target, behind one seam, so that what is put back
+// can be tested against a failure at each of them. All threads named are traced by the calling
+// thread and stand still, but for wait().
+class RemoteControl {
+ public:
+  RemoteControl(const RemoteControl&) = delete;
+  RemoteControl& operator=(const RemoteControl&) = delete;
+  virtual ~RemoteControl() = default;
+
+  virtual Result<RawRegisters> registers(pid_t tid) = 0;
+  virtual Result<void> set_registers(pid_t tid, const RawRegisters& values) = 0;
+  // The mask it will have once it is back from whatever call has changed it for its time.
+  virtual Result<std::uint64_t> signal_mask(pid_t tid) = 0;
+  virtual Result<void> set_signal_mask(pid_t tid, std::uint64_t mask) = 0;
+  virtual Result<RseqConfiguration> rseq(pid_t tid) = 0;
+
+  // The memory of the target as its threads see it.
+  [[nodiscard]] virtual const MemoryReader& memory() const = 0;
+  // Writes there, also where the target itself may not. `tid` is any of its threads.
+  virtual Result<void> write(pid_t tid, RemoteAddr at, std::span<const std::byte> bytes) = 0;
+
+  // Lets it run to its next system call, or on, handing it `signal` if that is not 0.
+  virtual Result<void> run_to_call(pid_t tid, int signal) = 0;
+  virtual Result<void> run_on(pid_t tid, int signal) = 0;
+  virtual Result<void> interrupt(pid_t tid) = 0;
+  // Timeout if it has not stopped by then.
+  virtual Result<RemoteStop> wait(pid_t tid, std::chrono::steady_clock::time_point deadline) = 0;
+
+  // Of a process that was made by the target: the first to go if memory runs out.
+  virtual Result<void> offer_to_oom_killer(pid_t pid) = 0;
+  virtual Result<void> detach(pid_t tid) = 0;
+  virtual void kill(pid_t pid) noexcept = 0;
+
+ protected:
+  RemoteControl() = default;
+};
+
+}  // namespace heapattach

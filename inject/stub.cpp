@@ -1,0 +1,192 @@
+#include "inject/stub.h"
+
+#include <array>
+#include <cstring>
+
+#include "attach/check.h"
+
+// What the code rests on, and what was rejected:
+//
+// - No breakpoint, no single step, no debug register: each of them kills the target if we die while
+//   it is armed. The tracer stops the thread at a system call instead (PTRACE_SYSCALL), and a
+//   thread without a tracer does not stop at one.
+// - The end is rt_sigprocmask because the mask must be set by the thread itself if nobody else is
+//   there, and by nobody before all else is done. Everything after it is reached only without a
+//   tracer: a living one sets the registers as they were, which also restores what a program cannot
+//   (orig_rax, by which the kernel knows how to go on with an interrupted call).
+// - Flags go back only by popf, through memory below the red zone, which nobody owns: a signal
+//   handler's frame would lie there as well. No call and no ret, so that a shadow stack (CET) stays
+//   as it is. No vector register is touched, so none has to be saved.
+// - The clone closes no file of the target. It shares the table of descriptors (CLONE_FILES), which
+//   costs nothing, and lets go of it first thing: close_range with CLOSE_RANGE_UNSHARE makes an
+//   empty table of its own. Otherwise a connection that the service closes meanwhile would stay
+//   open until the clone ends. Kernels before 5.9 do not know that; the table then stays shared,
+//   which keeps nothing open that the service has closed.
+// - The clone sleeps for some seconds, so that it can be taken hold of by another thread of ours
+//   than the one that traced its birth, and exits. That is all it ever does by itself.
+//
+// The assembler resolves every address relative to rip, so the bytes may be put anywhere.
+asm(R"(
+  .pushsection .rodata
+  .balign 16
+heapattach_stub_begin:
+heapattach_stub_clone:
+  syscall
+  test %rax, %rax
+  jz 3f
+  jmp 2f
+heapattach_stub_call:
+  syscall
+2:
+  mov %rax, %rbx                  # for the tracer
+  mov $14, %eax                   # rt_sigprocmask(SIG_SETMASK, &mask, NULL, 8)
+  mov $2, %edi
+  lea heapattach_stub_mask(%rip), %rsi
+  xor %edx, %edx
+  mov $8, %r10d
+  syscall
+heapattach_stub_behind_marker:
+  mov heapattach_stub_scratch(%rip), %rsp
+  pushq heapattach_stub_flags(%rip)
+  popfq
+  mov heapattach_stub_general(%rip), %rax
+  mov heapattach_stub_general+8(%rip), %rbx
+  mov heapattach_stub_general+16(%rip), %rcx
+  mov heapattach_stub_general+24(%rip), %rdx
+  mov heapattach_stub_general+32(%rip), %rsi
+  mov heapattach_stub_general+40(%rip), %rdi
+  mov heapattach_stub_general+48(%rip), %rbp
+  mov heapattach_stub_general+56(%rip), %r8
+  mov heapattach_stub_general+64(%rip), %r9
+  mov heapattach_stub_general+72(%rip), %r10
+  mov heapattach_stub_general+80(%rip), %r11
+  mov heapattach_stub_general+88(%rip), %r12
+  mov heapattach_stub_general+96(%rip), %r13
+  mov heapattach_stub_general+104(%rip), %r14
+  mov heapattach_stub_general+112(%rip), %r15
+  mov heapattach_stub_stack(%rip), %rsp
+  jmp *heapattach_stub_goal(%rip)
+3:
+  mov $436, %eax                  # close_range(0, ~0, CLOSE_RANGE_UNSHARE)
+  xor %edi, %edi
+  mov $-1, %esi
+  mov $2, %edx
+  syscall
+  mov $157, %eax                  # prctl(PR_SET_NAME, name)
+  mov $15, %edi
+  lea heapattach_stub_name(%rip), %rsi
+  syscall
+  mov $35, %eax                   # nanosleep(&time, NULL)
+  lea heapattach_stub_sleep(%rip), %rdi
+  xor %esi, %esi
+  syscall
+4:
+  mov $231, %eax                  # exit_group(0)
+  xor %edi, %edi
+  syscall
+  jmp 4b
+  .balign 8
+heapattach_stub_data:
+heapattach_stub_scratch: .quad 0
+heapattach_stub_flags:   .quad 0
+heapattach_stub_general: .fill 15, 8, 0
+heapattach_stub_stack:   .quad 0
+heapattach_stub_goal:    .quad 0
+heapattach_stub_mask:    .quad 0
+heapattach_stub_sleep:   .quad 0, 0
+heapattach_stub_name:    .quad 0, 0
+heapattach_stub_end:
+  .popsection
+)");
+
+namespace heapattach {
+
+extern "C" {
+extern const std::byte heapattach_stub_begin[];
+extern const std::byte heapattach_stub_clone[];
+extern const std::byte heapattach_stub_call[];
+extern const std::byte heapattach_stub_behind_marker[];
+extern const std::byte heapattach_stub_data[];
+extern const std::byte heapattach_stub_end[];
+}
+
+namespace {
+
+// The words that the code loads, in the order in which they stand behind it.
+struct Words {
+  std::uint64_t scratch_stack;
+  std::uint64_t flags;
+  std::array<std::uint64_t, 15> general;
+  std::uint64_t stack;
+  std::uint64_t goal;
+  std::uint64_t mask;
+  std::array<std::uint64_t, 2> sleep;  // struct timespec
+  std::array<char, 16> name;
+};
+
+constexpr std::uint64_t kRedZoneBytes = 128;
+
+std::size_t offset_of(const std::byte* label) {
+  return static_cast<std::size_t>(label - heapattach_stub_begin);
+}
+
+}  // namespace
+
+std::size_t Stub::size_bytes() {
+  return offset_of(heapattach_stub_end);
+}
+
+std::size_t Stub::call_entry() {
+  return offset_of(heapattach_stub_call);
+}
+
+std::size_t Stub::clone_entry() {
+  return offset_of(heapattach_stub_clone);
+}
+
+std::size_t Stub::behind_marker() {
+  return offset_of(heapattach_stub_behind_marker);
+}
+
+std::vector<std::byte> Stub::image(const RawRegisters& way_back,
+                                   std::uint64_t mask,
+                                   std::uint64_t clone_seconds) {
+  HA_CHECK(heapattach_stub_end - heapattach_stub_data == sizeof(Words));
+  const RawRegisters& r = way_back;
+  Words words{.scratch_stack = (r.rsp - kRedZoneBytes) & ~std::uint64_t{7},
+              .flags = r.eflags,
+              .general = {r.rax, r.rbx, r.rcx, r.rdx, r.rsi, r.rdi, r.rbp, r.r8, r.r9, r.r10, r.r11,
+                          r.r12, r.r13, r.r14, r.r15},
+              .stack = r.rsp,
+              .goal = r.rip,
+              .mask = mask,
+              .sleep = {clone_seconds, 0},
+              .name = {}};
+  static_assert(sizeof kCloneName == words.name.size());
+  std::memcpy(words.name.data(), kCloneName, sizeof kCloneName);
+  std::vector<std::byte> bytes(heapattach_stub_begin, heapattach_stub_end);
+  std::memcpy(bytes.data() + offset_of(heapattach_stub_data), &words, sizeof words);
+  return bytes;
+}
+
+RawRegisters entering(const RawRegisters& found,
+                      RemoteAddr entry,
+                      long number,
+                      std::span<const std::uint64_t> arguments) {
+  RawRegisters in = found;
+  const auto argument = [&](std::size_t i) { return i < arguments.size() ? arguments[i] : 0; };
+  in.rip = entry.value;
+  in.rsp = (found.rsp - kStackBytes) & ~std::uint64_t{15};
+  in.rax = static_cast<std::uint64_t>(number);
+  in.rdi = argument(0);
+  in.rsi = argument(1);
+  in.rdx = argument(2);
+  in.r10 = argument(3);
+  in.r8 = argument(4);
+  in.r9 = argument(5);
+  // It is in no call as far as the kernel is concerned, so that rax stays what we say.
+  in.orig_rax = static_cast<std::uint64_t>(-1);
+  return in;
+}
+
+}  // namespace heapattach

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "attach/registers.h"
+
+namespace heapattach {
+
+// The few instructions that a borrowed thread runs for us: one system call, and then its own way
+// back. They need no tracer to end well. If we die at any moment, the thread makes its call, sets
+// its signal mask again, loads every register, and jumps to where it was.
+//
+// The code and what it loads lie together in memory that is executable and not writable; nothing
+// is stored there while it runs.
+struct Stub {
+  // How many bytes it takes, code and data.
+  static std::size_t size_bytes();
+
+  // The whole of it, to be written at any address. The thread goes back to `way_back` with the
+  // signal mask `mask`. `clone_seconds` is how long a clone sleeps before it exits by itself.
+  static std::vector<std::byte> image(const RawRegisters& way_back,
+                                      std::uint64_t mask,
+                                      std::uint64_t clone_seconds);
+
+  // Where it is entered, as offsets: to make a call, or one after which there are two processes.
+  static std::size_t call_entry();
+  static std::size_t clone_entry();
+  // Behind the system call that marks the end of the work and sets the signal mask. Stopped at its
+  // entry, the thread has the result of our call in rbx.
+  static std::size_t behind_marker();
+};
+
+// What a clone is called in ps until it ends; at most 15 letters (prctl(2), PR_SET_NAME).
+inline constexpr char kCloneName[] = "heapattach-copy";
+
+// The thread must have this much of its stack mapped below the stack pointer: the red zone of the
+// ABI, and room for the flags, which only go back by way of the stack.
+inline constexpr std::uint64_t kStackBytes = 128 + 64;
+
+// The registers with which a thread enters the stub to make system call `number`.
+RawRegisters entering(const RawRegisters& found,
+                      RemoteAddr entry,
+                      long number,
+                      std::span<const std::uint64_t> arguments);
+
+}  // namespace heapattach

@@ -1,0 +1,170 @@
+// HAZARDS B5, D3 to D5: a clone under limits, and of targets with something to hide.
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <doctest/doctest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "attach/live_memory.h"
+#include "integration/cloning.h"
+#include "integration/health.h"
+#include "integration/live_target.h"
+#include "integration/rounds.h"
+
+using namespace heapattach;
+using namespace std::chrono_literals;
+
+namespace {
+
+// A control group of version 1 that is removed again; empty if none can be made.
+class Group {
+ public:
+  explicit Group(const std::string& controller)
+      : path_(fmt::format("/sys/fs/cgroup/{}/heapattach-test-{}", controller, ::getpid())) {
+    std::error_code failed;
+    if (!std::filesystem::create_directory(path_, failed)) path_.clear();
+  }
+  ~Group() {
+    // Its last process may take a moment to leave it.
+    if (!path_.empty()) eventually(2s, [&] { return ::rmdir(path_.c_str()) == 0; });
+  }
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+
+  [[nodiscard]] bool exists() const { return !path_.empty(); }
+  bool set(const std::string& file, const std::string& value) const {
+    std::ofstream out(path_ + "/" + file);
+    out << value << std::flush;
+    return out.good();
+  }
+
+ private:
+  std::string path_;
+};
+
+LiveTarget filtered(const std::vector<long>& refused, const std::string& program) {
+  std::vector<std::string> words;
+  for (const long number : refused) words.push_back(std::to_string(number));
+  words.insert(words.end(), {"--", target_path(program)});
+  return LiveTarget("filtered", words);
+}
+
+}  // namespace
+
+TEST_CASE("a target under a seccomp filter is not borrowed from, and is told why") {
+  LiveTarget target = filtered({SYS_ptrace}, "plain");
+  const Traces before = traces_of(target.pid());
+  const auto report = clone_once(target.pid());
+  REQUIRE(!report.has_value());
+  CHECK(report.error().kind == ErrorKind::Denied);
+  CHECK_MESSAGE(report.error().message.find("seccomp") != std::string::npos, why(report));
+  CHECK(difference(before, traces_of(target.pid())) == "");
+  CHECK(target.ask().at("interrupted") == 0);
+}
+
+TEST_CASE("a clone that the kernel refuses leaves the target as it was, and says which limit") {
+  const Group group("pids");
+  if (!group.exists()) {
+    print_skip("no rights to make a control group for pids");
+    return;
+  }
+  LiveTarget target("plain");
+  REQUIRE(group.set("cgroup.procs", std::to_string(target.pid())));
+  REQUIRE(group.set("pids.max", "1"));
+  const Traces before = traces_of(target.pid());
+  const auto report = clone_once(target.pid());
+  REQUIRE(!report.has_value());
+  CHECK(report.error().kind == ErrorKind::Unsupported);
+  CHECK_MESSAGE(report.error().message.find("pids.max") != std::string::npos, why(report));
+  CHECK(difference(before, traces_of(target.pid())) == "");
+  CHECK(target.ask().at("interrupted") == 0);
+  REQUIRE(group.set("pids.max", "max"));
+  const auto allowed = clone_once(target.pid());
+  CHECK_MESSAGE(allowed.has_value(), why(allowed));
+}
+
+TEST_CASE("a target that rewrites its heap in a narrow memory group survives its clones") {
+  constexpr std::int64_t kMegabytes = 64;
+  const Group group("memory");
+  if (!group.exists()) {
+    print_skip("no rights to make a control group for memory");
+    return;
+  }
+  const int clones = rounds(3, 20);
+  int outlived = 0;
+  REQUIRE(group.set("memory.limit_in_bytes", std::to_string(kMegabytes * 127 / 100 + 8) + "M"));
+  LiveTarget target("rewriting", {std::to_string(kMegabytes)});
+  REQUIRE(group.set("cgroup.procs", std::to_string(target.pid())));
+  target.ask("fill");
+  for (int i = 0; i < clones; ++i) {
+    const auto report = clone_once(target.pid(), {}, [&](const Clone& clone) -> Result<void> {
+      // Each page is written to meanwhile, so that there are two of it, and no room for that.
+      const Answer before = target.ask();
+      CHECK(eventually(10s, [&] { return target.ask().at("passes") > before.at("passes") + 1; }));
+      outlived += clone.is_alive() ? 0 : 1;
+      return {};
+    });
+    REQUIRE_MESSAGE(report.has_value(), why(report));
+  }
+  print_figure(fmt::format(
+      "D3: {} clones of a target of {} MiB that rewrites its heap within 1.27 times that: it "
+      "survived all, and outlived the clone {} times",
+      clones, kMegabytes, outlived));
+  CHECK(target.ask().at("torn") == 0);
+  CHECK(harm_done_to(target.pid()) == "");
+  CHECK(children_of(target.pid()).empty());
+}
+
+TEST_CASE("a clone holds what its target held in one instant") {
+  constexpr std::size_t kPage = 4096;
+  LiveTarget target("rewriting", {"8"});
+  const Answer filled = target.ask("fill");
+  const RemoteAddr base{static_cast<std::uint64_t>(filled.at("base"))};
+  const auto pages = static_cast<std::size_t>(filled.at("pages"));
+  int between = 0;
+  const int clones = rounds(50, 1000);
+  for (int i = 0; i < clones; ++i) {
+    const auto report = clone_once(target.pid(), {}, [&](const Clone& clone) -> Result<void> {
+      const LiveMemory memory(clone.process(), HA_TRY(LiveMemory::open_mem(clone.process())),
+                              LiveMemory::By::MemFile);
+      // One thread writes the number of its pass to one page after the other.
+      const auto first = HA_TRY(memory.read_as<std::uint64_t>(base));
+      std::uint64_t last = first;
+      int steps = 0;
+      for (std::size_t page = 1; page < pages; ++page) {
+        const auto here = HA_TRY(memory.read_as<std::uint64_t>(base + page * kPage));
+        if (here == last) continue;
+        CHECK(here + 1 == last);
+        last = here;
+        ++steps;
+      }
+      CHECK(steps <= 1);
+      between += steps;
+      return {};
+    });
+    REQUIRE_MESSAGE(report.has_value(), why(report));
+  }
+  print_figure(
+      fmt::format("D4: {} clones of a heap that is being rewritten, {} of them in the "
+                  "midst of a pass, none torn",
+                  clones, between));
+  CHECK(between > 0);
+}
+
+TEST_CASE("a clone changes no signal disposition, and none that debuggers use") {
+  LiveTarget target("rewriting", {"1"});
+  for (const char* how : {"default", "ignore", "handle", "block"}) {
+    target.ask(std::string("sigtrap ") + how);
+    const std::string before = signals_of(target.pid());
+    for (int i = 0; i < rounds(5, 100); ++i) {
+      const auto report = clone_once(target.pid());
+      REQUIRE_MESSAGE(report.has_value(), how, ": ", why(report));
+    }
+    CHECK_MESSAGE(signals_of(target.pid()) == before, how);
+  }
+  CHECK(target.ask().at("traps") == 0);
+}

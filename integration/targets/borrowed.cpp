@@ -1,0 +1,226 @@
+// Threads of which one is borrowed, each in another state, and each sure of what it must find
+// afterwards: general and vector registers, flags, the red zone, errno, and what its call returns.
+// The greeting names their numbers.
+
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <thread>
+
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "talk.h"
+
+// long keeps_pattern(long turns): fills the registers, the red zone and the carry flag, counts
+// turns down, and looks whether all is still there. 0 if so.
+asm(R"(
+  .text
+  .globl keeps_pattern
+  .type keeps_pattern, @function
+keeps_pattern:
+  push %rbx
+  push %rbp
+  push %r12
+  push %r13
+  push %r14
+  push %r15
+  mov %rdi, %rax
+  mov $0x0101010101010101, %rbx
+  mov $0x0202020202020202, %rcx
+  mov $0x0303030303030303, %rdx
+  mov $0x0404040404040404, %rsi
+  mov $0x0505050505050505, %rdi
+  mov $0x0606060606060606, %rbp
+  mov $0x0808080808080808, %r8
+  mov $0x0909090909090909, %r9
+  mov $0x1010101010101010, %r10
+  mov $0x1111111111111111, %r11
+  mov $0x1212121212121212, %r12
+  mov $0x1313131313131313, %r13
+  mov $0x1414141414141414, %r14
+  mov $0x1515151515151515, %r15
+  .irp place, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16
+  mov %r15, -8*\place(%rsp)
+  .endr
+  .irp vector, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+  movq %r14, %xmm\vector
+  .endr
+  stc
+1:
+  dec %rax
+  jnz 1b
+  jnc 9f
+  .macro expect name, value
+  mov $\value, %rax
+  cmp %rax, %\name
+  jne 9f
+  .endm
+  expect rbx, 0x0101010101010101
+  expect rcx, 0x0202020202020202
+  expect rdx, 0x0303030303030303
+  expect rsi, 0x0404040404040404
+  expect rdi, 0x0505050505050505
+  expect rbp, 0x0606060606060606
+  expect r8, 0x0808080808080808
+  expect r9, 0x0909090909090909
+  expect r10, 0x1010101010101010
+  expect r11, 0x1111111111111111
+  expect r12, 0x1212121212121212
+  expect r13, 0x1313131313131313
+  expect r14, 0x1414141414141414
+  expect r15, 0x1515151515151515
+  .irp place, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16
+  cmp %r15, -8*\place(%rsp)
+  jne 9f
+  .endr
+  .irp vector, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+  movq %xmm\vector, %rax
+  cmp %rax, %r14
+  jne 9f
+  .endr
+  xor %eax, %eax
+  jmp 8f
+9:
+  mov $1, %eax
+8:
+  pop %r15
+  pop %r14
+  pop %r13
+  pop %r12
+  pop %rbp
+  pop %rbx
+  ret
+)");
+extern "C" long keeps_pattern(long turns);
+
+namespace {
+
+constexpr int kSentinel = 77;  // an errno that nothing here sets
+
+std::atomic<long> damaged{0};  // patterns not found again
+std::atomic<long> errno_lost{0};
+std::atomic<long> interrupted{0};  // untimed calls that came back
+std::atomic<long> early{0};        // sleeps that ended too soon
+std::atomic<long> children_seen{0};
+std::atomic<long> beats{0};
+std::atomic<long> naps{0};
+std::atomic<long> handled{0};
+std::atomic<long> numbers[6];
+enum { kComputing, kNapping, kEvents, kCondition, kHandler, kWaiting };
+
+void begin(int which) {
+  numbers[which].store(syscall(SYS_gettid));
+}
+
+void compute() {
+  begin(kComputing);
+  errno = kSentinel;
+  for (;;) {
+    if (keeps_pattern(20'000) != 0) damaged.fetch_add(1);
+    if (errno != kSentinel) errno_lost.fetch_add(1);
+    beats.fetch_add(1);
+  }
+}
+
+double now() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+}
+
+void nap() {
+  begin(kNapping);
+  for (;;) {
+    const double start = now();
+    timespec moment{0, 5'000'000};
+    if (nanosleep(&moment, nullptr) != 0 || now() - start < 0.005) early.fetch_add(1);
+    naps.fetch_add(1);
+  }
+}
+
+void wait_for_events() {
+  const int events = epoll_create1(0);
+  begin(kEvents);
+  epoll_event event{};
+  for (;;) {
+    epoll_wait(events, &event, 1, -1);
+    interrupted.fetch_add(1);
+  }
+}
+
+void wait_for_condition() {
+  static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+  pthread_mutex_lock(&mutex);
+  begin(kCondition);
+  for (;;) pthread_cond_wait(&condition, &mutex);
+}
+
+// Never returns: computes on top of whatever the signal met.
+void stay(int) {
+  begin(kHandler);
+  for (;;) {
+    if (keeps_pattern(20'000) != 0) damaged.fetch_add(1);
+    handled.fetch_add(1);
+    timespec moment{0, 1'000'000};
+    nanosleep(&moment, nullptr);
+  }
+}
+
+void wait_in_handler() {
+  struct sigaction action {};
+  action.sa_handler = stay;
+  sigfillset(&action.sa_mask);
+  sigaction(SIGUSR1, &action, nullptr);
+  raise(SIGUSR1);
+}
+
+void count_child(int) {
+  children_seen.fetch_add(1);
+}
+
+// For a child that does not end: whatever comes back is not ours.
+void wait_for_children() {
+  begin(kWaiting);
+  for (;;) {
+    if (waitpid(-1, nullptr, 0) != -1 || errno != EINTR) children_seen.fetch_add(1);
+    interrupted.fetch_add(1);
+  }
+}
+
+}  // namespace
+
+int main() {
+  struct sigaction action {};
+  action.sa_handler = count_child;
+  sigaction(SIGCHLD, &action, nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    for (;;) pause();
+  }
+  std::thread(compute).detach();
+  std::thread(nap).detach();
+  std::thread(wait_for_events).detach();
+  std::thread(wait_for_condition).detach();
+  std::thread(wait_in_handler).detach();
+  std::thread(wait_for_children).detach();
+  for (const auto& number : numbers) {
+    while (number.load() == 0) std::this_thread::yield();
+  }
+  say("ready main=%d computing=%ld napping=%ld events=%ld condition=%ld handler=%ld waiting=%ld",
+      getpid(), numbers[kComputing].load(), numbers[kNapping].load(), numbers[kEvents].load(),
+      numbers[kCondition].load(), numbers[kHandler].load(), numbers[kWaiting].load());
+  char line[64];
+  while (next_question(line, sizeof line)) {
+    say("damaged=%ld errno_lost=%ld interrupted=%ld early=%ld children=%ld beats=%ld naps=%ld "
+        "handled=%ld talk=%d",
+        damaged.load(), errno_lost.load(), interrupted.load(), early.load(), children_seen.load(),
+        beats.load(), naps.load(), handled.load(), interrupted_talk);
+  }
+  kill(child, SIGKILL);
+  std::_Exit(0);
+}

@@ -1,0 +1,80 @@
+// A thread that stands in a restartable sequence (rseq(2)) until it is told to commit. Whatever
+// interrupts it has to send it to the sequence's beginning, and it counts that. A word of glibc's,
+// so that one has to be registered: 2.35 and later.
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <thread>
+
+#include <sys/rseq.h>
+
+#include "talk.h"
+
+namespace {
+
+std::atomic<long> tid{0};
+alignas(64) volatile long aborted = 0;
+alignas(64) volatile long committed = 0;
+volatile long may_commit = 0;
+
+struct rseq* own_area() {
+  return reinterpret_cast<struct rseq*>(static_cast<char*>(__builtin_thread_pointer()) +
+                                        __rseq_offset);
+}
+
+// One sequence: spins until may_commit, then counts a commit as its last instruction. The
+// descriptor and the signature before the abort handler are as the kernel wants them.
+void run_sequence(struct rseq* area) {
+  asm volatile(
+      R"(
+  .pushsection .data.rel.ro.heapattach, "aw"
+  .balign 32
+7:
+  .long 0, 0
+  .quad 1f, (2f - 1f), 4f
+  .popsection
+  jmp 3f
+  .long 0x53053053
+4:
+  incq %[aborted]
+3:
+  leaq 7b(%%rip), %%rax
+  movq %%rax, %[pointer]
+1:
+  cmpq $0, %[may_commit]
+  je 1b
+  incq %[committed]
+2:
+)"
+      : [pointer] "=m"(area->rseq_cs), [aborted] "+m"(aborted), [committed] "+m"(committed)
+      : [may_commit] "m"(may_commit)
+      : "rax", "memory", "cc");
+}
+
+void run() {
+  struct rseq* area = own_area();
+  tid.store(gettid());
+  for (;;) {
+    run_sequence(area);
+    may_commit = 0;
+  }
+}
+
+}  // namespace
+
+int main() {
+  if (__rseq_size == 0) {
+    say("ready registered=0 tid=0");
+  } else {
+    std::thread(run).detach();
+    while (tid.load() == 0) std::this_thread::yield();
+    say("ready registered=1 tid=%ld", tid.load());
+  }
+  char line[64];
+  while (next_question(line, sizeof line)) {
+    if (is(line, "commit")) may_commit = 1;
+    say("aborted=%ld committed=%ld", aborted, committed);
+  }
+  std::_Exit(0);
+}

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <sys/syscall.h>
+
+#include "inject/remote_control.h"
+#include "inject/stub.h"
+#include "tests/fakes/fake_memory.h"
+
+namespace heapattach {
+
+// One thread that stands still and can be borrowed: plays the kernel's part while it runs the stub,
+// fails at the step it is told to, and records what was done, in order.
+class ScriptedControl final : public RemoteControl {
+ public:
+  using Kind = RemoteStop::Kind;
+
+  static constexpr RemoteAddr kStub{0x401000};
+  static constexpr pid_t kChild = 99;
+
+  FakeMemory space;
+  RawRegisters now{};
+  std::uint64_t mask = 0;
+  int fail_at = 0;  // the number of the step that fails; 0: none
+  std::int64_t call_gives = kChild;
+  std::vector<RemoteStop> before_call;  // stops that come before the call is made
+  // What happened:
+  std::vector<std::string> log;
+  int steps = 0;
+  bool is_detached = false;
+  bool is_child_killed = false;
+  std::vector<int> signals;  // that were handed on
+
+  ScriptedControl() { space.map_zero(kStub, 4096); }
+
+  // Whether the padding is as it was found.
+  [[nodiscard]] bool is_padding_zero() const {
+    std::vector<std::byte> there(Stub::size_bytes());
+    if (!space.read(kStub, there)) return false;
+    return std::all_of(there.begin(), there.end(), [](std::byte b) { return b == std::byte{0}; });
+  }
+  // Whether the thread is on its way back by itself: in the stub, with the stub in place.
+  [[nodiscard]] bool finds_its_way() const {
+    return is_detached && !is_padding_zero() && now.rip - kStub.value < Stub::size_bytes();
+  }
+
+  Result<RawRegisters> registers(pid_t) override {
+    HA_TRY(step("registers"));
+    return now;
+  }
+  Result<void> set_registers(pid_t, const RawRegisters& values) override {
+    HA_TRY(step("set registers"));
+    now = values;
+    return {};
+  }
+  Result<std::uint64_t> signal_mask(pid_t) override {
+    HA_TRY(step("mask"));
+    return mask;
+  }
+  Result<void> set_signal_mask(pid_t, std::uint64_t value) override {
+    HA_TRY(step("set mask"));
+    mask = value;
+    return {};
+  }
+  Result<RseqConfiguration> rseq(pid_t) override { return RseqConfiguration{}; }
+  [[nodiscard]] const MemoryReader& memory() const override { return space; }
+  Result<void> write(pid_t, RemoteAddr at, std::span<const std::byte> bytes) override {
+    HA_TRY(step("write"));
+    space.put_bytes(at, bytes);
+    return {};
+  }
+  Result<void> run_to_call(pid_t, int signal) override {
+    HA_TRY(step("run to call"));
+    if (signal != 0) signals.push_back(signal);
+    return {};
+  }
+  Result<void> run_on(pid_t, int) override { return step("run on"); }
+  Result<void> interrupt(pid_t) override { return step("interrupt"); }
+  Result<RemoteStop> wait(pid_t tid, std::chrono::steady_clock::time_point) override {
+    HA_TRY(step("wait"));
+    if (tid == kChild) return RemoteStop{.kind = Kind::Stopped};
+    if (!before_call.empty()) {
+      const RemoteStop stop = before_call.front();
+      before_call.erase(before_call.begin());
+      return stop;
+    }
+    switch (++stage_) {
+      case 1: now.orig_rax = now.rax; return RemoteStop{.kind = Kind::SystemCall};
+      case 2: return RemoteStop{.kind = Kind::Born, .signal = 0, .other = kChild};
+      case 3: now.rax = static_cast<std::uint64_t>(call_gives); break;
+      case 4:
+        now.rbx = now.rax;
+        now.orig_rax = SYS_rt_sigprocmask;
+        now.rip = (kStub + Stub::behind_marker()).value;
+        break;
+      default: mask = 0x55; return RemoteStop{.kind = Kind::Stopped};  // as the stub's data says
+    }
+    return RemoteStop{.kind = Kind::SystemCall};
+  }
+  Result<void> offer_to_oom_killer(pid_t) override { return step("offer"); }
+  Result<void> detach(pid_t) override {
+    is_detached = true;
+    return {};
+  }
+  void kill(pid_t) noexcept override { is_child_killed = true; }
+
+ private:
+  Result<void> step(const char* what) {
+    log.emplace_back(what);
+    if (++steps == fail_at) return Error{ErrorKind::Os, "it was told to fail"};
+    return {};
+  }
+
+  int stage_ = 0;
+};
+
+}  // namespace heapattach

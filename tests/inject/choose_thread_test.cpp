@@ -1,0 +1,74 @@
+#include "inject/choose_thread.h"
+
+#include <doctest/doctest.h>
+#include <sys/syscall.h>
+
+using namespace heapattach;
+
+namespace {
+
+Candidate good() {
+  Candidate candidate;
+  candidate.registers.cs = 0x33;
+  candidate.registers.orig_rax = static_cast<std::uint64_t>(-1);
+  candidate.sequence = RseqState{};
+  return candidate;
+}
+
+Candidate in_call(long number, std::int64_t result) {
+  Candidate candidate = good();
+  candidate.registers.orig_rax = static_cast<std::uint64_t>(number);
+  candidate.registers.rax = static_cast<std::uint64_t>(result);
+  return candidate;
+}
+
+}  // namespace
+
+TEST_CASE("a thread in user code or in an interrupted call is borrowed gladly") {
+  CHECK(!objection_to(good()));
+  CHECK(reluctance_to(good()) == 0);
+  CHECK(!objection_to(in_call(SYS_read, -512)));
+  CHECK(reluctance_to(in_call(SYS_read, -512)) == 0);
+}
+
+TEST_CASE("a thread is not borrowed where a call of ours could hurt it") {
+  Candidate bad = good();
+  SUBCASE("32-bit code") {
+    bad.registers.cs = 0x23;
+  }
+  SUBCASE("a seccomp filter") {
+    bad.is_filtered = true;
+  }
+  SUBCASE("single steps of its own") {
+    bad.registers.eflags = 0x100;
+  }
+  SUBCASE("no stack below the red zone") {
+    bad.has_stack = false;
+  }
+  SUBCASE("a restartable sequence that makes no sense") {
+    bad.sequence.reset();
+  }
+  SUBCASE("a collector's signal frame") {
+    bad = in_call(SYS_rt_sigsuspend, -514);
+  }
+  SUBCASE("vfork") {
+    bad = in_call(SYS_vfork, 12);
+  }
+  SUBCASE("a call made by int 0x80") {
+    bad = in_call(SYS_read, -512);
+    bad.is_behind_syscall = false;
+  }
+  CHECK(objection_to(bad).has_value());
+}
+
+TEST_CASE("a thread in a restartable sequence, or in a handler, is the last resort") {
+  Candidate inside = good();
+  inside.sequence->is_inside = true;
+  Candidate handler = good();
+  handler.mask = ~std::uint64_t{0};
+  CHECK(!objection_to(inside));
+  CHECK(!objection_to(handler));
+  CHECK(reluctance_to(inside) > reluctance_to(handler));
+  CHECK(reluctance_to(handler) > reluctance_to(in_call(SYS_epoll_wait, -4)));
+  CHECK(reluctance_to(in_call(SYS_epoll_wait, -4)) > reluctance_to(good()));
+}

@@ -1,0 +1,99 @@
+#include "inject/headroom.h"
+
+#include <doctest/doctest.h>
+
+using namespace heapattach;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::uint64_t kGigabyte = std::uint64_t{1} << 30;
+
+CloneFacts comfortable() {
+  CloneFacts facts;
+  facts.anonymous_bytes = 2 * kGigabyte;
+  facts.page_table_bytes = kGigabyte / 256;
+  facts.private_bytes = 3 * kGigabyte;
+  facts.available_bytes = 8 * kGigabyte;
+  facts.commit_left_bytes = 8 * kGigabyte;
+  return facts;
+}
+
+bool mentions(const CloneFacts& facts, std::string_view word) {
+  const auto obstacle = obstacle_to_clone(facts, 2000ms);
+  return obstacle && obstacle->find(word) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("with room to spare nothing is in the way of a clone") {
+  CHECK(!obstacle_to_clone(comfortable(), 2000ms));
+}
+
+TEST_CASE("what is in the way of a clone is named") {
+  CloneFacts facts = comfortable();
+  SUBCASE("too many page tables for the pause that is allowed") {
+    facts.anonymous_bytes = 300 * kGigabyte;
+    CHECK(mentions(facts, "page tables"));
+  }
+  SUBCASE("memory of the machine") {
+    facts.available_bytes = kGigabyte / 256;
+    CHECK(mentions(facts, "machine"));
+  }
+  SUBCASE("memory of a control group") {
+    facts.groups = {{"/sys/fs/cgroup/a", 8 * kGigabyte, false}, {"/sys/fs/cgroup", 1000, false}};
+    CHECK(mentions(facts, "/sys/fs/cgroup has"));
+  }
+  SUBCASE("a control group that is killed as a whole") {
+    facts.groups = {{"/sys/fs/cgroup/a", kGigabyte, true}};
+    CHECK(mentions(facts, "oom.group"));
+    facts.groups = {{"/sys/fs/cgroup/a", kGigabyte, false}};
+    CHECK(!obstacle_to_clone(facts, 2000ms));
+  }
+  SUBCASE("strict accounting") {
+    facts.commits_strictly = true;
+    CHECK(!obstacle_to_clone(facts, 2000ms));
+    facts.commit_left_bytes = kGigabyte;
+    CHECK(mentions(facts, "overcommit"));
+  }
+  SUBCASE("a pid namespace for its children") {
+    facts.makes_namespaces = true;
+    CHECK(mentions(facts, "namespace"));
+  }
+  SUBCASE("memory shared with its parent") {
+    facts.shares_its_memory = true;
+    CHECK(mentions(facts, "vfork"));
+  }
+}
+
+TEST_CASE("the pause of a clone is estimated from what is in memory") {
+  CloneFacts facts;
+  CHECK(estimated_clone_pause(facts) == 1ms);
+  facts.anonymous_bytes = 10 * kGigabyte;
+  CHECK(estimated_clone_pause(facts) == 151ms);
+}
+
+TEST_CASE("sizes are read from the texts of /proc") {
+  const std::string_view text = "Name:\tVmPTE: 9 kB\nVmPTE:\t    2048 kB\nRssAnon:\t12 kB\n";
+  CHECK(bytes_of_line(text, "VmPTE") == 2048 * 1024);
+  CHECK(bytes_of_line(text, "RssAnon") == 12 * 1024);
+  CHECK(!bytes_of_line(text, "VmData"));
+  CHECK(!bytes_of_line("VmPTE:\t99999999999999999999 kB\n", "VmPTE"));
+}
+
+TEST_CASE("the memory groups of a process are those of its directory and above") {
+  const std::string_view mounts =
+      "cgroup /sys/fs/cgroup/cpu cgroup rw,relatime,cpu 0 0\n"
+      "cgroup /sys/fs/cgroup/memory cgroup rw,relatime,memory 0 0\n"
+      "cgroup2 /sys/fs/cgroup/unified cgroup2 rw,relatime 0 0\n";
+  const auto groups = memory_groups("3:cpu:/x\n5:memory:/a/b\n0::/c\n", mounts);
+  REQUIRE(groups.size() == 3);
+  CHECK(groups[0].path == "/sys/fs/cgroup/memory/a/b");
+  CHECK(groups[1].path == "/sys/fs/cgroup/memory/a");
+  CHECK(!groups[0].is_version_2);
+  CHECK(groups[2].path == "/sys/fs/cgroup/unified/c");
+  CHECK(groups[2].is_version_2);
+  CHECK(memory_groups("0::/../../elsewhere\n", mounts).empty());
+  CHECK(memory_groups("0::/\n", mounts).empty());
+  CHECK(memory_groups("", "").empty());
+}

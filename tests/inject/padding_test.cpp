@@ -1,0 +1,105 @@
+#include "inject/padding.h"
+
+#include <cstring>
+
+#include <doctest/doctest.h>
+#include <elf.h>
+
+#include "tests/fakes/fake_memory.h"
+
+using namespace heapattach;
+
+namespace {
+
+constexpr RemoteAddr kFirst{0x400000};
+constexpr RemoteAddr kCode{0x401000};
+constexpr std::size_t kNeeded = 400;
+
+// A module of two pages: its header, and code of `code_bytes`.
+struct Image {
+  explicit Image(std::uint64_t code_bytes) {
+    std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+    header.e_ident[EI_CLASS] = ELFCLASS64;
+    header.e_phoff = sizeof header;
+    header.e_phentsize = sizeof segment;
+    header.e_phnum = 1;
+    segment.p_type = PT_LOAD;
+    segment.p_flags = PF_R | PF_X;
+    segment.p_offset = 0x1000;
+    segment.p_filesz = code_bytes;
+    segment.p_memsz = code_bytes;
+  }
+  void write_to(FakeMemory& all) const {
+    all.map_zero(kFirst, 0x2000);
+    all.put(kFirst, header);
+    all.put(kFirst + sizeof header, segment);
+  }
+
+  Elf64_Ehdr header{};
+  Elf64_Phdr segment{};
+};
+
+std::optional<RemoteAddr> padding_of(const Image& image, const MemoryMap& map) {
+  FakeMemory memory;
+  image.write_to(memory);
+  return find_padding(map, memory, kNeeded);
+}
+
+MemoryMap map_of(bool is_private = true) {
+  Mapping first{.range = {kFirst, 0x1000}, .readable = true, .inode = 5, .path = "/bin/x"};
+  Mapping code{.range = {kCode, 0x1000},
+               .readable = true,
+               .executable = true,
+               .is_private = is_private,
+               .file_offset = 0x1000,
+               .inode = 5,
+               .path = "/bin/x"};
+  return MemoryMap({first, code});
+}
+
+}  // namespace
+
+TEST_CASE("padding lies behind the last byte of the code, aligned") {
+  const auto at = padding_of(Image(0x801), map_of());
+  REQUIRE(at.has_value());
+  CHECK(*at == kCode + 0x840);
+}
+
+TEST_CASE("bytes in use by somebody else are passed over") {
+  FakeMemory memory;
+  Image(0x801).write_to(memory);
+  memory.put(kCode + 0x900, std::uint8_t{7});
+  const auto at = find_padding(map_of(), memory, kNeeded);
+  REQUIRE(at.has_value());
+  CHECK(*at == kCode + 0x940);
+}
+
+TEST_CASE("where there is no padding none is made up") {
+  CHECK(!padding_of(Image(0x1000), map_of()));
+  CHECK(!padding_of(Image(0xf00), map_of()));
+  CHECK(!padding_of(Image(0x801), map_of(false)));
+  CHECK(!padding_of(Image(0x801), {}));
+}
+
+TEST_CASE("headers that contradict the map are not believed") {
+  Image image(0x801);
+  SUBCASE("no ELF file") {
+    image.header.e_ident[1] = 'X';
+  }
+  SUBCASE("a segment longer than its mapping") {
+    image.segment.p_memsz = 0x1001;
+  }
+  SUBCASE("a segment of all memory") {
+    image.segment.p_filesz = ~std::uint64_t{0};
+  }
+  SUBCASE("a segment elsewhere") {
+    image.segment.p_offset = 0x9000;
+  }
+  SUBCASE("more segments than there can be") {
+    image.header.e_phnum = 65535;
+  }
+  SUBCASE("a table beyond all memory") {
+    image.header.e_phoff = ~std::uint64_t{0} - 100;
+  }
+  CHECK(!padding_of(image, map_of()));
+}
