@@ -1,5 +1,7 @@
 #include "symbols/types/dwarf_types.h"
 
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <utility>
 
@@ -90,13 +92,38 @@ TypeModel read_types_of(const Fd& file, std::uint64_t bias, const TypeOptions& o
   return model;
 }
 
+// Only where a system keeps them: a program's own libutil.so is another's.
+bool is_of_c_library(std::string_view path) {
+  static constexpr std::array<std::string_view, 16> kNames = {
+      "ld-linux-x86-64", "ld",       "libc",         "libm",           "libmvec",  "libpthread",
+      "libdl",           "librt",    "libresolv",    "libutil",        "libcrypt", "libanl",
+      "libnsl",          "libgcc_s", "libthread_db", "libBrokenLocale"};
+  if (!path.starts_with("/lib") && !path.starts_with("/usr/lib")) return false;
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  if (name.starts_with("libnss_") || name.starts_with("ld-musl-")) return true;
+  // "libc.so.6", "libc-2.31.so"
+  const std::string_view plain = name.substr(0, name.find(".so"));
+  const std::size_t version = plain.find("-2.");
+  return name.size() > plain.size() &&
+         std::find(kNames.begin(), kNames.end(), plain.substr(0, version)) != kNames.end();
+}
+
 TypeModel read_types(const Modules& modules, const TypeOptions& options) {
   TypeModel all;
+  std::string left_out;
   for (const Module& module : modules.all()) {
+    if (!module.is_main_program() && is_of_c_library(module.path())) {
+      left_out += (left_out.empty() ? "" : ", ") + module.name();
+      continue;
+    }
     TypeModel model = read_types_of(module.debug_file(), module.bias(), options);
     std::erase_if(model.globals, [&](const Variable& v) { return !module.contains(v.address); });
     for (std::string& note : model.notes) note = fmt::format("{}: {}", module.path(), note);
     merge(all, model);
+  }
+  if (!left_out.empty()) {
+    all.notes.push_back(
+        "types of the C library not read, because its data is on no collected heap: " + left_out);
   }
   make_sound(all);
   return all;

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string_view>
 
 #include "attach/fd.h"
 #include "symbols/module.h"
@@ -18,9 +19,14 @@ struct TypeOptions {
 };
 
 // What the debug information of all modules says of types and global variables (known_from
-// "dwarf"). Never fails: a module whose information is missing, damaged or too large costs its
-// types and leaves a note. To be called while this process has one thread (sandbox.h).
+// "dwarf"), without those of the C library. Never fails: a module whose information is missing,
+// damaged or too large costs its types and leaves a note. To be called while this process has one
+// thread (sandbox.h).
 TypeModel read_types(const Modules& modules, const TypeOptions& options);
+
+// Whether the module at this path belongs to the C library or to the compiler's support of it. What
+// these allocate is never on a collected heap; their types would only take time, and differ.
+[[nodiscard]] bool is_of_c_library(std::string_view path);
 
 // The same of one file of debug information, for a module loaded at `bias`.
 TypeModel read_types_of(const Fd& file, std::uint64_t bias, const TypeOptions& options);

@@ -166,6 +166,37 @@ TEST_CASE("the sandbox gives the same types") {
   }
 }
 
+TEST_CASE("the C library's modules are left out, and nobody else's") {
+  for (const char* path :
+       {"/usr/lib/x86_64-linux-gnu/libc.so.6", "/lib64/ld-linux-x86-64.so.2", "/lib/ld-2.31.so",
+        "/usr/lib/x86_64-linux-gnu/libm-2.31.so", "/lib/x86_64-linux-gnu/libgcc_s.so.1",
+        "/lib/x86_64-linux-gnu/libnss_files.so.2", "/lib/ld-musl-x86_64.so.1"}) {
+    CAPTURE(path);
+    CHECK(is_of_c_library(path));
+  }
+  for (const char* path :
+       {"/opt/app/libutil.so.1", "/usr/lib/x86_64-linux-gnu/libgc.so.1", "/usr/lib/app/libc",
+        "/usr/lib/x86_64-linux-gnu/libcrypto.so.3", "/usr/bin/ld", "/usr/lib/app/libm-tree.so",
+        "/usr/lib/x86_64-linux-gnu/libstdc++.so.6", ""}) {
+    CAPTURE(path);
+    CHECK_FALSE(is_of_c_library(path));
+  }
+}
+
+TEST_CASE("the modules that are left out are named") {
+  std::vector<Module> modules;
+  for (const char* path : {"/lib/libc.so.6", "/lib/libm.so.6"}) {
+    const std::string program = typed_programs("c").front();
+    auto module = Module::from_file(Fd::open(program, O_RDONLY).value(), path, 0);
+    REQUIRE(module);
+    modules.push_back(std::move(module).value());
+  }
+  const TypeModel model = read_types(Modules(std::move(modules)), {});
+  CHECK(model.empty());
+  REQUIRE(model.notes.size() == 1);
+  CHECK(model.notes.front().ends_with("libc.so.6, libm.so.6"));
+}
+
 TEST_CASE("a file without debug information gives no types and says so") {
   auto file = Fd::open("/proc/self/cmdline", O_RDONLY);
   REQUIRE(file);
