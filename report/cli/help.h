@@ -10,6 +10,8 @@ namespace heapattach {
 inline constexpr std::string_view kHelpText =
     R"(Usage: heapattach [options] PID           snapshot of its heap as JSON Lines
        heapattach --count [options] PID   objects and bytes per type
+       heapattach --sizes [options] PID   the same, with what they lead to and
+                                          what would go with them
 
 Freezes a process that uses the Boehm collector, copies its heap, lets it go,
 and says what is alive in it. Nothing is written to the process.
@@ -19,7 +21,7 @@ and says what is alive in it. Nothing is written to the process.
       --force            replace FILE if it exists
   -f, --format NAME      of counts: table, tsv, csv, json, markdown, memprof
   -z, --gzip             compress; implied by a FILE in .gz
-      --sort KEY         rows by bytes (default), count or name
+      --sort KEY         rows by bytes, count, name or retained
       --by GROUP         type (default), or holder: buffers with what holds them
       --top N            the first N rows
       --type GLOB        rows of these types; repeatable: 'Acme::*'

@@ -48,7 +48,7 @@ Result<snapshot::Snapshot> take(const Options& options,
   what.rewind = options.rewind;
   what.max_pause = options.max_pause;
   what.with_unreachable = options.all;
-  what.with_edges = options.report == Report::Snapshot;
+  what.with_edges = options.report != Report::Count;
   what.value_bytes = options.value_bytes;
   what.type_info = options.type_info;
   what.symbols.exe = options.exe;

@@ -25,7 +25,8 @@ struct RawOptions {
   std::vector<std::string> debug_dirs;
   std::string type_info, exe, sysroot;
   std::optional<std::string> values;  // empty: without a number
-  bool help = false, version = false, count = false, force = false, gzip = false, all = false;
+  bool help = false, version = false, count = false, sizes = false, force = false, gzip = false,
+       all = false;
   bool no_rewind = false, quiet = false, verbose = false;
 };
 
@@ -53,6 +54,7 @@ void declare_options(CLI::App& app, RawOptions& raw) {
   app.add_flag("-h,--help", raw.help);
   app.add_flag("--version", raw.version);
   app.add_flag("--count", raw.count);
+  app.add_flag("--sizes", raw.sizes);
   app.add_flag("--force", raw.force);
   app.add_flag("-z,--gzip", raw.gzip);
   app.add_flag("--all", raw.all);
@@ -100,10 +102,11 @@ constexpr std::array<std::pair<std::string_view, Format>, 9> kExtensions{{
     {"jsonl", Format::JsonLines},
     {"ndjson", Format::JsonLines},
 }};
-constexpr std::array<std::pair<std::string_view, snapshot::SortBy>, 3> kSorts{{
+constexpr std::array<std::pair<std::string_view, snapshot::SortBy>, 4> kSorts{{
     {"bytes", snapshot::SortBy::Bytes},
     {"count", snapshot::SortBy::Count},
     {"name", snapshot::SortBy::Name},
+    {"retained", snapshot::SortBy::Retained},
 }};
 constexpr std::array<std::pair<std::string_view, snapshot::CountBy>, 2> kGroups{{
     {"type", snapshot::CountBy::Type},
@@ -148,7 +151,7 @@ bool ends_in_gz(std::string_view file) {
 }
 
 Result<Format> read_format(const RawOptions& raw, Report report) {
-  const bool is_count = report == Report::Count;
+  const bool is_count = report != Report::Snapshot;
   if (!raw.format.empty()) {
     return is_count ? choose("--format", raw.format, kCountFormats)
                     : choose("--format", raw.format, kSnapshotFormats);
@@ -190,10 +193,14 @@ Result<snapshot::RowChoice> read_rows(const RawOptions& raw, Report report) {
   snapshot::RowChoice rows;
   const bool has_any =
       !raw.sort.empty() || !raw.top.empty() || !raw.types.empty() || !raw.min_bytes.empty();
-  if (report != Report::Count && has_any) {
-    return usage("--sort, --top, --type and --min-bytes choose rows of --count");
+  if (report == Report::Snapshot && has_any) {
+    return usage("--sort, --top, --type and --min-bytes choose rows of --count and --sizes");
   }
+  if (report == Report::Sizes) rows.sort = snapshot::SortBy::Retained;
   if (!raw.sort.empty()) rows.sort = HA_TRY(choose("--sort", raw.sort, kSorts));
+  if (report == Report::Count && rows.sort == snapshot::SortBy::Retained) {
+    return usage("--sort retained: counts do not have it; use --sizes");
+  }
   rows.types = raw.types;
   if (!raw.top.empty()) {
     auto top = parse_size(raw.top);
@@ -211,6 +218,7 @@ Result<snapshot::RowChoice> read_rows(const RawOptions& raw, Report report) {
 // What of it contradicts itself or is not in this build.
 Result<void> refuse_what_cannot_be(const RawOptions& raw) {
   if (raw.snapshot == "clone") return usage("--snapshot clone is not in this build; use freeze");
+  if (raw.count && raw.sizes) return usage("--count and --sizes: one report at a time");
   if (raw.quiet && raw.verbose) return usage("-q and -v contradict each other");
   return {};
 }
@@ -233,7 +241,7 @@ std::vector<std::string> without_values(std::span<const char* const> arguments, 
 Result<std::size_t> read_values(const RawOptions& raw, Report report) {
   constexpr std::size_t kDefault = 64;
   if (!raw.values) return 0;
-  if (report == Report::Count) return usage("--values is for snapshots: counts have none");
+  if (report != Report::Snapshot) return usage("--values is for snapshots: counts have none");
   if (raw.values->empty()) return kDefault;
   const auto bytes = parse_size(*raw.values);
   if (!bytes || *bytes == 0 || *bytes > snapshot::kMostValueBytes) {
@@ -245,7 +253,7 @@ Result<std::size_t> read_values(const RawOptions& raw, Report report) {
 
 Result<snapshot::CountBy> read_by(const RawOptions& raw, Report report) {
   if (raw.by.empty()) return snapshot::CountBy::Type;
-  if (report != Report::Count) return usage("--by groups the rows of --count");
+  if (report == Report::Snapshot) return usage("--by groups the rows of --count and --sizes");
   return choose("--by", raw.by, kGroups);
 }
 
@@ -266,10 +274,15 @@ Result<void> read_manner(const RawOptions& raw, Options& options) {
   return {};
 }
 
+Report report_of(const RawOptions& raw) {
+  if (raw.sizes) return Report::Sizes;
+  return raw.count ? Report::Count : Report::Snapshot;
+}
+
 Result<Options> make_sense(const RawOptions& raw) {
   HA_TRY(refuse_what_cannot_be(raw));
   Options options;
-  options.report = raw.count ? Report::Count : Report::Snapshot;
+  options.report = report_of(raw);
   options.pid = HA_TRY(read_source(raw));
   options.format = HA_TRY(read_format(raw, options.report));
   options.rows = HA_TRY(read_rows(raw, options.report));

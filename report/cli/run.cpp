@@ -11,6 +11,7 @@
 
 #include "report/cli/errors.h"
 #include "report/cli/summary.h"
+#include "report/graph/type_sizes.h"
 #include "report/write/count_formats.h"
 #include "report/write/gzip.h"
 #include "report/write/json_lines.h"
@@ -74,7 +75,7 @@ Result<bool> write_report(const Options& options,
                           Sink& sink,
                           const JsonLinesOptions& how) {
   bool in_time = true;
-  if (options.report == Report::Count) {
+  if (options.report != Report::Snapshot) {
     const bool is_terminal = options.output.empty() && ::isatty(STDOUT_FILENO) == 1;
     const CountTable chosen = choose_rows(counts, options.rows);
     const std::string text = format_counts(chosen, options, is_terminal);
@@ -107,9 +108,13 @@ class Run {
     const auto snapshot = take_(options_, deadline_, console_);
     if (!snapshot) return failed(snapshot.error(), Stage::Target);
     console_.step(fmt::format("counting {} objects", snapshot->objects.size()));
-    const CountTable counts = count_objects(*snapshot, options_.by);
+    CountTable counts = count_objects(*snapshot, options_.by);
     console_.step(typed_line(counts));
 
+    if (options_.report == Report::Sizes) {
+      console_.step("finding what holds what");
+      graph::add_sizes(*snapshot, options_.by, counts);
+    }
     console_.step("writing the report");
     JsonLinesOptions how;
     how.with_gzip = options_.with_gzip;

@@ -85,6 +85,12 @@ void sort_rows(std::vector<CountRow>& rows, SortBy sort) {
       case SortBy::Count:
         return std::tie(b.objects, b.bytes, a.type, b.is_reachable) <
                std::tie(a.objects, a.bytes, b.type, a.is_reachable);
+      case SortBy::Retained: {
+        const std::uint64_t of_a = a.sizes ? a.sizes->retained_bytes : 0;
+        const std::uint64_t of_b = b.sizes ? b.sizes->retained_bytes : 0;
+        if (of_a != of_b) return of_b < of_a;
+        break;
+      }
       case SortBy::Bytes: break;
     }
     return std::tie(b.bytes, b.objects, a.type, b.is_reachable) <
@@ -110,6 +116,10 @@ void add_typed(TypedBy by, std::uint64_t bytes, TypedBytes& typed) {
 
 }  // namespace
 
+const std::string& row_name(const Type& type, CountBy by) {
+  return by == CountBy::Holder && !type.holder.empty() ? type.holder : type.name;
+}
+
 CountTable count_objects(const Snapshot& snapshot, CountBy by) {
   CountTable table;
   table.pid = snapshot.header.pid;
@@ -126,8 +136,7 @@ CountTable count_objects(const Snapshot& snapshot, CountBy by) {
     table.bytes += live.bytes;
     if (named.is_known()) table.typed_bytes += live.bytes;
     add_typed(named.typed_by, live.bytes, table.typed);
-    const bool is_part = by == CountBy::Holder && !named.holder.empty();
-    const std::string& name = is_part ? named.holder : named.name;
+    const std::string& name = row_name(named, by);
     if (live.objects != 0) table.rows.push_back({name, live.objects, live.bytes, true});
     if (dead.objects != 0 && !snapshot.header.live_only) {
       table.rows.push_back({name, dead.objects, dead.bytes, false});

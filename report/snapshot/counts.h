@@ -17,11 +17,20 @@
 // vanish, or the rows would not explain the process's size.
 namespace heapattach::snapshot {
 
+// What the objects of a row hold besides themselves; report/graph/type_sizes.h finds it.
+struct RowSizes {
+  std::uint64_t transitive_bytes = 0;  // of them and of all that they lead to
+  std::uint64_t retained_bytes = 0;    // of them and of what would go with them
+
+  friend bool operator==(const RowSizes&, const RowSizes&) = default;
+};
+
 struct CountRow {
   std::string type;
   std::uint64_t objects = 0;
   std::uint64_t bytes = 0;
   bool is_reachable = true;
+  std::optional<RowSizes> sizes = std::nullopt;  // of reachable rows, if they were asked for
 
   friend bool operator==(const CountRow&, const CountRow&) = default;
 };
@@ -36,6 +45,7 @@ struct CountTable {
   std::uint64_t unreachable_bytes = 0;
   std::optional<std::uint64_t> heap_bytes;
   std::optional<std::uint64_t> free_bytes;
+  bool has_sizes = false;           // the rows have their sizes
   std::uint64_t left_out_rows = 0;  // by a RowChoice
   std::uint64_t left_out_objects = 0;
   std::uint64_t left_out_bytes = 0;
@@ -46,7 +56,7 @@ struct CountTable {
   [[nodiscard]] std::uint64_t in_use_bytes() const { return bytes + unreachable_bytes; }
 };
 
-enum class SortBy : std::uint8_t { Bytes, Count, Name };
+enum class SortBy : std::uint8_t { Bytes, Count, Name, Retained };
 
 // Which rows of a table to show, and in which order.
 struct RowChoice {
@@ -58,6 +68,9 @@ struct RowChoice {
 
 // What makes a row: a type, or with it the buffers that belong to its instances.
 enum class CountBy : std::uint8_t { Type, Holder };
+
+// The name of the row that objects of `type` count to.
+[[nodiscard]] const std::string& row_name(const Type& type, CountBy by);
 
 // Counts the objects of `snapshot` on all cores. A snapshot with live_only set gives rows for
 // reachable objects alone.

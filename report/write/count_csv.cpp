@@ -10,9 +10,12 @@
 namespace heapattach {
 
 std::string format_count_csv(const snapshot::CountTable& table) {
-  std::string out = "objects,bytes,type\r\n";
+  std::string out = table.has_sizes ? "objects,bytes,transitive_bytes,retained_bytes,type\r\n"
+                                    : "objects,bytes,type\r\n";
   for (const snapshot::CountRow& row : table.rows) {
-    out += fmt::format("{},{},\"", row.objects, row.bytes);
+    out += fmt::format("{},{},", row.objects, row.bytes);
+    if (table.has_sizes) out += sizes_text(row, ",") + ",";
+    out += '"';
     for (const char letter : shown_type(row)) {
       if (letter == '"') out += '"';
       out += letter;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "report/snapshot/counts.h"
 
@@ -17,6 +18,9 @@ namespace heapattach {
 [[nodiscard]] std::string format_count_json(const snapshot::CountTable& table);
 [[nodiscard]] std::string format_count_markdown(const snapshot::CountTable& table);
 [[nodiscard]] std::string format_count_memprof(const snapshot::CountTable& table);
+
+// A row's transitive and retained bytes with `separator` between them; empty fields if it has none.
+[[nodiscard]] std::string sizes_text(const snapshot::CountRow& row, std::string_view separator);
 
 // A row's type as the formats without a column for it tell that nothing reaches its objects, made
 // safe to show.

@@ -4,6 +4,7 @@
 //    "unreachable_bytes":N,"typed_bytes":N,"types":[{"type":"Session","objects":1000,"bytes":48000}]}
 //
 // `objects` and `bytes` are the live ones of the whole heap, whatever --top left out of `types`.
+// With sizes, a row has "transitive_bytes" and "retained_bytes" too.
 // Keys with nothing to say are left out: heap_bytes and free_bytes where the collector's numbers
 // are not known, "reachable":false on a type's row unless nothing reaches its objects, "lossy":true
 // unless a name had to be changed, and "complete":false with its "reason" unless part is missing.
@@ -23,6 +24,10 @@ void append_row(std::string& out, const snapshot::CountRow& row) {
   out += "{\"type\":";
   const bool is_lossy = append_json_string(out, row.type);
   fmt::format_to(std::back_inserter(out), ",\"objects\":{},\"bytes\":{}", row.objects, row.bytes);
+  if (row.sizes) {
+    fmt::format_to(std::back_inserter(out), ",\"transitive_bytes\":{},\"retained_bytes\":{}",
+                   row.sizes->transitive_bytes, row.sizes->retained_bytes);
+  }
   if (!row.is_reachable) out += ",\"reachable\":false";
   if (is_lossy) out += ",\"lossy\":true";
   out += '}';

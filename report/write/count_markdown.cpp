@@ -25,12 +25,17 @@ std::string code_span(std::string_view text) {
 }  // namespace
 
 std::string format_count_markdown(const snapshot::CountTable& table) {
-  std::string out = "| objects | bytes | type |\n| ---: | ---: | :--- |\n";
+  const std::string gap = table.has_sizes ? " | |" : "";
+  std::string out = table.has_sizes ? "| objects | bytes | transitive | retained | type |\n"
+                                      "| ---: | ---: | ---: | ---: | :--- |\n"
+                                    : "| objects | bytes | type |\n| ---: | ---: | :--- |\n";
   for (const snapshot::CountRow& row : table.rows) {
-    out += fmt::format("| {} | {} | {} |\n", row.objects, row.bytes, code_span(shown_type(row)));
+    out += fmt::format("| {} | {} | ", row.objects, row.bytes);
+    if (table.has_sizes) out += sizes_text(row, " | ") + " | ";
+    out += code_span(shown_type(row)) + " |\n";
   }
-  out += fmt::format("| {} | {} | live |\n| | {} | total in use by the collector |\n",
-                     table.objects, table.bytes, table.in_use_bytes());
+  out += fmt::format("| {} | {} |{} live |\n| | {} |{} total in use by the collector |\n",
+                     table.objects, table.bytes, gap, table.in_use_bytes(), gap);
   return out;
 }
 

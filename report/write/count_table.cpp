@@ -9,14 +9,18 @@
 //                    31072          free
 //                   131072          heap
 //
-// The type stands last, so that its width never disturbs a column. Percentages are of what the
-// collector has in use, so that the lines above "in use" add up to it: rows left out by --top and
-// its kind have a line of their own. Numbers carry no separators: what `awk` and `sort -n` cannot
-// read in a table is read wrongly by someone. Names come from the target and are made safe to show
-// also when the table goes to a file, since somebody will print that file on a terminal.
+// With sizes, two columns more stand before the type: the bytes that a row's objects lead to, and
+// those that would go with them. The type stands last, so that its width never disturbs a column.
+// Percentages are of what the collector has in use, so that the lines above "in use" add up to it:
+// rows left out by --top and its kind have a line of their own. Numbers carry no separators: what
+// `awk` and `sort -n` cannot read in a table is read wrongly by someone. Names come from the target
+// and are made safe to show also when the table goes to a file, since somebody will print that file
+// on a terminal.
 
 #include <algorithm>
+#include <array>
 #include <iterator>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -29,7 +33,7 @@ namespace {
 
 // The numbers of a line as text; empty where a column has nothing to say.
 struct Line {
-  std::string rank, objects, bytes, percent, text;
+  std::string rank, objects, bytes, percent, transitive, retained, text;
 };
 
 std::string percent_of(std::uint64_t part, std::uint64_t whole) {
@@ -37,29 +41,41 @@ std::string percent_of(std::uint64_t part, std::uint64_t whole) {
   return fmt::format("{:.2f}", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
+// The columns before the type, all flush right.
+using Column = std::string Line::*;
+constexpr std::array<Column, 4> kCounts = {&Line::rank, &Line::objects, &Line::bytes,
+                                           &Line::percent};
+constexpr std::array<Column, 6> kSizes = {&Line::rank,    &Line::objects,    &Line::bytes,
+                                          &Line::percent, &Line::transitive, &Line::retained};
+
 class Lines {
  public:
-  explicit Lines(std::uint64_t whole) : whole_(whole) {}
+  Lines(std::uint64_t whole, bool has_sizes)
+      : whole_(whole),
+        columns_(has_sizes ? std::span<const Column>(kSizes) : std::span<const Column>(kCounts)) {}
 
-  void add(std::string rank, std::string objects, std::uint64_t bytes, std::string text) {
-    lines_.push_back({std::move(rank), std::move(objects), std::to_string(bytes),
-                      percent_of(bytes, whole_), std::move(text)});
+  void add(Line line, std::uint64_t bytes) {
+    line.bytes = std::to_string(bytes);
+    line.percent = percent_of(bytes, whole_);
+    lines_.push_back(std::move(line));
   }
   void add_without_percent(std::uint64_t bytes, std::string text) {
-    lines_.push_back({{}, {}, std::to_string(bytes), {}, std::move(text)});
+    Line line;
+    line.bytes = std::to_string(bytes);
+    line.text = std::move(text);
+    lines_.push_back(std::move(line));
   }
 
   [[nodiscard]] std::string format(std::size_t first_total, bool with_colour) const {
-    const Line head{"rank", "objects", "bytes", "%", "type"};
-    const std::size_t rank = width(head, &Line::rank);
-    const std::size_t objects = width(head, &Line::objects);
-    const std::size_t bytes = width(head, &Line::bytes);
-    const std::size_t percent = width(head, &Line::percent);
+    const Line head{"rank", "objects", "bytes", "%", "transitive", "retained", "type"};
     std::string out;
     const auto append = [&](const Line& line, const char* colour) {
-      fmt::format_to(std::back_inserter(out), "{}{:>{}}  {:>{}}  {:>{}}  {:>{}}  {}{}\n", colour,
-                     line.rank, rank, line.objects, objects, line.bytes, bytes, line.percent,
-                     percent, line.text, *colour != '\0' ? "\x1b[0m" : "");
+      out += colour;
+      for (const Column column : columns_) {
+        fmt::format_to(std::back_inserter(out), "{:>{}}  ", line.*column, width(head, column));
+      }
+      out += line.text;
+      out += *colour != '\0' ? "\x1b[0m\n" : "\n";
     };
     append(head, with_colour ? "\x1b[1m" : "");
     for (std::size_t i = 0; i < lines_.size(); ++i) {
@@ -69,17 +85,23 @@ class Lines {
   }
 
  private:
-  [[nodiscard]] std::size_t width(const Line& head, std::string Line::*column) const {
+  [[nodiscard]] std::size_t width(const Line& head, Column column) const {
     std::size_t widest = (head.*column).size();
     for (const Line& line : lines_) widest = std::max(widest, (line.*column).size());
     return widest;
   }
 
   std::uint64_t whole_;
+  std::span<const Column> columns_;
   std::vector<Line> lines_;
 };
 
 }  // namespace
+
+std::string sizes_text(const snapshot::CountRow& row, std::string_view separator) {
+  if (!row.sizes) return std::string(separator);
+  return fmt::format("{}{}{}", row.sizes->transitive_bytes, separator, row.sizes->retained_bytes);
+}
 
 std::string shown_type(const snapshot::CountRow& row) {
   std::string text = terminal_text(row.type);
@@ -88,22 +110,29 @@ std::string shown_type(const snapshot::CountRow& row) {
 }
 
 std::string format_count_table(const snapshot::CountTable& table, bool with_colour) {
-  Lines lines(table.in_use_bytes());
+  Lines lines(table.in_use_bytes(), table.has_sizes);
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const snapshot::CountRow& row = table.rows[i];
-    lines.add(std::to_string(i + 1), std::to_string(row.objects), row.bytes, shown_type(row));
+    Line line{std::to_string(i + 1), std::to_string(row.objects), {}, {}, {}, {}, shown_type(row)};
+    if (row.sizes) {
+      line.transitive = std::to_string(row.sizes->transitive_bytes);
+      line.retained = std::to_string(row.sizes->retained_bytes);
+    }
+    lines.add(std::move(line), row.bytes);
   }
   const std::size_t first_total = table.rows.size();
+  const auto add_total = [&](std::string objects, std::uint64_t bytes, std::string text) {
+    lines.add({{}, std::move(objects), {}, {}, {}, {}, std::move(text)}, bytes);
+  };
   if (table.left_out_rows != 0) {
-    lines.add({}, std::to_string(table.left_out_objects), table.left_out_bytes,
+    add_total(std::to_string(table.left_out_objects), table.left_out_bytes,
               fmt::format("({} more types)", table.left_out_rows));
   }
-  const std::string objects = std::to_string(table.objects);
-  lines.add({}, objects, table.bytes, "live");
+  add_total(std::to_string(table.objects), table.bytes, "live");
   if (table.unreachable_bytes != 0) {
-    lines.add({}, {}, table.unreachable_bytes, "not reachable, or unused in blocks in use");
+    add_total({}, table.unreachable_bytes, "not reachable, or unused in blocks in use");
   }
-  lines.add({}, {}, table.in_use_bytes(), "total in use by the collector");
+  add_total({}, table.in_use_bytes(), "total in use by the collector");
   if (table.free_bytes) lines.add_without_percent(*table.free_bytes, "free");
   if (table.heap_bytes) lines.add_without_percent(*table.heap_bytes, "heap");
   std::string out = lines.format(first_total, with_colour);

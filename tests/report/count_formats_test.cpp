@@ -110,3 +110,27 @@ TEST_CASE("Markdown escapes bars and backticks") {
 TEST_CASE("memprof is the line count, then objects and type") {
   CHECK(format_count_memprof(sample()) == "2\n1000\tHash(String, Foo | Nil)\n2000\tString\n");
 }
+
+TEST_CASE("sizes are columns of their own, empty where nothing reaches the objects") {
+  CountTable table = sample();
+  table.has_sizes = true;
+  table.rows[0].sizes = snapshot::RowSizes{80000, 64000};
+  table.rows[1].is_reachable = false;
+  CHECK(format_count_table(table, false)
+            .starts_with(
+                "rank  objects   bytes       %  transitive  retained  type\n"
+                "   1     1000   48000   48.00       80000     64000  Hash(String, Foo | Nil)\n"
+                "   2     2000   32000   32.00                        String (unreachable)\n"));
+  CHECK(format_count_tsv(table) ==
+        "objects\tbytes\ttransitive_bytes\tretained_bytes\ttype\n"
+        "1000\t48000\t80000\t64000\tHash(String, Foo | Nil)\n"
+        "2000\t32000\t\t\tString (unreachable)\n");
+  CHECK(format_count_csv(table).starts_with(
+      "objects,bytes,transitive_bytes,retained_bytes,type\r\n"
+      "1000,48000,80000,64000,\"Hash(String, Foo | Nil)\"\r\n2000,32000,,,"));
+  CHECK(format_count_json(table).find(
+            "\"bytes\":48000,\"transitive_bytes\":80000,\"retained_bytes\":64000}") !=
+        std::string::npos);
+  CHECK(format_count_markdown(table).find("| 1000 | 48000 | 80000 | 64000 | `Hash") !=
+        std::string::npos);
+}

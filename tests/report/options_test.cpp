@@ -103,7 +103,8 @@ TEST_CASE("wrong usage is told in one message") {
   wrong({"99999999999999999999"});
   wrong({"1", "2"});
   wrong({"--nonsense", "1"});
-  wrong({"--sizes", "1"});
+  wrong({"--sizes", "--count", "1"});
+  wrong({"--sort", "retained", "--count", "1"});
   wrong({"-q", "-v", "1"});
   wrong({"--top", "0", "--count", "1"});
   wrong({"--top", "5", "1"});
@@ -140,6 +141,13 @@ TEST_CASE("values are asked for with a length or without, never by the process's
     CHECK(wrong({bad, "1"}).find(bad) != std::string::npos);
   }
   CHECK(wrong({"--values", "--count", "1"}).find("--values") != std::string::npos);
+}
+
+TEST_CASE("sizes are sorted by what is retained, and otherwise chosen like counts") {
+  CHECK(good({"--sizes", "1"}).report == Report::Sizes);
+  CHECK(good({"--sizes", "1"}).rows.sort == snapshot::SortBy::Retained);
+  CHECK(good({"--sizes", "--sort", "bytes", "1"}).rows.sort == snapshot::SortBy::Bytes);
+  CHECK(good({"--sizes", "--top", "3", "-f", "csv", "1"}).rows.top == 3);
 }
 
 TEST_CASE("counts may be grouped by what holds a buffer") {
