@@ -166,7 +166,9 @@ class Unfolder {
  public:
   explicit Unfolder(const std::vector<Entry>& entries) {
     for (const Entry& entry : entries) {
-      const bool is_structure = !entry.is_class() && !entry.fields.empty();
+      // The one variable that an array in place has stands for all of its elements.
+      const bool is_array = entry.name.starts_with("StaticArray(");
+      const bool is_structure = !entry.is_class() && !entry.fields.empty() && !is_array;
       if (is_structure) structures_.emplace(entry.name, &entry);
     }
   }

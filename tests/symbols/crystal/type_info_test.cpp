@@ -92,6 +92,20 @@ TEST_CASE("the JSON gives the classes, with structures unfolded into their field
   CHECK(fiber->fields[4].name == "@name");
 }
 
+TEST_CASE("an array in place is one field, as long as all of its elements") {
+  const auto types = parse_type_info(
+      R"json({"types":[{"name":"A","id":1,"instance_size":40,"instance_vars":[
+                  {"name":"@fixed","type_name":"StaticArray(String, 3)","offset":8,"size":24}]},
+                {"name":"StaticArray(String, 3)","id":2,"size":24,"instance_vars":[
+                  {"name":"@buffer","type_name":"String","offset":0,"size":8}]}]})json");
+  REQUIRE(types.has_value());
+  const Type* holder = find(*types, "A");
+  REQUIRE(holder != nullptr);
+  REQUIRE(holder->fields.size() == 1);
+  CHECK(holder->fields[0].name == "@fixed");
+  CHECK(holder->fields[0].bytes == 24);
+}
+
 TEST_CASE("the text gives the classes below Reference, without generic ones") {
   const auto types = parse_type_info(kText);
   REQUIRE(types.has_value());
