@@ -1,6 +1,9 @@
 // A Crystal program says what it holds, object by object and edge by edge, as its compiler laid it
 // out, and the snapshot must say the same.
 
+#include <fstream>
+#include <set>
+
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -18,6 +21,47 @@ bool is_built(const std::string& name) {
   return false;
 }
 
+// What the program's own objects lead to and has no type, with what leads there, a line each.
+std::string unknown_behind_own(const DescribedHeap& found) {
+  std::vector<std::uint64_t> stack;
+  std::set<std::uint64_t> seen;
+  for (const auto& [address, object] : found) {
+    if (object.type.rfind("Acme::", 0) == 0 || object.type == "Store") stack.push_back(address);
+  }
+  std::string text;
+  while (!stack.empty()) {
+    const std::uint64_t at = stack.back();
+    stack.pop_back();
+    if (!seen.insert(at).second) continue;
+    const DescribedObject& object = found.at(at);
+    for (const auto& [path, to] : object.edges) {
+      const std::string& type = found.at(to).type;
+      const bool is_unknown = type.rfind("(unknown", 0) == 0 || type.rfind("(type", 0) == 0;
+      if (is_unknown) text += fmt::format("{} of {}\n", path, object.type);
+      stack.push_back(to);
+    }
+  }
+  return text;
+}
+
+// Buffers of numbers that are the addresses of objects.
+std::string edges_of_numbers(const DescribedHeap& found) {
+  const std::set<std::string> numbers = {"(buffer of Array(Int32))", "(buffer of Array(UInt64))",
+                                         "(buffer of Hash(Int32, Int32))",
+                                         "(buffer of Slice(UInt8))", "(buffer of Slice(UInt64))"};
+  std::set<std::string> seen;
+  std::string text;
+  for (const auto& [address, object] : found) {
+    if (numbers.count(object.type) == 0) continue;
+    seen.insert(object.type);
+    if (!object.edges.empty()) text += fmt::format("{:#x} {}\n", address, object.type);
+  }
+  for (const std::string& type : numbers) {
+    if (seen.count(type) == 0) text += "no " + type + "\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 TEST_CASE("each edge of a Crystal program is found") {
@@ -28,6 +72,30 @@ TEST_CASE("each edge of a Crystal program is found") {
     CHECK(missing_edges(truth_of(target), snapshot_of(target)) == "");
     CHECK(harm_done_to(target.pid()) == "");
   }
+}
+
+TEST_CASE("each object and edge of a Crystal program is called what the program calls it") {
+  const char* const name = "typed_service_debug";
+  if (!is_built(name)) return;
+  LiveTarget target(name);
+  const DescribedHeap found = snapshot_of(target);
+  CHECK(difference(truth_of(target), found) == "");
+  CHECK(unknown_behind_own(found) == "");
+  CHECK(edges_of_numbers(found) == "");
+  CHECK(harm_done_to(target.pid()) == "");
+}
+
+// The compiler of a release that writes it would have written this; the program says it itself.
+TEST_CASE("the same with what the compiler says of its types, without debug information") {
+  const char* const name = "typed_service_default";
+  if (!is_built(name)) return;
+  LiveTarget target(name);
+  const std::string file = fmt::format("{}.json", target_path(name));
+  std::ofstream(file) << ask_for_lines(target, "type-info").at(0);
+  const DescribedHeap found = snapshot_of(target, {"--type-info", file});
+  CHECK(difference(truth_of(target), found) == "");
+  CHECK(unknown_behind_own(found) == "");
+  CHECK(edges_of_numbers(found) == "");
 }
 
 }  // namespace heapattach

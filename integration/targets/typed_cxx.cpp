@@ -233,17 +233,17 @@ void print_others() {
 }
 
 void print_vectors(Containers& all) {
-  object_line(all.items.data(), "shop::Item *[]");
-  object_line(all.by_value.data(), "shop::Item[]");
-  object_line(all.numbers.data(), "int[]");
-  object_line(all.addresses.data(), "unsigned long[]");
-  object_line(all.name.data(), "char[]");
+  object_line(all.items.data(), "(buffer of std::vector<shop::Item*>)");
+  object_line(all.by_value.data(), "(buffer of std::vector<shop::Item>)");
+  object_line(all.numbers.data(), "(buffer of std::vector<int>)");
+  object_line(all.addresses.data(), "(buffer of std::vector<unsigned long>)");
+  object_line(all.name.data(), "(buffer of std::string)");
   Item* const* items = all.items.data();
   const Item* by_value = all.by_value.data();
   for (int i = 0; i < 10; ++i) {
-    EDGE_AT("shop::Item *[]", items, i);
-    EDGE_OF("shop::Item[]", by_value, i, next);
-    EDGE_OF("shop::Item[]", by_value, i, label);
+    EDGE_AT("(buffer of std::vector<shop::Item*>)", items, i);
+    EDGE_OF("(buffer of std::vector<shop::Item>)", by_value, i, next);
+    EDGE_OF("(buffer of std::vector<shop::Item>)", by_value, i, label);
     print_item(items[i]);
     print_item(by_value[i].next);
   }

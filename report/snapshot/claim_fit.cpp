@@ -45,9 +45,8 @@ Fit fit(const Claim& claim, const boehm::Block& block, std::uint64_t inside, con
   if (found.rank == Rank::None) return {};
   const Layout& layout = rows.layout(found.row);
   if (!layout.is_precise) return found;
-  const bool may_point = layout.may_point();
-  if (block.is_atomic() && may_point) return {};
-  if (!block.is_atomic() && claim.by_kind && !may_point) return {};
+  if (block.is_atomic() && layout.has_pointers()) return {};
+  if (!block.is_atomic() && claim.by_kind && !layout.may_point()) return {};
   return found;
 }
 

@@ -61,6 +61,8 @@ constexpr std::array kRows = {
     Row{"std::deque<", "_M_node", Leads::Nowhere},
 };
 
+constexpr std::array<std::string_view, 2> kInlineNamespaces = {"std::__cxx11::", "std::__debug::"};
+
 constexpr std::array<std::string_view, 2> kStorage = {"__gnu_cxx::__aligned_membuf<",
                                                       "__gnu_cxx::__aligned_buffer<"};
 
@@ -97,6 +99,18 @@ types::TypeRef find_instance(const types::TypeModel& model,
     if (found != types::kNoType) return found;
   }
   return types::kNoType;
+}
+
+// The buckets of the four hash tables belong to one class, whose arguments tell which it is.
+std::string hash_name(std::string_view type_name, std::string_view key) {
+  constexpr std::size_t kTraits = 9;
+  const std::string_view value = template_argument(type_name, 1);
+  const std::string_view traits = template_argument(type_name, kTraits);
+  const bool has_equals = template_argument(traits, 2) == "false";
+  const std::string_view multi = has_equals ? "multi" : "";
+  const bool is_map = value != key && value.starts_with("std::pair<");
+  if (!is_map) return fmt::format("std::unordered_{}set<{}>", multi, key);
+  return fmt::format("std::unordered_{}map<{}, {}>", multi, key, template_argument(value, 1));
 }
 
 }  // namespace
@@ -139,8 +153,17 @@ bool is_node_base(std::string_view type_name) {
   return std::find(kNodeBases.begin(), kNodeBases.end(), type_name) != kNodeBases.end();
 }
 
-std::string_view container_name(std::string_view type_name) {
-  return type_name.starts_with("std::__cxx11::basic_string<char,") ? "std::string" : type_name;
+std::string container_name(std::string_view type_name) {
+  const std::string_view first = template_argument(type_name, 0);
+  if (first.empty()) return std::string(type_name);
+  if (type_name.starts_with("std::_Hashtable<")) return hash_name(type_name, first);
+  std::string_view name = type_name.substr(0, type_name.find('<'));
+  for (const std::string_view hidden : kInlineNamespaces) {
+    if (name.starts_with(hidden)) name.remove_prefix(hidden.size());
+  }
+  if (name.starts_with("std::")) name.remove_prefix(5);
+  if (name == "basic_string" && first == "char") return "std::string";
+  return fmt::format("std::{}<{}>", name, first);
 }
 
 std::optional<types::TypeRef> value_in_storage(const types::TypeModel& model,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "symbols/types/type_model.h"
@@ -33,8 +34,9 @@ struct ContainerWord {
 // Whether a structure of this name is the base of all nodes, and a pointer to it says nothing.
 [[nodiscard]] bool is_node_base(std::string_view type_name);
 
-// The name that messages and buffers use: "std::string" for its long form.
-[[nodiscard]] std::string_view container_name(std::string_view type_name);
+// The name that buffers are given: a container's without its allocator and what else has a default,
+// "std::vector<int>", "std::string", "std::unordered_map<int, char*>".
+[[nodiscard]] std::string container_name(std::string_view type_name);
 
 // Whether a structure of this name is raw memory for a value, and whose: kNoType if that is not to
 // be found.

@@ -47,6 +47,19 @@ bool is_mixed_union(const Type& type) {
          type.members[1].name == "union";
 }
 
+// While it lives, and is meant, no leaves are noted.
+class LeafStop {
+ public:
+  LeafStop(int& count, bool is_meant) : count_(count), by_(is_meant ? 1 : 0) { count_ += by_; }
+  ~LeafStop() { count_ -= by_; }
+  LeafStop(const LeafStop&) = delete;
+  LeafStop& operator=(const LeafStop&) = delete;
+
+ private:
+  int& count_;
+  int by_;
+};
+
 class Flattening {
  public:
   Flattening(const TypeModel& model, PointerMap& map) : model_(model), map_(map) {}
@@ -168,6 +181,8 @@ class Flattening {
     std::uint64_t covered = type.has_header ? kWordBytes : 0;
     const std::vector<const Member*> members = by_offset(type);
     inner.is_mixed = is_mixed_union(type);
+    if (inner.is_mixed) add_leaf(ref, at);
+    const LeafStop no_leaves(in_parts_, inner.is_mixed);
     for (const Member* member : members) {
       if (is_stopped_) return;
       if (member->offset > kLargest) return stop(at.offset + covered);
@@ -214,9 +229,8 @@ class Flattening {
   // The words of a part by themselves.
   std::vector<PointerWord> part(TypeRef ref, const Place& at) {
     std::vector<PointerWord> outer = std::exchange(words_, {});
-    ++in_parts_;
+    const LeafStop no_leaves(in_parts_, true);
     add(ref, at);
-    --in_parts_;
     return std::exchange(words_, std::move(outer));
   }
 

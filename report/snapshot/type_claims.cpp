@@ -44,9 +44,7 @@ bool ends_in_array(const TypeModel& model, const types::Type& type, int depth = 
 }  // namespace
 
 std::string TypeRows::holder_of(const PointerWord& word) const {
-  if (word.container != types::kNoType) {
-    return std::string(container_name(model_[word.container].name));
-  }
+  if (word.container != types::kNoType) return container_name(model_[word.container].name);
   return model_[word.holder != types::kNoType ? word.holder : word.type].name;
 }
 

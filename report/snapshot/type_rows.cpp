@@ -21,6 +21,14 @@ std::string element_path(std::string_view element_type, std::string path) {
   return path;
 }
 
+// A reference to an instance is called what the language calls it: like its class.
+const std::string& field_type_name(const types::TypeModel& model, TypeRef ref) {
+  const types::Type& type = model[ref];
+  const bool is_plain = type.is_reference && type.target < model.types().size() &&
+                        type.name == model[type.target].name + " *";
+  return is_plain ? model[type.target].name : type.name;
+}
+
 std::vector<std::string> sources_of(const types::Type& type) {
   std::vector<std::string> sources = type.known_from;
   sources.emplace_back("referrer");
@@ -133,6 +141,8 @@ void TypeRows::fill_instance(TypeRef ref, PointerMap map, Layout& layout, Type& 
   layout.is_precise = model_[ref].shape != Shape::Opaque;
   layout.known_to = map.known_to;
   if (map.bytes != 0) named.instance_bytes = map.bytes;
+  // What a weak reference leads to must not be found in it, so it is no pointer to the collector.
+  if (model_[ref].name.starts_with("WeakRef(")) map.words.clear();
   for (PointerWord& word : map.words) {
     layout.words.push_back(word.offset);
     if (auto claim = claim_of(word)) layout.claims.push_back(*claim);
@@ -141,7 +151,8 @@ void TypeRows::fill_instance(TypeRef ref, PointerMap map, Layout& layout, Type& 
   }
   if (!map.leaves.empty()) named.fields.clear();
   for (Leaf& leaf : map.leaves) {
-    named.fields.push_back({std::move(leaf.path), model_[leaf.type].name, leaf.offset, leaf.bytes});
+    named.fields.push_back(
+        {std::move(leaf.path), field_type_name(model_, leaf.type), leaf.offset, leaf.bytes});
   }
   if (map.tail && map.tail->element < model_.types().size()) {
     named.elements.name = map.tail->path;

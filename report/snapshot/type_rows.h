@@ -48,10 +48,12 @@ struct Layout {
   std::vector<Claim> element_claims;
 
   [[nodiscard]] bool has_claims() const { return !claims.empty() || !element_claims.empty(); }
-  // Whether an instance can hold a pointer, as far as is known.
-  [[nodiscard]] bool may_point() const {
-    return !is_precise || !words.empty() || !element_words.empty() || known_to != kEverything;
+  // Whether what is known of an instance has pointers in it.
+  [[nodiscard]] bool has_pointers() const {
+    return !is_precise || !words.empty() || !element_words.empty();
   }
+  // Whether an instance can hold a pointer, as far as is known.
+  [[nodiscard]] bool may_point() const { return has_pointers() || known_to != kEverything; }
 };
 
 // All rows that objects can have: those of Naming, in its order, and those that only a referrer can

@@ -1,6 +1,8 @@
 #include "report/write/json_lines.h"
 
 #include <string>
+#include <unordered_map>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -147,11 +149,26 @@ JsonRecord root_record(const Snapshot& snapshot, const snapshot::Root& root) {
   return record;
 }
 
+// Of several rows of one name, as the entries and the indices of a hash have, the one that says
+// most: the first with fields, else the first.
+std::vector<const snapshot::Type*> one_of_each_name(const std::vector<snapshot::Type>& types) {
+  std::vector<const snapshot::Type*> chosen;
+  std::unordered_map<std::string_view, std::size_t> by_name;
+  for (const snapshot::Type& type : types) {
+    if (type.name.empty()) continue;
+    const auto [at, is_new] = by_name.try_emplace(type.name, chosen.size());
+    if (is_new) {
+      chosen.push_back(&type);
+    } else if (chosen[at->second]->fields.empty() && !type.fields.empty()) {
+      chosen[at->second] = &type;
+    }
+  }
+  return chosen;
+}
+
 Result<void> write_head(const Snapshot& snapshot, RecordWriter& out) {
   HA_TRY(out.add(header_record(snapshot.header)));
-  for (const auto& type : snapshot.types) {
-    if (!type.name.empty()) HA_TRY(out.add(type_record(type)));
-  }
+  for (const auto* type : one_of_each_name(snapshot.types)) HA_TRY(out.add(type_record(*type)));
   for (const auto& thread : snapshot.threads) HA_TRY(out.add(thread_record(thread)));
   for (const auto& fiber : snapshot.fibers) HA_TRY(out.add(fiber_record(fiber)));
   for (const auto& root : snapshot.roots) HA_TRY(out.add(root_record(snapshot, root)));

@@ -1,6 +1,7 @@
 #include "report/snapshot/cxx_containers.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "tests/support/type_model_builder.h"
 
@@ -27,6 +28,24 @@ TEST_CASE("a vector's first pointer leads to its elements, the others nowhere") 
   CHECK(follow(model, kVector, "_M_finish")->leads == Leads::Nowhere);
   CHECK_FALSE(follow(model, kVector, "something").has_value());
   CHECK_FALSE(is_cxx_container("ns::vector<int>"));
+}
+
+TEST_CASE("a container is named without its allocator, and a hash table for what it is") {
+  CHECK(container_name("std::vector<ns::A*, std::allocator<ns::A*> >") == "std::vector<ns::A*>");
+  CHECK(container_name("std::__cxx11::basic_string<char, std::char_traits<char>, A<char> >") ==
+        "std::string");
+  CHECK(container_name("std::__cxx11::basic_string<wchar_t, std::char_traits<wchar_t> >") ==
+        "std::basic_string<wchar_t>");
+  const std::string_view rest =
+      "A<int>, std::__detail::_Select1st, E, H, R, D, P, std::__detail::_Hashtable_traits<false, "
+      "false, ";
+  const auto table = [&](std::string_view value, std::string_view is_unique) {
+    return container_name(fmt::format("std::_Hashtable<int, {}, {}{}> >", value, rest, is_unique));
+  };
+  CHECK(table("std::pair<int const, ns::A*>", "true") == "std::unordered_map<int, ns::A*>");
+  CHECK(table("std::pair<int const, ns::A*>", "false") == "std::unordered_multimap<int, ns::A*>");
+  CHECK(table("int", "true") == "std::unordered_set<int>");
+  CHECK(container_name("ns::Plain") == "ns::Plain");
 }
 
 TEST_CASE("pointers to the base of a node lead to the container's own nodes") {

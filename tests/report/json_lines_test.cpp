@@ -204,6 +204,17 @@ TEST_CASE("elements are keyed by number and path, also behind fixed fields") {
                       R"("items[1].name":"0x1000","items[1][0]":"0x1000"})") != std::string::npos);
 }
 
+TEST_CASE("of several rows of one name the first with fields makes the type's record") {
+  SnapshotBuilder build;
+  build.type("Session");
+  build.type("Session");
+  build.type("Session");
+  build.snapshot.types[1].fields.push_back({"@user", "User", 8, 8});
+  const auto lines = lines_of(written(build.snapshot));
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[1].find("@user") != std::string::npos);
+}
+
 TEST_CASE("the header says how many bytes are typed by what") {
   SnapshotBuilder build;
   build.snapshot.header.typed = TypedBytes{10, 20, 30, 40};

@@ -141,6 +141,19 @@ TEST_CASE("of two types the one that fits exactly is kept, in whatever order the
   CHECK(heap.conflicts == 1);
 }
 
+TEST_CASE("a structure of numbers may be in memory that holds no pointers, one with pointers not") {
+  ListHeap heap;
+  const auto point =
+      heap.build.structure("struct point", 16, {{"x", 0, heap.number}, {"y", 8, heap.number}});
+  const RemoteAddr numbers = heap.object(32, boehm::kAtomic);
+  const RemoteAddr node = heap.object(32, boehm::kAtomic);
+  heap.global("point", heap.build.pointer(point), 0, numbers);
+  heap.global("node", heap.pointer, 8, node);
+  heap.join();
+  CHECK(heap.type_at(numbers) == "struct point");
+  CHECK(heap.type_at(node) == "(unknown atomic)");
+}
+
 TEST_CASE("a pointer into the middle of something names it only as an array of its kind") {
   ListHeap heap;
   const RemoteAddr number_in = heap.object(64);
@@ -195,7 +208,7 @@ TEST_CASE("a vector's buffer is named for it, and a string's for std::string") {
   CHECK(heap.type_at(at) == "Holder");
   CHECK(heap.keys_at(at) ==
         "all._M_start all._M_finish all._M_end_of_storage name._M_p local._M_p");
-  CHECK(heap.type_at(buffer) == "(buffer of std::vector<node*, std::allocator<node*> >)");
+  CHECK(heap.type_at(buffer) == "(buffer of std::vector<node*>)");
   CHECK(heap.keys_at(buffer) == "[0]");
   CHECK(heap.type_at(chars) == "(buffer of std::string)");
   CHECK(heap.type_at(node) == "struct node");

@@ -169,6 +169,36 @@ TEST_CASE("fields that do not add up to an instance's size are not believed") {
   CHECK(heap.keys_at(session) == "+8");
 }
 
+TEST_CASE("a weak reference, which the collector does not look into, is named by who holds it") {
+  CrystalHeap heap;
+  const auto weak = heap.build.klass(
+      "WeakRef(String)", 16, {{"@target", 8, heap.build.buffer(heap.build.opaque("Void"))}});
+  heap.build.klass("Holder", 16, {{"@weak", 8, heap.build.reference(weak)}});
+  heap.add_class(9, "Holder", 16);
+  const RemoteAddr object = heap.instance(77, 32, boehm::kAtomic);
+  const RemoteAddr holder = heap.instance(9, 32);
+  heap.fake.put(holder + 8, object);
+  heap.join();
+  CHECK(heap.type_at(object) == "WeakRef(String)");
+}
+
+TEST_CASE("the fields of a class are called by the types that the program writes") {
+  CrystalHeap heap;
+  const auto user = heap.build.klass("User", 16);
+  const auto values = heap.build.any_of("(value of Int32 | String)", 8, {{"Int32", 0, heap.int32}});
+  const auto any = heap.build.structure("(Int32 | String)", 16,
+                                        {{"type_id", 0, heap.int32}, {"union", 8, values}});
+  heap.build.klass("Holder", 32, {{"@user", 8, heap.build.reference(user)}, {"@any", 16, any}});
+  heap.add_class(9, "Holder", 32);
+  const RemoteAddr holder = heap.instance(9, 48);
+  heap.join();
+  const auto& fields = heap.row_at(holder).fields;
+  REQUIRE(fields.size() == 2);
+  CHECK(fields[0].type == "User");
+  CHECK(fields[1].name == "@any");
+  CHECK(fields[1].type == "(Int32 | String)");
+}
+
 TEST_CASE("an instance whose id has no name is named by the field that leads to it") {
   CrystalHeap heap;
   const auto tag = heap.build.klass("Tag", 24, {{"@text", 8, heap.build.reference(heap.string)}});

@@ -29,8 +29,9 @@ class ModelBuilder {
   types::TypeRef buffer(types::TypeRef element) {
     return leading_to("Pointer(" + model[element].name + ")", element);
   }
+  // Of Crystal.
   types::TypeRef reference(types::TypeRef target) {
-    const auto ref = leading_to("(reference to " + model[target].name + ")", target);
+    const auto ref = leading_to(model[target].name + " *", target);
     model[ref].is_reference = true;
     return ref;
   }
