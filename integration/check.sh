@@ -4,7 +4,8 @@
 # On a fresh Debian 12 (as root, or with sudo) it first installs what is missing. It stops at the
 # first stage that fails and exits with 1; a log of each stage lies in build/check. Nothing is
 # written outside this directory but by apt and to temporary files. --long runs the long forms of
-# the tests, and clang-tidy over every source. The last line is "N passed, N failed", with ", N skipped" if tests could not run here.
+# the tests, the fuzzers for ten minutes, and clang-tidy over every source. The last line is
+# "N passed, N failed", with ", N skipped" if tests could not run here.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -21,7 +22,7 @@ source integration/packages.sh
 source integration/expected_counts
 
 readonly top=$PWD out=$PWD/build/check jobs=$(nproc)
-readonly release=$out/release sanitized=$out/sanitized
+readonly release=$out/release sanitized=$out/sanitized fuzzed=$out/fuzzed
 passed=0 failed=0 skipped=0
 mkdir -p "$out"
 rm -rf "$out"/*.skips "$out/staging"
@@ -128,6 +129,19 @@ sys.stdout.write("".join(f + "\0" for f in sorted(files) if f.endswith(".cpp")))
     <"$out/tidy-files" 2>&1 | { grep -v ' warnings\? generated\.$' || true; }
 }
 
+# The readers of foreign bytes, for a minute together, or ten each; from the same start each time
+# in the short form, so that a change is not blamed for what it did not do.
+check_fuzz() {
+  local options=(-seed=1) seconds=55
+  build "$fuzzed" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ \
+    -DHEAPATTACH_FUZZ=ON -- heapattach_fuzzers >"$out/fuzz-build.log" 2>&1 || {
+    tail -n 100 "$out/fuzz-build.log"
+    return 1
+  }
+  if [[ $long == 1 ]]; then options=() seconds=600; fi
+  tests/fuzz/run.sh "$fuzzed" "$out/fuzz" "$seconds" "${options[@]}"
+}
+
 # Packs, and looks whether what a user needs is in it.
 check_packages() {
   local package=$out/packages/deb deb
@@ -204,6 +218,8 @@ stage "build with address and undefined sanitizers" build "$sanitized" -DCMAKE_B
 ASAN_OPTIONS=detect_leaks=0 ctest_stage "unit tests, sanitized" "$sanitized" -L unit -j "$jobs"
 ASAN_OPTIONS=detect_leaks=0 ctest_stage "each system call failing, sanitized" "$sanitized" \
   -R 'whichever system call fails'
+stage "fuzz" check_fuzz
+cat "$out/fuzz.log"
 stage "install" cmake --install "$release" --prefix "$out/staging"
 stage "packages" check_packages
 stage "the installed program on a live target" run_installed "$out/staging/bin/heapattach"

@@ -1,0 +1,101 @@
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include "symbols/elf_file.h"
+#include "symbols/stack/stack_bytes.h"
+#include "symbols/types/dwarf_types.h"
+#include "symbols/types/model_bytes.h"
+
+// fuzz_seeds INPUTS OUTPUT: makes the folders OUTPUT/<reader> that the fuzzers start from, out of
+// the ELF files of the folder INPUTS (which the tests compile) and of what stands below.
+namespace {
+
+using namespace heapattach;
+namespace files = std::filesystem;
+
+constexpr std::uintmax_t kLargestSeed = 64U << 10U;
+
+constexpr std::string_view kTypeInfo[] = {
+    R"json({"types":[{"name":"Acme::Session","id":7,"min_subtype_id":7,"supertype_id":1,
+"has_inner_pointers":true,"size":8,"align":8,"instance_size":32,"instance_align":8,
+"instance_vars":[{"name":"@user","type_name":"String","offset":8,"size":8},
+{"name":"@tags","type_name":"Array(String)","offset":16,"size":8}]},
+{"name":"Tuple(Int32, String)","id":9,"min_subtype_id":9,"supertype_id":3,
+"has_inner_pointers":true,"size":16,"align":8}]})json",
+    R"json({"types":[{"name":"StaticArray(Int32, 24)","id":3,"size":96,"instance_vars":[]}]})json",
+    "CRYSTAL_DUMP_TYPE_ID\n{0 - 0}: Nil\n{1 - 4}: Object\n  {1 - 3}: Reference\n"
+    "    {1 - 1}: String\n    {2 - 2}: Array\n      {2 - 2}: Array(Int32)\n\n",
+};
+
+void write(const files::path& path, std::span<const std::byte> bytes) {
+  files::create_directories(path.parent_path());
+  std::ofstream file(path, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+}
+
+// Code for the evaluator: what the program executes, a piece of it.
+void write_code(const ElfFile& elf, const files::path& path) {
+  for (const LoadSegment& segment : elf.segments()) {
+    if (!segment.executable) continue;
+    std::vector<std::byte> code(std::min<std::uint64_t>(segment.file_bytes, 512));
+    code.resize(elf.read_at(segment.file_offset, code));
+    write(path, code);
+  }
+}
+
+void write_seeds_of(const files::path& program, const files::path& output) {
+  auto file = Fd::open(program.string(), O_RDONLY);
+  if (!file) return;
+  types::TypeOptions options;
+  options.use_sandbox = false;
+  const types::TypeModel model = types::read_types_of(*file, 0, options);
+  const auto elf = ElfFile::open(std::move(file).value());
+  if (!elf) return;
+  const std::string name = program.filename().string();
+  write_code(*elf, output / "evaluator" / name);
+  if (model.empty()) return;
+  write(output / "model_bytes" / name, types::to_bytes(model));
+  files::create_directories(output / "dwarf");
+  std::error_code error;
+  files::copy_file(program, output / "dwarf" / name, files::copy_options::overwrite_existing,
+                   error);
+}
+
+void write_other_seeds(const files::path& output) {
+  std::size_t number = 0;
+  for (const std::string_view text : kTypeInfo) {
+    write(output / "type_info" / fmt::format("{}", number++), std::as_bytes(std::span(text)));
+  }
+  stack::FoundStack found;
+  found.stack.thread = 7;
+  found.stack.frames = {{{0x10}, {0x20}, {0x30}, stack::FoundBy::Registers},
+                        {{0x11}, {0x30}, {0}, stack::FoundBy::Scan}};
+  found.locals = {{{"session", "struct node *[4][2]", false, 0x28}, 1}, {{"", "int", true, 5}, 0}};
+  write(output / "stack_bytes" / "two_frames", stack::to_bytes(found));
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  if (count != 3) {
+    std::fprintf(stderr, "usage: fuzz_seeds INPUTS OUTPUT\n");
+    return 2;
+  }
+  for (const auto& entry : files::recursive_directory_iterator(words[1])) {
+    const bool fits = entry.is_regular_file() && entry.file_size() <= kLargestSeed;
+    if (fits) write_seeds_of(entry.path(), words[2]);
+  }
+  write_other_seeds(words[2]);
+  return 0;
+}

@@ -1,0 +1,34 @@
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+
+#include "symbols/stack/local_types.h"
+#include "symbols/stack/stack_bytes.h"
+
+// What comes from the worker that walks stacks, and the types that it names.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace heapattach;
+  types::TypeModel model;
+  const types::TypeRef node = model.intern("struct node");
+  model[node].shape = types::Shape::Struct;
+  model[node].bytes = 24;
+  std::span<const std::byte> rest = std::as_bytes(std::span(data, size));
+  while (!rest.empty()) {
+    const std::span<const std::byte> before = rest;
+    const auto found = stack::take_stack(rest);
+    if (!found) break;
+    if (rest.size() >= before.size()) std::abort();
+    for (const stack::FoundLocal& local : found->locals) {
+      if (local.frame >= found->stack.frames.size()) std::abort();
+      const types::TypeRef type = stack::type_of_local(local.local.type, model);
+      if (type != types::kNoType && type >= model.types().size()) std::abort();
+    }
+    // What was understood says the same when it is written again.
+    const auto bytes = stack::to_bytes(*found);
+    const auto taken = before.first(before.size() - rest.size());
+    if (bytes.size() != taken.size()) std::abort();
+  }
+  return 0;
+}
