@@ -1,20 +1,45 @@
 #include "symbols/boehm/debug_layout.h"
 
 #include <bit>
+#include <chrono>
+#include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <fmt/format.h>
+
+#include "attach/sandbox.h"
 
 namespace heapattach::boehm {
 
 namespace {
 
 constexpr std::uint64_t kWord = 8;
+constexpr std::uint64_t kNone = ~std::uint64_t{0};
+
+// What the worker tells of the file: offsets of members and sizes of arrays, kNone for what is not
+// there.
+struct Numbers {
+  std::uint64_t has_all = 0;  // the three structures; 0 or 1
+  std::uint64_t block = kNone;
+  std::uint64_t kind = kNone;
+  std::uint64_t flags = kNone;
+  std::uint64_t size = kNone;
+  std::uint64_t descriptor = kNone;
+  std::uint64_t index_bytes = kNone;
+  std::uint64_t key = kNone;
+  std::uint64_t hash_link = kNone;
+  std::uint64_t top = kNone;
+  std::uint64_t top_bytes = kNone;
+  std::uint64_t nils = kNone;
+};
 
 struct EndDwarf {
   void operator()(Dwarf* dwarf) const noexcept { dwarf_end(dwarf); }
@@ -25,6 +50,12 @@ struct Member {
   std::uint64_t bytes = 0;
 };
 using Members = std::map<std::string, Member, std::less<>>;
+
+// A reference to an entry before it, which no compiler writes, would lead in a circle.
+bool to_sibling(Dwarf_Die& die) {
+  const void* const before = die.addr;
+  return dwarf_siblingof(&die, &die) == 0 && std::less<>()(before, die.addr);
+}
 
 Members members_of(Dwarf_Die& structure) {
   Members members;
@@ -46,7 +77,7 @@ Members members_of(Dwarf_Die& structure) {
         dwarf_aggregate_size(&type, &bytes) == 0) {
       member.bytes = bytes;
     }
-  } while (dwarf_siblingof(&child, &child) == 0);
+  } while (to_sibling(child));
   return members;
 }
 
@@ -79,24 +110,72 @@ Structures find_structures(Dwarf* dwarf) {
     if (dwarf_child(&unit_die, &child) != 0) continue;
     do {
       found.add(child);
-    } while (!found.are_complete() && dwarf_siblingof(&child, &child) == 0);
+    } while (!found.are_complete() && to_sibling(child));
   }
   return found;
 }
 
-Result<Member> member(const Members& members, std::string_view name) {
-  const auto found = members.find(name);
-  if (found == members.end()) {
-    return Error{ErrorKind::Unsupported, fmt::format("no member {}", name)};
+Numbers numbers_of(const Structures& found) {
+  const auto offset = [](const Members& members, std::string_view name) {
+    const auto at = members.find(name);
+    return at == members.end() ? kNone : at->second.offset;
+  };
+  const auto bytes = [](const Members& members, std::string_view name) {
+    const auto at = members.find(name);
+    return at == members.end() ? kNone : at->second.bytes;
+  };
+  Numbers numbers;
+  numbers.has_all = found.are_complete() ? 1 : 0;
+  numbers.block = offset(found.header, "hb_block");
+  numbers.kind = offset(found.header, "hb_obj_kind");
+  numbers.flags = offset(found.header, "hb_flags");
+  numbers.size = offset(found.header, "hb_sz");
+  numbers.descriptor = offset(found.header, "hb_descr");
+  numbers.index_bytes = bytes(found.bottom, "index");
+  numbers.key = offset(found.bottom, "key");
+  numbers.hash_link = offset(found.bottom, "hash_link");
+  numbers.top = offset(found.arrays, "_top_index");
+  numbers.top_bytes = bytes(found.arrays, "_top_index");
+  numbers.nils = offset(found.arrays, "_all_nils");
+  return numbers;
+}
+
+// Runs in the worker.
+Numbers parse(int file) {
+  const std::unique_ptr<Dwarf, EndDwarf> dwarf(dwarf_begin(file, DWARF_C_READ));
+  return dwarf == nullptr ? Numbers{} : numbers_of(find_structures(dwarf.get()));
+}
+
+Result<Numbers> parse_in_sandbox(const Fd& file) {
+  SandboxLimits limits;
+  limits.time = std::chrono::seconds(10);
+  limits.memory_bytes = std::uint64_t{1} << 30U;
+  limits.output_bytes = sizeof(Numbers);
+  limits.descriptors = {file.get()};
+  const SandboxResult result = HA_TRY(run_sandboxed(
+      [&file](SandboxOutput& out) {
+        const Numbers numbers = parse(file.get());
+        out.write(std::as_bytes(std::span(&numbers, 1)));
+      },
+      limits));
+  Numbers numbers;
+  if (result.output.size() != sizeof numbers) {
+    return Error{ErrorKind::Malformed, "the worker did not say what it found"};
   }
-  return found->second;
+  std::memcpy(&numbers, result.output.data(), sizeof numbers);
+  return numbers;
+}
+
+Result<std::uint64_t> known(std::uint64_t number, std::string_view name) {
+  if (number != kNone) return number;
+  return Error{ErrorKind::Unsupported, fmt::format("no member {}", name)};
 }
 
 // The number of pointers in an array, which is a power of two.
-Result<std::uint64_t> entries(const Member& array) {
-  const std::uint64_t count = array.bytes / kWord;
-  if (array.bytes % kWord != 0 || !std::has_single_bit(count) || count > (1U << 24)) {
-    return Error{ErrorKind::Malformed, fmt::format("an index of {} bytes", array.bytes)};
+Result<std::uint64_t> entries(std::uint64_t bytes) {
+  const std::uint64_t count = bytes / kWord;
+  if (bytes % kWord != 0 || !std::has_single_bit(count) || count > (1U << 24)) {
+    return Error{ErrorKind::Malformed, fmt::format("an index of {} bytes", bytes)};
   }
   return count;
 }
@@ -104,33 +183,28 @@ Result<std::uint64_t> entries(const Member& array) {
 }  // namespace
 
 Result<DebugLayout> read_debug_layout(const Fd& file) {
-  const std::unique_ptr<Dwarf, EndDwarf> dwarf(dwarf_begin(file.get(), DWARF_C_READ));
-  if (dwarf == nullptr) return Error{ErrorKind::Unsupported, "there is no debug information"};
-  const Structures found = find_structures(dwarf.get());
-  if (!found.are_complete()) {
-    return Error{ErrorKind::Unsupported, "the debug information does not describe the collector"};
+  const Numbers found = HA_TRY(parse_in_sandbox(file));
+  if (found.has_all != 1) {
+    return Error{ErrorKind::Unsupported, "no debug information describes the collector"};
   }
   DebugLayout result;
   Layout& layout = result.layout;
   layout.source = Layout::Source::DebugInfo;
-  layout.header_block = HA_TRY(member(found.header, "hb_block")).offset;
-  layout.header_kind = HA_TRY(member(found.header, "hb_obj_kind")).offset;
-  layout.header_flags = HA_TRY(member(found.header, "hb_flags")).offset;
-  layout.header_size = HA_TRY(member(found.header, "hb_sz")).offset;
-  layout.header_descriptor = HA_TRY(member(found.header, "hb_descr")).offset;
-  const Member index = HA_TRY(member(found.bottom, "index"));
-  layout.bottom_mask = HA_TRY(entries(index)) - 1;
-  layout.bottom_key = HA_TRY(member(found.bottom, "key")).offset;
-  layout.has_hash_chain = found.bottom.contains("hash_link");
-  if (layout.has_hash_chain) layout.bottom_next = found.bottom.at("hash_link").offset;
-  const Member top = HA_TRY(member(found.arrays, "_top_index"));
-  layout.top_mask = HA_TRY(entries(top)) - 1;
+  layout.header_block = HA_TRY(known(found.block, "hb_block"));
+  layout.header_kind = HA_TRY(known(found.kind, "hb_obj_kind"));
+  layout.header_flags = HA_TRY(known(found.flags, "hb_flags"));
+  layout.header_size = HA_TRY(known(found.size, "hb_sz"));
+  layout.header_descriptor = HA_TRY(known(found.descriptor, "hb_descr"));
+  HA_TRY(known(found.index_bytes, "index"));
+  layout.bottom_mask = HA_TRY(entries(found.index_bytes)) - 1;
+  layout.bottom_key = HA_TRY(known(found.key, "key"));
+  layout.has_hash_chain = found.hash_link != kNone;
+  if (layout.has_hash_chain) layout.bottom_next = found.hash_link;
+  result.top_index = HA_TRY(known(found.top, "_top_index"));
+  layout.top_mask = HA_TRY(entries(found.top_bytes)) - 1;
   // No structure tells the size of a block; all default configurations have 4096 bytes.
   layout.top_shift = layout.block_shift + static_cast<unsigned>(std::popcount(layout.bottom_mask));
-  result.top_index = top.offset;
-  if (const auto nils = found.arrays.find("_all_nils"); nils != found.arrays.end()) {
-    result.all_nils = nils->second.offset;
-  }
+  if (found.nils != kNone) result.all_nils = found.nils;
   return result;
 }
 

@@ -16,8 +16,9 @@ struct DebugLayout {
                                             // old releases it is the variable GC_all_nils
 };
 
-// Reads struct hblkhdr, struct bi and struct _GC_arrays from the DWARF of an ELF file. Unsupported
-// if there is none or it lacks them, Malformed if what it says of them cannot be.
+// Reads struct hblkhdr, struct bi and struct _GC_arrays from the DWARF of an ELF file, in a worker
+// without rights: to be called while this process has one thread (sandbox.h). Unsupported if there
+// is none or it lacks them, Malformed if what it says of them cannot be or ends the worker.
 Result<DebugLayout> read_debug_layout(const Fd& file);
 
 }  // namespace heapattach::boehm

@@ -1,6 +1,7 @@
 #include "symbols/stack/locals.h"
 
 #include <algorithm>
+#include <functional>
 
 #include <dwarf.h>
 
@@ -69,6 +70,9 @@ class Locals::Collector {
 
  private:
   void take(Dwarf_Die die, int depth) {
+    // In the order of the walk, whatever references to siblings say.
+    if (!std::less<>()(last_, static_cast<const void*>(die.addr))) return;
+    last_ = die.addr;
     const int tag = types::tag_of(die);
     if (tag == DW_TAG_variable || tag == DW_TAG_formal_parameter) {
       if (is_in_code_) add(die);
@@ -99,6 +103,7 @@ class Locals::Collector {
   types::DwarfNames& names_;
   std::vector<Variable>& into_;
   bool is_in_code_ = false;
+  const void* last_ = nullptr;  // entry passed
   std::optional<Dwarf_Attribute> frame_base_;
 };
 

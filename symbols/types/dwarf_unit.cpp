@@ -78,6 +78,11 @@ int tag_of(const Dwarf_Die& die) {
   return dwarf_tag(open(die));
 }
 
+bool to_sibling(Dwarf_Die& die) {
+  const void* const before = die.addr;
+  return dwarf_siblingof(&die, &die) == 0 && std::less<>()(before, die.addr);
+}
+
 bool is_aggregate(int tag) {
   return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type ||
          tag == DW_TAG_interface_type;
@@ -96,10 +101,14 @@ void DwarfUnit::walk(Dwarf_Die parent, std::uint32_t scope, int depth) {
   if (dwarf_child(&parent, &child) != 0) return;
   do {
     take(child, scope, depth);
-  } while (dwarf_siblingof(&child, &child) == 0);
+  } while (to_sibling(child));
 }
 
 void DwarfUnit::take(Dwarf_Die die, std::uint32_t scope, int depth) {
+  // The entries stand in the order of the walk. A false reference to a sibling could make it pass
+  // the same ones over and over.
+  if (!std::less<>()(last_, static_cast<const void*>(die.addr))) return;
+  last_ = die.addr;
   const int tag = dwarf_tag(&die);
   const bool is_type = is_aggregate(tag) || tag == DW_TAG_enumeration_type;
   if (is_type || (tag == DW_TAG_pointer_type && language_ == Language::Crystal)) {

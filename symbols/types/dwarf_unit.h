@@ -51,6 +51,7 @@ class DwarfUnit {
   Dwarf_Die root_;
   Language language_;
   bool is_cut_off_ = false;
+  const void* last_ = nullptr;  // entry walked over
   std::vector<Scope> scopes_;
   std::vector<Entry> types_;
   std::vector<Entry> variables_;
@@ -86,12 +87,15 @@ class DwarfUnits {
 [[nodiscard]] bool has(const Dwarf_Die& die, unsigned attribute);
 [[nodiscard]] std::string own_name(const Dwarf_Die& die);  // cut at 64 KiB
 [[nodiscard]] int tag_of(const Dwarf_Die& die);
+// To the entry beside `die`; false if there is none. A reference back, which no compiler writes and
+// which would lead in a circle, is none.
+[[nodiscard]] bool to_sibling(Dwarf_Die& die);
 // Calls `take(child)` for each child, until it returns false.
 template <class Take>
 void each_child(Dwarf_Die parent, const Take& take) {
   Dwarf_Die child;
   if (dwarf_child(&parent, &child) != 0) return;
-  while (take(child) && dwarf_siblingof(&child, &child) == 0) {
+  while (take(child) && to_sibling(child)) {
   }
 }
 [[nodiscard]] bool is_aggregate(int tag);  // struct, class, union, or C++'s interface
