@@ -18,10 +18,13 @@
 //   all signals are blocked       the same; the stub sets the mask. This comes after the registers:
 //                                 the other way round, a thread that never enters the stub would
 //                                 keep the mask
-//   it runs to the marker         the same; a process it has made exits by itself
+//   it stands at the call         the same
+//   the call is made              the same; a process it has made exits by itself
 //   it is asked to stop behind    the same
-//   the marker, and runs on
-//   it stands behind the marker   its mask is set; it loads its registers and goes back
+//   the call, and runs on
+//   it stands behind the call     the same. It could go on to the stub's end, but each stop costs
+//                                 a turn on a processor, and it is in the right sort of stop here
+//   its mask is as found          the same
 //   the registers are as found    as after any freeze: the kernel finds the thread in the stop that
 //                                 it was in, with the result of its interrupted call and orig_rax,
 //                                 and decides whether the call goes on or returns EINTR for a
@@ -58,8 +61,7 @@ class Injection {
         thread_.tid, entering(thread_.found, call_.stub + entry, call_.number, call_.arguments)));
     is_blocked_ = true;
     HA_TRY(control_.set_signal_mask(thread_.tid, kAllSignals));
-    HA_TRY(run_to_marker());
-    HA_TRY(run_behind_marker());
+    HA_TRY(run_behind_call());
     HA_TRY(put_back());
     return result_;
   }
@@ -98,34 +100,40 @@ class Injection {
     }
   }
 
-  Result<void> run_to_marker() {
+  // Through the call and into a stop of the sort that the thread was in when found: the kernel
+  // comes to that before any signal. To ask for the stop before the call is made would keep it from
+  // being made: clone gives way to whatever is pending (copy_process).
+  Result<void> run_behind_call() {
     for (;;) {
-      const RemoteStop stop = HA_TRY(run(true));
-      if (stop.kind != Kind::SystemCall) continue;
-      const RawRegisters at = HA_TRY(control_.registers(thread_.tid));
-      if (at.orig_rax != SYS_rt_sigprocmask || !is_behind_marker(at)) continue;
-      result_.value = static_cast<std::int64_t>(at.rbx);
-      return {};
-    }
-  }
-
-  // Through the marker, which sets the mask, and into a stop of the sort it was in when found: the
-  // kernel comes to that before any signal.
-  Result<void> run_behind_marker() {
-    for (;;) {
+      HA_TRY(run_to_result());
       HA_TRY(control_.interrupt(thread_.tid));
       const RemoteStop stop = HA_TRY(run(false));
       if (stop.kind != Kind::Stopped) continue;
       const RawRegisters at = HA_TRY(control_.registers(thread_.tid));
-      if (!is_behind_marker(at)) continue;
+      if (!is_behind_call(at)) continue;
+      // The kernel is about to make the call once more, because a stop signal came.
+      if (call_state(at) != CallState::None) continue;
+      result_.value = static_cast<std::int64_t>(at.rax);
       is_under_way_ = false;
-      is_blocked_ = false;
       return {};
     }
   }
 
-  [[nodiscard]] bool is_behind_marker(const RawRegisters& at) const {
-    return at.rip == (call_.stub + Stub::behind_marker()).value;
+  // Until the call has done its work: it has made a process, or stands at its exit.
+  Result<void> run_to_result() {
+    bool is_entered = false;
+    while (result_.born == 0) {
+      const RemoteStop stop = HA_TRY(run(true));
+      if (stop.kind != Kind::SystemCall) continue;
+      if (std::exchange(is_entered, true)) return {};
+    }
+    return {};
+  }
+
+  [[nodiscard]] bool is_behind_call(const RawRegisters& at) const {
+    const std::size_t entry = call_.makes_process ? Stub::clone_entry() : Stub::call_entry();
+    constexpr std::uint64_t kSyscallBytes = 2;
+    return at.rip == (call_.stub + entry + kSyscallBytes).value;
   }
 
   // Undoes what was done, last things first. A thread that is out of reach, or stands in the midst
@@ -153,7 +161,7 @@ class Injection {
   bool is_written_ = false;
   bool is_entered_ = false;
   bool is_blocked_ = false;
-  bool is_under_way_ = false;  // in the stub, not yet behind the marker
+  bool is_under_way_ = false;  // in the stub, not yet behind the call
   bool is_running_ = false;    // out of reach: running, or dead
 };
 

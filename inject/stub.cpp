@@ -10,10 +10,10 @@
 // - No breakpoint, no single step, no debug register: each of them kills the target if we die while
 //   it is armed. The tracer stops the thread at a system call instead (PTRACE_SYSCALL), and a
 //   thread without a tracer does not stop at one.
-// - The end is rt_sigprocmask because the mask must be set by the thread itself if nobody else is
-//   there, and by nobody before all else is done. Everything after it is reached only without a
-//   tracer: a living one sets the registers as they were, which also restores what a program cannot
-//   (orig_rax, by which the kernel knows how to go on with an interrupted call).
+// - What follows the call is reached only without a tracer: a living one stops the thread behind
+// the
+//   call and sets the registers as they were, which also restores what a program cannot (orig_rax,
+//   by which the kernel knows how to go on with an interrupted call).
 // - Flags go back only by popf, through memory below the red zone, which nobody owns: a signal
 //   handler's frame would lie there as well. No call and no ret, so that a shadow stack (CET) stays
 //   as it is. No vector register is touched, so none has to be saved.
@@ -38,14 +38,12 @@ heapattach_stub_clone:
 heapattach_stub_call:
   syscall
 2:
-  mov %rax, %rbx                  # for the tracer
   mov $14, %eax                   # rt_sigprocmask(SIG_SETMASK, &mask, NULL, 8)
   mov $2, %edi
   lea heapattach_stub_mask(%rip), %rsi
   xor %edx, %edx
   mov $8, %r10d
   syscall
-heapattach_stub_behind_marker:
   mov heapattach_stub_scratch(%rip), %rsp
   pushq heapattach_stub_flags(%rip)
   popfq
@@ -105,7 +103,6 @@ extern "C" {
 extern const std::byte heapattach_stub_begin[];
 extern const std::byte heapattach_stub_clone[];
 extern const std::byte heapattach_stub_call[];
-extern const std::byte heapattach_stub_behind_marker[];
 extern const std::byte heapattach_stub_data[];
 extern const std::byte heapattach_stub_end[];
 }
@@ -142,10 +139,6 @@ std::size_t Stub::call_entry() {
 
 std::size_t Stub::clone_entry() {
   return offset_of(heapattach_stub_clone);
-}
-
-std::size_t Stub::behind_marker() {
-  return offset_of(heapattach_stub_behind_marker);
 }
 
 std::vector<std::byte> Stub::image(const RawRegisters& way_back,

@@ -28,9 +28,6 @@ struct Stub {
   // Where it is entered, as offsets: to make a call, or one after which there are two processes.
   static std::size_t call_entry();
   static std::size_t clone_entry();
-  // Behind the system call that marks the end of the work and sets the signal mask. Stopped at its
-  // entry, the thread has the result of our call in rbx.
-  static std::size_t behind_marker();
 };
 
 // What a clone is called in ps until it ends; at most 15 letters (prctl(2), PR_SET_NAME).

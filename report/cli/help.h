@@ -14,7 +14,8 @@ inline constexpr std::string_view kHelpText =
                                           what would go with them
 
 Freezes a process that uses the Boehm collector, copies its heap, lets it go,
-and says what is alive in it. Nothing is written to the process.
+and says what is alive in it. Nothing is written to the process but by
+--snapshot clone, which puts everything back.
 
   -p, --pid PID          the same as PID
   -o, --output FILE      write there (%p pid, %h host, %t time), mode 0600
@@ -29,7 +30,8 @@ and says what is alive in it. Nothing is written to the process.
       --fail-if EXPR     exit with 10 if so; repeatable: 'count(Session) > 1000'
       --all              also what is allocated but no longer reachable
       --values[=N]       also texts (of N bytes at most, 64) and numbers
-      --snapshot MODE    freeze (default), read (stops nothing, may tear), auto
+      --snapshot MODE    freeze (default), read (stops nothing, may tear), clone
+                         (stops it for milliseconds, reads a copy), auto
       --max-pause MS     give up rather than hold the process longer
       --timeout S        end after this long in any case (default 60)
       --no-rewind        do not re-issue calls that the freeze interrupted

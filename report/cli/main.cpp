@@ -38,13 +38,22 @@ void occupy_standard_descriptors() {
   }
 }
 
+snapshot::Hold hold_of(SnapshotMode mode) {
+  switch (mode) {
+    case SnapshotMode::Read: return snapshot::Hold::Nothing;
+    case SnapshotMode::Clone: return snapshot::Hold::Clone;
+    case SnapshotMode::Auto: return snapshot::Hold::Auto;
+    case SnapshotMode::Freeze: break;
+  }
+  return snapshot::Hold::Freeze;
+}
+
 Result<snapshot::Snapshot> take(const Options& options,
                                 const Deadline& deadline,
                                 Console& console) {
   snapshot::TakeOptions what;
   what.pid = options.pid;
-  // Auto takes a clone where a freeze would be long; there are no clones yet.
-  what.hold = options.mode == SnapshotMode::Read ? snapshot::Hold::Nothing : snapshot::Hold::Freeze;
+  what.hold = hold_of(options.mode);
   what.rewind = options.rewind;
   what.max_pause = options.max_pause;
   what.with_unreachable = options.all;

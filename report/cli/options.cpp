@@ -112,9 +112,10 @@ constexpr std::array<std::pair<std::string_view, snapshot::CountBy>, 2> kGroups{
     {"type", snapshot::CountBy::Type},
     {"holder", snapshot::CountBy::Holder},
 }};
-constexpr std::array<std::pair<std::string_view, SnapshotMode>, 3> kModes{{
+constexpr std::array<std::pair<std::string_view, SnapshotMode>, 4> kModes{{
     {"read", SnapshotMode::Read},
     {"freeze", SnapshotMode::Freeze},
+    {"clone", SnapshotMode::Clone},
     {"auto", SnapshotMode::Auto},
 }};
 constexpr std::array<std::pair<std::string_view, ColourChoice>, 3> kColours{{
@@ -217,7 +218,6 @@ Result<snapshot::RowChoice> read_rows(const RawOptions& raw, Report report) {
 
 // What of it contradicts itself or is not in this build.
 Result<void> refuse_what_cannot_be(const RawOptions& raw) {
-  if (raw.snapshot == "clone") return usage("--snapshot clone is not in this build; use freeze");
   if (raw.count && raw.sizes) return usage("--count and --sizes: one report at a time");
   if (raw.quiet && raw.verbose) return usage("-q and -v contradict each other");
   return {};

@@ -88,7 +88,7 @@ void fill_header(const Target& target,
   }
   header.started = start_time(target.process);
   header.captured = rfc3339(held.captured, true);
-  header.source = held.is_held ? "freeze" : "read";
+  header.source = held.is_clone ? "clone" : held.is_held ? "freeze" : "read";
   if (held.is_held) {
     header.pause_ms = std::chrono::duration<double, std::milli>(held.freeze.pause).count();
   }

@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 
 #include "attach/observe.h"
+#include "inject/clone.h"
 #include "report/parallel.h"
+#include "report/snapshot/pause.h"
 
 namespace heapattach::snapshot {
 
@@ -45,23 +47,31 @@ bool is_consistent(const HeldHeap& held) {
   return held.index.skipped == 0 && unaccounted_bytes(held) == 0;
 }
 
-// One attempt at copying, while the target is held (or not, with Hold::Nothing).
+// Where a heap is copied from: the target, or a clone of it.
+struct CopySource {
+  const Process& process;
+  const MemoryReader& memory;
+};
+
+// One attempt at copying, while the source is held (or not, with Hold::Nothing).
 class Copying {
  public:
-  Copying(const Target& target, HeldHeap& held, Clock::time_point deadline)
-      : target_(target), held_(held), limits_{workers_for(~std::size_t{0}), deadline} {}
+  Copying(const Target& target, CopySource source, HeldHeap& held, Clock::time_point deadline)
+      : target_(target),
+        source_(source),
+        held_(held),
+        limits_{workers_for(~std::size_t{0}), deadline} {}
 
   // False if the index was inconsistent and nothing was copied yet.
   Result<bool> copy(const std::vector<FrozenThread>& threads, bool accept_misfits) {
-    held_.captured = std::chrono::system_clock::now();
-    held_.map = HA_TRY(target_.process.maps());
+    held_.map = HA_TRY(source_.process.maps());
     const boehm::Layout& layout = target_.collector.layout;
-    held_.index = HA_TRY(boehm::read_blocks(target_.memory, held_.map, layout));
-    held_.counters = boehm::read_counters(target_.collector, target_.memory);
+    held_.index = HA_TRY(boehm::read_blocks(source_.memory, held_.map, layout));
+    held_.counters = boehm::read_counters(target_.collector, source_.memory);
     if (!is_consistent(held_) && !accept_misfits) return false;
 
     const std::vector<Range> heap = boehm::plan_copy(held_.index, layout);
-    HA_TRY(held_.capture.add(target_.memory, heap, limits_));
+    HA_TRY(held_.capture.add(source_.memory, heap, limits_));
     if (target_.runtime == "crystal") {
       held_.fibers =
           crystal::suspended_fibers(target_.fibers, held_.index, held_.capture, held_.map, threads);
@@ -73,7 +83,7 @@ class Copying {
     for (const crystal::FiberStack& fiber : held_.fibers) add_fiber(fiber);
     const std::vector<Range> rest =
         boehm::plan_copy(held_.roots, target_.collector_data, heap, held_.map);
-    HA_TRY(held_.capture.add(target_.memory, rest, limits_));
+    HA_TRY(held_.capture.add(source_.memory, rest, limits_));
     return true;
   }
 
@@ -98,6 +108,7 @@ class Copying {
   }
 
   const Target& target_;
+  CopySource source_;
   HeldHeap& held_;
   CopyLimits limits_;
 };
@@ -110,24 +121,32 @@ Error explain_timeout(Error error, const TakeOptions& options, std::chrono::mill
                            error.message, budget.count())};
 }
 
-// True if the heap was copied, false if it should be tried again.
-Result<bool> hold_once(const Target& target,
-                       const TakeOptions& options,
-                       bool accept_misfits,
-                       HeldHeap& held) {
-  if (options.hold == Hold::Nothing) {
-    held.freeze.threads.clear();
-    for (ObservedThread& thread : HA_TRY(observe_threads(target.process))) {
-      held.freeze.threads.push_back(
-          {thread.tid, std::move(thread.name), thread.state, std::nullopt, thread.stack_pointer});
-    }
-    return Copying(target, held, options.deadline.at).copy(held.freeze.threads, accept_misfits);
+// Each of the following: true if the heap was copied, false if it should be tried again.
+Result<bool> copy_running(const Target& target,
+                          const TakeOptions& options,
+                          bool accept_misfits,
+                          HeldHeap& held) {
+  held.captured = std::chrono::system_clock::now();
+  held.freeze.threads.clear();
+  for (ObservedThread& thread : HA_TRY(observe_threads(target.process))) {
+    held.freeze.threads.push_back(
+        {thread.tid, std::move(thread.name), thread.state, std::nullopt, thread.stack_pointer});
   }
+  return Copying(target, {target.process, target.memory}, held, options.deadline.at)
+      .copy(held.freeze.threads, accept_misfits);
+}
+
+Result<bool> copy_frozen(const Target& target,
+                         const TakeOptions& options,
+                         bool accept_misfits,
+                         HeldHeap& held) {
   const FreezeOptions freeze{.budget = options.max_pause.value_or(kDefaultBudget),
                              .rewind = options.rewind};
   bool is_copied = false;
   auto frozen = while_frozen(target.process, freeze, [&](const FrozenView& view) -> Result<void> {
-    Copying copying(target, held, std::min(view.deadline, options.deadline.at));
+    held.captured = std::chrono::system_clock::now();
+    Copying copying(target, {target.process, target.memory}, held,
+                    std::min(view.deadline, options.deadline.at));
     is_copied = HA_TRY(copying.copy(view.threads, accept_misfits));
     return {};
   });
@@ -135,6 +154,85 @@ Result<bool> hold_once(const Target& target,
   held.freeze = std::move(*frozen);
   held.is_held = true;
   return is_copied;
+}
+
+Result<bool> copy_clone(const Target& target,
+                        const TakeOptions& options,
+                        bool accept_misfits,
+                        HeldHeap& held) {
+  CloneOptions how{
+      .freeze = {.budget = options.max_pause.value_or(kDefaultBudget), .rewind = options.rewind},
+      .look = nullptr,
+      .borrow = std::nullopt};
+  bool is_collecting = false;
+  how.look = [&](const FrozenView&) -> Result<void> {
+    held.captured = std::chrono::system_clock::now();
+    const auto counters = boehm::read_counters(target.collector, target.memory);
+    is_collecting = counters.collecting.value_or(false) && !accept_misfits;
+    // A clone of this would be good for nothing.
+    if (is_collecting) return Error{ErrorKind::Timeout, "a collection is under way"};
+    return {};
+  };
+  auto made = Clone::make(target.process, how);
+  if (!made && is_collecting) return false;
+  if (!made) return explain_timeout(std::move(made).error(), options, how.freeze.budget);
+  Clone clone = std::move(*made);
+  held.freeze = clone.freeze();
+  held.is_held = true;
+  held.is_clone = true;
+  const LiveMemory memory(clone.process(), HA_TRY(LiveMemory::open_mem(clone.process())),
+                          LiveMemory::By::MemFile);
+  auto copied = Copying(target, {clone.process(), memory}, held, options.deadline.at)
+                    .copy(held.freeze.threads, accept_misfits);
+  if (!copied && !clone.is_alive()) {
+    copied = Error{ErrorKind::Unsupported,
+                   "the clone was killed while it was read, most likely by the kernel for want of "
+                   "memory (it goes first); the target runs on; try --snapshot freeze"};
+  }
+  if (const auto ended = clone.end(); !ended && options.note) options.note(ended.error().message);
+  return copied;
+}
+
+Result<bool> hold_once(const Target& target,
+                       Hold hold,
+                       const TakeOptions& options,
+                       bool accept_misfits,
+                       HeldHeap& held) {
+  switch (hold) {
+    case Hold::Nothing: return copy_running(target, options, accept_misfits, held);
+    case Hold::Clone: return copy_clone(target, options, accept_misfits, held);
+    case Hold::Freeze:
+    case Hold::Auto: break;
+  }
+  return copy_frozen(target, options, accept_misfits, held);
+}
+
+// What --snapshot auto comes to here.
+Hold decide(const Target& target, const TakeOptions& options) {
+  if (options.hold != Hold::Auto) return options.hold;
+  const boehm::Counters now = boehm::read_counters(target.collector, target.memory);
+  const std::uint64_t heap = now.heap_bytes.value_or(0);
+  const std::uint64_t used = heap - std::min(heap, now.free_bytes.value_or(0));
+  const PauseEstimate estimate =
+      estimate_pause(target.process, used, options.max_pause.value_or(kDefaultBudget));
+  const Hold hold = choose_hold(estimate, options.max_pause);
+  if (options.note) {
+    options.note(fmt::format("a freeze may take {} ms, a clone {} ms{}: {}",
+                             estimate.freeze.count(), estimate.clone.count(),
+                             estimate.clone_obstacle ? ", but " + *estimate.clone_obstacle : "",
+                             hold == Hold::Clone ? "clone" : "freeze"));
+  }
+  return hold;
+}
+
+bool is_refused(const Error& error) {
+  return error.kind == ErrorKind::Unsupported || error.kind == ErrorKind::Denied;
+}
+
+// A heap that could be read by other means is no unsupported one.
+Error explain_refusal(Error error, Hold hold) {
+  if (hold == Hold::Clone && error.kind == ErrorKind::Unsupported) error.kind = ErrorKind::Os;
+  return error;
 }
 
 }  // namespace
@@ -148,9 +246,21 @@ std::uint64_t unaccounted_bytes(const HeldHeap& held) {
 
 Result<std::unique_ptr<HeldHeap>> hold_and_copy(const Target& target, const TakeOptions& options) {
   auto held = std::make_unique<HeldHeap>(HA_TRY(make_arena(target)));
+  Hold hold = decide(target, options);
   for (int attempt = 1;; ++attempt) {
     const bool is_last = attempt == kAttempts;
-    if (HA_TRY(hold_once(target, options, is_last, *held))) return held;
+    auto copied = hold_once(target, hold, options, is_last, *held);
+    if (copied && *copied) return held;
+    if (!copied) {
+      const bool may_freeze = options.hold == Hold::Auto && hold == Hold::Clone;
+      if (!may_freeze || !is_refused(copied.error())) {
+        return explain_refusal(std::move(copied).error(), hold);
+      }
+      if (options.note) options.note(copied.error().message + ": freezing instead");
+      hold = Hold::Freeze;
+      // What may have been copied of a clone that went is not to be copied twice.
+      held = std::make_unique<HeldHeap>(HA_TRY(make_arena(target)));
+    }
     HA_TRY(options.deadline.check("reading the heap's index"));
     std::this_thread::sleep_for(kBetweenAttempts);
   }

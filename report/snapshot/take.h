@@ -18,6 +18,8 @@ namespace heapattach::snapshot {
 // How the target is held while its heap is copied.
 enum class Hold : std::uint8_t {
   Freeze,   // every thread is stopped
+  Clone,    // every thread is stopped until a copy of the process is made, which is read instead
+  Auto,     // the one or the other, by how long the target would stand still
   Nothing,  // read while it runs: may be torn, and is marked so
 };
 

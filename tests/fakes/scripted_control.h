@@ -88,16 +88,14 @@ class ScriptedControl final : public RemoteControl {
     }
     switch (++stage_) {
       case 1: now.orig_rax = now.rax; return RemoteStop{.kind = Kind::SystemCall};
-      case 2: return RemoteStop{.kind = Kind::Born, .signal = 0, .other = kChild};
-      case 3: now.rax = static_cast<std::uint64_t>(call_gives); break;
-      case 4:
-        now.rbx = now.rax;
-        now.orig_rax = SYS_rt_sigprocmask;
-        now.rip = (kStub + Stub::behind_marker()).value;
-        break;
-      default: mask = 0x55; return RemoteStop{.kind = Kind::Stopped};  // as the stub's data says
+      case 2: break;
+      default:
+        now.rax = static_cast<std::uint64_t>(call_gives);
+        now.rip += 2;
+        return RemoteStop{.kind = Kind::Stopped};
     }
-    return RemoteStop{.kind = Kind::SystemCall};
+    if (call_gives < 0) return RemoteStop{.kind = Kind::SystemCall};
+    return RemoteStop{.kind = Kind::Born, .signal = 0, .other = kChild};
   }
   Result<void> offer_to_oom_killer(pid_t) override { return step("offer"); }
   Result<void> detach(pid_t) override {

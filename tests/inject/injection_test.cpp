@@ -1,5 +1,6 @@
 #include "inject/injection.h"
 
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 
@@ -133,9 +134,19 @@ TEST_CASE("the stub holds the way back, and is the same wherever it is put") {
   const auto image = Stub::image(thread().way_back, kMask, 3);
   CHECK(image.size() == Stub::size_bytes());
   CHECK(image.size() < 512);
-  CHECK(Stub::call_entry() < Stub::behind_marker());
-  // Behind `syscall`, and no breakpoint anywhere in the code.
-  CHECK(image[Stub::behind_marker() - 2] == std::byte{0x0f});
-  CHECK(image[Stub::behind_marker() - 1] == std::byte{0x05});
-  CHECK(image[Stub::call_entry()] == std::byte{0x0f});
+  for (const std::size_t entry : {Stub::call_entry(), Stub::clone_entry()}) {
+    CHECK(image[entry] == std::byte{0x0f});  // syscall
+    CHECK(image[entry + 1] == std::byte{0x05});
+  }
+}
+
+TEST_CASE("a call that the kernel refuses gives its errno and leaves nothing") {
+  ScriptedControl control;
+  prepared(control).call_gives = -EAGAIN;
+  const auto made = make_call(control, thread(), a_clone());
+  REQUIRE(made.has_value());
+  CHECK(made->value == -EAGAIN);
+  CHECK(made->born == 0);
+  CHECK(is_as_found(control));
+  CHECK(control.is_padding_zero());
 }

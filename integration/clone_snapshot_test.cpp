@@ -1,0 +1,87 @@
+// A snapshot of a clone says what one of the frozen target says.
+
+#include <sstream>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <simdjson.h>
+#include <unistd.h>
+
+#include "integration/cloning.h"
+#include "integration/health.h"
+#include "integration/live_target.h"
+#include "integration/rounds.h"
+#include "integration/tool.h"
+
+using namespace heapattach;
+
+namespace {
+
+struct Lines {
+  std::string header;
+  std::string objects;
+  std::size_t count = 0;
+};
+
+// The records that a target which stands still gives again and again.
+Lines lines_of(const std::string& output) {
+  Lines lines;
+  std::istringstream text(output);
+  for (std::string line; std::getline(text, line);) {
+    if (line.rfind(R"({"record":"snapshot")", 0) == 0) lines.header = line;
+    if (line.rfind(R"({"record":"object")", 0) != 0) continue;
+    lines.objects += line + "\n";
+    ++lines.count;
+  }
+  return lines;
+}
+
+std::string text_at(const std::string& record, const char* key) {
+  simdjson::dom::parser parser;
+  std::string_view text;
+  if (parser.parse(record)[key].get(text) != simdjson::SUCCESS) return "";
+  return std::string(text);
+}
+
+}  // namespace
+
+TEST_CASE("a clone gives the same objects and edges as a freeze, and leaves nothing") {
+  if (::access(target_path("still").c_str(), X_OK) != 0) {
+    print_skip("the collector's library is not installed");
+    return;
+  }
+  LiveTarget target("still", {"5000"});
+  const Traces before = traces_of(target.pid());
+  const ToolRun frozen = run_tool({"--snapshot", "freeze", std::to_string(target.pid())});
+  const ToolRun cloned = run_tool({"--snapshot", "clone", std::to_string(target.pid())});
+  REQUIRE_MESSAGE(frozen.status == 0, frozen.errors);
+  REQUIRE_MESSAGE(cloned.status == 0, cloned.errors);
+  const Lines one = lines_of(frozen.output);
+  const Lines other = lines_of(cloned.output);
+  CHECK(text_at(one.header, "source") == "freeze");
+  CHECK(text_at(other.header, "source") == "clone");
+  CHECK(one.count >= 5000);
+  CHECK(one.count == other.count);
+  CHECK(one.objects == other.objects);
+  CHECK(difference(before, traces_of(target.pid())) == "");
+  CHECK(harm_done_to(target.pid()) == "");
+  CHECK(target.ask("sum").at("sum") == 12497500);
+}
+
+TEST_CASE("where no clone can be had, clone says why and auto freezes") {
+  if (::access(target_path("still").c_str(), X_OK) != 0) {
+    print_skip("the collector's library is not installed");
+    return;
+  }
+  // Any filter will do.
+  LiveTarget target("filtered", {"101", "--", target_path("still"), "5000"});
+  const std::string pid = std::to_string(target.pid());
+  const ToolRun refused = run_tool({"--count", "--snapshot", "clone", pid});
+  CHECK(refused.status == 4);
+  CHECK_MESSAGE(refused.errors.find("seccomp") != std::string::npos, refused.errors);
+  CHECK(refused.output.empty());
+  const ToolRun run = run_tool({"--snapshot", "auto", "--max-pause", "1000", pid});
+  CHECK_MESSAGE(run.status == 0, run.errors);
+  CHECK(text_at(lines_of(run.output).header, "source") == "freeze");
+  CHECK(harm_done_to(target.pid()) == "");
+}
