@@ -36,7 +36,7 @@ class Group {
   Group& operator=(const Group&) = delete;
 
   [[nodiscard]] bool exists() const { return !path_.empty(); }
-  bool set(const std::string& file, const std::string& value) const {
+  [[nodiscard]] bool set(const std::string& file, const std::string& value) const {
     std::ofstream out(path_ + "/" + file);
     out << value << std::flush;
     return out.good();

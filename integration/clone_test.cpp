@@ -19,8 +19,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const std::vector<std::string> kBorrowed{"main",      "computing", "napping", "events",
-                                         "condition", "handler",   "waiting"};
+const std::vector<std::string> borrowed_threads{"main",      "computing", "napping", "events",
+                                                "condition", "handler",   "waiting"};
 
 void check_unharmed(LiveTarget& target) {
   const Answer answer = target.ask();
@@ -66,7 +66,7 @@ TEST_CASE("a thread in any state is borrowed and finds everything as it was") {
   LiveTarget target("borrowed");
   const Traces before = traces_of(target.pid());
   const int clones = rounds(20, 1000);
-  for (const std::string& name : kBorrowed) {
+  for (const std::string& name : borrowed_threads) {
     CloneOptions options;
     options.borrow = thread_named(target, name);
     for (int i = 0; i < clones; ++i) {

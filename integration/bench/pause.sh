@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# How long a service stands still for a snapshot: integration/bench/pause.sh [--rounds N] [--megabytes N...]
+#
+# Builds what it needs under build/bench. Needs three times the memory of the largest heap, and a machine with
+# nothing else to do.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+source integration/packages.sh
+install_packages "${build_packages[@]}" gcc libgc-dev python3
+
+out=$PWD/build/bench
+mkdir -p "$out"
+cmake -S . -B "$out/heapattach" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DBUILD_TESTING=OFF \
+  >"$out/build.log"
+ninja -C "$out/heapattach" heapattach >>"$out/build.log" || { tail -n 50 "$out/build.log"; exit 1; }
+gcc -O2 -Wall -Wextra -o "$out/ticking_heap" integration/bench/ticking_heap.c -lgc -pthread
+exec python3 integration/bench/pause.py --service "$out/ticking_heap" \
+  --heapattach "$(find "$out/heapattach" -type f -name heapattach -perm -u+x | head -n 1)" "$@"
