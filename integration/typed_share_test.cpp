@@ -66,7 +66,7 @@ Share share_of(const LiveTarget& target, std::vector<std::string> options = {}) 
 }  // namespace
 
 TEST_CASE("nearly all bytes of programs with debug information have a type") {
-  for (const char* name : {"typed_c_gcc5", "typed_cxx_gcc5", "typed_service_debug"}) {
+  for (const char* name : {"typed_c_gcc5", "typed_cxx_gcc5", "typed_service_debug", "web_debug"}) {
     if (!is_built(name)) continue;
     CAPTURE(name);
     LiveTarget target(name);
