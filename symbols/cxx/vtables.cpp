@@ -17,6 +17,8 @@
 
 #include <cxxabi.h>
 
+#include "symbols/cxx/class_names.h"
+
 namespace heapattach::cxx {
 namespace {
 
@@ -82,7 +84,7 @@ std::string class_of_vtable(std::string_view symbol) {
   const std::unique_ptr<char, Free> name(
       abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status));
   if (!name || status != 0) return mangled;
-  return std::string(std::string_view(name.get()).substr(0, kLongestName));
+  return cxx::one_spelling(std::string_view(name.get()).substr(0, kLongestName));
 }
 
 VtableNames::VtableNames(const Modules& modules) {

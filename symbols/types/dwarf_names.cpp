@@ -1,12 +1,12 @@
 #include "symbols/types/dwarf_names.h"
 
-#include <array>
 #include <utility>
 
 #include <dwarf.h>
 #include <fmt/format.h>
 
 #include "symbols/crystal/type_names.h"
+#include "symbols/cxx/class_names.h"
 
 namespace heapattach::types {
 namespace {
@@ -26,25 +26,6 @@ std::string cut(std::string name) {
 std::string join(std::string_view name, std::string_view declarator) {
   const bool needs_space = !declarator.empty() && declarator.front() != '[';
   return cut(fmt::format("{}{}{}", name, needs_space ? " " : "", declarator));
-}
-
-// The compilers spell these in different orders.
-std::string_view one_spelling(std::string_view name) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kSpellings = {{
-      {"long int", "long"},
-      {"long unsigned int", "unsigned long"},
-      {"long long int", "long long"},
-      {"long long unsigned int", "unsigned long long"},
-      {"short int", "short"},
-      {"short unsigned int", "unsigned short"},
-      {"__int128 unsigned", "unsigned __int128"},
-      {"unsigned", "unsigned int"},
-      {"_Bool", "bool"},
-  }};
-  for (const auto& [from, to] : kSpellings) {
-    if (name == from) return to;
-  }
-  return name;
 }
 
 std::string_view word_for(int tag) {
@@ -231,7 +212,7 @@ std::string DwarfNames::named(const Dwarf_Die& die, int depth) {
   const int tag = tag_of(die);
   if (is_aggregate(tag) || tag == DW_TAG_enumeration_type) return tagged(die, depth);
   std::string name = own_name(die);
-  if (tag == DW_TAG_base_type) return std::string(one_spelling(name));
+  if (tag == DW_TAG_base_type) return cxx::one_spelling(name);
   return name.empty() ? "(unknown type)" : name;
 }
 
@@ -241,7 +222,7 @@ std::string DwarfNames::tagged(const Dwarf_Die& die, int depth) {
   if (units_.language_of(die) == Language::C) {
     return fmt::format("{} {}", word_for(tag_of(die)), name);
   }
-  return cut(scopes_of(die, depth) + name);
+  return cut(scopes_of(die, depth) + cxx::one_spelling(name));
 }
 
 std::string DwarfNames::without_name(const Dwarf_Die& die, int depth) {
@@ -276,6 +257,7 @@ std::string DwarfNames::scopes_from(const DwarfUnit& unit, std::uint32_t scope, 
     return (known != known_.end() ? known->second : write(at.die, "", depth + 1)) + "::";
   }
   std::string name = own_name(at.die);
+  if (unit.language() != Language::Crystal) name = cxx::one_spelling(name);
   if (tag == DW_TAG_namespace && name.empty()) name = "(anonymous namespace)";
   std::string outer = scopes_from(unit, at.parent, depth + 1);
   return name.empty() ? outer : cut(std::move(outer) + name) + "::";

@@ -56,6 +56,8 @@ TEST_CASE("a type of C++ is named with its scopes") {
                           {"derived_reference", "Derived &"},
                           {"member", "int Derived::*"},
                           {"method", "void (Base::*)(int)"},
+                          {"numbers", "Row<long, 3>"},
+                          {"pointers", "Row<ns::Outer*, 2>"},
                           {"l", "use::Local"}});
   }
 }

@@ -58,3 +58,11 @@ int use(int n) {
   } l = {n};
   return l.n + cache.n + derived_reference.d;
 }
+
+// What g++ and clang spell differently within a name.
+template <class First, unsigned long Count>
+struct Row {
+  First first[Count];
+};
+Row<long, 3> numbers;
+Row<ns::Outer*, 2> pointers;
