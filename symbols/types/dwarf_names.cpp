@@ -232,6 +232,7 @@ std::string DwarfNames::without_name(const Dwarf_Die& die, int depth) {
     if (unit.language() == Language::C) return name;
     return cut(scopes_from(unit, entry->scope, depth) + name);
   }
+  if (std::string name = units_.typedef_elsewhere(die); !name.empty()) return name;
   const bool is_lambda = tag_of(die) != DW_TAG_enumeration_type && !own_name(die).empty();
   const std::string_view word = is_lambda ? "lambda" : word_for(tag_of(die));
   // A template's types stand at one place for all of its instances.

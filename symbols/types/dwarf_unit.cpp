@@ -197,6 +197,30 @@ Language DwarfUnits::language_of_root(Dwarf_Die root) {
   return found == imported_->end() ? Language::Other : found->second;
 }
 
+std::string DwarfUnits::typedef_elsewhere(const Dwarf_Die& die) {
+  if (tag_of(of(die).root()) != DW_TAG_type_unit) return {};
+  if (!typedefs_) learn_typedefs();
+  const auto found = typedefs_->find(die.addr);
+  return found == typedefs_->end() ? std::string() : found->second;
+}
+
+void DwarfUnits::learn_typedefs() {
+  typedefs_.emplace();
+  if (dwarf_ == nullptr) return;
+  Dwarf_CU* unit = nullptr;
+  Dwarf_Die root;
+  while (dwarf_get_units(dwarf_, unit, &unit, nullptr, nullptr, &root, nullptr) == 0) {
+    each_child(root, [&](const Dwarf_Die& child) {
+      if (tag_of(child) != DW_TAG_typedef) return true;
+      const auto type = die_at(child, DW_AT_type);
+      if (type && type->cu != child.cu && own_name(*type).empty()) {
+        typedefs_->try_emplace(type->addr, own_name(child));
+      }
+      return true;
+    });
+  }
+}
+
 void DwarfUnits::learn_imports() {
   imported_.emplace();
   if (dwarf_ == nullptr) return;

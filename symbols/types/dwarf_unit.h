@@ -69,16 +69,21 @@ class DwarfUnits {
   const DwarfUnit& of(const Dwarf_Die& die);
   [[nodiscard]] Language language_of(const Dwarf_Die& die);
   void forget(const Dwarf_Die& die);
+  // The name that a typedef in another unit gives to a type without a tag that has a unit of its
+  // own (-fdebug-types-section); empty if there is none.
+  [[nodiscard]] std::string typedef_elsewhere(const Dwarf_Die& die);
 
  private:
+  void learn_typedefs();
   Language language_of_root(Dwarf_Die root);
   void learn_imports();
   void learn_imports_of(Dwarf_Die root, Language language);
 
   Dwarf* dwarf_;
-  std::unordered_map<const void*, std::unique_ptr<DwarfUnit>> units_;  // by Dwarf_CU
-  std::unordered_map<const void*, Language> languages_;                // by Dwarf_CU
-  std::optional<std::unordered_map<const void*, Language>> imported_;  // by the root's address
+  std::unordered_map<const void*, std::unique_ptr<DwarfUnit>> units_;     // by Dwarf_CU
+  std::unordered_map<const void*, Language> languages_;                   // by Dwarf_CU
+  std::optional<std::unordered_map<const void*, Language>> imported_;     // by the root's address
+  std::optional<std::unordered_map<const void*, std::string>> typedefs_;  // by the type's address
 };
 
 // Small steps of libdw, with every failure an empty answer.

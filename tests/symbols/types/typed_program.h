@@ -20,7 +20,7 @@ namespace heapattach::types {
 inline std::vector<std::string> typed_programs(const std::string& source) {
   std::vector<std::string> found;
   for (const char* compiler : {"gcc", "clang"}) {
-    for (const char* version : {"4", "5"}) {
+    for (const char* version : {"4", "5", "units"}) {
       std::string path = std::string(TYPED_DIR) + "/" + source + "_" + compiler + "_" + version;
       if (std::filesystem::exists(path)) found.push_back(std::move(path));
     }
