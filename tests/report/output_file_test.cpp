@@ -1,6 +1,7 @@
 #include "report/write/output_file.h"
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <optional>
@@ -135,7 +136,9 @@ TEST_CASE("a directory that is swapped meanwhile leads nowhere half-way") {
   });
   const std::string text(10'000, 'x');
   int written = 0;
-  for (int i = 0; i < 3000; ++i) {
+  // Where the other thread was put aside half-way, there is no place to write to for a while.
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  for (int i = 0; i < 3000 || (written == 0 && std::chrono::steady_clock::now() < end); ++i) {
     if (write_file(place + "/heap." + std::to_string(i), text)) ++written;
   }
   swapping.request_stop();
