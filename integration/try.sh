@@ -15,7 +15,7 @@ echo "building heapattach and the service (the log is build/try/build.log)"
 build() {
   cmake -S . -B "$out/heapattach" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DBUILD_TESTING=OFF
   ninja -C "$out/heapattach" heapattach
-  CRYSTAL_CACHE_DIR=$out/crystal-cache crystal build --no-color -o "$out/demo" \
+  CRYSTAL_CACHE_DIR=$out/crystal-cache crystal build --debug --no-color -o "$out/demo" \
     integration/targets/demo.cr
 }
 build >"$out/build.log" 2>&1 || { tail -n 50 "$out/build.log" >&2; exit 1; }
@@ -43,7 +43,7 @@ show heapattach --count --top 8 "$pid" || {
   [[ $status -ne 4 ]] || echo "try it as root: sudo integration/try.sh" >&2
   exit "$status"
 }
-show heapattach --count --type 'Shop::*' "$pid"
+show heapattach --sizes --top 6 --by holder "$pid"
 
 printf '\n$ heapattach -o heap.jsonl %s\n' "$pid"
 rm -f "$out/heap.jsonl"
