@@ -133,8 +133,8 @@ void DwarfUnit::take_typedef(Dwarf_Die die, std::uint32_t scope) {
   if (!target) return;
   const int tag = tag_of(*target);
   if (!is_aggregate(tag) && tag != DW_TAG_enumeration_type) return;
-  if (dwarf_diename(open(*target)) == nullptr)
-    typedefs_.try_emplace(target->addr, Entry{die, scope});
+  if (dwarf_diename(open(*target)) != nullptr) return;
+  typedefs_.try_emplace(target->addr, Entry{die, scope});
 }
 
 const DwarfUnit::Entry* DwarfUnit::find(const Dwarf_Die& die) const {
