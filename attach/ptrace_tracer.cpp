@@ -16,6 +16,7 @@
 #include "attach/blocked_call.h"
 #include "attach/fault_points.h"
 #include "attach/permission.h"
+#include "attach/rest.h"
 
 namespace heapattach {
 
@@ -194,16 +195,7 @@ std::chrono::steady_clock::time_point PtraceTracer::now() const {
 }
 
 void PtraceTracer::rest(int idle_rounds) {
-  constexpr int kYields = 20;
-  constexpr long kShortestNanoseconds = 20'000;
-  constexpr long kLongestNanoseconds = 1'000'000;
-  if (idle_rounds < kYields) {
-    sched_yield();
-    return;
-  }
-  const timespec moment{
-      0, std::min(kShortestNanoseconds * (idle_rounds - kYields + 1), kLongestNanoseconds)};
-  nanosleep(&moment, nullptr);
+  heapattach::rest(idle_rounds, {.yields = 20, .longest_nanoseconds = 1'000'000});
 }
 
 }  // namespace heapattach

@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "attach/rest.h"
+
 namespace heapattach {
 
 namespace {
@@ -69,20 +71,6 @@ RemoteStop decode(pid_t tid, int status) {
     stop.other = static_cast<pid_t>(other);
   }
   return stop;
-}
-
-// A moment's rest, longer the longer nothing has happened.
-void rest(int round) {
-  constexpr int kYields = 50;
-  constexpr long kShortestNanoseconds = 20'000;
-  constexpr long kLongestNanoseconds = 200'000;
-  if (round < kYields) {
-    sched_yield();
-    return;
-  }
-  const timespec moment{
-      0, std::min(kShortestNanoseconds * (round - kYields + 1), kLongestNanoseconds)};
-  nanosleep(&moment, nullptr);
 }
 
 }  // namespace
@@ -170,7 +158,7 @@ Result<RemoteStop> PtraceControl::wait(pid_t tid, Clock::time_point deadline) {
     if (got > 0) return decode(tid, status);
     if (got < 0 && failure == ECHILD) return RemoteStop{.kind = RemoteStop::Kind::Ended};
     if (got < 0 && failure != EINTR) return os_error("waitpid", failure);
-    rest(round);
+    rest(round, {.yields = 50, .longest_nanoseconds = 200'000});
   }
   return Error{ErrorKind::Timeout, fmt::format("thread {} did not come back in time", tid)};
 }

@@ -26,12 +26,6 @@ constexpr const char* kDebugName = "target_typed_c_gcc5_stripped.debug";
 constexpr const char* kDebugOfAnother = "target_typed_cxx_gcc5_stripped.debug";
 constexpr const char* kNoFilter = "no system call filter could be set here";
 
-bool is_built() {
-  if (files::exists(target_path(kStripped))) return true;
-  print_skip(fmt::format("{} was not built", kStripped));
-  return false;
-}
-
 files::path debug_file(const std::string& name) {
   return files::path(target_path(kStripped)).parent_path() / ".debug" / name;
 }
@@ -65,7 +59,7 @@ std::string totals_of(const ToolRun& run) {
 }  // namespace
 
 TEST_CASE("types are read where no system call filter can be set, with a note") {
-  if (!is_built()) return;
+  if (!is_target_built(kStripped)) return;
   LiveTarget target(kStripped);
   const ToolRun run = run_in_shell(fmt::format("exec {} {} {} -- \"$0\" --count -v \"$@\"",
                                                target_path("filtered"), SYS_seccomp, SYS_prctl),
@@ -77,7 +71,7 @@ TEST_CASE("types are read where no system call filter can be set, with a note") 
 }
 
 TEST_CASE("an ordinary user reads types in the sandbox too") {
-  if (!is_built()) return;
+  if (!is_target_built(kStripped)) return;
   if (::geteuid() != 0) return print_skip("needs root, to become another user");
   LiveTarget target(kStripped, {}, {.uid = kUser, .capture_stderr = false});
   const ToolRun run = run_tool({"--count", "-v", std::to_string(target.pid())}, {.uid = kUser});
@@ -86,7 +80,7 @@ TEST_CASE("an ordinary user reads types in the sandbox too") {
 }
 
 TEST_CASE("the debug file of another program is named and not used") {
-  if (!is_built() || !files::exists(debug_file(kDebugOfAnother))) return;
+  if (!is_target_built(kStripped) || !files::exists(debug_file(kDebugOfAnother))) return;
   const TemporaryDirectory directory;
   const MovedProgram program(directory.file("program"));
   files::create_directory(directory.file(".debug"));
@@ -104,7 +98,7 @@ TEST_CASE("the debug file of another program is named and not used") {
 }
 
 TEST_CASE("a link in the target's root does not lead out of it") {
-  if (!is_built()) return;
+  if (!is_target_built(kStripped)) return;
   const TemporaryDirectory directory;
   const std::string root = directory.file("root");
   files::create_directory(root);

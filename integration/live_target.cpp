@@ -3,6 +3,11 @@
 #include <cstdlib>
 #include <stdexcept>
 
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "integration/rounds.h"
+
 namespace heapattach {
 
 namespace {
@@ -56,6 +61,12 @@ std::string LiveTarget::read_line(std::chrono::milliseconds timeout) {
                              (child_.is_running() ? " does not answer" : " has ended"));
   }
   return std::move(*line);
+}
+
+bool is_target_built(const std::string& name) {
+  if (::access(target_path(name).c_str(), X_OK) == 0) return true;
+  print_skip(fmt::format("{} was not built", name));
+  return false;
 }
 
 }  // namespace heapattach

@@ -43,4 +43,7 @@ class LiveTarget {
 // Where the program of a target lies.
 std::string target_path(const std::string& name);
 
+// Whether it could be built here. If not, the test that asks is skipped, and that is said.
+bool is_target_built(const std::string& name);
+
 }  // namespace heapattach

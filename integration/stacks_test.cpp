@@ -20,12 +20,6 @@
 namespace heapattach {
 namespace {
 
-bool is_built(const std::string& name) {
-  if (::access(target_path(name).c_str(), X_OK) == 0) return true;
-  print_skip(fmt::format("{} was not built", name));
-  return false;
-}
-
 // A model with what the variables point to.
 types::TypeModel model_of(const std::vector<const char*>& names) {
   types::TypeModel model;
@@ -100,7 +94,7 @@ TEST_CASE("the functions that a program waits in are found whoever compiled it")
   for (const char* variant :
        {"gcc5", "gcc4", "units", "split", "clang5", "clang4", "gcc5_stripped", "optimised"}) {
     const std::string name = fmt::format("typed_c_{}", variant);
-    if (!is_built(name)) continue;
+    if (!is_target_built(name)) continue;
     CAPTURE(name);
     LiveTarget target(name);
     const SeenStacks seen(target.pid());
@@ -115,7 +109,7 @@ TEST_CASE("the functions that a program waits in are found whoever compiled it")
 TEST_CASE("the variables of the functions that a program waits in are found with their types") {
   for (const char* variant : {"gcc5", "gcc4", "units", "clang5", "clang4", "gcc5_stripped"}) {
     const std::string name = fmt::format("typed_c_{}", variant);
-    if (!is_built(name)) continue;
+    if (!is_target_built(name)) continue;
     CAPTURE(name);
     LiveTarget target(name);
     const SeenStacks seen(target.pid(), model_of({"struct session"}));

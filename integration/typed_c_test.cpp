@@ -10,23 +10,10 @@
 #include "integration/typed_truth.h"
 
 namespace heapattach {
-namespace {
-
-constexpr const char* kVariants[] = {"gcc5",   "gcc4",   "units",         "split",    "lto",
-                                     "clang5", "clang4", "gcc5_stripped", "optimised"};
-
-bool is_built(const std::string& name) {
-  if (::access(target_path(name).c_str(), X_OK) == 0) return true;
-  print_skip(fmt::format("{} was not built", name));
-  return false;
-}
-
-}  // namespace
-
 TEST_CASE("each edge of a C program is found") {
-  for (const char* variant : kVariants) {
+  for (const char* variant : kTypedVariants) {
     const std::string name = fmt::format("typed_c_{}", variant);
-    if (!is_built(name)) continue;
+    if (!is_target_built(name)) continue;
     CAPTURE(name);
     LiveTarget target(name);
     CHECK(missing_edges(truth_of(target), snapshot_of(target)) == "");
@@ -37,7 +24,7 @@ TEST_CASE("each edge of a C program is found") {
 TEST_CASE("each object and edge of a C program is called what the program calls it") {
   for (const char* variant : {"gcc5", "gcc4", "clang5", "clang4", "gcc5_stripped"}) {
     const std::string name = fmt::format("typed_c_{}", variant);
-    if (!is_built(name)) continue;
+    if (!is_target_built(name)) continue;
     CAPTURE(name);
     LiveTarget target(name);
     CHECK(difference(truth_of(target), snapshot_of(target)) == "");

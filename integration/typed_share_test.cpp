@@ -20,12 +20,6 @@ namespace {
 constexpr double kWanted = 95;  // per cent of the live bytes
 constexpr std::size_t kShown = 3;
 
-bool is_built(const std::string& name) {
-  if (::access(target_path(name).c_str(), X_OK) == 0) return true;
-  print_skip(fmt::format("{} was not built", name));
-  return false;
-}
-
 struct Share {
   double percent = 0;
   std::string text;  // "97.1 % of 1234 KiB; (unknown) 12 KiB"
@@ -67,7 +61,7 @@ Share share_of(const LiveTarget& target, std::vector<std::string> options = {}) 
 
 TEST_CASE("nearly all bytes of programs with debug information have a type") {
   for (const char* name : {"typed_c_gcc5", "typed_cxx_gcc5", "typed_service_debug", "web_debug"}) {
-    if (!is_built(name)) continue;
+    if (!is_target_built(name)) continue;
     CAPTURE(name);
     LiveTarget target(name);
     const Share share = share_of(target);
@@ -79,7 +73,7 @@ TEST_CASE("nearly all bytes of programs with debug information have a type") {
 
 TEST_CASE("a release build without any information says what it can") {
   const char* const name = "service_release";
-  if (!is_built(name)) return;
+  if (!is_target_built(name)) return;
   LiveTarget target(name);
   const Share share = share_of(target);
   print_figure(fmt::format("{}: {}", name, share.text));

@@ -9,6 +9,10 @@
 
 namespace heapattach {
 
+// How the C and C++ programs are built.
+constexpr const char* kTypedVariants[] = {"gcc5",   "gcc4",   "units",         "split",    "lto",
+                                          "clang5", "clang4", "gcc5_stripped", "optimised"};
+
 // An object, as a program describes its own or as a snapshot does.
 struct DescribedObject {
   std::string type;

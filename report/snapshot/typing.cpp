@@ -110,8 +110,11 @@ void Typing::follow(const Capture& capture, std::span<const types::Variable> var
 
   const auto blocks = static_cast<std::uint32_t>(heap_.blocks().size());
   const unsigned count = workers_for(blocks / kBlocksAtATime + 1);
-  TypedItemPool pool(count);
-  std::vector<TypingWorker> workers(count, TypingWorker({heap_, order_, rows_, cells_, pool}));
+  TypingExchange exchange(count);
+  std::vector<TypingWorker> workers;
+  for (unsigned i = 0; i < count; ++i) {
+    workers.push_back(TypingWorker({heap_, order_, rows_, cells_, exchange, count}, i));
+  }
   Shares variable_shares(words.size(), kVariablesAtATime);
   Shares block_shares(blocks, kBlocksAtATime);
   run_workers(count, [&](unsigned index) {

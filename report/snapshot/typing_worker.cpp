@@ -21,24 +21,6 @@ std::uint64_t load_word(std::span<const std::byte> contents, std::uint64_t at) {
 
 }  // namespace
 
-void TypedItemPool::give(std::vector<TypedItem> items) {
-  const std::lock_guard lock(mutex_);
-  packets_.push_back(std::move(items));
-  changed_.notify_one();
-}
-
-bool TypedItemPool::take(std::vector<TypedItem>& into) {
-  std::unique_lock lock(mutex_);
-  ++waiting_;
-  if (packets_.empty() && waiting_ == workers_) changed_.notify_all();
-  changed_.wait(lock, [&] { return !packets_.empty() || waiting_ == workers_; });
-  if (packets_.empty()) return false;
-  into = std::move(packets_.front());
-  packets_.pop_front();
-  --waiting_;
-  return true;
-}
-
 void TypingWorker::scan_object(boehm::ObjectRef ref, TypeIndex row) {
   push(ref, row);
   drain();
@@ -53,7 +35,7 @@ void TypingWorker::scan_variable(std::span<const std::byte> contents, const Layo
 void TypingWorker::finish() {
   do {
     drain();
-  } while (shared_.pool.take(stack_));
+  } while (shared_.exchange.take(number_, stack_));
 }
 
 void TypingWorker::drain() {
@@ -63,7 +45,8 @@ void TypingWorker::drain() {
       const TypedItem item = stack_.back();
       stack_.pop_back();
       scan(item);
-      if (++scanned % kShareEvery == 0 && stack_.size() > kShareAbove && shared_.pool.is_hungry()) {
+      if (++scanned % kShareEvery == 0 && stack_.size() > kShareAbove &&
+          shared_.exchange.is_hungry()) {
         share();
       }
     } else if (head_ != tail_) {
@@ -77,8 +60,9 @@ void TypingWorker::drain() {
 // The older half: what was found first leads to more.
 void TypingWorker::share() {
   const auto half = stack_.begin() + static_cast<std::ptrdiff_t>(stack_.size() / 2);
-  shared_.pool.give({stack_.begin(), half});
-  stack_.erase(stack_.begin(), half);
+  TypedItems items(stack_.begin(), half);
+  const unsigned next = (number_ + 1) % shared_.workers;  // or whoever waits
+  if (shared_.exchange.give(next, items)) stack_.erase(stack_.begin(), half);
 }
 
 void TypingWorker::push(boehm::ObjectRef ref, TypeIndex row) {

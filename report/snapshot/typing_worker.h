@@ -2,15 +2,13 @@
 
 #include <array>
 #include <atomic>
-#include <condition_variable>
-#include <deque>
-#include <mutex>
 #include <span>
 #include <vector>
 
 #include "report/snapshot/claim_fit.h"
 #include "report/snapshot/object_order.h"
 #include "report/snapshot/type_rows.h"
+#include "symbols/boehm/exchange.h"
 #include "symbols/boehm/heap.h"
 
 namespace heapattach::snapshot {
@@ -24,21 +22,8 @@ struct TypedItem {
 };
 
 // What workers have too much of and others may take.
-class TypedItemPool {
- public:
-  explicit TypedItemPool(unsigned workers) : workers_(workers) {}
-  [[nodiscard]] bool is_hungry() const { return waiting_.load(std::memory_order_relaxed) != 0; }
-  void give(std::vector<TypedItem> items);
-  // Waits for items. False if all wait, so that there will never be any.
-  bool take(std::vector<TypedItem>& into);
-
- private:
-  unsigned workers_;
-  std::atomic<unsigned> waiting_{0};
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::vector<TypedItem>> packets_;
-};
+using TypedItems = std::vector<TypedItem>;
+using TypingExchange = boehm::Exchange<TypedItems>;
 
 // The type of each place for an object: a rank and a row in 32 bits, the better the greater. 0 is
 // none.
@@ -63,10 +48,11 @@ class TypingWorker {
     const ObjectOrder& order;
     const TypeRows& rows;
     std::span<std::uint32_t> cells;  // by Heap::number
-    TypedItemPool& pool;
+    TypingExchange& exchange;
+    unsigned workers = 1;
   };
 
-  explicit TypingWorker(const Shared& shared) : shared_(shared) {}
+  TypingWorker(const Shared& shared, unsigned number) : shared_(shared), number_(number) {}
 
   // What an object, or a variable's `contents`, says of others, and what follows from it.
   void scan_object(boehm::ObjectRef ref, TypeIndex row);
@@ -100,9 +86,10 @@ class TypingWorker {
   [[nodiscard]] bool is_text_with_pointers(const Fit& found, const Candidate& candidate) const;
 
   Shared shared_;
+  unsigned number_;
   boehm::ObjectRef source_;  // what is scanned, if it is an object
   bool from_object_ = false;
-  std::vector<TypedItem> stack_;
+  TypedItems stack_;
   std::array<Candidate, kAhead> candidates_{};
   std::size_t head_ = 0;  // where the next candidate is put; tail_ is where the oldest is
   std::size_t tail_ = 0;

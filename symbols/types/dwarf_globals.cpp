@@ -1,31 +1,10 @@
-#include <cstring>
-
 #include <dwarf.h>
-#include <gelf.h>
 
 #include "symbols/types/dwarf_reader.h"
 
 // Variables that stand at one address for the whole run, those of functions too.
 
 namespace heapattach::types {
-namespace {
-
-constexpr std::uint64_t kWord = 8;
-
-Elf_Data* section_named(Elf* elf, const char* wanted) {
-  std::size_t names = 0;
-  if (elf == nullptr || elf_getshdrstrndx(elf, &names) != 0) return nullptr;
-  Elf_Scn* section = nullptr;
-  while ((section = elf_nextscn(elf, section)) != nullptr) {
-    GElf_Shdr header;
-    if (gelf_getshdr(section, &header) == nullptr) continue;
-    const char* name = elf_strptr(elf, names, header.sh_name);
-    if (name != nullptr && std::strcmp(name, wanted) == 0) return elf_getdata(section, nullptr);
-  }
-  return nullptr;
-}
-
-}  // namespace
 
 void DwarfReader::read_global(const DwarfUnit::Entry& entry) {
   const auto address = address_of(entry.die);
@@ -61,24 +40,11 @@ std::optional<std::uint64_t> DwarfReader::address_of(const Dwarf_Die& variable) 
   if (expression[0].atom != DW_OP_addrx && expression[0].atom != DW_OP_GNU_addr_index) {
     return std::nullopt;
   }
-  if (split_.main != nullptr) return split_address(expression[0].number);
   Dwarf_Attribute indexed;
   Dwarf_Addr address = 0;
   if (dwarf_getlocation_attr(&attribute, expression, &indexed) != 0) return std::nullopt;
   if (dwarf_formaddr(&indexed, &address) != 0 || address == 0) return std::nullopt;
   return address;
-}
-
-std::optional<std::uint64_t> DwarfReader::split_address(std::uint64_t index) const {
-  const Elf_Data* data = section_named(dwarf_getelf(split_.main), ".debug_addr");
-  if (data == nullptr || data->d_buf == nullptr || data->d_size < kWord) return std::nullopt;
-  if (split_.base > data->d_size || index > (data->d_size - split_.base) / kWord)
-    return std::nullopt;
-  const std::uint64_t at = split_.base + index * kWord;
-  if (at > data->d_size - kWord) return std::nullopt;
-  std::uint64_t address = 0;
-  std::memcpy(&address, static_cast<const char*>(data->d_buf) + at, sizeof address);
-  return address == 0 ? std::nullopt : std::optional(address);
 }
 
 }  // namespace heapattach::types

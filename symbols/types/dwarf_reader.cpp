@@ -50,20 +50,10 @@ DwarfReader::DwarfReader(Dwarf* dwarf,
     : dwarf_(dwarf), bias_(bias), limits_(limits), model_(into), names_(dwarf) {}
 
 void DwarfReader::read() {
-  read_units(dwarf_);
-}
-
-void DwarfReader::read_split(Dwarf* split, Dwarf* main, std::uint64_t address_base) {
-  split_ = {main, address_base};
-  read_units(split);
-  split_ = {};
-}
-
-void DwarfReader::read_units(Dwarf* dwarf) {
   Dwarf_CU* unit = nullptr;
   Dwarf_Die root;
   std::uint8_t type = 0;
-  while (dwarf_get_units(dwarf, unit, &unit, nullptr, &type, &root, nullptr) == 0) {
+  while (dwarf_get_units(dwarf_, unit, &unit, nullptr, &type, &root, nullptr) == 0) {
     if (type == DW_UT_skeleton) continue;
     ++counts_.units;
     read_unit(root);

@@ -35,28 +35,20 @@ class DwarfReader {
     std::size_t left_out = 0;  // because of a limit
   };
 
-  // `addresses` has the addresses that units of split DWARF refer to; null otherwise. Globals are
-  // where the linker put them, `bias` added.
+  // Globals are where the linker put them, `bias` added.
   DwarfReader(Dwarf* dwarf, std::uint64_t bias, const DwarfReadLimits& limits, TypeModel& into);
 
   // All units of the file.
   void read();
-  // All units of a .dwo file, whose addresses stand in `main` from `address_base` on.
-  void read_split(Dwarf* split, Dwarf* main, std::uint64_t address_base);
   [[nodiscard]] const Counts& counts() const { return counts_; }
 
  private:
-  struct SplitAddresses {
-    Dwarf* main = nullptr;
-    std::uint64_t base = 0;
-  };
   struct Described {
     const void* at = nullptr;       // the entry that was read
     std::uint64_t fingerprint = 0;  // of sizes and members
     unsigned compared = 0;
   };
 
-  void read_units(Dwarf* dwarf);
   void read_unit(const Dwarf_Die& root);
   void read_pending();
   void describe_entry(const Dwarf_Die& die);
@@ -81,14 +73,12 @@ class DwarfReader {
 
   void read_global(const DwarfUnit::Entry& entry);
   [[nodiscard]] std::optional<std::uint64_t> address_of(const Dwarf_Die& variable) const;
-  [[nodiscard]] std::optional<std::uint64_t> split_address(std::uint64_t index) const;
 
   Dwarf* dwarf_;
   std::uint64_t bias_;
   DwarfReadLimits limits_;
   TypeModel& model_;
   DwarfNames names_;
-  SplitAddresses split_;
   Counts counts_;
   std::size_t members_ = 0;
   std::unordered_map<const void*, TypeRef> refs_;     // by the entry's address
