@@ -57,14 +57,6 @@ Error unsupported(std::string message) {
   return {ErrorKind::Unsupported, std::move(message)};
 }
 
-// A thread's number also has a directory in /proc, though it is not listed there.
-Result<void> check_is_process(const Process& process) {
-  const auto status = HA_TRY(process.thread_status(process.pid()));
-  if (status.process == process.pid()) return {};
-  return unsupported(
-      fmt::format("{} is a thread of process {}: name that one", process.pid(), status.process));
-}
-
 // Where the program cannot be opened, the first read of registers finds out the same.
 Result<void> check_is_64_bit(const Process& process) {
   const auto exe = process.open_file("exe", O_RDONLY);
@@ -93,7 +85,8 @@ Result<Process> Process::open(pid_t pid) {
   if (state.is_kernel_thread()) {
     return unsupported(fmt::format("{} ({}) is a kernel thread", pid, state.name));
   }
-  HA_TRY(check_is_process(process));
+  const auto status = HA_TRY(process.thread_status(pid));
+  HA_TRY(check_is_process(pid, status));
   // A zombie with other threads is a first thread that ended before them.
   if (state.is_exiting() && state.threads <= 1) {
     return Error{

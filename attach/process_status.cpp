@@ -1,6 +1,9 @@
 #include "attach/process_status.h"
 
+#include <cerrno>
 #include <charconv>
+
+#include <fmt/format.h>
 
 namespace heapattach {
 
@@ -50,6 +53,14 @@ ProcessStatus parse_process_status(std::string_view text) {
     }
   }
   return status;
+}
+
+Result<void> check_is_process(pid_t pid, const ProcessStatus& status) {
+  if (status.process == pid) return {};
+  if (status.process == 0)
+    return Error{ErrorKind::Gone, fmt::format("process {} exited", pid), ESRCH};
+  return Error{ErrorKind::Unsupported,
+               fmt::format("{} is a thread of process {}: name that one", pid, status.process)};
 }
 
 }  // namespace heapattach

@@ -5,11 +5,13 @@
 
 #include <sys/types.h>
 
+#include "attach/result.h"
+
 namespace heapattach {
 
 // What /proc/<pid>/status (or task/<tid>/status) says, as far as we use it: proc(5).
 struct ProcessStatus {
-  pid_t process = 0;  // Tgid
+  pid_t process = 0;  // Tgid; 0 as well once the kernel has taken the thread off its tables
   pid_t tracer = 0;   // 0: none
   uid_t real_uid = 0;
   uid_t effective_uid = 0;
@@ -25,5 +27,9 @@ struct ProcessStatus {
 
 // Lines that are missing or garbled leave their members at 0: no kernel writes such.
 ProcessStatus parse_process_status(std::string_view text);
+
+// Whether `pid` names a process: a thread's number also has a directory in /proc, though it is not
+// listed there.
+Result<void> check_is_process(pid_t pid, const ProcessStatus& status);
 
 }  // namespace heapattach

@@ -26,3 +26,15 @@ TEST_CASE("a status without the lines wanted, or with empty ones, leaves zeros")
   CHECK(parse_process_status("").tracer == 0);
   CHECK(parse_process_status("TracerPid:\nUid:\t\nTgid").tracer == 0);
 }
+
+TEST_CASE("a thread is not taken for a process, nor one that has just ended for a thread") {
+  CHECK(check_is_process(4711, parse_process_status("Tgid:\t4711\n")).has_value());
+  const auto thread = check_is_process(4712, parse_process_status("Tgid:\t4711\n"));
+  REQUIRE_FALSE(thread.has_value());
+  CHECK(thread.error().kind == ErrorKind::Unsupported);
+  CHECK(thread.error().message == "4712 is a thread of process 4711: name that one");
+  // What the kernel shows between a thread's end and the end of its directory.
+  const auto ended = check_is_process(4711, parse_process_status("Tgid:\t0\n"));
+  REQUIRE_FALSE(ended.has_value());
+  CHECK(ended.error().kind == ErrorKind::Gone);
+}
