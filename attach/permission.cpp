@@ -1,9 +1,11 @@
 #include "attach/permission.h"
 
+#include <cerrno>
 #include <charconv>
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -111,6 +113,30 @@ AccessFacts access_facts(const Process& process) {
     facts.is_dumpable = directory.st_uid == target->effective_uid;
   }
   return facts;
+}
+
+Error traced_by(pid_t tracer) {
+  const auto other = Fd::open(fmt::format("/proc/{}/comm", tracer), 0);
+  auto name = other ? read_all(*other, 64) : Result<std::string>(std::string());
+  if (name && name->ends_with('\n')) name->pop_back();
+  return {ErrorKind::Traced,
+          fmt::format("process {} ({}) traces it already; end that first, or use --snapshot read",
+                      tracer, name ? *name : std::string("?")),
+          EPERM};
+}
+
+Result<void> check_may_trace(const Process& process) {
+  for (const pid_t tid : HA_TRY(process.list_threads()).tids) {
+    const auto status = process.thread_status(tid);
+    if (status && status->tracer != 0) return traced_by(status->tracer);
+  }
+  if (const auto mem = process.open_file("mem", O_RDONLY); !mem) {
+    if (mem.error().kind != ErrorKind::Denied) return mem.error();
+    return Error{ErrorKind::Denied, "not permitted: " + explain_denied(access_facts(process))};
+  }
+  // ESRCH, since nobody here traces it, unless a filter that we run under refuses the call itself.
+  if (ptrace(PTRACE_INTERRUPT, process.pid(), nullptr, nullptr) == 0 || errno != EPERM) return {};
+  return Error{ErrorKind::Denied, "not permitted: " + explain_denied(access_facts(process))};
 }
 
 }  // namespace heapattach

@@ -28,4 +28,11 @@ struct AccessFacts {
 // As far as they can be found out from outside; what cannot is left as if it were no obstacle.
 [[nodiscard]] AccessFacts access_facts(const Process& process);
 
+// That `tracer` traces it already.
+[[nodiscard]] Error traced_by(pid_t tracer);
+
+// Whether a freeze would be allowed, without trying one: Denied with the reason, or Traced. The
+// kernel asks the same of who opens its memory as of who traces it.
+Result<void> check_may_trace(const Process& process);
+
 }  // namespace heapattach

@@ -90,16 +90,7 @@ Result<void> PtraceTracer::explain_refusal(pid_t tid) const {
   if (!status || !state || state->is_exiting()) {
     return Error{ErrorKind::Gone, "it is exiting", ESRCH};
   }
-  if (status->tracer != 0) {
-    const auto other = Fd::open(fmt::format("/proc/{}/comm", status->tracer), 0);
-    auto name = other ? read_all(*other, 64) : Result<std::string>(std::string());
-    if (name && name->ends_with('\n')) name->pop_back();
-    return Error{ErrorKind::Traced,
-                 fmt::format("process {} ({}) traces it already; end that first, or use --snapshot "
-                             "read",
-                             status->tracer, name ? *name : std::string("?")),
-                 EPERM};
-  }
+  if (status->tracer != 0) return traced_by(status->tracer);
   return Error{
       ErrorKind::Denied,
       fmt::format("PTRACE_SEIZE: not permitted: {}", explain_denied(access_facts(process_))),

@@ -18,6 +18,8 @@
 #include "report/cli/console.h"
 #include "report/cli/options.h"
 #include "report/cli/run.h"
+#include "report/cli/run_check.h"
+#include "report/snapshot/examine.h"
 #include "report/snapshot/take.h"
 #include "report/write/output_file.h"
 
@@ -48,9 +50,9 @@ snapshot::Hold hold_of(SnapshotMode mode) {
   return snapshot::Hold::Freeze;
 }
 
-Result<snapshot::Snapshot> take(const Options& options,
-                                const Deadline& deadline,
-                                Console& console) {
+snapshot::TakeOptions take_options(const Options& options,
+                                   const Deadline& deadline,
+                                   Console& console) {
   snapshot::TakeOptions what;
   what.pid = options.pid;
   what.hold = hold_of(options.mode);
@@ -65,7 +67,19 @@ Result<snapshot::Snapshot> take(const Options& options,
   what.symbols.sysroot = options.sysroot;
   what.deadline = deadline;
   what.note = [&console](std::string_view step) { console.step(step); };
-  return snapshot::take_snapshot(what);
+  return what;
+}
+
+Result<snapshot::Snapshot> take(const Options& options,
+                                const Deadline& deadline,
+                                Console& console) {
+  return snapshot::take_snapshot(take_options(options, deadline, console));
+}
+
+Result<snapshot::Examination> examine(const Options& options,
+                                      const Deadline& deadline,
+                                      Console& console) {
+  return snapshot::examine(take_options(options, deadline, console));
 }
 
 // --help and --version are data: a full disk under them is an error like any other.
@@ -99,6 +113,7 @@ ExitStatus run_with(std::span<const char* const> arguments) {
     console.error(fmt::format("{}; try: heapattach --help", wrong->message));
     return ExitStatus::Usage;
   }
+  if (options->report == Report::Check) return run_check(*options, examine, console);
   return run(*options, take, console);
 }
 

@@ -25,8 +25,8 @@ struct RawOptions {
   std::vector<std::string> debug_dirs;
   std::string type_info, exe, sysroot;
   std::optional<std::string> values;  // empty: without a number
-  bool help = false, version = false, count = false, sizes = false, force = false, gzip = false,
-       all = false;
+  bool help = false, version = false, count = false, sizes = false, check = false, force = false,
+       gzip = false, all = false;
   bool no_rewind = false, quiet = false, verbose = false;
 };
 
@@ -55,6 +55,7 @@ void declare_options(CLI::App& app, RawOptions& raw) {
   app.add_flag("--version", raw.version);
   app.add_flag("--count", raw.count);
   app.add_flag("--sizes", raw.sizes);
+  app.add_flag("--check", raw.check);
   app.add_flag("--force", raw.force);
   app.add_flag("-z,--gzip", raw.gzip);
   app.add_flag("--all", raw.all);
@@ -87,6 +88,10 @@ constexpr std::array<std::pair<std::string_view, Format>, 6> kCountFormats{{
     {"json", Format::Json},
     {"markdown", Format::Markdown},
     {"memprof", Format::Memprof},
+}};
+constexpr std::array<std::pair<std::string_view, Format>, 2> kCheckFormats{{
+    {"table", Format::Table},
+    {"json", Format::Json},
 }};
 constexpr std::array<std::pair<std::string_view, Format>, 1> kSnapshotFormats{{
     {"jsonl", Format::JsonLines},
@@ -147,12 +152,20 @@ Result<pid_t> read_source(const RawOptions& raw) {
   return pid;
 }
 
+// Whether the report is a table with a row for each type.
+bool has_rows(Report report) {
+  return report == Report::Count || report == Report::Sizes;
+}
+
 bool ends_in_gz(std::string_view file) {
   return file.ends_with(".gz");
 }
 
 Result<Format> read_format(const RawOptions& raw, Report report) {
-  const bool is_count = report != Report::Snapshot;
+  if (report == Report::Check) {
+    return raw.format.empty() ? Format::Table : choose("--format", raw.format, kCheckFormats);
+  }
+  const bool is_count = has_rows(report);
   if (!raw.format.empty()) {
     return is_count ? choose("--format", raw.format, kCountFormats)
                     : choose("--format", raw.format, kSnapshotFormats);
@@ -194,7 +207,7 @@ Result<snapshot::RowChoice> read_rows(const RawOptions& raw, Report report) {
   snapshot::RowChoice rows;
   const bool has_any =
       !raw.sort.empty() || !raw.top.empty() || !raw.types.empty() || !raw.min_bytes.empty();
-  if (report == Report::Snapshot && has_any) {
+  if (!has_rows(report) && has_any) {
     return usage("--sort, --top, --type and --min-bytes choose rows of --count and --sizes");
   }
   if (report == Report::Sizes) rows.sort = snapshot::SortBy::Retained;
@@ -218,7 +231,10 @@ Result<snapshot::RowChoice> read_rows(const RawOptions& raw, Report report) {
 
 // What of it contradicts itself or is not in this build.
 Result<void> refuse_what_cannot_be(const RawOptions& raw) {
-  if (raw.count && raw.sizes) return usage("--count and --sizes: one report at a time");
+  if (raw.count + raw.sizes + raw.check > 1) {
+    return usage("--count, --sizes and --check: one report at a time");
+  }
+  if (raw.check && !raw.fail_if.empty()) return usage("--fail-if: --check counts nothing");
   if (raw.quiet && raw.verbose) return usage("-q and -v contradict each other");
   return {};
 }
@@ -253,7 +269,7 @@ Result<std::size_t> read_values(const RawOptions& raw, Report report) {
 
 Result<snapshot::CountBy> read_by(const RawOptions& raw, Report report) {
   if (raw.by.empty()) return snapshot::CountBy::Type;
-  if (report == Report::Snapshot) return usage("--by groups the rows of --count and --sizes");
+  if (!has_rows(report)) return usage("--by groups the rows of --count and --sizes");
   return choose("--by", raw.by, kGroups);
 }
 
@@ -275,6 +291,7 @@ Result<void> read_manner(const RawOptions& raw, Options& options) {
 }
 
 Report report_of(const RawOptions& raw) {
+  if (raw.check) return Report::Check;
   if (raw.sizes) return Report::Sizes;
   return raw.count ? Report::Count : Report::Snapshot;
 }

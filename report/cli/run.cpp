@@ -1,8 +1,6 @@
 #include "report/cli/run.h"
 
-#include <climits>
 #include <cstdlib>
-#include <ctime>
 #include <optional>
 #include <utility>
 
@@ -10,6 +8,7 @@
 #include <unistd.h>
 
 #include "report/cli/errors.h"
+#include "report/cli/output_name.h"
 #include "report/cli/summary.h"
 #include "report/graph/type_sizes.h"
 #include "report/write/count_formats.h"
@@ -24,34 +23,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using snapshot::CountTable;
 using snapshot::Snapshot;
-
-std::string host_name() {
-  char name[HOST_NAME_MAX + 1] = {};
-  if (::gethostname(name, HOST_NAME_MAX) != 0) return "host";
-  return name;
-}
-
-// The time as file names have it: no colons, in order when sorted.
-std::string file_time() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  ::gmtime_r(&now, &parts);
-  char text[32] = {};
-  std::strftime(text, sizeof text, "%Y%m%dT%H%M%SZ", &parts);
-  return text;
-}
-
-// Where the report goes: a file's name, empty for standard output.
-std::string output_name(const Options& options) {
-  if (!options.output.empty()) {
-    return expand_name(options.output, options.pid, host_name(), file_time());
-  }
-  // Nobody reads a snapshot on a terminal.
-  if (options.report == Report::Snapshot && ::isatty(STDOUT_FILENO) == 1) {
-    return fmt::format("heap.{}.jsonl{}", options.pid, options.with_gzip ? ".gz" : "");
-  }
-  return {};
-}
 
 std::string format_counts(const CountTable& table, const Options& options, bool is_terminal) {
   switch (options.format) {

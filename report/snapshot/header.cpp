@@ -48,16 +48,6 @@ std::string start_time(const Process& process) {
   return rfc3339(WallClock::time_point(std::chrono::seconds(boot_seconds + since_boot)), false);
 }
 
-std::string_view name_of(boehm::Layout::Source source) {
-  switch (source) {
-    case boehm::Layout::Source::Accessors: return "accessors";
-    case boehm::Layout::Source::DebugInfo: return "debug info";
-    case boehm::Layout::Source::Table: return "table";
-    case boehm::Layout::Source::Structure: return "structure";
-  }
-  return "";
-}
-
 Collector account_of(const Target& target, const HeldHeap& held) {
   Collector account;
   account.version = target.collector.version;
@@ -73,6 +63,16 @@ Collector account_of(const Target& target, const HeldHeap& held) {
 }
 
 }  // namespace
+
+std::string_view name_of(boehm::Layout::Source source) {
+  switch (source) {
+    case boehm::Layout::Source::Accessors: return "accessors";
+    case boehm::Layout::Source::DebugInfo: return "debug info";
+    case boehm::Layout::Source::Table: return "table";
+    case boehm::Layout::Source::Structure: return "structure";
+  }
+  return "";
+}
 
 void fill_header(const Target& target,
                  const HeldHeap& held,

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string_view>
+
 #include "report/snapshot/held_heap.h"
 #include "report/snapshot/model.h"
 #include "report/snapshot/take.h"
@@ -12,5 +14,8 @@ void fill_header(const Target& target,
                  const HeldHeap& held,
                  const TakeOptions& options,
                  Snapshot& snapshot);
+
+// How a layout was learned, as the header says it: "accessors".
+[[nodiscard]] std::string_view name_of(boehm::Layout::Source source);
 
 }  // namespace heapattach::snapshot

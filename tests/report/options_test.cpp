@@ -156,3 +156,14 @@ TEST_CASE("counts may be grouped by what holds a buffer") {
   CHECK(wrong({"--count", "--by", "size", "1"}).find("holder") != std::string::npos);
   CHECK(wrong({"--by", "holder", "1"}).find("--count") != std::string::npos);
 }
+
+TEST_CASE("--check is a report of its own, with formats of its own") {
+  CHECK(good({"--check", "1"}).report == Report::Check);
+  CHECK(good({"--check", "1"}).format == Format::Table);
+  CHECK(good({"--check", "1", "-f", "json"}).format == Format::Json);
+  CHECK(wrong({"--check", "1", "-f", "csv"}).find("table, json") != std::string::npos);
+  CHECK(wrong({"--check", "--count", "1"}).find("one report") != std::string::npos);
+  CHECK(wrong({"--check", "--top", "3", "1"}).find("--count") != std::string::npos);
+  CHECK(wrong({"--check", "--fail-if", "count(A) > 1", "1"}).find("--fail-if") !=
+        std::string::npos);
+}

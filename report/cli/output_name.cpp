@@ -1,0 +1,44 @@
+#include "report/cli/output_name.h"
+
+#include <climits>
+#include <ctime>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "report/write/output_file.h"
+
+namespace heapattach {
+
+namespace {
+
+std::string host_name() {
+  char name[HOST_NAME_MAX + 1] = {};
+  if (::gethostname(name, HOST_NAME_MAX) != 0) return "host";
+  return name;
+}
+
+// The time as file names have it: no colons, in order when sorted.
+std::string file_time() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  char text[32] = {};
+  std::strftime(text, sizeof text, "%Y%m%dT%H%M%SZ", &parts);
+  return text;
+}
+
+}  // namespace
+
+std::string output_name(const Options& options) {
+  if (!options.output.empty()) {
+    return expand_name(options.output, options.pid, host_name(), file_time());
+  }
+  // Nobody reads a snapshot on a terminal.
+  if (options.report == Report::Snapshot && ::isatty(STDOUT_FILENO) == 1) {
+    return fmt::format("heap.{}.jsonl{}", options.pid, options.with_gzip ? ".gz" : "");
+  }
+  return {};
+}
+
+}  // namespace heapattach

@@ -1,0 +1,122 @@
+#include <string>
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+
+#include "attach/fd.h"
+#include "report/cli/run_check.h"
+#include "report/write/check_formats.h"
+#include "tests/support/temporary_directory.h"
+
+using namespace heapattach;
+using snapshot::Examination;
+
+namespace {
+
+Examination sample() {
+  Examination found;
+  found.pid = 4711;
+  found.exe = "/srv/app\x1b";
+  found.user = 1000;
+  found.threads = 3;
+  found.states = {{'S', 2}, {'R', 1}};
+  found.modules = 12;
+  found.modules_with_symbols = 11;
+  found.heap.emplace();
+  found.heap->module = "libgc.so.1";
+  found.heap->version = "8.2.2";
+  found.heap->layout = "accessors";
+  found.heap->heap_bytes = 4 << 20;
+  found.heap->free_bytes = 1 << 20;
+  found.heap->collections = 17;
+  found.heap->runtime = "crystal";
+  found.heap->classes = 174;
+  found.heap->types = 812;
+  found.heap->globals = 95;
+  found.heap->freeze = std::chrono::milliseconds(110);
+  found.heap->clone = std::chrono::milliseconds(9);
+  return found;
+}
+
+class CheckRunner {
+ public:
+  CheckRunner() {
+    options.pid = 4711;
+    options.report = Report::Check;
+    options.format = Format::Table;
+    options.output = directory.file("check");
+  }
+
+  ExitStatus run_on(const Result<Examination>& found) {
+    Console::Settings silent;
+    silent.fd = -1;
+    Console console(silent);
+    return run_check(
+        options, [&](const auto&, const auto&, auto&) { return found; }, console);
+  }
+
+  [[nodiscard]] std::string report() const {
+    const auto fd = Fd::open(directory.file("check"), O_RDONLY);
+    return fd ? *read_all(*fd, 1 << 20) : std::string();
+  }
+
+  TemporaryDirectory directory;
+  Options options;
+};
+
+}  // namespace
+
+TEST_CASE("what --check found is a line for each thing, and the verdict is the last") {
+  CHECK(format_check_table(sample()) ==
+        "process     4711 /srv/app\\x1b, user 1000\n"
+        "threads     3: 2 sleeping, 1 running\n"
+        "symbols     of 12 modules, 11 have some\n"
+        "collector   bdwgc 8.2.2 in libgc.so.1, its layout known from: accessors\n"
+        "heap        4.0 MiB, 1.0 MiB of it free; 17 collections so far\n"
+        "types       crystal program; 174 classes that its objects name, 812 types with fields, 95 "
+        "globals\n"
+        "freeze      would hold it for up to 110 ms\n"
+        "clone       would hold it for up to 9 ms\n"
+        "verdict     nothing stands in the way\n");
+}
+
+TEST_CASE("what --check found is one object of JSON") {
+  Examination found = sample();
+  found.obstacles.push_back({"clone", "a \"seccomp\" filter"});
+  CHECK(format_check_json(found) ==
+        R"({"version":1,"pid":4711,"ok":true,"exe":"/srv/app\u001b","user":1000,"threads":3,)"
+        R"("thread_states":{"S":2,"R":1},"filtered_threads":0,"modules":12,)"
+        R"("modules_with_symbols":11,"collector":{"module":"libgc.so.1","version":"8.2.2",)"
+        R"("layout":"accessors","heap_bytes":4194304,"free_bytes":1048576,"collections":17,)"
+        R"("collecting":false},"runtime":"crystal","classes":174,"types":812,"globals":95,)"
+        R"("pause_ms":{"freeze":110,"clone":9},)"
+        R"("obstacles":[{"way":"clone","reason":"a \"seccomp\" filter"}]})"
+        "\n");
+}
+
+TEST_CASE("--check ends as a snapshot would have begun") {
+  CheckRunner runner;
+  SUBCASE("complete where a way is left, and the other is named") {
+    Examination found = sample();
+    found.obstacles.push_back({"clone", "no room"});
+    CHECK(runner.run_on(found) == ExitStatus::Complete);
+    CHECK(runner.report().ends_with("no clone    no room\nverdict     a snapshot can be taken\n"));
+  }
+  SUBCASE("with the status of what forbids all") {
+    Examination found;
+    found.pid = 4711;
+    found.obstacles.push_back({"any", "not permitted: Yama"});
+    found.refusal = ErrorKind::Denied;
+    CHECK(runner.run_on(found) == ExitStatus::Denied);
+    CHECK(runner.report().ends_with(
+        "obstacle    not permitted: Yama\nverdict     no snapshot can be taken\n"));
+  }
+  SUBCASE("as gone where there is no process") {
+    CHECK(runner.run_on(Error{ErrorKind::Gone, "process 4711 exited"}) == ExitStatus::Gone);
+    CHECK(runner.report().empty());
+  }
+  SUBCASE("with an error where its output cannot be written") {
+    runner.options.output = runner.directory.file("missing/check");
+    CHECK(runner.run_on(sample()) == ExitStatus::Output);
+  }
+}
