@@ -22,7 +22,8 @@ TEST_CASE("each edge of a C program is found") {
 }
 
 TEST_CASE("each object and edge of a C program is called what the program calls it") {
-  for (const char* variant : {"gcc5", "gcc4", "clang5", "clang4", "gcc5_stripped"}) {
+  for (const char* variant :
+       {"gcc5", "gcc4", "clang5", "clang4", "gcc5_stripped", "split", "clang_split"}) {
     const std::string name = fmt::format("typed_c_{}", variant);
     if (!is_target_built(name)) continue;
     CAPTURE(name);

@@ -10,8 +10,9 @@
 namespace heapattach {
 
 // How the C and C++ programs are built.
-constexpr const char* kTypedVariants[] = {"gcc5",   "gcc4",   "units",         "split",    "lto",
-                                          "clang5", "clang4", "gcc5_stripped", "optimised"};
+constexpr const char* kTypedVariants[] = {"gcc5",      "gcc4",       "units",  "split",
+                                          "lto",       "clang5",     "clang4", "gcc5_stripped",
+                                          "optimised", "clang_split"};
 
 // An object, as a program describes its own or as a snapshot does.
 struct DescribedObject {

@@ -50,14 +50,18 @@ std::vector<MappedFile> mapped_code_files(const MemoryMap& map) {
 }
 
 // Opens without following a link out of `root`, which in a container is another place than ours.
+// What is no plain file is not opened: with a device or a pipe that may have effects.
 Result<Fd> open_below(const Fd& root, const std::string& path) {
   open_how how{};
-  how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+  how.flags = O_PATH | O_CLOEXEC;
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
   const long fd = syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how);
-  const int os_errno = errno;
-  if (fd < 0) return os_error(path, os_errno);
-  return Fd(static_cast<int>(fd));
+  if (fd < 0) return os_error(path, errno);
+  const Fd found(static_cast<int>(fd));
+  struct stat status {};
+  if (fstat(found.get(), &status) != 0) return os_error(path, errno);
+  if (!S_ISREG(status.st_mode)) return Error{ErrorKind::Malformed, path + " is no regular file"};
+  return Fd::open(fmt::format("/proc/self/fd/{}", found.get()), O_RDONLY | O_NONBLOCK | O_NOCTTY);
 }
 
 Result<Fd> open_ours(const std::string& path) {
@@ -147,6 +151,7 @@ class Loader {
     HA_TRY(compare_build_ids(elf, bias));
     contents.adopt(std::move(elf), bias);
     find_debug_file(contents);
+    add_companions(contents);
     return {};
   }
 
@@ -188,9 +193,27 @@ class Loader {
         continue;
       }
       contents.debug_file = std::move(debug).value();
+      contents.debug_path = candidate.path;
       contents.notes.push_back("symbols from " + candidate.path);
       return;
     }
+  }
+
+  // Units that were split off find their addresses in .debug_addr.
+  void add_companions(Module::Contents& contents) const {
+    const ElfFile& debug = contents.debug_file ? *contents.debug_file : *contents.file;
+    const bool may_have_any = debug.has_section(".debug_addr") ||
+                              debug.has_section(".zdebug_addr") ||
+                              debug.has_section(".gnu_debugaltlink");
+    if (!may_have_any) return;
+    const CompanionSearch search{
+        .path = contents.path,
+        .debug_path = contents.debug_path,
+        .debug_dirs = search_.debug_dirs,
+        .open_in_target = [this](const std::string& path) { return open_below(root_, path); }};
+    Companions found = find_companions(debug.file(), search);
+    contents.companions = std::move(found.files);
+    contents.notes.insert(contents.notes.end(), found.notes.begin(), found.notes.end());
   }
 
   const Process& process_;

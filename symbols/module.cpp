@@ -154,6 +154,10 @@ const Fd& Module::file() const {
   return contents_->file ? contents_->file->file() : none;
 }
 
+std::span<const Companion> Module::companions() const {
+  return contents_->companions;
+}
+
 const Fd& Module::debug_file() const {
   return contents_->debug_file ? contents_->debug_file->file() : file();
 }

@@ -10,6 +10,7 @@
 
 #include "attach/memory_reader.h"
 #include "attach/process.h"
+#include "symbols/companions.h"
 
 namespace heapattach {
 
@@ -73,6 +74,9 @@ class Module {
   // The separate debug file in use, or else the module's own file; empty if there is neither. Holds
   // for the module's life. For libdw.
   [[nodiscard]] const Fd& debug_file() const;
+
+  // The other files over which its debug information is spread.
+  [[nodiscard]] std::span<const Companion> companions() const;
 
   // What was found or missing, for -v: "symbols from /usr/lib/debug/…", and warnings such as a
   // debug file whose build id differs.

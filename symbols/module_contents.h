@@ -21,6 +21,8 @@ struct Module::Contents {
   std::optional<Range> relro;
   std::optional<ElfFile> file;        // none: listed only
   std::optional<ElfFile> debug_file;  // only if the file has no .symtab of its own
+  std::string debug_path;             // of that; empty if there is none
+  std::vector<Companion> companions;  // of whichever of both has the debug information
   std::vector<std::string> notes;
 
   struct SegmentBytes {

@@ -136,7 +136,8 @@ const std::vector<Locals::Variable>& Locals::variables_at(ModuleDebug& module, D
   const auto behind = std::partition_point(units.begin(), units.end(),
                                            [pc](const Unit& unit) { return unit.start <= pc; });
   if (behind == units.begin() || pc >= std::prev(behind)->end) return at->second;
-  Collector(pc, *information.names, at->second).visit(std::prev(behind)->die);
+  const auto unit = module.whole_unit(std::prev(behind)->die);
+  if (unit) Collector(pc, *information.names, at->second).visit(*unit);
   return at->second;
 }
 

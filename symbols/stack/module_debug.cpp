@@ -13,9 +13,6 @@ void ModuleDebug::FreeFrame::operator()(Dwarf_Frame* frame) const noexcept {
 void ModuleDebug::EndElf::operator()(Elf* elf) const noexcept {
   elf_end(elf);
 }
-void ModuleDebug::EndDwarf::operator()(Dwarf* dwarf) const noexcept {
-  dwarf_end(dwarf);
-}
 void ModuleDebug::EndCfi::operator()(Dwarf_CFI* cfi) const noexcept {
   dwarf_cfi_end(cfi);
 }
@@ -28,13 +25,16 @@ ModuleDebug::ModuleDebug(const Module& module) : module_(&module) {
 }
 
 Dwarf* ModuleDebug::dwarf() {
-  if (!is_dwarf_open_) {
-    is_dwarf_open_ = true;
-    if (module_->debug_file().get() >= 0) {
-      dwarf_.reset(dwarf_begin(module_->debug_file().get(), DWARF_C_READ));
-    }
+  if (!information_) {
+    information_.emplace(module_->debug_file().get(), module_->companions());
   }
-  return dwarf_.get();
+  return information_->main();
+}
+
+std::optional<Dwarf_Die> ModuleDebug::whole_unit(const Dwarf_Die& root) {
+  if (dwarf() == nullptr) return std::nullopt;
+  return types::DebugInformation::is_skeleton(root) ? information_->split_off(root)
+                                                    : std::optional(root);
 }
 
 ModuleDebug::FramePtr ModuleDebug::frame_at(Dwarf_Addr pc) {

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <elfutils/libdw.h>
 
 #include "symbols/module.h"
+#include "symbols/types/debug_information.h"
 
 namespace heapattach::stack {
 
@@ -18,6 +20,9 @@ class ModuleDebug {
   [[nodiscard]] const Module& module() const { return *module_; }
   [[nodiscard]] std::uint64_t bias() const { return module_->bias(); }
   [[nodiscard]] Dwarf* dwarf();  // null if it has no debug information
+  // The unit that was split off the one with this root; that one itself if it was not split. None
+  // if what was split off is missing.
+  [[nodiscard]] std::optional<Dwarf_Die> whole_unit(const Dwarf_Die& root);
 
   // How a frame at `pc` finds its caller: from the tables for exceptions, else from those for
   // debuggers. Null if neither covers it.
@@ -31,9 +36,6 @@ class ModuleDebug {
   struct EndElf {
     void operator()(Elf* elf) const noexcept;
   };
-  struct EndDwarf {
-    void operator()(Dwarf* dwarf) const noexcept;
-  };
   struct EndCfi {
     void operator()(Dwarf_CFI* cfi) const noexcept;
   };
@@ -41,8 +43,7 @@ class ModuleDebug {
   const Module* module_;
   std::unique_ptr<Elf, EndElf> elf_;  // null if there is no file
   std::unique_ptr<Dwarf_CFI, EndCfi> exception_tables_;
-  std::unique_ptr<Dwarf, EndDwarf> dwarf_;
-  bool is_dwarf_open_ = false;  // it was tried
+  std::optional<types::DebugInformation> information_;  // once it is asked for
 };
 
 // Those of all modules, each made when it is first asked for. Parses what nobody vouches for: to be

@@ -42,15 +42,6 @@ bool is_qualifier(int tag) {
          tag == DW_TAG_shared_type;
 }
 
-std::string file_and_line(const Dwarf_Die& die) {
-  Dwarf_Die at = die;
-  const char* path = dwarf_decl_file(&at);
-  int line = 0;
-  if (path == nullptr || dwarf_decl_line(&at, &line) != 0) return "an unknown place";
-  const std::string_view file(path);
-  return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), line);
-}
-
 }  // namespace
 
 std::optional<Dwarf_Die> without_qualifiers(Dwarf_Die die) {
@@ -238,6 +229,15 @@ std::string DwarfNames::without_name(const Dwarf_Die& die, int depth) {
   // A template's types stand at one place for all of its instances.
   std::string scopes = unit.language() == Language::C ? std::string() : scopes_of(die, depth);
   return cut(fmt::format("{}({} at {})", scopes, word, file_and_line(die)));
+}
+
+std::string DwarfNames::file_and_line(const Dwarf_Die& die) const {
+  Dwarf_Die at = die;
+  const char* path = units_.file_of(die);
+  int line = 0;
+  if (path == nullptr || dwarf_decl_line(&at, &line) != 0) return "an unknown place";
+  const std::string_view file(path);
+  return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), line);
 }
 
 // The entry that declares a member class is in its scope, the one that defines it need not be.

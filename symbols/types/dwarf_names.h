@@ -62,6 +62,7 @@ class DwarfNames {
   std::string in_crystal(const Dwarf_Die& die, int depth);
   std::string static_array(const Dwarf_Die& die, int depth);
   static std::string mixed_value(const Dwarf_Die& die);
+  [[nodiscard]] std::string file_and_line(const Dwarf_Die& die) const;
   std::string scopes_of(const Dwarf_Die& die, int depth);
   std::string scopes_from(const DwarfUnit& unit, std::uint32_t scope, int depth);
 

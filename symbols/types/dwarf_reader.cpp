@@ -43,24 +43,44 @@ Encoding encoding_of(std::uint64_t number, std::string_view name) {
 
 }  // namespace
 
-DwarfReader::DwarfReader(Dwarf* dwarf,
+DwarfReader::DwarfReader(DebugInformation& information,
                          std::uint64_t bias,
                          const DwarfReadLimits& limits,
                          TypeModel& into)
-    : dwarf_(dwarf), bias_(bias), limits_(limits), model_(into), names_(dwarf) {}
+    : information_(information),
+      bias_(bias),
+      limits_(limits),
+      model_(into),
+      names_(information.main()) {}
 
 void DwarfReader::read() {
   Dwarf_CU* unit = nullptr;
   Dwarf_Die root;
-  std::uint8_t type = 0;
-  while (dwarf_get_units(dwarf_, unit, &unit, nullptr, &type, &root, nullptr) == 0) {
-    if (type == DW_UT_skeleton) continue;
-    ++counts_.units;
+  Dwarf* const dwarf = information_.main();
+  while (dwarf_get_units(dwarf, unit, &unit, nullptr, nullptr, &root, nullptr) == 0) {
+    if (DebugInformation::is_skeleton(root)) {
+      read_split_off(root);
+    } else {
+      read_unit(root);
+    }
+  }
+}
+
+// With the type units that came with it.
+void DwarfReader::read_split_off(const Dwarf_Die& skeleton) {
+  const auto found = information_.split_off(skeleton);
+  if (!found) return;
+  Dwarf* const dwarf = dwarf_cu_getdwarf(found->cu);
+  Dwarf_CU* unit = nullptr;
+  Dwarf_Die root;
+  while (dwarf_get_units(dwarf, unit, &unit, nullptr, nullptr, &root, nullptr) == 0) {
+    names_.units().set_skeleton(root, skeleton);
     read_unit(root);
   }
 }
 
 void DwarfReader::read_unit(const Dwarf_Die& root) {
+  ++counts_.units;
   const DwarfUnit& unit = names_.units().of(root);
   if (unit.is_cut_off()) ++counts_.too_deep;
   if (unit.language() == Language::Crystal) {

@@ -8,6 +8,7 @@
 
 #include <elfutils/libdw.h>
 
+#include "symbols/types/debug_information.h"
 #include "symbols/types/dwarf_names.h"
 #include "symbols/types/type_model.h"
 
@@ -21,7 +22,7 @@ struct DwarfReadLimits {
   std::size_t disagreements = 1000;
 };
 
-// Fills a TypeModel with what one file of debug information describes. A type that many units
+// Fills a TypeModel with what the debug information of one module describes. A type that many units
 // repeat is read once; that the others agree is checked by their sizes and a few of their members.
 // Believes nothing: what does not make sense is left out, and the model still has to pass
 // make_sound().
@@ -36,9 +37,12 @@ class DwarfReader {
   };
 
   // Globals are where the linker put them, `bias` added.
-  DwarfReader(Dwarf* dwarf, std::uint64_t bias, const DwarfReadLimits& limits, TypeModel& into);
+  DwarfReader(DebugInformation& information,
+              std::uint64_t bias,
+              const DwarfReadLimits& limits,
+              TypeModel& into);
 
-  // All units of the file.
+  // All units, those that were split off among them.
   void read();
   [[nodiscard]] const Counts& counts() const { return counts_; }
 
@@ -50,6 +54,7 @@ class DwarfReader {
   };
 
   void read_unit(const Dwarf_Die& root);
+  void read_split_off(const Dwarf_Die& skeleton);
   void read_pending();
   void describe_entry(const Dwarf_Die& die);
 
@@ -74,7 +79,7 @@ class DwarfReader {
   void read_global(const DwarfUnit::Entry& entry);
   [[nodiscard]] std::optional<std::uint64_t> address_of(const Dwarf_Die& variable) const;
 
-  Dwarf* dwarf_;
+  DebugInformation& information_;
   std::uint64_t bias_;
   DwarfReadLimits limits_;
   TypeModel& model_;

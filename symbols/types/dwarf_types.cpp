@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <utility>
 
 #include <fcntl.h>
@@ -18,8 +17,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-struct EndDwarf {
-  void operator()(Dwarf* dwarf) const noexcept { dwarf_end(dwarf); }
+// What one module's types are read from.
+struct Source {
+  const Fd& file;
+  std::span<const Companion> companions;
+  std::uint64_t bias = 0;
 };
 
 std::string summary_of(const DwarfReader::Counts& counts, const TypeModel& model) {
@@ -36,26 +38,26 @@ std::string summary_of(const DwarfReader::Counts& counts, const TypeModel& model
 }
 
 // Runs in the sandbox.
-TypeModel parse(int file, std::uint64_t bias, const DwarfReadLimits& limits) {
+TypeModel parse(const Source& source, const DwarfReadLimits& limits) {
   TypeModel model;
-  const std::unique_ptr<Dwarf, EndDwarf> dwarf(dwarf_begin(file, DWARF_C_READ));
-  if (dwarf == nullptr) {
+  DebugInformation information(source.file.get(), source.companions);
+  if (information.main() == nullptr) {
     model.notes.push_back(fmt::format("no debug information: {}", dwarf_errmsg(-1)));
     return model;
   }
-  DwarfReader reader(dwarf.get(), bias, limits, model);
+  DwarfReader reader(information, source.bias, limits, model);
   reader.read();
+  model.notes = information.notes();
   model.notes.push_back(summary_of(reader.counts(), model));
   return model;
 }
 
-Result<TypeModel> parse_in_sandbox(const Fd& file, std::uint64_t bias, const TypeOptions& options) {
+Result<TypeModel> parse_in_sandbox(const Source& source, const TypeOptions& options) {
   SandboxLimits limits;
   limits.time = options.time_per_module;
-  limits.descriptors = {file.get()};
+  limits.descriptors = {source.file.get()};
   const SandboxResult result = HA_TRY(run_sandboxed(
-      [&](SandboxOutput& out) { out.write(to_bytes(parse(file.get(), bias, options.limits))); },
-      limits));
+      [&](SandboxOutput& out) { out.write(to_bytes(parse(source, options.limits))); }, limits));
   TypeModel model = HA_TRY(model_from_bytes(result.output));
   model.notes.insert(model.notes.end(), result.notes.begin(), result.notes.end());
   return model;
@@ -71,15 +73,19 @@ bool has_debug_information(const Fd& file) {
 
 }  // namespace
 
-TypeModel read_types_of(const Fd& file, std::uint64_t bias, const TypeOptions& options) {
+TypeModel read_types_of(const Fd& file,
+                        std::uint64_t bias,
+                        const TypeOptions& options,
+                        std::span<const Companion> companions) {
   const auto start = Clock::now();
   TypeModel model;
   if (file.empty() || !has_debug_information(file)) {
     model.notes.emplace_back("no debug information");
     return model;
   }
-  auto parsed = options.use_sandbox ? parse_in_sandbox(file, bias, options)
-                                    : Result<TypeModel>(parse(file.get(), bias, options.limits));
+  const Source source{file, companions, bias};
+  auto parsed = options.use_sandbox ? parse_in_sandbox(source, options)
+                                    : Result<TypeModel>(parse(source, options.limits));
   if (!parsed) {
     model.notes.push_back("no types: " + parsed.error().message);
     return model;
@@ -116,7 +122,8 @@ TypeModel read_types(const Modules& modules, const TypeOptions& options) {
       left_out += (left_out.empty() ? "" : ", ") + module.name();
       continue;
     }
-    TypeModel model = read_types_of(module.debug_file(), module.bias(), options);
+    TypeModel model =
+        read_types_of(module.debug_file(), module.bias(), options, module.companions());
     std::erase_if(model.globals, [&](const Variable& v) { return !module.contains(v.address); });
     for (std::string& note : model.notes) note = fmt::format("{}: {}", module.path(), note);
     merge(all, model);

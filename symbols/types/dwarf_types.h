@@ -2,9 +2,11 @@
 
 #include <chrono>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "attach/fd.h"
+#include "symbols/companions.h"
 #include "symbols/module.h"
 #include "symbols/types/dwarf_reader.h"
 #include "symbols/types/type_model.h"
@@ -28,7 +30,10 @@ TypeModel read_types(const Modules& modules, const TypeOptions& options);
 // these allocate is never on a collected heap; their types would only take time, and differ.
 [[nodiscard]] bool is_of_c_library(std::string_view path);
 
-// The same of one file of debug information, for a module loaded at `bias`.
-TypeModel read_types_of(const Fd& file, std::uint64_t bias, const TypeOptions& options);
+// The same of one file of debug information and what belongs to it, for a module loaded at `bias`.
+TypeModel read_types_of(const Fd& file,
+                        std::uint64_t bias,
+                        const TypeOptions& options,
+                        std::span<const Companion> companions = {});
 
 }  // namespace heapattach::types

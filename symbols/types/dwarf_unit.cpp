@@ -199,26 +199,44 @@ Language DwarfUnits::language_of_root(Dwarf_Die root) {
 
 std::string DwarfUnits::typedef_elsewhere(const Dwarf_Die& die) {
   if (tag_of(of(die).root()) != DW_TAG_type_unit) return {};
-  if (!typedefs_) learn_typedefs();
-  const auto found = typedefs_->find(die.addr);
-  return found == typedefs_->end() ? std::string() : found->second;
+  Dwarf* const dwarf = dwarf_cu_getdwarf(die.cu);
+  const auto [typedefs, is_new] = typedefs_.try_emplace(dwarf);
+  if (is_new) typedefs->second = learn_typedefs(dwarf);
+  const auto found = typedefs->second.find(die.addr);
+  return found == typedefs->second.end() ? std::string() : found->second;
 }
 
-void DwarfUnits::learn_typedefs() {
-  typedefs_.emplace();
-  if (dwarf_ == nullptr) return;
+DwarfUnits::Typedefs DwarfUnits::learn_typedefs(Dwarf* dwarf) {
+  Typedefs typedefs;
   Dwarf_CU* unit = nullptr;
   Dwarf_Die root;
-  while (dwarf_get_units(dwarf_, unit, &unit, nullptr, nullptr, &root, nullptr) == 0) {
+  while (dwarf_get_units(dwarf, unit, &unit, nullptr, nullptr, &root, nullptr) == 0) {
     each_child(root, [&](const Dwarf_Die& child) {
       if (tag_of(child) != DW_TAG_typedef) return true;
       const auto type = die_at(child, DW_AT_type);
       if (type && type->cu != child.cu && own_name(*type).empty()) {
-        typedefs_->try_emplace(type->addr, own_name(child));
+        typedefs.try_emplace(type->addr, own_name(child));
       }
       return true;
     });
   }
+  return typedefs;
+}
+
+void DwarfUnits::set_skeleton(const Dwarf_Die& split, const Dwarf_Die& skeleton) {
+  skeletons_[split.cu] = skeleton;
+}
+
+const char* DwarfUnits::file_of(const Dwarf_Die& die) const {
+  if (const char* own = dwarf_decl_file(open(die)); own != nullptr) return own;
+  const auto found = skeletons_.find(die.cu);
+  if (found == skeletons_.end()) return nullptr;
+  Dwarf_Files* files = nullptr;
+  std::size_t count = 0;
+  Dwarf_Die skeleton = found->second;
+  const auto number = number_at(die, DW_AT_decl_file);
+  if (!number || dwarf_getsrcfiles(&skeleton, &files, &count) != 0) return nullptr;
+  return *number < count ? dwarf_filesrc(files, *number, nullptr, nullptr) : nullptr;
 }
 
 void DwarfUnits::learn_imports() {

@@ -72,18 +72,25 @@ class DwarfUnits {
   // The name that a typedef in another unit gives to a type without a tag that has a unit of its
   // own (-fdebug-types-section); empty if there is none.
   [[nodiscard]] std::string typedef_elsewhere(const Dwarf_Die& die);
+  // The unit that the one with the root `split` was split off, which may have its list of files.
+  void set_skeleton(const Dwarf_Die& split, const Dwarf_Die& skeleton);
+  // The path of the file that declares an entry; null if it is not known.
+  [[nodiscard]] const char* file_of(const Dwarf_Die& die) const;
 
  private:
-  void learn_typedefs();
+  using Typedefs = std::unordered_map<const void*, std::string>;  // by the type's address
+
+  static Typedefs learn_typedefs(Dwarf* dwarf);
   Language language_of_root(Dwarf_Die root);
   void learn_imports();
   void learn_imports_of(Dwarf_Die root, Language language);
 
   Dwarf* dwarf_;
-  std::unordered_map<const void*, std::unique_ptr<DwarfUnit>> units_;     // by Dwarf_CU
-  std::unordered_map<const void*, Language> languages_;                   // by Dwarf_CU
-  std::optional<std::unordered_map<const void*, Language>> imported_;     // by the root's address
-  std::optional<std::unordered_map<const void*, std::string>> typedefs_;  // by the type's address
+  std::unordered_map<const void*, std::unique_ptr<DwarfUnit>> units_;  // by Dwarf_CU
+  std::unordered_map<const void*, Language> languages_;                // by Dwarf_CU
+  std::unordered_map<const void*, Dwarf_Die> skeletons_;               // by Dwarf_CU
+  std::optional<std::unordered_map<const void*, Language>> imported_;  // by the root's address
+  std::unordered_map<const void*, Typedefs> typedefs_;                 // by Dwarf
 };
 
 // Small steps of libdw, with every failure an empty answer.

@@ -1,0 +1,201 @@
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "symbols/companions.h"
+#include "symbols/types/dwarf_types.h"
+#include "tests/symbols/types/typed_program.h"
+
+using namespace heapattach;
+using namespace heapattach::types;
+
+// Debug information that is spread over several files: split units, packages of them, and what dwz
+// moved to a supplementary file.
+namespace {
+
+using Lines = std::vector<std::string>;
+using Bytes = std::vector<char>;
+
+// "c_gcc_split4", …, and the same with a package.
+Lines split_programs(const std::string& source, bool packaged) {
+  Lines found;
+  for (const char* compiler : {"gcc", "clang"}) {
+    for (const char* version : {"4", "5"}) {
+      std::string path = fmt::format("{}{}/{}_{}_split{}", TYPED_DIR, packaged ? "/packages" : "",
+                                     source, compiler, version);
+      if (std::filesystem::exists(path)) found.push_back(std::move(path));
+    }
+  }
+  return found;
+}
+
+Result<Fd> open_anywhere(const std::string& path) {
+  return Fd::open(path, O_RDONLY);
+}
+// The .dwo that a package was made of is still where it was.
+Result<Fd> open_packages(const std::string& path) {
+  if (path.ends_with(".dwp")) return open_anywhere(path);
+  return Error{ErrorKind::Gone, path};
+}
+Result<Fd> open_nothing(const std::string& path) {
+  return Error{ErrorKind::Gone, path};
+}
+
+struct Read {
+  TypeModel model;
+  Companions companions;
+};
+
+Read read(const std::string& program,
+          const std::function<Result<Fd>(const std::string&)>& open = open_anywhere) {
+  const auto file = Fd::open(program, O_RDONLY);
+  REQUIRE(file);
+  Read result;
+  result.companions = find_companions(*file, {program, "", {}, open});
+  TypeOptions options;
+  options.use_sandbox = false;
+  result.model = read_types_of(*file, 0x10000, options, result.companions.files);
+  return result;
+}
+
+bool has_note(const TypeModel& model, const std::string& part) {
+  return std::any_of(model.notes.begin(), model.notes.end(),
+                     [&](const std::string& note) { return note.find(part) != std::string::npos; });
+}
+
+// Every type with its size and members, every global with its type and whether it has an address.
+Lines content_of(const TypeModel& model) {
+  Lines lines;
+  for (const Type& type : model.types()) {
+    std::string line = fmt::format("{} {}:", type.name, type.bytes.value_or(0));
+    for (const Member& member : type.members) {
+      line += fmt::format(" {} {} {}", member.offset, member.name,
+                          member.type == kNoType ? "" : model[member.type].name);
+    }
+    lines.push_back(std::move(line));
+  }
+  for (const Variable& variable : model.globals) {
+    lines.push_back(fmt::format("{} {} {}", variable.name, model[variable.type].name,
+                                variable.address.value > 0x10000));
+  }
+  std::sort(lines.begin(), lines.end());
+  lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
+  return lines;
+}
+
+Lines missing_in(const Lines& found, const Lines& wanted) {
+  Lines missing;
+  std::set_difference(wanted.begin(), wanted.end(), found.begin(), found.end(),
+                      std::back_inserter(missing));
+  return missing;
+}
+
+// The program with whole debug information that a split one is to be compared with.
+std::string whole_of(const std::string& split) {
+  const std::string name = std::filesystem::path(split).filename();
+  return fmt::format("{}/{}_{}", TYPED_DIR, name.substr(0, name.find("_split")), name.back());
+}
+
+Bytes bytes_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+Fd file_of(const Bytes& bytes) {
+  Fd file(memfd_create("hostile", MFD_CLOEXEC));
+  REQUIRE_FALSE(file.empty());
+  REQUIRE(write(file.get(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
+  return file;
+}
+
+// Reads `program` with these bytes for whatever it is split into.
+TypeModel read_with(const std::string& program, const Bytes& bytes) {
+  return read(program, [&](const std::string&) -> Result<Fd> { return file_of(bytes); }).model;
+}
+
+}  // namespace
+
+TEST_CASE("a split program has the types and globals of a whole one") {
+  for (const char* source : {"c", "cxx"}) {
+    for (const bool packaged : {false, true}) {
+      for (const std::string& program : split_programs(source, packaged)) {
+        CAPTURE(program);
+        const Read split = read(program, packaged ? open_packages : open_anywhere);
+        CHECK(split.companions.files.size() == 1);
+        const TypeModel whole = read(whole_of(program)).model;
+        CHECK(missing_in(content_of(split.model), content_of(whole)) == Lines{});
+        CHECK_FALSE(has_note(split.model, "missing"));
+      }
+    }
+  }
+}
+
+TEST_CASE("what a missing file of split debug information costs is named") {
+  for (const std::string& program : split_programs("c", false)) {
+    CAPTURE(program);
+    const TypeModel model = read(program, open_nothing).model;
+    CHECK(model.empty());
+    CHECK(has_note(model, "split debug information is missing: "));
+    CHECK(has_note(model, "not found"));
+  }
+}
+
+TEST_CASE("a file of split debug information of another build is not used, and named") {
+  for (const std::string& program : split_programs("c", false)) {
+    CAPTURE(program);
+    const std::string other = split_programs("cxx", false).front() + ".dwo";
+    const TypeModel model = read_with(program, bytes_of(other));
+    CHECK(model.empty());
+    CHECK(has_note(model, "does not have the unit with the id"));
+  }
+}
+
+TEST_CASE("what is no regular file is not taken for split debug information") {
+  for (const std::string& program : split_programs("c", false)) {
+    const Read result =
+        read(program, [](const std::string&) { return open_anywhere("/dev/zero"); });
+    CHECK(result.companions.files.empty());
+    CHECK(result.model.empty());
+  }
+}
+
+TEST_CASE("damaged split debug information is survived") {
+  for (const bool packaged : {false, true}) {
+    for (const std::string& program : split_programs("cxx", packaged)) {
+      CAPTURE(program);
+      const Bytes whole = bytes_of(program + (packaged ? ".dwp" : ".dwo"));
+      REQUIRE_FALSE(whole.empty());
+      for (std::size_t part = 1; part <= 16; ++part) {
+        read_with(program,
+                  Bytes(whole.begin(), whole.begin() + std::ptrdiff_t(whole.size() * part / 17)));
+      }
+      std::uint32_t random = 4711;
+      for (int round = 0; round < 40; ++round) {
+        Bytes bytes = whole;
+        for (int changes = 0; changes < 8; ++changes) {
+          random = random * 1664525 + 1013904223;
+          bytes[0x40 + (random >> 4) % (bytes.size() - 0x40)] = static_cast<char>(random >> 24);
+        }
+        read_with(program, bytes);
+      }
+    }
+  }
+}
+
+TEST_CASE("what dwz moved to a supplementary file is read there") {
+  const std::string program = std::string(TYPED_DIR) + "/c_gcc_moved";
+  if (!std::filesystem::exists(program + ".supplement")) return;
+  const Read moved = read(program);
+  CHECK(moved.companions.files.size() == 1);
+  const TypeModel whole = read(std::string(TYPED_DIR) + "/c_gcc_4").model;
+  CHECK(missing_in(content_of(moved.model), content_of(whole)) == Lines{});
+  CHECK(has_note(read(program, open_nothing).model, "is missing: not found"));
+  const Bytes other = bytes_of(whole_of(split_programs("cxx", false).front()));
+  CHECK(has_note(read_with(program, other), "its build id is another one"));
+}
