@@ -1,6 +1,5 @@
 #include "report/cli/run.h"
 
-#include <cstdlib>
 #include <optional>
 #include <utility>
 
@@ -8,6 +7,7 @@
 #include <unistd.h>
 
 #include "report/cli/errors.h"
+#include "report/cli/look.h"
 #include "report/cli/output_name.h"
 #include "report/cli/summary.h"
 #include "report/graph/type_sizes.h"
@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 using snapshot::CountTable;
 using snapshot::Snapshot;
 
-std::string format_counts(const CountTable& table, const Options& options, bool is_terminal) {
+std::string format_counts(const CountTable& table, const Options& options) {
   switch (options.format) {
     case Format::Tsv: return format_count_tsv(table);
     case Format::Csv: return format_count_csv(table);
@@ -34,9 +34,7 @@ std::string format_counts(const CountTable& table, const Options& options, bool 
     case Format::Table:
     case Format::JsonLines: break;
   }
-  const bool with_colour =
-      !options.with_gzip && wants_colour(options.colour, is_terminal, std::getenv("NO_COLOR"));
-  return format_count_table(table, with_colour);
+  return format_count_table(table, look_of(options));
 }
 
 // Writes the report. False if the deadline cut it short.
@@ -47,9 +45,8 @@ Result<bool> write_report(const Options& options,
                           const JsonLinesOptions& how) {
   bool in_time = true;
   if (options.report != Report::Snapshot) {
-    const bool is_terminal = options.output.empty() && ::isatty(STDOUT_FILENO) == 1;
     const CountTable chosen = choose_rows(counts, options.rows);
-    const std::string text = format_counts(chosen, options, is_terminal);
+    const std::string text = format_counts(chosen, options);
     HA_TRY(sink.write(options.with_gzip ? GzipMembers().compress(text) : std::string_view(text)));
   } else {
     in_time = HA_TRY(write_json_lines(snapshot, sink, how)).in_time;

@@ -4,13 +4,14 @@
 #include <string_view>
 
 #include "report/snapshot/counts.h"
+#include "report/write/table.h"
 
 // A CountTable as text, one format per source file. Each returns all of it: a row per type is
 // small.
 namespace heapattach {
 
-// For people. `with_colour` only where a terminal shows it.
-[[nodiscard]] std::string format_count_table(const snapshot::CountTable& table, bool with_colour);
+// For people.
+[[nodiscard]] std::string format_count_table(const snapshot::CountTable& table, const Look& look);
 
 // For programs.
 [[nodiscard]] std::string format_count_tsv(const snapshot::CountTable& table);

@@ -31,7 +31,7 @@ CountTable hostile() {
 }  // namespace
 
 TEST_CASE("the table ends in lines that add up to the heap") {
-  CHECK(format_count_table(sample(), false) ==
+  CHECK(format_count_table(sample(), {}) ==
         "rank  objects   bytes       %  type\n"
         "   1     1000   48000   48.00  Hash(String, Foo | Nil)\n"
         "   2     2000   32000   32.00  String\n"
@@ -50,21 +50,21 @@ TEST_CASE("the table tells of rows left out and of a partial heap") {
   table.left_out_bytes = 32000;
   table.complete = false;
   table.reason = "2 blocks skipped";
-  const std::string text = format_count_table(table, false);
+  const std::string text = format_count_table(table, {});
   CHECK(text.find("2000   32000   32.00  (1 more types)\n") != std::string::npos);
   CHECK(text.ends_with("partial: 2 blocks skipped\n"));
 }
 
 TEST_CASE("an empty table is still a table") {
-  CHECK(format_count_table({}, false) ==
+  CHECK(format_count_table({}, {}) ==
         "rank  objects  bytes  %  type\n"
         "            0      0     live\n"
         "                   0     total in use by the collector\n");
 }
 
 TEST_CASE("colour stands only where it was asked for") {
-  CHECK(format_count_table(sample(), false).find('\x1b') == std::string::npos);
-  CHECK(format_count_table(sample(), true).starts_with("\x1b[1mrank"));
+  CHECK(format_count_table(sample(), {}).find('\x1b') == std::string::npos);
+  CHECK(format_count_table(sample(), {.with_colour = true}).starts_with("\x1b[1mrank"));
 }
 
 TEST_CASE("tab-separated values keep to their columns") {
@@ -116,11 +116,10 @@ TEST_CASE("sizes are columns of their own, empty where nothing reaches the objec
   table.has_sizes = true;
   table.rows[0].sizes = snapshot::RowSizes{80000, 64000};
   table.rows[1].is_reachable = false;
-  CHECK(format_count_table(table, false)
-            .starts_with(
-                "rank  objects   bytes       %  transitive  retained  type\n"
-                "   1     1000   48000   48.00       80000     64000  Hash(String, Foo | Nil)\n"
-                "   2     2000   32000   32.00                        String (unreachable)\n"));
+  CHECK(format_count_table(table, {}).starts_with(
+      "rank  objects   bytes       %  transitive  retained  type\n"
+      "   1     1000   48000   48.00       80000     64000  Hash(String, Foo | Nil)\n"
+      "   2     2000   32000   32.00                        String (unreachable)\n"));
   CHECK(format_count_tsv(table) ==
         "objects\tbytes\ttransitive_bytes\tretained_bytes\ttype\n"
         "1000\t48000\t80000\t64000\tHash(String, Foo | Nil)\n"

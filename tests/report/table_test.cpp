@@ -1,0 +1,43 @@
+#include "report/write/table.h"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "report/write/terminal_text.h"
+
+using namespace heapattach;
+
+TEST_CASE("a long text ends at the terminal's width and nowhere else") {
+  Table table({"bytes", "type"});
+  table.add({"1000000", "Hash(String, Array(Tuple(Int32, Int32)))"});
+  table.add({"1", "Foo"});
+  CHECK(table.format({}).find("Tuple(Int32, Int32)))\n") != std::string::npos);
+  CHECK(table.format({.columns = 30}) ==
+        "  bytes  type\n1000000  Hash(String, Array(T…\n      1  Foo\n");
+}
+
+TEST_CASE("a terminal too narrow for the numbers still shows the beginning of a text") {
+  Table table({"bytes", "type"});
+  table.add({"123456789", "Hash(String, Array(Int32))"});
+  CHECK(table.format({.columns = 8}).find("  Hash(String, Ar…\n") != std::string::npos);
+}
+
+TEST_CASE("totals are faint where there is colour") {
+  Table table({"bytes", "type"});
+  table.add({"1", "Foo"});
+  table.add({"1", "live"}, Table::Kind::Total);
+  CHECK(table.format({.with_colour = true}) ==
+        "\x1b[1mbytes  type\x1b[0m\n    1  Foo\n\x1b[2m    1  live\x1b[0m\n");
+}
+
+TEST_CASE("shortening counts columns, not bytes, and never cuts a character") {
+  CHECK(shortened("Session", 7) == "Session");
+  CHECK(shortened("Session", 6) == "Sessi…");
+  CHECK(shortened("äöüß", 4) == "äöüß");
+  CHECK(shortened("äöüß", 3) == "äö…");
+  CHECK(shortened("日本語", 6) == "日本語");
+  CHECK(shortened("日本語", 5) == "日本…");
+  CHECK(shortened("日本語", 4) == "日…");
+  CHECK(shortened("e\u0301e\u0301", 2) == "e\u0301e\u0301");
+}
