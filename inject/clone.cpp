@@ -64,6 +64,7 @@ struct Plan {
   MemoryMap map;
   RemoteAddr padding;
   const CloneOptions& options;
+  Headroom headroom;
 };
 
 Result<Plan> make_plan(const Process& target,
@@ -83,7 +84,7 @@ Result<Plan> make_plan(const Process& target,
                              "instructions of a clone; try --snapshot freeze",
                              target.pid(), Stub::size_bytes())};
   }
-  return Plan{target, std::move(map), *padding, options};
+  return Plan{target, std::move(map), *padding, options, Headroom::of(target, facts)};
 }
 
 // What is to be done with a clone before it has cost any memory. It sleeps afterwards.
@@ -162,7 +163,7 @@ Result<void> hold(const Process& clone) {
 
 // True once it is dead and has been taken notice of.
 bool kill_and_wait(const Process& clone) {
-  ::kill(clone.pid(), SIGKILL);
+  kill_and_release(clone.pid());
   const auto deadline = Clock::now() + kPatience;
   while (Clock::now() < deadline) {
     int status = 0;
@@ -181,10 +182,13 @@ Result<Clone> Clone::make(const Process& target,
                           const CloneOptions& options,
                           RemoteControl& control) {
   const Plan plan = HA_TRY(make_plan(target, options, control.memory()));
+  auto watch = HA_TRY(CloneWatch::start([headroom = plan.headroom] { return headroom.shortage(); },
+                                        kill_and_release));
   Newborn newborn;
   auto frozen = while_frozen(target, options.freeze, [&](const FrozenView& view) -> Result<void> {
     if (options.look) HA_TRY(options.look(view));
     newborn = HA_TRY(give_birth(plan, view, control));
+    watch->look_after(newborn.process->pid());
     return {};
   });
   if (!frozen) {
@@ -193,7 +197,14 @@ Result<Clone> Clone::make(const Process& target,
     return std::move(frozen).error();
   }
   Clone clone(target, std::move(*newborn.process), newborn.number, std::move(*frozen));
-  HA_TRY(hold(clone.process()));
+  clone.watch_ = std::move(watch);
+  auto held = hold(clone.process());
+  if (const auto reason = clone.given_up(); !held && reason) {
+    return Error{
+        ErrorKind::Unsupported,
+        fmt::format("the clone was given up at once, because {}; try --snapshot freeze", *reason)};
+  }
+  HA_TRY(std::move(held));
   return clone;
 }
 
@@ -206,7 +217,8 @@ Clone::Clone(Clone&& other) noexcept
     : target_(std::exchange(other.target_, nullptr)),
       process_(std::exchange(other.process_, std::nullopt)),
       number_(other.number_),
-      freeze_(std::move(other.freeze_)) {}
+      freeze_(std::move(other.freeze_)),
+      watch_(std::move(other.watch_)) {}
 
 Clone& Clone::operator=(Clone&& other) noexcept {
   if (this != &other) {
@@ -215,12 +227,22 @@ Clone& Clone::operator=(Clone&& other) noexcept {
     process_ = std::exchange(other.process_, std::nullopt);
     number_ = other.number_;
     freeze_ = std::move(other.freeze_);
+    watch_ = std::move(other.watch_);
   }
   return *this;
 }
 
+bool Clone::is_whole() const {
+  constexpr char kHeldByTracer = 't';
+  if (!process_ || given_up()) return false;
+  // SIGKILL wakes it from this before anything else is done to it.
+  const auto state = process_->thread_state(process_->pid());
+  return state && state->state == kHeldByTracer;
+}
+
 Result<void> Clone::end() {
   if (!process_) return {};
+  watch_.reset();
   const Process clone = *std::exchange(process_, std::nullopt);
   if (!kill_and_wait(clone)) {
     return Error{ErrorKind::Timeout,

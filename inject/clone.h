@@ -1,10 +1,13 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
+#include <string>
 
 #include "attach/freeze.h"
 #include "inject/remote_control.h"
+#include "inject/watch.h"
 
 namespace heapattach {
 
@@ -21,9 +24,9 @@ struct CloneOptions {
 // held still. It has the memory that the target had in that instant, and nothing else: no open
 // files, no signals, and it never runs the target's code. The target ran on at once.
 //
-// It belongs to the thread of ours that made it, dies with us, and is the first to go if memory
-// runs out. It is an invisible child of the target: without exit signal, so that neither SIGCHLD
-// nor the target's own wait() tells of it.
+// It belongs to the thread of ours that made it, dies with us, and is given up before memory runs
+// out: see CloneWatch. It is an invisible child of the target: without exit signal, so that neither
+// SIGCHLD nor the target's own wait() tells of it.
 //
 // Denied or Unsupported if none can be made, with the reason; Timeout, Gone.
 class Clone {
@@ -43,8 +46,13 @@ class Clone {
   // What the target went through.
   [[nodiscard]] const FreezeReport& freeze() const { return freeze_; }
 
-  // Whether it still lives; not if the kernel ran out of memory, or somebody killed it.
-  [[nodiscard]] bool is_alive() const { return process_ && process_->is_alive(); }
+  // Whether it still stands as it was made, so that all that was read of it until now is true. A
+  // process that is being killed for want of memory may already have lost parts of its own.
+  [[nodiscard]] bool is_whole() const;
+  // Where memory became so short that it was given up; nothing if it was not.
+  [[nodiscard]] std::optional<std::string> given_up() const {
+    return watch_ ? watch_->given_up() : std::nullopt;
+  }
 
   // Ends it, and has a thread of the target take notice, so that nothing is left, not even a
   // zombie. An error says what is; the next clone of the same target then clears that away too.
@@ -61,6 +69,7 @@ class Clone {
   std::optional<Process> process_;  // none once it has ended
   pid_t number_;                    // what the target calls it
   FreezeReport freeze_;
+  std::unique_ptr<CloneWatch> watch_;  // null after a move, and once it has ended
 };
 
 }  // namespace heapattach

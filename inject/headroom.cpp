@@ -18,6 +18,10 @@ constexpr std::uint64_t kMegabyte = std::uint64_t{1} << 20;
 constexpr std::uint64_t kGigabyte = std::uint64_t{1} << 30;
 // Room for the clone's own structures, and for the first pages that the target writes to.
 constexpr std::uint64_t kMargin = 16 * kMegabyte;
+// A writer at full speed makes 400 to 800 MB of copies a second, and a clone of that many bytes
+// goes in less than a second.
+constexpr std::uint64_t kReserve = 8 * kMegabyte;
+constexpr std::uint64_t kReservedShare = 32;
 constexpr std::uint64_t kPauseMsPerGigabyte = 15;
 constexpr std::uint64_t kUnlimited = ~std::uint64_t{0};
 constexpr int kKcmpMemory = 1;  // KCMP_VM
@@ -70,18 +74,25 @@ std::uint64_t statistic(const std::string& text, std::string_view key) {
   return value;
 }
 
-GroupMemory look_at(const GroupDirectory& directory) {
+// Up to the limit; what the kernel could drop is not free in this.
+std::uint64_t unused_bytes(const GroupDirectory& directory) {
   const std::string& at = directory.path;
   const bool is_new = directory.is_version_2;
   const std::uint64_t limit =
       number_in(at + (is_new ? "/memory.max" : "/memory.limit_in_bytes"), kUnlimited);
   const std::uint64_t used =
       number_in(at + (is_new ? "/memory.current" : "/memory.usage_in_bytes"), 0);
+  return limit - std::min(limit, used);
+}
+
+GroupMemory look_at(const GroupDirectory& directory) {
+  const std::string& at = directory.path;
+  const bool is_new = directory.is_version_2;
+  const std::uint64_t unused = unused_bytes(directory);
   const std::uint64_t files =
       statistic(text_of(at + "/memory.stat"), is_new ? "inactive_file" : "total_inactive_file");
-  const std::uint64_t kept = used - std::min(used, files);
   return {.path = at,
-          .free_bytes = limit - std::min(limit, kept),
+          .free_bytes = unused + std::min(files, kUnlimited - unused),
           .kills_all_together = is_new && number_in(at + "/memory.oom.group", 0) == 1};
 }
 
@@ -102,7 +113,8 @@ bool shares_memory_with_parent(const Process& process) {
 }
 
 std::optional<std::string> lack_of_memory(const CloneFacts& facts) {
-  const std::uint64_t at_once = facts.page_table_bytes + kMargin;
+  const std::uint64_t at_once =
+      facts.page_table_bytes + kMargin + facts.anonymous_bytes / kReservedShare;
   if (facts.available_bytes < at_once) {
     return fmt::format("the copy needs {} at once, and the machine has {} to spare",
                        in_megabytes(at_once), in_megabytes(facts.available_bytes));
@@ -187,6 +199,32 @@ std::optional<std::string> obstacle_to_clone(const CloneFacts& facts,
                        in_megabytes(facts.anonymous_bytes), pause.count(), longest.count());
   }
   return lack_of_memory(facts);
+}
+
+std::uint64_t reserve_bytes(std::uint64_t anonymous_bytes) {
+  return kReserve + anonymous_bytes / kReservedShare;
+}
+
+Headroom Headroom::of(const Process& process, const CloneFacts& facts) {
+  Headroom room;
+  room.reserve_ = reserve_bytes(facts.anonymous_bytes);
+  if (const auto groups = process.read_file("cgroup")) {
+    room.groups_ = memory_groups(*groups, text_of("/proc/self/mounts"));
+  }
+  return room;
+}
+
+std::optional<std::string> Headroom::shortage() const {
+  for (const GroupDirectory& group : groups_) {
+    // The second look costs more, and is needed only where files fill the group up.
+    if (unused_bytes(group) >= reserve_) continue;
+    const std::uint64_t left = look_at(group).free_bytes;
+    if (left >= reserve_) continue;
+    return fmt::format("the control group {} had {} left", group.path, in_megabytes(left));
+  }
+  const auto left = bytes_of_line(text_of("/proc/meminfo"), "MemAvailable").value_or(kUnlimited);
+  if (left >= reserve_) return std::nullopt;
+  return fmt::format("the machine had {} left", in_megabytes(left));
 }
 
 Result<CloneFacts> clone_facts(const Process& process) {

@@ -18,6 +18,15 @@ struct GroupMemory {
   bool kills_all_together = false;  // memory.oom.group: its OOM killer spares nobody
 };
 
+// Where the memory groups of a process lie, from the text of /proc/<pid>/cgroup and of
+// /proc/self/mounts: its own directory and those above it, up to the mount point.
+struct GroupDirectory {
+  std::string path;
+  bool is_version_2 = false;
+};
+[[nodiscard]] std::vector<GroupDirectory> memory_groups(std::string_view cgroup,
+                                                        std::string_view mounts);
+
 // What a clone of a process would need, and what there is.
 struct CloneFacts {
   std::uint64_t anonymous_bytes = 0;   // that are its own: RssAnon
@@ -38,6 +47,25 @@ struct CloneFacts {
 [[nodiscard]] std::optional<std::string> obstacle_to_clone(const CloneFacts& facts,
                                                            std::chrono::milliseconds longest);
 
+// What must be left in each group and on the machine while a clone lives: it is given up before the
+// kernel would have to choose somebody to kill. The target writes on while the clone goes, and each
+// first write to a page costs one.
+[[nodiscard]] std::uint64_t reserve_bytes(std::uint64_t anonymous_bytes);
+
+// What has become of that reserve: the places where memory can run out, found once.
+class Headroom {
+ public:
+  // Of the places where `process` and its clone are counted.
+  static Headroom of(const Process& process, const CloneFacts& facts);
+
+  // Where less than the reserve is left, in words; nothing if nowhere.
+  [[nodiscard]] std::optional<std::string> shortage() const;
+
+ private:
+  std::vector<GroupDirectory> groups_;
+  std::uint64_t reserve_ = 0;
+};
+
 // Looks at the process, its control groups and the machine; stops nothing. What cannot be found out
 // is left as if it were no obstacle.
 Result<CloneFacts> clone_facts(const Process& process);
@@ -45,14 +73,5 @@ Result<CloneFacts> clone_facts(const Process& process);
 // The number behind `key`, as in "VmPTE:     12 kB", in bytes; none if there is no such line.
 [[nodiscard]] std::optional<std::uint64_t> bytes_of_line(std::string_view text,
                                                          std::string_view key);
-
-// Where the memory groups of a process lie, from the text of /proc/<pid>/cgroup and of
-// /proc/self/mounts: its own directory and those above it, up to the mount point.
-struct GroupDirectory {
-  std::string path;
-  bool is_version_2 = false;
-};
-[[nodiscard]] std::vector<GroupDirectory> memory_groups(std::string_view cgroup,
-                                                        std::string_view mounts);
 
 }  // namespace heapattach

@@ -87,9 +87,9 @@ TEST_CASE("a clone that the kernel refuses leaves the target as it was, and says
   CHECK_MESSAGE(allowed.has_value(), why(allowed));
 }
 
-// With --long alone: while the clone that the kernel has chosen is going, the kernel may look
-// again, see neither it nor yet its memory back, and choose the target (3 of 12 runs on a busy
-// machine).
+// Were the choice left to the kernel, it could look again while the clone that it has chosen is
+// going, see neither that nor yet its memory back, and choose the target: 3 of 12 runs on a busy
+// machine.
 TEST_CASE("a target that rewrites its heap in a narrow memory group survives its clones") {
   constexpr std::int64_t kMegabytes = 64;
   const Group group("memory");
@@ -97,8 +97,8 @@ TEST_CASE("a target that rewrites its heap in a narrow memory group survives its
     print_skip("no rights to make a control group for memory");
     return;
   }
-  const int clones = rounds(0, 20);
-  int outlived = 0;
+  const int clones = rounds(4, 20);
+  int given_up = 0;
   REQUIRE(group.set("memory.limit_in_bytes", std::to_string(kMegabytes * 127 / 100 + 8) + "M"));
   LiveTarget target("rewriting", {std::to_string(kMegabytes)});
   REQUIRE(group.set("cgroup.procs", std::to_string(target.pid())));
@@ -108,18 +108,51 @@ TEST_CASE("a target that rewrites its heap in a narrow memory group survives its
       // Each page is written to meanwhile, so that there are two of it, and no room for that.
       const Answer before = target.ask();
       CHECK(eventually(10s, [&] { return target.ask().at("passes") > before.at("passes") + 1; }));
-      outlived += clone.is_alive() ? 0 : 1;
+      CHECK(!clone.is_whole());
+      given_up += clone.given_up() ? 1 : 0;
       return {};
     });
-    REQUIRE_MESSAGE(report.has_value(), why(report));
+    // On a busy machine it may be over before we have taken hold of it.
+    const bool is_given_up =
+        !report && report.error().message.find("given up") != std::string::npos;
+    REQUIRE_MESSAGE((report || is_given_up), why(report));
+    given_up += is_given_up ? 1 : 0;
   }
   print_figure(fmt::format(
       "D3: {} clones of a target of {} MiB that rewrites its heap within 1.27 times that: it "
-      "survived all, and outlived the clone {} times",
-      clones, kMegabytes, outlived));
+      "survived all, and {} of the clones were given up",
+      clones, kMegabytes, given_up));
+  CHECK(given_up > 0);
   CHECK(target.ask().at("torn") == 0);
   CHECK(harm_done_to(target.pid()) == "");
   CHECK(children_of(target.pid()).empty());
+}
+
+TEST_CASE("a clone is given up before its memory group is full, and says which") {
+  const Group group("memory");
+  if (!group.exists()) {
+    print_skip("no rights to make a control group for memory");
+    return;
+  }
+  LiveTarget target("plain");
+  REQUIRE(group.set("cgroup.procs", std::to_string(target.pid())));
+  REQUIRE(group.set("memory.limit_in_bytes", "64M"));
+  const auto report = clone_once(target.pid(), {}, [&](const Clone& clone) -> Result<void> {
+    CHECK(clone.is_whole());
+    CHECK(!clone.given_up());
+    // Less than is kept in reserve, and more than is in use.
+    REQUIRE(group.set("memory.limit_in_bytes", "6M"));
+    CHECK(eventually(10s, [&] { return clone.given_up().has_value(); }));
+    CHECK(clone.given_up().value_or("").find("heapattach-test") != std::string::npos);
+    CHECK(!clone.is_whole());
+    return {};
+  });
+  CHECK_MESSAGE(report.has_value(), why(report));
+  CHECK(harm_done_to(target.pid()) == "");
+  CHECK(children_of(target.pid()).empty());
+  const auto refused = clone_once(target.pid());
+  REQUIRE(!refused.has_value());
+  CHECK_MESSAGE(refused.error().message.find("has 6 MiB left") != std::string::npos, why(refused));
 }
 
 TEST_CASE("a clone holds what its target held in one instant") {

@@ -156,6 +156,16 @@ Result<bool> copy_frozen(const Target& target,
   return is_copied;
 }
 
+Error explain_death(const Clone& clone) {
+  const auto given_up = clone.given_up();
+  const std::string how =
+      given_up ? "was given up while it was read, because " + *given_up +
+                     ", and the kernel might have ended the target for want of memory"
+               : "was killed while it was read, by somebody or for want of memory";
+  return Error{ErrorKind::Unsupported,
+               fmt::format("the clone {}; the target runs on; try --snapshot freeze", how)};
+}
+
 Result<bool> copy_clone(const Target& target,
                         const TakeOptions& options,
                         bool accept_misfits,
@@ -184,11 +194,7 @@ Result<bool> copy_clone(const Target& target,
                           LiveMemory::By::MemFile);
   auto copied = Copying(target, {clone.process(), memory}, held, options.deadline.at)
                     .copy(held.freeze.threads, accept_misfits);
-  if (!copied && !clone.is_alive()) {
-    copied = Error{ErrorKind::Unsupported,
-                   "the clone was killed while it was read, most likely by the kernel for want of "
-                   "memory (it goes first); the target runs on; try --snapshot freeze"};
-  }
+  if (!clone.is_whole()) copied = explain_death(clone);
   if (const auto ended = clone.end(); !ended && options.note) options.note(ended.error().message);
   return copied;
 }

@@ -66,6 +66,14 @@ TEST_CASE("what is in the way of a clone is named") {
   }
 }
 
+TEST_CASE("a clone begins with more room than it is given up at") {
+  CloneFacts facts = comfortable();
+  facts.groups = {{"/sys/fs/cgroup/a", reserve_bytes(facts.anonymous_bytes), false}};
+  CHECK(mentions(facts, "/sys/fs/cgroup/a"));
+  CHECK(reserve_bytes(0) > 0);
+  CHECK(reserve_bytes(32 * kGigabyte) > kGigabyte);
+}
+
 TEST_CASE("the pause of a clone is estimated from what is in memory") {
   CloneFacts facts;
   CHECK(estimated_clone_pause(facts) == 1ms);
