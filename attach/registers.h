@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include <sys/user.h>
@@ -17,6 +18,9 @@ struct Registers {
   RemoteAddr instruction_pointer;
   RemoteAddr stack_pointer;
   RemoteAddr thread_pointer;  // fs_base: glibc's pthread_t
+  // The system call that the stop threw it out of, which it enters again or which fails with EINTR;
+  // none if it was not in one that waits. Its arguments stand in rdi, rsi, rdx, r10, r8 and r9.
+  std::optional<std::uint64_t> system_call{};
 };
 
 // All of them, as the kernel gives and takes them.

@@ -37,6 +37,8 @@ Result<ThreadState> parse_thread_state(std::string_view stat) {
   state.name = stat.substr(name_begin + 1, name_end - name_begin - 1);
   state.state = after_name.front();
   state.flags = HA_TRY(number_of(after_name, 9));
+  state.user_ticks = HA_TRY(number_of(after_name, 14));
+  state.system_ticks = HA_TRY(number_of(after_name, 15));
   state.threads = HA_TRY(number_of(after_name, 20));
   state.start_ticks = HA_TRY(number_of(after_name, 22));
   return state;

@@ -14,6 +14,8 @@ struct ThreadState {
   char state = '?';  // R running, S sleeping, D uninterruptible, T stopped, t traced, Z zombie, …
   std::uint64_t flags = 0;  // PF_… of the kernel
   std::uint64_t threads = 0;
+  std::uint64_t user_ticks = 0;  // of processor time
+  std::uint64_t system_ticks = 0;
   std::uint64_t start_ticks = 0;  // since boot
 
   [[nodiscard]] bool is_exiting() const { return state == 'Z' || state == 'X' || state == 'x'; }

@@ -11,49 +11,16 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <memory>
 #include <unordered_map>
 
-#include <cxxabi.h>
-
 #include "symbols/cxx/class_names.h"
+#include "symbols/cxx/demangle.h"
 
 namespace heapattach::cxx {
 namespace {
 
 constexpr std::string_view kVtable = "_ZTV";
 constexpr std::uint64_t kLargestVtable = 1U << 20U;
-
-// Each reference to an earlier part of the name can double what comes out. These bounds keep it
-// below some megabytes, and the depth of the demangler's recursion below some hundred calls.
-constexpr std::size_t kLongestMangled = 1000;
-constexpr int kMostReferences = 14;
-constexpr std::size_t kLongestName = 4096;
-
-// "S_", "S1_", "T0_" and so on; also what only looks so within an identifier.
-int references_in(std::string_view mangled) {
-  int count = 0;
-  for (std::size_t end = mangled.find('_'); end != std::string_view::npos;
-       end = mangled.find('_', end + 1)) {
-    std::size_t begin = end;
-    while (begin > 0 && mangled[begin - 1] >= '0' && mangled[begin - 1] <= '9') --begin;
-    while (begin > 0 && mangled[begin - 1] >= 'A' && mangled[begin - 1] <= 'Z') --begin;
-    if (begin < end &&
-        mangled.substr(begin, end - begin).find_first_of("ST") != std::string::npos) {
-      ++count;
-    }
-  }
-  return count;
-}
-
-bool is_safe_to_demangle(std::string_view mangled) {
-  return mangled.size() <= kLongestMangled && references_in(mangled) <= kMostReferences;
-}
-
-struct Free {
-  void operator()(char* text) const noexcept { std::free(text); }
-};
 
 // Modules that every program has, or that have no C++ in them.
 bool is_systems(const Module& module) {
@@ -78,13 +45,9 @@ void take_vtables(const Module& module, std::vector<Symbol>& symbols) {
 
 std::string class_of_vtable(std::string_view symbol) {
   if (!symbol.starts_with(kVtable)) return {};
-  const std::string mangled(symbol.substr(kVtable.size(), kLongestName));
-  if (!is_safe_to_demangle(mangled)) return mangled;
-  int status = 0;
-  const std::unique_ptr<char, Free> name(
-      abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status));
-  if (!name || status != 0) return mangled;
-  return cxx::one_spelling(std::string_view(name.get()).substr(0, kLongestName));
+  const std::string mangled(symbol.substr(kVtable.size()));
+  const std::string name = demangled(mangled);
+  return name == mangled ? name : one_spelling(name);
 }
 
 VtableNames::VtableNames(const Modules& modules) {

@@ -11,7 +11,6 @@ namespace {
 
 constexpr int kDeepestScope = 200;
 constexpr std::size_t kMostVariables = 2000;  // in one place
-constexpr std::size_t kMostRanges = 10'000'000;
 
 bool is_scope_of_code(int tag) {
   return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine ||
@@ -107,37 +106,18 @@ class Locals::Collector {
   std::optional<Dwarf_Attribute> frame_base_;
 };
 
-Locals::Information& Locals::information_of(ModuleDebug& module) {
-  const auto [at, is_new] = information_.try_emplace(&module.module());
-  Information& information = at->second;
-  if (!is_new) return information;
-  information.names = std::make_unique<types::DwarfNames>(module.dwarf());
-  Dwarf_CU* unit = nullptr;
-  Dwarf_Die die;
-  while (dwarf_get_units(module.dwarf(), unit, &unit, nullptr, nullptr, &die, nullptr) == 0) {
-    std::ptrdiff_t offset = 0;
-    Unit found{.die = die};
-    Dwarf_Addr base = 0;
-    while (information.units.size() < kMostRanges &&
-           (offset = dwarf_ranges(&die, offset, &base, &found.start, &found.end)) > 0) {
-      information.units.push_back(found);
-    }
-  }
-  std::sort(information.units.begin(), information.units.end(),
-            [](const Unit& a, const Unit& b) { return a.start < b.start; });
-  return information;
+types::DwarfNames& Locals::names_of(ModuleDebug& module) {
+  auto& names = names_[&module.module()];
+  if (names == nullptr) names = std::make_unique<types::DwarfNames>(module.dwarf());
+  return *names;
 }
 
 const std::vector<Locals::Variable>& Locals::variables_at(ModuleDebug& module, Dwarf_Addr pc) {
   const auto [at, is_new] = variables_.try_emplace(pc + module.bias());
   if (!is_new || module.dwarf() == nullptr) return at->second;
-  Information& information = information_of(module);
-  const auto& units = information.units;
-  const auto behind = std::partition_point(units.begin(), units.end(),
-                                           [pc](const Unit& unit) { return unit.start <= pc; });
-  if (behind == units.begin() || pc >= std::prev(behind)->end) return at->second;
-  const auto unit = module.whole_unit(std::prev(behind)->die);
-  if (unit) Collector(pc, *information.names, at->second).visit(*unit);
+  const auto root = module.units().at(pc);
+  const auto unit = root ? module.whole_unit(*root) : std::nullopt;
+  if (unit) Collector(pc, names_of(module), at->second).visit(*unit);
   return at->second;
 }
 

@@ -42,18 +42,9 @@ class Locals {
     Dwarf_Attribute location{};
     std::optional<Dwarf_Attribute> frame_base;  // of the function around it
   };
-  struct Unit {
-    Dwarf_Addr start = 0;
-    Dwarf_Addr end = 0;
-    Dwarf_Die die{};
-  };
-  struct Information {
-    std::vector<Unit> units;  // ranges of code, by address; they may overlap
-    std::unique_ptr<types::DwarfNames> names;
-  };
   class Collector;
 
-  Information& information_of(ModuleDebug& module);
+  types::DwarfNames& names_of(ModuleDebug& module);
   const std::vector<Variable>& variables_at(ModuleDebug& module, Dwarf_Addr pc);
   [[nodiscard]] std::optional<Local> locate(const Variable& variable,
                                             const Frame& frame,
@@ -62,7 +53,7 @@ class Locals {
 
   ModuleDebugs& modules_;
   const MemoryReader& memory_;
-  std::map<const Module*, Information> information_;
+  std::map<const Module*, std::unique_ptr<types::DwarfNames>> names_;
   std::map<std::uint64_t, std::vector<Variable>> variables_;  // by the address in the target
 };
 

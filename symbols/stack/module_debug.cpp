@@ -51,13 +51,26 @@ ModuleDebug::FramePtr ModuleDebug::frame_at(Dwarf_Addr pc) {
   return {};
 }
 
-const Module* ModuleDebugs::module_of(RemoteAddr pc) const {
-  for (const Module& module : modules_.all()) {
+const CodeUnits& ModuleDebug::units() {
+  if (!units_) units_.emplace(dwarf());
+  return *units_;
+}
+
+ModuleDebugs::ModuleDebugs(const Modules& modules) {
+  for (const Module& module : modules.all()) {
     for (const Segment& segment : module.segments()) {
-      if (segment.executable && segment.range.contains(pc)) return &module;
+      if (segment.executable) code_.push_back({segment.range, &module});
     }
   }
-  return nullptr;
+  std::sort(code_.begin(), code_.end(),
+            [](const Code& a, const Code& b) { return a.range.start < b.range.start; });
+}
+
+const Module* ModuleDebugs::module_of(RemoteAddr pc) const {
+  const auto behind = std::partition_point(
+      code_.begin(), code_.end(), [pc](const Code& code) { return code.range.start <= pc; });
+  if (behind == code_.begin() || !std::prev(behind)->range.contains(pc)) return nullptr;
+  return std::prev(behind)->module;
 }
 
 bool ModuleDebugs::is_code(RemoteAddr at) const {
@@ -67,10 +80,9 @@ bool ModuleDebugs::is_code(RemoteAddr at) const {
 ModuleDebug* ModuleDebugs::find(RemoteAddr pc) {
   const Module* module = module_of(pc);
   if (module == nullptr) return nullptr;
-  const auto known = std::find_if(made_.begin(), made_.end(),
-                                  [&](const auto& made) { return &made->module() == module; });
-  if (known != made_.end()) return known->get();
-  return made_.emplace_back(std::make_unique<ModuleDebug>(*module)).get();
+  auto& made = made_[module];
+  if (made == nullptr) made = std::make_unique<ModuleDebug>(*module);
+  return made.get();
 }
 
 }  // namespace heapattach::stack

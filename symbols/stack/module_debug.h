@@ -2,11 +2,13 @@
 
 #include <memory>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include <elfutils/libdw.h>
 
 #include "symbols/module.h"
+#include "symbols/stack/code_units.h"
 #include "symbols/types/debug_information.h"
 
 namespace heapattach::stack {
@@ -23,6 +25,7 @@ class ModuleDebug {
   // The unit that was split off the one with this root; that one itself if it was not split. None
   // if what was split off is missing.
   [[nodiscard]] std::optional<Dwarf_Die> whole_unit(const Dwarf_Die& root);
+  [[nodiscard]] const CodeUnits& units();
 
   // How a frame at `pc` finds its caller: from the tables for exceptions, else from those for
   // debuggers. Null if neither covers it.
@@ -44,23 +47,29 @@ class ModuleDebug {
   std::unique_ptr<Elf, EndElf> elf_;  // null if there is no file
   std::unique_ptr<Dwarf_CFI, EndCfi> exception_tables_;
   std::optional<types::DebugInformation> information_;  // once it is asked for
+  std::optional<CodeUnits> units_;
 };
 
 // Those of all modules, each made when it is first asked for. Parses what nobody vouches for: to be
 // used in a sandbox. Borrows the modules.
 class ModuleDebugs {
  public:
-  explicit ModuleDebugs(const Modules& modules) : modules_(modules) {}
+  explicit ModuleDebugs(const Modules& modules);
 
   // Of the module whose executable memory holds `pc`; null if there is none.
   ModuleDebug* find(RemoteAddr pc);
   [[nodiscard]] bool is_code(RemoteAddr at) const;
 
  private:
+  struct Code {
+    Range range;
+    const Module* module = nullptr;
+  };
+
   [[nodiscard]] const Module* module_of(RemoteAddr pc) const;
 
-  const Modules& modules_;
-  std::vector<std::unique_ptr<ModuleDebug>> made_;
+  std::vector<Code> code_;  // executable memory, by address
+  std::unordered_map<const Module*, std::unique_ptr<ModuleDebug>> made_;
 };
 
 }  // namespace heapattach::stack

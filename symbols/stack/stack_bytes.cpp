@@ -73,16 +73,20 @@ class Reader {
   bool is_broken_ = false;
 };
 
+// What comes next.
+enum class Tag : std::uint8_t { Stack, Places };
+
 constexpr std::size_t kFrameBytes = 25;
 constexpr std::size_t kLeastLocalBytes = 21;
+constexpr std::size_t kLeastPlaceBytes = 17;
 
-}  // namespace
-
-std::vector<std::byte> to_bytes(const FoundStack& found) {
-  Writer writer;
+void write(const FoundStack& found, Writer& writer) {
+  writer.put(Tag::Stack);
   writer.put(found.stack.thread);
   writer.put(found.stack.fiber);
   writer.put(found.stack.end);
+  writer.put(found.stack.left_out);
+  writer.put(found.stack.left_out_behind);
   writer.put(static_cast<std::uint32_t>(found.stack.frames.size()));
   for (const FrameRecord& frame : found.stack.frames) {
     writer.put(frame.pc.value);
@@ -98,15 +102,42 @@ std::vector<std::byte> to_bytes(const FoundStack& found) {
     writer.put_text(local.local.name);
     writer.put_text(local.local.type);
   }
-  return writer.take();
 }
 
-Result<FoundStack> take_stack(std::span<const std::byte>& bytes) {
-  Reader reader(bytes);
+void write(const CodePlaces& found, Writer& writer) {
+  writer.put(Tag::Places);
+  writer.put(found.pc.value);
+  writer.put(static_cast<std::uint32_t>(found.places.size()));
+  for (const Place& place : found.places) {
+    writer.put_text(place.function);
+    writer.put_text(place.file);
+    writer.put(place.line);
+    writer.put(place.column);
+    writer.put(static_cast<std::uint8_t>(place.is_inlined));
+  }
+}
+
+Result<FoundPart> take_places(Reader& reader) {
+  CodePlaces found;
+  found.pc.value = reader.take<std::uint64_t>();
+  found.places.resize(reader.take_count(kLeastPlaceBytes));
+  for (Place& place : found.places) {
+    place.function = reader.take_text();
+    place.file = reader.take_text();
+    place.line = reader.take<std::uint32_t>();
+    place.column = reader.take<std::uint32_t>();
+    place.is_inlined = reader.take<std::uint8_t>() != 0;
+  }
+  return FoundPart(std::move(found));
+}
+
+Result<FoundPart> take_stack(Reader& reader) {
   FoundStack found;
   found.stack.thread = reader.take<pid_t>();
   found.stack.fiber = reader.take<std::uint64_t>();
   found.stack.end = reader.take_one_of(StackEnd::Corrupt);
+  found.stack.left_out = reader.take<std::uint64_t>();
+  found.stack.left_out_behind = reader.take<std::uint32_t>();
   found.stack.frames.resize(reader.take_count(kFrameBytes));
   for (FrameRecord& frame : found.stack.frames) {
     frame.pc.value = reader.take<std::uint64_t>();
@@ -125,9 +156,24 @@ Result<FoundStack> take_stack(std::span<const std::byte>& bytes) {
       return Error{ErrorKind::Malformed, fmt::format("a variable of frame {}", local.frame)};
     }
   }
+  return FoundPart(std::move(found));
+}
+
+}  // namespace
+
+std::vector<std::byte> to_bytes(const FoundPart& part) {
+  Writer writer;
+  std::visit([&](const auto& found) { write(found, writer); }, part);
+  return writer.take();
+}
+
+Result<FoundPart> take_part(std::span<const std::byte>& bytes) {
+  Reader reader(bytes);
+  const auto tag = reader.take_one_of(Tag::Places);
+  FoundPart part = HA_TRY(tag == Tag::Places ? take_places(reader) : take_stack(reader));
   if (reader.is_broken()) return Error{ErrorKind::Malformed, "a stack is cut short"};
   bytes = reader.rest();
-  return found;
+  return part;
 }
 
 }  // namespace heapattach::stack

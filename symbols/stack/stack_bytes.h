@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "attach/result.h"
@@ -24,8 +25,11 @@ struct FoundStack {
   std::vector<FoundLocal> locals;
 };
 
-std::vector<std::byte> to_bytes(const FoundStack& found);
-// Takes the first stack off `bytes`; Malformed if they do not begin with one.
-Result<FoundStack> take_stack(std::span<const std::byte>& bytes);
+// A stack, or what is at an instruction of some stack.
+using FoundPart = std::variant<FoundStack, CodePlaces>;
+
+std::vector<std::byte> to_bytes(const FoundPart& part);
+// Takes the first part off `bytes`; Malformed if they do not begin with one.
+Result<FoundPart> take_part(std::span<const std::byte>& bytes);
 
 }  // namespace heapattach::stack

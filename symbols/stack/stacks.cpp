@@ -1,10 +1,16 @@
 #include "symbols/stack/stacks.h"
 
+#include <algorithm>
+#include <unordered_set>
+
 #include <fmt/format.h>
 
 #include "attach/sandbox.h"
 #include "symbols/stack/local_types.h"
+#include "symbols/stack/places.h"
 #include "symbols/stack/stack_bytes.h"
+#include "symbols/stack/stack_window.h"
+#include "symbols/stack/unwind.h"
 
 namespace heapattach::stack {
 
@@ -13,50 +19,86 @@ namespace {
 constexpr std::uint64_t kWorkerMemory = std::uint64_t{4} << 30;
 constexpr std::uint64_t kMostOutput = std::uint64_t{256} << 20;
 
+// Gathers what the worker says, so that it says it in few large pieces.
+class Gathered {
+ public:
+  explicit Gathered(SandboxOutput& output) : output_(output) {}
+
+  void add(const std::vector<std::byte>& bytes) {
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+    if (bytes_.size() >= kPiece) flush();
+  }
+  void flush() {
+    output_.write(bytes_);
+    bytes_.clear();
+  }
+
+ private:
+  static constexpr std::size_t kPiece = std::size_t{256} << 10;
+  SandboxOutput& output_;
+  std::vector<std::byte> bytes_;
+};
+
 // What goes on in the worker.
 class StackFinder {
  public:
-  StackFinder(const Modules& modules, const MemoryReader& capture, std::size_t most_frames)
-      : debugs_(modules), locals_(debugs_, capture), capture_(capture), most_frames_(most_frames) {}
+  StackFinder(const Modules& modules, const MemoryReader& capture, const StackLimits& limits)
+      : debugs_(modules),
+        memory_(capture),
+        unwinder_(debugs_, memory_),
+        locals_(debugs_, capture),
+        limits_(limits) {}
 
-  void find(const StackOwners& owners, SandboxOutput& output) {
+  void find(const StackOwners& owners, Gathered& gathered) {
     for (const FrozenThread& thread : owners.threads) {
       if (!thread.registers) continue;
       FoundStack found;
       found.stack.thread = thread.tid;
       walk(MachineState(*thread.registers), true, found);
-      output.write(to_bytes(found));
+      gathered.add(to_bytes(found));
     }
     for (const crystal::FiberStack& fiber : owners.fibers) {
       if (fiber.is_running) continue;
-      const auto state = suspended_fiber(capture_, fiber.stack.start);
+      const auto state = suspended_fiber(memory_, fiber.stack.start);
       if (!state) continue;
       FoundStack found;
       found.stack.fiber = fiber.object.value;
       walk(*state, false, found);
-      output.write(to_bytes(found));
+      gathered.add(to_bytes(found));
+    }
+    if (!limits_.with_places) return;
+    Places places(debugs_);
+    for (const std::uint64_t pc : instructions_) {
+      gathered.add(to_bytes(CodePlaces{RemoteAddr{pc}, places.of(RemoteAddr{pc})}));
     }
   }
 
  private:
   void walk(const MachineState& innermost, bool is_exact, FoundStack& found) {
-    const WalkedStack walked = unwind(debugs_, capture_, innermost, is_exact, most_frames_);
+    const WalkedStack walked = unwinder_.walk(innermost, is_exact, limits_.frames);
     found.stack.end = walked.end;
+    found.stack.left_out = walked.left_out;
+    found.stack.left_out_behind = static_cast<std::uint32_t>(walked.left_out_behind);
     std::uint32_t number = 0;
     for (const Frame& frame : walked.frames) {
       found.stack.frames.push_back({.pc = frame.pc(),
                                     .stack_pointer = {frame.state.sp()},
                                     .cfa = {frame.cfa.value_or(0)},
                                     .found_by = frame.found_by});
-      for (Local& local : locals_.of(frame)) found.locals.push_back({std::move(local), number});
+      instructions_.insert(frame.pc().value);
+      if (limits_.with_locals) {
+        for (Local& local : locals_.of(frame)) found.locals.push_back({std::move(local), number});
+      }
       ++number;
     }
   }
 
   ModuleDebugs debugs_;
+  StackWindow memory_;
+  Unwinder unwinder_;
   Locals locals_;
-  const MemoryReader& capture_;
-  std::size_t most_frames_;
+  const StackLimits& limits_;
+  std::unordered_set<std::uint64_t> instructions_;
 };
 
 void add(const FoundStack& found, types::TypeModel& model, Stacks& stacks) {
@@ -92,6 +134,13 @@ std::string summary(const Stacks& stacks) {
 
 }  // namespace
 
+std::span<const Place> Stacks::places_of(RemoteAddr pc) const {
+  const auto found = std::partition_point(places.begin(), places.end(),
+                                          [pc](const CodePlaces& at) { return at.pc < pc; });
+  if (found == places.end() || found->pc != pc) return {};
+  return found->places;
+}
+
 Result<Stacks> walk_stacks(const Modules& modules,
                            types::TypeModel& model,
                            const MemoryReader& capture,
@@ -106,13 +155,24 @@ Result<Stacks> walk_stacks(const Modules& modules,
     if (module.debug_file().get() >= 0) walls.descriptors.push_back(module.debug_file().get());
   }
   const auto work = [&](SandboxOutput& output) {
-    StackFinder(modules, capture, limits.frames).find(owners, output);
+    Gathered gathered(output);
+    StackFinder(modules, capture, limits).find(owners, gathered);
+    gathered.flush();
   };
   SandboxResult result = HA_TRY(run_sandboxed(work, walls));
   Stacks stacks;
   stacks.notes = std::move(result.notes);
   std::span<const std::byte> rest = result.output;
-  while (!rest.empty()) add(HA_TRY(take_stack(rest)), model, stacks);
+  while (!rest.empty()) {
+    FoundPart part = HA_TRY(take_part(rest));
+    if (auto* const places = std::get_if<CodePlaces>(&part)) {
+      stacks.places.push_back(std::move(*places));
+    } else {
+      add(std::get<FoundStack>(part), model, stacks);
+    }
+  }
+  std::sort(stacks.places.begin(), stacks.places.end(),
+            [](const CodePlaces& a, const CodePlaces& b) { return a.pc < b.pc; });
   stacks.notes.push_back(summary(stacks));
   return stacks;
 }

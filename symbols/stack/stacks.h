@@ -16,8 +16,12 @@ namespace heapattach::stack {
 
 struct Stacks {
   std::vector<StackRecord> stacks;
+  std::vector<CodePlaces> places;       // of all frames, by address, each once
   std::vector<types::Variable> locals;  // of all frames, with types that the model has
   std::vector<std::string> notes;       // for -v
+
+  // Those of `pc`; empty if nothing is known.
+  [[nodiscard]] std::span<const Place> places_of(RemoteAddr pc) const;
 };
 
 // Whose stacks to walk.
@@ -26,8 +30,11 @@ struct StackOwners {
   std::span<const crystal::FiberStack> fibers;
 };
 
+// What is wanted, and how much of it.
 struct StackLimits {
-  std::size_t frames = 256;  // of one stack
+  FrameLimits frames{};
+  bool with_locals = true;
+  bool with_places = false;
   std::chrono::milliseconds time{10'000};
 };
 

@@ -3,9 +3,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "attach/memory_reader.h"
+#include "symbols/stack/frame_rules.h"
 #include "symbols/stack/machine_state.h"
 #include "symbols/stack/module_debug.h"
 #include "symbols/stack/stack_record.h"
@@ -25,17 +27,40 @@ struct Frame {
 
 struct WalkedStack {
   std::vector<Frame> frames;  // the innermost first
+  // Of a stack that has very many frames some in the middle are left out: how many, and behind how
+  // many of the above.
+  std::uint64_t left_out = 0;
+  std::size_t left_out_behind = 0;
   StackEnd end = StackEnd::Outermost;
 };
 
-// Walks a stack of the target as it was captured. Nothing on it is believed: each step must lead
-// to code, and upwards, except from the stack of a signal's handler to the one it interrupted.
-// `is_exact` says it of the first frame.
-WalkedStack unwind(ModuleDebugs& modules,
-                   const MemoryReader& memory,
-                   const MachineState& innermost,
-                   bool is_exact,
-                   std::size_t most_frames);
+// Walks stacks of the target as they were captured. Nothing on them is believed: each step must
+// lead to code, and upwards, except from the stack of a signal's handler to the one it interrupted.
+class Unwinder {
+ public:
+  Unwinder(ModuleDebugs& modules, const MemoryReader& memory)
+      : modules_(modules), memory_(memory) {}
+
+  // `is_exact` says it of the first frame.
+  WalkedStack walk(const MachineState& innermost, bool is_exact, const FrameLimits& limits);
+
+ private:
+  struct Step;
+
+  std::optional<StackEnd> end_at(const Frame& frame, const std::optional<Step>& step);
+  std::optional<Step> next(const Frame& frame, bool is_innermost);
+  std::optional<Step> by_tables(ModuleDebug& debug, const Frame& frame);
+  [[nodiscard]] std::optional<Step> by_signal_frame(const Frame& frame) const;
+  std::optional<Step> by_frame_pointer(const Frame& frame);
+  std::optional<Step> by_scan(const Frame& frame);
+  [[nodiscard]] std::optional<std::uint64_t> load(std::uint64_t at) const;
+
+  ModuleDebugs& modules_;
+  const MemoryReader& memory_;
+  FrameRules rules_;
+  std::unordered_map<std::uint64_t, bool> signal_returns_;  // what is where a handler returns to
+  int signal_frames_ = 0;
+};
 
 // The registers of a fiber that is put aside, whose stack pointer was saved as `stack_pointer`.
 Result<MachineState> suspended_fiber(const MemoryReader& memory, RemoteAddr stack_pointer);

@@ -17,16 +17,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::span<const std::byte> rest = std::as_bytes(std::span(data, size));
   while (!rest.empty()) {
     const std::span<const std::byte> before = rest;
-    const auto found = stack::take_stack(rest);
-    if (!found) break;
+    const auto part = stack::take_part(rest);
+    if (!part) break;
     if (rest.size() >= before.size()) std::abort();
-    for (const stack::FoundLocal& local : found->locals) {
+    const auto* const found = std::get_if<stack::FoundStack>(&*part);
+    for (const stack::FoundLocal& local :
+         found == nullptr ? std::vector<stack::FoundLocal>() : found->locals) {
       if (local.frame >= found->stack.frames.size()) std::abort();
       const types::TypeRef type = stack::type_of_local(local.local.type, model);
       if (type != types::kNoType && type >= model.types().size()) std::abort();
     }
     // What was understood says the same when it is written again.
-    const auto bytes = stack::to_bytes(*found);
+    const auto bytes = stack::to_bytes(*part);
     const auto taken = before.first(before.size() - rest.size());
     if (bytes.size() != taken.size()) std::abort();
   }

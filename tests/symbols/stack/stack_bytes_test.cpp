@@ -9,6 +9,21 @@ using namespace heapattach::stack;
 
 namespace {
 
+Result<FoundStack> take_stack(std::span<const std::byte>& bytes) {
+  auto part = take_part(bytes);
+  if (!part) return std::move(part).error();
+  REQUIRE(std::holds_alternative<FoundStack>(*part));
+  return std::get<FoundStack>(std::move(*part));
+}
+
+CodePlaces example_places() {
+  CodePlaces found;
+  found.pc = {0x4711};
+  found.places.push_back({"Cart#add", "src/cart.cr", 12, 5, true});
+  found.places.push_back({"main", "", 0, 0, false});
+  return found;
+}
+
 FoundStack example() {
   FoundStack found;
   found.stack.thread = 7;
@@ -52,14 +67,30 @@ TEST_CASE("a stack that is cut anywhere is an error") {
   }
 }
 
+TEST_CASE("places come out as they went in, and cut short they are none") {
+  const std::vector<std::byte> bytes = to_bytes(example_places());
+  std::span<const std::byte> rest = bytes;
+  const auto part = take_part(rest);
+  REQUIRE(part);
+  CHECK(rest.empty());
+  CHECK(std::get<CodePlaces>(*part).pc == RemoteAddr{0x4711});
+  CHECK(std::get<CodePlaces>(*part).places == example_places().places);
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    rest = std::span(bytes).first(size);
+    CHECK_FALSE(take_part(rest));
+  }
+}
+
 TEST_CASE("any byte of a stack may be changed without harm") {
   const std::vector<std::byte> bytes = to_bytes(example());
   for (std::size_t at = 0; at < bytes.size(); ++at) {
     std::vector<std::byte> changed = bytes;
     changed[at] = std::byte{0xff};
     std::span<const std::byte> rest = changed;
-    const auto found = take_stack(rest);
-    if (!found) continue;
+    const auto part = take_part(rest);
+    if (!part) continue;
+    const auto* const found = std::get_if<FoundStack>(&*part);
+    if (found == nullptr) continue;
     for (const FoundLocal& local : found->locals) CHECK(local.frame < found->stack.frames.size());
   }
 }

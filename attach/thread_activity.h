@@ -1,0 +1,42 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attach/process.h"
+
+namespace heapattach {
+
+// How long a thread has had a processor, and has waited for one.
+struct ProcessorTime {
+  std::chrono::nanoseconds running{};
+  std::chrono::nanoseconds waiting{};
+
+  [[nodiscard]] std::chrono::nanoseconds wanted() const { return running + waiting; }
+};
+
+// What one thread is at, as the kernel tells it without stopping it.
+struct ThreadActivity {
+  pid_t tid = 0;
+  pid_t tid_in_target = 0;   // what the target itself calls it, in its own pid namespace
+  std::string name;          // chosen by the target: any bytes
+  char state = '?';          // as ThreadState has it
+  std::string wait_channel;  // the kernel's function that it waits in; empty: none, or not told
+  ProcessorTime time;
+  std::chrono::steady_clock::time_point seen;
+};
+
+// The threads of a process. Those that end meanwhile are left out.
+Result<std::vector<ThreadActivity>> observe_activity(const Process& process);
+
+// What /proc/<pid>/task/<tid>/schedstat says. None if it is not there, as on some kernels.
+std::optional<ProcessorTime> parse_schedstat(std::string_view text);
+
+// The last number of the line "NSpid:" of /proc/<pid>/status; 0 if there is none.
+pid_t innermost_pid(std::string_view status);
+
+}  // namespace heapattach

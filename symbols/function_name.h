@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace heapattach {
+
+// A function's name as people write it, from its symbol: without parameters, return type, and what
+// a compiler adds to it.
+//   C++      _ZN3app4Cart3addEi                        app::Cart::add
+//            _ZN3app3runIiEEvT_                        app::run<int>
+//   Crystal  *Channel(Int32)@Channel(T)#receive:Int32  Channel(Int32)#receive
+//            *sleep<Int32>:Nil                         sleep
+//            ~procProc(Nil)@app.cr:12                  (proc)
+//   C        main, memcpy.part.0                       main, memcpy
+[[nodiscard]] std::string function_name(std::string_view symbol);
+
+}  // namespace heapattach

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <vector>
+
+#include <elfutils/libdw.h>
+
+#include "symbols/stack/module_debug.h"
+#include "symbols/stack/stack_record.h"
+
+namespace heapattach::stack {
+
+// Names instructions: functions by debug information, else by the module's symbols, files and lines
+// by the line tables. To be used in a sandbox.
+class Places {
+ public:
+  explicit Places(ModuleDebugs& modules) : modules_(modules) {}
+
+  std::vector<Place> of(RemoteAddr pc);
+
+ private:
+  static std::vector<Place> by_debug_information(ModuleDebug& module, Dwarf_Addr pc);
+
+  ModuleDebugs& modules_;
+};
+
+}  // namespace heapattach::stack
