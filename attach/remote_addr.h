@@ -3,7 +3,7 @@
 #include <compare>
 #include <cstdint>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace heapattach {
 
@@ -38,16 +38,14 @@ struct Range {
 
 }  // namespace heapattach
 
+// Written in a file of their own: every file that sees an address would compile all of fmt
+// otherwise.
 template <>
 struct fmt::formatter<heapattach::RemoteAddr> : fmt::formatter<std::string_view> {
-  auto format(heapattach::RemoteAddr addr, format_context& ctx) const {
-    return fmt::format_to(ctx.out(), "{:#x}", addr.value);
-  }
+  fmt::format_context::iterator format(heapattach::RemoteAddr addr, format_context& ctx) const;
 };
 
 template <>
 struct fmt::formatter<heapattach::FileAddr> : fmt::formatter<std::string_view> {
-  auto format(heapattach::FileAddr addr, format_context& ctx) const {
-    return fmt::format_to(ctx.out(), "file:{:#x}", addr.value);
-  }
+  fmt::format_context::iterator format(heapattach::FileAddr addr, format_context& ctx) const;
 };
