@@ -12,6 +12,8 @@ inline constexpr std::string_view kHelpText =
        heapattach --count [options] PID   objects and bytes per type
        heapattach --sizes [options] PID   the same, with what they lead to and
                                           what would go with them
+       heapattach --stacks [options] PID  where its threads and fibers stand,
+                                          and why it hangs; of any program
        heapattach --check [options] PID   what stands in the way, and how long
                                           each way would hold it; stops nothing
 
@@ -23,7 +25,8 @@ and says what is alive in it. Nothing is written to the process but by
   -o, --output FILE      write there (%p pid, %h host, %t time), mode 0600
       --force            replace FILE if it exists
   -f, --format NAME      of counts: table, tsv, csv, json, markdown, memprof;
-                         of --check: table, json
+                         of --check: table, json; of --stacks: table, json,
+                         folded
   -z, --gzip             compress; implied by a FILE in .gz
       --sort KEY         rows by bytes, count, name or retained
       --by GROUP         type (default), or holder: buffers with what holds them

@@ -19,8 +19,10 @@
 #include "report/cli/options.h"
 #include "report/cli/run.h"
 #include "report/cli/run_check.h"
+#include "report/cli/run_stacks.h"
 #include "report/snapshot/examine.h"
 #include "report/snapshot/take.h"
+#include "report/stacks/take_stacks.h"
 #include "report/write/output_file.h"
 
 namespace heapattach {
@@ -82,6 +84,22 @@ Result<snapshot::Examination> examine(const Options& options,
   return snapshot::examine(take_options(options, deadline, console));
 }
 
+Result<stacks::StackReport> take_stacks(const Options& options,
+                                        const Deadline& deadline,
+                                        Console& console) {
+  stacks::StackOptions what;
+  what.pid = options.pid;
+  what.rewind = options.rewind;
+  what.max_pause = options.max_pause;
+  what.type_info = options.type_info;
+  what.symbols.exe = options.exe;
+  what.symbols.debug_dirs = options.debug_dirs;
+  what.symbols.sysroot = options.sysroot;
+  what.deadline = deadline;
+  what.note = [&console](std::string_view step) { console.step(step); };
+  return stacks::take_stacks(what);
+}
+
 // --help and --version are data: a full disk under them is an error like any other.
 ExitStatus show(const ShowText& shown, Console& console) {
   auto output = OpenOutput::standard_output();
@@ -114,6 +132,7 @@ ExitStatus run_with(std::span<const char* const> arguments) {
     return ExitStatus::Usage;
   }
   if (options->report == Report::Check) return run_check(*options, examine, console);
+  if (options->report == Report::Stacks) return run_stacks(*options, take_stacks, console);
   return run(*options, take, console);
 }
 

@@ -25,8 +25,8 @@ struct RawOptions {
   std::vector<std::string> debug_dirs;
   std::string type_info, exe, sysroot;
   std::optional<std::string> values;  // empty: without a number
-  bool help = false, version = false, count = false, sizes = false, check = false, force = false,
-       gzip = false, all = false;
+  bool help = false, version = false, count = false, sizes = false, check = false, stacks = false,
+       force = false, gzip = false, all = false;
   bool no_rewind = false, quiet = false, verbose = false;
 };
 
@@ -56,6 +56,7 @@ void declare_options(CLI::App& app, RawOptions& raw) {
   app.add_flag("--count", raw.count);
   app.add_flag("--sizes", raw.sizes);
   app.add_flag("--check", raw.check);
+  app.add_flag("--stacks", raw.stacks);
   app.add_flag("--force", raw.force);
   app.add_flag("-z,--gzip", raw.gzip);
   app.add_flag("--all", raw.all);
@@ -92,6 +93,11 @@ constexpr std::array<std::pair<std::string_view, Format>, 6> kCountFormats{{
 constexpr std::array<std::pair<std::string_view, Format>, 2> kCheckFormats{{
     {"table", Format::Table},
     {"json", Format::Json},
+}};
+constexpr std::array<std::pair<std::string_view, Format>, 3> kStackFormats{{
+    {"table", Format::Table},
+    {"json", Format::Json},
+    {"folded", Format::Folded},
 }};
 constexpr std::array<std::pair<std::string_view, Format>, 1> kSnapshotFormats{{
     {"jsonl", Format::JsonLines},
@@ -161,10 +167,19 @@ bool ends_in_gz(std::string_view file) {
   return file.ends_with(".gz");
 }
 
+Result<Format> read_stack_format(const RawOptions& raw) {
+  if (!raw.format.empty()) return choose("--format", raw.format, kStackFormats);
+  std::string_view file = raw.output;
+  if (ends_in_gz(file)) file.remove_suffix(3);
+  if (file.ends_with(".json")) return Format::Json;
+  return file.ends_with(".folded") ? Format::Folded : Format::Table;
+}
+
 Result<Format> read_format(const RawOptions& raw, Report report) {
   if (report == Report::Check) {
     return raw.format.empty() ? Format::Table : choose("--format", raw.format, kCheckFormats);
   }
+  if (report == Report::Stacks) return read_stack_format(raw);
   const bool is_count = has_rows(report);
   if (!raw.format.empty()) {
     return is_count ? choose("--format", raw.format, kCountFormats)
@@ -231,8 +246,12 @@ Result<snapshot::RowChoice> read_rows(const RawOptions& raw, Report report) {
 
 // What of it contradicts itself or is not in this build.
 Result<void> refuse_what_cannot_be(const RawOptions& raw) {
-  if (raw.count + raw.sizes + raw.check > 1) {
-    return usage("--count, --sizes and --check: one report at a time");
+  if (raw.count + raw.sizes + raw.check + raw.stacks > 1) {
+    return usage("--count, --sizes, --check and --stacks: one report at a time");
+  }
+  if (raw.stacks && !raw.fail_if.empty()) return usage("--fail-if: --stacks counts nothing");
+  if (raw.stacks && !raw.snapshot.empty()) {
+    return usage("--snapshot: --stacks always stops the process, for some milliseconds");
   }
   if (raw.check && !raw.fail_if.empty()) return usage("--fail-if: --check counts nothing");
   if (raw.quiet && raw.verbose) return usage("-q and -v contradict each other");
@@ -292,6 +311,7 @@ Result<void> read_manner(const RawOptions& raw, Options& options) {
 
 Report report_of(const RawOptions& raw) {
   if (raw.check) return Report::Check;
+  if (raw.stacks) return Report::Stacks;
   if (raw.sizes) return Report::Sizes;
   return raw.count ? Report::Count : Report::Snapshot;
 }

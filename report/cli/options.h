@@ -14,8 +14,8 @@
 
 namespace heapattach {
 
-enum class Report : std::uint8_t { Snapshot, Count, Sizes, Check };
-enum class Format : std::uint8_t { JsonLines, Table, Tsv, Csv, Json, Markdown, Memprof };
+enum class Report : std::uint8_t { Snapshot, Count, Sizes, Check, Stacks };
+enum class Format : std::uint8_t { JsonLines, Table, Tsv, Csv, Json, Markdown, Memprof, Folded };
 enum class SnapshotMode : std::uint8_t { Freeze, Read, Clone, Auto };
 enum class ColourChoice : std::uint8_t { Auto, Always, Never };
 

@@ -32,6 +32,7 @@ std::string format_counts(const CountTable& table, const Options& options) {
     case Format::Markdown: return format_count_markdown(table);
     case Format::Memprof: return format_count_memprof(table);
     case Format::Table:
+    case Format::Folded:
     case Format::JsonLines: break;
   }
   return format_count_table(table, look_of(options));

@@ -144,10 +144,10 @@ std::vector<Place> Places::of(RemoteAddr pc) {
   std::vector<Place> places = by_debug_information(*module, pc.value - module->bias());
   if (places.empty()) places.emplace_back();
   Place& outermost = places.back();
-  if (outermost.function.empty()) {
-    if (const auto symbol = module->module().symbol_at(pc)) {
-      outermost.function = function_name(symbol->name);
-    }
+  if (const auto symbol = module->module().symbol_at(pc)) {
+    // Crystal's debug information has methods without their classes; its symbols have both.
+    const bool says_more = symbol->name.starts_with('*');
+    if (outermost.function.empty() || says_more) outermost.function = function_name(symbol->name);
   }
   const bool is_empty = places.size() == 1 && outermost.function.empty() && outermost.file.empty();
   return is_empty ? std::vector<Place>() : places;

@@ -1,0 +1,116 @@
+// --stacks on programs that hang in known ways: its first line names the cause.
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "integration/health.h"
+#include "integration/live_target.h"
+#include "integration/rounds.h"
+#include "integration/tool.h"
+
+using namespace heapattach;
+
+namespace {
+
+ToolRun stacks_of(pid_t pid, std::vector<std::string> more = {}) {
+  more.insert(more.begin(), {"--stacks", std::to_string(pid)});
+  return run_tool(more);
+}
+
+bool says(const ToolRun& run, const std::string& text) {
+  return run.output.find(text) != std::string::npos;
+}
+
+std::string first_line(const ToolRun& run) {
+  return run.output.substr(0, run.output.find('\n'));
+}
+
+}  // namespace
+
+TEST_CASE("a deadlock of threads is called so in the first line, with its cycle") {
+  LiveTarget target("deadlock");
+  const auto run = stacks_of(target.pid());
+  CAPTURE(run.output);
+  CHECK(run.status == 0);
+  CHECK(run.errors == "");
+  const std::string line = first_line(run);
+  CAPTURE(line);
+  CHECK(line.starts_with("deadlock: thread "));
+  for (const char* name : {"ring-0", "ring-1", "ring-2"}) {
+    CHECK(line.find(name) != std::string::npos);
+  }
+  CHECK(line.find("outside") == std::string::npos);
+  const auto ring0 = target.greeting().at("ring0");
+  const auto outside = target.greeting().at("outside");
+  CHECK(says(run, fmt::format("thread {} outside-0, sleeping in futex(", outside)));
+  CHECK(says(run, fmt::format("waits for a mutex of thread {} ring-0", ring0)));
+  CHECK(says(run, "in read("));
+  CHECK(says(run, ": pipe)"));
+  CHECK(says(run, "read_pipe"));
+  CHECK(says(run, "deadlock.c:"));
+  CHECK(harm_done_to(target.pid()) == "");
+}
+
+TEST_CASE("the first line names what a Crystal service hangs in") {
+  if (!is_target_built("hanging_default")) {
+    print_skip("no Crystal compiler");
+    return;
+  }
+  struct Way {
+    const char* name;
+    std::vector<const char*> in_first_line;
+    std::vector<const char*> elsewhere;
+  };
+  const std::vector<Way> ways = {
+      {"locks",
+       {"deadlock: fiber \"", "\"transfer\"", "\"report\"", "waits for a mutex of"},
+       {"Ledger#transfer", "Ledger#report", "hanging.cr:", "listening", "sleeps, "}},
+      {"exchange", {"\"asker\"", "\"answerer\"", "receive from Channel("}, {"Exchange#ask"}},
+      {"spin",
+       {"busy: fiber \"spinner\"", "spin_in_place", "cannot run there"},
+       {"12 fibers \"idle-", "each sleeps, "}},
+      {"channels",
+       {"deadlock: each of all 13 fibers waits to receive from Channel(Int32) 0x", "to send"},
+       {"12 fibers \"worker-", "wait_for_job"}},
+      {"io",
+       {"process "},
+       {"waits to read from ", ": pipe", ": unix socket", "waits for one of several channels",
+        "sleeps, "}},
+  };
+  for (const Way& way : ways) {
+    CAPTURE(way.name);
+    LiveTarget target("hanging_default", {way.name});
+    const auto run = stacks_of(target.pid());
+    CAPTURE(run.output);
+    CHECK(run.status == 0);
+    const std::string line = first_line(run);
+    for (const char* text : way.in_first_line) {
+      CAPTURE(text);
+      CHECK(line.find(text) != std::string::npos);
+    }
+    for (const char* text : way.elsewhere) {
+      CAPTURE(text);
+      CHECK(says(run, text));
+    }
+    CHECK(harm_done_to(target.pid()) == "");
+  }
+}
+
+TEST_CASE("stacks come as JSON and folded too, also of a program without a collector") {
+  LiveTarget target("plain");
+  const auto json = stacks_of(target.pid(), {"-f", "json"});
+  CHECK(json.status == 0);
+  CHECK(says(json, fmt::format("{{\"version\":1,\"pid\":{},", target.pid())));
+  CHECK(says(json, "\"function\":\"main\""));
+  const auto folded = stacks_of(target.pid(), {"-f", "folded"});
+  CHECK(folded.status == 0);
+  CHECK(says(folded, ";main;"));
+  CHECK(harm_done_to(target.pid()) == "");
+}
+
+TEST_CASE("--stacks refuses what contradicts it") {
+  CHECK(run_tool({"--stacks", "--count", "1"}).status == 2);
+  CHECK(run_tool({"--stacks", "--snapshot", "read", "1"}).status == 2);
+  CHECK(run_tool({"--stacks", "-f", "tsv", "1"}).status == 2);
+  CHECK(run_tool({"--stacks", "999999999"}).status == 3);
+}

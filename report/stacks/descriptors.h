@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attach/process.h"
+
+namespace heapattach::stacks {
+
+// What the lines of /proc/<pid>/net/tcp (tcp6, udp, udp6) say, by the sockets' inodes:
+// "TCP 127.0.0.1:80 listening", "TCP 10.0.0.1:80 to 10.0.0.2:4711".
+void read_inet_sockets(std::string_view text,
+                       std::string_view protocol,
+                       std::map<std::uint64_t, std::string>& sockets);
+// The same of /proc/<pid>/net/unix: "unix socket /run/app.sock".
+void read_unix_sockets(std::string_view text, std::map<std::uint64_t, std::string>& sockets);
+
+// A descriptor that an epoll instance watches, and for what (EPOLLIN and its like).
+struct Watched {
+  std::uint64_t fd = 0;
+  std::uint32_t events = 0;
+};
+// What /proc/<pid>/fdinfo/<fd> of an epoll instance says.
+std::vector<Watched> read_watched(std::string_view text);
+
+// Says what the descriptors of a process are. Reads what it needs when it is first asked.
+class Descriptors {
+ public:
+  explicit Descriptors(const Process& process) : process_(process) {}
+
+  // "pipe", "/var/log/app.log", "TCP 127.0.0.1:80 listening"; empty if it is not open or not told.
+  [[nodiscard]] std::string what_is(std::uint64_t fd);
+  // How many descriptors an epoll instance watches; none if that is not told.
+  [[nodiscard]] std::optional<std::size_t> watched_by(std::uint64_t epoll_fd) const;
+  // What all epoll instances of the process watch.
+  [[nodiscard]] std::vector<Watched> all_watched() const;
+
+ private:
+  const Process& process_;
+  std::optional<std::map<std::uint64_t, std::string>> sockets_;
+};
+
+}  // namespace heapattach::stacks

@@ -1,0 +1,217 @@
+#include "report/stacks/held_stacks.h"
+
+#include <algorithm>
+#include <cstring>
+#include <ctime>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "report/parallel.h"
+#include "report/stacks/system_calls.h"
+#include "symbols/boehm/roots.h"
+
+namespace heapattach::stacks {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kDefaultBudget = std::chrono::milliseconds(2000);
+constexpr auto kLoadInterval = std::chrono::milliseconds(120);
+constexpr std::uint64_t kWord = 8;
+constexpr std::uint64_t kMegabyte = 1U << 20U;
+constexpr std::size_t kMostHeads = 1'000'000;
+constexpr std::uint64_t kTimerBytes = 128;  // libevent's struct event
+
+std::uint64_t stack_bytes(const MemoryMap& map) {
+  std::uint64_t sum = 0;
+  for (const Mapping& mapping : map.mappings()) {
+    if (mapping.writable && mapping.is_anonymous()) sum += mapping.range.bytes;
+  }
+  return sum;
+}
+
+std::chrono::nanoseconds monotonic_now() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
+
+// The copying, while the target stands still.
+class Copying {
+ public:
+  Copying(const StackTarget& target, HeldStacks& held, Clock::time_point deadline)
+      : target_(target), held_(held), limits_{workers_for(~std::size_t{0}), deadline} {}
+
+  Result<void> copy(const std::vector<FrozenThread>& threads) {
+    held_.monotonic = monotonic_now();
+    held_.map = HA_TRY(target_.process.maps());
+    if (target_.heap) find_fibers(threads);
+    std::vector<Range> stacks;
+    for (const auto& root : boehm::stack_roots(threads, held_.map)) stacks.push_back(root.range);
+    for (const crystal::FiberStack& fiber : held_.fibers) stacks.push_back(fiber.stack);
+    stacks = merged(std::move(stacks));
+    HA_TRY(held_.capture.add(target_.memory, stacks, limits_));
+    const std::vector<Range> heads = less(merged(find_heads(threads)), stacks);
+    return held_.capture.add(target_.memory, heads, limits_);
+  }
+
+ private:
+  void find_fibers(const std::vector<FrozenThread>& threads) {
+    auto index = boehm::read_blocks(target_.memory, held_.map, *target_.heap);
+    if (!index) return;
+    held_.index = std::move(*index);
+    held_.fibers =
+        crystal::suspended_fibers(target_.fibers, held_.index, target_.memory, held_.map, threads);
+  }
+
+  // What the arguments of system calls, the fibers and the innermost frames lead to.
+  std::vector<Range> find_heads(const std::vector<FrozenThread>& threads) {
+    std::vector<Range> heads;
+    for (const FrozenThread& thread : threads) {
+      if (!thread.registers) continue;
+      if (const auto call = call_of(*thread.registers, target_.modules)) {
+        for (const Range& range : memory_of(*call)) heads.push_back(range);
+      }
+    }
+    if (held_.fibers.empty()) return heads;
+    std::vector<std::uint64_t> words;
+    for (const crystal::FiberStack& fiber : held_.fibers) {
+      heads.push_back({fiber.object, target_.fibers.object_bytes});
+      add_words({fiber.stack.start, std::min(fiber.stack.bytes, kTopBytes)}, words);
+    }
+    add_timers(words, heads);
+    std::sort(words.begin(), words.end());
+    words.erase(std::unique(words.begin(), words.end()), words.end());
+    RemoteAddr last{};
+    for (const std::uint64_t word : words) {
+      const auto object = object_around(held_.index, word);
+      if (!object || object->start == last || heads.size() > kMostHeads) continue;
+      last = object->start;
+      heads.push_back({object->start, std::min(object->bytes, kHeadBytes)});
+    }
+    return heads;
+  }
+
+  void add_words(Range range, std::vector<std::uint64_t>& words) const {
+    const auto bytes = held_.capture.bytes_from(range.start);
+    for (std::size_t at = 0; at + kWord <= std::min<std::uint64_t>(bytes.size(), range.bytes);
+         at += kWord) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, bytes.data() + at, sizeof word);
+      if (is_in_heap(word)) words.push_back(word);
+    }
+  }
+
+  // The words of the fibers' objects: to the heap, or to a timer outside of it.
+  void add_timers(std::vector<std::uint64_t>& words, std::vector<Range>& heads) const {
+    std::vector<std::uint64_t> contents(target_.fibers.object_bytes / kWord);
+    for (const crystal::FiberStack& fiber : held_.fibers) {
+      const auto read =
+          target_.memory.read(fiber.object, std::as_writable_bytes(std::span(contents)));
+      if (!read) continue;
+      for (const std::uint64_t word : contents) {
+        if (is_in_heap(word)) {
+          words.push_back(word);
+        } else if (may_be_timer(word, fiber)) {
+          heads.push_back({RemoteAddr{word}, kTimerBytes});
+        }
+      }
+    }
+  }
+
+  [[nodiscard]] bool is_in_heap(std::uint64_t word) const {
+    const auto& blocks = held_.index.blocks;
+    if (blocks.empty() || word < blocks.front().start.value) return false;
+    const boehm::Block& last = blocks.back();
+    return word < last.start.value + last.object_bytes * last.objects;
+  }
+  [[nodiscard]] bool may_be_timer(std::uint64_t word, const crystal::FiberStack& fiber) const {
+    if (word % kWord != 0) return false;
+    const Mapping* const mapping = held_.map.find(RemoteAddr{word});
+    if (mapping == nullptr || !mapping->writable || !mapping->is_anonymous()) return false;
+    // Its own stack is no place for one.
+    return !mapping->range.contains(fiber.stack.start);
+  }
+
+  const StackTarget& target_;
+  HeldStacks& held_;
+  CopyLimits limits_;
+};
+
+// Long enough apart only if somebody ran at all: a hung process costs no time.
+void observe_load(const StackTarget& target, HeldStacks& held) {
+  const bool any_ran = std::any_of(held.freeze.threads.begin(), held.freeze.threads.end(),
+                                   [](const FrozenThread& thread) { return thread.state == 'R'; });
+  if (any_ran && !held.before.empty()) {
+    const auto since = Clock::now() - held.before.front().seen;
+    if (since < kLoadInterval) std::this_thread::sleep_for(kLoadInterval - since);
+  }
+  if (auto seen = observe_activity(target.process)) held.after = std::move(*seen);
+}
+
+}  // namespace
+
+std::optional<HeapObject> object_around(const boehm::BlockIndex& index, std::uint64_t word) {
+  const auto behind =
+      std::partition_point(index.blocks.begin(), index.blocks.end(),
+                           [&](const boehm::Block& block) { return block.start.value <= word; });
+  if (behind == index.blocks.begin()) return {};
+  const boehm::Block& block = *std::prev(behind);
+  if (block.object_bytes == 0) return {};
+  const std::uint64_t slot = (word - block.start.value) / block.object_bytes;
+  if (slot >= block.objects) return {};
+  return HeapObject{block.start + slot * block.object_bytes, block.object_bytes};
+}
+
+std::vector<Range> merged(std::vector<Range> ranges) {
+  std::sort(ranges.begin(), ranges.end());
+  std::vector<Range> result;
+  for (Range range : ranges) {
+    const std::uint64_t start = range.start.value & ~(kWord - 1);
+    const std::uint64_t end = (range.end().value + kWord - 1) & ~(kWord - 1);
+    if (range.bytes == 0 || end <= start) continue;
+    if (!result.empty() && start <= result.back().end().value) {
+      const std::uint64_t last = std::max(result.back().end().value, end);
+      result.back().bytes = last - result.back().start.value;
+    } else {
+      result.push_back({RemoteAddr{start}, end - start});
+    }
+  }
+  return result;
+}
+
+std::vector<Range> less(const std::vector<Range>& ranges, const std::vector<Range>& without) {
+  std::vector<Range> result;
+  auto other = without.begin();
+  for (Range range : ranges) {
+    while (other != without.end() && other->end() <= range.start) ++other;
+    for (auto cut = other; cut != without.end() && cut->start < range.end(); ++cut) {
+      if (range.start < cut->start) result.push_back({range.start, cut->start - range.start});
+      const RemoteAddr end = range.end();
+      range.start = std::min(std::max(range.start, cut->end()), end);
+      range.bytes = end - range.start;
+    }
+    if (range.bytes > 0) result.push_back(range);
+  }
+  return result;
+}
+
+Result<std::unique_ptr<HeldStacks>> hold_stacks(const StackTarget& target,
+                                                const StackOptions& options) {
+  auto held = std::make_unique<HeldStacks>(
+      HA_TRY(Arena::reserve(2 * stack_bytes(target.map) + 256 * kMegabyte, kMegabyte)));
+  held->before = HA_TRY(observe_activity(target.process));
+  const FreezeOptions freeze{.budget = options.max_pause.value_or(kDefaultBudget),
+                             .rewind = options.rewind};
+  held->freeze = HA_TRY(while_frozen(target.process, freeze, [&](const FrozenView& view) {
+    return Copying(target, *held, std::min(view.deadline, options.deadline.at)).copy(view.threads);
+  }));
+  observe_load(target, *held);
+  options.say(fmt::format("copied the stacks of {} threads and {} fibers",
+                          held->freeze.threads.size(), held->fibers.size()));
+  return held;
+}
+
+}  // namespace heapattach::stacks

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "attach/capture.h"
+#include "attach/freeze.h"
+#include "attach/thread_activity.h"
+#include "report/stacks/stack_target.h"
+#include "symbols/boehm/blocks.h"
+
+namespace heapattach::stacks {
+
+// What was copied of a target while it stood still.
+struct HeldStacks {
+  explicit HeldStacks(Arena arena) : capture(std::move(arena)) {}
+
+  Capture capture;  // stacks in use, and the beginnings of what their innermost frames lead to
+  MemoryMap map;
+  boehm::BlockIndex index;
+  std::vector<crystal::FiberStack> fibers;
+  FreezeReport freeze;
+  std::chrono::nanoseconds monotonic{};  // the time of the target's timers at the freeze
+  std::vector<ThreadActivity> before;    // what the kernel told of the threads, before and after,
+  std::vector<ThreadActivity> after;     // long enough apart to tell who runs all the time
+};
+
+// The beginning of the object of the heap that `word` points into.
+struct HeapObject {
+  RemoteAddr start;
+  std::uint64_t bytes = 0;
+};
+[[nodiscard]] std::optional<HeapObject> object_around(const boehm::BlockIndex& index,
+                                                      std::uint64_t word);
+
+// How much of an object's beginning is copied.
+inline constexpr std::uint64_t kHeadBytes = 384;
+// How much of a stack is looked at for what its innermost frames lead to.
+inline constexpr std::uint64_t kTopBytes = 1536;
+
+// Sorted, disjoint and joined; whole words.
+[[nodiscard]] std::vector<Range> merged(std::vector<Range> ranges);
+// What of `ranges` is not in `without`; both sorted and disjoint.
+[[nodiscard]] std::vector<Range> less(const std::vector<Range>& ranges,
+                                      const std::vector<Range>& without);
+
+// Stops the target, copies, and lets it go.
+Result<std::unique_ptr<HeldStacks>> hold_stacks(const StackTarget& target,
+                                                const StackOptions& options);
+
+}  // namespace heapattach::stacks

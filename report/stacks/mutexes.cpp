@@ -1,0 +1,57 @@
+// What a thread that waits for a mutex waits for in the kernel is a futex: the mutex's first word.
+// glibc (nptl/pthread_mutex_lock.c, struct __pthread_mutex_s): the word is 2 while others wait, the
+// owner's number stands 8 bytes behind it and the kind 16. A mutex with priority inheritance, and
+// one of musl that counts or checks (src/thread/pthread_mutex_trylock.c), has the owner's number in
+// the futex itself, below two flags; a plain one of musl has no owner.
+
+#include "report/stacks/mutexes.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include <linux/futex.h>
+
+namespace heapattach::stacks {
+
+namespace {
+
+constexpr std::uint64_t kOwner = 8;
+constexpr std::uint32_t kContended = 2;
+constexpr std::size_t kInnermost = 8;
+
+bool is_in_other_lock(const NamedStack& stack) {
+  constexpr std::array<std::string_view, 7> kOthers = {
+      "cond_", "sem_", "barrier", "rwlock", "pthread_join", "clockjoin", "_once"};
+  const std::size_t count = std::min(stack.frames.size(), kInnermost);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string& function = stack.frames[i].function;
+    const bool is_mutex = function.find("mutex") != std::string::npos;
+    if (is_mutex) return false;
+    const bool is_other = std::any_of(kOthers.begin(), kOthers.end(), [&](std::string_view name) {
+      return function.find(name) != std::string::npos;
+    });
+    if (is_other) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<pid_t> owner_of_awaited_mutex(const SystemCall& call,
+                                            const NamedStack& stack,
+                                            const MemoryReader& capture) {
+  const auto futex = awaited_futex(call);
+  if (!futex || is_in_other_lock(stack)) return {};
+  const auto word = capture.read_as<std::uint32_t>(*futex);
+  if (!word) return {};
+  const std::uint32_t in_word = *word & FUTEX_TID_MASK;
+  if (in_word > kContended && (*word & FUTEX_WAITERS) != 0) return static_cast<pid_t>(in_word);
+  if (*word != kContended) return {};
+  const auto owner = capture.read_as<std::int32_t>(*futex + kOwner);
+  if (!owner || *owner <= 0) return {};
+  return *owner;
+}
+
+}  // namespace heapattach::stacks

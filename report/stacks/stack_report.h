@@ -1,0 +1,110 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "attach/remote_addr.h"
+#include "symbols/stack/stack_record.h"
+
+// What --stacks found, as plain values: made by take_stacks(), read by the writers of its formats.
+namespace heapattach::stacks {
+
+// A function of a stack. Inlined ones have the instruction of the one that has code.
+struct NamedFrame {
+  std::string function;  // empty: not known
+  std::string file;
+  std::uint32_t line = 0;
+  std::uint32_t column = 0;
+  bool is_inlined = false;  // into the next one
+  RemoteAddr pc;
+  std::string module;        // empty: in none
+  std::uint64_t offset = 0;  // in the module's file
+  stack::FoundBy found_by = stack::FoundBy::Registers;
+};
+
+struct NamedStack {
+  std::vector<NamedFrame> frames;   // the innermost first
+  std::uint64_t left_out = 0;       // in the middle of very deep ones,
+  std::size_t left_out_behind = 0;  // behind so many of the above
+  stack::StackEnd end = stack::StackEnd::Outermost;
+};
+
+struct ThreadSeen {
+  pid_t tid = 0;
+  pid_t tid_in_target = 0;  // in its own pid namespace
+  std::string name;
+  char state = '?';
+  std::string wait_channel;
+  std::string call;  // "read(5: pipe)"; empty: in none
+  std::chrono::nanoseconds processor_time{};
+  // Of a processor, in the time that was looked at; none if it could not be told.
+  std::optional<double> load;
+  bool is_readable = true;               // false: it could not be stopped, and has no stack here
+  std::optional<std::size_t> waits_for;  // the thread that owns the mutex that it waits for
+  std::optional<std::size_t> fiber;      // that is on it
+  bool is_idle = false;                  // that fiber waits; the thread looks for another one
+  NamedStack stack;
+};
+
+enum class WaitKind : std::uint8_t {
+  Unknown,
+  Running,  // on a thread
+  Ready,    // it has let others run
+  NotStarted,
+  Receive,
+  Send,
+  Select,
+  Mutex,
+  Read,
+  Write,
+  Sleep,
+};
+
+// What a fiber waits for.
+struct FiberWait {
+  WaitKind kind = WaitKind::Unknown;
+  RemoteAddr object;                              // the channel, mutex or IO; 0: not known
+  std::string type;                               // of the object
+  std::string descriptor;                         // "7: TCP 127.0.0.1:80 listening"
+  std::optional<std::size_t> owner;               // of the mutex
+  std::optional<std::chrono::milliseconds> left;  // of a sleep
+};
+
+struct FiberSeen {
+  RemoteAddr address;
+  std::string name;
+  bool is_of_runtime = false;         // what every Crystal program has
+  std::optional<std::size_t> thread;  // that it is on
+  FiberWait wait;
+};
+
+// Fibers with the same stack.
+struct FiberGroup {
+  std::vector<std::size_t> fibers;
+  NamedStack stack;
+};
+
+struct StackReport {
+  pid_t pid = 0;
+  std::string exe;
+  std::chrono::nanoseconds pause{};
+  std::vector<std::string> findings;  // what is wrong, the worst first: one line each
+  std::vector<ThreadSeen> threads;
+  std::vector<FiberSeen> fibers;
+  std::vector<FiberGroup> groups;  // the largest first, the runtime's own last
+  std::vector<std::string> warnings;
+};
+
+// How a thread or fiber is called in a line of text: "thread 4711 worker", "fiber \"acceptor\"".
+[[nodiscard]] std::string title_of(const ThreadSeen& thread);
+[[nodiscard]] std::string title_of(const FiberSeen& fiber);
+
+// What a fiber waits for, as the end of a sentence: "waits to receive from Channel(Int32) 0x7f…".
+[[nodiscard]] std::string describe_wait(const StackReport& report, const FiberWait& wait);
+
+}  // namespace heapattach::stacks

@@ -1,0 +1,66 @@
+#include "report/stacks/stack_target.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "attach/interrupt.h"
+#include "symbols/boehm/collector.h"
+#include "symbols/crystal/allocators.h"
+#include "symbols/crystal/type_info.h"
+
+namespace heapattach::stacks {
+
+StackTarget::StackTarget(Process opened, Fd mem)
+    : process(std::move(opened)), memory(process, std::move(mem)) {}
+
+// What fails here costs the fibers, and is no error.
+Result<void> StackTarget::learn_fibers(const StackOptions& options) {
+  const auto collector = boehm::find_collector(modules, memory, map);
+  HA_TRY(options.deadline.check("learning about the target"));
+  if (!collector) {
+    options.say("no fibers: " + collector.error().message);
+    return {};
+  }
+  if (!options.type_info.empty()) {
+    for (crystal::Type& type : HA_TRY(crystal::read_type_info(options.type_info))) {
+      classes.add(std::move(type));
+    }
+  }
+  auto scan = crystal::scan_allocators(modules, memory);
+  if (!scan) {
+    options.say("no names of types: " + scan.error().message);
+    return {};
+  }
+  if (!scan->is_crystal && classes.empty()) return {};
+  for (crystal::Type& type : scan->types) classes.add(std::move(type));
+  const auto index = boehm::read_blocks(memory, map, collector->layout);
+  if (!index) {
+    options.say("no fibers: " + index.error().message);
+    return {};
+  }
+  heap = collector->layout;
+  fibers = crystal::learn_fibers(classes, *index, memory, map);
+  options.say(fmt::format("{} Crystal types; fibers are {}known", classes.types().size(),
+                          fibers.is_known() ? "" : "not "));
+  return {};
+}
+
+Result<std::unique_ptr<StackTarget>> StackTarget::learn(const StackOptions& options) {
+  Process process = HA_TRY(Process::open(options.pid));
+  Fd mem = HA_TRY(LiveMemory::open_mem(process));
+  auto target = std::make_unique<StackTarget>(std::move(process), std::move(mem));
+  const auto learn_all = [&]() -> Result<void> {
+    target->map = HA_TRY(target->process.maps());
+    target->modules =
+        HA_TRY(Modules::load(target->process, target->memory, target->map, options.symbols));
+    return target->learn_fibers(options);
+  };
+  auto learned = learn_all();
+  if (learned) return target;
+  HA_TRY(check_interrupt());
+  if (target->process.is_alive()) return std::move(learned).error();
+  return Error{ErrorKind::Gone, fmt::format("process {} exited", options.pid)};
+}
+
+}  // namespace heapattach::stacks

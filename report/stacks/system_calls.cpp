@@ -1,0 +1,265 @@
+#include "report/stacks/system_calls.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+
+namespace heapattach::stacks {
+
+namespace {
+
+// How the arguments of a call are read.
+enum class Shape : std::uint8_t {
+  Plain,       // not at all
+  Descriptor,  // the first is one
+  Futex,
+  Epoll,
+  Poll,
+  Select,
+  Sleep,       // the first leads to a time
+  ClockSleep,  // a clock, flags, and what leads to a time
+  Child,       // the first is a process
+  WaitId,      // the second is
+};
+
+struct Known {
+  std::uint64_t number;
+  const char* name;
+  Shape shape;
+};
+
+// Those that wait.
+constexpr std::array kKnown = {
+    Known{SYS_read, "read", Shape::Descriptor},
+    Known{SYS_write, "write", Shape::Descriptor},
+    Known{SYS_readv, "readv", Shape::Descriptor},
+    Known{SYS_writev, "writev", Shape::Descriptor},
+    Known{SYS_pread64, "pread64", Shape::Descriptor},
+    Known{SYS_pwrite64, "pwrite64", Shape::Descriptor},
+    Known{SYS_accept, "accept", Shape::Descriptor},
+    Known{SYS_accept4, "accept4", Shape::Descriptor},
+    Known{SYS_connect, "connect", Shape::Descriptor},
+    Known{SYS_recvfrom, "recvfrom", Shape::Descriptor},
+    Known{SYS_recvmsg, "recvmsg", Shape::Descriptor},
+    Known{SYS_recvmmsg, "recvmmsg", Shape::Descriptor},
+    Known{SYS_sendto, "sendto", Shape::Descriptor},
+    Known{SYS_sendmsg, "sendmsg", Shape::Descriptor},
+    Known{SYS_ioctl, "ioctl", Shape::Descriptor},
+    Known{SYS_fcntl, "fcntl", Shape::Descriptor},
+    Known{SYS_flock, "flock", Shape::Descriptor},
+    Known{SYS_fsync, "fsync", Shape::Descriptor},
+    Known{SYS_fdatasync, "fdatasync", Shape::Descriptor},
+    Known{SYS_close, "close", Shape::Descriptor},
+    Known{SYS_splice, "splice", Shape::Descriptor},
+    Known{SYS_sendfile, "sendfile", Shape::Plain},
+    Known{SYS_futex, "futex", Shape::Futex},
+    Known{SYS_epoll_wait, "epoll_wait", Shape::Epoll},
+    Known{SYS_epoll_pwait, "epoll_pwait", Shape::Epoll},
+    Known{441, "epoll_pwait2", Shape::Epoll},
+    Known{SYS_poll, "poll", Shape::Poll},
+    Known{SYS_ppoll, "ppoll", Shape::Poll},
+    Known{SYS_select, "select", Shape::Select},
+    Known{SYS_pselect6, "pselect6", Shape::Select},
+    Known{SYS_nanosleep, "nanosleep", Shape::Sleep},
+    Known{SYS_clock_nanosleep, "clock_nanosleep", Shape::ClockSleep},
+    Known{SYS_wait4, "wait4", Shape::Child},
+    Known{SYS_waitid, "waitid", Shape::WaitId},
+    Known{SYS_pause, "pause", Shape::Plain},
+    Known{SYS_rt_sigsuspend, "rt_sigsuspend", Shape::Plain},
+    Known{SYS_rt_sigtimedwait, "rt_sigtimedwait", Shape::Plain},
+    Known{SYS_semop, "semop", Shape::Plain},
+    Known{SYS_semtimedop, "semtimedop", Shape::Plain},
+    Known{SYS_msgrcv, "msgrcv", Shape::Plain},
+    Known{SYS_msgsnd, "msgsnd", Shape::Plain},
+    Known{SYS_mq_timedreceive, "mq_timedreceive", Shape::Descriptor},
+    Known{SYS_mq_timedsend, "mq_timedsend", Shape::Descriptor},
+    Known{SYS_io_getevents, "io_getevents", Shape::Plain},
+    Known{426, "io_uring_enter", Shape::Descriptor},
+    Known{SYS_open, "open", Shape::Plain},
+    Known{SYS_openat, "openat", Shape::Plain},
+    Known{SYS_vfork, "vfork", Shape::Plain},
+    Known{SYS_restart_syscall, "restart_syscall", Shape::Plain},
+};
+
+constexpr std::uint64_t kMostPolled = 16;
+constexpr std::uint64_t kTimeBytes = 16;
+constexpr std::uint64_t kFutexBytes = 56;  // of what the C libraries' locks are
+constexpr std::uint64_t kPolledBytes = sizeof(pollfd);
+constexpr std::uint64_t kAbsolute = 1;  // TIMER_ABSTIME
+
+const Known* known(const SystemCall& call) {
+  const auto* const found = std::find_if(
+      kKnown.begin(), kKnown.end(), [&](const Known& one) { return one.number == call.number; });
+  return found == kKnown.end() ? nullptr : found;
+}
+
+Shape shape_of(const SystemCall& call) {
+  const Known* const one = known(call);
+  return one == nullptr ? Shape::Plain : one->shape;
+}
+
+std::string seconds(double value) {
+  return fmt::format("{:.3g} s", value);
+}
+
+// A struct timespec; empty if it cannot be one.
+std::string time_at(std::uint64_t address, const MemoryReader& capture) {
+  const auto time = capture.read_as<std::array<std::int64_t, 2>>(RemoteAddr{address});
+  constexpr std::int64_t kBillion = 1'000'000'000;
+  if (!time || (*time)[0] < 0 || (*time)[1] < 0 || (*time)[1] >= kBillion) return {};
+  return seconds(static_cast<double>((*time)[0]) + static_cast<double>((*time)[1]) / 1e9);
+}
+
+std::string descriptor(std::uint64_t number, Descriptors& descriptors) {
+  const auto fd = static_cast<std::int32_t>(number);
+  if (fd < 0) return fmt::format("{}", fd);
+  const std::string what = descriptors.what_is(static_cast<std::uint64_t>(fd));
+  return what.empty() ? fmt::format("{}", fd) : fmt::format("{}: {}", fd, what);
+}
+
+std::string timeout_ms(std::uint64_t argument) {
+  const auto ms = static_cast<std::int32_t>(argument);
+  return ms < 0 ? "no timeout" : fmt::format("timeout {} ms", ms);
+}
+
+std::string polled(const SystemCall& call, const MemoryReader& capture, Descriptors& descriptors) {
+  const std::uint64_t count = call.arguments[1];
+  std::string text;
+  for (std::uint64_t i = 0; i < std::min(count, kMostPolled); ++i) {
+    const auto one = capture.read_as<pollfd>(RemoteAddr{call.arguments[0] + i * kPolledBytes});
+    if (!one) break;
+    std::string direction;
+    if ((one->events & POLLIN) != 0) direction += " in";
+    if ((one->events & POLLOUT) != 0) direction += " out";
+    text += fmt::format("{}{}{}", text.empty() ? "" : ", ",
+                        descriptor(static_cast<std::uint32_t>(one->fd), descriptors), direction);
+  }
+  if (count > kMostPolled) text += fmt::format(", … of {}", count);
+  if (text.empty()) text = fmt::format("{} descriptors", count);
+  if (call.number == SYS_poll) return fmt::format("{}; {}", text, timeout_ms(call.arguments[2]));
+  return text;
+}
+
+std::string futex(const SystemCall& call, const MemoryReader& capture) {
+  std::string text = fmt::format("{}", RemoteAddr{call.arguments[0]});
+  const auto value = capture.read_as<std::uint32_t>(RemoteAddr{call.arguments[0]});
+  if (value) text += fmt::format(" holding {:#x}", *value);
+  if (call.arguments[3] != 0) text += ", with a timeout";
+  return text;
+}
+
+std::string epoll(const SystemCall& call, Descriptors& descriptors) {
+  std::string text = fmt::format("{}", static_cast<std::int32_t>(call.arguments[0]));
+  if (const auto count = descriptors.watched_by(call.arguments[0])) {
+    text += fmt::format(": watches {} descriptor{}", *count, *count == 1 ? "" : "s");
+  }
+  const bool has_milliseconds = call.number != 441;
+  return has_milliseconds ? fmt::format("{}; {}", text, timeout_ms(call.arguments[3])) : text;
+}
+
+std::string clock_sleep(const SystemCall& call, const MemoryReader& capture) {
+  const std::string time = time_at(call.arguments[2], capture);
+  if ((call.arguments[1] & kAbsolute) == 0) return time;
+  return fmt::format("until {} on clock {}", time, call.arguments[0]);
+}
+
+std::string child(std::uint64_t argument) {
+  const auto pid = static_cast<std::int32_t>(argument);
+  if (pid == -1) return "any child";
+  return pid > 0 ? fmt::format("child {}", pid) : fmt::format("children of group {}", -pid);
+}
+
+std::string arguments_of(const SystemCall& call,
+                         const MemoryReader& capture,
+                         Descriptors& descriptors) {
+  switch (shape_of(call)) {
+    case Shape::Descriptor: return descriptor(call.arguments[0], descriptors);
+    case Shape::Futex: return futex(call, capture);
+    case Shape::Epoll: return epoll(call, descriptors);
+    case Shape::Poll: return polled(call, capture, descriptors);
+    case Shape::Select: return fmt::format("descriptors below {}", call.arguments[0]);
+    case Shape::Sleep: return time_at(call.arguments[0], capture);
+    case Shape::ClockSleep: return clock_sleep(call, capture);
+    case Shape::Child: return child(call.arguments[0]);
+    case Shape::WaitId: return child(call.arguments[1]);
+    case Shape::Plain: break;
+  }
+  return {};
+}
+
+// What stands before a `syscall` instruction: mov $number,%eax, within a few instructions.
+std::optional<std::uint64_t> number_in_code(RemoteAddr behind, const Modules& modules) {
+  constexpr std::uint64_t kSearched = 40;
+  constexpr std::byte kMoveToEax{0xb8};
+  const Module* const module = modules.find(behind);
+  if (module == nullptr || behind.value < kSearched) return {};
+  const auto code = module->file_bytes(behind - kSearched);
+  if (code.size() < kSearched) return {};
+  for (std::size_t at = kSearched - 7; at > 0; --at) {
+    if (code[at] != kMoveToEax) continue;
+    std::uint32_t number = 0;
+    std::memcpy(&number, code.data() + at + 1, sizeof number);
+    if (known({number, {}}) != nullptr) return number;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<SystemCall> call_of(const Registers& registers, const Modules& modules) {
+  if (!registers.system_call) return {};
+  const auto& general = registers.general;
+  // rdi, rsi, rdx, r10, r8, r9, in the order of Registers::general.
+  SystemCall call{*registers.system_call,
+                  {general[5], general[4], general[3], general[9], general[7], general[8]}};
+  if (call.number == SYS_restart_syscall) {
+    call.number = number_in_code(registers.instruction_pointer, modules).value_or(call.number);
+  }
+  return call;
+}
+
+std::string name_of(const SystemCall& call) {
+  const Known* const one = known(call);
+  return one == nullptr ? fmt::format("system call {}", call.number) : one->name;
+}
+
+std::vector<Range> memory_of(const SystemCall& call) {
+  const auto at = [&](std::size_t argument, std::uint64_t bytes) -> std::vector<Range> {
+    const RemoteAddr start{call.arguments[argument]};
+    if (start.value == 0 || start.value + bytes < start.value) return {};
+    return {{start, bytes}};
+  };
+  switch (shape_of(call)) {
+    case Shape::Futex: return at(0, kFutexBytes);
+    case Shape::Poll: return at(0, std::min(call.arguments[1], kMostPolled) * kPolledBytes);
+    case Shape::Sleep: return at(0, kTimeBytes);
+    case Shape::ClockSleep: return at(2, kTimeBytes);
+    default: return {};
+  }
+}
+
+std::string describe(const SystemCall& call,
+                     const MemoryReader& capture,
+                     Descriptors& descriptors) {
+  return fmt::format("{}({})", name_of(call), arguments_of(call, capture, descriptors));
+}
+
+std::optional<RemoteAddr> awaited_futex(const SystemCall& call) {
+  if (call.number != SYS_futex) return {};
+  constexpr std::uint64_t kFlags = FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME;
+  switch (call.arguments[1] & ~kFlags) {
+    case FUTEX_WAIT:
+    case FUTEX_WAIT_BITSET:
+    case FUTEX_LOCK_PI:
+    case 13: return RemoteAddr{call.arguments[0]};  // FUTEX_LOCK_PI2
+    default: return {};
+  }
+}
+
+}  // namespace heapattach::stacks

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attach/memory_reader.h"
+#include "attach/registers.h"
+#include "report/stacks/descriptors.h"
+#include "symbols/module.h"
+
+namespace heapattach::stacks {
+
+// A system call that a thread waits in.
+struct SystemCall {
+  std::uint64_t number = 0;
+  std::array<std::uint64_t, 6> arguments{};
+};
+
+// The call that a thread was stopped in. One that was interrupted before and goes on under another
+// name (restart_syscall) is looked up in the code that made it.
+std::optional<SystemCall> call_of(const Registers& registers, const Modules& modules);
+
+// "futex"; "system call 1234" for what is not known.
+[[nodiscard]] std::string name_of(const SystemCall& call);
+
+// What of the target's memory its arguments lead to: to be copied while it stands still.
+[[nodiscard]] std::vector<Range> memory_of(const SystemCall& call);
+
+// The call with its arguments as far as they can be read: "read(5: pipe)", "nanosleep(10 s)".
+[[nodiscard]] std::string describe(const SystemCall& call,
+                                   const MemoryReader& capture,
+                                   Descriptors& descriptors);
+
+// Whether it waits for a futex, and for which.
+[[nodiscard]] std::optional<RemoteAddr> awaited_futex(const SystemCall& call);
+
+}  // namespace heapattach::stacks

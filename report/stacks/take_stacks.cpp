@@ -1,0 +1,213 @@
+#include "report/stacks/take_stacks.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "report/stacks/descriptors.h"
+#include "report/stacks/diagnosis.h"
+#include "report/stacks/fiber_waits.h"
+#include "report/stacks/held_stacks.h"
+#include "report/stacks/mutexes.h"
+#include "report/stacks/named_stacks.h"
+#include "report/stacks/system_calls.h"
+#include "symbols/stack/stacks.h"
+
+namespace heapattach::stacks {
+
+namespace {
+
+Result<stack::Stacks> walk(const StackTarget& target,
+                           const HeldStacks& held,
+                           const StackOptions& options) {
+  stack::StackLimits limits;
+  limits.with_locals = false;
+  limits.with_places = true;
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+      options.deadline.at - std::chrono::steady_clock::now());
+  limits.time =
+      std::clamp(left / 2, std::chrono::milliseconds(1), std::chrono::milliseconds(30'000));
+  types::TypeModel none;
+  return stack::walk_stacks(target.modules, none, held.capture, {held.freeze.threads, held.fibers},
+                            limits);
+}
+
+const ThreadActivity* find(const std::vector<ThreadActivity>& all, pid_t tid) {
+  const auto found = std::find_if(all.begin(), all.end(),
+                                  [tid](const ThreadActivity& one) { return one.tid == tid; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+// Its share of a processor between two looks at it; a stop in between does not count.
+std::optional<double> load_between(const ThreadActivity& before,
+                                   const ThreadActivity& after,
+                                   std::chrono::nanoseconds pause) {
+  constexpr auto kLeast = std::chrono::milliseconds(100);
+  const std::chrono::nanoseconds time = after.seen - before.seen - pause;
+  if (time < kLeast) return {};
+  const auto wanted = after.time.wanted() - before.time.wanted();
+  return std::min(1.0, static_cast<double>(wanted.count()) / static_cast<double>(time.count()));
+}
+
+// Puts together what was held, walked and named.
+class Joining {
+ public:
+  Joining(const StackTarget& target, const HeldStacks& held, const stack::Stacks& stacks)
+      : target_(target), held_(held), stacks_(stacks), descriptors_(target.process) {
+    for (const stack::StackRecord& record : stacks.stacks) {
+      if (record.thread != 0) by_thread_.emplace(record.thread, &record);
+      if (record.fiber != 0) by_fiber_.emplace(record.fiber, &record);
+    }
+  }
+
+  StackReport join() {
+    report_.pid = target_.process.pid();
+    if (auto exe = target_.process.read_link("exe")) report_.exe = std::move(*exe);
+    report_.pause = held_.freeze.pause;
+    for (const FrozenThread& thread : held_.freeze.threads) add_thread(thread);
+    add_owners();
+    add_fibers();
+    report_.findings = diagnose(report_);
+    return std::move(report_);
+  }
+
+ private:
+  static FiberWait running() {
+    FiberWait wait;
+    wait.kind = WaitKind::Running;
+    return wait;
+  }
+
+  void add_thread(const FrozenThread& thread) {
+    ThreadSeen seen;
+    seen.tid = thread.tid;
+    seen.tid_in_target = thread.tid;
+    seen.name = thread.name;
+    seen.state = thread.state;
+    seen.is_readable = thread.registers.has_value();
+    const ThreadActivity* const before = find(held_.before, thread.tid);
+    const ThreadActivity* const after = find(held_.after, thread.tid);
+    if (const ThreadActivity* const one = before != nullptr ? before : after; one != nullptr) {
+      seen.tid_in_target = one->tid_in_target;
+      seen.processor_time = one->time.running;
+      if (thread.state != 'R') seen.wait_channel = one->wait_channel;
+    }
+    if (before != nullptr && after != nullptr) {
+      seen.load = load_between(*before, *after, held_.freeze.pause);
+    }
+    if (const auto record = by_thread_.find(thread.tid); record != by_thread_.end()) {
+      seen.stack = named(*record->second, stacks_, target_.modules);
+    }
+    std::optional<pid_t> owner;
+    if (thread.registers) {
+      if (const auto call = call_of(*thread.registers, target_.modules)) {
+        seen.call = describe(*call, held_.capture, descriptors_);
+        owner = owner_of_awaited_mutex(*call, seen.stack, held_.capture);
+      }
+    }
+    owners_.push_back(owner);
+    report_.threads.push_back(std::move(seen));
+  }
+
+  void add_owners() {
+    for (std::size_t i = 0; i < report_.threads.size(); ++i) {
+      if (!owners_[i]) continue;
+      const auto owner = std::find_if(
+          report_.threads.begin(), report_.threads.end(),
+          [&](const ThreadSeen& thread) { return thread.tid_in_target == *owners_[i]; });
+      if (owner == report_.threads.end()) continue;
+      report_.threads[i].waits_for = static_cast<std::size_t>(owner - report_.threads.begin());
+    }
+  }
+
+  void add_fibers() {
+    FiberWaits waits(target_, held_, stacks_, descriptors_);
+    std::vector<const stack::StackRecord*> records;
+    for (std::size_t i = 0; i < held_.fibers.size(); ++i) {
+      const crystal::FiberStack& fiber = held_.fibers[i];
+      FiberSeen seen;
+      seen.address = fiber.object;
+      seen.name = crystal::fiber_name(fiber, held_.capture);
+      // A literal lies outside of what was captured, and never changes.
+      if (seen.name.empty()) seen.name = crystal::fiber_name(fiber, target_.memory);
+      constexpr std::array<std::string_view, 3> kOfRuntime = {"Fiber Clean Loop", "Signal Loop",
+                                                              "Worker Loop"};
+      seen.is_of_runtime =
+          std::find(kOfRuntime.begin(), kOfRuntime.end(), seen.name) != kOfRuntime.end();
+      const stack::StackRecord* record = nullptr;
+      if (fiber.is_running) {
+        record = put_on_thread(fiber, i, seen);
+      } else if (const auto found = by_fiber_.find(fiber.object.value); found != by_fiber_.end()) {
+        record = found->second;
+      }
+      if (record != nullptr) {
+        seen.wait = waits.of(i, *record);
+        if (seen.thread && !report_.threads[*seen.thread].is_idle) seen.wait = running();
+        const bool is_new = record->frames.size() <= 2 && seen.wait.kind == WaitKind::Unknown;
+        if (is_new && !fiber.is_running) seen.wait.kind = WaitKind::NotStarted;
+      }
+      records.push_back(record);
+      report_.fibers.push_back(std::move(seen));
+    }
+    report_.groups = group_fibers(report_.fibers, records, stacks_, target_.modules);
+  }
+
+  // A thread whose fibers all wait looks for one that can go on while it is still on the stack of
+  // the one that waited last.
+  const stack::StackRecord* put_on_thread(const crystal::FiberStack& fiber,
+                                          std::size_t index,
+                                          FiberSeen& seen) {
+    for (std::size_t i = 0; i < held_.freeze.threads.size(); ++i) {
+      const FrozenThread& thread = held_.freeze.threads[i];
+      if (!thread.registers || !fiber.stack.contains(thread.registers->stack_pointer)) continue;
+      seen.thread = i;
+      report_.threads[i].fiber = index;
+      const auto& frames = report_.threads[i].stack.frames;
+      report_.threads[i].is_idle =
+          std::any_of(frames.begin(), frames.end(), [](const NamedFrame& frame) {
+            return frame.function.ends_with("reschedule") &&
+                   (frame.file.empty() || frame.file.ends_with("/scheduler.cr"));
+          });
+      const auto record = by_thread_.find(thread.tid);
+      return record == by_thread_.end() ? nullptr : record->second;
+    }
+    return nullptr;
+  }
+
+  const StackTarget& target_;
+  const HeldStacks& held_;
+  const stack::Stacks& stacks_;
+  Descriptors descriptors_;
+  std::unordered_map<pid_t, const stack::StackRecord*> by_thread_;
+  std::unordered_map<std::uint64_t, const stack::StackRecord*> by_fiber_;
+  std::vector<std::optional<pid_t>> owners_;  // of what the threads wait for
+  StackReport report_;
+};
+
+}  // namespace
+
+Result<StackReport> take_stacks(const StackOptions& options) {
+  const auto target = HA_TRY(StackTarget::learn(options));
+  HA_TRY(options.deadline.check("learning about the target"));
+  const auto held = HA_TRY(hold_stacks(*target, options));
+  auto stacks = walk(*target, *held, options);
+  HA_TRY(options.deadline.check("walking the stacks"));
+  std::vector<std::string> warnings;
+  if (!stacks) {
+    warnings.push_back("no frames: " + stacks.error().message);
+    stacks = stack::Stacks{};
+  }
+  for (const std::string& text : stacks->notes) options.say(text);
+  StackReport report = Joining(*target, *held, *stacks).join();
+  report.warnings = std::move(warnings);
+  for (const Module& module : target->modules.all()) {
+    for (const std::string& text : module.notes()) {
+      options.say(fmt::format("{}: {}", module.path(), text));
+    }
+  }
+  return report;
+}
+
+}  // namespace heapattach::stacks

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+
+#include "report/stacks/stack_report.h"
+
+// What --stacks found, as text.
+namespace heapattach {
+
+// For people: what is wrong, the threads, the fibers by stack.
+[[nodiscard]] std::string format_stacks_text(const stacks::StackReport& report, bool with_colour);
+
+// For programs: one JSON object on one line.
+[[nodiscard]] std::string format_stacks_json(const stacks::StackReport& report);
+
+// For flame graphs: a line for each stack, outermost first, with how many stand there.
+[[nodiscard]] std::string format_stacks_folded(const stacks::StackReport& report);
+
+}  // namespace heapattach

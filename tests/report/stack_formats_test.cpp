@@ -1,0 +1,110 @@
+#include "report/write/stack_formats.h"
+
+#include <doctest/doctest.h>
+
+using namespace heapattach;
+using namespace heapattach::stacks;
+
+namespace {
+
+NamedFrame frame(const std::string& function, bool is_inlined = false) {
+  NamedFrame made;
+  made.function = function;
+  made.file = "app.cr";
+  made.line = 7;
+  made.pc = RemoteAddr{0x1234};
+  made.module = "app";
+  made.offset = 0x234;
+  made.is_inlined = is_inlined;
+  return made;
+}
+
+StackReport small_report() {
+  StackReport report;
+  report.pid = 4711;
+  report.exe = "/srv/app";
+  report.pause = std::chrono::microseconds(1500);
+  report.findings = {"deadlock: nobody goes on"};
+  ThreadSeen thread;
+  thread.tid = 4711;
+  thread.name = "app";
+  thread.state = 'S';
+  thread.call = "read(5: pipe)";
+  thread.stack.frames = {frame("inner", true), frame("outer"), frame("")};
+  report.threads = {thread};
+  FiberSeen fiber;
+  fiber.address = RemoteAddr{0x7000};
+  fiber.name = "one";
+  fiber.wait.kind = WaitKind::Sleep;
+  fiber.wait.left = std::chrono::milliseconds(9500);
+  report.fibers = {fiber, fiber};
+  report.groups.emplace_back();
+  report.groups[0].fibers = {0, 1};
+  report.groups[0].stack.frames = {frame("sleep"), frame("run")};
+  return report;
+}
+
+bool says(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("what is wrong comes first, then the process, its threads and its fibers") {
+  const std::string text = format_stacks_text(small_report(), false);
+  CHECK(text ==
+        "deadlock: nobody goes on\n"
+        "process 4711 /srv/app: 1 thread, 2 fibers, paused for 1.5 ms\n"
+        "\n"
+        "thread 4711 app, sleeping in read(5: pipe), 0.00 s of processor time\n"
+        "    0  inner  app.cr:7  inlined\n"
+        "    0  outer  app.cr:7  app+0x234\n"
+        "    1  ?      app.cr:7  app+0x234\n"
+        "\n"
+        "2 fibers \"one\", \"one\"\n"
+        "  each sleeps, 9.5 s left\n"
+        "    0  sleep  app.cr:7  app+0x234\n"
+        "    1  run    app.cr:7  app+0x234\n");
+  CHECK(says(format_stacks_text(small_report(), true), "\x1b[1;31mdeadlock"));
+}
+
+TEST_CASE("a gap in a deep stack is said, and numbers go on behind it") {
+  StackReport report = small_report();
+  NamedStack& stack = report.threads[0].stack;
+  stack.frames = {frame("first"), frame("last")};
+  stack.left_out = 1000;
+  stack.left_out_behind = 1;
+  stack.end = stack::StackEnd::Corrupt;
+  const std::string text = format_stacks_text(report, false);
+  CHECK(says(text, "… 1000 more frames …\n  1001  last"));
+  CHECK(says(text, "… what follows on the stack cannot be true"));
+}
+
+TEST_CASE("names that could steer a terminal do not") {
+  StackReport report = small_report();
+  report.threads[0].name = "\x1b[2J";
+  report.threads[0].stack.frames[0].function = "a\nb;c";
+  CHECK(!says(format_stacks_text(report, false), "\x1b"));
+  CHECK(says(format_stacks_folded(report), "a\\nb:c"));
+}
+
+TEST_CASE("folded stacks begin with the outermost function and end with how many stand there") {
+  CHECK(format_stacks_folded(small_report()) ==
+        "app;fibers;run;sleep 2\n"
+        "app;thread app;app+0x234;outer;inner 1\n");
+}
+
+TEST_CASE("the JSON has every frame, and fibers know their group") {
+  const std::string json = format_stacks_json(small_report());
+  CHECK(
+      json.starts_with("{\"version\":1,\"pid\":4711,\"exe\":\"/srv/app\",\"pause_ms\":1.500,"
+                       "\"findings\":[\"deadlock: nobody goes on\"],\"threads\":[{\"tid\":4711,"));
+  CHECK(says(json,
+             "{\"pc\":\"0x1234\",\"function\":\"inner\",\"file\":\"app.cr\",\"line\":7,"
+             "\"inlined\":true,\"module\":\"app\",\"offset\":\"0x234\",\"found_by\":"
+             "\"registers\"}"));
+  CHECK(says(json,
+             "{\"address\":\"0x7000\",\"name\":\"one\",\"wait\":\"sleep\",\"left_s\":9.500,"
+             "\"group\":0}"));
+  CHECK(json.ends_with("\"end\":\"outermost\"}]}\n"));
+}

@@ -1,0 +1,119 @@
+// What --stacks is put together from: ranges to copy, descriptors, system calls, mutexes.
+
+#include <array>
+
+#include <doctest/doctest.h>
+#include <linux/futex.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "report/stacks/held_stacks.h"
+#include "report/stacks/mutexes.h"
+#include "report/stacks/system_calls.h"
+#include "tests/fakes/fake_memory.h"
+
+using namespace heapattach;
+using namespace heapattach::stacks;
+
+namespace {
+
+Range range(std::uint64_t start, std::uint64_t bytes) {
+  return {RemoteAddr{start}, bytes};
+}
+
+SystemCall waits_at(std::uint64_t futex) {
+  return {SYS_futex, {futex, FUTEX_WAIT_PRIVATE, 2}};
+}
+
+// A mutex of glibc, locked by `owner` while others wait.
+struct MutexMemory {
+  explicit MutexMemory(std::int32_t owner) {
+    memory.map_zero(RemoteAddr{0x1000}, 64);
+    memory.put(RemoteAddr{0x1000}, std::uint32_t{2});
+    memory.put(RemoteAddr{0x1008}, owner);
+  }
+  FakeMemory memory;
+};
+
+NamedStack stack_of(const char* function) {
+  NamedStack stack;
+  stack.frames.emplace_back().function = function;
+  return stack;
+}
+
+}  // namespace
+
+TEST_CASE("ranges are joined, made of whole words, and cut where others are") {
+  const auto ranges = merged({range(0x2001, 2), range(0x1000, 16), range(0x1008, 16), range(9, 0)});
+  CHECK(ranges == std::vector{range(0x1000, 24), range(0x2000, 8)});
+  CHECK(less(ranges, {range(0x1008, 8), range(0x1ff0, 0x100)}) ==
+        std::vector{range(0x1000, 8), range(0x1010, 8)});
+  CHECK(less(ranges, {}) == ranges);
+}
+
+TEST_CASE("sockets are told by address, peer and state") {
+  std::map<std::uint64_t, std::string> sockets;
+  read_inet_sockets(
+      "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout "
+      "inode\n"
+      "   0: 0100007F:0050 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 71 1\n"
+      "   1: 0100007F:0050 0200007F:C001 01 00000000:00000000 00:00000000 00000000 0 0 72 1\n"
+      "   2: nonsense\n",
+      "TCP", sockets);
+  CHECK(sockets.size() == 2);
+  CHECK(sockets[71] == "TCP 127.0.0.1:80 listening");
+  CHECK(sockets[72] == "TCP 127.0.0.1:80 to 127.0.0.2:49153");
+  read_inet_sockets(
+      "   0: 00000000000000000000000001000000:0050 00000000000000000000000000000000:0000 0A "
+      "00000000:00000000 00:00000000 00000000 0 0 73 1\n",
+      "TCP", sockets);
+  CHECK(sockets[73] == "TCP [::1]:80 listening");
+  read_unix_sockets("0000: 00000002 00000000 00010000 0001 01 80 /run/app.sock\n", sockets);
+  CHECK(sockets[80] == "unix socket /run/app.sock");
+}
+
+TEST_CASE("what an epoll instance watches is read line by line") {
+  const auto watched = read_watched(
+      "pos:\t0\nflags:\t02\ntfd:        7 events:       19 data: 7  pos:0 ino:1 sdev:d\n"
+      "tfd: x events: 1\ntfd:        9 events: 4 data: 9\n");
+  REQUIRE(watched.size() == 2);
+  CHECK(watched[0].fd == 7);
+  CHECK((watched[0].events & EPOLLIN) != 0);
+  CHECK(watched[1].fd == 9);
+  CHECK((watched[1].events & EPOLLOUT) != 0);
+}
+
+TEST_CASE("the owner of the mutex that a thread waits for is found") {
+  CHECK(owner_of_awaited_mutex(waits_at(0x1000), stack_of("__lll_lock_wait"),
+                               MutexMemory(77).memory) == 77);
+  // Without names as well.
+  CHECK(owner_of_awaited_mutex(waits_at(0x1000), {}, MutexMemory(77).memory) == 77);
+}
+
+TEST_CASE("a mutex with priority inheritance has its owner in its first word") {
+  FakeMemory memory;
+  memory.put(RemoteAddr{0x1000}, std::uint32_t{FUTEX_WAITERS | 78});
+  CHECK(owner_of_awaited_mutex(waits_at(0x1000), {}, memory) == 78);
+}
+
+TEST_CASE("what is no mutex has no owner") {
+  const MutexMemory mutex(77);
+  const FakeMemory& memory = mutex.memory;
+  CHECK(!owner_of_awaited_mutex(waits_at(0x1000), stack_of("pthread_cond_wait"), memory));
+  CHECK(!owner_of_awaited_mutex(waits_at(0x9000), {}, memory));
+  CHECK(!owner_of_awaited_mutex({SYS_read, {0x1000}}, {}, memory));
+  CHECK(!owner_of_awaited_mutex(waits_at(0x1000), {}, MutexMemory(-1).memory));
+}
+
+TEST_CASE("system calls are told with their arguments") {
+  const Process self = Process::open(getppid()).value();
+  Descriptors descriptors(self);
+  FakeMemory memory;
+  memory.put(RemoteAddr{0x1000}, std::array<std::int64_t, 2>{10, 500'000'000});
+  CHECK(describe({SYS_nanosleep, {0x1000}}, memory, descriptors) == "nanosleep(10.5 s)");
+  CHECK(describe({SYS_nanosleep, {0x9000}}, memory, descriptors) == "nanosleep()");
+  CHECK(describe({SYS_wait4, {~std::uint64_t{0}}}, memory, descriptors) == "wait4(any child)");
+  CHECK(describe({4711, {}}, memory, descriptors) == "system call 4711()");
+  CHECK(describe({SYS_read, {~std::uint64_t{0}}}, memory, descriptors) == "read(-1)");
+}
