@@ -12,13 +12,8 @@ namespace heapattach {
 // A FakeGcHeap as it is after the thaw: its index read, its blocks copied. `extra` is copied too.
 class CapturedHeap {
  public:
-  explicit CapturedHeap(FakeGcHeap& fake, std::vector<Range> extra = {})
-      : index_(boehm::read_blocks(fake.memory(), fake.map(), fake.layout()).value()),
-        capture_(Arena::reserve(1U << 22, 0).value()) {
-    (void)capture_.add(fake.memory(), plan_copy(index_, fake.layout()), {}).value();
-    (void)capture_.add(fake.memory(), extra, {}).value();
-    heap_.emplace(index_, fake.layout(), capture_);
-  }
+  explicit CapturedHeap(FakeGcHeap& fake, std::vector<Range> extra = {});
+  ~CapturedHeap();
   CapturedHeap(const CapturedHeap&) = delete;
   CapturedHeap& operator=(const CapturedHeap&) = delete;
 

@@ -5,11 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "report/snapshot/join.h"
-#include "report/snapshot/join_values.h"
-#include "report/snapshot/naming.h"
-#include "report/snapshot/typing.h"
-#include "report/write/json_keys.h"
+#include "report/snapshot/model.h"
+#include "symbols/crystal/type_table.h"
+#include "symbols/module.h"
 #include "tests/fakes/captured_heap.h"
 #include "tests/fakes/fake_gc_heap.h"
 #include "tests/support/type_model_builder.h"
@@ -28,96 +26,32 @@ class TypedHeap {
   // Where globals stand.
   static constexpr RemoteAddr kData{0x5660'0000'0000};
 
-  explicit TypedHeap(std::uint64_t pages = 64) : fake(pages) { fake.add_memory(kData, 4096); }
+  explicit TypedHeap(std::uint64_t pages = 64);
+  ~TypedHeap();
+  TypedHeap(const TypedHeap&) = delete;
+  TypedHeap& operator=(const TypedHeap&) = delete;
 
   // A class with an id; its layout, if any, is in the model.
   void add_class(std::uint32_t id,
                  const std::string& name,
                  std::uint64_t bytes,
-                 bool is_atomic = false) {
-    crystal::Type type;
-    type.id = id;
-    type.name = name;
-    type.instance_bytes = bytes;
-    type.is_atomic = is_atomic;
-    type.known_from = {crystal::KnownFrom::AllocationSite};
-    classes.add(type);
-  }
+                 bool is_atomic = false);
 
   // A new object, in a block of its own if that kind and size has none yet.
-  RemoteAddr object(std::uint64_t bytes, std::uint8_t kind = boehm::kNormal) {
-    for (Room& room : rooms_) {
-      if (room.bytes == bytes && room.kind == kind && room.next + bytes <= room.end) {
-        room.next = room.next + bytes;
-        objects_.push_back(room.next - bytes);
-        return objects_.back();
-      }
-    }
-    const RemoteAddr at = fake.add_block({.object_bytes = bytes, .kind = kind});
-    if (bytes <= FakeGcHeap::kBlockBytes / 2) {
-      rooms_.push_back({bytes, kind, at + bytes, at + FakeGcHeap::kBlockBytes});
-    }
-    objects_.push_back(at);
-    return at;
-  }
+  RemoteAddr object(std::uint64_t bytes, std::uint8_t kind = boehm::kNormal);
   // … that begins with a type id.
-  RemoteAddr instance(std::uint32_t id, std::uint64_t bytes, std::uint8_t kind = boehm::kNormal) {
-    const RemoteAddr at = object(bytes, kind);
-    fake.put(at, std::uint64_t{id});
-    return at;
-  }
+  RemoteAddr instance(std::uint32_t id, std::uint64_t bytes, std::uint8_t kind = boehm::kNormal);
   // A variable at `offset` of the program's data that holds `word`.
-  void global(const std::string& name, types::TypeRef type, std::uint64_t offset, RemoteAddr word) {
-    fake.put(kData + offset, word);
-    types::Variable variable;
-    variable.name = name;
-    variable.type = type;
-    variable.address = kData + offset;
-    build.model.globals.push_back(variable);
-  }
+  void global(const std::string& name, types::TypeRef type, std::uint64_t offset, RemoteAddr word);
 
-  void join() {
-    captured.emplace(fake, std::vector<Range>{{kData, 4096}});
-    const boehm::Heap& heap = captured->heap();
-    boehm::ObjectSet listed(heap);
-    for (const RemoteAddr at : objects_) listed.insert(heap.number(*heap.object_at(at.value)));
-    const cxx::VtableNames vtables(symbols);
-    const snapshot::Naming naming(classes, vtables);
-    snapshot::TypeRows rows(naming, build.model);
-    const snapshot::ObjectOrder order(heap, listed);
-    const snapshot::Typing typing(heap, order, captured->capture(), rows, build.model.globals);
-    conflicts = typing.conflicts();
-    snapshot = {};
-    snapshot::join_objects({heap, order, rows, typing}, listed, snapshot);
-    snapshot::join_edges({heap, order, rows, typing}, snapshot);
-    if (values != 0) snapshot::join_values({heap, order, rows, typing}, values, snapshot);
-  }
+  void join();
 
-  [[nodiscard]] std::size_t index_of(RemoteAddr at) const {
-    for (std::size_t i = 0; i < snapshot.objects.size(); ++i) {
-      if (snapshot.objects[i].address == at.value) return i;
-    }
-    throw std::out_of_range("no such object");
-  }
+  [[nodiscard]] std::size_t index_of(RemoteAddr at) const;
 
-  [[nodiscard]] const snapshot::Type& row_at(RemoteAddr at) const {
-    return snapshot.types[snapshot.objects[index_of(at)].type];
-  }
-  [[nodiscard]] std::string type_at(RemoteAddr at) const { return row_at(at).name; }
+  [[nodiscard]] const snapshot::Type& row_at(RemoteAddr at) const;
+  [[nodiscard]] std::string type_at(RemoteAddr at) const;
   // The keys of an object's edges: "@user @tags".
-  [[nodiscard]] std::string keys_at(RemoteAddr at) const {
-    const std::size_t index = index_of(at);
-    const JsonKeys keys(row_at(at));
-    JsonKeys::Cursor cursor(keys);
-    std::string text;
-    for (auto e = snapshot.first_edge[index]; e < snapshot.first_edge[index + 1]; ++e) {
-      std::vector<char> room(keys.longest() + 8);
-      const char* end = cursor.put(room.data(), std::uint64_t{snapshot.edges[e].offset_words} * 8);
-      text += (text.empty() ? "" : " ") +
-              std::string(static_cast<const char*>(room.data()) + 1, end - 2);
-    }
-    return text;
-  }
+  [[nodiscard]] std::string keys_at(RemoteAddr at) const;
 
   FakeGcHeap fake;
   ModelBuilder build;
