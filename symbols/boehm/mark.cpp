@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "attach/prefetch.h"
 #include "symbols/boehm/exchange.h"
 
 namespace heapattach::boehm {
@@ -85,7 +86,7 @@ class Worker {
   void follow(std::span<const std::uint64_t> words) {
     for (std::size_t i = 0; i < words.size(); ++i) {
       if (i + kAhead < words.size()) {
-        __builtin_prefetch(&heap_.record(heap_.block_of(words[i + kAhead])));
+        heapattach::prefetch(&heap_.record(heap_.block_of(words[i + kAhead])));
       }
       mark(words[i], heap_.block_of(words[i]));
     }
@@ -195,8 +196,8 @@ class Worker {
   void prefetch(Item item) const {
     const Heap::Record& record = heap_.record(item.block);
     const std::byte* at = record.data + item.slot * record.object_bytes();
-    __builtin_prefetch(at);
-    if (record.size_granules > 2) __builtin_prefetch(at + 64);
+    heapattach::prefetch(at);
+    if (record.size_granules > 2) heapattach::prefetch(at + 64);
   }
 
   void scan(Item item) {
