@@ -5,6 +5,8 @@
 
 #include <dwarf.h>
 
+#include "symbols/types/dwarf_types.h"
+
 namespace heapattach::stack {
 
 namespace {
@@ -148,6 +150,9 @@ std::vector<Local> Locals::of(const Frame& frame) {
   std::vector<Local> locals;
   ModuleDebug* const module = modules_.find(frame.pc());
   if (module == nullptr) return locals;
+  // The C library's types are not read either, and unpacking its debug file takes ten times as long
+  // as all the rest does in a small program.
+  if (types::is_without_types(module->module())) return locals;
   const Dwarf_Addr pc = frame.pc().value - module->bias();
   for (const Variable& variable : variables_at(*module, pc)) {
     if (auto local = locate(variable, frame, pc, module->bias())) {

@@ -114,11 +114,15 @@ bool is_of_c_library(std::string_view path) {
          std::find(kNames.begin(), kNames.end(), plain.substr(0, version)) != kNames.end();
 }
 
+bool is_without_types(const Module& module) {
+  return !module.is_main_program() && is_of_c_library(module.path());
+}
+
 TypeModel read_types(const Modules& modules, const TypeOptions& options) {
   TypeModel all;
   std::string left_out;
   for (const Module& module : modules.all()) {
-    if (!module.is_main_program() && is_of_c_library(module.path())) {
+    if (is_without_types(module)) {
       left_out += (left_out.empty() ? "" : ", ") + module.name();
       continue;
     }

@@ -29,6 +29,8 @@ TypeModel read_types(const Modules& modules, const TypeOptions& options);
 // Whether the module at this path belongs to the C library or to the compiler's support of it. What
 // these allocate is never on a collected heap; their types would only take time, and differ.
 [[nodiscard]] bool is_of_c_library(std::string_view path);
+// Whether read_types leaves a module out for that. The main program is read whatever it is called.
+[[nodiscard]] bool is_without_types(const Module& module);
 
 // The same of one file of debug information and what belongs to it, for a module loaded at `bias`.
 TypeModel read_types_of(const Fd& file,
