@@ -13,11 +13,11 @@ namespace heapattach {
 namespace {
 
 constexpr std::array<std::string_view, kFaultPoints> kNames{
-    "open",        "read",        "readlink", "pidfd_open",       "poll",
-    "getdents",    "fstat task",  "seize",    "interrupt",        "waitpid",
-    "event",       "resume",      "detach",   "getregs",          "setregs",
-    "peeksiginfo", "getsigmask",  "peek",     "process_vm_readv", "read mem",
-    "mmap arena",  "start thread"};
+    "open",        "read",         "readlink", "pidfd_open",       "poll",
+    "getdents",    "fstat task",   "seize",    "interrupt",        "waitpid",
+    "event",       "resume",       "detach",   "getregs",          "setregs",
+    "peeksiginfo", "getsigmask",   "peek",     "process_vm_readv", "read mem",
+    "mmap arena",  "start thread", "work"};
 
 }  // namespace
 

@@ -30,6 +30,7 @@ enum class FaultPoint : unsigned {
   ReadMem,
   MapArena,
   StartThread,
+  Work,  // not the kernel's: of one thread among several, which runs out of memory
   End
 };
 

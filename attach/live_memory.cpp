@@ -4,10 +4,8 @@
 #include <array>
 #include <cerrno>
 #include <climits>
-#include <exception>
 #include <mutex>
 #include <optional>
-#include <thread>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -16,6 +14,7 @@
 
 #include "attach/fault_points.h"
 #include "attach/interrupt.h"
+#include "attach/team.h"
 
 namespace heapattach {
 
@@ -257,18 +256,9 @@ Result<std::vector<Range>> LiveMemory::copy_all(std::span<const Copy> copies,
   const std::vector<Copy> pieces = evenly(copies);
   Batches batches(pieces);
   std::vector<Worker> workers(std::max(1U, limits.workers), Worker(*this, batches, limits));
-  {
-    std::vector<std::jthread> threads;
-    for (std::size_t i = 1; i < workers.size() && i < pieces.size(); ++i) {
-      // Where no further thread can be had, those that there are do all the work.
-      try {
-        threads.emplace_back([&worker = workers[i]] { worker.run(); });
-      } catch (const std::system_error&) {
-        break;
-      }
-    }
-    workers.front().run();
-  }
+  const std::size_t worth = std::clamp<std::size_t>(pieces.size(), 1, workers.size());
+  run_team(static_cast<unsigned>(worth),
+           {.begin = {}, .work = [&](unsigned number) { workers[number].run(); }, .abandon = {}});
   std::vector<Range> found;
   for (const Worker& worker : workers) {
     if (worker.failure()) return *worker.failure();

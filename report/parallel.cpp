@@ -1,10 +1,9 @@
 #include "report/parallel.h"
 
 #include <algorithm>
-#include <exception>
-#include <mutex>
 #include <thread>
-#include <vector>
+
+#include "attach/team.h"
 
 namespace heapattach {
 
@@ -14,23 +13,8 @@ unsigned workers_for(std::size_t pieces) {
   return static_cast<unsigned>(std::clamp<std::size_t>(pieces, 1, std::min(cores, kMostWorkers)));
 }
 
-void run_workers(unsigned workers, const std::function<void(unsigned worker)>& work) {
-  std::mutex mutex;
-  std::exception_ptr first;
-  const auto guarded = [&](unsigned worker) {
-    try {
-      work(worker);
-    } catch (...) {
-      const std::lock_guard lock(mutex);
-      if (!first) first = std::current_exception();
-    }
-  };
-  {
-    std::vector<std::jthread> threads;
-    for (unsigned worker = 0; worker + 1 < workers; ++worker) threads.emplace_back(guarded, worker);
-    guarded(workers - 1);
-  }
-  if (first) std::rethrow_exception(first);
+void run_workers(unsigned workers, const std::function<void(unsigned)>& work) {
+  run_team(workers, {.begin = {}, .work = work, .abandon = {}});
 }
 
 }  // namespace heapattach

@@ -1,6 +1,7 @@
 #include "report/snapshot/counts.h"
 
 #include <algorithm>
+#include <atomic>
 #include <tuple>
 #include <utility>
 
@@ -46,14 +47,16 @@ Counts count_by_type(const Snapshot& snapshot) {
   const std::size_t objects = snapshot.objects.size();
   const unsigned workers = workers_for(objects / kObjectsPerWorker + 1);
   std::vector<Counts> parts(workers, Counts(2 * snapshot.types.size()));
-  run_workers(workers, [&](unsigned worker) {
-    count_range(snapshot, objects * worker / workers, objects * (worker + 1) / workers,
-                parts[worker]);
+  std::atomic<unsigned> next = 0;
+  run_workers(workers, [&](unsigned) {
+    for (unsigned part = next++; part < workers; part = next++) {
+      count_range(snapshot, objects * part / workers, objects * (part + 1) / workers, parts[part]);
+    }
   });
-  for (unsigned worker = 1; worker < workers; ++worker) {
+  for (unsigned part = 1; part < workers; ++part) {
     for (std::size_t c = 0; c < parts[0].size(); ++c) {
-      parts[0][c].objects += parts[worker][c].objects;
-      parts[0][c].bytes += parts[worker][c].bytes;
+      parts[0][c].objects += parts[part][c].objects;
+      parts[0][c].bytes += parts[part][c].bytes;
     }
   }
   return std::move(parts[0]);

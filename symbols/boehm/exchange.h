@@ -69,15 +69,16 @@ class Exchange {
   }
 
   // A packet for `worker`, or else one that another has had no time for. Waits for one; false if
-  // all wait, so that there will never be one.
+  // all wait, so that there will never be one, or if the work was abandoned.
   bool take(unsigned worker, Packet& into) {
     std::unique_lock lock(mutex_);
+    if (is_abandoned()) return false;
     if (take_any(worker, into)) return true;
     ++waiting_;
     bool is_taken = false;
     changed_.wait(lock, [&] {
-      is_taken = take_any(worker, into);
-      return is_taken || waiting_ == inboxes_.size();
+      is_taken = !is_abandoned() && take_any(worker, into);
+      return is_taken || is_abandoned() || waiting_ == inboxes_.size();
     });
     if (!is_taken) {
       changed_.notify_all();
@@ -86,6 +87,14 @@ class Exchange {
     --waiting_;
     return true;
   }
+
+  // Has all who wait, and all who ask for a packet, end: a worker has failed.
+  void abandon() {
+    const std::lock_guard lock(mutex_);
+    is_abandoned_.store(true, std::memory_order_relaxed);
+    changed_.notify_all();
+  }
+  [[nodiscard]] bool is_abandoned() const { return is_abandoned_.load(std::memory_order_relaxed); }
 
  private:
   static constexpr std::size_t kMostPackets = 64;  // for one worker
@@ -110,6 +119,7 @@ class Exchange {
   }
 
   std::atomic<unsigned> waiting_{0};
+  std::atomic<bool> is_abandoned_{false};
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Inbox> inboxes_;  // by worker

@@ -3,10 +3,11 @@
 #include <array>
 #include <bit>
 #include <deque>
-#include <thread>
+#include <optional>
 #include <utility>
 
 #include "attach/prefetch.h"
+#include "attach/team.h"
 #include "symbols/boehm/exchange.h"
 
 namespace heapattach::boehm {
@@ -166,6 +167,7 @@ class Worker {
       }
       scan(queue_[tail_++ % kQueueItems]);
       if (++scanned % kShareEvery != 0) continue;
+      if (exchange_.is_abandoned()) return;
       if (exchange_.has_for(number_)) accept();
       looked_hungry_ = exchange_.is_hungry() ? looked_hungry_ + 1 : 0;
       if (looked_hungry_ > 0) share();
@@ -255,19 +257,17 @@ Tracer::Tracer(const Heap& heap, const ObjectSet& never, unsigned workers)
 void Tracer::trace(std::span<const RootWords> words, std::span<const ObjectRef> objects) {
   const std::vector<RootPart> parts = cut(words);
   std::atomic<std::size_t> next_part{0};
-  Exchange<Packet> exchange(workers_);
-  const Owners owners(heap_.blocks().size(), workers_);
+  std::optional<Exchange<Packet>> exchange;
   std::deque<Worker> workers;  // a deque, because they do not move
-  for (unsigned i = 0; i < workers_; ++i) {
-    workers.emplace_back(heap_, marks_, exchange, owners, i);
-  }
-  for (std::size_t i = 0; i < objects.size(); ++i) workers[i % workers_].add(objects[i]);
-
-  std::vector<std::jthread> threads;
-  for (unsigned i = 1; i < workers_; ++i) {
-    threads.emplace_back([&, i] { workers[i].run(parts, next_part); });
-  }
-  workers[0].run(parts, next_part);
+  const auto begin = [&](unsigned count) {
+    exchange.emplace(count);
+    const Owners owners(heap_.blocks().size(), count);
+    for (unsigned i = 0; i < count; ++i) workers.emplace_back(heap_, marks_, *exchange, owners, i);
+    for (std::size_t i = 0; i < objects.size(); ++i) workers[i % count].add(objects[i]);
+  };
+  run_team(workers_, {.begin = begin,
+                      .work = [&](unsigned number) { workers[number].run(parts, next_part); },
+                      .abandon = [&] { exchange->abandon(); }});
 }
 
 ObjectSet Tracer::take_live() && {

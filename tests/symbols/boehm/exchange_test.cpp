@@ -80,5 +80,22 @@ TEST_CASE("a heap has a few regions for each worker, and all workers own some") 
   CHECK(Owners(0, 4).of(0) == 0);
 }
 
+TEST_CASE("nobody waits for a packet once the work is abandoned") {
+  Exchange<Packet> exchange(2);
+  std::atomic<bool> is_taken{true};
+  {
+    // The other one, for which it waits, has failed and never waits itself.
+    const std::jthread waiting([&] {
+      Packet mine;
+      is_taken = exchange.take(1, mine);
+    });
+    exchange.abandon();
+  }
+  CHECK_FALSE(is_taken);
+  Packet late = packet(1);
+  CHECK(exchange.give(0, late));
+  CHECK_FALSE(exchange.take(0, late));
+}
+
 }  // namespace
 }  // namespace heapattach::boehm
