@@ -50,4 +50,11 @@ Fit fit(const Claim& claim, const boehm::Block& block, std::uint64_t inside, con
   return found;
 }
 
+bool may_be_no_text(const Claim& claim,
+                    const Fit& found,
+                    const boehm::Block& block,
+                    const TypeRows& rows) {
+  return claim.bytes == 1 && !block.is_atomic() && !rows.layout(found.row).may_point();
+}
+
 }  // namespace heapattach::snapshot

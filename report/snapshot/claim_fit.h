@@ -21,4 +21,11 @@ struct Fit {
                       std::uint64_t inside,
                       const TypeRows& rows);
 
+// Whether that fit is one of text to an object which is text only if it holds no pointers: one to
+// characters is often one to anything.
+[[nodiscard]] bool may_be_no_text(const Claim& claim,
+                                  const Fit& found,
+                                  const boehm::Block& block,
+                                  const TypeRows& rows);
+
 }  // namespace heapattach::snapshot

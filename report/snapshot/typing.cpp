@@ -1,7 +1,10 @@
 #include "report/snapshot/typing.h"
 
 #include <algorithm>
+#include <deque>
+#include <optional>
 
+#include "attach/team.h"
 #include "report/parallel.h"
 #include "report/snapshot/block_ranges.h"
 #include "report/snapshot/header_buffers.h"
@@ -11,14 +14,6 @@ namespace heapattach::snapshot {
 
 namespace {
 
-constexpr std::size_t kVariablesAtATime = 16;
-
-// A variable that says something of what it leads to.
-struct VariableWords {
-  std::span<const std::byte> contents;
-  const Layout* layout = nullptr;
-};
-
 // Borrows a variable in a register.
 std::span<const std::byte> words_of(const types::Variable& variable,
                                     const Capture& capture,
@@ -27,25 +22,6 @@ std::span<const std::byte> words_of(const types::Variable& variable,
   const auto contents = capture.bytes_from(variable.address);
   return contents.first(std::min<std::size_t>(bytes_of(model, variable.type), contents.size()));
 }
-
-// Numbers below a limit, dealt out to workers some at a time.
-class Shares {
- public:
-  Shares(std::size_t count, std::size_t at_a_time) : count_(count), at_a_time_(at_a_time) {}
-
-  template <class Work>
-  void for_each(const Work& work) {
-    for (auto at = next_.fetch_add(at_a_time_); at < count_; at = next_.fetch_add(at_a_time_)) {
-      const std::size_t last = std::min(at + at_a_time_, count_);
-      for (std::size_t i = at; i < last; ++i) work(i);
-    }
-  }
-
- private:
-  std::size_t count_;
-  std::size_t at_a_time_;
-  std::atomic<std::size_t> next_{0};
-};
 
 }  // namespace
 
@@ -102,36 +78,26 @@ void Typing::type_by_header() {
 }
 
 void Typing::follow(const Capture& capture, std::span<const types::Variable> variables) {
+  TypingPlan plan(rows_);
   std::vector<VariableWords> words;
   for (const types::Variable& variable : variables) {
-    const Layout& layout = rows_.variable(variable.type);
-    if (layout.has_claims()) words.push_back({words_of(variable, capture, rows_.model()), &layout});
+    const TypingPlan::Part says = plan.add(rows_.variable(variable.type));
+    if (says.has_claims()) words.push_back({words_of(variable, capture, rows_.model()), says});
   }
-
-  const auto blocks = static_cast<std::uint32_t>(heap_.blocks().size());
-  const unsigned count = workers_for(blocks / kBlocksAtATime + 1);
-  TypingExchange exchange(count);
-  std::vector<TypingWorker> workers;
-  for (unsigned i = 0; i < count; ++i) {
-    workers.push_back(TypingWorker({heap_, order_, rows_, cells_, exchange, count}, i));
-  }
-  Shares variable_shares(words.size(), kVariablesAtATime);
-  Shares block_shares(blocks, kBlocksAtATime);
-  run_workers(count, [&](unsigned index) {
-    TypingWorker& worker = workers[index];
-    variable_shares.for_each(
-        [&](std::size_t at) { worker.scan_variable(words[at].contents, *words[at].layout); });
-    block_shares.for_each([&](std::size_t at) {
-      const auto block = static_cast<std::uint32_t>(at);
-      boehm::for_each_object(heap_, order_.listed(), block, block + 1, [&](boehm::ObjectRef ref) {
-        const std::atomic_ref<std::uint32_t> cell(cells_[heap_.number(ref)]);
-        const std::uint32_t value = cell.load(std::memory_order_relaxed);
-        if (TypeCells::rank_of(value) != Rank::Header) return;
-        worker.scan_object(ref, TypeCells::row_of(value));
-      });
-    });
-    worker.finish();
-  });
+  const std::size_t blocks = heap_.blocks().size();
+  std::optional<TypingRegions> regions;
+  std::optional<TypingWork> work;
+  std::deque<TypingWorker> workers;  // a deque, because they do not move
+  const auto begin = [&](unsigned count) {
+    regions.emplace(blocks, count);
+    work.emplace(heap_, order_, rows_, plan, words, !rows_.naming().knows_no_headers(), cells_,
+                 *regions);
+    for (unsigned i = 0; i < count; ++i) workers.emplace_back(*work);
+  };
+  run_team(workers_for(blocks / kBlocksAtATime + 1),
+           {.begin = begin,
+            .work = [&](unsigned number) { workers[number].run(); },
+            .abandon = [&] { regions->abandon(); }});
   for (const TypingWorker& worker : workers) conflicts_ += worker.conflicts();
 }
 

@@ -26,8 +26,11 @@
 // depend on which thread came first. It may in one way: what was claimed by way of an object whose
 // type was bettered later stays claimed. Conflicts are counted.
 //
-// Work is that of a trace: a worker follows one pointer at a time, with the cells of the next ones
-// on their way to the cache; what is typed without leading on (text, numbers) is not entered.
+// The work is that of a trace, but not its order: what bounds it is memory, not instructions. So
+// the heap is cut into regions (typing_regions.h) that a worker has to itself while it is at one,
+// and pointers into others wait until there are many for one region. What was tried before, workers
+// that follow pointers wherever they lead, took three times as long on two cores as here, since
+// they took each other's cache lines away, and more than on one core.
 namespace heapattach::snapshot {
 
 class Typing {

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace heapattach::snapshot {
+
+// A pointer that was found, with what it claims of the object that it leads to.
+struct FoundClaim {
+  std::uint64_t word = 0;
+  std::uint32_t block = 0;  // of the heap, that the word points into
+  std::uint32_t claim = 0;  // by TypingPlan
+};
+static_assert(sizeof(FoundClaim) == 16);
+
+// Some of them, in one kilobyte.
+struct ClaimChunk {
+  std::array<FoundClaim, 63> claims;
+  std::size_t count = 0;
+
+  [[nodiscard]] bool is_full() const { return count == claims.size(); }
+  [[nodiscard]] std::span<const FoundClaim> found() const { return {claims.data(), count}; }
+};
+
+using ClaimChunks = std::vector<std::unique_ptr<ClaimChunk>>;
+
+}  // namespace heapattach::snapshot
