@@ -146,6 +146,52 @@ def measure_snapshot(table, places, heap, count, rounds):
     return to_file
 
 
+def expect_type(run, name):
+    if name not in run.output:
+        raise RuntimeError(f"no {name} in {run.output[:500]}")
+
+
+def measure_typing(table, places, rounds):
+    """--count where types are known, of the same heap as where there is no debug information."""
+    typed, untyped = [], []
+    with Heap([os.path.join(places.build, "big_heap"), str(LARGE)]) as without, \
+            Heap([os.path.join(places.build, "big_heap_typed"), str(LARGE)]) as with_types:
+        for _ in range(rounds):
+            untyped.append(Run([places.heapattach, "--count", without.pid]).ms)
+            run = Run([places.heapattach, "--count", "-f", "json", with_types.pid])
+            typed.append(run.ms)
+    expect_type(run, "struct object")
+    table.add_times(f"{LARGE:,} objects: --count with types / without", typed, untyped, 1.5)
+    with Heap([os.path.join(places.build, "big_heap_typed"), str(SMALL[0])]) as small:
+        runs = [Run([places.heapattach, "--count", "-f", "json", small.pid])
+                for _ in range(3 * rounds)]
+    expect_type(runs[0], "struct object")
+    middle = statistics.median(run.ms for run in runs)
+    table.add(f"{SMALL[0]:,} objects: --count with types in all", f"{middle:.1f} ms", "50 ms",
+              middle / 50, 1)
+
+
+def debug_bytes(program):
+    """How large the sections of debug information of a program are, in all."""
+    sections = Run(["readelf", "--section-headers", "--wide", program]).output
+    found = re.findall(r"\.debug_\w+ +PROGBITS +\w+ +\w+ +(\w+)", sections)
+    return sum(int(size, 16) for size in found)
+
+
+def measure_types(table, places, rounds):
+    """A whole --count of a program with much debug information, against walking that once."""
+    program = os.path.join(places.build, "many_types")
+    counts, walks = [], []
+    with Heap([program]) as heap:
+        for _ in range(rounds):
+            walks.append(Run(["readelf", "--debug-dump=info", program], subprocess.DEVNULL).ms)
+            run = Run([places.heapattach, "--count", "-f", "json", heap.pid])
+            counts.append(run.ms)
+    expect_type(run, "struct known")
+    size = f"{debug_bytes(program) / 1e6:.0f} MB of debug information: "
+    table.add_times(size + "--count / readelf --debug-dump=info", counts, walks, 2)
+
+
 def measure_java(table, places, counts, snapshots, rounds):
     """The same heap in a Java virtual machine, looked at by its own tools."""
     histograms, dumps, nothing = [], [], []
@@ -183,6 +229,8 @@ def main():
             snapshots = measure_snapshot(table, places, heap, count, rounds)
             if count == LARGE:
                 heap_bytes, free_bytes, markers = map(int, heap.ask("heap"))
+    measure_typing(table, places, places.rounds)
+    measure_types(table, places, places.rounds)
     print(f"{os.cpu_count()} cores, {places.rounds} rounds; the large heap has {heap_bytes:,} bytes, "
           f"{free_bytes:,} free, and is marked by {markers + 1} threads")
     if not places.no_java:
