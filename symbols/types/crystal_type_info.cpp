@@ -1,7 +1,6 @@
 #include "symbols/types/crystal_type_info.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <unordered_map>
 #include <unordered_set>
@@ -10,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "symbols/crystal/type_names.h"
+#include "symbols/types/crystal_plain_types.h"
 #include "symbols/types/dwarf_names.h"
 #include "symbols/types/model_checks.h"
 
@@ -18,29 +18,6 @@ namespace {
 
 constexpr std::uint64_t kWord = 8;
 constexpr int kDeepest = 32;
-
-struct NumberType {
-  std::string_view name;
-  std::uint64_t bytes;
-  Encoding encoding;
-};
-constexpr std::array<NumberType, 15> kNumbers = {{
-    {"Int8", 1, Encoding::Signed},
-    {"UInt8", 1, Encoding::Unsigned},
-    {"Int16", 2, Encoding::Signed},
-    {"UInt16", 2, Encoding::Unsigned},
-    {"Int32", 4, Encoding::Signed},
-    {"UInt32", 4, Encoding::Unsigned},
-    {"Int64", 8, Encoding::Signed},
-    {"UInt64", 8, Encoding::Unsigned},
-    {"Int128", 16, Encoding::Signed},
-    {"UInt128", 16, Encoding::Unsigned},
-    {"Float32", 4, Encoding::Float},
-    {"Float64", 8, Encoding::Float},
-    {"Bool", 1, Encoding::Boolean},
-    {"Char", 4, Encoding::Character},
-    {"Symbol", 4, Encoding::Symbol},
-}};
 
 using Bytes = std::optional<std::uint64_t>;
 
@@ -120,7 +97,7 @@ class Builder {
     const auto known = values_.find(name);
     if (known != values_.end()) bytes = known->second->instance_bytes;
     model_[at].bytes = bytes;
-    if (describe_plain(at, name) || describe_generic(at, name, depth)) return at;
+    if (describe_plain(model_[at], name) || describe_generic(at, name, depth)) return at;
     if (known != values_.end() && !known->second->own_fields.empty()) {
       std::vector<Member> members = members_of(known->second->own_fields, depth);
       model_[at].shape = Shape::Struct;
@@ -144,27 +121,6 @@ class Builder {
     type.is_reference = true;
     type.known_from = {"type-info"};
     return at;
-  }
-
-  bool describe_plain(TypeRef at, std::string_view name) {
-    Type& type = model_[at];
-    if (name == "Nil" || name == "NoReturn") {
-      type.bytes = 0;
-      return true;
-    }
-    if (name.ends_with(".class") || name.ends_with(":Module")) {  // a type id
-      type.shape = Shape::Number;
-      type.encoding = Encoding::Unsigned;
-      type.bytes = kWord / 2;
-      return true;
-    }
-    const auto number = std::find_if(kNumbers.begin(), kNumbers.end(),
-                                     [&](const NumberType& n) { return n.name == name; });
-    if (number == kNumbers.end()) return false;
-    type.shape = Shape::Number;
-    type.encoding = number->encoding;
-    type.bytes = number->bytes;
-    return true;
   }
 
   bool describe_generic(TypeRef at, std::string_view name, int depth) {
