@@ -13,12 +13,9 @@ void DwarfReader::read_global(const DwarfUnit::Entry& entry) {
     ++counts_.left_out;
     return;
   }
-  const Dwarf_Die declared =
-      die_at(entry.die, DW_AT_specification)
-          .value_or(die_at(entry.die, DW_AT_abstract_origin).value_or(entry.die));
   Variable variable;
   variable.name = names_.of_variable(entry.die);
-  variable.type = ref_of_type(has(entry.die, DW_AT_type) ? entry.die : declared, 0);
+  variable.type = ref_of_type(declaration_of(entry.die), 0);
   variable.address = RemoteAddr{*address + bias_};
   if (variable.type != kNoType && !variable.name.empty()) {
     model_.globals.push_back(std::move(variable));

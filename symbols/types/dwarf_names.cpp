@@ -102,7 +102,9 @@ const std::string& DwarfNames::of_type_of(const Dwarf_Die& die) {
 }
 
 std::string DwarfNames::of_variable(const Dwarf_Die& die) {
-  const Dwarf_Die declared = die_at(die, DW_AT_specification).value_or(die);
+  // A definition of one that is declared in a scope may itself have a type, of an array's length.
+  Dwarf_Die declared = declaration_of(die);
+  declared = die_at(declared, DW_AT_specification).value_or(declared);
   const DwarfUnit& unit = units_.of(declared);
   const DwarfUnit::Entry* entry = unit.find(declared);
   if (entry == nullptr || unit.language() == Language::C) return own_name(die);

@@ -68,6 +68,17 @@ bool has(const Dwarf_Die& die, unsigned attribute) {
   return dwarf_hasattr(open(die), attribute) != 0;
 }
 
+Dwarf_Die declaration_of(Dwarf_Die die) {
+  constexpr int kMostSteps = 8;
+  for (int step = 0; step < kMostSteps && !has(die, DW_AT_type); ++step) {
+    auto next = die_at(die, DW_AT_specification);
+    if (!next) next = die_at(die, DW_AT_abstract_origin);
+    if (!next) break;
+    die = *next;
+  }
+  return die;
+}
+
 std::string own_name(const Dwarf_Die& die) {
   const char* name = dwarf_diename(open(die));
   if (name == nullptr) return {};

@@ -97,6 +97,9 @@ class DwarfUnits {
 [[nodiscard]] std::optional<Dwarf_Die> die_at(const Dwarf_Die& die, unsigned attribute);
 [[nodiscard]] std::optional<std::uint64_t> number_at(const Dwarf_Die& die, unsigned attribute);
 [[nodiscard]] bool has(const Dwarf_Die& die, unsigned attribute);
+// What a variable or parameter is a definition or an instance of, which has its name and its type:
+// the entry itself, or one that it leads to, in other units with link-time optimization.
+[[nodiscard]] Dwarf_Die declaration_of(Dwarf_Die die);
 [[nodiscard]] std::string own_name(const Dwarf_Die& die);  // cut at 64 KiB
 [[nodiscard]] int tag_of(const Dwarf_Die& die);
 // To the entry beside `die`; false if there is none. A reference back, which no compiler writes and
