@@ -88,7 +88,15 @@ void SplitFile::take_section(Elf_Scn* handle, bool is_compressed, std::string na
   }
   const Elf_Data* data = elf_getdata(handle, nullptr);
   if (data == nullptr || data->d_buf == nullptr) return;
-  sections_.try_emplace(std::move(name), static_cast<const std::byte*>(data->d_buf), data->d_size);
+  const Bytes bytes(static_cast<const std::byte*>(data->d_buf), data->d_size);
+  const auto [known, is_new] = sections_.try_emplace(name, bytes);
+  const bool has_units = name == ".debug_info" || name == ".debug_types";
+  if (is_new || !has_units) return;
+  // g++ gives each type unit a section of its own, all of the same name.
+  std::vector<std::byte>& joined = joined_[name];
+  if (joined.empty()) joined.assign(known->second.begin(), known->second.end());
+  joined.insert(joined.end(), bytes.begin(), bytes.end());
+  known->second = joined;
 }
 
 Bytes SplitFile::section(std::string_view name) const {
@@ -96,7 +104,29 @@ Bytes SplitFile::section(std::string_view name) const {
   return found == sections_.end() ? Bytes() : found->second;
 }
 
+// In DWARF 5 a unit's header has its id: length:32 version:16 type:8 address:8 abbreviations:32
+// id:64.
 void SplitFile::find_units() {
+  constexpr std::size_t kHeader = 20;
+  constexpr std::size_t kTypeAt = 6;
+  constexpr std::size_t kIdAt = 12;
+  const Bytes info = section(".debug_info");
+  for (std::size_t at = 0; at < info.size() && info.size() - at >= kHeader;) {
+    const std::uint64_t bytes = std::uint64_t{word_at(info, at)} + sizeof(std::uint32_t);
+    if (bytes < kHeader || bytes > info.size() - at) break;
+    const std::uint32_t version = word_at(info, at + sizeof(std::uint32_t)) & 0xffffU;
+    if (version == 5 && info[at + kTypeAt] == std::byte{DW_UT_split_compile}) {
+      std::uint64_t id = 0;
+      std::memcpy(&id, info.data() + at + kIdAt, sizeof id);
+      units_.try_emplace(id, Unit{at, bytes});
+    }
+    at += bytes;
+  }
+  if (units_.empty()) find_old_units();
+}
+
+// Before, an attribute was it.
+void SplitFile::find_old_units() {
   const std::unique_ptr<Dwarf, EndDwarf> dwarf(dwarf_begin_elf(elf_.get(), DWARF_C_READ, nullptr));
   if (dwarf == nullptr) return;
   Dwarf_CU* unit = nullptr;

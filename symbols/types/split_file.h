@@ -41,6 +41,7 @@ class SplitFile {
   void find_sections();
   void take_section(Elf_Scn* handle, bool is_compressed, std::string name);
   void find_units();
+  void find_old_units();
   [[nodiscard]] Bytes section(std::string_view name) const;
   SplitSections of_file(const Unit& unit);
   SplitSections of_package(const PackageIndex::Row& row);
@@ -48,8 +49,9 @@ class SplitFile {
   Bytes gather_strings(Bytes offsets);
 
   std::unique_ptr<Elf, EndElf> elf_;
-  std::map<std::string, Bytes, std::less<>> sections_;  // by name, without ".dwo"
-  std::map<std::uint64_t, Unit> units_;                 // of .debug_info, by id; none in a package
+  std::map<std::string, Bytes, std::less<>> sections_;                 // by name, without ".dwo"
+  std::map<std::string, std::vector<std::byte>, std::less<>> joined_;  // of several of one name
+  std::map<std::uint64_t, Unit> units_;  // of .debug_info, by id; none in a package
   PackageIndex index_;
   std::unordered_multimap<std::uint32_t, PackageIndex::Row> type_rows_;  // by their abbreviations
   std::vector<std::byte> type_units_;

@@ -22,19 +22,6 @@ namespace {
 using Lines = std::vector<std::string>;
 using Bytes = std::vector<char>;
 
-// "c_gcc_split4", …, and the same with a package.
-Lines split_programs(const std::string& source, bool packaged) {
-  Lines found;
-  for (const char* compiler : {"gcc", "clang"}) {
-    for (const char* version : {"4", "5"}) {
-      std::string path = fmt::format("{}{}/{}_{}_split{}", TYPED_DIR, packaged ? "/packages" : "",
-                                     source, compiler, version);
-      if (std::filesystem::exists(path)) found.push_back(std::move(path));
-    }
-  }
-  return found;
-}
-
 Result<Fd> open_anywhere(const std::string& path) {
   return Fd::open(path, O_RDONLY);
 }
@@ -162,29 +149,6 @@ TEST_CASE("what is no regular file is not taken for split debug information") {
         read(program, [](const std::string&) { return open_anywhere("/dev/zero"); });
     CHECK(result.companions.files.empty());
     CHECK(result.model.empty());
-  }
-}
-
-TEST_CASE("damaged split debug information is survived") {
-  for (const bool packaged : {false, true}) {
-    for (const std::string& program : split_programs("cxx", packaged)) {
-      CAPTURE(program);
-      const Bytes whole = bytes_of(program + (packaged ? ".dwp" : ".dwo"));
-      REQUIRE_FALSE(whole.empty());
-      for (std::size_t part = 1; part <= 16; ++part) {
-        read_with(program,
-                  Bytes(whole.begin(), whole.begin() + std::ptrdiff_t(whole.size() * part / 17)));
-      }
-      std::uint32_t random = 4711;
-      for (int round = 0; round < 40; ++round) {
-        Bytes bytes = whole;
-        for (int changes = 0; changes < 8; ++changes) {
-          random = random * 1664525 + 1013904223;
-          bytes[0x40 + (random >> 4) % (bytes.size() - 0x40)] = static_cast<char>(random >> 24);
-        }
-        read_with(program, bytes);
-      }
-    }
   }
 }
 

@@ -28,6 +28,18 @@ inline std::vector<std::string> typed_programs(const std::string& source) {
   return found;
 }
 
+// Split ones: "c_gcc_split4", …; those of packages with a .dwp beside them instead of a .dwo.
+inline std::vector<std::string> split_programs(const std::string& source, bool packaged) {
+  std::vector<std::string> found;
+  const std::string directory = std::string(TYPED_DIR) + (packaged ? "/packages/" : "/");
+  for (const char* variant : {"gcc_split4", "gcc_split5", "gcc_split_units4", "gcc_split_units5",
+                              "clang_split4", "clang_split5"}) {
+    std::string path = directory + source + "_" + variant;
+    if (std::filesystem::exists(path)) found.push_back(std::move(path));
+  }
+  return found;
+}
+
 class OpenDwarf {
  public:
   explicit OpenDwarf(const std::string& path) {
