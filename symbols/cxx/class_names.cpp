@@ -104,6 +104,36 @@ std::vector<Token> with_numbers_named(const std::vector<Token>& tokens) {
   return named;
 }
 
+// Behind the type's own name that begins at `first`: "ns::list<int>" of "ns::list<int>* const".
+std::size_t end_of_type(const std::vector<Token>& tokens, std::size_t first) {
+  int depth = 0;
+  for (std::size_t i = first; i < tokens.size(); ++i) {
+    const std::string& text = tokens[i].text;
+    if (text == "<") ++depth;
+    if (depth == 0 && !tokens[i].is_word && text != ":") {
+      const bool is_nameless = text == "(" && i == first && i + 3 < tokens.size();
+      if (!is_nameless) return i;
+      i += 3;  // "(anonymous namespace)"
+    }
+    if (text == ">") --depth;
+  }
+  return tokens.size();
+}
+
+// "pair<const int>" is "pair<int const>", as the demangler and g++ have it.
+std::vector<Token> with_const_behind(std::vector<Token> tokens) {
+  for (std::size_t i = tokens.size(); i-- > 1;) {  // inner ones first
+    const std::string& before = tokens[i - 1].text;
+    const bool is_first = before == "<" || before == "," || before == "(";
+    if (tokens[i].text != "const" || !is_first) continue;
+    const std::size_t end = end_of_type(tokens, i + 1);
+    const auto at = tokens.begin() + static_cast<std::ptrdiff_t>(i);
+    tokens[i].has_space = true;
+    std::rotate(at, at + 1, tokens.begin() + static_cast<std::ptrdiff_t>(end));
+  }
+  return tokens;
+}
+
 bool needs_space(const Token& before, const Token& after) {
   const char last = before.text.back();
   const char first = after.text.front();
@@ -119,7 +149,7 @@ bool needs_space(const Token& before, const Token& after) {
 std::string one_spelling(std::string_view name) {
   if (name == "_Bool") return "bool";
   std::string spelled;
-  const std::vector<Token> tokens = with_numbers_named(tokens_of(name));
+  const std::vector<Token> tokens = with_const_behind(with_numbers_named(tokens_of(name)));
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (i > 0 && needs_space(tokens[i - 1], tokens[i])) spelled += ' ';
     spelled += tokens[i].text;

@@ -215,7 +215,8 @@ std::string DwarfNames::tagged(const Dwarf_Die& die, int depth) {
   if (units_.language_of(die) == Language::C) {
     return fmt::format("{} {}", word_for(tag_of(die)), name);
   }
-  return cut(scopes_of(die, depth) + cxx::one_spelling(name));
+  return cut(scopes_of(die, depth) +
+             with_numbers_for_enumerators(die, cxx::one_spelling(name), depth));
 }
 
 std::string DwarfNames::without_name(const Dwarf_Die& die, int depth) {

@@ -57,6 +57,7 @@ class DwarfNames {
                           std::size_t first_dimension = 0);
   std::string parameters(const Dwarf_Die& function, int depth);
   std::string named(const Dwarf_Die& die, int depth);
+  std::string with_numbers_for_enumerators(const Dwarf_Die& die, std::string name, int depth);
   std::string tagged(const Dwarf_Die& die, int depth);
   std::string without_name(const Dwarf_Die& die, int depth);
   std::string in_crystal(const Dwarf_Die& die, int depth);

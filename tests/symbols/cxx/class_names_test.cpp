@@ -16,7 +16,14 @@ TEST_CASE("a C++ class has one name, whoever wrote it") {
       {"Pair<Pair<unsigned long> >",
        {"Pair<Pair<long unsigned int> >", "Pair<Pair<unsigned long>>"}},
       {"Pair<Item*>", {"Pair<Item*>", "Pair<Item *>"}},
-      {"Pair<const Item* const*>", {"Pair<const Item* const*>", "Pair<const Item *const *>"}},
+      {"Pair<Item const* const*>",
+       {"Pair<const Item* const*>", "Pair<const Item *const *>", "Pair<Item const* const*>"}},
+      {"Pair<unsigned long const, A::list<B<char const> const> const&>",
+       {"Pair<const unsigned long, const A::list<const B<const char>> &>",
+        "Pair<long unsigned int const, A::list<B<char const> const> const&>"}},
+      {"Pair<(anonymous namespace)::A const>",
+       {"Pair<const (anonymous namespace)::A>", "Pair<(anonymous namespace)::A const>"}},
+      {"F<void (int const*)>", {"F<void (const int *)>"}},
       {"Row<char[2], 5>", {"Row<char [2], 5>", "Row<char[2], 5UL>", "Row<char [2], 5ul>"}},
       {"Q<'a', true, int (*)(char*, long)>",
        {"Q<'a', true, int (*)(char*, long int)>", "Q<'a', true, int (*)(char *, long)>"}},
@@ -45,7 +52,8 @@ TEST_CASE("a number's type has one name") {
 }
 
 TEST_CASE("a name that is none stays in bounds") {
-  for (const char* name : {"", "'", "''", "'\\", "<", ">>>", "0x", "uUlL", "  ", "\xff(", "1ul"}) {
+  for (const char* name : {"", "'", "''", "'\\", "<", ">>>", "0x", "uUlL", "  ", "\xff(", "1ul",
+                           "<const", "<const(", ",const<"}) {
     CHECK(one_spelling(name).size() <= 8);
   }
 }

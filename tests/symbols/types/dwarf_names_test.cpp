@@ -58,6 +58,8 @@ TEST_CASE("a type of C++ is named with its scopes") {
                           {"method", "void (Base::*)(int)"},
                           {"numbers", "Row<long, 3>"},
                           {"pointers", "Row<ns::Outer*, 2>"},
+                          {"length", "Length<(Unit)1, (ns::Level)200>"},
+                          {"constant", "ns::Order<int const>"},
                           {"l", "use::Local"}});
   }
 }

@@ -66,3 +66,10 @@ struct Row {
 };
 Row<long, 3> numbers;
 Row<ns::Outer*, 2> pointers;
+enum Unit { Metre, Mile };
+template <Unit U, ns::Level L>
+struct Length {
+  long n;
+};
+Length<Mile, ns::Level::High> length;
+ns::Order<const int> constant;
