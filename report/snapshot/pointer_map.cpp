@@ -33,6 +33,8 @@ struct Place {
   bool is_named = true;   // whether `path` is known
   bool is_mixed = false;  // in the union of a mixed union, whose values have no names
   bool is_root = true;    // nothing but structures, each at the end of the one around it
+  bool is_base = false;   // a base class of the structure around it
+  bool is_whole = true;   // the class that it is a base of says where all virtual bases stand
 };
 
 std::string joined(const std::string& path, std::string_view name) {
@@ -183,8 +185,10 @@ class Flattening {
     inner.is_mixed = is_mixed_union(type);
     if (inner.is_mixed) add_leaf(ref, at);
     const LeafStop no_leaves(in_parts_, inner.is_mixed);
+    if (!at.is_base) inner.is_whole = is_whole(type);
     for (const Member* member : members) {
       if (is_stopped_) return;
+      if (at.is_base && member->is_virtual_base) continue;
       if (member->offset > kLargest) return stop(at.offset + covered);
       if (member->offset > covered) add_gap(at.offset + covered, at.offset + member->offset);
       const bool is_last = member == members.back() && !member->is_base && !type.has_header;
@@ -195,11 +199,19 @@ class Flattening {
     }
     const std::uint64_t end = type.bytes.value_or(0);
     if (end > kLargest) return stop(at.offset + covered);
-    if (end > covered) add_gap(at.offset + covered, at.offset + end);
+    // What is behind a base's members belongs to virtual bases that stand elsewhere.
+    const bool is_elsewhere = at.is_base && at.is_whole && type.has_virtual_bases;
+    if (end > covered && !is_elsewhere) add_gap(at.offset + covered, at.offset + end);
+  }
+
+  static bool is_whole(const Type& type) {
+    return std::any_of(type.members.begin(), type.members.end(),
+                       [](const Member& member) { return member.is_virtual_base; });
   }
 
   void add_member(const Member& member, const Place& at, Place& inner) {
     inner.offset = at.offset + member.offset;
+    inner.is_base = member.is_base;
     const bool is_transparent = member.is_base || inner.is_mixed;
     std::string_view name = is_transparent ? std::string_view() : member.name;
     const bool is_key =

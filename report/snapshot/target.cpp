@@ -8,6 +8,7 @@
 #include "attach/interrupt.h"
 #include "symbols/crystal/allocators.h"
 #include "symbols/crystal/type_info.h"
+#include "symbols/cxx/virtual_bases.h"
 #include "symbols/types/crystal_type_info.h"
 #include "symbols/types/dwarf_types.h"
 #include "symbols/types/model_checks.h"
@@ -76,6 +77,9 @@ void find_types(const TakeOptions& options, Target& target) {
                                        [](const auto& type) { return !type.fields.empty(); });
   if (has_layouts) target.types = types::types_from_table(target.classes);
   types::merge(target.types, types::read_types(target.modules, how));
+  if (cxx::place_virtual_bases(target.modules, target.memory, target.types) > 0) {
+    types::make_sound(target.types);
+  }
   for (const std::string& text : target.types.notes) note(options, text);
   constexpr std::size_t kShown = 20;
   const std::vector<std::string>& disagreements = target.types.disagreements;

@@ -48,6 +48,12 @@ void DwarfReader::describe_struct(TypeRef at, const Dwarf_Die& die) {
       ++counts_.left_out;
       return false;
     }
+    const bool is_virtual = tag == DW_TAG_inheritance && !is_crystal &&
+                            number_at(child, DW_AT_virtuality).value_or(0) != 0;
+    if (is_virtual) {
+      add_virtual_base(at, child);
+      return true;
+    }
     add_member(members, child, is_crystal && !is_mixed);
     if (!members.empty() && members.back().name.starts_with("_vptr")) has_table = true;
     return true;
@@ -75,8 +81,8 @@ void DwarfReader::add_member(std::vector<Member>& members,
   member.is_base = tag_of(die) == DW_TAG_inheritance;
   const bool is_crystal = names_.units().language_of(die) == Language::Crystal;
   const auto offset = is_crystal ? offset_of_crystal_member(die) : offset_of_member(die);
-  if (!offset || (member.is_base && number_at(die, DW_AT_virtuality).value_or(0) != 0)) {
-    ++counts_.virtual_bases;
+  if (!offset) {
+    ++counts_.no_place;
     return;
   }
   member.offset = *offset;
@@ -86,6 +92,18 @@ void DwarfReader::add_member(std::vector<Member>& members,
   if (!is_crystal) place_bits(die, member);
   member.type = ref_of_type(die, 0);
   members.push_back(std::move(member));
+}
+
+// Which may be the same class in many units: only the first that describes it gets here.
+void DwarfReader::add_virtual_base(TypeRef at, const Dwarf_Die& die) {
+  const auto slot = slot_of_virtual_base(die);
+  const TypeRef type = ref_of_type(die, 0);
+  if (!slot || type == kNoType) {
+    ++counts_.no_place;
+    return;
+  }
+  model_[at].virtual_bases.push_back({type, *slot});
+  ++members_;
 }
 
 // "(Exception | Nil)" may be described as a union of all that it may be, where each is a reference.

@@ -32,7 +32,7 @@ class DwarfReader {
     std::size_t units = 0;
     std::size_t repeated = 0;  // types that had been read before
     std::size_t too_deep = 0;  // units cut off
-    std::size_t virtual_bases = 0;
+    std::size_t no_place = 0;  // members whose place only running code knows
     std::size_t left_out = 0;  // because of a limit
   };
 
@@ -73,6 +73,7 @@ class DwarfReader {
 
   // Adds the member that the entry `die` of a struct or union describes.
   void add_member(std::vector<Member>& members, const Dwarf_Die& die, bool is_crystal_value);
+  void add_virtual_base(TypeRef at, const Dwarf_Die& die);
   void describe_proc(TypeRef at);
   bool describe_union_of_references(TypeRef at, const std::vector<Member>& members);
 

@@ -31,7 +31,7 @@ std::string summary_of(const DwarfReader::Counts& counts, const TypeModel& model
     if (count > 0) text += fmt::format(", {} {}", count, what);
   };
   add(counts.repeated, "repeated");
-  add(counts.virtual_bases, "virtual bases left out");
+  add(counts.no_place, "members left out because their place is not known");
   add(counts.too_deep, "units nested too deep");
   add(counts.left_out, "left out because of a limit");
   return text;

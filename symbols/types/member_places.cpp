@@ -1,5 +1,7 @@
 #include "symbols/types/member_places.h"
 
+#include <array>
+
 #include <dwarf.h>
 
 #include "symbols/types/dwarf_names.h"
@@ -48,6 +50,38 @@ std::optional<std::uint64_t> offset_of_member(const Dwarf_Die& die) {
   if (dwarf_getlocation(&attribute, &expression, &length) != 0 || length != 1) return std::nullopt;
   if (expression[0].atom != DW_OP_plus_uconst) return std::nullopt;
   return expression[0].number;
+}
+
+// All compilers: the address, plus what stands at the vtable's address minus a constant.
+std::optional<std::uint64_t> slot_of_virtual_base(const Dwarf_Die& die) {
+  constexpr std::uint64_t kWord = 8;
+  constexpr std::uint64_t kFarthest = std::uint64_t{1} << 20;
+  constexpr std::size_t kConstant = 2;
+  constexpr std::array<unsigned, 6> kWanted = {DW_OP_dup,   DW_OP_deref, 0,
+                                               DW_OP_minus, DW_OP_deref, DW_OP_plus};
+  Dwarf_Die at = die;
+  Dwarf_Attribute attribute;
+  Dwarf_Op* ops = nullptr;
+  std::size_t count = 0;
+  if (dwarf_attr(&at, DW_AT_data_member_location, &attribute) == nullptr) return std::nullopt;
+  if (dwarf_getlocation(&attribute, &ops, &count) != 0 || count != kWanted.size())
+    return std::nullopt;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i != kConstant && ops[i].atom != kWanted[i]) return std::nullopt;
+  }
+  const Dwarf_Op& constant = ops[kConstant];
+  std::uint64_t slot = constant.number;
+  switch (constant.atom) {
+    case DW_OP_const1u:
+    case DW_OP_const2u:
+    case DW_OP_const4u:
+    case DW_OP_constu: break;
+    default:
+      if (constant.atom < DW_OP_lit0 || constant.atom > DW_OP_lit31) return std::nullopt;
+      slot = constant.atom - DW_OP_lit0;
+  }
+  if (slot == 0 || slot % kWord != 0 || slot > kFarthest) return std::nullopt;
+  return slot;
 }
 
 void place_bits(const Dwarf_Die& die, Member& member) {

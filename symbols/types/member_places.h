@@ -13,6 +13,9 @@ namespace heapattach::types {
 // virtual base.
 [[nodiscard]] std::optional<std::uint64_t> offset_of_member(const Dwarf_Die& die);
 
+// Of the entry of a virtual base: VirtualBase::slot. Nothing if it is found in another way.
+[[nodiscard]] std::optional<std::uint64_t> slot_of_virtual_base(const Dwarf_Die& die);
+
 // Gives `member`, whose offset is that of its entry, its bits if it is a bit field, in both ways in
 // which the versions of DWARF count them.
 void place_bits(const Dwarf_Die& die, Member& member);

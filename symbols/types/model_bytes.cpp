@@ -59,6 +59,10 @@ void write_type(Writer& out, const Type& type) {
     out.number(member.bit_count);
     out.number(member.bit_offset);
   });
+  out.list(type.virtual_bases, [&](const VirtualBase& base) {
+    out.number(base.type);
+    out.number(base.slot);
+  });
   out.list(type.enumerators, [&](const Enumerator& enumerator) {
     out.text(enumerator.name);
     out.number(enumerator.value);
@@ -119,6 +123,12 @@ void read_inside(Reader& in, Type& type) {
     member.bit_count = in.number<std::uint8_t>();
     member.bit_offset = in.number<std::uint8_t>();
     type.members.push_back(std::move(member));
+  }
+  for (std::size_t left = in.count(); left > 0 && in.is_good(); --left) {
+    VirtualBase base;
+    base.type = in.number<TypeRef>();
+    base.slot = in.number<std::uint64_t>();
+    type.virtual_bases.push_back(base);
   }
   for (std::size_t left = in.count(); left > 0 && in.is_good(); --left) {
     Enumerator enumerator;

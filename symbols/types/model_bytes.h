@@ -13,13 +13,16 @@ namespace heapattach::types {
 // its bytes, a list its length in 32 bits and its elements:
 //
 //     "types 1\n" types globals notes disagreements
-//     type: name shape:8 encoding:8 flags:8 [bytes:64] target:32 [count:64] members enumerators
+//     type: name shape:8 encoding:8 flags:8 [bytes:64] target:32 [count:64] members virtual_bases
+//     enumerators
 //           flags: 1 bytes are known, 2 count is known, 4 is_reference, 8 has_header
 //     member: name offset:64 type:32 is_base:8 bit_count:8 bit_offset:8
+//     virtual_base: type:32 slot:64
 //     enumerator: name value:64
 //     global: name type:32 address:64
 //
-// known_from is not written; all other fields of variables are those of locals.
+// known_from and what make_sound() finds out are not written; all other fields of variables are
+// those of locals.
 [[nodiscard]] std::vector<std::byte> to_bytes(const TypeModel& model);
 
 // Survives any bytes. What it gives still has to pass make_sound(). Malformed if they are no model.

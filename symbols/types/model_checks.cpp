@@ -81,6 +81,7 @@ void check_refs(TypeModel& model) {
   for (TypeRef at = 0; at < count; ++at) {
     check(model[at].target);
     for (Member& member : model[at].members) check(member.type);
+    for (VirtualBase& base : model[at].virtual_bases) check(base.type);
     if (model[at].bytes > kLargestType) model[at].bytes = std::nullopt;
   }
   for (Variable& variable : model.globals) check(variable.type);
@@ -99,6 +100,8 @@ void check_inside(const TypeModel& model, Type& type) {
     if (!type.bytes) return false;
     if (member.offset > *type.bytes) return true;
     if (member.type == kNoType || !holds_others(model[member.type])) return false;
+    // The room of its virtual bases is not part of a base.
+    if (member.is_base && model[member.type].has_virtual_bases) return false;
     return model[member.type].bytes.value_or(0) > *type.bytes - member.offset;
   };
   std::erase_if(type.members, is_outside);
@@ -106,9 +109,11 @@ void check_inside(const TypeModel& model, Type& type) {
                    [](const Member& a, const Member& b) { return a.offset < b.offset; });
   std::stable_sort(type.enumerators.begin(), type.enumerators.end(),
                    [](const Enumerator& a, const Enumerator& b) { return a.value < b.value; });
+  type.has_virtual_bases = !type.virtual_bases.empty();
   for (const Member& member : type.members) {
-    const bool is_first_base = member.is_base && member.offset == 0 && member.type != kNoType;
-    if (is_first_base && model[member.type].has_header) type.has_header = true;
+    const bool is_base = member.is_base && member.type != kNoType;
+    if (is_base && model[member.type].has_virtual_bases) type.has_virtual_bases = true;
+    if (is_base && member.offset == 0 && model[member.type].has_header) type.has_header = true;
   }
 }
 
@@ -155,6 +160,7 @@ void merge(TypeModel& into, const TypeModel& from) {
     ours.known_from = std::move(known_from);
     ours.target = translated(ours.target);
     for (Member& member : ours.members) member.type = translated(member.type);
+    for (VirtualBase& base : ours.virtual_bases) base.type = translated(base.type);
   }
   for (Variable variable : from.globals) {
     variable.type = translated(variable.type);

@@ -36,9 +36,18 @@ struct Member {
   std::string name;          // "@user", "next"; empty for what has no name, and for a base class
   std::uint64_t offset = 0;  // in bytes from the start of the struct, its type id included
   TypeRef type = kNoType;
-  bool is_base = false;         // its members are this struct's own
-  std::uint8_t bit_count = 0;   // of a bit field; 0: whole bytes
-  std::uint8_t bit_offset = 0;  // of a bit field: from the lowest bit of the byte at `offset`
+  bool is_base = false;          // its members are this struct's own
+  std::uint8_t bit_count = 0;    // of a bit field; 0: whole bytes
+  std::uint8_t bit_offset = 0;   // of a bit field: from the lowest bit of the byte at `offset`
+  bool is_virtual_base = false;  // a base of complete instances, not of a struct that this one is
+                                 // a base of
+};
+
+// A virtual base of a C++ class. Where it stands in an instance is not the class's own to say, but
+// that of the class that the instance is of: symbols/cxx/virtual_bases.h makes a member of it.
+struct VirtualBase {
+  TypeRef type = kNoType;
+  std::uint64_t slot = 0;  // how many bytes below its vtable's functions stands how far it is away
 };
 
 struct Enumerator {
@@ -52,17 +61,19 @@ struct Type {
   // and typedefs of what has a name are left out.
   std::string name;
   Shape shape = Shape::Opaque;
-  Encoding encoding = Encoding::None;   // of numbers and enumerations
-  std::optional<std::uint64_t> bytes;   // of an instance; none if not known
-  TypeRef target = kNoType;             // of pointers (kNoType: says nothing) and arrays
-  std::optional<std::uint64_t> count;   // of arrays; none: as many as fit
-  bool is_reference = false;            // a pointer to one instance of a class with a header of its
-                                        // own, never to the first of many: Crystal's references
-  bool has_header = false;              // a struct whose instances say themselves what they are: a
-                                        // Crystal class, a C++ class with virtual functions
-  std::vector<Member> members;          // of structs and unions, by offset
-  std::vector<Enumerator> enumerators;  // by value
-  std::vector<std::string> known_from;  // words of SNAPSHOT.md: "dwarf", "type-info", …
+  Encoding encoding = Encoding::None;  // of numbers and enumerations
+  std::optional<std::uint64_t> bytes;  // of an instance; none if not known
+  TypeRef target = kNoType;            // of pointers (kNoType: says nothing) and arrays
+  std::optional<std::uint64_t> count;  // of arrays; none: as many as fit
+  bool is_reference = false;           // a pointer to one instance of a class with a header of its
+                                       // own, never to the first of many: Crystal's references
+  bool has_header = false;             // a struct whose instances say themselves what they are: a
+                                       // Crystal class, a C++ class with virtual functions
+  std::vector<Member> members;         // of structs and unions, by offset
+  std::vector<VirtualBase> virtual_bases;  // those that it names itself
+  bool has_virtual_bases = false;          // it or a base names some; known once make_sound() ran
+  std::vector<Enumerator> enumerators;     // by value
+  std::vector<std::string> known_from;     // words of SNAPSHOT.md: "dwarf", "type-info", …
 };
 
 // A variable and where it stands: a global, or one of a frame on a stack of the capture.

@@ -54,6 +54,25 @@ TEST_CASE("what stands in the room of a base has its own name") {
   CHECK(words_of(flatten(build.model, whole)) == "8 of_left, 16 of_whole, 24? ");
 }
 
+TEST_CASE("a virtual base stands once, where the complete class has it") {
+  ModelBuilder build;
+  const auto number = build.number("long", 8);
+  const auto pointer = build.pointer(number);
+  const auto part = build.klass("Part", 16, {{"of_part", 8, pointer}});
+  const auto left = build.klass("Left", 32, {{"of_left", 8, pointer}, {"", 16, part, true}});
+  build.model[left].members.back().is_virtual_base = true;
+  build.model[left].has_virtual_bases = true;
+  CHECK(words_of(flatten(build.model, left)) == "8 of_left, 24 of_part");
+  const auto whole = build.klass(
+      "Whole", 48, {{"", 0, left, true}, {"of_whole", 16, number}, {"", 24, part, true}});
+  CHECK(words_of(flatten(build.model, whole)) == "8 of_left, 16? , 24? , 32 of_part, 40? ");
+  build.model[whole].members.back().is_virtual_base = true;
+  build.model[whole].has_virtual_bases = true;
+  CHECK(words_of(flatten(build.model, whole)) == "8 of_left, 32 of_part, 40? ");
+  const auto around = build.structure("Around", 40, {{"inner", 8, left}});
+  CHECK(words_of(flatten(build.model, around)) == "0? , 16 inner.of_left, 32 inner.of_part");
+}
+
 TEST_CASE("the members of a named tuple and of a tuple are called as the language does") {
   ModelBuilder build;
   const auto pointer = build.pointer(build.number("int", 4));
