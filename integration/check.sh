@@ -210,6 +210,7 @@ stage "rooms" check_rooms
 stage "list of lint checks" check_tidy_list
 stage "build" build "$release" -DCMAKE_BUILD_TYPE=RelWithDebInfo
 ctest_stage "unit tests" "$release" -L unit -j "$jobs"
+[[ $long == 0 ]] || stage "build of more targets" ninja -C "$release" heapattach_long_targets
 ctest_stage "live tests" "$release" -L integration
 # Without the Crystal services, which none of the sanitized stages looks at.
 stage "build with address and undefined sanitizers" build "$sanitized" -DCMAKE_BUILD_TYPE=Debug \

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include "integration/rounds.h"
 #include "integration/tool.h"
 
 namespace heapattach {
@@ -68,6 +69,23 @@ void compare_edges(std::uint64_t address,
 }
 
 }  // namespace
+
+std::vector<std::string> typed_programs_of(const std::string& language) {
+  std::vector<const char*> variants = {"gcc5",          "gcc4",        "clang5",
+                                       "gcc5_stripped", "units",       "split",
+                                       "clang_split",   "split_units", "moved"};
+  if (language == "cxx") variants.insert(variants.end(), {"lto", "optimised"});
+  if (is_long_run()) {
+    variants.insert(variants.end(),
+                    {"clang4", "units5", "split4", "split_units4", "clang_split5", "clang_units"});
+  }
+  std::vector<std::string> names;
+  for (const char* variant : variants) {
+    std::string name = fmt::format("typed_{}_{}", language, variant);
+    if (is_target_built(name)) names.push_back(std::move(name));
+  }
+  return names;
+}
 
 std::vector<std::string> ask_for_lines(LiveTarget& target, const std::string& question) {
   std::vector<std::string> lines;

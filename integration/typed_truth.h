@@ -9,10 +9,10 @@
 
 namespace heapattach {
 
-// How the C and C++ programs are built.
-constexpr const char* kTypedVariants[] = {"gcc5",      "gcc4",       "units",  "split",
-                                          "lto",       "clang5",     "clang4", "gcc5_stripped",
-                                          "optimised", "clang_split"};
+// How the C and C++ programs are built, the names of those that were: "typed_c_gcc5", … The long
+// form has more of them. They differ in compiler, version of DWARF, optimization, and in where the
+// debug information stands.
+std::vector<std::string> typed_programs_of(const std::string& language);
 
 // An object, as a program describes its own or as a snapshot does.
 struct DescribedObject {

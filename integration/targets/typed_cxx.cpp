@@ -83,6 +83,16 @@ struct Whole final : Left, Right {
   Item* of_whole = nullptr;
 };
 
+// A virtual base that has one itself, and an object that has a member with one.
+struct Middle final : virtual Left {
+  Item* of_middle = nullptr;
+};
+struct Kept {
+  std::uintptr_t number = 0;
+  Left left;
+  Item* last = nullptr;
+};
+
 // Plain bases: their members are its own.
 struct Base {
   Item* of_base = nullptr;
@@ -108,6 +118,25 @@ struct Numbers {
   int Numbers::*member = nullptr;
 };
 
+// Bit fields that would be the address of an item together, unions, what is behind the end.
+struct Oddities {
+  std::uint64_t low : 40;
+  std::uint64_t high : 24;
+  union {
+    Item* item;
+    double number;
+  };
+  union {
+    std::uintptr_t word;
+    Item* item;
+  } named;
+  void (*call)(Item*);
+  void* anything;
+  Item fixed[2];
+  Item* rows[2][2];
+  Item* tail[];
+};
+
 struct Containers {
   Vector<Item*> items;
   Vector<Item> by_value;
@@ -126,6 +155,10 @@ struct Everything {
   Sign* sign = nullptr;
   Named* named = nullptr;  // the second base of a Sign: into its middle
   Whole* whole = nullptr;
+  Middle* middle = nullptr;
+  Kept* kept = nullptr;
+  Part* part = nullptr;  // the virtual base of a Whole: into its middle
+  Oddities* oddities = nullptr;
   Derived* derived = nullptr;
   Pair<Item*>* items = nullptr;
   Pair<long>* longs = nullptr;
@@ -150,6 +183,16 @@ void make_classes() {
   everything->whole->of_left = make_item(7);
   everything->whole->of_right = make_item(8);
   everything->whole->of_whole = make_item(9);
+  everything->middle = make<Middle>();
+  everything->middle->of_part = make_item(20);
+  everything->middle->of_left = make_item(21);
+  everything->middle->of_middle = make_item(22);
+  everything->kept = make<Kept>();
+  everything->kept->number = reinterpret_cast<std::uintptr_t>(everything->square);
+  everything->kept->left.of_part = make_item(23);
+  everything->kept->left.of_left = make_item(24);
+  everything->kept->last = make_item(25);
+  everything->part = make<Whole>();
   everything->derived = make<Derived>();
   everything->derived->of_base = make_item(10);
   everything->derived->of_derived = make_item(11);
@@ -161,6 +204,22 @@ void make_classes() {
   everything->numbers = make<Numbers>();
   everything->numbers->address = address;
   memcpy(&everything->numbers->real, &address, sizeof address);
+}
+
+void make_oddities() {
+  constexpr int kTail = 3;
+  void* room = GC_MALLOC(sizeof(Oddities) + kTail * sizeof(Item*));
+  Oddities& made = *(everything->oddities = new (room) Oddities());
+  made.item = make_item(30);
+  made.named.item = make_item(31);
+  const auto address = reinterpret_cast<std::uintptr_t>(made.item);
+  made.low = address & 0xffffffffff;
+  made.high = address >> 40;
+  made.anything = GC_MALLOC(200);
+  made.fixed[0] = *make_item(32, make_item(33));
+  made.fixed[1] = *make_item(34);
+  for (int i = 0; i < 4; ++i) made.rows[i / 2][i % 2] = make_item(35 + i);
+  for (int i = 0; i < kTail; ++i) made.tail[i] = make_item(40 + i);
 }
 
 void make_containers() {
@@ -192,6 +251,10 @@ void print_classes() {
   EDGE("shop::Everything", everything, sign);
   EDGE("shop::Everything", everything, named);
   EDGE("shop::Everything", everything, whole);
+  EDGE("shop::Everything", everything, middle);
+  EDGE("shop::Everything", everything, kept);
+  EDGE("shop::Everything", everything, part);
+  EDGE("shop::Everything", everything, oddities);
   EDGE("shop::Everything", everything, derived);
   EDGE("shop::Everything", everything, items);
   EDGE("shop::Everything", everything, longs);
@@ -206,14 +269,46 @@ void print_classes() {
     EDGE("shop::Sign", sign, of_name);
     EDGE("shop::Sign", sign, of_sign);
   }
+  object_line(everything->derived, "shop::Derived");
+  EDGE("shop::Derived", everything->derived, of_base);
+  EDGE("shop::Derived", everything->derived, of_derived);
+}
+
+void print_virtual_bases() {
   object_line(everything->whole, "shop::Whole");
   EDGE("shop::Whole", everything->whole, of_part);
   EDGE("shop::Whole", everything->whole, of_left);
   EDGE("shop::Whole", everything->whole, of_right);
   EDGE("shop::Whole", everything->whole, of_whole);
-  object_line(everything->derived, "shop::Derived");
-  EDGE("shop::Derived", everything->derived, of_base);
-  EDGE("shop::Derived", everything->derived, of_derived);
+  object_line(everything->part, "shop::Whole");
+  object_line(everything->middle, "shop::Middle");
+  EDGE("shop::Middle", everything->middle, of_part);
+  EDGE("shop::Middle", everything->middle, of_left);
+  EDGE("shop::Middle", everything->middle, of_middle);
+  object_line(everything->kept, "shop::Kept");
+  EDGE("shop::Kept", everything->kept, left.of_part);
+  EDGE("shop::Kept", everything->kept, left.of_left);
+  EDGE("shop::Kept", everything->kept, last);
+}
+
+void print_oddities() {
+  const Oddities& all = *everything->oddities;
+  const char* const type = "shop::Oddities";
+  object_line(&all, type);
+  EDGE(type, &all, item);
+  EDGE(type, &all, named.item);
+  EDGE(type, &all, anything);
+  EDGE(type, &all, fixed[0].next);
+  EDGE(type, &all, fixed[0].label);
+  EDGE(type, &all, fixed[1].label);
+  EDGE(type, &all, rows[0][0]);
+  EDGE(type, &all, rows[0][1]);
+  EDGE(type, &all, rows[1][0]);
+  EDGE(type, &all, rows[1][1]);
+  EDGE(type, &all, tail[0]);
+  EDGE(type, &all, tail[1]);
+  EDGE(type, &all, tail[2]);
+  object_line(all.anything, "(unknown)");
 }
 
 void print_others() {
@@ -229,6 +324,10 @@ void print_others() {
   print_item(everything->sign->of_name);
   print_item(everything->whole->of_part);
   print_item(everything->derived->of_base);
+  print_item(everything->middle->of_part);
+  print_item(everything->kept->left.of_part);
+  print_item(everything->oddities->rows[1][1]);
+  print_item(everything->oddities->tail[2]);
   print_item(pair->first);
 }
 
@@ -249,8 +348,60 @@ void print_vectors(Containers& all) {
   }
 }
 
-// The nodes of lists and maps: their elements are found, and typed by what the container says.
-void print_nodes(Containers& all) {
+// The nodes of lists and maps, by the names that the library gives them.
+void print_list(const List<Item*>& list) {
+  const char* const type = "std::_List_node<shop::Item*>";
+  for (const auto* at = list._M_impl._M_node._M_next; at != &list._M_impl._M_node;
+       at = at->_M_next) {
+    Item* const item = *static_cast<const std::_List_node<Item*>*>(at)->_M_valptr();
+    object_line(at, type);
+    EDGE(type, at, _M_next);
+    EDGE(type, at, _M_prev);
+    edge_line(at, type, "_M_storage", item);
+    print_item(item);
+  }
+}
+
+void print_tree(const std::_Rb_tree_node_base* at) {
+  if (at == nullptr) return;
+  using Node = std::_Rb_tree_node<std::pair<const int, Item*>>;
+  const char* const type = "std::_Rb_tree_node<std::pair<int const, shop::Item*> >";
+  Item* const item = static_cast<const Node*>(at)->_M_valptr()->second;
+  object_line(at, type);
+  EDGE(type, at, _M_parent);
+  EDGE(type, at, _M_left);
+  EDGE(type, at, _M_right);
+  edge_line(at, type, "_M_storage.second", item);
+  print_item(item);
+  print_tree(at->_M_left);
+  print_tree(at->_M_right);
+}
+
+void print_hash_map(const HashMap<int, Item*>& map) {
+  using Node = std::__detail::_Hash_node<std::pair<const int, Item*>, false>;
+  const char* const type = "std::__detail::_Hash_node<std::pair<int const, shop::Item*>, false>";
+  for (const auto* at = map._M_h._M_before_begin._M_nxt; at != nullptr; at = at->_M_nxt) {
+    Item* const item = static_cast<const Node*>(at)->_M_v().second;
+    object_line(at, type);
+    EDGE(type, at, _M_nxt);
+    edge_line(at, type, "_M_storage.second", item);
+    print_item(item);
+  }
+  const char* const buffer = "(buffer of std::unordered_map<int, shop::Item*>)";
+  const auto* const buckets = map._M_h._M_buckets;
+  object_line(buckets, buffer);
+  for (int i = 0; i < int(map._M_h._M_bucket_count); ++i) EDGE_AT(buffer, buckets, i);
+}
+
+void print_shared(const std::shared_ptr<Item>& shared) {
+  const char* const type =
+      "std::_Sp_counted_ptr_inplace<shop::Item, gc_allocator<shop::Item>, "
+      "(__gnu_cxx::_Lock_policy)2>";
+  object_line(shared.get(), type);
+  edge_line(shared.get(), type, "_M_impl._M_storage.label", shared->label);
+}
+
+void print_containers(Containers& all) {
   const char* const type = "shop::Containers";
   object_line(&all, type);
   EDGE(type, &all, items._M_impl._M_start);
@@ -276,16 +427,19 @@ void print_nodes(Containers& all) {
   EDGE(type, &all, hash_map._M_h._M_before_begin._M_nxt);
   EDGE(type, &all, shared._M_ptr);
   EDGE(type, &all, shared._M_refcount._M_pi);
-  for (const Item* item : all.list) print_item(item);
-  for (const auto& [key, item] : all.map) print_item(item);
-  for (const auto& [key, item] : all.hash_map) print_item(item);
+  print_list(all.list);
+  print_tree(all.map._M_t._M_impl._M_header._M_parent);
+  print_hash_map(all.hash_map);
+  print_shared(all.shared);
 }
 
 void print_edges() {
   print_classes();
+  print_virtual_bases();
+  print_oddities();
   print_others();
   print_vectors(*everything->containers);
-  print_nodes(*everything->containers);
+  print_containers(*everything->containers);
 }
 
 }  // namespace shop
@@ -293,6 +447,7 @@ void print_edges() {
 int main() {
   GC_INIT();
   shop::make_classes();
+  shop::make_oddities();
   shop::make_containers();
   printf("ready\n");
   fflush(stdout);
