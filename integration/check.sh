@@ -202,8 +202,20 @@ check_skips() {
   }
 }
 
+# VisualVM, and DevTools' heap engine, which npm alone has.
+install_long_consumers() {
+  install_packages "${long_consumer_packages[@]}"
+  command -v npm >/dev/null || install_packages npm
+  npm install --prefix "$HEAPATTACH_NPM" --no-audit --no-fund --ignore-scripts \
+    "${consumer_npm_packages[@]}"
+}
+
 install_packages "${build_packages[@]}" "${crystal_packages[@]}" "${test_packages[@]}" \
-  "${lint_packages[@]}" "${package_packages[@]}"
+  "${consumer_packages[@]}" "${lint_packages[@]}" "${package_packages[@]}"
+if [[ $long == 1 ]]; then
+  export HEAPATTACH_NPM=$out/npm
+  stage "further readers of exports" install_long_consumers
+fi
 
 stage "format" check_format
 stage "rooms" check_rooms

@@ -7,6 +7,31 @@ namespace heapattach {
 // "heapattach 0.1.0", as --version and the header of a snapshot say it.
 [[nodiscard]] std::string_view version_text();
 
+// --help: what most need, on one screen.
+inline constexpr std::string_view kShortHelpText =
+    R"(Usage: heapattach [options] PID         looks into a process that runs
+
+  heapattach --count 4711              objects and bytes per type
+  heapattach --sizes 4711              the same, with what would go with them
+  heapattach --stacks 4711             where its threads and fibers stand
+  heapattach --check 4711              may I, and how long would it stop
+  heapattach -o heap.jsonl.gz 4711     all of it, to be looked at later
+  heapattach -o heap.svg 4711          as a flame graph; see -f for others
+
+  -o, --output FILE      write there; its extension says the format
+  -f, --format NAME      jsonl, heapsnapshot, pprof, ...; table, json, ...
+      --top N, --type GLOB, --min-bytes N, --sort KEY   rows of a table
+      --all              also what is allocated but no longer reachable
+      --values[=N]       also texts and numbers
+      --snapshot MODE    freeze (default), clone, auto or read
+      --max-pause MS     give up rather than hold the process longer
+      --timeout S        end after this long in any case (default 60)
+  -q, --quiet; -v, --verbose; --version
+
+All options and the exit status: heapattach --help all
+)";
+
+// --help all, and the man page.
 inline constexpr std::string_view kHelpText =
     R"(Usage: heapattach [options] PID           snapshot of its heap as JSON Lines
        heapattach --count [options] PID   objects and bytes per type
@@ -24,7 +49,9 @@ and says what is alive in it. Nothing is written to the process but by
   -p, --pid PID          the same as PID
   -o, --output FILE      write there (%p pid, %h host, %t time), mode 0600
       --force            replace FILE if it exists
-  -f, --format NAME      of counts: table, tsv, csv, json, markdown, memprof;
+  -f, --format NAME      of a snapshot: jsonl, heapsnapshot, pprof, folded, svg,
+                         dhat, ruby, gcgrph, hprof (best effort);
+                         of counts: table, tsv, csv, json, markdown, memprof;
                          of --check: table, json; of --stacks: table, json,
                          folded
   -z, --gzip             compress; implied by a FILE in .gz
@@ -46,7 +73,7 @@ and says what is alive in it. Nothing is written to the process but by
       --color WHEN       auto, always or never
   -q, --quiet            no summary
   -v, --verbose          tell each step
-  -h, --help, --version
+  -h, --help [all], --version
 
 Exit status: 0 complete, 1 other error, 2 usage, 3 no such process, 4 not
 permitted, 5 no supported heap, 6 deadline passed, 7 read only in part, 8 output

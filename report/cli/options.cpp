@@ -99,9 +99,6 @@ constexpr std::array<std::pair<std::string_view, Format>, 3> kStackFormats{{
     {"json", Format::Json},
     {"folded", Format::Folded},
 }};
-constexpr std::array<std::pair<std::string_view, Format>, 1> kSnapshotFormats{{
-    {"jsonl", Format::JsonLines},
-}};
 constexpr std::array<std::pair<std::string_view, Format>, 9> kExtensions{{
     {"txt", Format::Table},
     {"tsv", Format::Tsv},
@@ -175,32 +172,60 @@ Result<Format> read_stack_format(const RawOptions& raw) {
   return file.ends_with(".folded") ? Format::Folded : Format::Table;
 }
 
-Result<Format> read_format(const RawOptions& raw, Report report) {
-  if (report == Report::Check) {
-    return raw.format.empty() ? Format::Table : choose("--format", raw.format, kCheckFormats);
-  }
-  if (report == Report::Stacks) return read_stack_format(raw);
-  const bool is_count = has_rows(report);
-  if (!raw.format.empty()) {
-    return is_count ? choose("--format", raw.format, kCountFormats)
-                    : choose("--format", raw.format, kSnapshotFormats);
-  }
-  const Format fallback = is_count ? Format::Table : Format::JsonLines;
-  std::string_view file = raw.output;
+Result<void> read_snapshot_format(const std::string& name, Options& options) {
+  options.exporter = find_export_format(name);
+  if (options.exporter != nullptr) options.format = Format::Export;
+  if (options.exporter != nullptr || name == "jsonl") return {};
+  std::string names = "jsonl";
+  for (const ExportFormat& format : export_formats()) names += fmt::format(", {}", format.name);
+  return usage(fmt::format("--format {}: not one of {}", name, names));
+}
+
+// The extension of the file that the output goes to, .gz aside.
+std::string_view extension_of(std::string_view file) {
   if (ends_in_gz(file)) file.remove_suffix(3);
   const std::size_t dot = file.find_last_of("./");
-  if (dot == std::string_view::npos || file[dot] == '/') return fallback;
-  const std::string_view extension = file.substr(dot + 1);
-  const auto* const named = std::find_if(kExtensions.begin(), kExtensions.end(),
-                                         [&](const auto& row) { return row.first == extension; });
-  if (named == kExtensions.end()) return fallback;
-  // JSON Lines in a file called .json is what many a reader of them expects.
-  if (!is_count && named->second == Format::Json) return Format::JsonLines;
-  if (is_count == (named->second == Format::JsonLines)) {
+  if (dot == std::string_view::npos || file[dot] == '/') return {};
+  return file.substr(dot + 1);
+}
+
+Result<void> read_format_of_file(const RawOptions& raw, Options& options) {
+  const bool is_count = has_rows(options.report);
+  const std::string_view extension = extension_of(raw.output);
+  const auto no_format = [&] {
     return usage(fmt::format("-o {}: .{} is no format for {}; name one with -f", raw.output,
                              extension, is_count ? "counts" : "a snapshot"));
+  };
+  if (const ExportFormat* exporter = export_format_of_extension(extension)) {
+    if (is_count) return no_format();
+    options.exporter = exporter;
+    options.format = Format::Export;
+    return {};
   }
-  return named->second;
+  const auto* const named = std::find_if(kExtensions.begin(), kExtensions.end(),
+                                         [&](const auto& row) { return row.first == extension; });
+  if (named == kExtensions.end()) return {};
+  // JSON Lines in a file called .json is what many a reader of them expects.
+  if (!is_count && named->second == Format::Json) return {};
+  if (is_count == (named->second == Format::JsonLines)) return no_format();
+  options.format = named->second;
+  return {};
+}
+
+Result<void> read_format(const RawOptions& raw, Options& options) {
+  options.format = options.report == Report::Snapshot ? Format::JsonLines : Format::Table;
+  if (options.report == Report::Check) {
+    if (!raw.format.empty()) options.format = HA_TRY(choose("--format", raw.format, kCheckFormats));
+    return {};
+  }
+  if (options.report == Report::Stacks) {
+    options.format = HA_TRY(read_stack_format(raw));
+    return {};
+  }
+  if (raw.format.empty()) return read_format_of_file(raw, options);
+  if (!has_rows(options.report)) return read_snapshot_format(raw.format, options);
+  options.format = HA_TRY(choose("--format", raw.format, kCountFormats));
+  return {};
 }
 
 // A number of `unit`s, with a fraction if one was given, as milliseconds.
@@ -321,7 +346,7 @@ Result<Options> make_sense(const RawOptions& raw) {
   Options options;
   options.report = report_of(raw);
   options.pid = HA_TRY(read_source(raw));
-  options.format = HA_TRY(read_format(raw, options.report));
+  HA_TRY(read_format(raw, options));
   options.rows = HA_TRY(read_rows(raw, options.report));
   options.value_bytes = HA_TRY(read_values(raw, options.report));
   options.by = HA_TRY(read_by(raw, options.report));
@@ -341,6 +366,12 @@ Result<Options> make_sense(const RawOptions& raw) {
   return options;
 }
 
+ShowText help_text(std::span<const char* const> arguments) {
+  const auto is_all = [](std::string_view argument) { return argument == "all"; };
+  const bool wants_all = std::any_of(arguments.begin(), arguments.end(), is_all);
+  return {std::string(wants_all ? kHelpText : kShortHelpText)};
+}
+
 }  // namespace
 
 std::string_view version_text() {
@@ -356,10 +387,10 @@ ParsedOptions parse_options(std::span<const char* const> arguments) {
     std::reverse(others.begin(), others.end());  // CLI11 takes the arguments from the back
     app.parse(std::move(others));
   } catch (const CLI::ParseError& error) {
-    if (raw.help) return ShowText{std::string(kHelpText)};
+    if (raw.help) return help_text(arguments);
     return UsageError{error.what()};
   }
-  if (raw.help) return ShowText{std::string(kHelpText)};
+  if (raw.help) return help_text(arguments);
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& value : option->results()) {
       if (value.empty()) return UsageError{fmt::format("{}: empty value", option->get_name())};

@@ -10,12 +10,23 @@
 #include <sys/types.h>
 
 #include "report/cli/fail_if.h"
+#include "report/export/format.h"
 #include "report/snapshot/counts.h"
 
 namespace heapattach {
 
 enum class Report : std::uint8_t { Snapshot, Count, Sizes, Check, Stacks };
-enum class Format : std::uint8_t { JsonLines, Table, Tsv, Csv, Json, Markdown, Memprof, Folded };
+enum class Format : std::uint8_t {
+  JsonLines,
+  Export,
+  Table,
+  Tsv,
+  Csv,
+  Json,
+  Markdown,
+  Memprof,
+  Folded
+};
 enum class SnapshotMode : std::uint8_t { Freeze, Read, Clone, Auto };
 enum class ColourChoice : std::uint8_t { Auto, Always, Never };
 
@@ -25,6 +36,7 @@ struct Options {
   Report report = Report::Snapshot;
 
   std::string output;  // as given, %p and its like not yet expanded; empty: standard output
+  const ExportFormat* exporter = nullptr;  // which, if the format is Export
   bool force = false;
   Format format = Format::JsonLines;
   bool with_gzip = false;

@@ -36,7 +36,11 @@ std::string output_name(const Options& options) {
   }
   // Nobody reads a snapshot on a terminal.
   if (options.report == Report::Snapshot && ::isatty(STDOUT_FILENO) == 1) {
-    return fmt::format("heap.{}.jsonl{}", options.pid, options.with_gzip ? ".gz" : "");
+    std::string_view extension = "jsonl";
+    if (const ExportFormat* format = options.exporter) {
+      extension = format->extension.empty() ? format->name : format->extension;
+    }
+    return fmt::format("heap.{}.{}{}", options.pid, extension, options.with_gzip ? ".gz" : "");
   }
   return {};
 }

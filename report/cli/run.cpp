@@ -32,6 +32,7 @@ std::string format_counts(const CountTable& table, const Options& options) {
     case Format::Markdown: return format_count_markdown(table);
     case Format::Memprof: return format_count_memprof(table);
     case Format::Table:
+    case Format::Export:
     case Format::Folded:
     case Format::JsonLines: break;
   }
@@ -49,6 +50,9 @@ Result<bool> write_report(const Options& options,
     const CountTable chosen = choose_rows(counts, options.rows);
     const std::string text = format_counts(chosen, options);
     HA_TRY(sink.write(options.with_gzip ? GzipMembers().compress(text) : std::string_view(text)));
+  } else if (options.exporter != nullptr) {
+    const ExportOptions export_options{how.with_gzip, how.deadline, how.on_progress};
+    HA_TRY(options.exporter->write(snapshot, sink, export_options));
   } else {
     in_time = HA_TRY(write_json_lines(snapshot, sink, how)).in_time;
   }

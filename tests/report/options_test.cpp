@@ -1,5 +1,6 @@
 #include "report/cli/options.h"
 
+#include <algorithm>
 #include <initializer_list>
 #include <string>
 #include <vector>
@@ -117,14 +118,12 @@ TEST_CASE("wrong usage is told in one message") {
 }
 
 TEST_CASE("help and version are shown whatever else is asked") {
-  const auto help = parse({"--help"});
+  const auto help = parse({"--help", "all"});
   REQUIRE(std::holds_alternative<ShowText>(help));
   const std::string& text = std::get<ShowText>(help).text;
   CHECK(text.find("Exit status") != std::string::npos);
-  std::size_t column = 0;
-  for (const char letter : text) {
-    column = letter == '\n' ? 0 : column + 1;
-    CHECK(column <= 80);
+  for (const ExportFormat& format : export_formats()) {
+    CHECK(text.find(format.name) != std::string::npos);
   }
   CHECK(std::holds_alternative<ShowText>(parse({"-h", "--count"})));
   const auto version = parse({"--version"});
@@ -155,6 +154,36 @@ TEST_CASE("counts may be grouped by what holds a buffer") {
   CHECK(good({"--count", "--by", "holder", "1"}).by == snapshot::CountBy::Holder);
   CHECK(wrong({"--count", "--by", "size", "1"}).find("holder") != std::string::npos);
   CHECK(wrong({"--by", "holder", "1"}).find("--count") != std::string::npos);
+}
+
+TEST_CASE("help fits a terminal") {
+  const auto shown = [](std::initializer_list<const char*> arguments) {
+    return std::get<ShowText>(parse(arguments)).text;
+  };
+  CHECK(std::ranges::count(shown({"-h"}), '\n') <= 24);
+  for (const std::string& text : {shown({"-h"}), shown({"--help", "all"})}) {
+    std::size_t column = 0;
+    for (const char letter : text) {
+      column = letter == '\n' ? 0 : column + 1;
+      CHECK(column <= 80);
+    }
+  }
+}
+
+TEST_CASE("a snapshot has the formats of other tools, by name or by its file's extension") {
+  for (const ExportFormat& format : export_formats()) {
+    const Options named = good({"1", "-f", format.name.data()});
+    CHECK(named.format == Format::Export);
+    CHECK(named.exporter == &format);
+    if (format.extension.empty()) continue;
+    const std::string file = "a.b/x." + std::string(format.extension) + ".gz";
+    CHECK(good({"1", "-o", file.c_str()}).exporter == &format);
+  }
+  CHECK(good({"1", "-o", "x.svg", "-f", "jsonl"}).exporter == nullptr);
+  CHECK(good({"1", "-o", "x.pb.gz"}).with_gzip);
+  CHECK(wrong({"1", "-f", "pprf"}).find("jsonl, heapsnapshot, pprof") != std::string::npos);
+  CHECK(wrong({"--count", "1", "-f", "pprof"}).find("table") != std::string::npos);
+  CHECK(wrong({"--count", "1", "-o", "x.svg"}).find(".svg") != std::string::npos);
 }
 
 TEST_CASE("--check is a report of its own, with formats of its own") {

@@ -1,0 +1,18 @@
+// Builds the tree of valgrind's own viewer from a file, as its page does when the file is chosen:
+// node dhat.js dh_view.js FILE. Prints objects, bytes and name of what is below the root, a line
+// each. Of the page that the viewer draws it needs the list of sort metrics alone.
+const fs = require('fs');
+const vm = require('vm');
+const [viewer, file] = process.argv.slice(2);
+
+const context = vm.createContext({document: {}, window: {}, console, performance});
+vm.runInContext(fs.readFileSync(viewer, 'utf8'), context, viewer);
+context.text = fs.readFileSync(file, 'utf8');
+const lines = vm.runInContext(`
+  gSelect = {selectedIndex: 0, childNodes: gSelectData.map(() => ({}))};
+  gData = JSON.parse(text);
+  buildTree();
+  (gRoot._kids || [gRoot]).map(
+      (kid) => [kid._totalBlocks, kid._totalBytes, gData.ftbl[kid._frames[0]]].join('\\t'))`,
+    context, 'dhat.js');
+process.stdout.write(lines.map((line) => line + '\n').join(''));

@@ -1,0 +1,15 @@
+# Completion for fish. Options are read from `heapattach --help all`, so that this file never lags
+# behind it.
+function __heapattach_options
+    heapattach --help all 2>/dev/null | string match -ra '(?:^|[ ,])(--?[a-z][a-z-]*)' |
+        string trim -c ' ,' | sort -u
+end
+complete -c heapattach -n 'string match -q -- "-*" (commandline -ct)' -f -a '(__heapattach_options)'
+complete -c heapattach -n 'not string match -q -- "-*" (commandline -ct)' -a '(__fish_complete_pids)'
+complete -c heapattach -s f -l format -x -a 'table tsv csv json markdown memprof jsonl heapsnapshot pprof folded svg dhat ruby gcgrph hprof'
+complete -c heapattach -l snapshot -x -a 'freeze read clone auto'
+complete -c heapattach -l sort -x -a 'bytes count name retained'
+complete -c heapattach -l by -x -a 'type holder'
+complete -c heapattach -l color -x -a 'auto always never'
+complete -c heapattach -s o -l output -r
+complete -c heapattach -s p -l pid -x -a '(__fish_complete_pids)'

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string_view>
+
+#include "report/deadline.h"
+#include "report/snapshot/model.h"
+#include "report/write/sink.h"
+
+// A snapshot in the formats of other people's tools, one file for each, which opens with what its
+// readers really accept. What they have in common:
+//
+// - Objects that nothing reaches are in them only where the snapshot has them in its counts.
+// - Totals are those of --count in all of them: objects, bytes, and both by type.
+// - They stream: memory is that of the snapshot and of what was computed of it, never of the
+// output.
+// - They have no place for "partial" as JSON Lines have; where there is room for a remark it says
+//   so. A deadline that passes is an error, and nothing appears under the final name.
+// - Names and values come from the target, and each format escapes them in its own way.
+namespace heapattach {
+
+struct ExportOptions {
+  bool with_gzip = false;
+  Deadline deadline;
+  // Told now and then how many objects were written. May be empty.
+  std::function<void(std::uint64_t objects)> on_progress;
+};
+
+struct ExportFormat {
+  std::string_view name;       // of --format
+  std::string_view extension;  // of a file that has it; empty: none says so
+  std::string_view what;       // who reads it, for --help
+  // Writes all of the snapshot; does not finish the sink.
+  Result<void> (*write)(const snapshot::Snapshot&, Sink&, const ExportOptions&);
+};
+
+// All there are, in the order in which --help lists them.
+[[nodiscard]] std::span<const ExportFormat> export_formats();
+
+// Null if there is none of that name.
+[[nodiscard]] const ExportFormat* find_export_format(std::string_view name);
+
+// Null if no format goes by that extension, given without its dot.
+[[nodiscard]] const ExportFormat* export_format_of_extension(std::string_view extension);
+
+}  // namespace heapattach

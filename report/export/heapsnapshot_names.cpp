@@ -1,0 +1,76 @@
+#include "report/export/heapsnapshot_names.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace heapattach {
+
+namespace {
+
+// Words up to here that no type names are properties "+16"; further ones, of which a buffer may
+// have millions, are elements by their number.
+constexpr std::uint64_t kPlainWords = 512;
+
+template <class Path>
+void sort_by_offset(std::vector<Path>& paths) {
+  std::stable_sort(paths.begin(), paths.end(),
+                   [](const Path& a, const Path& b) { return a.offset < b.offset; });
+}
+
+template <class Path>
+const Path* find_path(const std::vector<Path>& paths, std::uint64_t offset) {
+  const auto at =
+      std::lower_bound(paths.begin(), paths.end(), offset,
+                       [](const Path& path, std::uint64_t wanted) { return path.offset < wanted; });
+  return at != paths.end() && at->offset == offset ? &*at : nullptr;
+}
+
+}  // namespace
+
+HeapsnapshotStrings::HeapsnapshotStrings() {
+  number_of("<dummy>");
+  number_of("");
+  for (std::uint64_t word = 0; word < kPlainWords; ++word) number_of(fmt::format("+{}", word * 8));
+}
+
+std::uint32_t HeapsnapshotStrings::number_of(std::string_view text) {
+  const auto known = numbers_.find(text);
+  if (known != numbers_.end()) return known->second;
+  texts_.emplace_back(text);
+  const auto number = static_cast<std::uint32_t>(texts_.size() - 1);
+  numbers_.emplace(texts_.back(), number);
+  return number;
+}
+
+HeapsnapshotEdgeNames::HeapsnapshotEdgeNames(const snapshot::Type& type,
+                                             HeapsnapshotStrings& strings)
+    : first_plain_(strings.number_of("+0")) {
+  for (const auto& path : type.paths) {
+    if (!path.text.empty()) fixed_.push_back({path.offset, strings.number_of(path.text)});
+  }
+  elements_at_ = type.elements.at;
+  element_bytes_ = type.elements.bytes;
+  for (const auto& path : type.elements.paths) {
+    in_element_.push_back(
+        {path.offset, path.text.empty() ? 0 : strings.number_of("[]." + path.text)});
+  }
+  sort_by_offset(fixed_);
+  sort_by_offset(in_element_);
+}
+
+HeapsnapshotEdgeNames::Name HeapsnapshotEdgeNames::of(std::uint64_t offset) const {
+  if (const Path* path = find_path(fixed_, offset)) return {false, path->text};
+  if (element_bytes_ != 0 && offset >= elements_at_) {
+    const std::uint64_t behind = offset - elements_at_;
+    if (const Path* path = find_path(in_element_, behind % element_bytes_)) {
+      if (path->text != 0) return {false, path->text};
+      return {true, static_cast<std::uint32_t>(behind / element_bytes_)};
+    }
+  }
+  const std::uint64_t word = offset / 8;
+  if (word < kPlainWords) return {false, first_plain_ + static_cast<std::uint32_t>(word)};
+  return {true, static_cast<std::uint32_t>(word)};
+}
+
+}  // namespace heapattach

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace heapattach {
+
+// A message in protobuf's wire format, field after field, built in memory: messages here are small.
+class ProtobufMessage {
+ public:
+  void number(std::uint32_t field, std::uint64_t value) {
+    varint(std::uint64_t{field} << 3);
+    varint(value);
+  }
+  void bytes(std::uint32_t field, std::string_view value) {
+    varint(std::uint64_t{field} << 3 | 2);
+    varint(value.size());
+    text_ += value;
+  }
+  void message(std::uint32_t field, const ProtobufMessage& value) { bytes(field, value.text_); }
+  // An element of a packed field: such a message is its numbers alone.
+  void varint(std::uint64_t value) {
+    for (; value >= 0x80; value >>= 7) text_ += static_cast<char>(value | 0x80);
+    text_ += static_cast<char>(value);
+  }
+
+  void clear() { text_.clear(); }
+  [[nodiscard]] std::string_view text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+}  // namespace heapattach

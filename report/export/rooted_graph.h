@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "report/graph/graph.h"
+#include "report/snapshot/model.h"
+
+namespace heapattach {
+
+// The graph of a snapshot's objects with a node more for each place that has roots, and for each
+// variable among them, so that these can dominate as objects do. They are numbered behind the
+// objects.
+struct RootedGraph {
+  explicit RootedGraph(const snapshot::Snapshot& snapshot);
+
+  [[nodiscard]] graph::Graph view() const { return {first_edge, edges, roots}; }
+  [[nodiscard]] std::size_t size() const { return first_edge.size() - 1; }
+
+  std::size_t objects = 0;
+  std::vector<std::string> labels;  // of the nodes behind the objects, safe to show
+  snapshot::FlatArray<std::uint64_t> first_edge;
+  snapshot::FlatArray<snapshot::Edge> edges;
+  std::vector<graph::ObjectIndex> roots;  // the places
+};
+
+}  // namespace heapattach
