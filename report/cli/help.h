@@ -33,20 +33,21 @@ All options and the exit status: heapattach --help all
 
 // --help all, and the man page.
 inline constexpr std::string_view kHelpText =
-    R"(Usage: heapattach [options] PID           snapshot of its heap as JSON Lines
-       heapattach --count [options] PID   objects and bytes per type
-       heapattach --sizes [options] PID   the same, with what they lead to and
-                                          what would go with them
-       heapattach --stacks [options] PID  where its threads and fibers stand,
-                                          and why it hangs; of any program
-       heapattach --check [options] PID   what stands in the way, and how long
-                                          each way would hold it; stops nothing
+    R"(Usage: heapattach [options] SOURCE          snapshot of its heap as JSON Lines
+       heapattach --count [options] SOURCE  objects and bytes per type
+       heapattach --sizes [options] SOURCE  the same, with what they lead to and
+                                            what would go with them
+       heapattach --stacks [options] PID    where its threads and fibers stand,
+                                            and why it hangs; of any program
+       heapattach --check [options] PID     what stands in the way, how long a
+                                            snapshot would take; stops nothing
 
-Freezes a process that uses the Boehm collector, copies its heap, lets it go,
-and says what is alive in it. Nothing is written to the process but by
---snapshot clone, which puts everything back.
+SOURCE is the pid of a process that uses the Boehm collector, which is frozen,
+copied, let go, and looked into; nothing is written to it but by --snapshot
+clone, which puts everything back. Or it is a file: a snapshot that was saved
+before, plain or gzip (./4711 if its name is a number).
 
-  -p, --pid PID          the same as PID
+  -p, --pid PID          a process as SOURCE
   -o, --output FILE      write there (%p pid, %h host, %t time), mode 0600
       --force            replace FILE if it exists
   -f, --format NAME      of a snapshot: jsonl, heapsnapshot, pprof, folded, svg,
@@ -83,6 +84,7 @@ cleanly, 130 and 143 interrupted.
 Examples:
   heapattach --count --top 20 4711
   heapattach -o 'heap.%p.%t.jsonl.gz' 4711
+  heapattach --sizes heap.4711.20261120T113407Z.jsonl.gz
 )";
 
 }  // namespace heapattach

@@ -1,4 +1,4 @@
-// heapattach: what is alive in the heap of a live process.
+// heapattach: what is alive in the heap of a live process, or was in a saved snapshot.
 
 #include <csignal>
 #include <cstdio>
@@ -20,6 +20,7 @@
 #include "report/cli/run.h"
 #include "report/cli/run_check.h"
 #include "report/cli/run_stacks.h"
+#include "report/read/json_lines.h"
 #include "report/snapshot/examine.h"
 #include "report/snapshot/take.h"
 #include "report/stacks/take_stacks.h"
@@ -52,6 +53,16 @@ snapshot::Hold hold_of(SnapshotMode mode) {
   return snapshot::Hold::Freeze;
 }
 
+Result<snapshot::Snapshot> take_from_file(const Options& options,
+                                          const Deadline& deadline,
+                                          Console& console) {
+  read::ReadOptions what;
+  what.with_edges = options.report != Report::Count;
+  what.deadline = deadline;
+  what.note = [&console](std::string_view step) { console.step(step); };
+  return read::read_json_lines(options.file, what);
+}
+
 snapshot::TakeOptions take_options(const Options& options,
                                    const Deadline& deadline,
                                    Console& console) {
@@ -75,6 +86,7 @@ snapshot::TakeOptions take_options(const Options& options,
 Result<snapshot::Snapshot> take(const Options& options,
                                 const Deadline& deadline,
                                 Console& console) {
+  if (!options.file.empty()) return take_from_file(options, deadline, console);
   return snapshot::take_snapshot(take_options(options, deadline, console));
 }
 

@@ -132,27 +132,48 @@ constexpr std::array<std::pair<std::string_view, ColourChoice>, 3> kColours{{
     {"never", ColourChoice::Never},
 }};
 
-Result<pid_t> read_source(const RawOptions& raw) {
+// What of it only a process can be asked.
+Result<void> refuse_for_files(const RawOptions& raw) {
+  const std::array<std::pair<std::string_view, bool>, 11> given{{
+      {"--check", raw.check},
+      {"--stacks", raw.stacks},
+      {"--snapshot", !raw.snapshot.empty()},
+      {"--max-pause", !raw.max_pause.empty()},
+      {"--no-rewind", raw.no_rewind},
+      {"--all", raw.all},
+      {"--values", raw.values.has_value()},
+      {"--type-info", !raw.type_info.empty()},
+      {"--exe", !raw.exe.empty()},
+      {"--debug-dir", !raw.debug_dirs.empty()},
+      {"--sysroot", !raw.sysroot.empty()},
+  }};
+  for (const auto& [option, is_given] : given) {
+    if (is_given) return usage(fmt::format("{} is for processes: a file has what it has", option));
+  }
+  return {};
+}
+
+// A process by its number, or a file by its name.
+Result<void> read_source(const RawOptions& raw, Options& options) {
   std::vector<std::string> sources = raw.sources;
   if (!raw.pid.empty()) sources.push_back(raw.pid);
-  if (sources.empty()) return usage("no process given: heapattach [--count] PID");
+  if (sources.empty()) return usage("no process and no file given: heapattach [--count] SOURCE");
   if (sources.size() > 1) {
     return usage(
-        fmt::format("one process at a time in this build, not {} and {}", sources[0], sources[1]));
+        fmt::format("one source at a time in this build, not {} and {}", sources[0], sources[1]));
   }
   const std::string& source = sources.front();
   const bool is_number = std::all_of(source.begin(), source.end(),
                                      [](char letter) { return letter >= '0' && letter <= '9'; });
-  if (!is_number) {
-    return usage(
-        fmt::format("{} is no process id, and reading saved files is not in this build", source));
+  if (!is_number && raw.pid.empty()) {
+    options.file = source;
+    return refuse_for_files(raw);
   }
-  pid_t pid = 0;
-  const auto read = std::from_chars(source.data(), source.data() + source.size(), pid);
-  if (read.ec != std::errc{} || pid <= 0) {
+  const auto read = std::from_chars(source.data(), source.data() + source.size(), options.pid);
+  if (!is_number || read.ec != std::errc{} || options.pid <= 0) {
     return usage(fmt::format("{} is no process id", source));
   }
-  return pid;
+  return {};
 }
 
 // Whether the report is a table with a row for each type.
@@ -345,7 +366,7 @@ Result<Options> make_sense(const RawOptions& raw) {
   HA_TRY(refuse_what_cannot_be(raw));
   Options options;
   options.report = report_of(raw);
-  options.pid = HA_TRY(read_source(raw));
+  HA_TRY(read_source(raw, options));
   HA_TRY(read_format(raw, options));
   options.rows = HA_TRY(read_rows(raw, options.report));
   options.value_bytes = HA_TRY(read_values(raw, options.report));

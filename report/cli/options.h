@@ -33,6 +33,7 @@ enum class ColourChoice : std::uint8_t { Auto, Always, Never };
 // What the user asked for, checked for contradictions; nothing of the world outside was looked at.
 struct Options {
   pid_t pid = 0;
+  std::string file;  // a saved snapshot instead of a process; empty: none
   Report report = Report::Snapshot;
 
   std::string output;  // as given, %p and its like not yet expanded; empty: standard output

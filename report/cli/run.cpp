@@ -73,6 +73,11 @@ class Run {
       console_.error("compressed data is not written to a terminal; name a file with -o");
       return ExitStatus::Usage;
     }
+    if (name.empty() && options_.report == Report::Snapshot && ::isatty(STDOUT_FILENO) == 1) {
+      console_.error(fmt::format("{} is a snapshot already; try: --count, or a new file with -o",
+                                 options_.file));
+      return ExitStatus::Usage;
+    }
     auto output = name.empty() ? OpenOutput::standard_output()
                                : OpenOutput::file(name, options_.force, deadline_);
     if (!output) return failed(output.error(), Stage::Output);

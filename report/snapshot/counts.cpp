@@ -145,6 +145,11 @@ CountTable count_objects(const Snapshot& snapshot, CountBy by) {
       table.rows.push_back({name, dead.objects, dead.bytes, false});
     }
   }
+  // A file tells the sums, but not which type of one name is known from what.
+  if (snapshot.header.typed && snapshot.complete) {
+    table.typed = *snapshot.header.typed;
+    table.typed_bytes = table.typed.header + table.typed.vtable + table.typed.referrer;
+  }
   table.unreachable_bytes = dead_bytes;
   if (const auto& collector = snapshot.header.collector) {
     table.heap_bytes = collector->heap_bytes;

@@ -38,6 +38,7 @@ struct Type {
     std::string type;
     std::uint64_t offset = 0;
     std::uint64_t bytes = 0;
+    bool is_lossy = false;  // as below
   };
   std::vector<Field> fields;
   TypedBy typed_by = TypedBy::Nothing;  // anything else counts towards typed_bytes
@@ -59,6 +60,17 @@ struct Type {
   Elements elements;
   std::vector<std::string> value_paths;  // of the fields whose values are kept
 
+  // In a snapshot that was read from a file offsets are not known, only keys, and an Edge's word
+  // numbers these: first the texts that stand for themselves, in order; then, for each number, one
+  // after the other those with a number in them. Empty where words are offsets.
+  struct Key {
+    std::string before;
+    std::string after;
+    std::uint32_t unit = 0;  // what the number counts: 1 of "[3].key", 8 of "+24"; 0: no number
+  };
+  std::vector<Key> keys;
+  bool is_lossy = false;  // a text of its record had been changed before it was read
+
   [[nodiscard]] bool is_known() const { return typed_by != TypedBy::Nothing; }
 };
 
@@ -67,7 +79,8 @@ struct Object {
   std::uint64_t address : 48;
   std::uint64_t kind : 2;
   std::uint64_t is_reachable : 1;
-  std::uint64_t reserved : 13;
+  std::uint64_t is_lossy : 1;  // a text of its record had been changed before it was read
+  std::uint64_t reserved : 12;
   TypeIndex type;
   std::uint32_t size_class;  // index into Snapshot::sizes
 
@@ -77,7 +90,7 @@ static_assert(sizeof(Object) == 16);
 
 // From a word of one object to the object that it points into. The word's offset tells the key.
 struct Edge {
-  std::uint32_t offset_words;  // offset / 8 of the word in its object
+  std::uint32_t offset_words;  // offset / 8 of the word in its object, unless its Type has keys
   ObjectIndex to;
 };
 static_assert(sizeof(Edge) == 8);
@@ -100,17 +113,20 @@ struct Root {
   std::string module;
   std::uint64_t address = 0;  // where the word stands; 0 for a register
   ObjectIndex to = 0;
+  bool is_lossy = false;
 };
 
 struct Thread {
   pid_t tid = 0;
   std::string name;
   char state = '?';
+  bool is_lossy = false;
 };
 
 struct Fiber {
   std::uint64_t address = 0;
   std::string name;
+  bool is_lossy = false;
 };
 
 struct Collector {
@@ -122,6 +138,7 @@ struct Collector {
   std::optional<std::uint64_t> heap_bytes;
   std::optional<std::uint64_t> free_bytes;
   std::optional<std::uint64_t> unmapped_bytes;
+  bool is_lossy = false;
 };
 
 // Bytes of the reachable objects by what says of which type they are.
@@ -146,6 +163,7 @@ struct Header {
   std::optional<TypedBytes> typed;
   std::string runtime;  // "crystal", "c++", "c"; empty if not known
   bool live_only = true;
+  bool is_lossy = false;
 };
 
 struct Snapshot {
@@ -157,7 +175,7 @@ struct Snapshot {
   std::vector<std::uint64_t> sizes;     // size class -> bytes
   FlatArray<Object> objects;            // sorted by address
   FlatArray<std::uint64_t> first_edge;  // objects.size() + 1 entries, or empty: no edges kept
-  FlatArray<Edge> edges;                // grouped by object, in order of their offset
+  FlatArray<Edge> edges;  // grouped by object, in order of their offset where that is known
 
   std::vector<ValuePiece> values;  // by object; empty: none kept
 

@@ -33,6 +33,7 @@ bool append_path(std::string& out, std::string_view path) {
 }  // namespace
 
 JsonKeys::JsonKeys(const snapshot::Type& type) {
+  add_named(type);
   add_fixed(type);
   add_elements(type);
   const auto lengthen = [this](std::size_t bytes) { longest_ = std::max(longest_, bytes); };
@@ -40,7 +41,34 @@ JsonKeys::JsonKeys(const snapshot::Type& type) {
   for (const Key& key : in_element_) {
     lengthen(before_element_.size() + key.text.size() + kMostNumberBytes);
   }
+  for (const Named& key : named_) {
+    lengthen(key.before.size() + key.after.size() + kMostNumberBytes);
+  }
   lengthen(kMostNumberBytes + 4);
+}
+
+void JsonKeys::add_named(const snapshot::Type& type) {
+  for (const auto& key : type.keys) {
+    Named named{"\"", {}, key.unit};
+    append_path(named.before, key.before);
+    append_path(named.after, key.after);
+    named.after += "\":";
+    if (key.unit == 0) first_numbered_ = named_.size() + 1;
+    named_.push_back(std::move(named));
+  }
+}
+
+char* JsonKeys::put_named(char* at, std::uint64_t number) const {
+  if (number < first_numbered_) {
+    at = put_text(at, named_[number].before);
+    return put_text(at, named_[number].after);
+  }
+  const std::uint64_t behind = number - first_numbered_;
+  const std::uint64_t kinds = named_.size() - first_numbered_;
+  const Named& key = named_[first_numbered_ + behind % kinds];
+  at = put_text(at, key.before);
+  at = put_decimal(at, behind / kinds * key.unit);
+  return put_text(at, key.after);
 }
 
 void JsonKeys::add_fixed(const snapshot::Type& type) {
@@ -80,6 +108,7 @@ void JsonKeys::add_elements(const snapshot::Type& type) {
 }
 
 char* JsonKeys::Cursor::put(char* at, std::uint64_t offset) {
+  if (!keys_.named_.empty()) return keys_.put_named(at, offset / 8);
   const auto& fixed = keys_.fixed_;
   while (next_ < fixed.size() && fixed[next_].offset < offset) ++next_;
   if (next_ < fixed.size() && fixed[next_].offset == offset) return put_text(at, fixed[next_].text);

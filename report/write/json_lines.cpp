@@ -52,6 +52,7 @@ JsonRecord collector_record(const snapshot::Collector& collector) {
   record.number("heap_bytes", collector.heap_bytes);
   record.number("free_bytes", collector.free_bytes);
   record.number("unmapped_bytes", collector.unmapped_bytes);
+  record.lossy_if(collector.is_lossy);
   return record;
 }
 
@@ -80,6 +81,7 @@ JsonRecord header_record(const snapshot::Header& header) {
   if (header.typed) record.object("typed", typed_record(*header.typed));
   record.text_unless_empty("runtime", header.runtime);
   record.boolean("live_only", header.live_only);
+  record.lossy_if(header.is_lossy);
   return record;
 }
 
@@ -88,6 +90,8 @@ JsonRecord type_record(const snapshot::Type& type) {
   record.text("name", type.name);
   record.number("id", type.id);
   record.number("bytes", type.instance_bytes);
+  record.text_unless_empty("holder", type.holder);
+  record.lossy_if(type.is_lossy);
   if (!type.known_from.empty()) {
     record.open_list("known_from");
     for (const std::string& source : type.known_from) record.item(source);
@@ -101,6 +105,7 @@ JsonRecord type_record(const snapshot::Type& type) {
       inner.number("offset", field.offset);
       inner.number("bytes", field.bytes);
       inner.text_unless_empty("type", field.type);
+      inner.lossy_if(field.is_lossy);
       record.item(std::move(inner));
     }
     record.close_list();
@@ -113,6 +118,7 @@ JsonRecord thread_record(const snapshot::Thread& thread) {
   record.number("tid", thread.tid);
   record.text_unless_empty("name", thread.name);
   if (thread.state != '?') record.text("state", {&thread.state, 1});
+  record.lossy_if(thread.is_lossy);
   return record;
 }
 
@@ -120,6 +126,7 @@ JsonRecord fiber_record(const snapshot::Fiber& fiber) {
   JsonRecord record("fiber");
   record.address("address", fiber.address);
   record.text_unless_empty("name", fiber.name);
+  record.lossy_if(fiber.is_lossy);
   return record;
 }
 
@@ -146,6 +153,7 @@ JsonRecord root_record(const Snapshot& snapshot, const snapshot::Root& root) {
   record.text_unless_empty("module", root.module);
   if (root.address != 0) record.address("address", root.address);
   record.address("to", snapshot.objects.at(root.to).address);
+  record.lossy_if(root.is_lossy);
   return record;
 }
 

@@ -23,7 +23,8 @@
 // - `refs` is keyed by the path of the word where the type knows one ("@point.@next", "[3].key"),
 //   else by "+<offset>". No key stands twice: of two words with one path the second keeps its
 //   offset, and so does a path that begins with "+".
-// - Several types may have one name, such as the buffers of one hash; each has its record.
+// - Several types may have one name, such as the buffers of one hash; one of them has a record.
+// - A type's `holder` is the type that such buffers are part of.
 // - Only if asked for, `value` is what text or a number an object is, `values` what its fields
 // hold,
 //   by path; "cut":true says that a text was longer.

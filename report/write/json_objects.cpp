@@ -158,7 +158,7 @@ class ObjectFormatter {
     const std::size_t kind = object.kind;
     const std::size_t mark = 2 * kind + object.is_reachable;
     if (mark != 1) at = put(at, kMarks[mark]);
-    bool is_lossy = type.is_lossy;
+    bool is_lossy = type.is_lossy || object.is_lossy != 0;
     if (!snapshot_.values.empty()) {
       out.took(at);
       std::string& values = out.scratch();

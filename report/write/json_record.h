@@ -31,6 +31,9 @@ class JsonRecord {
   // `json` stands as it is.
   void raw(std::string_view key, std::string_view json);
 
+  // The record is to say "lossy" whether or not its texts lose anything now.
+  void lossy_if(bool was_lossy) { is_lossy_ |= was_lossy; }
+
   void open_list(std::string_view key);
   void item(std::string_view text);
   void item(JsonRecord record);

@@ -37,6 +37,20 @@ constexpr std::string_view kTypeInfo[] = {
     "    {1 - 1}: String\n    {2 - 2}: Array\n      {2 - 2}: Array(Int32)\n\n",
 };
 
+constexpr std::string_view kSnapshot =
+    R"json({"record":"snapshot","version":1,"pid":7,"collector":{"name":"bdwgc","heap_bytes":4096}}
+{"record":"type","name":"A","known_from":["header"],"fields":[{"name":"@b","offset":8,"bytes":8}]}
+{"record":"type","name":"(buffer of A)","holder":"Array(A)"}
+{"record":"thread","tid":7,"name":"t\u00e9","state":"S"}
+{"record":"fiber","address":"0x30","lossy":true}
+{"record":"root","kind":"global","symbol":"C","to":"0x10"}
+{"record":"root","kind":"stack","thread":7,"address":"0x7f00","to":"0x20"}
+{"record":"object","address":"0x10","type":"A","bytes":16,"refs":{"@b":"0x20","+8":"0x30"}}
+{"record":"object","address":"0x20","type":"(buffer of A)","bytes":32,"refs":{"[0]":"0x10","[3].k":"0x10"}}
+{"record":"object","address":"0x30","type":"String","bytes":16,"kind":"atomic","value":"x","cut":true}
+{"record":"end","complete":true,"objects":3,"bytes":64,"roots":2,"skipped":0}
+)json";
+
 void write(const files::path& path, std::span<const std::byte> bytes) {
   files::create_directories(path.parent_path());
   std::ofstream file(path, std::ios::binary);
@@ -77,6 +91,7 @@ void write_other_seeds(const files::path& output) {
   for (const std::string_view text : kTypeInfo) {
     write(output / "type_info" / fmt::format("{}", number++), std::as_bytes(std::span(text)));
   }
+  write(output / "snapshot" / "whole", std::as_bytes(std::span(kSnapshot)));
   stack::FoundStack found;
   found.stack.thread = 7;
   found.stack.frames = {{{0x10}, {0x20}, {0x30}, stack::FoundBy::Registers},

@@ -47,6 +47,11 @@ TEST_CASE("a pid alone asks for a snapshot with the defaults") {
   CHECK(good({"-p", "4711"}).pid == 4711);
 }
 
+TEST_CASE("what is no number is a saved snapshot") {
+  CHECK(good({"--count", "heap.jsonl"}).file == "heap.jsonl");
+  CHECK(good({"--count", "4711"}).file.empty());
+}
+
 TEST_CASE("all options of counts are read") {
   const Options options =
       good({"--count", "--sort", "name", "--top", "5", "--type", "Acme::*", "--type", "String",
@@ -113,7 +118,8 @@ TEST_CASE("wrong usage is told in one message") {
   wrong({"--min-bytes", "99999999999G", "--count", "1"});
   wrong({"--fail-if", "objects > 1", "1"});
   wrong({"--color", "red", "1"});
-  CHECK(wrong({"heap.jsonl"}).find("not in this build") != std::string::npos);
+  CHECK(wrong({"--snapshot", "clone", "heap.jsonl"}).find("processes") != std::string::npos);
+  CHECK(wrong({"-p", "heap.jsonl"}).find("no process id") != std::string::npos);
   CHECK(wrong({"--snapshot", "fork", "1"}).find("clone") != std::string::npos);
 }
 

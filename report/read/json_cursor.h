@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heapattach::read {
+
+// Reads one JSON value piece by piece, checking all of it, without recursion and without building
+// anything. Each function consumes what it is named after and the blanks before it; once something
+// is wrong all of them fail, and error() tells what, where.
+class JsonCursor {
+ public:
+  explicit JsonCursor(std::string_view text)
+      : begin_(text.data()), at_(text.data()), end_(text.data() + text.size()) {}
+
+  // Calls visit(key), the key decoded, which must consume the value and tell whether it could.
+  template <class Visit>
+  bool object(const Visit& visit) {
+    std::string key;
+    if (!open('{')) return false;
+    for (bool is_first = true; !close('}', is_first); is_first = false) {
+      if (!string(key) || !colon() || !visit(std::string_view(key)) || !is_good()) return fail();
+    }
+    return is_good();
+  }
+  // Calls visit(), which must consume an element and tell whether it could.
+  template <class Visit>
+  bool array(const Visit& visit) {
+    if (!open('[')) return false;
+    for (bool is_first = true; !close(']', is_first); is_first = false) {
+      if (!visit() || !is_good()) return fail();
+    }
+    return is_good();
+  }
+
+  bool string(std::string& out);  // decoded; a lone surrogate becomes U+FFFD
+  bool number(std::uint64_t& out);
+  bool number(double& out);
+  bool boolean(bool& out);
+  bool address(std::uint64_t& out);  // "0x7f12a0"
+  // A number, true, false or null as it is written.
+  bool word(std::string_view& out);
+  bool skip();                          // any value
+  bool skipped(std::string_view& out);  // the same, and its text
+  bool is_string();                     // what comes next
+
+  // Nothing but blanks is left.
+  bool at_end();
+
+  [[nodiscard]] bool is_good() const { return wrong_.empty(); }
+  // Makes everything fail from here on, for a reason of the caller's.
+  bool fail(std::string_view why = "it is not what it should be");
+  [[nodiscard]] std::string error() const;
+
+ private:
+  void blanks();
+  bool open(char bracket);
+  // Whether the bracket closes here; else a comma must stand before the next, unless it is first.
+  bool close(char bracket, bool is_first);
+  bool colon();
+  bool raw_string(std::string_view& out, bool& has_escapes);
+  bool skip_scalar();
+
+  const char* begin_;
+  const char* at_;
+  const char* end_;
+  std::string_view wrong_;
+};
+
+}  // namespace heapattach::read

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attach/fd.h"
+#include "attach/result.h"
+#include "report/deadline.h"
+
+struct z_stream_s;
+
+namespace heapattach::read {
+
+// A file's bytes, unpacked if it is a gzip file of one or more members. Streams: it may be a pipe,
+// which is waited for until the deadline.
+class TextFile {
+ public:
+  static Result<TextFile> open(const std::string& name, const Deadline& deadline);
+  ~TextFile();
+  TextFile(TextFile&&) noexcept;
+  TextFile& operator=(TextFile&&) = delete;
+  TextFile(const TextFile&) = delete;
+  TextFile& operator=(const TextFile&) = delete;
+
+  // Up to `size` more bytes to `to`; 0 at the end of the file.
+  Result<std::size_t> read(char* to, std::size_t size);
+  // Whether packed data ended before its end.
+  [[nodiscard]] bool is_cut() const { return is_cut_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+ private:
+  struct EndStream {
+    void operator()(z_stream_s* stream) const noexcept;
+  };
+
+  TextFile(Fd fd, std::string name, const Deadline& deadline);
+  Result<void> look_at_beginning();
+  Result<std::size_t> read_plain(char* to, std::size_t size);
+  Result<std::size_t> inflate_to(char* to, std::size_t size);
+  Result<bool> refill();
+  Result<std::size_t> read_some(char* to, std::size_t size);
+
+  Fd fd_;
+  std::string name_;
+  Deadline deadline_;
+  std::unique_ptr<z_stream_s, EndStream> stream_;  // null unless packed
+  std::vector<char> input_;                        // read and not yet unpacked or handed out
+  std::size_t first_ = 0;                          // of it
+  std::size_t end_ = 0;                            // of it
+  bool is_cut_ = false;
+  bool is_between_members_ = false;
+};
+
+// Whole lines, some megabytes of them at a time.
+struct LineBlock {
+  std::size_t number = 0;
+  std::vector<char> bytes;  // may be larger than the text
+  std::size_t size = 0;
+  bool is_last_line_cut = false;  // the file ends without a line break
+
+  [[nodiscard]] std::string_view text() const { return {bytes.data(), size}; }
+};
+
+// Cuts a file into blocks of about `block_bytes`. A line longer than that makes its block longer.
+class LineSource {
+ public:
+  LineSource(TextFile file, std::size_t block_bytes)
+      : file_(std::move(file)), block_bytes_(block_bytes) {}
+
+  // The next block; false at the end of the file.
+  Result<bool> next(LineBlock& block);
+  [[nodiscard]] const TextFile& file() const { return file_; }
+
+ private:
+  TextFile file_;
+  std::size_t block_bytes_;
+  std::string rest_;  // of the line that the last block ended in
+  std::size_t blocks_ = 0;
+  bool is_at_end_ = false;
+};
+
+}  // namespace heapattach::read
