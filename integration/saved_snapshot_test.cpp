@@ -1,0 +1,83 @@
+// What a saved snapshot says is what the process said that it was taken of.
+
+#include <csignal>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "integration/health.h"
+#include "integration/live_target.h"
+#include "integration/rounds.h"
+#include "integration/tool.h"
+
+using namespace heapattach;
+using namespace std::chrono_literals;
+
+namespace {
+
+// A target that stands still, so that it says the same each time that it is asked.
+void stop(LiveTarget& target) {
+  target.child().signal(SIGSTOP);
+  REQUIRE(eventually(5s, [&] {
+    for (const pid_t tid : threads_of(target.pid())) {
+      if (state_of(target.pid(), tid) != 'T') return false;
+    }
+    return true;
+  }));
+}
+
+std::string output_of(const std::vector<std::string>& arguments) {
+  const ToolRun run = run_tool(arguments);
+  REQUIRE_MESSAGE(run.status == 0, run.errors);
+  return run.output;
+}
+
+// What differs from one time to the next is in the header, on the first line.
+std::string behind_first_line(const std::string& text) {
+  return text.substr(text.find('\n') + 1);
+}
+
+void check_all_forms(const std::string& name) {
+  CAPTURE(name);
+  LiveTarget target(name);
+  stop(target);
+  const std::string pid = std::to_string(target.pid());
+  const TemporaryDirectory directory;
+  const std::string plain = directory.file("heap.jsonl");
+  const std::string packed = directory.file("heap.jsonl.gz");
+  output_of({"-o", plain, pid});
+  output_of({"-o", packed, plain});
+
+  const std::string text = read_text(plain);
+  CHECK(behind_first_line(output_of({pid})) == behind_first_line(text));
+  CHECK(output_of({plain}) == text);
+  CHECK(output_of({packed}) == text);
+  const ToolRun piped = run_in_shell("cat \"$1\" | \"$0\" /dev/stdin", {plain});
+  CHECK(piped.output == text);
+  const ToolRun substituted = run_in_shell("\"$0\" <(cat \"$1\")", {packed});
+  CHECK(substituted.output == text);
+
+  for (const std::string report : {"--count", "--sizes"}) {
+    CAPTURE(report);
+    const std::string live = output_of({report, pid});
+    CHECK(live.find(" total in use by the collector") != std::string::npos);
+    CHECK(output_of({report, plain}) == live);
+    CHECK(output_of({report, packed}) == live);
+    CHECK(output_of({report, "-f", "json", "--by", "holder", plain}) ==
+          output_of({report, "-f", "json", "--by", "holder", pid}));
+  }
+  target.child().signal(SIGCONT);
+  CHECK(eventually(5s, [&] { return harm_done_to(target.pid()).empty(); }));
+}
+
+}  // namespace
+
+TEST_CASE("a saved snapshot of a C++ program counts, sizes and says what the process does") {
+  if (!is_target_built("typed_cxx_gcc5")) return;
+  check_all_forms("typed_cxx_gcc5");
+}
+
+TEST_CASE("a saved snapshot of a Crystal program counts, sizes and says what the process does") {
+  if (!is_target_built("typed_service_default")) return;
+  check_all_forms("typed_service_default");
+}
