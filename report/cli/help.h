@@ -15,7 +15,7 @@ inline constexpr std::string_view kShortHelpText =
   heapattach --sizes 4711              the same, with what would go with them
   heapattach --stacks 4711             where its threads and fibers stand
   heapattach --check 4711              may I, and how long would it stop
-  heapattach -o heap.jsonl.gz 4711     all of it, to be looked at later
+  heapattach -o heap.jsonl.gz 4711     all of it; a file can stand for 4711
   heapattach -o heap.svg 4711          as a flame graph; see -f for others
 
   -o, --output FILE      write there; its extension says the format
