@@ -362,12 +362,24 @@ Report report_of(const RawOptions& raw) {
   return raw.count ? Report::Count : Report::Snapshot;
 }
 
+// A saved snapshot names the words that pointers stand in, but does not say at which offsets.
+Result<void> refuse_without_offsets(const Options& options) {
+  if (options.file.empty() || options.exporter == nullptr) return {};
+  const std::string_view name = options.exporter->name;
+  if (name != "gcgrph" && name != "hprof") return {};
+  return usage(
+      fmt::format("-f {} needs the offsets of pointers, which a saved snapshot does not "
+                  "have; export the process itself",
+                  name));
+}
+
 Result<Options> make_sense(const RawOptions& raw) {
   HA_TRY(refuse_what_cannot_be(raw));
   Options options;
   options.report = report_of(raw);
   HA_TRY(read_source(raw, options));
   HA_TRY(read_format(raw, options));
+  HA_TRY(refuse_without_offsets(options));
   options.rows = HA_TRY(read_rows(raw, options.report));
   options.value_bytes = HA_TRY(read_values(raw, options.report));
   options.by = HA_TRY(read_by(raw, options.report));

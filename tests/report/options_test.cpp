@@ -119,6 +119,8 @@ TEST_CASE("wrong usage is told in one message") {
   wrong({"--fail-if", "objects > 1", "1"});
   wrong({"--color", "red", "1"});
   CHECK(wrong({"--snapshot", "clone", "heap.jsonl"}).find("processes") != std::string::npos);
+  CHECK(wrong({"-f", "hprof", "heap.jsonl"}).find("offsets") != std::string::npos);
+  CHECK(wrong({"--stacks", "heap.jsonl"}).find("processes") != std::string::npos);
   CHECK(wrong({"-p", "heap.jsonl"}).find("no process id") != std::string::npos);
   CHECK(wrong({"--snapshot", "fork", "1"}).find("clone") != std::string::npos);
 }
