@@ -5,6 +5,7 @@
 
 #include <dwarf.h>
 
+#include "symbols/stack/pieces.h"
 #include "symbols/types/dwarf_types.h"
 
 namespace heapattach::stack {
@@ -13,6 +14,7 @@ namespace {
 
 constexpr int kDeepestScope = 200;
 constexpr std::size_t kMostVariables = 2000;  // in one place
+constexpr std::uint64_t kPointerBytes = 8;
 
 bool is_scope_of_code(int tag) {
   return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine ||
@@ -28,17 +30,6 @@ std::optional<Dwarf_Attribute> attribute_of(Dwarf_Die die, unsigned name) {
   Dwarf_Attribute attribute;
   if (dwarf_attr(&die, name, &attribute) == nullptr) return {};
   return attribute;
-}
-
-// What an inlined variable is an instance of, which has its name and type.
-Dwarf_Die declared(Dwarf_Die die) {
-  constexpr int kMostSteps = 4;
-  for (int i = 0; i < kMostSteps && !types::has(die, DW_AT_type); ++i) {
-    const auto origin = types::die_at(die, DW_AT_abstract_origin);
-    if (!origin) break;
-    die = *origin;
-  }
-  return die;
 }
 
 bool is_static(std::span<const Dwarf_Op> expression) {
@@ -95,9 +86,9 @@ class Locals::Collector {
   void add(const Dwarf_Die& die) {
     const auto location = attribute_of(die, DW_AT_location);
     if (!location) return;
-    const Dwarf_Die described = declared(die);
-    into_.push_back(
-        {types::own_name(described), names_.of_type_of(described), *location, frame_base_});
+    const Dwarf_Die described = types::declaration_of(die);
+    into_.push_back({types::own_name(described), names_.of_type_of(described), described, *location,
+                     frame_base_});
   }
 
   Dwarf_Addr pc_;
@@ -123,27 +114,46 @@ const std::vector<Locals::Variable>& Locals::variables_at(ModuleDebug& module, D
   return at->second;
 }
 
-std::optional<Local> Locals::locate(const Variable& variable,
-                                    const Frame& frame,
-                                    Dwarf_Addr pc,
-                                    std::uint64_t bias) const {
-  LocationContext context{frame.state, memory_, bias, frame.cfa, {}};
+void Locals::locate(const Variable& variable,
+                    const Frame& frame,
+                    ModuleDebug& module,
+                    std::vector<Local>& into) {
+  const Dwarf_Addr pc = frame.pc().value - module.bias();
+  LocationContext context{frame.state, memory_, module.bias(), frame.cfa, {}};
   const auto expression = expression_at(variable.location, pc);
-  if (expression.empty() || is_static(expression)) return {};
+  if (expression.empty() || is_static(expression)) return;
   if (variable.frame_base) {
     const auto base = follow(expression_at(*variable.frame_base, pc), context);
     const bool is_register = base && base->kind == Location::Kind::Register;
     if (base) context.frame_base = is_register ? frame.state.at(base->value) : base->value;
   }
-  const auto place = follow(expression, context);
-  if (!place) return {};
+  const auto pieces = pieces_of(expression);
+  if (pieces.empty()) return add(follow(expression, context), frame, variable, into);
+  const auto type = types::die_at(variable.described, DW_AT_type);
+  for (const Piece& piece : pieces) {
+    if (!type || piece.expression.empty() || piece.bytes != kPointerBytes) continue;
+    const auto pointer = pointer_at(*type, piece.offset, names_of(module));
+    if (!pointer) continue;
+    Variable part = variable;
+    part.name += pointer->path;
+    part.type = pointer->type;
+    add(follow(piece.expression, context), frame, part, into);
+  }
+}
+
+// What `place` says of it, if that is known.
+void Locals::add(const std::optional<Location>& place,
+                 const Frame& frame,
+                 const Variable& variable,
+                 std::vector<Local>& into) {
+  if (!place) return;
   const bool is_register = place->kind == Location::Kind::Register;
   const auto at = is_register ? frame.state.at(place->value) : place->value;
-  if (!at) return {};
-  return Local{.name = variable.name,
-               .type = variable.type,
-               .is_value = place->kind != Location::Kind::Address,
-               .at = *at};
+  if (!at) return;
+  into.push_back({.name = variable.name,
+                  .type = variable.type,
+                  .is_value = place->kind != Location::Kind::Address,
+                  .at = *at});
 }
 
 std::vector<Local> Locals::of(const Frame& frame) {
@@ -155,9 +165,7 @@ std::vector<Local> Locals::of(const Frame& frame) {
   if (types::is_without_types(module->module())) return locals;
   const Dwarf_Addr pc = frame.pc().value - module->bias();
   for (const Variable& variable : variables_at(*module, pc)) {
-    if (auto local = locate(variable, frame, pc, module->bias())) {
-      locals.push_back(std::move(*local));
-    }
+    locate(variable, frame, *module, locals);
   }
   return locals;
 }

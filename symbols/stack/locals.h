@@ -27,8 +27,10 @@ struct Local {
 };
 
 // Finds the variables of frames by debug information: those of all scopes around the instruction,
-// those of functions that were inlined there among them. What stands at a fixed address is no
-// local, and what the compiler keeps nowhere is left out. To be used in a sandbox.
+// those of functions that were inlined there among them. Of a variable that is kept in several
+// places ("session" of which only ".user" is in a register), each pointer counts as one. What
+// stands at a fixed address is no local, and what the compiler keeps nowhere is left out. To be
+// used in a sandbox.
 class Locals {
  public:
   Locals(ModuleDebugs& modules, const MemoryReader& memory) : modules_(modules), memory_(memory) {}
@@ -39,6 +41,7 @@ class Locals {
   struct Variable {
     std::string name;
     std::string type;
+    Dwarf_Die described{};  // the entry that has its type
     Dwarf_Attribute location{};
     std::optional<Dwarf_Attribute> frame_base;  // of the function around it
   };
@@ -46,10 +49,15 @@ class Locals {
 
   types::DwarfNames& names_of(ModuleDebug& module);
   const std::vector<Variable>& variables_at(ModuleDebug& module, Dwarf_Addr pc);
-  [[nodiscard]] std::optional<Local> locate(const Variable& variable,
-                                            const Frame& frame,
-                                            Dwarf_Addr pc,
-                                            std::uint64_t bias) const;
+  // Adds the variable, or those of its parts that are pointers if it is kept in several places.
+  void locate(const Variable& variable,
+              const Frame& frame,
+              ModuleDebug& module,
+              std::vector<Local>& into);
+  static void add(const std::optional<Location>& place,
+                  const Frame& frame,
+                  const Variable& variable,
+                  std::vector<Local>& into);
 
   ModuleDebugs& modules_;
   const MemoryReader& memory_;
