@@ -9,7 +9,6 @@ namespace heapattach::stacks {
 
 namespace {
 
-constexpr double kBusy = 0.9;  // of a processor
 constexpr std::size_t kMostCycles = 5;
 
 // The cycles of a graph in which each node leads to one other at most.
@@ -145,7 +144,7 @@ void add_busy_threads(const StackReport& report, std::vector<std::string>& findi
       std::count_if(report.fibers.begin(), report.fibers.end(),
                     [](const FiberSeen& fiber) { return !fiber.is_of_runtime && !fiber.thread; });
   for (const ThreadSeen& thread : report.threads) {
-    if (thread.load.value_or(0) < kBusy || thread.is_idle) continue;
+    if (!thread.is_busy || thread.is_idle) continue;
     const std::string function = innermost_function(thread.stack);
     std::string text = fmt::format(
         "busy: {} does not let go of its processor{}{}",

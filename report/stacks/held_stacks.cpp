@@ -18,7 +18,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kDefaultBudget = std::chrono::milliseconds(2000);
-constexpr auto kLoadInterval = std::chrono::milliseconds(120);
+constexpr auto kLookInterval = std::chrono::milliseconds(12);
+constexpr int kLooks = 10;
 constexpr std::uint64_t kWord = 8;
 constexpr std::uint64_t kMegabyte = 1U << 20U;
 constexpr std::size_t kMostHeads = 1'000'000;
@@ -140,18 +141,34 @@ class Copying {
   CopyLimits limits_;
 };
 
-// Long enough apart only if somebody ran at all: a hung process costs no time.
+// Several looks, long enough apart to tell who never lets go of its processor. Only if somebody ran
+// at all: a hung process costs no time.
 void observe_load(const StackTarget& target, HeldStacks& held) {
-  const bool any_ran = std::any_of(held.freeze.threads.begin(), held.freeze.threads.end(),
-                                   [](const FrozenThread& thread) { return thread.state == 'R'; });
-  if (any_ran && !held.before.empty()) {
-    const auto since = Clock::now() - held.before.front().seen;
-    if (since < kLoadInterval) std::this_thread::sleep_for(kLoadInterval - since);
+  for (const FrozenThread& thread : held.freeze.threads) {
+    const ThreadActivity* const before = activity_of(held.before, thread.tid);
+    if (thread.state == 'R' && before != nullptr && before->state == 'R') {
+      held.busy.insert(thread.tid);
+    }
   }
-  if (auto seen = observe_activity(target.process)) held.after = std::move(*seen);
+  const auto first = held.before.empty() ? Clock::now() : held.before.front().seen;
+  for (int look = 1; look <= kLooks; ++look) {
+    if (!held.busy.empty()) std::this_thread::sleep_until(first + look * kLookInterval);
+    if (auto seen = observe_activity(target.process)) held.after = std::move(*seen);
+    std::erase_if(held.busy, [&](pid_t tid) {
+      const ThreadActivity* const after = activity_of(held.after, tid);
+      return after == nullptr || after->state != 'R';
+    });
+    if (held.busy.empty()) break;
+  }
 }
 
 }  // namespace
+
+const ThreadActivity* activity_of(const std::vector<ThreadActivity>& all, pid_t tid) {
+  const auto found = std::find_if(all.begin(), all.end(),
+                                  [tid](const ThreadActivity& one) { return one.tid == tid; });
+  return found == all.end() ? nullptr : &*found;
+}
 
 std::optional<HeapObject> object_around(const boehm::BlockIndex& index, std::uint64_t word) {
   const auto behind =

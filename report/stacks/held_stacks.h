@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <memory>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -24,8 +25,12 @@ struct HeldStacks {
   FreezeReport freeze;
   std::chrono::nanoseconds monotonic{};  // the time of the target's timers at the freeze
   std::vector<ThreadActivity> before;    // what the kernel told of the threads, before and after,
-  std::vector<ThreadActivity> after;     // long enough apart to tell who runs all the time
+  std::vector<ThreadActivity> after;     // long enough apart to tell how much they run
+  std::set<pid_t> busy;                  // ran, or waited for a processor, at every look in between
 };
+
+// Of one thread; null if it was not there.
+[[nodiscard]] const ThreadActivity* activity_of(const std::vector<ThreadActivity>& all, pid_t tid);
 
 // The beginning of the object of the heap that `word` points into.
 struct HeapObject {

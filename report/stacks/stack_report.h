@@ -44,6 +44,7 @@ struct ThreadSeen {
   std::chrono::nanoseconds processor_time{};
   // Of a processor, in the time that was looked at; none if it could not be told.
   std::optional<double> load;
+  bool is_busy = false;  // it had a processor, or waited for one, each time that it was looked at
   bool is_readable = true;               // false: it could not be stopped, and has no stack here
   std::optional<std::size_t> waits_for;  // the thread that owns the mutex that it waits for
   std::optional<std::size_t> fiber;      // that is on it

@@ -10,6 +10,7 @@
 #include "report/stacks/diagnosis.h"
 #include "report/stacks/fiber_waits.h"
 #include "report/stacks/held_stacks.h"
+#include "report/stacks/load.h"
 #include "report/stacks/mutexes.h"
 #include "report/stacks/named_stacks.h"
 #include "report/stacks/system_calls.h"
@@ -32,23 +33,6 @@ Result<stack::Stacks> walk(const StackTarget& target,
   types::TypeModel none;
   return stack::walk_stacks(target.modules, none, held.capture, {held.freeze.threads, held.fibers},
                             limits);
-}
-
-const ThreadActivity* find(const std::vector<ThreadActivity>& all, pid_t tid) {
-  const auto found = std::find_if(all.begin(), all.end(),
-                                  [tid](const ThreadActivity& one) { return one.tid == tid; });
-  return found == all.end() ? nullptr : &*found;
-}
-
-// Its share of a processor between two looks at it; a stop in between does not count.
-std::optional<double> load_between(const ThreadActivity& before,
-                                   const ThreadActivity& after,
-                                   std::chrono::nanoseconds pause) {
-  constexpr auto kLeast = std::chrono::milliseconds(100);
-  const std::chrono::nanoseconds time = after.seen - before.seen - pause;
-  if (time < kLeast) return {};
-  const auto wanted = after.time.wanted() - before.time.wanted();
-  return std::min(1.0, static_cast<double>(wanted.count()) / static_cast<double>(time.count()));
 }
 
 // Puts together what was held, walked and named.
@@ -87,13 +71,14 @@ class Joining {
     seen.name = thread.name;
     seen.state = thread.state;
     seen.is_readable = thread.registers.has_value();
-    const ThreadActivity* const before = find(held_.before, thread.tid);
-    const ThreadActivity* const after = find(held_.after, thread.tid);
+    const ThreadActivity* const before = activity_of(held_.before, thread.tid);
+    const ThreadActivity* const after = activity_of(held_.after, thread.tid);
     if (const ThreadActivity* const one = before != nullptr ? before : after; one != nullptr) {
       seen.tid_in_target = one->tid_in_target;
       seen.processor_time = one->time.running;
       if (thread.state != 'R') seen.wait_channel = one->wait_channel;
     }
+    seen.is_busy = held_.busy.contains(thread.tid);
     if (before != nullptr && after != nullptr) {
       seen.load = load_between(*before, *after, held_.freeze.pause);
     }

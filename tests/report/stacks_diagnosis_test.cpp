@@ -109,7 +109,7 @@ TEST_CASE("a fiber that does not let go of its processor is named with its funct
   report.fibers[0].thread = 0;
   report.threads = {thread(10)};
   report.threads[0].fiber = 0;
-  report.threads[0].load = 0.99;
+  report.threads[0].is_busy = true;
   report.threads[0].stack.frames.emplace_back().function = "spin";
   CHECK(first_of(report) ==
         "busy: fiber \"spinner\", on thread 10, does not let go of its processor, in spin; 1 fiber "
@@ -119,7 +119,7 @@ TEST_CASE("a fiber that does not let go of its processor is named with its funct
 TEST_CASE("a program that waits for its clients has nothing wrong") {
   StackReport report;
   report.threads = {thread(10)};
-  report.threads[0].load = 0.2;
+  report.threads[0].load = 0.99;
   report.fibers = {fiber("acceptor", WaitKind::Read), fiber("main", WaitKind::Sleep)};
   CHECK(diagnose(report).empty());
   CHECK(diagnose({}).empty());
