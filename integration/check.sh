@@ -4,8 +4,8 @@
 # On a fresh Debian 12 (as root, or with sudo) it first installs what is missing. It stops at the
 # first stage that fails and exits with 1; a log of each stage lies in build/check. Nothing is
 # written outside this directory but by apt and to temporary files. --long runs the long forms of
-# the tests, the fuzzers for ten minutes, and clang-tidy over every source. The last line is
-# "N passed, N failed", with ", N skipped" if tests could not run here.
+# the tests, the unit tests without sanitizers too, the fuzzers for ten minutes, and clang-tidy over
+# every source. The last line is "N passed, N failed", with ", N skipped" if tests could not run here.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -220,9 +220,11 @@ fi
 stage "format" check_format
 stage "rooms" check_rooms
 stage "list of lint checks" check_tidy_list
-stage "build" build "$release" -DCMAKE_BUILD_TYPE=RelWithDebInfo
-ctest_stage "unit tests" "$release" -L unit -j "$jobs"
-[[ $long == 0 ]] || stage "build of more targets" ninja -C "$release" heapattach_long_targets
+# The unit tests are built and run with sanitizers, below; with --long also as they are released.
+parts=(-- heapattach heapattach_man heapattach_integration)
+[[ $long == 0 ]] || parts=(-- all heapattach_long_targets)
+stage "build" build "$release" -DCMAKE_BUILD_TYPE=RelWithDebInfo "${parts[@]}"
+[[ $long == 0 ]] || ctest_stage "unit tests" "$release" -L unit -j "$jobs"
 ctest_stage "live tests" "$release" -L integration
 # Without the Crystal services, which none of the sanitized stages looks at. Names and lines are
 # all that a report needs of debug information.
