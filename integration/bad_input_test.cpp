@@ -91,10 +91,9 @@ TEST_CASE("arguments that make no sense are refused as wrong usage") {
   for (const std::vector<std::string>& arguments :
        std::vector<std::vector<std::string>>{{},
                                              {"--no-such-option", "1"},
-                                             {"--count", "-5"},
                                              {"--count", "0"},
                                              {"--count", "99999999999999999999"},
-                                             {"--count", "12ab"},
+                                             {"--count", "--pid", "12ab"},
                                              {"--count", "-f", "no-such-format", "1"},
                                              {"--count", "--top", "many", "1"},
                                              {"--count", "--timeout", "-1", "1"},
@@ -104,6 +103,12 @@ TEST_CASE("arguments that make no sense are refused as wrong usage") {
     CHECK(run.status == 2);
     CHECK(run.errors.starts_with("heapattach: "));
     CHECK(run.output.empty());
+  }
+}
+
+TEST_CASE("what is neither a number nor a file that is there is refused by its name") {
+  for (const char* source : {"-5", "12ab", "/no/such/file.jsonl"}) {
+    check_refused(run_tool({"--count", source}), 1, source);
   }
 }
 
