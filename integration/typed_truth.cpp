@@ -71,11 +71,11 @@ void compare_edges(std::uint64_t address,
 }  // namespace
 
 std::vector<std::string> typed_programs_of(const std::string& language) {
-  std::vector<const char*> variants = {"gcc5",  "gcc4",  "clang5",      "gcc5_stripped",
-                                       "units", "split", "clang_split", "split_units",
-                                       "moved", "lto",   "optimised"};
+  std::vector<const char*> variants = {"gcc5",          "gcc4",  "clang5", "clang4",
+                                       "gcc5_stripped", "units", "split",  "clang_split",
+                                       "split_units",   "moved", "lto",    "optimised"};
   if (is_long_run()) {
-    variants.insert(variants.end(), {"clang4", "units5", "split4", "split_units4", "clang_split5",
+    variants.insert(variants.end(), {"units5", "split4", "split_units4", "clang_split5",
                                      "clang_units", "clang_optimised"});
   }
   std::vector<std::string> names;
