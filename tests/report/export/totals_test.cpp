@@ -81,6 +81,11 @@ Counts truth_of(const Snapshot& snapshot) {
   return counts;
 }
 
+// By value: what value() of a temporary result leads to is gone when a loop begins.
+simdjson::dom::array array_of(const element& object, std::string_view key) {
+  return object[key].get_array().value();
+}
+
 Counts read_heapsnapshot(const std::string& text) {
   simdjson::dom::parser parser;
   const element file = parse(parser, text);
@@ -88,7 +93,7 @@ Counts read_heapsnapshot(const std::string& text) {
   std::vector<std::uint64_t> numbers;
   for (const element number : nodes) numbers.push_back(number.get_uint64().value());
   std::vector<std::string> strings;
-  for (const element string : file["strings"].get_array().value()) {
+  for (const element string : array_of(file, "strings")) {
     strings.emplace_back(string.get_string().value());
   }
   CHECK(numbers.size() == 7 * file["snapshot"]["node_count"].get_uint64().value());
@@ -103,7 +108,7 @@ Counts read_heapsnapshot(const std::string& text) {
     counts[strings.at(numbers[at + 1])].bytes += numbers[at + 3];
   }
   std::size_t edge_numbers = 0;
-  for (const element number : file["edges"].get_array().value()) {
+  for (const element number : array_of(file, "edges")) {
     if (edge_numbers++ % 3 == 2) CHECK(number.get_uint64().value() % 7 == 0);
   }
   CHECK(edge_numbers == 3 * edges);
@@ -134,12 +139,12 @@ Counts read_dhat(const std::string& text) {
   simdjson::dom::parser parser;
   const element file = parse(parser, text);
   std::vector<std::string> frames;
-  for (const element frame : file["ftbl"].get_array().value()) {
+  for (const element frame : array_of(file, "ftbl")) {
     frames.emplace_back(frame.get_string().value());
   }
   CHECK(frames.at(0) == "[root]");
   Counts counts;
-  for (const element point : file["pps"].get_array().value()) {
+  for (const element point : array_of(file, "pps")) {
     Count& count = counts[frames.at(point["fs"].at(0).get_uint64().value())];
     count.objects += point["tbk"].get_uint64().value();
     count.bytes += point["tb"].get_uint64().value();
