@@ -3,19 +3,16 @@
 #include <fmt/format.h>
 
 #include "attach/blocked_call.h"
+#include "attach/each_thread.h"
 
 namespace heapattach {
 
 Result<std::vector<ObservedThread>> observe_threads(const Process& process) {
   std::vector<ObservedThread> threads;
-  const ThreadListing listing = HA_TRY(process.list_threads());
-  threads.reserve(listing.tids.size());
-  for (const pid_t tid : listing.tids) {
-    const auto state = process.thread_state(tid);
-    if (!state || state->is_exiting()) continue;
+  HA_TRY(see_each_thread(process, [&](pid_t tid, const ThreadState& state) {
     ObservedThread seen{.tid = tid,
-                        .name = state->name,
-                        .state = state->state,
+                        .name = state.name,
+                        .state = state.state,
                         .stack_pointer = std::nullopt,
                         .instruction_pointer = std::nullopt};
     if (const auto text = process.read_file(fmt::format("task/{}/syscall", tid))) {
@@ -25,10 +22,7 @@ Result<std::vector<ObservedThread>> observe_threads(const Process& process) {
       }
     }
     threads.push_back(std::move(seen));
-  }
-  if (threads.empty()) {
-    return Error{ErrorKind::Gone, fmt::format("process {} exited", process.pid())};
-  }
+  }));
   return threads;
 }
 

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "attach/each_thread.h"
+
 namespace heapattach {
 
 namespace {
@@ -74,16 +76,9 @@ pid_t innermost_pid(std::string_view status) {
 
 Result<std::vector<ThreadActivity>> observe_activity(const Process& process) {
   std::vector<ThreadActivity> threads;
-  const ThreadListing listing = HA_TRY(process.list_threads());
-  threads.reserve(listing.tids.size());
-  for (const pid_t tid : listing.tids) {
-    const auto state = process.thread_state(tid);
-    if (!state || state->is_exiting()) continue;
-    threads.push_back(activity_of(process, tid, *state));
-  }
-  if (threads.empty()) {
-    return Error{ErrorKind::Gone, fmt::format("process {} exited", process.pid())};
-  }
+  HA_TRY(see_each_thread(process, [&](pid_t tid, const ThreadState& state) {
+    threads.push_back(activity_of(process, tid, state));
+  }));
   return threads;
 }
 

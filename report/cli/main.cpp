@@ -53,6 +53,14 @@ snapshot::Hold hold_of(SnapshotMode mode) {
   return snapshot::Hold::Freeze;
 }
 
+SymbolSearch symbol_search(const Options& options) {
+  SymbolSearch search;
+  search.exe = options.exe;
+  search.debug_dirs = options.debug_dirs;
+  search.sysroot = options.sysroot;
+  return search;
+}
+
 Result<snapshot::Snapshot> take_from_file(const Options& options,
                                           const Deadline& deadline,
                                           Console& console) {
@@ -75,9 +83,7 @@ snapshot::TakeOptions take_options(const Options& options,
   what.with_edges = options.report != Report::Count;
   what.value_bytes = options.value_bytes;
   what.type_info = options.type_info;
-  what.symbols.exe = options.exe;
-  what.symbols.debug_dirs = options.debug_dirs;
-  what.symbols.sysroot = options.sysroot;
+  what.symbols = symbol_search(options);
   what.deadline = deadline;
   what.note = [&console](std::string_view step) { console.step(step); };
   return what;
@@ -104,9 +110,7 @@ Result<stacks::StackReport> take_stacks(const Options& options,
   what.rewind = options.rewind;
   what.max_pause = options.max_pause;
   what.type_info = options.type_info;
-  what.symbols.exe = options.exe;
-  what.symbols.debug_dirs = options.debug_dirs;
-  what.symbols.sysroot = options.sysroot;
+  what.symbols = symbol_search(options);
   what.deadline = deadline;
   what.note = [&console](std::string_view step) { console.step(step); };
   return stacks::take_stacks(what);

@@ -141,25 +141,22 @@ class Copying {
   CopyLimits limits_;
 };
 
-// Several looks, long enough apart to tell who never lets go of its processor. Only if somebody ran
-// at all: a hung process costs no time.
+// Several looks at who ran, long enough apart to tell who never lets go of its processor: a hung
+// process costs no time.
 void observe_load(const StackTarget& target, HeldStacks& held) {
   for (const FrozenThread& thread : held.freeze.threads) {
+    if (thread.state != 'R') continue;
     const ThreadActivity* const before = activity_of(held.before, thread.tid);
-    if (thread.state == 'R' && before != nullptr && before->state == 'R') {
-      held.busy.insert(thread.tid);
-    }
+    if (before != nullptr && before->state == 'R') held.busy.insert(thread.tid);
   }
-  const auto first = held.before.empty() ? Clock::now() : held.before.front().seen;
-  for (int look = 1; look <= kLooks; ++look) {
-    if (!held.busy.empty()) std::this_thread::sleep_until(first + look * kLookInterval);
-    if (auto seen = observe_activity(target.process)) held.after = std::move(*seen);
+  for (int look = 1; look <= kLooks && !held.busy.empty(); ++look) {
+    std::this_thread::sleep_until(held.before.front().seen + look * kLookInterval);
     std::erase_if(held.busy, [&](pid_t tid) {
-      const ThreadActivity* const after = activity_of(held.after, tid);
-      return after == nullptr || after->state != 'R';
+      const auto state = target.process.thread_state(tid);
+      return !state || state->state != 'R';
     });
-    if (held.busy.empty()) break;
   }
+  if (auto seen = observe_activity(target.process)) held.after = std::move(*seen);
 }
 
 }  // namespace

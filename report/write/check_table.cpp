@@ -6,6 +6,7 @@
 #include "report/cli/summary.h"
 #include "report/write/check_formats.h"
 #include "report/write/terminal_text.h"
+#include "report/write/thread_words.h"
 
 namespace heapattach {
 
@@ -15,23 +16,11 @@ void line(std::string& out, std::string_view subject, std::string_view text) {
   fmt::format_to(std::back_inserter(out), "{:<11} {}\n", subject, terminal_text(text));
 }
 
-std::string_view words_for(char state) {
-  switch (state) {
-    case 'R': return "running";
-    case 'S': return "sleeping";
-    case 'D': return "held up in the kernel";
-    case 'T': return "stopped";
-    case 't': return "held by a tracer";
-    case 'I': return "idle";
-    default: return "in another state";
-  }
-}
-
 std::string threads_text(const snapshot::Examination& found) {
   std::string text = fmt::format("{}", found.threads);
   for (const auto& row : found.states) {
     const bool is_first = &row == &found.states.front();
-    text += fmt::format("{}{} {}", is_first ? ": " : ", ", row.second, words_for(row.first));
+    text += fmt::format("{}{} {}", is_first ? ": " : ", ", row.second, words_for_state(row.first));
   }
   if (found.filtered > 0) text += fmt::format("; {} under a seccomp filter", found.filtered);
   return text;

@@ -25,6 +25,7 @@
 
 #include "report/write/stack_formats.h"
 #include "report/write/terminal_text.h"
+#include "report/write/thread_words.h"
 
 namespace heapattach {
 
@@ -40,18 +41,6 @@ using stacks::ThreadSeen;
 constexpr std::size_t kShownNames = 3;
 constexpr std::size_t kShownWaits = 3;
 constexpr std::size_t kWidestFunction = 48;
-
-std::string_view words_for(char state) {
-  switch (state) {
-    case 'R': return "running";
-    case 'S': return "sleeping";
-    case 'D': return "held up in the kernel";
-    case 'T': return "stopped";
-    case 't': return "held by a tracer";
-    case 'I': return "idle";
-    default: return "in another state";
-  }
-}
 
 std::string_view words_for(stack::FoundBy by) {
   switch (by) {
@@ -135,7 +124,7 @@ constexpr const char* kBold = "\x1b[1m";
 constexpr const char* kRed = "\x1b[1;31m";
 
 void add_thread(const StackReport& report, const ThreadSeen& thread, Text& text) {
-  std::string head = fmt::format("{}, {}", title_of(thread), words_for(thread.state));
+  std::string head = fmt::format("{}, {}", title_of(thread), words_for_state(thread.state));
   if (!thread.call.empty()) head += " in " + thread.call;
   if (!thread.wait_channel.empty()) head += fmt::format(" [{}]", thread.wait_channel);
   const double seconds = std::chrono::duration<double>(thread.processor_time).count();

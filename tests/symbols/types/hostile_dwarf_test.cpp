@@ -1,14 +1,11 @@
 #include <cstring>
-#include <fstream>
-#include <iterator>
 
 #include <doctest/doctest.h>
 #include <elf.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "symbols/types/dwarf_types.h"
+#include "tests/symbols/types/file_bytes.h"
 #include "tests/symbols/types/typed_program.h"
 
 using namespace heapattach;
@@ -17,28 +14,6 @@ using namespace heapattach::types;
 // Debug information that is damaged or made to harm. Whatever is in it, reading it ends, and the
 // model that comes out can be walked.
 namespace {
-
-using Bytes = std::vector<char>;
-
-Bytes bytes_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-Fd file_of(const Bytes& bytes) {
-  Fd file(memfd_create("hostile", MFD_CLOEXEC));
-  REQUIRE_FALSE(file.empty());
-  REQUIRE(write(file.get(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
-  return file;
-}
-
-std::vector<Elf64_Shdr> sections_of(const Bytes& bytes) {
-  Elf64_Ehdr header;
-  std::memcpy(&header, bytes.data(), sizeof header);
-  std::vector<Elf64_Shdr> sections(header.e_shnum);
-  std::memcpy(sections.data(), bytes.data() + header.e_shoff, header.e_shnum * sizeof(Elf64_Shdr));
-  return sections;
-}
 
 void put_sections(Bytes& bytes, const std::vector<Elf64_Shdr>& sections) {
   Elf64_Ehdr header;

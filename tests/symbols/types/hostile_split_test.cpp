@@ -1,15 +1,12 @@
 #include <algorithm>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 
 #include <doctest/doctest.h>
 #include <elf.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "symbols/companions.h"
 #include "symbols/types/dwarf_types.h"
+#include "tests/symbols/types/file_bytes.h"
 #include "tests/symbols/types/typed_program.h"
 
 using namespace heapattach;
@@ -18,8 +15,6 @@ using namespace heapattach::types;
 // The other files of debug information, damaged: whatever is in them, reading ends, and the model
 // that comes out can be walked.
 namespace {
-
-using Bytes = std::vector<char>;
 
 struct Spread {
   std::string program;
@@ -44,25 +39,11 @@ std::vector<Spread> all_spread() {
   return found;
 }
 
-Bytes bytes_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-std::vector<Elf64_Shdr> sections_of(const Bytes& bytes) {
-  Elf64_Ehdr header;
-  std::memcpy(&header, bytes.data(), sizeof header);
-  std::vector<Elf64_Shdr> sections(header.e_shnum);
-  std::memcpy(sections.data(), bytes.data() + header.e_shoff, header.e_shnum * sizeof(Elf64_Shdr));
-  return sections;
-}
-
 // How many types there are with these bytes for what belongs to the program.
 std::size_t types_with(const Spread& spread, const Bytes& bytes) {
   const auto program = Fd::open(spread.program, O_RDONLY);
   REQUIRE(program);
-  const Fd file(memfd_create("hostile", MFD_CLOEXEC));
-  REQUIRE(write(file.get(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
+  const Fd file = file_of(bytes);
   auto mapped = MappedBytes::map(file);
   if (!mapped) return 0;
   const Companion companion{spread.kind, spread.beside, std::move(mapped).value()};

@@ -1,15 +1,12 @@
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "symbols/companions.h"
 #include "symbols/types/dwarf_types.h"
+#include "tests/symbols/types/file_bytes.h"
 #include "tests/symbols/types/typed_program.h"
 
 using namespace heapattach;
@@ -20,8 +17,6 @@ using namespace heapattach::types;
 namespace {
 
 using Lines = std::vector<std::string>;
-using Bytes = std::vector<char>;
-
 Result<Fd> open_anywhere(const std::string& path) {
   return Fd::open(path, O_RDONLY);
 }
@@ -87,18 +82,6 @@ Lines missing_in(const Lines& found, const Lines& wanted) {
 std::string whole_of(const std::string& split) {
   const std::string name = std::filesystem::path(split).filename();
   return fmt::format("{}/{}_{}", TYPED_DIR, name.substr(0, name.find("_split")), name.back());
-}
-
-Bytes bytes_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-Fd file_of(const Bytes& bytes) {
-  Fd file(memfd_create("hostile", MFD_CLOEXEC));
-  REQUIRE_FALSE(file.empty());
-  REQUIRE(write(file.get(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
-  return file;
 }
 
 // Reads `program` with these bytes for whatever it is split into.

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <fmt/core.h>
+
+#include "attach/process.h"
+
+namespace heapattach {
+
+// Calls `see(tid, state)` for each thread of a process that is not about to end. Gone if it was
+// called for none.
+template <class See>
+Result<void> see_each_thread(const Process& process, See see) {
+  const ThreadListing listing = HA_TRY(process.list_threads());
+  bool any = false;
+  for (const pid_t tid : listing.tids) {
+    const auto state = process.thread_state(tid);
+    if (!state || state->is_exiting()) continue;
+    see(tid, *state);
+    any = true;
+  }
+  if (!any) return Error{ErrorKind::Gone, fmt::format("process {} exited", process.pid())};
+  return {};
+}
+
+}  // namespace heapattach

@@ -1,0 +1,10 @@
+#pragma once
+
+#include <string_view>
+
+namespace heapattach {
+
+// The state of a thread, as /proc has it, in words.
+[[nodiscard]] std::string_view words_for_state(char state);
+
+}  // namespace heapattach
