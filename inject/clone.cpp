@@ -30,6 +30,8 @@ using Clock = std::chrono::steady_clock;
 // taking hold of it; then it exits by itself.
 constexpr std::uint64_t kSleepSeconds = 3;
 constexpr std::chrono::seconds kPatience{3};
+// To give back the page tables of a large heap takes the kernel long.
+constexpr std::chrono::seconds kDeathPatience{30};
 
 std::vector<pid_t> standing_still(const FrozenView& view) {
   std::vector<pid_t> tids;
@@ -164,7 +166,7 @@ Result<void> hold(const Process& clone) {
 // True once it is dead and has been taken notice of.
 bool kill_and_wait(const Process& clone) {
   kill_and_release(clone.pid());
-  const auto deadline = Clock::now() + kPatience;
+  const auto deadline = Clock::now() + kDeathPatience;
   while (Clock::now() < deadline) {
     int status = 0;
     const pid_t got = waitpid(clone.pid(), &status, __WALL | WNOHANG);

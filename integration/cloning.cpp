@@ -12,6 +12,9 @@ namespace heapattach {
 
 namespace {
 
+// A busy machine may leave the target without a processor for long.
+constexpr std::chrono::seconds kPatience{30};
+
 std::string text_of_file(const std::string& path) {
   std::ifstream file(path);
   std::ostringstream text;
@@ -36,7 +39,9 @@ Result<FreezeReport> clone_once(pid_t pid,
                                 const CloneOptions& options,
                                 const std::function<Result<void>(const Clone&)>& work) {
   const Process process = HA_TRY(Process::open(pid));
-  Clone clone = HA_TRY(Clone::make(process, options));
+  CloneOptions patient = options;
+  patient.freeze.budget = kPatience;
+  Clone clone = HA_TRY(Clone::make(process, patient));
   if (work) HA_TRY(work(clone));
   FreezeReport report = clone.freeze();
   HA_TRY(clone.end());
