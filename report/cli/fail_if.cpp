@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -25,6 +26,15 @@ constexpr std::array<std::pair<std::string_view, Comparison>, 6> kComparisons{{
     {"<", Comparison::Less},
 }};
 
+// Longer words first, as above.
+constexpr std::array<std::pair<std::string_view, FailIf::What>, 5> kWords{{
+    {"count", FailIf::What::Count},
+    {"bytes", FailIf::What::Bytes},
+    {"retained", FailIf::What::Retained},
+    {"growth_bytes", FailIf::What::GrowthBytes},
+    {"growth", FailIf::What::Growth},
+}};
+
 std::string_view without_spaces(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
@@ -33,8 +43,20 @@ std::string_view without_spaces(std::string_view text) {
 
 Error wrong(std::string_view text, std::string_view why) {
   return {ErrorKind::Malformed,
-          fmt::format("--fail-if '{}': {}; write it as 'count(TYPE) > 100' or 'bytes(TYPE) > 10M'",
+          fmt::format("--fail-if '{}': {}; write it as 'count(TYPE) > 100', 'bytes(TYPE) > 10M', "
+                      "'retained(TYPE) > 1G', with --diff also 'growth(TYPE) > 0' or "
+                      "'growth_bytes(TYPE) > 1M'",
                       text, why)};
+}
+
+// Takes the word that `text` begins with off it.
+std::optional<FailIf::What> take_word(std::string_view& text) {
+  for (const auto& [word, what] : kWords) {
+    if (!text.starts_with(word)) continue;
+    text = without_spaces(text.substr(word.size()));
+    return what;
+  }
+  return std::nullopt;
 }
 
 // Where the parenthesis that `text` begins with is closed; npos if it is not.
@@ -69,13 +91,9 @@ Result<FailIf> parse_fail_if(std::string_view text) {
   FailIf condition;
   condition.text = std::string(text);
   std::string_view rest = without_spaces(text);
-  if (rest.starts_with("bytes")) {
-    condition.what = FailIf::What::Bytes;
-  } else if (!rest.starts_with("count")) {
-    return wrong(text, rest.starts_with("growth") ? "growth() is not in this build"
-                                                  : "it begins with neither count nor bytes");
-  }
-  rest = without_spaces(rest.substr(5));  // both words have five letters
+  const auto what = take_word(rest);
+  if (!what) return wrong(text, "it begins with none of the words for a size");
+  condition.what = *what;
   if (!rest.starts_with('(')) return wrong(text, "no type in parentheses");
   const std::size_t end = closing(rest);
   if (end == std::string_view::npos) return wrong(text, "a parenthesis is not closed");
@@ -93,24 +111,38 @@ Result<FailIf> parse_fail_if(std::string_view text) {
   return wrong(text, "no comparison after the type");
 }
 
-std::uint64_t measure(const FailIf& condition, const snapshot::CountTable& table) {
+std::int64_t measure(const FailIf& condition, const snapshot::CountTable& table) {
   std::uint64_t sum = 0;
   for (const snapshot::CountRow& row : table.rows) {
     if (!row.is_reachable || !matches_glob(condition.type, row.type)) continue;
     sum += condition.what == FailIf::What::Count ? row.objects : row.bytes;
   }
+  return static_cast<std::int64_t>(sum);
+}
+
+std::int64_t measure(const FailIf& condition, const graph::Difference& difference) {
+  std::int64_t sum = 0;
+  for (const graph::TypeGrowth& row : difference.rows) {
+    if (!matches_glob(condition.type, row.type)) continue;
+    switch (condition.what) {
+      case FailIf::What::Count: sum += static_cast<std::int64_t>(row.after.objects); break;
+      case FailIf::What::Bytes: sum += static_cast<std::int64_t>(row.after.bytes); break;
+      case FailIf::What::Growth: sum += row.grown_objects(); break;
+      case FailIf::What::GrowthBytes: sum += row.grown_bytes(); break;
+      case FailIf::What::Retained: break;
+    }
+  }
   return sum;
 }
 
-bool holds(const FailIf& condition, const snapshot::CountTable& table) {
-  const std::uint64_t value = measure(condition, table);
+bool holds(const FailIf& condition, std::int64_t value) {
   switch (condition.comparison) {
-    case Comparison::Greater: return value > condition.limit;
-    case Comparison::GreaterEqual: return value >= condition.limit;
-    case Comparison::Less: return value < condition.limit;
-    case Comparison::LessEqual: return value <= condition.limit;
-    case Comparison::Equal: return value == condition.limit;
-    case Comparison::NotEqual: return value != condition.limit;
+    case Comparison::Greater: return std::cmp_greater(value, condition.limit);
+    case Comparison::GreaterEqual: return std::cmp_greater_equal(value, condition.limit);
+    case Comparison::Less: return std::cmp_less(value, condition.limit);
+    case Comparison::LessEqual: return std::cmp_less_equal(value, condition.limit);
+    case Comparison::Equal: return std::cmp_equal(value, condition.limit);
+    case Comparison::NotEqual: return std::cmp_not_equal(value, condition.limit);
   }
   return false;
 }

@@ -5,19 +5,30 @@
 #include <string_view>
 
 #include "attach/result.h"
+#include "report/graph/difference.h"
 #include "report/snapshot/counts.h"
 
 namespace heapattach {
 
-// A condition of --fail-if: count(TYPE) or bytes(TYPE) compared with a number.
+// A condition of --fail-if: something of a type compared with a number.
 struct FailIf {
-  enum class What : std::uint8_t { Count, Bytes };
+  enum class What : std::uint8_t {
+    Count,        // its objects
+    Bytes,        // theirs
+    Retained,     // bytes that would go with them
+    Growth,       // of a difference: objects that it has more
+    GrowthBytes,  // of a difference: bytes that it has more
+  };
   enum class Comparison : std::uint8_t { Greater, GreaterEqual, Less, LessEqual, Equal, NotEqual };
   What what = What::Count;
   std::string type;  // a glob
   Comparison comparison = Comparison::Greater;
   std::uint64_t limit = 0;
   std::string text;  // as the user wrote it
+
+  [[nodiscard]] bool is_of_growth() const {
+    return what == What::Growth || what == What::GrowthBytes;
+  }
 };
 
 // Reads `count(Hash(String, Foo | Nil)) > 10`. The type ends at the parenthesis that closes the
@@ -27,9 +38,11 @@ Result<FailIf> parse_fail_if(std::string_view text);
 // Digits with an optional k, M or G. Malformed for anything else, or past 2^64.
 Result<std::uint64_t> parse_size(std::string_view text);
 
-// What the condition looks at: the reachable objects of all rows whose type matches. `table` must
-// hold all rows.
-[[nodiscard]] std::uint64_t measure(const FailIf& condition, const snapshot::CountTable& table);
-[[nodiscard]] bool holds(const FailIf& condition, const snapshot::CountTable& table);
+// What the condition looks at: the reachable objects of all rows whose type matches. The table and
+// the difference must hold all rows; neither knows what is retained, the table not what grew. Of a
+// difference, counts and bytes are those of its last snapshot.
+[[nodiscard]] std::int64_t measure(const FailIf& condition, const snapshot::CountTable& table);
+[[nodiscard]] std::int64_t measure(const FailIf& condition, const graph::Difference& difference);
+[[nodiscard]] bool holds(const FailIf& condition, std::int64_t value);
 
 }  // namespace heapattach

@@ -16,6 +16,7 @@ inline constexpr std::string_view kShortHelpText =
   heapattach --stacks 4711             where its threads and fibers stand
   heapattach --check 4711              may I, and how long would it stop
   heapattach -o heap.jsonl.gz 4711     all of it; a file can stand for 4711
+  heapattach --diff heap.jsonl.gz 4711  what grew since then
   heapattach -o heap.svg 4711          as a flame graph; see -f for others
 
   -o, --output FILE      write there; its extension says the format
@@ -41,6 +42,12 @@ inline constexpr std::string_view kHelpText =
                                             and why it hangs; of any program
        heapattach --check [options] PID     what stands in the way, how long a
                                             snapshot would take; stops nothing
+       heapattach --diff [options] BEFORE AFTER [LAST]
+                                            growth per type; with three, what
+                                            came after BEFORE and stayed
+       heapattach --watch INTERVAL [--rounds N] PID
+                                            types that grew in every round
+       heapattach --strings [options] SOURCE  texts that the heap holds twice
 
 SOURCE is the pid of a process that uses the Boehm collector, which is frozen,
 copied, let go, and looked into; nothing is written to it but by --snapshot
@@ -53,17 +60,20 @@ before, plain or gzip (./4711 if its name is a number).
   -f, --format NAME      of a snapshot: jsonl, heapsnapshot, pprof, folded, svg,
                          dhat, ruby, gcgrph, hprof (best effort);
                          of counts: table, tsv, csv, json, markdown, memprof;
-                         of --check: table, json; of --stacks: table, json,
-                         folded
+                         of --stacks: table, json, folded; of the others: table,
+                         json
   -z, --gzip             compress; implied by a FILE in .gz
       --sort KEY         rows by bytes, count, name or retained
       --by GROUP         type (default), or holder: buffers with what holds them
       --top N            the first N rows
       --type GLOB        rows of these types; repeatable: 'Acme::*'
       --min-bytes N      rows of at least N bytes (k, M, G)
-      --fail-if EXPR     exit with 10 if so; repeatable: 'count(Session) > 1000'
+      --fail-if EXPR     exit with 10 if so; repeatable: 'count(User) > 1000';
+                         also bytes, retained; of --diff and --watch: growth,
+                         growth_bytes
       --all              also what is allocated but no longer reachable
       --values[=N]       also texts (of N bytes at most, 64) and numbers
+      --watch INTERVAL   seconds, or 500ms, 10s, 5m, 1h; --rounds N (default 5)
       --snapshot MODE    freeze (default), read (stops nothing, may tear), clone
                          (stops it for milliseconds, reads a copy), auto
       --max-pause MS     give up rather than hold the process longer
@@ -84,6 +94,7 @@ cleanly, 130 and 143 interrupted.
 Examples:
   heapattach --count --top 20 4711
   heapattach -o 'heap.%p.%t.jsonl.gz' 4711
+  heapattach --diff heap.4711.yesterday.jsonl.gz 4711
   heapattach --sizes heap.4711.20261120T113407Z.jsonl.gz
 )";
 

@@ -19,7 +19,10 @@
 #include "report/cli/options.h"
 #include "report/cli/run.h"
 #include "report/cli/run_check.h"
+#include "report/cli/run_diff.h"
 #include "report/cli/run_stacks.h"
+#include "report/cli/run_strings.h"
+#include "report/cli/run_watch.h"
 #include "report/read/json_lines.h"
 #include "report/snapshot/examine.h"
 #include "report/snapshot/take.h"
@@ -65,7 +68,7 @@ Result<snapshot::Snapshot> take_from_file(const Options& options,
                                           const Deadline& deadline,
                                           Console& console) {
   read::ReadOptions what;
-  what.with_edges = options.report != Report::Count;
+  what.with_edges = needs_edges(options);
   what.deadline = deadline;
   what.note = [&console](std::string_view step) { console.step(step); };
   return read::read_json_lines(options.file, what);
@@ -80,8 +83,9 @@ snapshot::TakeOptions take_options(const Options& options,
   what.rewind = options.rewind;
   what.max_pause = options.max_pause;
   what.with_unreachable = options.all;
-  what.with_edges = options.report != Report::Count;
+  what.with_edges = needs_edges(options);
   what.value_bytes = options.value_bytes;
+  what.texts_only = options.report == Report::Strings;
   what.type_info = options.type_info;
   what.symbols = symbol_search(options);
   what.deadline = deadline;
@@ -147,8 +151,16 @@ ExitStatus run_with(std::span<const char* const> arguments) {
     console.error(fmt::format("{}; try: heapattach --help", wrong->message));
     return ExitStatus::Usage;
   }
-  if (options->report == Report::Check) return run_check(*options, examine, console);
-  if (options->report == Report::Stacks) return run_stacks(*options, take_stacks, console);
+  switch (options->report) {
+    case Report::Check: return run_check(*options, examine, console);
+    case Report::Stacks: return run_stacks(*options, take_stacks, console);
+    case Report::Diff: return run_diff(*options, take, console);
+    case Report::Watch: return run_watch(*options, take, console);
+    case Report::Strings: return run_strings(*options, take, console);
+    case Report::Snapshot:
+    case Report::Count:
+    case Report::Sizes: break;
+  }
   return run(*options, take, console);
 }
 

@@ -20,13 +20,14 @@ namespace {
 // The arguments as CLI11 takes them apart, before they are made sense of.
 struct RawOptions {
   std::vector<std::string> sources;
-  std::string pid, output, format, sort, by, snapshot, colour, top, min_bytes, max_pause, timeout;
+  std::string pid, output, format, sort, by, snapshot, colour, top, min_bytes, max_pause, timeout,
+      watch, rounds;
   std::vector<std::string> types, fail_if;
   std::vector<std::string> debug_dirs;
   std::string type_info, exe, sysroot;
   std::optional<std::string> values;  // empty: without a number
   bool help = false, version = false, count = false, sizes = false, check = false, stacks = false,
-       force = false, gzip = false, all = false;
+       diff = false, strings = false, force = false, gzip = false, all = false;
   bool no_rewind = false, quiet = false, verbose = false;
 };
 
@@ -57,6 +58,10 @@ void declare_options(CLI::App& app, RawOptions& raw) {
   app.add_flag("--sizes", raw.sizes);
   app.add_flag("--check", raw.check);
   app.add_flag("--stacks", raw.stacks);
+  app.add_flag("--diff", raw.diff);
+  app.add_option("--watch", raw.watch);
+  app.add_option("--rounds", raw.rounds);
+  app.add_flag("--strings", raw.strings);
   app.add_flag("--force", raw.force);
   app.add_flag("-z,--gzip", raw.gzip);
   app.add_flag("--all", raw.all);
@@ -90,7 +95,7 @@ constexpr std::array<std::pair<std::string_view, Format>, 6> kCountFormats{{
     {"markdown", Format::Markdown},
     {"memprof", Format::Memprof},
 }};
-constexpr std::array<std::pair<std::string_view, Format>, 2> kCheckFormats{{
+constexpr std::array<std::pair<std::string_view, Format>, 2> kPlainFormats{{
     {"table", Format::Table},
     {"json", Format::Json},
 }};
@@ -134,14 +139,15 @@ constexpr std::array<std::pair<std::string_view, ColourChoice>, 3> kColours{{
 
 // What of it only a process can be asked.
 Result<void> refuse_for_files(const RawOptions& raw) {
-  const std::array<std::pair<std::string_view, bool>, 11> given{{
-      {"--check", raw.check},
+  const std::array<std::pair<std::string_view, bool>, 12> given{{
       {"--stacks", raw.stacks},
+      {"--check", raw.check},
+      {"--watch", !raw.watch.empty()},
       {"--snapshot", !raw.snapshot.empty()},
       {"--max-pause", !raw.max_pause.empty()},
       {"--no-rewind", raw.no_rewind},
       {"--all", raw.all},
-      {"--values", raw.values.has_value()},
+      {"--values", raw.values.has_value() && !raw.strings},
       {"--type-info", !raw.type_info.empty()},
       {"--exe", !raw.exe.empty()},
       {"--debug-dir", !raw.debug_dirs.empty()},
@@ -154,7 +160,39 @@ Result<void> refuse_for_files(const RawOptions& raw) {
 }
 
 // A process by its number, or a file by its name.
+Result<Source> read_one_source(const std::string& text, bool may_be_file) {
+  Source source;
+  const bool is_number = std::all_of(text.begin(), text.end(),
+                                     [](char letter) { return letter >= '0' && letter <= '9'; });
+  if (!is_number && may_be_file) {
+    source.file = text;
+    return source;
+  }
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), source.pid);
+  if (!is_number || read.ec != std::errc{} || source.pid <= 0) {
+    return usage(fmt::format("{} is no process id", text));
+  }
+  return source;
+}
+
+Result<void> read_compared(const RawOptions& raw, Options& options) {
+  if (!raw.pid.empty()) return usage("--pid: --diff takes its sources in their order");
+  if (raw.sources.size() < 2 || raw.sources.size() > 3) {
+    return usage(
+        fmt::format("--diff compares two or three sources, not {}: heapattach --diff "
+                    "BEFORE AFTER [LAST]",
+                    raw.sources.size()));
+  }
+  bool has_process = false;
+  for (const std::string& text : raw.sources) {
+    options.compared.push_back(HA_TRY(read_one_source(text, true)));
+    has_process |= options.compared.back().pid != 0;
+  }
+  return has_process ? Result<void>() : refuse_for_files(raw);
+}
+
 Result<void> read_source(const RawOptions& raw, Options& options) {
+  if (raw.diff) return read_compared(raw, options);
   std::vector<std::string> sources = raw.sources;
   if (!raw.pid.empty()) sources.push_back(raw.pid);
   if (sources.empty()) return usage("no process and no file given: heapattach [--count] SOURCE");
@@ -162,23 +200,20 @@ Result<void> read_source(const RawOptions& raw, Options& options) {
     return usage(
         fmt::format("one source at a time in this build, not {} and {}", sources[0], sources[1]));
   }
-  const std::string& source = sources.front();
-  const bool is_number = std::all_of(source.begin(), source.end(),
-                                     [](char letter) { return letter >= '0' && letter <= '9'; });
-  if (!is_number && raw.pid.empty()) {
-    options.file = source;
-    return refuse_for_files(raw);
-  }
-  const auto read = std::from_chars(source.data(), source.data() + source.size(), options.pid);
-  if (!is_number || read.ec != std::errc{} || options.pid <= 0) {
-    return usage(fmt::format("{} is no process id", source));
-  }
-  return {};
+  Source source = HA_TRY(read_one_source(sources.front(), raw.pid.empty()));
+  options.pid = source.pid;
+  options.file = std::move(source.file);
+  return options.file.empty() ? Result<void>() : refuse_for_files(raw);
 }
 
-// Whether the report is a table with a row for each type.
-bool has_rows(Report report) {
+// Whether the report counts by type, in any of the formats for counts.
+bool is_counts(Report report) {
   return report == Report::Count || report == Report::Sizes;
+}
+
+// Whether the report has a row for each type.
+bool has_rows(Report report) {
+  return is_counts(report) || report == Report::Diff || report == Report::Watch;
 }
 
 bool ends_in_gz(std::string_view file) {
@@ -191,6 +226,14 @@ Result<Format> read_stack_format(const RawOptions& raw) {
   if (ends_in_gz(file)) file.remove_suffix(3);
   if (file.ends_with(".json")) return Format::Json;
   return file.ends_with(".folded") ? Format::Folded : Format::Table;
+}
+
+// Of reports that are a table or JSON.
+Result<Format> read_plain_format(const RawOptions& raw) {
+  if (!raw.format.empty()) return choose("--format", raw.format, kPlainFormats);
+  const std::string_view file = raw.output;
+  const bool is_json = file.ends_with(".json") || file.ends_with(".json.gz");
+  return is_json ? Format::Json : Format::Table;
 }
 
 Result<void> read_snapshot_format(const std::string& name, Options& options) {
@@ -211,7 +254,7 @@ std::string_view extension_of(std::string_view file) {
 }
 
 Result<void> read_format_of_file(const RawOptions& raw, Options& options) {
-  const bool is_count = has_rows(options.report);
+  const bool is_count = is_counts(options.report);
   const std::string_view extension = extension_of(raw.output);
   const auto no_format = [&] {
     return usage(fmt::format("-o {}: .{} is no format for {}; name one with -f", raw.output,
@@ -235,16 +278,16 @@ Result<void> read_format_of_file(const RawOptions& raw, Options& options) {
 
 Result<void> read_format(const RawOptions& raw, Options& options) {
   options.format = options.report == Report::Snapshot ? Format::JsonLines : Format::Table;
-  if (options.report == Report::Check) {
-    if (!raw.format.empty()) options.format = HA_TRY(choose("--format", raw.format, kCheckFormats));
-    return {};
-  }
   if (options.report == Report::Stacks) {
     options.format = HA_TRY(read_stack_format(raw));
     return {};
   }
+  if (options.report != Report::Snapshot && !is_counts(options.report)) {
+    options.format = HA_TRY(read_plain_format(raw));
+    return {};
+  }
   if (raw.format.empty()) return read_format_of_file(raw, options);
-  if (!has_rows(options.report)) return read_snapshot_format(raw.format, options);
+  if (!is_counts(options.report)) return read_snapshot_format(raw.format, options);
   options.format = HA_TRY(choose("--format", raw.format, kCountFormats));
   return {};
 }
@@ -264,17 +307,23 @@ Result<std::chrono::milliseconds> read_time(std::string_view option,
       std::max<std::int64_t>(1, static_cast<std::int64_t>(value * unit_ms)));
 }
 
-Result<snapshot::RowChoice> read_rows(const RawOptions& raw, Report report) {
-  snapshot::RowChoice rows;
-  const bool has_any =
-      !raw.sort.empty() || !raw.top.empty() || !raw.types.empty() || !raw.min_bytes.empty();
-  if (!has_rows(report) && has_any) {
-    return usage("--sort, --top, --type and --min-bytes choose rows of --count and --sizes");
+Result<void> refuse_rows(const RawOptions& raw, Report report) {
+  if (has_rows(report)) return {};
+  if (report == Report::Strings) {
+    if (raw.sort.empty() && raw.types.empty()) return {};
+    return usage("--sort and --type: strings are sorted by what they waste; --top chooses");
   }
+  if (raw.sort.empty() && raw.top.empty() && raw.types.empty() && raw.min_bytes.empty()) return {};
+  return usage("--sort, --top, --type and --min-bytes choose rows of --count, --sizes and --diff");
+}
+
+Result<snapshot::RowChoice> read_rows(const RawOptions& raw, Report report) {
+  HA_TRY(refuse_rows(raw, report));
+  snapshot::RowChoice rows;
   if (report == Report::Sizes) rows.sort = snapshot::SortBy::Retained;
   if (!raw.sort.empty()) rows.sort = HA_TRY(choose("--sort", raw.sort, kSorts));
-  if (report == Report::Count && rows.sort == snapshot::SortBy::Retained) {
-    return usage("--sort retained: counts do not have it; use --sizes");
+  if (report != Report::Sizes && rows.sort == snapshot::SortBy::Retained) {
+    return usage("--sort retained: only --sizes has it");
   }
   rows.types = raw.types;
   if (!raw.top.empty()) {
@@ -292,14 +341,29 @@ Result<snapshot::RowChoice> read_rows(const RawOptions& raw, Report report) {
 
 // What of it contradicts itself or is not in this build.
 Result<void> refuse_what_cannot_be(const RawOptions& raw) {
-  if (raw.count + raw.sizes + raw.check + raw.stacks > 1) {
-    return usage("--count, --sizes, --check and --stacks: one report at a time");
+  const std::array<std::pair<std::string_view, bool>, 7> reports{{
+      {"--count", raw.count},
+      {"--sizes", raw.sizes},
+      {"--check", raw.check},
+      {"--stacks", raw.stacks},
+      {"--diff", raw.diff},
+      {"--watch", !raw.watch.empty()},
+      {"--strings", raw.strings},
+  }};
+  std::string_view first;
+  for (const auto& [option, is_given] : reports) {
+    if (is_given && !first.empty()) {
+      return usage(fmt::format("{} and {}: one report at a time", first, option));
+    }
+    if (is_given) first = option;
   }
-  if (raw.stacks && !raw.fail_if.empty()) return usage("--fail-if: --stacks counts nothing");
+  if (raw.watch.empty() && !raw.rounds.empty()) return usage("--rounds is for --watch");
+  if ((raw.check || raw.stacks || raw.strings) && !raw.fail_if.empty()) {
+    return usage(fmt::format("--fail-if: {} counts no types", first));
+  }
   if (raw.stacks && !raw.snapshot.empty()) {
     return usage("--snapshot: --stacks always stops the process, for some milliseconds");
   }
-  if (raw.check && !raw.fail_if.empty()) return usage("--fail-if: --check counts nothing");
   if (raw.quiet && raw.verbose) return usage("-q and -v contradict each other");
   return {};
 }
@@ -322,7 +386,9 @@ std::vector<std::string> without_values(std::span<const char* const> arguments, 
 Result<std::size_t> read_values(const RawOptions& raw, Report report) {
   constexpr std::size_t kDefault = 64;
   if (!raw.values) return 0;
-  if (report != Report::Snapshot) return usage("--values is for snapshots: counts have none");
+  if (report != Report::Snapshot && report != Report::Strings) {
+    return usage("--values is for snapshots and --strings: counts have none");
+  }
   if (raw.values->empty()) return kDefault;
   const auto bytes = parse_size(*raw.values);
   if (!bytes || *bytes == 0 || *bytes > snapshot::kMostValueBytes) {
@@ -334,14 +400,47 @@ Result<std::size_t> read_values(const RawOptions& raw, Report report) {
 
 Result<snapshot::CountBy> read_by(const RawOptions& raw, Report report) {
   if (raw.by.empty()) return snapshot::CountBy::Type;
-  if (!has_rows(report)) return usage("--by groups the rows of --count and --sizes");
+  if (!has_rows(report)) return usage("--by groups the rows of --count, --sizes and --diff");
   return choose("--by", raw.by, kGroups);
 }
 
 Result<void> read_fail_if(const RawOptions& raw, Options& options) {
   for (const std::string& text : raw.fail_if) {
-    options.fail_if.push_back(HA_TRY(parse_fail_if(text)));
+    FailIf condition = HA_TRY(parse_fail_if(text));
+    const bool is_of_two = options.report == Report::Diff || options.report == Report::Watch;
+    if (condition.is_of_growth() && !is_of_two) {
+      return usage(fmt::format("--fail-if '{}': only --diff and --watch know what grew", text));
+    }
+    if (condition.what == FailIf::What::Retained && is_of_two) {
+      return usage(
+          fmt::format("--fail-if '{}': nothing retained is looked for; use --sizes", text));
+    }
+    options.fail_if.push_back(std::move(condition));
   }
+  return {};
+}
+
+// A time such as 10, 0.5, 500ms, 10s, 5m or 1h.
+Result<std::chrono::milliseconds> read_interval(std::string_view option, const std::string& text) {
+  constexpr std::array<std::pair<std::string_view, double>, 4> kUnits{
+      {{"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}}};
+  for (const auto& [unit, milliseconds] : kUnits) {
+    if (!text.ends_with(unit)) continue;
+    return read_time(option, text.substr(0, text.size() - unit.size()), milliseconds);
+  }
+  return read_time(option, text, 1000);
+}
+
+Result<void> read_watch(const RawOptions& raw, Options& options) {
+  constexpr std::uint64_t kMostRounds = 1'000'000;
+  if (raw.watch.empty()) return {};
+  options.interval = HA_TRY(read_interval("--watch", raw.watch));
+  if (raw.rounds.empty()) return {};
+  const auto rounds = parse_size(raw.rounds);
+  if (!rounds || *rounds == 0 || *rounds > kMostRounds) {
+    return usage(fmt::format("--rounds {}: not a number above 0", raw.rounds));
+  }
+  options.rounds = static_cast<unsigned>(*rounds);
   return {};
 }
 
@@ -359,6 +458,9 @@ Report report_of(const RawOptions& raw) {
   if (raw.check) return Report::Check;
   if (raw.stacks) return Report::Stacks;
   if (raw.sizes) return Report::Sizes;
+  if (raw.diff) return Report::Diff;
+  if (raw.strings) return Report::Strings;
+  if (!raw.watch.empty()) return Report::Watch;
   return raw.count ? Report::Count : Report::Snapshot;
 }
 
@@ -384,6 +486,7 @@ Result<Options> make_sense(const RawOptions& raw) {
   options.value_bytes = HA_TRY(read_values(raw, options.report));
   options.by = HA_TRY(read_by(raw, options.report));
   HA_TRY(read_fail_if(raw, options));
+  HA_TRY(read_watch(raw, options));
   HA_TRY(read_manner(raw, options));
   options.output = raw.output;
   options.force = raw.force;
@@ -406,6 +509,13 @@ ShowText help_text(std::span<const char* const> arguments) {
 }
 
 }  // namespace
+
+bool needs_edges(const Options& options) {
+  if (options.report == Report::Snapshot || options.report == Report::Sizes) return true;
+  return std::any_of(options.fail_if.begin(), options.fail_if.end(), [](const FailIf& condition) {
+    return condition.what == FailIf::What::Retained;
+  });
+}
 
 std::string_view version_text() {
   return "heapattach " HEAPATTACH_VERSION;

@@ -15,7 +15,7 @@
 
 namespace heapattach {
 
-enum class Report : std::uint8_t { Snapshot, Count, Sizes, Check, Stacks };
+enum class Report : std::uint8_t { Snapshot, Count, Sizes, Check, Stacks, Diff, Watch, Strings };
 enum class Format : std::uint8_t {
   JsonLines,
   Export,
@@ -30,21 +30,30 @@ enum class Format : std::uint8_t {
 enum class SnapshotMode : std::uint8_t { Freeze, Read, Clone, Auto };
 enum class ColourChoice : std::uint8_t { Auto, Always, Never };
 
+// What to look at.
+struct Source {
+  pid_t pid = 0;
+  std::string file;  // a saved snapshot instead of a process; empty: none
+};
+
 // What the user asked for, checked for contradictions; nothing of the world outside was looked at.
 struct Options {
   pid_t pid = 0;
-  std::string file;  // a saved snapshot instead of a process; empty: none
-  Report report = Report::Snapshot;
+  std::string file;              // a saved snapshot instead of a process; empty: none
+  std::vector<Source> compared;  // of --diff: two or three, in order
 
   std::string output;  // as given, %p and its like not yet expanded; empty: standard output
   const ExportFormat* exporter = nullptr;  // which, if the format is Export
-  bool force = false;
+  Report report = Report::Snapshot;
   Format format = Format::JsonLines;
+  bool force = false;
   bool with_gzip = false;
+  unsigned rounds = 5;                   // of --watch: comparisons with the counts before
+  std::chrono::milliseconds interval{};  // of --watch: between two counts
 
   snapshot::RowChoice rows;
   snapshot::CountBy by = snapshot::CountBy::Type;
-  std::size_t value_bytes = 0;  // of texts and numbers in a snapshot; 0: none
+  std::size_t value_bytes = 0;  // of texts and numbers that are told; 0: none, or by default
   bool all = false;             // also what nothing reaches
   std::vector<FailIf> fail_if;
 
@@ -62,6 +71,9 @@ struct Options {
   bool verbose = false;
   ColourChoice colour = ColourChoice::Auto;
 };
+
+// Whether it takes the edges between objects to answer.
+[[nodiscard]] bool needs_edges(const Options& options);
 
 // Text that was asked for instead of work: --help, --version.
 struct ShowText {

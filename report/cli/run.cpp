@@ -6,7 +6,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "report/cli/errors.h"
+#include "report/cli/failure.h"
+#include "report/cli/judge.h"
 #include "report/cli/look.h"
 #include "report/cli/output_name.h"
 #include "report/cli/summary.h"
@@ -104,32 +105,38 @@ class Run {
     if (!in_time) return failed(in_time.error(), Stage::Output);
     if (options_.output.empty() && !name.empty()) console_.say(fmt::format("written to {}", name));
     console_.say(summary_line(counts, *snapshot, Clock::now() - start_));
-    return status_of(counts, *in_time);
+    return status_of(*snapshot, counts, *in_time);
   }
 
  private:
   ExitStatus failed(const Error& error, Stage stage) {
-    console_.error(error_message(error, stage));
-    return exit_status_of(error.kind, stage, deadline_.interrupted().value_or(0));
+    return report_failure(error, stage, deadline_, console_);
+  }
+
+  // For each condition what it looks at.
+  [[nodiscard]] std::vector<std::int64_t> measured_of(const Snapshot& snapshot,
+                                                      const CountTable& counts) const {
+    std::vector<std::int64_t> measured;
+    for (const FailIf& condition : options_.fail_if) {
+      measured.push_back(condition.what == FailIf::What::Retained
+                             ? retained_by(condition, snapshot, options_.by)
+                             : measure(condition, counts));
+    }
+    return measured;
   }
 
   // A report exists. What its reader must know first decides: that it ends early, that a condition
   // held (which a missing part could not undo for the better), that a part is missing.
-  ExitStatus status_of(const CountTable& counts, bool in_time) {
+  ExitStatus status_of(const Snapshot& snapshot, const CountTable& counts, bool in_time) {
     if (!in_time) {
       console_.error(
           "the deadline passed while writing; what is written is marked partial; "
           "try: give it longer with --timeout");
       return ExitStatus::Timeout;
     }
-    bool any_held = false;
-    for (const FailIf& condition : options_.fail_if) {
-      if (!holds(condition, counts)) continue;
-      any_held = true;
-      console_.error(
-          fmt::format("--fail-if '{}' holds: {}", condition.text, measure(condition, counts)));
+    if (any_holds(options_.fail_if, measured_of(snapshot, counts), console_)) {
+      return ExitStatus::FailIfHeld;
     }
-    if (any_held) return ExitStatus::FailIfHeld;
     return counts.complete ? ExitStatus::Complete : ExitStatus::Partial;
   }
 

@@ -2,10 +2,11 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <utility>
 
 #include <unistd.h>
 
-#include "report/cli/errors.h"
+#include "report/cli/failure.h"
 #include "report/cli/write_text.h"
 #include "report/write/stack_formats.h"
 
@@ -27,14 +28,13 @@ std::string format_stacks(const stacks::StackReport& report, const Options& opti
 ExitStatus run_stacks(const Options& options, const TakeStacks& take, Console& console) {
   Deadline deadline;
   deadline.at = std::chrono::steady_clock::now() + options.timeout;
-  const auto failed = [&](const Error& error, Stage stage) {
-    console.error(error_message(error, stage));
-    return exit_status_of(error.kind, stage, deadline.interrupted().value_or(0));
-  };
+  auto output = open_output(options, deadline);
+  if (!output) return report_failure(output.error(), Stage::Output, deadline, console);
   const auto found = take(options, deadline, console);
-  if (!found) return failed(found.error(), Stage::Target);
-  const auto written = write_text(options, deadline, format_stacks(*found, options));
-  if (!written) return failed(written.error(), Stage::Output);
+  if (!found) return report_failure(found.error(), Stage::Target, deadline, console);
+  const auto written =
+      write_text(options, deadline, std::move(*output), format_stacks(*found, options));
+  if (!written) return report_failure(written.error(), Stage::Output, deadline, console);
   for (const std::string& warning : found->warnings) console.error(warning);
   return found->warnings.empty() ? ExitStatus::Complete : ExitStatus::Partial;
 }

@@ -126,4 +126,19 @@ void add_sizes(const Snapshot& snapshot, CountBy by, CountTable& table) {
   table.has_sizes = true;
 }
 
+std::uint64_t retained_by(const Snapshot& snapshot, const std::vector<bool>& is_chosen) {
+  std::vector<TypeIndex> groups;
+  std::vector<std::uint64_t> bytes;
+  groups.reserve(snapshot.objects.size());
+  bytes.reserve(snapshot.objects.size());
+  for (const snapshot::Object& object : snapshot.objects) {
+    groups.push_back(is_chosen[object.type] ? 0 : 1);
+    bytes.push_back(snapshot.bytes_of(object));
+  }
+  const std::vector<ObjectIndex> roots = roots_of(snapshot);
+  const Dominators dominators = find_dominators({snapshot.first_edge, snapshot.edges, roots});
+  const auto retained = retained_bytes(dominators, bytes);
+  return RetainedByGroup(dominators, retained, groups, 2).run().front();
+}
+
 }  // namespace heapattach::graph

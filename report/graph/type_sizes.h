@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "report/snapshot/counts.h"
 
 namespace heapattach::graph {
@@ -10,5 +13,10 @@ namespace heapattach::graph {
 void add_sizes(const snapshot::Snapshot& snapshot,
                snapshot::CountBy by,
                snapshot::CountTable& table);
+
+// The bytes that the objects of some types retain together, chosen by their numbers; what one of
+// them holds by way of another counts once.
+[[nodiscard]] std::uint64_t retained_by(const snapshot::Snapshot& snapshot,
+                                        const std::vector<bool>& is_chosen);
 
 }  // namespace heapattach::graph

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "report/snapshot/block_ranges.h"
+#include "report/snapshot/text_lengths.h"
 #include "report/snapshot/value_plan.h"
 #include "report/write/utf8.h"
 
@@ -29,8 +31,8 @@ Number load(std::span<const std::byte> bytes, std::size_t at) {
 // Reads the values of one object after the other into a piece.
 class Reader {
  public:
-  Reader(const JoinSources& from, std::size_t limit, ValuePiece& piece)
-      : from_(from), limit_(limit), piece_(piece) {}
+  Reader(const JoinSources& from, const TextLengths& lengths, std::size_t limit, ValuePiece& piece)
+      : from_(from), lengths_(lengths), limit_(limit), piece_(piece) {}
 
   void read(boehm::ObjectRef ref, const ValuePlan& plan) {
     const auto contents = from_.heap.contents(ref);
@@ -72,6 +74,10 @@ class Reader {
 
   void read_text(boehm::ObjectRef ref, std::span<const std::byte> contents) {
     const std::string_view all = text_of(contents);
+    if (const auto length = lengths_.of(from_.heap.number(ref))) {
+      add(all.substr(0, *length), Value::kOwn, true, *length);
+      return;
+    }
     const std::size_t end = all.find('\0');
     const bool is_ended = end != std::string_view::npos;
     const std::uint64_t bytes = is_ended ? end : from_.heap.blocks()[ref.block].object_bytes;
@@ -92,15 +98,17 @@ class Reader {
   }
 
   const JoinSources& from_;
+  const TextLengths& lengths_;
   std::size_t limit_;
   ValuePiece& piece_;
 };
 
-std::vector<ValuePlan> plans_of(const TypeRows& rows, std::vector<Type>& types) {
+std::vector<ValuePlan> plans_of(const TypeRows& rows, bool texts_only, std::vector<Type>& types) {
   std::vector<ValuePlan> plans(types.size());
   for (TypeIndex row = 0; row < types.size(); ++row) {
     if (types[row].name.empty()) continue;
     plans[row] = plan_values(rows, row);
+    if (texts_only) plans[row].fields.clear();
     for (const ValuePlan::Field& field : plans[row].fields) {
       types[row].value_paths.push_back(field.path);
     }
@@ -108,25 +116,38 @@ std::vector<ValuePlan> plans_of(const TypeRows& rows, std::vector<Type>& types) 
   return plans;
 }
 
-}  // namespace
-
-void join_values(const JoinSources& from, std::size_t limit, Snapshot& snapshot) {
-  const std::vector<ValuePlan> plans = plans_of(from.rows, snapshot.types);
+void join_planned(const JoinSources& from,
+                  const std::vector<ValuePlan>& plans,
+                  std::size_t limit,
+                  Snapshot& snapshot) {
   const boehm::Heap& heap = from.heap;
   const std::size_t pieces = (heap.blocks().size() + kBlocksAtATime - 1) / kBlocksAtATime;
   snapshot.values.resize(pieces);
+  const TextLengths lengths(from, snapshot);
   for_block_ranges(heap, [&](std::uint32_t first, std::uint32_t last) {
     ValuePiece piece;
     auto index = static_cast<ObjectIndex>(from.order.rank(heap.number({first, 0})));
     piece.first_object = index;
     piece.first_value.push_back(0);
-    Reader reader(from, std::min(limit, kMostValueBytes), piece);
+    Reader reader(from, lengths, limit, piece);
     boehm::for_each_object(heap, from.order.listed(), first, last, [&](boehm::ObjectRef ref) {
       reader.read(ref, plans[snapshot.objects[index++].type]);
       piece.first_value.push_back(static_cast<std::uint32_t>(piece.values.size()));
     });
     snapshot.values[first / kBlocksAtATime] = std::move(piece);
   });
+}
+
+}  // namespace
+
+void join_values(const JoinSources& from, std::size_t limit, Snapshot& snapshot) {
+  join_planned(from, plans_of(from.rows, false, snapshot.types), std::min(limit, kMostValueBytes),
+               snapshot);
+}
+
+void join_texts(const JoinSources& from, Snapshot& snapshot) {
+  join_planned(from, plans_of(from.rows, true, snapshot.types),
+               std::numeric_limits<std::size_t>::max(), snapshot);
 }
 
 }  // namespace heapattach::snapshot

@@ -14,4 +14,7 @@ inline constexpr std::size_t kMostValueBytes = 4096;  // that may be asked for, 
 // Only for who asks for it: a heap holds secrets.
 void join_values(const JoinSources& from, std::size_t limit, Snapshot& snapshot);
 
+// The same of texts alone, each in full.
+void join_texts(const JoinSources& from, Snapshot& snapshot);
+
 }  // namespace heapattach::snapshot

@@ -124,9 +124,13 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
     note(options,
          fmt::format("{} pointers disagree with how their objects are typed", typing.conflicts()));
   }
+  if (options.texts_only) {
+    join_texts(sources, snapshot);
+  } else if (options.with_edges && options.value_bytes != 0) {
+    join_values(sources, options.value_bytes, snapshot);
+  }
   if (options.with_edges) {
     join_edges(sources, snapshot);
-    if (options.value_bytes != 0) join_values(sources, options.value_bytes, snapshot);
     snapshot.header.typed = count_objects(snapshot).typed;
     join_roots({*target, *held, heap, found, order}, snapshot);
   }

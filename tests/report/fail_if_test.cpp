@@ -17,7 +17,15 @@ snapshot::CountTable sample() {
 bool held(std::string_view text) {
   const auto condition = parse_fail_if(text);
   REQUIRE(condition);
-  return holds(*condition, sample());
+  return holds(*condition, measure(*condition, sample()));
+}
+
+bool held_by_growth(std::string_view text) {
+  graph::Difference difference;
+  difference.rows = {{"Job", {9, 900}, {1, 100}, {}, {}}, {"Session", {1, 48}, {4, 192}, {}, {}}};
+  const auto condition = parse_fail_if(text);
+  REQUIRE(condition);
+  return holds(*condition, measure(*condition, difference));
 }
 
 }  // namespace
@@ -35,11 +43,22 @@ TEST_CASE("a condition looks at the reachable objects of a type") {
   CHECK_FALSE(held("count(Session) != 1000"));
 }
 
+TEST_CASE("growth is negative where there is less, and counts are those of the last snapshot") {
+  CHECK(held_by_growth("growth(Session) > 2"));
+  CHECK_FALSE(held_by_growth("growth(Session) > 3"));
+  CHECK(held_by_growth("growth_bytes(Session) == 144"));
+  CHECK(held_by_growth("growth(Job) < 0"));
+  CHECK_FALSE(held_by_growth("growth(Job) >= 0"));
+  CHECK(held_by_growth("growth(*) < 1"));
+  CHECK(held_by_growth("count(Session) == 4"));
+  CHECK(held_by_growth("bytes(Job) == 100"));
+}
+
 TEST_CASE("what is no condition is refused with how to write one") {
   for (const char* text :
        {"", "count", "count(", "count()", "count( ) > 1", "count(A > 1", "count(A) 1", "count(A) >",
         "count(A) > x", "count(A) > 1x", "count(A) > -1", "count(A) > 99999999999999999999",
-        "count(A) > 99999999999G", "growth(A) > 1", "size(A) > 1", "count(A)) > 1",
+        "count(A) > 99999999999G", "growth_objects(A) > 1", "size(A) > 1", "count(A)) > 1",
         "count(A) > 1 2"}) {
     CAPTURE(text);
     const auto condition = parse_fail_if(text);

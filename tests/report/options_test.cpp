@@ -204,3 +204,51 @@ TEST_CASE("--check is a report of its own, with formats of its own") {
   CHECK(wrong({"--check", "--fail-if", "count(A) > 1", "1"}).find("--fail-if") !=
         std::string::npos);
 }
+
+TEST_CASE("a difference takes two or three sources in their order") {
+  const Options options = good({"--diff", "a.jsonl", "4711", "c.jsonl.gz", "--by", "holder"});
+  CHECK(options.report == Report::Diff);
+  REQUIRE(options.compared.size() == 3);
+  CHECK(options.compared[0].file == "a.jsonl");
+  CHECK(options.compared[1].pid == 4711);
+  CHECK(options.format == Format::Table);
+  CHECK(good({"--diff", "a", "b", "-o", "x.json.gz"}).format == Format::Json);
+  CHECK(good({"--diff", "a", "b", "--fail-if", "growth(*) > 0"}).fail_if.size() == 1);
+  wrong({"--diff", "a"});
+  wrong({"--diff", "a", "b", "c", "d"});
+  wrong({"--diff", "a", "b", "--all"});
+  wrong({"--diff", "a", "b", "-f", "csv"});
+  wrong({"--diff", "a", "b", "--sort", "retained"});
+  wrong({"--diff", "--count", "a", "b"});
+  wrong({"--diff", "a", "b", "--fail-if", "retained(*) > 0"});
+  wrong({"--count", "1", "--fail-if", "growth(*) > 0"});
+}
+
+TEST_CASE("a watch has an interval and rounds") {
+  const Options options = good({"--watch", "500ms", "--rounds", "3", "4711"});
+  CHECK(options.report == Report::Watch);
+  CHECK(options.interval == std::chrono::milliseconds(500));
+  CHECK(options.rounds == 3);
+  CHECK(good({"--watch", "10", "1"}).interval == std::chrono::seconds(10));
+  CHECK(good({"--watch", "1.5m", "1"}).interval == std::chrono::seconds(90));
+  wrong({"--watch", "0", "1"});
+  wrong({"--watch", "s", "1"});
+  wrong({"--watch", "10x", "1"});
+  wrong({"--watch", "10", "--rounds", "0", "1"});
+  wrong({"--rounds", "3", "1"});
+  wrong({"--watch", "10", "a.jsonl"});
+}
+
+TEST_CASE("strings are told in part, from processes and files") {
+  CHECK(good({"--strings", "4711"}).report == Report::Strings);
+  CHECK(good({"--strings", "a.jsonl", "--values=20", "--top", "3"}).value_bytes == 20);
+  wrong({"--strings", "1", "--type", "String"});
+  wrong({"--strings", "1", "--by", "holder"});
+  wrong({"--strings", "1", "--fail-if", "count(String) > 1"});
+}
+
+TEST_CASE("what is retained takes edges to tell") {
+  CHECK(needs_edges(good({"--sizes", "1"})));
+  CHECK_FALSE(needs_edges(good({"--count", "1"})));
+  CHECK(needs_edges(good({"--count", "1", "--fail-if", "retained(Foo) > 1M"})));
+}

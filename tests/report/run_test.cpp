@@ -106,6 +106,19 @@ TEST_CASE("a condition that holds sets the status, and the report is written all
   CHECK(runner.run_on(two_sessions()) == ExitStatus::Complete);
 }
 
+TEST_CASE("a condition looks at what a type's objects retain") {
+  Runner runner;
+  runner.options.report = Report::Count;
+  runner.options.force = true;
+  Snapshot snapshot = two_sessions();
+  snapshot.roots.emplace_back().to = 0;
+  runner.options.fail_if = {*parse_fail_if("retained(Session) > 95")};
+  CHECK(runner.run_on(snapshot) == ExitStatus::FailIfHeld);
+  runner.options.fail_if = {*parse_fail_if("retained(Session) > 96"),
+                            *parse_fail_if("retained(Other) > 0")};
+  CHECK(runner.run_on(snapshot) == ExitStatus::Complete);
+}
+
 TEST_CASE("a partial heap is written and told by the status") {
   Runner runner;
   Snapshot snapshot = two_sessions();

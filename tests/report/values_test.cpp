@@ -93,7 +93,7 @@ TEST_CASE("an instance of one number alone has it as its value") {
 }
 
 TEST_CASE(
-    "a std::string is one value, in place or elsewhere, and text in a buffer ends at its NUL") {
+    "a std::string is one value, in place or elsewhere, and text in a buffer ends where it does") {
   TypedHeap heap;
   auto& build = heap.build;
   const auto letter = build.number("char", 1);
@@ -116,6 +116,15 @@ TEST_CASE(
   heap.join();
   CHECK(values_at(heap, at) == R"(,"values":{"name":"bob","mail":"a@"})");
   CHECK(values_at(heap, far) == R"(,"value":"a@")");
+
+  // A NUL within is text; that the string is this long is believed of one that ends there.
+  heap.fake.put(far, std::array<char, 8>{'a', 0, 'b', 0, 'x', 0});
+  heap.fake.put(at + 40, std::uint64_t{3});
+  heap.join();
+  CHECK(values_at(heap, far) == R"(,"value":"a\u0000b")");
+  heap.fake.put(at + 40, std::uint64_t{5000});
+  heap.join();
+  CHECK(values_at(heap, far) == R"(,"value":"a")");
 }
 
 TEST_CASE("a length that is a lie shows no more than was there") {

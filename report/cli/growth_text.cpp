@@ -1,0 +1,20 @@
+#include "report/cli/growth_text.h"
+
+#include <utility>
+
+#include "report/cli/look.h"
+
+namespace heapattach {
+
+std::string growth_text(const Options& options, GrowthReport report) {
+  constexpr std::uint64_t kRowsOfAScreen = 30;
+  const Look look = look_of(options);
+  snapshot::RowChoice choice = options.rows;
+  const bool is_for_people = options.format != Format::Json;
+  if (is_for_people && look.columns != 0 && !choice.top) choice.top = kRowsOfAScreen;
+  const auto order = report.has_kept() ? graph::GrowthOrder::ByKept : graph::GrowthOrder::ByGrowth;
+  report.difference = choose_growth(std::move(report.difference), choice, order);
+  return is_for_people ? format_growth_table(report, look) : format_growth_json(report);
+}
+
+}  // namespace heapattach

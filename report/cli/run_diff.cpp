@@ -1,0 +1,83 @@
+#include "report/cli/run_diff.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "report/cli/failure.h"
+#include "report/cli/growth_text.h"
+#include "report/cli/judge.h"
+#include "report/cli/write_text.h"
+
+namespace heapattach {
+
+namespace {
+
+using snapshot::Snapshot;
+
+std::string name_of(const Source& source) {
+  return source.file.empty() ? fmt::format("process {}", source.pid) : source.file;
+}
+
+Result<std::vector<Snapshot>> take_all(const Options& options,
+                                       const TakeSnapshot& take,
+                                       const Deadline& deadline,
+                                       Console& console) {
+  std::vector<Snapshot> taken;
+  for (const Source& source : options.compared) {
+    console.step(fmt::format("reading {}", name_of(source)));
+    Options one = options;
+    one.pid = source.pid;
+    one.file = source.file;
+    taken.push_back(HA_TRY(take(one, deadline, console)));
+  }
+  return taken;
+}
+
+GrowthReport compare_all(const Options& options, const std::vector<Snapshot>& taken) {
+  GrowthReport report;
+  report.kind = taken.size() == 3 ? GrowthKind::Three : GrowthKind::Two;
+  std::vector<snapshot::NamedSnapshot> named;
+  std::vector<const Snapshot*> pointers;
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    const snapshot::Header& header = taken[i].header;
+    const std::string name = name_of(options.compared[i]);
+    const graph::Amount sum = graph::reachable(taken[i]);
+    report.sources.push_back(
+        {name, header.pid, header.exe, header.captured, sum.objects, sum.bytes});
+    named.push_back({name, &taken[i]});
+    pointers.push_back(&taken[i]);
+  }
+  report.kinship = snapshot::find_kinship(named);
+  report.difference = graph::compare(pointers, options.by);
+  return report;
+}
+
+}  // namespace
+
+ExitStatus run_diff(const Options& options, const TakeSnapshot& take, Console& console) {
+  Deadline deadline;
+  deadline.at = std::chrono::steady_clock::now() + options.timeout;
+  auto output = open_output(options, deadline);
+  if (!output) return report_failure(output.error(), Stage::Output, deadline, console);
+  const auto taken = take_all(options, take, deadline, console);
+  if (!taken) return report_failure(taken.error(), Stage::Target, deadline, console);
+
+  GrowthReport report = compare_all(options, *taken);
+  std::vector<std::int64_t> measured;
+  for (const FailIf& condition : options.fail_if) {
+    measured.push_back(measure(condition, report.difference));
+  }
+  const auto written =
+      write_text(options, deadline, std::move(*output), growth_text(options, std::move(report)));
+  if (!written) return report_failure(written.error(), Stage::Output, deadline, console);
+  if (any_holds(options.fail_if, measured, console)) return ExitStatus::FailIfHeld;
+  const bool is_complete =
+      std::all_of(taken->begin(), taken->end(), [](const Snapshot& one) { return one.complete; });
+  return is_complete ? ExitStatus::Complete : ExitStatus::Partial;
+}
+
+}  // namespace heapattach

@@ -1,0 +1,114 @@
+#include "report/cli/run_watch.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "report/cli/failure.h"
+#include "report/cli/growth_text.h"
+#include "report/cli/judge.h"
+#include "report/cli/write_text.h"
+#include "report/graph/watch.h"
+
+namespace heapattach {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+class WatchRun {
+ public:
+  WatchRun(const Options& options, const TakeSnapshot& take, Console& console)
+      : options_(options), take_(take), console_(console) {}
+
+  ExitStatus go() {
+    auto output = open_output(options_, limit());
+    if (!output) return report_failure(output.error(), Stage::Output, limit(), console_);
+    std::optional<ExitStatus> failure;
+    const auto watched = take_rounds();
+    if (!watched) {
+      failure = report_failure(watched.error(), Stage::Target, limit(), console_);
+      if (watch_.rounds() == 0) return *failure;
+      report_.kinship.remarks.push_back(fmt::format("it ended after {} of {} rounds: {}",
+                                                    watch_.rounds(), options_.rounds,
+                                                    watched.error().message));
+    }
+    const auto written = write(std::move(*output));
+    // Time to write is not what the user took from us by an interrupt.
+    if (!written) return report_failure(written.error(), Stage::Output, limit(), console_);
+    if (any_holds(options_.fail_if, measured(), console_)) return ExitStatus::FailIfHeld;
+    if (failure) return *failure;
+    return is_complete_ ? ExitStatus::Complete : ExitStatus::Partial;
+  }
+
+ private:
+  // --timeout bounds each look at the process, not the waiting in between.
+  [[nodiscard]] Deadline limit() const {
+    Deadline deadline;
+    deadline.at = Clock::now() + options_.timeout;
+    return deadline;
+  }
+
+  Result<void> take_rounds() {
+    const Clock::time_point start = Clock::now();
+    for (unsigned round = 0; round <= options_.rounds; ++round) {
+      HA_TRY(wait_until(start + round * options_.interval));
+      const snapshot::Snapshot taken = HA_TRY(take_(options_, limit(), console_));
+      const snapshot::CountTable counts = count_objects(taken, options_.by);
+      watch_.add(counts);
+      is_complete_ = is_complete_ && taken.complete;
+      report_.sources.push_back({round == 0 ? "start" : fmt::format("round {}", round),
+                                 options_.pid, taken.header.exe, taken.header.captured,
+                                 counts.objects, counts.bytes});
+      if (round == 0) continue;
+      console_.say(fmt::format("round {} of {}: {} types grew in each so far", round,
+                               options_.rounds, watch_.difference().rows.size()));
+    }
+    return {};
+  }
+
+  static Result<void> wait_until(Clock::time_point until) {
+    constexpr std::chrono::milliseconds kSlice(50);  // how soon an interrupt is noticed
+    for (;;) {
+      HA_TRY(check_interrupt());
+      const auto now = Clock::now();
+      if (now >= until) return {};
+      std::this_thread::sleep_for(std::min<Clock::duration>(kSlice, until - now));
+    }
+  }
+
+  Result<void> write(OpenOutput output) {
+    report_.kind = GrowthKind::Watch;
+    report_.difference = watch_.difference();
+    Deadline deadline = limit();
+    deadline.interrupted = []() noexcept { return std::optional<int>(); };
+    return write_text(options_, deadline, std::move(output),
+                      growth_text(options_, std::move(report_)));
+  }
+
+  [[nodiscard]] std::vector<std::int64_t> measured() const {
+    std::vector<std::int64_t> values;
+    const graph::Difference all = watch_.all();
+    for (const FailIf& condition : options_.fail_if) values.push_back(measure(condition, all));
+    return values;
+  }
+
+  const Options& options_;
+  const TakeSnapshot& take_;
+  Console& console_;
+  graph::Watch watch_;
+  GrowthReport report_;
+  bool is_complete_ = true;
+};
+
+}  // namespace
+
+ExitStatus run_watch(const Options& options, const TakeSnapshot& take, Console& console) {
+  return WatchRun(options, take, console).go();
+}
+
+}  // namespace heapattach

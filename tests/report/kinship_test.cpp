@@ -1,0 +1,82 @@
+#include "report/snapshot/kinship.h"
+
+#include <doctest/doctest.h>
+
+using namespace heapattach::snapshot;
+
+namespace {
+
+Snapshot at(const char* captured) {
+  Snapshot snapshot;
+  snapshot.header.pid = 4711;
+  snapshot.header.host = "ci-7";
+  snapshot.header.exe = "/srv/app";
+  snapshot.header.build_id = "33";
+  snapshot.header.started = "2026-11-20T09:00:00Z";
+  snapshot.header.captured = captured;
+  return snapshot;
+}
+
+Kinship kinship_of(const Snapshot& a, const Snapshot& b) {
+  const std::vector<NamedSnapshot> both{{"a.jsonl", &a}, {"b.jsonl", &b}};
+  return find_kinship(both);
+}
+
+const Snapshot first = at("2026-11-20T11:00:00.000Z");
+
+}  // namespace
+
+TEST_CASE("two snapshots of one process, in order, are no matter for remarks") {
+  Snapshot second = at("2026-11-20T11:00:01.000Z");
+  second.header.started = "2026-11-20T09:00:01Z";  // the clock was set in between
+  const Kinship found = kinship_of(first, second);
+  CHECK(found.is_same_process);
+  CHECK(found.remarks.empty());
+}
+
+TEST_CASE("swapped snapshots and one given twice are told") {
+  const Snapshot second = at("2026-11-20T11:00:01.000Z");
+  REQUIRE(kinship_of(second, first).remarks.size() == 1);
+  CHECK(kinship_of(second, first).remarks[0].find("wrong order") != std::string::npos);
+  REQUIRE(kinship_of(first, first).remarks.size() == 1);
+  CHECK(kinship_of(first, first).remarks[0].find("same moment") != std::string::npos);
+}
+
+TEST_CASE("other programs, builds and processes are told, and objects not followed") {
+  Snapshot second = at("2026-11-20T11:00:01.000Z");
+  const char* word = "";
+  SUBCASE("another program") {
+    second.header.exe = "/srv/other";
+    second.header.build_id = "44";
+    word = "two programs";
+  }
+  SUBCASE("another build") {
+    second.header.build_id = "44";
+    word = "two builds";
+  }
+  SUBCASE("another process") {
+    second.header.pid = 4712;
+    word = "two processes";
+  }
+  SUBCASE("a process of the same number, started later") {
+    second.header.started = "2026-11-20T10:00:00Z";
+    word = "two processes";
+  }
+  const Kinship found = kinship_of(first, second);
+  CHECK_FALSE(found.is_same_process);
+  REQUIRE(found.remarks.size() == 1);
+  CHECK(found.remarks[0].find(word) != std::string::npos);
+}
+
+TEST_CASE("a missing part and missing types are told") {
+  Snapshot second = at("2026-11-20T11:00:01.000Z");
+  second.complete = false;
+  second.reason = "it ends early";
+  second.header.typed = TypedBytes{.header = 10, .vtable = 0, .referrer = 0, .unknown = 90};
+  Snapshot typed = first;
+  typed.header.typed = TypedBytes{.header = 90, .vtable = 0, .referrer = 0, .unknown = 10};
+  const Kinship found = kinship_of(typed, second);
+  REQUIRE(found.remarks.size() == 2);
+  CHECK(found.remarks[0].find("10 % of the bytes have no type") != std::string::npos);
+  CHECK(found.remarks[1] == "b.jsonl is partial: it ends early");
+}

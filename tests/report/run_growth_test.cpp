@@ -1,0 +1,128 @@
+// --diff, --watch and --strings as runs: what they write and with which status they end.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+
+#include "attach/fd.h"
+#include "report/cli/run_diff.h"
+#include "report/cli/run_strings.h"
+#include "report/cli/run_watch.h"
+#include "tests/support/small_snapshot.h"
+#include "tests/support/temporary_directory.h"
+
+using namespace heapattach;
+using snapshot::Snapshot;
+
+namespace {
+
+Snapshot sessions(int count) {
+  SnapshotBuilder build;
+  const auto session = build.type("Session");
+  for (int i = 0; i < count; ++i) {
+    build.object(0x1000 + 48 * static_cast<std::uint64_t>(i), session, 48);
+  }
+  return build.snapshot;
+}
+
+// Hands out one snapshot after the other, then an error.
+class Runner {
+ public:
+  Runner() {
+    options.output = directory.file("report");
+    options.force = true;
+    options.format = Format::Json;
+    options.pid = 4711;
+    options.interval = std::chrono::milliseconds(1);
+    options.compared = {{.pid = 0, .file = "a"}, {.pid = 0, .file = "b"}};
+  }
+
+  template <class RunReport>
+  ExitStatus run(const RunReport& run_report, std::vector<Snapshot> snapshots) {
+    Console::Settings silent;
+    silent.fd = -1;
+    Console console(silent);
+    std::size_t next = 0;
+    const TakeSnapshot take = [&](const auto&, const auto&, auto&) -> Result<Snapshot> {
+      if (next == snapshots.size()) return Error{ErrorKind::Gone, "process 4711 exited"};
+      return snapshots[next++];
+    };
+    return run_report(options, take, console);
+  }
+
+  [[nodiscard]] std::string report() const {
+    const auto fd = Fd::open(directory.file("report"), O_RDONLY);
+    return fd ? *read_all(*fd, 1 << 20) : std::string();
+  }
+  [[nodiscard]] bool told(std::string_view text) const {
+    return report().find(text) != std::string::npos;
+  }
+
+  TemporaryDirectory directory;
+  Options options;
+};
+
+}  // namespace
+
+TEST_CASE("a difference is written, and a condition on growth sets the status") {
+  Runner runner;
+  CHECK(runner.run(run_diff, {sessions(1), sessions(3)}) == ExitStatus::Complete);
+  CHECK(runner.told(R"("type":"Session","objects_before":1,"bytes_before":48,"objects_after":3)"));
+  runner.options.fail_if = {*parse_fail_if("growth(Session) > 1")};
+  CHECK(runner.run(run_diff, {sessions(1), sessions(3)}) == ExitStatus::FailIfHeld);
+  CHECK(runner.told("\"grown_objects\":2"));
+  CHECK(runner.run(run_diff, {sessions(3), sessions(3)}) == ExitStatus::Complete);
+}
+
+TEST_CASE("a difference with a partial snapshot is written and told by the status") {
+  Runner runner;
+  Snapshot partial = sessions(1);
+  partial.complete = false;
+  partial.reason = "it ends early";
+  CHECK(runner.run(run_diff, {sessions(1), partial}) == ExitStatus::Partial);
+  CHECK(runner.told("b is partial: it ends early"));
+}
+
+TEST_CASE("a difference with a source that cannot be had is none") {
+  Runner runner;
+  CHECK(runner.run(run_diff, {sessions(1)}) == ExitStatus::Gone);
+  CHECK(runner.report().empty());
+}
+
+TEST_CASE("a watch tells what grew in every round") {
+  Runner runner;
+  runner.options.rounds = 2;
+  CHECK(runner.run(run_watch, {sessions(1), sessions(2), sessions(4)}) == ExitStatus::Complete);
+  CHECK(runner.told(R"("report":"watch")"));
+  CHECK(runner.told(R"("type":"Session","objects_before":1,"bytes_before":48,"objects_after":4)"));
+  CHECK(runner.run(run_watch, {sessions(1), sessions(4), sessions(4)}) == ExitStatus::Complete);
+  CHECK(runner.told(R"("types":[])"));
+  runner.options.fail_if = {*parse_fail_if("growth(Session) > 2")};
+  CHECK(runner.run(run_watch, {sessions(1), sessions(4), sessions(4)}) == ExitStatus::FailIfHeld);
+}
+
+TEST_CASE("a watch whose process ends tells what was seen until then") {
+  Runner runner;
+  CHECK(runner.run(run_watch, {sessions(1), sessions(2)}) == ExitStatus::Gone);
+  CHECK(runner.told("it ended after 1 of 5 rounds"));
+  CHECK(runner.told(R"("type":"Session")"));
+}
+
+TEST_CASE("a watch that has nothing to compare writes nothing") {
+  Runner runner;
+  CHECK(runner.run(run_watch, {sessions(1)}) == ExitStatus::Gone);
+  CHECK(runner.report().empty());
+}
+
+TEST_CASE("strings without their texts are no report but an error") {
+  Runner runner;
+  SnapshotBuilder build;
+  build.object(0x1000, build.type("String"), 32);
+  CHECK(runner.run(run_strings, {build.snapshot}) == ExitStatus::Failed);
+  CHECK(runner.report().empty());
+  CHECK(runner.run(run_strings, {sessions(1)}) == ExitStatus::Complete);
+  CHECK(runner.told(R"("strings":0)"));
+}
