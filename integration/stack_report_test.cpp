@@ -96,6 +96,21 @@ TEST_CASE("the first line names what a Crystal service hangs in") {
   }
 }
 
+// So many that the collector has given their objects more than one size.
+TEST_CASE("all of some thousand fibers are found") {
+  if (!is_target_built("hanging_default")) {
+    print_skip("no Crystal compiler");
+    return;
+  }
+  LiveTarget target("hanging_default", {"channels", "3000"});
+  const auto run = stacks_of(target.pid(), {"--max-pause", "60000"});
+  CAPTURE(run.output);
+  CHECK(run.status == 0);
+  CHECK(first_line(run).starts_with("deadlock: each of all 3001 fibers waits to receive from"));
+  CHECK(says(run, "3000 fibers \"worker-"));
+  CHECK(harm_done_to(target.pid()) == "");
+}
+
 TEST_CASE("stacks come as JSON and folded too, also of a program without a collector") {
   LiveTarget target("plain");
   const auto json = stacks_of(target.pid(), {"-f", "json"});

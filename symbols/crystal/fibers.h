@@ -18,7 +18,7 @@ namespace heapattach::crystal {
 // Default-made, it knows nothing.
 struct FiberLayout {
   std::optional<std::uint32_t> type_id;
-  std::uint64_t object_bytes = 0;  // as the collector gives it; 0: no object seen yet
+  std::uint64_t object_bytes = 0;  // of the smallest, with slack; 0: no object seen yet
   std::uint64_t stack_top = 0;     // "am I resumable" is the word after it
   std::uint64_t stack_bottom = 0;
   std::optional<std::uint64_t> next;  // of all fibers there are; either both or none
@@ -46,7 +46,8 @@ FiberLayout learn_fibers(const TypeTable& types,
 
 // The fibers of a frozen target, by address. Finished ones, whose stacks may still be mapped or
 // belong to others by now, are no longer in the list that links all fibers, and are left out. If
-// `layout` is not known it is learned here. Linear in the objects of the size of a Fiber.
+// `layout` is not known it is learned here. Linear in the objects that are as large as a Fiber and
+// not much larger, for the collector gives one request different sizes.
 std::vector<FiberStack> suspended_fibers(const FiberLayout& layout,
                                          const boehm::BlockIndex& index,
                                          const MemoryReader& memory,

@@ -1,5 +1,7 @@
 #include "symbols/crystal/fibers.h"
 
+#include <optional>
+
 #include <doctest/doctest.h>
 
 #include "tests/fakes/fake_memory.h"
@@ -10,36 +12,41 @@ using namespace heapattach::crystal;
 namespace {
 
 constexpr std::uint64_t kFiberBytes = 176;
+constexpr std::uint64_t kBlockBytes = 4096;
+constexpr std::size_t kInBlock = 21;
 constexpr std::uint64_t kStackBytes = 8U << 20U;
 constexpr std::uint32_t kFiberId = 141;
 
-// A heap with one kind of object in it, Fiber of Crystal 1.6, and the mappings of its stacks.
+// A heap with one kind of object in it, Fiber of Crystal 1.6, and the mappings of its stacks. The
+// objects of block `larger` are larger by a granule.
 class FakeFibers {
  public:
-  explicit FakeFibers(std::size_t count) : words_(count * kFiberBytes / 8) {
+  explicit FakeFibers(std::size_t count, std::optional<std::size_t> larger = {})
+      : larger_(larger), words_((count / kInBlock + 1) * kBlockBytes / 8) {
     Mapping heap;
-    heap.range = {kHeap, count * kFiberBytes};
+    heap.range = {kHeap, words_.size() * 8};
     heap.readable = heap.writable = true;
     mappings_.push_back(heap);
-    const std::size_t in_block = 4096 / kFiberBytes;
-    for (std::size_t i = 0; i < count; i += in_block) {
+    for (std::size_t i = 0; i < count; i += kInBlock) {
       boehm::Block block;
       block.start = at(i);
-      block.object_bytes = kFiberBytes;
-      block.objects = static_cast<std::uint32_t>(std::min(in_block, count - i));
+      block.object_bytes = object_bytes(i);
+      block.objects = static_cast<std::uint32_t>(std::min(kInBlock, count - i));
       index_.blocks.push_back(block);
     }
     for (std::size_t i = 0; i < count; ++i) add_stack(i);
   }
 
-  [[nodiscard]] static RemoteAddr at(std::size_t i) { return kHeap + i * kFiberBytes; }
+  [[nodiscard]] RemoteAddr at(std::size_t i) const {
+    return kHeap + i / kInBlock * kBlockBytes + i % kInBlock * object_bytes(i);
+  }
   [[nodiscard]] static std::uint64_t stack(std::size_t i) {
     return kStacks.value + i * kStackBytes;
   }
   [[nodiscard]] static std::uint64_t bottom(std::size_t i) { return stack(i) + kStackBytes; }
 
   std::uint64_t& word(std::size_t i, std::uint64_t offset) {
-    return words_[(i * kFiberBytes + offset) / 8];
+    return words_[(at(i) - kHeap + offset) / 8];
   }
   // A fiber that waits, with `used` bytes on its stack.
   void suspend(std::size_t i, std::uint64_t used) {
@@ -81,6 +88,10 @@ class FakeFibers {
   static constexpr RemoteAddr kHeap{0x10000000};
   static constexpr RemoteAddr kStacks{0x7f0000000000};
 
+  [[nodiscard]] std::uint64_t object_bytes(std::size_t i) const {
+    return larger_ == i / kInBlock ? kFiberBytes + 16 : kFiberBytes;
+  }
+
   void add_stack(std::size_t i) {
     Mapping guard;
     guard.range = {{stack(i)}, 4096};
@@ -91,6 +102,7 @@ class FakeFibers {
     mappings_.push_back(rest);
   }
 
+  std::optional<std::size_t> larger_;
   std::vector<std::uint64_t> words_;
   std::vector<Mapping> mappings_;
   boehm::BlockIndex index_;
@@ -131,9 +143,26 @@ TEST_CASE("suspended fibers are found with their stacks, whatever is known of th
   for (const TypeTable& types : {TypeTable{}, named(), with_fields()}) {
     const auto found = fibers.find(types);
     REQUIRE(found.size() == 4);
-    CHECK(found[3].object == FakeFibers::at(3));
+    CHECK(found[3].object == fibers.at(3));
     CHECK(found[3].stack == Range{{FakeFibers::bottom(3) - 848}, 848});
     CHECK_FALSE(found[3].is_running);
+  }
+}
+
+TEST_CASE("fibers are found in blocks of each size, whichever was learned from") {
+  constexpr std::size_t kCount = 20 * kInBlock;
+  for (const TypeTable& types : {TypeTable{}, named(), with_fields()}) {
+    for (const std::size_t larger : {0U, 1U, 19U}) {
+      CAPTURE(larger);
+      FakeFibers fibers(kCount, larger);
+      std::vector<std::size_t> order;
+      for (std::size_t i = 0; i < kCount; ++i) {
+        fibers.suspend(i, 800);
+        order.push_back(i);
+      }
+      fibers.link(order);
+      CHECK(fibers.find(types).size() == kCount);
+    }
   }
 }
 
@@ -141,11 +170,11 @@ TEST_CASE("a finished fiber is left out although its stack is still mapped") {
   FakeFibers fibers(4);
   for (std::size_t i = 0; i < 4; ++i) fibers.suspend(i, 800);
   fibers.link({0, 1, 2, 3});
-  fibers.word(0, 120) = FakeFibers::at(2).value;  // what deleting number 1 leaves behind
-  fibers.word(2, 128) = FakeFibers::at(0).value;
+  fibers.word(0, 120) = fibers.at(2).value;  // what deleting number 1 leaves behind
+  fibers.word(2, 128) = fibers.at(0).value;
   const auto found = fibers.find(named());
   REQUIRE(found.size() == 3);
-  CHECK(found[1].object == FakeFibers::at(2));
+  CHECK(found[1].object == fibers.at(2));
 }
 
 TEST_CASE("a running fiber's stack begins at its thread's stack pointer") {
@@ -164,7 +193,7 @@ TEST_CASE("a finished fiber that is still running is found") {
   FakeFibers fibers(3);
   for (std::size_t i = 0; i < 3; ++i) fibers.suspend(i, 800);
   fibers.link({0, 2});
-  fibers.word(1, 120) = FakeFibers::at(2).value;
+  fibers.word(1, 120) = fibers.at(2).value;
   const auto found = fibers.find(named(), {{FakeFibers::bottom(1) - 160}});
   REQUIRE(found.size() == 3);
   CHECK(found[1].is_running);
@@ -181,14 +210,14 @@ TEST_CASE("stack pointers that lead elsewhere give no range") {
   fibers.word(3, 8) += 3;                         // not aligned
   const auto found = fibers.find(types);
   REQUIRE(found.size() == 1);
-  CHECK(found[0].object == FakeFibers::at(4));
+  CHECK(found[0].object == fibers.at(4));
 }
 
 TEST_CASE("a list with a cycle, and one that leads out of the heap, end") {
   FakeFibers fibers(4);
   for (std::size_t i = 0; i < 4; ++i) fibers.suspend(i, 800);
   fibers.link({0, 1, 2, 3});
-  fibers.word(3, 120) = FakeFibers::at(1).value;
+  fibers.word(3, 120) = fibers.at(1).value;
   fibers.word(0, 128) = 0xdead0000;
   CHECK(fibers.find(with_fields()).size() == 2);
 }

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "attach/memory_map.h"
+#include "attach/memory_reader.h"
+#include "symbols/boehm/blocks.h"
+#include "symbols/crystal/fibers.h"
+
+// The objects that may be fibers: what learning their layout and finding them share.
+
+namespace heapattach::crystal {
+
+using Words = std::span<const std::uint64_t>;
+
+inline constexpr std::uint64_t kLargestFiber = 512;
+
+// Fibers of one program may be so large if its smallest are of `smallest` bytes: see all_objects.
+inline bool may_be_fiber(std::uint64_t bytes, std::uint64_t smallest) {
+  return bytes <= smallest * 5 / 4 + 16;
+}
+
+inline std::uint32_t id_of(Words words) {
+  return static_cast<std::uint32_t>(words[0]);
+}
+
+struct Object {
+  RemoteAddr at;
+  std::vector<std::uint64_t> words;
+};
+
+using Objects = std::vector<Object>;  // sorted by address
+
+const Object* find_object(const Objects& objects, std::uint64_t at);  // null if it is none of them
+
+using ChooseBlock = std::function<bool(const boehm::Block&)>;
+using VisitObject = std::function<void(RemoteAddr at, Words words)>;
+
+// Calls `visit` for each object, in use or free, of a size that a fiber may have, of the blocks
+// that `choose` takes.
+void each_object(const boehm::BlockIndex& index,
+                 const MemoryReader& memory,
+                 const ChooseBlock& choose,
+                 const VisitObject& visit);
+
+struct Wanted {
+  std::uint32_t id = 0;
+  std::uint64_t bytes = 0;             // of each object; smaller ones are left out
+  std::size_t most = ~std::size_t{0};  // about so many are enough
+};
+
+// The first words of the objects with this id; of free slots and of what else has such a first
+// word too.
+Objects objects_of(const Wanted& wanted,
+                   const boehm::BlockIndex& index,
+                   const MemoryReader& memory,
+                   const ChooseBlock& choose);
+
+// Up to the end of the last field that is known.
+std::uint64_t needed_bytes(const FiberLayout& layout);
+
+// What the objects tell, those with `id` if it is known.
+FiberLayout learn_layout(std::optional<std::uint32_t> id,
+                         const boehm::BlockIndex& index,
+                         const MemoryReader& memory,
+                         const MemoryMap& map);
+
+// Whether a String stands there: its id is 1 in every program, and a NUL ends it.
+bool is_string(RemoteAddr at, const MemoryReader& memory);
+
+}  // namespace heapattach::crystal
