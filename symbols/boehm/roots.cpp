@@ -93,11 +93,15 @@ std::vector<Range> plan_copy(std::span<const RootRange> roots,
     if (range.bytes == 0 || range.end() <= done) continue;
     if (range.start < done) range = {done, range.end() - done};
     done = range.end();
-    for (const Mapping& mapping : map.mappings()) {
-      if (!mapping.readable) continue;
-      const RemoteAddr start = std::max(range.start, mapping.range.start);
-      const RemoteAddr end = std::min(range.end(), mapping.range.end());
-      if (start >= end) continue;
+    // Only the mappings that it reaches into: there are two for each fiber.
+    const auto& mappings = map.mappings();
+    auto mapping = std::partition_point(mappings.begin(), mappings.end(), [&](const Mapping& m) {
+      return m.range.end() <= range.start;
+    });
+    for (; mapping != mappings.end() && mapping->range.start < range.end(); ++mapping) {
+      if (!mapping->readable) continue;
+      const RemoteAddr start = std::max(range.start, mapping->range.start);
+      const RemoteAddr end = std::min(range.end(), mapping->range.end());
       // Only the heap's ranges that may reach in, for there are many.
       const auto first = std::partition_point(heap.begin(), heap.end(),
                                               [&](const Range& r) { return r.end() <= start; });
