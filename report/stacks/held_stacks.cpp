@@ -51,7 +51,10 @@ class Copying {
     if (target_.heap) find_fibers(threads);
     std::vector<Range> stacks;
     for (const auto& root : boehm::stack_roots(threads, held_.map)) stacks.push_back(root.range);
-    for (const crystal::FiberStack& fiber : held_.fibers) stacks.push_back(fiber.stack);
+    for (const crystal::FiberStack& fiber : held_.fibers) {
+      stacks.push_back(fiber.stack);
+      stacks.push_back({fiber.object, target_.fibers.object_bytes});
+    }
     stacks = merged(std::move(stacks));
     HA_TRY(held_.capture.add(target_.memory, stacks, limits_));
     const std::vector<Range> heads = less(merged(find_heads(threads)), stacks);
@@ -79,7 +82,6 @@ class Copying {
     if (held_.fibers.empty()) return heads;
     std::vector<std::uint64_t> words;
     for (const crystal::FiberStack& fiber : held_.fibers) {
-      heads.push_back({fiber.object, target_.fibers.object_bytes});
       add_words({fiber.stack.start, std::min(fiber.stack.bytes, kTopBytes)}, words);
     }
     add_timers(words, heads);
@@ -110,7 +112,7 @@ class Copying {
     std::vector<std::uint64_t> contents(target_.fibers.object_bytes / kWord);
     for (const crystal::FiberStack& fiber : held_.fibers) {
       const auto read =
-          target_.memory.read(fiber.object, std::as_writable_bytes(std::span(contents)));
+          held_.capture.read(fiber.object, std::as_writable_bytes(std::span(contents)));
       if (!read) continue;
       for (const std::uint64_t word : contents) {
         if (is_in_heap(word)) {
@@ -157,6 +159,14 @@ void observe_load(const StackTarget& target, HeldStacks& held) {
     });
   }
   if (auto seen = observe_activity(target.process)) held.after = std::move(*seen);
+}
+
+Error explained(Error error, const StackOptions& options, std::chrono::milliseconds budget) {
+  if (error.kind != ErrorKind::Timeout || options.deadline.has_passed()) return error;
+  return Error{ErrorKind::Timeout,
+               fmt::format("{} (the target was held for {} ms at most, and let go; try: "
+                           "--max-pause MS, which allows more)",
+                           error.message, budget.count())};
 }
 
 }  // namespace
@@ -219,9 +229,11 @@ Result<std::unique_ptr<HeldStacks>> hold_stacks(const StackTarget& target,
   held->before = HA_TRY(observe_activity(target.process));
   const FreezeOptions freeze{.budget = options.max_pause.value_or(kDefaultBudget),
                              .rewind = options.rewind};
-  held->freeze = HA_TRY(while_frozen(target.process, freeze, [&](const FrozenView& view) {
+  auto frozen = while_frozen(target.process, freeze, [&](const FrozenView& view) {
     return Copying(target, *held, std::min(view.deadline, options.deadline.at)).copy(view.threads);
-  }));
+  });
+  if (!frozen) return explained(std::move(frozen).error(), options, freeze.budget);
+  held->freeze = std::move(*frozen);
   observe_load(target, *held);
   options.say(fmt::format("copied the stacks of {} threads and {} fibers",
                           held->freeze.threads.size(), held->fibers.size()));
