@@ -44,6 +44,8 @@ show heapattach --count --top 8 "$pid" || {
   exit "$status"
 }
 show heapattach --sizes --top 6 --by holder "$pid"
+show heapattach --suspects "$pid"
+show heapattach --why Shop::Session --paths 1 "$pid"
 
 printf '\n$ heapattach -o heap.jsonl %s\n' "$pid"
 rm -f "$out/heap.jsonl"

@@ -13,6 +13,10 @@ inline constexpr std::string_view kShortHelpText =
 
   heapattach --count 4711              objects and bytes per type
   heapattach --sizes 4711              the same, with what would go with them
+  heapattach --suspects 4711           the few places where most memory is
+  heapattach --why Session 4711        what keeps objects of a type alive
+  heapattach --suspects 4711           the few places where most memory is
+  heapattach --why Session 4711        what keeps these objects alive
   heapattach --stacks 4711             where its threads and fibers stand
   heapattach --check 4711              may I, and how long would it stop
   heapattach -o heap.jsonl.gz 4711     all of it; a file can stand for 4711
@@ -22,8 +26,7 @@ inline constexpr std::string_view kShortHelpText =
   -o, --output FILE      write there; its extension says the format
   -f, --format NAME      jsonl, heapsnapshot, pprof, ...; table, json, ...
       --top N, --type GLOB, --min-bytes N, --sort KEY   rows of a table
-      --all              also what is allocated but no longer reachable
-      --values[=N]       also texts and numbers
+      --all, --values    also what is no longer reachable; texts and numbers
       --snapshot MODE    freeze (default), clone, auto or read
       --max-pause MS     give up rather than hold the process longer
       --timeout S        end after this long in any case (default 60)
@@ -40,6 +43,10 @@ inline constexpr std::string_view kHelpText =
                                             what would go with them
        heapattach --stacks [options] PID    where its threads and fibers stand,
                                             and why it hangs; of any program
+       heapattach --why TYPE|ADDRESS SOURCE what keeps it alive
+       heapattach --suspects SOURCE         the few places where most memory is
+       heapattach --graph TYPE SOURCE       what leads to it, as a Mermaid graph
+       heapattach --sizes ADDRESS SOURCE    the sizes of one object
        heapattach --check [options] PID     what stands in the way, how long a
                                             snapshot would take; stops nothing
        heapattach --diff [options] BEFORE AFTER [LAST]
@@ -60,8 +67,8 @@ before, plain or gzip (./4711 if its name is a number).
   -f, --format NAME      of a snapshot: jsonl, heapsnapshot, pprof, folded, svg,
                          dhat, ruby, gcgrph, hprof (best effort);
                          of counts: table, tsv, csv, json, markdown, memprof;
-                         of --stacks: table, json, folded; of the others: table,
-                         json
+                         of --graph: mermaid, dot, json; of --stacks: table,
+                         json, folded; of others: table, json
   -z, --gzip             compress; implied by a FILE in .gz
       --sort KEY         rows by bytes, count, name or retained
       --by GROUP         type (default), or holder: buffers with what holds them
@@ -71,6 +78,10 @@ before, plain or gzip (./4711 if its name is a number).
       --fail-if EXPR     exit with 10 if so; repeatable: 'count(User) > 1000';
                          also bytes, retained; of --diff and --watch: growth,
                          growth_bytes
+      --paths N          of --why: at most so many (default 5)
+      --exclude TYPE:FIELD   as if such pointers were not; repeatable
+      --levels N         of --graph: how many pointers back (default 5; 0: all)
+      --objects N        of --graph: from how many objects (default 10; 0: all)
       --all              also what is allocated but no longer reachable
       --values[=N]       also texts (of N bytes at most, 64) and numbers
       --watch INTERVAL   seconds, or 500ms, 10s, 5m, 1h; --rounds N (default 5)
@@ -95,6 +106,7 @@ Examples:
   heapattach --count --top 20 4711
   heapattach -o 'heap.%p.%t.jsonl.gz' 4711
   heapattach --diff heap.4711.yesterday.jsonl.gz 4711
+  heapattach --why Session 4711
   heapattach --sizes heap.4711.20261120T113407Z.jsonl.gz
 )";
 

@@ -20,6 +20,7 @@
 #include "report/cli/run.h"
 #include "report/cli/run_check.h"
 #include "report/cli/run_diff.h"
+#include "report/cli/run_explain.h"
 #include "report/cli/run_stacks.h"
 #include "report/cli/run_strings.h"
 #include "report/cli/run_watch.h"
@@ -157,6 +158,10 @@ ExitStatus run_with(std::span<const char* const> arguments) {
     case Report::Diff: return run_diff(*options, take, console);
     case Report::Watch: return run_watch(*options, take, console);
     case Report::Strings: return run_strings(*options, take, console);
+    case Report::Why:
+    case Report::Suspects:
+    case Report::Graph:
+    case Report::ObjectSizes: return run_explain(*options, take, console);
     case Report::Snapshot:
     case Report::Count:
     case Report::Sizes: break;

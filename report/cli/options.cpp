@@ -26,6 +26,7 @@ struct RawOptions {
   std::vector<std::string> debug_dirs;
   std::string type_info, exe, sysroot;
   std::optional<std::string> values;  // empty: without a number
+  RawExplainOptions explain;
   bool help = false, version = false, count = false, sizes = false, check = false, stacks = false,
        diff = false, strings = false, force = false, gzip = false, all = false;
   bool no_rewind = false, quiet = false, verbose = false;
@@ -51,6 +52,13 @@ void declare_options(CLI::App& app, RawOptions& raw) {
   app.add_option("--exe", raw.exe);
   app.add_option("--debug-dir", raw.debug_dirs)->allow_extra_args(false);
   app.add_option("--sysroot", raw.sysroot);
+  app.add_option("--why", raw.explain.why);
+  app.add_option("--paths", raw.explain.paths);
+  app.add_option("--exclude", raw.explain.excluded)->allow_extra_args(false);
+  app.add_option("--graph", raw.explain.graph);
+  app.add_option("--levels", raw.explain.levels);
+  app.add_option("--objects", raw.explain.objects);
+  app.add_flag("--suspects", raw.explain.suspects);
   app.add_option("--color,--colour", raw.colour);
   app.add_flag("-h,--help", raw.help);
   app.add_flag("--version", raw.version);
@@ -103,6 +111,11 @@ constexpr std::array<std::pair<std::string_view, Format>, 3> kStackFormats{{
     {"table", Format::Table},
     {"json", Format::Json},
     {"folded", Format::Folded},
+}};
+constexpr std::array<std::pair<std::string_view, Format>, 3> kGraphFormats{{
+    {"mermaid", Format::Mermaid},
+    {"dot", Format::Dot},
+    {"json", Format::Json},
 }};
 constexpr std::array<std::pair<std::string_view, Format>, 9> kExtensions{{
     {"txt", Format::Table},
@@ -195,6 +208,12 @@ Result<void> read_source(const RawOptions& raw, Options& options) {
   if (raw.diff) return read_compared(raw, options);
   std::vector<std::string> sources = raw.sources;
   if (!raw.pid.empty()) sources.push_back(raw.pid);
+  // `--sizes 0x7f12a0 4711`; a file of such a name is ./0x7f12a0.
+  if (raw.sizes && !sources.empty() && sources.front().starts_with("0x")) {
+    options.report = Report::ObjectSizes;
+    options.explain.what = sources.front();
+    sources.erase(sources.begin());
+  }
   if (sources.empty()) return usage("no process and no file given: heapattach [--count] SOURCE");
   if (sources.size() > 1) {
     return usage(
@@ -228,14 +247,6 @@ Result<Format> read_stack_format(const RawOptions& raw) {
   return file.ends_with(".folded") ? Format::Folded : Format::Table;
 }
 
-// Of reports that are a table or JSON.
-Result<Format> read_plain_format(const RawOptions& raw) {
-  if (!raw.format.empty()) return choose("--format", raw.format, kPlainFormats);
-  const std::string_view file = raw.output;
-  const bool is_json = file.ends_with(".json") || file.ends_with(".json.gz");
-  return is_json ? Format::Json : Format::Table;
-}
-
 Result<void> read_snapshot_format(const std::string& name, Options& options) {
   options.exporter = find_export_format(name);
   if (options.exporter != nullptr) options.format = Format::Export;
@@ -251,6 +262,13 @@ std::string_view extension_of(std::string_view file) {
   const std::size_t dot = file.find_last_of("./");
   if (dot == std::string_view::npos || file[dot] == '/') return {};
   return file.substr(dot + 1);
+}
+
+Result<Format> read_graph_format(const RawOptions& raw) {
+  if (!raw.format.empty()) return choose("--format", raw.format, kGraphFormats);
+  const std::string_view extension = extension_of(raw.output);
+  if (extension == "json") return Format::Json;
+  return extension == "dot" || extension == "gv" ? Format::Dot : Format::Mermaid;
 }
 
 Result<void> read_format_of_file(const RawOptions& raw, Options& options) {
@@ -276,16 +294,20 @@ Result<void> read_format_of_file(const RawOptions& raw, Options& options) {
   return {};
 }
 
+// Of a report that is neither a snapshot nor counts.
+Result<Format> read_report_format(const RawOptions& raw, Report report) {
+  if (report == Report::Stacks) return read_stack_format(raw);
+  if (report == Report::Graph) return read_graph_format(raw);
+  if (!raw.format.empty()) return choose("--format", raw.format, kPlainFormats);
+  return extension_of(raw.output) == "json" ? Format::Json : Format::Table;
+}
+
 Result<void> read_format(const RawOptions& raw, Options& options) {
-  options.format = options.report == Report::Snapshot ? Format::JsonLines : Format::Table;
-  if (options.report == Report::Stacks) {
-    options.format = HA_TRY(read_stack_format(raw));
-    return {};
-  }
   if (options.report != Report::Snapshot && !is_counts(options.report)) {
-    options.format = HA_TRY(read_plain_format(raw));
+    options.format = HA_TRY(read_report_format(raw, options.report));
     return {};
   }
+  options.format = options.report == Report::Snapshot ? Format::JsonLines : Format::Table;
   if (raw.format.empty()) return read_format_of_file(raw, options);
   if (!is_counts(options.report)) return read_snapshot_format(raw.format, options);
   options.format = HA_TRY(choose("--format", raw.format, kCountFormats));
@@ -341,7 +363,7 @@ Result<snapshot::RowChoice> read_rows(const RawOptions& raw, Report report) {
 
 // What of it contradicts itself or is not in this build.
 Result<void> refuse_what_cannot_be(const RawOptions& raw) {
-  const std::array<std::pair<std::string_view, bool>, 7> reports{{
+  const std::array<std::pair<std::string_view, bool>, 10> reports{{
       {"--count", raw.count},
       {"--sizes", raw.sizes},
       {"--check", raw.check},
@@ -349,6 +371,9 @@ Result<void> refuse_what_cannot_be(const RawOptions& raw) {
       {"--diff", raw.diff},
       {"--watch", !raw.watch.empty()},
       {"--strings", raw.strings},
+      {"--why", !raw.explain.why.empty()},
+      {"--graph", !raw.explain.graph.empty()},
+      {"--suspects", raw.explain.suspects},
   }};
   std::string_view first;
   for (const auto& [option, is_given] : reports) {
@@ -358,9 +383,6 @@ Result<void> refuse_what_cannot_be(const RawOptions& raw) {
     if (is_given) first = option;
   }
   if (raw.watch.empty() && !raw.rounds.empty()) return usage("--rounds is for --watch");
-  if ((raw.check || raw.stacks || raw.strings) && !raw.fail_if.empty()) {
-    return usage(fmt::format("--fail-if: {} counts no types", first));
-  }
   if (raw.stacks && !raw.snapshot.empty()) {
     return usage("--snapshot: --stacks always stops the process, for some milliseconds");
   }
@@ -405,6 +427,9 @@ Result<snapshot::CountBy> read_by(const RawOptions& raw, Report report) {
 }
 
 Result<void> read_fail_if(const RawOptions& raw, Options& options) {
+  if (!raw.fail_if.empty() && options.report != Report::Snapshot && !has_rows(options.report)) {
+    return usage("--fail-if is for --count, --sizes, --diff and --watch: others count no types");
+  }
   for (const std::string& text : raw.fail_if) {
     FailIf condition = HA_TRY(parse_fail_if(text));
     const bool is_of_two = options.report == Report::Diff || options.report == Report::Watch;
@@ -457,6 +482,9 @@ Result<void> read_manner(const RawOptions& raw, Options& options) {
 Report report_of(const RawOptions& raw) {
   if (raw.check) return Report::Check;
   if (raw.stacks) return Report::Stacks;
+  if (!raw.explain.why.empty()) return Report::Why;
+  if (!raw.explain.graph.empty()) return Report::Graph;
+  if (raw.explain.suspects) return Report::Suspects;
   if (raw.sizes) return Report::Sizes;
   if (raw.diff) return Report::Diff;
   if (raw.strings) return Report::Strings;
@@ -485,6 +513,9 @@ Result<Options> make_sense(const RawOptions& raw) {
   options.rows = HA_TRY(read_rows(raw, options.report));
   options.value_bytes = HA_TRY(read_values(raw, options.report));
   options.by = HA_TRY(read_by(raw, options.report));
+  const std::string object = options.explain.what;
+  options.explain = HA_TRY(read_explain_options(raw.explain));
+  if (options.report == Report::ObjectSizes) options.explain.what = object;
   HA_TRY(read_fail_if(raw, options));
   HA_TRY(read_watch(raw, options));
   HA_TRY(read_manner(raw, options));
@@ -511,7 +542,9 @@ ShowText help_text(std::span<const char* const> arguments) {
 }  // namespace
 
 bool needs_edges(const Options& options) {
-  if (options.report == Report::Snapshot || options.report == Report::Sizes) return true;
+  const bool counts_alone = options.report == Report::Count || options.report == Report::Diff ||
+                            options.report == Report::Watch || options.report == Report::Strings;
+  if (!counts_alone) return true;
   return std::any_of(options.fail_if.begin(), options.fail_if.end(), [](const FailIf& condition) {
     return condition.what == FailIf::What::Retained;
   });

@@ -9,13 +9,27 @@
 
 #include <sys/types.h>
 
+#include "report/cli/explain_options.h"
 #include "report/cli/fail_if.h"
 #include "report/export/format.h"
 #include "report/snapshot/counts.h"
 
 namespace heapattach {
 
-enum class Report : std::uint8_t { Snapshot, Count, Sizes, Check, Stacks, Diff, Watch, Strings };
+enum class Report : std::uint8_t {
+  Snapshot,
+  Count,
+  Sizes,
+  Check,
+  Stacks,
+  Diff,
+  Watch,
+  Strings,
+  Why,
+  Suspects,
+  Graph,
+  ObjectSizes,
+};
 enum class Format : std::uint8_t {
   JsonLines,
   Export,
@@ -25,7 +39,9 @@ enum class Format : std::uint8_t {
   Json,
   Markdown,
   Memprof,
-  Folded
+  Folded,
+  Mermaid,
+  Dot
 };
 enum class SnapshotMode : std::uint8_t { Freeze, Read, Clone, Auto };
 enum class ColourChoice : std::uint8_t { Auto, Always, Never };
@@ -56,6 +72,8 @@ struct Options {
   std::size_t value_bytes = 0;  // of texts and numbers that are told; 0: none, or by default
   bool all = false;             // also what nothing reaches
   std::vector<FailIf> fail_if;
+
+  ExplainOptions explain;
 
   SnapshotMode mode = SnapshotMode::Freeze;
   bool rewind = true;

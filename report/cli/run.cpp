@@ -35,6 +35,8 @@ std::string format_counts(const CountTable& table, const Options& options) {
     case Format::Table:
     case Format::Export:
     case Format::Folded:
+    case Format::Mermaid:
+    case Format::Dot:
     case Format::JsonLines: break;
   }
   return format_count_table(table, look_of(options));

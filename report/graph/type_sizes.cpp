@@ -2,9 +2,10 @@
 
 #include <string>
 #include <unordered_map>
-#include <utility>
 
 #include "report/graph/dominators.h"
+#include "report/graph/outermost.h"
+#include "report/graph/telling_roots.h"
 #include "report/graph/transitive.h"
 
 namespace heapattach::graph {
@@ -36,70 +37,6 @@ struct Groups {
   TypeIndex none = 0;
 };
 
-std::vector<ObjectIndex> roots_of(const Snapshot& snapshot) {
-  std::vector<ObjectIndex> roots;
-  roots.reserve(snapshot.roots.size());
-  for (const snapshot::Root& root : snapshot.roots) roots.push_back(root.to);
-  return roots;
-}
-
-// The sums of what the objects of each group retain, without those that another object of their
-// group dominates. Walks down the tree of dominators with a count of the groups on the way.
-class RetainedByGroup {
- public:
-  RetainedByGroup(const Dominators& dominators,
-                  std::span<const std::uint64_t> retained,
-                  std::span<const TypeIndex> groups,
-                  std::size_t group_count)
-      : dominators_(dominators), retained_(retained), groups_(groups) {
-    sums_.resize(group_count);
-    above_.resize(group_count);
-    link_children();
-  }
-
-  std::vector<std::uint64_t> run() && {
-    for (const ObjectIndex top : dominators_.order) {
-      if (dominators_.of[top] != kNone) continue;
-      for (ObjectIndex at = enter(top); at != kNone;) at = next_of(at, top);
-    }
-    return std::move(sums_);
-  }
-
- private:
-  void link_children() {
-    first_.assign(dominators_.of.size(), kNone);
-    next_.assign(dominators_.of.size(), kNone);
-    for (const ObjectIndex object : dominators_.order) {
-      const ObjectIndex by = dominators_.of[object];
-      if (by != kNone) next_[object] = std::exchange(first_[by], object);
-    }
-  }
-
-  ObjectIndex enter(ObjectIndex object) {
-    if (above_[groups_[object]]++ == 0) sums_[groups_[object]] += retained_[object];
-    return object;
-  }
-
-  // The next object of the tree below `top` in the order of a walk; kNone if there is none.
-  ObjectIndex next_of(ObjectIndex at, ObjectIndex top) {
-    if (first_[at] != kNone) return enter(first_[at]);
-    for (;;) {
-      --above_[groups_[at]];
-      if (at == top) return kNone;
-      if (next_[at] != kNone) return enter(next_[at]);
-      at = dominators_.of[at];
-    }
-  }
-
-  const Dominators& dominators_;
-  std::span<const std::uint64_t> retained_;
-  std::span<const TypeIndex> groups_;
-  std::vector<ObjectIndex> first_;    // of the objects that each dominates at once
-  std::vector<ObjectIndex> next_;     // with the same dominator
-  std::vector<std::uint32_t> above_;  // by group: its objects between here and the top
-  std::vector<std::uint64_t> sums_;   // by group
-};
-
 }  // namespace
 
 void add_sizes(const Snapshot& snapshot, CountBy by, CountTable& table) {
@@ -113,12 +50,16 @@ void add_sizes(const Snapshot& snapshot, CountBy by, CountTable& table) {
     groups.push_back(names.of_type[object.type]);
     bytes.push_back(snapshot.bytes_of(object));
   }
-  const std::vector<ObjectIndex> roots = roots_of(snapshot);
+  const std::vector<ObjectIndex> roots = objects_of(snapshot, telling_roots(snapshot));
   const Graph graph{snapshot.first_edge, snapshot.edges, roots};
   const auto transitive = transitive_bytes(graph, groups, bytes, count);
   const Dominators dominators = find_dominators(graph);
   const auto retained = retained_bytes(dominators, bytes);
-  const auto sums = RetainedByGroup(dominators, retained, groups, count).run();
+  const auto is_outermost = outermost_of_groups(dominators, groups, count);
+  std::vector<std::uint64_t> sums(count);
+  for (const ObjectIndex object : dominators.order) {
+    if (is_outermost[object]) sums[groups[object]] += retained[object];
+  }
   for (std::size_t row = 0; row < table.rows.size(); ++row) {
     if (!table.rows[row].is_reachable) continue;
     table.rows[row].sizes = snapshot::RowSizes{transitive[row], sums[row]};
@@ -135,10 +76,15 @@ std::uint64_t retained_by(const Snapshot& snapshot, const std::vector<bool>& is_
     groups.push_back(is_chosen[object.type] ? 0 : 1);
     bytes.push_back(snapshot.bytes_of(object));
   }
-  const std::vector<ObjectIndex> roots = roots_of(snapshot);
+  const std::vector<ObjectIndex> roots = objects_of(snapshot, telling_roots(snapshot));
   const Dominators dominators = find_dominators({snapshot.first_edge, snapshot.edges, roots});
   const auto retained = retained_bytes(dominators, bytes);
-  return RetainedByGroup(dominators, retained, groups, 2).run().front();
+  const auto is_outermost = outermost_of_groups(dominators, groups, 2);
+  std::uint64_t sum = 0;
+  for (const ObjectIndex object : dominators.order) {
+    if (is_outermost[object] && groups[object] == 0) sum += retained[object];
+  }
+  return sum;
 }
 
 }  // namespace heapattach::graph

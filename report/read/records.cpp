@@ -8,24 +8,15 @@
 #include <fmt/format.h>
 
 #include "report/read/json_cursor.h"
+#include "report/snapshot/root_kinds.h"
 
 namespace heapattach::read {
 
 namespace {
 
-using snapshot::RootKind;
+using snapshot::kRootKinds;
 
 constexpr std::uint64_t kVersion = 1;  // SNAPSHOT.md; rises only if the meaning of a key changes
-
-constexpr std::array<std::pair<std::string_view, RootKind>, 7> kRootKinds{{
-    {"stack", RootKind::Stack},
-    {"register", RootKind::Register},
-    {"global", RootKind::Global},
-    {"thread-local", RootKind::ThreadLocal},
-    {"fiber", RootKind::Fiber},
-    {"uncollectable", RootKind::Uncollectable},
-    {"finalizer", RootKind::Finalizer},
-}};
 
 template <class Number>
 bool read_number(JsonCursor& json, Number& out) {

@@ -1,5 +1,5 @@
 // The format that memory profilers for Crystal exchange: the number of lines that follow, then one
-// line per type, objects<TAB>type. No bytes, no totals.
+// line per type, objects<TAB>type, or with sizes transitive bytes<TAB>type. No totals.
 
 #include <fmt/format.h>
 
@@ -10,7 +10,8 @@ namespace heapattach {
 std::string format_count_memprof(const snapshot::CountTable& table) {
   std::string out = fmt::format("{}\n", table.rows.size());
   for (const snapshot::CountRow& row : table.rows) {
-    out += fmt::format("{}\t{}\n", row.objects, shown_type(row));
+    const std::uint64_t number = row.sizes ? row.sizes->transitive_bytes : row.objects;
+    out += fmt::format("{}\t{}\n", number, shown_type(row));
   }
   return out;
 }

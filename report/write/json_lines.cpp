@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "report/snapshot/root_kinds.h"
 #include "report/write/gzip.h"
 #include "report/write/json_objects.h"
 #include "report/write/json_record.h"
@@ -130,22 +131,9 @@ JsonRecord fiber_record(const snapshot::Fiber& fiber) {
   return record;
 }
 
-std::string_view kind_text(snapshot::RootKind kind) {
-  switch (kind) {
-    case snapshot::RootKind::Stack: return "stack";
-    case snapshot::RootKind::Register: return "register";
-    case snapshot::RootKind::Global: return "global";
-    case snapshot::RootKind::ThreadLocal: return "thread-local";
-    case snapshot::RootKind::Fiber: return "fiber";
-    case snapshot::RootKind::Uncollectable: return "uncollectable";
-    case snapshot::RootKind::Finalizer: return "finalizer";
-  }
-  return "global";
-}
-
 JsonRecord root_record(const Snapshot& snapshot, const snapshot::Root& root) {
   JsonRecord record("root");
-  record.text("kind", kind_text(root.kind));
+  record.text("kind", snapshot::root_kind_name(root.kind));
   if (root.thread) record.number("thread", *root.thread);
   if (root.fiber) record.address("fiber", *root.fiber);
   const bool is_register = root.kind == snapshot::RootKind::Register;

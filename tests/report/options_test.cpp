@@ -111,6 +111,11 @@ TEST_CASE("wrong usage is told in one message") {
   wrong({"--nonsense", "1"});
   wrong({"--sizes", "--count", "1"});
   wrong({"--sort", "retained", "--count", "1"});
+  wrong({"--why", "A", "--count", "1"});
+  wrong({"--why", "A", "--suspects", "1"});
+  wrong({"--why", "A", "--exclude", "B", "1"});
+  wrong({"--paths", "2", "1"});
+  wrong({"--why", "A", "--levels", "2", "1"});
   wrong({"-q", "-v", "1"});
   wrong({"--top", "0", "--count", "1"});
   wrong({"--top", "5", "1"});
@@ -249,6 +254,11 @@ TEST_CASE("strings are told in part, from processes and files") {
 
 TEST_CASE("what is retained takes edges to tell") {
   CHECK(needs_edges(good({"--sizes", "1"})));
+  CHECK(needs_edges(good({"--sizes", "0x10", "1"})));
+  CHECK(needs_edges(good({"--why", "Foo", "1"})));
+  CHECK(needs_edges(good({"--graph", "Foo", "1"})));
+  CHECK(needs_edges(good({"--suspects", "1"})));
+  CHECK_FALSE(needs_edges(good({"--diff", "a", "b"})));
   CHECK_FALSE(needs_edges(good({"--count", "1"})));
   CHECK(needs_edges(good({"--count", "1", "--fail-if", "retained(Foo) > 1M"})));
 }

@@ -1,0 +1,96 @@
+// A service that leaks is asked what its memory is and why it is there: the reports name the way
+// that leaks as a newcomer would read it, of the process and of what was saved of it.
+
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "integration/health.h"
+#include "integration/live_target.h"
+#include "integration/tool.h"
+
+namespace heapattach {
+namespace {
+
+constexpr const char* kLeaking = "leaking_debug";
+
+std::string output_of(const std::vector<std::string>& arguments) {
+  const ToolRun run = run_tool(arguments);
+  REQUIRE_MESSAGE(run.status == 0, run.errors);
+  return run.output;
+}
+
+bool contains(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+// The process, which leaked so much, and a file of it.
+struct Leaked {
+  explicit Leaked(const std::string& how) : target(kLeaking) {
+    (void)target.ask(how);
+    output_of({"-q", "-o", directory.file("heap.jsonl.gz"), fmt::format("{}", target.pid())});
+    sources = {fmt::format("{}", target.pid()), directory.file("heap.jsonl.gz")};
+  }
+
+  LiveTarget target;
+  TemporaryDirectory directory;
+  std::vector<std::string> sources;
+};
+
+}  // namespace
+
+TEST_CASE("a cache that never evicts is the first suspect, and why its contents are alive") {
+  if (!is_target_built(kLeaking)) return;
+  Leaked leaked("cache=1000");
+  for (const std::string& source : leaked.sources) {
+    CAPTURE(source);
+    const std::string suspects = output_of({"-q", "--suspects", source});
+    CAPTURE(suspects);
+    CHECK(suspects.starts_with("1. one Hash(String, Product) keeps "));
+    CHECK(contains(suspects, "global SHOP"));
+    CHECK(contains(suspects, "@products → "));
+    const std::string why = output_of({"-q", "--why", "Product", source});
+    CAPTURE(why);
+    CHECK(why.starts_with("1000 objects of Product, "));
+    CHECK(contains(why, "of 1000 through global SHOP of target_leaking_debug → @products → "));
+  }
+  CHECK(harm_done_to(leaked.target.pid()) == "");
+}
+
+TEST_CASE("closures that capture their requests are named with where they are kept") {
+  if (!is_target_built(kLeaking)) return;
+  Leaked leaked("closure=1000");
+  for (const std::string& source : leaked.sources) {
+    CAPTURE(source);
+    const std::string suspects = output_of({"-q", "--suspects", source});
+    CAPTURE(suspects);
+    CHECK(suspects.starts_with("1. one Array(Proc(String)) keeps "));
+    CHECK(contains(suspects, "@observers → "));
+    CHECK(contains(suspects, "Request"));
+    const std::string why = output_of({"-q", "--why", "Request", source});
+    CAPTURE(why);
+    CHECK(contains(why, "through global SHOP of target_leaking_debug → @observers → "));
+  }
+  CHECK(harm_done_to(leaked.target.pid()) == "");
+}
+
+TEST_CASE("jobs of fibers that wait for ever are named with the fibers") {
+  if (!is_target_built(kLeaking)) return;
+  Leaked leaked("fiber=300");
+  for (const std::string& source : leaked.sources) {
+    CAPTURE(source);
+    const std::string suspects = output_of({"-q", "--suspects", source});
+    CAPTURE(suspects);
+    CHECK(contains(suspects, "Job"));
+    CHECK(contains(suspects, "fiber"));
+    const std::string why = output_of({"-q", "--why", "Job", source});
+    CAPTURE(why);
+    CHECK(contains(why, "objects of Job, "));
+    CHECK(contains(why, "fiber"));
+  }
+  CHECK(harm_done_to(leaked.target.pid()) == "");
+}
+
+}  // namespace heapattach

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "report/explain/edge_names.h"
+#include "report/graph/ways.h"
+#include "report/snapshot/model.h"
+
+// The shortest ways to many objects, those that read alike as one: elements of an array are one
+// element, all stacks are one, and the links of a list, whose ways grow by the same one to three
+// steps again and again, are that step "repeated".
+namespace heapattach::explain {
+
+class MergedWays {
+ public:
+  // `roots` are the numbers of Snapshot::roots by those of the graph that `ways` are of.
+  MergedWays(const snapshot::Snapshot& snapshot,
+             const graph::ShortestWays& ways,
+             const std::vector<std::uint32_t>& roots,
+             EdgeNames& names)
+      : snapshot_(snapshot), ways_(ways), roots_(roots), names_(names) {}
+
+  struct Group {
+    std::vector<snapshot::ObjectIndex> objects;  // nearest first
+    std::string summary;                         // "CACHE → @h → @entries → [*].value"
+  };
+  // Those of `objects` that a root leads to, by how; groups of many objects first.
+  [[nodiscard]] std::vector<Group> group(const std::vector<snapshot::ObjectIndex>& objects);
+
+ private:
+  using NodeIndex = std::uint32_t;
+  // A way that ends in a step: by which kind of edge, to which type. The first of a way stands for
+  // its root and leads to the object that this holds.
+  struct Node {
+    NodeIndex before = 0;
+    std::uint32_t kind = 0;  // of EdgeNames; of a root, of root_kinds_
+    snapshot::TypeIndex type = 0;
+    bool is_repeated = false;  // the way may go on from here as often as it likes
+    std::uint32_t depth = 0;
+
+    [[nodiscard]] bool is_same_step(const Node& other) const {
+      return kind == other.kind && type == other.type;
+    }
+  };
+  static constexpr NodeIndex kNoNode = 0xffffffff;
+
+  [[nodiscard]] NodeIndex node_of(snapshot::ObjectIndex object);
+  [[nodiscard]] NodeIndex root_node(std::uint32_t root, snapshot::TypeIndex type);
+  [[nodiscard]] NodeIndex extend(NodeIndex before, std::uint32_t kind, snapshot::TypeIndex type);
+  [[nodiscard]] NodeIndex find_or_add(const Node& node);
+  [[nodiscard]] std::string summary_of(NodeIndex node) const;
+
+  const snapshot::Snapshot& snapshot_;
+  const graph::ShortestWays& ways_;
+  const std::vector<std::uint32_t>& roots_;
+  EdgeNames& names_;
+  std::vector<Node> nodes_;
+  std::unordered_multimap<std::uint64_t, NodeIndex> by_step_;
+  std::vector<NodeIndex> node_of_;  // by object
+  std::vector<std::string> root_kinds_;
+  std::unordered_map<std::string, std::uint32_t> root_kind_numbers_;
+};
+
+}  // namespace heapattach::explain

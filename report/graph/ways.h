@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "report/graph/graph.h"
+#include "report/graph/referrers.h"
+
+// Ways from roots, the shortest first. A way is told from the root on.
+namespace heapattach::graph {
+
+// One object of a way, and how the way comes to it.
+struct Step {
+  ObjectIndex object = kNone;
+  std::uint32_t by = 0;  // the word of the object before; of the first the number of its root
+
+  friend bool operator==(const Step&, const Step&) = default;
+};
+using Way = std::vector<Step>;
+
+// For each object one of the shortest ways to it: of several, that from the earlier root, and then
+// over the object that was reached earlier.
+struct ShortestWays {
+  std::vector<Step> before;        // by object: where its way comes from; kNone: from a root
+  std::vector<ObjectIndex> order;  // those that a root leads to, nearest first
+
+  [[nodiscard]] bool leads_to(ObjectIndex object) const {
+    return before[object] != Step{kNone, kNone};
+  }
+  [[nodiscard]] Way to(ObjectIndex object) const;
+};
+
+[[nodiscard]] ShortestWays shortest_ways(const Graph& graph);
+
+// The shortest way to `target` from each object that a root holds, at most `most` of them, the
+// shortest first; of those with one length, that from the earlier root first. None comes to
+// `target` twice.
+[[nodiscard]] std::vector<Way> ways_to(const Graph& graph,
+                                       const Referrers& referrers,
+                                       ObjectIndex target,
+                                       std::size_t most);
+
+}  // namespace heapattach::graph
