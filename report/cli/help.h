@@ -54,6 +54,7 @@ inline constexpr std::string_view kHelpText =
                                             came after BEFORE and stayed
        heapattach --watch INTERVAL [--rounds N] PID
                                             types that grew in every round
+       heapattach --summary [options] SOURCE  what its memory is made of
        heapattach --strings [options] SOURCE  texts that the heap holds twice
 
 SOURCE is the pid of a process that uses the Boehm collector, which is frozen,

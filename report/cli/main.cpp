@@ -23,6 +23,7 @@
 #include "report/cli/run_explain.h"
 #include "report/cli/run_stacks.h"
 #include "report/cli/run_strings.h"
+#include "report/cli/run_summary.h"
 #include "report/cli/run_watch.h"
 #include "report/read/json_lines.h"
 #include "report/snapshot/examine.h"
@@ -101,6 +102,21 @@ Result<snapshot::Snapshot> take(const Options& options,
   return snapshot::take_snapshot(take_options(options, deadline, console));
 }
 
+Result<TakenSummary> take_summary(const Options& options,
+                                  const Deadline& deadline,
+                                  Console& console) {
+  TakenSummary taken;
+  if (!options.file.empty()) {
+    taken.snapshot = HA_TRY(take_from_file(options, deadline, console));
+    return taken;
+  }
+  snapshot::TakeOptions what = take_options(options, deadline, console);
+  what.with_unreachable = true;
+  what.on_memory = [&taken](const snapshot::SeenMemory& seen) { taken.memory = seen; };
+  taken.snapshot = HA_TRY(snapshot::take_snapshot(what));
+  return taken;
+}
+
 Result<snapshot::Examination> examine(const Options& options,
                                       const Deadline& deadline,
                                       Console& console) {
@@ -157,6 +173,7 @@ ExitStatus run_with(std::span<const char* const> arguments) {
     case Report::Stacks: return run_stacks(*options, take_stacks, console);
     case Report::Diff: return run_diff(*options, take, console);
     case Report::Watch: return run_watch(*options, take, console);
+    case Report::Summary: return run_summary(*options, take_summary, console);
     case Report::Strings: return run_strings(*options, take, console);
     case Report::Why:
     case Report::Suspects:

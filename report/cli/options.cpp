@@ -28,7 +28,7 @@ struct RawOptions {
   std::optional<std::string> values;  // empty: without a number
   RawExplainOptions explain;
   bool help = false, version = false, count = false, sizes = false, check = false, stacks = false,
-       diff = false, strings = false, force = false, gzip = false, all = false;
+       diff = false, strings = false, summary = false, force = false, gzip = false, all = false;
   bool no_rewind = false, quiet = false, verbose = false;
 };
 
@@ -70,6 +70,7 @@ void declare_options(CLI::App& app, RawOptions& raw) {
   app.add_option("--watch", raw.watch);
   app.add_option("--rounds", raw.rounds);
   app.add_flag("--strings", raw.strings);
+  app.add_flag("--summary", raw.summary);
   app.add_flag("--force", raw.force);
   app.add_flag("-z,--gzip", raw.gzip);
   app.add_flag("--all", raw.all);
@@ -363,7 +364,7 @@ Result<snapshot::RowChoice> read_rows(const RawOptions& raw, Report report) {
 
 // What of it contradicts itself or is not in this build.
 Result<void> refuse_what_cannot_be(const RawOptions& raw) {
-  const std::array<std::pair<std::string_view, bool>, 10> reports{{
+  const std::array<std::pair<std::string_view, bool>, 11> reports{{
       {"--count", raw.count},
       {"--sizes", raw.sizes},
       {"--check", raw.check},
@@ -374,6 +375,7 @@ Result<void> refuse_what_cannot_be(const RawOptions& raw) {
       {"--why", !raw.explain.why.empty()},
       {"--graph", !raw.explain.graph.empty()},
       {"--suspects", raw.explain.suspects},
+      {"--summary", raw.summary},
   }};
   std::string_view first;
   for (const auto& [option, is_given] : reports) {
@@ -488,6 +490,7 @@ Report report_of(const RawOptions& raw) {
   if (raw.sizes) return Report::Sizes;
   if (raw.diff) return Report::Diff;
   if (raw.strings) return Report::Strings;
+  if (raw.summary) return Report::Summary;
   if (!raw.watch.empty()) return Report::Watch;
   return raw.count ? Report::Count : Report::Snapshot;
 }
@@ -543,7 +546,8 @@ ShowText help_text(std::span<const char* const> arguments) {
 
 bool needs_edges(const Options& options) {
   const bool counts_alone = options.report == Report::Count || options.report == Report::Diff ||
-                            options.report == Report::Watch || options.report == Report::Strings;
+                            options.report == Report::Watch || options.report == Report::Strings ||
+                            options.report == Report::Summary;
   if (!counts_alone) return true;
   return std::any_of(options.fail_if.begin(), options.fail_if.end(), [](const FailIf& condition) {
     return condition.what == FailIf::What::Retained;

@@ -29,6 +29,7 @@ enum class Report : std::uint8_t {
   Suspects,
   Graph,
   ObjectSizes,
+  Summary,
 };
 enum class Format : std::uint8_t {
   JsonLines,

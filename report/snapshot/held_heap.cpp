@@ -9,6 +9,7 @@
 #include "inject/clone.h"
 #include "report/parallel.h"
 #include "report/snapshot/pause.h"
+#include "report/snapshot/see_memory.h"
 
 namespace heapattach::snapshot {
 
@@ -62,6 +63,12 @@ class Copying {
         held_(held),
         limits_{workers_for(~std::size_t{0}), deadline} {}
 
+  // Looks at what of the target is in memory, too.
+  Copying& with_memory(bool is_wanted) {
+    with_memory_ = is_wanted;
+    return *this;
+  }
+
   // False if the index was inconsistent and nothing was copied yet.
   Result<bool> copy(const std::vector<FrozenThread>& threads, bool accept_misfits) {
     held_.map = HA_TRY(source_.process.maps());
@@ -84,6 +91,10 @@ class Copying {
     const std::vector<Range> rest =
         boehm::plan_copy(held_.roots, target_.collector_data, heap, held_.map);
     HA_TRY(held_.capture.add(source_.memory, rest, limits_));
+    // Of the target itself: a clone has copies of what it touched since.
+    if (with_memory_) {
+      held_.memory = HA_TRY(see_memory(target_.process, held_.index, threads, held_.fibers));
+    }
     return true;
   }
 
@@ -111,6 +122,7 @@ class Copying {
   CopySource source_;
   HeldHeap& held_;
   CopyLimits limits_;
+  bool with_memory_ = false;
 };
 
 Error explain_timeout(Error error, const TakeOptions& options, std::chrono::milliseconds budget) {
@@ -133,6 +145,7 @@ Result<bool> copy_running(const Target& target,
         {thread.tid, std::move(thread.name), thread.state, std::nullopt, thread.stack_pointer});
   }
   return Copying(target, {target.process, target.memory}, held, options.deadline.at)
+      .with_memory(options.on_memory != nullptr)
       .copy(held.freeze.threads, accept_misfits);
 }
 
@@ -147,6 +160,7 @@ Result<bool> copy_frozen(const Target& target,
     held.captured = std::chrono::system_clock::now();
     Copying copying(target, {target.process, target.memory}, held,
                     std::min(view.deadline, options.deadline.at));
+    copying.with_memory(options.on_memory != nullptr);
     is_copied = HA_TRY(copying.copy(view.threads, accept_misfits));
     return {};
   });
@@ -193,6 +207,7 @@ Result<bool> copy_clone(const Target& target,
   const LiveMemory memory(clone.process(), HA_TRY(LiveMemory::open_mem(clone.process())),
                           LiveMemory::By::MemFile);
   auto copied = Copying(target, {clone.process(), memory}, held, options.deadline.at)
+                    .with_memory(options.on_memory != nullptr)
                     .copy(held.freeze.threads, accept_misfits);
   if (!clone.is_whole()) copied = explain_death(clone);
   if (const auto ended = clone.end(); !ended && options.note) options.note(ended.error().message);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "attach/capture.h"
@@ -21,8 +22,9 @@ struct HeldHeap {
   std::vector<crystal::FiberStack> fibers;
   FreezeReport freeze;
   std::chrono::system_clock::time_point captured;
-  bool is_held = false;   // false: it ran while it was read
-  bool is_clone = false;  // it was held until a clone was made, and that was read
+  std::optional<SeenMemory> memory;  // what of it was in memory, if somebody asks
+  bool is_held = false;              // false: it ran while it was read
+  bool is_clone = false;             // it was held until a clone was made, and that was read
 };
 
 // By how much the blocks of the index and the collector's own account of its heap differ.

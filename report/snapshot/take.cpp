@@ -107,6 +107,8 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
                             held->index.blocks.size(), held->freeze.threads.size(),
                             std::chrono::duration<double, std::milli>(held->freeze.pause).count()));
 
+  if (options.on_memory && held->memory) options.on_memory(*held->memory);
+
   const std::vector<types::Variable> variables = find_variables(options, *target, *held);
   boehm::Heap heap(held->index, target->collector.layout, held->capture);
   const boehm::LiveSet found = find_live(*target, *held, heap);

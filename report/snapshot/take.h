@@ -10,6 +10,7 @@
 
 #include "attach/result.h"
 #include "report/deadline.h"
+#include "report/snapshot/memory_account.h"
 #include "report/snapshot/model.h"
 #include "symbols/module.h"
 
@@ -35,6 +36,8 @@ struct TakeOptions {
   std::string type_info;          // a file; empty: none
   SymbolSearch symbols;
   Deadline deadline;
+  // Told what of the process is in memory, seen while it was held. May be empty: then nobody looks.
+  std::function<void(const SeenMemory&)> on_memory;
   // Told of each step and why, for -v. May be empty.
   std::function<void(std::string_view)> note;
 };

@@ -382,9 +382,14 @@ class IndexReader {
         index_.used_bytes += extent(block);
       } else {
         index_.free_bytes += block.object_bytes;
-        if ((block.flags & kWasUnmapped) != 0) index_.unmapped_bytes += block.object_bytes;
+        if ((block.flags & kWasUnmapped) != 0) {
+          index_.unmapped_bytes += block.object_bytes;
+        } else {
+          index_.free.push_back({block.start, block.object_bytes});
+        }
       }
     }
+    std::reverse(index_.free.begin(), index_.free.end());
   }
 
   // Closes the gaps that free blocks and misfits leave, in the tails' indices too.

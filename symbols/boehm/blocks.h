@@ -64,6 +64,7 @@ struct HeaderTail {
 struct BlockIndex {
   std::vector<Block> blocks;         // in use, sorted by address, disjoint
   std::vector<HeaderTail> tails;     // sorted by block
+  std::vector<Range> free;           // free blocks that are mapped, sorted
   std::uint64_t used_bytes = 0;      // of whole blocks
   std::uint64_t free_bytes = 0;      // in free blocks, mapped or not
   std::uint64_t unmapped_bytes = 0;  // of these, given back to the system

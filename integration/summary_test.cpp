@@ -1,0 +1,121 @@
+// What a process's memory is made of, against what the kernel and its collector say: all of it is
+// told, once.
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include "integration/health.h"
+#include "integration/live_target.h"
+#include "integration/tool.h"
+
+namespace heapattach {
+namespace {
+
+std::int64_t resident_by_smaps(pid_t pid) {
+  std::ifstream smaps(fmt::format("/proc/{}/smaps", pid));
+  std::int64_t sum = 0;
+  for (std::string word; smaps >> word;) {
+    if (word != "Rss:") continue;
+    std::int64_t kilobytes = 0;
+    smaps >> kilobytes;
+    sum += kilobytes * 1024;
+  }
+  return sum;
+}
+
+// Reading a page brings it into memory, and the reader of a pipe wakes up now and then.
+constexpr std::int64_t kTouched = 512 * 1024;
+
+struct Summary {
+  explicit Summary(const std::vector<std::string>& arguments) {
+    std::vector<std::string> all{"--summary", "-f", "json"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    const ToolRun run = run_tool(all);
+    INFO(run.errors);
+    REQUIRE(run.status == 0);
+    report = parser.parse(run.output);
+  }
+  std::int64_t heap(std::string_view key) { return report["heap"][key]; }
+  simdjson::dom::object use(std::string_view name) {
+    for (const simdjson::dom::object row : simdjson::dom::array(report["memory"])) {
+      if (std::string_view(row["use"]) == name) return row;
+    }
+    FAIL("no such use");
+    return {};
+  }
+
+  simdjson::dom::parser parser;
+  simdjson::dom::object report;
+};
+
+void check_sums(Summary& summary) {
+  std::int64_t resident = 0;
+  for (const simdjson::dom::object row : simdjson::dom::array(summary.report["memory"])) {
+    resident += std::int64_t(row["resident_bytes"]);
+  }
+  CHECK(resident == std::int64_t(summary.report["rss_bytes"]));
+  CHECK(summary.heap("live_bytes") + summary.heap("unreachable_bytes") +
+            summary.heap("fragmented_bytes") + summary.heap("free_bytes") +
+            summary.heap("unmapped_bytes") ==
+        summary.heap("heap_bytes"));
+}
+
+}  // namespace
+
+TEST_CASE("a summary agrees with the collector's own numbers and with the kernel's") {
+  for (const char* name : {"known_counters", "known_counters_static"}) {
+    if (!is_target_built(name)) continue;
+    CAPTURE(name);
+    LiveTarget target(name);
+    Answer own = target.ask();
+    const std::int64_t before = resident_by_smaps(target.pid());
+    Summary summary({fmt::format("{}", target.pid())});
+    const std::int64_t after = resident_by_smaps(target.pid());
+    check_sums(summary);
+    CHECK(summary.heap("heap_bytes") == own.at("heap") + own.at("unmapped"));
+    CHECK(summary.heap("free_bytes") == own.at("free"));
+    CHECK(summary.heap("unmapped_bytes") == own.at("unmapped"));
+    const std::int64_t rss = summary.report["rss_bytes"];
+    // Pages of files go and come as the machine needs its memory.
+    CHECK(rss >= std::min(before, after) - kTouched);
+    CHECK(rss <= std::max(before, after) + kTouched);
+    // Blocks in use were written to when they were handed out.
+    const std::int64_t in_use = own.at("heap") - own.at("free");
+    CHECK(std::int64_t(summary.use("heap_in_use")["mapped_bytes"]) == in_use);
+    CHECK(std::int64_t(summary.use("heap_in_use")["resident_bytes"]) <= in_use);
+    CHECK(std::int64_t(summary.use("heap_in_use")["resident_bytes"]) >= in_use / 2);
+    CHECK(std::int64_t(summary.use("thread_stacks")["count"]) >= 1);
+    CHECK(harm_done_to(target.pid()) == "");
+  }
+}
+
+TEST_CASE("a summary counts the stacks of fibers, and a file has no memory to tell of") {
+  const char* const name = "leaking_debug";
+  if (!is_target_built(name)) return;
+  LiveTarget target(name);
+  (void)target.ask("fiber=50");
+  const std::string pid = fmt::format("{}", target.pid());
+  for (const char* how : {"freeze", "clone"}) {
+    CAPTURE(how);
+    Summary summary({"--snapshot", how, pid});
+    check_sums(summary);
+    CHECK(std::int64_t(summary.use("fiber_stacks")["count"]) >= 50);
+    CHECK(std::int64_t(summary.use("fiber_stacks")["resident_bytes"]) >= 50 * 4096);
+    CHECK(std::int64_t(summary.use("thread_stacks")["count"]) >= 1);
+  }
+  const TemporaryDirectory directory;
+  const std::string file = directory.file("a.jsonl");
+  REQUIRE(run_tool({"-o", file, pid}).status == 0);
+  const ToolRun of_file = run_tool({"--summary", file});
+  CHECK(of_file.status == 0);
+  CHECK(of_file.output.find("no account of the process's memory") != std::string::npos);
+  CHECK(of_file.output.find("live objects") != std::string::npos);
+  CHECK(harm_done_to(target.pid()) == "");
+}
+
+}  // namespace heapattach

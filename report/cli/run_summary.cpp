@@ -1,0 +1,68 @@
+#include "report/cli/run_summary.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "report/cli/failure.h"
+#include "report/cli/look.h"
+#include "report/cli/write_text.h"
+#include "report/write/summary_formats.h"
+
+namespace heapattach {
+
+namespace {
+
+using snapshot::Snapshot;
+
+std::optional<snapshot::HeapAccount> heap_of(const Snapshot& snapshot) {
+  const auto& collector = snapshot.header.collector;
+  if (!collector || !collector->heap_bytes || !collector->free_bytes) return std::nullopt;
+  snapshot::HeapAccount heap;
+  for (const snapshot::Object& object : snapshot.objects) {
+    (object.is_reachable != 0 ? heap.live : heap.unreachable) += snapshot.bytes_of(object);
+  }
+  heap.heap = *collector->heap_bytes;
+  const std::uint64_t free = std::min(*collector->free_bytes, heap.heap);
+  heap.unmapped = std::min(collector->unmapped_bytes.value_or(0), free);
+  heap.free = free - heap.unmapped;
+  // A heap read without a freeze may contradict itself: nothing is below none.
+  const std::uint64_t in_use = heap.heap - free;
+  const std::uint64_t rest = in_use - std::min(in_use, heap.live + heap.unreachable);
+  heap.fragmented_known = !snapshot.header.live_only;
+  (heap.fragmented_known ? heap.fragmented : heap.unreachable) += rest;
+  return heap;
+}
+
+SummaryReport report_of(const TakenSummary& taken) {
+  SummaryReport report;
+  const snapshot::Header& header = taken.snapshot.header;
+  report.pid = header.pid;
+  report.exe = header.exe;
+  report.captured = header.captured;
+  report.summary.heap = heap_of(taken.snapshot);
+  if (taken.memory) report.summary.memory = account_for(*taken.memory);
+  report.complete = taken.snapshot.complete;
+  report.reason = taken.snapshot.reason;
+  return report;
+}
+
+}  // namespace
+
+ExitStatus run_summary(const Options& options, const TakeSummary& take, Console& console) {
+  Deadline deadline;
+  deadline.at = std::chrono::steady_clock::now() + options.timeout;
+  auto output = open_output(options, deadline);
+  if (!output) return report_failure(output.error(), Stage::Output, deadline, console);
+  const auto taken = take(options, deadline, console);
+  if (!taken) return report_failure(taken.error(), Stage::Target, deadline, console);
+  const SummaryReport report = report_of(*taken);
+  const std::string text = options.format == Format::Json
+                               ? format_summary_json(report)
+                               : format_summary_table(report, look_of(options));
+  const auto written = write_text(options, deadline, std::move(*output), text);
+  if (!written) return report_failure(written.error(), Stage::Output, deadline, console);
+  return report.complete ? ExitStatus::Complete : ExitStatus::Partial;
+}
+
+}  // namespace heapattach

@@ -1,0 +1,31 @@
+#include "attach/resident.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+using namespace heapattach;
+
+TEST_CASE("smaps tell of each mapping how much is in memory") {
+  const auto found = parse_smaps(
+      "55d0c0000000-55d0c0004000 r-xp 00000000 08:01 42 /srv/app\n"
+      "Size:                 16 kB\n"
+      "Rss:                  12 kB\n"
+      "Pss:                  12 kB\n"
+      "VmFlags: rd ex mr mw me sd \n"
+      "7ffd00000000-7ffd00021000 rw-p 00000000 00:00 0 [stack]\n"
+      "Rss:                   8 kB\n");
+  REQUIRE(found);
+  REQUIRE(found->size() == 2);
+  CHECK((*found)[0].resident_bytes == 12 * 1024);
+  CHECK((*found)[0].mapping.path == "/srv/app");
+  CHECK((*found)[1].resident_bytes == 8 * 1024);
+}
+
+TEST_CASE("smaps that make no sense are refused or count nothing") {
+  CHECK(parse_smaps("")->empty());
+  CHECK(parse_smaps("Rss: 1 kB\n")->empty());
+  CHECK_FALSE(parse_smaps("5000-4000 rw-p 00000000 00:00 0\nRss: 4 kB\n"));
+  const auto huge = parse_smaps("4000-5000 rw-p 00000000 00:00 0\nRss: 99999999999999999999 kB\n");
+  REQUIRE(huge);
+  CHECK(huge->front().resident_bytes == 0);
+}
