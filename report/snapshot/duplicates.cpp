@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <functional>
 #include <tuple>
 
@@ -24,6 +25,7 @@ struct Entry {
 
 // Texts with the same hash meet in the same part, so that each can be looked at by itself.
 constexpr std::size_t kParts = 64;
+constexpr std::size_t kObjectsAtATime = 65536;
 using Parts = std::array<std::vector<Entry>, kParts>;
 
 // What one worker saw.
@@ -69,10 +71,10 @@ void look_at_all(const Snapshot& snapshot, std::vector<Seen>& by_worker) {
   kinds.reserve(snapshot.types.size());
   for (const Type& type : snapshot.types) kinds.push_back(string_kind(type));
   const std::size_t objects = snapshot.objects.size();
-  const std::size_t workers = by_worker.size();
-  run_workers(static_cast<unsigned>(workers), [&](unsigned worker) {
-    const auto first = static_cast<ObjectIndex>(objects * worker / workers);
-    const auto last = static_cast<ObjectIndex>(objects * (worker + 1) / workers);
+  const auto look_at_piece = [&](std::size_t number, Seen& seen) {
+    const auto first = static_cast<ObjectIndex>(number * kObjectsAtATime);
+    const auto last =
+        static_cast<ObjectIndex>(std::min<std::size_t>(objects, first + kObjectsAtATime));
     const auto& pieces = snapshot.values;
     auto piece = std::upper_bound(
         pieces.begin(), pieces.end(), first,
@@ -83,8 +85,13 @@ void look_at_all(const Snapshot& snapshot, std::vector<Seen>& by_worker) {
              (piece + 1)->first_object <= index) {
         ++piece;
       }
-      look_at(snapshot, kinds, piece == pieces.end() ? nullptr : &*piece, index, by_worker[worker]);
+      look_at(snapshot, kinds, piece == pieces.end() ? nullptr : &*piece, index, seen);
     }
+  };
+  const std::size_t count = (objects + kObjectsAtATime - 1) / kObjectsAtATime;
+  std::atomic<std::size_t> next = 0;
+  run_workers(static_cast<unsigned>(by_worker.size()), [&](unsigned worker) {
+    for (std::size_t i = next++; i < count; i = next++) look_at_piece(i, by_worker[worker]);
   });
 }
 
@@ -132,13 +139,13 @@ std::string_view string_kind(const Type& type) {
 }
 
 Duplicates find_duplicates(const Snapshot& snapshot) {
-  constexpr std::size_t kObjectsPerWorker = 65536;
-  const unsigned workers = workers_for(snapshot.objects.size() / kObjectsPerWorker + 1);
+  const unsigned workers = workers_for(snapshot.objects.size() / kObjectsAtATime + 1);
   std::vector<Seen> by_worker(workers);
   look_at_all(snapshot, by_worker);
   std::vector<Duplicates> of_worker(workers);
+  std::atomic<std::size_t> next = 0;
   run_workers(workers, [&](unsigned worker) {
-    for (std::size_t part = worker; part < kParts; part += workers) {
+    for (std::size_t part = next++; part < kParts; part = next++) {
       group(part, by_worker, of_worker[worker]);
     }
   });
