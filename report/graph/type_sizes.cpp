@@ -1,5 +1,6 @@
 #include "report/graph/type_sizes.h"
 
+#include <atomic>
 #include <string>
 #include <unordered_map>
 
@@ -7,6 +8,7 @@
 #include "report/graph/outermost.h"
 #include "report/graph/telling_roots.h"
 #include "report/graph/transitive.h"
+#include "report/parallel.h"
 
 namespace heapattach::graph {
 
@@ -37,6 +39,24 @@ struct Groups {
   TypeIndex none = 0;
 };
 
+// What each object retains, and whether none of its group retains it in turn.
+struct Retained {
+  Dominators dominators;
+  std::vector<std::uint64_t> bytes;
+  std::vector<bool> is_outermost;
+};
+
+Retained retained_in(const Graph& graph,
+                     std::span<const TypeIndex> groups,
+                     std::span<const std::uint64_t> bytes,
+                     std::size_t group_count) {
+  Retained found;
+  found.dominators = find_dominators(graph);
+  found.bytes = retained_bytes(found.dominators, bytes);
+  found.is_outermost = outermost_of_groups(found.dominators, groups, group_count);
+  return found;
+}
+
 }  // namespace
 
 void add_sizes(const Snapshot& snapshot, CountBy by, CountTable& table) {
@@ -52,13 +72,22 @@ void add_sizes(const Snapshot& snapshot, CountBy by, CountTable& table) {
   }
   const std::vector<ObjectIndex> roots = objects_of(snapshot, telling_roots(snapshot));
   const Graph graph{snapshot.first_edge, snapshot.edges, roots};
-  const auto transitive = transitive_bytes(graph, groups, bytes, count);
-  const Dominators dominators = find_dominators(graph);
-  const auto retained = retained_bytes(dominators, bytes);
-  const auto is_outermost = outermost_of_groups(dominators, groups, count);
+  std::vector<std::uint64_t> transitive;
+  Retained retained;
+  // Neither needs the other, and both are walks that only one core can take.
+  std::atomic<int> next = 0;
+  run_workers(workers_for(2), [&](unsigned) {
+    for (int piece = next++; piece < 2; piece = next++) {
+      if (piece == 0) {
+        retained = retained_in(graph, groups, bytes, count);
+      } else {
+        transitive = transitive_bytes(graph, groups, bytes, count);
+      }
+    }
+  });
   std::vector<std::uint64_t> sums(count);
-  for (const ObjectIndex object : dominators.order) {
-    if (is_outermost[object]) sums[groups[object]] += retained[object];
+  for (const ObjectIndex object : retained.dominators.order) {
+    if (retained.is_outermost[object]) sums[groups[object]] += retained.bytes[object];
   }
   for (std::size_t row = 0; row < table.rows.size(); ++row) {
     if (!table.rows[row].is_reachable) continue;
@@ -77,12 +106,11 @@ std::uint64_t retained_by(const Snapshot& snapshot, const std::vector<bool>& is_
     bytes.push_back(snapshot.bytes_of(object));
   }
   const std::vector<ObjectIndex> roots = objects_of(snapshot, telling_roots(snapshot));
-  const Dominators dominators = find_dominators({snapshot.first_edge, snapshot.edges, roots});
-  const auto retained = retained_bytes(dominators, bytes);
-  const auto is_outermost = outermost_of_groups(dominators, groups, 2);
+  const Retained retained =
+      retained_in({snapshot.first_edge, snapshot.edges, roots}, groups, bytes, 2);
   std::uint64_t sum = 0;
-  for (const ObjectIndex object : dominators.order) {
-    if (is_outermost[object] && groups[object] == 0) sum += retained[object];
+  for (const ObjectIndex object : retained.dominators.order) {
+    if (retained.is_outermost[object] && groups[object] == 0) sum += retained.bytes[object];
   }
   return sum;
 }
