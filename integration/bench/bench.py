@@ -146,6 +146,30 @@ def measure_snapshot(table, places, heap, count, rounds):
     return to_file
 
 
+def measure_sizes(table, places, heap, count_ms, rounds):
+    """--sizes against --count, and reading a saved snapshot with all its edges."""
+    count_peaks, sizes, peaks, reads = [], [], [], []
+    for _ in range(rounds):
+        count_peaks.append(Run([places.heapattach, "--count", "-f", "json", heap.pid]).peak_bytes)
+        run = Run([places.heapattach, "--sizes", "-f", "json", heap.pid])
+        sizes.append(run.ms)
+        peaks.append(run.peak_bytes)
+    size = f"{LARGE:,} objects: "
+    table.add_times(size + "--sizes / --count", sizes, count_ms, 4)
+    ours, theirs = statistics.median(peaks), statistics.median(count_peaks)
+    table.add(size + "peak memory of --sizes / of --count", f"{ours / 1e6:.0f} MB",
+              f"{theirs / 1e6:.0f} MB", ours / theirs, 2)
+    saved = places.scratch + ".jsonl"
+    Run([places.heapattach, "--force", "-o", saved, heap.pid])
+    for _ in range(rounds):
+        run = Run([places.heapattach, "-v", "--sizes", "-f", "json", saved])
+        reads.append(float(re.search(r"\[ *([0-9.]+) s\] counting", run.messages)[1]))
+    rate = os.path.getsize(saved) / statistics.median(reads) / 1e6
+    os.unlink(saved)
+    table.add(size + "reading a saved snapshot", f"{rate:.0f} MB/s", "300 MB/s", rate / 300, 1,
+              at_most=False)
+
+
 def expect_type(run, name):
     if name not in run.output:
         raise RuntimeError(f"no {name} in {run.output[:500]}")
@@ -228,6 +252,7 @@ def main():
             counts = measure_copy_and_count(table, places, heap, count, rounds)
             snapshots = measure_snapshot(table, places, heap, count, rounds)
             if count == LARGE:
+                measure_sizes(table, places, heap, counts, rounds)
                 heap_bytes, free_bytes, markers = map(int, heap.ask("heap"))
     measure_typing(table, places, places.rounds)
     measure_types(table, places, places.rounds)
