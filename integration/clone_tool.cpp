@@ -83,7 +83,8 @@ Result<std::size_t> read_some_of(const Clone& clone) {
 
 Result<void> clone_once(const Process& target, pid_t borrow, Dying& control) {
   CloneOptions options;
-  options.freeze.budget = std::chrono::seconds(30);  // however busy the machine is
+  // However busy the machine is.
+  options.freeze.budget = options.freeze.thread_deadline = std::chrono::seconds(30);
   if (borrow != 0) options.borrow = borrow;
   Clone clone = HA_TRY(Clone::make(target, options, control));
   control.step();

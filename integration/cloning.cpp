@@ -40,7 +40,7 @@ Result<FreezeReport> clone_once(pid_t pid,
                                 const std::function<Result<void>(const Clone&)>& work) {
   const Process process = HA_TRY(Process::open(pid));
   CloneOptions patient = options;
-  patient.freeze.budget = kPatience;
+  patient.freeze.budget = patient.freeze.thread_deadline = kPatience;
   Clone clone = HA_TRY(Clone::make(process, patient));
   if (work) HA_TRY(work(clone));
   FreezeReport report = clone.freeze();
