@@ -100,8 +100,8 @@ void add_symbols(Elf* elf,
     const auto name = name_at(text, symbol.st_name, prefix);
     if (!name) continue;
     const unsigned type = GELF_ST_TYPE(symbol.st_info);
-    into.push_back(
-        {*name, symbol.st_value, symbol.st_size, type == STT_FUNC || type == STT_GNU_IFUNC});
+    into.push_back({*name, symbol.st_value, symbol.st_size,
+                    type == STT_FUNC || type == STT_GNU_IFUNC, type == STT_GNU_IFUNC});
   }
 }
 

@@ -31,6 +31,7 @@ struct ElfSymbol {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
   bool is_function = false;
+  bool is_resolver = false;  // STT_GNU_IFUNC: what it returns is the function
 };
 
 // Names the separate debug file of a stripped one: .gnu_debuglink.

@@ -1,0 +1,267 @@
+#include "inject/clone_call.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstring>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/seccomp.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "inject/call_filter.h"
+
+namespace heapattach {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Kind = OwnStop::Kind;
+
+// Where system calls of ours find what they read: on the clone's stack, below what is in use.
+constexpr std::uint64_t kScratchBytes = 1024;
+constexpr int kDescriptors = 3;
+constexpr std::size_t kStackShown = 256 * 1024;
+
+Error refused(std::string_view what, std::int64_t result) {
+  Error error = os_error(fmt::format("{} in the clone", what), static_cast<int>(-result));
+  error.kind = ErrorKind::Unsupported;
+  return error;
+}
+
+Result<void> limit(pid_t pid, __rlimit_resource what, rlim_t most) {
+  const rlimit value{most, most};
+  if (prlimit(pid, what, &value, nullptr) == 0) return {};
+  return os_error("limiting the clone", errno);
+}
+
+bool has_descriptors(const Process& clone) {
+  const auto directory = clone.open_file("fd", O_RDONLY | O_DIRECTORY);
+  if (!directory) return true;
+  DIR* const listing = fdopendir(dup(directory->get()));
+  if (listing == nullptr) return true;
+  bool has_any = false;
+  while (const dirent* entry = readdir(listing)) has_any = has_any || entry->d_name[0] != '.';
+  closedir(listing);
+  return has_any;
+}
+
+// Whether a line of /proc/<pid>/status, such as "SigCgt:", has the signal.
+bool has_signal(const Process& clone, std::string_view line, int signal) {
+  const auto status = clone.read_file("status");
+  const std::size_t at = status ? status->find(line) : std::string::npos;
+  if (at == std::string::npos) return false;
+  const std::size_t digits = status->find_first_not_of(" \t", at + line.size());
+  std::uint64_t mask = 0;
+  const char* const end = status->data() + status->size();
+  std::from_chars(status->data() + std::min(digits, status->size()), end, mask, 16);
+  return (mask >> (static_cast<unsigned>(signal) - 1) & 1) != 0;
+}
+
+bool is_harmless(int signal) {
+  return signal == SIGCHLD || signal == SIGURG || signal == SIGWINCH || signal == SIGCONT;
+}
+
+// Nobody is there to let it go on again.
+bool is_stop(int signal) {
+  return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
+}
+
+}  // namespace
+
+Result<CloneCalls> CloneCalls::prepare(const Process& clone) {
+  CloneCalls calls(HA_TRY(OwnProcess::take(clone)));
+  if (auto closed = calls.close_off(); !closed) {
+    return std::move(closed).error().context("closing the clone off from everything else");
+  }
+  return calls;
+}
+
+Result<void> CloneCalls::close_off() {
+  const pid_t pid = own_->process().pid();
+  HA_TRY(limit(pid, RLIMIT_CORE, 0));
+  HA_TRY(limit(pid, RLIMIT_FSIZE, kMostOutput));
+  HA_TRY(give_descriptors());
+  // A signal to its process group is then one to itself.
+  const std::int64_t session = HA_TRY(own_->system_call(SYS_setsid, {}));
+  if (session < 0) return refused("setsid", session);
+  HA_TRY(protect_shared_memory());
+  return filter_calls();
+}
+
+Result<void> CloneCalls::give_descriptors() {
+  if (has_descriptors(own_->process())) {
+    return Error{ErrorKind::Unsupported,
+                 "it shares the target's open files, as kernels before 5.9 have it"};
+  }
+  constexpr char kName[] = "heapattach";
+  const RemoteAddr name{own_->found().rsp - kScratchBytes};
+  HA_TRY(own_->write(name, std::as_bytes(std::span(kName))));
+  for (int expected = 0; expected < kDescriptors; ++expected) {
+    const std::array<std::uint64_t, 2> arguments{name.value, 0};
+    const std::int64_t got = HA_TRY(own_->system_call(SYS_memfd_create, arguments));
+    if (got != expected) return refused("memfd_create", got);
+    // Held, because they outlive the clone only so.
+    files_.at(static_cast<std::size_t>(expected)) =
+        HA_TRY(own_->process().open_file(fmt::format("fd/{}", expected), O_RDONLY));
+  }
+  return {};
+}
+
+// The one thing by which a function could reach the service unasked.
+Result<void> CloneCalls::protect_shared_memory() {
+  const MemoryMap map = HA_TRY(own_->process().maps());
+  for (const Mapping& mapping : map.mappings()) {
+    if (mapping.is_private || !mapping.writable) continue;
+    const std::array<std::uint64_t, 3> arguments{
+        mapping.range.start.value, mapping.range.bytes,
+        static_cast<std::uint64_t>(mapping.readable ? PROT_READ : PROT_NONE)};
+    const std::int64_t done = HA_TRY(own_->system_call(SYS_mprotect, arguments));
+    if (done < 0) {
+      return refused(fmt::format("protecting the shared memory at {}", mapping.range.start), done);
+    }
+    protected_.push_back(mapping.range);
+  }
+  return {};
+}
+
+Result<void> CloneCalls::filter_calls() {
+  const std::array<std::uint64_t, 5> no_more_rights{PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0};
+  std::int64_t done = HA_TRY(own_->system_call(SYS_prctl, no_more_rights));
+  if (done < 0) return refused("PR_SET_NO_NEW_PRIVS", done);
+  const auto self = static_cast<pid_t>(HA_TRY(own_->system_call(SYS_getpid, {})));
+  const std::vector<sock_filter> filter = call_filter(self);
+  const RemoteAddr at{own_->found().rsp - kScratchBytes};
+  // struct sock_fprog: how many, and where.
+  const std::array<std::uint64_t, 2> program{filter.size(), at.value + sizeof program};
+  std::vector<std::byte> bytes(sizeof program + filter.size() * sizeof(sock_filter));
+  if (bytes.size() > kScratchBytes) return Error{ErrorKind::Unsupported, "the filter is too long"};
+  std::memcpy(bytes.data(), program.data(), sizeof program);
+  std::memcpy(bytes.data() + sizeof program, filter.data(), filter.size() * sizeof(sock_filter));
+  HA_TRY(own_->write(at, bytes));
+  const std::array<std::uint64_t, 3> arguments{SECCOMP_SET_MODE_FILTER, 0, at.value};
+  done = HA_TRY(own_->system_call(SYS_seccomp, arguments));
+  if (done < 0) return refused("seccomp", done);
+  return {};
+}
+
+Result<ClonePipe> CloneCalls::open_pipe() {
+  const RemoteAddr at{own_->found().rsp - kScratchBytes};
+  const std::array<std::uint64_t, 2> arguments{at.value, O_CLOEXEC};
+  const std::int64_t made = HA_TRY(own_->system_call(SYS_pipe2, arguments));
+  if (made < 0) return refused("pipe2", made);
+  const auto ends = HA_TRY((own_->memory().read_as<std::array<std::int32_t, 2>>(at)));
+  Fd reading = HA_TRY(own_->process().open_file(fmt::format("fd/{}", ends[0]), O_RDONLY));
+  // Nobody reads in the clone.
+  const std::array<std::uint64_t, 1> not_ours{static_cast<std::uint64_t>(ends[0])};
+  HA_TRY(own_->system_call(SYS_close, not_ours));
+  return ClonePipe{fmt::format("/proc/self/fd/{}", ends[1]), std::move(reading)};
+}
+
+Result<CallOutcome> CloneCalls::call(RemoteAddr function,
+                                     std::span<const CallArgument> arguments,
+                                     Clock::time_point deadline) {
+  const CallFrame frame = HA_TRY(make_call_frame(own_->found(), function, arguments));
+  HA_TRY(own_->write(frame.at, frame.stack));
+  return follow(frame, HA_TRY(own_->run(frame.registers, deadline)), deadline);
+}
+
+Result<CallOutcome> CloneCalls::follow(const CallFrame& frame,
+                                       OwnStop stop,
+                                       Clock::time_point deadline) {
+  std::optional<CallOutcome> handled;  // the first crash that it took into its own hands
+  std::optional<CallOutcome> outcome;
+  int processes = 0;
+  for (;;) {
+    int hand_on = 0;
+    switch (stop.kind) {
+      case Kind::Exited: outcome = outcome_of(stop, End::Exited); break;
+      case Kind::Killed: outcome = outcome_of(stop, End::Killed); break;
+      case Kind::TriesProgram: outcome = outcome_of(stop, End::Executed); break;
+      case Kind::TimedOut: outcome = outcome_of(stop, End::TimedOut); break;
+      case Kind::TriesProcess: ++processes; break;
+      case Kind::Signal:
+        outcome = judge_signal(frame, stop, handled);
+        hand_on = is_stop(stop.signal) ? 0 : stop.signal;
+        break;
+    }
+    if (outcome) break;
+    stop = HA_TRY(own_->go_on(stop.thread, hand_on, deadline));
+  }
+  // What its handler made of a crash tells less than the crash.
+  const bool is_told = outcome->end == End::Returned || outcome->end == End::TimedOut;
+  if (handled && !is_told) outcome = std::move(handled);
+  outcome->refused_processes = processes;
+  return *std::move(outcome);
+}
+
+std::optional<CallOutcome> CloneCalls::judge_signal(const CallFrame& frame,
+                                                    const OwnStop& stop,
+                                                    std::optional<CallOutcome>& handled) const {
+  if (stop.signal == SIGSEGV) {
+    const auto now = OwnProcess::registers(stop.thread);
+    if (now && has_returned(frame, *now)) {
+      CallOutcome returned;
+      returned.value = now->rax;
+      return returned;
+    }
+  }
+  if (is_stop(stop.signal)) return std::nullopt;
+  const Process& clone = own_->process();
+  const bool is_handled = has_signal(clone, "SigCgt:", stop.signal);
+  const bool is_ignored = has_signal(clone, "SigIgn:", stop.signal) || is_harmless(stop.signal);
+  if (!is_handled && (stop.is_fault || !is_ignored)) return outcome_of(stop, End::Crashed);
+  if (is_handled && stop.is_fault && !handled) handled = outcome_of(stop, End::Crashed);
+  return std::nullopt;
+}
+
+CallOutcome CloneCalls::outcome_of(const OwnStop& stop, End end) const {
+  CallOutcome outcome;
+  outcome.end = end;
+  outcome.fault = stop.fault;
+  outcome.thread = stop.thread;
+  outcome.number = stop.kind == Kind::Exited ? stop.status : stop.signal;
+  outcome.is_shared = std::any_of(protected_.begin(), protected_.end(),
+                                  [&](const Range& range) { return range.contains(stop.fault); });
+  if (stop.thread == 0) return outcome;
+  const auto now = OwnProcess::registers(stop.thread);
+  if (!now) return outcome;
+  outcome.where = *now;
+  outcome.stack.resize(kStackShown);
+  const auto got = own_->memory().read_some({now->rsp}, outcome.stack);
+  outcome.stack.resize(got ? *got : 0);
+  return outcome;
+}
+
+std::size_t CloneCalls::output_bytes(int descriptor) const {
+  const Fd& file = files_.at(static_cast<std::size_t>(descriptor));
+  struct stat status {};
+  if (fstat(file.get(), &status) != 0) return 0;
+  return static_cast<std::size_t>(status.st_size);
+}
+
+Result<std::string> CloneCalls::output(int descriptor, std::size_t offset) const {
+  const Fd& file = files_.at(static_cast<std::size_t>(descriptor));
+  std::string text;
+  std::array<char, 65536> buffer{};
+  while (text.size() < kMostOutput) {
+    const auto got =
+        pread(file.get(), buffer.data(), buffer.size(), static_cast<off_t>(offset + text.size()));
+    const int failure = errno;
+    if (got < 0) return os_error("reading what the function wrote", failure);
+    if (got == 0) break;
+    text.append(buffer.data(), static_cast<std::size_t>(got));
+  }
+  return text;
+}
+
+}  // namespace heapattach

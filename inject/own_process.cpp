@@ -1,0 +1,245 @@
+#include "inject/own_process.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+
+#include <elf.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "attach/interrupt.h"
+#include "attach/rest.h"
+#include "inject/call_filter.h"
+#include "inject/watch.h"
+
+namespace heapattach {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Kind = OwnStop::Kind;
+
+// PTRACE_O_EXITKILL is right for a clone, of which nobody else has any use.
+constexpr std::uintptr_t kOptions = PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD |
+                                    PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC |
+                                    PTRACE_O_TRACESECCOMP;
+constexpr int kSystemCall = SIGTRAP | 0x80;
+constexpr std::uint64_t kSyscallBytes = 2;
+constexpr std::chrono::seconds kPatience{3};
+constexpr RestPlan kRest{.yields = 50, .longest_nanoseconds = 200'000};
+
+void* word(std::uintptr_t value) {
+  return reinterpret_cast<void*>(value);  // NOLINT(performance-no-int-to-ptr)
+}
+
+Result<void> checked(std::string_view operation, long result) {
+  const int failure = errno;
+  if (result == 0) return {};
+  return os_error(operation, failure);
+}
+
+Result<void> set_registers(pid_t thread, const RawRegisters& values) {
+  RawRegisters copy = values;
+  iovec area{&copy, sizeof copy};
+  return checked("PTRACE_SETREGSET", ptrace(PTRACE_SETREGSET, thread, word(NT_PRSTATUS), &area));
+}
+
+Result<void> resume(pid_t thread, int signal, __ptrace_request how = PTRACE_CONT) {
+  return checked("letting the clone run",
+                 ptrace(how, thread, nullptr, word(static_cast<unsigned>(signal))));
+}
+
+std::optional<int> status_of(pid_t thread) {
+  int status = 0;
+  const pid_t got = waitpid(thread, &status, __WALL | WNOHANG);
+  if (got != thread) return std::nullopt;
+  return status;
+}
+
+OwnStop stopped(Kind kind, pid_t thread) {
+  OwnStop stop;
+  stop.kind = kind;
+  stop.thread = thread;
+  return stop;
+}
+
+OwnStop ended(int status) {
+  OwnStop stop = stopped(WIFEXITED(status) ? Kind::Exited : Kind::Killed, 0);
+  (WIFEXITED(status) ? stop.status : stop.signal) =
+      WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status);
+  return stop;
+}
+
+OwnStop signal_stop(pid_t thread, int signal) {
+  OwnStop stop = stopped(Kind::Signal, thread);
+  stop.signal = signal;
+  siginfo_t about{};
+  if (ptrace(PTRACE_GETSIGINFO, thread, nullptr, &about) != 0) return stop;
+  // SI_USER and its like are 0 or below; SI_KERNEL is a fault without an address.
+  stop.is_fault = about.si_code > 0;
+  if (stop.is_fault && about.si_code != SI_KERNEL && (signal == SIGSEGV || signal == SIGBUS)) {
+    stop.fault = {reinterpret_cast<std::uintptr_t>(about.si_addr)};
+  }
+  return stop;
+}
+
+}  // namespace
+
+OwnProcess::OwnProcess(const Process& clone, Fd mem, Fd mem_for_writing)
+    : clone_(clone),
+      memory_(clone, std::move(mem), LiveMemory::By::MemFile),
+      mem_(std::move(mem_for_writing)),
+      threads_{clone.pid()} {}
+
+Result<std::unique_ptr<OwnProcess>> OwnProcess::take(const Process& clone) {
+  Fd reading = HA_TRY(LiveMemory::open_mem(clone));
+  Fd writing = HA_TRY(clone.open_file("mem", O_RDWR));
+  std::unique_ptr<OwnProcess> own(new OwnProcess(clone, std::move(reading), std::move(writing)));
+  own->found_ = HA_TRY(registers(clone.pid()));
+  HA_TRY(checked("PTRACE_SETOPTIONS",
+                 ptrace(PTRACE_SETOPTIONS, clone.pid(), nullptr, word(kOptions))));
+  return own;
+}
+
+OwnProcess::~OwnProcess() {
+  kill_and_release(clone_.pid());
+  const auto deadline = Clock::now() + kPatience;
+  // The first is reported last.
+  for (auto thread = threads_.rbegin(); thread != threads_.rend(); ++thread) {
+    for (int round = 0; Clock::now() < deadline; ++round) {
+      int status = 0;
+      const pid_t got = waitpid(*thread, &status, __WALL | WNOHANG);
+      if (got < 0 || (got == *thread && !WIFSTOPPED(status))) break;
+      rest(round, kRest);
+    }
+  }
+}
+
+Result<RawRegisters> OwnProcess::registers(pid_t thread) {
+  RawRegisters values{};
+  iovec area{&values, sizeof values};
+  HA_TRY(checked("PTRACE_GETREGSET", ptrace(PTRACE_GETREGSET, thread, word(NT_PRSTATUS), &area)));
+  return values;
+}
+
+Result<void> OwnProcess::write(RemoteAddr at, std::span<const std::byte> bytes) const {
+  const auto put = pwrite(mem_.get(), bytes.data(), bytes.size(), static_cast<off_t>(at.value));
+  const int failure = errno;
+  if (put == static_cast<ssize_t>(bytes.size())) return {};
+  return os_error(fmt::format("writing to the clone at {}", at), failure);
+}
+
+Result<int> OwnProcess::wait_for(pid_t thread, Clock::time_point deadline) const {
+  for (int round = 0; Clock::now() < deadline; ++round) {
+    if (const auto status = status_of(thread)) return *status;
+    rest(round, kRest);
+  }
+  return Error{ErrorKind::Timeout, fmt::format("the clone {} does not stop", clone_.pid())};
+}
+
+Result<std::int64_t> OwnProcess::system_call(long number,
+                                             std::span<const std::uint64_t> arguments) {
+  RawRegisters in = found_;
+  const std::array slots{&in.rdi, &in.rsi, &in.rdx, &in.r10, &in.r8, &in.r9};
+  for (std::size_t i = 0; i < slots.size(); ++i)
+    *slots[i] = i < arguments.size() ? arguments[i] : 0;
+  in.rip = found_.rip - kSyscallBytes;
+  in.rax = static_cast<std::uint64_t>(number);
+  in.orig_rax = static_cast<std::uint64_t>(-1);
+  const pid_t pid = clone_.pid();
+  HA_TRY(set_registers(pid, in));
+  const auto deadline = Clock::now() + kPatience;
+  for (int stops = 0; stops < 2;) {  // at the call, and behind it
+    HA_TRY(resume(pid, 0, PTRACE_SYSCALL));
+    const int status = HA_TRY(wait_for(pid, deadline));
+    if (!WIFSTOPPED(status)) return Error{ErrorKind::Gone, "the clone was killed"};
+    if (status >> 16 == 0 && WSTOPSIG(status) == kSystemCall) ++stops;
+  }
+  return static_cast<std::int64_t>(HA_TRY(registers(pid)).rax);
+}
+
+Result<OwnStop> OwnProcess::run(const RawRegisters& from, Clock::time_point deadline) {
+  HA_TRY(set_registers(clone_.pid(), from));
+  std::uint64_t none = 0;
+  HA_TRY(checked("PTRACE_SETSIGMASK",
+                 ptrace(PTRACE_SETSIGMASK, clone_.pid(), word(sizeof none), &none)));
+  return go_on(clone_.pid(), 0, deadline);
+}
+
+Result<OwnStop> OwnProcess::go_on(pid_t thread, int signal, Clock::time_point deadline) {
+  HA_TRY(resume(thread, signal));
+  return wait_for_news(deadline);
+}
+
+Result<OwnStop> OwnProcess::wait_for_news(Clock::time_point deadline) {
+  for (int round = 0; Clock::now() < deadline; ++round) {
+    HA_TRY(check_interrupt());
+    for (std::size_t i = 0; i < threads_.size(); ++i) {
+      const pid_t thread = threads_[i];
+      const auto status = status_of(thread);
+      if (!status) continue;
+      round = 0;
+      if (auto stop = look_at(thread, *status)) return *stop;
+    }
+    rest(round, kRest);
+  }
+  stop_all();
+  return stopped(Kind::TimedOut, clone_.pid());
+}
+
+// What one of its threads has come to, if there is anything to decide; else it runs on.
+std::optional<OwnStop> OwnProcess::look_at(pid_t thread, int status) {
+  if (!WIFSTOPPED(status)) {
+    std::erase(threads_, thread);
+    if (thread != clone_.pid()) return std::nullopt;
+    return ended(status);
+  }
+  switch (status >> 16) {
+    case 0:
+      if (WSTOPSIG(status) != kSystemCall) return signal_stop(thread, WSTOPSIG(status));
+      break;
+    case PTRACE_EVENT_SECCOMP:
+      if (auto stop = look_at_filtered(thread)) return stop;
+      break;
+    case PTRACE_EVENT_CLONE: {
+      unsigned long born = 0;  // a thread: the filter lets nothing else through
+      ptrace(PTRACE_GETEVENTMSG, thread, nullptr, &born);
+      if (born != 0) threads_.push_back(static_cast<pid_t>(born));
+      break;
+    }
+    case PTRACE_EVENT_EXEC: return stopped(Kind::TriesProgram, thread);
+    default: break;
+  }
+  static_cast<void>(resume(thread, 0));
+  return std::nullopt;
+}
+
+std::optional<OwnStop> OwnProcess::look_at_filtered(pid_t thread) const {
+  unsigned long what = 0;
+  ptrace(PTRACE_GETEVENTMSG, thread, nullptr, &what);
+  const auto now = registers(thread);
+  if (!now) return std::nullopt;
+  // No call is made then, and this is its result (seccomp(2), SECCOMP_RET_TRACE).
+  RawRegisters refused = *now;
+  refused.orig_rax = static_cast<std::uint64_t>(-1);
+  refused.rax = static_cast<std::uint64_t>(-EPERM);
+  static_cast<void>(set_registers(thread, refused));
+  return stopped(what == kTriesProgram ? Kind::TriesProgram : Kind::TriesProcess, thread);
+}
+
+void OwnProcess::stop_all() {
+  const auto deadline = Clock::now() + kPatience;
+  for (const pid_t thread : std::vector(threads_)) {
+    ptrace(PTRACE_INTERRUPT, thread, nullptr, nullptr);
+    const auto status = wait_for(thread, deadline);
+    if (status && !WIFSTOPPED(*status)) std::erase(threads_, thread);
+  }
+}
+
+}  // namespace heapattach

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "attach/live_memory.h"
+#include "attach/registers.h"
+
+namespace heapattach {
+
+// What a clone of ours that was let run has come to.
+struct OwnStop {
+  enum class Kind : std::uint8_t {
+    Signal,        // `signal` is about to reach it
+    TriesProcess,  // is about to start a process, and the call is refused
+    TriesProgram,  // is about to begin another program
+    Exited,        // with `status`
+    Killed,        // by `signal`
+    TimedOut,      // it still ran at the deadline, and was stopped
+  };
+  Kind kind = Kind::Signal;
+  int signal = 0;
+  int status = 0;
+  bool is_fault = false;  // of a signal: what an instruction of its own has caused
+  RemoteAddr fault;       // … at this address, if it is about memory
+  pid_t thread = 0;       // that stands there
+};
+
+// A clone that is made to run: it is ours, so that nothing has to be put back, and it is killed
+// with all its threads when this ends or we die. To be used by the thread that holds the clone.
+class OwnProcess {
+ public:
+  // `clone` stands still behind a system call instruction, and must outlive the result.
+  static Result<std::unique_ptr<OwnProcess>> take(const Process& clone);
+  ~OwnProcess();
+  OwnProcess(const OwnProcess&) = delete;
+  OwnProcess& operator=(const OwnProcess&) = delete;
+
+  [[nodiscard]] const Process& process() const { return clone_; }
+  [[nodiscard]] const MemoryReader& memory() const { return memory_; }
+  // As it was taken: nothing of its own is below its stack pointer.
+  [[nodiscard]] const RawRegisters& found() const { return found_; }
+  static Result<RawRegisters> registers(pid_t thread);
+  Result<void> write(RemoteAddr at, std::span<const std::byte> bytes) const;
+
+  // Makes one system call in its first thread; its result, or minus an errno.
+  Result<std::int64_t> system_call(long number, std::span<const std::uint64_t> arguments);
+  // Sets the registers of its first thread, lets it run, and says what is to be decided next.
+  Result<OwnStop> run(const RawRegisters& from, std::chrono::steady_clock::time_point deadline);
+  // The same from where it stands, `signal` handed on if it is not 0.
+  Result<OwnStop> go_on(pid_t thread, int signal, std::chrono::steady_clock::time_point deadline);
+
+ private:
+  OwnProcess(const Process& clone, Fd mem, Fd mem_for_writing);
+
+  Result<int> wait_for(pid_t thread, std::chrono::steady_clock::time_point deadline) const;
+  Result<OwnStop> wait_for_news(std::chrono::steady_clock::time_point deadline);
+  std::optional<OwnStop> look_at(pid_t thread, int status);
+  std::optional<OwnStop> look_at_filtered(pid_t thread) const;
+  void stop_all();
+
+  const Process& clone_;
+  LiveMemory memory_;
+  Fd mem_;
+  RawRegisters found_{};
+  std::vector<pid_t> threads_;  // that live, the first first
+};
+
+}  // namespace heapattach

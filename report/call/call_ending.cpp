@@ -1,0 +1,149 @@
+#include "report/call/call_ending.h"
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstring>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "symbols/stack/stacks.h"
+
+namespace heapattach {
+
+namespace {
+
+using End = CallOutcome::End;
+
+constexpr std::size_t kMostFrames = 32;
+constexpr std::chrono::milliseconds kForStack{3000};
+
+// The piece of the clone's stack that was kept; everything else is in the modules' files.
+class KeptStack final : public MemoryReader {
+ public:
+  KeptStack(RemoteAddr from, std::span<const std::byte> bytes) : from_(from), bytes_(bytes) {}
+  [[nodiscard]] Result<std::size_t> read_some(RemoteAddr from,
+                                              std::span<std::byte> into) const override {
+    const std::uint64_t offset = from - from_;
+    if (offset >= bytes_.size()) {
+      return Error{ErrorKind::Fault, fmt::format("{} was not kept", from)};
+    }
+    const auto count = std::min<std::size_t>(into.size(), bytes_.size() - offset);
+    std::memcpy(into.data(), bytes_.data() + offset, count);
+    return count;
+  }
+
+ private:
+  RemoteAddr from_;
+  std::span<const std::byte> bytes_;
+};
+
+std::string name_of_signal(int signal) {
+  const char* const name = sigabbrev_np(signal);
+  return name == nullptr ? fmt::format("signal {}", signal) : fmt::format("SIG{}", name);
+}
+
+std::string frame_text(RemoteAddr pc, std::string_view function, const Modules& modules) {
+  if (!function.empty()) return std::string(function);
+  const Module* module = modules.find(pc);
+  return module == nullptr ? fmt::format("{}", pc) : fmt::format("{} in {}", pc, module->name());
+}
+
+std::vector<std::string> name_frames(const CallOptions& options,
+                                     const Modules& modules,
+                                     const CallOutcome& outcome) {
+  if (!outcome.where) return {};
+  FrozenThread thread;
+  thread.tid = outcome.thread;
+  thread.registers = registers_of(*outcome.where);
+  const KeptStack kept({outcome.where->rsp}, outcome.stack);
+  types::TypeModel no_types;
+  stack::StackLimits limits;
+  limits.with_locals = false;
+  limits.with_places = true;
+  limits.time = kForStack;
+  const auto found = stack::walk_stacks(modules, no_types, kept, {{&thread, 1}, {}}, limits);
+  if (!found) {
+    if (options.note) options.note("no names of functions: " + found.error().message);
+    return {};
+  }
+  std::vector<std::string> frames;
+  if (found->stacks.empty()) return frames;
+  for (const stack::FrameRecord& frame : found->stacks.front().frames) {
+    // Our own: what the function would have returned to.
+    if (frame.pc.value <= kReturnAddress.value || frames.size() >= kMostFrames) break;
+    const auto places = found->places_of(frame.pc);
+    if (places.empty()) frames.push_back(frame_text(frame.pc, {}, modules));
+    for (const stack::Place& place : places) {
+      frames.push_back(frame_text(frame.pc, place.function, modules));
+    }
+  }
+  return frames;
+}
+
+bool waits_for_lock(const std::vector<std::string>& frames) {
+  constexpr std::array<std::string_view, 5> kWaits{"lll_lock_wait", "mutex_lock", "cond_wait",
+                                                   "rwlock", "futex"};
+  const std::size_t count = std::min<std::size_t>(frames.size(), 3);
+  return std::any_of(frames.begin(), frames.begin() + static_cast<std::ptrdiff_t>(count),
+                     [&](const std::string& frame) {
+                       return std::any_of(kWaits.begin(), kWaits.end(), [&](std::string_view wait) {
+                         return frame.find(wait) != std::string::npos;
+                       });
+                     });
+}
+
+std::string crash_text(const CallOutcome& outcome) {
+  const std::string signal = name_of_signal(outcome.number);
+  if (outcome.is_shared) {
+    return fmt::format(
+        "was stopped as it was about to write at {}, to memory that the target shares with others "
+        "and that is read-only in the clone ({})",
+        outcome.fault, signal);
+  }
+  if (outcome.number == SIGABRT) return fmt::format("aborted ({})", signal);
+  if (outcome.fault.value != 0) return fmt::format("crashed ({} at {})", signal, outcome.fault);
+  return fmt::format("crashed ({})", signal);
+}
+
+std::string ending_text(const CallOutcome& outcome, const std::optional<std::string>& given_up) {
+  switch (outcome.end) {
+    case End::Returned: return {};
+    case End::Crashed: return crash_text(outcome);
+    case End::Exited: return fmt::format("ended its process with exit({})", outcome.number);
+    case End::Executed: return "was stopped as it was about to begin another program (execve)";
+    case End::TimedOut: return "did not come back in time";
+    case End::Killed: break;
+  }
+  if (given_up) return "was given up with the clone, because " + *given_up;
+  return fmt::format("was killed with the clone by {}", name_of_signal(outcome.number));
+}
+
+}  // namespace
+
+void explain_ending(const CallOptions& options,
+                    const Modules& modules,
+                    const CallOutcome& outcome,
+                    const std::optional<std::string>& given_up,
+                    CallReport& report) {
+  if (outcome.refused_processes > 0) {
+    report.notes.push_back(fmt::format(
+        "{} wanted to start a process, which it cannot do in a clone{}", report.function,
+        outcome.refused_processes > 1 ? fmt::format(" ({} times)", outcome.refused_processes)
+                                      : ""));
+  }
+  if (outcome.end == End::Returned) return;
+  report.is_timeout = outcome.end == End::TimedOut;
+  report.frames = name_frames(options, modules, outcome);
+  report.ending =
+      fmt::format("{} {}; the target runs on", report.function, ending_text(outcome, given_up));
+  if (report.is_timeout && waits_for_lock(report.frames)) {
+    report.ending +=
+        "; it waits for a lock, which another thread held when the clone was made; try again";
+  } else if (report.is_timeout) {
+    report.ending += "; try a longer --timeout";
+  }
+}
+
+}  // namespace heapattach

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attach/result.h"
+#include "inject/call_frame.h"
+
+namespace heapattach {
+
+// A call as the user writes it: name("text", 1, -2, 0x10, null).
+struct CallExpression {
+  std::string function;
+  std::vector<CallArgument> arguments;
+};
+
+// Texts know the escapes of C (\n, \t, \\, \", \x41 and \101), numbers are decimal or begin with
+// 0x, and null is 0. Malformed says where it ceases to be a call.
+Result<CallExpression> parse_call(std::string_view text);
+
+}  // namespace heapattach

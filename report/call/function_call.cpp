@@ -1,0 +1,236 @@
+#include "report/call/function_call.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include "attach/live_memory.h"
+#include "inject/clone.h"
+#include "inject/clone_call.h"
+#include "report/call/call_ending.h"
+#include "report/call/pipe_drain.h"
+#include "symbols/elf_file.h"
+
+namespace heapattach {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using End = CallOutcome::End;
+
+constexpr std::size_t kMostStringBytes = std::size_t{16} << 20;
+// What is left of the time after the call, for saying what became of it.
+constexpr std::chrono::seconds kForReport{3};
+// Flushing takes no time, or for ever: on a lock that another thread held.
+constexpr std::chrono::milliseconds kForFlushing{2000};
+
+void note(const CallOptions& options, std::string_view text) {
+  if (options.note) options.note(text);
+}
+
+std::string names_of(const CallOptions& options) {
+  std::string names = options.call.function;
+  for (const std::string& other : options.or_else) names += " or " + other;
+  return names;
+}
+
+struct Functions {
+  std::string name;
+  RemoteAddr called;
+  bool is_resolver = false;         // of an indirect function: it says which one to call
+  std::optional<RemoteAddr> flush;  // fflush
+};
+
+// Whether the function behind a symbol only says which function to call: of the C library, which
+// has several for several processors.
+bool is_resolver(const Modules& modules, const Symbol& found) {
+  const Module* module = modules.find(found.address);
+  if (module == nullptr || module->file().empty()) return false;
+  const auto elf = ElfFile::open(Fd(fcntl(module->file().get(), F_DUPFD_CLOEXEC, 0)));
+  if (!elf) return false;
+  const std::vector<ElfSymbol> symbols = elf->symbols(found.name);
+  return std::any_of(symbols.begin(), symbols.end(), [&](const ElfSymbol& symbol) {
+    return symbol.is_resolver && symbol.name == found.name &&
+           symbol.address + module->bias() == found.address.value;
+  });
+}
+
+Result<Functions> find_functions(const CallOptions& options,
+                                 const Modules& modules,
+                                 const MemoryMap& map) {
+  std::string name = options.call.function;
+  auto found = modules.find_symbol(name);
+  for (const std::string& other : options.or_else) {
+    if (found) break;
+    found = modules.find_symbol(other);
+    if (found) name = other;
+  }
+  if (!found) {
+    return Error{ErrorKind::Os,
+                 fmt::format("process {} has no function {} in the symbols of its {} modules; try "
+                             "the name as nm shows it, or --exe or --debug-dir",
+                             options.pid, names_of(options), modules.all().size())};
+  }
+  const Mapping* mapping = map.find(found->address);
+  if (mapping == nullptr || !mapping->executable) {
+    return Error{ErrorKind::Os,
+                 fmt::format("{} of process {} is no function: {} is not code; try another name",
+                             name, options.pid, found->address)};
+  }
+  Functions functions{name, found->address, is_resolver(modules, *found), std::nullopt};
+  if (const auto flush = modules.find_symbol("fflush")) functions.flush = flush->address;
+  return functions;
+}
+
+CloneOptions clone_options(const CallOptions& options) {
+  CloneOptions how;
+  how.freeze.rewind = options.rewind;
+  if (options.max_pause) how.freeze.budget = *options.max_pause;
+  return how;
+}
+
+// The first thread is the one that interpreters and libraries know best.
+Result<Clone> make_clone(const Process& process, const CallOptions& options) {
+  CloneOptions how = clone_options(options);
+  how.borrow = options.thread.value_or(process.pid());
+  auto clone = Clone::make(process, how);
+  const bool is_refused = !clone && (clone.error().kind == ErrorKind::Unsupported ||
+                                     clone.error().kind == ErrorKind::Denied);
+  if (!is_refused || options.thread) return clone;
+  note(options, clone.error().message + ": another thread instead");
+  how.borrow.reset();
+  return Clone::make(process, how);
+}
+
+Result<std::string> string_at(const MemoryReader& memory, RemoteAddr at) {
+  std::string text;
+  std::array<char, 4096> piece{};
+  while (text.size() < kMostStringBytes) {
+    // Up to the end of the page: the next one need not be there.
+    const std::size_t count = piece.size() - (at.value + text.size()) % piece.size();
+    const std::span<char> part = std::span(piece).first(count);
+    HA_TRY(memory.read(at + text.size(), std::as_writable_bytes(part)));
+    const auto end = std::find(part.begin(), part.end(), '\0');
+    text.append(part.begin(), end);
+    if (end != part.end()) return text;
+  }
+  return text;
+}
+
+Result<std::string> value_text(std::uint64_t value, Returns returns, const MemoryReader& memory) {
+  switch (returns) {
+    case Returns::Int: return fmt::format("{}", static_cast<std::int32_t>(value));
+    case Returns::Pointer: return fmt::format("{:#x}", value);
+    case Returns::Long: return fmt::format("{}", static_cast<std::int64_t>(value));
+    case Returns::String: break;
+  }
+  if (value == 0) return std::string("null");
+  auto text = string_at(memory, {value});
+  if (text) return text;
+  return Error{ErrorKind::Os,
+               fmt::format("what it returned, {:#x}, is no string: {}; try --returns long", value,
+                           text.error().message)};
+}
+
+// One call in one clone, with what it needs around it.
+class Calling {
+ public:
+  Calling(const CallOptions& options, const Functions& functions, CloneCalls& calls)
+      : options_(options), functions_(functions), calls_(calls) {}
+
+  Result<CallOutcome> run() {
+    // What the target itself has not written yet is its own business: it is dropped.
+    flush();
+    before_ = {calls_.output_bytes(1), calls_.output_bytes(2)};
+    const auto left = options_.deadline.at - Clock::now();
+    until_ = Clock::now() + std::max<Clock::duration>(left - kForReport, left / 2);
+    if (options_.patience) until_ = std::min(until_, Clock::now() + *options_.patience);
+    RemoteAddr function = functions_.called;
+    if (functions_.is_resolver) {
+      auto resolved = HA_TRY(calls_.call(function, {}, until_));
+      if (resolved.end != End::Returned) return resolved;
+      function = {resolved.value};
+    }
+    auto outcome =
+        HA_TRY(options_.take_written ? call_with_pipe(function)
+                                     : calls_.call(function, options_.call.arguments, until_));
+    if (outcome.end == End::Returned) flush();
+    return outcome;
+  }
+
+  Result<CallReport> report(const CallOutcome& outcome) {
+    CallReport report;
+    report.function = functions_.name;
+    report.written = written_;
+    report.output = HA_TRY(calls_.output(1, before_[0]));
+    report.errors = HA_TRY(calls_.output(2, before_[1]));
+    if (outcome.end != End::Returned) return report;
+    report.value = HA_TRY(value_text(outcome.value, options_.returns, calls_.memory()));
+    return report;
+  }
+
+ private:
+  Result<CallOutcome> call_with_pipe(RemoteAddr function) {
+    ClonePipe pipe = HA_TRY(calls_.open_pipe());
+    PipeDrain drain(std::move(pipe.reading_end), options_.take_written);
+    std::vector<CallArgument> arguments = options_.call.arguments;
+    arguments.insert(arguments.begin(), std::move(pipe.path));
+    auto outcome = calls_.call(function, arguments, until_);
+    HA_TRY(drain.finish());
+    written_ = drain.bytes();
+    return outcome;
+  }
+  void flush() {
+    if (!functions_.flush || !can_flush_) return;
+    const std::array<CallArgument, 1> all{std::uint64_t{0}};
+    const auto flushed = calls_.call(*functions_.flush, all, Clock::now() + kForFlushing);
+    can_flush_ = flushed && flushed->end == End::Returned;
+    if (!can_flush_) note(options_, "fflush did not return: what was buffered is lost");
+  }
+
+  const CallOptions& options_;
+  const Functions& functions_;
+  CloneCalls& calls_;
+  std::array<std::size_t, 2> before_{};
+  Clock::time_point until_;
+  std::uint64_t written_ = 0;
+  bool can_flush_ = true;
+};
+
+}  // namespace
+
+Result<CallReport> call_in_clone(const CallOptions& options) {
+  const Process process = HA_TRY(Process::open(options.pid));
+  const LiveMemory memory(process, HA_TRY(LiveMemory::open_mem(process)));
+  const MemoryMap map = HA_TRY(process.maps());
+  const Modules modules = HA_TRY(Modules::load(process, memory, map, options.symbols));
+  const Functions functions = HA_TRY(find_functions(options, modules, map));
+  HA_TRY(options.deadline.check("looking for the function"));
+
+  CallReport report;
+  std::optional<CallOutcome> outcome;
+  std::optional<std::string> given_up;
+  {
+    Clone clone = HA_TRY(make_clone(process, options));
+    note(options,
+         fmt::format("cloned; {} threads were held for {:.1f} ms", clone.freeze().threads.size(),
+                     std::chrono::duration<double, std::milli>(clone.freeze().pause).count()));
+    {
+      CloneCalls calls = HA_TRY(CloneCalls::prepare(clone.process()));
+      Calling calling(options, functions, calls);
+      outcome = HA_TRY(calling.run());
+      given_up = clone.given_up();
+      report = HA_TRY(calling.report(*outcome));
+    }
+    if (const auto ended = clone.end(); !ended) note(options, ended.error().message);
+  }
+  // Only now: what follows is done by a worker, which is forked off.
+  explain_ending(options, modules, *outcome, given_up, report);
+  return report;
+}
+
+}  // namespace heapattach
