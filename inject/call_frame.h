@@ -27,7 +27,7 @@ struct CallFrame {
 };
 
 // More than this is refused: the thread's stack has to hold it.
-inline constexpr std::size_t kMostTextBytes = 64 * 1024;
+inline constexpr std::size_t kMostTextBytes = std::size_t{64} * 1024;
 
 // `found` stands still with nothing of its own below its stack pointer.
 Result<CallFrame> make_call_frame(const RawRegisters& found,

@@ -30,7 +30,7 @@ using Kind = OwnStop::Kind;
 // Where system calls of ours find what they read: on the clone's stack, below what is in use.
 constexpr std::uint64_t kScratchBytes = 1024;
 constexpr int kDescriptors = 3;
-constexpr std::size_t kStackShown = 256 * 1024;
+constexpr std::size_t kStackShown = std::size_t{256} * 1024;
 
 Error refused(std::string_view what, std::int64_t result) {
   Error error = os_error(fmt::format("{} in the clone", what), static_cast<int>(-result));

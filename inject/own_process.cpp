@@ -31,7 +31,7 @@ constexpr std::uintptr_t kOptions = PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD |
                                     PTRACE_O_TRACESECCOMP;
 constexpr int kSystemCall = SIGTRAP | 0x80;
 constexpr std::uint64_t kSyscallBytes = 2;
-constexpr std::chrono::seconds kPatience{3};
+constexpr std::chrono::seconds kPatience{15};
 constexpr RestPlan kRest{.yields = 50, .longest_nanoseconds = 200'000};
 
 void* word(std::uintptr_t value) {
@@ -147,8 +147,9 @@ Result<std::int64_t> OwnProcess::system_call(long number,
                                              std::span<const std::uint64_t> arguments) {
   RawRegisters in = found_;
   const std::array slots{&in.rdi, &in.rsi, &in.rdx, &in.r10, &in.r8, &in.r9};
-  for (std::size_t i = 0; i < slots.size(); ++i)
+  for (std::size_t i = 0; i < slots.size(); ++i) {
     *slots[i] = i < arguments.size() ? arguments[i] : 0;
+  }
   in.rip = found_.rip - kSyscallBytes;
   in.rax = static_cast<std::uint64_t>(number);
   in.orig_rax = static_cast<std::uint64_t>(-1);

@@ -7,6 +7,7 @@
 
 #include "attach/live_memory.h"
 #include "integration/health.h"
+#include "integration/rounds.h"
 
 namespace heapattach {
 
@@ -72,6 +73,11 @@ std::vector<pid_t> children_of(pid_t pid) {
 }
 
 Traces traces_of(pid_t pid) {
+  // A thread that was just started may not have been given a processor yet, and until then the C
+  // library has it block every signal that can be blocked.
+  (void)eventually(kPatience, [&] {
+    return signals_of(pid).find("SigBlk:\tfffffffffffbfeff") == std::string::npos;
+  });
   Traces traces;
   traces.files = open_files(pid);
   traces.children = children_of(pid);

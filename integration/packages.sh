@@ -4,7 +4,8 @@ build_packages=(g++ cmake ninja-build pkg-config libelf-dev libdw-dev libcapston
   libcli11-dev libsimdjson-dev zlib1g-dev)
 crystal_packages=(crystal libgc-dev libevent-dev libpcre3-dev libssl-dev libyaml-dev libxml2-dev
   libgmp-dev)
-test_packages=(doctest-dev clang libclang-rt-14-dev gcc-multilib dwz llvm-14 python3 jq guile-3.0 w3m ecl)
+test_packages=(doctest-dev clang libclang-rt-14-dev gcc-multilib dwz llvm-14 python3 jq guile-3.0 w3m ecl
+  ruby)
 # Readers of what is exported.
 consumer_packages=(golang-go nodejs valgrind libdevel-nytprof-perl)
 long_consumer_packages=(visualvm openjdk-17-jdk-headless)

@@ -35,19 +35,24 @@ void PipeDrain::run() {
     const bool is_last_look = is_over_;
     pollfd wanted{.fd = fd_.get(), .events = POLLIN, .revents = 0};
     const int ready = poll(&wanted, 1, is_last_look ? 0 : kLookEveryMs);
-    if (ready <= 0 || (wanted.revents & POLLIN) == 0) {
-      if (is_last_look || (ready > 0 && (wanted.revents & POLLHUP) != 0)) return;
-      continue;
-    }
-    const ssize_t got = read(fd_.get(), piece.data(), piece.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return;
-    bytes_ += static_cast<std::uint64_t>(got);
-    if (failure_) continue;
-    if (auto taken = take_({piece.data(), static_cast<std::size_t>(got)}); !taken) {
-      failure_ = std::move(taken).error();
+    if (ready > 0 && (wanted.revents & POLLIN) != 0) {
+      if (!take_piece(piece)) return;
+    } else if (is_last_look || (ready > 0 && (wanted.revents & POLLHUP) != 0)) {
+      return;
     }
   }
+}
+
+bool PipeDrain::take_piece(std::span<char> piece) {
+  const ssize_t got = read(fd_.get(), piece.data(), piece.size());
+  if (got < 0 && errno == EINTR) return true;
+  if (got <= 0) return false;
+  bytes_ += static_cast<std::uint64_t>(got);
+  if (failure_) return true;
+  if (auto taken = take_({piece.data(), static_cast<std::size_t>(got)}); !taken) {
+    failure_ = std::move(taken).error();
+  }
+  return true;
 }
 
 }  // namespace heapattach

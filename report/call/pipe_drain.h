@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <thread>
 
@@ -29,6 +30,8 @@ class PipeDrain {
 
  private:
   void run();
+  // False at the end.
+  bool take_piece(std::span<char> piece);
 
   Fd fd_;
   Take take_;

@@ -49,6 +49,9 @@ inline constexpr std::string_view kHelpText =
        heapattach --sizes ADDRESS SOURCE    the sizes of one object
        heapattach --check [options] PID     what stands in the way, how long a
                                             snapshot would take; stops nothing
+       heapattach --call 'FN("x", 1)' PID   calls a C function in a copy of it
+       heapattach --inject --keep FILE PID  its own dump routine writes FILE, in
+                                            a copy of it
        heapattach --diff [options] BEFORE AFTER [LAST]
                                             growth per type; with three, what
                                             came after BEFORE and stayed
@@ -59,8 +62,8 @@ inline constexpr std::string_view kHelpText =
 
 SOURCE is the pid of a process that uses the Boehm collector, which is frozen,
 copied, let go, and looked into; nothing is written to it but by --snapshot
-clone, which puts everything back. Or it is a file: a snapshot that was saved
-before, plain or gzip (./4711 if its name is a number).
+clone, --call and --inject, which put everything back. Or it is a file: a
+snapshot that was saved before, plain or gzip (./4711 if its name is a number).
 
   -p, --pid PID          a process as SOURCE
   -o, --output FILE      write there (%p pid, %h host, %t time), mode 0600
@@ -90,6 +93,11 @@ before, plain or gzip (./4711 if its name is a number).
                          (stops it for milliseconds, reads a copy), auto
       --max-pause MS     give up rather than hold the process longer
       --timeout S        end after this long in any case (default 60)
+      --returns KIND     what --call prints: long (default), int, pointer or
+                         string
+      --thread TID       the thread that --call runs as (default: the first)
+      --routine NAME     what --inject calls, as NAME(path, mode) (default:
+                         heapattach_dump, or else heapdump_dump)
       --no-rewind        do not re-issue calls that the freeze interrupted
       --type-info FILE   type names from the Crystal compiler
       --exe FILE, --debug-dir DIR, --sysroot DIR   where to find symbols

@@ -18,9 +18,11 @@
 #include "report/cli/console.h"
 #include "report/cli/options.h"
 #include "report/cli/run.h"
+#include "report/cli/run_call.h"
 #include "report/cli/run_check.h"
 #include "report/cli/run_diff.h"
 #include "report/cli/run_explain.h"
+#include "report/cli/run_inject.h"
 #include "report/cli/run_stacks.h"
 #include "report/cli/run_strings.h"
 #include "report/cli/run_summary.h"
@@ -137,6 +139,36 @@ Result<stacks::StackReport> take_stacks(const Options& options,
   return stacks::take_stacks(what);
 }
 
+CallOptions call_options(const Options& options, const Deadline& deadline, Console& console) {
+  CallOptions what;
+  what.pid = options.pid;
+  what.call = options.call;
+  what.returns = options.returns;
+  what.thread = options.call_thread;
+  what.rewind = options.rewind;
+  what.max_pause = options.max_pause;
+  what.symbols = symbol_search(options);
+  what.deadline = deadline;
+  what.note = [&console](std::string_view step) { console.step(step); };
+  return what;
+}
+
+Result<CallReport> call(const Options& options, const Deadline& deadline, Console& console) {
+  return call_in_clone(call_options(options, deadline, console));
+}
+
+Result<CallReport> call_routine(const Options& options,
+                                const Deadline& deadline,
+                                Console& console,
+                                const Routine& routine) {
+  CallOptions what = call_options(options, deadline, console);
+  what.call = routine.call;
+  what.or_else = routine.or_else;
+  what.take_written = routine.take_written;
+  what.patience = routine.patience;
+  return call_in_clone(what);
+}
+
 // --help and --version are data: a full disk under them is an error like any other.
 ExitStatus show(const ShowText& shown, Console& console) {
   auto output = OpenOutput::standard_output();
@@ -171,6 +203,8 @@ ExitStatus run_with(std::span<const char* const> arguments) {
   switch (options->report) {
     case Report::Check: return run_check(*options, examine, console);
     case Report::Stacks: return run_stacks(*options, take_stacks, console);
+    case Report::Call: return run_call(*options, call, console);
+    case Report::Inject: return run_inject(*options, call_routine, console);
     case Report::Diff: return run_diff(*options, take, console);
     case Report::Watch: return run_watch(*options, take, console);
     case Report::Summary: return run_summary(*options, take_summary, console);

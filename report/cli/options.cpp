@@ -22,6 +22,7 @@ struct RawOptions {
   std::vector<std::string> sources;
   std::string pid, output, format, sort, by, snapshot, colour, top, min_bytes, max_pause, timeout,
       watch, rounds;
+  std::string call, returns, thread, routine, keep;
   std::vector<std::string> types, fail_if;
   std::vector<std::string> debug_dirs;
   std::string type_info, exe, sysroot;
@@ -29,7 +30,7 @@ struct RawOptions {
   RawExplainOptions explain;
   bool help = false, version = false, count = false, sizes = false, check = false, stacks = false,
        diff = false, strings = false, summary = false, force = false, gzip = false, all = false;
-  bool no_rewind = false, quiet = false, verbose = false;
+  bool inject = false, no_rewind = false, quiet = false, verbose = false;
 };
 
 void declare_options(CLI::App& app, RawOptions& raw) {
@@ -49,6 +50,12 @@ void declare_options(CLI::App& app, RawOptions& raw) {
   app.add_option("--max-pause", raw.max_pause);
   app.add_option("--timeout", raw.timeout);
   app.add_option("--type-info", raw.type_info);
+  app.add_option("--call", raw.call);
+  app.add_option("--returns", raw.returns);
+  app.add_option("--thread", raw.thread);
+  app.add_option("--routine", raw.routine);
+  app.add_option("--keep", raw.keep);
+  app.add_flag("--inject", raw.inject);
   app.add_option("--exe", raw.exe);
   app.add_option("--debug-dir", raw.debug_dirs)->allow_extra_args(false);
   app.add_option("--sysroot", raw.sysroot);
@@ -145,6 +152,12 @@ constexpr std::array<std::pair<std::string_view, SnapshotMode>, 4> kModes{{
     {"clone", SnapshotMode::Clone},
     {"auto", SnapshotMode::Auto},
 }};
+constexpr std::array<std::pair<std::string_view, Returns>, 4> kReturns{{
+    {"int", Returns::Int},
+    {"long", Returns::Long},
+    {"pointer", Returns::Pointer},
+    {"string", Returns::String},
+}};
 constexpr std::array<std::pair<std::string_view, ColourChoice>, 3> kColours{{
     {"auto", ColourChoice::Auto},
     {"always", ColourChoice::Always},
@@ -153,9 +166,11 @@ constexpr std::array<std::pair<std::string_view, ColourChoice>, 3> kColours{{
 
 // What of it only a process can be asked.
 Result<void> refuse_for_files(const RawOptions& raw) {
-  const std::array<std::pair<std::string_view, bool>, 12> given{{
+  const std::array<std::pair<std::string_view, bool>, 14> given{{
       {"--stacks", raw.stacks},
       {"--check", raw.check},
+      {"--call", !raw.call.empty()},
+      {"--inject", raw.inject},
       {"--watch", !raw.watch.empty()},
       {"--snapshot", !raw.snapshot.empty()},
       {"--max-pause", !raw.max_pause.empty()},
@@ -304,6 +319,11 @@ Result<Format> read_report_format(const RawOptions& raw, Report report) {
 }
 
 Result<void> read_format(const RawOptions& raw, Options& options) {
+  if (options.report == Report::Call || options.report == Report::Inject) {
+    options.format = Format::Table;
+    if (raw.format.empty()) return {};
+    return usage("--format: what a function writes is passed on as it is");
+  }
   if (options.report != Report::Snapshot && !is_counts(options.report)) {
     options.format = HA_TRY(read_report_format(raw, options.report));
     return {};
@@ -362,13 +382,28 @@ Result<snapshot::RowChoice> read_rows(const RawOptions& raw, Report report) {
   return rows;
 }
 
+Result<void> refuse_calls_that_cannot_be(const RawOptions& raw) {
+  if (raw.call.empty() && !raw.returns.empty()) return usage("--returns is for --call");
+  if (raw.call.empty() && !raw.inject && !raw.thread.empty()) {
+    return usage("--thread is for --call and --inject");
+  }
+  if (!raw.inject && !(raw.routine.empty() && raw.keep.empty())) {
+    return usage("--routine and --keep are for --inject");
+  }
+  if (raw.inject && raw.keep.empty()) return usage("--inject: name a file for it with --keep");
+  if (raw.inject && !raw.output.empty()) return usage("--inject: --keep names the file, not -o");
+  return {};
+}
+
 // What of it contradicts itself or is not in this build.
 Result<void> refuse_what_cannot_be(const RawOptions& raw) {
-  const std::array<std::pair<std::string_view, bool>, 11> reports{{
+  const std::array<std::pair<std::string_view, bool>, 13> reports{{
       {"--count", raw.count},
       {"--sizes", raw.sizes},
       {"--check", raw.check},
       {"--stacks", raw.stacks},
+      {"--call", !raw.call.empty()},
+      {"--inject", raw.inject},
       {"--diff", raw.diff},
       {"--watch", !raw.watch.empty()},
       {"--strings", raw.strings},
@@ -410,8 +445,8 @@ std::vector<std::string> without_values(std::span<const char* const> arguments, 
 Result<std::size_t> read_values(const RawOptions& raw, Report report) {
   constexpr std::size_t kDefault = 64;
   if (!raw.values) return 0;
-  if (report != Report::Snapshot && report != Report::Strings) {
-    return usage("--values is for snapshots and --strings: counts have none");
+  if (report != Report::Snapshot && report != Report::Strings && report != Report::Inject) {
+    return usage("--values is for snapshots, --strings and --inject: counts have none");
   }
   if (raw.values->empty()) return kDefault;
   const auto bytes = parse_size(*raw.values);
@@ -481,7 +516,23 @@ Result<void> read_manner(const RawOptions& raw, Options& options) {
   return {};
 }
 
+Result<void> read_call(const RawOptions& raw, Options& options) {
+  options.routine = raw.routine;
+  options.keep = raw.keep;
+  if (!raw.call.empty()) options.call = HA_TRY(parse_call(raw.call));
+  if (!raw.returns.empty()) options.returns = HA_TRY(choose("--returns", raw.returns, kReturns));
+  if (raw.thread.empty()) return {};
+  const auto thread = parse_size(raw.thread);
+  if (!thread || *thread == 0 || *thread > INT32_MAX) {
+    return usage(fmt::format("--thread {}: not the number of a thread", raw.thread));
+  }
+  options.call_thread = static_cast<pid_t>(*thread);
+  return {};
+}
+
 Report report_of(const RawOptions& raw) {
+  if (!raw.call.empty()) return Report::Call;
+  if (raw.inject) return Report::Inject;
   if (raw.check) return Report::Check;
   if (raw.stacks) return Report::Stacks;
   if (!raw.explain.why.empty()) return Report::Why;
@@ -508,6 +559,7 @@ Result<void> refuse_without_offsets(const Options& options) {
 
 Result<Options> make_sense(const RawOptions& raw) {
   HA_TRY(refuse_what_cannot_be(raw));
+  HA_TRY(refuse_calls_that_cannot_be(raw));
   Options options;
   options.report = report_of(raw);
   HA_TRY(read_source(raw, options));
@@ -521,6 +573,7 @@ Result<Options> make_sense(const RawOptions& raw) {
   if (options.report == Report::ObjectSizes) options.explain.what = object;
   HA_TRY(read_fail_if(raw, options));
   HA_TRY(read_watch(raw, options));
+  HA_TRY(read_call(raw, options));
   HA_TRY(read_manner(raw, options));
   options.output = raw.output;
   options.force = raw.force;

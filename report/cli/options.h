@@ -9,6 +9,7 @@
 
 #include <sys/types.h>
 
+#include "report/call/function_call.h"
 #include "report/cli/explain_options.h"
 #include "report/cli/fail_if.h"
 #include "report/export/format.h"
@@ -22,6 +23,8 @@ enum class Report : std::uint8_t {
   Sizes,
   Check,
   Stacks,
+  Call,
+  Inject,
   Diff,
   Watch,
   Strings,
@@ -56,12 +59,14 @@ struct Source {
 // What the user asked for, checked for contradictions; nothing of the world outside was looked at.
 struct Options {
   pid_t pid = 0;
-  std::string file;              // a saved snapshot instead of a process; empty: none
-  std::vector<Source> compared;  // of --diff: two or three, in order
+  std::optional<pid_t> call_thread;  // of Report::Call and Report::Inject
+  Report report = Report::Snapshot;
+  Returns returns = Returns::Long;  // of Report::Call
+  std::string file;                 // a saved snapshot instead of a process; empty: none
+  std::vector<Source> compared;     // of --diff: two or three, in order
 
   std::string output;  // as given, %p and its like not yet expanded; empty: standard output
   const ExportFormat* exporter = nullptr;  // which, if the format is Export
-  Report report = Report::Snapshot;
   Format format = Format::JsonLines;
   bool force = false;
   bool with_gzip = false;
@@ -80,6 +85,10 @@ struct Options {
   bool rewind = true;
   std::optional<std::chrono::milliseconds> max_pause;
   std::chrono::milliseconds timeout{60000};
+
+  CallExpression call;  // of Report::Call
+  std::string routine;  // of Report::Inject; empty: those that are known
+  std::string keep;     // … where its dump goes
 
   std::string type_info;  // files and directories; empty: not given
   std::string exe;

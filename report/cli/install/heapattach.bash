@@ -11,8 +11,10 @@ dhat ruby gcgrph hprof" ;;
     --sort) words="bytes count name retained" ;;
     --by) words="type holder" ;;
     --color) words="auto always never" ;;
+    --returns) words="long int pointer string" ;;
+    --routine) words="heapattach_dump heapdump_dump" ;;
     -p | --pid) words=$(cd /proc && echo [0-9]*) ;;
-    -o | --output | --type-info | --exe | --debug-dir | --sysroot)
+    -o | --output | --keep | --type-info | --exe | --debug-dir | --sysroot)
       compopt -o filenames 2>/dev/null
       mapfile -t COMPREPLY < <(compgen -f -- "$word")
       return ;;

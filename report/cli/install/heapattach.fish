@@ -13,3 +13,8 @@ complete -c heapattach -l by -x -a 'type holder'
 complete -c heapattach -l color -x -a 'auto always never'
 complete -c heapattach -s o -l output -r
 complete -c heapattach -s p -l pid -x -a '(__fish_complete_pids)'
+complete -c heapattach -l call -x
+complete -c heapattach -l returns -x -a 'long int pointer string'
+complete -c heapattach -l thread -x
+complete -c heapattach -l routine -x -a 'heapattach_dump heapdump_dump'
+complete -c heapattach -l keep -r

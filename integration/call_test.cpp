@@ -1,0 +1,168 @@
+// --call: functions run in a clone, whatever becomes of them, and the target never notices.
+
+#include <algorithm>
+#include <csignal>
+#include <future>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include "integration/cloning.h"
+#include "integration/health.h"
+#include "integration/live_target.h"
+#include "integration/rounds.h"
+#include "integration/tool.h"
+
+using namespace heapattach;
+using namespace std::chrono_literals;
+
+namespace {
+
+ToolRun call(const LiveTarget& target,
+             const std::string& what,
+             const std::vector<std::string>& more = {}) {
+  std::vector<std::string> arguments{"--call", what, std::to_string(target.pid())};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return run_tool(arguments);
+}
+
+void check_unharmed(LiveTarget& target) {
+  const Answer before = target.ask();
+  CHECK(before.at("calls") == 0);
+  CHECK(before.at("shared") == 0);
+  CHECK(before.at("signals") == 0);
+  CHECK(eventually(30s, [&] { return target.ask().at("beats") > before.at("beats"); }));
+  CHECK(children_of(target.pid()).empty());
+  CHECK(harm_done_to(target.pid()) == "");
+}
+
+struct Ending {
+  const char* call;
+  int status;
+  std::vector<const char*> said;  // on standard error
+};
+
+void check_ending(LiveTarget& target, const Ending& ending, const std::vector<std::string>& more) {
+  const ToolRun run = call(target, ending.call, more);
+  CHECK_MESSAGE(run.status == ending.status, ending.call, ": ", run.errors);
+  for (const char* words : ending.said) {
+    CHECK_MESSAGE(run.errors.find(words) != std::string::npos, ending.call, ": ", run.errors);
+  }
+  check_unharmed(target);
+}
+
+}  // namespace
+
+TEST_CASE("a function that is called in a clone gets its arguments, and gives what it returns") {
+  LiveTarget target("called");
+  target.ask();  // something is in its buffer now
+  const Traces before = traces_of(target.pid());
+  CHECK(call(target, "add_all(1, 2, 3, 4, 5, 6, 7, 0x8)").output == "87654321\n");
+  CHECK(call(target, "greet(\"hello\", \"\\\"world\\\"\")", {"--returns", "string"}).output ==
+        "hello, \"world\"\n");
+  CHECK(call(target, "minus_one()", {"--returns", "int"}).output == "-1\n");
+  CHECK(call(target, "minus_one()", {"--returns", "pointer"}).output == "0xffffffff\n");
+  CHECK(call(target, "with_a_thread(-5)").output == "-4\n");
+  // One that the C library chooses at run time.
+  CHECK(call(target, "strlen(\"four\")").output == "4\n");
+  const ToolRun spoken = call(target, "announce(\"a word\")");
+  CHECK(spoken.output == "a word\n6\n");
+  CHECK_MESSAGE(spoken.errors.find("about to speak") != std::string::npos, spoken.errors);
+  CHECK(difference(before, traces_of(target.pid())) == "");
+  check_unharmed(target);
+}
+
+TEST_CASE("what a call in a clone comes to is told, and stays there") {
+  LiveTarget target("called");
+  for (const Ending& ending : std::vector<Ending>{
+           {"crash()", 1, {"crash crashed (SIGSEGV at 0x8)", "in crash"}},
+           {"leave(3)", 1, {"exit(3)"}},
+           {"give_up()", 1, {"aborted (SIGABRT)", "called by give_up"}},
+           {"become_another()", 1, {"begin another program", "called by become_another"}},
+           {"write_shared(5)", 1, {"shares with others", "in write_shared"}},
+           {"no_such_function()", 1, {"has no function no_such_function"}},
+           {"no_function()", 1, {"no_function", "is no function"}},
+       }) {
+    check_ending(target, ending, {});
+  }
+  CHECK(call(target, "signal_parent()").output == "0\n");
+  const ToolRun started = call(target, "start_another()", {"--returns", "int"});
+  CHECK_MESSAGE(started.output == "32512\n", started.output, started.errors);
+  CHECK_MESSAGE(started.errors.find("wanted to start a process") != std::string::npos,
+                started.errors);
+  check_unharmed(target);
+}
+
+TEST_CASE("a call in a clone that does not end is given up, and where it hangs is told") {
+  const std::vector<std::string> quickly{"--timeout", "5"};
+  const auto look = [&](const Ending& ending) {
+    LiveTarget target("called");
+    check_ending(target, ending, quickly);
+  };
+  const auto loop = std::async(std::launch::async, [&] {
+    look({"loop_for_ever()", 6, {"did not come back", "in loop_for_ever"}});
+  });
+  look({"wait_for_lock()", 6, {"it waits for a lock", "called by wait_for_lock"}});
+}
+
+TEST_CASE("a call in a clone runs as the thread that is named") {
+  LiveTarget target("called");
+  const pid_t main = target.pid();
+  for (const pid_t thread : threads_of(main)) {
+    const ToolRun run = call(target, "getpid()", {"--thread", std::to_string(thread)});
+    CHECK_MESSAGE(run.status == 0, run.errors);
+    CHECK(run.output != fmt::format("{}\n", main));
+  }
+  const ToolRun none = call(target, "getpid()", {"--thread", std::to_string(::getpid())});
+  CHECK(none.status != 0);
+  check_unharmed(target);
+}
+
+TEST_CASE("the tool is killed in the midst of a call, and neither clone nor harm is left") {
+  LiveTarget target("called");
+  for (int i = 0; i < rounds(12, 300); ++i) {
+    ChildProcess tool({tool_path(), "--call",
+                       i % 2 == 0 ? "loop_for_ever()" : "greet(\"a\", \"b\")",
+                       std::to_string(target.pid())});
+    ::usleep(static_cast<useconds_t>(10'000 + std::rand() % 150'000));
+    tool.signal(i % 3 == 0 ? SIGTERM : SIGKILL);
+    REQUIRE(tool.wait_end(60s).has_value());
+    CHECK(eventually(30s, [&] { return harm_done_to(target.pid()).empty(); }));
+  }
+  // The next one takes notice of what the dead have left.
+  CHECK(eventually(30s, [&] {
+    return call(target, "getpid()").status == 0 && children_of(target.pid()).empty();
+  }));
+  check_unharmed(target);
+}
+
+TEST_CASE("a Ruby process dumps its objects in a clone") {
+  if (::access("/usr/bin/ruby", X_OK) != 0) {
+    print_skip("ruby is not installed");
+    return;
+  }
+  ChildProcess ruby(
+      {"/usr/bin/ruby", "-e",
+       "require 'objspace'; class Session; end; $all = Array.new(123) { Session.new };"
+       "puts 'ready'; $stdout.flush; $stdin.gets; puts $all.size; $stdout.flush"});
+  REQUIRE(ruby.read_line(60s) == "ready");
+  const ToolRun run =
+      run_tool({"--call",
+                "rb_eval_string_protect(\"puts ObjectSpace.count_objects.size > 3; "
+                "puts ObjectSpace.each_object(Session).count; $all = []; $stdout.flush\", null)",
+                std::to_string(ruby.pid())});
+  CHECK_MESSAGE(run.status == 0, run.errors);
+  CHECK_MESSAGE(run.output.find("true\n123\n") == 0, run.output, run.errors);
+  const ToolRun dump =
+      run_tool({"--call",
+                "rb_eval_string_protect(\"ObjectSpace.dump_all(output: $stdout); $stdout.flush\", "
+                "null)",
+                std::to_string(ruby.pid())});
+  CHECK_MESSAGE(dump.status == 0, dump.errors);
+  CHECK(std::count(dump.output.begin(), dump.output.end(), '\n') > 5000);
+  CHECK(dump.output.find("\"type\":\"OBJECT\"") != std::string::npos);
+  CHECK(dump.output.find("\"name\":\"Session\"") != std::string::npos);
+  ruby.send_line("");
+  CHECK(ruby.read_line(60s) == "123");
+}

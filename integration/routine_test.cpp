@@ -1,0 +1,160 @@
+// The embedded dump routine, called by the program itself and by heapattach in a clone of it.
+
+#include <cstring>
+#include <map>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "integration/cloning.h"
+#include "integration/health.h"
+#include "integration/live_target.h"
+#include "integration/rounds.h"
+#include "integration/tool.h"
+
+using namespace heapattach;
+
+namespace {
+
+constexpr std::uint64_t kEnd = ~std::uint64_t{0};
+constexpr std::uint64_t kAtomic = std::uint64_t{1} << 63;
+
+struct Listed {
+  std::uint64_t bytes = 0;
+  bool is_atomic = false;
+  std::map<std::uint64_t, std::uint64_t> words;  // by offset: its edges, or all in a full dump
+};
+using Dump = std::map<std::uint64_t, Listed>;
+
+class Reader {
+ public:
+  explicit Reader(const std::string& text) : text_(text) {}
+  std::uint64_t number() {
+    std::uint64_t value = 0;
+    REQUIRE(at_ + sizeof value <= text_.size());
+    std::memcpy(&value, text_.data() + at_, sizeof value);
+    at_ += sizeof value;
+    return value;
+  }
+  [[nodiscard]] bool is_at_end() const { return at_ == text_.size(); }
+
+ private:
+  const std::string& text_;
+  std::size_t at_ = 8;
+};
+
+Dump read_dump(const std::string& text, bool is_full) {
+  REQUIRE(text.substr(0, 8) ==
+          (is_full ? std::string("GCFULL\x01\0", 8) : std::string("GCGRPH\x01\0", 8)));
+  Dump dump;
+  Reader reader(text);
+  for (std::uint64_t base = reader.number(); base != kEnd; base = reader.number()) {
+    Listed& object = dump[base];
+    const std::uint64_t size = reader.number();
+    object.bytes = size & ~kAtomic;
+    object.is_atomic = (size & kAtomic) != 0;
+    if (is_full) {
+      REQUIRE(object.bytes % 8 == 0);
+      for (std::uint64_t at = 0; at < object.bytes; at += 8) object.words[at] = reader.number();
+      continue;
+    }
+    const std::uint64_t first = reader.number();
+    if (object.is_atomic) continue;
+    for (auto at = reader.number(); at != kEnd; at = reader.number()) {
+      object.words[at] = reader.number();
+      CHECK((at != 0 || object.words[at] == first));
+    }
+  }
+  CHECK(reader.is_at_end());
+  return dump;
+}
+
+// The list of the target, from its first object on.
+long length_of_list(const Dump& dump, std::uint64_t at) {
+  long length = 0;
+  for (; at != 0; ++length) {
+    const auto object = dump.find(at);
+    REQUIRE(object != dump.end());
+    const auto text = dump.find(object->second.words.at(8));
+    REQUIRE(text != dump.end());
+    CHECK(text->second.is_atomic);
+    const auto next = object->second.words.find(0);
+    at = next == object->second.words.end() ? 0 : next->second;
+  }
+  return length;
+}
+
+// Each edge leads into an object that is listed too.
+void check_consistent(const Dump& dump) {
+  for (const auto& [base, object] : dump) {
+    for (const auto& [offset, to] : object.words) {
+      auto around = dump.upper_bound(to);
+      REQUIRE(around != dump.begin());
+      --around;
+      CHECK(to - around->first < around->second.bytes);
+    }
+  }
+}
+
+bool is_missing() {
+  if (is_target_built("dumping")) return false;
+  print_skip("the collector's library is not installed");
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("a program dumps its own heap, with threads that allocate meanwhile") {
+  if (is_missing()) return;
+  const TemporaryDirectory directory;
+  const std::string file = directory.file("dump");
+  LiveTarget target("dumping", {"1000", "busy"});
+  const auto first = static_cast<std::uint64_t>(target.greeting().at("first"));
+  for (const bool is_full : {false, true}) {
+    const Answer answer = target.ask((is_full ? "dump 1 " : "dump 0 ") + file);
+    const Dump dump = read_dump(read_text(file), is_full);
+    CHECK(static_cast<std::size_t>(answer.at("dumped")) == dump.size());
+    CHECK(length_of_list(dump, first) == 1000);
+    if (!is_full) check_consistent(dump);
+  }
+  CHECK(target.ask("dump 0 /no/such/directory/dump").at("dumped") == -2);
+  CHECK(target.ask("dump 7 " + file).at("dumped") == -22);
+}
+
+TEST_CASE("heapattach has a program dump its heap in a clone, and keeps the dump") {
+  if (is_missing()) return;
+  const TemporaryDirectory directory;
+  const std::string file = directory.file("dump");
+  LiveTarget target("dumping", {"1000"});
+  const Traces before = traces_of(target.pid());
+  const std::string pid = std::to_string(target.pid());
+  const auto first = static_cast<std::uint64_t>(target.greeting().at("first"));
+  const ToolRun run = run_tool({"--inject", "--keep", file, pid});
+  REQUIRE_MESSAGE(run.status == 0, run.errors);
+  const Dump dump = read_dump(read_text(file), false);
+  CHECK(length_of_list(dump, first) == 1000);
+  check_consistent(dump);
+  const ToolRun full = run_tool(
+      {"--inject", "--values", "--force", "--routine", "heapattach_dump", "--keep", file, pid});
+  REQUIRE_MESSAGE(full.status == 0, full.errors);
+  CHECK(length_of_list(read_dump(read_text(file), true), first) == 1000);
+  CHECK(difference(before, traces_of(target.pid())) == "");
+  CHECK(target.ask().at("length") == 1000);
+  CHECK(harm_done_to(target.pid()) == "");
+}
+
+TEST_CASE("a program without a dump routine is told so, and no file is left") {
+  const TemporaryDirectory directory;
+  const std::string file = directory.file("dump");
+  LiveTarget target("called");
+  const std::string pid = std::to_string(target.pid());
+  const ToolRun none = run_tool({"--inject", "--keep", file, pid});
+  CHECK(none.status == 1);
+  CHECK_MESSAGE(none.errors.find("heapattach_dump or heapdump_dump") != std::string::npos,
+                none.errors);
+  const ToolRun crashed = run_tool({"--inject", "--routine", "crash", "--keep", file, pid});
+  CHECK(crashed.status == 1);
+  CHECK_MESSAGE(crashed.errors.find("SIGSEGV") != std::string::npos, crashed.errors);
+  CHECK(directory.list().empty());
+  CHECK(harm_done_to(target.pid()) == "");
+}

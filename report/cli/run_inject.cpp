@@ -1,0 +1,96 @@
+#include "report/cli/run_inject.h"
+
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "report/cli/failure.h"
+#include "report/write/output_file.h"
+
+namespace heapattach {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// HEAPATTACH_GRAPH and HEAPATTACH_FULL of inject/routine/heapattach.h.
+constexpr std::uint64_t kGraph = 0;
+constexpr std::uint64_t kFull = 1;
+// The shares of what is left of the time that one clone after the other gets; the last gets all.
+constexpr int kShares[] = {8, 4, 2, 1};
+
+Routine routine_of(const Options& options) {
+  Routine routine;
+  routine.call.function = options.routine;
+  if (options.routine.empty()) {
+    routine.call.function = "heapattach_dump";
+    routine.or_else = {"heapdump_dump"};
+  }
+  routine.call.arguments = {options.value_bytes > 0 ? kFull : kGraph};
+  return routine;
+}
+
+// The last report, or the first that is not about waiting in vain.
+Result<CallReport> call_with_patience(const Options& options,
+                                      const Deadline& deadline,
+                                      Console& console,
+                                      const CallRoutine& call,
+                                      Routine routine) {
+  std::optional<CallReport> report;
+  for (const int share : kShares) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline.at - Clock::now());
+    routine.patience.reset();
+    if (share > 1) routine.patience = left / share;
+    report = HA_TRY(call(options, deadline, console, routine));
+    if (!report->is_timeout || report->written > 0) break;
+    HA_TRY(deadline.check("calling the dump routine"));
+    console.step(report->ending + ": another clone");
+  }
+  return *std::move(report);
+}
+
+void tell(const CallReport& report, const std::string& file, Console& console) {
+  const std::string result = report.value.value_or("");
+  console.say(fmt::format("{} returned {} and wrote {} bytes to {}", report.function, result,
+                          report.written, file));
+}
+
+}  // namespace
+
+ExitStatus run_inject(const Options& options, const CallRoutine& call, Console& console) {
+  Deadline deadline;
+  deadline.at = Clock::now() + options.timeout;
+  auto output = OpenOutput::file(options.keep, options.force, deadline);
+  if (!output) return report_failure(output.error(), Stage::Output, deadline, console);
+  OutputFile sink(std::move(output).value(), deadline);
+  std::optional<Error> not_written;
+  Routine routine = routine_of(options);
+  routine.take_written = [&](std::string_view bytes) -> Result<void> {
+    auto written = sink.write(bytes);
+    if (!written) not_written = written.error();
+    return written;
+  };
+  const auto report = call_with_patience(options, deadline, console, call, std::move(routine));
+  if (not_written) return report_failure(*not_written, Stage::Output, deadline, console);
+  if (!report) return report_failure(report.error(), Stage::Target, deadline, console);
+  if (!report->value) {
+    console.error(report->ending);
+    for (const std::string& frame : report->frames) console.error("  in " + frame);
+    return report->is_timeout ? ExitStatus::Timeout : ExitStatus::Failed;
+  }
+  if (report->written == 0 || report->value->starts_with('-')) {
+    console.error(fmt::format("{} returned {} and wrote {} bytes: no dump of process {}",
+                              report->function, *report->value, report->written, options.pid));
+    return ExitStatus::Failed;
+  }
+  if (const auto finished = sink.finish(); !finished) {
+    return report_failure(finished.error(), Stage::Output, deadline, console);
+  }
+  tell(*report, options.keep, console);
+  return ExitStatus::Complete;
+}
+
+}  // namespace heapattach

@@ -1,0 +1,58 @@
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "report/cli/options.h"
+
+using namespace heapattach;
+
+namespace {
+
+ParsedOptions parse(const std::vector<const char*>& arguments) {
+  return parse_options(arguments);
+}
+
+bool is_refused(const std::vector<const char*>& arguments, std::string_view word) {
+  const ParsedOptions parsed = parse(arguments);
+  const auto* wrong = std::get_if<UsageError>(&parsed);
+  return wrong != nullptr && wrong->message.find(word) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a call is an expression, a kind of result, and a process") {
+  const ParsedOptions parsed =
+      parse({"--call", "run(\"a b\", 2)", "--returns", "string", "--thread", "12", "4711"});
+  const auto* options = std::get_if<Options>(&parsed);
+  REQUIRE(options != nullptr);
+  CHECK(options->report == Report::Call);
+  CHECK(options->pid == 4711);
+  CHECK(options->call.function == "run");
+  CHECK(options->call.arguments.size() == 2);
+  CHECK(options->returns == Returns::String);
+  CHECK(options->call_thread == 12);
+}
+
+TEST_CASE("what is no call, or not for calls, is refused") {
+  CHECK(is_refused({"--call", "run", "4711"}, "'('"));
+  CHECK(is_refused({"--call", "run()", "--returns", "float", "4711"}, "--returns float"));
+  CHECK(is_refused({"--call", "run()", "--thread", "0", "4711"}, "--thread 0"));
+  CHECK(is_refused({"--call", "run()", "--count", "4711"}, "one report"));
+  CHECK(is_refused({"--call", "run()", "-f", "json", "4711"}, "--format"));
+  CHECK(is_refused({"--returns", "int", "4711"}, "--call"));
+  CHECK(is_refused({"--call", "run()"}, "no process"));
+}
+
+TEST_CASE("a dump routine is called for a file") {
+  const ParsedOptions parsed =
+      parse({"--inject", "--keep", "heap.dump", "--routine", "my_dump", "--values", "4711"});
+  const auto* options = std::get_if<Options>(&parsed);
+  REQUIRE(options != nullptr);
+  CHECK(options->report == Report::Inject);
+  CHECK(options->keep == "heap.dump");
+  CHECK(options->routine == "my_dump");
+  CHECK(options->value_bytes > 0);
+  CHECK(is_refused({"--inject", "4711"}, "--keep"));
+  CHECK(is_refused({"--keep", "heap.dump", "4711"}, "--inject"));
+  CHECK(is_refused({"--inject", "--keep", "a", "--call", "run()", "4711"}, "one report"));
+}
