@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "attach/check.h"
+#include "attach/window.h"
 
 namespace heapattach {
 
@@ -16,6 +17,9 @@ namespace {
 constexpr std::size_t kAlignment = 64;
 
 }  // namespace
+
+Capture::Capture(Arena arena) : arena_(std::move(arena)) {}
+Capture::~Capture() = default;
 
 Result<void> Capture::add(const MemoryReader& memory,
                           std::span<const Range> ranges,
@@ -40,7 +44,7 @@ Result<void> Capture::add(const MemoryReader& memory,
     if (adjoins) {
       placed.back().range.bytes += range.bytes;
     } else {
-      placed.push_back({range, used});
+      placed.push_back({range, room.data() + used});
     }
     used += range.bytes;
   }
@@ -49,11 +53,27 @@ Result<void> Capture::add(const MemoryReader& memory,
   used_ = used;
   holes_.insert(holes_.end(), holes.begin(), holes.end());
   std::sort(holes_.begin(), holes_.end());
-  const auto middle = pieces_.insert(pieces_.end(), placed.begin(), placed.end());
+  add_pieces(placed);
+  return {};
+}
+
+Result<void> Capture::add_window(Fd mem, std::span<const Range> ranges, std::size_t limit) {
+  HA_CHECK(!window_);
+  window_ = HA_TRY(Window::open(std::move(mem), ranges, limit));
+  std::vector<Piece> shown;
+  shown.reserve(ranges.size());
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    shown.push_back({ranges[i], window_->begin_of(i)});
+  }
+  add_pieces(shown);
+  return {};
+}
+
+void Capture::add_pieces(std::span<const Piece> added) {
+  const auto middle = pieces_.insert(pieces_.end(), added.begin(), added.end());
   const auto by_address = [](const Piece& a, const Piece& b) { return a.range < b.range; };
   std::sort(middle, pieces_.end(), by_address);
   std::inplace_merge(pieces_.begin(), middle, pieces_.end(), by_address);
-  return {};
 }
 
 std::span<const std::byte> Capture::bytes_from(RemoteAddr at) const {
@@ -64,7 +84,7 @@ std::span<const std::byte> Capture::bytes_from(RemoteAddr at) const {
   const Piece& piece = *--after;
   if (!piece.range.contains(at)) return {};
   const std::size_t skipped = at - piece.range.start;
-  return arena_.bytes().subspan(piece.offset + skipped, piece.range.bytes - skipped);
+  return {piece.data + skipped, piece.range.bytes - skipped};
 }
 
 Result<std::size_t> Capture::read_some(RemoteAddr from, std::span<std::byte> into) const {

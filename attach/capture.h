@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "attach/fd.h"
 #include "attach/memory_reader.h"
 
 namespace heapattach {
@@ -28,16 +30,27 @@ class Arena {
   std::size_t size_ = 0;
 };
 
+class Window;
+
 // A copy of parts of the target's memory, readable as the target was at the freeze.
 class Capture final : public MemoryReader {
  public:
-  explicit Capture(Arena arena) : arena_(std::move(arena)) {}
+  explicit Capture(Arena arena);
+  ~Capture() override;
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
 
   // Copies `ranges` (sorted, disjoint) into what is left of the arena; may be called again with
   // further ranges that do not overlap the earlier ones. Holes are remembered and read as zero.
   Result<void> add(const MemoryReader& memory,
                    std::span<const Range> ranges,
                    const CopyLimits& limits);
+
+  // Instead of copying them, shows `ranges` through a window on the memory behind `mem`, of which
+  // at most about `limit` bytes are here at any time. Once, and with what window.h asks for.
+  Result<void> add_window(Fd mem, std::span<const Range> ranges, std::size_t limit);
+  // Null if there is none.
+  [[nodiscard]] Window* window() const { return window_.get(); }
 
   [[nodiscard]] Result<std::size_t> read_some(RemoteAddr from,
                                               std::span<std::byte> into) const override;
@@ -50,9 +63,12 @@ class Capture final : public MemoryReader {
  private:
   struct Piece {
     Range range;
-    std::size_t offset = 0;  // in the arena
+    const std::byte* data = nullptr;  // in the arena, or in the window
   };
+  void add_pieces(std::span<const Piece> added);
+
   Arena arena_;
+  std::unique_ptr<Window> window_;
   std::size_t used_ = 0;
   std::vector<Piece> pieces_;  // sorted by address
   std::vector<Range> holes_;

@@ -1,7 +1,11 @@
 // A snapshot of a clone says what one of the frozen target says.
 
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
 #include <sstream>
 #include <string>
+#include <thread>
 
 #include <doctest/doctest.h>
 #include <simdjson.h>
@@ -66,6 +70,53 @@ TEST_CASE("a clone gives the same objects and edges as a freeze, and leaves noth
   CHECK(difference(before, traces_of(target.pid())) == "");
   CHECK(harm_done_to(target.pid()) == "");
   CHECK(target.ask("sum").at("sum") == 12497500);
+}
+
+TEST_CASE("a count that looks into a clone without copying it is that of a freeze") {
+  if (::access(target_path("still").c_str(), X_OK) != 0) {
+    print_skip("the collector's library is not installed");
+    return;
+  }
+  // More than is looked at together.
+  LiveTarget target("still", {"2000000"});
+  const std::string pid = std::to_string(target.pid());
+  const Traces before = traces_of(target.pid());
+  const ToolRun frozen = run_tool({"--count", "--all", "-f", "json", "--snapshot", "freeze", pid});
+  const ToolRun cloned = run_tool({"--count", "--all", "-f", "json", "--snapshot", "clone", pid});
+  CHECK_MESSAGE(frozen.status == 0, frozen.errors);
+  CHECK_MESSAGE(cloned.status == 0, cloned.errors);
+  CHECK(frozen.output.find("\"objects\":2000000") != std::string::npos);
+  CHECK(frozen.output == cloned.output);
+  CHECK(difference(before, traces_of(target.pid())) == "");
+  CHECK(harm_done_to(target.pid()) == "");
+}
+
+TEST_CASE("a clone that dies while it is looked at gives no count, or it was looked at before") {
+  if (::access(target_path("still").c_str(), X_OK) != 0) {
+    print_skip("the collector's library is not installed");
+    return;
+  }
+  LiveTarget target("still", {"2000000"});
+  const std::string pid = std::to_string(target.pid());
+  int died = 0;
+  for (int i = 0; i < rounds(5, 100); ++i) {
+    std::atomic<bool> is_over = false;
+    std::jthread killer([&] {
+      const auto delay = static_cast<useconds_t>(std::rand() % 150'000);
+      while (!is_over && children_of(target.pid()).empty()) std::this_thread::yield();
+      ::usleep(delay);
+      for (const pid_t child : children_of(target.pid())) ::kill(child, SIGKILL);
+    });
+    const ToolRun run = run_tool({"--count", "-f", "json", "--snapshot", "clone", pid});
+    is_over = true;
+    died += run.status == 0 ? 0 : 1;
+    const bool is_whole = run.output.find("\"objects\":2000000") != std::string::npos;
+    const bool is_told = run.errors.find("clone") != std::string::npos;
+    CHECK_MESSAGE((run.status == 0 ? is_whole : run.output.empty() && is_told), run.status, ": ",
+                  run.errors);
+  }
+  print_figure(fmt::format("a clone died under {} of {} counts", died, rounds(5, 100)));
+  CHECK(harm_done_to(target.pid()) == "");
 }
 
 TEST_CASE("where no clone can be had, clone says why and auto freezes") {

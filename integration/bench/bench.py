@@ -16,6 +16,7 @@ import time
 
 LARGE = 10_000_000
 SMALL = (1_000, 100_000)
+TEXTS, TEXT_BYTES = 1_000_000, 500
 
 
 class Heap:
@@ -123,6 +124,30 @@ def measure_copy_and_count(table, places, heap, count, rounds):
         middle = statistics.median(counts)
         table.add(size + "--count in all", f"{middle:.1f} ms", "50 ms", middle / 50, 1)
     return counts
+
+
+def measure_in_passing(table, places, rounds):
+    """The memory of --count --snapshot clone, which has no copy of the heap."""
+    for shape, words, limit in ((f"{LARGE:,} objects", [LARGE], 0.5),
+                                (f"{TEXTS:,} texts of {TEXT_BYTES} bytes", [TEXTS, TEXT_BYTES],
+                                 0.15)):
+        peaks, times, holds = [], [], []
+        with Heap([os.path.join(places.build, "big_heap"), *map(str, words)]) as heap:
+            for _ in range(rounds):
+                run = Run([places.heapattach, "--count", "--snapshot", "clone", "-f", "json",
+                           heap.pid])
+                peaks.append(run.peak_bytes)
+                times.append(run.ms)
+                holds.append(pause_ms(run))
+        found = json.loads(run.output)
+        if found["objects"] < words[0] * len(words):
+            raise RuntimeError(f"{found['objects']} objects found of {shape}")
+        in_use = found["heap_bytes"] - found["free_bytes"]
+        peak = statistics.median(peaks)
+        table.add(f"{shape}: peak memory of --count --snapshot clone / heap in use",
+                  f"{peak / 1e6:.0f} MB", f"{in_use / 1e6:.0f} MB", peak / in_use, limit)
+        print(f"{shape}: --count --snapshot clone holds the process for "
+              f"{statistics.median(holds):.1f} ms and takes {statistics.median(times):.0f} ms")
 
 
 def measure_snapshot(table, places, heap, count, rounds):
@@ -254,6 +279,7 @@ def main():
             if count == LARGE:
                 measure_sizes(table, places, heap, counts, rounds)
                 heap_bytes, free_bytes, markers = map(int, heap.ask("heap"))
+    measure_in_passing(table, places, places.rounds)
     measure_typing(table, places, places.rounds)
     measure_types(table, places, places.rounds)
     print(f"{os.cpu_count()} cores, {places.rounds} rounds; the large heap has {heap_bytes:,} bytes, "

@@ -1,6 +1,7 @@
 /* A heap to measure on: big_heap COUNT builds COUNT linked objects, half of them of 48 bytes and
  * half of 64 (in the collector's size classes), in 1,000 lists. Each object holds the next of its
  * list and one other object made at about the same time. BigHeap.java builds the same shape.
+ * big_heap COUNT BYTES also gives each object a text of so many bytes, which holds no pointers.
  *
  * Prints "ready" and answers each line on standard input with one line:
  *   collect  runs GC_gcollect and prints how long it took, in milliseconds
@@ -47,7 +48,7 @@ static uint64_t next_random(void) {
   return state;
 }
 
-static void build(uint64_t count) {
+static void build(uint64_t count, size_t text_bytes) {
   for (uint64_t i = 0; i < count; ++i) {
     const size_t bytes = i % 2 == 0 ? sizeof(struct object) : sizeof(struct large_object);
     struct object* made = GC_MALLOC(bytes);
@@ -58,6 +59,12 @@ static void build(uint64_t count) {
     made->next = lists[i % kLists];
     made->other = recent[next_random() % kRecent];
     made->numbers[0] = i;
+    if (text_bytes > 0) {
+      char* text = GC_MALLOC_ATOMIC(text_bytes);
+      if (text == NULL) exit(1);
+      memset(text, 'a' + (int)(i % 26), text_bytes);
+      made->numbers[1] = (uint64_t)(uintptr_t)text;
+    }
     lists[i % kLists] = made;
     recent[i % kRecent] = made;
   }
@@ -131,12 +138,12 @@ int main(int argc, char** argv) {
   char line[64];
   const uint64_t count = argc > 1 ? strtoull(argv[1], NULL, 10) : 0;
   if (count == 0) {
-    fprintf(stderr, "usage: big_heap COUNT\n");
+    fprintf(stderr, "usage: big_heap COUNT [BYTES]\n");
     return 2;
   }
   GC_INIT();
   start_markers();
-  build(count);
+  build(count, argc > 2 ? strtoul(argv[2], NULL, 10) : 0);
   memset(recent, 0, sizeof recent);
   setvbuf(stdout, NULL, _IOLBF, 0);
   printf("ready\n");

@@ -6,10 +6,10 @@
 #include <fmt/format.h>
 
 #include "attach/observe.h"
+#include "attach/window.h"
 #include "inject/clone.h"
-#include "report/parallel.h"
+#include "report/snapshot/copying.h"
 #include "report/snapshot/pause.h"
-#include "report/snapshot/see_memory.h"
 
 namespace heapattach::snapshot {
 
@@ -30,100 +30,23 @@ std::uint64_t total_bytes(const std::vector<boehm::RootRange>& roots) {
 
 // Room for all that will be copied. Address space costs nothing, so it is generous; what is touched
 // beforehand is what will surely be used.
-Result<Arena> make_arena(const Target& target) {
+Result<Arena> make_arena(const Target& target, bool is_heap_copied) {
   const boehm::Counters now = boehm::read_counters(target.collector, target.memory);
   std::uint64_t mapped = 0;
   for (const Mapping& mapping : target.map.mappings()) {
     if (mapping.writable) mapped += mapping.range.bytes;
   }
-  const std::uint64_t likely =
-      std::min(mapped, now.heap_bytes.value_or(0) -
-                           std::min(now.heap_bytes.value_or(0), now.free_bytes.value_or(0)) +
-                           total_bytes(target.module_roots));
+  const std::uint64_t heap = now.heap_bytes.value_or(0);
+  const std::uint64_t copied =
+      is_heap_copied ? heap - std::min(heap, now.free_bytes.value_or(0)) : 0;
+  const std::uint64_t likely = std::min(mapped, copied + total_bytes(target.module_roots));
   return Arena::reserve(mapped + mapped / 2 + 256 * kMegabyte, likely);
 }
 
-// A collector that was stopped while it grew its heap has counted what its index does not list yet.
-bool is_consistent(const HeldHeap& held) {
-  return held.index.skipped == 0 && unaccounted_bytes(held) == 0;
+// Counting needs each object's contents for a moment only, in the order in which they are found.
+bool is_read_in_passing(Hold hold, const TakeOptions& options) {
+  return hold == Hold::Clone && !options.with_edges && !options.texts_only;
 }
-
-// Where a heap is copied from: the target, or a clone of it.
-struct CopySource {
-  const Process& process;
-  const MemoryReader& memory;
-};
-
-// One attempt at copying, while the source is held (or not, with Hold::Nothing).
-class Copying {
- public:
-  Copying(const Target& target, CopySource source, HeldHeap& held, Clock::time_point deadline)
-      : target_(target),
-        source_(source),
-        held_(held),
-        limits_{workers_for(~std::size_t{0}), deadline} {}
-
-  // Looks at what of the target is in memory, too.
-  Copying& with_memory(bool is_wanted) {
-    with_memory_ = is_wanted;
-    return *this;
-  }
-
-  // False if the index was inconsistent and nothing was copied yet.
-  Result<bool> copy(const std::vector<FrozenThread>& threads, bool accept_misfits) {
-    held_.map = HA_TRY(source_.process.maps());
-    const boehm::Layout& layout = target_.collector.layout;
-    held_.index = HA_TRY(boehm::read_blocks(source_.memory, held_.map, layout));
-    held_.counters = boehm::read_counters(target_.collector, source_.memory);
-    if (!is_consistent(held_) && !accept_misfits) return false;
-
-    const std::vector<Range> heap = boehm::plan_copy(held_.index, layout);
-    HA_TRY(held_.capture.add(source_.memory, heap, limits_));
-    if (target_.runtime == "crystal") {
-      held_.fibers =
-          crystal::suspended_fibers(target_.fibers, held_.index, held_.capture, held_.map, threads);
-    }
-
-    held_.roots = target_.module_roots;
-    const auto stacks = boehm::stack_roots(threads, held_.map);
-    held_.roots.insert(held_.roots.end(), stacks.begin(), stacks.end());
-    for (const crystal::FiberStack& fiber : held_.fibers) add_fiber(fiber);
-    const std::vector<Range> rest =
-        boehm::plan_copy(held_.roots, target_.collector_data, heap, held_.map);
-    HA_TRY(held_.capture.add(source_.memory, rest, limits_));
-    // Of the target itself: a clone has copies of what it touched since.
-    if (with_memory_) {
-      held_.memory = HA_TRY(see_memory(target_.process, held_.index, threads, held_.fibers));
-    }
-    return true;
-  }
-
- private:
-  // A running fiber's stack is its thread's. The collector is told where it ends only when a
-  // collection begins, so for all threads but the first, whose own stack may well be meant by what
-  // it knows, the fiber says it.
-  void add_fiber(const crystal::FiberStack& fiber) {
-    if (!fiber.is_running) {
-      held_.roots.push_back({boehm::RootKind::Fiber, fiber.stack, 0, fiber.object.value});
-      return;
-    }
-    for (boehm::RootRange& root : held_.roots) {
-      const bool is_its_thread =
-          root.kind == boehm::RootKind::Stack && root.thread != target_.process.pid() &&
-          root.range.start <= fiber.stack.start && fiber.stack.start < root.range.end();
-      if (!is_its_thread) continue;
-      root.kind = boehm::RootKind::Fiber;
-      root.range.bytes = fiber.stack.end() - root.range.start;
-      root.fiber = fiber.object.value;
-    }
-  }
-
-  const Target& target_;
-  CopySource source_;
-  HeldHeap& held_;
-  CopyLimits limits_;
-  bool with_memory_ = false;
-};
 
 Error explain_timeout(Error error, const TakeOptions& options, std::chrono::milliseconds budget) {
   if (error.kind != ErrorKind::Timeout || options.deadline.has_passed()) return error;
@@ -206,10 +129,15 @@ Result<bool> copy_clone(const Target& target,
   held.is_clone = true;
   const LiveMemory memory(clone.process(), HA_TRY(LiveMemory::open_mem(clone.process())),
                           LiveMemory::By::MemFile);
-  auto copied = Copying(target, {clone.process(), memory}, held, options.deadline.at)
+  const bool in_passing = is_read_in_passing(Hold::Clone, options);
+  auto copied = Copying(target, {clone.process(), memory, in_passing}, held, options.deadline.at)
                     .with_memory(options.on_memory != nullptr)
                     .copy(held.freeze.threads, accept_misfits);
   if (!clone.is_whole()) copied = explain_death(clone);
+  if (copied && *copied && in_passing) {
+    held.clone = std::move(clone);
+    return true;
+  }
   if (const auto ended = clone.end(); !ended && options.note) options.note(ended.error().message);
   return copied;
 }
@@ -266,8 +194,9 @@ std::uint64_t unaccounted_bytes(const HeldHeap& held) {
 }
 
 Result<std::unique_ptr<HeldHeap>> hold_and_copy(const Target& target, const TakeOptions& options) {
-  auto held = std::make_unique<HeldHeap>(HA_TRY(make_arena(target)));
   Hold hold = decide(target, options);
+  auto held =
+      std::make_unique<HeldHeap>(HA_TRY(make_arena(target, !is_read_in_passing(hold, options))));
   for (int attempt = 1;; ++attempt) {
     const bool is_last = attempt == kAttempts;
     auto copied = hold_once(target, hold, options, is_last, *held);
@@ -280,11 +209,22 @@ Result<std::unique_ptr<HeldHeap>> hold_and_copy(const Target& target, const Take
       if (options.note) options.note(copied.error().message + ": freezing instead");
       hold = Hold::Freeze;
       // What may have been copied of a clone that went is not to be copied twice.
-      held = std::make_unique<HeldHeap>(HA_TRY(make_arena(target)));
+      held = std::make_unique<HeldHeap>(HA_TRY(make_arena(target, true)));
     }
     HA_TRY(options.deadline.check("reading the heap's index"));
     std::this_thread::sleep_for(kBetweenAttempts);
   }
+}
+
+Result<void> finish_reading(HeldHeap& held, const TakeOptions& options) {
+  if (!held.clone) return {};
+  Result<void> read;
+  if (!held.clone->is_whole()) read = explain_death(*held.clone);
+  const auto ended = held.clone->end();
+  if (!ended && options.note) options.note(ended.error().message);
+  held.clone.reset();
+  held.capture.window()->forget();
+  return read;
 }
 
 }  // namespace heapattach::snapshot

@@ -5,15 +5,18 @@
 
 #include "attach/capture.h"
 #include "attach/freeze.h"
+#include "inject/clone.h"
 #include "report/snapshot/target.h"
 #include "symbols/boehm/blocks.h"
 
 namespace heapattach::snapshot {
 
-// What was copied of a target while it was held: all that is needed to go on without it.
+// What was copied of a target while it was held: all that is needed to go on without it. Or, of a
+// heap that is looked at in a clone and not copied, until finish_reading().
 struct HeldHeap {
   explicit HeldHeap(Arena arena) : capture(std::move(arena)) {}
 
+  std::optional<Clone> clone;  // whose heap the capture's window shows
   Capture capture;
   boehm::BlockIndex index;
   boehm::Counters counters;
@@ -34,5 +37,9 @@ std::uint64_t unaccounted_bytes(const HeldHeap& held);
 // inconsistent, because the collector was at work on it, the target runs on for some milliseconds
 // and is held again, a few times.
 Result<std::unique_ptr<HeldHeap>> hold_and_copy(const Target& target, const TakeOptions& options);
+
+// To be called when nothing of the heap's contents is needed any more: ends the clone, if there is
+// one, and says if it did not live that long. What it showed is zero from then on.
+Result<void> finish_reading(HeldHeap& held, const TakeOptions& options);
 
 }  // namespace heapattach::snapshot

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include <fmt/format.h>
 
+#include "attach/window.h"
 #include "report/parallel.h"
 #include "report/snapshot/counts.h"
 #include "report/snapshot/header.h"
@@ -51,6 +53,9 @@ void mark_partial(const HeldHeap& held, const boehm::Heap& heap, Snapshot& snaps
     snapshot.reason = fmt::format(
         "{} entries of the heap's index could not be true{}{}", held.index.skipped, first,
         held.counters.collecting.value_or(false) ? "; a collection was under way" : "");
+  } else if (const Window* window = held.capture.window();
+             window != nullptr && window->unread_bytes() > 0) {
+    snapshot.reason = fmt::format("{} bytes could not be read", window->unread_bytes());
   } else if (heap.unreadable_blocks() > 0) {
     snapshot.reason = fmt::format("{} blocks could not be read", heap.unreadable_blocks());
   } else if (const std::uint64_t bytes = unaccounted_bytes(held); bytes > 0) {
@@ -96,6 +101,15 @@ std::vector<types::Variable> find_variables(const TakeOptions& options,
   return variables;
 }
 
+// A clone that did not live long enough has the target frozen instead where that was left to us.
+Result<Snapshot> without_clone(const TakeOptions& options, const Error& error) {
+  if (options.hold != Hold::Auto) return error;
+  note(options, error.message + ": freezing instead");
+  TakeOptions frozen = options;
+  frozen.hold = Hold::Freeze;
+  return take_snapshot(frozen);
+}
+
 }  // namespace
 
 Result<Snapshot> take_snapshot(const TakeOptions& options) {
@@ -109,6 +123,9 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
 
   if (options.on_memory && held->memory) options.on_memory(*held->memory);
 
+  // Each look at what is not here stops all threads for a moment, to change what they see.
+  std::optional<WithOneWorker> alone;
+  if (held->clone) alone.emplace();
   const std::vector<types::Variable> variables = find_variables(options, *target, *held);
   boehm::Heap heap(held->index, target->collector.layout, held->capture);
   const boehm::LiveSet found = find_live(*target, *held, heap);
@@ -121,6 +138,11 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
   const ObjectOrder order(heap, listed);
   const Typing typing(heap, order, held->capture, *target->rows, variables);
   const JoinSources sources{heap, order, *target->rows, typing};
+  join_threads(*held, target->memory, snapshot);
+  if (const auto read = finish_reading(*held, options); !read) {
+    return without_clone(options, read.error());
+  }
+  alone.reset();
   join_objects(sources, found.live, snapshot);
   if (typing.conflicts() > 0) {
     note(options,
@@ -136,7 +158,6 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
     snapshot.header.typed = count_objects(snapshot).typed;
     join_roots({*target, *held, heap, found, order}, snapshot);
   }
-  join_threads(*held, target->memory, snapshot);
   mark_partial(*held, heap, snapshot);
   return snapshot;
 }

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <atomic>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "attach/fd.h"
+#include "attach/memory_reader.h"
+#include "attach/result.h"
+
+namespace heapattach {
+
+// Another process's memory, seen as if all of it had been copied, while only a part of it is here.
+// What is looked at is read in that moment; what came first goes first when there is too much. The
+// process must not change while the window is open, which is why this is for clones.
+//
+// Looking at what is not here is a fault of the processor, and the handler of SIGSEGV is where it
+// is read: whoever holds a span of it needs to know nothing. So there is one window at a time, its
+// bytes are to be looked at by threads of this process that do not block that signal, and never by
+// the kernel. A process that was forked off has none of it: there a look is the end.
+class Window {
+ public:
+  // `ranges`, sorted and disjoint, of the memory behind `mem`, a /proc/<pid>/mem; at most about
+  // `limit` bytes of it are here at any time.
+  static Result<std::unique_ptr<Window>> open(Fd mem,
+                                              std::span<const Range> ranges,
+                                              std::size_t limit);
+  ~Window();
+  Window(const Window&) = delete;
+  Window& operator=(const Window&) = delete;
+
+  // The first byte of range number `i`, at the same place in its page as in the process. The
+  // ranges stand one after the other, with gaps.
+  [[nodiscard]] const std::byte* begin_of(std::size_t i) const {
+    return begin_ + places_[i].offset;
+  }
+
+  // How many bytes were looked at and could not be read; they are zero here.
+  [[nodiscard]] std::uint64_t unread_bytes() const { return unread_.load(); }
+  // Gives back what is here; whoever looks again reads again.
+  void forget();
+
+ private:
+  struct Place {
+    Range range;
+    std::size_t offset = 0;  // in the view
+  };
+  Window(Fd mem, std::vector<Place> places, std::byte* begin, std::size_t bytes, std::size_t limit);
+
+  static void handle_fault(int signal, siginfo_t* about, void* context);
+  bool provide(const std::byte* at);
+  bool fill(std::size_t chunk);
+  void read_chunk(std::size_t chunk, std::byte* into);
+  bool drop_oldest();
+
+  Fd mem_;
+  std::vector<Place> places_;
+  std::byte* begin_;
+  std::size_t bytes_;
+  std::size_t chunk_bytes_;
+  pid_t owner_;
+  std::mutex mutex_;                   // of what follows
+  std::vector<std::uint8_t> is_here_;  // by chunk
+  std::vector<std::uint32_t> ring_;    // the chunks that are here, in the order in which they came
+  std::size_t oldest_ = 0;             // in the ring
+  std::size_t count_ = 0;
+  std::atomic<std::uint64_t> unread_{0};
+};
+
+}  // namespace heapattach

@@ -1,0 +1,95 @@
+#include "report/snapshot/copying.h"
+
+#include "report/parallel.h"
+#include "report/snapshot/see_memory.h"
+
+namespace heapattach::snapshot {
+
+namespace {
+
+// How much of a heap is to be here while it is looked at in passing. The list of objects that is
+// made afterwards takes 16 bytes for each, so that a little less costs nothing; what the collector
+// scans is looked at in no order, and the rest, such as texts, in the order in which it stands.
+std::size_t window_bytes(const boehm::BlockIndex& index) {
+  constexpr std::uint64_t kLeast = 16U << 20;
+  constexpr std::uint64_t kPerObject = 10;
+  constexpr std::uint64_t kShareOfScanned = 10;
+  std::uint64_t objects = 0;
+  std::uint64_t scanned = 0;
+  for (const boehm::Block& block : index.blocks) {
+    objects += block.objects;
+    if (!block.is_atomic()) scanned += block.objects * block.object_bytes;
+  }
+  return kLeast + objects * kPerObject + scanned / kShareOfScanned;
+}
+
+// A collector that was stopped while it grew its heap has counted what its index does not list yet.
+bool is_consistent(const HeldHeap& held) {
+  return held.index.skipped == 0 && unaccounted_bytes(held) == 0;
+}
+
+}  // namespace
+
+Copying::Copying(const Target& target,
+                 CopySource source,
+                 HeldHeap& held,
+                 std::chrono::steady_clock::time_point deadline)
+    : target_(target),
+      source_(source),
+      held_(held),
+      limits_{workers_for(~std::size_t{0}), deadline} {}
+
+Result<bool> Copying::copy(const std::vector<FrozenThread>& threads, bool accept_misfits) {
+  held_.map = HA_TRY(source_.process.maps());
+  const boehm::Layout& layout = target_.collector.layout;
+  held_.index = HA_TRY(boehm::read_blocks(source_.memory, held_.map, layout));
+  held_.counters = boehm::read_counters(target_.collector, source_.memory);
+  if (!is_consistent(held_) && !accept_misfits) return false;
+
+  const std::vector<Range> heap = boehm::plan_copy(held_.index, layout);
+  HA_TRY(add_heap(heap));
+  if (target_.runtime == "crystal") {
+    held_.fibers =
+        crystal::suspended_fibers(target_.fibers, held_.index, held_.capture, held_.map, threads);
+  }
+
+  held_.roots = target_.module_roots;
+  const auto stacks = boehm::stack_roots(threads, held_.map);
+  held_.roots.insert(held_.roots.end(), stacks.begin(), stacks.end());
+  for (const crystal::FiberStack& fiber : held_.fibers) add_fiber(fiber);
+  const std::vector<Range> rest =
+      boehm::plan_copy(held_.roots, target_.collector_data, heap, held_.map);
+  HA_TRY(held_.capture.add(source_.memory, rest, limits_));
+  // Of the target itself: a clone has copies of what it touched since.
+  if (with_memory_) {
+    held_.memory = HA_TRY(see_memory(target_.process, held_.index, threads, held_.fibers));
+  }
+  return true;
+}
+
+Result<void> Copying::add_heap(std::span<const Range> heap) {
+  if (!source_.in_passing) return held_.capture.add(source_.memory, heap, limits_);
+  return held_.capture.add_window(HA_TRY(LiveMemory::open_mem(source_.process)), heap,
+                                  window_bytes(held_.index));
+}
+
+// A running fiber's stack is its thread's. The collector is told where it ends only when a
+// collection begins, so for all threads but the first, whose own stack may well be meant by what
+// it knows, the fiber says it.
+void Copying::add_fiber(const crystal::FiberStack& fiber) {
+  if (!fiber.is_running) {
+    held_.roots.push_back({boehm::RootKind::Fiber, fiber.stack, 0, fiber.object.value});
+    return;
+  }
+  for (boehm::RootRange& root : held_.roots) {
+    const bool is_its_thread =
+        root.kind == boehm::RootKind::Stack && root.thread != target_.process.pid() &&
+        root.range.start <= fiber.stack.start && fiber.stack.start < root.range.end();
+    if (!is_its_thread) continue;
+    root.kind = boehm::RootKind::Fiber;
+    root.range.bytes = fiber.stack.end() - root.range.start;
+    root.fiber = fiber.object.value;
+  }
+}
+
+}  // namespace heapattach::snapshot

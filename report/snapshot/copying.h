@@ -1,0 +1,46 @@
+#pragma once
+
+#include <chrono>
+#include <span>
+#include <vector>
+
+#include "report/snapshot/held_heap.h"
+
+namespace heapattach::snapshot {
+
+// Where a heap is copied from: the target, or a clone of it.
+struct CopySource {
+  const Process& process;
+  const MemoryReader& memory;
+  bool in_passing = false;  // its heap is not copied, but shown through a window
+};
+
+// One attempt at copying, while the source is held (or not, with Hold::Nothing). Borrows all.
+class Copying {
+ public:
+  Copying(const Target& target,
+          CopySource source,
+          HeldHeap& held,
+          std::chrono::steady_clock::time_point deadline);
+
+  // Looks at what of the target is in memory, too.
+  Copying& with_memory(bool is_wanted) {
+    with_memory_ = is_wanted;
+    return *this;
+  }
+
+  // False if the index was inconsistent and nothing was copied yet.
+  Result<bool> copy(const std::vector<FrozenThread>& threads, bool accept_misfits);
+
+ private:
+  Result<void> add_heap(std::span<const Range> heap);
+  void add_fiber(const crystal::FiberStack& fiber);
+
+  const Target& target_;
+  CopySource source_;
+  HeldHeap& held_;
+  CopyLimits limits_;
+  bool with_memory_ = false;
+};
+
+}  // namespace heapattach::snapshot
