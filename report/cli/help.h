@@ -63,7 +63,8 @@ inline constexpr std::string_view kHelpText =
 SOURCE is the pid of a process that uses the Boehm collector, which is frozen,
 copied, let go, and looked into; nothing is written to it but by --snapshot
 clone, --call and --inject, which put everything back. Or it is a file: a
-snapshot that was saved before, plain or gzip (./4711 if its name is a number).
+snapshot that was saved before, plain or gzip (./4711 if its name is a number),
+or a GCGRPH or GCFULL dump of a Crystal program, whose types --type-info names.
 
   -p, --pid PID          a process as SOURCE
   -o, --output FILE      write there (%p pid, %h host, %t time), mode 0600

@@ -27,7 +27,7 @@
 #include "report/cli/run_strings.h"
 #include "report/cli/run_summary.h"
 #include "report/cli/run_watch.h"
-#include "report/read/json_lines.h"
+#include "report/cli/take_file.h"
 #include "report/snapshot/examine.h"
 #include "report/snapshot/take.h"
 #include "report/stacks/take_stacks.h"
@@ -66,16 +66,6 @@ SymbolSearch symbol_search(const Options& options) {
   search.debug_dirs = options.debug_dirs;
   search.sysroot = options.sysroot;
   return search;
-}
-
-Result<snapshot::Snapshot> take_from_file(const Options& options,
-                                          const Deadline& deadline,
-                                          Console& console) {
-  read::ReadOptions what;
-  what.with_edges = needs_edges(options);
-  what.deadline = deadline;
-  what.note = [&console](std::string_view step) { console.step(step); };
-  return read::read_json_lines(options.file, what);
 }
 
 snapshot::TakeOptions take_options(const Options& options,

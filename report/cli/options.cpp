@@ -166,7 +166,7 @@ constexpr std::array<std::pair<std::string_view, ColourChoice>, 3> kColours{{
 
 // What of it only a process can be asked.
 Result<void> refuse_for_files(const RawOptions& raw) {
-  const std::array<std::pair<std::string_view, bool>, 14> given{{
+  const std::array<std::pair<std::string_view, bool>, 13> given{{
       {"--stacks", raw.stacks},
       {"--check", raw.check},
       {"--call", !raw.call.empty()},
@@ -177,7 +177,6 @@ Result<void> refuse_for_files(const RawOptions& raw) {
       {"--no-rewind", raw.no_rewind},
       {"--all", raw.all},
       {"--values", raw.values.has_value() && !raw.strings},
-      {"--type-info", !raw.type_info.empty()},
       {"--exe", !raw.exe.empty()},
       {"--debug-dir", !raw.debug_dirs.empty()},
       {"--sysroot", !raw.sysroot.empty()},

@@ -8,8 +8,10 @@
 //
 // Bit 63 of a size says that the object holds no pointers. The first word's lower half is the type
 // id of an object that has one. A snapshot keeps of the first word no more than that: its upper
-// half is 0 here, and so is all of it for an object without an id. Likewise a pointer into the
-// middle of an object becomes one to its beginning. Roots, threads and names have no place in it.
+// half is 0 here (and with it the length of a String, without which a long one is not recognised
+// when the dump is read), and so is all of it for an object without an id. Likewise a pointer into
+// the middle of an object becomes one to its beginning. Roots, threads and names have no place in
+// it.
 
 #include "report/export/formats.h"
 #include "report/export/root_groups.h"

@@ -170,10 +170,14 @@ class Joiner {
 
 }  // namespace
 
+Result<Snapshot> read_json_lines(TextFile file, const ReadOptions& options) {
+  const std::string name = file.name();
+  auto pieces = HA_TRY(read_pieces(std::move(file), options));
+  return Joiner(name, std::move(pieces)).join(options);
+}
+
 Result<Snapshot> read_json_lines(const std::string& file, const ReadOptions& options) {
-  auto text = HA_TRY(TextFile::open(file, options.deadline));
-  auto pieces = HA_TRY(read_pieces(std::move(text), options));
-  return Joiner(file, std::move(pieces)).join(options);
+  return read_json_lines(HA_TRY(TextFile::open(file, options.deadline)), options);
 }
 
 }  // namespace heapattach::read

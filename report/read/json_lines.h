@@ -7,6 +7,7 @@
 
 #include "attach/result.h"
 #include "report/deadline.h"
+#include "report/read/line_source.h"
 #include "report/snapshot/model.h"
 
 // Reads a snapshot of write/json_lines.h, plain or in gzip, into the same model that a live process
@@ -37,5 +38,7 @@ struct ReadOptions {
 };
 
 Result<snapshot::Snapshot> read_json_lines(const std::string& file, const ReadOptions& options);
+// The same of a file that is open, of which nothing was read.
+Result<snapshot::Snapshot> read_json_lines(TextFile file, const ReadOptions& options);
 
 }  // namespace heapattach::read

@@ -30,12 +30,10 @@ std::string_view other_format(std::string_view beginning) {
     std::string_view bytes;
     std::string_view what;
   };
-  static constexpr std::array<Magic, 5> kMagics{{
+  static constexpr std::array<Magic, 3> kMagics{{
       {"\x7f"
        "ELF",
        "an ELF file; core files are not read in this build"},
-      {"GCGRPH", "a GCGRPH dump, which is not read in this build"},
-      {"GCFULL", "a GCFULL dump, which is not read in this build"},
       {"\x28\xb5\x2f\xfd", "compressed with zstd; unpack it first"},
       {"\xfd"
        "7zXZ",
@@ -83,6 +81,11 @@ Result<void> TextFile::look_at_beginning() {
   }
   stream_.reset(stream.release());
   return {};
+}
+
+std::string_view TextFile::beginning() const {
+  if (stream_) return {};
+  return {input_.data() + first_, end_ - first_};
 }
 
 // One read(), once there is something to read. 0 at the end of the file.

@@ -27,6 +27,8 @@ class TextFile {
 
   // Up to `size` more bytes to `to`; 0 at the end of the file.
   Result<std::size_t> read(char* to, std::size_t size);
+  // What is known of the next bytes, sixteen at least if there are as many; empty if it is packed.
+  [[nodiscard]] std::string_view beginning() const;
   // Whether packed data ended before its end.
   [[nodiscard]] bool is_cut() const { return is_cut_; }
   [[nodiscard]] const std::string& name() const { return name_; }

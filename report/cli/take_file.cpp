@@ -1,0 +1,74 @@
+#include "report/cli/take_file.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "report/read/collector_dump.h"
+#include "report/read/join_dump.h"
+#include "report/read/json_lines.h"
+
+namespace heapattach {
+
+namespace {
+
+// What takes roots to tell.
+bool needs_roots(const Options& options) {
+  switch (options.report) {
+    case Report::Sizes:
+    case Report::Why:
+    case Report::Suspects:
+    case Report::ObjectSizes: return true;
+    default: break;
+  }
+  return std::any_of(options.fail_if.begin(), options.fail_if.end(), [](const FailIf& condition) {
+    return condition.what == FailIf::What::Retained;
+  });
+}
+
+Result<snapshot::Snapshot> take_from_dump(read::TextFile file,
+                                          const Options& options,
+                                          const Deadline& deadline,
+                                          Console& console) {
+  if (needs_roots(options)) {
+    return Error{ErrorKind::Unsupported,
+                 fmt::format("{} is a collector's dump, which has no roots: it cannot tell what "
+                             "keeps objects alive; try: --count, --diff, --graph, or -o",
+                             file.name())};
+  }
+  if (options.type_info.empty()) {
+    console.say("without --type-info the objects of a dump have no types");
+  }
+  const read::CollectorDump dump = HA_TRY(read::read_collector_dump(std::move(file), deadline));
+  console.step(
+      fmt::format("read {} objects in {} blocks", dump.objects.size(), dump.index.blocks.size()));
+  read::DumpOptions what;
+  what.type_info = options.type_info;
+  what.with_edges = needs_edges(options);
+  what.with_texts = options.report == Report::Strings;
+  return read::join_dump(dump, what);
+}
+
+}  // namespace
+
+Result<snapshot::Snapshot> take_from_file(const Options& options,
+                                          const Deadline& deadline,
+                                          Console& console) {
+  auto file = HA_TRY(read::TextFile::open(options.file, deadline));
+  if (read::is_collector_dump(file)) {
+    return take_from_dump(std::move(file), options, deadline, console);
+  }
+  if (!options.type_info.empty()) {
+    return Error{ErrorKind::Unsupported,
+                 fmt::format("--type-info is for processes and dumps: {} has the types it has",
+                             options.file)};
+  }
+  read::ReadOptions what;
+  what.with_edges = needs_edges(options);
+  what.deadline = deadline;
+  what.note = [&console](std::string_view step) { console.step(step); };
+  return read::read_json_lines(std::move(file), what);
+}
+
+}  // namespace heapattach

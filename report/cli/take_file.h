@@ -1,0 +1,17 @@
+#pragma once
+
+#include "attach/result.h"
+#include "report/cli/console.h"
+#include "report/cli/options.h"
+#include "report/deadline.h"
+#include "report/snapshot/model.h"
+
+namespace heapattach {
+
+// The heap that the options' file holds: a saved snapshot, or a collector's dump. Unsupported if
+// the report needs what such a file does not have, with what that is.
+Result<snapshot::Snapshot> take_from_file(const Options& options,
+                                          const Deadline& deadline,
+                                          Console& console);
+
+}  // namespace heapattach
