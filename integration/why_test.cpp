@@ -76,6 +76,27 @@ TEST_CASE("closures that capture their requests are named with where they are ke
   CHECK(harm_done_to(leaked.target.pid()) == "");
 }
 
+TEST_CASE("reports are the same of a process and of the file that was saved of it") {
+  if (!is_target_built(kLeaking)) return;
+  Leaked leaked("closure=50");
+  const std::vector<std::vector<std::string>> reports = {{"--suspects"},
+                                                         {"--why", "Request"},
+                                                         {"--graph", "Request"},
+                                                         {"--why", "Shop", "-f", "json"},
+                                                         {"--sizes", "--by", "holder"}};
+  for (std::vector<std::string> report : reports) {
+    CAPTURE(report[0]);
+    report.emplace_back("-q");
+    std::vector<std::string> outputs;
+    for (const std::string& source : leaked.sources) {
+      std::vector<std::string> arguments = report;
+      arguments.push_back(source);
+      outputs.push_back(output_of(arguments));
+    }
+    CHECK(outputs[0] == outputs[1]);
+  }
+}
+
 TEST_CASE("jobs of fibers that wait for ever are named with the fibers") {
   if (!is_target_built(kLeaking)) return;
   Leaked leaked("fiber=300");

@@ -10,6 +10,7 @@
 #include "report/cli/failure.h"
 #include "report/cli/growth_text.h"
 #include "report/cli/judge.h"
+#include "report/cli/summary.h"
 #include "report/cli/write_text.h"
 
 namespace heapattach {
@@ -32,7 +33,12 @@ Result<std::vector<Snapshot>> take_all(const Options& options,
     Options one = options;
     one.pid = source.pid;
     one.file = source.file;
+    const auto start = std::chrono::steady_clock::now();
     taken.push_back(HA_TRY(take(one, deadline, console)));
+    // How long a process was held; a file has nothing to feel.
+    if (source.pid == 0) continue;
+    console.say(summary_line(count_objects(taken.back()), taken.back(),
+                             std::chrono::steady_clock::now() - start));
   }
   return taken;
 }

@@ -6,6 +6,7 @@
 
 #include "report/cli/failure.h"
 #include "report/cli/look.h"
+#include "report/cli/summary.h"
 #include "report/cli/write_text.h"
 #include "report/explain/neighbourhood.h"
 #include "report/explain/object_sizes.h"
@@ -58,8 +59,9 @@ Result<std::string> report_text(const Options& options, const Snapshot& snapshot
 }  // namespace
 
 ExitStatus run_explain(const Options& options, const TakeSnapshot& take, Console& console) {
+  const auto start = std::chrono::steady_clock::now();
   Deadline deadline;
-  deadline.at = std::chrono::steady_clock::now() + options.timeout;
+  deadline.at = start + options.timeout;
   auto output = open_output(options, deadline);
   if (!output) return report_failure(output.error(), Stage::Output, deadline, console);
   const auto snapshot = take(options, deadline, console);
@@ -72,6 +74,8 @@ ExitStatus run_explain(const Options& options, const TakeSnapshot& take, Console
   }
   const auto written = write_text(options, deadline, std::move(*output), *text);
   if (!written) return report_failure(written.error(), Stage::Output, deadline, console);
+  console.say(
+      summary_line(count_objects(*snapshot), *snapshot, std::chrono::steady_clock::now() - start));
   return snapshot->complete ? ExitStatus::Complete : ExitStatus::Partial;
 }
 

@@ -7,6 +7,7 @@
 
 #include "report/cli/failure.h"
 #include "report/cli/look.h"
+#include "report/cli/summary.h"
 #include "report/cli/write_text.h"
 #include "report/write/string_formats.h"
 
@@ -27,8 +28,9 @@ std::string text_of(const Options& options, StringReport report) {
 }  // namespace
 
 ExitStatus run_strings(const Options& options, const TakeSnapshot& take, Console& console) {
+  const auto start = std::chrono::steady_clock::now();
   Deadline deadline;
-  deadline.at = std::chrono::steady_clock::now() + options.timeout;
+  deadline.at = start + options.timeout;
   auto output = open_output(options, deadline);
   if (!output) return report_failure(output.error(), Stage::Output, deadline, console);
   const auto taken = take(options, deadline, console);
@@ -50,6 +52,8 @@ ExitStatus run_strings(const Options& options, const TakeSnapshot& take, Console
   const auto written =
       write_text(options, deadline, std::move(*output), text_of(options, std::move(report)));
   if (!written) return report_failure(written.error(), Stage::Output, deadline, console);
+  console.say(
+      summary_line(count_objects(*taken), *taken, std::chrono::steady_clock::now() - start));
   return taken->complete ? ExitStatus::Complete : ExitStatus::Partial;
 }
 

@@ -6,6 +6,7 @@
 
 #include "report/cli/failure.h"
 #include "report/cli/look.h"
+#include "report/cli/summary.h"
 #include "report/cli/write_text.h"
 #include "report/write/summary_formats.h"
 
@@ -50,8 +51,9 @@ SummaryReport report_of(const TakenSummary& taken) {
 }  // namespace
 
 ExitStatus run_summary(const Options& options, const TakeSummary& take, Console& console) {
+  const auto start = std::chrono::steady_clock::now();
   Deadline deadline;
-  deadline.at = std::chrono::steady_clock::now() + options.timeout;
+  deadline.at = start + options.timeout;
   auto output = open_output(options, deadline);
   if (!output) return report_failure(output.error(), Stage::Output, deadline, console);
   const auto taken = take(options, deadline, console);
@@ -62,6 +64,8 @@ ExitStatus run_summary(const Options& options, const TakeSummary& take, Console&
                                : format_summary_table(report, look_of(options));
   const auto written = write_text(options, deadline, std::move(*output), text);
   if (!written) return report_failure(written.error(), Stage::Output, deadline, console);
+  console.say(summary_line(count_objects(taken->snapshot), taken->snapshot,
+                           std::chrono::steady_clock::now() - start));
   return report.complete ? ExitStatus::Complete : ExitStatus::Partial;
 }
 
