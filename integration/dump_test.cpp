@@ -1,6 +1,7 @@
 // A dump of pointers alone, as perf-tools writes it, as the source of reports: the same objects and
 // types as of the process, but for what such a dump lacks, which is said.
 
+#include <chrono>
 #include <string>
 #include <utility>
 
@@ -10,9 +11,13 @@
 
 #include "integration/health.h"
 #include "integration/live_target.h"
+#include "integration/rounds.h"
 #include "integration/tool.h"
 
 namespace heapattach {
+
+using namespace std::chrono_literals;
+
 namespace {
 
 constexpr const char* kLeaking = "leaking_debug";
@@ -41,6 +46,8 @@ TEST_CASE("a dump of a service counts the same, and says what it cannot tell") {
   if (!is_target_built(kLeaking)) return;
   LiveTarget target(kLeaking);
   (void)target.ask("cache=300");
+  // It has answered, and may not have been given a processor since to wait for the next question.
+  REQUIRE(eventually(30s, [&] { return state_of(target.pid(), target.pid()) == 'S'; }));
   const std::string pid = fmt::format("{}", target.pid());
   const TemporaryDirectory directory;
   const std::string dump = directory.file("heap.gcgrph");

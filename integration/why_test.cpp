@@ -1,6 +1,7 @@
 // A service that leaks is asked what its memory is and why it is there: the reports name the way
 // that leaks as a newcomer would read it, of the process and of what was saved of it.
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -9,9 +10,13 @@
 
 #include "integration/health.h"
 #include "integration/live_target.h"
+#include "integration/rounds.h"
 #include "integration/tool.h"
 
 namespace heapattach {
+
+using namespace std::chrono_literals;
+
 namespace {
 
 constexpr const char* kLeaking = "leaking_debug";
@@ -30,6 +35,8 @@ bool contains(const std::string& text, std::string_view part) {
 struct Leaked {
   explicit Leaked(const std::string& how) : target(kLeaking) {
     (void)target.ask(how);
+    // It has answered, and may not have been given a processor since to wait for the next question.
+    REQUIRE(eventually(30s, [&] { return state_of(target.pid(), target.pid()) == 'S'; }));
     output_of({"-q", "-o", directory.file("heap.jsonl.gz"), fmt::format("{}", target.pid())});
     sources = {fmt::format("{}", target.pid()), directory.file("heap.jsonl.gz")};
   }
