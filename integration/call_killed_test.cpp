@@ -1,0 +1,99 @@
+// HAZARDS B1, B2, B4 for --call and --inject: the tool dies at each of its calls by which it
+// touches another process, and at any moment; the target goes on, and no clone survives.
+
+#include <csignal>
+#include <cstdlib>
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "integration/cloning.h"
+#include "integration/death_sweep.h"
+#include "integration/rounds.h"
+#include "integration/tool.h"
+
+using namespace heapattach;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr int kKilled = 42;  // what kill_at ends with if it has killed
+
+std::vector<std::string> call_of(const LiveTarget& target, const std::string& state) {
+  return {tool_path(),
+          "--call",
+          "getpid()",
+          "--thread",
+          std::to_string(target.greeting().at(state)),
+          std::to_string(target.pid())};
+}
+
+// access(path, mode) is no dump routine, but called as one.
+std::vector<std::string> inject_of(const LiveTarget& target, const std::string& state) {
+  return {tool_path(), "--inject",  "--routine",
+          "access",    "--thread",  std::to_string(target.greeting().at(state)),
+          "--keep",    "/dev/null", std::to_string(target.pid())};
+}
+
+using Command = std::vector<std::string> (*)(const LiveTarget&, const std::string&);
+
+// How many times it died: at each step from `first` on, `apart` steps apart.
+int die_at_steps(
+    DeathSweep& sweep, Command command, const std::string& state, int first, int apart) {
+  int deaths = 0;
+  for (int step = first;; step += apart) {
+    LiveTarget& target = sweep.fresh();
+    const std::string when = fmt::format("death at step {} with thread {}", step, state);
+    std::vector<std::string> words{target_path("kill_at"), std::to_string(step)};
+    const std::vector<std::string> run = command(target, state);
+    words.insert(words.end(), run.begin(), run.end());
+    ChildProcess tool(words);
+    const auto status = tool.wait_end(60s);
+    REQUIRE_MESSAGE((status.has_value() && WIFEXITED(*status)), when);
+    if (WEXITSTATUS(*status) != kKilled) {
+      CHECK_MESSAGE(WEXITSTATUS(*status) <= 1, when, ": ", tool.read_errors(1s));
+      CHECK(step > 60);
+      return deaths;
+    }
+    ++deaths;
+    sweep.check_death(when);
+    check_next_clone(target, when);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the tool dies at each step of a call, and the target goes on") {
+  DeathSweep sweep;
+  int deaths = 0;
+  const std::vector<std::string> states =
+      is_long_run() ? std::vector<std::string>{"main", "computing", "napping", "events", "waiting"}
+                    : std::vector<std::string>{"computing", "events"};
+  int first = 1;
+  for (const std::string& state : states) {
+    // The short form takes other steps in each state.
+    const int apart = rounds(24, 1);
+    deaths += die_at_steps(sweep, call_of, state, first, apart);
+    deaths += die_at_steps(sweep, inject_of, state, first + apart / 4, apart);
+    if (apart > 1) first += apart / 2;
+  }
+  sweep.finish();
+  print_figure(fmt::format("B1, B4: died at {} steps of calls in {} states; 0 targets harmed",
+                           deaths, states.size()));
+}
+
+TEST_CASE("the tool is killed at any moment of a call, and the target goes on") {
+  DeathSweep sweep;
+  const int times = rounds(12, 1000);
+  for (int i = 0; i < times; ++i) {
+    LiveTarget& target = sweep.fresh();
+    ChildProcess tool(i % 2 == 0 ? call_of(target, "napping") : inject_of(target, "computing"));
+    ::usleep(static_cast<useconds_t>(std::rand() % 150'000));
+    tool.signal(SIGKILL);
+    REQUIRE(tool.wait_end(60s).has_value());
+    sweep.check_death(fmt::format("kill {}", i));
+  }
+  sweep.finish();
+  print_figure(fmt::format("B2: killed {} times at random in calls; 0 targets harmed", times));
+}
