@@ -143,6 +143,34 @@ TEST_CASE("heapattach has a program dump its heap in a clone, and keeps the dump
   CHECK(harm_done_to(target.pid()) == "");
 }
 
+TEST_CASE("a program without a dump routine is given one in the clone") {
+  if (is_missing()) return;
+  const TemporaryDirectory directory;
+  const std::string file = directory.file("dump");
+  LiveTarget target("still", {"1000"});
+  const std::string pid = std::to_string(target.pid());
+  const Traces before = traces_of(target.pid());
+  // The heapattach of the tests lies alone in a directory, without its library.
+  const ToolRun run = run_tool({"--inject", "--library", ROUTINE_LIBRARY, "--keep", file, pid});
+  REQUIRE_MESSAGE(run.status == 0, run.errors);
+  const Dump dump = read_dump(read_text(file), false);
+  CHECK(dump.size() >= 1000);
+  check_consistent(dump);
+  CHECK(difference(before, traces_of(target.pid())) == "");
+  // Another routine of another library, which writes what it likes.
+  const ToolRun other = run_tool({"--inject", "--library", target_path("heapdump"), "--routine",
+                                  "heapdump_dump", "--force", "--keep", file, pid});
+  CHECK_MESSAGE(other.status == 0, other.errors);
+  CHECK(read_text(file).find("{\"heap_bytes\":") == 0);
+  const ToolRun none =
+      run_tool({"--inject", "--library", "/no/such/library", "--force", "--keep", file, pid});
+  CHECK(none.status == 1);
+  CHECK_MESSAGE(none.errors.find("/no/such/library") != std::string::npos, none.errors);
+  CHECK(difference(before, traces_of(target.pid())) == "");
+  CHECK(target.ask("sum").at("sum") == 499500);
+  CHECK(harm_done_to(target.pid()) == "");
+}
+
 TEST_CASE("a program without a dump routine is told so, and no file is left") {
   const TemporaryDirectory directory;
   const std::string file = directory.file("dump");

@@ -13,6 +13,7 @@
 #include "inject/clone_call.h"
 #include "report/call/call_ending.h"
 #include "report/call/pipe_drain.h"
+#include "report/write/terminal_text.h"
 #include "symbols/elf_file.h"
 
 namespace heapattach {
@@ -38,11 +39,19 @@ std::string names_of(const CallOptions& options) {
   return names;
 }
 
+// How a library is loaded.
+struct Loader {
+  RemoteAddr open;  // dlopen, and the others likewise
+  RemoteAddr symbol;
+  RemoteAddr error;
+};
+
 struct Functions {
   std::string name;
   RemoteAddr called;
   bool is_resolver = false;         // of an indirect function: it says which one to call
   std::optional<RemoteAddr> flush;  // fflush
+  std::optional<Loader> loader;     // if the function is yet to be loaded
 };
 
 // Whether the function behind a symbol only says which function to call: of the C library, which
@@ -59,6 +68,14 @@ bool is_resolver(const Modules& modules, const Symbol& found) {
   });
 }
 
+std::optional<Loader> find_loader(const Modules& modules) {
+  const auto open = modules.find_symbol("dlopen");
+  const auto symbol = modules.find_symbol("dlsym");
+  const auto error = modules.find_symbol("dlerror");
+  if (!open || !symbol || !error) return std::nullopt;
+  return Loader{open->address, symbol->address, error->address};
+}
+
 Result<Functions> find_functions(const CallOptions& options,
                                  const Modules& modules,
                                  const MemoryMap& map) {
@@ -68,6 +85,9 @@ Result<Functions> find_functions(const CallOptions& options,
     if (found) break;
     found = modules.find_symbol(other);
     if (found) name = other;
+  }
+  if (!found && !options.library.empty()) {
+    if (const auto loader = find_loader(modules)) return Functions{name, {}, false, {}, loader};
   }
   if (!found) {
     return Error{ErrorKind::Os,
@@ -81,7 +101,7 @@ Result<Functions> find_functions(const CallOptions& options,
                  fmt::format("{} of process {} is no function: {} is not code; try another name",
                              name, options.pid, found->address)};
   }
-  Functions functions{name, found->address, is_resolver(modules, *found), std::nullopt};
+  Functions functions{name, found->address, is_resolver(modules, *found), {}, {}};
   if (const auto flush = modules.find_symbol("fflush")) functions.flush = flush->address;
   return functions;
 }
@@ -150,6 +170,11 @@ class Calling {
     until_ = Clock::now() + std::max<Clock::duration>(left - kForReport, left / 2);
     if (options_.patience) until_ = std::min(until_, Clock::now() + *options_.patience);
     RemoteAddr function = functions_.called;
+    if (functions_.loader) {
+      auto loaded = HA_TRY(load(*functions_.loader));
+      if (loaded.end != End::Returned) return loaded;
+      function = {loaded.value};
+    }
     if (functions_.is_resolver) {
       auto resolved = HA_TRY(calls_.call(function, {}, until_));
       if (resolved.end != End::Returned) return resolved;
@@ -164,7 +189,7 @@ class Calling {
 
   Result<CallReport> report(const CallOutcome& outcome) {
     CallReport report;
-    report.function = functions_.name;
+    report.function = loading_.empty() ? functions_.name : loading_;
     report.written = written_;
     report.output = HA_TRY(calls_.output(1, before_[0]));
     report.errors = HA_TRY(calls_.output(2, before_[1]));
@@ -174,6 +199,32 @@ class Calling {
   }
 
  private:
+  // Returns where the function is, or how loading it went wrong.
+  Result<CallOutcome> load(const Loader& loader) {
+    constexpr std::uint64_t kNow = 2;  // RTLD_NOW
+    const std::array<CallArgument, 2> library{options_.library, kNow};
+    auto opened = HA_TRY(calls_.call(loader.open, library, until_));
+    if (opened.end != End::Returned) {
+      loading_ = "dlopen";
+      return opened;
+    }
+    if (opened.value == 0) return loading_failed(loader);
+    note(options_, options_.library + " loaded into the clone");
+    const std::array<CallArgument, 2> symbol{opened.value, functions_.name};
+    auto found = HA_TRY(calls_.call(loader.symbol, symbol, until_));
+    if (found.end == End::Returned && found.value == 0) return loading_failed(loader);
+    return found;
+  }
+  Error loading_failed(const Loader& loader) {
+    std::string reason = "dlerror does not say why";
+    const auto said = calls_.call(loader.error, {}, until_);
+    if (said && said->end == End::Returned && said->value != 0) {
+      if (auto text = string_at(calls_.memory(), {said->value})) reason = terminal_text(*text);
+    }
+    return {ErrorKind::Os,
+            fmt::format("process {} has no function {}, and loading {} into a clone of it: {}",
+                        options_.pid, names_of(options_), options_.library, reason)};
+  }
   Result<CallOutcome> call_with_pipe(RemoteAddr function) {
     ClonePipe pipe = HA_TRY(calls_.open_pipe());
     PipeDrain drain(std::move(pipe.reading_end), options_.take_written);
@@ -199,6 +250,7 @@ class Calling {
   Clock::time_point until_;
   std::uint64_t written_ = 0;
   bool can_flush_ = true;
+  std::string loading_;  // the function of the loader that did not come back; empty: none
 };
 
 }  // namespace

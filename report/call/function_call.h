@@ -25,6 +25,9 @@ struct CallOptions {
   pid_t pid = 0;
   CallExpression call;
   std::vector<std::string> or_else;  // other functions, where there is none of that name
+  // The shared library that is loaded into the clone for it where there is none of these either, as
+  // the target sees it; empty: none.
+  std::string library;
   // If set, the function gets the path of a pipe before its other arguments, and what it writes
   // there comes here, piece by piece, on another thread.
   std::function<Result<void>(std::string_view)> take_written;

@@ -99,6 +99,8 @@ or a GCGRPH or GCFULL dump of a Crystal program, whose types --type-info names.
       --thread TID       the thread that --call runs as (default: the first)
       --routine NAME     what --inject calls, as NAME(path, mode) (default:
                          heapattach_dump, or else heapdump_dump)
+      --library FILE     loaded into the copy where the process has no such
+                         routine (default: heapattach's own)
       --no-rewind        do not re-issue calls that the freeze interrupted
       --type-info FILE   type names from the Crystal compiler
       --exe FILE, --debug-dir DIR, --sysroot DIR   where to find symbols

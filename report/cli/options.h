@@ -88,6 +88,7 @@ struct Options {
 
   CallExpression call;  // of Report::Call
   std::string routine;  // of Report::Inject; empty: those that are known
+  std::string library;  // … what has it where the target has not; empty: ours
   std::string keep;     // … where its dump goes
 
   std::string type_info;  // files and directories; empty: not given

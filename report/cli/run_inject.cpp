@@ -1,7 +1,9 @@
 #include "report/cli/run_inject.h"
 
 #include <chrono>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -21,6 +23,19 @@ constexpr std::uint64_t kFull = 1;
 // The shares of what is left of the time that one clone after the other gets; the last gets all.
 constexpr int kShares[] = {8, 4, 2, 1};
 
+// The shared library that was built and installed with this program; empty if it is not there.
+std::string own_library() {
+  std::error_code failure;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", failure);
+  if (failure) return {};
+  const auto top = program.parent_path().parent_path();
+  for (const char* place : {"lib", "lib/x86_64-linux-gnu", "lib64", "inject/routine"}) {
+    const auto library = top / place / "libheapattach_dump.so.1";
+    if (std::filesystem::exists(library, failure)) return library.string();
+  }
+  return {};
+}
+
 Routine routine_of(const Options& options) {
   Routine routine;
   routine.call.function = options.routine;
@@ -28,6 +43,8 @@ Routine routine_of(const Options& options) {
     routine.call.function = "heapattach_dump";
     routine.or_else = {"heapdump_dump"};
   }
+  const bool is_own = routine.call.function == "heapattach_dump";
+  routine.library = options.library.empty() && is_own ? own_library() : options.library;
   routine.call.arguments = {options.value_bytes > 0 ? kFull : kGraph};
   return routine;
 }

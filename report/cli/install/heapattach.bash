@@ -14,7 +14,7 @@ dhat ruby gcgrph hprof" ;;
     --returns) words="long int pointer string" ;;
     --routine) words="heapattach_dump heapdump_dump" ;;
     -p | --pid) words=$(cd /proc && echo [0-9]*) ;;
-    -o | --output | --keep | --type-info | --exe | --debug-dir | --sysroot)
+    -o | --output | --keep | --library | --type-info | --exe | --debug-dir | --sysroot)
       compopt -o filenames 2>/dev/null
       mapfile -t COMPREPLY < <(compgen -f -- "$word")
       return ;;

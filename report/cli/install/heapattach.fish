@@ -18,3 +18,4 @@ complete -c heapattach -l returns -x -a 'long int pointer string'
 complete -c heapattach -l thread -x
 complete -c heapattach -l routine -x -a 'heapattach_dump heapdump_dump'
 complete -c heapattach -l keep -r
+complete -c heapattach -l library -r
