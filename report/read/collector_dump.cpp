@@ -190,25 +190,31 @@ class Reader {
   Result<void> place_all(CollectorDump& dump) {
     RemoteAddr behind{0};  // the last block
     for (const Record& record : records_) {
-      const RemoteAddr page{record.address.value / kPage * kPage};
-      const bool is_small = record.bytes <= kPage / 2;
-      const bool is_at_slot = (record.address - page) % (is_small ? record.bytes : kPage) == 0 &&
-                              (!is_small || record.end() <= page + kPage);
-      if (!is_at_slot) return misplaced(record);
-      if (page < behind) {
-        const boehm::Block& block = dump.index.blocks.back();
-        const bool fits = is_small && block.start == page && block.object_bytes == record.bytes &&
-                          block.is_atomic() == record.is_atomic &&
-                          record.address != dump.objects.back();
-        if (!fits) return misplaced(record);
-      } else {
-        dump.index.blocks.push_back(block_of(record, page));
-        behind = page + (is_small ? kPage : (record.bytes + kPage - 1) / kPage * kPage);
+      const RemoteAddr page = page_of(record);
+      if (!is_at_slot(record)) return misplaced(record);
+      if (page >= behind) {
+        dump.index.blocks.push_back(block_of(record));
+        behind = page + (is_small(record) ? kPage : (record.bytes + kPage - 1) / kPage * kPage);
+      } else if (!is_of_block(record, dump.index.blocks.back()) ||
+                 record.address == dump.objects.back()) {
+        return misplaced(record);
       }
       dump.objects.push_back(record.address);
       dump.index.used_bytes += record.bytes;
     }
     return {};
+  }
+
+  static RemoteAddr page_of(const Record& record) { return {record.address.value / kPage * kPage}; }
+  static bool is_small(const Record& record) { return record.bytes <= kPage / 2; }
+  static bool is_at_slot(const Record& record) {
+    const std::uint64_t offset = record.address - page_of(record);
+    if (!is_small(record)) return offset == 0;
+    return offset % record.bytes == 0 && offset + record.bytes <= kPage;
+  }
+  static bool is_of_block(const Record& record, const boehm::Block& block) {
+    return is_small(record) && block.start == page_of(record) &&
+           block.object_bytes == record.bytes && block.is_atomic() == record.is_atomic;
   }
 
   [[nodiscard]] Error misplaced(const Record& record) const {
@@ -218,13 +224,12 @@ class Reader {
                               record.address, record.bytes));
   }
 
-  static boehm::Block block_of(const Record& record, RemoteAddr page) {
+  static boehm::Block block_of(const Record& record) {
     boehm::Block block;
-    block.start = page;
+    block.start = page_of(record);
     block.object_bytes = record.bytes;
     block.descriptor = record.is_atomic ? 0 : record.bytes;
-    block.objects =
-        record.bytes <= kPage / 2 ? static_cast<std::uint32_t>(kPage / record.bytes) : 1;
+    block.objects = is_small(record) ? static_cast<std::uint32_t>(kPage / record.bytes) : 1;
     block.kind = record.is_atomic ? boehm::kAtomic : boehm::kNormal;
     return block;
   }

@@ -8,7 +8,7 @@ namespace heapattach::snapshot {
 namespace {
 
 // Blocks that touch are one range.
-std::vector<Range> merged(std::vector<Range> sorted) {
+std::vector<Range> merged(const std::vector<Range>& sorted) {
   std::vector<Range> ranges;
   for (const Range& one : sorted) {
     if (!ranges.empty() && one.start <= ranges.back().end()) {
@@ -27,7 +27,7 @@ std::vector<Range> used_blocks(const boehm::BlockIndex& index) {
     const std::uint64_t bytes = std::max<std::uint64_t>(block.objects, 1) * block.object_bytes;
     ranges.push_back({block.start, (bytes + kPageBytes - 1) / kPageBytes * kPageBytes});
   }
-  return merged(std::move(ranges));
+  return merged(ranges);
 }
 
 bool touches(const Range& mapping, const std::vector<Range>& ranges) {
