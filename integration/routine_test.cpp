@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <map>
+#include <sstream>
 #include <string>
 
 #include <doctest/doctest.h>
@@ -139,6 +140,30 @@ TEST_CASE("heapattach has a program dump its heap in a clone, and keeps the dump
   REQUIRE_MESSAGE(full.status == 0, full.errors);
   CHECK(length_of_list(read_dump(read_text(file), true), first) == 1000);
   CHECK(difference(before, traces_of(target.pid())) == "");
+  CHECK(target.ask().at("length") == 1000);
+  CHECK(harm_done_to(target.pid()) == "");
+}
+
+TEST_CASE("what a dump routine has written becomes a snapshot like any other") {
+  if (is_missing()) return;
+  const TemporaryDirectory directory;
+  const std::string file = directory.file("heap.jsonl.gz");
+  LiveTarget target("dumping", {"1000"});
+  const std::string pid = std::to_string(target.pid());
+  const ToolRun run = run_tool({"--inject", "-o", file, pid});
+  REQUIRE_MESSAGE(run.status == 0, run.errors);
+  const ToolRun count = run_tool({"--count", "-f", "tsv", file});
+  CHECK_MESSAGE(count.status == 0, count.errors);
+  std::istringstream rows(count.output);
+  std::string row;
+  std::getline(rows, row);
+  long objects = 0;
+  while (std::getline(rows, row)) objects += std::stol(row);
+  CHECK(objects >= 2000);
+  const ToolRun shown = run_tool({"--inject", pid});
+  CHECK(shown.output.find("\"source\":\"routine\"") != std::string::npos);
+  CHECK(shown.output.find("\"pid\":" + pid) != std::string::npos);
+  CHECK(shown.output.find("\"refs\"") != std::string::npos);
   CHECK(target.ask().at("length") == 1000);
   CHECK(harm_done_to(target.pid()) == "");
 }

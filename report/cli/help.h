@@ -50,8 +50,8 @@ inline constexpr std::string_view kHelpText =
        heapattach --check [options] PID     what stands in the way, how long a
                                             snapshot would take; stops nothing
        heapattach --call 'FN("x", 1)' PID   calls a C function in a copy of it
-       heapattach --inject --keep FILE PID  its own dump routine writes FILE, in
-                                            a copy of it
+       heapattach --inject [options] PID    snapshot by its own dump routine, in
+                                            a copy; --keep FILE: the raw dump
        heapattach --diff [options] BEFORE AFTER [LAST]
                                             growth per type; with three, what
                                             came after BEFORE and stayed

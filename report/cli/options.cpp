@@ -319,16 +319,18 @@ Result<Format> read_report_format(const RawOptions& raw, Report report) {
 }
 
 Result<void> read_format(const RawOptions& raw, Options& options) {
-  if (options.report == Report::Call || options.report == Report::Inject) {
+  const bool is_raw = options.report == Report::Call || !raw.keep.empty();
+  const bool is_snapshot = options.report == Report::Snapshot || options.report == Report::Inject;
+  if (is_raw) {
     options.format = Format::Table;
     if (raw.format.empty()) return {};
     return usage("--format: what a function writes is passed on as it is");
   }
-  if (options.report != Report::Snapshot && !is_counts(options.report)) {
+  if (!is_snapshot && !is_counts(options.report)) {
     options.format = HA_TRY(read_report_format(raw, options.report));
     return {};
   }
-  options.format = options.report == Report::Snapshot ? Format::JsonLines : Format::Table;
+  options.format = is_snapshot ? Format::JsonLines : Format::Table;
   if (raw.format.empty()) return read_format_of_file(raw, options);
   if (!is_counts(options.report)) return read_snapshot_format(raw.format, options);
   options.format = HA_TRY(choose("--format", raw.format, kCountFormats));
@@ -390,8 +392,12 @@ Result<void> refuse_calls_that_cannot_be(const RawOptions& raw) {
   if (!raw.inject && !(raw.routine.empty() && raw.library.empty() && raw.keep.empty())) {
     return usage("--routine, --library and --keep are for --inject");
   }
-  if (raw.inject && raw.keep.empty()) return usage("--inject: name a file for it with --keep");
-  if (raw.inject && !raw.output.empty()) return usage("--inject: --keep names the file, not -o");
+  if (!raw.keep.empty() && !raw.output.empty()) {
+    return usage("--keep FILE is all that --inject writes then: no -o");
+  }
+  if (raw.inject && raw.keep.empty() && raw.values) {
+    return usage("--values: a snapshot by --inject has none; with --keep FILE the dump has all");
+  }
   return {};
 }
 

@@ -1,5 +1,6 @@
 #include "report/cli/run_inject.h"
 
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <optional>
@@ -7,8 +8,12 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "report/cli/failure.h"
+#include "report/cli/run.h"
+#include "report/cli/take_file.h"
 #include "report/write/output_file.h"
 
 namespace heapattach {
@@ -36,7 +41,7 @@ std::string own_library() {
   return {};
 }
 
-Routine routine_of(const Options& options) {
+Routine routine_of(const Options& options, std::uint64_t mode) {
   Routine routine;
   routine.call.function = options.routine;
   if (options.routine.empty()) {
@@ -45,7 +50,7 @@ Routine routine_of(const Options& options) {
   }
   const bool is_own = routine.call.function == "heapattach_dump";
   routine.library = options.library.empty() && is_own ? own_library() : options.library;
-  routine.call.arguments = {options.value_bytes > 0 ? kFull : kGraph};
+  routine.call.arguments = {mode};
   return routine;
 }
 
@@ -69,22 +74,66 @@ Result<CallReport> call_with_patience(const Options& options,
   return *std::move(report);
 }
 
+// Why there is no dump, although the routine was called; empty if there is one.
+std::string failure_of(const CallReport& report, pid_t pid) {
+  if (!report.value) {
+    std::string text = report.ending;
+    for (const std::string& frame : report.frames) text += "\n  in " + frame;
+    return text;
+  }
+  if (report.written != 0 && !report.value->starts_with('-')) return {};
+  return fmt::format("{} returned {} and wrote {} bytes: no dump of process {}", report.function,
+                     *report.value, report.written, pid);
+}
+
 void tell(const CallReport& report, const std::string& file, Console& console) {
   const std::string result = report.value.value_or("");
   console.say(fmt::format("{} returned {} and wrote {} bytes to {}", report.function, result,
                           report.written, file));
 }
 
-}  // namespace
+Result<void> write_all(const Fd& file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file.get(), bytes.data(), bytes.size());
+    const int failure = errno;
+    if (written < 0 && failure == EINTR) continue;
+    if (written <= 0) return os_error("keeping the dump in memory", failure);
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return {};
+}
 
-ExitStatus run_inject(const Options& options, const CallRoutine& call, Console& console) {
+// The heap as the routine has written it, all bytes, because it is those that types are found by.
+Result<snapshot::Snapshot> take_by_routine(const Options& options,
+                                           const Deadline& deadline,
+                                           Console& console,
+                                           const CallRoutine& call) {
+  const Fd file(::memfd_create("heapattach-dump", MFD_CLOEXEC));
+  if (file.empty()) return os_error("making room for the dump", errno);
+  Routine routine = routine_of(options, kFull);
+  routine.take_written = [&file](std::string_view bytes) { return write_all(file, bytes); };
+  const auto report =
+      HA_TRY(call_with_patience(options, deadline, console, call, std::move(routine)));
+  if (const std::string why = failure_of(report, options.pid); !why.empty()) {
+    return Error{report.is_timeout ? ErrorKind::Timeout : ErrorKind::Os, why};
+  }
+  Options dump = options;
+  dump.file = fmt::format("/proc/self/fd/{}", file.get());
+  auto snapshot = HA_TRY(take_from_file(dump, deadline, console));
+  snapshot.header.pid = options.pid;
+  snapshot.header.source = "routine";
+  if (options.type_info.empty()) snapshot.header.runtime.clear();
+  return snapshot;
+}
+
+ExitStatus keep_dump(const Options& options, const CallRoutine& call, Console& console) {
   Deadline deadline;
   deadline.at = Clock::now() + options.timeout;
   auto output = OpenOutput::file(options.keep, options.force, deadline);
   if (!output) return report_failure(output.error(), Stage::Output, deadline, console);
   OutputFile sink(std::move(output).value(), deadline);
   std::optional<Error> not_written;
-  Routine routine = routine_of(options);
+  Routine routine = routine_of(options, options.value_bytes > 0 ? kFull : kGraph);
   routine.take_written = [&](std::string_view bytes) -> Result<void> {
     auto written = sink.write(bytes);
     if (!written) not_written = written.error();
@@ -93,21 +142,29 @@ ExitStatus run_inject(const Options& options, const CallRoutine& call, Console& 
   const auto report = call_with_patience(options, deadline, console, call, std::move(routine));
   if (not_written) return report_failure(*not_written, Stage::Output, deadline, console);
   if (!report) return report_failure(report.error(), Stage::Target, deadline, console);
-  if (!report->value) {
-    console.error(report->ending);
-    for (const std::string& frame : report->frames) console.error("  in " + frame);
+  if (const std::string why = failure_of(*report, options.pid); !why.empty()) {
+    console.error(why);
     return report->is_timeout ? ExitStatus::Timeout : ExitStatus::Failed;
-  }
-  if (report->written == 0 || report->value->starts_with('-')) {
-    console.error(fmt::format("{} returned {} and wrote {} bytes: no dump of process {}",
-                              report->function, *report->value, report->written, options.pid));
-    return ExitStatus::Failed;
   }
   if (const auto finished = sink.finish(); !finished) {
     return report_failure(finished.error(), Stage::Output, deadline, console);
   }
   tell(*report, options.keep, console);
   return ExitStatus::Complete;
+}
+
+}  // namespace
+
+ExitStatus run_inject(const Options& options, const CallRoutine& call, Console& console) {
+  if (!options.keep.empty()) return keep_dump(options, call, console);
+  Options usual = options;
+  usual.report = Report::Snapshot;
+  return run(
+      usual,
+      [&call](const Options& what, const Deadline& deadline, Console& shown) {
+        return take_by_routine(what, deadline, shown, call);
+      },
+      console);
 }
 
 }  // namespace heapattach

@@ -26,7 +26,8 @@ struct Routine {
 using CallRoutine = std::function<Result<CallReport>(
     const Options& options, const Deadline& deadline, Console& console, const Routine& routine)>;
 
-// A run of --inject: has the routine write its dump, and keeps that. Where another thread held the
+// A run of --inject: has the routine write its dump, and keeps that, or makes the usual snapshot of
+// it. Where another thread held the
 // collector's lock when the clone was made, the next clone may have more luck: some are tried.
 [[nodiscard]] ExitStatus run_inject(const Options& options,
                                     const CallRoutine& call,

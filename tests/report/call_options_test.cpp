@@ -52,7 +52,18 @@ TEST_CASE("a dump routine is called for a file") {
   CHECK(options->keep == "heap.dump");
   CHECK(options->routine == "my_dump");
   CHECK(options->value_bytes > 0);
-  CHECK(is_refused({"--inject", "4711"}, "--keep"));
+  CHECK(is_refused({"--inject", "--keep", "a", "-o", "b", "4711"}, "-o"));
+  CHECK(is_refused({"--inject", "--keep", "a", "-f", "jsonl", "4711"}, "--format"));
+  CHECK(is_refused({"--inject", "--values", "4711"}, "--values"));
   CHECK(is_refused({"--keep", "heap.dump", "4711"}, "--inject"));
   CHECK(is_refused({"--inject", "--keep", "a", "--call", "run()", "4711"}, "one report"));
+}
+
+TEST_CASE("without a file to keep, a dump becomes a snapshot like any other") {
+  const ParsedOptions plain = parse({"--inject", "4711"});
+  REQUIRE(std::get_if<Options>(&plain) != nullptr);
+  CHECK(std::get<Options>(plain).format == Format::JsonLines);
+  const ParsedOptions exported = parse({"--inject", "-o", "heap.svg", "4711"});
+  REQUIRE(std::get_if<Options>(&exported) != nullptr);
+  CHECK(std::get<Options>(exported).format == Format::Export);
 }
