@@ -109,8 +109,8 @@ TEST_CASE("the ranges of a window stand at their places in a page, one behind th
   CHECK(word_at(window->begin_of(1), 0) == 3 * 512 + 64);
   CHECK(word_at(window->begin_of(1), 624) == 3 * 512 + 64 + 624);
   CHECK(reinterpret_cast<std::uintptr_t>(window->begin_of(1)) % kPage == 512);
-  CHECK(word_at(window->begin_of(2), 40 * 512 - 1) == 60 * 512 - 1);
-  memory[20 * 512] = 4711;
+  CHECK(word_at(window->begin_of(2), std::size_t{40} * 512 - 1) == std::uint64_t{60} * 512 - 1);
+  memory[std::size_t{20} * 512] = 4711;
   CHECK(word_at(window->begin_of(2), 0) == 20 * 512);
   window->forget();
   CHECK(word_at(window->begin_of(2), 0) == 4711);
@@ -119,10 +119,11 @@ TEST_CASE("the ranges of a window stand at their places in a page, one behind th
 TEST_CASE("what cannot be read through a window is zero, and counted") {
   const Numbered memory(32);
   const Range gone = memory.pages(4, 2);
-  REQUIRE(munmap(reinterpret_cast<void*>(gone.start.value), gone.bytes) == 0);
+  void* const at = reinterpret_cast<void*>(gone.start.value);  // NOLINT(performance-no-int-to-ptr)
+  REQUIRE(munmap(at, gone.bytes) == 0);
   const auto window = open_window({memory.pages(0, 32)}, 1 << 20);
-  CHECK(word_at(window->begin_of(0), 4 * 512 + 1) == 0);
-  CHECK(word_at(window->begin_of(0), 6 * 512) == 6 * 512);
+  CHECK(word_at(window->begin_of(0), std::size_t{4} * 512 + 1) == 0);
+  CHECK(word_at(window->begin_of(0), std::size_t{6} * 512) == 6 * 512);
   CHECK(window->unread_bytes() == 2 * kPage);
 }
 
