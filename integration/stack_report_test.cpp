@@ -12,8 +12,9 @@ using namespace heapattach;
 
 namespace {
 
+// However long a thread has to wait for a processor on which it can stop.
 ToolRun stacks_of(pid_t pid, std::vector<std::string> more = {}) {
-  more.insert(more.begin(), {"--stacks", std::to_string(pid)});
+  more.insert(more.begin(), {"--stacks", "--max-pause", "60000", std::to_string(pid)});
   return run_tool(more);
 }
 
@@ -103,7 +104,7 @@ TEST_CASE("all of some thousand fibers are found") {
     return;
   }
   LiveTarget target("hanging_default", {"channels", "3000"});
-  const auto run = stacks_of(target.pid(), {"--max-pause", "60000"});
+  const auto run = stacks_of(target.pid());
   CAPTURE(run.output);
   CHECK(run.status == 0);
   CHECK(first_line(run).starts_with("deadlock: each of all 3001 fibers waits to receive from"));
