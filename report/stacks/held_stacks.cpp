@@ -227,8 +227,12 @@ Result<std::unique_ptr<HeldStacks>> hold_stacks(const StackTarget& target,
   auto held = std::make_unique<HeldStacks>(
       HA_TRY(Arena::reserve(2 * stack_bytes(target.map) + 256 * kMegabyte, kMegabyte)));
   held->before = HA_TRY(observe_activity(target.process));
-  const FreezeOptions freeze{.budget = options.max_pause.value_or(kDefaultBudget),
-                             .rewind = options.rewind};
+  FreezeOptions freeze{.budget = options.max_pause.value_or(kDefaultBudget),
+                       .rewind = options.rewind};
+  // Who allows a longer pause also waits longer for a thread that has no processor to stop on.
+  if (options.max_pause) {
+    freeze.thread_deadline = std::max(freeze.thread_deadline, *options.max_pause / 2);
+  }
   auto frozen = while_frozen(target.process, freeze, [&](const FrozenView& view) {
     return Copying(target, *held, std::min(view.deadline, options.deadline.at)).copy(view.threads);
   });
