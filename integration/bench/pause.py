@@ -1,9 +1,11 @@
 """How long a service stands still: the longest gap that a thread of it sees which ticks every 100
-microseconds, for --snapshot freeze and clone, beside the kernel's own fork of the same process in
-the same run. Started by pause.sh. Exits with 1 if a clone takes more than a fork and 3 ms.
+microseconds, for --snapshot freeze and clone, beside the kernel's own fork of the same process and
+gcore in the same run, and jcmd GC.heap_dump on a Java heap of that size. Started by pause.sh. Exits with 1 if a clone takes more than a fork and 3 ms.
 """
 
 import argparse
+import contextlib
+import os
 import re
 import statistics
 import subprocess
@@ -11,9 +13,9 @@ import sys
 
 
 class Service:
-    def __init__(self, program, megabytes):
-        self.process = subprocess.Popen([program, str(megabytes)], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True, bufsize=1)
+    def __init__(self, command):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True, bufsize=1)
         if self.process.stdout.readline().strip() != "ready":
             raise RuntimeError("the service did not get ready")
 
@@ -32,6 +34,17 @@ class Service:
             raise RuntimeError(run.stderr)
         return self.ask("gap")[0], float(re.search(r"paused ([0-9.]+) ms", run.stderr)[1])
 
+    def gap_of_dump(self, command, written):
+        """The longest gap while `command` writes the file `written`, which goes again."""
+        self.ask("gap")
+        words = [word.replace("PID", str(self.process.pid)) for word in command]
+        subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        gap = self.ask("gap")[0]
+        if os.path.getsize(written) == 0:
+            raise RuntimeError(f"{command[0]} wrote nothing")
+        os.unlink(written)
+        return gap
+
     def __enter__(self):
         return self
 
@@ -49,25 +62,38 @@ def main():
     parser.add_argument("--heapattach", required=True)
     parser.add_argument("--service", required=True)
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--peer-rounds", type=int, default=3)
     parser.add_argument("--megabytes", type=int, nargs="+", default=[512, 2048, 8192])
     options = parser.parse_args()
+    options.scratch = os.path.join(os.path.dirname(options.service), "pause.out")
     missed = 0
-    print("| heap | freeze ms | clone ms | fork ms | clone / freeze | held for the clone ms |")
-    print("|---|---|---|---|---|---|")
+    print("| heap | freeze ms | clone ms | fork ms | gcore ms | jcmd GC.heap_dump ms "
+          "| clone / freeze | held for the clone ms |")
+    print("|---|---|---|---|---|---|---|---|")
     for megabytes in options.megabytes:
-        freezes, clones, holds, forks = [], [], [], []
-        with Service(options.service, megabytes) as service:
+        freezes, clones, holds, forks, cores, dumps = [], [], [], [], [], []
+        with Service([options.service, str(megabytes)]) as service:
             for _ in range(options.rounds):
                 forks.append(service.ask("fork")[0])
                 gap, hold = service.gap_of(options.heapattach, "clone")
                 clones.append(gap)
                 holds.append(hold)
                 freezes.append(service.gap_of(options.heapattach, "freeze")[0])
+            for _ in range(options.peer_rounds):
+                core = f"{options.scratch}.{service.process.pid}"
+                cores.append(service.gap_of_dump(["gcore", "-o", options.scratch, "PID"], core))
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(options.scratch)
+        with Service(["java", f"-Xms{2 * megabytes}m", f"-Xmx{2 * megabytes}m", "-cp",
+                      os.path.dirname(options.service), "TickingHeap", str(megabytes)]) as java:
+            for _ in range(options.peer_rounds):
+                dumps.append(java.gap_of_dump(["jcmd", "PID", "GC.heap_dump", options.scratch],
+                                              options.scratch))
         clone, fork = statistics.median(clones), statistics.median(forks)
         missed += clone > fork + 3
         print(f"| {megabytes / 1024:g} GiB | {spread(freezes)} | {spread(clones)} | {spread(forks)} | "
-              f"{clone / statistics.median(freezes):.3f} | {spread(holds)} |",
-              flush=True)
+              f"{spread(cores)} | {spread(dumps)} | {clone / statistics.median(freezes):.3f} | "
+              f"{spread(holds)} |", flush=True)
     return 1 if missed else 0
 
 
