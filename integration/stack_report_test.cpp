@@ -124,6 +124,29 @@ TEST_CASE("stacks come as JSON and folded too, also of a program without a colle
   CHECK(harm_done_to(target.pid()) == "");
 }
 
+TEST_CASE("of several processes one that is gone does not spoil the others") {
+  LiveTarget first("plain");
+  LiveTarget second("deadlock");
+  const auto run = run_tool({"--stacks", "--max-pause", "60000", std::to_string(first.pid()),
+                             "999999999", std::to_string(second.pid())});
+  CAPTURE(run.output);
+  CAPTURE(run.errors);
+  CHECK(run.status == 3);
+  CHECK(says(run, fmt::format("process {} ", first.pid())));
+  CHECK(says(run, fmt::format("process {} ", second.pid())));
+  CHECK(says(run, "deadlock: thread "));
+  CHECK(run.errors.find("999999999") != std::string::npos);
+
+  const auto tree = run_tool({"--tree", std::to_string(first.pid()), "--stacks"});
+  CHECK(tree.status == 0);
+  CHECK(tree.output.find(fmt::format("process {} ", second.pid())) == std::string::npos);
+  const auto named =
+      run_tool({"--name", "target_deadloc*", "--stacks", "-f", "json", "--max-pause", "60000"});
+  CHECK(says(named, fmt::format("\"pid\":{},", second.pid())));
+  CHECK(run_tool({"--name", "no such process", "--stacks"}).status == 3);
+  CHECK(run_tool({"--stacks", "-o", "one", "1", "2"}).status == 2);
+}
+
 TEST_CASE("--stacks refuses what contradicts it") {
   CHECK(run_tool({"--stacks", "--count", "1"}).status == 2);
   CHECK(run_tool({"--stacks", "--snapshot", "read", "1"}).status == 2);

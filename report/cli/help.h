@@ -66,7 +66,9 @@ clone, --call and --inject, which put everything back. Or it is a file: a
 snapshot that was saved before, plain or gzip (./4711 if its name is a number),
 or a GCGRPH or GCFULL dump of a Crystal program, whose types --type-info names.
 
-  -p, --pid PID          a process as SOURCE
+  -p, --pid PID          a process as SOURCE; several PIDs: a report for each
+      --tree PID         this process and all that descend from it
+      --name GLOB        all processes with this name, as ps shows it: 'web-*'
   -o, --output FILE      write there (%p pid, %h host, %t time), mode 0600
       --force            replace FILE if it exists
   -f, --format NAME      of a snapshot: jsonl, heapsnapshot, pprof, folded, svg,

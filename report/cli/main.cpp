@@ -16,6 +16,7 @@
 
 #include "attach/interrupt.h"
 #include "report/cli/console.h"
+#include "report/cli/errors.h"
 #include "report/cli/options.h"
 #include "report/cli/run.h"
 #include "report/cli/run_call.h"
@@ -23,6 +24,7 @@
 #include "report/cli/run_diff.h"
 #include "report/cli/run_explain.h"
 #include "report/cli/run_inject.h"
+#include "report/cli/run_many.h"
 #include "report/cli/run_stacks.h"
 #include "report/cli/run_strings.h"
 #include "report/cli/run_summary.h"
@@ -174,6 +176,27 @@ ExitStatus show(const ShowText& shown, Console& console) {
   return ExitStatus::Output;
 }
 
+ExitStatus run_one(const Options& options, Console& console) {
+  switch (options.report) {
+    case Report::Check: return run_check(options, examine, console);
+    case Report::Stacks: return run_stacks(options, take_stacks, console);
+    case Report::Call: return run_call(options, call, console);
+    case Report::Inject: return run_inject(options, call_routine, console);
+    case Report::Diff: return run_diff(options, take, console);
+    case Report::Watch: return run_watch(options, take, console);
+    case Report::Summary: return run_summary(options, take_summary, console);
+    case Report::Strings: return run_strings(options, take, console);
+    case Report::Why:
+    case Report::Suspects:
+    case Report::Graph:
+    case Report::ObjectSizes: return run_explain(options, take, console);
+    case Report::Snapshot:
+    case Report::Count:
+    case Report::Sizes: break;
+  }
+  return run(options, take, console);
+}
+
 ExitStatus run_with(std::span<const char* const> arguments) {
   const ParsedOptions parsed = parse_options(arguments);
   const auto* const options = std::get_if<Options>(&parsed);
@@ -191,24 +214,14 @@ ExitStatus run_with(std::span<const char* const> arguments) {
     console.error(fmt::format("{}; try: heapattach --help", wrong->message));
     return ExitStatus::Usage;
   }
-  switch (options->report) {
-    case Report::Check: return run_check(*options, examine, console);
-    case Report::Stacks: return run_stacks(*options, take_stacks, console);
-    case Report::Call: return run_call(*options, call, console);
-    case Report::Inject: return run_inject(*options, call_routine, console);
-    case Report::Diff: return run_diff(*options, take, console);
-    case Report::Watch: return run_watch(*options, take, console);
-    case Report::Summary: return run_summary(*options, take_summary, console);
-    case Report::Strings: return run_strings(*options, take, console);
-    case Report::Why:
-    case Report::Suspects:
-    case Report::Graph:
-    case Report::ObjectSizes: return run_explain(*options, take, console);
-    case Report::Snapshot:
-    case Report::Count:
-    case Report::Sizes: break;
+  if (!options->file.empty() || !options->compared.empty()) return run_one(*options, console);
+  const auto pids = chosen_processes(*options);
+  if (!pids) {
+    console.error(error_message(pids.error(), Stage::Target));
+    return exit_status_of(pids.error().kind, Stage::Target);
   }
-  return run(*options, take, console);
+  return run_many(
+      *options, *pids, [&](const Options& one) { return run_one(one, console); }, console);
 }
 
 }  // namespace

@@ -20,10 +20,10 @@ namespace {
 // The arguments as CLI11 takes them apart, before they are made sense of.
 struct RawOptions {
   std::vector<std::string> sources;
-  std::string pid, output, format, sort, by, snapshot, colour, top, min_bytes, max_pause, timeout,
-      watch, rounds;
+  std::string pid, name, output, format, sort, by, snapshot, colour, top, min_bytes, max_pause,
+      timeout, watch, rounds;
   std::string call, returns, thread, routine, library, keep;
-  std::vector<std::string> types, fail_if;
+  std::vector<std::string> types, fail_if, trees;
   std::vector<std::string> debug_dirs;
   std::string type_info, exe, sysroot;
   std::optional<std::string> values;  // empty: without a number
@@ -37,6 +37,8 @@ void declare_options(CLI::App& app, RawOptions& raw) {
   app.set_help_flag();  // ours does not end the parsing by an exception
   app.add_option("SOURCE", raw.sources);
   app.add_option("-p,--pid", raw.pid);
+  app.add_option("--tree", raw.trees)->allow_extra_args(false);
+  app.add_option("--name", raw.name);
   app.add_option("-o,--output", raw.output);
   app.add_option("-f,--format", raw.format);
   app.add_option("--sort", raw.sort);
@@ -220,7 +222,28 @@ Result<void> read_compared(const RawOptions& raw, Options& options) {
   return has_process ? Result<void>() : refuse_for_files(raw);
 }
 
+Result<void> refuse_two_ways(const RawOptions& raw) {
+  const int ways = int{!raw.trees.empty()} + int{!raw.name.empty()} +
+                   int{!raw.sources.empty() || !raw.pid.empty()};
+  if (ways <= 1) return {};
+  return usage("PID, --tree and --name: one way to choose processes at a time");
+}
+
+// Of several processes, what cannot be told apart or makes no sense.
+Result<void> refuse_for_several(const RawOptions& raw, Report report) {
+  constexpr std::array kForOne{Report::Call, Report::Inject, Report::Watch,
+                               Report::Why,  Report::Graph,  Report::ObjectSizes};
+  if (std::find(kForOne.begin(), kForOne.end(), report) != kForOne.end()) {
+    return usage("what was asked for is of one process, and several were named");
+  }
+  const bool has_own_file = raw.output.find("%p") != std::string::npos;
+  if (has_own_file || (report != Report::Snapshot && raw.output.empty())) return {};
+  return usage("of several processes: a file for each needs its pid in the name, -o NAME.%p");
+}
+
+// A process by its number, a file by its name, or how to find several processes.
 Result<void> read_source(const RawOptions& raw, Options& options) {
+  HA_TRY(refuse_two_ways(raw));
   if (raw.diff) return read_compared(raw, options);
   std::vector<std::string> sources = raw.sources;
   if (!raw.pid.empty()) sources.push_back(raw.pid);
@@ -230,15 +253,22 @@ Result<void> read_source(const RawOptions& raw, Options& options) {
     options.explain.what = sources.front();
     sources.erase(sources.begin());
   }
-  if (sources.empty()) return usage("no process and no file given: heapattach [--count] SOURCE");
-  if (sources.size() > 1) {
-    return usage(
-        fmt::format("one source at a time in this build, not {} and {}", sources[0], sources[1]));
+  sources.insert(sources.end(), raw.trees.begin(), raw.trees.end());
+  if (sources.empty() && raw.name.empty()) {
+    return usage("no process and no file given: heapattach [--count] SOURCE");
   }
-  Source source = HA_TRY(read_one_source(sources.front(), raw.pid.empty()));
-  options.pid = source.pid;
-  options.file = std::move(source.file);
-  return options.file.empty() ? Result<void>() : refuse_for_files(raw);
+  const bool may_be_file = sources.size() == 1 && raw.pid.empty() && raw.trees.empty();
+  for (const std::string& text : sources) {
+    Source source = HA_TRY(read_one_source(text, may_be_file));
+    options.file = std::move(source.file);
+    if (options.file.empty()) options.pids.push_back(source.pid);
+  }
+  if (!options.file.empty()) return refuse_for_files(raw);
+  if (!options.pids.empty()) options.pid = options.pids.front();
+  options.tree = !raw.trees.empty();
+  options.name = raw.name;
+  const bool may_be_several = options.pids.size() != 1 || options.tree;
+  return may_be_several ? refuse_for_several(raw, options.report) : Result<void>();
 }
 
 // Whether the report counts by type, in any of the formats for counts.

@@ -58,10 +58,13 @@ struct Source {
 
 // What the user asked for, checked for contradictions; nothing of the world outside was looked at.
 struct Options {
-  pid_t pid = 0;
+  pid_t pid = 0;                     // the process of one run
   std::optional<pid_t> call_thread;  // of Report::Call and Report::Inject
   Report report = Report::Snapshot;
   Returns returns = Returns::Long;  // of Report::Call
+  bool tree = false;                // with each of `pids` all that descend from it
+  std::vector<pid_t> pids;          // all that were named
+  std::string name;                 // a pattern for the names of processes instead; empty: none
   std::string file;                 // a saved snapshot instead of a process; empty: none
   std::vector<Source> compared;     // of --diff: two or three, in order
 

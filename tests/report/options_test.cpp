@@ -103,11 +103,31 @@ TEST_CASE("the format follows the file's extension unless it is named") {
   CHECK(wrong({"--count", "1", "-f", "yaml"}).find("memprof") != std::string::npos);
 }
 
+TEST_CASE("several processes are named, found in a tree or by their name") {
+  const Options several = good({"--stacks", "1", "2", "-p", "3"});
+  CHECK(several.pids == std::vector<pid_t>{1, 2, 3});
+  CHECK(several.pid == 1);
+  CHECK_FALSE(several.tree);
+  const Options tree = good({"--tree", "7", "--count", "-o", "%p.txt"});
+  CHECK(tree.tree);
+  CHECK(tree.pids == std::vector<pid_t>{7});
+  CHECK(good({"--sizes", "--name", "web-*"}).name == "web-*");
+  CHECK(good({"4711"}).pids == std::vector<pid_t>{4711});
+  CHECK(good({"heap.jsonl"}).pids.empty());
+}
+
 TEST_CASE("wrong usage is told in one message") {
   wrong({});
   wrong({"0"});
   wrong({"99999999999999999999"});
-  wrong({"1", "2"});
+  wrong({"1", "--tree", "2"});
+  wrong({"--tree", "2", "--name", "web"});
+  wrong({"1", "2"});  // two snapshots in one stream
+  wrong({"--count", "1", "2", "-o", "file"});
+  wrong({"--count", "1", "./file"});
+  wrong({"--count", "--name", "web", "-o", "file"});
+  wrong({"--watch", "1s", "--tree", "1"});
+  wrong({"--tree", "x"});
   wrong({"--nonsense", "1"});
   wrong({"--sizes", "--count", "1"});
   wrong({"--sort", "retained", "--count", "1"});

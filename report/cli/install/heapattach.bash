@@ -13,7 +13,8 @@ dhat ruby gcgrph hprof" ;;
     --color) words="auto always never" ;;
     --returns) words="long int pointer string" ;;
     --routine) words="heapattach_dump heapdump_dump" ;;
-    -p | --pid) words=$(cd /proc && echo [0-9]*) ;;
+    --name) words=$(cat /proc/[0-9]*/comm 2>/dev/null | grep -x "[a-zA-Z0-9._+-]*" | sort -u) ;;
+    -p | --pid | --tree) words=$(cd /proc && echo [0-9]*) ;;
     -o | --output | --keep | --library | --type-info | --exe | --debug-dir | --sysroot)
       compopt -o filenames 2>/dev/null
       mapfile -t COMPREPLY < <(compgen -f -- "$word")

@@ -19,3 +19,4 @@ complete -c heapattach -l thread -x
 complete -c heapattach -l routine -x -a 'heapattach_dump heapdump_dump'
 complete -c heapattach -l keep -r
 complete -c heapattach -l library -r
+complete -c heapattach -l tree -x -a '(__fish_complete_pids)'

@@ -1,0 +1,92 @@
+#include "report/cli/find_processes.h"
+
+#include <algorithm>
+#include <charconv>
+#include <memory>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "attach/fd.h"
+#include "attach/thread_state.h"
+#include "report/glob.h"
+
+namespace heapattach {
+
+namespace {
+
+struct CloseDirectory {
+  void operator()(DIR* directory) const noexcept { closedir(directory); }
+};
+
+std::optional<pid_t> number(std::string_view text) {
+  pid_t value = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) return {};
+  return value;
+}
+
+}  // namespace
+
+// "4711 (name) S 1 …": the name may hold anything, but nothing behind it holds a parenthesis.
+std::optional<ListedProcess> parse_listed(std::string_view stat) {
+  const std::size_t open = stat.find(" (");
+  const std::size_t close = stat.rfind(") ");
+  if (open == std::string_view::npos || close == std::string_view::npos || close < open + 2) {
+    return {};
+  }
+  std::string_view rest = stat.substr(close + 2);
+  if (rest.size() < 3 || rest[1] != ' ') return {};
+  rest.remove_prefix(2);
+  const auto pid = number(stat.substr(0, open));
+  const auto parent = number(rest.substr(0, rest.find(' ')));
+  if (!pid || !parent) return {};
+  return ListedProcess{*pid, *parent, std::string(stat.substr(open + 2, close - open - 2))};
+}
+
+std::vector<ListedProcess> list_processes() {
+  constexpr std::size_t kLongestStat = 8192;
+  std::vector<ListedProcess> all;
+  const std::unique_ptr<DIR, CloseDirectory> proc(opendir("/proc"));
+  if (proc == nullptr) return all;
+  while (const dirent* entry = readdir(proc.get())) {  // NOLINT(concurrency-mt-unsafe)
+    const auto pid = number(entry->d_name);
+    if (!pid || *pid == ::getpid()) continue;
+    const auto file = Fd::open(fmt::format("/proc/{}/stat", *pid), O_RDONLY);
+    if (!file) continue;
+    const auto text = read_all(*file, kLongestStat);
+    const auto state = text ? parse_thread_state(*text) : Result<ThreadState>(text.error());
+    if (!state || state->is_kernel_thread() || state->is_exiting()) continue;
+    if (auto listed = parse_listed(*text)) all.push_back(std::move(*listed));
+  }
+  std::sort(all.begin(), all.end(),
+            [](const ListedProcess& a, const ListedProcess& b) { return a.pid < b.pid; });
+  return all;
+}
+
+std::vector<pid_t> tree_of(const std::vector<ListedProcess>& all, pid_t root) {
+  std::vector<pid_t> tree;
+  const bool is_listed = std::any_of(all.begin(), all.end(),
+                                     [root](const ListedProcess& one) { return one.pid == root; });
+  if (!is_listed) return tree;
+  tree.push_back(root);
+  for (std::size_t i = 0; i < tree.size(); ++i) {
+    for (const ListedProcess& one : all) {
+      const bool is_new = std::find(tree.begin(), tree.end(), one.pid) == tree.end();
+      if (one.parent == tree[i] && is_new) tree.push_back(one.pid);
+    }
+  }
+  return tree;
+}
+
+std::vector<pid_t> named_like(const std::vector<ListedProcess>& all, std::string_view pattern) {
+  std::vector<pid_t> found;
+  for (const ListedProcess& one : all) {
+    if (matches_glob(pattern, one.name)) found.push_back(one.pid);
+  }
+  return found;
+}
+
+}  // namespace heapattach

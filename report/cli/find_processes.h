@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace heapattach {
+
+// A process as a listing of /proc shows it.
+struct ListedProcess {
+  pid_t pid = 0;
+  pid_t parent = 0;
+  std::string name;  // chosen by the process: any bytes, at most 15
+};
+
+// What the line /proc/<pid>/stat says; none if it is cut off.
+std::optional<ListedProcess> parse_listed(std::string_view stat);
+
+// Those that there are, without ourselves and the kernel's own; stale as soon as it is made.
+std::vector<ListedProcess> list_processes();
+
+// `root` and all that descend from it, parents first; empty if it is not among `all`.
+std::vector<pid_t> tree_of(const std::vector<ListedProcess>& all, pid_t root);
+
+// Those whose name matches a glob, by pid.
+std::vector<pid_t> named_like(const std::vector<ListedProcess>& all, std::string_view pattern);
+
+}  // namespace heapattach

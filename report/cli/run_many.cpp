@@ -1,0 +1,75 @@
+#include "report/cli/run_many.h"
+
+#include <fmt/format.h>
+
+#include "attach/interrupt.h"
+#include "report/cli/find_processes.h"
+#include "report/write/output_file.h"
+#include "report/write/terminal_text.h"
+
+namespace heapattach {
+
+namespace {
+
+// A line before a report whose format is for people, if several go to one place.
+void name_process(const Options& options, pid_t pid, bool is_first) {
+  const bool is_for_people = options.format == Format::Table || options.format == Format::Markdown;
+  if (!options.output.empty() || options.with_gzip || !is_for_people) return;
+  auto output = OpenOutput::standard_output();
+  if (!output) return;
+  OutputFile sink(std::move(output).value(), Deadline{});
+  std::string name;
+  for (const ListedProcess& one : list_processes()) {
+    if (one.pid == pid) name = " " + terminal_text(one.name);
+  }
+  static_cast<void>(sink.write(fmt::format("{}process {}{}\n", is_first ? "" : "\n", pid, name)));
+}
+
+bool is_chosen_by_looks(const Options& options) {
+  return options.tree || !options.name.empty();
+}
+
+}  // namespace
+
+Result<std::vector<pid_t>> chosen_processes(const Options& options) {
+  if (!is_chosen_by_looks(options)) return options.pids;
+  const std::vector<ListedProcess> all = list_processes();
+  std::vector<pid_t> chosen;
+  for (const pid_t pid : options.pids) {
+    for (const pid_t one : tree_of(all, pid)) chosen.push_back(one);
+  }
+  if (!options.name.empty()) chosen = named_like(all, options.name);
+  if (!chosen.empty()) return chosen;
+  if (!options.name.empty()) {
+    return Error{ErrorKind::Gone, fmt::format("no process is called {}", options.name)};
+  }
+  return Error{ErrorKind::Gone, fmt::format("there is no process {}", options.pids.front())};
+}
+
+ExitStatus run_many(const Options& options,
+                    const std::vector<pid_t>& pids,
+                    const RunOne& run,
+                    Console& console) {
+  std::vector<ExitStatus> statuses;
+  for (const pid_t pid : pids) {
+    Options one = options;
+    one.pid = pid;
+    if (pids.size() > 1) {
+      name_process(options, pid, statuses.empty());
+      console.say(fmt::format("process {}:", pid));
+    }
+    statuses.push_back(run(one));
+    const bool is_the_end = interrupted_by().has_value() || statuses.back() == ExitStatus::Output;
+    if (is_the_end) return statuses.back();
+  }
+  bool any_complete = false;
+  for (const ExitStatus status : statuses) any_complete |= status == ExitStatus::Complete;
+  for (const ExitStatus status : statuses) {
+    const bool may_happen = status == ExitStatus::Gone || status == ExitStatus::NoHeap;
+    const bool is_forgiven = is_chosen_by_looks(options) && any_complete && may_happen;
+    if (status != ExitStatus::Complete && !is_forgiven) return status;
+  }
+  return ExitStatus::Complete;
+}
+
+}  // namespace heapattach

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "report/cli/console.h"
+#include "report/cli/exit_status.h"
+#include "report/cli/options.h"
+
+namespace heapattach {
+
+// The processes that the options choose: those named, a tree, or those with a name. Gone, with what
+// was looked for, if there are none.
+[[nodiscard]] Result<std::vector<pid_t>> chosen_processes(const Options& options);
+
+// One run of a report, for the process in its options.
+using RunOne = std::function<ExitStatus(const Options& options)>;
+
+// One report after the other; what comes of one does not touch the others. On standard output, each
+// report for people has a line before it that names its process. The status is that of the first
+// that was not complete; but of a tree or of a name, processes that have ended meanwhile or have no
+// heap do not count while others have given a report.
+[[nodiscard]] ExitStatus run_many(const Options& options,
+                                  const std::vector<pid_t>& pids,
+                                  const RunOne& run,
+                                  Console& console);
+
+}  // namespace heapattach
