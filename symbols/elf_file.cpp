@@ -1,7 +1,6 @@
 #include "symbols/elf_file.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -11,6 +10,7 @@
 #include <libelf.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 namespace heapattach {
 
@@ -103,18 +103,6 @@ void add_symbols(Elf* elf,
     into.push_back({*name, symbol.st_value, symbol.st_size,
                     type == STT_FUNC || type == STT_GNU_IFUNC, type == STT_GNU_IFUNC});
   }
-}
-
-constexpr std::array<std::uint32_t, 256> crc_table() {
-  std::array<std::uint32_t, 256> table{};
-  for (std::uint32_t i = 0; i < 256; ++i) {
-    std::uint32_t value = i;
-    for (int bit = 0; bit < 8; ++bit) {
-      value = (value >> 1) ^ ((value & 1) != 0 ? 0xedb88320U : 0U);
-    }
-    table.at(i) = value;
-  }
-  return table;
 }
 
 }  // namespace
@@ -259,20 +247,16 @@ std::string build_id_in_notes(std::span<const std::byte> notes) {
 }
 
 Result<std::uint32_t> debug_link_crc(const Fd& file) {
-  static constexpr auto kTable = crc_table();
   std::vector<unsigned char> buffer(1 << 16);
-  std::uint32_t crc = 0xffffffffU;
+  uLong crc = crc32(0, nullptr, 0);
   for (off_t offset = 0;;) {
     const ssize_t count = pread(file.get(), buffer.data(), buffer.size(), offset);
     const int os_errno = errno;
     if (count < 0 && os_errno == EINTR) continue;
     if (count < 0) return os_error("reading the debug file", os_errno);
-    if (count == 0) return crc ^ 0xffffffffU;
+    if (count == 0) return static_cast<std::uint32_t>(crc);
     offset += count;
-    for (ssize_t i = 0; i < count; ++i) {
-      const auto byte = buffer[static_cast<std::size_t>(i)];
-      crc = (crc >> 8) ^ kTable.at((crc ^ byte) & 0xffU);
-    }
+    crc = crc32(crc, buffer.data(), static_cast<uInt>(count));
   }
 }
 
