@@ -20,6 +20,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "attach/sanitized.h"
+
 // The filter is a program of the kernel's classic BPF, which sees a system call's number, the
 // architecture it was made for, and its arguments: instructions of one word, jumps forward only.
 // Pointers it cannot follow, so that what is judged by an argument is judged by a number. What is
@@ -30,18 +32,6 @@
 
 namespace heapattach {
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kIsSanitized = true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-constexpr bool kIsSanitized = true;
-#else
-constexpr bool kIsSanitized = false;
-#endif
-#else
-constexpr bool kIsSanitized = false;
-#endif
 
 constexpr std::uint32_t kFirstX32Call = 0x40000000;
 constexpr std::uint32_t kNobody = 65534;

@@ -163,7 +163,7 @@ Result<ClonePipe> CloneCalls::open_pipe() {
   Fd reading = HA_TRY(own_->process().open_file(fmt::format("fd/{}", ends[0]), O_RDONLY));
   // Nobody reads in the clone.
   const std::array<std::uint64_t, 1> not_ours{static_cast<std::uint64_t>(ends[0])};
-  HA_TRY(own_->system_call(SYS_close, not_ours));
+  static_cast<void>(HA_TRY(own_->system_call(SYS_close, not_ours)));
   return ClonePipe{fmt::format("/proc/self/fd/{}", ends[1]), std::move(reading)};
 }
 

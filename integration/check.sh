@@ -22,7 +22,7 @@ source integration/packages.sh
 source integration/expected_counts
 
 readonly top=$PWD out=$PWD/build/check jobs=$(nproc)
-readonly release=$out/release sanitized=$out/sanitized fuzzed=$out/fuzzed
+readonly release=$out/release sanitized=$out/sanitized
 passed=0 failed=0 skipped=0
 mkdir -p "$out"
 rm -rf "$out"/*.skips "$out/staging"
@@ -142,13 +142,8 @@ sys.stdout.write("".join(f + "\0" for f in sorted(files) if f.endswith(".cpp")))
 # in the short form, so that a change is not blamed for what it did not do.
 check_fuzz() {
   local options=(-seed=1) seconds=55
-  build "$fuzzed" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ \
-    -DHEAPATTACH_FUZZ=ON -- heapattach_fuzzers >"$out/fuzz-build.log" 2>&1 || {
-    tail -n 100 "$out/fuzz-build.log"
-    return 1
-  }
   if [[ $long == 1 ]]; then options=() seconds=600; fi
-  tests/fuzz/run.sh "$fuzzed" "$out/fuzz" "$seconds" "${options[@]}"
+  tests/fuzz/run.sh "$sanitized" "$out/fuzz" "$seconds" "${options[@]}"
 }
 
 # Packs, and looks whether what a user needs is in it.
@@ -239,12 +234,13 @@ stage "build" build "$release" -DCMAKE_BUILD_TYPE=RelWithDebInfo "${parts[@]}"
 again=(--repeat until-pass:2)
 [[ $long == 0 ]] || again=()
 ctest_stage "live tests" "$release" -L integration "${again[@]}"
-# Without the Crystal services, which none of the sanitized stages looks at. Names and lines are
-# all that a report needs of debug information.
+# For the fuzzers as well, hence by clang. Without the Crystal services, which none of these stages
+# looks at. Names and lines are all that a report needs of debug information.
 stage "build with address and undefined sanitizers" build "$sanitized" \
+  -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ \
   -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-g1 \
-  -DHEAPATTACH_SANITIZE=address,undefined -DHEAPATTACH_FAULT_POINTS=ON -DCRYSTAL= \
-  -- heapattach_tests heapattach_faults
+  -DHEAPATTACH_SANITIZE=address,undefined -DHEAPATTACH_FAULT_POINTS=ON -DHEAPATTACH_FUZZ=ON \
+  -DCRYSTAL= -- heapattach_tests heapattach_faults heapattach_fuzzers
 # Leaks cannot be looked for while we are traced ourselves, as in some containers.
 ASAN_OPTIONS=detect_leaks=0 ctest_stage "unit tests, sanitized" "$sanitized" -L unit -j "$jobs"
 ASAN_OPTIONS=detect_leaks=0 ctest_stage "each system call failing, sanitized" "$sanitized" \

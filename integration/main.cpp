@@ -16,7 +16,7 @@ struct Watchdog : doctest::IReporter {
   void test_run_start() override {}
   void test_run_end(const doctest::TestRunStats& /*stats*/) override {}
   void test_case_start(const doctest::TestCaseData& /*test*/) override {
-    ::alarm(heapattach::is_long_run() ? 1700 : 100);
+    ::alarm(heapattach::is_long_run() ? 1700 : 300);
   }
   void test_case_reenter(const doctest::TestCaseData& /*test*/) override {}
   void test_case_end(const doctest::CurrentTestCaseStats& /*stats*/) override { ::alarm(0); }

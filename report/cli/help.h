@@ -29,7 +29,7 @@ inline constexpr std::string_view kShortHelpText =
       --all, --values    also what is no longer reachable; texts and numbers
       --snapshot MODE    freeze (default), clone, auto or read
       --max-pause MS     give up rather than hold the process longer
-      --timeout S        end after this long in any case (default 60)
+      --timeout S        end after about this long (default 60)
   -q, --quiet; -v, --verbose; --version
 
 All options and the exit status: heapattach --help all
@@ -95,7 +95,7 @@ or a GCGRPH or GCFULL dump of a Crystal program, whose types --type-info names.
       --snapshot MODE    freeze (default), read (stops nothing, may tear), clone
                          (stops it for milliseconds, reads a copy), auto
       --max-pause MS     give up rather than hold the process longer
-      --timeout S        end after this long in any case (default 60)
+      --timeout S        end after about this long (default 60)
       --returns KIND     what --call prints: long (default), int, pointer or
                          string
       --thread TID       the thread that --call runs as (default: the first)

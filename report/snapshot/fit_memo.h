@@ -24,8 +24,7 @@ class FitMemo {
   };
 
   // Borrows all three.
-  FitMemo(const boehm::Heap& heap, const TypeRows& rows, const TypingPlan& plan)
-      : heap_(heap), rows_(rows), plan_(plan) {}
+  FitMemo(const TypeRows& rows, const TypingPlan& plan) : rows_(rows), plan_(plan) {}
 
   [[nodiscard]] const Entry& of(std::uint32_t claim, const boehm::Block& block) {
     if (block.objects == 1) return of_large_;
@@ -45,7 +44,6 @@ class FitMemo {
                                std::uint32_t number,
                                const boehm::Block& block) const;
 
-  const boehm::Heap& heap_;
   const TypeRows& rows_;
   const TypingPlan& plan_;
   std::array<Entry, std::size_t{1} << kBits> entries_{};

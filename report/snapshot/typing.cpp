@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <memory>
 #include <optional>
 
 #include "attach/team.h"
@@ -86,12 +87,18 @@ void Typing::follow(const Capture& capture, std::span<const types::Variable> var
   }
   const std::size_t blocks = heap_.blocks().size();
   std::optional<TypingRegions> regions;
-  std::optional<TypingWork> work;
+  std::unique_ptr<TypingWork> work;
   std::deque<TypingWorker> workers;  // a deque, because they do not move
   const auto begin = [&](unsigned count) {
     regions.emplace(blocks, count);
-    work.emplace(heap_, order_, rows_, plan, words, !rows_.naming().knows_no_headers(), cells_,
-                 *regions);
+    work.reset(new TypingWork{.heap = heap_,
+                              .order = order_,
+                              .rows = rows_,
+                              .plan = plan,
+                              .variables = words,
+                              .has_headers = !rows_.naming().knows_no_headers(),
+                              .cells = cells_,
+                              .regions = *regions});
     for (unsigned i = 0; i < count; ++i) workers.emplace_back(*work);
   };
   run_team(workers_for(blocks / kBlocksAtATime + 1),

@@ -25,7 +25,7 @@ std::uint64_t load_word(std::span<const std::byte> contents, std::uint64_t at) {
 }  // namespace
 
 TypingWorker::TypingWorker(TypingWork& work)
-    : work_(work), fits_(work.heap, work.rows, work.plan), outbox_(work.regions) {}
+    : work_(work), fits_(work.rows, work.plan), outbox_(work.regions) {}
 
 void TypingWorker::run() {
   while (!work_.regions.is_abandoned()) {

@@ -126,7 +126,7 @@ class IndexReader {
 
   Result<void> copy(RemoteAddr from, std::span<std::byte> into) const {
     const Copy one{from, into};
-    HA_TRY(memory_.copy_all({&one, 1}, {}));
+    static_cast<void>(HA_TRY(memory_.copy_all({&one, 1}, {})));
     return {};
   }
 
@@ -197,7 +197,7 @@ class IndexReader {
       fresh[i].bytes.resize(bottom_bytes());
       copies.push_back({batch[i].at, fresh[i].bytes});
     }
-    HA_TRY(memory_.copy_all(copies, {}));
+    static_cast<void>(HA_TRY(memory_.copy_all(copies, {})));
     return fresh;
   }
 

@@ -195,7 +195,7 @@ Result<DebugLayout> read_debug_layout(const Fd& file) {
   layout.header_flags = HA_TRY(known(found.flags, "hb_flags"));
   layout.header_size = HA_TRY(known(found.size, "hb_sz"));
   layout.header_descriptor = HA_TRY(known(found.descriptor, "hb_descr"));
-  HA_TRY(known(found.index_bytes, "index"));
+  static_cast<void>(HA_TRY(known(found.index_bytes, "index")));
   layout.bottom_mask = HA_TRY(entries(found.index_bytes)) - 1;
   layout.bottom_key = HA_TRY(known(found.key, "key"));
   layout.has_hash_chain = found.hash_link != kNone;

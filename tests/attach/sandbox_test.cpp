@@ -18,16 +18,11 @@
 #include <unistd.h>
 
 #include "attach/fd.h"
+#include "attach/sanitized.h"
 
 using namespace heapattach;
 
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kIsSanitized = true;
-#else
-constexpr bool kIsSanitized = false;
-#endif
 
 SandboxLimits short_limits() {
   SandboxLimits limits;

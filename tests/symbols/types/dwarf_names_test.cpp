@@ -16,9 +16,8 @@ void check_names(const std::string& program, const Expected& expected) {
   CAPTURE(program);
   const OpenDwarf dwarf(program);
   DwarfNames names(dwarf.get());
-  for (const auto& [variable, type] : expected) {
-    CAPTURE(variable);
-    CHECK(names.of_type_of(dwarf.variable(variable)) == type);
+  for (const auto& row : expected) {
+    CHECK_MESSAGE(names.of_type_of(dwarf.variable(row.first)) == row.second, row.first);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <sys/inotify.h>
 
+#include "attach/sanitized.h"
 #include "symbols/module_contents.h"
 #include "symbols/types/dwarf_types.h"
 #include "tests/support/temporary_directory.h"
@@ -18,12 +19,6 @@ using namespace heapattach::types;
 namespace {
 
 using W = WrittenDwarf;
-
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kIsSanitized = true;
-#else
-constexpr bool kIsSanitized = false;
-#endif
 
 // The types by value inside a type end, everything referred to is there, and nothing has more than
 // the largest size.
