@@ -14,13 +14,11 @@ inline constexpr std::string_view kShortHelpText =
   heapattach --count 4711              objects and bytes per type
   heapattach --sizes 4711              the same, with what would go with them
   heapattach --suspects 4711           the few places where most memory is
-  heapattach --why Session 4711        what keeps objects of a type alive
-  heapattach --suspects 4711           the few places where most memory is
   heapattach --why Session 4711        what keeps these objects alive
   heapattach --stacks 4711             where its threads and fibers stand
   heapattach --check 4711              may I, and how long would it stop
   heapattach -o heap.jsonl.gz 4711     all of it; a file can stand for 4711
-  heapattach --diff heap.jsonl.gz 4711  what grew since then
+  heapattach --diff heap.jsonl.gz 4711 what grew since then
   heapattach -o heap.svg 4711          as a flame graph; see -f for others
 
   -o, --output FILE      write there; its extension says the format

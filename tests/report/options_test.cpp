@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -201,6 +203,17 @@ TEST_CASE("help fits a terminal") {
       CHECK(column <= 80);
     }
   }
+}
+
+TEST_CASE("the short help shows each report once") {
+  const std::string text = std::get<ShowText>(parse({"-h"})).text;
+  std::set<std::string> shown;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("  heapattach --")) continue;
+    CHECK_MESSAGE(shown.insert(line.substr(0, line.find(' ', 13))).second, line);
+  }
+  CHECK(shown.size() >= 6);
 }
 
 TEST_CASE("a snapshot has the formats of other tools, by name or by its file's extension") {
