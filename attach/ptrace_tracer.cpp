@@ -16,16 +16,12 @@
 #include "attach/blocked_call.h"
 #include "attach/fault_points.h"
 #include "attach/permission.h"
+#include "attach/ptrace_word.h"
 #include "attach/rest.h"
 
 namespace heapattach {
 
 namespace {
-
-// The last argument of ptrace is a word in the shape of a pointer.
-void* word(std::uintptr_t value) {
-  return reinterpret_cast<void*>(value);  // NOLINT(performance-no-int-to-ptr)
-}
 
 long traced(FaultPoint point, __ptrace_request request, pid_t tid, void* address, void* data) {
   if (fault_at(point)) return -1;
@@ -74,7 +70,7 @@ Result<void> PtraceTracer::seize(pid_t tid) {
   // the exec option tells a new program from the one we came for.
   constexpr std::uintptr_t kOptions = PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC;
   is_seizing_.store(true, std::memory_order_relaxed);
-  const long seized = traced(FaultPoint::Seize, PTRACE_SEIZE, tid, nullptr, word(kOptions));
+  const long seized = traced(FaultPoint::Seize, PTRACE_SEIZE, tid, nullptr, ptrace_word(kOptions));
   const int failure = errno;
   is_seizing_.store(false, std::memory_order_relaxed);
   if (seized == 0) return {};
@@ -122,18 +118,19 @@ Result<std::optional<TraceEvent>> PtraceTracer::poll(pid_t tid) {
 }
 
 void PtraceTracer::resume(pid_t tid, int signal) noexcept {
-  traced(FaultPoint::Resume, PTRACE_CONT, tid, nullptr, word(static_cast<unsigned>(signal)));
+  traced(FaultPoint::Resume, PTRACE_CONT, tid, nullptr, ptrace_word(static_cast<unsigned>(signal)));
 }
 
 bool PtraceTracer::detach(pid_t tid, int signal) noexcept {
   return traced(FaultPoint::Detach, PTRACE_DETACH, tid, nullptr,
-                word(static_cast<unsigned>(signal))) == 0;
+                ptrace_word(static_cast<unsigned>(signal))) == 0;
 }
 
 Result<RawRegisters> PtraceTracer::registers(pid_t tid) {
   RawRegisters values{};
   iovec area{&values, sizeof values};
-  if (traced(FaultPoint::GetRegisters, PTRACE_GETREGSET, tid, word(NT_PRSTATUS), &area) != 0) {
+  if (traced(FaultPoint::GetRegisters, PTRACE_GETREGSET, tid, ptrace_word(NT_PRSTATUS), &area) !=
+      0) {
     return os_error("PTRACE_GETREGSET", errno);
   }
   if (area.iov_len == sizeof values) return values;
@@ -143,7 +140,8 @@ Result<RawRegisters> PtraceTracer::registers(pid_t tid) {
 Result<void> PtraceTracer::set_registers(pid_t tid, const RawRegisters& values) {
   RawRegisters copy = values;
   iovec area{&copy, sizeof copy};
-  if (traced(FaultPoint::SetRegisters, PTRACE_SETREGSET, tid, word(NT_PRSTATUS), &area) == 0) {
+  if (traced(FaultPoint::SetRegisters, PTRACE_SETREGSET, tid, ptrace_word(NT_PRSTATUS), &area) ==
+      0) {
     return {};
   }
   return os_error("PTRACE_SETREGSET", errno);
@@ -152,8 +150,8 @@ Result<void> PtraceTracer::set_registers(pid_t tid, const RawRegisters& values) 
 bool PtraceTracer::is_behind_syscall(pid_t tid, RemoteAddr rip) {
   constexpr long kSyscall = 0x050f;  // 0f 05, read little-endian
   errno = 0;
-  const long found =
-      traced(FaultPoint::PeekInstruction, PTRACE_PEEKTEXT, tid, word((rip - 2).value), nullptr);
+  const long found = traced(FaultPoint::PeekInstruction, PTRACE_PEEKTEXT, tid,
+                            ptrace_word((rip - 2).value), nullptr);
   return errno == 0 && (found & 0xffff) == kSyscall;
 }
 
@@ -165,7 +163,8 @@ std::uint64_t PtraceTracer::deliverable_signals(pid_t tid) {
   // Almost always nothing is pending, and asking that is much cheaper than the text of /proc.
   if (has_empty_queue(tid, 0) && has_empty_queue(tid, PTRACE_PEEKSIGINFO_SHARED)) return 0;
   std::uint64_t mask = 0;
-  if (traced(FaultPoint::GetSignalMask, PTRACE_GETSIGMASK, tid, word(sizeof mask), &mask) != 0) {
+  if (traced(FaultPoint::GetSignalMask, PTRACE_GETSIGMASK, tid, ptrace_word(sizeof mask), &mask) !=
+      0) {
     return kAll;
   }
   const auto status = process_.thread_status(tid);

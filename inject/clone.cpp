@@ -13,6 +13,7 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 
+#include "attach/ptrace_word.h"
 #include "inject/choose_thread.h"
 #include "inject/headroom.h"
 #include "inject/padding.h"
@@ -123,9 +124,7 @@ Result<Newborn> give_birth(const Plan& plan, const FrozenView& view, RemoteContr
 bool is_asleep(pid_t pid) {
   RawRegisters at{};
   iovec area{&at, sizeof at};
-  constexpr std::uintptr_t kGeneral = NT_PRSTATUS;
-  // NOLINTNEXTLINE(performance-no-int-to-ptr)
-  if (ptrace(PTRACE_GETREGSET, pid, reinterpret_cast<void*>(kGeneral), &area) != 0) return false;
+  if (ptrace(PTRACE_GETREGSET, pid, ptrace_word(NT_PRSTATUS), &area) != 0) return false;
   return at.orig_rax == SYS_nanosleep && call_state(at) == CallState::RestartsRest;
 }
 
@@ -147,9 +146,7 @@ Result<void> wait_for_stop(pid_t pid, Clock::time_point deadline) {
 // see, is right here: nobody else has any use for it.
 Result<void> hold(const Process& clone) {
   const pid_t pid = clone.pid();
-  // NOLINTNEXTLINE(performance-no-int-to-ptr)
-  auto* const options = reinterpret_cast<void*>(std::uintptr_t{PTRACE_O_EXITKILL});
-  if (ptrace(PTRACE_SEIZE, pid, nullptr, options) != 0) {
+  if (ptrace(PTRACE_SEIZE, pid, nullptr, ptrace_word(PTRACE_O_EXITKILL)) != 0) {
     return os_error(fmt::format("taking hold of the clone {}", pid), errno);
   }
   const auto deadline = Clock::now() + kPatience;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "attach/interrupt.h"
+#include "attach/ptrace_word.h"
 #include "attach/rest.h"
 #include "inject/call_filter.h"
 #include "inject/watch.h"
@@ -34,25 +35,16 @@ constexpr std::uint64_t kSyscallBytes = 2;
 constexpr std::chrono::seconds kPatience{15};
 constexpr RestPlan kRest{.yields = 50, .longest_nanoseconds = 200'000};
 
-void* word(std::uintptr_t value) {
-  return reinterpret_cast<void*>(value);  // NOLINT(performance-no-int-to-ptr)
-}
-
-Result<void> checked(std::string_view operation, long result) {
-  const int failure = errno;
-  if (result == 0) return {};
-  return os_error(operation, failure);
-}
-
 Result<void> set_registers(pid_t thread, const RawRegisters& values) {
   RawRegisters copy = values;
   iovec area{&copy, sizeof copy};
-  return checked("PTRACE_SETREGSET", ptrace(PTRACE_SETREGSET, thread, word(NT_PRSTATUS), &area));
+  return checked("PTRACE_SETREGSET",
+                 ptrace(PTRACE_SETREGSET, thread, ptrace_word(NT_PRSTATUS), &area));
 }
 
 Result<void> resume(pid_t thread, int signal, __ptrace_request how = PTRACE_CONT) {
   return checked("letting the clone run",
-                 ptrace(how, thread, nullptr, word(static_cast<unsigned>(signal))));
+                 ptrace(how, thread, nullptr, ptrace_word(static_cast<unsigned>(signal))));
 }
 
 std::optional<int> status_of(pid_t thread) {
@@ -103,7 +95,7 @@ Result<std::unique_ptr<OwnProcess>> OwnProcess::take(const Process& clone) {
   std::unique_ptr<OwnProcess> own(new OwnProcess(clone, std::move(reading), std::move(writing)));
   own->found_ = HA_TRY(registers(clone.pid()));
   HA_TRY(checked("PTRACE_SETOPTIONS",
-                 ptrace(PTRACE_SETOPTIONS, clone.pid(), nullptr, word(kOptions))));
+                 ptrace(PTRACE_SETOPTIONS, clone.pid(), nullptr, ptrace_word(kOptions))));
   return own;
 }
 
@@ -124,7 +116,8 @@ OwnProcess::~OwnProcess() {
 Result<RawRegisters> OwnProcess::registers(pid_t thread) {
   RawRegisters values{};
   iovec area{&values, sizeof values};
-  HA_TRY(checked("PTRACE_GETREGSET", ptrace(PTRACE_GETREGSET, thread, word(NT_PRSTATUS), &area)));
+  HA_TRY(checked("PTRACE_GETREGSET",
+                 ptrace(PTRACE_GETREGSET, thread, ptrace_word(NT_PRSTATUS), &area)));
   return values;
 }
 
@@ -169,7 +162,7 @@ Result<OwnStop> OwnProcess::run(const RawRegisters& from, Clock::time_point dead
   HA_TRY(set_registers(clone_.pid(), from));
   std::uint64_t none = 0;
   HA_TRY(checked("PTRACE_SETSIGMASK",
-                 ptrace(PTRACE_SETSIGMASK, clone_.pid(), word(sizeof none), &none)));
+                 ptrace(PTRACE_SETSIGMASK, clone_.pid(), ptrace_word(sizeof none), &none)));
   return go_on(clone_.pid(), 0, deadline);
 }
 

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "attach/ptrace_word.h"
 #include "attach/rest.h"
 
 namespace heapattach {
@@ -28,16 +29,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uintptr_t kOptions =
     PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC;
 constexpr int kSystemCall = SIGTRAP | 0x80;
-
-void* word(std::uintptr_t value) {
-  return reinterpret_cast<void*>(value);  // NOLINT(performance-no-int-to-ptr)
-}
-
-Result<void> checked(std::string_view operation, long result) {
-  const int failure = errno;
-  if (result == 0) return {};
-  return os_error(operation, failure);
-}
 
 // What PTRACE_GET_RSEQ_CONFIGURATION answers; <linux/ptrace.h> does not go with <sys/ptrace.h>,
 // which knows the request on some systems only.
@@ -85,7 +76,8 @@ Result<std::unique_ptr<PtraceControl>> PtraceControl::open(const Process& target
 Result<RawRegisters> PtraceControl::registers(pid_t tid) {
   RawRegisters values{};
   iovec area{&values, sizeof values};
-  HA_TRY(checked("PTRACE_GETREGSET", ptrace(PTRACE_GETREGSET, tid, word(NT_PRSTATUS), &area)));
+  HA_TRY(
+      checked("PTRACE_GETREGSET", ptrace(PTRACE_GETREGSET, tid, ptrace_word(NT_PRSTATUS), &area)));
   if (area.iov_len == sizeof values) return values;
   return Error{ErrorKind::Unsupported, "it runs 32-bit code"};
 }
@@ -93,22 +85,25 @@ Result<RawRegisters> PtraceControl::registers(pid_t tid) {
 Result<void> PtraceControl::set_registers(pid_t tid, const RawRegisters& values) {
   RawRegisters copy = values;
   iovec area{&copy, sizeof copy};
-  return checked("PTRACE_SETREGSET", ptrace(PTRACE_SETREGSET, tid, word(NT_PRSTATUS), &area));
+  return checked("PTRACE_SETREGSET",
+                 ptrace(PTRACE_SETREGSET, tid, ptrace_word(NT_PRSTATUS), &area));
 }
 
 Result<std::uint64_t> PtraceControl::signal_mask(pid_t tid) {
   std::uint64_t mask = 0;
-  HA_TRY(checked("PTRACE_GETSIGMASK", ptrace(PTRACE_GETSIGMASK, tid, word(sizeof mask), &mask)));
+  HA_TRY(checked("PTRACE_GETSIGMASK",
+                 ptrace(PTRACE_GETSIGMASK, tid, ptrace_word(sizeof mask), &mask)));
   return mask;
 }
 
 Result<void> PtraceControl::set_signal_mask(pid_t tid, std::uint64_t mask) {
-  return checked("PTRACE_SETSIGMASK", ptrace(PTRACE_SETSIGMASK, tid, word(sizeof mask), &mask));
+  return checked("PTRACE_SETSIGMASK",
+                 ptrace(PTRACE_SETSIGMASK, tid, ptrace_word(sizeof mask), &mask));
 }
 
 Result<RseqConfiguration> PtraceControl::rseq(pid_t tid) {
   RseqAnswer found;
-  const long got = ptrace(kGetRseqConfiguration, tid, word(sizeof found), &found);
+  const long got = ptrace(kGetRseqConfiguration, tid, ptrace_word(sizeof found), &found);
   const int failure = errno;
   // Kernels before 5.13 do not say, and what is not known may be a sequence half done.
   if (got < 0) return os_error("asking for its restartable sequences", failure);
@@ -124,26 +119,27 @@ Result<void> PtraceControl::write(pid_t tid, RemoteAddr at, std::span<const std:
     const std::size_t count = std::min(sizeof value, bytes.size() - done);
     if (count < sizeof value) {
       errno = 0;
-      value = ptrace(PTRACE_PEEKTEXT, tid, word((at + done).value), nullptr);
+      value = ptrace(PTRACE_PEEKTEXT, tid, ptrace_word((at + done).value), nullptr);
       if (errno != 0) return os_error(fmt::format("reading at {}", at + done), errno);
     }
     std::memcpy(&value, bytes.data() + done, count);
     HA_TRY(checked(fmt::format("writing at {}", at + done),
-                   ptrace(PTRACE_POKETEXT, tid, word((at + done).value),
-                          word(static_cast<std::uintptr_t>(value)))));
+                   ptrace(PTRACE_POKETEXT, tid, ptrace_word((at + done).value),
+                          ptrace_word(static_cast<std::uintptr_t>(value)))));
   }
   return {};
 }
 
 Result<void> PtraceControl::run_to_call(pid_t tid, int signal) {
-  HA_TRY(checked("PTRACE_SETOPTIONS", ptrace(PTRACE_SETOPTIONS, tid, nullptr, word(kOptions))));
+  HA_TRY(
+      checked("PTRACE_SETOPTIONS", ptrace(PTRACE_SETOPTIONS, tid, nullptr, ptrace_word(kOptions))));
   return checked("PTRACE_SYSCALL",
-                 ptrace(PTRACE_SYSCALL, tid, nullptr, word(static_cast<unsigned>(signal))));
+                 ptrace(PTRACE_SYSCALL, tid, nullptr, ptrace_word(static_cast<unsigned>(signal))));
 }
 
 Result<void> PtraceControl::run_on(pid_t tid, int signal) {
   return checked("PTRACE_CONT",
-                 ptrace(PTRACE_CONT, tid, nullptr, word(static_cast<unsigned>(signal))));
+                 ptrace(PTRACE_CONT, tid, nullptr, ptrace_word(static_cast<unsigned>(signal))));
 }
 
 Result<void> PtraceControl::interrupt(pid_t tid) {
