@@ -86,7 +86,7 @@ Result<Functions> find_functions(const CallOptions& options,
     found = modules.find_symbol(other);
     if (found) name = other;
   }
-  if (!found && !options.library.empty()) {
+  if (!found && !options.library_file.empty()) {
     if (const auto loader = find_loader(modules)) return Functions{name, {}, false, {}, loader};
   }
   if (!found) {
@@ -202,14 +202,14 @@ class Calling {
   // Returns where the function is, or how loading it went wrong.
   Result<CallOutcome> load(const Loader& loader) {
     constexpr std::uint64_t kNow = 2;  // RTLD_NOW
-    const std::array<CallArgument, 2> library{options_.library, kNow};
+    const std::array<CallArgument, 2> library{options_.library_file, kNow};
     auto opened = HA_TRY(calls_.call(loader.open, library, until_));
     if (opened.end != End::Returned) {
       loading_ = "dlopen";
       return opened;
     }
     if (opened.value == 0) return loading_failed(loader);
-    note(options_, options_.library + " loaded into the clone");
+    note(options_, options_.library_file + " loaded into the clone");
     const std::array<CallArgument, 2> symbol{opened.value, functions_.name};
     auto found = HA_TRY(calls_.call(loader.symbol, symbol, until_));
     if (found.end == End::Returned && found.value == 0) return loading_failed(loader);
@@ -223,7 +223,7 @@ class Calling {
     }
     return {ErrorKind::Os,
             fmt::format("process {} has no function {}, and loading {} into a clone of it: {}",
-                        options_.pid, names_of(options_), options_.library, reason)};
+                        options_.pid, names_of(options_), options_.library_file, reason)};
   }
   Result<CallOutcome> call_with_pipe(RemoteAddr function) {
     ClonePipe pipe = HA_TRY(calls_.open_pipe());

@@ -46,20 +46,24 @@ std::optional<ListedProcess> parse_listed(std::string_view stat) {
   return ListedProcess{*pid, *parent, std::string(stat.substr(open + 2, close - open - 2))};
 }
 
-std::vector<ListedProcess> list_processes() {
+std::optional<ListedProcess> listed_process(pid_t pid) {
   constexpr std::size_t kLongestStat = 8192;
+  const auto file = Fd::open(fmt::format("/proc/{}/stat", pid), O_RDONLY);
+  if (!file) return {};
+  const auto text = read_all(*file, kLongestStat);
+  const auto state = text ? parse_thread_state(*text) : Result<ThreadState>(text.error());
+  if (!state || state->is_kernel_thread() || state->is_exiting()) return {};
+  return parse_listed(*text);
+}
+
+std::vector<ListedProcess> list_processes() {
   std::vector<ListedProcess> all;
   const std::unique_ptr<DIR, CloseDirectory> proc(opendir("/proc"));
   if (proc == nullptr) return all;
   while (const dirent* entry = readdir(proc.get())) {  // NOLINT(concurrency-mt-unsafe)
     const auto pid = number(entry->d_name);
     if (!pid || *pid == ::getpid()) continue;
-    const auto file = Fd::open(fmt::format("/proc/{}/stat", *pid), O_RDONLY);
-    if (!file) continue;
-    const auto text = read_all(*file, kLongestStat);
-    const auto state = text ? parse_thread_state(*text) : Result<ThreadState>(text.error());
-    if (!state || state->is_kernel_thread() || state->is_exiting()) continue;
-    if (auto listed = parse_listed(*text)) all.push_back(std::move(*listed));
+    if (auto listed = listed_process(*pid)) all.push_back(std::move(*listed));
   }
   std::sort(all.begin(), all.end(),
             [](const ListedProcess& a, const ListedProcess& b) { return a.pid < b.pid; });

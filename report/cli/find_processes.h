@@ -19,6 +19,9 @@ struct ListedProcess {
 // What the line /proc/<pid>/stat says; none if it is cut off.
 std::optional<ListedProcess> parse_listed(std::string_view stat);
 
+// One of them; none if it is gone or ending, or a thread of the kernel's.
+std::optional<ListedProcess> listed_process(pid_t pid);
+
 // Those that there are, without ourselves and the kernel's own; stale as soon as it is made.
 std::vector<ListedProcess> list_processes();
 

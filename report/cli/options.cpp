@@ -22,7 +22,7 @@ struct RawOptions {
   std::vector<std::string> sources;
   std::string pid, name, output, format, sort, by, snapshot, colour, top, min_bytes, max_pause,
       timeout, watch, rounds;
-  std::string call, returns, thread, routine, library, keep;
+  std::string call, returns, thread, routine, library_file, keep;
   std::vector<std::string> types, fail_if, trees;
   std::vector<std::string> debug_dirs;
   std::string type_info, exe, sysroot;
@@ -56,7 +56,7 @@ void declare_options(CLI::App& app, RawOptions& raw) {
   app.add_option("--returns", raw.returns);
   app.add_option("--thread", raw.thread);
   app.add_option("--routine", raw.routine);
-  app.add_option("--library", raw.library);
+  app.add_option("--library", raw.library_file);
   app.add_option("--keep", raw.keep);
   app.add_flag("--inject", raw.inject);
   app.add_option("--exe", raw.exe);
@@ -419,7 +419,7 @@ Result<void> refuse_calls_that_cannot_be(const RawOptions& raw) {
   if (raw.call.empty() && !raw.inject && !raw.thread.empty()) {
     return usage("--thread is for --call and --inject");
   }
-  if (!raw.inject && !(raw.routine.empty() && raw.library.empty() && raw.keep.empty())) {
+  if (!raw.inject && !(raw.routine.empty() && raw.library_file.empty() && raw.keep.empty())) {
     return usage("--routine, --library and --keep are for --inject");
   }
   if (!raw.keep.empty() && !raw.output.empty()) {
@@ -554,7 +554,7 @@ Result<void> read_manner(const RawOptions& raw, Options& options) {
 
 Result<void> read_call(const RawOptions& raw, Options& options) {
   options.routine = raw.routine;
-  options.library = raw.library;
+  options.library_file = raw.library_file;
   options.keep = raw.keep;
   if (!raw.call.empty()) options.call = HA_TRY(parse_call(raw.call));
   if (!raw.returns.empty()) options.returns = HA_TRY(choose("--returns", raw.returns, kReturns));

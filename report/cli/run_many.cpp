@@ -19,9 +19,7 @@ void name_process(const Options& options, pid_t pid, bool is_first) {
   if (!output) return;
   OutputFile sink(std::move(output).value(), Deadline{});
   std::string name;
-  for (const ListedProcess& one : list_processes()) {
-    if (one.pid == pid) name = " " + terminal_text(one.name);
-  }
+  if (const auto one = listed_process(pid)) name = " " + terminal_text(one->name);
   static_cast<void>(sink.write(fmt::format("{}process {}{}\n", is_first ? "" : "\n", pid, name)));
 }
 
