@@ -240,7 +240,7 @@ stage "build with address and undefined sanitizers" build "$sanitized" \
   -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ \
   -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-g1 \
   -DHEAPATTACH_SANITIZE=address,undefined -DHEAPATTACH_FAULT_POINTS=ON -DHEAPATTACH_FUZZ=ON \
-  -DCRYSTAL= -- heapattach_tests heapattach_faults heapattach_fuzzers
+  -DHEAPATTACH_PRECOMPILE=ON -DCRYSTAL= -- heapattach_tests heapattach_faults heapattach_fuzzers
 # Leaks cannot be looked for while we are traced ourselves, as in some containers.
 ASAN_OPTIONS=detect_leaks=0 ctest_stage "unit tests, sanitized" "$sanitized" -L unit -j "$jobs"
 ASAN_OPTIONS=detect_leaks=0 ctest_stage "each system call failing, sanitized" "$sanitized" \
