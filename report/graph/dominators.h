@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "report/graph/graph.h"
+#include "report/graph/walk.h"
 
 namespace heapattach::graph {
 
@@ -13,12 +14,16 @@ namespace heapattach::graph {
 struct Dominators {
   // For each object its closest dominator; kNone if no single object is one, or if no root leads to
   // it.
-  std::vector<ObjectIndex> of;
+  snapshot::FlatArray<ObjectIndex> of;
   // The objects that roots lead to, each behind its dominator.
-  std::vector<ObjectIndex> order;
+  snapshot::FlatArray<ObjectIndex> order;
 };
 
 [[nodiscard]] Dominators find_dominators(const Graph& graph);
+
+// The same with the numbers of `walk` in place of the objects; number 0, the roots, is not among
+// them.
+[[nodiscard]] Dominators dominators_by_number(const Walk& walk);
 
 // For each object the sum of `bytes` of all that it dominates, itself included; 0 for what no root
 // leads to.

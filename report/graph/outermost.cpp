@@ -8,11 +8,11 @@ namespace heapattach::graph {
 namespace {
 
 // Walks down the tree of dominators with a count of the groups on the way.
-class Walk {
+class Descent {
  public:
-  Walk(const Dominators& dominators,
-       std::span<const snapshot::TypeIndex> groups,
-       std::size_t group_count)
+  Descent(const Dominators& dominators,
+          std::span<const snapshot::TypeIndex> groups,
+          std::size_t group_count)
       : dominators_(dominators), groups_(groups) {
     is_outermost_.resize(dominators_.of.size());
     above_.resize(group_count);
@@ -55,9 +55,9 @@ class Walk {
 
   const Dominators& dominators_;
   std::span<const snapshot::TypeIndex> groups_;
-  std::vector<ObjectIndex> first_;    // of the objects that each dominates at once
-  std::vector<ObjectIndex> next_;     // with the same dominator
-  std::vector<std::uint32_t> above_;  // by group: its objects between here and the top
+  snapshot::FlatArray<ObjectIndex> first_;  // of the objects that each dominates at once
+  snapshot::FlatArray<ObjectIndex> next_;   // with the same dominator
+  std::vector<std::uint32_t> above_;        // by group: its objects between here and the top
   std::vector<bool> is_outermost_;
 };
 
@@ -66,7 +66,7 @@ class Walk {
 std::vector<bool> outermost_of_groups(const Dominators& dominators,
                                       std::span<const snapshot::TypeIndex> groups,
                                       std::size_t group_count) {
-  return Walk(dominators, groups, group_count).run();
+  return Descent(dominators, groups, group_count).run();
 }
 
 }  // namespace heapattach::graph

@@ -4,14 +4,14 @@
 #include <span>
 #include <vector>
 
-#include "report/graph/graph.h"
+#include "report/graph/walk.h"
 
 namespace heapattach::graph {
 
 // For each type the bytes of its own objects and of all that they lead to, each object counted once
-// per type. Only objects that roots lead to count. `types` and `bytes` are by object.
+// per type. Only objects that roots lead to count. `types` and `bytes` are by number.
 [[nodiscard]] std::vector<std::uint64_t> transitive_bytes(
-    const Graph& graph,
+    const Walk& walk,
     std::span<const snapshot::TypeIndex> types,
     std::span<const std::uint64_t> bytes,
     std::size_t type_count);

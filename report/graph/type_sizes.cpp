@@ -39,22 +39,40 @@ struct Groups {
   TypeIndex none = 0;
 };
 
-// What each object retains, and whether none of its group retains it in turn.
-struct Retained {
-  Dominators dominators;
-  std::vector<std::uint64_t> bytes;
-  std::vector<bool> is_outermost;
+// Of the objects that roots lead to, by their numbers in a walk.
+struct Numbered {
+  Numbered(const Snapshot& snapshot, std::span<const TypeIndex> group_of_type)
+      : found(walk_from_roots(snapshot)) {
+    groups.resize(found.objects.size(), 0);
+    bytes.resize(found.objects.size(), 0);
+    for (Number number = 1; number < found.objects.size(); ++number) {
+      const snapshot::Object& object = snapshot.objects[found.objects[number]];
+      groups[number] = group_of_type[object.type];
+      bytes[number] = snapshot.bytes_of(object);
+    }
+  }
+
+  static Walk walk_from_roots(const Snapshot& snapshot) {
+    const std::vector<ObjectIndex> roots = objects_of(snapshot, telling_roots(snapshot));
+    return walk({snapshot.first_edge, snapshot.edges, roots});
+  }
+
+  Walk found;
+  snapshot::FlatArray<TypeIndex> groups;
+  snapshot::FlatArray<std::uint64_t> bytes;
 };
 
-Retained retained_in(const Graph& graph,
-                     std::span<const TypeIndex> groups,
-                     std::span<const std::uint64_t> bytes,
-                     std::size_t group_count) {
-  Retained found;
-  found.dominators = find_dominators(graph);
-  found.bytes = retained_bytes(found.dominators, bytes);
-  found.is_outermost = outermost_of_groups(found.dominators, groups, group_count);
-  return found;
+// By group what the objects retain that are not themselves retained by another of their group.
+std::vector<std::uint64_t> retained_of_groups(const Numbered& objects, std::size_t group_count) {
+  const Dominators dominators = dominators_by_number(objects.found);
+  const std::vector<std::uint64_t> retained = retained_bytes(dominators, objects.bytes);
+  const std::vector<bool> is_outermost =
+      outermost_of_groups(dominators, objects.groups, group_count);
+  std::vector<std::uint64_t> sums(group_count);
+  for (const Number number : dominators.order) {
+    if (is_outermost[number]) sums[objects.groups[number]] += retained[number];
+  }
+  return sums;
 }
 
 }  // namespace
@@ -62,57 +80,31 @@ Retained retained_in(const Graph& graph,
 void add_sizes(const Snapshot& snapshot, CountBy by, CountTable& table) {
   const Groups names(snapshot, by, table);
   const std::size_t count = table.rows.size() + 1;
-  std::vector<TypeIndex> groups;
-  std::vector<std::uint64_t> bytes;
-  groups.reserve(snapshot.objects.size());
-  bytes.reserve(snapshot.objects.size());
-  for (const snapshot::Object& object : snapshot.objects) {
-    groups.push_back(names.of_type[object.type]);
-    bytes.push_back(snapshot.bytes_of(object));
-  }
-  const std::vector<ObjectIndex> roots = objects_of(snapshot, telling_roots(snapshot));
-  const Graph graph{snapshot.first_edge, snapshot.edges, roots};
+  const Numbered objects(snapshot, names.of_type);
   std::vector<std::uint64_t> transitive;
-  Retained retained;
+  std::vector<std::uint64_t> retained;
   // Neither needs the other, and both are walks that only one core can take.
   std::atomic<int> next = 0;
   run_workers(workers_for(2), [&](unsigned) {
     for (int piece = next++; piece < 2; piece = next++) {
       if (piece == 0) {
-        retained = retained_in(graph, groups, bytes, count);
+        retained = retained_of_groups(objects, count);
       } else {
-        transitive = transitive_bytes(graph, groups, bytes, count);
+        transitive = transitive_bytes(objects.found, objects.groups, objects.bytes, count);
       }
     }
   });
-  std::vector<std::uint64_t> sums(count);
-  for (const ObjectIndex object : retained.dominators.order) {
-    if (retained.is_outermost[object]) sums[groups[object]] += retained.bytes[object];
-  }
   for (std::size_t row = 0; row < table.rows.size(); ++row) {
     if (!table.rows[row].is_reachable) continue;
-    table.rows[row].sizes = snapshot::RowSizes{transitive[row], sums[row]};
+    table.rows[row].sizes = snapshot::RowSizes{transitive[row], retained[row]};
   }
   table.has_sizes = true;
 }
 
 std::uint64_t retained_by(const Snapshot& snapshot, const std::vector<bool>& is_chosen) {
   std::vector<TypeIndex> groups;
-  std::vector<std::uint64_t> bytes;
-  groups.reserve(snapshot.objects.size());
-  bytes.reserve(snapshot.objects.size());
-  for (const snapshot::Object& object : snapshot.objects) {
-    groups.push_back(is_chosen[object.type] ? 0 : 1);
-    bytes.push_back(snapshot.bytes_of(object));
-  }
-  const std::vector<ObjectIndex> roots = objects_of(snapshot, telling_roots(snapshot));
-  const Retained retained =
-      retained_in({snapshot.first_edge, snapshot.edges, roots}, groups, bytes, 2);
-  std::uint64_t sum = 0;
-  for (const ObjectIndex object : retained.dominators.order) {
-    if (retained.is_outermost[object] && groups[object] == 0) sum += retained.bytes[object];
-  }
-  return sum;
+  for (const bool chosen : is_chosen) groups.push_back(chosen ? 0 : 1);
+  return retained_of_groups(Numbered(snapshot, groups), 2).front();
 }
 
 }  // namespace heapattach::graph

@@ -93,7 +93,7 @@ void join_edges(const JoinSources& from, Snapshot& snapshot) {
     WordFilter filter(layout, heap.blocks()[ref.block].object_bytes);
     heap.for_each_edge(ref, [&](std::uint64_t offset_words, boehm::ObjectRef to) {
       if (!filter.admits(offset_words * 8)) return;
-      if (const auto index = order.index_of(to)) visit(offset_words, *index);
+      if (order.listed().contains(heap.number(to))) visit(offset_words, to);
     });
   };
   for_block_ranges(heap, [&](std::uint32_t first, std::uint32_t last) {
@@ -101,7 +101,7 @@ void join_edges(const JoinSources& from, Snapshot& snapshot) {
     boehm::for_each_object(heap, order.listed(), first, last, [&](boehm::ObjectRef ref) {
       std::uint64_t count = 0;
       const TypeIndex row = snapshot.objects[index].type;
-      for_each_listed_edge(ref, row, [&](std::uint64_t, ObjectIndex) { ++count; });
+      for_each_listed_edge(ref, row, [&](std::uint64_t, boehm::ObjectRef) { ++count; });
       snapshot.first_edge[++index] = count;
     });
   });
@@ -115,8 +115,9 @@ void join_edges(const JoinSources& from, Snapshot& snapshot) {
     std::uint64_t at = snapshot.first_edge[index];
     boehm::for_each_object(heap, order.listed(), first, last, [&](boehm::ObjectRef ref) {
       const TypeIndex row = snapshot.objects[index++].type;
-      for_each_listed_edge(ref, row, [&](std::uint64_t offset_words, ObjectIndex to) {
-        snapshot.edges[at++] = {static_cast<std::uint32_t>(offset_words), to};
+      for_each_listed_edge(ref, row, [&](std::uint64_t offset_words, boehm::ObjectRef to) {
+        snapshot.edges[at++] = {static_cast<std::uint32_t>(offset_words),
+                                order.index_of_listed(to)};
       });
     });
   });

@@ -19,8 +19,12 @@ class ObjectOrder {
   [[nodiscard]] const boehm::ObjectSet& listed() const { return listed_; }
   // How many listed objects stand before the one with this number.
   [[nodiscard]] std::uint64_t rank(std::uint64_t number) const;
-  // The index of a listed object.
+  // The index of an object, if it is listed.
   [[nodiscard]] std::optional<ObjectIndex> index_of(boehm::ObjectRef ref) const;
+  // The same of one that is known to be.
+  [[nodiscard]] ObjectIndex index_of_listed(boehm::ObjectRef ref) const {
+    return static_cast<ObjectIndex>(rank(heap_.number(ref)));
+  }
 
  private:
   const boehm::Heap& heap_;

@@ -68,7 +68,7 @@ TEST_CASE("a graph without objects or without roots has no dominators") {
   const std::vector<snapshot::Edge> edges = {{0, 0}};
   const Dominators found = find_dominators({first_edge, edges, {}});
   CHECK(found.order.empty());
-  CHECK(found.of == std::vector<ObjectIndex>{kNone});
+  CHECK(found.of == snapshot::FlatArray<ObjectIndex>{kNone});
 }
 
 }  // namespace
