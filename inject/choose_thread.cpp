@@ -1,6 +1,7 @@
 #include "inject/choose_thread.h"
 
 #include <array>
+#include <cerrno>
 
 #include <fmt/format.h>
 #include <sys/syscall.h>
@@ -18,15 +19,13 @@ constexpr std::uint64_t kTrapFlag = 0x100;
 constexpr std::size_t kMostLookedAt = 64;
 constexpr std::uint64_t kSignalPwr = std::uint64_t{1} << 29;   // SIGPWR is 30
 constexpr std::uint64_t kSignalXcpu = std::uint64_t{1} << 23;  // SIGXCPU is 24
+// SIGILL, SIGABRT, SIGBUS, SIGFPE and SIGSEGV.
+constexpr std::uint64_t kFaults = std::uint64_t{1} << 3 | std::uint64_t{1} << 5 |
+                                  std::uint64_t{1} << 6 | std::uint64_t{1} << 7 |
+                                  std::uint64_t{1} << 10;
 
 bool is_in_call(const RawRegisters& registers) {
   return static_cast<std::int64_t>(registers.orig_rax) >= 0;
-}
-
-bool is_behind_syscall(const MemoryReader& memory, RemoteAddr rip) {
-  std::array<std::byte, 2> code{};
-  return memory.read(rip - code.size(), code) && code[0] == std::byte{0x0f} &&
-         code[1] == std::byte{0x05};
 }
 
 bool has_stack(const MemoryMap& map, RemoteAddr stack) {
@@ -69,6 +68,12 @@ Borrowed borrow(const Candidate& best, const Process& process, bool rewind) {
 
 }  // namespace
 
+bool is_behind_syscall(const MemoryReader& memory, RemoteAddr rip) {
+  std::array<std::byte, 2> code{};
+  return memory.read(rip - code.size(), code) && code[0] == std::byte{0x0f} &&
+         code[1] == std::byte{0x05};
+}
+
 std::optional<std::string_view> objection_to(const Candidate& candidate) {
   const RawRegisters& at = candidate.registers;
   if (at.cs != kUserCode64) return "it runs 32-bit code";
@@ -102,6 +107,31 @@ int reluctance_to(const Candidate& candidate) {
     ++reluctance;  // it has just made a thread, or been thrown out of a call
   }
   return reluctance;
+}
+
+std::optional<std::string_view> objection_in_place(const Candidate& candidate) {
+  if (const auto objection = objection_to(candidate)) return objection;
+  if (candidate.sequence->is_inside) return "it is in a restartable sequence";
+  // A fault that is blocked costs the process its handler, if not its life.
+  if ((candidate.mask & kFaults) != 0) return "it blocks the signals of a crash";
+  const RawRegisters& at = candidate.registers;
+  if (!is_in_call(at)) return std::nullopt;
+  if (call_state(at) == CallState::RestartsRest) {
+    return "it waits for a time of which only the kernel knows the rest";
+  }
+  const bool is_interrupted = static_cast<std::int64_t>(at.rax) == -EINTR;
+  const bool goes_on = candidate.is_behind_syscall && is_rewindable(at);
+  if (is_interrupted && !goes_on) return "it is in a system call that cannot be restarted";
+  return std::nullopt;
+}
+
+Result<Borrowed> borrow_in_place(
+    RemoteControl& control, const Process& process, const MemoryMap& map, pid_t tid, bool rewind) {
+  const Candidate seen = HA_TRY(look_at(control, process, map, tid));
+  if (const auto objection = objection_in_place(seen)) {
+    return Error{ErrorKind::Unsupported, std::string(*objection)};
+  }
+  return borrow(seen, process, rewind);
 }
 
 Result<Borrowed> choose_thread(RemoteControl& control,

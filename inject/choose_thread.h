@@ -21,11 +21,21 @@ struct Candidate {
   std::optional<RseqState> sequence;  // none: what it says of itself makes no sense
 };
 
+// Whether the two bytes before `rip` are the instruction.
+[[nodiscard]] bool is_behind_syscall(const MemoryReader& memory, RemoteAddr rip);
+
 // Why a thread must not be borrowed; nothing if it may.
 [[nodiscard]] std::optional<std::string_view> objection_to(const Candidate& candidate);
 
 // How little one likes to: 0 for a thread in user code or in an ordinary call.
 [[nodiscard]] int reluctance_to(const Candidate& candidate);
+
+// Why a function must not be called on it while it has a life of its own; nothing if it may.
+[[nodiscard]] std::optional<std::string_view> objection_in_place(const Candidate& candidate);
+
+// The thread `tid`, which stands still, to call a function on; Unsupported with why it may not be.
+Result<Borrowed> borrow_in_place(
+    RemoteControl& control, const Process& process, const MemoryMap& map, pid_t tid, bool rewind);
 
 // The registers, mask and way back of the thread that is best borrowed, of those in `tids`, which
 // all stand still. Denied if each is under a seccomp filter, Unsupported if none will do; the

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstring>
 
@@ -19,6 +18,7 @@
 #include <unistd.h>
 
 #include "inject/call_filter.h"
+#include "inject/status_signals.h"
 
 namespace heapattach {
 
@@ -53,18 +53,6 @@ bool has_descriptors(const Process& clone) {
   while (const dirent* entry = readdir(listing)) has_any = has_any || entry->d_name[0] != '.';
   closedir(listing);
   return has_any;
-}
-
-// Whether a line of /proc/<pid>/status, such as "SigCgt:", has the signal.
-bool has_signal(const Process& clone, std::string_view line, int signal) {
-  const auto status = clone.read_file("status");
-  const std::size_t at = status ? status->find(line) : std::string::npos;
-  if (at == std::string::npos) return false;
-  const std::size_t digits = status->find_first_not_of(" \t", at + line.size());
-  std::uint64_t mask = 0;
-  const char* const end = status->data() + status->size();
-  std::from_chars(status->data() + std::min(digits, status->size()), end, mask, 16);
-  return (mask >> (static_cast<unsigned>(signal) - 1) & 1) != 0;
 }
 
 bool is_harmless(int signal) {
@@ -217,8 +205,9 @@ std::optional<CallOutcome> CloneCalls::judge_signal(const CallFrame& frame,
   }
   if (is_stop(stop.signal)) return std::nullopt;
   const Process& clone = own_->process();
-  const bool is_handled = has_signal(clone, "SigCgt:", stop.signal);
-  const bool is_ignored = has_signal(clone, "SigIgn:", stop.signal) || is_harmless(stop.signal);
+  const bool is_handled = has_signal(status_signals(clone, "SigCgt:"), stop.signal);
+  const bool is_ignored =
+      has_signal(status_signals(clone, "SigIgn:"), stop.signal) || is_harmless(stop.signal);
   if (!is_handled && (stop.is_fault || !is_ignored)) return outcome_of(stop, End::Crashed);
   if (is_handled && stop.is_fault && !handled) handled = outcome_of(stop, End::Crashed);
   return std::nullopt;

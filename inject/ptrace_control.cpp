@@ -1,6 +1,7 @@
 #include "inject/ptrace_control.h"
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -108,6 +109,39 @@ Result<RseqConfiguration> PtraceControl::rseq(pid_t tid) {
   // Kernels before 5.13 do not say, and what is not known may be a sequence half done.
   if (got < 0) return os_error("asking for its restartable sequences", failure);
   return RseqConfiguration{.area = {found.area}, .signature = found.signature};
+}
+
+Result<std::vector<std::byte>> PtraceControl::extended_state(pid_t tid) {
+  constexpr std::size_t kMost = std::size_t{64} << 10;
+  constexpr std::size_t kLegacyAndHeader = 576;
+  std::vector<std::byte> values(kMost);
+  iovec area{values.data(), values.size()};
+  HA_TRY(checked("PTRACE_GETREGSET",
+                 ptrace(PTRACE_GETREGSET, tid, ptrace_word(NT_X86_XSTATE), &area)));
+  if (area.iov_len < kLegacyAndHeader || area.iov_len == kMost) {
+    return Error{ErrorKind::Unsupported, "its extended registers have no known form"};
+  }
+  values.resize(area.iov_len);
+  return values;
+}
+
+Result<void> PtraceControl::set_extended_state(pid_t tid, std::span<const std::byte> values) {
+  std::vector<std::byte> copy(values.begin(), values.end());
+  iovec area{copy.data(), copy.size()};
+  return checked("PTRACE_SETREGSET",
+                 ptrace(PTRACE_SETREGSET, tid, ptrace_word(NT_X86_XSTATE), &area));
+}
+
+Result<SignalOrigin> PtraceControl::signal_origin(pid_t tid) {
+  siginfo_t told{};
+  HA_TRY(checked("PTRACE_GETSIGINFO", ptrace(PTRACE_GETSIGINFO, tid, nullptr, &told)));
+  SignalOrigin origin{.code = told.si_code, .sender = 0, .address = {}};
+  if (told.si_code <= 0) {
+    origin.sender = told.si_pid;
+  } else {
+    origin.address = RemoteAddr{std::bit_cast<std::uintptr_t>(told.si_addr)};
+  }
+  return origin;
 }
 
 Result<void> PtraceControl::write(pid_t tid, RemoteAddr at, std::span<const std::byte> bytes) {

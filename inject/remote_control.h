@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -27,6 +28,13 @@ struct RemoteStop {
   pid_t other = 0;
 };
 
+// Where the signal comes from that a thread has stopped for: sigaction(2).
+struct SignalOrigin {
+  int code = 0;        // si_code: above 0 if the kernel sent it
+  pid_t sender = 0;    // of one that a process has sent
+  RemoteAddr address;  // of one that an instruction has caused
+};
+
 // The system calls that change something in the target, behind one seam, so that what is put back
 // can be tested against a failure at each of them. All threads named are traced by the calling
 // thread and stand still, but for wait().
@@ -42,6 +50,10 @@ class RemoteControl {
   virtual Result<std::uint64_t> signal_mask(pid_t tid) = 0;
   virtual Result<void> set_signal_mask(pid_t tid, std::uint64_t mask) = 0;
   virtual Result<RseqConfiguration> rseq(pid_t tid) = 0;
+  // All beyond the general registers, in the form that the instruction xrstor takes.
+  virtual Result<std::vector<std::byte>> extended_state(pid_t tid) = 0;
+  virtual Result<void> set_extended_state(pid_t tid, std::span<const std::byte> values) = 0;
+  virtual Result<SignalOrigin> signal_origin(pid_t tid) = 0;
 
   // The memory of the target as its threads see it.
   [[nodiscard]] virtual const MemoryReader& memory() const = 0;

@@ -25,9 +25,44 @@
 // - The clone sleeps for some seconds, so that it can be taken hold of by another thread of ours
 //   than the one that traced its birth, and exits. That is all it ever does by itself.
 //
+// The piece in front is for a function of the target's own. It is entered by a real call and comes
+// back by a real ret, so that a shadow stack agrees. What the thread had in errno and in its vector
+// registers is put back behind it, from what the tracer has written below the red zone; then comes
+// a system call like any other, at which a living tracer finds the result in r12. The function
+// keeps rbx and r12 to r15 for us, by the ABI.
+//
 // The assembler resolves every address relative to rip, so the bytes may be put anywhere.
 asm(R"(
   .pushsection .rodata
+  .balign 16
+heapattach_function_begin:
+  test %rbx, %rbx
+  jz 1f
+  call *%rbx                      # __errno_location
+  mov %rax, %rbx
+  mov (%rax), %r15d
+  mov %rax, 48(%r14)              # for a tracer that has to do it
+  mov %r15, 56(%r14)
+1:
+  mov (%r14), %rdi
+  mov 8(%r14), %rsi
+  mov 16(%r14), %rdx
+  mov 24(%r14), %rcx
+  mov 32(%r14), %r8
+  mov 40(%r14), %r9
+  xor %eax, %eax                  # no vector registers hold arguments
+  call *%r12
+heapattach_function_returned:
+  mov %rax, %r12
+  test %rbx, %rbx
+  jz 1f
+  mov %r15d, (%rbx)
+1:
+  mov $-1, %eax
+  mov $-1, %edx
+  xrstor64 (%r13)
+  mov $39, %eax                   # getpid
+  jmp heapattach_stub_call
   .balign 16
 heapattach_stub_begin:
 heapattach_stub_clone:
@@ -100,6 +135,8 @@ heapattach_stub_end:
 namespace heapattach {
 
 extern "C" {
+extern const std::byte heapattach_function_begin[];
+extern const std::byte heapattach_function_returned[];
 extern const std::byte heapattach_stub_begin[];
 extern const std::byte heapattach_stub_clone[];
 extern const std::byte heapattach_stub_call[];
@@ -139,6 +176,21 @@ std::size_t Stub::call_entry() {
 
 std::size_t Stub::clone_entry() {
   return offset_of(heapattach_stub_clone);
+}
+
+std::size_t Stub::function_bytes() {
+  return static_cast<std::size_t>(heapattach_stub_begin - heapattach_function_begin);
+}
+
+std::size_t Stub::function_return() {
+  return static_cast<std::size_t>(heapattach_function_returned - heapattach_function_begin);
+}
+
+std::vector<std::byte> Stub::function_image(const RawRegisters& way_back, std::uint64_t mask) {
+  std::vector<std::byte> bytes(heapattach_function_begin, heapattach_stub_begin);
+  const std::vector<std::byte> rest = image(way_back, mask, 0);
+  bytes.insert(bytes.end(), rest.begin(), rest.end());
+  return bytes;
 }
 
 std::vector<std::byte> Stub::image(const RawRegisters& way_back,

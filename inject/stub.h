@@ -28,6 +28,13 @@ struct Stub {
   // Where it is entered, as offsets: to make a call, or one after which there are two processes.
   static std::size_t call_entry();
   static std::size_t clone_entry();
+
+  // The same with a piece in front that calls a function of the target first, of so many bytes; it
+  // is entered at its beginning. It ends in a getpid at call_entry(), counted from behind it.
+  static std::size_t function_bytes();
+  static std::vector<std::byte> function_image(const RawRegisters& way_back, std::uint64_t mask);
+  // Where the function returns to, as an offset into that.
+  static std::size_t function_return();
 };
 
 // What a clone is called in ps until it ends; at most 15 letters (prctl(2), PR_SET_NAME).

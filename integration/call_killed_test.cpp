@@ -1,5 +1,6 @@
-// HAZARDS B1, B2, B4 for --call and --inject: the tool dies at each of its calls by which it
-// touches another process, and at any moment; the target goes on, and no clone survives.
+// HAZARDS B1, B2, B4 for --call, in a clone and in place, and --inject: the tool dies at each of
+// its calls by which it touches another process, and at any moment; the target goes on, and no
+// clone survives.
 
 #include <csignal>
 #include <cstdlib>
@@ -34,6 +35,17 @@ std::vector<std::string> inject_of(const LiveTarget& target, const std::string& 
   return {tool_path(), "--inject",  "--routine",
           "access",    "--thread",  std::to_string(target.greeting().at(state)),
           "--keep",    "/dev/null", std::to_string(target.pid())};
+}
+
+// A function that leaves another errno, mask and other vector registers behind.
+std::vector<std::string> in_place_of(const LiveTarget& target, const std::string& state) {
+  return {tool_path(),
+          "--in-place",
+          "--call",
+          "disturb(1, 2, \"three\")",
+          "--thread",
+          std::to_string(target.greeting().at(state)),
+          std::to_string(target.pid())};
 }
 
 using Command = std::vector<std::string> (*)(const LiveTarget&, const std::string&);
@@ -83,6 +95,25 @@ TEST_CASE("the tool dies at each step of a call, and the target goes on") {
                            deaths, states.size()));
 }
 
+TEST_CASE("the tool dies at each step of a call in place, and the thread finds its way back") {
+  DeathSweep sweep;
+  int deaths = 0;
+  const std::vector<std::string> states =
+      is_long_run()
+          ? std::vector<std::string>{"main", "computing", "events", "condition", "waiting"}
+          : std::vector<std::string>{"computing", "events"};
+  int first = rounds(5, 1);
+  for (const std::string& state : states) {
+    deaths += die_at_steps(sweep, in_place_of, state, first, rounds(24, 1));
+    first = rounds(17, 1);
+  }
+  sweep.finish();
+  print_figure(
+      fmt::format("B1, B4: died at {} steps of calls in place in {} states; 0 targets "
+                  "harmed",
+                  deaths, states.size()));
+}
+
 TEST_CASE("the tool is killed at any moment of a call, and the target goes on") {
   DeathSweep sweep;
   const int times = rounds(12, 1000);
@@ -96,4 +127,20 @@ TEST_CASE("the tool is killed at any moment of a call, and the target goes on") 
   }
   sweep.finish();
   print_figure(fmt::format("B2: killed {} times at random in calls; 0 targets harmed", times));
+}
+
+TEST_CASE("the tool is killed at any moment of a call in place, and the thread goes on") {
+  DeathSweep sweep;
+  const int times = rounds(12, 1000);
+  for (int i = 0; i < times; ++i) {
+    LiveTarget& target = sweep.fresh();
+    ChildProcess tool(in_place_of(target, i % 2 == 0 ? "computing" : "events"));
+    ::usleep(static_cast<useconds_t>(std::rand() % 150'000));
+    tool.signal(SIGKILL);
+    REQUIRE(tool.wait_end(60s).has_value());
+    sweep.check_death(fmt::format("kill {}", i));
+  }
+  sweep.finish();
+  print_figure(
+      fmt::format("B2: killed {} times at random in calls in place; 0 targets harmed", times));
 }

@@ -42,6 +42,15 @@ class Dying final : public RemoteControl {
     return step(), real_.set_signal_mask(tid, mask);
   }
   Result<RseqConfiguration> rseq(pid_t tid) override { return step(), real_.rseq(tid); }
+  Result<std::vector<std::byte>> extended_state(pid_t tid) override {
+    return step(), real_.extended_state(tid);
+  }
+  Result<void> set_extended_state(pid_t tid, std::span<const std::byte> values) override {
+    return step(), real_.set_extended_state(tid, values);
+  }
+  Result<SignalOrigin> signal_origin(pid_t tid) override {
+    return step(), real_.signal_origin(tid);
+  }
   [[nodiscard]] const MemoryReader& memory() const override { return real_.memory(); }
   Result<void> write(pid_t tid, RemoteAddr at, std::span<const std::byte> bytes) override {
     return step(), real_.write(tid, at, bytes);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <thread>
 
 #include <pthread.h>
@@ -22,12 +23,14 @@ asm(R"(
   .globl keeps_pattern
   .type keeps_pattern, @function
 keeps_pattern:
+  .cfi_startproc
   push %rbx
   push %rbp
   push %r12
   push %r13
   push %r14
   push %r15
+  .cfi_def_cfa_offset 56
   mov %rdi, %rax
   mov $0x0101010101010101, %rbx
   mov $0x0202020202020202, %rcx
@@ -94,6 +97,8 @@ keeps_pattern:
   pop %rbp
   pop %rbx
   ret
+  .cfi_endproc
+  .size keeps_pattern, . - keeps_pattern
 )");
 extern "C" long keeps_pattern(long turns);
 
@@ -112,6 +117,71 @@ std::atomic<long> handled{0};
 std::atomic<long> numbers[6];
 enum { kComputing, kNapping, kEvents, kCondition, kHandler, kWaiting };
 
+double now() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+}
+
+}  // namespace
+
+// What tests have called in this process or a copy of it, on any of its threads. Each leaves behind
+// whatever a function may: other vector registers, another errno, another mask.
+extern "C" {
+
+long disturb(long first, long second, const char* text) {
+  sigset_t mask;
+  sigemptyset(&mask);
+  sigaddset(&mask, SIGUSR2);
+  pthread_sigmask(SIG_BLOCK, &mask, nullptr);
+  errno = EBADF;
+  asm volatile(R"(
+  pcmpeqb %%xmm0, %%xmm0
+  .irp vector, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+  movdqa %%xmm0, %%xmm\vector
+  .endr
+)" ::
+                   : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
+                     "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+  return first + 10 * second + 100 * static_cast<long>(std::strlen(text));
+}
+
+const char* say_where() {
+  static char text[32];
+  std::snprintf(text, sizeof text, "thread %ld", syscall(SYS_gettid));
+  return text;
+}
+
+// How often another thread beat meanwhile.
+long beats_within(long milliseconds) {
+  const long before = beats.load();
+  const double end = now() + static_cast<double>(milliseconds) / 1e3;
+  while (now() < end) continue;
+  return beats.load() - before;
+}
+
+long sleep_well(long milliseconds) {
+  errno = EBADF;
+  return usleep(static_cast<useconds_t>(milliseconds) * 1000);
+}
+
+long crash(long value) {
+  errno = EBADF;
+  return *reinterpret_cast<volatile long*>(value);
+}
+
+long leave(int status) {
+  std::exit(status);
+}
+
+long give_up() {
+  std::abort();
+}
+
+}  // extern "C"
+
+namespace {
+
 void begin(int which) {
   numbers[which].store(syscall(SYS_gettid));
 }
@@ -124,12 +194,6 @@ void compute() {
     if (errno != kSentinel) errno_lost.fetch_add(1);
     beats.fetch_add(1);
   }
-}
-
-double now() {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
 }
 
 void nap() {

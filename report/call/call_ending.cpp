@@ -40,59 +40,10 @@ class KeptStack final : public MemoryReader {
   std::span<const std::byte> bytes_;
 };
 
-std::string name_of_signal(int signal) {
-  const char* const name = sigabbrev_np(signal);
-  return name == nullptr ? fmt::format("signal {}", signal) : fmt::format("SIG{}", name);
-}
-
 std::string frame_text(RemoteAddr pc, std::string_view function, const Modules& modules) {
   if (!function.empty()) return std::string(function);
   const Module* module = modules.find(pc);
   return module == nullptr ? fmt::format("{}", pc) : fmt::format("{} in {}", pc, module->name());
-}
-
-std::vector<std::string> name_frames(const CallOptions& options,
-                                     const Modules& modules,
-                                     const CallOutcome& outcome) {
-  if (!outcome.where) return {};
-  FrozenThread thread;
-  thread.tid = outcome.thread;
-  thread.registers = registers_of(*outcome.where);
-  const KeptStack kept({outcome.where->rsp}, outcome.stack);
-  types::TypeModel no_types;
-  stack::StackLimits limits;
-  limits.with_locals = false;
-  limits.with_places = true;
-  limits.time = kForStack;
-  const auto found = stack::walk_stacks(modules, no_types, kept, {{&thread, 1}, {}}, limits);
-  if (!found) {
-    if (options.note) options.note("no names of functions: " + found.error().message);
-    return {};
-  }
-  std::vector<std::string> frames;
-  if (found->stacks.empty()) return frames;
-  for (const stack::FrameRecord& frame : found->stacks.front().frames) {
-    // Our own: what the function would have returned to.
-    if (frame.pc.value <= kReturnAddress.value || frames.size() >= kMostFrames) break;
-    const auto places = found->places_of(frame.pc);
-    if (places.empty()) frames.push_back(frame_text(frame.pc, {}, modules));
-    for (const stack::Place& place : places) {
-      frames.push_back(frame_text(frame.pc, place.function, modules));
-    }
-  }
-  return frames;
-}
-
-bool waits_for_lock(const std::vector<std::string>& frames) {
-  constexpr std::array<std::string_view, 5> kWaits{"lll_lock_wait", "mutex_lock", "cond_wait",
-                                                   "rwlock", "futex"};
-  const std::size_t count = std::min<std::size_t>(frames.size(), 3);
-  return std::any_of(frames.begin(), frames.begin() + static_cast<std::ptrdiff_t>(count),
-                     [&](const std::string& frame) {
-                       return std::any_of(kWaits.begin(), kWaits.end(), [&](std::string_view wait) {
-                         return frame.find(wait) != std::string::npos;
-                       });
-                     });
 }
 
 std::string crash_text(const CallOutcome& outcome) {
@@ -123,6 +74,58 @@ std::string ending_text(const CallOutcome& outcome, const std::optional<std::str
 
 }  // namespace
 
+std::string name_of_signal(int signal) {
+  const char* const name = sigabbrev_np(signal);
+  return name == nullptr ? fmt::format("signal {}", signal) : fmt::format("SIG{}", name);
+}
+
+std::vector<std::string> name_frames(const CallOptions& options,
+                                     const Modules& modules,
+                                     const Standing& standing) {
+  if (!standing.where) return {};
+  FrozenThread thread;
+  thread.tid = standing.thread;
+  thread.registers = registers_of(*standing.where);
+  const KeptStack kept({standing.where->rsp}, standing.stack);
+  types::TypeModel no_types;
+  stack::StackLimits limits;
+  limits.with_locals = false;
+  limits.with_places = true;
+  limits.time = kForStack;
+  const auto found = stack::walk_stacks(modules, no_types, kept, {{&thread, 1}, {}}, limits);
+  if (!found) {
+    if (options.note) options.note("no names of functions: " + found.error().message);
+    return {};
+  }
+  std::vector<std::string> frames;
+  if (found->stacks.empty()) return frames;
+  // A caller is looked for in the instruction before the one that is returned to.
+  const RemoteAddr behind = standing.return_address - 1;
+  for (const stack::FrameRecord& frame : found->stacks.front().frames) {
+    const bool is_ours = frame.pc.value <= kReturnAddress.value ||
+                         frame.pc == standing.return_address || frame.pc == behind;
+    if (is_ours || frames.size() >= kMostFrames) break;
+    const auto places = found->places_of(frame.pc);
+    if (places.empty()) frames.push_back(frame_text(frame.pc, {}, modules));
+    for (const stack::Place& place : places) {
+      frames.push_back(frame_text(frame.pc, place.function, modules));
+    }
+  }
+  return frames;
+}
+
+bool waits_for_lock(const std::vector<std::string>& frames) {
+  constexpr std::array<std::string_view, 5> kWaits{"lll_lock_wait", "mutex_lock", "cond_wait",
+                                                   "rwlock", "futex"};
+  const std::size_t count = std::min<std::size_t>(frames.size(), 3);
+  return std::any_of(frames.begin(), frames.begin() + static_cast<std::ptrdiff_t>(count),
+                     [&](const std::string& frame) {
+                       return std::any_of(kWaits.begin(), kWaits.end(), [&](std::string_view wait) {
+                         return frame.find(wait) != std::string::npos;
+                       });
+                     });
+}
+
 void explain_ending(const CallOptions& options,
                     const Modules& modules,
                     const CallOutcome& outcome,
@@ -136,7 +139,8 @@ void explain_ending(const CallOptions& options,
   }
   if (outcome.end == End::Returned) return;
   report.is_timeout = outcome.end == End::TimedOut;
-  report.frames = name_frames(options, modules, outcome);
+  report.frames =
+      name_frames(options, modules, {outcome.thread, outcome.where, outcome.stack, kReturnAddress});
   report.ending =
       fmt::format("{} {}; the target runs on", report.function, ending_text(outcome, given_up));
   if (report.is_timeout && waits_for_lock(report.frames)) {

@@ -1,12 +1,33 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "inject/clone_call.h"
 #include "report/call/function_call.h"
 
 namespace heapattach {
+
+// Where a thread stood that did not come back from a function.
+struct Standing {
+  pid_t thread = 0;
+  std::optional<RawRegisters> where;  // none: not known
+  std::span<const std::byte> stack;   // from its stack pointer on
+  RemoteAddr return_address;          // of the function itself: what is behind it is ours
+};
+
+// The functions there, the innermost first. To be called while this process has one thread.
+std::vector<std::string> name_frames(const CallOptions& options,
+                                     const Modules& modules,
+                                     const Standing& standing);
+
+// Whether the innermost of these are waiting for a lock.
+[[nodiscard]] bool waits_for_lock(const std::vector<std::string>& frames);
+
+// "SIGSEGV".
+[[nodiscard]] std::string name_of_signal(int signal);
 
 // Says in `report` what became of a call that did not return, and where it stood: with the names of
 // functions, from the piece of its stack in `outcome`. `given_up` is why the clone was, if it was.

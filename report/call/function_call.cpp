@@ -3,18 +3,17 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstring>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 
 #include "attach/live_memory.h"
 #include "inject/clone.h"
 #include "inject/clone_call.h"
 #include "report/call/call_ending.h"
+#include "report/call/call_value.h"
+#include "report/call/find_function.h"
 #include "report/call/pipe_drain.h"
 #include "report/write/terminal_text.h"
-#include "symbols/elf_file.h"
 
 namespace heapattach {
 
@@ -23,7 +22,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using End = CallOutcome::End;
 
-constexpr std::size_t kMostStringBytes = std::size_t{16} << 20;
 // What is left of the time after the call, for saying what became of it.
 constexpr std::chrono::seconds kForReport{3};
 // Flushing takes no time, or for ever: on a lock that another thread held.
@@ -31,79 +29,6 @@ constexpr std::chrono::milliseconds kForFlushing{2000};
 
 void note(const CallOptions& options, std::string_view text) {
   if (options.note) options.note(text);
-}
-
-std::string names_of(const CallOptions& options) {
-  std::string names = options.call.function;
-  for (const std::string& other : options.or_else) names += " or " + other;
-  return names;
-}
-
-// How a library is loaded.
-struct Loader {
-  RemoteAddr open;  // dlopen, and the others likewise
-  RemoteAddr symbol;
-  RemoteAddr error;
-};
-
-struct Functions {
-  std::string name;
-  RemoteAddr called;
-  bool is_resolver = false;         // of an indirect function: it says which one to call
-  std::optional<RemoteAddr> flush;  // fflush
-  std::optional<Loader> loader;     // if the function is yet to be loaded
-};
-
-// Whether the function behind a symbol only says which function to call: of the C library, which
-// has several for several processors.
-bool is_resolver(const Modules& modules, const Symbol& found) {
-  const Module* module = modules.find(found.address);
-  if (module == nullptr || module->file().empty()) return false;
-  const auto elf = ElfFile::open(Fd(fcntl(module->file().get(), F_DUPFD_CLOEXEC, 0)));
-  if (!elf) return false;
-  const std::vector<ElfSymbol> symbols = elf->symbols(found.name);
-  return std::any_of(symbols.begin(), symbols.end(), [&](const ElfSymbol& symbol) {
-    return symbol.is_resolver && symbol.name == found.name &&
-           symbol.address + module->bias() == found.address.value;
-  });
-}
-
-std::optional<Loader> find_loader(const Modules& modules) {
-  const auto open = modules.find_symbol("dlopen");
-  const auto symbol = modules.find_symbol("dlsym");
-  const auto error = modules.find_symbol("dlerror");
-  if (!open || !symbol || !error) return std::nullopt;
-  return Loader{open->address, symbol->address, error->address};
-}
-
-Result<Functions> find_functions(const CallOptions& options,
-                                 const Modules& modules,
-                                 const MemoryMap& map) {
-  std::string name = options.call.function;
-  auto found = modules.find_symbol(name);
-  for (const std::string& other : options.or_else) {
-    if (found) break;
-    found = modules.find_symbol(other);
-    if (found) name = other;
-  }
-  if (!found && !options.library_file.empty()) {
-    if (const auto loader = find_loader(modules)) return Functions{name, {}, false, {}, loader};
-  }
-  if (!found) {
-    return Error{ErrorKind::Os,
-                 fmt::format("process {} has no function {} in the symbols of its {} modules; try "
-                             "the name as nm shows it, or --exe or --debug-dir",
-                             options.pid, names_of(options), modules.all().size())};
-  }
-  const Mapping* mapping = map.find(found->address);
-  if (mapping == nullptr || !mapping->executable) {
-    return Error{ErrorKind::Os,
-                 fmt::format("{} of process {} is no function: {} is not code; try another name",
-                             name, options.pid, found->address)};
-  }
-  Functions functions{name, found->address, is_resolver(modules, *found), {}, {}};
-  if (const auto flush = modules.find_symbol("fflush")) functions.flush = flush->address;
-  return functions;
 }
 
 CloneOptions clone_options(const CallOptions& options) {
@@ -124,36 +49,6 @@ Result<Clone> make_clone(const Process& process, const CallOptions& options) {
   note(options, clone.error().message + ": another thread instead");
   how.borrow.reset();
   return Clone::make(process, how);
-}
-
-Result<std::string> string_at(const MemoryReader& memory, RemoteAddr at) {
-  std::string text;
-  std::array<char, 4096> piece{};
-  while (text.size() < kMostStringBytes) {
-    // Up to the end of the page: the next one need not be there.
-    const std::size_t count = piece.size() - (at.value + text.size()) % piece.size();
-    const std::span<char> part = std::span(piece).first(count);
-    HA_TRY(memory.read(at + text.size(), std::as_writable_bytes(part)));
-    const auto end = std::find(part.begin(), part.end(), '\0');
-    text.append(part.begin(), end);
-    if (end != part.end()) return text;
-  }
-  return text;
-}
-
-Result<std::string> value_text(std::uint64_t value, Returns returns, const MemoryReader& memory) {
-  switch (returns) {
-    case Returns::Int: return fmt::format("{}", static_cast<std::int32_t>(value));
-    case Returns::Pointer: return fmt::format("{:#x}", value);
-    case Returns::Long: return fmt::format("{}", static_cast<std::int64_t>(value));
-    case Returns::String: break;
-  }
-  if (value == 0) return std::string("null");
-  auto text = string_at(memory, {value});
-  if (text) return text;
-  return Error{ErrorKind::Os,
-               fmt::format("what it returned, {:#x}, is no string: {}; try --returns long", value,
-                           text.error().message)};
 }
 
 // One call in one clone, with what it needs around it.

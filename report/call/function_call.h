@@ -21,6 +21,13 @@ enum class Returns : std::uint8_t {
   String,   // what is in memory there, up to a zero byte
 };
 
+// Where a function runs.
+enum class CallPlace : std::uint8_t {
+  Clone,
+  Held,     // in the process itself, whose other threads stand still meanwhile
+  Running,  // … run on meanwhile
+};
+
 struct CallOptions {
   pid_t pid = 0;
   CallExpression call;
@@ -32,6 +39,7 @@ struct CallOptions {
   // there comes here, piece by piece, on another thread.
   std::function<Result<void>(std::string_view)> take_written;
   std::optional<std::chrono::milliseconds> patience;  // with the call, if less than the deadline's
+  CallPlace place = CallPlace::Clone;
   Returns returns = Returns::Long;
   // Which thread's stack and thread-local storage it runs with; none: the first thread's if that
   // may be borrowed, else any.
@@ -42,6 +50,8 @@ struct CallOptions {
   Deadline deadline;
   // Told of each step and why, for -v. May be empty.
   std::function<void(std::string_view)> note;
+  // Told what the user has to know before. May be empty.
+  std::function<void(std::string_view)> warn;
 };
 
 struct CallReport {

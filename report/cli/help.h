@@ -97,6 +97,9 @@ or a GCGRPH or GCFULL dump of a Crystal program, whose types --type-info names.
       --returns KIND     what --call prints: long (default), int, pointer or
                          string
       --thread TID       the thread that --call runs as (default: the first)
+      --in-place[=MANNER]  --call in the process itself, where it cannot be
+                         undone: on a thread that is in its own code or waits,
+                         the others held for --max-pause (hold) or not (run)
       --routine NAME     what --inject calls, as NAME(path, mode) (default:
                          heapattach_dump, or else heapdump_dump)
       --library FILE     loaded into the copy where the process has no such

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "attach/interrupt.h"
+#include "report/call/in_place_call.h"
 #include "report/cli/console.h"
 #include "report/cli/errors.h"
 #include "report/cli/options.h"
@@ -135,6 +136,7 @@ CallOptions call_options(const Options& options, const Deadline& deadline, Conso
   CallOptions what;
   what.pid = options.pid;
   what.call = options.call;
+  what.place = options.place;
   what.returns = options.returns;
   what.thread = options.call_thread;
   what.rewind = options.rewind;
@@ -142,11 +144,13 @@ CallOptions call_options(const Options& options, const Deadline& deadline, Conso
   what.symbols = symbol_search(options);
   what.deadline = deadline;
   what.note = [&console](std::string_view step) { console.step(step); };
+  what.warn = [&console](std::string_view warning) { console.error(warning); };
   return what;
 }
 
 Result<CallReport> call(const Options& options, const Deadline& deadline, Console& console) {
-  return call_in_clone(call_options(options, deadline, console));
+  const CallOptions what = call_options(options, deadline, console);
+  return what.place == CallPlace::Clone ? call_in_clone(what) : call_in_process(what);
 }
 
 Result<CallReport> call_routine(const Options& options,

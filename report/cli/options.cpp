@@ -26,7 +26,8 @@ struct RawOptions {
   std::vector<std::string> types, fail_if, trees;
   std::vector<std::string> debug_dirs;
   std::string type_info, exe, sysroot;
-  std::optional<std::string> values;  // empty: without a number
+  std::optional<std::string> values;    // empty: without a number
+  std::optional<std::string> in_place;  // empty: without a manner
   RawExplainOptions explain;
   bool help = false, version = false, count = false, sizes = false, check = false, stacks = false,
        diff = false, strings = false, summary = false, force = false, gzip = false, all = false;
@@ -160,6 +161,11 @@ constexpr std::array<std::pair<std::string_view, Returns>, 4> kReturns{{
     {"long", Returns::Long},
     {"pointer", Returns::Pointer},
     {"string", Returns::String},
+}};
+constexpr std::array<std::pair<std::string_view, CallPlace>, 3> kPlaces{{
+    {"", CallPlace::Held},
+    {"hold", CallPlace::Held},
+    {"run", CallPlace::Running},
 }};
 constexpr std::array<std::pair<std::string_view, ColourChoice>, 3> kColours{{
     {"auto", ColourChoice::Auto},
@@ -416,6 +422,9 @@ Result<snapshot::RowChoice> read_rows(const RawOptions& raw, Report report) {
 
 Result<void> refuse_calls_that_cannot_be(const RawOptions& raw) {
   if (raw.call.empty() && !raw.returns.empty()) return usage("--returns is for --call");
+  if (raw.call.empty() && raw.in_place) {
+    return usage("--in-place is for --call: a dump routine runs in a copy");
+  }
   if (raw.call.empty() && !raw.inject && !raw.thread.empty()) {
     return usage("--thread is for --call and --inject");
   }
@@ -463,14 +472,18 @@ Result<void> refuse_what_cannot_be(const RawOptions& raw) {
   return {};
 }
 
-// `--values` has no number in the next argument, which may be the process: 4711 would be a length.
-std::vector<std::string> without_values(std::span<const char* const> arguments, RawOptions& raw) {
-  constexpr std::string_view kValues = "--values";
+// Options whose value is never in the next argument, which may be the process: `--values 4711`.
+std::vector<std::string> without_optional_values(std::span<const char* const> arguments,
+                                                 RawOptions& raw) {
+  const std::array<std::pair<std::string_view, std::optional<std::string>*>, 2> options{
+      {{"--values", &raw.values}, {"--in-place", &raw.in_place}}};
   std::vector<std::string> others;
   for (const std::string_view argument : arguments) {
-    const bool is_values = argument == kValues || argument.starts_with("--values=");
-    if (is_values) {
-      raw.values = argument.substr(std::min(argument.size(), kValues.size() + 1));
+    const std::string_view name = argument.substr(0, argument.find('='));
+    const auto* const option = std::find_if(options.begin(), options.end(),
+                                            [&](const auto& row) { return row.first == name; });
+    if (option != options.end()) {
+      *option->second = argument.substr(std::min(argument.size(), name.size() + 1));
     } else {
       others.emplace_back(argument);
     }
@@ -558,6 +571,7 @@ Result<void> read_call(const RawOptions& raw, Options& options) {
   options.keep = raw.keep;
   if (!raw.call.empty()) options.call = HA_TRY(parse_call(raw.call));
   if (!raw.returns.empty()) options.returns = HA_TRY(choose("--returns", raw.returns, kReturns));
+  if (raw.in_place) options.place = HA_TRY(choose("--in-place", *raw.in_place, kPlaces));
   if (raw.thread.empty()) return {};
   const auto thread = parse_size(raw.thread);
   if (!thread || *thread == 0 || *thread > INT32_MAX) {
@@ -653,7 +667,7 @@ ParsedOptions parse_options(std::span<const char* const> arguments) {
   RawOptions raw;
   declare_options(app, raw);
   try {
-    std::vector<std::string> others = without_values(arguments, raw);
+    std::vector<std::string> others = without_optional_values(arguments, raw);
     std::reverse(others.begin(), others.end());  // CLI11 takes the arguments from the back
     app.parse(std::move(others));
   } catch (const CLI::ParseError& error) {

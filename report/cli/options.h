@@ -89,7 +89,8 @@ struct Options {
   std::optional<std::chrono::milliseconds> max_pause;
   std::chrono::milliseconds timeout{60000};
 
-  CallExpression call;       // of Report::Call
+  CallExpression call;  // of Report::Call
+  CallPlace place = CallPlace::Clone;
   std::string routine;       // of Report::Inject; empty: those that are known
   std::string library_file;  // … what has it where the target has not; empty: ours
   std::string keep;          // … where its dump goes

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,9 +24,13 @@ class ScriptedControl final : public RemoteControl {
   FakeMemory space;
   RawRegisters now{};
   std::uint64_t mask = 0;
+  std::vector<std::byte> extended = std::vector<std::byte>(832, std::byte{7});
+  SignalOrigin origin;
   int fail_at = 0;  // the number of the step that fails; 0: none
   std::int64_t call_gives = kChild;
   std::vector<RemoteStop> before_call;  // stops that come before the call is made
+  // What the thread does instead each time it is waited for, with the stop that ends it.
+  std::vector<std::function<RemoteStop(ScriptedControl&)>> script;
   // What happened:
   std::vector<std::string> log;
   int steps = 0;
@@ -65,6 +70,16 @@ class ScriptedControl final : public RemoteControl {
     return {};
   }
   Result<RseqConfiguration> rseq(pid_t) override { return RseqConfiguration{}; }
+  Result<std::vector<std::byte>> extended_state(pid_t) override {
+    HA_TRY(step("extended state"));
+    return extended;
+  }
+  Result<void> set_extended_state(pid_t, std::span<const std::byte> values) override {
+    HA_TRY(step("set extended state"));
+    extended.assign(values.begin(), values.end());
+    return {};
+  }
+  Result<SignalOrigin> signal_origin(pid_t) override { return origin; }
   [[nodiscard]] const MemoryReader& memory() const override { return space; }
   Result<void> write(pid_t, RemoteAddr at, std::span<const std::byte> bytes) override {
     HA_TRY(step("write"));
@@ -81,6 +96,11 @@ class ScriptedControl final : public RemoteControl {
   Result<RemoteStop> wait(pid_t tid, std::chrono::steady_clock::time_point) override {
     HA_TRY(step("wait"));
     if (tid == kChild) return RemoteStop{.kind = Kind::Stopped};
+    if (!script.empty()) {
+      const auto next = script.front();
+      script.erase(script.begin());
+      return next(*this);
+    }
     if (!before_call.empty()) {
       const RemoteStop stop = before_call.front();
       before_call.erase(before_call.begin());

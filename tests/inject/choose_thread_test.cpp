@@ -72,3 +72,30 @@ TEST_CASE("a thread in a restartable sequence, or in a handler, is the last reso
   CHECK(reluctance_to(handler) > reluctance_to(in_call(SYS_epoll_wait, -4)));
   CHECK(reluctance_to(in_call(SYS_epoll_wait, -4)) > reluctance_to(good()));
 }
+
+TEST_CASE("a function is called only on a thread that can go on with what it did") {
+  CHECK(!objection_in_place(good()));
+  CHECK(!objection_in_place(in_call(SYS_read, -512)));
+  CHECK(!objection_in_place(in_call(SYS_write, 12)));
+  Candidate for_ever = in_call(SYS_epoll_wait, -4);
+  for_ever.registers.r10 = static_cast<std::uint64_t>(-1);
+  CHECK(!objection_in_place(for_ever));
+  Candidate bad = good();
+  SUBCASE("a system call that cannot be restarted") {
+    bad = for_ever;
+    bad.registers.r10 = 1000;
+  }
+  SUBCASE("one of which only the kernel knows the rest") {
+    bad = in_call(SYS_nanosleep, -516);
+  }
+  SUBCASE("a restartable sequence") {
+    bad.sequence->is_inside = true;
+  }
+  SUBCASE("blocked faults") {
+    bad.mask = ~std::uint64_t{0};
+  }
+  SUBCASE("what no call of ours may be made on") {
+    bad.is_filtered = true;
+  }
+  CHECK(objection_in_place(bad).has_value());
+}

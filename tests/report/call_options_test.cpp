@@ -33,6 +33,23 @@ TEST_CASE("a call is an expression, a kind of result, and a process") {
   CHECK(options->call_thread == 12);
 }
 
+TEST_CASE("a call is in a copy, or in the process itself, its other threads held or not") {
+  const auto place = [](const char* how) {
+    const ParsedOptions parsed = parse({"--call", "run()", how, "4711"});
+    const auto* options = std::get_if<Options>(&parsed);
+    REQUIRE(options != nullptr);
+    CHECK(options->pid == 4711);
+    return options->place;
+  };
+  CHECK(place("-q") == CallPlace::Clone);
+  CHECK(place("--in-place") == CallPlace::Held);
+  CHECK(place("--in-place=hold") == CallPlace::Held);
+  CHECK(place("--in-place=run") == CallPlace::Running);
+  CHECK(is_refused({"--call", "run()", "--in-place=fly", "4711"}, "hold, run"));
+  CHECK(is_refused({"--in-place", "4711"}, "--call"));
+  CHECK(is_refused({"--inject", "--in-place", "4711"}, "--call"));
+}
+
 TEST_CASE("what is no call, or not for calls, is refused") {
   CHECK(is_refused({"--call", "run", "4711"}, "'('"));
   CHECK(is_refused({"--call", "run()", "--returns", "float", "4711"}, "--returns float"));

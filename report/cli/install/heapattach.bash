@@ -11,6 +11,7 @@ dhat ruby gcgrph hprof" ;;
     --sort) words="bytes count name retained" ;;
     --by) words="type holder" ;;
     --color) words="auto always never" ;;
+    --in-place) words="hold run" ;;
     --returns) words="long int pointer string" ;;
     --routine) words="heapattach_dump heapdump_dump" ;;
     --name) words=$(cat /proc/[0-9]*/comm 2>/dev/null | grep -x "[a-zA-Z0-9._+-]*" | sort -u) ;;

@@ -1,0 +1,298 @@
+#include "inject/in_place.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <utility>
+
+#include <fmt/format.h>
+#include <sys/syscall.h>
+
+#include "inject/status_signals.h"
+#include "inject/stub.h"
+
+// The steps, and what happens if we die after each:
+//
+//   the stub is written           nobody knows of it
+//   the frame is written          nobody owns what is below the red zone
+//   the registers enter the stub  the function is called; the thread puts back errno and its vector
+//                                 registers, makes a system call, sets its mask, loads every
+//                                 register, and is back where it was
+//   it runs in the function       the same. Signals are handed on: the collector of the target may
+//                                 want to stop this thread. Each system call stops it for us, so
+//                                 that we see the one behind the function, and those that would end
+//                                 the process
+//   it stands at the call behind  the same
+//   the function; from here on    the same, as told in injection.cpp
+//
+// After a crash the thread stands before the signal that would end the process. Were we to die
+// then, it would: the function has crashed, and there is nobody who could still take it out.
+
+namespace heapattach {
+
+namespace {
+
+using Kind = RemoteStop::Kind;
+using End = InPlaceOutcome::End;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint64_t kAllSignals = ~std::uint64_t{0};
+constexpr std::uint64_t kSyscallBytes = 2;
+constexpr std::chrono::milliseconds kBetweenQuestions{100};
+constexpr std::chrono::seconds kToStop{5};
+constexpr int kSentByThread = -6;  // SI_TKILL: as raise() and abort() do
+
+bool is_fault(int signal) {
+  return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE ||
+         signal == SIGTRAP || signal == SIGSYS;
+}
+
+class InPlace {
+ public:
+  InPlace(RemoteControl& control, const Borrowed& thread, const InPlaceCall& call)
+      : control_(control),
+        thread_(thread),
+        call_(call),
+        image_(Stub::function_image(thread.way_back, thread.mask)),
+        behind_(call.stub + Stub::function_bytes() + Stub::call_entry() + kSyscallBytes) {}
+  ~InPlace() { static_cast<void>(put_back()); }
+  InPlace(const InPlace&) = delete;
+  InPlace& operator=(const InPlace&) = delete;
+
+  Result<InPlaceOutcome> run(const MemoryMap& map) {
+    HA_TRY(check_padding());
+    extended_ = HA_TRY(control_.extended_state(thread_.tid));
+    frame_ = HA_TRY(make_in_place_frame(thread_.found, call_.stub, call_.function, extended_));
+    if (!has_room(map, thread_.found, frame_)) {
+      return Error{ErrorKind::Unsupported, "its stack has too little room"};
+    }
+    is_written_ = true;
+    HA_TRY(control_.write(thread_.tid, call_.stub, image_));
+    HA_TRY(control_.write(thread_.tid, frame_.at, frame_.bytes));
+    is_entered_ = true;
+    HA_TRY(control_.set_registers(thread_.tid, frame_.registers));
+    HA_TRY(follow());
+    if (outcome_.end == End::Returned) HA_TRY(come_behind_call());
+    HA_TRY(put_back());
+    return outcome_;
+  }
+
+ private:
+  // What another tool of our kind left there may be some thread's way back.
+  Result<void> check_padding() const {
+    std::vector<std::byte> there(image_.size());
+    HA_TRY(control_.memory().read(call_.stub, there));
+    const bool is_zero =
+        std::all_of(there.begin(), there.end(), [](std::byte b) { return b == std::byte{0}; });
+    if (is_zero) return {};
+    return Error{ErrorKind::Unsupported,
+                 fmt::format("the padding at {} is in use by now", call_.stub)};
+  }
+
+  // Lets it run to whatever comes next; asks whether to give up meanwhile.
+  Result<std::optional<RemoteStop>> next(bool to_call, int signal, Clock::time_point deadline) {
+    HA_TRY(to_call ? control_.run_to_call(thread_.tid, signal)
+                   : control_.run_on(thread_.tid, signal));
+    is_under_way_ = true;
+    is_running_ = true;
+    return wait(deadline);
+  }
+  // None if it still runs.
+  Result<std::optional<RemoteStop>> wait(Clock::time_point deadline) {
+    for (;;) {
+      const bool is_over = Clock::now() >= deadline;
+      if (is_over || (call_.is_given_up && call_.is_given_up())) return std::optional<RemoteStop>();
+      auto stop = control_.wait(thread_.tid, std::min(deadline, Clock::now() + kBetweenQuestions));
+      if (!stop && stop.error().kind == ErrorKind::Timeout) continue;
+      return std::optional<RemoteStop>(taken(HA_TRY(std::move(stop))));
+    }
+  }
+  // A thread that the function has started: it is not ours to hold.
+  void let_go(pid_t other) {
+    if (other > 0 && control_.wait(other, Clock::now() + kToStop)) {
+      static_cast<void>(control_.detach(other));
+    }
+  }
+
+  // Until it stands at the system call behind the function, or has ended otherwise.
+  Result<void> follow() {
+    int signal = 0;
+    for (;;) {
+      const auto stop = HA_TRY(next(true, std::exchange(signal, 0), call_.deadline));
+      if (!stop) return leave_alone();
+      bool is_over = false;
+      switch (stop->kind) {
+        case Kind::Ended: outcome_.end = End::Vanished; return {};
+        case Kind::Signal: is_over = HA_TRY(judge_signal(stop->signal, signal)); break;
+        case Kind::SystemCall: is_over = HA_TRY(judge_call()); break;
+        default: break;
+      }
+      if (is_over) return {};
+    }
+  }
+
+  // True if the function has ended by it; else `hand_on` is what the thread is to get.
+  Result<bool> judge_signal(int signal, int& hand_on) {
+    const SignalOrigin origin = HA_TRY(control_.signal_origin(thread_.tid));
+    const RawRegisters at = HA_TRY(control_.registers(thread_.tid));
+    const bool is_crash = is_fault(signal) && origin.code > 0;
+    const bool is_abort = signal == SIGABRT && origin.code == kSentByThread;
+    // A collector has pages protected, and finds out so when they are written to.
+    const bool is_handled = has_signal(call_.handled_signals, signal);
+    const bool may_be_meant = signal == SIGSEGV && origin.code == SEGV_ACCERR && is_handled &&
+                              std::pair{RemoteAddr{at.rip}, origin.address} != last_fault_;
+    if (may_be_meant) last_fault_ = {RemoteAddr{at.rip}, origin.address};
+    hand_on = signal;
+    if (!is_abort && (!is_crash || may_be_meant)) return false;
+    outcome_.end = End::Crashed;
+    outcome_.number = signal;
+    outcome_.fault = origin.address;
+    outcome_.where = at;
+    HA_TRY(take_out());
+    return true;
+  }
+
+  Result<bool> judge_call() {
+    RawRegisters at = HA_TRY(control_.registers(thread_.tid));
+    if (at.rip == behind_.value) {
+      outcome_.value = at.r12;
+      return true;
+    }
+    if (static_cast<std::int64_t>(at.rax) != -ENOSYS) return false;  // at its exit
+    switch (at.orig_rax) {
+      case SYS_exit:
+      case SYS_exit_group: outcome_.end = End::Exits; break;
+      case SYS_execve:
+      case SYS_execveat: outcome_.end = End::Executes; break;
+      default: return false;
+    }
+    outcome_.number = static_cast<int>(at.rdi);
+    outcome_.where = at;
+    at.orig_rax = static_cast<std::uint64_t>(-1);  // no call is made
+    HA_TRY(control_.set_registers(thread_.tid, at));
+    HA_TRY(take_out());
+    return true;
+  }
+
+  // From a stop in the function to one of the sort that the thread was found in, before it has run
+  // another instruction, and undoes what the function's part of the stub would have undone.
+  Result<void> take_out() {
+    HA_TRY(control_.set_signal_mask(thread_.tid, kAllSignals));
+    is_blocked_ = true;
+    HA_TRY(stop_here());
+    HA_TRY(control_.set_extended_state(thread_.tid, extended_));
+    const auto where = control_.memory().read_as<std::uint64_t>(frame_.saved_errno);
+    const auto what = control_.memory().read_as<std::int32_t>(frame_.saved_errno + sizeof(long));
+    if (!where || !what || *where == 0) return {};
+    return control_.write(thread_.tid, {*where}, std::as_bytes(std::span(&*what, 1)));
+  }
+
+  // The next stop of `kind`. All signals are blocked but those that stop the process, which are
+  // handed on; whatever comes first takes the place of the stop that was asked for.
+  Result<void> come_to(Kind kind) {
+    const auto deadline = Clock::now() + kToStop;
+    int signal = 0;
+    for (;;) {
+      if (kind == Kind::Stopped) HA_TRY(control_.interrupt(thread_.tid));
+      const auto stop = HA_TRY(next(kind == Kind::SystemCall, signal, deadline));
+      if (!stop) return Error{ErrorKind::Timeout, "it does not stop"};
+      if (stop->kind == Kind::Ended) return Error{ErrorKind::Gone, "it was killed meanwhile"};
+      if (stop->kind == kind) return {};
+      signal = stop->kind == Kind::Signal ? stop->signal : 0;
+    }
+  }
+  Result<void> stop_here() {
+    HA_TRY(come_to(Kind::Stopped));
+    is_under_way_ = false;
+    return {};
+  }
+
+  // It stands at the entry of the call behind the function. As in injection.cpp.
+  Result<void> come_behind_call() {
+    is_blocked_ = true;
+    HA_TRY(control_.set_signal_mask(thread_.tid, kAllSignals));
+    HA_TRY(come_to(Kind::SystemCall));
+    return stop_here();
+  }
+
+  // It goes on in the function, and with it the stub stays; or it comes back at the last moment.
+  Result<void> leave_alone() {
+    const auto deadline = Clock::now() + kToStop;
+    for (;;) {
+      HA_TRY(control_.interrupt(thread_.tid));
+      const auto stop = HA_TRY(wait_to_the_end(deadline));
+      if (stop && stop->kind == Kind::SystemCall && HA_TRY(judge_call())) return {};
+      if (stop && stop->kind == Kind::Ended) {
+        outcome_.end = End::Vanished;
+        return {};
+      }
+      if (!stop || stop->kind == Kind::Stopped) break;
+      HA_TRY(control_.run_to_call(thread_.tid, stop->kind == Kind::Signal ? stop->signal : 0));
+      is_running_ = true;
+    }
+    outcome_.end = End::LeftAlone;
+    if (!is_running_) outcome_.where = HA_TRY(control_.registers(thread_.tid));
+    return {};
+  }
+  Result<std::optional<RemoteStop>> wait_to_the_end(Clock::time_point deadline) {
+    auto stop = control_.wait(thread_.tid, deadline);
+    if (!stop && stop.error().kind == ErrorKind::Timeout) return std::optional<RemoteStop>();
+    return std::optional<RemoteStop>(taken(HA_TRY(std::move(stop))));
+  }
+  RemoteStop taken(RemoteStop stop) {
+    is_running_ = stop.kind == Kind::Ended;
+    if (stop.kind == Kind::Born) let_go(stop.other);
+    return stop;
+  }
+
+  // Undoes what was done, last things first, but for a thread that is still in the function or the
+  // stub, or out of reach: that has its own way back.
+  Result<void> put_back() {
+    if (is_running_) return {};
+    if (std::exchange(is_under_way_, false)) {
+      is_running_ = true;
+      return control_.detach(thread_.tid);
+    }
+    if (is_blocked_ || is_entered_) {
+      HA_TRY(control_.set_signal_mask(thread_.tid, thread_.mask));
+      is_blocked_ = false;
+    }
+    if (is_entered_) HA_TRY(control_.set_registers(thread_.tid, thread_.found));
+    is_entered_ = false;
+    const std::vector<std::byte> zeros(image_.size());
+    if (is_written_) HA_TRY(control_.write(thread_.tid, call_.stub, zeros));
+    is_written_ = false;
+    return {};
+  }
+
+  RemoteControl& control_;
+  const Borrowed& thread_;
+  const InPlaceCall& call_;
+  const std::vector<std::byte> image_;
+  const RemoteAddr behind_;  // of the system call that follows the function
+  std::vector<std::byte> extended_;
+  InPlaceFrame frame_;
+  InPlaceOutcome outcome_;
+  std::pair<RemoteAddr, RemoteAddr> last_fault_;  // that was left to a handler: where, and of what
+  bool is_written_ = false;
+  bool is_entered_ = false;
+  bool is_blocked_ = false;
+  bool is_under_way_ = false;  // in the function or the stub, not yet where it may be put back
+  bool is_running_ = false;    // out of reach: running, or gone
+};
+
+}  // namespace
+
+std::size_t in_place_bytes() {
+  return Stub::function_bytes() + Stub::size_bytes();
+}
+
+Result<InPlaceOutcome> call_in_place(RemoteControl& control,
+                                     const Borrowed& thread,
+                                     const MemoryMap& map,
+                                     const InPlaceCall& call) {
+  InPlace calling(control, thread, call);
+  return calling.run(map);
+}
+
+}  // namespace heapattach

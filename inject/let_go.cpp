@@ -1,0 +1,29 @@
+#include "inject/let_go.h"
+
+#include "attach/rewind.h"
+#include "inject/choose_thread.h"
+
+namespace heapattach {
+
+// A thread that has left nothing behind but its registers cannot be harmed: what fails here, the
+// end of the freeze does again.
+void let_others_go(RemoteControl& control,
+                   const Process& process,
+                   const FrozenView& view,
+                   pid_t kept,
+                   bool rewind) {
+  for (const FrozenThread& thread : view.threads) {
+    if (thread.tid == kept || !thread.registers) continue;
+    const auto at = control.registers(thread.tid);
+    if (rewind && at && is_rewindable(*at) && is_behind_syscall(control.memory(), {at->rip})) {
+      const auto status = process.thread_status(thread.tid);
+      const auto mask = control.signal_mask(thread.tid);
+      const std::uint64_t deliverable = status && mask ? status->pending_signals & ~*mask : 1;
+      const auto again = rewound(*at, deliverable);
+      if (again && !control.set_registers(thread.tid, *again)) continue;
+    }
+    static_cast<void>(control.detach(thread.tid));
+  }
+}
+
+}  // namespace heapattach

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include "attach/freeze.h"
+#include "inject/remote_control.h"
+
+namespace heapattach {
+
+// Lets all threads of a freeze run on but `kept`, long before it ends. With `rewind` the untimed
+// calls that the freeze interrupted go on, as at its end.
+void let_others_go(RemoteControl& control,
+                   const Process& process,
+                   const FrozenView& view,
+                   pid_t kept,
+                   bool rewind);
+
+}  // namespace heapattach

@@ -1,0 +1,47 @@
+#include "report/call/call_value.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include <fmt/format.h>
+
+namespace heapattach {
+
+namespace {
+
+constexpr std::size_t kMostStringBytes = std::size_t{16} << 20;
+
+}  // namespace
+
+Result<std::string> string_at(const MemoryReader& memory, RemoteAddr at) {
+  std::string text;
+  std::array<char, 4096> piece{};
+  while (text.size() < kMostStringBytes) {
+    // Up to the end of the page: the next one need not be there.
+    const std::size_t count = piece.size() - (at.value + text.size()) % piece.size();
+    const std::span<char> part = std::span(piece).first(count);
+    HA_TRY(memory.read(at + text.size(), std::as_writable_bytes(part)));
+    const auto end = std::find(part.begin(), part.end(), '\0');
+    text.append(part.begin(), end);
+    if (end != part.end()) return text;
+  }
+  return text;
+}
+
+Result<std::string> value_text(std::uint64_t value, Returns returns, const MemoryReader& memory) {
+  switch (returns) {
+    case Returns::Int: return fmt::format("{}", static_cast<std::int32_t>(value));
+    case Returns::Pointer: return fmt::format("{:#x}", value);
+    case Returns::Long: return fmt::format("{}", static_cast<std::int64_t>(value));
+    case Returns::String: break;
+  }
+  if (value == 0) return std::string("null");
+  auto text = string_at(memory, {value});
+  if (text) return text;
+  return Error{ErrorKind::Os,
+               fmt::format("what it returned, {:#x}, is no string: {}; try --returns long", value,
+                           text.error().message)};
+}
+
+}  // namespace heapattach

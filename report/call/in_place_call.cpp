@@ -1,0 +1,234 @@
+#include "report/call/in_place_call.h"
+
+#include <algorithm>
+#include <chrono>
+#include <span>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "attach/live_memory.h"
+#include "inject/choose_thread.h"
+#include "inject/in_place.h"
+#include "inject/let_go.h"
+#include "inject/padding.h"
+#include "inject/ptrace_control.h"
+#include "inject/status_signals.h"
+#include "inject/stub.h"
+#include "report/call/call_ending.h"
+#include "report/call/call_value.h"
+#include "report/call/find_function.h"
+#include "report/call/safe_threads.h"
+
+namespace heapattach {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using End = InPlaceOutcome::End;
+
+// How long all stand still at most, unless --max-pause says so. A collector of which one thread is
+// held gives its process up after 15 seconds.
+constexpr std::chrono::milliseconds kHeld{2000};
+constexpr std::chrono::seconds kSearch{3};
+constexpr int kShareOfSearch = 20;  // of what is left of the time
+constexpr std::chrono::milliseconds kBetween{20};
+constexpr std::size_t kStackShown = std::size_t{256} << 10;
+
+class InProcess {
+ public:
+  InProcess(const CallOptions& options,
+            const Process& process,
+            const Modules& modules,
+            const Functions& functions,
+            PtraceControl& control)
+      : options_(options),
+        process_(process),
+        modules_(modules),
+        functions_(functions),
+        control_(control),
+        threads_(process, modules) {}
+
+  Result<CallReport> run() {
+    const auto left = options_.deadline.at - Clock::now();
+    const auto until = Clock::now() + std::min<Clock::duration>(kSearch, left / kShareOfSearch);
+    int looks = 0;
+    while (looks == 0 || Clock::now() < until) {
+      HA_TRY(options_.deadline.check("looking for a thread at a safe point"));
+      const Result<void> tried = try_once();
+      if (tried && outcome_) return report();
+      // A busy machine may not let all threads stop in time. Nothing is called twice.
+      const bool is_late = !tried && tried.error().kind == ErrorKind::Timeout && !has_begun_;
+      if (!tried && !is_late) return tried.error();
+      if (!is_late) ++looks;
+      note(is_late ? tried.error().message : threads_.objections());
+      std::this_thread::sleep_for(kBetween);
+    }
+    return Error{ErrorKind::Os,
+                 fmt::format("no thread of process {} was at a safe point in any of {} looks ({}); "
+                             "try again, or without --in-place",
+                             process_.pid(), looks, threads_.objections())};
+  }
+
+ private:
+  void note(std::string_view text) const {
+    if (options_.note) options_.note(text);
+  }
+  [[nodiscard]] std::chrono::milliseconds longest_held() const {
+    return options_.max_pause.value_or(kHeld);
+  }
+  [[nodiscard]] FreezeOptions freeze_options() const {
+    FreezeOptions how;
+    how.rewind = options_.rewind;
+    how.budget = longest_held();
+    return how;
+  }
+
+  // Looks at all threads, and calls the function if one will do.
+  Result<void> try_once() {
+    map_ = HA_TRY(process_.maps());
+    static_cast<void>(HA_TRY(while_frozen(process_, freeze_options(), [&](const auto& view) {
+      return threads_.copy(view, options_.thread, map_, control_.memory());
+    })));
+    const std::vector<SafePoint> points = HA_TRY(threads_.judge());
+    return points.empty() ? Result<void>() : call_on_one_of(points);
+  }
+
+  // Freezes once more, and calls it on the first thread that is where it was.
+  Result<void> call_on_one_of(const std::vector<SafePoint>& points) {
+    const auto padding = find_padding(map_, control_.memory(), in_place_bytes());
+    if (!padding) {
+      return Error{ErrorKind::Os,
+                   fmt::format("process {} has no {} bytes of padding behind its code for the "
+                               "instructions of a call; try without --in-place",
+                               process_.pid(), in_place_bytes())};
+    }
+    const auto on_one = [&](const FrozenView& view) -> Result<void> {
+      for (const SafePoint& point : points) {
+        const auto at = control_.registers(point.tid);
+        if (!at || !is_still_there(point, registers_of(*at), control_.memory())) {
+          threads_.object(point.tid, "it had moved on when it was to be used");
+          continue;
+        }
+        const auto thread = borrow_in_place(control_, process_, map_, point.tid, options_.rewind);
+        if (thread) return call_on(*thread, *padding, view);
+        threads_.object(point.tid, thread.error().message);
+      }
+      return {};
+    };
+    static_cast<void>(HA_TRY(while_frozen(process_, freeze_options(), on_one)));
+    return {};
+  }
+
+  Result<void> call_on(const Borrowed& thread, RemoteAddr padding, const FrozenView& view) {
+    has_begun_ = true;
+    const bool lets_others_run = options_.place == CallPlace::Running;
+    if (lets_others_run) let_others_go(control_, process_, view, thread.tid, options_.rewind);
+    standing_.thread = thread.tid;
+    standing_.return_address = padding + Stub::function_return();
+    InPlaceCall call;
+    call.stub = padding;
+    call.handled_signals = status_signals(process_, "SigCgt:");
+    call.deadline = lets_others_run ? options_.deadline.at : view.deadline;
+    call.is_given_up = [this] { return options_.deadline.is_interrupted(); };
+    call.function = {functions_.called, functions_.errno_location.value_or(RemoteAddr{}), {}};
+    if (functions_.is_resolver) {
+      const auto resolved = HA_TRY(call_in_place(control_, thread, map_, call));
+      if (resolved.end != End::Returned) {
+        outcome_ = resolved;
+        return {};
+      }
+      call.function.function = {resolved.value};
+    }
+    call.function.arguments = options_.call.arguments;
+    outcome_ = HA_TRY(call_in_place(control_, thread, map_, call));
+    if (outcome_->end == End::Returned) {
+      value_ = HA_TRY(value_text(outcome_->value, options_.returns, control_.memory()));
+    } else if (outcome_->where) {
+      standing_.where = outcome_->where;
+      stack_.resize(kStackShown);
+      const auto got = control_.memory().read_some({outcome_->where->rsp}, stack_);
+      stack_.resize(got ? *got : 0);
+    }
+    return {};
+  }
+
+  Result<CallReport> report() {
+    CallReport report;
+    report.function = functions_.name;
+    report.value = value_;
+    if (outcome_->end == End::Returned) return report;
+    standing_.stack = stack_;
+    report.is_timeout = outcome_->end == End::LeftAlone;
+    if (outcome_->end != End::Vanished) {
+      report.frames = name_frames(options_, modules_, standing_);
+    }
+    report.ending = fmt::format("{} {}", functions_.name, ending_text(report.frames));
+    return report;
+  }
+
+  [[nodiscard]] std::string ending_text(const std::vector<std::string>& frames) const {
+    constexpr std::string_view kTakenOut =
+        "the thread was taken out of it and runs on, and what it had begun stays half done: locks "
+        "that it took are still held";
+    switch (outcome_->end) {
+      case End::Returned: break;
+      case End::Crashed: {
+        const std::string at =
+            outcome_->fault.value == 0 ? std::string() : fmt::format(" at {}", outcome_->fault);
+        return fmt::format("crashed ({}{}) in the process itself, which was not told: {}",
+                           name_of_signal(outcome_->number), at, kTakenOut);
+      }
+      case End::Exits:
+        return fmt::format("was kept from ending the process with exit({}): {}", outcome_->number,
+                           kTakenOut);
+      case End::Executes:
+        return fmt::format(
+            "was kept from beginning another program (execve) in place of the "
+            "process: {}",
+            kTakenOut);
+      case End::Vanished: return "did not come back: the process has ended";
+      case End::LeftAlone: break;
+    }
+    const std::string lock =
+        waits_for_lock(frames) ? "; it waits for a lock, perhaps of a thread that was held" : "";
+    return fmt::format(
+        "did not come back in time and cannot be undone: thread {} goes on in it in the process "
+        "itself, and finds its own way back when it returns{}; {} bytes of padding stay in use",
+        standing_.thread, lock, in_place_bytes());
+  }
+
+  const CallOptions& options_;
+  const Process& process_;
+  const Modules& modules_;
+  const Functions& functions_;
+  PtraceControl& control_;
+  SafeThreads threads_;
+  MemoryMap map_;
+  bool has_begun_ = false;
+  std::optional<InPlaceOutcome> outcome_;
+  std::optional<std::string> value_;
+  Standing standing_;
+  std::vector<std::byte> stack_;
+};
+
+}  // namespace
+
+Result<CallReport> call_in_process(const CallOptions& options) {
+  const Process process = HA_TRY(Process::open(options.pid));
+  const LiveMemory memory(process, HA_TRY(LiveMemory::open_mem(process)));
+  const MemoryMap map = HA_TRY(process.maps());
+  const Modules modules = HA_TRY(Modules::load(process, memory, map, options.symbols));
+  const Functions functions = HA_TRY(find_functions(options, modules, map));
+  HA_TRY(options.deadline.check("looking for the function"));
+  if (options.warn) {
+    options.warn(
+        fmt::format("{} is about to run in process {} itself, as if it were the program's "
+                    "own: what it does there cannot be undone",
+                    functions.name, process.pid()));
+  }
+  const auto control = HA_TRY(PtraceControl::open(process));
+  return InProcess(options, process, modules, functions, *control).run();
+}
+
+}  // namespace heapattach

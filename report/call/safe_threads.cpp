@@ -1,0 +1,110 @@
+#include "report/call/safe_threads.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "symbols/stack/stacks.h"
+
+namespace heapattach {
+
+namespace {
+
+constexpr std::chrono::seconds kToWalk{5};
+// Looking at more than this many threads costs more than it brings.
+constexpr std::size_t kMostLookedAt = 64;
+constexpr std::size_t kMostTold = 3;
+
+}  // namespace
+
+Result<void> SafeThreads::copy(const FrozenView& view,
+                               std::optional<pid_t> only,
+                               const MemoryMap& map,
+                               const MemoryReader& memory) {
+  copies_.clear();
+  threads_.clear();
+  objections_.clear();
+  for (const FrozenThread& thread : view.threads) {
+    if (thread.state == 'T') {
+      return Error{ErrorKind::Os,
+                   fmt::format("process {} is stopped, and nothing may run in it; try without "
+                               "--in-place",
+                               process_.pid())};
+    }
+    const bool is_wanted = !only || *only == thread.tid;
+    if (!is_wanted || !thread.registers || threads_.size() >= kMostLookedAt) continue;
+    threads_.push_back(thread);
+    copies_.add(thread, map, memory);
+  }
+  if (!threads_.empty()) return {};
+  return Error{ErrorKind::Os,
+               only ? fmt::format("process {} has no thread {} that stands still; try without "
+                                  "--thread",
+                                  process_.pid(), *only)
+                    : fmt::format("no thread of process {} stands still", process_.pid())};
+}
+
+Result<std::vector<SafePoint>> SafeThreads::judge() {
+  types::TypeModel no_types;
+  stack::StackLimits limits;
+  limits.with_locals = false;
+  limits.time = kToWalk;
+  auto walked = stack::walk_stacks(modules_, no_types, copies_, {threads_, {}}, limits);
+  if (!walked) return std::move(walked).error().context("walking the stacks");
+  std::vector<SafePoint> points;
+  for (const stack::StackRecord& record : walked->stacks) {
+    if (auto point = judge(record)) points.push_back(*std::move(point));
+  }
+  // It is the one that interpreters and libraries know best.
+  std::stable_partition(points.begin(), points.end(),
+                        [&](const SafePoint& point) { return point.tid == process_.pid(); });
+  return points;
+}
+
+std::optional<SafePoint> SafeThreads::judge(const stack::StackRecord& record) {
+  const auto thread = std::find_if(threads_.begin(), threads_.end(), [&](const FrozenThread& one) {
+    return one.tid == record.thread;
+  });
+  if (thread == threads_.end() || record.frames.empty()) return std::nullopt;
+  const Registers& at = *thread->registers;
+  const RemoteAddr outermost = record.frames.back().cfa;
+  const RemoteAddr end = copies_.end_of_stack(outermost);
+  const WalkedThread walked{record, at.system_call.has_value(),
+                            end.value == 0 ? ~std::uint64_t{0} : end - outermost};
+  const auto name_of = [this](RemoteAddr pc) { return name_of_code(pc); };
+  if (const auto objection = objection_to_stack(walked, name_of)) {
+    object(record.thread, *objection);
+    return std::nullopt;
+  }
+  return safe_point_of(record, at, own_function(at.instruction_pointer), copies_);
+}
+
+CodeName SafeThreads::name_of_code(RemoteAddr pc) const {
+  const Module* module = modules_.find(pc);
+  if (module == nullptr) return {};
+  const auto symbol = module->symbol_at(pc);
+  return {module->name(), symbol ? std::string(symbol->name) : std::string()};
+}
+
+// Empty unless it is the program's own: in the C library a step may take a lock.
+Range SafeThreads::own_function(RemoteAddr pc) const {
+  const Module* module = modules_.find(pc);
+  if (module == nullptr || !module->is_main_program()) return {};
+  const auto symbol = module->symbol_at(pc);
+  return symbol ? Range{symbol->address, symbol->bytes} : Range{};
+}
+
+void SafeThreads::object(pid_t tid, std::string_view why) {
+  objections_.push_back(fmt::format("thread {}: {}", tid, why));
+}
+
+std::string SafeThreads::objections() const {
+  const std::size_t shown = std::min(objections_.size(), kMostTold);
+  std::string text =
+      fmt::format("{}", fmt::join(objections_.begin(),
+                                  objections_.begin() + static_cast<std::ptrdiff_t>(shown), "; "));
+  if (shown < objections_.size()) text += fmt::format("; {} more", objections_.size() - shown);
+  return text;
+}
+
+}  // namespace heapattach

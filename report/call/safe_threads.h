@@ -1,0 +1,48 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attach/freeze.h"
+#include "report/call/safe_point.h"
+#include "report/call/stack_copies.h"
+#include "symbols/module.h"
+
+namespace heapattach {
+
+// Looks for threads of a process on which a function may be called: copies their stacks while it
+// stands still, and judges them afterwards.
+class SafeThreads {
+ public:
+  SafeThreads(const Process& process, const Modules& modules)
+      : process_(process), modules_(modules) {}
+
+  // Copies the stacks of the threads of a freeze, or of `only` one. An error if nothing may run in
+  // the process at all.
+  Result<void> copy(const FrozenView& view,
+                    std::optional<pid_t> only,
+                    const MemoryMap& map,
+                    const MemoryReader& memory);
+
+  // Those at a safe point, the first thread of the process first. To be called while this process
+  // has one thread: a worker is forked off.
+  Result<std::vector<SafePoint>> judge();
+
+  // Why the threads that were looked at last would not do: "thread 12: it is in malloc or free".
+  void object(pid_t tid, std::string_view why);
+  [[nodiscard]] std::string objections() const;
+
+ private:
+  std::optional<SafePoint> judge(const stack::StackRecord& record);
+  [[nodiscard]] CodeName name_of_code(RemoteAddr pc) const;
+  [[nodiscard]] Range own_function(RemoteAddr pc) const;
+
+  const Process& process_;
+  const Modules& modules_;
+  StackCopies copies_;
+  std::vector<FrozenThread> threads_;
+  std::vector<std::string> objections_;
+};
+
+}  // namespace heapattach

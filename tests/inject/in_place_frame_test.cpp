@@ -1,0 +1,85 @@
+#include "inject/in_place_frame.h"
+
+#include <cstring>
+
+#include <doctest/doctest.h>
+
+#include "inject/stub.h"
+
+using namespace heapattach;
+
+namespace {
+
+constexpr RemoteAddr kStub{0x401000};
+constexpr std::uint64_t kStackPointer = 0x7000'0000'0128;
+
+RawRegisters standing() {
+  RawRegisters found{};
+  found.rsp = kStackPointer;
+  found.rip = 0x1002;
+  found.eflags = 0x647;
+  found.orig_rax = 0;
+  return found;
+}
+
+InPlaceFrame frame_of(std::span<const CallArgument> arguments) {
+  const std::vector<std::byte> extended(1000, std::byte{7});
+  auto frame = make_in_place_frame(standing(), kStub, {{0x4000}, {0x5000}, arguments}, extended);
+  REQUIRE(frame.has_value());
+  return std::move(frame).value();
+}
+
+std::uint64_t word_at(const InPlaceFrame& frame, std::uint64_t address) {
+  std::uint64_t word = 0;
+  REQUIRE(address - frame.at.value + sizeof word <= frame.bytes.size());
+  std::memcpy(&word, frame.bytes.data() + (address - frame.at.value), sizeof word);
+  return word;
+}
+
+}  // namespace
+
+TEST_CASE("a function in place finds its arguments, and the stub what to put back") {
+  const std::vector<CallArgument> arguments{std::uint64_t{1}, std::string("text"), std::uint64_t{3},
+                                            std::uint64_t{4}, std::uint64_t{5},    std::uint64_t{6},
+                                            std::uint64_t{7}};
+  const InPlaceFrame frame = frame_of(arguments);
+  const RawRegisters& in = frame.registers;
+  CHECK(in.rip == kStub.value);
+  CHECK(in.rsp == frame.at.value);
+  CHECK(in.rsp % 16 == 0);  // before the stub's call
+  CHECK(in.rbx == 0x5000);
+  CHECK(in.r12 == 0x4000);
+  CHECK(in.r13 % 64 == 0);
+  CHECK(word_at(frame, in.r13) == 0x0707070707070707);
+  CHECK(static_cast<std::int64_t>(in.orig_rax) == -1);
+  CHECK(word_at(frame, in.r14) == 1);
+  CHECK(word_at(frame, in.r14 + 16) == 3);
+  CHECK(word_at(frame, in.r14 + 40) == 6);
+  CHECK(word_at(frame, in.rsp) == 7);  // the first that is not in a register
+  const std::uint64_t text = word_at(frame, in.r14 + 8);
+  CHECK(std::memcmp(frame.bytes.data() + (text - frame.at.value), "text", 5) == 0);
+  CHECK(frame.saved_errno.value == in.r14 + 48);
+  CHECK(word_at(frame, frame.saved_errno.value) == 0);
+}
+
+TEST_CASE("nothing of a call in place lies in the red zone, or where the stub keeps the flags") {
+  const InPlaceFrame frame = frame_of({});
+  CHECK(frame.at.value + frame.bytes.size() == kStackPointer - kStackBytes);
+  CHECK(kStackBytes >= 128 + sizeof(std::uint64_t));
+}
+
+TEST_CASE("a function is given room on the stack, which that of the first thread makes itself") {
+  const InPlaceFrame frame = frame_of({});
+  Mapping stack;
+  stack.writable = true;
+  stack.range = {frame.at - 4096, 0x10000};
+  CHECK(!has_room(MemoryMap({stack}), standing(), frame));
+  stack.path = "[stack]";
+  CHECK(has_room(MemoryMap({stack}), standing(), frame));
+  stack.path.clear();
+  stack.range = {frame.at - 0x10000, 0x20000};
+  CHECK(has_room(MemoryMap({stack}), standing(), frame));
+  stack.writable = false;
+  CHECK(!has_room(MemoryMap({stack}), standing(), frame));
+  CHECK(!has_room(MemoryMap(), standing(), frame));
+}
