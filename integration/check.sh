@@ -206,20 +206,22 @@ check_skips() {
   }
 }
 
-# VisualVM, and DevTools' heap engine, which npm alone has.
-install_long_consumers() {
-  install_packages "${long_consumer_packages[@]}"
+# What npm alone has, once: what drives Chromium, and with --long DevTools' heap engine.
+install_consumers() {
+  local packages=("${consumer_npm_packages[@]}") done
+  [[ $long == 0 ]] || packages+=("${long_consumer_npm_packages[@]}")
+  done=$HEAPATTACH_NPM/installed
+  [[ $(cat "$done" 2>/dev/null) != "${packages[*]}" ]] || return 0
   command -v npm >/dev/null || install_packages npm
-  npm install --prefix "$HEAPATTACH_NPM" --no-audit --no-fund --ignore-scripts \
-    "${consumer_npm_packages[@]}"
+  npm install --prefix "$HEAPATTACH_NPM" --no-audit --no-fund --ignore-scripts "${packages[@]}"
+  echo "${packages[*]}" >"$done"
 }
 
 install_packages "${build_packages[@]}" "${crystal_packages[@]}" "${test_packages[@]}" \
   "${consumer_packages[@]}" "${lint_packages[@]}" "${package_packages[@]}"
-if [[ $long == 1 ]]; then
-  export HEAPATTACH_NPM=$out/npm
-  stage "further readers of exports" install_long_consumers
-fi
+[[ $long == 0 ]] || install_packages "${long_consumer_packages[@]}"
+export HEAPATTACH_NPM=$out/npm
+stage "readers of exports" install_consumers
 
 stage "format" check_format
 stage "rooms" check_rooms

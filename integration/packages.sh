@@ -7,9 +7,10 @@ crystal_packages=(crystal libgc-dev libevent-dev libpcre3-dev libssl-dev libyaml
 test_packages=(doctest-dev clang libclang-rt-14-dev gcc-multilib dwz llvm-14 python3 jq guile-3.0 w3m ecl
   ruby)
 # Readers of what is exported.
-consumer_packages=(golang-go nodejs valgrind libdevel-nytprof-perl)
+consumer_packages=(golang-go nodejs valgrind libdevel-nytprof-perl chromium)
 long_consumer_packages=(visualvm openjdk-17-jdk-headless)
-consumer_npm_packages=(chrome-devtools-mcp@1.11.0)  # for --long
+consumer_npm_packages=(playwright-core@1.56.1)
+long_consumer_npm_packages=(chrome-devtools-mcp@1.11.0)
 lint_packages=(clang-format-14 clang-tidy-14)
 package_packages=(dpkg-dev file fakeroot)
 bench_packages=(openjdk-17-jdk-headless)

@@ -19,10 +19,10 @@ inline constexpr std::string_view kShortHelpText =
   heapattach --check 4711              may I, and how long would it stop
   heapattach -o heap.jsonl.gz 4711     all of it; a file can stand for 4711
   heapattach --diff heap.jsonl.gz 4711 what grew since then
-  heapattach -o heap.svg 4711          as a flame graph; see -f for others
+  heapattach -o heap.html 4711         a report to look at in a browser
 
   -o, --output FILE      write there; its extension says the format
-  -f, --format NAME      jsonl, heapsnapshot, pprof, ...; table, json, ...
+  -f, --format NAME      jsonl, html, svg, pprof, ...; table, json, ...
       --top N, --type GLOB, --min-bytes N, --sort KEY   rows of a table
       --all, --values    also what is no longer reachable; texts and numbers
       --snapshot MODE    freeze (default), clone, auto or read
@@ -69,11 +69,12 @@ or a GCGRPH or GCFULL dump of a Crystal program, whose types --type-info names.
       --name GLOB        all processes with this name, as ps shows it: 'web-*'
   -o, --output FILE      write there (%p pid, %h host, %t time), mode 0600
       --force            replace FILE if it exists
-  -f, --format NAME      of a snapshot: jsonl, heapsnapshot, pprof, folded, svg,
-                         dhat, ruby, gcgrph, hprof (best effort);
+  -f, --format NAME      of a snapshot: jsonl, html, heapsnapshot, pprof,
+                         folded, svg, dhat, ruby, gcgrph, hprof (best effort);
                          of counts: table, tsv, csv, json, markdown, memprof;
                          of --graph: mermaid, dot, json; of --stacks: table,
-                         json, folded; of others: table, json
+                         json, folded; of --diff: table, json, html; of others:
+                         table, json
   -z, --gzip             compress; implied by a FILE in .gz
       --sort KEY         rows by bytes, count, name or retained
       --by GROUP         type (default), or holder: buffers with what holds them

@@ -129,6 +129,11 @@ constexpr std::array<std::pair<std::string_view, Format>, 3> kGraphFormats{{
     {"dot", Format::Dot},
     {"json", Format::Json},
 }};
+constexpr std::array<std::pair<std::string_view, Format>, 3> kGrowthFormats{{
+    {"table", Format::Table},
+    {"json", Format::Json},
+    {"html", Format::Html},
+}};
 constexpr std::array<std::pair<std::string_view, Format>, 9> kExtensions{{
     {"txt", Format::Table},
     {"tsv", Format::Tsv},
@@ -346,10 +351,18 @@ Result<void> read_format_of_file(const RawOptions& raw, Options& options) {
   return {};
 }
 
+Result<Format> read_growth_format(const RawOptions& raw) {
+  if (!raw.format.empty()) return choose("--format", raw.format, kGrowthFormats);
+  const std::string_view extension = extension_of(raw.output);
+  if (extension == "html") return Format::Html;
+  return extension == "json" ? Format::Json : Format::Table;
+}
+
 // Of a report that is neither a snapshot nor counts.
 Result<Format> read_report_format(const RawOptions& raw, Report report) {
   if (report == Report::Stacks) return read_stack_format(raw);
   if (report == Report::Graph) return read_graph_format(raw);
+  if (report == Report::Diff) return read_growth_format(raw);
   if (!raw.format.empty()) return choose("--format", raw.format, kPlainFormats);
   return extension_of(raw.output) == "json" ? Format::Json : Format::Table;
 }
@@ -652,7 +665,7 @@ bool needs_edges(const Options& options) {
   const bool counts_alone = options.report == Report::Count || options.report == Report::Diff ||
                             options.report == Report::Watch || options.report == Report::Strings ||
                             options.report == Report::Summary;
-  if (!counts_alone) return true;
+  if (!counts_alone || options.format == Format::Html) return true;
   return std::any_of(options.fail_if.begin(), options.fail_if.end(), [](const FailIf& condition) {
     return condition.what == FailIf::What::Retained;
   });

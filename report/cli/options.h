@@ -45,7 +45,8 @@ enum class Format : std::uint8_t {
   Memprof,
   Folded,
   Mermaid,
-  Dot
+  Dot,
+  Html
 };
 enum class SnapshotMode : std::uint8_t { Freeze, Read, Clone, Auto };
 enum class ColourChoice : std::uint8_t { Auto, Always, Never };

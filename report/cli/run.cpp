@@ -37,6 +37,7 @@ std::string format_counts(const CountTable& table, const Options& options) {
     case Format::Folded:
     case Format::Mermaid:
     case Format::Dot:
+    case Format::Html:
     case Format::JsonLines: break;
   }
   return format_count_table(table, look_of(options));

@@ -12,6 +12,7 @@
 #include "report/cli/judge.h"
 #include "report/cli/summary.h"
 #include "report/cli/write_text.h"
+#include "report/export/html.h"
 
 namespace heapattach {
 
@@ -33,6 +34,8 @@ Result<std::vector<Snapshot>> take_all(const Options& options,
     Options one = options;
     one.pid = source.pid;
     one.file = source.file;
+    // Of what the last is compared with, counts are enough.
+    if (&source != &options.compared.back()) one.format = Format::Table;
     const auto start = std::chrono::steady_clock::now();
     taken.push_back(HA_TRY(take(one, deadline, console)));
     // How long a process was held; a file has nothing to feel.
@@ -41,6 +44,24 @@ Result<std::vector<Snapshot>> take_all(const Options& options,
                              std::chrono::steady_clock::now() - start));
   }
   return taken;
+}
+
+// Writes the report, whose rows are chosen yet to be.
+Result<void> write_growth(const Options& options,
+                          const Deadline& deadline,
+                          OpenOutput output,
+                          const std::vector<Snapshot>& taken,
+                          GrowthReport report) {
+  if (options.format != Format::Html) {
+    return write_text(options, deadline, std::move(output),
+                      growth_text(options, std::move(report)));
+  }
+  const auto order = report.has_kept() ? graph::GrowthOrder::ByKept : graph::GrowthOrder::ByGrowth;
+  report.difference = choose_growth(std::move(report.difference), options.rows, order);
+  OutputFile sink(std::move(output), deadline);
+  const ExportOptions how{options.with_gzip, deadline, {}};
+  HA_TRY(write_html_of_growth(taken.back(), report, sink, how));
+  return sink.finish();
 }
 
 GrowthReport compare_all(const Options& options, const std::vector<Snapshot>& taken) {
@@ -78,7 +99,7 @@ ExitStatus run_diff(const Options& options, const TakeSnapshot& take, Console& c
     measured.push_back(measure(condition, report.difference));
   }
   const auto written =
-      write_text(options, deadline, std::move(*output), growth_text(options, std::move(report)));
+      write_growth(options, deadline, std::move(*output), *taken, std::move(report));
   if (!written) return report_failure(written.error(), Stage::Output, deadline, console);
   if (any_holds(options.fail_if, measured, console)) return ExitStatus::FailIfHeld;
   const bool is_complete =

@@ -17,29 +17,54 @@ using snapshot::TypeIndex;
 
 constexpr std::uint32_t kLongestRepetition = 3;  // steps: list, node with value, tree with buffer
 constexpr std::size_t kShownSteps = 12;          // of a summary
+constexpr std::size_t kShownStops = 24;          // of a way
+constexpr std::size_t kMostNodes = 1U << 20;     // of all ways together
 
 }  // namespace
 
-std::vector<MergedWays::Group> MergedWays::group(const std::vector<ObjectIndex>& objects) {
+void MergedWays::prepare() {
+  if (!node_of_.empty()) return;
   node_of_.assign(snapshot_.objects.size(), kNoNode);
+  rank_.resize(snapshot_.objects.size());
+  for (std::uint32_t i = 0; i < ways_.order.size(); ++i) rank_[ways_.order[i]] = i;
+}
+
+std::vector<MergedWays::Group> MergedWays::group(const std::vector<ObjectIndex>& objects) {
+  prepare();
   std::map<NodeIndex, Group> by_node;
   for (const ObjectIndex object : objects) {
     if (ways_.leads_to(object)) by_node[node_of(object)].objects.push_back(object);
   }
-  std::vector<std::uint32_t> rank(snapshot_.objects.size());
-  for (std::uint32_t i = 0; i < ways_.order.size(); ++i) rank[ways_.order[i]] = i;
   std::vector<Group> groups;
   for (auto& [node, group] : by_node) {
     std::sort(group.objects.begin(), group.objects.end(),
-              [&](ObjectIndex a, ObjectIndex b) { return rank[a] < rank[b]; });
+              [&](ObjectIndex a, ObjectIndex b) { return rank_[a] < rank_[b]; });
     group.summary = summary_of(node);
     groups.push_back(std::move(group));
   }
   std::sort(groups.begin(), groups.end(), [&](const Group& a, const Group& b) {
-    return std::make_tuple(b.objects.size(), rank[a.objects[0]]) <
-           std::make_tuple(a.objects.size(), rank[b.objects[0]]);
+    return std::make_tuple(b.objects.size(), rank_[a.objects[0]]) <
+           std::make_tuple(a.objects.size(), rank_[b.objects[0]]);
   });
   return groups;
+}
+
+MergedWays::Main MergedWays::main_way(const std::vector<ObjectIndex>& objects) {
+  prepare();
+  std::vector<std::uint64_t> count;  // by node
+  for (const ObjectIndex object : objects) {
+    if (!ways_.leads_to(object)) continue;
+    const NodeIndex node = node_of(object);
+    if (count.size() <= node) count.resize(nodes_.size());
+    ++count[node];
+  }
+  const std::uint64_t most = *std::max_element(count.begin(), count.end());
+  ObjectIndex nearest = kNone;
+  for (const ObjectIndex object : objects) {
+    if (!ways_.leads_to(object) || count[node_of(object)] != most) continue;
+    if (nearest == kNone || rank_[object] < rank_[nearest]) nearest = object;
+  }
+  return {nearest, summary_of(node_of(nearest))};
 }
 
 // Climbs to what has its node already, and then comes down: ways are as long as lists.
@@ -122,6 +147,100 @@ std::string MergedWays::summary_of(NodeIndex node) const {
     summary += steps[i];
   }
   return summary;
+}
+
+// What comes of one more step, for the steps that were taken last: neighbours in the order of ways
+// mostly take the same.
+class MergedWays::Memo {
+ public:
+  struct Key {
+    NodeIndex before = kNoNode;
+    std::uint32_t word = 0;
+    TypeIndex type = 0;
+    std::uint32_t size_class = 0;  // of the object before: its edges may be called by that
+    bool operator==(const Key&) const = default;
+  };
+
+  // Where that step leads, to be filled in if it is not known.
+  NodeIndex& after(const Key& key) {
+    const std::uint64_t hash =
+        (std::uint64_t{key.before} << 32 | key.word) * 0x9e3779b97f4a7c15U ^
+        (std::uint64_t{key.type} << 32 | key.size_class) * 0xc2b2ae3d27d4eb4fU;
+    Entry& entry = entries_[hash >> 50];
+    if (entry.key != key) entry = {key, kNoNode};
+    return entry.node;
+  }
+
+ private:
+  struct Entry {
+    Key key;
+    NodeIndex node = kNoNode;
+  };
+  std::vector<Entry> entries_ = std::vector<Entry>(std::size_t{1} << 14);
+};
+
+std::vector<MergedWays::Merged> MergedWays::group_all(std::size_t most_of_a_type) {
+  std::vector<Merged> by_node;
+  Memo memo;
+  prepare();
+  for (const ObjectIndex object : ways_.order) {
+    const graph::Step before = ways_.before[object];
+    const snapshot::Object& found = snapshot_.objects[object];
+    NodeIndex node = kNoNode;
+    if (before.object == kNone) {
+      node = root_node(before.by, found.type);
+    } else if (node_of_[before.object] != kNoNode) {
+      const std::uint32_t size_class = snapshot_.objects[before.object].size_class;
+      NodeIndex& known = memo.after({node_of_[before.object], before.by, found.type, size_class});
+      if (known == kNoNode && nodes_.size() < kMostNodes) {
+        known = extend(node_of_[before.object], names_.kind(before.object, before.by), found.type);
+      }
+      node = known;
+    }
+    node_of_[object] = node;
+    if (node == kNoNode) continue;
+    if (by_node.size() <= node) by_node.resize(nodes_.size());
+    Merged& merged = by_node[node];
+    if (merged.objects++ == 0) merged.nearest = object;
+    merged.bytes += snapshot_.bytes_of(found);
+  }
+  std::vector<NodeIndex> order;
+  for (NodeIndex node = 0; node < by_node.size(); ++node) {
+    by_node[node].type = nodes_[node].type;
+    if (by_node[node].objects != 0) order.push_back(node);
+  }
+  std::sort(order.begin(), order.end(), [&](NodeIndex a, NodeIndex b) {
+    return std::tuple(by_node[a].type, by_node[b].objects, a) <
+           std::tuple(by_node[b].type, by_node[a].objects, b);
+  });
+  std::vector<Merged> chosen;
+  std::size_t of_type = 0;
+  for (const NodeIndex node : order) {
+    of_type = chosen.empty() || chosen.back().type != nodes_[node].type ? 1 : of_type + 1;
+    if (of_type > most_of_a_type) continue;
+    chosen.push_back(std::move(by_node[node]));
+    chosen.back().stops = stops_to(node);
+  }
+  return chosen;
+}
+
+std::vector<MergedWays::Stop> MergedWays::stops_to(NodeIndex node) const {
+  std::vector<NodeIndex> line;
+  for (; node != kNoNode; node = nodes_[node].before) line.push_back(node);
+  std::reverse(line.begin(), line.end());
+  std::vector<Stop> stops;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const bool is_cut =
+        line.size() > kShownStops && i >= kShownStops / 2 && i < line.size() - kShownStops / 2;
+    const Node& at = nodes_[line[i]];
+    if (!is_cut) {
+      stops.push_back(
+          {i == 0 ? root_kinds_[at.kind] : names_.kind_name(at.kind), at.type, at.is_repeated, 0});
+    } else if (i == kShownStops / 2) {
+      stops.push_back({{}, 0, false, static_cast<std::uint32_t>(line.size() - kShownStops)});
+    }
+  }
+  return stops;
 }
 
 }  // namespace heapattach::explain

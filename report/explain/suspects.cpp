@@ -1,16 +1,12 @@
 #include "report/explain/suspects.h"
 
 #include <algorithm>
-#include <map>
-#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "report/explain/merged_ways.h"
 #include "report/explain/roots.h"
 #include "report/graph/accumulation.h"
-#include "report/graph/outermost.h"
 
 namespace heapattach::explain {
 
@@ -25,35 +21,46 @@ constexpr std::uint64_t kShare = 10;      // a suspect retains a tenth of what i
 constexpr std::size_t kMostTypes = 5;     // suspects that are types
 constexpr std::size_t kMostContents = 5;  // types shown of what is gathered
 
-// Types that share a name as one: the first of them.
-std::vector<TypeIndex> types_by_name(const Snapshot& snapshot) {
-  std::unordered_map<std::string, TypeIndex> first;
-  std::vector<TypeIndex> types;
-  for (const snapshot::Type& type : snapshot.types) {
-    types.push_back(
-        first.try_emplace(type.name, static_cast<TypeIndex>(types.size())).first->second);
+// What there is of each type.
+class Tally {
+ public:
+  explicit Tally(std::size_t types) : of_(types) {}
+
+  void add(TypeIndex type, std::uint64_t bytes) {
+    ++of_[type].objects;
+    of_[type].bytes += bytes;
   }
-  return types;
-}
+  // Of the types that there is something of.
+  [[nodiscard]] std::vector<Content> contents() const {
+    std::vector<Content> found;
+    for (TypeIndex type = 0; type < of_.size(); ++type) {
+      if (of_[type].objects != 0) found.push_back({type, of_[type].objects, of_[type].bytes});
+    }
+    return found;
+  }
+
+ private:
+  std::vector<Content> of_;
+};
 
 class SuspectFinder {
  public:
-  explicit SuspectFinder(const Snapshot& snapshot)
-      : snapshot_(snapshot), roots_(snapshot), names_(snapshot) {
-    const std::vector<TypeIndex> by_name = types_by_name(snapshot);
-    bytes_.reserve(snapshot.objects.size());
-    types_.reserve(snapshot.objects.size());
-    for (const snapshot::Object& object : snapshot.objects) {
-      bytes_.push_back(snapshot.bytes_of(object));
-      types_.push_back(by_name[object.type]);
-    }
-    graph_ = {snapshot.first_edge, snapshot.edges, roots_.objects};
-    dominators_ = graph::find_dominators(graph_);
-    retained_ = graph::retained_bytes(dominators_, bytes_);
+  SuspectFinder(const Snapshot& snapshot,
+                const Holding& holding,
+                const graph::ShortestWays& ways,
+                MergedWays& merged)
+      : snapshot_(snapshot),
+        ways_(ways),
+        merged_(merged),
+        roots_(holding.roots),
+        types_(holding.types),
+        bytes_(holding.bytes),
+        dominators_(holding.dominators),
+        retained_(holding.retained),
+        is_outermost_(holding.is_outermost) {
     for (const ObjectIndex object : dominators_.order) result_.live_bytes += bytes_[object];
     result_.threshold = std::max<std::uint64_t>(result_.live_bytes / kShare, 1);
     is_covered_.resize(snapshot.objects.size());
-    is_outermost_ = graph::outermost_of_groups(dominators_, types_, snapshot.types.size());
   }
 
   Suspects run() && {
@@ -82,7 +89,7 @@ class SuspectFinder {
   [[nodiscard]] std::optional<Content> gathered_below(const graph::Accumulation& place) const {
     std::vector<bool> is_link(snapshot_.objects.size());
     is_link[place.object] = true;
-    std::map<TypeIndex, Content> by_type;
+    Tally tally(snapshot_.types.size());
     for (const ObjectIndex object : dominators_.order) {
       const ObjectIndex by = dominators_.of[object];
       if (by == kNone || !is_link[by]) continue;
@@ -90,16 +97,14 @@ class SuspectFinder {
         is_link[object] = true;
         continue;
       }
-      Content& content =
-          by_type.try_emplace(types_[object], Content{types_[object], 0, 0}).first->second;
-      ++content.objects;
-      content.bytes += retained_[object];
+      tally.add(types_[object], retained_[object]);
     }
-    const auto most = std::max_element(
-        by_type.begin(), by_type.end(),
-        [](const auto& a, const auto& b) { return a.second.bytes < b.second.bytes; });
-    if (most == by_type.end()) return std::nullopt;
-    return most->second;
+    const std::vector<Content> found = tally.contents();
+    const auto most =
+        std::max_element(found.begin(), found.end(),
+                         [](const Content& a, const Content& b) { return a.bytes < b.bytes; });
+    if (most == found.end()) return std::nullopt;
+    return *most;
   }
 
   // Marks what the members of the last suspects dominate, and these.
@@ -150,18 +155,14 @@ class SuspectFinder {
     for (std::size_t i = 0; i < result_.found.size(); ++i) {
       std::vector<bool> is_below(snapshot_.objects.size());
       for (const ObjectIndex object : members_[i]) is_below[object] = true;
-      std::map<TypeIndex, Content> by_type;
+      Tally tally(snapshot_.types.size());
       for (const ObjectIndex object : dominators_.order) {
         const ObjectIndex by = dominators_.of[object];
         if (by != kNone && is_below[by]) is_below[object] = true;
-        if (!is_below[object]) continue;
-        Content& content =
-            by_type.try_emplace(types_[object], Content{types_[object], 0, 0}).first->second;
-        ++content.objects;
-        content.bytes += snapshot_.bytes_of(snapshot_.objects[object]);
+        if (is_below[object]) tally.add(types_[object], bytes_[object]);
       }
       auto& contents = result_.found[i].contents;
-      for (const auto& [type, content] : by_type) contents.push_back(content);
+      contents = tally.contents();
       std::stable_sort(contents.begin(), contents.end(),
                        [](const Content& a, const Content& b) { return a.bytes > b.bytes; });
       contents.resize(std::min(contents.size(), kMostContents));
@@ -169,14 +170,12 @@ class SuspectFinder {
   }
 
   void add_ways() {
-    const graph::ShortestWays ways = graph::shortest_ways(graph_);
-    MergedWays merged(snapshot_, ways, roots_.numbers, names_);
     for (std::size_t i = 0; i < result_.found.size(); ++i) {
       Suspect& suspect = result_.found[i];
-      const auto groups = merged.group(members_[i]);
-      suspect.object = groups.front().objects.front();
-      suspect.way_summary = groups.front().summary;
-      suspect.way = ways.to(suspect.object);
+      MergedWays::Main main = merged_.main_way(members_[i]);
+      suspect.object = main.nearest;
+      suspect.way_summary = std::move(main.summary);
+      suspect.way = ways_.to(suspect.object);
       suspect.root = roots_.numbers[suspect.way.front().by];
     }
   }
@@ -217,14 +216,14 @@ class SuspectFinder {
   }
 
   const Snapshot& snapshot_;
-  RootOrder roots_;
-  EdgeNames names_;
-  std::vector<TypeIndex> types_;      // by object
-  std::vector<std::uint64_t> bytes_;  // by object
-  graph::Graph graph_;
-  graph::Dominators dominators_;
-  std::vector<std::uint64_t> retained_;
-  std::vector<bool> is_outermost_;                 // no object of its type dominates it
+  const graph::ShortestWays& ways_;
+  MergedWays& merged_;
+  const RootOrder& roots_;
+  const std::vector<TypeIndex>& types_;
+  const std::vector<std::uint64_t>& bytes_;
+  const graph::Dominators& dominators_;
+  const std::vector<std::uint64_t>& retained_;
+  const std::vector<bool>& is_outermost_;
   std::vector<bool> is_covered_;                   // belongs to a suspect
   std::vector<std::vector<ObjectIndex>> members_;  // by suspect: the outermost of its objects
   Suspects result_;
@@ -233,7 +232,19 @@ class SuspectFinder {
 }  // namespace
 
 Suspects find_suspects(const Snapshot& snapshot) {
-  return SuspectFinder(snapshot).run();
+  const Holding holding(snapshot);
+  const graph::Graph graph{snapshot.first_edge, snapshot.edges, holding.roots.objects};
+  const graph::ShortestWays ways = graph::shortest_ways(graph);
+  EdgeNames names(snapshot);
+  MergedWays merged(snapshot, ways, holding.roots.numbers, names);
+  return find_suspects(snapshot, holding, ways, merged);
+}
+
+Suspects find_suspects(const Snapshot& snapshot,
+                       const Holding& holding,
+                       const graph::ShortestWays& ways,
+                       MergedWays& merged) {
+  return SuspectFinder(snapshot, holding, ways, merged).run();
 }
 
 }  // namespace heapattach::explain

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "report/explain/holding.h"
+#include "report/explain/merged_ways.h"
 #include "report/explain/why.h"
 #include "report/graph/ways.h"
 #include "report/snapshot/model.h"
@@ -43,5 +45,10 @@ struct Suspects {
 
 // The snapshot must have its edges.
 [[nodiscard]] Suspects find_suspects(const snapshot::Snapshot& snapshot);
+// The same where it is known already who holds what, and the shortest ways from those roots.
+[[nodiscard]] Suspects find_suspects(const snapshot::Snapshot& snapshot,
+                                     const Holding& holding,
+                                     const graph::ShortestWays& ways,
+                                     MergedWays& merged);
 
 }  // namespace heapattach::explain

@@ -9,7 +9,8 @@ namespace heapattach {
 
 namespace {
 
-constexpr std::array<ExportFormat, 8> kFormats{{
+constexpr std::array<ExportFormat, 9> kFormats{{
+    {"html", "html", "a browser: a report to look at", write_html},
     {"heapsnapshot", "heapsnapshot", "Chrome DevTools, memlab", write_heapsnapshot},
     {"pprof", "pb", "go tool pprof", write_pprof},
     {"folded", "folded", "flamegraph.pl, inferno, speedscope", write_folded},

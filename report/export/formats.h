@@ -10,6 +10,7 @@ Result<void> write_folded(const snapshot::Snapshot&, Sink&, const ExportOptions&
 Result<void> write_gcgrph(const snapshot::Snapshot&, Sink&, const ExportOptions&);
 Result<void> write_heapsnapshot(const snapshot::Snapshot&, Sink&, const ExportOptions&);
 Result<void> write_hprof(const snapshot::Snapshot&, Sink&, const ExportOptions&);
+Result<void> write_html(const snapshot::Snapshot&, Sink&, const ExportOptions&);
 Result<void> write_pprof(const snapshot::Snapshot&, Sink&, const ExportOptions&);
 Result<void> write_ruby(const snapshot::Snapshot&, Sink&, const ExportOptions&);
 Result<void> write_svg(const snapshot::Snapshot&, Sink&, const ExportOptions&);

@@ -1,6 +1,7 @@
 #include "report/export/root_groups.h"
 
 #include <map>
+#include <numeric>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -39,9 +40,16 @@ std::string label_of(const Snapshot& snapshot, const snapshot::Root& root) {
 }  // namespace
 
 std::vector<RootGroup> group_roots(const Snapshot& snapshot) {
+  std::vector<std::uint32_t> all(snapshot.roots.size());
+  std::iota(all.begin(), all.end(), std::uint32_t{0});
+  return group_roots(snapshot, all);
+}
+
+std::vector<RootGroup> group_roots(const Snapshot& snapshot,
+                                   const std::vector<std::uint32_t>& roots) {
   std::vector<RootGroup> groups;
   std::map<std::tuple<RootKind, pid_t, std::uint64_t>, std::size_t> places;
-  for (std::uint32_t index = 0; index < snapshot.roots.size(); ++index) {
+  for (const std::uint32_t index : roots) {
     const snapshot::Root& root = snapshot.roots[index];
     if (root.to >= snapshot.objects.size()) continue;
     if (!is_counted(snapshot, snapshot.objects[root.to])) continue;

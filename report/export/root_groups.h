@@ -18,6 +18,9 @@ struct RootGroup {
 // The roots by place, in the order in which the places first occur. Roots of the snapshot whose
 // object it does not count are left out.
 [[nodiscard]] std::vector<RootGroup> group_roots(const snapshot::Snapshot& snapshot);
+// The same of some roots, by their numbers.
+[[nodiscard]] std::vector<RootGroup> group_roots(const snapshot::Snapshot& snapshot,
+                                                 const std::vector<std::uint32_t>& roots);
 
 // Whether the snapshot's counts have the object.
 [[nodiscard]] inline bool is_counted(const snapshot::Snapshot& snapshot,

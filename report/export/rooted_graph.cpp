@@ -2,7 +2,6 @@
 
 #include <unordered_map>
 
-#include "report/export/root_groups.h"
 #include "report/write/terminal_text.h"
 
 namespace heapattach {
@@ -42,7 +41,10 @@ Place place_of(const Snapshot& snapshot, const RootGroup& group) {
 
 }  // namespace
 
-RootedGraph::RootedGraph(const Snapshot& snapshot) : objects(snapshot.objects.size()) {
+RootedGraph::RootedGraph(const Snapshot& snapshot) : RootedGraph(snapshot, group_roots(snapshot)) {}
+
+RootedGraph::RootedGraph(const Snapshot& snapshot, const std::vector<RootGroup>& places)
+    : objects(snapshot.objects.size()) {
   if (snapshot.first_edge.empty()) {
     first_edge.assign(objects + 1, 0);
   } else {
@@ -55,7 +57,7 @@ RootedGraph::RootedGraph(const Snapshot& snapshot) : objects(snapshot.objects.si
     labels.push_back(std::move(label));
     first_edge.push_back(edges.size());
   };
-  for (const RootGroup& group : group_roots(snapshot)) {
+  for (const RootGroup& group : places) {
     Place place = place_of(snapshot, group);
     const std::size_t first_symbol = size();
     for (std::size_t i = 0; i < place.symbols.size(); ++i) {

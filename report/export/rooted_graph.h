@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "report/export/root_groups.h"
 #include "report/graph/graph.h"
 #include "report/snapshot/model.h"
 
@@ -13,7 +14,9 @@ namespace heapattach {
 // variable among them, so that these can dominate as objects do. They are numbered behind the
 // objects.
 struct RootedGraph {
+  // Of all roots.
   explicit RootedGraph(const snapshot::Snapshot& snapshot);
+  RootedGraph(const snapshot::Snapshot& snapshot, const std::vector<RootGroup>& places);
 
   [[nodiscard]] graph::Graph view() const { return {first_edge, edges, roots}; }
   [[nodiscard]] std::size_t size() const { return first_edge.size() - 1; }
@@ -22,7 +25,7 @@ struct RootedGraph {
   std::vector<std::string> labels;  // of the nodes behind the objects, safe to show
   snapshot::FlatArray<std::uint64_t> first_edge;
   snapshot::FlatArray<snapshot::Edge> edges;
-  std::vector<graph::ObjectIndex> roots;  // the places
+  std::vector<graph::ObjectIndex> roots;  // the places, in their order
 };
 
 }  // namespace heapattach

@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "report/export/root_groups.h"
-#include "report/export/rooted_graph.h"
-#include "report/graph/dominators.h"
 #include "report/write/terminal_text.h"
 
 namespace heapattach {
@@ -21,11 +18,12 @@ constexpr NodeIndex kNowhere = 0xffffffff;
 
 class TreeMaker {
  public:
-  explicit TreeMaker(const Snapshot& snapshot) : snapshot_(snapshot) {
+  TreeMaker(const Snapshot& snapshot, const RootedGraph& graph, const graph::Dominators& dominators)
+      : snapshot_(snapshot), graph_(graph), dominators_(dominators) {
     tree_.frames.emplace_back("all");
     tree_.nodes.emplace_back();
     for (const snapshot::Type& type : snapshot.types) {
-      frame_of_type_.push_back(frame(terminal_text(type.name)));
+      tree_.frame_of_type.push_back(frame(terminal_text(type.name)));
     }
     deeper_ = new_frame("(deeper)");
   }
@@ -82,20 +80,19 @@ class TreeMaker {
   }
 
   void place_what_roots_lead_to() {
-    const RootedGraph graph(snapshot_);
-    const graph::Dominators dominators = find_dominators(graph.view());
-    node_of_.assign(graph.size(), kNowhere);
-    std::vector<FrameIndex> frame_of_label;
-    for (const std::string& label : graph.labels) frame_of_label.push_back(new_frame(label));
-    for (const ObjectIndex at : dominators.order) {
-      const ObjectIndex by = dominators.of[at];
-      if (at >= graph.objects) {
+    node_of_.assign(graph_.size(), kNowhere);
+    for (const std::string& label : graph_.labels) {
+      tree_.frame_of_label.push_back(new_frame(label));
+    }
+    for (const ObjectIndex at : dominators_.order) {
+      const ObjectIndex by = dominators_.of[at];
+      if (at >= graph_.objects) {
         node_of_[at] =
-            add(by == graph::kNone ? 0 : node_of_[by], frame_of_label[at - graph.objects]);
+            add(by == graph::kNone ? 0 : node_of_[by], tree_.frame_of_label[at - graph_.objects]);
       } else {
         const NodeIndex above =
             by == graph::kNone ? special(several_, "(several roots)") : node_of_[by];
-        node_of_[at] = below(above, frame_of_type_[snapshot_.objects[at].type]);
+        node_of_[at] = below(above, tree_.frame_of_type[snapshot_.objects[at].type]);
       }
     }
   }
@@ -108,7 +105,7 @@ class TreeMaker {
       if (node == kNowhere) {
         const NodeIndex above = object.is_reachable != 0 ? special(pathless_, "(no path known)")
                                                          : special(dead_, "(not reachable)");
-        node = below(above, frame_of_type_[object.type]);
+        node = below(above, tree_.frame_of_type[object.type]);
       }
       tree_.nodes[node].objects += 1;
       tree_.nodes[node].bytes += snapshot_.bytes_of(object);
@@ -116,9 +113,10 @@ class TreeMaker {
   }
 
   const Snapshot& snapshot_;
+  const RootedGraph& graph_;
+  const graph::Dominators& dominators_;
   TypeTree tree_;
   std::unordered_map<std::string, FrameIndex> frames_;  // of types
-  std::vector<FrameIndex> frame_of_type_;
   FrameIndex deeper_ = 0;
   std::unordered_map<std::uint64_t, NodeIndex> below_;  // by node and frame
   std::uint64_t last_key_ = ~std::uint64_t{0};
@@ -139,7 +137,14 @@ std::vector<FrameIndex> TypeTree::path_to(NodeIndex node) const {
 }
 
 TypeTree make_type_tree(const Snapshot& snapshot) {
-  return TreeMaker(snapshot).make();
+  const RootedGraph graph(snapshot);
+  return make_type_tree(snapshot, graph, find_dominators(graph.view()));
+}
+
+TypeTree make_type_tree(const Snapshot& snapshot,
+                        const RootedGraph& graph,
+                        const graph::Dominators& dominators) {
+  return TreeMaker(snapshot, graph, dominators).make();
 }
 
 }  // namespace heapattach

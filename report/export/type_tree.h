@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "report/export/rooted_graph.h"
+#include "report/graph/dominators.h"
 #include "report/snapshot/model.h"
 
 // Who holds the memory, as a tree small enough for a picture: the tree of dominators with all
@@ -35,10 +37,17 @@ struct TypeTree {
   std::vector<std::string> frames;  // safe to show; [0] is for the whole
   std::vector<Node> nodes;          // [0] is the whole; each behind its parent
 
+  std::vector<FrameIndex> frame_of_type;   // by snapshot::TypeIndex
+  std::vector<FrameIndex> frame_of_label;  // of the rooted graph
+
   // The frames from below the whole to the node, the outermost first.
   [[nodiscard]] std::vector<FrameIndex> path_to(NodeIndex node) const;
 };
 
 [[nodiscard]] TypeTree make_type_tree(const snapshot::Snapshot& snapshot);
+// The same of dominators that were found already, of that graph of the snapshot.
+[[nodiscard]] TypeTree make_type_tree(const snapshot::Snapshot& snapshot,
+                                      const RootedGraph& graph,
+                                      const graph::Dominators& dominators);
 
 }  // namespace heapattach

@@ -227,7 +227,7 @@ TEST_CASE("a snapshot has the formats of other tools, by name or by its file's e
   }
   CHECK(good({"1", "-o", "x.svg", "-f", "jsonl"}).exporter == nullptr);
   CHECK(good({"1", "-o", "x.pb.gz"}).with_gzip);
-  CHECK(wrong({"1", "-f", "pprf"}).find("jsonl, heapsnapshot, pprof") != std::string::npos);
+  CHECK(wrong({"1", "-f", "pprf"}).find("jsonl, html, heapsnapshot") != std::string::npos);
   CHECK(wrong({"--count", "1", "-f", "pprof"}).find("table") != std::string::npos);
   CHECK(wrong({"--count", "1", "-o", "x.svg"}).find(".svg") != std::string::npos);
 }
@@ -251,6 +251,8 @@ TEST_CASE("a difference takes two or three sources in their order") {
   CHECK(options.compared[1].pid == 4711);
   CHECK(options.format == Format::Table);
   CHECK(good({"--diff", "a", "b", "-o", "x.json.gz"}).format == Format::Json);
+  CHECK(good({"--diff", "a", "b", "-o", "x.html"}).format == Format::Html);
+  CHECK(needs_edges(good({"--diff", "a", "b", "-f", "html"})));
   CHECK(good({"--diff", "a", "b", "--fail-if", "growth(*) > 0"}).fail_if.size() == 1);
   wrong({"--diff", "a"});
   wrong({"--diff", "a", "b", "c", "d"});

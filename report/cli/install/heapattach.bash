@@ -5,8 +5,8 @@ _heapattach() {
   [[ $before == "=" && COMP_CWORD -gt 1 ]] && before=${COMP_WORDS[COMP_CWORD - 2]}
   COMPREPLY=()
   case $before in
-    -f | --format) words="table tsv csv json markdown memprof jsonl heapsnapshot pprof folded svg \
-dhat ruby gcgrph hprof" ;;
+    -f | --format) words="table tsv csv json markdown memprof jsonl html heapsnapshot pprof \
+folded svg dhat ruby gcgrph hprof" ;;
     --snapshot) words="freeze read clone auto" ;;
     --sort) words="bytes count name retained" ;;
     --by) words="type holder" ;;

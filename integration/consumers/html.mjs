@@ -1,0 +1,288 @@
+// Drives reports of heapattach in headless Chromium, as a reader would: node html.mjs DIRECTORY
+// CHECK=FILE..., where npm put playwright-core into DIRECTORY. CHECK is `views`, `hostile`, `growth`
+// or `large`; beside the FILE of `views` lies FILE.json, what --sizes says of the same snapshot.
+// Prints what it measured, and fails with what is wrong.
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import {pathToFileURL} from 'node:url';
+
+const [directory, ...checks] = process.argv.slice(2);
+const require = (await import('node:module')).createRequire(path.join(directory, 'package.json'));
+const {chromium} = require('playwright-core');
+
+const flags = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
+  '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+
+/** Opens the report; `problems` gets what a reader should never meet. */
+async function open(browser, file, problems) {
+  const page = await browser.newPage();
+  page.setDefaultTimeout(30000);
+  const url = pathToFileURL(path.resolve(file)).href;
+  page.on('console', (message) => problems.push(`console: ${message.text()}`));
+  page.on('pageerror', (error) => problems.push(`error: ${error.message}`));
+  page.on('dialog', (dialog) => { problems.push('a dialog'); dialog.dismiss(); });
+  page.on('request', (request) => {
+    if (request.url() !== url) problems.push(`request: ${request.url().slice(0, 200)}`);
+  });
+  const start = performance.now();
+  await page.goto(url, {waitUntil: 'load'});
+  await page.locator('[role="tab"][aria-selected="true"]').waitFor();
+  // Once it has been drawn.
+  await page.evaluate(() => new Promise((done) => { requestAnimationFrame(() => setTimeout(done)); }));
+  return {page, ms: performance.now() - start};
+}
+
+const texts = (locator) => locator.allTextContents();
+const number = (text) => Number(text.replace(/[^0-9.-]/g, ''));
+const tab = (page, name) => page.getByRole('tab', {name}).click();
+const heading = (page) => page.locator('#details h2').textContent();
+
+/** The rows of the counts as [objects, bytes, retained] by type, exact. */
+async function readCounts(page) {
+  return page.evaluate(() => Object.fromEntries([...document.querySelectorAll('#view-types tbody tr')]
+    .map((row) => [row.querySelector('th').textContent, [1, 2, 4].map((cell) => {
+      const text = row.cells[cell].querySelector('[title]')?.title ?? row.cells[cell].textContent;
+      return Number(text.replace(/[^0-9]/g, ''));
+    })])));
+}
+
+async function checkCounts(page, file) {
+  const truth = JSON.parse(fs.readFileSync(`${file}.json`, 'utf8'));
+  const expected = Object.fromEntries(truth.types.map((row) => (
+    [row.type, [row.objects, row.bytes, row.retained_bytes]])));
+  assert.deepEqual(await readCounts(page), expected);
+  const shown = await texts(page.locator('.card .figure'));
+  assert.equal(number(shown[1]), truth.objects);
+}
+
+async function checkSorting(page) {
+  const head = page.locator('#view-types thead th', {hasText: 'Objects'});
+  const column = () => texts(page.locator('#view-types tbody tr td:nth-child(2)'));
+  for (const [order, sign] of [['descending', -1], ['ascending', 1]]) {
+    await head.getByRole('button').click();
+    assert.equal(await head.getAttribute('aria-sort'), order);
+    const values = (await column()).map(number);
+    assert.deepEqual(values, [...values].sort((a, b) => sign * (a - b)));
+  }
+}
+
+async function checkFilter(page, type) {
+  const field = page.getByRole('searchbox', {name: 'Filter types'});
+  await field.fill(type.toUpperCase());
+  const names = await texts(page.locator('#view-types tbody th'));
+  assert.ok(names.length > 0 && names.every((name) => name.includes(type)), names.join());
+  assert.match(await page.locator('#live').textContent(), /^\d+ of \d+ types/);
+  await field.fill('nothing is called that');
+  assert.equal(await page.locator('#view-types tbody tr').count(), 0);
+  await field.fill('');
+}
+
+/** From a type along a way to what holds it, and back. */
+async function checkDetails(page, type) {
+  await page.locator('#view-types tbody').getByRole('button', {name: type, exact: true}).click();
+  assert.equal(await heading(page), type);
+  const steps = page.locator('#details .way').first().locator('.steps li');
+  assert.ok(await steps.count() >= 3, 'a way has a root, what this holds, and more');
+  const holder = steps.nth(1).getByRole('button');
+  const name = await holder.textContent();
+  await holder.click();
+  assert.equal(await heading(page), name);
+  await page.locator('#details').getByRole('button', {name: 'Back'}).click();
+  assert.equal(await heading(page), type);
+}
+
+async function checkTreemap(page) {
+  await tab(page, 'Treemap');
+  const crumbs = page.locator('#view-treemap .crumbs button');
+  assert.equal(await crumbs.count(), 1);
+  const tiles = page.locator('#view-treemap [role="treeitem"]');
+  assert.ok(await tiles.count() > 3);
+  const before = await tiles.nth(1).getAttribute('aria-label');
+  await tiles.nth(1).locator('> .label').click();
+  assert.equal(await tiles.first().getAttribute('aria-label'), before);
+  assert.equal(await crumbs.count(), 2);
+  assert.ok(before.startsWith(await heading(page)), 'its details are shown');
+  await crumbs.first().click();
+  assert.equal(await crumbs.count(), 1);
+}
+
+/** Everything once more without a mouse. */
+async function checkKeys(page) {
+  const focused = (selector) => page.evaluate((text) => document.activeElement.matches(text), selector);
+  const press = (...keys) => keys.reduce((all, key) => all.then(() => page.keyboard.press(key)),
+    Promise.resolve());
+  await page.evaluate(() => { document.activeElement.blur(); window.scrollTo(0, 0); });
+  await tab(page, 'Types');
+  await press('ArrowRight', 'ArrowRight');
+  assert.equal(await page.getByRole('tab', {name: 'Flame graph'}).getAttribute('aria-selected'), 'true');
+  await press('ArrowLeft');
+  await page.locator('#view-treemap [role="treeitem"][tabindex="0"]').focus();
+  await press('ArrowRight');
+  const inner = await page.evaluate(() => document.activeElement.getAttribute('aria-label'));
+  await press('Enter');
+  assert.equal(await page.evaluate(() => document.activeElement.getAttribute('aria-label')), inner);
+  assert.equal(await page.locator('#view-treemap .crumbs button').count(), 2);
+  await press(' ');
+  assert.ok(await focused('#details h2'), 'the details have the focus');
+  await press('Escape');
+  assert.ok(await focused('#view-treemap [role="treeitem"]'), 'the picture has it again');
+  await press('Backspace');
+  assert.equal(await page.locator('#view-treemap .crumbs button').count(), 1);
+  await page.locator('.skip').focus();
+  await press('Enter');
+  assert.ok(await focused('#main'), 'the link past the head leads to the report');
+}
+
+async function checkOtherViews(page) {
+  await tab(page, 'Flame graph');
+  assert.ok(await page.locator('#view-flame [role="treeitem"]').count() > 5);
+  await tab(page, 'Suspects');
+  assert.ok(await page.locator('#view-suspects h3').count() > 0);
+  await tab(page, 'Stacks');
+  assert.ok(await page.locator('#view-stacks .stack').count() > 0);
+}
+
+/** What can be told of it without looking: names, roles, contrast. */
+async function checkAccess(page) {
+  const missing = await page.evaluate(() => {
+    const wrong = [];
+    const visible = (element) => element.checkVisibility();
+    for (const element of document.querySelectorAll('button, a, input, [role="treeitem"], [role="tab"]')) {
+      const name = element.getAttribute('aria-label') || element.textContent.trim();
+      if (visible(element) && !name) wrong.push(`no name: ${element.outerHTML.slice(0, 100)}`);
+    }
+    for (const table of document.querySelectorAll('table')) {
+      if (!table.caption || !table.querySelector('th[scope="col"]')) wrong.push('a table without heads');
+    }
+    const ids = [...document.querySelectorAll('[id]')].map((element) => element.id);
+    if (new Set(ids).size !== ids.length) wrong.push('an id twice');
+    if (document.querySelectorAll('h1').length !== 1 || !document.documentElement.lang) wrong.push('head');
+    return wrong;
+  });
+  assert.deepEqual(missing, []);
+}
+
+/** Text against what it stands on, as WCAG 2 measures it, in both colour schemes. */
+async function checkColours(page) {
+  const pages = [];
+  for (const colorScheme of ['light', 'dark']) {
+    await page.emulateMedia({colorScheme});
+    const {back, worst} = await page.evaluate(() => {
+      const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+      const luminance = (colour) => {
+        canvas.fillStyle = colour;
+        canvas.fillRect(0, 0, 1, 1);
+        const [r, g, b] = [...canvas.getImageData(0, 0, 1, 1).data].map((part) => (
+          part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4));
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+      };
+      const backOf = (element) => {
+        for (let at = element; at; at = at.parentElement) {
+          const colour = getComputedStyle(at).backgroundColor;
+          if (colour !== 'rgba(0, 0, 0, 0)') return colour;
+        }
+        return 'white';
+      };
+      let least = Infinity;
+      for (const element of document.querySelectorAll('p, dt, dd, th, td, button, h1, h2, h3, .label, li')) {
+        if (!element.checkVisibility() || !element.textContent.trim()) continue;
+        const [a, b] = [luminance(getComputedStyle(element).color), luminance(backOf(element))];
+        least = Math.min(least, (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05));
+      }
+      return {back: luminance(getComputedStyle(document.body).backgroundColor), worst: least};
+    });
+    assert.ok(worst >= 4.5, `contrast ${worst} in ${colorScheme}`);
+    pages.push(back);
+  }
+  assert.ok(pages[0] > 0.8 && pages[1] < 0.05, `${pages}`);
+  await page.emulateMedia({colorScheme: 'light'});
+}
+
+async function checkPrint(page) {
+  const pdf = await page.pdf({format: 'A4'});
+  assert.ok(pdf.length > 10000);
+  await page.emulateMedia({media: 'print'});
+  const hidden = await page.locator('.view').evaluateAll((views) => (
+    views.filter((view) => !view.checkVisibility()).map((view) => view.id)));
+  assert.deepEqual(hidden, []);
+  await page.emulateMedia({media: 'screen'});
+}
+
+/** Nothing of what the target says is more than text, and nothing steers how it is read. */
+async function checkHostile(page) {
+  const found = await page.evaluate(() => ({
+    scripts: document.scripts.length,
+    strangers: document.querySelectorAll('img, iframe, object, embed, base, form, marquee').length,
+    hacked: window.hacked,
+    steering: /[\u0000-\u0008\u200e\u200f\u202a-\u202e\u2066-\u2069\u2028\u2029]/.test(
+      document.documentElement.textContent),
+  }));
+  assert.deepEqual(found, {scripts: 2, strangers: 0, hacked: undefined, steering: false});
+  const names = page.locator('#view-types tbody th button');
+  const all = await texts(names);
+  for (const part of ['</script>', '"quoted"', '\\u{202e}']) {
+    assert.ok(all.some((name) => name.includes(part)), `${part} in ${all.join(' ').slice(0, 2000)}`);
+  }
+  for (let i = 0; i < await names.count(); ++i) await names.nth(i).click();
+  for (const name of ['Treemap', 'Flame graph', 'Suspects', 'Stacks']) await tab(page, name);
+  const width = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+  assert.ok(width <= 0, `the page is ${width} pixels too wide`);
+  // What got in all the same could not run.
+  assert.equal(await page.evaluate(() => {
+    const script = document.createElement('script');
+    script.textContent = 'window.hacked = true';
+    document.body.append(script);
+    return window.hacked;
+  }), undefined);
+}
+
+async function checkViews(page, file) {
+  await checkCounts(page, file);
+  await checkSorting(page);
+  await checkFilter(page, 'Product');
+  await checkDetails(page, 'Product');
+  await checkAccess(page);
+  await checkColours(page);
+  await checkTreemap(page);
+  await checkColours(page);
+  await checkKeys(page);
+  await checkOtherViews(page);
+  await checkAccess(page);
+  await checkPrint(page);
+}
+
+async function checkGrowth(page) {
+  assert.equal(await page.getByRole('tab', {name: 'Differences'}).getAttribute('aria-selected'), 'true');
+  const rows = await texts(page.locator('#view-differences tbody tr'));
+  assert.ok(rows.some((row) => row.includes('Product') && row.includes('+')), rows.join('\n'));
+  await page.locator('#view-differences tbody').getByRole('button', {name: 'Product', exact: true}).click();
+  assert.equal(await heading(page), 'Product');
+}
+
+const profile = fs.mkdtempSync(path.join(os.tmpdir(), 'heapattach-html-'));
+const browser = await chromium.launchPersistentContext(profile, {
+  executablePath: '/usr/bin/chromium', headless: true, args: flags,
+  viewport: {width: 1400, height: 900}, reducedMotion: 'reduce',
+});
+const kinds = {views: checkViews, hostile: checkHostile, growth: checkGrowth, large: () => {}};
+
+async function run(check, file) {
+  const problems = [];
+  const {page, ms} = await open(browser, file, problems);
+  console.log(`figure: ${check} opened in ${ms.toFixed(0)} ms, ${fs.statSync(file).size} bytes`);
+  if (check === 'large') assert.ok(ms < 2000, `it opens in ${ms} ms`);
+  await kinds[check](page, file);
+  // A script that the policy keeps from running is the last thing that the hostile check tries.
+  const expected = check === 'hostile' ? /Content.Security.Policy/ : /^$/;
+  assert.deepEqual(problems.filter((problem) => !expected.test(problem)), []);
+  await page.close();
+}
+
+try {
+  for (const text of checks) await run(...text.split(/=(.*)/, 2));
+} finally {
+  await browser.close();
+  fs.rmSync(profile, {recursive: true, force: true});
+}

@@ -1,0 +1,104 @@
+// Reports for a browser, driven in a real one as a reader would: consumers/html.mjs is the reader.
+
+#include <cstdlib>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "integration/live_target.h"
+#include "integration/rounds.h"
+#include "integration/tool.h"
+
+namespace heapattach {
+
+namespace {
+
+void make(const std::vector<std::string>& arguments) {
+  const ToolRun run = run_tool(arguments);
+  CAPTURE(run.errors);
+  REQUIRE(run.status == 0);
+}
+
+bool has_browser() {
+  if (std::getenv("HEAPATTACH_NPM") == nullptr) {
+    print_skip("HEAPATTACH_NPM does not say where playwright-core is");
+    return false;
+  }
+  if (::access("/usr/bin/chromium", X_OK) == 0) return true;
+  print_skip("chromium is not installed");
+  return false;
+}
+
+// Types, variables and threads that are called what a page could trip over.
+std::string hostile_snapshot() {
+  const std::vector<std::string> names{
+      R"(</script><script>window.hacked = 1</script>)",
+      R"(<img src=x onerror='window.hacked = 1'>)",
+      R"(\"quoted\" & 'quoted')",
+      "\u202eright to left\u202c \u2028 line\\u0000\\u001b[31m",
+      "__proto__",
+      "constructor",
+      std::string(1 << 20, 'm'),
+  };
+  std::string text =
+      "{\"record\":\"snapshot\",\"version\":1,\"tool\":\"heapattach 0.1.0\",\"pid\":4711,"
+      "\"exe\":\"/srv/<b>app</b>\",\"source\":\"freeze\",\"live_only\":true}\n";
+  for (const std::string& name : names) {
+    text +=
+        fmt::format("{{\"record\":\"type\",\"name\":\"{}\",\"known_from\":[\"dwarf\"]}}\n", name);
+  }
+  text += "{\"record\":\"thread\",\"tid\":4711,\"name\":\"<i>\\u202e\",\"state\":\"S\"}\n";
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    text += fmt::format(
+        "{{\"record\":\"root\",\"kind\":\"global\",\"symbol\":\"{}\",\"address\":\"{:#x}\","
+        "\"to\":\"{:#x}\"}}\n",
+        names[i].substr(0, 100), 0x500000 + 8 * i, 0x10000 * (i + 1));
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    text += fmt::format(
+        "{{\"record\":\"object\",\"address\":\"{:#x}\",\"type\":\"{}\",\"bytes\":{}}}\n",
+        0x10000 * (i + 1), names[i], 64 * (i + 1));
+  }
+  return text + fmt::format(
+                    "{{\"record\":\"end\",\"complete\":true,\"objects\":{0},\"bytes\":{1},"
+                    "\"roots\":{0},\"skipped\":0}}\n",
+                    names.size(), 32 * names.size() * (names.size() + 1));
+}
+
+void read_in_browser(const std::vector<std::string>& checks) {
+  std::vector<std::string> arguments{CONSUMERS "/html.mjs", std::getenv("HEAPATTACH_NPM")};
+  arguments.insert(arguments.end(), checks.begin(), checks.end());
+  const ToolRun run = run_in_shell("exec node \"$@\"", arguments);
+  CAPTURE(run.errors);
+  CHECK(run.status == 0);
+  print_figure(run.output.substr(run.output.find(' ') + 1, run.output.find('\n')));
+}
+
+}  // namespace
+
+TEST_CASE("reports open in a browser, answer mouse and keys, and take what names say for text") {
+  if (!has_browser() || !is_target_built("leaking_debug")) return;
+  const TemporaryDirectory files;
+  const std::string before = files.file("before.jsonl");
+  const std::string after = files.file("after.jsonl");
+  const std::string report = files.file("after.html");
+  const std::string growth = files.file("growth.html");
+  const std::string hostile = files.file("hostile.html");
+  {
+    LiveTarget target("leaking_debug");
+    const std::string pid = fmt::format("{}", target.pid());
+    make({"-q", "-o", before, pid});
+    (void)target.ask("cache=300");
+    make({"-q", "-o", after, pid});
+    CHECK(target.child().is_running());
+  }
+  make({"-q", "-o", report, after});
+  make({"-q", "--sizes", "-f", "json", "-o", report + ".json", after});
+  make({"-q", "--diff", before, after, "-o", growth});
+  write_text(files.file("hostile.jsonl"), hostile_snapshot());
+  make({"-q", "-o", hostile, files.file("hostile.jsonl")});
+  read_in_browser({"views=" + report, "growth=" + growth, "hostile=" + hostile});
+}
+
+}  // namespace heapattach

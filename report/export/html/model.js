@@ -1,0 +1,65 @@
+
+// The report that is embedded in the page, with what is looked up in it again and again.
+
+const report = JSON.parse(byId('data').textContent);
+
+/** Types come first among the names; behind them stand places, variables and the like. */
+const typeCount = report.types.length;
+
+function nameOf(number) {
+  return report.names[number];
+}
+
+function isType(number) {
+  return number < typeCount;
+}
+
+/** A row for each type, in the order of the report: by bytes. */
+const typeRows = report.types.map(([objects, bytes, retained, isReachable], number) => (
+  {number, name: nameOf(number), objects, bytes, retained, isReachable: isReachable === 1}));
+
+const liveBytes = report.totals.bytes;
+
+/** The tree of what holds what: each node behind its parent, children with most first. */
+const tree = report.tree.map(([parent, name, objects, bytes, retained], index) => (
+  {index, parent, name, objects, bytes, retained, children: []}));
+for (const node of tree) {
+  if (node.index > 0) tree[node.parent].children.push(node);
+}
+for (const node of tree) {
+  node.children.sort((a, b) => b.retained - a.retained || a.index - b.index);
+  const told = node.children.reduce((sum, child) => sum + child.retained, node.bytes);
+  node.rest = Math.max(0, node.retained - told);  // too small to be in the report
+}
+
+/** The node and those above it, the whole first. */
+function lineOf(node) {
+  const line = [node];
+  while (line[0].index > 0) line.unshift(tree[line[0].parent]);
+  return line;
+}
+
+/** Where objects of that name stand in the tree, those that hold most first. */
+function placesOf(name) {
+  return tree.filter((node) => node.name === name && node.index > 0)
+    .sort((a, b) => b.retained - a.retained);
+}
+
+/** What nodes of that name hold at once, and what holds them, from the pairs of the report. */
+function linksOf(name) {
+  const link = ([holder, held, objects, bytes, retained]) => (
+    {holder, held, objects, bytes, retained});
+  const byRetained = (a, b) => b.retained - a.retained;
+  return {
+    holders: report.links.filter((row) => row[1] === name).map(link).sort(byRetained),
+    held: report.links.filter((row) => row[0] === name).map(link).sort(byRetained),
+  };
+}
+
+/** The ways from roots to objects of that type that were found, those of most objects first. */
+function waysTo(name) {
+  return report.ways.filter((way) => way.type === name);
+}
+
+/** What tells a process from others at a glance: the file of its program, without its folder. */
+const programName = (report.process.exe || '').split('/').pop() || 'process';

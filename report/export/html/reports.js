@@ -1,0 +1,95 @@
+
+// The views that are lists: suspects, stacks, differences.
+
+function suspectsView() {
+  const {found, threshold} = report.suspects;
+  const lead = found.length === 0
+    ? 'No single place holds a tenth of what is alive.'
+    : `The few places that hold a tenth or more (${size(threshold)}) of what is alive each.`;
+  return make('div', {}, make('p', {class: 'lead'}, lead), ...found.map(suspectPart));
+}
+
+function suspectPart({sentence, retained, steps, contents}) {
+  return make('article', {class: 'suspect'},
+    make('h3', {}, brief(sentence, 600)), shareBar(retained, liveBytes),
+    make('div', {class: 'pair'},
+      make('div', {}, make('h4', {}, 'The way there'), stepsOf(steps)),
+      make('div', {}, make('h4', {}, 'What would go with it'),
+        make('table', {}, make('caption', {class: 'unseen'}, 'What would go with it'),
+          make('thead', {class: 'unseen'}, make('tr', {}, ...['Type', 'Objects', 'Bytes'].map((text) => (
+            make('th', {scope: 'col'}, text))))),
+          make('tbody', {}, ...contents.map(([number, objects, bytes]) => make('tr', {},
+            make('th', {scope: 'row'}, nameButton(number)), make('td', {}, count(objects)),
+            make('td', {}, sizeText(bytes)))))))));
+}
+
+const threadStates = {R: 'running', S: 'sleeping', D: 'in the kernel', T: 'stopped', t: 'traced',
+  Z: 'ended', I: 'idle', X: 'ended'};
+
+function stackPart({title, about, retained, frames}) {
+  const head = [make('span', {class: 'name'}, brief(title)), about ? make('span', {class: 'soft'}, about) : null,
+    retained === undefined ? null : make('span', {class: 'held'}, `holds ${size(retained)}`)];
+  if (!frames || frames.length === 0) return make('div', {class: 'stack'}, make('p', {}, ...head.filter(Boolean)));
+  return make('details', {class: 'stack'}, make('summary', {}, ...head.filter(Boolean)),
+    make('ol', {}, ...frames.map(([text, place]) => make('li', {}, make('span', {class: 'name'}, brief(text)),
+      place ? make('span', {class: 'soft'}, ` ${place}`) : null))));
+}
+
+function stacksView() {
+  const {threads, fibers} = report;
+  const byHeld = (a, b) => (b.retained || 0) - (a.retained || 0);
+  const threadParts = [...threads].sort(byHeld).map((thread) => stackPart({
+    ...thread, title: `Thread ${thread.tid}${thread.name ? ` ${thread.name}` : ''}`,
+    about: threadStates[thread.state]}));
+  const most = 500;
+  const fiberParts = [...fibers].sort(byHeld).slice(0, most).map((fiber) => stackPart({
+    ...fiber, title: `Fiber ${fiber.name || fiber.address}`, about: fiber.name ? fiber.address : ''}));
+  const left = report.fibers_in_all - fiberParts.length;
+  return make('div', {},
+    make('p', {class: 'lead'}, 'Threads and fibers, and what would go if what their stacks hold by themselves went.'),
+    ...threadParts, ...fiberParts,
+    left > 0 ? make('p', {class: 'soft'}, `and ${counted(left, 'fiber')} more`) : '');
+}
+
+function growthCell(before, after, write) {
+  const grown = after - before;
+  const kind = grown > 0 ? 'grown' : grown < 0 ? 'shrunk' : 'soft';
+  return make('span', {class: kind}, grown === 0 ? '±0' : write(grown));
+}
+
+function differencesView() {
+  const {sources, remarks, rows, left_out: leftOut, has_stayed: hasStayed, has_kept: hasKept} = report.difference;
+  const all = rows.map(([name, beforeObjects, before, afterObjects, after, stayed, kept]) => (
+    {name, beforeObjects, before, afterObjects, after, stayed, kept}));
+  const signed = (number) => `${number < 0 ? '−' : '+'}${count(Math.abs(number))}`;
+  const numbers = new Map(typeRows.map((row) => [row.name, row.number]));
+  const columns = [
+    {key: 'name', label: 'Type', ascending: true, value: (row) => row.name, cell: (row) => (
+      numbers.has(row.name) ? nameButton(numbers.get(row.name))
+        : make('span', {class: 'name'}, brief(row.name)))},
+    {key: 'grown', label: 'Bytes grown', value: (row) => row.after - row.before,
+      cell: (row) => growthCell(row.before, row.after, growth)},
+    {key: 'objects', label: 'Objects grown', value: (row) => row.afterObjects - row.beforeObjects,
+      cell: (row) => growthCell(row.beforeObjects, row.afterObjects, signed)},
+    {key: 'before', label: 'Before', value: (row) => row.before, cell: (row) => sizeText(row.before)},
+    {key: 'after', label: 'After', value: (row) => row.after, cell: (row) => sizeText(row.after)},
+  ];
+  if (hasStayed) {
+    columns.push({key: 'stayed', label: 'Objects that stayed', value: (row) => row.stayed,
+      cell: (row) => count(row.stayed)});
+  }
+  if (hasKept) {
+    columns.push({key: 'kept', label: 'Came and stayed', value: (row) => row.kept,
+      cell: (row) => count(row.kept)});
+  }
+  const sheet = new Sheet({caption: 'Growth by type', columns, rows: all, classes: 'wide',
+    sort: hasKept ? 'kept' : 'grown'});
+  const filter = filterFor(sheet, {label: 'Filter growth', things: 'type'});
+  const list = make('ol', {class: 'figures'}, ...sources.flatMap(([name, captured, objects, bytes]) => [
+    make('li', {class: 'name'}, brief(name)),
+    make('li', {class: 'soft'}, `${captured} · ${counted(objects, 'object')} · ${size(bytes)}`)]));
+  return make('div', {}, list, ...remarks.map((text) => make('p', {class: 'remark'}, text)),
+    make('p', {class: 'lead'}, `From the first to the last: ${growth(sources.at(-1)[3] - sources[0][3])}.`),
+    filter.element, sheet.element,
+    leftOut > 0 ? make('p', {class: 'soft'}, `${counted(leftOut, 'type')} without change, or not listed`) : '');
+}

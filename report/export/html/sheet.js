@@ -1,0 +1,109 @@
+
+// A table of figures with columns to sort by, of which a part of the rows is shown at first.
+//
+// A column: {key, label, cell(row) what its cell shows, value(row) what it is sorted by, ascending:
+// whether the smallest come first when it is chosen, class}. The first one heads each row.
+
+class Sheet {
+  constructor({caption, columns, rows, sort, shown = 200, chosen, classes = ''}) {
+    Object.assign(this, {caption, columns, rows, shown, chosen});
+    this.first = shown;
+    this.sort = sort;
+    this.descending = !columns.find((column) => column.key === sort).ascending;
+    this.kept = rows;
+    this.body = make('tbody');
+    this.foot = make('tfoot');
+    this.heads = new Map(columns.map((column) => [column.key, this.head(column)]));
+    this.table = make('table', {class: classes},
+      make('caption', {class: 'unseen'}, caption),
+      make('thead', {}, make('tr', {}, ...this.heads.values())), this.body, this.foot);
+    this.more = make('p', {class: 'more'});
+    this.element = make('div', {class: 'sheet'}, this.table, this.more);
+    this.draw();
+  }
+
+  head(column) {
+    const arrow = make('span', {class: 'arrow', 'aria-hidden': 'true'});
+    return make('th', {scope: 'col', class: column.class},
+      make('button', {type: 'button', onclick: () => this.sortBy(column.key)},
+        ...(column === this.columns[0] ? [column.label, ' ', arrow] : [arrow, column.label])));
+  }
+
+  sortBy(key) {
+    const column = this.columns.find((one) => one.key === key);
+    this.descending = this.sort === key ? !this.descending : !column.ascending;
+    this.sort = key;
+    this.draw();
+    announce(`${this.caption}, by ${column.label}, ${this.descending ? 'largest' : 'smallest'} first`);
+  }
+
+  /** Shows the rows that `test` is true of. */
+  keep(test) {
+    this.kept = this.rows.filter(test);
+    this.shown = this.first;
+    this.draw();
+  }
+
+  sorted() {
+    const {value} = this.columns.find((column) => column.key === this.sort);
+    const sign = this.descending ? -1 : 1;
+    const order = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
+    return [...this.kept].sort((a, b) => sign * order(value(a), value(b)) || order(a.name, b.name));
+  }
+
+  draw() {
+    for (const [key, head] of this.heads) {
+      const isSorted = key === this.sort;
+      head.setAttribute('aria-sort',
+        !isSorted ? 'none' : this.descending ? 'descending' : 'ascending');
+      head.querySelector('.arrow').textContent = this.descending && isSorted ? '↓' : '↑';
+    }
+    this.body.replaceChildren(...this.sorted().slice(0, this.shown).map((row) => this.line(row)));
+    const left = this.kept.length - Math.min(this.kept.length, this.shown);
+    this.more.hidden = left === 0;
+    this.more.replaceChildren(make('button', {class: 'button', type: 'button', onclick: () => {
+      const next = this.shown;
+      this.shown += 500;
+      this.draw();
+      this.body.rows[next]?.querySelector('button')?.focus();
+    }}, `Show ${count(Math.min(500, left))} more of ${count(left)}`));
+  }
+
+  line(row) {
+    const [first, ...others] = this.columns;
+    return make('tr', {class: this.chosen?.(row) ? 'chosen' : undefined},
+      make('th', {scope: 'row', class: first.class}, first.cell(row)),
+      ...others.map((column) => make('td', {class: column.class}, column.cell(row))));
+  }
+}
+
+/** Whether a name matches what was typed: all of its words, in which * stands for anything. */
+function matcherOf(text) {
+  const words = text.toLowerCase().split(/\s+/).filter((word) => word !== '');
+  const tests = words.map((word) => {
+    if (!word.includes('*')) return (name) => name.includes(word);
+    const parts = word.split('*').map((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'));
+    const pattern = new RegExp(`^${parts.join('[^]*')}$`);
+    return (name) => pattern.test(name);
+  });
+  return (name) => tests.every((test) => test(name.toLowerCase()));
+}
+
+/** A field that filters a sheet by name, and a line that says how much is left. */
+function filterFor(sheet, {label, things, extra = () => ''}) {
+  const shown = make('span', {class: 'soft'});
+  const tell = () => {
+    const all = sheet.kept.length === sheet.rows.length;
+    shown.textContent = (all ? counted(sheet.rows.length, things)
+      : `${count(sheet.kept.length)} of ${counted(sheet.rows.length, things)}`) + extra(sheet.kept);
+  };
+  const field = make('input', {type: 'search', placeholder: `${label}: name, or Acme::*`,
+    'aria-label': label, autocomplete: 'off', spellcheck: 'false', oninput: () => {
+      const test = matcherOf(field.value);
+      sheet.keep((row) => test(row.name));
+      tell();
+      announce(shown.textContent);
+    }});
+  tell();
+  return {field, element: make('div', {class: 'tools'}, field, shown)};
+}

@@ -1,0 +1,120 @@
+
+// What treemap and flame have in common: a node to look at closely, the way back from it, keys, and
+// a line about what is pointed at. The items are a tree to assistive technology, nested as the nodes.
+
+class TreeView {
+  /** `draw(view)` puts the items below view.zoomed into view.picture, by view.item(). */
+  constructor({name, picture, draw}) {
+    this.draw = draw;
+    this.zoomed = tree[0];
+    this.nodes = new Map();  // by element
+    this.crumbs = make('ol', {class: 'crumbs'});
+    this.pointed = make('p', {class: 'pointed', 'aria-hidden': 'true'});
+    this.picture = picture;
+    picture.setAttribute('role', 'tree');
+    picture.setAttribute('aria-label', name);
+    picture.addEventListener('keydown', (event) => this.key(event));
+    picture.addEventListener('pointerover', (event) => this.point(this.nodeAt(event.target)));
+    picture.addEventListener('focusin', (event) => this.point(this.nodeAt(event.target)));
+    picture.addEventListener('click', (event) => {
+      const node = this.nodeAt(event.target);
+      if (node) this.zoom(node);
+    });
+    this.element = make('div', {},
+      make('nav', {'aria-label': `${name}: the way to what is shown`}, this.crumbs),
+      picture, this.pointed,
+      make('p', {class: 'keys'}, 'Click to look closer. ', make('kbd', {}, '↑'), ' ',
+        make('kbd', {}, '↓'), ' ', make('kbd', {}, '←'), ' ', make('kbd', {}, '→'), ' move, ',
+        make('kbd', {}, 'Enter'), ' zooms in, ', make('kbd', {}, 'Backspace'), ' out, ',
+        make('kbd', {}, 'Space'), ' shows details.'));
+  }
+
+  nodeAt(target) {
+    return this.nodes.get(target.closest?.('[role="treeitem"]'));
+  }
+
+  describe(node) {
+    const own = node.objects === 0 ? '' : `; ${counted(node.objects, 'object')} of ${size(node.bytes)} here`;
+    return `${nameOf(node.name)}: ${size(node.retained)}, ${percent(node.retained, tree[0].retained)} of all${own}`;
+  }
+
+  point(node = this.zoomed) {
+    this.pointed.replaceChildren(make('span', {class: 'name'}, brief(nameOf(node.name), 400)),
+      this.describe(node).slice(nameOf(node.name).length));
+  }
+
+  /** The element of a node, with its label; its children go into what group() gives. */
+  item(node, {classes, level, style = {}}) {
+    const name = nameOf(node.name);
+    const hue = node.index === 0 || !isType(node.name) ? undefined : hueOf(name);
+    const element = make('div', {
+      role: 'treeitem', tabindex: '-1', 'aria-level': level, 'aria-label': brief(this.describe(node), 400),
+      class: hue === undefined ? `${classes} plain` : classes,
+      style: hue === undefined ? style : {...style, '--hue': hue},
+    });
+    this.nodes.set(element, node);
+    return element;
+  }
+
+  group(element) {
+    const group = make('div', {class: 'group', role: 'group'});
+    element.append(group);
+    return group;
+  }
+
+  zoom(node, {quiet = false} = {}) {
+    this.zoomed = node;
+    this.redraw();
+    this.items()[0]?.focus({preventScroll: true});
+    if (quiet) return;
+    announce(`Shown: ${brief(this.describe(node), 400)}`);
+    if (node.index > 0) details.open(node.name, {quiet: true});
+  }
+
+  redraw() {
+    this.nodes.clear();
+    this.picture.replaceChildren();
+    this.draw(this);
+    const first = this.items()[0];
+    if (first) first.tabIndex = 0;
+    const line = lineOf(this.zoomed);
+    this.crumbs.replaceChildren(...line.map((node) => make('li', {},
+      make('button', {
+        class: 'name', type: 'button', onclick: () => this.zoom(node),
+        'aria-current': node === this.zoomed ? 'true' : undefined,
+      }, node.index === 0 ? 'All' : brief(nameOf(node.name), 120)))));
+    this.point();
+  }
+
+  items() {
+    return [...this.picture.querySelectorAll('[role="treeitem"]')];
+  }
+
+  focus(element) {
+    if (!element) return;
+    for (const item of this.items()) item.tabIndex = item === element ? 0 : -1;
+    element.focus();
+  }
+
+  key(event) {
+    const item = event.target.closest('[role="treeitem"]');
+    const node = this.nodes.get(item);
+    if (!node || event.ctrlKey || event.metaKey || event.altKey) return;
+    const items = this.items();
+    const at = items.indexOf(item);
+    const moves = {
+      ArrowDown: () => this.focus(items[at + 1]),
+      ArrowUp: () => this.focus(items[at - 1]),
+      ArrowRight: () => this.focus(item.querySelector('[role="treeitem"]')),
+      ArrowLeft: () => this.focus(item.parentElement.closest('[role="treeitem"]')),
+      Home: () => this.focus(items[0]),
+      End: () => this.focus(items.at(-1)),
+      Enter: () => this.zoom(node),
+      Backspace: () => this.zoom(tree[this.zoomed.parent]),
+      ' ': () => details.open(node.name),
+    };
+    if (!moves[event.key]) return;
+    event.preventDefault();
+    moves[event.key]();
+  }
+}

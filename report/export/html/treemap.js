@@ -1,0 +1,101 @@
+
+// The tree as areas within areas: squarified (M. Bruls, K. Huizing, J. van Wijk, 2000), a few levels at
+// a time, as deep as there is room for labels.
+
+/** Lays `items` with a positive `weight` out in a box; calls place(item, left, top, width, height). */
+function squarify(items, box, place) {
+  let {left, top, width, height} = box;
+  let total = items.reduce((sum, item) => sum + item.weight, 0);
+  let at = 0;
+  while (at < items.length && width > 0 && height > 0 && total > 0) {
+    const scale = (width * height) / total;
+    const side = Math.min(width, height);
+    // As many in one row as make its tiles more like squares.
+    let sum = 0;
+    let end = at;
+    let worst = Infinity;
+    while (end < items.length) {
+      const next = sum + items[end].weight;
+      const area = next * scale;
+      const ratio = (weight) => Math.max((side * side * weight * scale) / (area * area),
+        (area * area) / (side * side * weight * scale));
+      const now = Math.max(ratio(items[at].weight), ratio(items[end].weight));
+      if (now > worst) break;
+      worst = now;
+      sum = next;
+      ++end;
+    }
+    const depth = (sum * scale) / side;
+    let along = 0;
+    for (; at < end; ++at) {
+      const length = (items[at].weight / sum) * side;
+      if (width >= height) place(items[at].item, left, top + along, depth, length);
+      else place(items[at].item, left + along, top, length, depth);
+      along += length;
+    }
+    total -= sum;
+    if (width >= height) [left, width] = [left + depth, width - depth];
+    else [top, height] = [top + depth, height - depth];
+  }
+}
+
+const rest = Symbol('what is too small to show');
+const treemapDepth = 16;
+const smallestTile = 5;  // pixels of its shorter side
+const labelHeight = 18;
+const mostTiles = 1500;
+
+/** Draws what is below a node into its group, which has that many pixels. */
+function drawTiles(view, node, group, width, height, level) {
+  const items = node.children.map((child) => ({item: child, weight: child.retained}));
+  if (node.rest > 0) items.push({item: rest, weight: node.rest});
+  if (node.bytes > 0 && items.length > 0) items.push({item: null, weight: node.bytes});
+  items.sort((a, b) => b.weight - a.weight);
+  squarify(items, {left: 0, top: 0, width, height}, (child, left, top, w, h) => {
+    const style = {
+      left: `${(100 * left) / width}%`, top: `${(100 * top) / height}%`,
+      width: `${(100 * w) / width}%`, height: `${(100 * h) / height}%`,
+    };
+    if (child === null || Math.min(w, h) < smallestTile || view.nodes.size >= mostTiles) return;
+    if (child === rest) {
+      group.append(make('div', {class: 'tile rest', style, title: `${size(node.rest)} in smaller pieces`}));
+      return;
+    }
+    group.append(tileOf(view, child, style, w, h, level));
+  });
+}
+
+function tileOf(view, node, style, width, height, level) {
+  const element = view.item(node, {classes: 'tile', level, style});
+  const hasLabel = width >= 34 && height >= labelHeight;
+  if (hasLabel) element.append(make('span', {class: 'label'}, brief(nameOf(node.name), 120)));
+  const inner = {width: width - 6, height: height - (hasLabel ? labelHeight + 4 : 6)};
+  const hasRoom = inner.width >= 14 && inner.height >= 10;
+  if (node.children.length > 0 && hasRoom && level < treemapDepth) {
+    if (!hasLabel) element.classList.add('bare');
+    drawTiles(view, node, view.group(element), inner.width, inner.height, level + 1);
+  } else if (hasLabel && height >= 36) {
+    element.append(make('span', {class: 'size'}, size(node.retained)));
+  }
+  return element;
+}
+
+function treemapView() {
+  const picture = make('div', {class: 'treemap'});
+  const view = new TreeView({name: 'Treemap', picture, draw: () => {
+    const {width, height} = picture.getBoundingClientRect();
+    const full = {left: '0', top: '0', width: '100%', height: '100%'};
+    // Without a size yet, as when it is printed unseen, a page's.
+    picture.append(tileOf(view, view.zoomed, full, width || 700, height || 420, 1));
+  }});
+  let seen = 0;
+  new ResizeObserver(([entry]) => {
+    const width = Math.round(entry.contentRect.width);
+    if (width === 0 || width === seen) return;
+    seen = width;
+    const had = picture.contains(document.activeElement);
+    view.redraw();
+    if (had) view.items()[0]?.focus({preventScroll: true});
+  }).observe(picture);
+  return view;
+}
