@@ -139,3 +139,22 @@ TEST_CASE("a call in place that does not end in time goes on, and its thread com
   const ToolRun next = call(target, kDisturb);
   CHECK_MESSAGE(next.output == "521\n", next.errors);
 }
+
+// HAZARDS C4: a collection needs all threads of the service, and the lock that they allocate under.
+TEST_CASE("a collection is called in place, and waits for threads that are held") {
+  if (!is_target_built("dumping")) return;
+  LiveTarget target("dumping", {"1000", "busy"});
+  const int calls = rounds(3, 1000);
+  for (int i = 0; i < calls; ++i) {
+    const ToolRun run = call(target, "GC_gcollect()", {"--in-place=run"});
+    REQUIRE_MESSAGE(run.status == 0, run.errors);
+  }
+  print_figure(fmt::format("C4: {} collections called in place, none hung", calls));
+  const ToolRun held = call(target, "GC_gcollect()", {"--in-place=hold", "--max-pause", "300"});
+  CHECK_MESSAGE(held.status == 6, held.errors);
+  CHECK_MESSAGE(says(held, "goes on in it"), held.errors);
+  CHECK(target.ask().at("length") == 1000);
+  const Answer before = target.ask();
+  CHECK(eventually(30s, [&] { return target.ask().at("others") > before.at("others"); }));
+  CHECK(harm_done_to(target.pid()) == "");
+}

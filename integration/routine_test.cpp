@@ -13,6 +13,7 @@
 #include "integration/tool.h"
 
 using namespace heapattach;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -144,6 +145,26 @@ TEST_CASE("a program without a dump routine is told so, and no file is left") {
   const ToolRun crashed = run_tool({"--inject", "--routine", "crash", "--keep", file, pid});
   CHECK(crashed.status == 1);
   CHECK_MESSAGE(crashed.errors.find("SIGSEGV") != std::string::npos, crashed.errors);
+  const ToolRun data = run_tool({"--inject", "--routine", "no_function", "--keep", file, pid});
+  CHECK(data.status == 1);
+  CHECK_MESSAGE(data.errors.find("no_function") != std::string::npos, data.errors);
+  CHECK_MESSAGE(data.errors.find("is no function") != std::string::npos, data.errors);
   CHECK(directory.list().empty());
   CHECK(harm_done_to(target.pid()) == "");
+}
+
+TEST_CASE("a program with a small library of that name has it dump its heap in a clone") {
+  if (!is_target_built("heapdump") || !is_target_built("still")) return;
+  const TemporaryDirectory directory;
+  ChildProcess service({"/usr/bin/env", "-C", directory.path(),
+                        "LD_PRELOAD=" + target_path("heapdump"), target_path("still"), "1000"});
+  REQUIRE(service.read_line(60s) == "ready objects=1000");
+  const std::string pid = std::to_string(service.pid());
+  const ToolRun run = run_tool({"--call", "heapdump_dump(\"mydump.json\")", pid});
+  CHECK_MESSAGE(run.status == 0, run.errors);
+  CHECK(run.output == "1\n");
+  CHECK(read_text(directory.file("mydump.json")).find("{\"heap_bytes\":") == 0);
+  CHECK(children_of(service.pid()).empty());
+  service.send_line("sum");
+  CHECK(service.read_line(60s).value_or("").find("sum=499500 ") == 0);
 }

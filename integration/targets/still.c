@@ -1,9 +1,11 @@
-// A heap that never changes: "still COUNT [--secret]" builds one list of COUNT objects and waits
-// for questions. Its secrets are a text in an object without pointers, one in an object with some,
-// and one in memory that no dump should have.
+// A heap that never changes: "still COUNT [--secret|--rewrite]" builds one list of COUNT objects
+// and waits for questions. With --rewrite a thread writes to each object all the time what is in
+// it. Its secrets are a text in an object without pointers, one in an object with some, and one in
+// memory that no dump should have.
 
 #define GC_THREADS
 #include <gc.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +40,18 @@ static void keep_secrets(void) {
   strcpy(secrets[2], "sentinel-of-the-mapping");
 }
 
+static volatile long passes;
+
+static void* rewrite(void* nothing) {
+  for (;;) {
+    for (struct link* at = first; at != NULL; at = at->next) {
+      *(volatile uint64_t*)&at->value = at->value;
+    }
+    ++passes;
+  }
+  return nothing;
+}
+
 static long sum(void) {
   uint64_t total = 0;
   for (const struct link* at = first; at != NULL; at = at->next) total += at->value;
@@ -53,7 +67,13 @@ int main(int argc, char** argv) {
   printf("ready objects=%ld\n", count);
   fflush(stdout);
   while (fgets(line, sizeof line, stdin) != NULL) {
-    printf("sum=%ld heap=%zu free=%zu\n", sum(), GC_get_heap_size(), GC_get_free_bytes());
+    if (strncmp(line, "rewrite ", 8) == 0) {
+      pthread_t writer;
+      build(strtol(line + 8, NULL, 10));
+      if (pthread_create(&writer, NULL, rewrite, NULL) != 0) return 1;
+    }
+    printf("sum=%ld heap=%zu free=%zu passes=%ld\n", sum(), GC_get_heap_size(), GC_get_free_bytes(),
+           passes);
     fflush(stdout);
   }
   return 0;

@@ -97,6 +97,7 @@ std::optional<std::string> objection_to_stack(const WalkedThread& thread,
   if (is_in_handler) return "it is in a signal's handler";
   if (!is_followed_to_its_end(thread)) return "its stack cannot be followed to its end";
   std::vector<CodeName> names;
+  names.reserve(frames.size());
   for (const stack::FrameRecord& frame : frames) names.push_back(name_of(frame.pc));
   // What starts threads.
   std::size_t first = names.size();

@@ -1,0 +1,79 @@
+// HAZARDS H1: gdb and heapattach call the same function of a service, and are killed at a random
+// moment. Of gdb it is only counted what becomes of the service; of heapattach it is demanded.
+
+#include <csignal>
+#include <cstdlib>
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include "integration/death_sweep.h"
+#include "integration/health.h"
+#include "integration/live_target.h"
+#include "integration/rounds.h"
+#include "integration/tool.h"
+
+using namespace heapattach;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr char kGdb[] = "/usr/bin/gdb";
+constexpr int kCalls = 8;
+
+// Calls of 30 ms each.
+std::vector<std::string> by_gdb(const std::string& pid) {
+  std::vector<std::string> words{kGdb, "-nx", "-q", "-batch", "-p", pid};
+  for (int i = 0; i < kCalls; ++i) {
+    words.insert(words.end(), {"-ex", "print (long)beats_within(30)"});
+  }
+  return words;
+}
+
+// One call as long as those together.
+std::vector<std::string> by_us(const std::string& pid) {
+  return {tool_path(), "--in-place", "--call", fmt::format("beats_within({})", 30 * kCalls), pid};
+}
+
+void kill_somewhere(const std::vector<std::string>& command) {
+  ChildProcess tool(command);
+  ::usleep(static_cast<useconds_t>(std::rand() % 700'000));
+  tool.signal(SIGKILL);
+  REQUIRE(tool.wait_end(60s).has_value());
+}
+
+// "ended", "stopped", or nothing.
+std::string harm_after(LiveTarget& target) {
+  if (!target.child().is_running()) return "ended";
+  const bool is_free = eventually(3s, [&] { return harm_done_to(target.pid()).empty(); });
+  if (!target.child().is_running()) return "ended";
+  return is_free ? "" : "stopped";
+}
+
+}  // namespace
+
+TEST_CASE("killed in the midst of a call that gdb makes too, heapattach harms nothing") {
+  const int times = rounds(2, 40);
+  for (int i = 0; i < times; ++i) {
+    LiveTarget target("borrowed");
+    kill_somewhere(by_us(std::to_string(target.pid())));
+    check_unharmed(target, fmt::format("kill {}", i));
+  }
+  if (::access(kGdb, X_OK) != 0 || !is_long_run()) {
+    if (is_long_run()) print_skip("gdb is not installed: nothing to compare with");
+    return;
+  }
+  int ended = 0;
+  int stopped = 0;
+  for (int i = 0; i < times; ++i) {
+    LiveTarget target("borrowed");
+    kill_somewhere(by_gdb(std::to_string(target.pid())));
+    const std::string harm = harm_after(target);
+    ended += harm == "ended" ? 1 : 0;
+    stopped += harm == "stopped" ? 1 : 0;
+  }
+  print_figure(
+      fmt::format("H1: killed in a call at {} random moments each: heapattach harmed 0 services; "
+                  "gdb ended {} and left {} stopped",
+                  times, ended, stopped));
+}
