@@ -1,11 +1,11 @@
 # Sourced by check.sh, try.sh and bench/run.sh: installs the Debian packages that are missing.
 
-build_packages=(g++ cmake ninja-build pkg-config libelf-dev libdw-dev libcapstone-dev libfmt-dev
-  libcli11-dev libsimdjson-dev zlib1g-dev)
+build_packages=(g++ cmake ninja-build pkg-config libelf-dev libdw-dev liblzma-dev libcapstone-dev
+  libfmt-dev libcli11-dev libsimdjson-dev zlib1g-dev)
 crystal_packages=(crystal libgc-dev libevent-dev libpcre3-dev libssl-dev libyaml-dev libxml2-dev
   libgmp-dev)
 test_packages=(doctest-dev clang libclang-rt-14-dev gcc-multilib dwz llvm-14 python3 jq guile-3.0 w3m ecl
-  ruby)
+  ruby gdb elfutils musl-tools xz-utils)
 # Readers of what is exported.
 consumer_packages=(golang-go nodejs valgrind libdevel-nytprof-perl chromium)
 long_consumer_packages=(visualvm openjdk-17-jdk-headless)

@@ -71,6 +71,18 @@ std::string crystal_name(std::string_view text) {
   return std::string(receiver) + std::string(definition.substr(mark));
 }
 
+bool is_name_letter(char letter) {
+  return is_digit(letter) || letter == '_' || (letter >= 'a' && letter <= 'z') ||
+         (letter >= 'A' && letter <= 'Z');
+}
+
+// Whether `name` has the word "operator" at `at`, and not a name such as in_operator.
+bool is_operator_at(std::string_view name, std::size_t at) {
+  constexpr std::string_view kWord = "operator";
+  return name.substr(at).starts_with(kWord) && (at == 0 || !is_name_letter(name[at - 1])) &&
+         (at + kWord.size() == name.size() || !is_name_letter(name[at + kWord.size()]));
+}
+
 // "f(int) const [clone .cold]" is "f".
 std::string_view without_parameters(std::string_view name) {
   if (const std::size_t clone = name.find(" [clone "); clone != std::string_view::npos) {
@@ -84,7 +96,9 @@ std::string_view without_parameters(std::string_view name) {
   for (std::size_t i = name.size(); i-- > 0;) {
     if (name[i] == ')') ++depth;
     if (name[i] == '(' && --depth == 0) {
-      return name.substr(0, i).ends_with("operator") ? name : name.substr(0, i);
+      constexpr std::size_t kOperator = 8;
+      return i >= kOperator && is_operator_at(name.substr(0, i), i - kOperator) ? name
+                                                                                : name.substr(0, i);
     }
   }
   return name;
@@ -96,7 +110,7 @@ std::string_view without_return_type(std::string_view name) {
   std::size_t begin = 0;
   for (std::size_t i = 0; i < name.size(); ++i) {
     const char letter = name[i];
-    if (depth == 0 && name.substr(i).starts_with("operator")) break;
+    if (depth == 0 && is_operator_at(name, i)) break;
     if (letter == '<' || letter == '(' || letter == '{' || letter == '[') ++depth;
     if (letter == '>' || letter == ')' || letter == '}' || letter == ']') --depth;
     if (depth == 0 && letter == ' ') begin = i + 1;

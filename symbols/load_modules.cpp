@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "symbols/module_contents.h"
+#include "symbols/vdso.h"
 
 // From mappings to modules. The file of a mapping is opened in the way that can least lead to
 // another one: the mapping's own link in map_files, which also reaches deleted and replaced files
@@ -237,6 +238,7 @@ Result<Modules> Modules::load(const Process& process,
   for (auto file = files.rbegin(); file != files.rend(); ++file) {
     modules.push_back(loader.load(*file));
   }
+  if (auto vdso = load_vdso(memory, map)) modules.push_back(std::move(*vdso));
   std::stable_partition(modules.begin(), modules.end(),
                         [](const Module& module) { return module.is_main_program(); });
   return Modules(std::move(modules));

@@ -10,6 +10,7 @@
 #include "report/parallel.h"
 #include "report/stacks/system_calls.h"
 #include "symbols/boehm/roots.h"
+#include "symbols/stack/signal_stacks.h"
 
 namespace heapattach::stacks {
 
@@ -22,6 +23,8 @@ constexpr auto kLookInterval = std::chrono::milliseconds(12);
 constexpr int kLooks = 10;
 constexpr std::uint64_t kWord = 8;
 constexpr std::uint64_t kMegabyte = 1U << 20U;
+// A stack pointer that is wrong may lead to the beginning of a heap.
+constexpr std::uint64_t kMostStackBytes = 512 * kMegabyte;
 constexpr std::size_t kMostHeads = 1'000'000;
 constexpr std::uint64_t kTimerBytes = 128;  // libevent's struct event
 
@@ -55,6 +58,10 @@ class Copying {
       stacks.push_back(fiber.stack);
       stacks.push_back({fiber.object, target_.fibers.object_bytes});
     }
+    for (Range range : stack::interrupted_stacks(threads, held_.map, target_.memory)) {
+      stacks.push_back(range);
+    }
+    for (Range& range : stacks) range.bytes = std::min(range.bytes, kMostStackBytes);
     stacks = merged(std::move(stacks));
     HA_TRY(held_.capture.add(target_.memory, stacks, limits_));
     const std::vector<Range> heads = less(merged(find_heads(threads)), stacks);

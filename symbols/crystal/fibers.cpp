@@ -136,7 +136,8 @@ class Fibers {
     for (const Object& object : objects_) by_bottom.push_back(&object);
     const auto bottom = [&](const Object* o) { return word(*o, layout_.stack_bottom); };
     std::sort(by_bottom.begin(), by_bottom.end(), [&](const Object* a, const Object* b) {
-      return std::pair(bottom(a), is_linked(*b)) < std::pair(bottom(b), is_linked(*a));
+      if (bottom(a) != bottom(b)) return bottom(a) < bottom(b);
+      return is_linked(*a) && !is_linked(*b);
     });
     std::unordered_map<std::uint64_t, std::uint64_t> running;
     for (const FrozenThread& thread : threads) {

@@ -30,6 +30,10 @@ class FrameRule {
                                                       const MemoryReader& memory,
                                                       std::uint64_t cfa) const;
   [[nodiscard]] bool is_signal_frame() const { return is_signal_; }
+  // The tables say that nobody called it.
+  [[nodiscard]] bool is_outermost() const {
+    return rules_[MachineState::kReturnAddress].how == How::Unknown;
+  }
   [[nodiscard]] bool is_usable() const { return is_usable_; }
 
  private:

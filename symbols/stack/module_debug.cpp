@@ -5,6 +5,8 @@
 
 #include <gelf.h>
 
+#include "symbols/function_name.h"
+
 namespace heapattach::stack {
 
 void ModuleDebug::FreeFrame::operator()(Dwarf_Frame* frame) const noexcept {
@@ -54,6 +56,13 @@ ModuleDebug::FramePtr ModuleDebug::frame_at(Dwarf_Addr pc) {
 const CodeUnits& ModuleDebug::units() {
   if (!units_) units_.emplace(dwarf());
   return *units_;
+}
+
+std::string ModuleDebug::name_without_symbol(RemoteAddr pc) {
+  if (!stubs_) stubs_.emplace(*module_, elf_.get());
+  if (const std::string name = stubs_->at(pc); !name.empty()) return function_name(name) + "@plt";
+  if (!mini_symbols_) mini_symbols_.emplace(elf_.get());
+  return function_name(mini_symbols_->at(pc.value - bias()));
 }
 
 ModuleDebugs::ModuleDebugs(const Modules& modules) {

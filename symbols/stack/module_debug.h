@@ -9,6 +9,8 @@
 
 #include "symbols/module.h"
 #include "symbols/stack/code_units.h"
+#include "symbols/stack/mini_symbols.h"
+#include "symbols/stack/stub_names.h"
 #include "symbols/types/debug_information.h"
 
 namespace heapattach::stack {
@@ -26,6 +28,9 @@ class ModuleDebug {
   // if what was split off is missing.
   [[nodiscard]] std::optional<Dwarf_Die> whole_unit(const Dwarf_Die& root);
   [[nodiscard]] const CodeUnits& units();
+  // How the function around `pc`, an address in the target, is called where no symbol says it: by
+  // the symbols that were left in compressed form, or as the stub of another, "getppid@plt".
+  [[nodiscard]] std::string name_without_symbol(RemoteAddr pc);
 
   // How a frame at `pc` finds its caller: from the tables for exceptions, else from those for
   // debuggers. Null if neither covers it.
@@ -48,6 +53,8 @@ class ModuleDebug {
   std::unique_ptr<Dwarf_CFI, EndCfi> exception_tables_;
   std::optional<types::DebugInformation> information_;  // once it is asked for
   std::optional<CodeUnits> units_;
+  std::optional<StubNames> stubs_;
+  std::optional<MiniSymbols> mini_symbols_;
 };
 
 // Those of all modules, each made when it is first asked for. Parses what nobody vouches for: to be

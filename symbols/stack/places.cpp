@@ -7,6 +7,7 @@
 #include <dwarf.h>
 
 #include "symbols/function_name.h"
+#include "symbols/stack/signal_return.h"
 #include "symbols/types/dwarf_unit.h"
 
 namespace heapattach::stack {
@@ -61,27 +62,35 @@ class Functions {
   std::vector<Dwarf_Die> found_;
 };
 
-// The attribute of a function or of what it is an instance or a definition of.
-std::string text_of(Dwarf_Die die, unsigned name) {
-  constexpr int kMostSteps = 4;
-  for (int i = 0; i < kMostSteps; ++i) {
-    Dwarf_Attribute attribute;
-    if (dwarf_attr(&die, name, &attribute) != nullptr) return cut(dwarf_formstring(&attribute));
-    auto origin = types::die_at(die, DW_AT_abstract_origin);
-    if (!origin) origin = types::die_at(die, DW_AT_specification);
-    if (!origin) break;
-    die = *origin;
-  }
-  return {};
+std::string text_at(Dwarf_Die die, unsigned name) {
+  Dwarf_Attribute attribute;
+  return dwarf_attr(&die, name, &attribute) == nullptr ? std::string()
+                                                       : cut(dwarf_formstring(&attribute));
 }
 
-std::string name_of(const Dwarf_Die& die) {
-  for (const unsigned name : {unsigned{DW_AT_linkage_name}, unsigned{DW_AT_MIPS_linkage_name}}) {
-    if (const std::string linkage = text_of(die, name); !linkage.empty()) {
-      return function_name(linkage);
-    }
+// A function, then what it is an instance of, and what that is a definition of.
+std::vector<Dwarf_Die> declarations_of(const Dwarf_Die& function) {
+  constexpr std::size_t kMost = 4;
+  std::vector<Dwarf_Die> all = {function};
+  while (all.size() < kMost) {
+    auto origin = types::die_at(all.back(), DW_AT_abstract_origin);
+    if (!origin) origin = types::die_at(all.back(), DW_AT_specification);
+    if (!origin) break;
+    all.push_back(*origin);
   }
-  return text_of(die, DW_AT_name);
+  return all;
+}
+
+bool is_cxx(Dwarf_Die die) {
+  Dwarf_Die unit;
+  if (dwarf_diecu(&die, &unit, nullptr, nullptr) == nullptr) return false;
+  switch (dwarf_srclang(&unit)) {
+    case DW_LANG_C_plus_plus:
+    case DW_LANG_C_plus_plus_03:
+    case DW_LANG_C_plus_plus_11:
+    case DW_LANG_C_plus_plus_14: return true;
+    default: return false;
+  }
 }
 
 void set_line(Dwarf_Die unit, Dwarf_Addr pc, Place& place) {
@@ -89,8 +98,9 @@ void set_line(Dwarf_Die unit, Dwarf_Addr pc, Place& place) {
   if (line == nullptr) return;
   place.file = cut(dwarf_linesrc(line, nullptr, nullptr));
   int number = 0;
-  if (dwarf_lineno(line, &number) == 0)
+  if (dwarf_lineno(line, &number) == 0) {
     place.line = static_cast<std::uint32_t>(std::max(0, number));
+  }
   if (dwarf_linecol(line, &number) == 0) {
     place.column = static_cast<std::uint32_t>(std::max(0, number));
   }
@@ -110,6 +120,24 @@ void set_call(Dwarf_Die unit, const Dwarf_Die& inlined, Place& place) {
 }
 
 }  // namespace
+
+// What no other unit can call has no name for the linker.
+std::string Places::name_of(Dwarf_Die function) {
+  const std::vector<Dwarf_Die> all = declarations_of(function);
+  for (const Dwarf_Die& die : all) {
+    for (const unsigned name : {unsigned{DW_AT_linkage_name}, unsigned{DW_AT_MIPS_linkage_name}}) {
+      if (const std::string linkage = text_at(die, name); !linkage.empty()) {
+        return function_name(linkage);
+      }
+    }
+  }
+  for (const Dwarf_Die& die : all) {
+    const std::string name = text_at(die, DW_AT_name);
+    if (name.empty()) continue;
+    return is_cxx(function) ? scopes_.around(all.back()) + name : name;
+  }
+  return {};
+}
 
 std::vector<Place> Places::by_debug_information(ModuleDebug& module, Dwarf_Addr pc) {
   const auto unit = module.units().at(pc);  // the lines of what was split off it stay with it
@@ -141,6 +169,11 @@ std::vector<Place> Places::by_debug_information(ModuleDebug& module, Dwarf_Addr 
 std::vector<Place> Places::of(RemoteAddr pc) {
   ModuleDebug* const module = modules_.find(pc);
   if (module == nullptr) return {};
+  if (is_signal_return(module->module(), pc)) {
+    Place handler;
+    handler.function = kSignalHandlerCalled;
+    return {std::move(handler)};
+  }
   std::vector<Place> places = by_debug_information(*module, pc.value - module->bias());
   if (places.empty()) places.emplace_back();
   Place& outermost = places.back();
@@ -148,6 +181,9 @@ std::vector<Place> Places::of(RemoteAddr pc) {
     // Crystal's debug information has methods without their classes; its symbols have both.
     const bool says_more = symbol->name.starts_with('*');
     if (outermost.function.empty() || says_more) outermost.function = function_name(symbol->name);
+  }
+  if (outermost.function.empty()) {
+    outermost.function = module->name_without_symbol(pc);
   }
   const bool is_empty = places.size() == 1 && outermost.function.empty() && outermost.file.empty();
   return is_empty ? std::vector<Place>() : places;

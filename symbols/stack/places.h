@@ -5,6 +5,7 @@
 #include <elfutils/libdw.h>
 
 #include "symbols/stack/module_debug.h"
+#include "symbols/stack/scopes.h"
 #include "symbols/stack/stack_record.h"
 
 namespace heapattach::stack {
@@ -18,9 +19,11 @@ class Places {
   std::vector<Place> of(RemoteAddr pc);
 
  private:
-  static std::vector<Place> by_debug_information(ModuleDebug& module, Dwarf_Addr pc);
+  std::vector<Place> by_debug_information(ModuleDebug& module, Dwarf_Addr pc);
+  std::string name_of(Dwarf_Die function);
 
   ModuleDebugs& modules_;
+  Scopes scopes_;
 };
 
 }  // namespace heapattach::stack

@@ -17,7 +17,7 @@ enum class FoundBy : std::uint8_t {
   FrameTables,   // the program's call frame information
   SignalFrame,   // the registers that the kernel saved before a signal's handler
   FramePointer,  // the chain of frame pointers: a guess, checked as far as it can be
-  Scan,          // the first word on the stack that could be a return address
+  Scan,          // a word on the stack that could be a return address: a guess
 };
 
 // Why a stack ends where it does.

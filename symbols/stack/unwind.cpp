@@ -1,48 +1,32 @@
 #include "symbols/stack/unwind.h"
 
 #include <algorithm>
-#include <array>
 #include <deque>
 #include <iterator>
+
+#include "symbols/stack/return_addresses.h"
+#include "symbols/stack/signal_return.h"
 
 namespace heapattach::stack {
 
 namespace {
 
 constexpr std::uint64_t kWord = 8;
-constexpr std::size_t kScannedWords = 16;
+constexpr std::size_t kScannedWords = 256;
 constexpr int kMostSignalFrames = 8;
-
-// What the C library returns to from a signal's handler: mov $15,%rax; syscall.
-constexpr std::array<std::uint8_t, 9> kSignalReturn = {0x48, 0xc7, 0xc0, 0x0f, 0x00,
-                                                       0x00, 0x00, 0x0f, 0x05};
-// Where the kernel's ucontext_t, which the stack pointer then leads to, keeps the registers
-// (arch/x86/include/uapi/asm/sigcontext.h), by their numbers in debug information.
-constexpr std::uint64_t kSavedAt = 40;
-constexpr std::array<std::size_t, 17> kSavedByKernel = {8, 9, 10, 11, 12, 13, 14, 15, 5,
-                                                        4, 6, 3,  1,  0,  2,  7,  16};
-
-// Its own tables describe it too, but not all C libraries have any.
-bool is_signal_return(const ModuleDebug& debug, const Frame& frame) {
-  const auto code = debug.module().file_bytes(RemoteAddr{frame.state.pc()});
-  if (code.size() < kSignalReturn.size()) return false;
-  for (std::size_t i = 0; i < kSignalReturn.size(); ++i) {
-    if (code[i] != std::byte{kSignalReturn[i]}) return false;
-  }
-  return true;
-}
+constexpr int kMostGuesses = 64;  // what is left of earlier calls may go on for long
 
 // The frames of one stack: the innermost, and of the others the last ones.
 class KeptFrames {
  public:
   explicit KeptFrames(const FrameLimits& limits) : limits_(limits) {}
 
-  void add(Frame frame) {
+  void add(const Frame& frame) {
     ++count_;
     if (first_.size() < std::max<std::size_t>(1, limits_.innermost)) {
-      first_.push_back(std::move(frame));
+      first_.push_back(frame);
     } else {
-      last_.push_back(std::move(frame));
+      last_.push_back(frame);
       if (last_.size() > limits_.outermost + 1) last_.pop_front();
     }
   }
@@ -68,6 +52,10 @@ class KeptFrames {
   std::uint64_t count_ = 0;
 };
 
+bool is_guess(FoundBy found_by) {
+  return found_by == FoundBy::FramePointer || found_by == FoundBy::Scan;
+}
+
 }  // namespace
 
 struct Unwinder::Step {
@@ -75,7 +63,8 @@ struct Unwinder::Step {
   std::optional<std::uint64_t> cfa{};
   FoundBy found_by = FoundBy::FrameTables;
   bool has_caller = true;
-  bool is_exact = false;  // the caller was interrupted: it called nothing
+  bool is_exact = false;    // the caller was interrupted: it called nothing
+  bool is_certain = false;  // scanned: the caller called just this function
 
   static Step to(std::uint64_t cfa,
                  std::uint64_t pc,
@@ -95,13 +84,19 @@ WalkedStack Unwinder::walk(const MachineState& innermost,
   signal_frames_ = 0;
   KeptFrames kept(limits);
   kept.add({.state = innermost, .is_exact = is_exact});
+  int guesses = 0;  // in a row
   while (true) {
     Frame& frame = kept.back();
-    const auto step = next(frame, kept.count() == 1);
+    const auto step = next(frame);
     if (step) frame.cfa = step->cfa;
     if (const auto end = end_at(frame, step)) return kept.take(*end);
     if (kept.count() >= limits.followed) return kept.take(StackEnd::Limit);
-    kept.add({.state = step->caller, .is_exact = step->is_exact, .found_by = step->found_by});
+    guesses = step->found_by == FoundBy::Scan ? guesses + 1 : 0;
+    if (guesses > kMostGuesses) return kept.take(StackEnd::Unknown);
+    // Nothing was called from where a handler returns to: what stands before it is another
+    // function.
+    const bool calls_nothing = step->is_exact || returns_from_signal(step->caller.pc());
+    kept.add({.state = step->caller, .is_exact = calls_nothing, .found_by = step->found_by});
   }
 }
 
@@ -115,16 +110,43 @@ std::optional<StackEnd> Unwinder::end_at(const Frame& frame, const std::optional
   return {};
 }
 
-std::optional<Unwinder::Step> Unwinder::next(const Frame& frame, bool is_innermost) {
+std::optional<Unwinder::Step> Unwinder::next(const Frame& frame) {
+  // It has tables of its own, but not in all C libraries.
+  if (returns_from_signal(frame.state.pc())) return by_signal_frame(frame);
   if (ModuleDebug* debug = modules_.find(frame.pc()); debug != nullptr) {
-    // Tables of the function before it may seem to cover it.
-    const auto [known, is_new] = signal_returns_.try_emplace(frame.state.pc(), false);
-    if (is_new) known->second = is_signal_return(*debug, frame);
-    if (known->second) return by_signal_frame(frame);
-    if (auto step = by_tables(*debug, frame)) return step;
+    const auto step = by_tables(*debug, frame);
+    // Where a guess led here, the registers that the tables start from may be wrong.
+    if (step && (!is_guess(frame.found_by) || may_follow(frame, *step))) return step;
   }
-  if (auto step = by_frame_pointer(frame)) return step;
-  return is_innermost ? by_scan(frame) : std::nullopt;
+  const auto by_pointer = by_frame_pointer(frame);
+  auto scanned = by_scan(frame);
+  // Where code makes no frame of its own the frame pointer is that of some caller, and those in
+  // between would be left out.
+  const bool is_nearer = scanned && by_pointer && scanned->cfa < by_pointer->cfa &&
+                         (scanned->is_certain || !may_have_frame_pointer(frame));
+  return by_pointer && !is_nearer ? by_pointer : scanned;
+}
+
+// Whether its function begins as those that have one; also if that is not known.
+bool Unwinder::may_have_frame_pointer(const Frame& frame) {
+  const ModuleDebug* const debug = modules_.find(frame.pc());
+  if (debug == nullptr) return true;
+  const auto function = debug->module().symbol_at(frame.pc());
+  return !function || begins_with_frame(debug->module(), function->address);
+}
+
+bool Unwinder::may_follow(const Frame& frame, const Step& step) const {
+  return !step.has_caller || (step.caller.sp() > frame.state.sp() &&
+                              modules_.is_code(RemoteAddr{step.caller.pc() - 1}));
+}
+
+bool Unwinder::returns_from_signal(std::uint64_t pc) {
+  const auto [known, is_new] = signal_returns_.try_emplace(pc, false);
+  if (is_new) {
+    const ModuleDebug* const debug = modules_.find(RemoteAddr{pc});
+    known->second = debug != nullptr && is_signal_return(debug->module(), RemoteAddr{pc});
+  }
+  return known->second;
 }
 
 std::optional<Unwinder::Step> Unwinder::by_signal_frame(const Frame& frame) const {
@@ -152,7 +174,8 @@ std::optional<Unwinder::Step> Unwinder::by_tables(ModuleDebug& debug, const Fram
   if (!step.caller.at(MachineState::kStackPointer)) {
     step.caller.set(MachineState::kStackPointer, *cfa);
   }
-  step.has_caller = step.caller.at(MachineState::kReturnAddress).has_value();
+  step.has_caller = !rule->is_outermost();
+  if (step.has_caller && !step.caller.at(MachineState::kReturnAddress)) return {};
   return step;
 }
 
@@ -165,16 +188,29 @@ std::optional<Unwinder::Step> Unwinder::by_frame_pointer(const Frame& frame) {
   return Step::to(*base + 2 * kWord, *returns_to, *saved, FoundBy::FramePointer);
 }
 
-// Code without tables, stopped in before it made a frame.
+// Code without tables or a frame: what is on the stack and follows a call may be where it returns
+// to. Sure is a call of just this function; a call of another one may be what is left of the past,
+// or of a function that has jumped here.
 std::optional<Unwinder::Step> Unwinder::by_scan(const Frame& frame) {
+  const ModuleDebug* const here = modules_.find(frame.pc());
+  const auto function = here == nullptr ? std::nullopt : here->module().symbol_at(frame.pc());
+  std::optional<Step> first;
   for (std::size_t i = 0; i < kScannedWords; ++i) {
     const std::uint64_t at = frame.state.sp() + i * kWord;
     const auto word = load(at);
-    if (!word) return {};
-    if (!modules_.is_code(RemoteAddr{*word - 1})) continue;
-    return Step::to(at + kWord, *word, frame.state.at(MachineState::kFramePointer), FoundBy::Scan);
+    if (!word) break;
+    const ModuleDebug* const caller = modules_.find(RemoteAddr{*word - 1});
+    const auto call =
+        caller == nullptr ? std::nullopt : call_before(caller->module(), RemoteAddr{*word});
+    if (!call) continue;
+    auto step =
+        Step::to(at + kWord, *word, frame.state.at(MachineState::kFramePointer), FoundBy::Scan);
+    step.is_certain = function && call->target == function->address;
+    if (step.is_certain) return step;
+    if (!first) first = step;
+    if (!call->target) break;
   }
-  return {};
+  return first;
 }
 
 std::optional<std::uint64_t> Unwinder::load(std::uint64_t at) const {

@@ -48,7 +48,10 @@ class Unwinder {
   struct Step;
 
   std::optional<StackEnd> end_at(const Frame& frame, const std::optional<Step>& step);
-  std::optional<Step> next(const Frame& frame, bool is_innermost);
+  std::optional<Step> next(const Frame& frame);
+  bool may_have_frame_pointer(const Frame& frame);
+  [[nodiscard]] bool may_follow(const Frame& frame, const Step& step) const;
+  bool returns_from_signal(std::uint64_t pc);
   std::optional<Step> by_tables(ModuleDebug& debug, const Frame& frame);
   [[nodiscard]] std::optional<Step> by_signal_frame(const Frame& frame) const;
   std::optional<Step> by_frame_pointer(const Frame& frame);

@@ -16,6 +16,8 @@ TEST_CASE("a C++ function is called as in its source") {
         "std::vector<int, std::allocator<int> >::push_back");
   CHECK(function_name("_ZZ4mainENKUliE_clEi") == "main::{lambda(int)#1}::operator()");
   CHECK(function_name("_ZN3app4Cart3addEi.part.0") == "app::Cart::add");
+  CHECK(function_name("_ZN3app11in_operatorEv") == "app::in_operator");
+  CHECK(function_name("_Z9operatorsIiEvT_") == "operators<int>");
   CHECK(function_name("_Znot a name") == "_Znot a name");
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// Functions that call back from a stack of theirs that is known, in three ways: described by tables
-// and debug information, by frame pointers alone, and below a signal's handler.
+// Functions that call back from a stack of theirs that is known, in four ways: described by tables
+// and debug information, by frame pointers alone, by nothing, and below a signal's handler.
 
 #ifdef __cplusplus
 extern "C" {
@@ -22,6 +22,10 @@ long known_outer(known_visitor visit,
                  struct known_node* second);
 // The same call without call frame information.
 long known_without_tables(known_visitor visit, void* context);
+// The same without a frame pointer either, from a function known_frameless_inner that it calls.
+long known_without_frame(known_visitor visit, void* context);
+// Calls getppid first.
+long known_call_outside(void);
 
 #ifdef __cplusplus
 }

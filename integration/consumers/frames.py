@@ -1,0 +1,242 @@
+#!/usr/bin/env python3
+"""frames.py HEAPATTACH PID [OPTION...]: whether heapattach sees the frames that gdb and eu-stack see.
+
+The process stands still, so that all three describe the same thing: every thread, frame for frame,
+with function, file and line. Prints what differs, and ends with 1 if anything does. Further options
+are heapattach's; --debug-dir is given to the other two as well. Where the three are known to differ
+in how they write a thing, that is said here, at the function that evens it out, and nowhere else.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+
+SIGNAL = '<signal handler called>'  # as gdb and heapattach write it
+
+
+class Frame:
+    def __init__(self, function, file='', line=0):
+        self.function, self.file, self.line = function, file, line
+        self.inlined_into = ''
+
+    def __repr__(self):
+        return f'{self.function or "?"} {self.file}:{self.line}'
+
+
+def run(command):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          stdin=subprocess.DEVNULL, timeout=300, errors='replace')
+    return done
+
+
+def frames_of_heapattach(tool, pid, options):
+    done = run([tool, '--stacks', '-q', '-f', 'json', '--max-pause', '60000', *options, pid])
+    if done.returncode != 0:
+        sys.exit(f'heapattach ended with {done.returncode}: {done.stderr}')
+    threads = {}
+    for thread in json.loads(done.stdout)['threads']:
+        frames = [Frame(f.get('function', ''), f.get('file', ''), f.get('line', 0))
+                  for f in thread['frames']]
+        outer = ''
+        for frame, told in zip(reversed(frames), reversed(thread['frames'])):
+            if told.get('inlined'):
+                frame.inlined_into = outer
+            else:
+                outer = frame.function
+        threads[thread['tid']] = frames
+        if thread['end'] != 'outermost':
+            print(f'thread {thread["tid"]}: the stack ends {thread["end"]}')
+        if thread.get('left_out'):
+            sys.exit('this is for stacks that heapattach shows as a whole')
+    return threads
+
+
+# "#3  0x00007f… in app::run<int> (x=…) at app.cc:12", "… in read () from /lib/libc.so.6"
+GDB_FRAME = re.compile(r'^#\d+\s+(?:0x[0-9a-f]+ in )?(?P<rest>.*)$')
+GDB_PLACE = re.compile(r'^(?P<call>.*?)(?: at (?P<file>\S+):(?P<line>\d+)| from \S+)?$')
+
+
+def without_arguments(call):
+    """gdb writes the arguments behind a name, and a blank before them."""
+    depth = 0
+    for at in range(len(call) - 1, -1, -1):
+        depth += {')': 1, '(': -1}.get(call[at], 0)
+        if depth == 0 and call[at] == '(':
+            return call[:at].rstrip()
+    return call.strip()
+
+
+# Says of each frame whether gdb thought it up: a function that has jumped to what it called last is
+# no longer on the stack.
+JUMPED = """
+for thread in gdb.selected_inferior().threads():
+  thread.switch()
+  frame, kinds = gdb.newest_frame(), ''
+  while frame is not None:
+    kinds += 'j' if frame.type() == gdb.TAILCALL_FRAME else '.'
+    frame = frame.older()
+  print('kinds', thread.ptid[1] or thread.ptid[0], kinds)
+"""
+
+
+def frames_of_gdb(pid, debug_dir):
+    settings = ['set debuginfod enabled off', 'set width 0', 'set height 0',
+                'set print frame-arguments none', 'set print entry-values no',
+                'set print demangle on', 'set backtrace past-main on', 'set backtrace past-entry on',
+                'set backtrace limit unlimited']
+    if debug_dir:
+        settings.append(f'set debug-file-directory {debug_dir}:/usr/lib/debug')
+    command = ['gdb', '-nx', '-batch']
+    for setting in settings:
+        command += ['-iex', setting]
+    done = run([*command, '-p', pid, '-ex', f'python exec({JUMPED!r})', '-ex', 'thread apply all bt'])
+    kinds = dict(re.findall(r'^kinds (\d+) (\S+)$', done.stdout, re.MULTILINE))
+    threads, now = {}, None
+    for line in done.stdout.splitlines():
+        # One thread has no heading if threads are not known, as in a static program.
+        if found := re.match(r'^Thread \d+ \((?:Thread 0x[0-9a-f]+ )?\(?(?:LWP|process) (\d+)', line):
+            now = threads.setdefault(int(found[1]), [])
+        elif line.startswith('#') and now is not None:
+            rest = GDB_FRAME.match(line)['rest']
+            if SIGNAL in rest:
+                now.append(Frame(SIGNAL))
+                continue
+            place = GDB_PLACE.match(rest)
+            now.append(Frame(without_arguments(place['call']), place['file'] or '',
+                             int(place['line'] or 0)))
+    if not threads:
+        sys.exit(f'gdb shows no stacks: {done.stderr}')
+    for tid, frames in threads.items():
+        kept = zip(frames, kinds.get(str(tid), ''), strict=True)
+        threads[tid] = [frame for frame, kind in kept if kind == '.']
+    return threads
+
+
+def frames_of_eu_stack(pid, debug_dir):
+    path = [f'--debuginfo-path={debug_dir}:/usr/lib/debug:.debug'] if debug_dir else []
+    # Its status says whether it came to the end of every stack; what it shows is looked at anyway.
+    done = run(['eu-stack', '-i', '-s', '-n', '0', *path, '-p', pid])
+    threads, now = {}, None
+    for line in done.stdout.splitlines():
+        if found := re.match(r'^TID (\d+):', line):
+            now = threads.setdefault(int(found[1]), [])
+        elif found := re.match(r'^#\d+\s+0x[0-9a-f]+(?: - \d+)?(?: (.*))?$', line):
+            now.append(Frame((found[1] or '').strip()))
+        elif found := re.match(r'^    (\S.*?):(\d+)(?::\d+)?$', line):
+            now[-1].file, now[-1].line = found[1], int(found[2])
+    if not threads:
+        sys.exit(f'eu-stack shows no stacks: {done.stderr}')
+    return threads
+
+
+def without_types(name):
+    """C++: eu-stack writes parameters and the type that a template returns, gdb those of lambdas."""
+    name = re.sub(r'( const| volatile| &&?)+$', '', name.split(' [clone ')[0])
+    if name.endswith(')'):
+        bare = without_arguments(name)
+        name = name if re.search(r'\boperator$', bare) else bare
+    depth, start = 0, 0
+    for at, letter in enumerate(name):
+        if depth == 0 and re.match(r'operator\b', name[at:]):
+            break
+        depth += {'(': 1, '<': 1, '{': 1, ')': -1, '>': -1, '}': -1}.get(letter, 0)
+        if depth == 0 and letter == ' ':
+            start = at + 1
+    return name[start:]
+
+
+def plain_name(name):
+    """Several names of one function, of which each picks another; and versions of symbols."""
+    name = without_types(name.split('@@')[0]) if name != SIGNAL else name
+    name = name if name.endswith('@plt') else re.sub(r'@[A-Z].*$', '', name)
+    name = re.sub(r'\.(part|constprop|isra|cold).*$', '', name)
+    name = re.sub(r'^(__GI_|__vdso_|__libc_(?=[a-z]+$)|_IO_(?=getc$))', '', name).lstrip('_')
+    return {'sccp': 'syscall_cp_c'}.get(name, name)  # of musl
+
+
+def same_function(ours, theirs, who):
+    mine, other = plain_name(ours.function), plain_name(theirs.function)
+    if mine == other:
+        return True
+    # A function that only its own unit can call has a bare name in the debug information: eu-stack
+    # shows it as it is, gdb without the class of a lambda.
+    if other and re.search(r'(^|::)_*' + re.escape(other) + '$', mine):
+        return True
+    if who == 'eu-stack':
+        if ours.function == SIGNAL and theirs.function.startswith('__restore'):
+            return True  # the C library's function, which a handler returns to
+        if mine.endswith('@plt') and other == '':
+            return True  # it has no names for the stubs of what is in other modules
+    return False
+
+
+def same_place(ours, theirs):
+    if ours.line != theirs.line:
+        return False
+    a, b = os.path.normpath(ours.file), os.path.normpath(theirs.file)
+    return a == b or a.endswith('/' + b.lstrip('./')) or b.endswith('/' + a.lstrip('./'))
+
+
+def is_host_at(mine, at, theirs, who):
+    """Some member functions that are inlined eu-stack leaves out, and gives the function that has
+    the code the line of the innermost one. Returns where that function stands."""
+    if who != 'eu-stack' or not mine[at].inlined_into or not same_place(mine[at], theirs):
+        return None
+    host = next(i for i in range(at, len(mine)) if not mine[i].inlined_into)
+    return host if plain_name(mine[host].function) == plain_name(theirs.function) else None
+
+
+def compare_stacks(title, mine, theirs, who):
+    """What differs: texts, and by their places here the frames in which only the line does."""
+    at, lines, nothing = 0, {}, Frame('no frame')
+    for number in range(max(len(mine), len(theirs))):
+        a = mine[at] if at < len(mine) else nothing
+        b = theirs[number] if number < len(theirs) else nothing
+        if a is nothing and b is nothing:
+            break
+        text = f'{title} frame {at}: heapattach {a}, {who} {b}'
+        if not same_function(a, b, who):
+            host = is_host_at(mine, at, b, who) if a is not nothing else None
+            if host is None:
+                return [text], lines  # what follows differs as well
+            at = host
+        elif not same_place(a, b):
+            lines[title, at] = text
+        at += 1
+    return [], lines
+
+
+def compare(ours, theirs, who):
+    differences, lines = [], {}
+    for tid in sorted(set(ours) | set(theirs)):
+        if tid not in ours or tid not in theirs:
+            differences.append(f'thread {tid} is not seen by {who if tid in ours else "heapattach"}')
+            continue
+        texts, places = compare_stacks(f'thread {tid}', ours[tid], theirs[tid], who)
+        differences += texts
+        lines.update(places)
+    return differences, lines
+
+
+def main():
+    tool, pid, *options = sys.argv[1:]
+    debug_dir = options[options.index('--debug-dir') + 1] if '--debug-dir' in options else ''
+    ours = frames_of_heapattach(tool, pid, options)
+    of_gdb = frames_of_gdb(pid, debug_dir)
+    of_eu_stack = frames_of_eu_stack(pid, debug_dir)
+    differences, gdb_lines = compare(ours, of_gdb, 'gdb')
+    more, eu_lines = compare(ours, of_eu_stack, 'eu-stack')
+    # gdb goes by those rows of the line table only that begin a statement. Where eu-stack has the
+    # same line as heapattach, from the row that the instruction is in, gdb's is the one before.
+    kept = [text for at, text in gdb_lines.items() if at in eu_lines]
+    differences += more + list(eu_lines.values()) + kept
+    for text in differences:
+        print(text)
+    count = sum(len(frames) for theirs in (of_gdb, of_eu_stack) for frames in theirs.values())
+    print(f'{len(ours)} threads, {count} frames of gdb and eu-stack, {len(differences)} differences, '
+          f'{len(gdb_lines) - len(kept)} other lines by gdb')
+    sys.exit(1 if differences else 0)
+
+
+main()
