@@ -57,12 +57,29 @@ def spread(values):
     return f"{statistics.median(values):.1f} ({min(values):.1f} to {max(values):.1f})"
 
 
+def gaps_of_gcore(options, service):
+    core = f"{options.scratch}.{service.process.pid}"
+    gaps = [service.gap_of_dump(["gcore", "-o", options.scratch, "PID"], core)
+            for _ in range(options.peer_rounds)]
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(options.scratch)
+    return gaps
+
+
+def gaps_of_jcmd(options, megabytes):
+    with Service(["java", f"-Xms{2 * megabytes}m", f"-Xmx{2 * megabytes}m", "-cp",
+                  os.path.dirname(options.service), "TickingHeap", str(megabytes)]) as java:
+        return [java.gap_of_dump(["jcmd", "PID", "GC.heap_dump", options.scratch], options.scratch)
+                for _ in range(options.peer_rounds)]
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--heapattach", required=True)
     parser.add_argument("--service", required=True)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--peer-rounds", type=int, default=3)
+    parser.add_argument("--huge", action="store_true", help="the heap in huge pages, and no peers")
     parser.add_argument("--megabytes", type=int, nargs="+", default=[512, 2048, 8192])
     options = parser.parse_args()
     options.scratch = os.path.join(os.path.dirname(options.service), "pause.out")
@@ -71,27 +88,24 @@ def main():
           "| clone / freeze | held for the clone ms |")
     print("|---|---|---|---|---|---|---|---|")
     for megabytes in options.megabytes:
-        freezes, clones, holds, forks, cores, dumps = [], [], [], [], [], []
-        with Service([options.service, str(megabytes)]) as service:
+        freezes, clones, holds, forks, cores, dumps = [], [], [], [], [0], [0]
+        command = [options.service, str(megabytes)] + (["huge"] if options.huge else [])
+        with Service(command) as service:
             for _ in range(options.rounds):
                 forks.append(service.ask("fork")[0])
                 gap, hold = service.gap_of(options.heapattach, "clone")
                 clones.append(gap)
                 holds.append(hold)
                 freezes.append(service.gap_of(options.heapattach, "freeze")[0])
-            for _ in range(options.peer_rounds):
-                core = f"{options.scratch}.{service.process.pid}"
-                cores.append(service.gap_of_dump(["gcore", "-o", options.scratch, "PID"], core))
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(options.scratch)
-        with Service(["java", f"-Xms{2 * megabytes}m", f"-Xmx{2 * megabytes}m", "-cp",
-                      os.path.dirname(options.service), "TickingHeap", str(megabytes)]) as java:
-            for _ in range(options.peer_rounds):
-                dumps.append(java.gap_of_dump(["jcmd", "PID", "GC.heap_dump", options.scratch],
-                                              options.scratch))
+            if not options.huge:
+                cores = gaps_of_gcore(options, service)
+        if not options.huge:
+            dumps = gaps_of_jcmd(options, megabytes)
         clone, fork = statistics.median(clones), statistics.median(forks)
         missed += clone > fork + 3
-        print(f"| {megabytes / 1024:g} GiB | {spread(freezes)} | {spread(clones)} | {spread(forks)} | "
+        pages = " in huge pages" if options.huge else ""
+        print(f"| {megabytes / 1024:g} GiB{pages} | {spread(freezes)} | {spread(clones)} | "
+              f"{spread(forks)} | "
               f"{spread(cores)} | {spread(dumps)} | {clone / statistics.median(freezes):.3f} | "
               f"{spread(holds)} |", flush=True)
     return 1 if missed else 0

@@ -1,5 +1,5 @@
-/* A heap to stand still with: ticking_heap MEGABYTES fills that much with objects of 4 KiB, and has
- * a thread that notes the time every 100 microseconds.
+/* A heap to stand still with: ticking_heap MEGABYTES [huge] fills that much with objects of 4 KiB, or
+ * of 256 KiB in huge pages, and has a thread that notes the time every 100 microseconds.
  *
  * Prints "ready" and answers each line on standard input with one line:
  *   gap   the longest time between two notes since last asked, in milliseconds
@@ -14,11 +14,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { kWords = 4096 / sizeof(uint64_t), kTickNanoseconds = 100000 };
+enum { kObjectBytes = 4096, kLargeObjectBytes = 256 << 10, kTickNanoseconds = 100000 };
 
 static uint64_t* newest;
 static _Atomic uint64_t longest_ns;
@@ -56,19 +57,38 @@ static double time_fork(void) {
   return took;
 }
 
+/* Has the collector reserve so much, and the kernel back it with huge pages when it is written to. */
+static int reserve_huge(uint64_t bytes) {
+  char line[512];
+  FILE* maps;
+  if (!GC_expand_hp(bytes) || (maps = fopen("/proc/self/maps", "re")) == NULL) return 0;
+  while (fgets(line, sizeof line, maps) != NULL) {
+    uintptr_t first;
+    uintptr_t last;
+    if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " rw", &first, &last) != 2) continue;
+    if (last - first < bytes / 16) continue;
+    if (madvise((void*)first, last - first, MADV_HUGEPAGE) != 0) return 0;
+  }
+  fclose(maps);
+  return 1;
+}
+
 int main(int argc, char** argv) {
   char line[64];
   pthread_t thread;
   const uint64_t megabytes = argc > 1 ? strtoull(argv[1], NULL, 10) : 0;
   if (megabytes == 0) {
-    fprintf(stderr, "usage: ticking_heap MEGABYTES\n");
+    fprintf(stderr, "usage: ticking_heap MEGABYTES [huge]\n");
     return 2;
   }
   GC_INIT();
-  for (uint64_t i = 0; i < megabytes * 256; ++i) {
-    uint64_t* made = GC_MALLOC(kWords * sizeof *made - 1); /* one byte is the collector's */
+  const int is_huge = argc > 2;
+  const size_t object_bytes = is_huge ? kLargeObjectBytes : kObjectBytes;
+  if (is_huge && !reserve_huge((megabytes + megabytes / 8) << 20)) return 1;
+  for (uint64_t i = 0; i < (megabytes << 20) / object_bytes; ++i) {
+    uint64_t* made = GC_MALLOC(object_bytes - 1); /* one byte is the collector's */
     if (made == NULL) return 1;
-    for (size_t word = 1; word < kWords - 1; ++word) made[word] = i % 1000;
+    for (size_t word = 1; word < object_bytes / sizeof *made - 1; ++word) made[word] = i % 1000;
     made[0] = (uint64_t)(uintptr_t)newest;
     newest = made;
   }
