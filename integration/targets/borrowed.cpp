@@ -31,6 +31,12 @@ keeps_pattern:
   push %r14
   push %r15
   .cfi_def_cfa_offset 56
+  .cfi_offset %rbx, -16  # so that the callers, which may need it, can be found
+  .cfi_offset %rbp, -24
+  .cfi_offset %r12, -32
+  .cfi_offset %r13, -40
+  .cfi_offset %r14, -48
+  .cfi_offset %r15, -56
   mov %rdi, %rax
   mov $0x0101010101010101, %rbx
   mov $0x0202020202020202, %rcx
