@@ -1,5 +1,5 @@
-/* A heap to stand still with: ticking_heap MEGABYTES [huge] fills that much with objects of 4 KiB, or
- * of 256 KiB in huge pages, and has a thread that notes the time every 100 microseconds.
+/* A heap to stand still with: ticking_heap MEGABYTES [huge] fills that much with objects of 4 KiB,
+ * or of 256 KiB in huge pages, and has a thread that notes the time every 100 microseconds.
  *
  * Prints "ready" and answers each line on standard input with one line:
  *   gap   the longest time between two notes since last asked, in milliseconds
@@ -57,7 +57,7 @@ static double time_fork(void) {
   return took;
 }
 
-/* Has the collector reserve so much, and the kernel back it with huge pages when it is written to. */
+/* Has the collector reserve so much, and the kernel use huge pages for it. */
 static int reserve_huge(uint64_t bytes) {
   char line[512];
   FILE* maps;
