@@ -70,7 +70,8 @@ or a GCGRPH or GCFULL dump of a Crystal program, whose types --type-info names.
   -o, --output FILE      write there (%p pid, %h host, %t time), mode 0600
       --force            replace FILE if it exists
   -f, --format NAME      of a snapshot: jsonl, html, heapsnapshot, pprof,
-                         folded, svg, dhat, ruby, gcgrph, hprof (best effort);
+                         folded, svg, dhat, ruby, gcgrph, gcfull, hprof
+                         (best effort);
                          of counts: table, tsv, csv, json, markdown, memprof;
                          of --graph: mermaid, dot, json; of --stacks: table,
                          json, folded; of --diff: table, json, html; of others:
@@ -90,6 +91,7 @@ or a GCGRPH or GCFULL dump of a Crystal program, whose types --type-info names.
       --objects N        of --graph: from how many objects (default 10; 0: all)
       --all              also what is allocated but no longer reachable
       --values[=N]       also texts (of N bytes at most, 64) and numbers
+      --redact full      stand-ins for all names that are not a library's
       --watch INTERVAL   seconds, or 500ms, 10s, 5m, 1h; --rounds N (default 5)
       --snapshot MODE    freeze (default), read (stops nothing, may tear), clone
                          (stops it for milliseconds, reads a copy), auto

@@ -19,6 +19,7 @@
 #include "report/cli/console.h"
 #include "report/cli/errors.h"
 #include "report/cli/options.h"
+#include "report/cli/redaction.h"
 #include "report/cli/run.h"
 #include "report/cli/run_call.h"
 #include "report/cli/run_check.h"
@@ -81,6 +82,7 @@ snapshot::TakeOptions take_options(const Options& options,
   what.max_pause = options.max_pause;
   what.with_unreachable = options.all;
   what.with_edges = needs_edges(options);
+  what.with_contents = needs_contents(options);
   what.value_bytes = options.value_bytes;
   what.texts_only = options.report == Report::Strings;
   what.type_info = options.type_info;
@@ -93,8 +95,11 @@ snapshot::TakeOptions take_options(const Options& options,
 Result<snapshot::Snapshot> take(const Options& options,
                                 const Deadline& deadline,
                                 Console& console) {
-  if (!options.file.empty()) return take_from_file(options, deadline, console);
-  return snapshot::take_snapshot(take_options(options, deadline, console));
+  auto taken = HA_TRY(!options.file.empty()
+                          ? take_from_file(options, deadline, console)
+                          : snapshot::take_snapshot(take_options(options, deadline, console)));
+  redact_if_asked(options, taken, console);
+  return taken;
 }
 
 Result<TakenSummary> take_summary(const Options& options,
@@ -103,12 +108,14 @@ Result<TakenSummary> take_summary(const Options& options,
   TakenSummary taken;
   if (!options.file.empty()) {
     taken.snapshot = HA_TRY(take_from_file(options, deadline, console));
+    redact_if_asked(options, taken.snapshot, console);
     return taken;
   }
   snapshot::TakeOptions what = take_options(options, deadline, console);
   what.with_unreachable = true;
   what.on_memory = [&taken](const snapshot::SeenMemory& seen) { taken.memory = seen; };
   taken.snapshot = HA_TRY(snapshot::take_snapshot(what));
+  redact_if_asked(options, taken.snapshot, console);
   return taken;
 }
 

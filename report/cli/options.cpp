@@ -22,7 +22,7 @@ struct RawOptions {
   std::vector<std::string> sources;
   std::string pid, name, output, format, sort, by, snapshot, colour, top, min_bytes, max_pause,
       timeout, watch, rounds;
-  std::string call, returns, thread, routine, library_file, keep;
+  std::string call, returns, thread, routine, library_file, keep, redact;
   std::vector<std::string> types, fail_if, trees;
   std::vector<std::string> debug_dirs;
   std::string type_info, exe, sysroot;
@@ -60,6 +60,7 @@ void declare_options(CLI::App& app, RawOptions& raw) {
   app.add_option("--library", raw.library_file);
   app.add_option("--keep", raw.keep);
   app.add_flag("--inject", raw.inject);
+  app.add_option("--redact", raw.redact);
   app.add_option("--exe", raw.exe);
   app.add_option("--debug-dir", raw.debug_dirs)->allow_extra_args(false);
   app.add_option("--sysroot", raw.sysroot);
@@ -610,15 +611,39 @@ Report report_of(const RawOptions& raw) {
   return raw.count ? Report::Count : Report::Snapshot;
 }
 
-// A saved snapshot names the words that pointers stand in, but does not say at which offsets.
-Result<void> refuse_without_offsets(const Options& options) {
-  if (options.file.empty() || options.exporter == nullptr) return {};
-  const std::string_view name = options.exporter->name;
-  if (name != "gcgrph" && name != "hprof") return {};
-  return usage(
-      fmt::format("-f {} needs the offsets of pointers, which a saved snapshot does not "
-                  "have; export the process itself",
-                  name));
+// Of which outputs names cannot be taken: they are what a function wrote, or bytes as they are.
+Result<void> read_redaction(const RawOptions& raw, Options& options) {
+  if (raw.redact.empty()) return {};
+  if (raw.redact != "full") {
+    return usage(fmt::format("--redact {}: only full (values are never told unless --values asks)",
+                             raw.redact));
+  }
+  const bool is_of_bytes = options.exporter != nullptr && needs_contents(*options.exporter);
+  const std::array<std::pair<std::string_view, bool>, 7> given{{
+      {"--values", raw.values.has_value()},
+      {"--strings", raw.strings},
+      {"--stacks", raw.stacks},
+      {"--check", raw.check},
+      {"--call", !raw.call.empty()},
+      {"--keep", !raw.keep.empty()},
+      {"a dump of bytes", is_of_bytes},
+  }};
+  for (const auto& [what, is_given] : given) {
+    if (is_given) return usage(fmt::format("--redact full: {} tells what it should hide", what));
+  }
+  options.redact = true;
+  return {};
+}
+
+// A file has the values that it has; of a process nothing is told that was not asked for.
+Result<void> refuse_without_values(const Options& options) {
+  const bool is_all = options.exporter != nullptr && options.exporter->name == "gcfull";
+  const bool is_told = options.value_bytes > 0 || !options.file.empty();
+  if (is_all && options.report == Report::Inject) {
+    return usage("-f gcfull: the dump itself is that; --inject --values --keep FILE");
+  }
+  if (!is_all || is_told) return {};
+  return usage("-f gcfull writes all bytes of the heap, secrets with them: it wants --values too");
 }
 
 Result<Options> make_sense(const RawOptions& raw) {
@@ -628,9 +653,10 @@ Result<Options> make_sense(const RawOptions& raw) {
   options.report = report_of(raw);
   HA_TRY(read_source(raw, options));
   HA_TRY(read_format(raw, options));
-  HA_TRY(refuse_without_offsets(options));
   options.rows = HA_TRY(read_rows(raw, options.report));
   options.value_bytes = HA_TRY(read_values(raw, options.report));
+  HA_TRY(refuse_without_values(options));
+  HA_TRY(read_redaction(raw, options));
   options.by = HA_TRY(read_by(raw, options.report));
   const std::string object = options.explain.what;
   options.explain = HA_TRY(read_explain_options(raw.explain));
@@ -669,6 +695,10 @@ bool needs_edges(const Options& options) {
   return std::any_of(options.fail_if.begin(), options.fail_if.end(), [](const FailIf& condition) {
     return condition.what == FailIf::What::Retained;
   });
+}
+
+bool needs_contents(const Options& options) {
+  return options.exporter != nullptr && needs_contents(*options.exporter);
 }
 
 std::string_view version_text() {

@@ -81,6 +81,7 @@ struct Options {
   snapshot::CountBy by = snapshot::CountBy::Type;
   std::size_t value_bytes = 0;  // of texts and numbers that are told; 0: none, or by default
   bool all = false;             // also what nothing reaches
+  bool redact = false;          // names too, not only values
   std::vector<FailIf> fail_if;
 
   ExplainOptions explain;
@@ -108,6 +109,9 @@ struct Options {
 
 // Whether it takes the edges between objects to answer.
 [[nodiscard]] bool needs_edges(const Options& options);
+
+// Whether it takes all bytes of the objects to answer.
+[[nodiscard]] bool needs_contents(const Options& options);
 
 // Text that was asked for instead of work: --help, --version.
 struct ShowText {

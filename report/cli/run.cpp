@@ -55,7 +55,8 @@ Result<bool> write_report(const Options& options,
     const std::string text = format_counts(chosen, options);
     HA_TRY(sink.write(options.with_gzip ? GzipMembers().compress(text) : std::string_view(text)));
   } else if (options.exporter != nullptr) {
-    const ExportOptions export_options{how.with_gzip, how.deadline, how.on_progress};
+    const bool with_values = options.value_bytes > 0 || !options.file.empty();
+    const ExportOptions export_options{how.with_gzip, with_values, how.deadline, how.on_progress};
     HA_TRY(options.exporter->write(snapshot, sink, export_options));
   } else {
     in_time = HA_TRY(write_json_lines(snapshot, sink, how)).in_time;
@@ -89,6 +90,10 @@ class Run {
 
     const auto snapshot = take_(options_, deadline_, console_);
     if (!snapshot) return failed(snapshot.error(), Stage::Target);
+    if (options_.exporter != nullptr) {
+      const auto checked = check_exportable(*options_.exporter, *snapshot);
+      if (!checked) return failed(checked.error(), Stage::Target);
+    }
     console_.step(fmt::format("counting {} objects", snapshot->objects.size()));
     CountTable counts = count_objects(*snapshot, options_.by);
     console_.step(typed_line(counts));

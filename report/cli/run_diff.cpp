@@ -59,7 +59,9 @@ Result<void> write_growth(const Options& options,
   const auto order = report.has_kept() ? graph::GrowthOrder::ByKept : graph::GrowthOrder::ByGrowth;
   report.difference = choose_growth(std::move(report.difference), options.rows, order);
   OutputFile sink(std::move(output), deadline);
-  const ExportOptions how{options.with_gzip, deadline, {}};
+  ExportOptions how;
+  how.with_gzip = options.with_gzip;
+  how.deadline = deadline;
   HA_TRY(write_html_of_growth(taken.back(), report, sink, how));
   return sink.finish();
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "report/cli/failure.h"
+#include "report/cli/redaction.h"
 #include "report/cli/run.h"
 #include "report/cli/take_file.h"
 #include "report/write/output_file.h"
@@ -163,7 +164,9 @@ ExitStatus run_inject(const Options& options, const CallRoutine& call, Console& 
   return run(
       usual,
       [&call](const Options& what, const Deadline& deadline, Console& shown) {
-        return take_by_routine(what, deadline, shown, call);
+        auto taken = take_by_routine(what, deadline, shown, call);
+        if (taken) redact_if_asked(what, *taken, shown);
+        return taken;
       },
       console);
 }

@@ -19,7 +19,8 @@ void name_process(const Options& options, pid_t pid, bool is_first) {
   if (!output) return;
   OutputFile sink(std::move(output).value(), Deadline{});
   std::string name;
-  if (const auto one = listed_process(pid)) name = " " + terminal_text(one->name);
+  if (const auto one = listed_process(pid); one && !options.redact)
+    name = " " + terminal_text(one->name);
   static_cast<void>(sink.write(fmt::format("{}process {}{}\n", is_first ? "" : "\n", pid, name)));
 }
 

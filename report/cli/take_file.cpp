@@ -40,14 +40,17 @@ Result<snapshot::Snapshot> take_from_dump(read::TextFile file,
   if (options.type_info.empty()) {
     console.say("without --type-info the objects of a dump have no types");
   }
-  const read::CollectorDump dump = HA_TRY(read::read_collector_dump(std::move(file), deadline));
+  const bool is_kept = needs_contents(options);
+  read::CollectorDump dump = HA_TRY(read::read_collector_dump(std::move(file), deadline, is_kept));
   console.step(
       fmt::format("read {} objects in {} blocks", dump.objects.size(), dump.index.blocks.size()));
   read::DumpOptions what;
   what.type_info = options.type_info;
   what.with_edges = needs_edges(options);
   what.with_texts = options.report == Report::Strings;
-  return read::join_dump(dump, what);
+  auto snapshot = HA_TRY(read::join_dump(dump, what));
+  if (is_kept) snapshot.contents = std::move(dump.contents);
+  return snapshot;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@ namespace heapattach {
 
 Result<void> write_dhat(const snapshot::Snapshot&, Sink&, const ExportOptions&);
 Result<void> write_folded(const snapshot::Snapshot&, Sink&, const ExportOptions&);
+Result<void> write_gcfull(const snapshot::Snapshot&, Sink&, const ExportOptions&);
 Result<void> write_gcgrph(const snapshot::Snapshot&, Sink&, const ExportOptions&);
 Result<void> write_heapsnapshot(const snapshot::Snapshot&, Sink&, const ExportOptions&);
 Result<void> write_hprof(const snapshot::Snapshot&, Sink&, const ExportOptions&);

@@ -76,7 +76,8 @@ class DumpMemory final : public MemoryReader {
 
 class Reader {
  public:
-  Reader(TextFile file, const Deadline& deadline) : file_(std::move(file)), deadline_(deadline) {}
+  Reader(TextFile file, const Deadline& deadline, bool with_all_contents)
+      : file_(std::move(file)), deadline_(deadline), with_all_contents_(with_all_contents) {}
 
   Result<CollectorDump> run() && {
     const auto magic = HA_TRY(take(kGraph.size()));
@@ -237,16 +238,22 @@ class Reader {
   Result<void> copy_contents(CollectorDump& dump) {
     constexpr std::uint64_t kAlignment = 64;  // that a copy may ask for before each range
     const std::vector<Range> ranges = boehm::plan_copy(dump.index, dump.layout);
+    std::vector<Range> rest;
+    if (with_all_contents_) rest = boehm::rest_of_contents(dump.index, ranges);
     std::uint64_t bytes = 0;
     for (const Range& range : ranges) bytes += range.bytes + kAlignment;
+    for (const Range& range : rest) bytes += range.bytes + kAlignment;
     dump.contents = std::make_unique<Capture>(HA_TRY(Arena::reserve(bytes, 0)));
-    return dump.contents->add(DumpMemory(records_, contents_), ranges, {});
+    const DumpMemory memory(records_, contents_);
+    HA_TRY(dump.contents->add(memory, ranges, {}));
+    return dump.contents->add(memory, rest, {});
   }
 
   static constexpr std::size_t kRead = std::size_t{1} << 20;
 
   TextFile file_;
   Deadline deadline_;
+  bool with_all_contents_;
   std::vector<char> buffer_;
   std::size_t first_ = 0;  // of the buffer, not yet taken
   std::size_t end_ = 0;
@@ -262,8 +269,10 @@ bool is_collector_dump(const TextFile& file) {
   return file.beginning().starts_with(kGraph) || file.beginning().starts_with(kFull);
 }
 
-Result<CollectorDump> read_collector_dump(TextFile file, const Deadline& deadline) {
-  return Reader(std::move(file), deadline).run();
+Result<CollectorDump> read_collector_dump(TextFile file,
+                                          const Deadline& deadline,
+                                          bool with_all_contents) {
+  return Reader(std::move(file), deadline, with_all_contents).run();
 }
 
 }  // namespace heapattach::read

@@ -34,6 +34,10 @@ struct CollectorDump {
 
 // Malformed, with the object's address, for what no heap of this collector can be: objects of two
 // sizes in one page, at odd places, one over the other.
-Result<CollectorDump> read_collector_dump(TextFile file, const Deadline& deadline);
+//
+// Of large objects without pointers the contents end after a page, unless all are asked for.
+Result<CollectorDump> read_collector_dump(TextFile file,
+                                          const Deadline& deadline,
+                                          bool with_all_contents = false);
 
 }  // namespace heapattach::read

@@ -86,6 +86,7 @@ bool read_header_text(JsonCursor& json, std::string_view key, snapshot::Header& 
   if (key == "captured") return json.string(out.captured);
   if (key == "source") return json.string(out.source);
   if (key == "runtime") return json.string(out.runtime);
+  if (key == "redacted") return json.string(out.redacted);
   return json.skip();
 }
 

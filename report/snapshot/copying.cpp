@@ -68,7 +68,11 @@ Result<bool> Copying::copy(const std::vector<FrozenThread>& threads, bool accept
 }
 
 Result<void> Copying::add_heap(std::span<const Range> heap) {
-  if (!source_.in_passing) return held_.capture.add(source_.memory, heap, limits_);
+  if (!source_.in_passing) {
+    HA_TRY(held_.capture.add(source_.memory, heap, limits_));
+    if (!with_contents_) return {};
+    return held_.capture.add(source_.memory, boehm::rest_of_contents(held_.index, heap), limits_);
+  }
   return held_.capture.add_window(HA_TRY(LiveMemory::open_mem(source_.process)), heap,
                                   window_bytes(held_.index));
 }

@@ -29,6 +29,12 @@ class Copying {
     return *this;
   }
 
+  // Copies large objects without pointers in full, too, of which nothing else needs all.
+  Copying& with_contents(bool is_wanted) {
+    with_contents_ = is_wanted;
+    return *this;
+  }
+
   // False if the index was inconsistent and nothing was copied yet.
   Result<bool> copy(const std::vector<FrozenThread>& threads, bool accept_misfits);
 
@@ -41,6 +47,7 @@ class Copying {
   HeldHeap& held_;
   CopyLimits limits_;
   bool with_memory_ = false;
+  bool with_contents_ = false;
 };
 
 }  // namespace heapattach::snapshot

@@ -69,6 +69,7 @@ Result<bool> copy_running(const Target& target,
   }
   return Copying(target, {target.process, target.memory}, held, options.deadline.at)
       .with_memory(options.on_memory != nullptr)
+      .with_contents(options.with_contents)
       .copy(held.freeze.threads, accept_misfits);
 }
 
@@ -83,7 +84,7 @@ Result<bool> copy_frozen(const Target& target,
     held.captured = std::chrono::system_clock::now();
     Copying copying(target, {target.process, target.memory}, held,
                     std::min(view.deadline, options.deadline.at));
-    copying.with_memory(options.on_memory != nullptr);
+    copying.with_memory(options.on_memory != nullptr).with_contents(options.with_contents);
     is_copied = HA_TRY(copying.copy(view.threads, accept_misfits));
     return {};
   });
@@ -132,6 +133,7 @@ Result<bool> copy_clone(const Target& target,
   const bool in_passing = is_read_in_passing(Hold::Clone, options);
   auto copied = Copying(target, {clone.process(), memory, in_passing}, held, options.deadline.at)
                     .with_memory(options.on_memory != nullptr)
+                    .with_contents(options.with_contents)
                     .copy(held.freeze.threads, accept_misfits);
   if (!clone.is_whole()) copied = explain_death(clone);
   if (copied && *copied && in_passing) {

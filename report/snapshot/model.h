@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,10 @@
 
 // The one model between all sources and all reports: flat arrays of plain values, indices instead
 // of pointers. Whoever fills it keeps what the comments say; nobody changes it afterwards.
+namespace heapattach {
+class MemoryReader;
+}
+
 namespace heapattach::snapshot {
 
 using TypeIndex = std::uint32_t;
@@ -161,7 +166,8 @@ struct Header {
   std::optional<double> pause_ms;
   std::optional<Collector> collector;
   std::optional<TypedBytes> typed;
-  std::string runtime;  // "crystal", "c++", "c"; empty if not known
+  std::string runtime;   // "crystal", "c++", "c"; empty if not known
+  std::string redacted;  // "full" where names are stand-ins; empty: they are the target's own
   bool live_only = true;
   bool is_lossy = false;
 };
@@ -178,6 +184,9 @@ struct Snapshot {
   FlatArray<Edge> edges;  // grouped by object, in order of their offset where that is known
 
   std::vector<ValuePiece> values;  // by object; empty: none kept
+  // What stands at the objects' addresses; null unless it was asked for. Copies of a snapshot share
+  // it, which is why nobody owns it alone.
+  std::shared_ptr<const MemoryReader> contents;
 
   bool complete = true;
   std::string reason;         // why it is partial

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -110,13 +112,25 @@ Result<Snapshot> without_clone(const TakeOptions& options, const Error& error) {
   return take_snapshot(frozen);
 }
 
+// What was copied, for as long as somebody reads it.
+class KeptHeap final : public MemoryReader {
+ public:
+  explicit KeptHeap(std::unique_ptr<HeldHeap> held) : held_(std::move(held)) {}
+  Result<std::size_t> read_some(RemoteAddr from, std::span<std::byte> into) const override {
+    return held_->capture.read_some(from, into);
+  }
+
+ private:
+  std::unique_ptr<HeldHeap> held_;
+};
+
 }  // namespace
 
 Result<Snapshot> take_snapshot(const TakeOptions& options) {
   const auto target = HA_TRY(Target::learn(options));
   HA_TRY(options.deadline.check("learning about the target"));
 
-  const auto held = HA_TRY(hold_and_copy(*target, options));
+  auto held = HA_TRY(hold_and_copy(*target, options));
   note(options, fmt::format("copied {} blocks; {} threads were held for {:.1f} ms",
                             held->index.blocks.size(), held->freeze.threads.size(),
                             std::chrono::duration<double, std::milli>(held->freeze.pause).count()));
@@ -159,6 +173,7 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
     join_roots({*target, *held, heap, found, order}, snapshot);
   }
   mark_partial(*held, heap, snapshot);
+  if (options.with_contents) snapshot.contents = std::make_shared<KeptHeap>(std::move(held));
   return snapshot;
 }
 

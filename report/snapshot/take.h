@@ -31,6 +31,7 @@ struct TakeOptions {
   std::optional<std::chrono::milliseconds> max_pause;
   bool with_unreachable = false;  // also objects that nothing reaches
   bool with_edges = true;         // edges and roots: what counts do without
+  bool with_contents = false;     // all bytes of the objects; only beside edges
   std::size_t value_bytes = 0;    // of texts and numbers; 0: none at all
   bool texts_only = false;        // texts in full and no other values, whatever value_bytes says
   std::string type_info;          // a file; empty: none

@@ -81,6 +81,7 @@ JsonRecord header_record(const snapshot::Header& header) {
   if (header.collector) record.object("collector", collector_record(*header.collector));
   if (header.typed) record.object("typed", typed_record(*header.typed));
   record.text_unless_empty("runtime", header.runtime);
+  record.text_unless_empty("redacted", header.redacted);
   record.boolean("live_only", header.live_only);
   record.lossy_if(header.is_lossy);
   return record;

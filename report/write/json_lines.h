@@ -29,6 +29,7 @@
 // hold,
 //   by path; "cut":true says that a text was longer.
 // - An object that nothing reaches has "reachable":false, and is left out where live_only is true.
+// - "redacted":"full" in the first record says that names are stand-ins.
 // - A record in which a name was cut or was not UTF-8 has "lossy":true.
 // - A file without its end record, or with "complete":false there, is partial; `reason` says why.
 //

@@ -43,6 +43,18 @@ std::vector<Range> plan_copy(const BlockIndex& index, const Layout& layout) {
   return ranges;
 }
 
+std::vector<Range> rest_of_contents(const BlockIndex& index, std::span<const Range> copied) {
+  std::vector<Range> ranges;
+  auto planned = copied.begin();
+  for (const Block& block : index.blocks) {
+    while (planned != copied.end() && planned->end() <= block.start) ++planned;
+    const RemoteAddr end = block.start + block.objects * block.object_bytes;
+    if (planned == copied.end() || planned->end() >= end) continue;
+    ranges.push_back({planned->end(), end - planned->end()});
+  }
+  return ranges;
+}
+
 Heap::Heap(const BlockIndex& index, const Layout& layout, const Capture& capture)
     : index_(&index),
       capture_(&capture),

@@ -26,6 +26,9 @@ struct ObjectRef {
 // object without pointers only its beginning. Sorted, disjoint, neighbours joined.
 std::vector<Range> plan_copy(const BlockIndex& index, const Layout& layout);
 
+// What of the objects `copied`, planned as above, leaves out: nothing that points or is typed by.
+std::vector<Range> rest_of_contents(const BlockIndex& index, std::span<const Range> copied);
+
 // The blocks of a heap with the copy of their contents. Answers in a few instructions which object
 // an address is in, by the collector's own rules (GC_mark_from and its macros in mark.c and
 // private/gc_pmark.h, 8.2.2):

@@ -146,7 +146,7 @@ TEST_CASE("wrong usage is told in one message") {
   wrong({"--fail-if", "objects > 1", "1"});
   wrong({"--color", "red", "1"});
   CHECK(wrong({"--snapshot", "clone", "heap.jsonl"}).find("processes") != std::string::npos);
-  CHECK(wrong({"-f", "hprof", "heap.jsonl"}).find("offsets") != std::string::npos);
+  CHECK(wrong({"-f", "gcfull", "1"}).find("--values") != std::string::npos);
   CHECK(wrong({"--stacks", "heap.jsonl"}).find("processes") != std::string::npos);
   CHECK(wrong({"-p", "heap.jsonl"}).find("no process id") != std::string::npos);
   CHECK(wrong({"--snapshot", "fork", "1"}).find("clone") != std::string::npos);
@@ -205,6 +205,18 @@ TEST_CASE("help fits a terminal") {
   }
 }
 
+TEST_CASE("what cannot be redacted is refused with --redact") {
+  CHECK(good({"--redact", "full", "1"}).redact);
+  CHECK(good({"--redact", "full", "--sizes", "heap.jsonl"}).redact);
+  CHECK_FALSE(good({"1"}).redact);
+  wrong({"--redact", "some", "1"});
+  for (const char* other : {"--values", "--strings", "--stacks", "--check"}) {
+    CHECK(wrong({"--redact", "full", other, "1"}).find("hide") != std::string::npos);
+  }
+  CHECK(wrong({"--redact", "full", "-f", "gcgrph", "1"}).find("hide") != std::string::npos);
+  wrong({"--redact", "full", "--call", "f()", "1"});
+}
+
 TEST_CASE("the short help shows each report once") {
   const std::string text = std::get<ShowText>(parse({"-h"})).text;
   std::set<std::string> shown;
@@ -218,12 +230,12 @@ TEST_CASE("the short help shows each report once") {
 
 TEST_CASE("a snapshot has the formats of other tools, by name or by its file's extension") {
   for (const ExportFormat& format : export_formats()) {
-    const Options named = good({"1", "-f", format.name.data()});
+    const Options named = good({"--values", "1", "-f", format.name.data()});
     CHECK(named.format == Format::Export);
     CHECK(named.exporter == &format);
     if (format.extension.empty()) continue;
     const std::string file = "a.b/x." + std::string(format.extension) + ".gz";
-    CHECK(good({"1", "-o", file.c_str()}).exporter == &format);
+    CHECK(good({"--values", "1", "-o", file.c_str()}).exporter == &format);
   }
   CHECK(good({"1", "-o", "x.svg", "-f", "jsonl"}).exporter == nullptr);
   CHECK(good({"1", "-o", "x.pb.gz"}).with_gzip);

@@ -6,10 +6,11 @@ _heapattach() {
   COMPREPLY=()
   case $before in
     -f | --format) words="table tsv csv json markdown memprof jsonl html heapsnapshot pprof \
-folded svg dhat ruby gcgrph hprof" ;;
+folded svg dhat ruby gcgrph gcfull hprof" ;;
     --snapshot) words="freeze read clone auto" ;;
     --sort) words="bytes count name retained" ;;
     --by) words="type holder" ;;
+    --redact) words="full" ;;
     --color) words="auto always never" ;;
     --in-place) words="hold run" ;;
     --returns) words="long int pointer string" ;;

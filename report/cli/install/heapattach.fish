@@ -6,10 +6,11 @@ function __heapattach_options
 end
 complete -c heapattach -n 'string match -q -- "-*" (commandline -ct)' -f -a '(__heapattach_options)'
 complete -c heapattach -n 'not string match -q -- "-*" (commandline -ct)' -a '(__fish_complete_pids)'
-complete -c heapattach -s f -l format -x -a 'table tsv csv json markdown memprof jsonl html heapsnapshot pprof folded svg dhat ruby gcgrph hprof'
+complete -c heapattach -s f -l format -x -a 'table tsv csv json markdown memprof jsonl html heapsnapshot pprof folded svg dhat ruby gcgrph gcfull hprof'
 complete -c heapattach -l snapshot -x -a 'freeze read clone auto'
 complete -c heapattach -l sort -x -a 'bytes count name retained'
 complete -c heapattach -l by -x -a 'type holder'
+complete -c heapattach -l redact -x -a 'full'
 complete -c heapattach -l color -x -a 'auto always never'
 complete -c heapattach -s o -l output -r
 complete -c heapattach -s p -l pid -x -a '(__fish_complete_pids)'

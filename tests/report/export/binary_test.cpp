@@ -147,24 +147,3 @@ TEST_CASE("an object of a heap dump that has no room for a head is larger by a h
   CHECK(dump.by_class.at("Pair") == std::pair<std::uint64_t, std::uint64_t>(2, 64));
   CHECK(dump.by_class.at("[LBuffer;").second == std::uint64_t{3} << 20);
 }
-
-TEST_CASE("a graph for perf-tools is made of the words of each object") {
-  SnapshotBuilder build;
-  const auto node = build.type("Node");
-  build.snapshot.types[node].id = 174;
-  build.object(0x7f0000001000, node, 32, {{8, 1}, {16, 0}});
-  build.object(0x7f0000001020, build.type("(unknown)", false), 48).kind =
-      static_cast<std::uint64_t>(ObjectKind::Atomic) & 3;
-  build.object(0x7f0000001060, node, 32).is_reachable = 0;
-  Bytes file(written(write_gcgrph, build.snapshot));
-  CHECK(file.take(8) == std::string("GCGRPH\1\0", 8));
-  const std::uint64_t end = ~std::uint64_t{0};
-  const std::uint64_t atomic = std::uint64_t{1} << 63;
-  for (const std::uint64_t word :
-       {std::uint64_t{0x7f0000001000}, std::uint64_t{32}, std::uint64_t{174}, std::uint64_t{8},
-        std::uint64_t{0x7f0000001020}, std::uint64_t{16}, std::uint64_t{0x7f0000001000}, end,
-        std::uint64_t{0x7f0000001020}, 48 | atomic, std::uint64_t{0}, end}) {
-    CHECK(file.word() == word);
-  }
-  CHECK(file.is_empty());
-}

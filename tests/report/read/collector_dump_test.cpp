@@ -9,11 +9,8 @@
 
 #include <doctest/doctest.h>
 
-#include "report/export/formats.h"
 #include "report/read/join_dump.h"
 #include "report/snapshot/counts.h"
-#include "tests/support/memory_sink.h"
-#include "tests/support/small_snapshot.h"
 #include "tests/support/temporary_directory.h"
 
 namespace heapattach::read {
@@ -97,28 +94,6 @@ TEST_CASE("a dump of pointers is read with its types and edges, in any order of 
   CHECK(snapshot->edges.size() == 4);
   CHECK(snapshot->roots.empty());
   CHECK(snapshot->complete);
-}
-
-TEST_CASE("what is exported as such a dump has the same objects and pointers when it is read") {
-  SnapshotBuilder build;
-  const auto session = build.type("Session");
-  build.snapshot.types[session].id = 7;
-  build.object(kPage, session, 48, {{8, 1}, {16, 2}});
-  build.object(kPage + 48, session, 48, {{8, 0}});
-  build.object(kPage + 4096, session, 3072, {{0, 0}, {3064, 1}});
-  MemorySink sink;
-  REQUIRE(write_gcgrph(build.snapshot, sink, {}));
-  Dump dump;
-  dump.text = sink.text;
-  const auto read = dump.read();
-  REQUIRE(read);
-  const auto snapshot = join_dump(*read, {});
-  REQUIRE(snapshot);
-  MemorySink again;
-  REQUIRE(write_gcgrph(*snapshot, again, {}));
-  // Without type information it has no ids.
-  CHECK(again.text.size() == sink.text.size());
-  CHECK(snapshot->edges.size() == build.snapshot.edges.size());
 }
 
 TEST_CASE("a dump of contents is read with its texts") {

@@ -1,0 +1,119 @@
+#include "report/redact/stand_ins.h"
+
+#include <algorithm>
+#include <iterator>
+#include <random>
+
+#include <fmt/format.h>
+
+#include "report/redact/library_names.h"
+#include "report/redact/sip_hash.h"
+
+namespace heapattach {
+
+namespace {
+
+bool is_digit(char letter) {
+  return letter >= '0' && letter <= '9';
+}
+
+// Bytes of what may be a letter in UTF-8, too, or of what is no text at all.
+bool is_of_word(char letter) {
+  const bool is_letter = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
+  return is_letter || is_digit(letter) || letter == '_' || letter == '$' || letter == '?' ||
+         letter == '!' || letter == '@' || static_cast<unsigned char>(letter) >= 0x80;
+}
+
+std::size_t word_end(std::string_view text, std::size_t at) {
+  while (at < text.size() && is_of_word(text[at])) ++at;
+  return at;
+}
+
+// Words joined by "::".
+std::size_t path_end(std::string_view text, std::size_t at) {
+  for (;;) {
+    at = word_end(text, at);
+    const bool goes_on = text.substr(at, 2) == "::" && at + 2 < text.size() &&
+                         is_of_word(text[at + 2]) && !is_digit(text[at + 2]);
+    if (!goes_on) return at;
+    at += 2;
+  }
+}
+
+// What heapattach itself, compilers and demanglers put beside names.
+std::size_t fixed_part(std::string_view rest) {
+  for (const std::string_view part :
+       {"(buffer of ", "(closure of ", "(unknown)", "(unknown atomic)", "(unknown uncollectable)",
+        "(unknown custom)", "(type ", "(anonymous namespace)", "{lambda(", "[abi:cxx11]"}) {
+    if (rest.starts_with(part)) return part.size();
+  }
+  return 0;
+}
+
+// Copies `text`, and of its words what `replace` makes of them.
+template <class End, class Replace>
+std::string with_words(std::string_view text, const End& end_of, const Replace& replace) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    if (const std::size_t fixed = fixed_part(text.substr(at)); fixed != 0) {
+      result += text.substr(at, fixed);
+      at += fixed;
+    } else if (!is_of_word(text[at])) {
+      result += text[at++];
+    } else {
+      const std::size_t end = end_of(text, at);
+      const std::string_view word = text.substr(at, end - at);
+      const bool is_number = std::all_of(word.begin(), word.end(), is_digit);
+      result += is_number ? std::string(word) : replace(word);
+      at = end;
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+StandIns::StandIns(std::string_view build_id, bool is_crystal_program)
+    : is_random_(build_id.empty()), is_of_crystal_(is_crystal_program) {
+  if (is_random_) {
+    std::random_device random;
+    for (std::uint64_t& half : key_) half = std::uint64_t{random()} << 32 | random();
+    return;
+  }
+  key_ = {sip_hash({1, 0}, build_id), sip_hash({2, 0}, build_id)};
+}
+
+std::uint64_t StandIns::hash(std::string_view what, std::string_view name) const {
+  return sip_hash(key_, fmt::format("{}\n{}", what, name));
+}
+
+std::string StandIns::of(std::string_view what, std::string_view name) const {
+  if (name.empty()) return {};
+  return fmt::format("{}-{:012x}", what, hash(what, name) >> 16);
+}
+
+std::string StandIns::of_build_id(std::string_view build_id) const {
+  std::string digits;
+  for (std::size_t part = 0; digits.size() < build_id.size(); ++part) {
+    fmt::format_to(std::back_inserter(digits), "{:016x}",
+                   hash(fmt::format("build id {}", part), build_id));
+  }
+  return digits.substr(0, build_id.size());
+}
+
+std::string StandIns::of_type(std::string_view name) const {
+  return with_words(name, path_end, [&](std::string_view path) {
+    return is_library_type(path, is_of_crystal_) ? std::string(path) : of("Type", path);
+  });
+}
+
+std::string StandIns::of_path(std::string_view path, bool is_of_library) const {
+  return with_words(path, word_end, [&](std::string_view word) {
+    const std::size_t sigil = std::min(word.find_first_not_of('@'), word.size());
+    const std::string_view name = word.substr(sigil);
+    const bool is_kept = name.empty() || (is_of_library && is_library_field(name));
+    return std::string(word.substr(0, sigil)) + (is_kept ? std::string(name) : of("field", name));
+  });
+}
+
+}  // namespace heapattach

@@ -1,0 +1,115 @@
+#include "report/redact/redact.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "report/export/format.h"
+#include "report/snapshot/counts.h"
+#include "report/write/json_lines.h"
+#include "tests/support/memory_sink.h"
+#include "tests/support/small_snapshot.h"
+
+using namespace heapattach;
+using namespace heapattach::snapshot;
+
+namespace {
+
+// Each name of the program's own has "secret" in it.
+Snapshot secret_snapshot() {
+  SnapshotBuilder build;
+  const auto session = build.type("SecretShop::Session");
+  const auto list = build.type("Array(SecretShop::Session)");
+  const auto buffer = build.type("(buffer of Array(SecretShop::Session))");
+  build.snapshot.types[session].fields = {{"@secret", "SecretShop::User", 8, 8}};
+  build.snapshot.types[session].paths = {{8, "@secret.@secret_too"}};
+  build.snapshot.types[session].value_paths = {"@secret_number"};
+  build.snapshot.types[list].paths = {{8, "@buffer"}, {16, "@secret"}};
+  build.snapshot.types[buffer].holder = "Array(SecretShop::Session)";
+  build.snapshot.types[buffer].elements = {0, 16, "", {{0, "secret_key"}}};
+  build.object(0x7f0000001000, session, 32, {{8, 1}});
+  build.object(0x7f0000001020, list, 32, {{8, 2}, {16, 0}});
+  build.object(0x7f0000001040, buffer, 64, {{16, 0}});
+  build.object(0x7f0000001080, session, 32);
+  Root root;
+  root.symbol = "SecretShop::STORE";
+  root.module = "secret-shop";
+  build.snapshot.roots.push_back(root);
+  root.symbol = "main_arena";
+  root.module = "libc.so.6";
+  root.to = 3;
+  build.snapshot.roots.push_back(root);
+  build.snapshot.threads.push_back({4711, "secret-thread", 'S'});
+  build.snapshot.fibers.push_back({0x7f0000001000, "secret-fiber"});
+  build.snapshot.header.host = "secret-host";
+  build.snapshot.header.exe = "/srv/secret";
+  build.snapshot.header.build_id = "3317f6a05ec7e7";
+  build.snapshot.header.runtime = "crystal";
+  ValuePiece piece;
+  piece.first_value = {0, 1, 1, 1, 1};
+  piece.text = "a secret text";
+  piece.values.push_back({0, 13, Value::kOwn, true, false});
+  build.snapshot.values.push_back(piece);
+  return std::move(build.snapshot);
+}
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), ::tolower);
+  return text;
+}
+
+std::string lines_of(const Snapshot& snapshot) {
+  MemorySink sink;
+  REQUIRE(write_json_lines(snapshot, sink, {}));
+  return sink.text;
+}
+
+}  // namespace
+
+TEST_CASE("a redacted snapshot has none of the program's names in any format") {
+  Snapshot snapshot = secret_snapshot();
+  CHECK(lower(lines_of(snapshot)).find("secret") != std::string::npos);
+  CHECK(redact(snapshot, StandIns(snapshot.header.build_id, true)));
+  const std::string lines = lines_of(snapshot);
+  CAPTURE(lines);
+  CHECK(lower(lines).find("secret") == std::string::npos);
+  CHECK(lines.find("3317f6a05ec7e7") == std::string::npos);
+  CHECK(lines.find("\"redacted\":\"full\"") != std::string::npos);
+  CHECK(lines.find("\"@buffer\":\"0x7f0000001040\"") != std::string::npos);
+  CHECK(lines.find("\"symbol\":\"main_arena\",\"module\":\"libc.so.6\"") != std::string::npos);
+  for (const ExportFormat& format : export_formats()) {
+    CAPTURE(format.name);
+    MemorySink sink;
+    REQUIRE(format.write(snapshot, sink, {}));
+    CHECK(lower(sink.text).find("secret") == std::string::npos);
+  }
+}
+
+TEST_CASE("redaction leaves counts, sizes and edges as they are") {
+  const Snapshot before = secret_snapshot();
+  Snapshot after = before;
+  REQUIRE(redact(after, StandIns(before.header.build_id, true)));
+  const auto was = count_objects(before).rows;
+  const auto is = count_objects(after).rows;
+  REQUIRE(was.size() == is.size());
+  const auto figures = [](const std::vector<CountRow>& rows) {
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> all;
+    for (const CountRow& row : rows) all.emplace_back(row.bytes, row.objects);
+    std::sort(all.begin(), all.end());
+    return all;
+  };
+  CHECK(figures(was) == figures(is));
+  CHECK(after.edges.size() == before.edges.size());
+  CHECK(after.objects.size() == before.objects.size());
+}
+
+TEST_CASE("what was redacted is not redacted again") {
+  Snapshot snapshot = secret_snapshot();
+  const StandIns names(snapshot.header.build_id, true);
+  REQUIRE(redact(snapshot, names));
+  const std::string once = lines_of(snapshot);
+  CHECK_FALSE(redact(snapshot, StandIns(snapshot.header.build_id, true)));
+  CHECK(lines_of(snapshot) == once);
+}

@@ -1,0 +1,117 @@
+#include "report/redact/stand_ins.h"
+
+#include <array>
+#include <string>
+#include <utility>
+
+#include <doctest/doctest.h>
+
+#include "report/redact/library_names.h"
+#include "report/redact/sip_hash.h"
+
+using namespace heapattach;
+
+namespace {
+
+const StandIns names("3317f6a0", true);
+
+// With A for each stand-in, in order B for the next that differs, and so on.
+std::string shape_of(std::string text) {
+  std::string known;
+  for (const std::string_view what : {"Type-", "field-"}) {
+    for (auto at = text.find(what); at != std::string::npos; at = text.find(what)) {
+      const std::string whole = text.substr(at, what.size() + 12);
+      const char letter = static_cast<char>('A' + known.size());
+      known += letter;
+      for (; at != std::string::npos; at = text.find(whole)) {
+        text.replace(at, whole.size(), std::string(1, letter));
+      }
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("the keyed hash is SipHash-2-4") {
+  const std::array<std::uint64_t, 2> key{0x0706050403020100, 0x0f0e0d0c0b0a0908};
+  std::string text;
+  CHECK(sip_hash(key, text) == 0x726fdb47dd0e0e31);
+  for (char byte = 0; byte < 15; ++byte) text += byte;
+  CHECK(sip_hash(key, text) == 0xa129ca6149be45e5);
+}
+
+TEST_CASE("of a type's name all is replaced but what libraries call their own") {
+  const std::pair<const char*, const char*> table[] = {
+      {"Shop::Session", "A"},
+      {"Array(Shop::Session)", "Array(A)"},
+      {"Hash(String, Shop::A | Shop::B | Nil)", "Hash(String, A | B | Nil)"},
+      {"(buffer of Hash(Session, Session))", "(buffer of Hash(A, A))"},
+      {"HTTP::Server", "HTTP::Server"},
+      {"HTTP::Payroll", "A"},
+      {"StaticArray(UInt8, 16)", "StaticArray(UInt8, 16)"},
+      {"NamedTuple(salary: Int32)", "NamedTuple(A: Int32)"},
+      {"(unknown atomic)", "(unknown atomic)"},
+      {"(type 174)", "(type 174)"},
+      {"(type secret)", "(type A)"},
+      {"std::vector<shop::Order, std::allocator<shop::Order> >",
+       "std::vector<A, std::allocator<A> >"},
+      {"shop::(anonymous namespace)::Order*", "A::(anonymous namespace)::B*"},
+      {"unsigned char[]", "unsigned char[]"},
+      {"struct session", "struct A"},
+      {"GC_ms_entry", "GC_ms_entry"},
+      {"</title><script>", "</A><B>"},
+      {"Gr\xc3\xb6\xc3\x9f"
+       "e",
+       "A"},
+      {"", ""},
+  };
+  for (const auto& [name, shape] : table) {
+    CAPTURE(name);
+    CHECK(shape_of(names.of_type(name)) == shape);
+  }
+}
+
+TEST_CASE("of a field's path numbers, brackets and sigils stay") {
+  CHECK(shape_of(names.of_path("@cart.@total", false)) == "@A.@B");
+  CHECK(shape_of(names.of_path("items[3].item", false)) == "A[3].B");
+  CHECK(names.of_path("+24", false) == "+24");
+  CHECK(names.of_path("[", false) == "[");
+  CHECK(shape_of(names.of_path("@buffer", false)) == "@A");
+  CHECK(names.of_path("@buffer", true) == "@buffer");
+  CHECK(shape_of(names.of_path("@salary", true)) == "@A");
+}
+
+TEST_CASE("a name has one stand-in in all snapshots of a build, and another elsewhere") {
+  const StandIns again("3317f6a0", true);
+  const StandIns other("3317f6a1", true);
+  CHECK(names.of_type("Shop") == again.of_type("Shop"));
+  CHECK(names.of_type("Shop") != other.of_type("Shop"));
+  CHECK(names.of("global", "Shop") != "global-" + names.of_type("Shop").substr(5));
+  CHECK(names.of_build_id("3317f6a0").size() == 8);
+  CHECK(names.of_build_id("3317f6a0") == again.of_build_id("3317f6a0"));
+  CHECK(names.of_build_id("3317f6a0") != "3317f6a0");
+  CHECK_FALSE(names.is_for_one_snapshot_only());
+  const StandIns first("", true);
+  const StandIns second("", true);
+  CHECK(first.is_for_one_snapshot_only());
+  CHECK(first.of_type("Shop") != second.of_type("Shop"));
+}
+
+TEST_CASE("a class of another language is not Crystal's because it is called so") {
+  const StandIns of_cxx("3317f6a0", false);
+  CHECK(shape_of(of_cxx.of_type("Channel")) == "A");
+  CHECK(names.of_type("Channel") == "Channel");
+  CHECK(is_library_symbol("GC_static_roots", false));
+  CHECK_FALSE(is_library_symbol("Log", false));
+}
+
+TEST_CASE("libraries that everybody has are known by their file") {
+  for (const char* file : {"libc.so.6", "/usr/lib/x86_64-linux-gnu/libgc.so.1.5.1", "libc-2.31.so",
+                           "ld-linux-x86-64.so.2", "libstdc++.so.6", "libyaml-0.so.2"}) {
+    CHECK(is_library_file(file));
+  }
+  for (const char* file : {"demo", "libshop.so", "libcshop.so", "librtc.so.1", ""}) {
+    CHECK_FALSE(is_library_file(file));
+  }
+}
