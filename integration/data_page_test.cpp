@@ -1,0 +1,59 @@
+// The page on a snapshot as data shows what its queries print: they are taken from the page itself.
+
+#include <cstdlib>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "integration/rounds.h"
+#include "integration/tool.h"
+
+namespace heapattach {
+
+namespace {
+
+// A line of bash in a directory with the page's snapshot; its $1 is where page and script are.
+ToolRun try_page(const std::string& before, const std::string& tools) {
+  const TemporaryDirectory directory;
+  const char* const modules = std::getenv("HEAPATTACH_NPM");
+  return run_in_shell(
+      fmt::format("cd \"$2\" && cp \"$1/heap.jsonl\" . && {} "
+                  "python3 \"$1/try_page.py\" \"$1/../../report/DATA.md\" {}",
+                  before, tools),
+      {CONSUMERS "/../data", directory.path(), CONSUMERS, modules == nullptr ? "" : modules});
+}
+
+}  // namespace
+
+TEST_CASE("what jq and SQLite make of a snapshot stands on the page on data") {
+  for (const char* tool : {"jq", "sqlite3"}) {
+    if (run_in_shell("command -v \"$1\"", {tool}).status == 0) continue;
+    print_skip(fmt::format("{} is not installed", tool));
+    return;
+  }
+  const ToolRun run = try_page("", "jq sqlite3");
+  INFO(run.output << run.errors);
+  CHECK(run.status == 0);
+  CHECK(run.output == "ran=7\n");
+}
+
+TEST_CASE("what DuckDB makes of a snapshot stands on the page on data") {
+  if (!is_long_run() || std::getenv("HEAPATTACH_NPM") == nullptr) return;  // check.sh --long
+  const ToolRun run = try_page(
+      "printf '#!/bin/sh\\nexec node \"%s/duckdb.mjs\" \"%s\" \"$@\"\\n' \"$3\" \"$4\" >duckdb && "
+      "chmod +x duckdb && PATH=$PWD:$PATH",
+      "duckdb");
+  INFO(run.output << run.errors);
+  CHECK(run.status == 0);
+  CHECK(run.output == "ran=3\n");
+}
+
+TEST_CASE("the snapshot of the page on data is one that heapattach reads") {
+  const ToolRun run =
+      run_tool({"-q", "--count", "-f", "tsv", "--top", "2", CONSUMERS "/../data/heap.jsonl"});
+  INFO(run.errors);
+  CHECK(run.status == 0);
+  CHECK(run.output == "objects\tbytes\ttype\n12\t576\tShop::Session\n12\t384\tString\n");
+}
+
+}  // namespace heapattach
