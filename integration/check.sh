@@ -146,17 +146,36 @@ check_fuzz() {
   tests/fuzz/run.sh "$sanitized" "$out/fuzz" "$seconds" "${options[@]}"
 }
 
-# Packs, and looks whether what a user needs is in it.
+# install_and_remove DEB: with what this machine has installed for its dependencies, but into a
+# directory of its own.
+install_and_remove() {
+  local root=$out/packages/root before
+  mkdir -p "$root"/var/lib/dpkg/{info,updates,triggers}
+  cp /var/lib/dpkg/status "$root/var/lib/dpkg/status"
+  before=$(find "$root" -type f ! -path '*/var/*' | sort)
+  fakeroot dpkg --root="$root" --force-script-chrootless --log=/dev/null -i "$1" 2>&1 | grep -v 'files list file'
+  test -x "$root/usr/bin/heapattach"
+  fakeroot dpkg --root="$root" --force-script-chrootless --log=/dev/null --purge heapattach 2>&1 |
+    grep -v 'files list file'
+  [[ $(find "$root" -type f ! -path '*/var/*' | sort) == "$before" ]]
+}
+
+# Packs, twice with the same bytes, and looks whether what a user needs is in it.
 check_packages() {
   local package=$out/packages/deb deb
-  rm -rf "$out/packages"
-  (cd "$release" && cpack -B "$out/packages")
+  rm -rf "$out/packages" "$out/packages-again"
+  SOURCE_DATE_EPOCH=$(dpkg-parsechangelog -l report/cli/install/changelog -S Timestamp)
+  export SOURCE_DATE_EPOCH
+  for packages in packages-again packages; do (cd "$release" && cpack -B "$out/$packages"); done
   deb=$(ls "$out"/packages/*.deb)
+  cmp "$deb" "$out"/packages-again/*.deb
   dpkg-deb --info "$deb" | tee "$out/deb-info"
   grep -q '^ Depends: .*libdw1.*libelf1' "$out/deb-info"
+  lintian --allow-root --fail-on error,warning "$deb"
+  install_and_remove "$deb"
   dpkg-deb --extract "$deb" "$package"
   tar -tzf "$out"/packages/*.tar.gz >"$out/tar-list"
-  for file in bin/heapattach share/doc/heapattach/README.md share/doc/heapattach/LICENSE; do
+  for file in bin/heapattach share/doc/heapattach/README.md share/doc/heapattach/changelog.gz; do
     test -s "$package/usr/$file"
     grep -q "/$file\$" "$out/tar-list"
   done

@@ -5,14 +5,15 @@ build_packages=(g++ cmake ninja-build pkg-config libelf-dev libdw-dev liblzma-de
 crystal_packages=(crystal libgc-dev libevent-dev libpcre3-dev libssl-dev libyaml-dev libxml2-dev
   libgmp-dev)
 test_packages=(doctest-dev clang libclang-rt-14-dev gcc-multilib dwz llvm-14 python3 jq guile-3.0 w3m ecl
-  ruby gdb elfutils musl-tools xz-utils)
+  ruby sqlite3 gdb elfutils musl-tools xz-utils)
 # Readers of what is exported.
 consumer_packages=(golang-go nodejs valgrind libdevel-nytprof-perl chromium)
-long_consumer_packages=(visualvm openjdk-17-jdk-headless)
+long_consumer_packages=(ruby-heapy visualvm openjdk-17-jdk-headless)
 consumer_npm_packages=(playwright-core@1.56.1)
-long_consumer_npm_packages=(chrome-devtools-mcp@1.11.0)
+long_consumer_npm_packages=(chrome-devtools-mcp@1.11.0 @memlab/heap-analysis@2.0.5
+  @duckdb/node-api@1.5.6-r.1)
 lint_packages=(clang-format-14 clang-tidy-14)
-package_packages=(dpkg-dev file fakeroot)
+package_packages=(dpkg-dev file fakeroot lintian)
 bench_packages=(openjdk-17-jdk-headless)
 
 # install_packages NAME...: only what is missing, and says so first.

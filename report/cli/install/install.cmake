@@ -1,0 +1,31 @@
+# What belongs to a program beside it. The man page lists the options as --help all does.
+set(man_page ${CMAKE_CURRENT_BINARY_DIR}/heapattach.1)
+set(man_template ${CMAKE_CURRENT_LIST_DIR}/heapattach.1.in)
+set(man_script ${CMAKE_CURRENT_LIST_DIR}/man_page.cmake)
+add_custom_command(OUTPUT ${man_page}
+  COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:heapattach> -DVERSION=${PROJECT_VERSION}
+    -DTEMPLATE=${man_template} -DOUTPUT=${man_page} -P ${man_script}
+  DEPENDS heapattach ${man_template} ${man_script} VERBATIM)
+
+# Compressed as Debian wants it: without a time or a name in the header.
+find_program(GZIP gzip REQUIRED)
+set(packed_files "")
+function(install_compressed file destination)
+  cmake_path(GET file FILENAME name)
+  set(packed ${CMAKE_CURRENT_BINARY_DIR}/${name}.gz)
+  add_custom_command(OUTPUT ${packed} COMMAND ${GZIP} -9nc ${file} > ${packed} DEPENDS ${file} VERBATIM)
+  install(FILES ${packed} DESTINATION ${destination})
+  set(packed_files ${packed_files} ${packed} PARENT_SCOPE)
+endfunction()
+install_compressed(${man_page} ${CMAKE_INSTALL_MANDIR}/man1)
+install_compressed(${CMAKE_CURRENT_LIST_DIR}/changelog ${CMAKE_INSTALL_DOCDIR})
+add_custom_target(heapattach_man ALL DEPENDS ${packed_files})
+
+install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/LICENSE
+  ${CMAKE_CURRENT_LIST_DIR}/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES ${CMAKE_CURRENT_LIST_DIR}/heapattach.bash RENAME heapattach
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES ${CMAKE_CURRENT_LIST_DIR}/_heapattach
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
+install(FILES ${CMAKE_CURRENT_LIST_DIR}/heapattach.fish
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)

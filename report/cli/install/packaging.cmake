@@ -1,0 +1,18 @@
+# How the packages are made. Their bytes depend on nothing but the sources where SOURCE_DATE_EPOCH is
+# set, as dpkg-buildpackage does.
+set(CPACK_GENERATOR "TGZ;DEB")
+set(CPACK_PACKAGE_CONTACT "heapattach maintainers <heapattach@example.org>")
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_PACKAGE_SECTION devel)
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "what is in the heap of a live process with the Boehm GC")
+set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
+  "Says what is in the heap of a running process that uses the Boehm-Demers-Weiser
+collector, as Crystal programs do: objects and bytes per type, or every object
+with its edges. The process is stopped for the time of a copy and not changed.")
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+# For the library that programs may link; cpack itself would make scripts that call ldconfig.
+set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA
+  ${CMAKE_CURRENT_LIST_DIR}/shlibs ${CMAKE_CURRENT_LIST_DIR}/triggers)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+include(CPack)
