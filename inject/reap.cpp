@@ -92,7 +92,10 @@ Result<void> reap_clones(const Process& target,
   const MemoryMap map = HA_TRY(target.maps());
   const auto padding = find_padding(map, control.memory(), Stub::size_bytes());
   if (!padding) return Error{ErrorKind::Unsupported, "it has no padding behind its code any more"};
-  const FreezeOptions options{.for_cleaning = true};
+  // What would stay otherwise is worse than a stop on a machine that is too busy for its threads.
+  const FreezeOptions options{.thread_deadline = std::chrono::seconds(5),
+                              .budget = std::chrono::seconds(10),
+                              .for_cleaning = true};
   const auto frozen = while_frozen(target, options, [&](const FrozenView& view) -> Result<void> {
     std::vector<pid_t> tids;
     for (const FrozenThread& thread : view.threads) {

@@ -35,9 +35,12 @@ std::vector<std::string> by_us(const std::string& pid) {
   return {tool_path(), "--in-place", "--call", fmt::format("beats_within({})", 30 * kCalls), pid};
 }
 
-void kill_somewhere(const std::vector<std::string>& command) {
+// While it holds the service, or soon after.
+void kill_somewhere(const std::vector<std::string>& command, pid_t service) {
   ChildProcess tool(command);
-  ::usleep(static_cast<useconds_t>(std::rand() % 700'000));
+  REQUIRE(eventually(
+      60s, [&] { return status_line(service, "TracerPid") != "0" || !tool.is_running(); }));
+  ::usleep(static_cast<useconds_t>(std::rand() % 300'000));
   tool.signal(SIGKILL);
   REQUIRE(tool.wait_end(60s).has_value());
 }
@@ -56,7 +59,7 @@ TEST_CASE("killed in the midst of a call that gdb makes too, heapattach harms no
   const int times = rounds(2, 40);
   for (int i = 0; i < times; ++i) {
     LiveTarget target("borrowed");
-    kill_somewhere(by_us(std::to_string(target.pid())));
+    kill_somewhere(by_us(std::to_string(target.pid())), target.pid());
     check_unharmed(target, fmt::format("kill {}", i));
   }
   if (::access(kGdb, X_OK) != 0 || !is_long_run()) {
@@ -67,7 +70,7 @@ TEST_CASE("killed in the midst of a call that gdb makes too, heapattach harms no
   int stopped = 0;
   for (int i = 0; i < times; ++i) {
     LiveTarget target("borrowed");
-    kill_somewhere(by_gdb(std::to_string(target.pid())));
+    kill_somewhere(by_gdb(std::to_string(target.pid())), target.pid());
     const std::string harm = harm_after(target);
     ended += harm == "ended" ? 1 : 0;
     stopped += harm == "stopped" ? 1 : 0;

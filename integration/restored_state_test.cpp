@@ -1,6 +1,7 @@
 // HAZARDS B1, B7, B8: what a thread has in its registers, as the kernel tells it, is the same
 // before and after it was borrowed: general and vector registers, flags, and the signal mask.
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <string>
@@ -27,7 +28,15 @@ struct State {
 // Of threads that wait, and so have nothing to change by themselves.
 const std::vector<std::string> waiting{"main", "events", "condition", "waiting"};
 
+bool all_wait(const LiveTarget& target) {
+  return std::all_of(waiting.begin(), waiting.end(), [&](const std::string& name) {
+    return state_of(target.pid(), static_cast<pid_t>(target.greeting().at(name))) == 'S';
+  });
+}
+
 std::map<std::string, State> states_of(const LiveTarget& target) {
+  // One that was just let go may not have come back yet to where it waits.
+  REQUIRE(eventually(std::chrono::seconds(30), [&] { return all_wait(target); }));
   std::map<std::string, State> states;
   const auto process = Process::open(target.pid());
   REQUIRE(process.has_value());
@@ -70,15 +79,6 @@ TEST_CASE("registers, flags, vector state and mask are equal before and after ea
   for (const std::string& name : waiting) {
     const std::string thread = std::to_string(target.greeting().at(name));
     for (const char* how : {"--quiet", "--in-place"}) {
-      // On a busy machine one may still be on its way to where it waits.
-      REQUIRE(eventually(std::chrono::seconds(30), [&] {
-        for (const std::string& each : waiting) {
-          if (state_of(target.pid(), static_cast<pid_t>(target.greeting().at(each))) != 'S') {
-            return false;
-          }
-        }
-        return true;
-      }));
       const auto before = states_of(target);
       const ToolRun run = run_tool({"--call", call, how, "--thread", thread, pid});
       CHECK_MESSAGE(run.output == "521\n", name, " ", how, ": ", run.errors);
