@@ -1,6 +1,8 @@
 // A flame graph of the tree of types as one SVG file that needs no script: a frame is a rectangle
 // whose width is what it retains, what holds it stands below it, and its whole name and figures are
 // its <title>, which browsers show as a tooltip and screen readers read. The widest stand first.
+// Colours are one for each type, grey for places and variables, and darker where the reader's
+// browser is dark; other viewers, which know no style sheets, show the light ones.
 //
 // Frames narrower than a fifth of a pixel are not drawn, nor what stands on them: the file has at
 // most a few thousand rectangles for each row, whatever the heap. Nothing is lost by that, since a
@@ -28,8 +30,8 @@ using NodeIndex = TypeTree::NodeIndex;
 
 constexpr double kWidth = 1200;
 constexpr double kMargin = 10;
-constexpr double kRow = 17;
-constexpr double kHead = 52;
+constexpr double kRow = 20;
+constexpr double kHead = 62;
 constexpr double kNarrowest = 0.2;
 constexpr double kLetter = 6.6;  // width of one, roughly
 
@@ -62,13 +64,22 @@ std::string shortened(std::string_view text, double width) {
   return xml(cut_utf8(text, letters - 2)) + "\xe2\x80\xa6";
 }
 
-// One of a few warm colours, the same for a name each time.
+// One of a few calm colours, the same for a name each time.
 std::string colour_of(std::string_view name) {
   std::uint32_t hash = 2166136261U;  // FNV-1a
   for (const char letter : name) hash = (hash ^ static_cast<unsigned char>(letter)) * 16777619U;
-  return fmt::format("hsl({},{}%,{}%)", 18 + hash % 40, 70 + (hash >> 8) % 20,
-                     62 + (hash >> 16) % 14);
+  return fmt::format("hsl({},{}%,{}%)", 10 + 15 * ((hash >> 8) % 24), 52 + (hash >> 16) % 12,
+                     78 + (hash >> 24) % 6);
 }
+
+constexpr std::string_view kPlainColour = "hsl(60,4%,91%)";
+
+constexpr std::string_view kStyle =
+    "<style>text{fill:#1d2125}.soft{fill:#5a626b}.page{fill:#f7f7f5}"
+    "g:hover>rect{stroke:#1f5f8b;stroke-width:1.5}"
+    "@media(prefers-color-scheme:dark){text{fill:#e4e7ea}.soft{fill:#9aa5b0}.page{fill:#131619}"
+    "g>rect{filter:brightness(0.42) saturate(1.3)}g:hover>rect{filter:brightness(0.6)}}"
+    "</style>\n";
 
 struct Placed {
   NodeIndex node = 0;
@@ -130,7 +141,14 @@ class Layout {
   double scale_ = 0;
 };
 
-std::string frame_svg(const TypeTree& tree, const Layout& layout, const Placed& at, double top) {
+std::vector<bool> frames_of_types(const TypeTree& tree) {
+  std::vector<bool> is_type(tree.frames.size());
+  for (const auto frame : tree.frame_of_type) is_type[frame] = true;
+  return is_type;
+}
+
+std::string frame_svg(
+    const TypeTree& tree, const Layout& layout, const Placed& at, double top, bool is_type) {
   const TypeTree::Node& node = tree.nodes[at.node];
   const std::string& name = tree.frames[node.frame];
   const double share = 100.0 * static_cast<double>(node.retained) /
@@ -138,12 +156,14 @@ std::string frame_svg(const TypeTree& tree, const Layout& layout, const Placed& 
   const double width = layout.width(at.node);
   std::string text = fmt::format(
       "<g><title>{}: {} bytes retained ({:.1f}%), {} bytes in {} objects of its own</title>"
-      "<rect x=\"{:.1f}\" y=\"{:.0f}\" width=\"{:.1f}\" height=\"{:.0f}\" fill=\"{}\"/>",
+      "<rect x=\"{:.1f}\" y=\"{:.0f}\" width=\"{:.1f}\" height=\"{:.0f}\" rx=\"{}\" "
+      "fill=\"{}\"/>",
       xml(name), node.retained, share, node.bytes, node.objects, at.left, top,
-      std::max(0.1, width - 0.3), kRow - 1, at.node == 0 ? "hsl(220,10%,80%)" : colour_of(name));
+      std::max(0.1, width - 1), kRow - 1.5, width > 8 ? 3 : 0,
+      is_type ? colour_of(name) : kPlainColour);
   const std::string label = shortened(name, width);
   if (!label.empty()) {
-    text += fmt::format("<text x=\"{:.1f}\" y=\"{:.0f}\">{}</text>", at.left + 3, top + kRow - 5,
+    text += fmt::format("<text x=\"{:.1f}\" y=\"{:.0f}\">{}</text>", at.left + 5, top + kRow - 6,
                         label);
   }
   return text + "</g>\n";
@@ -151,16 +171,19 @@ std::string frame_svg(const TypeTree& tree, const Layout& layout, const Placed& 
 
 std::string head_svg(const snapshot::Snapshot& snapshot, const TypeTree& tree, double height) {
   const std::string remark = snapshot.complete ? "" : ", partial";
+  constexpr std::string_view kSans = "system-ui, sans-serif";
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
       "viewBox=\"0 0 {0:.0f} {1:.0f}\" role=\"img\" font-family=\"monospace\" font-size=\"11\">\n"
-      "<title>Heap of process {2} by what holds it</title>\n"
-      "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
-      "<text x=\"{3:.0f}\" y=\"22\" font-size=\"15\">Heap of process {2} by what holds it</text>\n"
-      "<text x=\"{3:.0f}\" y=\"40\">{4} bytes{5}. A frame holds those above it: without it they "
-      "would go.</text>\n",
-      kWidth, height, snapshot.header.pid, kMargin, tree.nodes[0].retained, remark);
+      "<title>Heap of process {2} by what holds it</title>\n{6}"
+      "<rect class=\"page\" width=\"100%\" height=\"100%\" fill=\"#f7f7f5\"/>\n"
+      "<text x=\"{3:.0f}\" y=\"27\" font-family=\"{7}\" font-size=\"18\" font-weight=\"600\">"
+      "Heap of process {2} by what holds it</text>\n"
+      "<text class=\"soft\" x=\"{3:.0f}\" y=\"47\" font-family=\"{7}\" font-size=\"13\">{4} "
+      "bytes{5}. "
+      "A frame holds those above it: without it they would go.</text>\n",
+      kWidth, height, snapshot.header.pid, kMargin, tree.nodes[0].retained, remark, kStyle, kSans);
 }
 
 }  // namespace
@@ -173,9 +196,11 @@ Result<void> write_svg(const snapshot::Snapshot& snapshot,
   const double height = kHead + layout.rows() * kRow + kMargin;
   ExportStream out(sink, options);
   out.put(head_svg(snapshot, tree, height));
+  const std::vector<bool> is_type = frames_of_types(tree);
   for (const Placed& at : layout.placed()) {
     if (out.has_failed()) break;
-    out.put(frame_svg(tree, layout, at, height - kMargin - (at.row + 1) * kRow));
+    out.put(frame_svg(tree, layout, at, height - kMargin - (at.row + 1) * kRow,
+                      is_type[tree.nodes[at.node].frame]));
   }
   out.put("</svg>\n");
   return out.finish();
