@@ -118,16 +118,31 @@ class SuspectFinder {
     }
   }
 
-  // The type whose objects retain most of what is not covered yet, if that is enough.
-  bool add_type() {
-    // What a suspect retains already is not told a second time of those that hold the suspect.
-    std::vector<std::uint64_t> bytes = bytes_;
-    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = is_covered_[i] ? 0 : bytes[i];
-    const std::vector<std::uint64_t> retained = graph::retained_bytes(dominators_, bytes);
+  // By type what its objects retain of what no suspect retains: that is not told a second time of
+  // those that hold the suspect.
+  [[nodiscard]] std::vector<std::uint64_t> retained_by_types() const {
     std::vector<std::uint64_t> sums(snapshot_.types.size());
+    std::vector<std::uint64_t> left;  // of the rest, by object; empty: all is left
+    if (!result_.found.empty()) {
+      std::vector<std::uint64_t> bytes = bytes_;
+      std::uint64_t sum = 0;
+      for (const ObjectIndex object : dominators_.order) {
+        if (is_covered_[object]) bytes[object] = 0;
+        sum += bytes[object];
+      }
+      if (sum == 0) return sums;
+      left = graph::retained_bytes(dominators_, bytes);
+    }
+    const std::vector<std::uint64_t>& retained = left.empty() ? retained_ : left;
     for (const ObjectIndex object : dominators_.order) {
       if (is_outermost_[object] && !is_covered_[object]) sums[types_[object]] += retained[object];
     }
+    return sums;
+  }
+
+  // The type whose objects retain most of what is not covered yet, if that is enough.
+  bool add_type() {
+    std::vector<std::uint64_t> sums = retained_by_types();
     result_.untyped_bytes = 0;
     for (TypeIndex type = 0; type < sums.size(); ++type) {
       // Objects of unknown types have nothing in common that could be suspected.

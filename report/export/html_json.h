@@ -56,6 +56,25 @@ class HtmlJson {
     out_.put(json);
   }
 
+  // Members of an object.
+  void open(std::string_view name, char bracket) {
+    key(name);
+    open(bracket);
+  }
+  void text(std::string_view name, std::string_view value) {
+    key(name);
+    text(value);
+  }
+  template <std::integral Number>
+  void number(std::string_view name, Number value) {
+    key(name);
+    number(value);
+  }
+  void boolean(std::string_view name, bool value) {
+    key(name);
+    raw(value ? "true" : "false");
+  }
+
   template <std::integral... Number>
   void numbers(Number... values) {
     open('[');

@@ -95,7 +95,7 @@ function addViews() {
     views.add('suspects', 'Suspects', suspectsView, report.suspects.found.length);
   }
   if (report.threads.length + report.fibers.length > 0) {
-    views.add('stacks', 'Stacks', stacksView, report.threads.length + report.fibers_in_all);
+    views.add('stacks', 'Stacks', stacksView, report.threads_in_all + report.fibers_in_all);
   }
   if (report.difference) views.add('differences', 'Differences', differencesView);
 }

@@ -28,7 +28,7 @@ const threadStates = {R: 'running', S: 'sleeping', D: 'in the kernel', T: 'stopp
 
 function stackPart({title, about, retained, frames}) {
   const head = [make('span', {class: 'name'}, brief(title)), about ? make('span', {class: 'soft'}, about) : null,
-    retained === undefined ? null : make('span', {class: 'held'}, `holds ${size(retained)}`)];
+    retained ? make('span', {class: 'held'}, `holds ${size(retained)}`) : null];
   if (!frames || frames.length === 0) return make('div', {class: 'stack'}, make('p', {}, ...head.filter(Boolean)));
   return make('details', {class: 'stack'}, make('summary', {}, ...head.filter(Boolean)),
     make('ol', {}, ...frames.map(([text, place]) => make('li', {}, make('span', {class: 'name'}, brief(text)),
@@ -37,17 +37,17 @@ function stackPart({title, about, retained, frames}) {
 
 function stacksView() {
   const {threads, fibers} = report;
-  const byHeld = (a, b) => (b.retained || 0) - (a.retained || 0);
-  const threadParts = [...threads].sort(byHeld).map((thread) => stackPart({
+  const threadParts = threads.map((thread) => stackPart({
     ...thread, title: `Thread ${thread.tid}${thread.name ? ` ${thread.name}` : ''}`,
     about: threadStates[thread.state]}));
-  const most = 500;
-  const fiberParts = [...fibers].sort(byHeld).slice(0, most).map((fiber) => stackPart({
+  const fiberParts = fibers.map((fiber) => stackPart({
     ...fiber, title: `Fiber ${fiber.name || fiber.address}`, about: fiber.name ? fiber.address : ''}));
   const left = report.fibers_in_all - fiberParts.length;
+  const leftThreads = report.threads_in_all - threadParts.length;
   return make('div', {},
     make('p', {class: 'lead'}, 'Threads and fibers, and what would go if what their stacks hold by themselves went.'),
-    ...threadParts, ...fiberParts,
+    ...threadParts,
+    leftThreads > 0 ? make('p', {class: 'soft'}, `and ${counted(leftThreads, 'thread')} more`) : '', ...fiberParts,
     left > 0 ? make('p', {class: 'soft'}, `and ${counted(left, 'fiber')} more`) : '');
 }
 
