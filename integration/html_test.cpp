@@ -1,6 +1,7 @@
 // Reports for a browser, driven in a real one as a reader would: consumers/html.mjs is the reader.
 
 #include <cstdlib>
+#include <sstream>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -72,7 +73,8 @@ void read_in_browser(const std::vector<std::string>& checks) {
   const ToolRun run = run_in_shell("exec node \"$@\"", arguments);
   CAPTURE(run.errors);
   CHECK(run.status == 0);
-  print_figure(run.output.substr(run.output.find(' ') + 1, run.output.find('\n')));
+  std::istringstream lines(run.output);
+  for (std::string line; std::getline(lines, line);) print_figure(line);
 }
 
 }  // namespace
@@ -99,6 +101,14 @@ TEST_CASE("reports open in a browser, answer mouse and keys, and take what names
   write_text(files.file("hostile.jsonl"), hostile_snapshot());
   make({"-q", "-o", hostile, files.file("hostile.jsonl")});
   read_in_browser({"views=" + report, "growth=" + growth, "hostile=" + hostile});
+}
+
+TEST_CASE("a report on ten million objects opens within two seconds") {
+  if (!is_long_run() || !has_browser() || !is_target_built("big_heap")) return;
+  const TemporaryDirectory files;
+  const LiveTarget target("big_heap", {"10000000"});
+  make({"-q", "-o", files.file("big.html"), fmt::format("{}", target.pid())});
+  read_in_browser({"large=" + files.file("big.html")});
 }
 
 }  // namespace heapattach

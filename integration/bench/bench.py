@@ -195,6 +195,19 @@ def measure_sizes(table, places, heap, count_ms, rounds):
               at_most=False)
 
 
+def measure_exports(table, places, heap, rounds):
+    """Snapshots for other readers against JSON Lines, each to a file."""
+    limits = {"jsonl": None, "html": 1, "pprof": 1, "heapsnapshot": 2}
+    times = {name: [] for name in limits}
+    for _ in range(rounds):
+        for name in limits:
+            file = f"{places.scratch}.{name}"
+            times[name].append(Run([places.heapattach, "-f", name, "-o", file, heap.pid]).ms)
+            os.unlink(file)
+    for name, limit in list(limits.items())[1:]:
+        table.add_times(f"{LARGE:,} objects: {name} / jsonl", times[name], times["jsonl"], limit)
+
+
 def expect_type(run, name):
     if name not in run.output:
         raise RuntimeError(f"no {name} in {run.output[:500]}")
@@ -278,6 +291,7 @@ def main():
             snapshots = measure_snapshot(table, places, heap, count, rounds)
             if count == LARGE:
                 measure_sizes(table, places, heap, counts, rounds)
+                measure_exports(table, places, heap, rounds)
                 heap_bytes, free_bytes, markers = map(int, heap.ask("heap"))
     measure_in_passing(table, places, places.rounds)
     measure_typing(table, places, places.rounds)

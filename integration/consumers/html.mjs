@@ -271,7 +271,7 @@ const kinds = {views: checkViews, hostile: checkHostile, growth: checkGrowth, la
 async function run(check, file) {
   const problems = [];
   const {page, ms} = await open(browser, file, problems);
-  console.log(`figure: ${check} opened in ${ms.toFixed(0)} ms, ${fs.statSync(file).size} bytes`);
+  console.log(`a report for ${check} opened in ${ms.toFixed(0)} ms, ${fs.statSync(file).size} bytes`);
   if (check === 'large') assert.ok(ms < 2000, `it opens in ${ms} ms`);
   await kinds[check](page, file);
   // A script that the policy keeps from running is the last thing that the hostile check tries.
