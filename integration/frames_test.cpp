@@ -1,10 +1,15 @@
 // The frames of --stacks are those of gdb and of eu-stack: consumers/frames.py compares them for
 // programs that consumers/frames_of_builds.py builds in many ways.
 
+#include <algorithm>
+#include <csignal>
 #include <sstream>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/syscall.h>
 
+#include "integration/health.h"
 #include "integration/live_target.h"
 #include "integration/rounds.h"
 #include "integration/tool.h"
@@ -19,6 +24,12 @@ bool is_there(const char* program, const char* package) {
   if (run_in_shell("command -v \"$1\"", {program}).status == 0) return true;
   print_skip(fmt::format("{} is not installed", package));
   return false;
+}
+
+// In epoll_wait, as a program whose fibers all wait.
+bool is_waiting(pid_t pid) {
+  return read_text(fmt::format("/proc/{}/syscall", pid))
+      .starts_with(fmt::format("{} ", SYS_epoll_wait));
 }
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -49,6 +60,38 @@ TEST_CASE("a program's frames are those of gdb and eu-stack, however it was buil
     CAPTURE(run.errors);
     CHECK(run.status == 0);
     if (is_long_run()) print_figure(fmt::format("{}: {}", build, run.output));
+  }
+}
+
+// It wakes up every few seconds, so that it is stopped as by its user.
+TEST_CASE("the frames of a Crystal program are those of gdb and eu-stack") {
+  if (!is_there("gdb", "gdb") || !is_there("eu-stack", "elfutils")) return;
+  struct Program {
+    const char* target;
+    std::vector<std::string> arguments;
+  };
+  std::vector<Program> programs = {{"hanging_default", {"locks"}}};
+  if (is_long_run()) {
+    for (const char* target : {"service_debug", "service_release", "service_static", "web_debug"}) {
+      programs.push_back({target, {}});
+    }
+  }
+  for (const Program& program : programs) {
+    CAPTURE(program.target);
+    if (!is_target_built(program.target)) continue;
+    LiveTarget target(program.target, program.arguments);
+    REQUIRE(eventually(std::chrono::seconds(30), [&] { return is_waiting(target.pid()); }));
+    target.child().signal(SIGSTOP);
+    REQUIRE(eventually(std::chrono::seconds(30), [&] {
+      const auto threads = threads_of(target.pid());
+      return std::all_of(threads.begin(), threads.end(),
+                         [&](pid_t tid) { return state_of(target.pid(), tid) == 'T'; });
+    }));
+    const ToolRun run = run_in_shell("python3 \"$1\" \"$0\" \"$2\"",
+                                     {CONSUMERS "/frames.py", std::to_string(target.pid())});
+    CAPTURE(run.output);
+    CAPTURE(run.errors);
+    CHECK(run.status == 0);
   }
 }
 

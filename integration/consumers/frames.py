@@ -16,12 +16,12 @@ SIGNAL = '<signal handler called>'  # as gdb and heapattach write it
 
 
 class Frame:
-    def __init__(self, function, file='', line=0):
-        self.function, self.file, self.line = function, file, line
+    def __init__(self, function, file='', line=0, column=0):
+        self.function, self.file, self.line, self.column = function, file, line, column
         self.inlined_into = ''
 
     def __repr__(self):
-        return f'{self.function or "?"} {self.file}:{self.line}'
+        return f'{self.function or "?"} {self.file}:{self.line}:{self.column}'
 
 
 def run(command):
@@ -36,7 +36,7 @@ def frames_of_heapattach(tool, pid, options):
         sys.exit(f'heapattach ended with {done.returncode}: {done.stderr}')
     threads = {}
     for thread in json.loads(done.stdout)['threads']:
-        frames = [Frame(f.get('function', ''), f.get('file', ''), f.get('line', 0))
+        frames = [Frame(f.get('function', ''), f.get('file', ''), f.get('line', 0), f.get('column', 0))
                   for f in thread['frames']]
         outer = ''
         for frame, told in zip(reversed(frames), reversed(thread['frames'])):
@@ -48,7 +48,9 @@ def frames_of_heapattach(tool, pid, options):
         if thread['end'] != 'outermost':
             print(f'thread {thread["tid"]}: the stack ends {thread["end"]}')
         if thread.get('left_out'):
-            sys.exit('this is for stacks that heapattach shows as a whole')
+            # None for each: of a stack as deep as that the others' frames are counted there.
+            at = thread['left_out_behind']
+            frames[at:at] = [None] * thread['left_out']
     return threads
 
 
@@ -96,8 +98,13 @@ def frames_of_gdb(pid, debug_dir):
     for line in done.stdout.splitlines():
         # One thread has no heading if threads are not known, as in a static program.
         if found := re.match(r'^Thread \d+ \((?:Thread 0x[0-9a-f]+ )?\(?(?:LWP|process) (\d+)', line):
-            now = threads.setdefault(int(found[1]), [])
+            tid = int(found[1])
+            now = threads.setdefault(tid, [])
         elif line.startswith('#') and now is not None:
+            # Behind the last one of a fiber gdb shows another, at address 0.
+            if re.match(r'^#\d+\s+0x0+ in \?\? \(\)$', line):
+                kinds[str(tid)] = kinds[str(tid)][:-1]
+                continue
             rest = GDB_FRAME.match(line)['rest']
             if SIGNAL in rest:
                 now.append(Frame(SIGNAL))
@@ -123,8 +130,9 @@ def frames_of_eu_stack(pid, debug_dir):
             now = threads.setdefault(int(found[1]), [])
         elif found := re.match(r'^#\d+\s+0x[0-9a-f]+(?: - \d+)?(?: (.*))?$', line):
             now.append(Frame((found[1] or '').strip()))
-        elif found := re.match(r'^    (\S.*?):(\d+)(?::\d+)?$', line):
+        elif found := re.match(r'^    (\S.*?):(\d+)(?::(\d+))?$', line):
             now[-1].file, now[-1].line = found[1], int(found[2])
+            now[-1].column = int(found[3] or 0)
     if not threads:
         sys.exit(f'eu-stack shows no stacks: {done.stderr}')
     return threads
@@ -146,22 +154,34 @@ def without_types(name):
     return name[start:]
 
 
+def is_crystal_symbol_of(function, symbol):
+    """eu-stack shows Crystal's symbols: "*IO::FileDescriptor+@IO::Evented#wait_readable:Nil", gdb
+    the bare methods, which are all that the debug information has."""
+    if symbol.startswith('~proc'):
+        return function in ('->', '(proc)')
+    method = re.escape(re.split(r'#|::', function)[-1])
+    return re.search(rf'(^\*|#|::|\.){method}(<|:|$)', symbol) is not None
+
+
 def plain_name(name):
     """Several names of one function, of which each picks another; and versions of symbols."""
     name = without_types(name.split('@@')[0]) if name != SIGNAL else name
     name = name if name.endswith('@plt') else re.sub(r'@[A-Z].*$', '', name)
     name = re.sub(r'\.(part|constprop|isra|cold).*$', '', name)
+    name = re.sub(r'(?<!:):(?!:)\w+$', '', name)  # the names of arguments that Crystal's methods have
     name = re.sub(r'^(__GI_|__vdso_|__libc_(?=[a-z]+$)|_IO_(?=getc$))', '', name).lstrip('_')
     return {'sccp': 'syscall_cp_c'}.get(name, name)  # of musl
 
 
 def same_function(ours, theirs, who):
+    if theirs.function.startswith(('*', '~proc')):
+        return is_crystal_symbol_of(ours.function, theirs.function)
     mine, other = plain_name(ours.function), plain_name(theirs.function)
-    if mine == other:
+    if mine == other or (mine, other) == ('', '??'):
         return True
     # A function that only its own unit can call has a bare name in the debug information: eu-stack
     # shows it as it is, gdb without the class of a lambda.
-    if other and re.search(r'(^|::)_*' + re.escape(other) + '$', mine):
+    if other and re.search(r'(^|::|#)_*' + re.escape(other) + '$', mine):
         return True
     if who == 'eu-stack':
         if ours.function == SIGNAL and theirs.function.startswith('__restore'):
@@ -172,7 +192,7 @@ def same_function(ours, theirs, who):
 
 
 def same_place(ours, theirs):
-    if ours.line != theirs.line:
+    if ours.line != theirs.line or theirs.column not in (0, ours.column):
         return False
     a, b = os.path.normpath(ours.file), os.path.normpath(theirs.file)
     return a == b or a.endswith('/' + b.lstrip('./')) or b.endswith('/' + a.lstrip('./'))
@@ -180,11 +200,14 @@ def same_place(ours, theirs):
 
 def is_host_at(mine, at, theirs, who):
     """Some member functions that are inlined eu-stack leaves out, and gives the function that has
-    the code the line of the innermost one. Returns where that function stands."""
-    if who != 'eu-stack' or not mine[at].inlined_into or not same_place(mine[at], theirs):
+    the code the line of the innermost one; all of them where it has no lines either. Returns where that
+    function stands."""
+    if who != 'eu-stack' or not mine[at].inlined_into:
+        return None
+    if theirs.line and not same_place(mine[at], theirs):
         return None
     host = next(i for i in range(at, len(mine)) if not mine[i].inlined_into)
-    return host if plain_name(mine[host].function) == plain_name(theirs.function) else None
+    return host if same_function(mine[host], theirs, who) else None
 
 
 def compare_stacks(title, mine, theirs, who):
@@ -195,6 +218,9 @@ def compare_stacks(title, mine, theirs, who):
         b = theirs[number] if number < len(theirs) else nothing
         if a is nothing and b is nothing:
             break
+        if a is None:
+            at += b is not nothing
+            continue
         text = f'{title} frame {at}: heapattach {a}, {who} {b}'
         if not same_function(a, b, who):
             host = is_host_at(mine, at, b, who) if a is not nothing else None
@@ -220,13 +246,17 @@ def compare(ours, theirs, who):
 
 
 def main():
-    tool, pid, *options = sys.argv[1:]
+    only = sys.argv[1].removeprefix('--only=') if sys.argv[1].startswith('--only=') else ''
+    tool, pid, *options = sys.argv[1 + bool(only):]
     debug_dir = options[options.index('--debug-dir') + 1] if '--debug-dir' in options else ''
     ours = frames_of_heapattach(tool, pid, options)
-    of_gdb = frames_of_gdb(pid, debug_dir)
     of_eu_stack = frames_of_eu_stack(pid, debug_dir)
-    differences, gdb_lines = compare(ours, of_gdb, 'gdb')
+    of_gdb = frames_of_gdb(pid, debug_dir) if only != 'eu-stack' else {}
+    differences, gdb_lines = compare(ours, of_gdb, 'gdb') if of_gdb else ([], {})
     more, eu_lines = compare(ours, of_eu_stack, 'eu-stack')
+    # eu-stack finds no lines where a unit is in no .debug_aranges, as of all that LLVM writes.
+    if of_gdb and not gdb_lines:
+        eu_lines = {at: text for at, text in eu_lines.items() if not text.endswith(' :0:0')}
     # gdb goes by those rows of the line table only that begin a statement. Where eu-stack has the
     # same line as heapattach, from the row that the instruction is in, gdb's is the one before.
     kept = [text for at, text in gdb_lines.items() if at in eu_lines]

@@ -33,6 +33,7 @@ LINKED = {
     'static-pie': ['-static-pie', '-fpie'],
     'link': ['-fpie', '-pie'],      # stripped, its debug file is named by .gnu_debuglink
     'build-id': ['-fpie', '-pie'],  # stripped, its debug file is found by the build id
+    'deep': ['-fpie', '-pie'],      # a million frames, which are too many for gdb
     'mini': ['-fpie', '-pie'],      # stripped, with mini debug info: compressed symbols
 }
 SHORT = ['c gcc mini -O2 -fomit-frame-pointer', 'cxx clang link -O1 -fno-omit-frame-pointer',
@@ -57,6 +58,7 @@ def long_list():
     for level in OPTIMISED:
         builds.append(f'c musl-gcc static {level}')
     builds.append('c musl-gcc pie -O2')
+    builds += ['c gcc deep -O0', 'c gcc deep -O2', 'c clang deep -O1']
     return list(dict.fromkeys(builds))
 
 
@@ -136,15 +138,16 @@ def run(tool, targets, text):
     with tempfile.TemporaryDirectory(prefix='heapattach-frames-') as directory:
         program, options = build(targets, text, directory)
         # It ends when its input does: also if this script is killed.
-        with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as standing:
+        depth, only = (['1000000'], ['--only=eu-stack']) if form == 'deep' else ([], [])
+        with subprocess.Popen([program, *depth], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as standing:
             try:
                 if not select.select([standing.stdout], [], [], 30)[0] or \
                         standing.stdout.readline() != b'ready\n':
                     sys.exit(f'{text} does not come to stand')
                 if compiler == 'musl-gcc':
                     return look_at_musl(tool, standing.pid)
-                done = subprocess.run([sys.executable, os.path.join(HERE, 'frames.py'), tool,
-                                       str(standing.pid), *options], check=False)
+                done = subprocess.run([sys.executable, os.path.join(HERE, 'frames.py'), *only,
+                                       tool, str(standing.pid), *options], check=False)
             finally:
                 standing.kill()
         return done.returncode
