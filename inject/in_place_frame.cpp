@@ -22,7 +22,8 @@ Result<InPlaceFrame> make_in_place_frame(const RawRegisters& found,
                                          const InPlaceFunction& function,
                                          std::span<const std::byte> extended) {
   const std::uint64_t end = found.rsp - kStackBytes;
-  const std::uint64_t saved = (end - extended.size()) & ~(kExtendedAlignment - 1);
+  const std::uint64_t general = (end - sizeof found) & ~(kWord - 1);
+  const std::uint64_t saved = (general - extended.size()) & ~(kExtendedAlignment - 1);
   RawRegisters below = found;
   below.rsp = saved - kBlockWords * kWord;
   const CallFrame call = HA_TRY(make_call_frame(below, function.function, function.arguments));
@@ -39,6 +40,7 @@ Result<InPlaceFrame> make_in_place_frame(const RawRegisters& found,
   const std::array<std::uint64_t, kInRegisters> words{in.rdi, in.rsi, in.rdx, in.rcx, in.r8, in.r9};
   put(below.rsp, words.data(), sizeof words);
   put(saved, extended.data(), extended.size());
+  put(general, &found, sizeof found);
   frame.saved_errno = {below.rsp + kInRegisters * kWord};
 
   frame.registers = in;

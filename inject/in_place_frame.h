@@ -14,6 +14,8 @@ namespace heapattach {
 // it needs lies below its red zone, which nobody owns:
 //
 //   its red zone, and room for the flags
+//   its general registers, for a collector that looks for pointers on its stack while the function
+//   runs: what only they held would be freed otherwise
 //   its vector registers, as they are to be afterwards
 //   the first six arguments; where errno is, and what was in it
 //   the texts, the other arguments

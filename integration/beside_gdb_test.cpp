@@ -47,6 +47,8 @@ void kill_somewhere(const std::vector<std::string>& command, pid_t service) {
 
 // "ended", "stopped", or nothing.
 std::string harm_after(LiveTarget& target) {
+  // It may still be in a function that returns to nowhere.
+  std::this_thread::sleep_for(1s);
   if (!target.child().is_running()) return "ended";
   const bool is_free = eventually(3s, [&] { return harm_done_to(target.pid()).empty(); });
   if (!target.child().is_running()) return "ended";

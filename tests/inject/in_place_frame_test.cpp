@@ -62,6 +62,23 @@ TEST_CASE("a function in place finds its arguments, and the stub what to put bac
   CHECK(word_at(frame, frame.saved_errno.value) == 0);
 }
 
+TEST_CASE("a collector finds on the stack what only the registers held") {
+  RawRegisters found = standing();
+  found.rax = 0x1111'0000'0008;
+  found.rbx = 0x2222'0000'0008;
+  found.r15 = 0x3333'0000'0008;
+  const std::vector<std::byte> extended(1000);
+  const auto frame = make_in_place_frame(found, kStub, {{0x4000}, {}, {}}, extended);
+  REQUIRE(frame.has_value());
+  for (const std::uint64_t held : {found.rax, found.rbx, found.r15}) {
+    bool is_seen = false;
+    for (std::size_t at = 0; at + sizeof held <= frame->bytes.size(); at += sizeof held) {
+      is_seen = is_seen || std::memcmp(frame->bytes.data() + at, &held, sizeof held) == 0;
+    }
+    CHECK(is_seen);
+  }
+}
+
 TEST_CASE("nothing of a call in place lies in the red zone, or where the stub keeps the flags") {
   const InPlaceFrame frame = frame_of({});
   CHECK(frame.at.value + frame.bytes.size() == kStackPointer - kStackBytes);
