@@ -12,13 +12,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "symbols/core_modules.h"
 #include "symbols/module_contents.h"
 #include "symbols/vdso.h"
 
 // From mappings to modules. The file of a mapping is opened in the way that can least lead to
 // another one: the mapping's own link in map_files, which also reaches deleted and replaced files
 // (it needs a privilege), the program's link `exe`, and at last the path, below the target's root.
-// Whatever was opened counts only if its build id is that in the target's memory.
+// Whatever was opened counts only if its build id is that in the target's memory. Of a core file's
+// process only the paths are left.
 
 namespace heapattach {
 
@@ -69,15 +71,33 @@ Result<Fd> open_ours(const std::string& path) {
   return Fd::open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 }
 
+// What tells the program from the libraries.
+struct ProgramSigns {
+  std::string auxv;  // says where its headers are; without it the path must do
+  std::string path;
+};
+
+ProgramSigns signs_of(const Process& process) {
+  ProgramSigns signs;
+  if (auto auxv = process.read_file("auxv")) signs.auxv = std::move(auxv).value();
+  if (auto link = process.read_link("exe")) signs.path = std::move(link).value();
+  return signs;
+}
+
 // Finds the files of one target's modules.
 class Loader {
  public:
-  Loader(const Process& process, const MemoryReader& memory, const SymbolSearch& search)
-      : process_(process), memory_(memory), search_(search) {
-    auto root = search.sysroot.empty() ? process.open_file("root", O_PATH | O_DIRECTORY)
-                                       : Fd::open(search.sysroot, O_PATH | O_DIRECTORY);
+  // Without a process, files are found by their paths alone.
+  Loader(const Process* process,
+         const ProgramSigns& signs,
+         const MemoryReader& memory,
+         const SymbolSearch& search)
+      : process_(process), memory_(memory), search_(search), exe_path_(signs.path) {
+    auto root = search.sysroot.empty() && process != nullptr
+                    ? process->open_file("root", O_PATH | O_DIRECTORY)
+                    : Fd::open(search.sysroot.empty() ? "/" : search.sysroot, O_PATH | O_DIRECTORY);
     if (root) root_ = std::move(root).value();
-    find_program_headers();
+    find_program_headers(signs.auxv);
   }
 
   [[nodiscard]] Module load(const MappedFile& mapped) const {
@@ -97,17 +117,12 @@ class Loader {
   }
 
  private:
-  // The auxiliary vector says where the program's headers are; without it the link `exe` must do.
-  void find_program_headers() {
-    const auto auxv = process_.read_file("auxv");
-    if (auxv) {
-      for (std::size_t at = 0; at + 16 <= auxv->size(); at += 16) {
-        Elf64_auxv_t entry;
-        std::memcpy(&entry, auxv->data() + at, sizeof entry);
-        if (entry.a_type == AT_PHDR) program_headers_ = RemoteAddr{entry.a_un.a_val};
-      }
+  void find_program_headers(const std::string& auxv) {
+    for (std::size_t at = 0; at + 16 <= auxv.size(); at += 16) {
+      Elf64_auxv_t entry;
+      std::memcpy(&entry, auxv.data() + at, sizeof entry);
+      if (entry.a_type == AT_PHDR) program_headers_ = RemoteAddr{entry.a_un.a_val};
     }
-    if (auto link = process_.read_link("exe")) exe_path_ = std::move(link).value();
   }
 
   [[nodiscard]] bool is_main_program(const MappedFile& mapped) const {
@@ -125,14 +140,16 @@ class Loader {
     if (contents.is_main_program && !search_.exe.empty()) {
       return ElfFile::open(HA_TRY(open_ours(search_.exe)));
     }
-    if (!search_.sysroot.empty()) return ElfFile::open(HA_TRY(open_below(root_, first.path)));
+    if (!search_.sysroot.empty() || process_ == nullptr) {
+      return ElfFile::open(HA_TRY(open_below(root_, first.path)));
+    }
     const std::string link =
         fmt::format("map_files/{:x}-{:x}", first.range.start.value, first.range.end().value);
-    if (auto file = process_.open_file(link, O_RDONLY)) {
+    if (auto file = process_->open_file(link, O_RDONLY)) {
       return ElfFile::open(std::move(file).value());
     }
     if (contents.is_main_program) {
-      if (auto file = process_.open_file("exe", O_RDONLY)) {
+      if (auto file = process_->open_file("exe", O_RDONLY)) {
         return ElfFile::open(std::move(file).value());
       }
     }
@@ -217,7 +234,7 @@ class Loader {
     contents.notes.insert(contents.notes.end(), found.notes.begin(), found.notes.end());
   }
 
-  const Process& process_;
+  const Process* process_;  // null for a core file
   const MemoryReader& memory_;
   const SymbolSearch& search_;
   Fd root_;  // empty if it could not be opened
@@ -225,13 +242,10 @@ class Loader {
   std::string exe_path_;
 };
 
-}  // namespace
-
-Result<Modules> Modules::load(const Process& process,
-                              const MemoryReader& memory,
-                              const MemoryMap& map,
-                              const SymbolSearch& search) {
-  const Loader loader(process, memory, search);
+// The main program first.
+std::vector<Module> load_all(const Loader& loader,
+                             const MemoryReader& memory,
+                             const MemoryMap& map) {
   std::vector<Module> modules;
   // The kernel gives addresses from the top down, so that what was loaded first lies highest.
   const std::vector<MappedFile> files = mapped_code_files(map);
@@ -241,7 +255,30 @@ Result<Modules> Modules::load(const Process& process,
   if (auto vdso = load_vdso(memory, map)) modules.push_back(std::move(*vdso));
   std::stable_partition(modules.begin(), modules.end(),
                         [](const Module& module) { return module.is_main_program(); });
-  return Modules(std::move(modules));
+  return modules;
+}
+
+}  // namespace
+
+Result<Modules> Modules::load(const Process& process,
+                              const MemoryReader& memory,
+                              const MemoryMap& map,
+                              const SymbolSearch& search) {
+  const Loader loader(&process, signs_of(process), memory, search);
+  return Modules(load_all(loader, memory, map));
+}
+
+Result<Modules> load_modules(CoreFile& core, const SymbolSearch& search) {
+  const Loader loader(nullptr, {core.auxv(), core.program()}, core, search);
+  Modules modules(load_all(loader, core, core.map()));
+  for (const Mapping& mapping : core.map().mappings()) {
+    // What was written to is in the core file, or nowhere.
+    if (mapping.is_anonymous() || mapping.writable) continue;
+    const Module* const module = modules.find(mapping.range.start);
+    if (module == nullptr || module->file().empty() || module->path() != mapping.path) continue;
+    HA_TRY(core.lend(mapping.range, module->file(), mapping.file_offset));
+  }
+  return modules;
 }
 
 const Module* Modules::find(RemoteAddr at) const {

@@ -21,6 +21,12 @@ bool is_plausible_id(Words words) {
   return id_of(words) > 0 && id_of(words) <= kLargestId;
 }
 
+// Of a protected page, gcore writes that it can be read.
+bool is_guard(const Mapping& mapping) {
+  return mapping.is_anonymous() && !mapping.writable &&
+         (!mapping.readable || mapping.range.bytes == kPage);
+}
+
 // The stacks that fibers may have: by the address of the protected page.
 std::unordered_map<std::uint64_t, Range> fiber_stacks(const MemoryMap& map) {
   std::unordered_map<std::uint64_t, Range> stacks;
@@ -28,8 +34,8 @@ std::unordered_map<std::uint64_t, Range> fiber_stacks(const MemoryMap& map) {
   for (const Mapping& mapping : map.mappings()) {
     const bool is_memory = mapping.readable && mapping.writable && mapping.is_private &&
                            mapping.is_anonymous() && mapping.range.bytes >= 4 * kPage;
-    const bool is_guarded = before != nullptr && !before->readable && !before->writable &&
-                            before->is_anonymous() && before->range.end() == mapping.range.start;
+    const bool is_guarded =
+        before != nullptr && is_guard(*before) && before->range.end() == mapping.range.start;
     if (is_memory && is_guarded) stacks.emplace((mapping.range.start - kPage).value, mapping.range);
     before = &mapping;
   }

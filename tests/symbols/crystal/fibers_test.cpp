@@ -83,6 +83,10 @@ class FakeFibers {
     memory_.map(kHeap, {bytes.begin(), bytes.end()});
   }
   FakeMemory& memory() { return memory_; }
+  // gcore says so of the protected page before each stack.
+  void make_guards_readable() {
+    for (Mapping& mapping : mappings_) mapping.readable = true;
+  }
 
  private:
   static constexpr RemoteAddr kHeap{0x10000000};
@@ -146,6 +150,16 @@ TEST_CASE("suspended fibers are found with their stacks, whatever is known of th
     CHECK(found[3].object == fibers.at(3));
     CHECK(found[3].stack == Range{{FakeFibers::bottom(3) - 848}, 848});
     CHECK_FALSE(found[3].is_running);
+  }
+}
+
+TEST_CASE("fibers are found although gcore says that their guards can be read") {
+  FakeFibers fibers(2);
+  for (std::size_t i = 0; i < 2; ++i) fibers.suspend(i, 800);
+  fibers.link({1, 0});
+  fibers.make_guards_readable();
+  for (const TypeTable& types : {TypeTable{}, named(), with_fields()}) {
+    CHECK(fibers.find(types).size() == 2);
   }
 }
 
