@@ -29,7 +29,7 @@ struct CollectorDump {
   bool is_cut = false;                // it ends before its end
 };
 
-// Whether the file begins as a dump does; one packed with gzip does not.
+// Whether the file, unpacked, begins as a dump does.
 [[nodiscard]] bool is_collector_dump(const TextFile& file);
 
 // Malformed, with the object's address, for what no heap of this collector can be: objects of two

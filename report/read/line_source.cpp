@@ -16,6 +16,7 @@ namespace heapattach::read {
 
 namespace {
 
+constexpr std::size_t kBeginning = 16;  // bytes that tell what a file is
 constexpr std::size_t kInputBytes = std::size_t{256} << 10;
 constexpr int kPollMs = 50;           // how late an interruption may be noticed
 constexpr int kGzipWindow = 15 + 16;  // the largest window; +16 expects gzip framing (zlib.h)
@@ -33,7 +34,7 @@ std::string_view other_format(std::string_view beginning) {
   static constexpr std::array<Magic, 3> kMagics{{
       {"\x7f"
        "ELF",
-       "an ELF file; core files are not read in this build"},
+       "an ELF file; a core file is read from a file of its own, unpacked, not from a pipe"},
       {"\x28\xb5\x2f\xfd", "compressed with zstd; unpack it first"},
       {"\xfd"
        "7zXZ",
@@ -67,8 +68,7 @@ Result<TextFile> TextFile::open(const std::string& name, const Deadline& deadlin
 }
 
 Result<void> TextFile::look_at_beginning() {
-  constexpr std::size_t kEnough = 16;
-  while (end_ < kEnough && HA_TRY(refill())) {
+  while (end_ < kBeginning && HA_TRY(refill())) {
   }
   const std::string_view beginning(input_.data(), end_);
   if (const auto what = other_format(beginning); !what.empty()) {
@@ -80,11 +80,24 @@ Result<void> TextFile::look_at_beginning() {
     return Error{ErrorKind::Os, fmt::format("unpack {}: zlib failed", name_)};
   }
   stream_.reset(stream.release());
+  return look_at_packed();
+}
+
+Result<void> TextFile::look_at_packed() {
+  std::array<char, kBeginning> bytes{};
+  while (unpacked_.size() < kBeginning) {
+    const std::size_t count = HA_TRY(inflate_to(bytes.data(), kBeginning - unpacked_.size()));
+    if (count == 0) break;
+    unpacked_.append(bytes.data(), count);
+  }
+  if (const auto what = other_format(unpacked_); !what.empty()) {
+    return Error{ErrorKind::Unsupported, fmt::format("{} has packed in it {}", name_, what)};
+  }
   return {};
 }
 
 std::string_view TextFile::beginning() const {
-  if (stream_) return {};
+  if (stream_) return unpacked_;
   return {input_.data() + first_, end_ - first_};
 }
 
@@ -111,6 +124,12 @@ Result<bool> TextFile::refill() {
 }
 
 Result<std::size_t> TextFile::read(char* to, std::size_t size) {
+  if (!unpacked_.empty()) {
+    const std::size_t count = std::min(size, unpacked_.size());
+    std::memcpy(to, unpacked_.data(), count);
+    unpacked_.erase(0, count);
+    return count;
+  }
   return stream_ ? inflate_to(to, size) : read_plain(to, size);
 }
 

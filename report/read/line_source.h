@@ -27,7 +27,7 @@ class TextFile {
 
   // Up to `size` more bytes to `to`; 0 at the end of the file.
   Result<std::size_t> read(char* to, std::size_t size);
-  // What is known of the next bytes, sixteen at least if there are as many; empty if it is packed.
+  // What is known of the next bytes, unpacked: sixteen at least if there are as many.
   [[nodiscard]] std::string_view beginning() const;
   // Whether packed data ended before its end.
   [[nodiscard]] bool is_cut() const { return is_cut_; }
@@ -42,6 +42,7 @@ class TextFile {
   Result<void> look_at_beginning();
   Result<std::size_t> read_plain(char* to, std::size_t size);
   Result<std::size_t> inflate_to(char* to, std::size_t size);
+  Result<void> look_at_packed();
   Result<bool> refill();
   Result<std::size_t> read_some(char* to, std::size_t size);
 
@@ -52,6 +53,7 @@ class TextFile {
   std::vector<char> input_;                        // read and not yet unpacked or handed out
   std::size_t first_ = 0;                          // of it
   std::size_t end_ = 0;                            // of it
+  std::string unpacked_;                           // to look at, and not yet handed out
   bool is_cut_ = false;
   bool is_between_members_ = false;
 };

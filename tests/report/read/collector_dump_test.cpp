@@ -11,6 +11,7 @@
 
 #include "report/read/join_dump.h"
 #include "report/snapshot/counts.h"
+#include "report/write/gzip.h"
 #include "tests/support/temporary_directory.h"
 
 namespace heapattach::read {
@@ -110,6 +111,36 @@ TEST_CASE("a dump of contents is read with its texts") {
   CHECK(snapshot->edges.size() == 1);
   REQUIRE(snapshot->values.size() == 1);
   CHECK(snapshot->values[0].text == "hello");
+}
+
+TEST_CASE("a packed dump is read as a plain one is, and one that is cut off up to there") {
+  Dump dump;
+  dump.words({kPage, 32, 1, kEnd, kPage + 32, 32, 2, 8, kPage, kEnd, kEnd});
+  GzipMembers members;
+  std::string packed;
+  for (std::size_t at = 0; at < dump.text.size(); at += 10) {
+    packed += members.compress(std::string_view(dump.text).substr(at, 10));
+  }
+  dump.text = packed;
+  const auto whole = dump.read();
+  REQUIRE(whole);
+  CHECK(whole->objects.size() == 2);
+  CHECK_FALSE(whole->is_cut);
+  dump.text.resize(packed.size() / 2);
+  const auto half = dump.read();
+  REQUIRE(half);
+  CHECK(half->is_cut);
+}
+
+TEST_CASE("a packed core file is named as what it is") {
+  const TemporaryDirectory directory;
+  GzipMembers members;
+  write_text(directory.file("core.gz"), members.compress(std::string("\177ELF and more of it")));
+  const auto file = TextFile::open(directory.file("core.gz"), {});
+  REQUIRE_FALSE(file);
+  CHECK(file.error().kind == ErrorKind::Unsupported);
+  CHECK(file.error().message.find("core.gz has packed in it an ELF file") != std::string::npos);
+  CHECK(file.error().message.find("unpacked") != std::string::npos);
 }
 
 TEST_CASE("a dump that ends early has what came before") {
