@@ -207,6 +207,8 @@ list_excuses() {
   [[ -w /sys/fs/cgroup/cgroup.procs || -w /sys/fs/cgroup/unified/cgroup.procs ]] ||
     echo "no freezer of control groups version 2"
   [[ $(id -u) -eq 0 ]] || printf '%s\n' "needs root" "only root"
+  [[ $(cat /proc/sys/kernel/core_pattern) != *[\|%/]* ]] ||
+    echo "no plain file name in core_pattern"
   unshare --pid --fork --mount --mount-proc true 2>/dev/null ||
     printf '%s\n' "no rights to" "unshare --pid does not work"
 }

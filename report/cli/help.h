@@ -40,7 +40,8 @@ inline constexpr std::string_view kHelpText =
        heapattach --sizes [options] SOURCE  the same, with what they lead to and
                                             what would go with them
        heapattach --stacks [options] PID    where its threads and fibers stand,
-                                            and why it hangs; of any program
+                                            and why it hangs; of any program,
+                                            or of a core file
        heapattach --why TYPE|ADDRESS SOURCE what keeps it alive
        heapattach --suspects SOURCE         the few places where most memory is
        heapattach --graph TYPE SOURCE       what leads to it, as a Mermaid graph
@@ -62,7 +63,9 @@ SOURCE is the pid of a process that uses the Boehm collector, which is frozen,
 copied, let go, and looked into; nothing is written to it but by --snapshot
 clone, --call and --inject, which put everything back. Or it is a file: a
 snapshot that was saved before, plain or gzip (./4711 if its name is a number),
-or a GCGRPH or GCFULL dump of a Crystal program, whose types --type-info names.
+a core file (gcore's or the kernel's; --exe and --sysroot where its program and
+libraries are no longer in their places), or a GCGRPH or GCFULL dump of a
+Crystal program, whose types --type-info names.
 
   -p, --pid PID          a process as SOURCE; several PIDs: a report for each
       --tree PID         this process and all that descend from it

@@ -18,6 +18,7 @@
 #include "report/call/in_place_call.h"
 #include "report/cli/console.h"
 #include "report/cli/errors.h"
+#include "report/cli/file_kind.h"
 #include "report/cli/options.h"
 #include "report/cli/redaction.h"
 #include "report/cli/run.h"
@@ -77,6 +78,7 @@ snapshot::TakeOptions take_options(const Options& options,
                                    Console& console) {
   snapshot::TakeOptions what;
   what.pid = options.pid;
+  what.core_file = options.file;
   what.hold = hold_of(options.mode);
   what.rewind = options.rewind;
   what.max_pause = options.max_pause;
@@ -89,15 +91,17 @@ snapshot::TakeOptions take_options(const Options& options,
   what.symbols = symbol_search(options);
   what.deadline = deadline;
   what.note = [&console](std::string_view step) { console.step(step); };
+  what.warn = [&console](std::string_view text) { console.say(text); };
   return what;
 }
 
 Result<snapshot::Snapshot> take(const Options& options,
                                 const Deadline& deadline,
                                 Console& console) {
-  auto taken = HA_TRY(!options.file.empty()
-                          ? take_from_file(options, deadline, console)
-                          : snapshot::take_snapshot(take_options(options, deadline, console)));
+  const bool is_other_file = !options.file.empty() && !is_elf_file(options.file);
+  auto taken =
+      HA_TRY(is_other_file ? take_from_file(options, deadline, console)
+                           : snapshot::take_snapshot(take_options(options, deadline, console)));
   redact_if_asked(options, taken, console);
   return taken;
 }
@@ -106,7 +110,7 @@ Result<TakenSummary> take_summary(const Options& options,
                                   const Deadline& deadline,
                                   Console& console) {
   TakenSummary taken;
-  if (!options.file.empty()) {
+  if (!options.file.empty() && !is_elf_file(options.file)) {
     taken.snapshot = HA_TRY(take_from_file(options, deadline, console));
     redact_if_asked(options, taken.snapshot, console);
     return taken;
@@ -130,6 +134,7 @@ Result<stacks::StackReport> take_stacks(const Options& options,
                                         Console& console) {
   stacks::StackOptions what;
   what.pid = options.pid;
+  what.core_file = options.file;
   what.rewind = options.rewind;
   what.max_pause = options.max_pause;
   what.type_info = options.type_info;
@@ -223,6 +228,10 @@ ExitStatus run_with(std::span<const char* const> arguments) {
   if (const auto* shown = std::get_if<ShowText>(&parsed)) return show(*shown, console);
   if (const auto* wrong = std::get_if<UsageError>(&parsed)) {
     console.error(fmt::format("{}; try: heapattach --help", wrong->message));
+    return ExitStatus::Usage;
+  }
+  if (const auto refused = refuse_for_file_kind(*options)) {
+    console.error(fmt::format("{}; try: heapattach --help", *refused));
     return ExitStatus::Usage;
   }
   if (!options->file.empty() || !options->compared.empty()) return run_one(*options, console);

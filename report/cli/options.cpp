@@ -179,10 +179,10 @@ constexpr std::array<std::pair<std::string_view, ColourChoice>, 3> kColours{{
     {"never", ColourChoice::Never},
 }};
 
-// What of it only a process can be asked.
+// What of it only a process can be asked. What a core file can be asked too, file_kind.h refuses
+// for others once it is known what the file is.
 Result<void> refuse_for_files(const RawOptions& raw) {
-  const std::array<std::pair<std::string_view, bool>, 13> given{{
-      {"--stacks", raw.stacks},
+  const std::array<std::pair<std::string_view, bool>, 7> given{{
       {"--check", raw.check},
       {"--call", !raw.call.empty()},
       {"--inject", raw.inject},
@@ -190,11 +190,6 @@ Result<void> refuse_for_files(const RawOptions& raw) {
       {"--snapshot", !raw.snapshot.empty()},
       {"--max-pause", !raw.max_pause.empty()},
       {"--no-rewind", raw.no_rewind},
-      {"--all", raw.all},
-      {"--values", raw.values.has_value() && !raw.strings},
-      {"--exe", !raw.exe.empty()},
-      {"--debug-dir", !raw.debug_dirs.empty()},
-      {"--sysroot", !raw.sysroot.empty()},
   }};
   for (const auto& [option, is_given] : given) {
     if (is_given) return usage(fmt::format("{} is for processes: a file has what it has", option));

@@ -79,8 +79,10 @@ class Run {
       return ExitStatus::Usage;
     }
     if (name.empty() && options_.report == Report::Snapshot && ::isatty(STDOUT_FILENO) == 1) {
-      console_.error(fmt::format("{} is a snapshot already; try: --count, or a new file with -o",
-                                 options_.file));
+      console_.error(
+          fmt::format("the snapshot of {} is not written to a terminal; try: --count, or "
+                      "a new file with -o",
+                      options_.file));
       return ExitStatus::Usage;
     }
     auto output = name.empty() ? OpenOutput::standard_output()

@@ -40,7 +40,7 @@ Copying::Copying(const Target& target,
       limits_{workers_for(~std::size_t{0}), deadline} {}
 
 Result<bool> Copying::copy(const std::vector<FrozenThread>& threads, bool accept_misfits) {
-  held_.map = HA_TRY(source_.process.maps());
+  held_.map = source_.process == nullptr ? target_.map : HA_TRY(source_.process->maps());
   const boehm::Layout& layout = target_.collector.layout;
   held_.index = HA_TRY(boehm::read_blocks(source_.memory, held_.map, layout));
   held_.counters = boehm::read_counters(target_.collector, source_.memory);
@@ -61,8 +61,8 @@ Result<bool> Copying::copy(const std::vector<FrozenThread>& threads, bool accept
       boehm::plan_copy(held_.roots, target_.collector_data, heap, held_.map);
   HA_TRY(held_.capture.add(source_.memory, rest, limits_));
   // Of the target itself: a clone has copies of what it touched since.
-  if (with_memory_) {
-    held_.memory = HA_TRY(see_memory(target_.process, held_.index, threads, held_.fibers));
+  if (with_memory_ && target_.process) {
+    held_.memory = HA_TRY(see_memory(*target_.process, held_.index, threads, held_.fibers));
   }
   return true;
 }
@@ -73,7 +73,7 @@ Result<void> Copying::add_heap(std::span<const Range> heap) {
     if (!with_contents_) return {};
     return held_.capture.add(source_.memory, boehm::rest_of_contents(held_.index, heap), limits_);
   }
-  return held_.capture.add_window(HA_TRY(LiveMemory::open_mem(source_.process)), heap,
+  return held_.capture.add_window(HA_TRY(LiveMemory::open_mem(*source_.process)), heap,
                                   window_bytes(held_.index));
 }
 
@@ -87,7 +87,7 @@ void Copying::add_fiber(const crystal::FiberStack& fiber) {
   }
   for (boehm::RootRange& root : held_.roots) {
     const bool is_its_thread =
-        root.kind == boehm::RootKind::Stack && root.thread != target_.process.pid() &&
+        root.kind == boehm::RootKind::Stack && root.thread != target_.pid() &&
         root.range.start <= fiber.stack.start && fiber.stack.start < root.range.end();
     if (!is_its_thread) continue;
     root.kind = boehm::RootKind::Fiber;

@@ -10,7 +10,7 @@ namespace heapattach::snapshot {
 
 // Where a heap is copied from: the target, or a clone of it.
 struct CopySource {
-  const Process& process;
+  const Process* process;  // null: a core file, which is as the target was learned
   const MemoryReader& memory;
   bool in_passing = false;  // its heap is not copied, but shown through a window
 };

@@ -65,7 +65,7 @@ HeapFacts heap_facts(const Target& target) {
 void add_obstacles(const Target& target, std::chrono::milliseconds longest, Examination& found) {
   HeapFacts& heap = *found.heap;
   const std::uint64_t used = heap.heap_bytes - heap.free_bytes;
-  const PauseEstimate pause = estimate_pause(target.process, used, longest);
+  const PauseEstimate pause = estimate_pause(*target.process, used, longest);
   heap.freeze = pause.freeze;
   heap.clone = pause.clone;
   if (pause.freeze > longest) {
@@ -73,10 +73,10 @@ void add_obstacles(const Target& target, std::chrono::milliseconds longest, Exam
         {"freeze", fmt::format("it may take {} ms, and {} ms are allowed; --max-pause allows more",
                                pause.freeze.count(), longest.count())});
   }
-  if (auto obstacle = clone_obstacle(target.process, target.map, target.memory, longest)) {
+  if (auto obstacle = clone_obstacle(*target.process, target.map, target.memory, longest)) {
     found.obstacles.push_back({"clone", std::move(*obstacle)});
   }
-  const auto facts = clone_facts(target.process);
+  const auto facts = clone_facts(*target.process);
   if (facts && facts->available_bytes < used) {
     found.obstacles.push_back(
         {"any", fmt::format("the copy of the heap needs {} MiB of our own, and the machine has {} "

@@ -80,16 +80,21 @@ void fill_header(const Target& target,
                  Snapshot& snapshot) {
   Header& header = snapshot.header;
   header.tool = "heapattach " HEAPATTACH_VERSION;
-  header.pid = target.process.pid();
-  header.host = host_name();
-  if (auto exe = target.process.read_link("exe")) header.exe = std::move(*exe);
+  header.pid = target.pid();
+  if (target.core) {
+    // Of the machine that it comes from nothing is told, nor when the process began.
+    header.exe = target.core->program();
+  } else {
+    header.host = host_name();
+    if (auto exe = target.process->read_link("exe")) header.exe = std::move(*exe);
+    header.started = start_time(*target.process);
+  }
   if (const Module* program = target.modules.main_program()) {
     header.build_id = program->build_id();
   }
-  header.started = start_time(target.process);
   header.captured = rfc3339(held.captured, true);
-  header.source = held.is_clone ? "clone" : held.is_held ? "freeze" : "read";
-  if (held.is_held) {
+  header.source = target.core ? "core" : held.is_clone ? "clone" : held.is_held ? "freeze" : "read";
+  if (held.is_held && !target.core) {
     header.pause_ms = std::chrono::duration<double, std::milli>(held.freeze.pause).count();
   }
   header.collector = account_of(target, held);

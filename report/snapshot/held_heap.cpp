@@ -36,6 +36,8 @@ Result<Arena> make_arena(const Target& target, bool is_heap_copied) {
   for (const Mapping& mapping : target.map.mappings()) {
     if (mapping.writable) mapped += mapping.range.bytes;
   }
+  // What it has left out is not to be copied, however much it says that was.
+  if (target.core) mapped = std::min(mapped, target.core->stored_bytes());
   const std::uint64_t heap = now.heap_bytes.value_or(0);
   const std::uint64_t copied =
       is_heap_copied ? heap - std::min(heap, now.free_bytes.value_or(0)) : 0;
@@ -63,11 +65,11 @@ Result<bool> copy_running(const Target& target,
                           HeldHeap& held) {
   held.captured = std::chrono::system_clock::now();
   held.freeze.threads.clear();
-  for (ObservedThread& thread : HA_TRY(observe_threads(target.process))) {
+  for (ObservedThread& thread : HA_TRY(observe_threads(*target.process))) {
     held.freeze.threads.push_back(
         {thread.tid, std::move(thread.name), thread.state, std::nullopt, thread.stack_pointer});
   }
-  return Copying(target, {target.process, target.memory}, held, options.deadline.at)
+  return Copying(target, {&*target.process, target.memory}, held, options.deadline.at)
       .with_memory(options.on_memory != nullptr)
       .with_contents(options.with_contents)
       .copy(held.freeze.threads, accept_misfits);
@@ -80,9 +82,9 @@ Result<bool> copy_frozen(const Target& target,
   const FreezeOptions freeze{.budget = options.max_pause.value_or(kDefaultBudget),
                              .rewind = options.rewind};
   bool is_copied = false;
-  auto frozen = while_frozen(target.process, freeze, [&](const FrozenView& view) -> Result<void> {
+  auto frozen = while_frozen(*target.process, freeze, [&](const FrozenView& view) -> Result<void> {
     held.captured = std::chrono::system_clock::now();
-    Copying copying(target, {target.process, target.memory}, held,
+    Copying copying(target, {&*target.process, target.memory}, held,
                     std::min(view.deadline, options.deadline.at));
     copying.with_memory(options.on_memory != nullptr).with_contents(options.with_contents);
     is_copied = HA_TRY(copying.copy(view.threads, accept_misfits));
@@ -121,7 +123,7 @@ Result<bool> copy_clone(const Target& target,
     if (is_collecting) return Error{ErrorKind::Timeout, "a collection is under way"};
     return {};
   };
-  auto made = Clone::make(target.process, how);
+  auto made = Clone::make(*target.process, how);
   if (!made && is_collecting) return false;
   if (!made) return explain_timeout(std::move(made).error(), options, how.freeze.budget);
   Clone clone = std::move(*made);
@@ -131,7 +133,7 @@ Result<bool> copy_clone(const Target& target,
   const LiveMemory memory(clone.process(), HA_TRY(LiveMemory::open_mem(clone.process())),
                           LiveMemory::By::MemFile);
   const bool in_passing = is_read_in_passing(Hold::Clone, options);
-  auto copied = Copying(target, {clone.process(), memory, in_passing}, held, options.deadline.at)
+  auto copied = Copying(target, {&clone.process(), memory, in_passing}, held, options.deadline.at)
                     .with_memory(options.on_memory != nullptr)
                     .with_contents(options.with_contents)
                     .copy(held.freeze.threads, accept_misfits);
@@ -144,11 +146,22 @@ Result<bool> copy_clone(const Target& target,
   return copied;
 }
 
+// Nothing needs to be held, and nothing can be tried again.
+Result<bool> copy_core(const Target& target, const TakeOptions& options, HeldHeap& held) {
+  held.captured = target.core->written();
+  held.freeze.threads = target.core->threads();
+  held.is_held = true;
+  return Copying(target, {nullptr, target.memory}, held, options.deadline.at)
+      .with_contents(options.with_contents)
+      .copy(held.freeze.threads, true);
+}
+
 Result<bool> hold_once(const Target& target,
                        Hold hold,
                        const TakeOptions& options,
                        bool accept_misfits,
                        HeldHeap& held) {
+  if (target.core) return copy_core(target, options, held);
   switch (hold) {
     case Hold::Nothing: return copy_running(target, options, accept_misfits, held);
     case Hold::Clone: return copy_clone(target, options, accept_misfits, held);
@@ -160,12 +173,12 @@ Result<bool> hold_once(const Target& target,
 
 // What --snapshot auto comes to here.
 Hold decide(const Target& target, const TakeOptions& options) {
-  if (options.hold != Hold::Auto) return options.hold;
+  if (options.hold != Hold::Auto || target.core) return options.hold;
   const boehm::Counters now = boehm::read_counters(target.collector, target.memory);
   const std::uint64_t heap = now.heap_bytes.value_or(0);
   const std::uint64_t used = heap - std::min(heap, now.free_bytes.value_or(0));
   const PauseEstimate estimate =
-      estimate_pause(target.process, used, options.max_pause.value_or(kDefaultBudget));
+      estimate_pause(*target.process, used, options.max_pause.value_or(kDefaultBudget));
   const Hold hold = choose_hold(estimate, options.max_pause);
   if (options.note) {
     options.note(fmt::format("a freeze may take {} ms, a clone {} ms{}: {}",

@@ -26,7 +26,7 @@ struct HeldHeap {
   FreezeReport freeze;
   std::chrono::system_clock::time_point captured;
   std::optional<SeenMemory> memory;  // what of it was in memory, if somebody asks
-  bool is_held = false;              // false: it ran while it was read
+  bool is_held = false;              // false: it ran while it was read; a core file stands still
   bool is_clone = false;             // it was held until a clone was made, and that was read
 };
 

@@ -39,9 +39,14 @@ bool is_same_program(const Header& a, const Header& b) {
   return a.exe == b.exe;
 }
 
+// A core file does not say on which machine and since when its process ran.
+bool is_core(const Header& header) {
+  return header.source == "core";
+}
+
 bool is_same_process(const Header& a, const Header& b) {
-  return a.pid == b.pid && a.host == b.host && is_same_program(a, b) &&
-         is_same_start(a.started, b.started);
+  if (a.pid != b.pid || !is_same_program(a, b)) return false;
+  return is_core(a) || is_core(b) || (a.host == b.host && is_same_start(a.started, b.started));
 }
 
 // Times as this program writes them compare like text.
@@ -56,7 +61,14 @@ std::string or_unknown(const std::string& text) {
 void remark_identity(const NamedSnapshot& a, const NamedSnapshot& b, Kinship& kinship) {
   const Header& of_a = a.snapshot->header;
   const Header& of_b = b.snapshot->header;
-  if (is_same_process(of_a, of_b)) return;
+  if (is_same_process(of_a, of_b)) {
+    if (!is_core(of_a) && !is_core(of_b)) return;
+    kinship.remarks.push_back(
+        fmt::format("a core file does not say on which machine and since when its process ran: {} "
+                    "and {} are taken for one process by its number and program",
+                    a.name, b.name));
+    return;
+  }
   kinship.is_same_process = false;
   std::string what;
   if (!is_same_program(of_a, of_b)) {

@@ -10,6 +10,7 @@
 
 #include "attach/window.h"
 #include "report/parallel.h"
+#include "report/snapshot/core_warnings.h"
 #include "report/snapshot/counts.h"
 #include "report/snapshot/header.h"
 #include "report/snapshot/held_heap.h"
@@ -34,7 +35,7 @@ boehm::LiveSet find_live(const Target& target, const HeldHeap& held, boehm::Heap
   roots.threads = held.freeze.threads;
   roots.collector_data = target.collector_data;
   roots.kinds = target.collector.kinds;
-  roots.pid = target.process.pid();
+  roots.pid = target.pid();
   if (const auto at = target.collector.stack_bottom) {
     if (const auto bottom = held.capture.read_as<std::uint64_t>(*at)) {
       roots.stack_bottom = RemoteAddr{*bottom};
@@ -45,9 +46,14 @@ boehm::LiveSet find_live(const Target& target, const HeldHeap& held, boehm::Heap
 }
 
 // What could not be read, and why, in the words of the end record.
-void mark_partial(const HeldHeap& held, const boehm::Heap& heap, Snapshot& snapshot) {
+void mark_partial(const Target& target,
+                  const HeldHeap& held,
+                  const boehm::Heap& heap,
+                  Snapshot& snapshot) {
   snapshot.skipped = held.index.skipped + heap.unreadable_blocks();
-  if (held.index.skipped > 0) {
+  if (target.core && target.core->missing_bytes() > 0) {
+    snapshot.reason = cut_core(*target.core);
+  } else if (held.index.skipped > 0) {
     const std::string first = held.index.misfits.empty()
                                   ? std::string()
                                   : fmt::format(", the first at {}: {}", held.index.misfits[0].at,
@@ -172,7 +178,7 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
     snapshot.header.typed = count_objects(snapshot).typed;
     join_roots({*target, *held, heap, found, order}, snapshot);
   }
-  mark_partial(*held, heap, snapshot);
+  mark_partial(*target, *held, heap, snapshot);
   if (options.with_contents) snapshot.contents = std::make_shared<KeptHeap>(std::move(held));
   return snapshot;
 }

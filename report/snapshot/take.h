@@ -26,6 +26,7 @@ enum class Hold : std::uint8_t {
 
 struct TakeOptions {
   pid_t pid = 0;
+  std::string core_file;  // instead of a process; empty: none
   Hold hold = Hold::Freeze;
   bool rewind = true;
   std::optional<std::chrono::milliseconds> max_pause;
@@ -41,6 +42,8 @@ struct TakeOptions {
   std::function<void(const SeenMemory&)> on_memory;
   // Told of each step and why, for -v. May be empty.
   std::function<void(std::string_view)> note;
+  // Told of what the user should know, such as files that are not those of a core file's process.
+  std::function<void(std::string_view)> warn;
 };
 
 // Learns what it can about the target, holds it while its heap is copied, lets it go, and makes a

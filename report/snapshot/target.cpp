@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include "attach/interrupt.h"
+#include "report/snapshot/core_warnings.h"
+#include "symbols/core_modules.h"
 #include "symbols/crystal/allocators.h"
 #include "symbols/crystal/type_info.h"
 #include "symbols/cxx/virtual_bases.h"
@@ -16,7 +18,10 @@
 namespace heapattach::snapshot {
 
 Target::Target(Process opened, Fd mem)
-    : process(std::move(opened)), memory(process, std::move(mem)) {}
+    : process(std::move(opened)),
+      live(std::make_unique<const LiveMemory>(*process, std::move(mem))),
+      memory(*live) {}
+Target::Target(std::unique_ptr<CoreFile> opened) : core(std::move(opened)), memory(*core) {}
 
 namespace {
 
@@ -25,8 +30,9 @@ void note(const TakeOptions& options, std::string_view text) {
 }
 
 Result<void> find_heap(const TakeOptions& options, Target& target) {
-  target.modules =
-      HA_TRY(Modules::load(target.process, target.memory, target.map, options.symbols));
+  target.modules = HA_TRY(
+      target.core ? load_modules(*target.core, options.symbols)
+                  : Modules::load(*target.process, target.memory, target.map, options.symbols));
   target.collector = HA_TRY(boehm::find_collector(target.modules, target.memory, target.map));
   for (const std::string& text : target.collector.notes) note(options, text);
   target.module_roots = boehm::module_roots(target.modules, target.collector);
@@ -113,11 +119,40 @@ bool is_gone(const Process& process) {
 Result<void> learn_all(const TakeOptions& options,
                        std::vector<crystal::Type> from_file,
                        Target& target) {
-  target.map = HA_TRY(target.process.maps());
+  target.map = target.core ? target.core->map() : HA_TRY(target.process->maps());
   HA_TRY(find_heap(options, target));
   HA_TRY(find_names(options, std::move(from_file), target));
   find_types(options, target);
   return find_fibers(target);
+}
+
+Result<std::unique_ptr<Target>> open_target(const TakeOptions& options) {
+  if (!options.core_file.empty()) {
+    return std::make_unique<Target>(HA_TRY(CoreFile::open(options.core_file)));
+  }
+  Process process = HA_TRY(Process::open(options.pid));
+  Fd mem = HA_TRY(LiveMemory::open_mem(process));
+  return std::make_unique<Target>(std::move(process), std::move(mem));
+}
+
+void tell_of_core(const TakeOptions& options, const Target& target) {
+  for (const std::string& text : target.core->faults()) note(options, "skipped: " + text);
+  if (!options.warn) return;
+  for (const std::string& text : warnings_of(*target.core, target.modules)) options.warn(text);
+}
+
+Error why_not_learned(const Target& target, Error error) {
+  if (auto interrupted = check_interrupt(); !interrupted) return std::move(interrupted).error();
+  // Of a process that exits meanwhile, parts are missing in many ways.
+  if (target.process && is_gone(*target.process)) {
+    return Error{ErrorKind::Gone, fmt::format("process {} exited", target.pid())};
+  }
+  if (target.core) {
+    for (const std::string& text : warnings_of(*target.core, target.modules)) {
+      error.message += "; " + text;
+    }
+  }
+  return error;
 }
 
 }  // namespace
@@ -127,16 +162,10 @@ Result<std::unique_ptr<Target>> Target::learn(const TakeOptions& options) {
   if (!options.type_info.empty()) {
     from_file = HA_TRY(crystal::read_type_info(options.type_info));
   }
-  Process process = HA_TRY(Process::open(options.pid));
-  Fd mem = HA_TRY(LiveMemory::open_mem(process));
-  auto target = std::make_unique<Target>(std::move(process), std::move(mem));
+  auto target = HA_TRY(open_target(options));
   auto learned = learn_all(options, std::move(from_file), *target);
-  if (!learned) {
-    HA_TRY(check_interrupt());
-    // Of a process that exits meanwhile, parts are missing in many ways.
-    if (!is_gone(target->process)) return std::move(learned).error();
-    return Error{ErrorKind::Gone, fmt::format("process {} exited", options.pid)};
-  }
+  if (!learned) return why_not_learned(*target, std::move(learned).error());
+  if (target->core) tell_of_core(options, *target);
   for (const Module& module : target->modules.all()) {
     for (const std::string& text : module.notes()) {
       note(options, fmt::format("{}: {}", module.path(), text));

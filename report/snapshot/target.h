@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "attach/core_file.h"
 #include "attach/live_memory.h"
 #include "attach/memory_map.h"
 #include "attach/process.h"
@@ -21,20 +22,25 @@
 namespace heapattach::snapshot {
 
 // Everything that can be learned about a target while it runs undisturbed: where its heap is, how
-// to read it, what its types are called. Stays where it was made, since its parts refer to each
-// other.
+// to read it, what its types are called. Or about what a core file has of one. Stays where it was
+// made, since its parts refer to each other.
 class Target {
  public:
   // Reads the target's files and a little of its memory; stops nothing.
   static Result<std::unique_ptr<Target>> learn(const TakeOptions& options);
 
-  Target(Process process, Fd mem);
+  Target(Process opened, Fd mem);
+  explicit Target(std::unique_ptr<CoreFile> opened);
   Target(const Target&) = delete;
   Target& operator=(const Target&) = delete;
   ~Target() = default;
 
-  Process process;
-  LiveMemory memory;
+  [[nodiscard]] pid_t pid() const { return process ? process->pid() : core->pid(); }
+
+  std::optional<Process> process;        // none of a core file
+  const std::unique_ptr<CoreFile> core;  // null of a process
+  const std::unique_ptr<const LiveMemory> live;
+  const MemoryReader& memory;  // of either
   MemoryMap map;
   Modules modules{{}};
   boehm::Collector collector;

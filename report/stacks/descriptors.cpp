@@ -138,8 +138,8 @@ std::vector<Watched> read_watched(std::string_view text) {
 }
 
 std::string Descriptors::what_is(std::uint64_t fd) {
-  if (fd > kLargestDescriptor) return {};
-  const auto link = process_.read_link(fmt::format("fd/{}", fd));
+  if (process_ == nullptr || fd > kLargestDescriptor) return {};
+  const auto link = process_->read_link(fmt::format("fd/{}", fd));
   if (!link) return {};
   constexpr std::string_view kSocket = "socket:[";
   constexpr std::string_view kAnonymous = "anon_inode:";
@@ -149,11 +149,11 @@ std::string Descriptors::what_is(std::uint64_t fd) {
       const std::array<std::array<const char*, 2>, 4> kinds = {
           {{"net/tcp", "TCP"}, {"net/tcp6", "TCP"}, {"net/udp", "UDP"}, {"net/udp6", "UDP"}}};
       for (const auto& [file, protocol] : kinds) {
-        if (const auto text = process_.read_file(file)) {
+        if (const auto text = process_->read_file(file)) {
           read_inet_sockets(*text, protocol, *sockets_);
         }
       }
-      if (const auto text = process_.read_file("net/unix")) read_unix_sockets(*text, *sockets_);
+      if (const auto text = process_->read_file("net/unix")) read_unix_sockets(*text, *sockets_);
     }
     const std::string_view rest = std::string_view(*link).substr(kSocket.size());
     const auto inode = number(rest.substr(0, rest.find(']')), 10);
@@ -170,18 +170,19 @@ std::string Descriptors::what_is(std::uint64_t fd) {
 }
 
 std::optional<std::size_t> Descriptors::watched_by(std::uint64_t epoll_fd) const {
-  if (epoll_fd > kLargestDescriptor) return {};
-  const auto text = process_.read_file(fmt::format("fdinfo/{}", epoll_fd));
+  if (process_ == nullptr || epoll_fd > kLargestDescriptor) return {};
+  const auto text = process_->read_file(fmt::format("fdinfo/{}", epoll_fd));
   if (!text) return {};
   return read_watched(*text).size();
 }
 
 std::vector<Watched> Descriptors::all_watched() const {
   std::vector<Watched> all;
-  for (const std::uint64_t fd : open_descriptors(process_)) {
-    const auto link = process_.read_link(fmt::format("fd/{}", fd));
+  if (process_ == nullptr) return all;
+  for (const std::uint64_t fd : open_descriptors(*process_)) {
+    const auto link = process_->read_link(fmt::format("fd/{}", fd));
     if (!link || *link != "anon_inode:[eventpoll]") continue;
-    const auto text = process_.read_file(fmt::format("fdinfo/{}", fd));
+    const auto text = process_->read_file(fmt::format("fdinfo/{}", fd));
     if (!text) continue;
     const std::vector<Watched> watched = read_watched(*text);
     all.insert(all.end(), watched.begin(), watched.end());

@@ -27,10 +27,11 @@ struct Watched {
 // What /proc/<pid>/fdinfo/<fd> of an epoll instance says.
 std::vector<Watched> read_watched(std::string_view text);
 
-// Says what the descriptors of a process are. Reads what it needs when it is first asked.
+// Says what the descriptors of a process are. Reads what it needs when it is first asked. Without a
+// process it knows nothing of them.
 class Descriptors {
  public:
-  explicit Descriptors(const Process& process) : process_(process) {}
+  explicit Descriptors(const Process* process) : process_(process) {}
 
   // "pipe", "/var/log/app.log", "TCP 127.0.0.1:80 listening"; empty if it is not open or not told.
   [[nodiscard]] std::string what_is(std::uint64_t fd);
@@ -40,7 +41,7 @@ class Descriptors {
   [[nodiscard]] std::vector<Watched> all_watched() const;
 
  private:
-  const Process& process_;
+  const Process* process_;  // null: none
   std::optional<std::map<std::uint64_t, std::string>> sockets_;
 };
 

@@ -201,6 +201,7 @@ std::string FiberWaits::descriptor_in(const Found& io, WaitKind kind) {
 }
 
 std::optional<std::chrono::milliseconds> FiberWaits::time_left(std::size_t fiber) const {
+  if (!held_.monotonic) return {};
   constexpr std::uint64_t kFlags = 16;
   constexpr std::uint64_t kArgument = 32;
   constexpr std::uint64_t kDescriptor = 56;
@@ -223,7 +224,7 @@ std::optional<std::chrono::milliseconds> FiberWaits::time_left(std::size_t fiber
     const auto ends =
         std::chrono::seconds((*time)[0]) + std::chrono::microseconds((*time)[1] & kMicroseconds);
     return std::chrono::duration_cast<std::chrono::milliseconds>(
-        std::max(std::chrono::nanoseconds(0), ends - held_.monotonic));
+        std::max(std::chrono::nanoseconds(0), ends - *held_.monotonic));
   }
   return {};
 }

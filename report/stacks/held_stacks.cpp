@@ -28,12 +28,12 @@ constexpr std::uint64_t kMostStackBytes = 512 * kMegabyte;
 constexpr std::size_t kMostHeads = 1'000'000;
 constexpr std::uint64_t kTimerBytes = 128;  // libevent's struct event
 
-std::uint64_t stack_bytes(const MemoryMap& map) {
+std::uint64_t stack_bytes(const StackTarget& target) {
   std::uint64_t sum = 0;
-  for (const Mapping& mapping : map.mappings()) {
+  for (const Mapping& mapping : target.map.mappings()) {
     if (mapping.writable && mapping.is_anonymous()) sum += mapping.range.bytes;
   }
-  return sum;
+  return target.core ? std::min(sum, target.core->stored_bytes()) : sum;
 }
 
 std::chrono::nanoseconds monotonic_now() {
@@ -49,8 +49,8 @@ class Copying {
       : target_(target), held_(held), limits_{workers_for(~std::size_t{0}), deadline} {}
 
   Result<void> copy(const std::vector<FrozenThread>& threads) {
-    held_.monotonic = monotonic_now();
-    held_.map = HA_TRY(target_.process.maps());
+    if (target_.process) held_.monotonic = monotonic_now();
+    held_.map = target_.core ? target_.map : HA_TRY(target_.process->maps());
     if (target_.heap) find_fibers(threads);
     std::vector<Range> stacks;
     for (const auto& root : boehm::stack_roots(threads, held_.map)) stacks.push_back(root.range);
@@ -161,11 +161,11 @@ void observe_load(const StackTarget& target, HeldStacks& held) {
   for (int look = 1; look <= kLooks && !held.busy.empty(); ++look) {
     std::this_thread::sleep_until(held.before.front().seen + look * kLookInterval);
     std::erase_if(held.busy, [&](pid_t tid) {
-      const auto state = target.process.thread_state(tid);
+      const auto state = target.process->thread_state(tid);
       return !state || state->state != 'R';
     });
   }
-  if (auto seen = observe_activity(target.process)) held.after = std::move(*seen);
+  if (auto seen = observe_activity(*target.process)) held.after = std::move(*seen);
 }
 
 Error explained(Error error, const StackOptions& options, std::chrono::milliseconds budget) {
@@ -232,15 +232,20 @@ std::vector<Range> less(const std::vector<Range>& ranges, const std::vector<Rang
 Result<std::unique_ptr<HeldStacks>> hold_stacks(const StackTarget& target,
                                                 const StackOptions& options) {
   auto held = std::make_unique<HeldStacks>(
-      HA_TRY(Arena::reserve(2 * stack_bytes(target.map) + 256 * kMegabyte, kMegabyte)));
-  held->before = HA_TRY(observe_activity(target.process));
+      HA_TRY(Arena::reserve(2 * stack_bytes(target) + 256 * kMegabyte, kMegabyte)));
+  if (target.core) {
+    held->freeze.threads = target.core->threads();
+    HA_TRY(Copying(target, *held, options.deadline.at).copy(held->freeze.threads));
+    return held;
+  }
+  held->before = HA_TRY(observe_activity(*target.process));
   FreezeOptions freeze{.budget = options.max_pause.value_or(kDefaultBudget),
                        .rewind = options.rewind};
   // Who allows a longer pause also waits longer for a thread that has no processor to stop on.
   if (options.max_pause) {
     freeze.thread_deadline = std::max(freeze.thread_deadline, *options.max_pause / 2);
   }
-  auto frozen = while_frozen(target.process, freeze, [&](const FrozenView& view) {
+  auto frozen = while_frozen(*target.process, freeze, [&](const FrozenView& view) {
     return Copying(target, *held, std::min(view.deadline, options.deadline.at)).copy(view.threads);
   });
   if (!frozen) return explained(std::move(frozen).error(), options, freeze.budget);

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <set>
 #include <unordered_map>
 #include <vector>
@@ -23,10 +24,11 @@ struct HeldStacks {
   boehm::BlockIndex index;
   std::vector<crystal::FiberStack> fibers;
   FreezeReport freeze;
-  std::chrono::nanoseconds monotonic{};  // the time of the target's timers at the freeze
-  std::vector<ThreadActivity> before;    // what the kernel told of the threads, before and after,
-  std::vector<ThreadActivity> after;     // long enough apart to tell how much they run
-  std::set<pid_t> busy;                  // ran, or waited for a processor, at every look in between
+  // The time of the target's timers at the freeze; a core file does not say it.
+  std::optional<std::chrono::nanoseconds> monotonic;
+  std::vector<ThreadActivity> before;  // what the kernel told of the threads, before and after,
+  std::vector<ThreadActivity> after;   // long enough apart to tell how much they run
+  std::set<pid_t> busy;                // ran, or waited for a processor, at every look in between
 };
 
 // Of one thread; null if it was not there.
@@ -51,7 +53,7 @@ inline constexpr std::uint64_t kTopBytes = 1536;
 [[nodiscard]] std::vector<Range> less(const std::vector<Range>& ranges,
                                       const std::vector<Range>& without);
 
-// Stops the target, copies, and lets it go.
+// Stops the target, copies, and lets it go. A core file stands still already.
 Result<std::unique_ptr<HeldStacks>> hold_stacks(const StackTarget& target,
                                                 const StackOptions& options);
 

@@ -90,10 +90,19 @@ struct FiberGroup {
   NamedStack stack;
 };
 
+// What ended a process that a core file tells of.
+struct CoreFacts {
+  int signal = 0;  // 0: none; gcore leaves it running
+  pid_t thread = 0;
+};
+
 struct StackReport {
   pid_t pid = 0;
   std::string exe;
   std::chrono::nanoseconds pause{};
+  // Of a core file, which does not tell what the kernel knows of threads: their states, wait
+  // channels and times, what descriptors are, and what time it was.
+  std::optional<CoreFacts> core;
   std::vector<std::string> findings;  // what is wrong, the worst first: one line each
   std::vector<ThreadSeen> threads;
   std::vector<FiberSeen> fibers;

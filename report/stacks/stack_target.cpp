@@ -6,13 +6,31 @@
 
 #include "attach/interrupt.h"
 #include "symbols/boehm/collector.h"
+#include "symbols/core_modules.h"
 #include "symbols/crystal/allocators.h"
 #include "symbols/crystal/type_info.h"
 
 namespace heapattach::stacks {
 
+namespace {
+
+Result<std::unique_ptr<StackTarget>> open_target(const StackOptions& options) {
+  if (!options.core_file.empty()) {
+    return std::make_unique<StackTarget>(HA_TRY(CoreFile::open(options.core_file)));
+  }
+  Process process = HA_TRY(Process::open(options.pid));
+  Fd mem = HA_TRY(LiveMemory::open_mem(process));
+  return std::make_unique<StackTarget>(std::move(process), std::move(mem));
+}
+
+}  // namespace
+
 StackTarget::StackTarget(Process opened, Fd mem)
-    : process(std::move(opened)), memory(process, std::move(mem)) {}
+    : process(std::move(opened)),
+      live(std::make_unique<const LiveMemory>(*process, std::move(mem))),
+      memory(*live) {}
+StackTarget::StackTarget(std::unique_ptr<CoreFile> opened)
+    : core(std::move(opened)), memory(*core) {}
 
 // What fails here costs the fibers, and is no error.
 Result<void> StackTarget::learn_fibers(const StackOptions& options) {
@@ -47,19 +65,22 @@ Result<void> StackTarget::learn_fibers(const StackOptions& options) {
 }
 
 Result<std::unique_ptr<StackTarget>> StackTarget::learn(const StackOptions& options) {
-  Process process = HA_TRY(Process::open(options.pid));
-  Fd mem = HA_TRY(LiveMemory::open_mem(process));
-  auto target = std::make_unique<StackTarget>(std::move(process), std::move(mem));
+  auto target = HA_TRY(open_target(options));
   const auto learn_all = [&]() -> Result<void> {
-    target->map = HA_TRY(target->process.maps());
-    target->modules =
-        HA_TRY(Modules::load(target->process, target->memory, target->map, options.symbols));
+    if (target->core) {
+      target->map = target->core->map();
+      target->modules = HA_TRY(load_modules(*target->core, options.symbols));
+    } else {
+      target->map = HA_TRY(target->process->maps());
+      target->modules =
+          HA_TRY(Modules::load(*target->process, target->memory, target->map, options.symbols));
+    }
     return target->learn_fibers(options);
   };
   auto learned = learn_all();
   if (learned) return target;
   HA_TRY(check_interrupt());
-  if (target->process.is_alive()) return std::move(learned).error();
+  if (target->core || target->process->is_alive()) return std::move(learned).error();
   return Error{ErrorKind::Gone, fmt::format("process {} exited", options.pid)};
 }
 

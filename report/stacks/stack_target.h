@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "attach/core_file.h"
 #include "attach/live_memory.h"
 #include "attach/process.h"
 #include "report/deadline.h"
@@ -16,6 +17,7 @@ namespace heapattach::stacks {
 
 struct StackOptions {
   pid_t pid = 0;
+  std::string core_file;  // instead of a process; empty: none
   bool rewind = true;
   std::optional<std::chrono::milliseconds> max_pause;
   std::string type_info;  // a file; empty: none
@@ -29,18 +31,23 @@ struct StackOptions {
 };
 
 // What is learned of a target before it is stopped for its stacks: of any program its modules, of a
-// Crystal program how its fibers look. Stays where it was made.
+// Crystal program how its fibers look. Or of a core file. Stays where it was made.
 class StackTarget {
  public:
   static Result<std::unique_ptr<StackTarget>> learn(const StackOptions& options);
 
-  StackTarget(Process process, Fd mem);
+  StackTarget(Process opened, Fd mem);
+  explicit StackTarget(std::unique_ptr<CoreFile> opened);
   StackTarget(const StackTarget&) = delete;
   StackTarget& operator=(const StackTarget&) = delete;
   ~StackTarget() = default;
 
-  Process process;
-  LiveMemory memory;
+  [[nodiscard]] pid_t pid() const { return process ? process->pid() : core->pid(); }
+
+  std::optional<Process> process;        // none of a core file
+  const std::unique_ptr<CoreFile> core;  // null of a process
+  const std::unique_ptr<const LiveMemory> live;
+  const MemoryReader& memory;  // of either
   MemoryMap map;
   Modules modules{{}};
   // Only of a Crystal program.

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "report/snapshot/core_warnings.h"
 #include "report/stacks/descriptors.h"
 #include "report/stacks/diagnosis.h"
 #include "report/stacks/fiber_waits.h"
@@ -39,7 +40,10 @@ Result<stack::Stacks> walk(const StackTarget& target,
 class Joining {
  public:
   Joining(const StackTarget& target, const HeldStacks& held, const stack::Stacks& stacks)
-      : target_(target), held_(held), stacks_(stacks), descriptors_(target.process) {
+      : target_(target),
+        held_(held),
+        stacks_(stacks),
+        descriptors_(target.process ? &*target.process : nullptr) {
     for (const stack::StackRecord& record : stacks.stacks) {
       if (record.thread != 0) by_thread_.emplace(record.thread, &record);
       if (record.fiber != 0) by_fiber_.emplace(record.fiber, &record);
@@ -47,9 +51,14 @@ class Joining {
   }
 
   StackReport join() {
-    report_.pid = target_.process.pid();
-    if (auto exe = target_.process.read_link("exe")) report_.exe = std::move(*exe);
+    report_.pid = target_.pid();
     report_.pause = held_.freeze.pause;
+    if (target_.core) {
+      report_.exe = target_.core->program();
+      report_.core = CoreFacts{target_.core->signal(), target_.core->signal_thread()};
+    } else if (auto exe = target_.process->read_link("exe")) {
+      report_.exe = std::move(*exe);
+    }
     for (const FrozenThread& thread : held_.freeze.threads) add_thread(thread);
     add_owners();
     add_fibers();
@@ -180,6 +189,7 @@ Result<StackReport> take_stacks(const StackOptions& options) {
   auto stacks = walk(*target, *held, options);
   HA_TRY(options.deadline.check("walking the stacks"));
   std::vector<std::string> warnings;
+  if (target->core) warnings = snapshot::warnings_of(*target->core, target->modules);
   if (!stacks) {
     warnings.push_back("no frames: " + stacks.error().message);
     stacks = stack::Stacks{};

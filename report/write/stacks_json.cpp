@@ -13,7 +13,8 @@
 // "column":5,"inlined":true,"module":"app","offset":"0x4f2a","found_by":"tables"}; an inlined one
 // stands before the one that it is part of, with the same pc. `end` is "outermost", "limit",
 // "unknown" or "corrupt". Keys with nothing to say are left out. A fiber on a thread is in no
-// group.
+// group. A core file has "core":{"signal":11,"thread":12} in place of the pause, and tells no
+// states, wait channels and times.
 
 #include <fmt/format.h>
 
@@ -106,10 +107,12 @@ JsonRecord thread_record(const StackReport& report, const ThreadSeen& thread) {
   if (thread.tid_in_target != 0 && thread.tid_in_target != thread.tid)
     record.number("tid_in_target", thread.tid_in_target);
   record.text_unless_empty("name", thread.name);
-  record.text("state", {&thread.state, 1});
+  if (!report.core) record.text("state", {&thread.state, 1});
   record.text_unless_empty("wait_channel", thread.wait_channel);
   record.text_unless_empty("call", thread.call);
-  record.raw("cpu_s", decimal(std::chrono::duration<double>(thread.processor_time).count()));
+  if (!report.core) {
+    record.raw("cpu_s", decimal(std::chrono::duration<double>(thread.processor_time).count()));
+  }
   if (thread.load) record.raw("load", fmt::format("{:.2f}", *thread.load));
   if (thread.waits_for) {
     record.number("waits_for_thread", report.threads.at(*thread.waits_for).tid);
@@ -153,7 +156,17 @@ std::string format_stacks_json(const StackReport& report) {
   record.number("version", 1);
   record.number("pid", report.pid);
   record.text_unless_empty("exe", report.exe);
-  record.raw("pause_ms", decimal(std::chrono::duration<double, std::milli>(report.pause).count()));
+  if (report.core) {
+    JsonRecord core;
+    if (report.core->signal != 0) {
+      core.number("signal", report.core->signal);
+      core.number("thread", report.core->thread);
+    }
+    record.object("core", std::move(core));
+  } else {
+    const double pause = std::chrono::duration<double, std::milli>(report.pause).count();
+    record.raw("pause_ms", decimal(pause));
+  }
   const auto add_texts = [&](std::string_view key, const std::vector<std::string>& texts) {
     record.open_list(key);
     for (const std::string& text : texts) record.item(text);

@@ -18,6 +18,8 @@
 // than known from tables, is said behind it. Names come from the target, and are made safe to show.
 
 #include <algorithm>
+#include <csignal>
+#include <cstring>
 #include <iterator>
 #include <map>
 
@@ -124,11 +126,12 @@ constexpr const char* kBold = "\x1b[1m";
 constexpr const char* kRed = "\x1b[1;31m";
 
 void add_thread(const StackReport& report, const ThreadSeen& thread, Text& text) {
-  std::string head = fmt::format("{}, {}", title_of(thread), words_for_state(thread.state));
-  if (!thread.call.empty()) head += " in " + thread.call;
+  std::string head = title_of(thread);
+  if (!report.core) head += fmt::format(", {}", words_for_state(thread.state));
+  if (!thread.call.empty()) head += fmt::format("{} in {}", report.core ? "," : "", thread.call);
   if (!thread.wait_channel.empty()) head += fmt::format(" [{}]", thread.wait_channel);
   const double seconds = std::chrono::duration<double>(thread.processor_time).count();
-  head += fmt::format(", {:.2f} s of processor time", seconds);
+  if (!report.core) head += fmt::format(", {:.2f} s of processor time", seconds);
   if (thread.load) head += fmt::format(", now {:.0f} %", 100 * *thread.load);
   text.gap();
   text.line(head, kBold);
@@ -146,6 +149,23 @@ void add_thread(const StackReport& report, const ThreadSeen& thread, Text& text)
   }
   if (!thread.is_readable) text.line("  could not be stopped: its stack is not known");
   text.stack(thread.stack);
+}
+
+// How the process was looked at, and what cannot be told for that.
+std::string words_for_source(const StackReport& report) {
+  if (!report.core) {
+    const double pause = std::chrono::duration<double, std::milli>(report.pause).count();
+    return fmt::format(", paused for {:.1f} ms", pause);
+  }
+  std::string words = ", from a core file";
+  if (report.core->signal != 0) {
+    const char* const name = ::sigabbrev_np(report.core->signal);
+    words += fmt::format(" of signal {}{}{} in thread {}", report.core->signal,
+                         name == nullptr ? "" : " SIG", name == nullptr ? "" : name,
+                         report.core->thread);
+  }
+  return words +
+         " (which tells no states, wait channels, descriptors, processor time or time left)";
 }
 
 std::string names_of(const StackReport& report, const FiberGroup& group) {
@@ -191,8 +211,7 @@ std::string format_stacks_text(const StackReport& report, bool with_colour) {
   std::string head = fmt::format("process {} {}: {}", report.pid, report.exe,
                                  plural(report.threads.size(), "thread"));
   if (!report.fibers.empty()) head += ", " + plural(report.fibers.size(), "fiber");
-  text.line(fmt::format("{}, paused for {:.1f} ms", head,
-                        std::chrono::duration<double, std::milli>(report.pause).count()));
+  text.line(head + words_for_source(report));
   for (const std::string& warning : report.warnings) text.line("warning: " + warning);
   for (const ThreadSeen& thread : report.threads) add_thread(report, thread, text);
   for (const FiberGroup& group : report.groups) {

@@ -84,7 +84,7 @@ std::string format_summary_table(const SummaryReport& report, const Look& look) 
   if (report.summary.memory) {
     out += memory_table(*report.summary.memory, look) + '\n';
   } else {
-    out += "note: a saved snapshot has no account of the process's memory; ask the process\n\n";
+    out += "note: a file has no account of the process's memory; ask the process\n\n";
   }
   if (report.summary.heap) {
     out += heap_table(*report.summary.heap, look);

@@ -68,6 +68,20 @@ TEST_CASE("other programs, builds and processes are told, and objects not follow
   CHECK(found.remarks[0].find(word) != std::string::npos);
 }
 
+TEST_CASE("a core file is taken for the process of its number and program, and that is said") {
+  Snapshot core = at("2026-11-20T11:00:01.000Z");
+  core.header.source = "core";
+  core.header.host.clear();
+  core.header.started.clear();
+  const Kinship found = kinship_of(first, core);
+  CHECK(found.is_same_process);
+  REQUIRE(found.remarks.size() == 1);
+  CHECK(found.remarks[0].find("taken for one process") != std::string::npos);
+  CHECK(kinship_of(core, first).is_same_process);
+  core.header.pid = 5;
+  CHECK_FALSE(kinship_of(first, core).is_same_process);
+}
+
 TEST_CASE("a missing part and missing types are told") {
   Snapshot second = at("2026-11-20T11:00:01.000Z");
   second.complete = false;

@@ -147,7 +147,7 @@ TEST_CASE("wrong usage is told in one message") {
   wrong({"--color", "red", "1"});
   CHECK(wrong({"--snapshot", "clone", "heap.jsonl"}).find("processes") != std::string::npos);
   CHECK(wrong({"-f", "gcfull", "1"}).find("--values") != std::string::npos);
-  CHECK(wrong({"--stacks", "heap.jsonl"}).find("processes") != std::string::npos);
+  CHECK(wrong({"--check", "heap.jsonl"}).find("processes") != std::string::npos);
   CHECK(wrong({"-p", "heap.jsonl"}).find("no process id") != std::string::npos);
   CHECK(wrong({"--snapshot", "fork", "1"}).find("clone") != std::string::npos);
 }
@@ -268,7 +268,7 @@ TEST_CASE("a difference takes two or three sources in their order") {
   CHECK(good({"--diff", "a", "b", "--fail-if", "growth(*) > 0"}).fail_if.size() == 1);
   wrong({"--diff", "a"});
   wrong({"--diff", "a", "b", "c", "d"});
-  wrong({"--diff", "a", "b", "--all"});
+  wrong({"--diff", "a", "b", "--max-pause", "5"});
   wrong({"--diff", "a", "b", "-f", "csv"});
   wrong({"--diff", "a", "b", "--sort", "retained"});
   wrong({"--diff", "--count", "a", "b"});

@@ -68,6 +68,24 @@ TEST_CASE("what is wrong comes first, then the process, its threads and its fibe
   CHECK(says(format_stacks_text(small_report(), true), "\x1b[1;31mdeadlock"));
 }
 
+TEST_CASE("what a core file does not tell is said, and not told as if it were nothing") {
+  StackReport report = small_report();
+  report.core = CoreFacts{11, 4711};
+  report.threads[0].state = '?';
+  report.fibers[0].wait.left.reset();
+  const std::string text = format_stacks_text(report, false);
+  CHECK(says(text,
+             "2 fibers, from a core file of signal 11 SIGSEGV in thread 4711 (which tells no "));
+  CHECK(says(text, "\nthread 4711 app, in read(5: pipe)\n"));
+  CHECK_FALSE(says(text, "paused"));
+  const std::string json = format_stacks_json(report);
+  CHECK(says(json, R"("core":{"signal":11,"thread":4711})"));
+  for (const char* key : {"pause_ms", "cpu_s", "state"}) CHECK_FALSE(says(json, key));
+  report.core->signal = 0;
+  CHECK(says(format_stacks_text(report, false), "from a core file (which"));
+  CHECK(says(format_stacks_json(report), R"("core":{})"));
+}
+
 TEST_CASE("a gap in a deep stack is said, and numbers go on behind it") {
   StackReport report = small_report();
   NamedStack& stack = report.threads[0].stack;

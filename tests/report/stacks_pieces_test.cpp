@@ -108,7 +108,7 @@ TEST_CASE("what is no mutex has no owner") {
 
 TEST_CASE("system calls are told with their arguments") {
   const Process self = Process::open(getppid()).value();
-  Descriptors descriptors(self);
+  Descriptors descriptors(&self);
   FakeMemory memory;
   memory.put(RemoteAddr{0x1000}, std::array<std::int64_t, 2>{10, 500'000'000});
   CHECK(describe({SYS_nanosleep, {0x1000}}, memory, descriptors) == "nanosleep(10.5 s)");

@@ -1,0 +1,70 @@
+#include "report/cli/file_kind.h"
+
+#include <fstream>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "tests/support/core_builder.h"
+#include "tests/support/temporary_directory.h"
+
+namespace heapattach {
+namespace {
+
+// A core file and a snapshot, and what is said of options for them.
+struct Files {
+  Files() {
+    std::ofstream(core, std::ios::binary) << CoreBuilder().process(1, "a").thread(1, 0).text();
+    std::ofstream(snapshot) << "{\"record\":\"snapshot\"}\n";
+  }
+
+  // Empty if nothing is refused.
+  static std::string refused(const std::vector<std::string>& words) {
+    std::vector<const char*> arguments;
+    for (const std::string& word : words) arguments.push_back(word.c_str());
+    const ParsedOptions parsed = parse_options(arguments);
+    REQUIRE(std::holds_alternative<Options>(parsed));
+    return refuse_for_file_kind(std::get<Options>(parsed)).value_or("");
+  }
+
+  TemporaryDirectory directory;
+  std::string core = directory.file("core.4711");
+  std::string snapshot = directory.file("heap.jsonl");
+};
+
+}  // namespace
+
+TEST_CASE("a core file is known by its first bytes") {
+  const Files files;
+  CHECK(is_elf_file(files.core));
+  CHECK_FALSE(is_elf_file(files.snapshot));
+  CHECK_FALSE(is_elf_file(files.directory.file("nothing")));
+  CHECK_FALSE(is_elf_file("/dev/null"));
+  CHECK_FALSE(is_elf_file("/"));
+}
+
+TEST_CASE("what only processes and core files can be asked is refused for other files") {
+  const Files files;
+  const std::vector<std::vector<std::string>> questions = {
+      {"--stacks"},         {"--all"},         {"--values"}, {"--exe", "x"},
+      {"--debug-dir", "x"}, {"--sysroot", "x"}};
+  for (const auto& question : questions) {
+    const std::string& option = question.front();
+    CAPTURE(option);
+    std::vector<std::string> words = question;
+    words.push_back(files.core);
+    CHECK(Files::refused(words).empty());
+    words.back() = "4711";
+    CHECK(Files::refused(words).empty());
+    words.back() = files.snapshot;
+    CHECK(Files::refused(words).find(option) != std::string::npos);
+  }
+  CHECK(Files::refused({"--strings", "--values=20", files.snapshot}).empty());
+  CHECK_FALSE(Files::refused({"--diff", "--all", files.snapshot, files.snapshot}).empty());
+  CHECK(Files::refused({"--diff", "--all", files.snapshot, files.core}).empty());
+  CHECK(Files::refused({"--diff", "--all", files.snapshot, "1"}).empty());
+}
+
+}  // namespace heapattach
