@@ -23,15 +23,18 @@ constexpr std::uint64_t kHighest = std::uint64_t{1} << 47;  // addresses of prog
 // Of all objects together: a dump of a few bytes may claim as much as it likes.
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 38;
 
-// One object, and which of its bytes the dump has, from its first on.
+// One object.
 struct Record {
   RemoteAddr address;
   std::uint64_t bytes = 0;
-  std::uint64_t at = 0;     // of its contents
-  std::uint64_t known = 0;  // of these; the others are zero
   bool is_atomic = false;
+};
 
-  [[nodiscard]] RemoteAddr end() const { return address + bytes; }
+// Bytes that the dump has of an object; the others are zero. A few words may be all that is known
+// of an object of gigabytes.
+struct Piece {
+  Range range;
+  std::uint64_t at = 0;  // of the contents
 };
 
 Error broken(std::string_view file, std::string_view what) {
@@ -41,8 +44,9 @@ Error broken(std::string_view file, std::string_view what) {
 // The contents of objects, to be copied from as from a process.
 class DumpMemory final : public MemoryReader {
  public:
-  DumpMemory(const std::vector<Record>& records, const std::vector<char>& contents)
-      : records_(records), contents_(contents) {}
+  // Of pieces that are sorted by address.
+  DumpMemory(const std::vector<Piece>& pieces, const std::vector<char>& contents)
+      : pieces_(pieces), contents_(contents) {}
 
   Result<std::size_t> read_some(RemoteAddr from, std::span<std::byte> into) const override {
     std::fill(into.begin(), into.end(), std::byte{0});
@@ -59,18 +63,18 @@ class DumpMemory final : public MemoryReader {
  private:
   void copy(const Copy& to) const {
     const RemoteAddr end = to.from + to.into.size();
-    auto record = std::partition_point(records_.begin(), records_.end(),
-                                       [&](const Record& one) { return one.end() <= to.from; });
-    for (; record != records_.end() && record->address < end; ++record) {
-      const RemoteAddr first = std::max(record->address, to.from);
-      const RemoteAddr last = std::min(record->address + record->known, end);
+    auto piece = std::partition_point(pieces_.begin(), pieces_.end(),
+                                      [&](const Piece& one) { return one.range.end() <= to.from; });
+    for (; piece != pieces_.end() && piece->range.start < end; ++piece) {
+      const RemoteAddr first = std::max(piece->range.start, to.from);
+      const RemoteAddr last = std::min(piece->range.end(), end);
       if (last <= first) continue;
       std::memcpy(to.into.data() + (first - to.from),
-                  contents_.data() + record->at + (first - record->address), last - first);
+                  contents_.data() + piece->at + (first - piece->range.start), last - first);
     }
   }
 
-  const std::vector<Record>& records_;
+  const std::vector<Piece>& pieces_;
   const std::vector<char>& contents_;
 };
 
@@ -84,11 +88,11 @@ class Reader {
     is_full_ = magic == kFull;
     bool is_cut = false;
     for (;;) {
-      const std::size_t whole = contents_.size();
+      const std::size_t whole = pieces_.size();
       const auto more = HA_TRY(read_record());
       if (more == Next::Object) continue;
       is_cut = more == Next::Cut;
-      contents_.resize(whole);
+      pieces_.resize(whole);
       break;
     }
     std::sort(records_.begin(), records_.end(),
@@ -136,7 +140,7 @@ class Reader {
     if (!HA_TRY(take_word(address))) return Next::Cut;
     if (address == kEnd) return Next::End;
     if (!HA_TRY(take_word(size))) return Next::Cut;
-    Record record{{address}, size & ~kAtomic, contents_.size(), 0, (size & kAtomic) != 0};
+    const Record record{{address}, size & ~kAtomic, (size & kAtomic) != 0};
     bytes_ += record.bytes;
     if (record.bytes == 0 || record.bytes % kGranule != 0 || record.bytes > kMostBytes ||
         bytes_ > kMostBytes || address % kGranule != 0 || address >= kHighest) {
@@ -150,40 +154,50 @@ class Reader {
     return Next::Object;
   }
 
-  Result<bool> read_contents(Record& record) {
-    for (record.known = 0; record.known < record.bytes;) {
-      const auto bytes = HA_TRY(take(std::min(record.bytes - record.known, std::uint64_t{kRead})));
+  Result<bool> read_contents(const Record& record) {
+    pieces_.push_back({{record.address, record.bytes}, contents_.size()});
+    for (std::uint64_t known = 0; known < record.bytes;) {
+      const auto bytes = HA_TRY(take(std::min(record.bytes - known, std::uint64_t{kRead})));
       if (bytes.empty()) return false;
       contents_.insert(contents_.end(), bytes.begin(), bytes.end());
-      record.known += bytes.size();
+      known += bytes.size();
     }
     return true;
   }
 
   // The first word and those that are pointers, in order of their places.
-  Result<bool> read_words(Record& record) {
+  Result<bool> read_words(const Record& record) {
     std::uint64_t word = 0;
     if (!HA_TRY(take_word(word))) return false;
-    put(record, 0, word);
+    pieces_.push_back({{record.address, 0}, contents_.size()});
+    put(record.address, word);
+    std::uint64_t behind = 0;  // the last pointer
     while (!record.is_atomic) {
       std::uint64_t offset = 0;
       if (!HA_TRY(take_word(offset))) return false;
       if (offset == kEnd) break;
       if (!HA_TRY(take_word(word))) return false;
-      if (offset % sizeof word != 0 || offset >= record.bytes ||
-          (record.known != sizeof word && offset < record.known)) {
+      if (offset % sizeof word != 0 || offset >= record.bytes || offset < behind) {
         return broken(file_.name(), fmt::format("the object at {} has no next pointer at {}",
                                                 record.address, offset));
       }
-      put(record, offset, word);
+      behind = offset + sizeof word;
+      // The first word stands there already, and may have been told as another.
+      if (offset == 0) {
+        contents_.resize(contents_.size() - sizeof word);
+        pieces_.back().range.bytes = 0;
+      }
+      put(record.address + offset, word);
     }
     return true;
   }
 
-  void put(Record& record, std::uint64_t offset, std::uint64_t word) {
-    record.known = std::max<std::uint64_t>(record.known, offset + sizeof word);
-    contents_.resize(record.at + record.known);
-    std::memcpy(contents_.data() + record.at + offset, &word, sizeof word);
+  // One word behind the others of its object.
+  void put(RemoteAddr at, std::uint64_t word) {
+    if (pieces_.back().range.end() != at) pieces_.push_back({{at, 0}, contents_.size()});
+    pieces_.back().range.bytes += sizeof word;
+    contents_.resize(contents_.size() + sizeof word);
+    std::memcpy(contents_.data() + contents_.size() - sizeof word, &word, sizeof word);
   }
 
   // Finds the blocks that hold the objects. The collector fills a page with objects of one size,
@@ -244,7 +258,9 @@ class Reader {
     for (const Range& range : ranges) bytes += range.bytes + kAlignment;
     for (const Range& range : rest) bytes += range.bytes + kAlignment;
     dump.contents = std::make_unique<Capture>(HA_TRY(Arena::reserve(bytes, 0)));
-    const DumpMemory memory(records_, contents_);
+    std::sort(pieces_.begin(), pieces_.end(),
+              [](const Piece& a, const Piece& b) { return a.range < b.range; });
+    const DumpMemory memory(pieces_, contents_);
     HA_TRY(dump.contents->add(memory, ranges, {}));
     return dump.contents->add(memory, rest, {});
   }
@@ -259,6 +275,7 @@ class Reader {
   std::size_t end_ = 0;
   bool is_full_ = false;
   std::vector<Record> records_;
+  std::vector<Piece> pieces_;
   std::vector<char> contents_;
   std::uint64_t bytes_ = 0;  // of all objects
 };

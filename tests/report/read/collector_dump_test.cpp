@@ -97,6 +97,17 @@ TEST_CASE("a dump of pointers is read with its types and edges, in any order of 
   CHECK(snapshot->complete);
 }
 
+TEST_CASE("a word far into an object that claims to be vast takes no memory for the rest") {
+  Dump dump;
+  constexpr std::uint64_t kVast = std::uint64_t{1} << 36;
+  dump.words({kPage, kVast, 7, kVast - 16, kPage, kEnd, kEnd});
+  const auto read = dump.read();
+  REQUIRE(read);
+  CHECK(read->contents->read_as<std::uint64_t>({kPage}).value() == 7);
+  CHECK(read->contents->read_as<std::uint64_t>({kPage + kVast - 16}).value() == kPage);
+  CHECK(read->contents->read_as<std::uint64_t>({kPage + kVast - 24}).value() == 0);
+}
+
 TEST_CASE("a dump of contents is read with its texts") {
   Dump dump("GCFULL");
   dump.words({kPage, 32 | kAtomic, 1 | std::uint64_t{5} << 32});
