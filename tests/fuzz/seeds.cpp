@@ -15,6 +15,8 @@
 #include "symbols/stack/stack_bytes.h"
 #include "symbols/types/dwarf_types.h"
 #include "symbols/types/model_bytes.h"
+#include "tests/fuzz/split_input.h"
+#include "tests/support/core_builder.h"
 
 // fuzz_seeds INPUTS OUTPUT: makes the folders OUTPUT/<reader> that the fuzzers start from, out of
 // the ELF files of the folder INPUTS (which the tests compile) and of what stands below.
@@ -86,7 +88,68 @@ void write_seeds_of(const files::path& program, const files::path& output) {
                    error);
 }
 
+std::vector<std::byte> bytes_of(const files::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::vector<char> read{std::istreambuf_iterator<char>(file), {}};
+  const auto bytes = std::as_bytes(std::span(read));
+  return {bytes.begin(), bytes.end()};
+}
+
+// The program together with the file beside it that has the rest of its debug information.
+void write_spread_seeds_of(const files::path& program, const files::path& output) {
+  for (const char* extension : {".dwo", ".dwp", ".supplement"}) {
+    const files::path beside = program.string() + extension;
+    if (!files::exists(beside)) continue;
+    const bool is_split = beside.extension() != ".supplement";
+    const auto whole = bytes_of(program);
+    const auto rest = bytes_of(beside);
+    const fuzz::SplitInput input{is_split ? Companion::Kind::Split : Companion::Kind::Supplement,
+                                 rest, whole};
+    const auto name = program.filename().string() + extension;
+    write(output / "split" / name, fuzz::to_bytes(input));
+  }
+}
+
+void write_text(const files::path& path, const std::string& text) {
+  write(path, std::as_bytes(std::span(text)));
+}
+
+// As the kernel writes it, and as gcore does, which leaves out more.
+void write_cores(const files::path& output) {
+  CoreBuilder core;
+  core.process(7, "app").thread(8, 0x7f0000000010, 11).thread(7, 0x7f0000000020);
+  core.program_headers_at(0x400040);
+  core.files({{0x400000, 0x401000, 0, "/srv/app"},
+              {0x401000, 0x403000, 1, "/srv/app"},
+              {0x500000, 0x501000, 0, "/srv/data"}});
+  core.memory(0x400000, 0x1000, "\177ELF", PF_R);
+  core.memory(0x7f0000000000, 64, std::string(64, 'm'));
+  write_text(output / "core" / "gcore", core.text());
+  core.memory(0x401000, 0x2000, "", PF_R | PF_X).memory(0x500000, 0x1000, "", PF_R);
+  write_text(output / "core" / "kernel", core.text());
+  const std::string text = core.text();
+  write_text(output / "core" / "cut", text.substr(0, text.size() - 40));
+}
+
+// Two objects and a text, each way.
+void write_dumps(const files::path& output) {
+  constexpr std::uint64_t kEnd = ~std::uint64_t{0};
+  constexpr std::uint64_t kAtomic = std::uint64_t{1} << 63;
+  const std::string version("\x01\x00", 2);
+  write_text(output / "dump" / "graph",
+             "GCGRPH" + version +
+                 CoreBuilder::words({0x7f0000001000, 32, 7, 8, 0x7f0000001020, kEnd,  //
+                                     0x7f0000001020, 32, 7, kEnd,                     //
+                                     0x7f0000002000, 48 | kAtomic, 1, kEnd}));
+  write_text(output / "dump" / "full",
+             "GCFULL" + version +
+                 CoreBuilder::words({0x7f0000001000, 16, 7, 0x7f0000002000,  //
+                                     0x7f0000002000, 32 | kAtomic, 1, 0x400000004, 5, 6, kEnd}));
+}
+
 void write_other_seeds(const files::path& output) {
+  write_cores(output);
+  write_dumps(output);
   std::size_t number = 0;
   for (const std::string_view text : kTypeInfo) {
     write(output / "type_info" / fmt::format("{}", number++), std::as_bytes(std::span(text)));
@@ -109,7 +172,9 @@ int main(int count, char** words) {
   }
   for (const auto& entry : files::recursive_directory_iterator(words[1])) {
     const bool fits = entry.is_regular_file() && entry.file_size() <= kLargestSeed;
-    if (fits) write_seeds_of(entry.path(), words[2]);
+    if (!fits) continue;
+    write_seeds_of(entry.path(), words[2]);
+    write_spread_seeds_of(entry.path(), words[2]);
   }
   write_other_seeds(words[2]);
   return 0;

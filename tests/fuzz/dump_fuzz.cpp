@@ -1,0 +1,43 @@
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "attach/fd.h"
+#include "report/read/collector_dump.h"
+#include "report/read/join_dump.h"
+#include "report/snapshot/counts.h"
+
+namespace {
+
+using namespace heapattach;
+
+// A dump of a few bytes may tell of a heap that takes minutes to look at.
+constexpr std::uint64_t kMostBytes = 16U << 20U;
+
+}  // namespace
+
+// A collector's dump, plain or packed. What is counted of it is what it lists.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const Fd file(::memfd_create("dump", MFD_CLOEXEC));
+  if (::ftruncate(file.get(), 0) != 0) std::abort();
+  if (::pwrite(file.get(), data, size, 0) != static_cast<ssize_t>(size)) std::abort();
+  auto opened = read::TextFile::open("/proc/self/fd/" + std::to_string(file.get()), {});
+  if (!opened || !read::is_collector_dump(*opened)) return 0;
+  const auto dump = read::read_collector_dump(std::move(opened).value(), {});
+  if (!dump || dump->index.used_bytes > kMostBytes) return 0;
+  read::DumpOptions what;
+  what.with_edges = true;
+  what.with_texts = dump->has_contents;
+  const auto snapshot = read::join_dump(*dump, what);
+  if (!snapshot) return 0;
+  const auto counts = snapshot::count_objects(*snapshot, snapshot::CountBy::Type);
+  const bool adds_up =
+      counts.objects == dump->objects.size() && counts.bytes == dump->index.used_bytes;
+  if (!adds_up) std::abort();
+  return 0;
+}
