@@ -207,7 +207,9 @@ def is_host_at(mine, at, theirs, who):
     if theirs.line and not same_place(mine[at], theirs):
         return None
     host = next(i for i in range(at, len(mine)) if not mine[i].inlined_into)
-    return host if same_function(mine[host], theirs, who) else None
+    # It names that one by its symbol, which writes the types of lambdas in another way.
+    names = [plain_name(frame.function).split('<')[0] for frame in (mine[host], theirs)]
+    return host if same_function(mine[host], theirs, who) or names[0] == names[1] else None
 
 
 def compare_stacks(title, mine, theirs, who):
