@@ -184,26 +184,32 @@ std::vector<MergedWays::Merged> MergedWays::group_all(std::size_t most_of_a_type
   Memo memo;
   prepare();
   for (const ObjectIndex object : ways_.order) {
-    const graph::Step before = ways_.before[object];
-    const snapshot::Object& found = snapshot_.objects[object];
-    NodeIndex node = kNoNode;
-    if (before.object == kNone) {
-      node = root_node(before.by, found.type);
-    } else if (node_of_[before.object] != kNoNode) {
-      const std::uint32_t size_class = snapshot_.objects[before.object].size_class;
-      NodeIndex& known = memo.after({node_of_[before.object], before.by, found.type, size_class});
-      if (known == kNoNode && nodes_.size() < kMostNodes) {
-        known = extend(node_of_[before.object], names_.kind(before.object, before.by), found.type);
-      }
-      node = known;
-    }
-    node_of_[object] = node;
+    const NodeIndex node = place_next(object, memo);
     if (node == kNoNode) continue;
     if (by_node.size() <= node) by_node.resize(nodes_.size());
     Merged& merged = by_node[node];
     if (merged.objects++ == 0) merged.nearest = object;
-    merged.bytes += snapshot_.bytes_of(found);
+    merged.bytes += snapshot_.bytes_of(snapshot_.objects[object]);
   }
+  return choose(std::move(by_node), most_of_a_type);
+}
+
+MergedWays::NodeIndex MergedWays::place_next(ObjectIndex object, Memo& memo) {
+  const graph::Step before = ways_.before[object];
+  const TypeIndex type = snapshot_.objects[object].type;
+  if (before.object == kNone) return node_of_[object] = root_node(before.by, type);
+  const NodeIndex from = node_of_[before.object];
+  if (from == kNoNode) return kNoNode;
+  const std::uint32_t size_class = snapshot_.objects[before.object].size_class;
+  NodeIndex& known = memo.after({from, before.by, type, size_class});
+  if (known == kNoNode && nodes_.size() < kMostNodes) {
+    known = extend(from, names_.kind(before.object, before.by), type);
+  }
+  return node_of_[object] = known;
+}
+
+std::vector<MergedWays::Merged> MergedWays::choose(std::vector<Merged> by_node,
+                                                   std::size_t most_of_a_type) const {
   std::vector<NodeIndex> order;
   for (NodeIndex node = 0; node < by_node.size(); ++node) {
     by_node[node].type = nodes_[node].type;

@@ -82,6 +82,10 @@ class MergedWays {
   [[nodiscard]] NodeIndex find_or_add(const Node& node);
   [[nodiscard]] std::string summary_of(NodeIndex node) const;
   [[nodiscard]] std::vector<Stop> stops_to(NodeIndex node) const;
+  // Of objects in the order of ways. kNoNode where there are too many.
+  NodeIndex place_next(snapshot::ObjectIndex object, Memo& memo);
+  [[nodiscard]] std::vector<Merged> choose(std::vector<Merged> by_node,
+                                           std::size_t most_of_a_type) const;
 
   const snapshot::Snapshot& snapshot_;
   const graph::ShortestWays& ways_;

@@ -101,7 +101,7 @@ Result<void> write_page(const Snapshot& snapshot,
                         const ExportOptions& options) {
   const HtmlView view = HA_TRY(make_html_view(snapshot, options.deadline));
   ExportStream out(sink, options);
-  out.put(kHtmlBeforeData);
+  out.put(html_before_data());
   HtmlJson json(out);
   json.open('{');
   json.number("version", 1);
@@ -118,7 +118,7 @@ Result<void> write_page(const Snapshot& snapshot,
   put_html_stacks(json, snapshot, view);
   if (growth != nullptr) put_html_growth(json, *growth);
   json.close('}');
-  out.put(kHtmlBehindData);
+  out.put(html_behind_data());
   return out.finish();
 }
 

@@ -29,6 +29,7 @@ std::vector<const One*> holding_most(const std::vector<One>& all,
                                      std::size_t most,
                                      const IdOf& id_of) {
   std::vector<const One*> chosen;
+  chosen.reserve(all.size());
   for (const One& one : all) chosen.push_back(&one);
   std::stable_sort(chosen.begin(), chosen.end(), [&](const One* a, const One* b) {
     return retained[id_of(*a)] > retained[id_of(*b)];

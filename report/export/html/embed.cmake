@@ -45,5 +45,6 @@ foreach(part before behind)
   string(REPLACE "@SCRIPT@" "${script}" ${part} "${${part}}")
 endforeach()
 file(WRITE ${OUTPUT} "#include \"report/export/html_page.h\"\n\nnamespace heapattach {\n\n\
-const std::string_view kHtmlBeforeData = R\"page(${before})page\";\n\
-const std::string_view kHtmlBehindData = R\"page(${behind})page\";\n\n}  // namespace heapattach\n")
+std::string_view html_before_data() {\n  return R\"page(${before})page\";\n}\n\n\
+std::string_view html_behind_data() {\n  return R\"page(${behind})page\";\n}\n\n\
+}  // namespace heapattach\n")
