@@ -44,7 +44,8 @@ foreach(part before behind)
   string(REPLACE "@STYLE@" "${style}" ${part} "${${part}}")
   string(REPLACE "@SCRIPT@" "${script}" ${part} "${${part}}")
 endforeach()
-file(WRITE ${OUTPUT} "#include \"report/export/html_page.h\"\n\nnamespace heapattach {\n\n\
-std::string_view html_before_data() {\n  return R\"page(${before})page\";\n}\n\n\
-std::string_view html_behind_data() {\n  return R\"page(${behind})page\";\n}\n\n\
-}  // namespace heapattach\n")
+file(WRITE ${OUTPUT} "#include \"report/export/html_page.h\"\n\nnamespace heapattach {\n\nnamespace {\n\n\
+constexpr std::string_view kBefore = R\"page(${before})page\";\n\
+constexpr std::string_view kBehind = R\"page(${behind})page\";\n\n}  // namespace\n\n\
+std::string_view html_before_data() {\n  return kBefore;\n}\n\n\
+std::string_view html_behind_data() {\n  return kBehind;\n}\n\n}  // namespace heapattach\n")
