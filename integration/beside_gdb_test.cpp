@@ -35,6 +35,13 @@ std::vector<std::string> by_us(const std::string& pid) {
   return {tool_path(), "--in-place", "--call", fmt::format("beats_within({})", 30 * kCalls), pid};
 }
 
+// gdb 13 cannot where the processor has more state than it knows of (AMX).
+bool can_gdb_call() {
+  LiveTarget target("borrowed");
+  ChildProcess gdb(by_gdb(std::to_string(target.pid())));
+  return gdb.read_rest(60s).find("$1 = ") != std::string::npos;
+}
+
 // While it holds the service, or soon after.
 void kill_somewhere(const std::vector<std::string>& command, pid_t service) {
   ChildProcess tool(command);
@@ -77,8 +84,8 @@ TEST_CASE("killed in the midst of a call that gdb makes too, heapattach harms no
     ended += harm == "ended" ? 1 : 0;
     stopped += harm == "stopped" ? 1 : 0;
   }
-  print_figure(
-      fmt::format("H1: killed in a call at {} random moments each: heapattach harmed 0 services; "
-                  "gdb ended {} and left {} stopped",
-                  times, ended, stopped));
+  print_figure(fmt::format(
+      "H1: killed in a call at {} random moments each: heapattach harmed 0 services; "
+      "gdb ended {} and left {} stopped{}",
+      times, ended, stopped, can_gdb_call() ? "" : ", though it cannot even make the call here"));
 }
