@@ -1,6 +1,7 @@
 // A service that leaks is asked what its memory is and why it is there: the reports name the way
 // that leaks as a newcomer would read it, of the process and of what was saved of it.
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <vector>
@@ -29,6 +30,15 @@ std::string output_of(const std::vector<std::string>& arguments) {
 
 bool contains(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
+}
+
+// Where that stands in the program, which is one line of it.
+std::size_t line_of(std::string_view text) {
+  const std::string source = read_text(CONSUMERS "/../targets/leaking.cr");
+  const std::size_t at = source.find(text);
+  REQUIRE(at != std::string::npos);
+  return 1 + static_cast<std::size_t>(
+                 std::count(source.begin(), source.begin() + static_cast<long>(at), '\n'));
 }
 
 // The process, which leaked so much, and a file of it.
@@ -104,6 +114,32 @@ TEST_CASE("reports are the same of a process and of the file that was saved of i
   }
 }
 
+TEST_CASE("what a C program's stack holds is told by frame and variable, of process and file") {
+  for (const char* name : {"typed_c_gcc5", "typed_c_clang5"}) {
+    if (!is_target_built(name)) continue;
+    CAPTURE(name);
+    LiveTarget target(name);
+    REQUIRE(eventually(30s, [&] { return state_of(target.pid(), target.pid()) == 'S'; }));
+    TemporaryDirectory directory;
+    const std::string file = directory.file("heap.jsonl");
+    output_of({"-q", "-o", file, fmt::format("{}", target.pid())});
+    const std::string why = output_of({"-q", "--why", "struct session", file});
+    CAPTURE(why);
+    for (const char* held : {"wait_below (", "variable parameter\n", "hold_in_array (",
+                             "variable array\n", "variable inside\n", "typed_c.c:"}) {
+      CHECK(contains(why, held));
+    }
+    CHECK(contains(why, fmt::format("    thread {} target_typed_c_, frame ", target.pid())));
+    CHECK(contains(why, "through variable array of hold_in_array on stacks of threads"));
+    const std::string live =
+        output_of({"-q", "--why", "struct session", "-f", "json", fmt::format("{}", target.pid())});
+    CHECK(live == output_of({"-q", "--why", "struct session", "-f", "json", file}));
+    CHECK(contains(live, "\"function\":\"wait_below\",\"file\":\""));
+    CHECK(contains(live, "\"variable\":\"parameter\""));
+    CHECK(harm_done_to(target.pid()) == "");
+  }
+}
+
 TEST_CASE("jobs of fibers that wait for ever are named with the fibers") {
   if (!is_target_built(kLeaking)) return;
   Leaked leaked("fiber=300");
@@ -116,7 +152,10 @@ TEST_CASE("jobs of fibers that wait for ever are named with the fibers") {
     const std::string why = output_of({"-q", "--why", "Job", source});
     CAPTURE(why);
     CHECK(contains(why, "objects of Job, "));
-    CHECK(contains(why, "fiber"));
+    CHECK(contains(why, " through variable job of Shop#finish on stacks of fibers, for instance"));
+    CHECK(contains(why, "    fiber waiter (0x"));
+    CHECK(
+        contains(why, fmt::format("leaking.cr:{}), variable job\n", line_of("job.done.receive"))));
   }
   CHECK(harm_done_to(leaked.target.pid()) == "");
 }

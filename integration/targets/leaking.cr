@@ -52,7 +52,12 @@ class Shop
   # Nobody will send.
   def wait_for(request : Request)
     job = Job.new(request)
-    spawn(name: "waiter") { job.done.receive }
+    spawn(name: "waiter") { finish(job) }
+  end
+
+  def finish(job : Job)
+    job.done.receive
+    observe(job.request)
   end
 end
 

@@ -5,8 +5,6 @@
 #include <tuple>
 #include <utility>
 
-#include "report/explain/roots.h"
-
 namespace heapattach::explain {
 
 namespace {
@@ -85,7 +83,7 @@ MergedWays::NodeIndex MergedWays::node_of(ObjectIndex object) {
 }
 
 MergedWays::NodeIndex MergedWays::root_node(std::uint32_t root, TypeIndex type) {
-  std::string words = root_kind_in_words(snapshot_.roots[roots_[root]]);
+  std::string words = kinds_of_roots_.in_words(snapshot_.roots[roots_[root]]);
   const auto next = static_cast<std::uint32_t>(root_kinds_.size());
   const auto [at, is_new] = root_kind_numbers_.try_emplace(std::move(words), next);
   if (is_new) root_kinds_.push_back(at->first);

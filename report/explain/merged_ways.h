@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "report/explain/edge_names.h"
+#include "report/explain/roots.h"
 #include "report/graph/ways.h"
 #include "report/snapshot/model.h"
 
@@ -21,7 +22,7 @@ class MergedWays {
              const graph::ShortestWays& ways,
              const std::vector<std::uint32_t>& roots,
              EdgeNames& names)
-      : snapshot_(snapshot), ways_(ways), roots_(roots), names_(names) {}
+      : snapshot_(snapshot), ways_(ways), roots_(roots), names_(names), kinds_of_roots_(snapshot) {}
 
   struct Group {
     std::vector<snapshot::ObjectIndex> objects;  // nearest first
@@ -91,6 +92,7 @@ class MergedWays {
   const graph::ShortestWays& ways_;
   const std::vector<std::uint32_t>& roots_;
   EdgeNames& names_;
+  RootKinds kinds_of_roots_;
   std::vector<Node> nodes_;
   std::unordered_multimap<std::uint64_t, NodeIndex> by_step_;
   std::vector<NodeIndex> node_of_;   // by object; empty: nobody asked yet

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "report/graph/telling_roots.h"
+#include "report/snapshot/frame_words.h"
 
 namespace heapattach::explain {
 
@@ -15,34 +16,102 @@ using snapshot::RootKind;
 using snapshot::Snapshot;
 
 int rank_of(const Root& root) {
+  const int unnamed = root.variable.empty() ? 2 : 0;
   switch (root.kind) {
     case RootKind::Global: return root.symbol.empty() ? 1 : 0;
     case RootKind::ThreadLocal: return 2;
     case RootKind::Uncollectable: return 3;
-    case RootKind::Fiber: return 4;
-    case RootKind::Stack: return 5;
-    case RootKind::Register: return 6;
-    case RootKind::Finalizer: return 7;
+    case RootKind::Fiber: return 4 + unnamed;
+    case RootKind::Stack: return 5 + unnamed;
+    case RootKind::Register: return 8;
+    case RootKind::Finalizer: return 9;
   }
-  return 8;
+  return 10;
+}
+
+const snapshot::Thread* thread_of(const Snapshot& snapshot, const Root& root) {
+  const auto found =
+      std::find_if(snapshot.threads.begin(), snapshot.threads.end(),
+                   [&](const snapshot::Thread& thread) { return thread.tid == root.thread; });
+  return found == snapshot.threads.end() ? nullptr : &*found;
+}
+
+const snapshot::Fiber* fiber_of(const Snapshot& snapshot, const Root& root) {
+  const auto found =
+      std::find_if(snapshot.fibers.begin(), snapshot.fibers.end(),
+                   [&](const snapshot::Fiber& fiber) { return fiber.address == root.fiber; });
+  return found == snapshot.fibers.end() ? nullptr : &*found;
+}
+
+// The numbers come from a file, which may be anybody's.
+std::optional<RootFrame> frame_on(const Snapshot& snapshot,
+                                  const snapshot::Stack* stack,
+                                  const Root& root) {
+  if (stack == nullptr || !root.frame || *root.frame >= stack->frames.size()) return {};
+  const snapshot::Frame& frame = stack->frames[*root.frame];
+  RootFrame found;
+  const bool is_behind = stack->left_out != 0 && *root.frame >= stack->left_out_behind;
+  found.number = *root.frame + (is_behind ? stack->left_out : 0);
+  found.place = &snapshot.places[frame.place];
+  const bool is_inlined = root.inlined && *root.inlined < found.place->inlined.size();
+  found.line = is_inlined ? &found.place->inlined[*root.inlined] : &found.place->at;
+  found.is_guess = snapshot::is_guess(frame.found_by);
+  return found;
 }
 
 std::string thread_in_words(const Snapshot& snapshot, const Root& root) {
   if (!root.thread) return "a thread";
-  for (const snapshot::Thread& thread : snapshot.threads) {
-    if (thread.tid != *root.thread || thread.name.empty()) continue;
-    return fmt::format("thread {} ({})", thread.tid, thread.name);
-  }
-  return fmt::format("thread {}", *root.thread);
+  const snapshot::Thread* const thread = thread_of(snapshot, root);
+  const bool has_name = thread != nullptr && !thread->name.empty();
+  return fmt::format("thread {}{}{}", *root.thread, has_name ? " " : "",
+                     has_name ? thread->name : "");
 }
 
 std::string fiber_in_words(const Snapshot& snapshot, const Root& root) {
   if (!root.fiber) return "a fiber";
-  for (const snapshot::Fiber& fiber : snapshot.fibers) {
-    if (fiber.address != *root.fiber || fiber.name.empty()) continue;
-    return fmt::format("fiber {} ({:#x})", fiber.name, fiber.address);
+  const snapshot::Fiber* const fiber = fiber_of(snapshot, root);
+  if (fiber == nullptr || fiber->name.empty()) return fmt::format("fiber {:#x}", *root.fiber);
+  return fmt::format("fiber {} ({:#x})", fiber->name, fiber->address);
+}
+
+// "frame 3 handle_request (src/app.cr:55)"
+std::string frame_in_words(const RootFrame& frame) {
+  const snapshot::CodeLine& line = *frame.line;
+  std::string text =
+      fmt::format("frame {} {}", frame.number, line.function.empty() ? "?" : line.function);
+  std::string where = frame.place->module;
+  if (!line.file.empty()) {
+    where = line.line == 0 ? line.file : fmt::format("{}:{}", line.file, line.line);
   }
-  return fmt::format("fiber {:#x}", *root.fiber);
+  const auto add = [&where](std::string_view more) {
+    where += fmt::format("{}{}", where.empty() ? "" : ", ", more);
+  };
+  if (frame.line != &frame.place->at) add("inlined into " + frame.place->at.function);
+  if (frame.is_guess) add("guessed");
+  if (!where.empty()) text += fmt::format(" ({})", where);
+  return text;
+}
+
+// "thread 4711 worker, frame 3 handle_request (src/app.cr:55), variable session"; where its frame
+// is not known, "stack of thread 4711 worker at 0x7ffd…".
+std::string stack_in_words(const Snapshot& snapshot, const Root& root) {
+  std::string whose =
+      root.kind == RootKind::Stack || root.thread ? thread_in_words(snapshot, root) : std::string();
+  if (root.kind == RootKind::Fiber || root.fiber) {
+    whose += (whose.empty() ? "" : ", ") + fiber_in_words(snapshot, root);
+  }
+  const auto frame = frame_of(snapshot, root);
+  if (!frame) return fmt::format("stack of {} at {:#x}", whose, root.address);
+  return fmt::format(
+      "{}, {}, {}", whose, frame_in_words(*frame),
+      root.variable.empty() ? fmt::format("at {:#x}", root.address) : "variable " + root.variable);
+}
+
+std::string register_in_words(const Snapshot& snapshot, const Root& root) {
+  std::string text = fmt::format("register {} of {}", root.symbol, thread_in_words(snapshot, root));
+  if (const auto frame = frame_of(snapshot, root)) text += ", " + frame_in_words(*frame);
+  if (!root.variable.empty()) text += ", variable " + root.variable;
+  return text;
 }
 
 std::string global_in_words(const Root& root) {
@@ -60,6 +129,18 @@ RootOrder::RootOrder(const Snapshot& snapshot) : numbers(graph::telling_roots(sn
   objects = graph::objects_of(snapshot, numbers);
 }
 
+std::optional<RootFrame> frame_of(const Snapshot& snapshot, const Root& root) {
+  std::optional<std::uint32_t> stack;
+  if (root.thread) {
+    const auto* const thread = thread_of(snapshot, root);
+    if (thread != nullptr) stack = thread->stack;
+  } else if (root.fiber) {
+    const auto* const fiber = fiber_of(snapshot, root);
+    if (fiber != nullptr) stack = fiber->stack;
+  }
+  return frame_on(snapshot, stack ? &snapshot.stacks[*stack] : nullptr, root);
+}
+
 std::string root_in_words(const Snapshot& snapshot, const Root& root) {
   switch (root.kind) {
     case RootKind::Global: {
@@ -69,28 +150,47 @@ std::string root_in_words(const Snapshot& snapshot, const Root& root) {
     case RootKind::ThreadLocal: return "a thread's own variable";
     case RootKind::Uncollectable: return "allocated as uncollectable";
     case RootKind::Finalizer: return "kept for a finalizer";
-    case RootKind::Register:
-      return fmt::format("register {} of {}", root.symbol, thread_in_words(snapshot, root));
+    case RootKind::Register: return register_in_words(snapshot, root);
     case RootKind::Stack:
-      return fmt::format("stack of {}{} at {:#x}", thread_in_words(snapshot, root),
-                         root.fiber ? ", " + fiber_in_words(snapshot, root) : "", root.address);
-    case RootKind::Fiber:
-      return fmt::format("stack of {} at {:#x}", fiber_in_words(snapshot, root), root.address);
+    case RootKind::Fiber: return stack_in_words(snapshot, root);
   }
   return "a root";
 }
 
-std::string root_kind_in_words(const Root& root) {
+RootKinds::RootKinds(const Snapshot& snapshot) : snapshot_(snapshot) {
+  for (const snapshot::Thread& thread : snapshot.threads) {
+    if (thread.stack) threads_.emplace(thread.tid, *thread.stack);
+  }
+  for (const snapshot::Fiber& fiber : snapshot.fibers) {
+    if (fiber.stack) fibers_.emplace(fiber.address, *fiber.stack);
+  }
+}
+
+const snapshot::Stack* RootKinds::stack_of(const Root& root) const {
+  if (root.thread) {
+    const auto found = threads_.find(*root.thread);
+    return found == threads_.end() ? nullptr : &snapshot_.stacks[found->second];
+  }
+  const auto found = root.fiber ? fibers_.find(*root.fiber) : fibers_.end();
+  return found == fibers_.end() ? nullptr : &snapshot_.stacks[found->second];
+}
+
+std::string RootKinds::in_words(const Root& root) const {
+  std::string on;
   switch (root.kind) {
     case RootKind::Global: return global_in_words(root);
     case RootKind::ThreadLocal: return "threads' own variables";
     case RootKind::Uncollectable: return "uncollectable objects";
     case RootKind::Finalizer: return "finalizers";
     case RootKind::Register: return "registers of threads";
-    case RootKind::Stack: return "stacks of threads";
-    case RootKind::Fiber: return "stacks of fibers";
+    case RootKind::Stack: on = "stacks of threads"; break;
+    case RootKind::Fiber: on = "stacks of fibers"; break;
   }
-  return "roots";
+  const auto frame = frame_on(snapshot_, stack_of(root), root);
+  if (!frame || frame->line->function.empty()) return on;
+  const std::string variable =
+      root.variable.empty() ? "" : fmt::format("variable {} of ", root.variable);
+  return fmt::format("{}{} on {}", variable, frame->line->function, on);
 }
 
 }  // namespace heapattach::explain

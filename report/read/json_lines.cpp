@@ -1,5 +1,6 @@
 #include "report/read/json_lines.h"
 
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -35,8 +36,7 @@ class Joiner {
     HA_TRY(take_end());
     std::size_t skipped = 0;
     for (Piece& piece : pieces_.all) {
-      take(piece.threads, snapshot_.threads);
-      take(piece.fibers, snapshot_.fibers);
+      take_threads(piece);
       skipped += piece.skipped_records;
     }
     if (skipped != 0 && options.note) {
@@ -48,9 +48,29 @@ class Joiner {
   }
 
  private:
-  template <class Record>
-  static void take(std::vector<Record>& from, std::vector<Record>& to) {
-    for (Record& record : from) to.push_back(std::move(record));
+  // The threads and fibers of a piece, with the stacks that they have there.
+  void take_threads(Piece& piece) {
+    const auto first_place = static_cast<std::uint32_t>(snapshot_.places.size());
+    const auto first_stack = static_cast<std::uint32_t>(snapshot_.stacks.size());
+    for (snapshot::Place& place : piece.places) snapshot_.places.push_back(std::move(place));
+    for (snapshot::Stack& stack : piece.stacks) {
+      for (snapshot::Frame& frame : stack.frames) frame.place += first_place;
+      snapshot_.stacks.push_back(std::move(stack));
+    }
+    for (snapshot::Thread& thread : piece.threads) {
+      if (thread.stack) *thread.stack += first_stack;
+      snapshot_.threads.push_back(std::move(thread));
+    }
+    for (auto& [fiber, same_frames_as] : piece.fibers) {
+      if (fiber.stack) {
+        *fiber.stack += first_stack;
+        stack_of_fiber_.try_emplace(fiber.address, *fiber.stack);
+      } else if (same_frames_as) {
+        const auto known = stack_of_fiber_.find(*same_frames_as);
+        if (known != stack_of_fiber_.end()) fiber.stack = known->second;
+      }
+      snapshot_.fibers.push_back(std::move(fiber));
+    }
   }
 
   [[nodiscard]] Error broken(std::size_t piece, std::size_t line, std::string_view what) const {
@@ -165,6 +185,7 @@ class Joiner {
   bool is_cut_ = false;
   EndRecord end_;
   std::uint64_t bytes_ = 0;
+  std::unordered_map<std::uint64_t, std::uint32_t> stack_of_fiber_;  // those that say it themselves
   Snapshot snapshot_;
 };
 

@@ -31,6 +31,11 @@ struct RawRoot {
   std::uint64_t to = 0;
 };
 
+struct RawFiber {
+  snapshot::Fiber fiber;
+  std::optional<std::uint64_t> same_frames_as;  // the address of another
+};
+
 struct EndRecord {
   bool complete = false;
   std::string reason;
@@ -60,8 +65,10 @@ struct Piece {
 
   std::vector<OnLine<snapshot::Header>> headers;
   std::vector<OnLine<snapshot::Type>> types;
-  std::vector<snapshot::Thread> threads;
-  std::vector<snapshot::Fiber> fibers;
+  std::vector<snapshot::Place> places;
+  std::vector<snapshot::Stack> stacks;    // their places are of this piece
+  std::vector<snapshot::Thread> threads;  // their stacks are of this piece
+  std::vector<RawFiber> fibers;           // as well
   std::vector<OnLine<RawRoot>> roots;
   std::vector<OnLine<EndRecord>> ends;
   std::size_t first_record = 0;  // lines within the block; 0: it has no records

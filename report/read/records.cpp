@@ -206,14 +206,16 @@ void Records::read_type(std::string_view line) {
 void Records::read_thread(std::string_view line) {
   JsonCursor json(line);
   snapshot::Thread out;
+  RawStack stack;
   std::string state;
   json.object([&](std::string_view key) {
     if (key == "tid") return read_number(json, out.tid);
     if (key == "name") return json.string(out.name);
     if (key == "state") return json.string(state);
     if (key == "lossy") return json.boolean(out.is_lossy);
-    return json.skip();
+    return frames_.read(json, key, stack);
   });
+  out.stack = frames_.keep(std::move(stack));
   if (!json.is_good()) wrong_ = json.error();
   if (state.size() == 1) out.state = state[0];
   piece_.threads.push_back(std::move(out));
@@ -221,13 +223,16 @@ void Records::read_thread(std::string_view line) {
 
 void Records::read_fiber(std::string_view line) {
   JsonCursor json(line);
-  snapshot::Fiber out;
+  RawFiber out;
+  RawStack stack;
   json.object([&](std::string_view key) {
-    if (key == "address") return json.address(out.address);
-    if (key == "name") return json.string(out.name);
-    if (key == "lossy") return json.boolean(out.is_lossy);
-    return json.skip();
+    if (key == "address") return json.address(out.fiber.address);
+    if (key == "name") return json.string(out.fiber.name);
+    if (key == "same_frames_as") return read_address(json, out.same_frames_as);
+    if (key == "lossy") return json.boolean(out.fiber.is_lossy);
+    return frames_.read(json, key, stack);
   });
+  out.fiber.stack = frames_.keep(std::move(stack));
   if (!json.is_good()) wrong_ = json.error();
   piece_.fibers.push_back(std::move(out));
 }
@@ -241,6 +246,9 @@ void Records::read_root(std::string_view line) {
     if (key == "kind") return json.string(kind);
     if (key == "thread") return read_number(json, root.thread);
     if (key == "fiber") return read_address(json, root.fiber);
+    if (key == "frame") return read_number(json, root.frame);
+    if (key == "variable") return json.string(root.variable);
+    if (key == "inlined") return read_number(json, root.inlined);
     if (key == "symbol" || key == "register") return json.string(root.symbol);
     if (key == "module") return json.string(root.module);
     if (key == "address") return json.address(root.address);

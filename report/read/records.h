@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "report/read/frames.h"
 #include "report/read/piece.h"
 
 namespace heapattach::read {
@@ -11,7 +12,7 @@ namespace heapattach::read {
 // the end. Records and keys that are not known are checked and passed over.
 class Records {
  public:
-  explicit Records(Piece& piece) : piece_(piece) {}
+  explicit Records(Piece& piece) : piece_(piece), frames_(piece) {}
 
   // What kind of record a line is; empty, and `wrong` says why, if it is none.
   static std::string kind_of(std::string_view line, std::string& wrong);
@@ -27,6 +28,7 @@ class Records {
   void read_end(std::string_view line);
 
   Piece& piece_;
+  Frames frames_;
   std::string wrong_;
 };
 

@@ -31,6 +31,21 @@ void name_global(const Modules& modules, RemoteAddr at, Root& root) {
   if (const auto symbol = module->symbol_at(at)) root.symbol = symbol->name;
 }
 
+void take(std::optional<FrameFinder::Found> found, Root& root) {
+  if (!found) return;
+  root.frame = found->frame;
+  root.variable = std::move(found->variable);
+  root.inlined = found->inlined;
+}
+
+// A fiber that is on a thread stands where the thread does.
+void name_frame(const RootSources& from, const boehm::RootRange& range, RemoteAddr at, Root& root) {
+  const auto word = from.held.capture.read_as<std::uint64_t>(at);
+  if (!word) return;
+  if (range.thread != 0) root.thread = range.thread;
+  take(from.frames.at(range.thread, range.thread != 0 ? 0 : range.fiber, at, *word), root);
+}
+
 }  // namespace
 
 void join_roots(const RootSources& from, Snapshot& snapshot) {
@@ -47,6 +62,7 @@ void join_roots(const RootSources& from, Snapshot& snapshot) {
     if (range.kind == boehm::RootKind::Stack) root.thread = range.thread;
     if (range.kind == boehm::RootKind::Fiber) root.fiber = range.fiber;
     if (range.kind == boehm::RootKind::Global) name_global(from.target.modules, at, root);
+    if (root.thread || root.fiber) name_frame(from, range, at, root);
     add(std::move(root), to);
   };
   boehm::for_each_root(from.heap, from.held.capture, from.found.ranges, add_word);
@@ -59,6 +75,7 @@ void join_roots(const RootSources& from, Snapshot& snapshot) {
       root.kind = RootKind::Register;
       root.thread = thread.tid;
       root.symbol = kRegisterNames[i];
+      take(from.frames.in_register(thread.tid, thread.registers->general[i]), root);
       add(std::move(root), *to);
     }
   }

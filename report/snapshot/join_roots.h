@@ -1,5 +1,6 @@
 #pragma once
 
+#include "report/snapshot/frame_finder.h"
 #include "report/snapshot/held_heap.h"
 #include "report/snapshot/object_order.h"
 #include "symbols/boehm/live.h"
@@ -13,6 +14,7 @@ struct RootSources {
   const boehm::Heap& heap;
   const boehm::LiveSet& found;
   const ObjectOrder& order;
+  const FrameFinder& frames;
 };
 
 // Fills roots: each word of the roots that points into a listed object, where it stands and whose

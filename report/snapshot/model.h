@@ -11,6 +11,11 @@
 #include "report/snapshot/flat_array.h"
 #include "report/snapshot/values.h"
 
+namespace heapattach::stack {
+enum class FoundBy : std::uint8_t;   // symbols/stack/stack_record.h
+enum class StackEnd : std::uint8_t;  // as well
+}  // namespace heapattach::stack
+
 // The one model between all sources and all reports: flat arrays of plain values, indices instead
 // of pointers. Whoever fills it keeps what the comments say; nobody changes it afterwards.
 namespace heapattach {
@@ -118,19 +123,56 @@ struct Root {
   std::string module;
   std::uint64_t address = 0;  // where the word stands; 0 for a register
   ObjectIndex to = 0;
+  std::optional<std::uint32_t> frame{};  // of its thread's or fiber's Stack: whose word it is
+  std::string variable{};                // of that frame, if it is known to be one
+  // The variable is not of the function that has the frame, but of this one of Place::inlined.
+  std::optional<std::uint32_t> inlined{};
   bool is_lossy = false;
+};
+
+// A function and where in it, as people write it; what is not known is empty or 0.
+struct CodeLine {
+  std::string function;
+  std::string file;
+  std::uint32_t line = 0;
+  bool is_lossy = false;
+};
+
+// Where frames are; many are at one place.
+struct Place {
+  std::uint64_t pc = 0;  // in the instruction
+  CodeLine at;           // in the function that has the frame
+  std::vector<CodeLine>
+      inlined;         // into it, the innermost first, each called at the next one's line
+  std::string module;  // empty: in none
+  bool is_lossy = false;
+};
+
+struct Frame {
+  std::uint32_t place = 0;  // of Snapshot::places
+  stack::FoundBy found_by{};
+};
+
+// Where a thread or fiber stands; many fibers stand alike.
+struct Stack {
+  std::vector<Frame> frames;          // the innermost first
+  std::uint64_t left_out = 0;         // in the middle of very deep ones,
+  std::uint32_t left_out_behind = 0;  // behind so many of the above
+  stack::StackEnd end{};              // Outermost
 };
 
 struct Thread {
   pid_t tid = 0;
   std::string name;
   char state = '?';
+  std::optional<std::uint32_t> stack{};  // of Snapshot::stacks; none: not known
   bool is_lossy = false;
 };
 
 struct Fiber {
   std::uint64_t address = 0;
   std::string name;
+  std::optional<std::uint32_t> stack{};  // as a thread's; none of one that is on a thread
   bool is_lossy = false;
 };
 
@@ -177,6 +219,8 @@ struct Snapshot {
   std::vector<Type> types;
   std::vector<Thread> threads;
   std::vector<Fiber> fibers;
+  std::vector<Place> places;
+  std::vector<Stack> stacks;
   std::vector<Root> roots;
   std::vector<std::uint64_t> sizes;     // size class -> bytes
   FlatArray<Object> objects;            // sorted by address

@@ -16,6 +16,7 @@
 #include "report/snapshot/held_heap.h"
 #include "report/snapshot/join.h"
 #include "report/snapshot/join_roots.h"
+#include "report/snapshot/join_stacks.h"
 #include "report/snapshot/join_values.h"
 #include "report/snapshot/target.h"
 #include "symbols/boehm/live.h"
@@ -87,26 +88,25 @@ void join_threads(const HeldHeap& held, const MemoryReader& memory, Snapshot& sn
   }
 }
 
-// The program's variables: the globals, and those of the frames on its stacks, found by a worker
-// whose failure costs no more than these.
-std::vector<types::Variable> find_variables(const TakeOptions& options,
-                                            Target& target,
-                                            const HeldHeap& held) {
-  std::vector<types::Variable> variables = target.types.globals;
-  if (target.types.empty()) return variables;
+// The frames on the program's stacks and their variables, found by a worker whose failure costs no
+// more than these. Counts need the variables alone.
+stack::Stacks find_stacks(const TakeOptions& options, Target& target, const HeldHeap& held) {
   stack::StackLimits limits;
+  limits.with_locals = !target.types.empty();
+  limits.with_places = options.with_edges;
+  limits.with_library_lines = false;
+  if (!limits.with_locals && !limits.with_places) return {};
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
       options.deadline.at - std::chrono::steady_clock::now());
   limits.time = std::clamp(left / 2, std::chrono::milliseconds(1), limits.time);
   auto found = stack::walk_stacks(target.modules, target.types, held.capture,
                                   {held.freeze.threads, held.fibers}, limits);
   if (!found) {
-    note(options, "no variables of stacks: " + found.error().message);
-    return variables;
+    note(options, "no frames and no variables of stacks: " + found.error().message);
+    return {};
   }
   for (const std::string& text : found->notes) note(options, text);
-  variables.insert(variables.end(), found->locals.begin(), found->locals.end());
-  return variables;
+  return std::move(*found);
 }
 
 // A clone that did not live long enough has the target frozen instead where that was left to us.
@@ -146,7 +146,9 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
   // Each look at what is not here stops all threads for a moment, to change what they see.
   std::optional<WithOneWorker> alone;
   if (held->clone) alone.emplace();
-  const std::vector<types::Variable> variables = find_variables(options, *target, *held);
+  const stack::Stacks stacks = find_stacks(options, *target, *held);
+  std::vector<types::Variable> variables = target->types.globals;
+  variables.insert(variables.end(), stacks.locals.begin(), stacks.locals.end());
   boehm::Heap heap(held->index, target->collector.layout, held->capture);
   const boehm::LiveSet found = find_live(*target, *held, heap);
   HA_TRY(options.deadline.check("tracing the heap"));
@@ -176,7 +178,9 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
   if (options.with_edges) {
     join_edges(sources, snapshot);
     snapshot.header.typed = count_objects(snapshot).typed;
-    join_roots({*target, *held, heap, found, order}, snapshot);
+    join_stacks(stacks, target->modules, snapshot);
+    const FrameFinder frames(stacks, target->types);
+    join_roots({*target, *held, heap, found, order, frames}, snapshot);
   }
   mark_partial(*target, *held, heap, snapshot);
   if (options.with_contents) snapshot.contents = std::make_shared<KeptHeap>(std::move(held));

@@ -8,6 +8,7 @@
 
 #include "report/snapshot/root_kinds.h"
 #include "report/write/gzip.h"
+#include "report/write/json_frames.h"
 #include "report/write/json_objects.h"
 #include "report/write/json_record.h"
 
@@ -115,19 +116,21 @@ JsonRecord type_record(const snapshot::Type& type) {
   return record;
 }
 
-JsonRecord thread_record(const snapshot::Thread& thread) {
+JsonRecord thread_record(const Snapshot& snapshot, const snapshot::Thread& thread) {
   JsonRecord record("thread");
   record.number("tid", thread.tid);
   record.text_unless_empty("name", thread.name);
   if (thread.state != '?') record.text("state", {&thread.state, 1});
+  if (thread.stack) add_stack(snapshot, snapshot.stacks.at(*thread.stack), record);
   record.lossy_if(thread.is_lossy);
   return record;
 }
 
-JsonRecord fiber_record(const snapshot::Fiber& fiber) {
+JsonRecord fiber_record(const snapshot::Fiber& fiber, FiberFrames& frames) {
   JsonRecord record("fiber");
   record.address("address", fiber.address);
   record.text_unless_empty("name", fiber.name);
+  frames.add(fiber, record);
   record.lossy_if(fiber.is_lossy);
   return record;
 }
@@ -137,6 +140,9 @@ JsonRecord root_record(const Snapshot& snapshot, const snapshot::Root& root) {
   record.text("kind", snapshot::root_kind_name(root.kind));
   if (root.thread) record.number("thread", *root.thread);
   if (root.fiber) record.address("fiber", *root.fiber);
+  record.number("frame", root.frame);
+  record.text_unless_empty("variable", root.variable);
+  record.number("inlined", root.inlined);
   const bool is_register = root.kind == snapshot::RootKind::Register;
   record.text_unless_empty(is_register ? "register" : "symbol", root.symbol);
   record.text_unless_empty("module", root.module);
@@ -166,8 +172,9 @@ std::vector<const snapshot::Type*> one_of_each_name(const std::vector<snapshot::
 Result<void> write_head(const Snapshot& snapshot, RecordWriter& out) {
   HA_TRY(out.add(header_record(snapshot.header)));
   for (const auto* type : one_of_each_name(snapshot.types)) HA_TRY(out.add(type_record(*type)));
-  for (const auto& thread : snapshot.threads) HA_TRY(out.add(thread_record(thread)));
-  for (const auto& fiber : snapshot.fibers) HA_TRY(out.add(fiber_record(fiber)));
+  for (const auto& thread : snapshot.threads) HA_TRY(out.add(thread_record(snapshot, thread)));
+  FiberFrames frames(snapshot);
+  for (const auto& fiber : snapshot.fibers) HA_TRY(out.add(fiber_record(fiber, frames)));
   for (const auto& root : snapshot.roots) HA_TRY(out.add(root_record(snapshot, root)));
   return out.flush();
 }

@@ -12,9 +12,10 @@
 //
 //   {"record":"snapshot","version":1,"tool":…,"pid":…,"collector":{…},"live_only":true}
 //   {"record":"type","name":"Session","id":174,"bytes":40,"known_from":[…],"fields":[…]}
-//   {"record":"thread","tid":4711,"name":"app","state":"S"}
-//   {"record":"fiber","address":"0x7f…","name":"worker-1"}
-//   {"record":"root","kind":"stack","thread":4711,"address":"0x7ffd…","to":"0x7f…"}
+//   {"record":"thread","tid":4711,"name":"app","state":"S","frames":[…]}
+//   {"record":"fiber","address":"0x7f…","name":"worker-1","frames":[…]}
+//   {"record":"root","kind":"stack","thread":4711,"frame":3,"variable":"session","address":"0x7ffd…",
+//    "to":"0x7f…"}
 //   {"record":"object","address":"0x7f12a0","type":"Session","bytes":48,"refs":{"+16":"0x7f1300"}}
 //   {"record":"end","complete":true,"objects":N,"bytes":N,"roots":N,"skipped":0}
 //
@@ -25,6 +26,9 @@
 //   offset, and so does a path that begins with "+".
 // - Several types may have one name, such as the buffers of one hash; one of them has a record.
 // - A type's `holder` is the type that such buffers are part of.
+// - `frames` stand in json_frames.h; a root's `frame` counts them from 0. Where its `variable` is not
+//   of the function that has the frame, `inlined` says of which of the frame's `inlined` it is. A
+//   word in which an inner frame keeps a register of an outer one has the outer one's number.
 // - Only if asked for, `value` is what text or a number an object is, `values` what its fields
 // hold,
 //   by path; "cut":true says that a text was longer.

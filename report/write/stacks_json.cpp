@@ -18,6 +18,7 @@
 
 #include <fmt/format.h>
 
+#include "report/snapshot/frame_words.h"
 #include "report/write/json_record.h"
 #include "report/write/stack_formats.h"
 
@@ -31,27 +32,6 @@ using stacks::NamedStack;
 using stacks::StackReport;
 using stacks::ThreadSeen;
 using stacks::WaitKind;
-
-std::string_view text_of(stack::FoundBy by) {
-  switch (by) {
-    case stack::FoundBy::Registers: return "registers";
-    case stack::FoundBy::FrameTables: return "tables";
-    case stack::FoundBy::SignalFrame: return "signal";
-    case stack::FoundBy::FramePointer: return "frame pointer";
-    case stack::FoundBy::Scan: return "scan";
-  }
-  return {};
-}
-
-std::string_view text_of(stack::StackEnd end) {
-  switch (end) {
-    case stack::StackEnd::Outermost: return "outermost";
-    case stack::StackEnd::Limit: return "limit";
-    case stack::StackEnd::Unknown: return "unknown";
-    case stack::StackEnd::Corrupt: return "corrupt";
-  }
-  return {};
-}
 
 std::string_view text_of(WaitKind kind) {
   switch (kind) {
@@ -86,7 +66,7 @@ JsonRecord frame_record(const NamedFrame& frame) {
     record.text("module", frame.module);
     record.address("offset", frame.offset);
   }
-  record.text("found_by", text_of(frame.found_by));
+  record.text("found_by", snapshot::word_for(snapshot::kFoundByWords, frame.found_by));
   return record;
 }
 
@@ -98,7 +78,7 @@ void add_stack(const NamedStack& stack, JsonRecord& record) {
     record.number("left_out", stack.left_out);
     record.number("left_out_behind", stack.left_out_behind);
   }
-  record.text("end", text_of(stack.end));
+  record.text("end", snapshot::word_for(snapshot::kStackEndWords, stack.end));
 }
 
 JsonRecord thread_record(const StackReport& report, const ThreadSeen& thread) {

@@ -127,6 +127,13 @@ void add_way(const Snapshot& snapshot,
   begin.text("text", explain::root_in_words(snapshot, from));
   if (from.thread) begin.number("thread", *from.thread);
   if (from.fiber) begin.address("fiber", *from.fiber);
+  if (const auto frame = explain::frame_of(snapshot, from)) {
+    begin.number("frame", frame->number);
+    begin.text_unless_empty("function", frame->line->function);
+    begin.text_unless_empty("file", frame->line->file);
+    if (frame->line->line != 0) begin.number("line", frame->line->line);
+  }
+  begin.text_unless_empty("variable", from.variable);
   const bool is_register = from.kind == snapshot::RootKind::Register;
   begin.text_unless_empty(is_register ? "register" : "symbol", from.symbol);
   begin.text_unless_empty("module", from.module);

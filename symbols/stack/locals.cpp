@@ -75,11 +75,15 @@ class Locals::Collector {
     } else if (is_scope_of_code(tag) && dwarf_haspc(&die, pc_) == 1) {
       const bool was_in_code = is_in_code_;
       const auto outer = frame_base_;
+      const auto outer_inlined = inlined_;
+      if (tag == DW_TAG_inlined_subroutine) ++inlined_;
+      if (tag == DW_TAG_subprogram) inlined_ = 0;
       if (tag == DW_TAG_subprogram) frame_base_ = attribute_of(die, DW_AT_frame_base);
       is_in_code_ = true;
       visit(die, depth + 1);
       is_in_code_ = was_in_code;
       frame_base_ = outer;
+      inlined_ = outer_inlined;
     }
   }
 
@@ -88,7 +92,7 @@ class Locals::Collector {
     if (!location) return;
     const Dwarf_Die described = types::declaration_of(die);
     into_.push_back({types::own_name(described), names_.of_type_of(described), described, *location,
-                     frame_base_});
+                     frame_base_, inlined_});
   }
 
   Dwarf_Addr pc_;
@@ -97,6 +101,7 @@ class Locals::Collector {
   bool is_in_code_ = false;
   const void* last_ = nullptr;  // entry passed
   std::optional<Dwarf_Attribute> frame_base_;
+  std::uint32_t inlined_ = 0;
 };
 
 types::DwarfNames& Locals::names_of(ModuleDebug& module) {
@@ -153,7 +158,8 @@ void Locals::add(const std::optional<Location>& place,
   into.push_back({.name = variable.name,
                   .type = variable.type,
                   .is_value = place->kind != Location::Kind::Address,
-                  .at = *at});
+                  .at = *at,
+                  .inlined = variable.inlined});
 }
 
 std::vector<Local> Locals::of(const Frame& frame) {

@@ -23,7 +23,8 @@ struct Local {
   std::string name;
   std::string type;  // as a TypeModel calls it
   bool is_value = false;
-  std::uint64_t at = 0;  // the address, or the value
+  std::uint64_t at = 0;       // the address, or the value
+  std::uint32_t inlined = 0;  // how many functions around it are inlined, one into the other
 };
 
 // Finds the variables of frames by debug information: those of all scopes around the instruction,
@@ -44,6 +45,7 @@ class Locals {
     Dwarf_Die described{};  // the entry that has its type
     Dwarf_Attribute location{};
     std::optional<Dwarf_Attribute> frame_base;  // of the function around it
+    std::uint32_t inlined = 0;                  // as of a Local
   };
   class Collector;
 

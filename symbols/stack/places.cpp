@@ -8,6 +8,7 @@
 
 #include "symbols/function_name.h"
 #include "symbols/stack/signal_return.h"
+#include "symbols/types/dwarf_types.h"
 #include "symbols/types/dwarf_unit.h"
 
 namespace heapattach::stack {
@@ -174,7 +175,10 @@ std::vector<Place> Places::of(RemoteAddr pc) {
     handler.function = kSignalHandlerCalled;
     return {std::move(handler)};
   }
-  std::vector<Place> places = by_debug_information(*module, pc.value - module->bias());
+  std::vector<Place> places;
+  if (with_library_lines_ || !types::is_without_types(module->module())) {
+    places = by_debug_information(*module, pc.value - module->bias());
+  }
   if (places.empty()) places.emplace_back();
   Place& outermost = places.back();
   if (const auto symbol = module->module().symbol_at(pc)) {

@@ -14,7 +14,9 @@ namespace heapattach::stack {
 // by the line tables. To be used in a sandbox.
 class Places {
  public:
-  explicit Places(ModuleDebugs& modules) : modules_(modules) {}
+  // Without `with_library_lines` only symbols are asked for what a module without types has.
+  explicit Places(ModuleDebugs& modules, bool with_library_lines = true)
+      : modules_(modules), with_library_lines_(with_library_lines) {}
 
   std::vector<Place> of(RemoteAddr pc);
 
@@ -24,6 +26,7 @@ class Places {
 
   ModuleDebugs& modules_;
   Scopes scopes_;
+  bool with_library_lines_;
 };
 
 }  // namespace heapattach::stack

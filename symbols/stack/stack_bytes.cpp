@@ -77,7 +77,7 @@ class Reader {
 enum class Tag : std::uint8_t { Stack, Places };
 
 constexpr std::size_t kFrameBytes = 25;
-constexpr std::size_t kLeastLocalBytes = 21;
+constexpr std::size_t kLeastLocalBytes = 25;
 constexpr std::size_t kLeastPlaceBytes = 17;
 
 void write(const FoundStack& found, Writer& writer) {
@@ -99,6 +99,7 @@ void write(const FoundStack& found, Writer& writer) {
     writer.put(local.frame);
     writer.put(local.local.at);
     writer.put(static_cast<std::uint8_t>(local.local.is_value));
+    writer.put(local.local.inlined);
     writer.put_text(local.local.name);
     writer.put_text(local.local.type);
   }
@@ -150,6 +151,7 @@ Result<FoundPart> take_stack(Reader& reader) {
     local.frame = reader.take<std::uint32_t>();
     local.local.at = reader.take<std::uint64_t>();
     local.local.is_value = reader.take<std::uint8_t>() != 0;
+    local.local.inlined = reader.take<std::uint32_t>();
     local.local.name = reader.take_text();
     local.local.type = reader.take_text();
     if (local.frame >= found.stack.frames.size()) {

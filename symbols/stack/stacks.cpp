@@ -67,7 +67,7 @@ class StackFinder {
       gathered.add(to_bytes(found));
     }
     if (!limits_.with_places) return;
-    Places places(debugs_);
+    Places places(debugs_, limits_.with_library_lines);
     for (const std::uint64_t pc : instructions_) {
       gathered.add(to_bytes(CodePlaces{RemoteAddr{pc}, places.of(RemoteAddr{pc})}));
     }
@@ -110,6 +110,7 @@ void add(const FoundStack& found, types::TypeModel& model, Stacks& stacks) {
     variable.thread = found.stack.thread;
     variable.fiber = found.stack.fiber;
     variable.frame = found_local.frame;
+    variable.inlined = local.inlined;
     if (variable.type == types::kNoType) continue;
     if (local.is_value) {
       variable.value = local.at;

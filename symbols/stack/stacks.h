@@ -35,6 +35,9 @@ struct StackLimits {
   FrameLimits frames{};
   bool with_locals = true;
   bool with_places = false;
+  // Also files and lines of modules whose types are not read, as of the C library, whose debug file
+  // takes longer to unpack than all the rest of a small program; else only their functions.
+  bool with_library_lines = true;
   std::chrono::milliseconds time{10'000};
 };
 

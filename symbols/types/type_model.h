@@ -85,6 +85,7 @@ struct Variable {
   pid_t thread = 0;                    // of a local; 0: global, or of a fiber
   std::uint64_t fiber = 0;             // of a local on a suspended fiber's stack: its object
   std::uint32_t frame = 0;             // of a local; 0 is the innermost frame
+  std::uint32_t inlined = 0;           // of a local: how many functions are inlined around it
 };
 
 // All types, each name once. References between them are indices, which stay what they are.

@@ -43,10 +43,11 @@ constexpr std::string_view kSnapshot =
     R"json({"record":"snapshot","version":1,"pid":7,"collector":{"name":"bdwgc","heap_bytes":4096}}
 {"record":"type","name":"A","known_from":["header"],"fields":[{"name":"@b","offset":8,"bytes":8}]}
 {"record":"type","name":"(buffer of A)","holder":"Array(A)"}
-{"record":"thread","tid":7,"name":"t\u00e9","state":"S"}
-{"record":"fiber","address":"0x30","lossy":true}
+{"record":"thread","tid":7,"name":"t\u00e9","state":"S","frames":[{"pc":"0x41","function":"f","file":"f.c","line":3,"module":"m","inlined":[{"function":"g"}],"found_by":"scan"}],"left_out":9,"left_out_behind":1,"end":"corrupt"}
+{"record":"fiber","address":"0x30","lossy":true,"frames":[{"pc":"0x42"}]}
+{"record":"fiber","address":"0x31","same_frames_as":"0x30"}
 {"record":"root","kind":"global","symbol":"C","to":"0x10"}
-{"record":"root","kind":"stack","thread":7,"address":"0x7f00","to":"0x20"}
+{"record":"root","kind":"stack","thread":7,"frame":0,"variable":"v","inlined":0,"address":"0x7f00","to":"0x20"}
 {"record":"object","address":"0x10","type":"A","bytes":16,"refs":{"@b":"0x20","+8":"0x30"}}
 {"record":"object","address":"0x20","type":"(buffer of A)","bytes":32,"refs":{"[0]":"0x10","[3].k":"0x10"}}
 {"record":"object","address":"0x30","type":"String","bytes":16,"kind":"atomic","value":"x","cut":true}

@@ -9,6 +9,7 @@
 #include <simdjson.h>
 #include <zlib.h>
 
+#include "symbols/stack/stack_record.h"
 #include "tests/support/memory_sink.h"
 #include "tests/support/small_snapshot.h"
 
@@ -99,12 +100,22 @@ TEST_CASE("a snapshot is written as the format says") {
   const auto text = build.type("String");
   build.object(0x7f12a0, session, 48, {{8, 1}, {16, 0}});
   build.object(0x7f1300, text, 32).kind = static_cast<unsigned>(ObjectKind::Atomic);
-  build.snapshot.threads.push_back({4711, "app", 'S'});
-  build.snapshot.fibers.push_back({0x7f55, "worker-1"});
+  build.snapshot.places = {{0x4011, {"main", "app.c", 7}, {{"read", "io.c", 3}}, "app"},
+                           {0x7e01, {}, {}, "libc.so.6"}};
+  build.snapshot.stacks = {
+      {{{1}, {0, stack::FoundBy::Scan}}, 0, 0, {}},
+      {{{1}}, 10, 1, stack::StackEnd::Corrupt},
+  };
+  build.snapshot.threads.push_back({4711, "app", 'S', 0});
+  build.snapshot.fibers.push_back({0x7f55, "worker-1", 1});
+  build.snapshot.fibers.push_back({0x7f99, "", 1});
   Root stack;
   stack.kind = RootKind::Stack;
   stack.thread = 4711;
   stack.address = 0x7ffd10;
+  stack.frame = 1;
+  stack.variable = "session";
+  stack.inlined = 0;
   build.snapshot.roots.push_back(stack);
   Root rax;
   rax.kind = RootKind::Register;
@@ -117,9 +128,10 @@ TEST_CASE("a snapshot is written as the format says") {
       R"({"record":"snapshot","version":1,"tool":"heapattach 0.1.0","pid":4711,"host":"ci-7","exe":"/srv/app","source":"freeze","pause_ms":41.200,"collector":{"name":"bdwgc","version":"8.2.2","layout":"accessors","collecting":false,"heap_bytes":65536},"runtime":"crystal","live_only":true}
 {"record":"type","name":"Session","id":174,"bytes":40,"known_from":["type-info"],"fields":[{"name":"@user","offset":8,"bytes":8,"type":"String"}]}
 {"record":"type","name":"String"}
-{"record":"thread","tid":4711,"name":"app","state":"S"}
-{"record":"fiber","address":"0x7f55","name":"worker-1"}
-{"record":"root","kind":"stack","thread":4711,"address":"0x7ffd10","to":"0x7f12a0"}
+{"record":"thread","tid":4711,"name":"app","state":"S","frames":[{"pc":"0x7e01","module":"libc.so.6"},{"pc":"0x4011","function":"main","file":"app.c","line":7,"module":"app","inlined":[{"function":"read","file":"io.c","line":3}],"found_by":"scan"}]}
+{"record":"fiber","address":"0x7f55","name":"worker-1","frames":[{"pc":"0x7e01","module":"libc.so.6"}],"left_out":10,"left_out_behind":1,"end":"corrupt"}
+{"record":"fiber","address":"0x7f99","same_frames_as":"0x7f55"}
+{"record":"root","kind":"stack","thread":4711,"frame":1,"variable":"session","inlined":0,"address":"0x7ffd10","to":"0x7f12a0"}
 {"record":"root","kind":"register","thread":4711,"register":"rax","to":"0x7f1300"}
 {"record":"object","address":"0x7f12a0","type":"Session","bytes":48,"refs":{"@user":"0x7f1300","+16":"0x7f12a0"}}
 {"record":"object","address":"0x7f1300","type":"String","bytes":32,"kind":"atomic"}

@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include "report/explain/roots.h"
 #include "report/write/why_formats.h"
+#include "symbols/stack/stack_record.h"
 #include "tests/support/small_snapshot.h"
 
 using namespace heapattach;
@@ -86,6 +88,57 @@ TEST_CASE("the ways to the objects of a type are merged and counted") {
   CHECK(text.find("[0].value → 0x10000 Session") != std::string::npos);
   const std::string json = format_why_json(snapshot, found);
   CHECK(json.find("\"by\":\"@entries\"") != std::string::npos);
+}
+
+TEST_CASE("a root on a stack is told by its frame and its variable, wherever they are known") {
+  Snapshot snapshot = cache_of_sessions();
+  snapshot.places = {{0x41, {"handle", "src/app.cr", 55}, {{"read", "io.cr", 7}}, "app"},
+                     {0x42, {"", "", 0}, {}, "libc.so.6"}};
+  snapshot.stacks = {{{{1}, {0}, {0, stack::FoundBy::Scan}}, 100, 2, {}}};
+  snapshot.threads = {{7, "worker", 'S', 0}};
+  snapshot.fibers = {{0x9000, "waiter", 0}};
+  snapshot::Root& session = snapshot.roots[0];
+  session.frame = 1;
+  session.variable = "session";
+  const auto words = [&] { return explain::root_in_words(snapshot, snapshot.roots[0]); };
+  const auto kind = [&] { return explain::RootKinds(snapshot).in_words(snapshot.roots[0]); };
+  CHECK(words() == "thread 7 worker, frame 1 handle (src/app.cr:55), variable session");
+  CHECK(kind() == "variable session of handle on stacks of threads");
+  session.inlined = 0;
+  CHECK(words() ==
+        "thread 7 worker, frame 1 read (io.cr:7, inlined into handle), variable session");
+  session.frame = 0;
+  session.variable.clear();
+  CHECK(words() == "thread 7 worker, frame 0 ? (libc.so.6), at 0x7ff0");
+  CHECK(kind() == "stacks of threads");
+  session.frame = 2;  // behind a hundred that are left out
+  session.inlined = 9;
+  CHECK(words() == "thread 7 worker, frame 102 handle (src/app.cr:55, guessed), at 0x7ff0");
+  session.frame = 3;  // there is none
+  CHECK(words() == "stack of thread 7 worker at 0x7ff0");
+  session.kind = snapshot::RootKind::Fiber;
+  session.thread.reset();
+  session.fiber = 0x9000;
+  session.frame = 1;
+  CHECK(words() == "fiber waiter (0x9000), frame 1 handle (src/app.cr:55), at 0x7ff0");
+  CHECK(kind() == "handle on stacks of fibers");
+}
+
+TEST_CASE("of two roots that hold the same, the one with a variable says why") {
+  Snapshot snapshot = cache_of_sessions();
+  snapshot.places = {{0x41, {"handle", "src/app.cr", 55}, {}, "app"}};
+  snapshot.stacks = {{{{0}}, 0, 0, {}}};
+  snapshot.threads = {{7, "worker", 'S', 0}};
+  snapshot::Root named = snapshot.roots[0];
+  named.frame = 0;
+  named.variable = "session";
+  snapshot.roots.push_back(named);
+  const auto found = why(snapshot, "0x1bb20");
+  REQUIRE(found.paths.size() == 1);
+  CHECK(found.paths[0].root == 3);
+  const std::string json = format_why_json(snapshot, found);
+  CHECK(json.find(R"("frame":0,"function":"handle","file":"src/app.cr","line":55,)"
+                  R"("variable":"session")") != std::string::npos);
 }
 
 TEST_CASE("one object is found by any address in it, with its way and its dominators") {

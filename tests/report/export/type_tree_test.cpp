@@ -32,7 +32,7 @@ void global(SnapshotBuilder& build, const std::string& symbol, ObjectIndex to) {
   build.snapshot.roots.push_back(root);
 }
 
-void stack(SnapshotBuilder& build, pid_t thread, ObjectIndex to) {
+void held_by_stack(SnapshotBuilder& build, pid_t thread, ObjectIndex to) {
   Root root;
   root.kind = RootKind::Stack;
   root.thread = thread;
@@ -56,7 +56,7 @@ TEST_CASE("an object stands below what would have to go for it to go") {
   global(build, "CACHE", 0);
   global(build, "CACHE", 1);
   global(build, "OTHER", 3);
-  stack(build, 4711, 3);
+  held_by_stack(build, 4711, 3);
   CHECK(by_path(make_type_tree(build.snapshot)) == Paths{{"static data;CACHE;A", {1, 32}},
                                                          {"static data;CACHE;B", {1, 48}},
                                                          {"static data;CACHE;C", {1, 64}},
@@ -74,7 +74,7 @@ TEST_CASE("a list of any length is one frame, and so is a type that comes back")
                  is_last ? std::vector<std::pair<std::uint32_t, ObjectIndex>>{}
                          : std::vector<std::pair<std::uint32_t, ObjectIndex>>{{8, i + 1}});
   }
-  stack(build, 4711, 0);
+  held_by_stack(build, 4711, 0);
   CHECK(by_path(make_type_tree(build.snapshot)) ==
         Paths{{"thread 4711 stack;Node", {count / 2, count * 8}},
               {"thread 4711 stack;Node;Other", {count / 2, count * 8}}});

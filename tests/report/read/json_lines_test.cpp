@@ -10,6 +10,7 @@
 
 #include "attach/fd.h"
 #include "report/write/json_lines.h"
+#include "symbols/stack/stack_record.h"
 #include "tests/support/memory_sink.h"
 #include "tests/support/small_snapshot.h"
 #include "tests/support/temporary_directory.h"
@@ -48,6 +49,25 @@ const std::string kB =
     "\"refs\":{\"@a\":\"0x10\"}}\n";
 const std::string kEnd = "{\"record\":\"end\",\"complete\":true,\"objects\":2}\n";
 
+void add_stacks(Snapshot& snapshot) {
+  snapshot.places = {{0x4011, {"main", "app.c", 7}, {{"read", "io.c", 3}, {"x", "", 0}}, "app"},
+                     {0x7e01, {"odd \xff", "", 0}, {}, ""},
+                     {0x7e02, {"", "", 0}, {{"odd \xff", "", 0}}, ""}};
+  snapshot.stacks = {
+      {{{1}, {0, stack::FoundBy::SignalFrame}, {2}, {0, stack::FoundBy::Scan}}, 0, 0, {}},
+      {{{0}, {1, stack::FoundBy::FramePointer}}, 1'000'000, 1, stack::StackEnd::Limit},
+      {{}, 0, 0, stack::StackEnd::Corrupt}};
+  snapshot.threads = {{4711, "app", 'S', 0}, {4712, "other", 'D'}, {4713, "", '?', 2}};
+  snapshot.fibers = {{0x9000, "worker", 1}, {0x9100, "", 1}, {0x9200, "new"}, {0x9300, "", 1}};
+  snapshot::Root& root = snapshot.roots.emplace_back();
+  root.kind = snapshot::RootKind::Stack;
+  root.thread = 4711;
+  root.fiber = 0x9200;
+  root.frame = 1;
+  root.variable = "session";
+  root.inlined = 1;
+}
+
 Snapshot with_every_kind_of_key() {
   SnapshotBuilder build;
   const auto entries = build.type("(buffer of Hash(K, V))");
@@ -60,6 +80,7 @@ Snapshot with_every_kind_of_key() {
   build.snapshot.header.live_only = false;
   build.snapshot.header.pause_ms = 1.25;
   build.snapshot.roots.emplace_back().symbol = "CACHE";
+  add_stacks(build.snapshot);
   return build.snapshot;
 }
 
@@ -73,6 +94,45 @@ TEST_CASE("a snapshot that was read is written again as the same bytes, plain an
   const auto packed = read_text(written(with_every_kind_of_key(), true));
   REQUIRE(packed);
   CHECK(written(*packed) == text);
+}
+
+TEST_CASE("stacks are read as they were written, also a fiber's that stands like another") {
+  const auto found = read_text(written(with_every_kind_of_key()));
+  REQUIRE(found);
+  REQUIRE(found->threads.size() == 3);
+  REQUIRE(found->threads[0].stack);
+  const snapshot::Stack& stack = found->stacks[*found->threads[0].stack];
+  REQUIRE(stack.frames.size() == 4);
+  CHECK(found->places[stack.frames[3].place].pc == 0x4011);
+  CHECK(stack.frames[1].found_by == stack::FoundBy::SignalFrame);
+  CHECK(found->places[stack.frames[1].place].inlined[0].function == "read");
+  CHECK_FALSE(found->threads[1].stack);
+  REQUIRE(found->fibers.size() == 4);
+  REQUIRE(found->fibers[0].stack);
+  CHECK(found->fibers[3].stack == found->fibers[0].stack);
+  CHECK(found->stacks[*found->fibers[0].stack].left_out == 1'000'000);
+  CHECK_FALSE(found->fibers[2].stack);
+}
+
+TEST_CASE("a frame that is none is refused, and one with news or like a missing fiber is read") {
+  const auto thread = [](const std::string& keys) {
+    return kHead + "{\"record\":\"thread\",\"tid\":7," + keys + "}\n" + kA + kB + kEnd;
+  };
+  for (const char* broken :
+       {"\"frames\":[7]", "\"frames\":[{\"pc\":1}]", "\"frames\":{}",
+        "\"frames\":[{\"line\":4294967296}]", "\"frames\":[{\"inlined\":[1]}]", "\"end\":1",
+        "\"left_out_behind\":-1", "\"frames\":[{\"pc\":\"0x1\""}) {
+    CHECK(refusal(thread(broken)).find("line 2") != std::string::npos);
+  }
+  const auto found = read_text(thread(
+      "\"frames\":[{\"pc\":\"0x1\",\"news\":[{}],\"found_by\":\"magic\"}],\"end\":\"well\""));
+  REQUIRE(found);
+  CHECK(found->stacks.size() == 1);
+  const auto lost =
+      read_text(kHead + "{\"record\":\"fiber\",\"address\":\"0x9\",\"same_frames_as\":\"0x8\"}\n" +
+                kA + kB + kEnd);
+  REQUIRE(lost);
+  CHECK_FALSE(lost->fibers[0].stack);
 }
 
 TEST_CASE("unknown records, unknown keys, blanks and another order of keys are read") {

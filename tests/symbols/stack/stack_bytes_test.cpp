@@ -31,7 +31,7 @@ FoundStack example() {
   found.stack.end = StackEnd::Limit;
   found.stack.frames = {{{0x10}, {0x20}, {0x30}, FoundBy::Registers},
                         {{0x11}, {0x30}, {0}, FoundBy::Scan}};
-  found.locals = {{{"session", "struct session *", false, 0x28}, 1}, {{"", "int", true, 5}, 0}};
+  found.locals = {{{"session", "struct session *", false, 0x28}, 1}, {{"", "int", true, 5, 2}, 0}};
   return found;
 }
 
@@ -55,6 +55,7 @@ TEST_CASE("a stack is read as it was written") {
     CHECK(found->locals[0].frame == 1);
     CHECK(found->locals[0].local.type == "struct session *");
     CHECK(found->locals[1].local.is_value);
+    CHECK(found->locals[1].local.inlined == 2);
   }
   CHECK(rest.empty());
 }
