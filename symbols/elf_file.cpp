@@ -19,6 +19,7 @@ namespace {
 // More than any real file has; what claims more is a lie that would cost us memory.
 constexpr std::size_t kMostProgramHeaders = 4096;
 constexpr std::uint64_t kMostNoteBytes = 1 << 16;
+constexpr off_t kMostSummedBytes = off_t{4} << 30;
 constexpr std::uint64_t kMostSymbolBytes = std::uint64_t{1} << 31;
 
 // The part of a segment that can be believed; none if nothing can.
@@ -247,6 +248,12 @@ std::string build_id_in_notes(std::span<const std::byte> notes) {
 }
 
 Result<std::uint32_t> debug_link_crc(const Fd& file) {
+  struct stat status {};
+  if (fstat(file.get(), &status) != 0) return os_error("reading the debug file", errno);
+  // A sparse file of any size costs nothing to make, and years to read.
+  if (status.st_size > kMostSummedBytes) {
+    return Error{ErrorKind::Malformed, "it is too large for its checksum to be made"};
+  }
   std::vector<unsigned char> buffer(1 << 16);
   uLong crc = crc32(0, nullptr, 0);
   for (off_t offset = 0;;) {

@@ -52,19 +52,22 @@ std::vector<MappedFile> mapped_code_files(const MemoryMap& map) {
   return files;
 }
 
-// Opens without following a link out of `root`, which in a container is another place than ours.
 // What is no plain file is not opened: with a device or a pipe that may have effects.
+Result<Fd> open_if_regular(const Fd& found, const std::string& path) {
+  struct stat status {};
+  if (fstat(found.get(), &status) != 0) return os_error(path, errno);
+  if (!S_ISREG(status.st_mode)) return Error{ErrorKind::Malformed, path + " is no regular file"};
+  return Fd::open(fmt::format("/proc/self/fd/{}", found.get()), O_RDONLY | O_NONBLOCK | O_NOCTTY);
+}
+
+// Opens without following a link out of `root`, which in a container is another place than ours.
 Result<Fd> open_below(const Fd& root, const std::string& path) {
   open_how how{};
   how.flags = O_PATH | O_CLOEXEC;
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
   const long fd = syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how);
   if (fd < 0) return os_error(path, errno);
-  const Fd found(static_cast<int>(fd));
-  struct stat status {};
-  if (fstat(found.get(), &status) != 0) return os_error(path, errno);
-  if (!S_ISREG(status.st_mode)) return Error{ErrorKind::Malformed, path + " is no regular file"};
-  return Fd::open(fmt::format("/proc/self/fd/{}", found.get()), O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  return open_if_regular(Fd(static_cast<int>(fd)), path);
 }
 
 Result<Fd> open_ours(const std::string& path) {
@@ -109,6 +112,8 @@ class Loader {
       contents->notes.push_back("no symbols: " + read.error().message);
     }
     if (contents->segments.empty()) {
+      // As most files have it: their first byte is loaded at 0.
+      contents->bias = mapped.front()->range.start.value - mapped.front()->file_offset;
       for (const Mapping* m : mapped) {
         contents->segments.push_back({m->range, m->writable, m->executable});
       }
@@ -145,9 +150,7 @@ class Loader {
     }
     const std::string link =
         fmt::format("map_files/{:x}-{:x}", first.range.start.value, first.range.end().value);
-    if (auto file = process_->open_file(link, O_RDONLY)) {
-      return ElfFile::open(std::move(file).value());
-    }
+    if (auto file = open_mapped(link)) return ElfFile::open(std::move(file).value());
     if (contents.is_main_program) {
       if (auto file = process_->open_file("exe", O_RDONLY)) {
         return ElfFile::open(std::move(file).value());
@@ -161,6 +164,11 @@ class Loader {
       return Error{ErrorKind::Malformed, first.path + " was replaced since it was loaded"};
     }
     return elf;
+  }
+
+  // Devices can be mapped as well, and are not opened.
+  [[nodiscard]] Result<Fd> open_mapped(const std::string& link) const {
+    return open_if_regular(HA_TRY(process_->open_file(link, O_PATH)), link);
   }
 
   Result<void> read_file(const MappedFile& mapped, Module::Contents& contents) const {

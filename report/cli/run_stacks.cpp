@@ -36,7 +36,7 @@ ExitStatus run_stacks(const Options& options, const TakeStacks& take, Console& c
       write_text(options, deadline, std::move(*output), format_stacks(*found, options));
   if (!written) return report_failure(written.error(), Stage::Output, deadline, console);
   for (const std::string& warning : found->warnings) console.error(warning);
-  return found->warnings.empty() ? ExitStatus::Complete : ExitStatus::Partial;
+  return found->is_partial ? ExitStatus::Partial : ExitStatus::Complete;
 }
 
 }  // namespace heapattach

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "attach/interrupt.h"
+#include "report/missing_files.h"
 #include "report/snapshot/core_warnings.h"
 #include "symbols/core_modules.h"
 #include "symbols/crystal/allocators.h"
@@ -27,6 +28,15 @@ namespace {
 
 void note(const TakeOptions& options, std::string_view text) {
   if (options.note) options.note(text);
+}
+
+// Of a core file that is told with all else that it lacks.
+void warn_of_names(const TakeOptions& options, const Target& target) {
+  if (!options.warn || target.core) return;
+  for (const Module& module : target.modules.all()) {
+    const std::string why = why_without_names(module);
+    if (!why.empty()) options.warn("warning: " + why);
+  }
 }
 
 Result<void> find_heap(const TakeOptions& options, Target& target) {
@@ -164,8 +174,13 @@ Result<std::unique_ptr<Target>> Target::learn(const TakeOptions& options) {
   }
   auto target = HA_TRY(open_target(options));
   auto learned = learn_all(options, std::move(from_file), *target);
-  if (!learned) return why_not_learned(*target, std::move(learned).error());
+  if (!learned) {
+    Error why = why_not_learned(*target, std::move(learned).error());
+    if (why.kind != ErrorKind::Gone) warn_of_names(options, *target);
+    return why;
+  }
   if (target->core) tell_of_core(options, *target);
+  warn_of_names(options, *target);
   for (const Module& module : target->modules.all()) {
     for (const std::string& text : module.notes()) {
       note(options, fmt::format("{}: {}", module.path(), text));

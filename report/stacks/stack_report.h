@@ -107,7 +107,8 @@ struct StackReport {
   std::vector<ThreadSeen> threads;
   std::vector<FiberSeen> fibers;
   std::vector<FiberGroup> groups;  // the largest first, the runtime's own last
-  std::vector<std::string> warnings;
+  std::vector<std::string> warnings;  // what is missing, and why
+  bool is_partial = false;            // of what is missing there would be more than names
 };
 
 // How a thread or fiber is called in a line of text: "thread 4711 worker", "fiber \"acceptor\"".

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <unordered_map>
 
 #include <fmt/format.h>
 
+#include "report/missing_files.h"
 #include "report/snapshot/core_warnings.h"
 #include "report/stacks/descriptors.h"
 #include "report/stacks/diagnosis.h"
@@ -34,6 +36,20 @@ Result<stack::Stacks> walk(const StackTarget& target,
   types::TypeModel none;
   return stack::walk_stacks(target.modules, none, held.capture, {held.freeze.threads, held.fibers},
                             limits);
+}
+
+// Why frames have no names, of each module that has some.
+void add_missing_names(const Modules& modules,
+                       const stack::Stacks& stacks,
+                       std::vector<std::string>& warnings) {
+  std::set<const Module*> known;
+  for (const stack::CodePlaces& place : stacks.places) {
+    const Module* const module = modules.find(place.pc);
+    if (module == nullptr || !known.insert(module).second) continue;
+    if (std::string why = why_without_names(*module); !why.empty()) {
+      warnings.push_back(std::move(why));
+    }
+  }
 }
 
 // Puts together what was held, walked and named.
@@ -190,13 +206,17 @@ Result<StackReport> take_stacks(const StackOptions& options) {
   HA_TRY(options.deadline.check("walking the stacks"));
   std::vector<std::string> warnings;
   if (target->core) warnings = snapshot::warnings_of(*target->core, target->modules);
+  bool is_partial = !warnings.empty();
   if (!stacks) {
     warnings.push_back("no frames: " + stacks.error().message);
+    is_partial = true;
     stacks = stack::Stacks{};
   }
   for (const std::string& text : stacks->notes) options.say(text);
   StackReport report = Joining(*target, *held, *stacks).join();
+  if (!target->core) add_missing_names(target->modules, *stacks, warnings);
   report.warnings = std::move(warnings);
+  report.is_partial = is_partial;
   for (const Module& module : target->modules.all()) {
     for (const std::string& text : module.notes()) {
       options.say(fmt::format("{}: {}", module.path(), text));
