@@ -43,6 +43,18 @@ void redact_root(snapshot::Root& root, const StandIns& names) {
     root.symbol = names.of("global", root.symbol);
   }
   if (!is_of_library) root.module = names.of("module", root.module);
+  root.variable = names.of("variable", root.variable);
+}
+
+void redact_place(snapshot::Place& place, const StandIns& names) {
+  if (is_library_file(place.module)) return;
+  place.module = names.of("module", place.module);
+  const auto redact_line = [&](snapshot::CodeLine& line) {
+    line.function = names.of("function", line.function);
+    line.file = names.of("file", line.file);
+  };
+  redact_line(place.at);
+  for (snapshot::CodeLine& line : place.inlined) redact_line(line);
 }
 
 void redact_header(snapshot::Header& header, const StandIns& names) {
@@ -60,6 +72,7 @@ bool redact(Snapshot& snapshot, const StandIns& names) {
   for (Type& type : snapshot.types) redact_type(type, names);
   for (snapshot::Thread& thread : snapshot.threads) thread.name = names.of("thread", thread.name);
   for (snapshot::Fiber& fiber : snapshot.fibers) fiber.name = names.of("fiber", fiber.name);
+  for (snapshot::Place& place : snapshot.places) redact_place(place, names);
   for (snapshot::Root& root : snapshot.roots) redact_root(root, names);
   snapshot.values.clear();
   snapshot.contents.reset();

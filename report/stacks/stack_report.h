@@ -106,7 +106,7 @@ struct StackReport {
   std::vector<std::string> findings;  // what is wrong, the worst first: one line each
   std::vector<ThreadSeen> threads;
   std::vector<FiberSeen> fibers;
-  std::vector<FiberGroup> groups;  // the largest first, the runtime's own last
+  std::vector<FiberGroup> groups;     // the largest first, the runtime's own last
   std::vector<std::string> warnings;  // what is missing, and why
   bool is_partial = false;            // of what is missing there would be more than names
 };

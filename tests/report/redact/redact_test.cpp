@@ -41,7 +41,19 @@ Snapshot secret_snapshot() {
   root.module = "libc.so.6";
   root.to = 3;
   build.snapshot.roots.push_back(root);
-  build.snapshot.threads.push_back({4711, "secret-thread", 'S'});
+  build.snapshot.places = {{0x41,
+                            {"Secret#keep", "/srv/secret.cr", 5},
+                            {{"secret_part", "secret.cr", 7}},
+                            "secret-shop"},
+                           {0x42, {"read", "read.c", 26}, {}, "libc.so.6"}};
+  build.snapshot.stacks = {{{{1}, {0}}, 0, 0, {}}};
+  build.snapshot.threads.push_back({4711, "secret-thread", 'S', 0});
+  root.kind = RootKind::Stack;
+  root.symbol.clear();
+  root.thread = 4711;
+  root.frame = 1;
+  root.variable = "secret_session";
+  build.snapshot.roots.push_back(root);
   build.snapshot.fibers.push_back({0x7f0000001000, "secret-fiber"});
   build.snapshot.header.host = "secret-host";
   build.snapshot.header.exe = "/srv/secret";
@@ -79,6 +91,8 @@ TEST_CASE("a redacted snapshot has none of the program's names in any format") {
   CHECK(lines.find("\"redacted\":\"full\"") != std::string::npos);
   CHECK(lines.find("\"@buffer\":\"0x7f0000001040\"") != std::string::npos);
   CHECK(lines.find("\"symbol\":\"main_arena\",\"module\":\"libc.so.6\"") != std::string::npos);
+  CHECK(lines.find("\"function\":\"read\",\"file\":\"read.c\",\"line\":26") != std::string::npos);
+  CHECK(lines.find("\"line\":7") != std::string::npos);
   for (const ExportFormat& format : export_formats()) {
     CAPTURE(format.name);
     MemorySink sink;
