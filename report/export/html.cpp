@@ -16,7 +16,8 @@
 //    "ways":[{"type":name,"objects":N,"address":"0x…","steps":[["global CACHE",name]…]}…],
 //    "suspects":{"threshold":N,"found":[{"sentence":"…","retained":N,"steps":[…],
 //                "contents":[[name,objects,bytes]…]}…]},
-//    "threads_in_all":N,"threads":[{"tid":N,"name":"…","state":"S","retained":N}…],"fibers":…,
+//    "threads_in_all":N,"threads":[{"tid":N,"name":"…","state":"S","stack":N,"retained":N}…],
+//    "fibers":…,"stacks":[[["function","file:line"]…]…],
 //    "difference":{"sources":[[name,captured,objects,bytes]…],"remarks":["…"],"rows":[[type,
 //                objects before,bytes before,objects after,bytes after,stayed,kept]…],…}}
 //

@@ -26,10 +26,11 @@ function suspectPart({sentence, retained, steps, contents}) {
 const threadStates = {R: 'running', S: 'sleeping', D: 'in the kernel', T: 'stopped', t: 'traced',
   Z: 'ended', I: 'idle', X: 'ended'};
 
-function stackPart({title, about, retained, frames}) {
+function stackPart({title, about, retained, stack}) {
+  const frames = stack === undefined ? [] : report.stacks[stack];
   const head = [make('span', {class: 'name'}, brief(title)), about ? make('span', {class: 'soft'}, about) : null,
     retained ? make('span', {class: 'held'}, `holds ${size(retained)}`) : null];
-  if (!frames || frames.length === 0) return make('div', {class: 'stack'}, make('p', {}, ...head.filter(Boolean)));
+  if (frames.length === 0) return make('div', {class: 'stack'}, make('p', {}, ...head.filter(Boolean)));
   return make('details', {class: 'stack'}, make('summary', {}, ...head.filter(Boolean)),
     make('ol', {}, ...frames.map(([text, place]) => make('li', {}, make('span', {class: 'name'}, brief(text)),
       place ? make('span', {class: 'soft'}, ` ${place}`) : null))));

@@ -157,6 +157,28 @@ TEST_CASE("a page says who holds what, by which ways, and what each stack holds 
   }
 }
 
+TEST_CASE("a page says where threads stand, a stack once for all that stand alike") {
+  Snapshot snapshot = list_of_texts();
+  snapshot.places.push_back({0x1234, {"wait<T>", "wait.c", 7}, {{"poll", "", 0}}, "app"});
+  snapshot.places.push_back({0x5678, {}, {}, "app"});
+  snapshot.stacks.emplace_back();
+  snapshot.stacks.emplace_back();
+  snapshot.stacks[1].frames = {{0, {}}, {1, {}}};
+  for (Thread& thread : snapshot.threads) thread.stack = 1;
+  const Report report(page_of(snapshot));
+  for (const element thread : report.data["threads"].get_array().value()) {
+    CHECK(thread["stack"].get_uint64().value() == 0);
+  }
+  std::string text;
+  for (const element stack : report.data["stacks"].get_array().value()) {
+    for (const element line : stack.get_array().value()) {
+      text += std::string(line.at(0).get_string().value()) + "@" +
+              std::string(line.at(1).get_string().value()) + "\n";
+    }
+  }
+  CHECK(text == "poll@\nwait<T>@wait.c:7\n0x5678 of app@\n");
+}
+
 TEST_CASE("whatever the target calls its types, a page has two scripts, and one of them is data") {
   const HostileSnapshot build;
   const std::string page = page_of(build.snapshot);
