@@ -39,15 +39,15 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-}  // namespace
-
-TEST_CASE("a program's frames are those of gdb and eu-stack, however it was built") {
+// Of the builds whose first words these are.
+void compare_builds(const std::string& words) {
   if (!is_there("gdb", "gdb") || !is_there("eu-stack", "elfutils")) return;
   const auto builds = lines_of(
       run_in_shell("python3 \"$1\" list \"$2\"", {kBuilds, is_long_run() ? "long" : "short"})
           .output);
   REQUIRE(builds.size() >= 2);
   for (const std::string& build : builds) {
+    if (!build.starts_with(words)) continue;
     CAPTURE(build);
     const ToolRun run =
         run_in_shell("python3 \"$1\" run \"$0\" \"$2\" \"$3\"", {kBuilds, TARGETS, build});
@@ -61,6 +61,21 @@ TEST_CASE("a program's frames are those of gdb and eu-stack, however it was buil
     CHECK(run.status == 0);
     if (is_long_run()) print_figure(fmt::format("{}: {}", build, run.output));
   }
+}
+
+}  // namespace
+
+TEST_CASE("a C program's frames are those of gdb and eu-stack, however it was built") {
+  compare_builds("c gcc ");
+  compare_builds("c clang ");
+}
+
+TEST_CASE("a C++ program's frames are those of gdb and eu-stack, however it was built") {
+  compare_builds("cxx ");
+}
+
+TEST_CASE("where a C library has no tables the program's own functions are found") {
+  compare_builds("c musl-gcc ");
 }
 
 // It wakes up every few seconds, so that it is stopped as by its user.
