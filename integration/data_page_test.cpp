@@ -49,8 +49,8 @@ TEST_CASE("what DuckDB makes of a snapshot stands on the page on data") {
 }
 
 TEST_CASE("the snapshot of the page on data is one that heapattach reads") {
-  const ToolRun run =
-      run_tool({"-q", "--count", "-f", "tsv", "--top", "2", CONSUMERS "/../data/heap.jsonl"});
+  const std::string file = CONSUMERS "/../data/heap.jsonl";
+  const ToolRun run = run_tool({"-q", "--count", "-f", "tsv", "--top", "2", file});
   INFO(run.errors);
   CHECK(run.status == 0);
   CHECK(run.output == "objects\tbytes\ttype\n12\t576\tShop::Session\n12\t384\tString\n");

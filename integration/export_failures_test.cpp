@@ -73,8 +73,12 @@ TEST_CASE("whatever the format, an output that cannot be written is status 8, an
       {"short of room",
        "trap '' XFSZ; ulimit -f 0; exec \"$0\" -q -f \"$1\" -o \"$3/heap\" \"$2\""},
   };
-  for (const auto& [format, source] : sources.formats()) {
-    for (const auto& [what, script] : ways) {
+  for (const auto& one : sources.formats()) {
+    const std::string& format = one.first;
+    const std::string& source = one.second;
+    for (const auto& way : ways) {
+      const std::string what = way.first;
+      const std::string script = way.second;
       const ToolRun run = run_in_shell(script, {format, source, directory.path()});
       INFO(format << ", " << what << ": " << run.errors);
       CHECK(run.status == 8);
@@ -87,7 +91,9 @@ TEST_CASE("whatever the format, an output that cannot be written is status 8, an
 TEST_CASE("whatever the format, a reader that goes away ends the writing") {
   if (is_missing()) return;
   const Sources sources;
-  for (const auto& [format, source] : sources.formats()) {
+  for (const auto& one : sources.formats()) {
+    const std::string& format = one.first;
+    const std::string& source = one.second;
     const ToolRun run =
         run_in_shell("set -o pipefail; \"$0\" -q -f \"$1\" \"$2\" | true", {format, source});
     INFO(format << ": " << run.errors);
@@ -106,7 +112,9 @@ TEST_CASE("of a source that ends early there is what came before, and status 7")
   const std::string bytes = read_text(sources.dumped());
   write_text(lines, whole.substr(0, whole.size() - whole.size() / 4));
   write_text(dump, bytes.substr(0, bytes.size() - bytes.size() / 4));
-  for (const auto& [format, source] : sources.formats()) {
+  for (const auto& one : sources.formats()) {
+    const std::string& format = one.first;
+    const std::string& source = one.second;
     const std::string cut = source == sources.saved() ? lines : dump;
     const std::string file = directory.file("heap." + format);
     const ToolRun run = run_tool({"-q", "-f", format, "-o", file, cut});

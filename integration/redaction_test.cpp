@@ -64,8 +64,9 @@ TEST_CASE("a redacted snapshot and what is made of it have none of the service's
     CHECK_MESSAGE(read_text(plain).find(name) != std::string::npos, name);
   }
   std::vector<std::vector<std::string>> outputs{{pid}, {plain}, {"--summary", pid}};
-  for (const char* report : {"--count", "--sizes", "--suspects"})
+  for (const char* report : {"--count", "--sizes", "--suspects"}) {
     outputs.push_back({report, plain});
+  }
   for (const char* format : {"heapsnapshot", "folded", "svg", "dhat", "ruby"}) {
     outputs.push_back({"-f", format, plain});
   }

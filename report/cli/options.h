@@ -81,18 +81,17 @@ struct Options {
   snapshot::CountBy by = snapshot::CountBy::Type;
   std::size_t value_bytes = 0;  // of texts and numbers that are told; 0: none, or by default
   bool all = false;             // also what nothing reaches
-  bool redact = false;          // names too, not only values
   std::vector<FailIf> fail_if;
 
   ExplainOptions explain;
 
   SnapshotMode mode = SnapshotMode::Freeze;
   bool rewind = true;
+  CallPlace place = CallPlace::Clone;  // of Report::Call
   std::optional<std::chrono::milliseconds> max_pause;
   std::chrono::milliseconds timeout{60000};
 
-  CallExpression call;  // of Report::Call
-  CallPlace place = CallPlace::Clone;
+  CallExpression call;       // of Report::Call
   std::string routine;       // of Report::Inject; empty: those that are known
   std::string library_file;  // … what has it where the target has not; empty: ours
   std::string keep;          // … where its dump goes
@@ -102,6 +101,7 @@ struct Options {
   std::vector<std::string> debug_dirs;
   std::string sysroot;
 
+  bool redact = false;  // names too, not only values
   bool quiet = false;
   bool verbose = false;
   ColourChoice colour = ColourChoice::Auto;

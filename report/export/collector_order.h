@@ -9,6 +9,17 @@
 
 namespace heapattach {
 
+// The first object, not before `first`, that begins in the page of the last one before `end`.
+inline std::size_t first_of_page(const snapshot::Snapshot& snapshot,
+                                 std::size_t first,
+                                 std::size_t end) {
+  constexpr unsigned kPageBits = 12;
+  std::size_t at = end - 1;
+  const std::uint64_t page = snapshot.objects[at].address >> kPageBits;
+  while (at > first && snapshot.objects[at - 1].address >> kPageBits == page) --at;
+  return at;
+}
+
 // Calls `visit` with the index of each object, in the order in which the collector itself goes
 // through its blocks (GC_apply_to_all_blocks of bdwgc 7.2 to 8.2): its index has a part for each
 // four megabytes, and within a part the pages come from the last to the first; the objects of a
@@ -16,7 +27,6 @@ namespace heapattach {
 template <class Visit>
 void in_collector_order(const snapshot::Snapshot& snapshot, const Visit& visit) {
   constexpr unsigned kPartBits = 22;
-  constexpr unsigned kPageBits = 12;
   const auto& objects = snapshot.objects;
   for (std::size_t part = 0; part < objects.size();) {
     const std::uint64_t number = std::uint64_t{objects[part].address} >> kPartBits;
@@ -25,9 +35,7 @@ void in_collector_order(const snapshot::Snapshot& snapshot, const Visit& visit) 
       ++part_end;
     }
     for (std::size_t end = part_end; end > part;) {
-      std::size_t first = end;
-      const std::uint64_t page = objects[end - 1].address >> kPageBits;
-      while (first > part && objects[first - 1].address >> kPageBits == page) --first;
+      const std::size_t first = first_of_page(snapshot, part, end);
       for (std::size_t i = first; i < end; ++i) {
         if (!visit(static_cast<snapshot::ObjectIndex>(i))) return;
       }

@@ -144,12 +144,12 @@ bool is_reserved(std::string_view name) {
 }
 
 bool is_crystal(std::string_view path) {
-  static const Words kTop = words_of(kCrystal);
-  static const Words kWithin = words_of(kWithinCrystal);
+  static const Words top = words_of(kCrystal);
+  static const Words within = words_of(kWithinCrystal);
   for (bool is_first = true;; is_first = false) {
     const std::size_t end = std::min(path.find("::"), path.size());
     const std::string_view part = path.substr(0, end);
-    const bool is_known = kTop.contains(part) || (!is_first && kWithin.contains(part));
+    const bool is_known = top.contains(part) || (!is_first && within.contains(part));
     if (!is_known) return false;
     if (end == path.size()) return true;
     path.remove_prefix(end + 2);
@@ -159,18 +159,18 @@ bool is_crystal(std::string_view path) {
 }  // namespace
 
 bool is_library_type(std::string_view path, bool is_crystal_program) {
-  static const Words kWords = words_of(kPlain);
+  static const Words plain = words_of(kPlain);
   for (const std::string_view space : {"std::", "__gnu_cxx::", "__cxxabiv1::"}) {
     if (path.starts_with(space)) return true;
   }
   const bool is_of_libc = path.starts_with("_IO_") || path.starts_with("_G_");
-  return kWords.contains(path) || is_reserved(path) || is_of_libc ||
+  return plain.contains(path) || is_reserved(path) || is_of_libc ||
          (is_crystal_program && is_crystal(path));
 }
 
 bool is_library_field(std::string_view name) {
-  static const Words kNames = words_of(kFields);
-  return kNames.contains(name) || is_reserved(name);
+  static const Words names = words_of(kFields);
+  return names.contains(name) || is_reserved(name);
 }
 
 bool is_library_symbol(std::string_view name, bool is_crystal_program) {
@@ -179,13 +179,13 @@ bool is_library_symbol(std::string_view name, bool is_crystal_program) {
 }
 
 bool is_library_file(std::string_view path) {
-  static const Words kNames = words_of(kFiles);
+  static const Words names = words_of(kFiles);
   std::string_view name = path.substr(path.rfind('/') + 1);
   name = name.substr(0, name.find(".so"));
   // As in libc-2.31, libyaml-0.
   const std::size_t version = name.find_last_not_of("0123456789.");
   const bool has_version = version != std::string_view::npos && name[version] == '-';
-  return kNames.contains(name) || (has_version && kNames.contains(name.substr(0, version)));
+  return names.contains(name) || (has_version && names.contains(name.substr(0, version)));
 }
 
 }  // namespace heapattach

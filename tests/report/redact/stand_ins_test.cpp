@@ -66,9 +66,9 @@ TEST_CASE("of a type's name all is replaced but what libraries call their own") 
        "A"},
       {"", ""},
   };
-  for (const auto& [name, shape] : table) {
-    CAPTURE(name);
-    CHECK(shape_of(names.of_type(name)) == shape);
+  for (const auto& row : table) {
+    CAPTURE(row.first);
+    CHECK(shape_of(names.of_type(row.first)) == row.second);
   }
 }
 
