@@ -18,7 +18,7 @@ const flags = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-ru
 /** Opens the report; `problems` gets what a reader should never meet. */
 async function open(browser, file, problems) {
   const page = await browser.newPage();
-  page.setDefaultTimeout(30000);
+  page.setDefaultTimeout(60000);  // other work on the machine may keep a browser waiting
   const url = pathToFileURL(path.resolve(file)).href;
   page.on('console', (message) => problems.push(`console: ${message.text()}`));
   page.on('pageerror', (error) => problems.push(`error: ${error.message}`));
@@ -201,13 +201,15 @@ async function checkColours(page) {
 }
 
 async function checkPrint(page) {
-  const pdf = await page.pdf({format: 'A4'});
-  assert.ok(pdf.length > 10000);
+  await page.evaluate(() => window.dispatchEvent(new Event('beforeprint')));
   await page.emulateMedia({media: 'print'});
   const hidden = await page.locator('.view').evaluateAll((views) => (
     views.filter((view) => !view.checkVisibility()).map((view) => view.id)));
   assert.deepEqual(hidden, []);
   await page.emulateMedia({media: 'screen'});
+  if (process.env.HEAPATTACH_LONG !== '1') return;
+  const pdf = await page.pdf({format: 'A4'});
+  assert.ok(pdf.length > 10000);
 }
 
 /** Nothing of what the target says is more than text, and nothing steers how it is read. */
@@ -244,10 +246,9 @@ async function checkViews(page, file) {
   await checkFilter(page, 'Product');
   await checkDetails(page, 'Product');
   await checkAccess(page);
-  await checkColours(page);
   await checkTreemap(page);
-  await checkColours(page);
   await checkKeys(page);
+  await checkColours(page);
   await checkOtherViews(page);
   await checkAccess(page);
   await checkPrint(page);
