@@ -10,6 +10,6 @@ namespace heapattach {
 // host. What belongs to a library keeps its name (library_names.h). Numbers, addresses, sizes and
 // edges stay, and so do counts by type: different names have different stand-ins. Returns false,
 // and changes nothing, if that was done before.
-bool redact(snapshot::Snapshot& snapshot, const StandIns& stand_ins);
+bool redact(snapshot::Snapshot& snapshot, const StandIns& names);
 
 }  // namespace heapattach
