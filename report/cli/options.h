@@ -78,16 +78,22 @@ struct Options {
   std::chrono::milliseconds interval{};  // of --watch: between two counts
 
   snapshot::RowChoice rows;
-  snapshot::CountBy by = snapshot::CountBy::Type;
   std::size_t value_bytes = 0;  // of texts and numbers that are told; 0: none, or by default
-  bool all = false;             // also what nothing reaches
   std::vector<FailIf> fail_if;
-
-  ExplainOptions explain;
+  snapshot::CountBy by = snapshot::CountBy::Type;
+  bool all = false;     // also what nothing reaches
+  bool redact = false;  // names too, not only values
 
   SnapshotMode mode = SnapshotMode::Freeze;
   bool rewind = true;
   CallPlace place = CallPlace::Clone;  // of Report::Call
+
+  bool quiet = false;
+  bool verbose = false;
+  ColourChoice colour = ColourChoice::Auto;
+
+  ExplainOptions explain;
+
   std::optional<std::chrono::milliseconds> max_pause;
   std::chrono::milliseconds timeout{60000};
 
@@ -100,11 +106,6 @@ struct Options {
   std::string exe;
   std::vector<std::string> debug_dirs;
   std::string sysroot;
-
-  bool redact = false;  // names too, not only values
-  bool quiet = false;
-  bool verbose = false;
-  ColourChoice colour = ColourChoice::Auto;
 };
 
 // Whether it takes the edges between objects to answer.
