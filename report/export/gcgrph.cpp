@@ -16,6 +16,7 @@
 // it.
 
 #include "report/export/collector_order.h"
+#include "report/export/dump.h"
 #include "report/export/formats.h"
 #include "report/export/object_bytes.h"
 #include "report/export/stream.h"
@@ -23,9 +24,6 @@
 namespace heapattach {
 
 namespace {
-
-constexpr std::uint64_t kEnd = ~std::uint64_t{0};
-constexpr std::uint64_t kAtomic = std::uint64_t{1} << 63;
 
 // How much of a first word may be told.
 std::uint64_t told_of_first_word(const snapshot::Type& type, const ExportOptions& options) {
@@ -41,29 +39,18 @@ Result<void> write_gcgrph(const snapshot::Snapshot& snapshot,
                           const ExportOptions& options) {
   const CountedPlaces places(snapshot);
   ObjectBytes bytes(snapshot);
-  ExportStream out(sink, options);
-  out.put(std::string_view("GCGRPH\x01\x00", 8));
-  std::uint64_t done = 0;
-  in_collector_order(snapshot, [&](snapshot::ObjectIndex index) {
-    const snapshot::Object& object = snapshot.objects[index];
-    if (++done % 65536 == 0) out.progress(done);
-    if (!is_counted(snapshot, object)) return !out.has_failed();
-    const bool is_atomic = object.object_kind() == snapshot::ObjectKind::Atomic;
-    out.put_word(object.address);
-    out.put_word(snapshot.bytes_of(object) | (is_atomic ? kAtomic : 0));
+  const auto put_rest = [&](const snapshot::Object& object, ExportStream& out) {
     out.put_word(bytes.word(object, 0) & told_of_first_word(snapshot.types[object.type], options));
-    if (is_atomic) return !out.has_failed();
+    if (object.object_kind() == snapshot::ObjectKind::Atomic) return;
     for (std::uint64_t at = 0; at + 8 <= snapshot.bytes_of(object); at += 8) {
       const std::uint64_t word = bytes.word(object, at);
       if (!places.hold(word)) continue;
       out.put_word(at);
       out.put_word(word);
     }
-    out.put_word(kEnd);
-    return !out.has_failed();
-  });
-  out.put_word(kEnd);
-  return out.finish();
+    out.put_word(kDumpEnd);
+  };
+  return write_dump("GCGRPH", snapshot, sink, options, put_rest);
 }
 
 }  // namespace heapattach
