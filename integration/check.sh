@@ -141,7 +141,7 @@ sys.stdout.write("".join(f + "\0" for f in sorted(files) if f.endswith(".cpp")))
 # The readers of foreign bytes, for a minute together, or ten each; from the same start each time
 # in the short form, so that a change is not blamed for what it did not do.
 check_fuzz() {
-  local options=(-seed=1) seconds=55
+  local options=(-seed=1) seconds=40
   if [[ $long == 1 ]]; then options=() seconds=600; fi
   tests/fuzz/run.sh "$sanitized" "$out/fuzz" "$seconds" "${options[@]}"
 }
@@ -200,6 +200,21 @@ run_installed() {
   [[ $line == "sum=12497500 "* && $status == 0 ]]
 }
 
+# One program, linked with all that it needs, in a root directory in which there is nothing else.
+check_static() {
+  local root=$out/empty-root pid line count
+  build "$out/static" -DHEAPATTACH_STATIC=ON -DBUILD_TESTING=OFF -- heapattach
+  mkdir -p "$root/proc"
+  cp "$out/static/report/heapattach" "$root/"
+  coproc target { exec "$release/integration/target_still" 5000; }
+  pid=$target_PID
+  read -r -t 20 line <&"${target[0]}"
+  count=$(unshare --mount sh -c "mount --bind /proc '$root/proc' && exec chroot '$root' \
+    /heapattach --count -f json $pid")
+  kill "$pid"
+  jq -e '.objects >= 5000 and .bytes + .unreachable_bytes + .free_bytes == .heap_bytes' <<<"$count"
+}
+
 # What this machine lacks, as the tests put it. What a test lacks besides is a skip too many.
 list_excuses() {
   [[ $(cat /proc/2/comm 2>/dev/null) == kthreadd ]] || echo "no kernel thread is visible"
@@ -247,8 +262,9 @@ stage "format" check_format
 stage "rooms" check_rooms
 stage "list of lint checks" check_tidy_list
 # The unit tests are built and run with sanitizers, below; with --long also as they are released.
-parts=(-- heapattach heapattach_man heapattach_integration)
-[[ $long == 0 ]] || parts=(-- all heapattach_long_targets)
+# Without precompiled headers only with --long: that shows a forgotten include.
+parts=(-DHEAPATTACH_PRECOMPILE=ON -- heapattach heapattach_man heapattach_integration)
+[[ $long == 0 ]] || parts=(-DHEAPATTACH_PRECOMPILE=OFF -- all heapattach_long_targets)
 stage "build" build "$release" -DCMAKE_BUILD_TYPE=RelWithDebInfo "${parts[@]}"
 [[ $long == 0 ]] || ctest_stage "unit tests" "$release" -L unit -j "$jobs"
 # A live test meets processes that other work on the machine may keep from running for seconds. One
@@ -273,6 +289,9 @@ stage "install" cmake --install "$release" --prefix "$out/staging"
 stage "packages" check_packages
 stage "the installed program on a live target" run_installed "$out/staging/bin/heapattach"
 stage "the packed program on a live target" run_installed "$out/packages/deb/usr/bin/heapattach"
-if [[ $long == 1 ]]; then stage "clang-tidy" check_tidy; fi
+if [[ $long == 1 ]]; then
+  stage "the static program in an empty root" check_static
+  stage "clang-tidy" check_tidy
+fi
 stage "count of skipped tests" check_skips
 closing_line

@@ -17,14 +17,15 @@ constexpr std::size_t kMostStringBytes = std::size_t{16} << 20;
 Result<std::string> string_at(const MemoryReader& memory, RemoteAddr at) {
   std::string text;
   std::array<char, 4096> piece{};
-  while (text.size() < kMostStringBytes) {
+  bool is_whole = false;
+  while (!is_whole && text.size() < kMostStringBytes) {
     // Up to the end of the page: the next one need not be there.
     const std::size_t count = piece.size() - (at.value + text.size()) % piece.size();
     const std::span<char> part = std::span(piece).first(count);
     HA_TRY(memory.read(at + text.size(), std::as_writable_bytes(part)));
     const auto end = std::find(part.begin(), part.end(), '\0');
     text.append(part.begin(), end);
-    if (end != part.end()) return text;
+    is_whole = end != part.end();
   }
   return text;
 }
