@@ -3,8 +3,8 @@
 #include <string_view>
 #include <utility>
 
-#include "report/read/json_grammar.h"
 #include "report/read/name_tables.h"
+#include "symbols/json_grammar.h"
 
 namespace heapattach::explain {
 
@@ -25,7 +25,7 @@ std::string EdgeNames::name_in(snapshot::TypeIndex type, std::uint32_t word) {
   std::string decoded;
   constexpr std::size_t kQuotesAndColon = 3;
   const auto quoted = std::string_view(text).substr(1, size - kQuotesAndColon);
-  (void)read::decode_escapes(quoted, decoded);
+  (void)decode_escapes(quoted, decoded);
   return decoded;
 }
 

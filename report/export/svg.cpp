@@ -20,7 +20,7 @@
 #include "report/export/formats.h"
 #include "report/export/stream.h"
 #include "report/export/type_tree.h"
-#include "report/write/utf8.h"
+#include "symbols/utf8.h"
 
 namespace heapattach {
 

@@ -4,8 +4,8 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "report/read/json_cursor.h"
 #include "report/read/piece.h"
+#include "symbols/json_cursor.h"
 
 namespace heapattach::read {
 

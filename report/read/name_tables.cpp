@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "report/read/json_grammar.h"
+#include "symbols/json_grammar.h"
 
 namespace heapattach::read {
 

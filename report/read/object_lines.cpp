@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "report/read/json_grammar.h"
+#include "symbols/json_grammar.h"
 
 namespace heapattach::read {
 

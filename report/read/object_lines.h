@@ -3,8 +3,8 @@
 #include <string>
 #include <string_view>
 
-#include "report/read/json_cursor.h"
 #include "report/read/piece.h"
+#include "symbols/json_cursor.h"
 
 // Lines of objects, nearly all there is in a snapshot. Those that stand as we write them are read
 // with no more than a comparison for each part that is known beforehand; others, with blanks, with

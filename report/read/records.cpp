@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "report/read/json_cursor.h"
 #include "report/snapshot/root_kinds.h"
+#include "symbols/json_cursor.h"
 
 namespace heapattach::read {
 

@@ -8,7 +8,7 @@
 #include "report/snapshot/block_ranges.h"
 #include "report/snapshot/text_lengths.h"
 #include "report/snapshot/value_plan.h"
-#include "report/write/utf8.h"
+#include "symbols/utf8.h"
 
 namespace heapattach::snapshot {
 

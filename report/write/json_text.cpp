@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "report/write/utf8.h"
+#include "symbols/utf8.h"
 
 namespace heapattach {
 

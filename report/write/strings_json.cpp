@@ -13,7 +13,7 @@
 
 #include "report/write/json_record.h"
 #include "report/write/string_formats.h"
-#include "report/write/utf8.h"
+#include "symbols/utf8.h"
 
 namespace heapattach {
 

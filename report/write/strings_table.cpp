@@ -12,7 +12,7 @@
 
 #include "report/write/string_formats.h"
 #include "report/write/terminal_text.h"
-#include "report/write/utf8.h"
+#include "symbols/utf8.h"
 
 namespace heapattach {
 

@@ -10,19 +10,20 @@
 // its offsets do not, and its own instance_vars stand in for a field that holds one. Keys that are
 // not known are skipped: later compilers write more.
 
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 
 #include <fmt/format.h>
-#include <simdjson.h>
 
 #include "symbols/crystal/type_info.h"
+#include "symbols/json_cursor.h"
+#include "symbols/utf8.h"
 
 namespace heapattach::crystal {
 namespace {
-
-namespace json = simdjson::ondemand;
 
 constexpr std::uint64_t kLargestId = 0x7fffffff;
 constexpr std::uint64_t kLargestInstance = 1U << 30U;
@@ -46,101 +47,14 @@ Error malformed(std::string_view what) {
   return {ErrorKind::Malformed, std::string(what)};
 }
 
-Error malformed(simdjson::error_code code) {
-  return malformed(simdjson::error_message(code));
-}
-
-Result<std::uint64_t> number_of(json::value& value, std::string_view key, std::uint64_t most) {
-  std::uint64_t number = 0;
-  if (value.get_uint64().get(number) != simdjson::SUCCESS || number > most) {
-    return malformed(fmt::format("{} is no number from 0 to {}", key, most));
+bool is_text(std::string_view text) {
+  constexpr char32_t kReplacement = 0xfffd;  // what a lone surrogate has become
+  while (!text.empty()) {
+    const Utf8Step step = next_utf8(text);
+    if (!step.is_valid || step.code == kReplacement) return false;
+    text.remove_prefix(step.bytes);
   }
-  return number;
-}
-
-Result<std::string> name_of(json::value& value, std::string_view key) {
-  std::string_view text;
-  if (value.get_string().get(text) != simdjson::SUCCESS) {
-    return malformed(fmt::format("{} is no string", key));
-  }
-  if (text.empty() || text.size() > kLongestName) {
-    return malformed(fmt::format("{} is {} bytes long", key, text.size()));
-  }
-  return std::string(text);
-}
-
-// Calls `take(key, value)` for each member of `object`.
-template <class Take>
-Result<void> each_member(json::object& object, const Take& take) {
-  for (auto member : object) {
-    std::string_view key;
-    json::value value;
-    if (const auto error = member.unescaped_key().get(key)) return malformed(error);
-    if (const auto error = member.value().get(value)) return malformed(error);
-    HA_TRY(take(key, value));
-  }
-  return {};
-}
-
-// Calls `take(object)` for each element of the array `value`, and names the one that fails.
-template <class Take>
-Result<void> each_object(json::value& value, std::string_view key, const Take& take) {
-  json::array array;
-  if (value.get_array().get(array) != simdjson::SUCCESS) {
-    return malformed(fmt::format("{} is no array", key));
-  }
-  std::size_t index = 0;
-  for (auto element : array) {
-    json::object object;
-    const auto error = element.get_object().get(object);
-    Result<void> taken = error != simdjson::SUCCESS ? malformed(error) : take(object);
-    if (!taken) return std::move(taken).error().context(fmt::format("{}[{}]", key, index));
-    ++index;
-  }
-  return {};
-}
-
-Result<Field> read_field(json::object& object) {
-  Field field;
-  const auto take = [&](std::string_view key, json::value& value) -> Result<void> {
-    if (key == "name") field.name = HA_TRY(name_of(value, key));
-    if (key == "type_name") field.type = HA_TRY(name_of(value, key));
-    if (key == "offset") field.offset = HA_TRY(number_of(value, key, kLargestInstance));
-    if (key == "size") field.bytes = HA_TRY(number_of(value, key, kLargestInstance));
-    return {};
-  };
-  HA_TRY(each_member(object, take));
-  if (field.name.empty() || field.type.empty()) return malformed("no name or no type_name");
-  return field;
-}
-
-Result<Entry> read_entry(json::object& object) {
-  Entry entry;
-  const auto take = [&](std::string_view key, json::value& value) -> Result<void> {
-    if (key == "name") entry.name = HA_TRY(name_of(value, key));
-    if (key == "id") entry.id = HA_TRY(number_of(value, key, kLargestId));
-    if (key == "size") entry.bytes = HA_TRY(number_of(value, key, kLargestInstance));
-    if (key == "instance_size") {
-      entry.instance_bytes = HA_TRY(number_of(value, key, kLargestInstance));
-    }
-    if (key == "has_inner_pointers") {
-      bool is_true = false;
-      if (value.get_bool().get(is_true) != simdjson::SUCCESS) {
-        return malformed("has_inner_pointers is neither true nor false");
-      }
-      entry.has_pointers = is_true;
-    }
-    if (key == "instance_vars") {
-      return each_object(value, key, [&](json::object& of) -> Result<void> {
-        entry.fields.push_back(HA_TRY(read_field(of)));
-        return {};
-      });
-    }
-    return {};
-  };
-  HA_TRY(each_member(object, take));
-  if (entry.name.empty() || !entry.id) return malformed("no name or no id");
-  return entry;
+  return true;
 }
 
 Result<void> check_fields(const Entry& entry) {
@@ -206,41 +120,107 @@ class Unfolder {
   std::size_t bytes_ = 0;
 };
 
-Result<std::vector<Entry>> read_entries(json::document& document) {
-  json::object top;
-  if (document.get_object().get(top) != simdjson::SUCCESS) return malformed("no JSON object");
-  std::vector<Entry> entries;
-  std::unordered_set<std::uint64_t> ids;
-  bool has_types = false;
-  const auto take = [&](std::string_view key, json::value& value) -> Result<void> {
-    if (key != "types") return {};
-    has_types = true;
-    return each_object(value, key, [&](json::object& object) -> Result<void> {
-      Entry entry = HA_TRY(read_entry(object));
-      if (!ids.insert(*entry.id).second) {
-        return malformed(fmt::format("{}: id {} stood there before", entry.name, *entry.id));
-      }
-      HA_TRY(check_fields(entry));
-      entries.push_back(std::move(entry));
-      return {};
+// Reads the whole text. Each function consumes one value and tells whether it could; why not is in
+// error_, or else with the cursor.
+class Reader {
+ public:
+  explicit Reader(std::string_view text) : at_(text) {}
+
+  Result<std::vector<Entry>> run() {
+    bool has_types = false;
+    const bool is_read = at_.object([&](std::string_view key) {
+      if (key != "types") return at_.skip();
+      has_types = true;
+      return each(key, [&] { return read_entry(); });
     });
-  };
-  HA_TRY(each_member(top, take));
-  if (!has_types) return malformed("no key \"types\"");
-  const char* rest = nullptr;  // there is a place only if something is left
-  if (document.current_location().get(rest) == simdjson::SUCCESS)
-    return malformed("something follows the JSON object");
-  return entries;
-}
+    if (!is_read) return error_ ? *std::move(error_) : malformed(at_.error());
+    if (!has_types) return malformed("no key \"types\"");
+    if (!at_.at_end()) return malformed("something follows the JSON object");
+    return std::move(entries_);
+  }
+
+ private:
+  bool refuse(Error error) {
+    if (!error_) error_ = std::move(error);
+    return at_.fail();
+  }
+
+  bool number(std::string_view key, std::uint64_t most, std::uint64_t& out) {
+    if (at_.number(out) && out <= most) return true;
+    return refuse(malformed(fmt::format("{} is no number from 0 to {}", key, most)));
+  }
+  bool number(std::string_view key, std::uint64_t most, std::optional<std::uint64_t>& out) {
+    return number(key, most, out.emplace());
+  }
+
+  bool name(std::string_view key, std::string& out) {
+    if (!at_.string(out) || !is_text(out)) {
+      return refuse(malformed(fmt::format("{} is no string", key)));
+    }
+    if (!out.empty() && out.size() <= kLongestName) return true;
+    return refuse(malformed(fmt::format("{} is {} bytes long", key, out.size())));
+  }
+
+  // Calls `take` for each element of a list, and names the one that fails.
+  template <class Take>
+  bool each(std::string_view key, const Take& take) {
+    std::size_t index = 0;
+    return at_.array([&] {
+      if (take()) return ++index > 0;
+      Error error = error_ ? *std::move(error_) : malformed(at_.error());
+      error_ = std::move(error).context(fmt::format("{}[{}]", key, index));
+      return false;
+    });
+  }
+
+  bool read_field(Entry& entry) {
+    Field field;
+    const bool is_read = at_.object([&](std::string_view key) {
+      if (key == "name") return name(key, field.name);
+      if (key == "type_name") return name(key, field.type);
+      if (key == "offset") return number(key, kLargestInstance, field.offset);
+      if (key == "size") return number(key, kLargestInstance, field.bytes);
+      return at_.skip();
+    });
+    if (!is_read) return false;
+    if (field.name.empty() || field.type.empty()) {
+      return refuse(malformed("no name or no type_name"));
+    }
+    entry.fields.push_back(std::move(field));
+    return true;
+  }
+
+  bool read_entry() {
+    Entry entry;
+    const bool is_read = at_.object([&](std::string_view key) {
+      if (key == "name") return name(key, entry.name);
+      if (key == "id") return number(key, kLargestId, entry.id);
+      if (key == "size") return number(key, kLargestInstance, entry.bytes);
+      if (key == "instance_size") return number(key, kLargestInstance, entry.instance_bytes);
+      if (key == "has_inner_pointers") return at_.boolean(entry.has_pointers.emplace());
+      if (key == "instance_vars") return each(key, [&] { return read_field(entry); });
+      return at_.skip();
+    });
+    if (!is_read) return false;
+    if (entry.name.empty() || !entry.id) return refuse(malformed("no name or no id"));
+    if (!ids_.insert(*entry.id).second) {
+      return refuse(malformed(fmt::format("{}: id {} stood there before", entry.name, *entry.id)));
+    }
+    if (auto checked = check_fields(entry); !checked) return refuse(std::move(checked).error());
+    entries_.push_back(std::move(entry));
+    return true;
+  }
+
+  JsonCursor at_;
+  std::vector<Entry> entries_;
+  std::unordered_set<std::uint64_t> ids_;
+  std::optional<Error> error_;
+};
 
 }  // namespace
 
 Result<std::vector<Type>> parse_type_info_json(std::string_view text) {
-  const simdjson::padded_string padded(text);
-  json::parser parser;
-  json::document document;
-  if (const auto error = parser.iterate(padded).get(document)) return malformed(error);
-  const std::vector<Entry> entries = HA_TRY(read_entries(document));
+  const std::vector<Entry> entries = HA_TRY(Reader(text).run());
   Unfolder unfolder(entries);
   std::vector<Type> types;
   for (const Entry& entry : entries) {

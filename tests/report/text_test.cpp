@@ -5,7 +5,7 @@
 
 #include "report/write/json_text.h"
 #include "report/write/terminal_text.h"
-#include "report/write/utf8.h"
+#include "symbols/utf8.h"
 
 using namespace heapattach;
 

@@ -1,10 +1,10 @@
-#include "report/read/json_grammar.h"
+#include "symbols/json_grammar.h"
 
 #include <cstdint>
 
 #include <emmintrin.h>
 
-namespace heapattach::read {
+namespace heapattach {
 
 namespace {
 
@@ -154,4 +154,4 @@ const char* end_of_number(const char* at, const char* end) {
   return end_of_exponent(at, end);
 }
 
-}  // namespace heapattach::read
+}  // namespace heapattach

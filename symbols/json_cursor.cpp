@@ -1,12 +1,12 @@
-#include "report/read/json_cursor.h"
+#include "symbols/json_cursor.h"
 
 #include <charconv>
 
 #include <fmt/format.h>
 
-#include "report/read/json_grammar.h"
+#include "symbols/json_grammar.h"
 
-namespace heapattach::read {
+namespace heapattach {
 
 bool JsonCursor::fail(std::string_view why) {
   if (wrong_.empty()) wrong_ = why;
@@ -18,7 +18,7 @@ std::string JsonCursor::error() const {
 }
 
 void JsonCursor::blanks() {
-  while (at_ != end_ && (*at_ == ' ' || *at_ == '\t' || *at_ == '\r')) ++at_;
+  while (at_ != end_ && (*at_ == ' ' || *at_ == '\t' || *at_ == '\r' || *at_ == '\n')) ++at_;
 }
 
 bool JsonCursor::open(char bracket) {
@@ -184,4 +184,4 @@ bool JsonCursor::at_end() {
   return is_good() && at_ == end_;
 }
 
-}  // namespace heapattach::read
+}  // namespace heapattach

@@ -4,7 +4,7 @@
 #include <string_view>
 
 // What JSON's grammar (RFC 8259) says of texts and numbers, as functions of the letters alone.
-namespace heapattach::read {
+namespace heapattach {
 
 // The first of `"`, `\` and control characters from `at` on; `end` if there is none.
 [[nodiscard]] const char* end_of_plain_text(const char* at, const char* end);
@@ -16,4 +16,4 @@ namespace heapattach::read {
 // The end of a number that begins at `at`; null if there is none.
 [[nodiscard]] const char* end_of_number(const char* at, const char* end);
 
-}  // namespace heapattach::read
+}  // namespace heapattach

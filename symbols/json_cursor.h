@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace heapattach::read {
+namespace heapattach {
 
 // Reads one JSON value piece by piece, checking all of it, without recursion and without building
 // anything. Each function consumes what it is named after and the blanks before it; once something
@@ -69,4 +69,4 @@ class JsonCursor {
   std::string_view wrong_;
 };
 
-}  // namespace heapattach::read
+}  // namespace heapattach

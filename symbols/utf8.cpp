@@ -1,4 +1,4 @@
-#include "report/write/utf8.h"
+#include "symbols/utf8.h"
 
 #include <algorithm>
 #include <array>
