@@ -34,15 +34,21 @@ std::string data_of(const std::string& page) {
   return page.substr(at + begin.size(), end - at - begin.size());
 }
 
+// By value: what a loop goes over must outlive the result that it came in.
+template <class Value>
+simdjson::dom::array array_of(const Value& value) {
+  return value.get_array().value();
+}
+
 struct Report {
   explicit Report(const std::string& page) : text(data_of(page)) {
     REQUIRE(parser.parse(text).get(data) == simdjson::SUCCESS);
   }
   [[nodiscard]] std::vector<std::vector<std::uint64_t>> rows(std::string_view key) const {
     std::vector<std::vector<std::uint64_t>> found;
-    for (const element row : data[key].get_array().value()) {
+    for (const element row : array_of(data[key])) {
       auto& numbers = found.emplace_back();
-      for (const element number : row.get_array().value()) {
+      for (const element number : array_of(row)) {
         numbers.push_back(number.get_uint64().value());
       }
     }
@@ -50,7 +56,7 @@ struct Report {
   }
   [[nodiscard]] std::vector<std::string> names() const {
     std::vector<std::string> found;
-    for (const element name : data["names"].get_array().value()) {
+    for (const element name : array_of(data["names"])) {
       found.emplace_back(name.get_string().value());
     }
     return found;
@@ -139,10 +145,10 @@ TEST_CASE("a page says who holds what, by which ways, and what each stack holds 
   CHECK(links.at({"Node", "Text"}) == std::vector<std::uint64_t>{100, 4800, 4800});
   CHECK(links.size() == 3);  // no single place holds the last text
   std::vector<std::string> ways;
-  for (const element way : report.data["ways"].get_array().value()) {
+  for (const element way : array_of(report.data["ways"])) {
     std::string text = names.at(way["type"].get_uint64().value()) + " " +
                        std::to_string(way["objects"].get_uint64().value()) + ":";
-    for (const element step : way["steps"].get_array().value()) {
+    for (const element step : array_of(way["steps"])) {
       text += " " + std::string(step.at(0).get_string().value()) + "/" +
               names.at(step.at(1).get_uint64().value());
     }
@@ -152,7 +158,7 @@ TEST_CASE("a page says who holds what, by which ways, and what each stack holds 
                     "Node 99: global TREE/Node @next/Node", "Node 1: global TREE/Node",
                     "Text 99: global TREE/Node @next/Node @text/Text",
                     "Text 1: stacks of threads/Text", "Text 1: global TREE/Node @text/Text"});
-  for (const element thread : report.data["threads"].get_array().value()) {
+  for (const element thread : array_of(report.data["threads"])) {
     CHECK(thread["retained"].get_uint64().value() == 0);
   }
 }
@@ -166,12 +172,12 @@ TEST_CASE("a page says where threads stand, a stack once for all that stand alik
   snapshot.stacks[1].frames = {{0, {}}, {1, {}}};
   for (Thread& thread : snapshot.threads) thread.stack = 1;
   const Report report(page_of(snapshot));
-  for (const element thread : report.data["threads"].get_array().value()) {
+  for (const element thread : array_of(report.data["threads"])) {
     CHECK(thread["stack"].get_uint64().value() == 0);
   }
   std::string text;
-  for (const element stack : report.data["stacks"].get_array().value()) {
-    for (const element line : stack.get_array().value()) {
+  for (const element stack : array_of(report.data["stacks"])) {
+    for (const element line : array_of(stack)) {
       text += std::string(line.at(0).get_string().value()) + "@" +
               std::string(line.at(1).get_string().value()) + "\n";
     }
