@@ -52,7 +52,7 @@ Result<Functions> find_functions(const CallOptions& options,
     found = modules.find_symbol(other);
     if (found) name = other;
   }
-  if (!found && !options.library_file.empty()) {
+  if (!found && !options.routine_library.empty()) {
     if (const auto loader = find_loader(modules)) return Functions{name, {}, false, {}, {}, loader};
   }
   if (!found) {

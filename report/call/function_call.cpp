@@ -97,14 +97,14 @@ class Calling {
   // Returns where the function is, or how loading it went wrong.
   Result<CallOutcome> load(const Loader& loader) {
     constexpr std::uint64_t kNow = 2;  // RTLD_NOW
-    const std::array<CallArgument, 2> library{options_.library_file, kNow};
+    const std::array<CallArgument, 2> library{options_.routine_library, kNow};
     auto opened = HA_TRY(calls_.call(loader.open, library, until_));
     if (opened.end != End::Returned) {
       loading_ = "dlopen";
       return opened;
     }
     if (opened.value == 0) return loading_failed(loader);
-    note(options_, options_.library_file + " loaded into the clone");
+    note(options_, options_.routine_library + " loaded into the clone");
     const std::array<CallArgument, 2> symbol{opened.value, functions_.name};
     auto found = HA_TRY(calls_.call(loader.symbol, symbol, until_));
     if (found.end == End::Returned && found.value == 0) return loading_failed(loader);
@@ -118,7 +118,7 @@ class Calling {
     }
     return {ErrorKind::Os,
             fmt::format("process {} has no function {}, and loading {} into a clone of it: {}",
-                        options_.pid, names_of(options_), options_.library_file, reason)};
+                        options_.pid, names_of(options_), options_.routine_library, reason)};
   }
   Result<CallOutcome> call_with_pipe(RemoteAddr function) {
     ClonePipe pipe = HA_TRY(calls_.open_pipe());

@@ -34,7 +34,7 @@ struct CallOptions {
   std::vector<std::string> or_else;  // other functions, where there is none of that name
   // The shared library that is loaded into the clone for it where there is none of these either, as
   // the target sees it; empty: none.
-  std::string library_file;
+  std::string routine_library;
   // If set, the function gets the path of a pipe before its other arguments, and what it writes
   // there comes here, piece by piece, on another thread.
   std::function<Result<void>(std::string_view)> take_written;

@@ -172,7 +172,7 @@ Result<CallReport> call_routine(const Options& options,
   CallOptions what = call_options(options, deadline, console);
   what.call = routine.call;
   what.or_else = routine.or_else;
-  what.library_file = routine.library_file;
+  what.routine_library = routine.routine_library;
   what.take_written = routine.take_written;
   what.patience = routine.patience;
   return call_in_clone(what);

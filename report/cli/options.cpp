@@ -7,145 +7,20 @@
 #include <string_view>
 #include <utility>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "report/cli/help.h"
+#include "report/cli/raw_options.h"
 #include "report/snapshot/join_values.h"
 
 namespace heapattach {
 
 namespace {
 
-// The arguments as CLI11 takes them apart, before they are made sense of.
-struct RawOptions {
-  std::vector<std::string> sources;
-  std::string pid, name, output, format, sort, by, snapshot, colour, top, min_bytes, max_pause,
-      timeout, watch, rounds;
-  std::string call, returns, thread, routine, library_file, keep, redact;
-  std::vector<std::string> types, fail_if, trees;
-  std::vector<std::string> debug_dirs;
-  std::string type_info, exe, sysroot;
-  std::optional<std::string> values;    // empty: without a number
-  std::optional<std::string> in_place;  // empty: without a manner
-  RawExplainOptions explain;
-  bool help = false, version = false, count = false, sizes = false, check = false, stacks = false,
-       diff = false, strings = false, summary = false, force = false, gzip = false, all = false;
-  bool inject = false, no_rewind = false, quiet = false, verbose = false;
-};
-
-void declare_options(CLI::App& app, RawOptions& raw) {
-  app.set_help_flag();  // ours does not end the parsing by an exception
-  app.add_option("SOURCE", raw.sources);
-  app.add_option("-p,--pid", raw.pid);
-  app.add_option("--tree", raw.trees)->allow_extra_args(false);
-  app.add_option("--name", raw.name);
-  app.add_option("-o,--output", raw.output);
-  app.add_option("-f,--format", raw.format);
-  app.add_option("--sort", raw.sort);
-  app.add_option("--by", raw.by);
-  app.add_option("--top", raw.top);
-  // One value each: `--type A 4711` must leave the pid alone.
-  app.add_option("--type", raw.types)->allow_extra_args(false);
-  app.add_option("--fail-if", raw.fail_if)->allow_extra_args(false);
-  app.add_option("--min-bytes", raw.min_bytes);
-  app.add_option("--snapshot", raw.snapshot);
-  app.add_option("--max-pause", raw.max_pause);
-  app.add_option("--timeout", raw.timeout);
-  app.add_option("--type-info", raw.type_info);
-  app.add_option("--call", raw.call);
-  app.add_option("--returns", raw.returns);
-  app.add_option("--thread", raw.thread);
-  app.add_option("--routine", raw.routine);
-  app.add_option("--library", raw.library_file);
-  app.add_option("--keep", raw.keep);
-  app.add_flag("--inject", raw.inject);
-  app.add_option("--redact", raw.redact);
-  app.add_option("--exe", raw.exe);
-  app.add_option("--debug-dir", raw.debug_dirs)->allow_extra_args(false);
-  app.add_option("--sysroot", raw.sysroot);
-  app.add_option("--why", raw.explain.why);
-  app.add_option("--paths", raw.explain.paths);
-  app.add_option("--exclude", raw.explain.excluded)->allow_extra_args(false);
-  app.add_option("--graph", raw.explain.graph);
-  app.add_option("--levels", raw.explain.levels);
-  app.add_option("--objects", raw.explain.objects);
-  app.add_flag("--suspects", raw.explain.suspects);
-  app.add_option("--color,--colour", raw.colour);
-  app.add_flag("-h,--help", raw.help);
-  app.add_flag("--version", raw.version);
-  app.add_flag("--count", raw.count);
-  app.add_flag("--sizes", raw.sizes);
-  app.add_flag("--check", raw.check);
-  app.add_flag("--stacks", raw.stacks);
-  app.add_flag("--diff", raw.diff);
-  app.add_option("--watch", raw.watch);
-  app.add_option("--rounds", raw.rounds);
-  app.add_flag("--strings", raw.strings);
-  app.add_flag("--summary", raw.summary);
-  app.add_flag("--force", raw.force);
-  app.add_flag("-z,--gzip", raw.gzip);
-  app.add_flag("--all", raw.all);
-  app.add_flag("--no-rewind", raw.no_rewind);
-  app.add_flag("-q,--quiet", raw.quiet);
-  app.add_flag("-v,--verbose", raw.verbose);
+// Whether the report has a row for each type.
+bool has_rows(Report report) {
+  return is_counts(report) || report == Report::Diff || report == Report::Watch;
 }
 
-Error usage(std::string message) {
-  return {ErrorKind::Malformed, std::move(message)};
-}
-
-// The value that `text` names in `table`, or an error that lists what there is.
-template <class Value, std::size_t N>
-Result<Value> choose(std::string_view option,
-                     std::string_view text,
-                     const std::array<std::pair<std::string_view, Value>, N>& table) {
-  std::string names;
-  for (const auto& [name, value] : table) {
-    if (name == text) return value;
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
-  }
-  return usage(fmt::format("{} {}: not one of {}", option, text, names));
-}
-
-constexpr std::array<std::pair<std::string_view, Format>, 6> kCountFormats{{
-    {"table", Format::Table},
-    {"tsv", Format::Tsv},
-    {"csv", Format::Csv},
-    {"json", Format::Json},
-    {"markdown", Format::Markdown},
-    {"memprof", Format::Memprof},
-}};
-constexpr std::array<std::pair<std::string_view, Format>, 2> kPlainFormats{{
-    {"table", Format::Table},
-    {"json", Format::Json},
-}};
-constexpr std::array<std::pair<std::string_view, Format>, 3> kStackFormats{{
-    {"table", Format::Table},
-    {"json", Format::Json},
-    {"folded", Format::Folded},
-}};
-constexpr std::array<std::pair<std::string_view, Format>, 3> kGraphFormats{{
-    {"mermaid", Format::Mermaid},
-    {"dot", Format::Dot},
-    {"json", Format::Json},
-}};
-constexpr std::array<std::pair<std::string_view, Format>, 3> kGrowthFormats{{
-    {"table", Format::Table},
-    {"json", Format::Json},
-    {"html", Format::Html},
-}};
-constexpr std::array<std::pair<std::string_view, Format>, 9> kExtensions{{
-    {"txt", Format::Table},
-    {"tsv", Format::Tsv},
-    {"csv", Format::Csv},
-    {"json", Format::Json},
-    {"md", Format::Markdown},
-    {"markdown", Format::Markdown},
-    {"memprof", Format::Memprof},
-    {"jsonl", Format::JsonLines},
-    {"ndjson", Format::JsonLines},
-}};
 constexpr std::array<std::pair<std::string_view, snapshot::SortBy>, 4> kSorts{{
     {"bytes", snapshot::SortBy::Bytes},
     {"count", snapshot::SortBy::Count},
@@ -178,209 +53,6 @@ constexpr std::array<std::pair<std::string_view, ColourChoice>, 3> kColours{{
     {"always", ColourChoice::Always},
     {"never", ColourChoice::Never},
 }};
-
-// What of it only a process can be asked. What a core file can be asked too, file_kind.h refuses
-// for others once it is known what the file is.
-Result<void> refuse_for_files(const RawOptions& raw) {
-  const std::array<std::pair<std::string_view, bool>, 7> given{{
-      {"--check", raw.check},
-      {"--call", !raw.call.empty()},
-      {"--inject", raw.inject},
-      {"--watch", !raw.watch.empty()},
-      {"--snapshot", !raw.snapshot.empty()},
-      {"--max-pause", !raw.max_pause.empty()},
-      {"--no-rewind", raw.no_rewind},
-  }};
-  for (const auto& [option, is_given] : given) {
-    if (is_given) return usage(fmt::format("{} is for processes: a file has what it has", option));
-  }
-  return {};
-}
-
-// A process by its number, or a file by its name.
-Result<Source> read_one_source(const std::string& text, bool may_be_file) {
-  Source source;
-  const bool is_number = std::all_of(text.begin(), text.end(),
-                                     [](char letter) { return letter >= '0' && letter <= '9'; });
-  if (!is_number && may_be_file) {
-    source.file = text;
-    return source;
-  }
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), source.pid);
-  if (!is_number || read.ec != std::errc{} || source.pid <= 0) {
-    return usage(fmt::format("{} is no process id", text));
-  }
-  return source;
-}
-
-Result<void> read_compared(const RawOptions& raw, Options& options) {
-  if (!raw.pid.empty()) return usage("--pid: --diff takes its sources in their order");
-  if (raw.sources.size() < 2 || raw.sources.size() > 3) {
-    return usage(
-        fmt::format("--diff compares two or three sources, not {}: heapattach --diff "
-                    "BEFORE AFTER [LAST]",
-                    raw.sources.size()));
-  }
-  bool has_process = false;
-  for (const std::string& text : raw.sources) {
-    options.compared.push_back(HA_TRY(read_one_source(text, true)));
-    has_process |= options.compared.back().pid != 0;
-  }
-  return has_process ? Result<void>() : refuse_for_files(raw);
-}
-
-Result<void> refuse_two_ways(const RawOptions& raw) {
-  const int ways = int{!raw.trees.empty()} + int{!raw.name.empty()} +
-                   int{!raw.sources.empty() || !raw.pid.empty()};
-  if (ways <= 1) return {};
-  return usage("PID, --tree and --name: one way to choose processes at a time");
-}
-
-// Of several processes, what cannot be told apart or makes no sense.
-Result<void> refuse_for_several(const RawOptions& raw, Report report) {
-  constexpr std::array kForOne{Report::Call, Report::Inject, Report::Watch,
-                               Report::Why,  Report::Graph,  Report::ObjectSizes};
-  if (std::find(kForOne.begin(), kForOne.end(), report) != kForOne.end()) {
-    return usage("what was asked for is of one process, and several were named");
-  }
-  const bool has_own_file = raw.output.find("%p") != std::string::npos;
-  if (has_own_file || (report != Report::Snapshot && raw.output.empty())) return {};
-  return usage("of several processes: a file for each needs its pid in the name, -o NAME.%p");
-}
-
-// A process by its number, a file by its name, or how to find several processes.
-Result<void> read_source(const RawOptions& raw, Options& options) {
-  HA_TRY(refuse_two_ways(raw));
-  if (raw.diff) return read_compared(raw, options);
-  std::vector<std::string> sources = raw.sources;
-  if (!raw.pid.empty()) sources.push_back(raw.pid);
-  // `--sizes 0x7f12a0 4711`; a file of such a name is ./0x7f12a0.
-  if (raw.sizes && !sources.empty() && sources.front().starts_with("0x")) {
-    options.report = Report::ObjectSizes;
-    options.explain.what = sources.front();
-    sources.erase(sources.begin());
-  }
-  sources.insert(sources.end(), raw.trees.begin(), raw.trees.end());
-  if (sources.empty() && raw.name.empty()) {
-    return usage("no process and no file given: heapattach [--count] SOURCE");
-  }
-  const bool may_be_file = sources.size() == 1 && raw.pid.empty() && raw.trees.empty();
-  for (const std::string& text : sources) {
-    Source source = HA_TRY(read_one_source(text, may_be_file));
-    options.file = std::move(source.file);
-    if (options.file.empty()) options.pids.push_back(source.pid);
-  }
-  if (!options.file.empty()) return refuse_for_files(raw);
-  if (!options.pids.empty()) options.pid = options.pids.front();
-  options.tree = !raw.trees.empty();
-  options.name = raw.name;
-  const bool may_be_several = options.pids.size() != 1 || options.tree;
-  return may_be_several ? refuse_for_several(raw, options.report) : Result<void>();
-}
-
-// Whether the report counts by type, in any of the formats for counts.
-bool is_counts(Report report) {
-  return report == Report::Count || report == Report::Sizes;
-}
-
-// Whether the report has a row for each type.
-bool has_rows(Report report) {
-  return is_counts(report) || report == Report::Diff || report == Report::Watch;
-}
-
-bool ends_in_gz(std::string_view file) {
-  return file.ends_with(".gz");
-}
-
-Result<Format> read_stack_format(const RawOptions& raw) {
-  if (!raw.format.empty()) return choose("--format", raw.format, kStackFormats);
-  std::string_view file = raw.output;
-  if (ends_in_gz(file)) file.remove_suffix(3);
-  if (file.ends_with(".json")) return Format::Json;
-  return file.ends_with(".folded") ? Format::Folded : Format::Table;
-}
-
-Result<void> read_snapshot_format(const std::string& name, Options& options) {
-  options.exporter = find_export_format(name);
-  if (options.exporter != nullptr) options.format = Format::Export;
-  if (options.exporter != nullptr || name == "jsonl") return {};
-  std::string names = "jsonl";
-  for (const ExportFormat& format : export_formats()) names += fmt::format(", {}", format.name);
-  return usage(fmt::format("--format {}: not one of {}", name, names));
-}
-
-// The extension of the file that the output goes to, .gz aside.
-std::string_view extension_of(std::string_view file) {
-  if (ends_in_gz(file)) file.remove_suffix(3);
-  const std::size_t dot = file.find_last_of("./");
-  if (dot == std::string_view::npos || file[dot] == '/') return {};
-  return file.substr(dot + 1);
-}
-
-Result<Format> read_graph_format(const RawOptions& raw) {
-  if (!raw.format.empty()) return choose("--format", raw.format, kGraphFormats);
-  const std::string_view extension = extension_of(raw.output);
-  if (extension == "json") return Format::Json;
-  return extension == "dot" || extension == "gv" ? Format::Dot : Format::Mermaid;
-}
-
-Result<void> read_format_of_file(const RawOptions& raw, Options& options) {
-  const bool is_count = is_counts(options.report);
-  const std::string_view extension = extension_of(raw.output);
-  const auto no_format = [&] {
-    return usage(fmt::format("-o {}: .{} is no format for {}; name one with -f", raw.output,
-                             extension, is_count ? "counts" : "a snapshot"));
-  };
-  if (const ExportFormat* exporter = export_format_of_extension(extension)) {
-    if (is_count) return no_format();
-    options.exporter = exporter;
-    options.format = Format::Export;
-    return {};
-  }
-  const auto* const named = std::find_if(kExtensions.begin(), kExtensions.end(),
-                                         [&](const auto& row) { return row.first == extension; });
-  if (named == kExtensions.end()) return {};
-  // JSON Lines in a file called .json is what many a reader of them expects.
-  if (!is_count && named->second == Format::Json) return {};
-  if (is_count == (named->second == Format::JsonLines)) return no_format();
-  options.format = named->second;
-  return {};
-}
-
-Result<Format> read_growth_format(const RawOptions& raw) {
-  if (!raw.format.empty()) return choose("--format", raw.format, kGrowthFormats);
-  const std::string_view extension = extension_of(raw.output);
-  if (extension == "html") return Format::Html;
-  return extension == "json" ? Format::Json : Format::Table;
-}
-
-// Of a report that is neither a snapshot nor counts.
-Result<Format> read_report_format(const RawOptions& raw, Report report) {
-  if (report == Report::Stacks) return read_stack_format(raw);
-  if (report == Report::Graph) return read_graph_format(raw);
-  if (report == Report::Diff) return read_growth_format(raw);
-  if (!raw.format.empty()) return choose("--format", raw.format, kPlainFormats);
-  return extension_of(raw.output) == "json" ? Format::Json : Format::Table;
-}
-
-Result<void> read_format(const RawOptions& raw, Options& options) {
-  const bool is_raw = options.report == Report::Call || !raw.keep.empty();
-  const bool is_snapshot = options.report == Report::Snapshot || options.report == Report::Inject;
-  if (is_raw) {
-    options.format = Format::Table;
-    if (raw.format.empty()) return {};
-    return usage("--format: what a function writes is passed on as it is");
-  }
-  if (!is_snapshot && !is_counts(options.report)) {
-    options.format = HA_TRY(read_report_format(raw, options.report));
-    return {};
-  }
-  options.format = is_snapshot ? Format::JsonLines : Format::Table;
-  if (raw.format.empty()) return read_format_of_file(raw, options);
-  if (!is_counts(options.report)) return read_snapshot_format(raw.format, options);
-  options.format = HA_TRY(choose("--format", raw.format, kCountFormats));
-  return {};
-}
 
 // A number of `unit`s, with a fraction if one was given, as milliseconds.
 Result<std::chrono::milliseconds> read_time(std::string_view option,
@@ -437,7 +109,7 @@ Result<void> refuse_calls_that_cannot_be(const RawOptions& raw) {
   if (raw.call.empty() && !raw.inject && !raw.thread.empty()) {
     return usage("--thread is for --call and --inject");
   }
-  if (!raw.inject && !(raw.routine.empty() && raw.library_file.empty() && raw.keep.empty())) {
+  if (!raw.inject && !(raw.routine.empty() && raw.routine_library.empty() && raw.keep.empty())) {
     return usage("--routine, --library and --keep are for --inject");
   }
   if (!raw.keep.empty() && !raw.output.empty()) {
@@ -479,25 +151,6 @@ Result<void> refuse_what_cannot_be(const RawOptions& raw) {
   }
   if (raw.quiet && raw.verbose) return usage("-q and -v contradict each other");
   return {};
-}
-
-// Options whose value is never in the next argument, which may be the process: `--values 4711`.
-std::vector<std::string> without_optional_values(std::span<const char* const> arguments,
-                                                 RawOptions& raw) {
-  const std::array<std::pair<std::string_view, std::optional<std::string>*>, 2> options{
-      {{"--values", &raw.values}, {"--in-place", &raw.in_place}}};
-  std::vector<std::string> others;
-  for (const std::string_view argument : arguments) {
-    const std::string_view name = argument.substr(0, argument.find('='));
-    const auto* const option = std::find_if(options.begin(), options.end(),
-                                            [&](const auto& row) { return row.first == name; });
-    if (option != options.end()) {
-      *option->second = argument.substr(std::min(argument.size(), name.size() + 1));
-    } else {
-      others.emplace_back(argument);
-    }
-  }
-  return others;
 }
 
 Result<std::size_t> read_values(const RawOptions& raw, Report report) {
@@ -576,7 +229,7 @@ Result<void> read_manner(const RawOptions& raw, Options& options) {
 
 Result<void> read_call(const RawOptions& raw, Options& options) {
   options.routine = raw.routine;
-  options.library_file = raw.library_file;
+  options.routine_library = raw.routine_library;
   options.keep = raw.keep;
   if (!raw.call.empty()) options.call = HA_TRY(parse_call(raw.call));
   if (!raw.returns.empty()) options.returns = HA_TRY(choose("--returns", raw.returns, kReturns));
@@ -641,6 +294,12 @@ Result<void> refuse_without_values(const Options& options) {
   return usage("-f gcfull writes all bytes of the heap, secrets with them: it wants --values too");
 }
 
+}  // namespace
+
+Error usage(std::string message) {
+  return {ErrorKind::Malformed, std::move(message)};
+}
+
 Result<Options> make_sense(const RawOptions& raw) {
   HA_TRY(refuse_what_cannot_be(raw));
   HA_TRY(refuse_calls_that_cannot_be(raw));
@@ -674,14 +333,6 @@ Result<Options> make_sense(const RawOptions& raw) {
   return options;
 }
 
-ShowText help_text(std::span<const char* const> arguments) {
-  const auto is_all = [](std::string_view argument) { return argument == "all"; };
-  const bool wants_all = std::any_of(arguments.begin(), arguments.end(), is_all);
-  return {std::string(wants_all ? kHelpText : kShortHelpText)};
-}
-
-}  // namespace
-
 bool needs_edges(const Options& options) {
   const bool counts_alone = options.report == Report::Count || options.report == Report::Diff ||
                             options.report == Report::Watch || options.report == Report::Strings ||
@@ -694,34 +345,6 @@ bool needs_edges(const Options& options) {
 
 bool needs_contents(const Options& options) {
   return options.exporter != nullptr && needs_contents(*options.exporter);
-}
-
-std::string_view version_text() {
-  return "heapattach " HEAPATTACH_VERSION;
-}
-
-ParsedOptions parse_options(std::span<const char* const> arguments) {
-  CLI::App app;
-  RawOptions raw;
-  declare_options(app, raw);
-  try {
-    std::vector<std::string> others = without_optional_values(arguments, raw);
-    std::reverse(others.begin(), others.end());  // CLI11 takes the arguments from the back
-    app.parse(std::move(others));
-  } catch (const CLI::ParseError& error) {
-    if (raw.help) return help_text(arguments);
-    return UsageError{error.what()};
-  }
-  if (raw.help) return help_text(arguments);
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& value : option->results()) {
-      if (value.empty()) return UsageError{fmt::format("{}: empty value", option->get_name())};
-    }
-  }
-  if (raw.version) return ShowText{fmt::format("{}\n", version_text())};
-  auto options = make_sense(raw);
-  if (!options) return UsageError{options.error().message};
-  return std::move(options).value();
 }
 
 }  // namespace heapattach

@@ -50,8 +50,8 @@ Routine routine_of(const Options& options, std::uint64_t mode) {
     routine.or_else = {"heapdump_dump"};
   }
   const bool is_own = routine.call.function == "heapattach_dump";
-  routine.library_file =
-      options.library_file.empty() && is_own ? own_library() : options.library_file;
+  routine.routine_library =
+      options.routine_library.empty() && is_own ? own_library() : options.routine_library;
   routine.call.arguments = {mode};
   return routine;
 }

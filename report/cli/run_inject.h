@@ -18,7 +18,7 @@ namespace heapattach {
 struct Routine {
   CallExpression call;
   std::vector<std::string> or_else;
-  std::string library_file;
+  std::string routine_library;
   std::function<Result<void>(std::string_view)> take_written;
   std::optional<std::chrono::milliseconds> patience;
 };
