@@ -16,7 +16,7 @@ namespace {
 
 using snapshot::kRootKinds;
 
-constexpr std::uint64_t kVersion = 1;  // SNAPSHOT.md; rises only if the meaning of a key changes
+constexpr std::uint64_t kVersion = 1;  // rises only if the meaning of a key changes
 
 template <class Number>
 bool read_number(JsonCursor& json, Number& out) {
