@@ -1,7 +1,5 @@
 #include "symbols/stack/code_units.h"
 
-#include <algorithm>
-
 namespace heapattach::stack {
 
 namespace {
@@ -16,22 +14,22 @@ CodeUnits::CodeUnits(Dwarf* dwarf) {
   Dwarf_Die die;
   while (dwarf_get_units(dwarf, unit, &unit, nullptr, nullptr, &die, nullptr) == 0) {
     std::ptrdiff_t offset = 0;
-    Unit found{.die = die};
     Dwarf_Addr base = 0;
-    while (units_.size() < kMostRanges &&
-           (offset = dwarf_ranges(&die, offset, &base, &found.start, &found.end)) > 0) {
-      units_.push_back(found);
+    Dwarf_Addr start = 0;
+    Dwarf_Addr end = 0;
+    while (ranges_.size() < kMostRanges &&
+           (offset = dwarf_ranges(&die, offset, &base, &start, &end)) > 0) {
+      ranges_.add(start, end, units_.size());
     }
+    units_.push_back(die);
   }
-  std::sort(units_.begin(), units_.end(),
-            [](const Unit& a, const Unit& b) { return a.start < b.start; });
+  ranges_.sort();
 }
 
 std::optional<Dwarf_Die> CodeUnits::at(Dwarf_Addr pc) const {
-  const auto behind = std::partition_point(units_.begin(), units_.end(),
-                                           [pc](const Unit& unit) { return unit.start <= pc; });
-  if (behind == units_.begin() || pc >= std::prev(behind)->end) return {};
-  return std::prev(behind)->die;
+  const auto unit = ranges_.at(pc);
+  if (!unit) return {};
+  return units_[*unit];
 }
 
 }  // namespace heapattach::stack

@@ -5,6 +5,8 @@
 
 #include <elfutils/libdw.h>
 
+#include "symbols/stack/code_ranges.h"
+
 namespace heapattach::stack {
 
 // Which compile unit an instruction of a module is of. By the units' own ranges: not every compiler
@@ -17,12 +19,8 @@ class CodeUnits {
   [[nodiscard]] std::optional<Dwarf_Die> at(Dwarf_Addr pc) const;
 
  private:
-  struct Unit {
-    Dwarf_Addr start = 0;
-    Dwarf_Addr end = 0;
-    Dwarf_Die die{};
-  };
-  std::vector<Unit> units_;  // ranges of code, by address; they may overlap
+  std::vector<Dwarf_Die> units_;
+  CodeRanges ranges_;  // whose owners are places in units_
 };
 
 }  // namespace heapattach::stack
