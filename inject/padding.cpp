@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <string_view>
 #include <vector>
 
 #include <elf.h>
@@ -13,6 +14,9 @@ namespace {
 
 constexpr std::uint64_t kAlignment = 64;
 constexpr std::size_t kMostSegments = 64;
+// The kernel's own library, which it maps into each process; a write makes the page private, as in
+// any other.
+constexpr std::string_view kVdso = "[vdso]";
 
 // The first mapping of the module that `code` belongs to: its ELF header is there.
 const Mapping* first_of_module(const MemoryMap& map, const Mapping& code) {
@@ -62,21 +66,30 @@ bool is_zero(const MemoryReader& memory, RemoteAddr at, std::size_t bytes) {
 
 }  // namespace
 
-std::optional<RemoteAddr> find_padding(const MemoryMap& map,
-                                       const MemoryReader& memory,
-                                       std::size_t bytes) {
+std::vector<Range> paddings(const MemoryMap& map, const MemoryReader& memory) {
+  std::vector<Range> found;
   for (const Mapping& code : map.mappings()) {
     const bool is_code = code.executable && code.readable && !code.writable && code.is_private &&
-                         !code.is_anonymous();
+                         (!code.is_anonymous() || code.path == kVdso);
     if (!is_code) continue;
     const Mapping* first = first_of_module(map, code);
     if (first == nullptr) continue;
     const auto end = end_of_code(*first, code, memory);
     if (!end) continue;
-    std::uint64_t at = (end->value + kAlignment - 1) & ~(kAlignment - 1);
+    const std::uint64_t at = (end->value + kAlignment - 1) & ~(kAlignment - 1);
     const std::uint64_t last = code.range.end().value;
-    for (; at < last && last - at >= bytes; at += kAlignment) {
-      if (is_zero(memory, {at}, bytes)) return RemoteAddr{at};
+    if (at < last) found.push_back({{at}, last - at});
+  }
+  return found;
+}
+
+std::optional<RemoteAddr> find_padding(const MemoryMap& map,
+                                       const MemoryReader& memory,
+                                       std::size_t bytes) {
+  for (const Range& padding : paddings(map, memory)) {
+    for (std::uint64_t at = 0; at < padding.bytes && padding.bytes - at >= bytes;
+         at += kAlignment) {
+      if (is_zero(memory, padding.start + at, bytes)) return padding.start + at;
     }
   }
   return std::nullopt;

@@ -81,6 +81,25 @@ TEST_CASE("where there is no padding none is made up") {
   CHECK(!padding_of(Image(0x801), {}));
 }
 
+TEST_CASE("a program whose last page of code is full has padding in the kernel's vdso") {
+  FakeMemory memory;
+  Image(0x1000).write_to(memory);
+  constexpr RemoteAddr kVdso{0x7fff0000};
+  Image vdso(0xa11);
+  vdso.segment.p_offset = 0;
+  memory.map_zero(kVdso, 0x1000);
+  memory.put(kVdso, vdso.header);
+  memory.put(kVdso + sizeof vdso.header, vdso.segment);
+  std::vector<Mapping> mappings = map_of().mappings();
+  mappings.push_back(
+      {.range = {kVdso, 0x1000}, .readable = true, .executable = true, .path = "[vdso]"});
+  const auto at = find_padding(MemoryMap(mappings), memory, kNeeded);
+  REQUIRE(at.has_value());
+  CHECK(*at == kVdso + 0xa40);
+  mappings.back().path = "";  // code that was made at run time
+  CHECK(!find_padding(MemoryMap(mappings), memory, kNeeded));
+}
+
 TEST_CASE("headers that contradict the map are not believed") {
   Image image(0x801);
   SUBCASE("no ELF file") {
