@@ -16,9 +16,9 @@
 #include "attach/ptrace_word.h"
 #include "inject/choose_thread.h"
 #include "inject/headroom.h"
+#include "inject/leftovers.h"
 #include "inject/padding.h"
 #include "inject/ptrace_control.h"
-#include "inject/reap.h"
 #include "inject/stub.h"
 
 namespace heapattach {
@@ -83,7 +83,7 @@ Result<Plan> make_plan(const Process& target,
   const auto padding = find_padding(map, memory, Stub::size_bytes());
   if (!padding) {
     return Error{ErrorKind::Unsupported,
-                 fmt::format("process {} has no {} bytes of padding behind its code for the "
+                 fmt::format("process {} has no {} bytes of padding after its code for the "
                              "instructions of a clone; try --snapshot freeze",
                              target.pid(), Stub::size_bytes())};
   }
@@ -180,6 +180,10 @@ bool kill_and_wait(const Process& clone) {
 Result<Clone> Clone::make(const Process& target,
                           const CloneOptions& options,
                           RemoteControl& control) {
+  // What a heapattach has left that was killed may take all the room that there is.
+  if (const auto left = left_stubs(HA_TRY(target.maps()), control.memory()); !left.empty()) {
+    HA_TRY(clear_leftovers(target, control));
+  }
   const Plan plan = HA_TRY(make_plan(target, options, control.memory()));
   auto watch = HA_TRY(CloneWatch::start([headroom = plan.headroom] { return headroom.shortage(); },
                                         kill_and_release));
@@ -191,8 +195,7 @@ Result<Clone> Clone::make(const Process& target,
     return {};
   });
   if (!frozen) {
-    const std::vector<pid_t> left = dead_clones(target);
-    static_cast<void>(reap_clones(target, left, control));
+    static_cast<void>(clear_leftovers(target, control));
     return std::move(frozen).error();
   }
   Clone clone(target, std::move(*newborn.process), newborn.number, std::move(*frozen));
@@ -247,11 +250,9 @@ Result<void> Clone::end() {
     return Error{ErrorKind::Timeout,
                  fmt::format("the clone {} does not end; it can be killed", clone.pid())};
   }
-  std::vector<pid_t> dead = dead_clones(*target_);
-  if (std::find(dead.begin(), dead.end(), number_) == dead.end()) dead.push_back(number_);
-  auto reaped = Result<void>();
   const auto control = PtraceControl::open(*target_);
-  reaped = control ? reap_clones(*target_, dead, **control) : Result<void>(control.error());
+  auto reaped =
+      control ? clear_leftovers(*target_, **control, {number_}) : Result<void>(control.error());
   // Its parent gone, somebody else takes notice.
   if (reaped || !target_->is_alive()) return {};
   return std::move(reaped).error().context(

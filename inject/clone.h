@@ -55,7 +55,7 @@ class Clone {
   }
 
   // Ends it, and has a thread of the target take notice, so that nothing is left, not even a
-  // zombie. An error says what is; the next clone of the same target then clears that away too.
+  // zombie. An error says what is; the next report then clears that away too.
   Result<void> end();
 
  private:

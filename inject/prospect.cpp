@@ -33,7 +33,7 @@ std::optional<std::string> clone_obstacle(const Process& process,
            "makes";
   }
   if (!find_padding(map, memory, Stub::size_bytes())) {
-    return "there is no padding behind its code for the instructions of a clone";
+    return "there is no padding after its code for the instructions of a clone";
   }
   return std::nullopt;
 }

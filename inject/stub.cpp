@@ -186,6 +186,20 @@ std::size_t Stub::function_return() {
   return static_cast<std::size_t>(heapattach_function_returned - heapattach_function_begin);
 }
 
+std::optional<Stub::Left> Stub::recognize(std::span<const std::byte> bytes) {
+  const auto begins_with = [&](const std::byte* code, std::size_t count) {
+    return bytes.size() >= count && std::memcmp(bytes.data(), code, count) == 0;
+  };
+  std::size_t in_front = 0;
+  if (begins_with(heapattach_function_begin, function_bytes())) in_front = function_bytes();
+  bytes = bytes.subspan(in_front);
+  const std::size_t code = offset_of(heapattach_stub_data);
+  if (!begins_with(heapattach_stub_begin, code) || bytes.size() < size_bytes()) return std::nullopt;
+  Words words{};
+  std::memcpy(&words, bytes.data() + code, sizeof words);
+  return Left{in_front + size_bytes(), {words.stack}};
+}
+
 std::vector<std::byte> Stub::function_image(const RawRegisters& way_back, std::uint64_t mask) {
   std::vector<std::byte> bytes(heapattach_function_begin, heapattach_stub_begin);
   const std::vector<std::byte> rest = image(way_back, mask, 0);

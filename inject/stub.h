@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -35,6 +36,14 @@ struct Stub {
   static std::vector<std::byte> function_image(const RawRegisters& way_back, std::uint64_t mask);
   // Where the function returns to, as an offset into that.
   static std::size_t function_return();
+
+  // A stub that was left somewhere, with or without the piece in front.
+  struct Left {
+    std::size_t bytes = 0;
+    RemoteAddr stack;  // the stack pointer of the thread that it was written for
+  };
+  // None if `bytes` do not begin with one.
+  static std::optional<Left> recognize(std::span<const std::byte> bytes);
 };
 
 // What a clone is called in ps until it ends; at most 15 letters (prctl(2), PR_SET_NAME).

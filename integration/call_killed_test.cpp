@@ -70,7 +70,7 @@ int die_at_steps(
     }
     ++deaths;
     sweep.check_death(when);
-    check_next_clone(target, when);
+    sweep.check_next_clone(when);
   }
 }
 

@@ -13,9 +13,33 @@
 #include "integration/health.h"
 #include "integration/live_target.h"
 #include "integration/rounds.h"
+#include "integration/tool.h"
 
 using namespace heapattach;
 using namespace std::chrono_literals;
+
+namespace {
+
+// How many times it died: at each step of a clone made on that thread.
+int die_at_each_step(DeathSweep& sweep, const std::string& state) {
+  for (int step = 1;; ++step) {
+    LiveTarget& target = sweep.fresh();
+    const std::string when = fmt::format("death at step {} with thread {}", step, state);
+    ChildProcess tool({CLONE_TOOL, std::to_string(target.pid()), "1", std::to_string(step),
+                       std::to_string(target.greeting().at(state))});
+    const auto status = tool.wait_end(60s);
+    REQUIRE_MESSAGE(status.has_value(), when);
+    if (!WIFSIGNALED(*status)) {
+      CHECK(WEXITSTATUS(*status) == 0);
+      CHECK(step > 20);
+      return step - 1;
+    }
+    sweep.check_death(when);
+    sweep.check_next_clone(when);
+  }
+}
+
+}  // namespace
 
 TEST_CASE("the tool dies at each step of a clone, and the target goes on") {
   DeathSweep sweep;
@@ -24,27 +48,43 @@ TEST_CASE("the tool dies at each step of a clone, and the target goes on") {
       is_long_run() ? std::vector<std::string>{"main",      "computing", "napping", "events",
                                                "condition", "handler",   "waiting"}
                     : std::vector<std::string>{"computing", "napping", "events"};
-  for (const std::string& state : states) {
-    for (int step = 1;; ++step) {
-      LiveTarget& target = sweep.fresh();
-      const std::string when = fmt::format("death at step {} with thread {}", step, state);
-      ChildProcess tool({CLONE_TOOL, std::to_string(target.pid()), "1", std::to_string(step),
-                         std::to_string(target.greeting().at(state))});
-      const auto status = tool.wait_end(60s);
-      REQUIRE_MESSAGE(status.has_value(), when);
-      if (!WIFSIGNALED(*status)) {
-        CHECK(WEXITSTATUS(*status) == 0);
-        CHECK(step > 20);
-        break;
-      }
-      ++deaths;
-      sweep.check_death(when);
-      check_next_clone(target, when);
-    }
-  }
+  for (const std::string& state : states) deaths += die_at_each_step(sweep, state);
   sweep.finish();
   print_figure(fmt::format("B1, B4: died at each of {} steps in {} states; 0 targets harmed",
                            deaths, states.size()));
+}
+
+TEST_CASE("the tool dies at each step of a clone of a static program without padding") {
+  DeathSweep sweep("borrowed_cramped");
+  int deaths = 0;
+  const std::vector<std::string> states =
+      is_long_run() ? std::vector<std::string>{"main", "computing", "events", "waiting"}
+                    : std::vector<std::string>{"computing"};
+  for (const std::string& state : states) deaths += die_at_each_step(sweep, state);
+  sweep.finish();
+  print_figure(
+      fmt::format("B1, B4: died at each of {} steps of clones of a static program in {} "
+                  "states; 0 targets harmed",
+                  deaths, states.size()));
+}
+
+TEST_CASE("the next report of any kind clears away what a killed tool has left") {
+  LiveTarget target("borrowed");
+  const Traces before = traces_of(target.pid());
+  const std::string pid = std::to_string(target.pid());
+  int stubs = 0;
+  for (int step = 4; step < 40; step += rounds(9, 1)) {
+    ChildProcess tool({CLONE_TOOL, pid, "1", std::to_string(step)});
+    REQUIRE(tool.wait_end(60s).has_value());
+    check_unharmed(target, fmt::format("death at step {}", step));
+    stubs += traces_of(target.pid()).code != before.code ? 1 : 0;
+    // The clone of the dead tool ends by itself.
+    CHECK(eventually(30s, [&] {
+      CHECK(run_tool({"--stacks", pid}).status == 0);
+      return difference(before, traces_of(target.pid())).empty();
+    }));
+  }
+  CHECK(stubs > 0);
 }
 
 TEST_CASE("the tool is killed at any moment of its clones, and the target goes on") {

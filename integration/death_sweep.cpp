@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// After so many deaths the padding of a target may be full of what they left.
+// More would have to wait for too many clones.
 constexpr int kDeathsPerTarget = 8;
 
 // How many children of the target are clones that live.
@@ -57,7 +57,8 @@ void check_next_clone(LiveTarget& target, const std::string& when) {
 LiveTarget& DeathSweep::fresh() {
   if (targets_.empty() || deaths_ == kDeathsPerTarget) {
     if (!targets_.empty()) targets_.back()->child().signal(SIGSTOP);
-    targets_.push_back(std::make_unique<LiveTarget>("borrowed"));
+    targets_.push_back(std::make_unique<LiveTarget>(program_));
+    code_ = traces_of(targets_.back()->pid()).code;
     signals_ = signals_of(targets_.back()->pid());
     deaths_ = 0;
   }
@@ -73,11 +74,17 @@ void DeathSweep::check_death(const std::string& when) {
                 signals_of(pid), "instead of\n", signals_);
 }
 
+void DeathSweep::check_next_clone(const std::string& when) {
+  LiveTarget& target = *targets_.back();
+  heapattach::check_next_clone(target, when);
+  CHECK_MESSAGE(traces_of(target.pid()).code == code_, when, ": its code has changed");
+}
+
 void DeathSweep::finish() {
   for (const auto& target : targets_) {
     target->child().signal(SIGCONT);
     CHECK(eventually(30s, [&] { return living_clones(target->pid(), 1) == 0; }));
-    check_next_clone(*target, "at the end");
+    heapattach::check_next_clone(*target, "at the end");
     CHECK(children_of(target->pid()).size() == 1);
     check_unharmed(*target, "at the end");
     target->child().signal(SIGSTOP);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "attach/interrupt.h"
+#include "inject/leftovers.h"
 #include "report/call/in_place_call.h"
 #include "report/cli/console.h"
 #include "report/cli/errors.h"
@@ -213,6 +214,23 @@ ExitStatus run_one(const Options& options, Console& console) {
   return run(options, take, console);
 }
 
+// What a heapattach that was killed has left in the process. Not where the process is not to be
+// stopped.
+void clear_up(const Options& options, Console& console) {
+  if (options.mode == SnapshotMode::Read || options.report == Report::Check) return;
+  const auto process = Process::open(options.pid);
+  if (!process) return;
+  if (const auto cleared = clear_leftovers(*process); !cleared) {
+    console.step("what a heapattach that was killed has left stays: " + cleared.error().message);
+  }
+}
+
+ExitStatus run_live(const Options& options, Console& console) {
+  const ExitStatus status = run_one(options, console);
+  clear_up(options, console);
+  return status;
+}
+
 ExitStatus run_with(std::span<const char* const> arguments) {
   const ParsedOptions parsed = parse_options(arguments);
   const auto* const options = std::get_if<Options>(&parsed);
@@ -241,7 +259,7 @@ ExitStatus run_with(std::span<const char* const> arguments) {
     return exit_status_of(pids.error().kind, Stage::Target);
   }
   return run_many(
-      *options, *pids, [&](const Options& one) { return run_one(one, console); }, console);
+      *options, *pids, [&](const Options& one) { return run_live(one, console); }, console);
 }
 
 }  // namespace

@@ -1,0 +1,219 @@
+#include "inject/leftovers.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "attach/fd.h"
+#include "inject/choose_thread.h"
+#include "inject/padding.h"
+#include "inject/ptrace_control.h"
+#include "inject/stub.h"
+
+namespace heapattach {
+
+namespace {
+
+constexpr std::size_t kMostText = 65536;
+// Of one padding that is looked at; most are shorter than a page.
+constexpr std::uint64_t kMostPadding = 65536;
+constexpr std::uint64_t kStubAlignment = 64;
+// On a stack, what may lead back into a stub is not farther away than this from where a thread is,
+// or was when it was borrowed: frames of signal handlers and of the function that was called.
+constexpr std::uint64_t kNearBytes = std::uint64_t{96} << 10;
+
+std::string text_of(const std::string& path) {
+  const auto file = Fd::open(path, 0);
+  if (!file) return {};
+  auto text = read_all(*file, kMostText);
+  return text ? std::move(*text) : std::string();
+}
+
+// The last number of the line "NSpid:": the process as the innermost namespace knows it.
+pid_t innermost_number(std::string_view status) {
+  const std::size_t line = status.find("\nNSpid:");
+  if (line == std::string_view::npos) return 0;
+  status.remove_prefix(line + 1);
+  status = status.substr(0, status.find('\n'));
+  const std::size_t last = status.find_last_of(" \t");
+  pid_t number = 0;
+  std::from_chars(status.data() + last + 1, status.data() + status.size(), number);
+  return number;
+}
+
+// A clone that was killed before it could take its name is known by what only it has: the rank that
+// it was given with the OOM killer.
+bool is_first_to_go(pid_t pid) {
+  return text_of(fmt::format("/proc/{}/oom_score_adj", pid)) == "1000\n";
+}
+
+std::vector<pid_t> numbers_in(const std::string& text) {
+  std::vector<pid_t> numbers;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at != end) {
+    pid_t number = 0;
+    if (std::from_chars(at, end, number).ec != std::errc()) break;
+    numbers.push_back(number);
+    at = std::find(at, end, ' ');
+    if (at != end) ++at;
+  }
+  return numbers;
+}
+
+bool is_dead_clone(pid_t child, bool is_any_first) {
+  const auto state = parse_thread_state(text_of(fmt::format("/proc/{}/stat", child)));
+  if (!state || !state->is_exiting()) return false;
+  return state->name == kCloneName || (!is_any_first && is_first_to_go(child));
+}
+
+// Whether a word between these addresses leads into `stub`. What cannot be read holds none.
+bool leads_into(const LeftStub& stub, Range where, const MemoryReader& memory) {
+  std::vector<std::uint64_t> words(where.bytes / sizeof(std::uint64_t));
+  const auto got = memory.read_some(where.start, std::as_writable_bytes(std::span(words)));
+  words.resize((got ? *got : 0) / sizeof(std::uint64_t));
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::uint64_t word) { return stub.range.contains({word}); });
+}
+
+// The part of `wanted` that is in the mapping that holds `at`.
+Range within_mapping(const MemoryMap& map, RemoteAddr at, Range wanted) {
+  constexpr std::uint64_t kWord = sizeof(std::uint64_t);
+  const Mapping* mapping = map.find(at);
+  if (mapping == nullptr) return {};
+  const RemoteAddr start = std::max(wanted.start, mapping->range.start);
+  const RemoteAddr end = std::min(wanted.end(), mapping->range.end());
+  const RemoteAddr aligned{(start.value + kWord - 1) & ~(kWord - 1)};
+  return {aligned, end > aligned ? end - aligned : 0};
+}
+
+class Clearing {
+ public:
+  Clearing(const Process& target, RemoteControl& control, const FrozenView& view)
+      : target_(target), control_(control), view_(view) {
+    for (const FrozenThread& thread : view.threads) {
+      if (thread.registers) tids_.push_back(thread.tid);
+    }
+  }
+
+  Result<void> run(const std::vector<pid_t>& dead) {
+    map_ = HA_TRY(target_.maps());
+    if (tids_.empty()) return Error{ErrorKind::Timeout, "none of its threads stands still"};
+    for (const LeftStub& stub : left_stubs(map_, control_.memory())) {
+      if (is_in_use(stub, view_, map_, control_.memory())) continue;
+      const std::vector<std::byte> zeros(stub.range.bytes);
+      HA_TRY(control_.write(tids_.front(), stub.range.start, zeros));
+    }
+    for (const pid_t number : dead) HA_TRY(take_notice_of(number));
+    return {};
+  }
+
+ private:
+  Result<void> take_notice_of(pid_t number) {
+    const auto padding = find_padding(map_, control_.memory(), Stub::size_bytes());
+    if (!padding) {
+      return Error{ErrorKind::Unsupported, "it has no padding after its code any more"};
+    }
+    const Borrowed thread = HA_TRY(choose_thread(control_, target_, map_, tids_, true));
+    const RemoteCall call{.stub = *padding,
+                          .number = SYS_wait4,
+                          .arguments = {static_cast<std::uint64_t>(number), 0,
+                                        static_cast<std::uint64_t>(WNOHANG | __WCLONE), 0},
+                          .deadline = view_.deadline};
+    const CallResult got = HA_TRY(make_call(control_, thread, call));
+    // ECHILD: the target has taken notice of it by itself.
+    if (got.value == number || got.value == -ECHILD) return {};
+    return Error{ErrorKind::Os, fmt::format("wait4({}) in the target gave {}", number, got.value)};
+  }
+
+  const Process& target_;
+  RemoteControl& control_;
+  const FrozenView& view_;
+  MemoryMap map_;
+  std::vector<pid_t> tids_;
+};
+
+}  // namespace
+
+std::vector<pid_t> dead_clones(const Process& target) {
+  std::vector<pid_t> found;
+  const auto listing = target.list_threads();
+  if (!listing) return found;
+  const bool is_any_first = is_first_to_go(target.pid());
+  for (const pid_t tid : listing->tids) {
+    const auto children = target.read_file(fmt::format("task/{}/children", tid));
+    if (!children) continue;  // the kernel may be built without it
+    for (const pid_t child : numbers_in(*children)) {
+      if (!is_dead_clone(child, is_any_first)) continue;
+      const pid_t number = innermost_number(text_of(fmt::format("/proc/{}/status", child)));
+      if (number > 0) found.push_back(number);
+    }
+  }
+  return found;
+}
+
+std::vector<LeftStub> left_stubs(const MemoryMap& map, const MemoryReader& memory) {
+  std::vector<LeftStub> found;
+  for (const Range& padding : paddings(map, memory)) {
+    std::vector<std::byte> bytes(std::min(padding.bytes, kMostPadding));
+    if (!memory.read(padding.start, bytes)) continue;
+    std::span<const std::byte> rest(bytes);
+    for (std::uint64_t at = 0; at < bytes.size(); at += kStubAlignment) {
+      const auto stub = Stub::recognize(rest.subspan(at));
+      if (stub) found.push_back({{padding.start + at, stub->bytes}, stub->stack});
+    }
+  }
+  return found;
+}
+
+bool is_in_use(const LeftStub& stub,
+               const FrozenView& view,
+               const MemoryMap& map,
+               const MemoryReader& memory) {
+  bool is_stack_in_sight = false;
+  for (const FrozenThread& thread : view.threads) {
+    if (!thread.registers || stub.range.contains(thread.registers->instruction_pointer))
+      return true;
+    const RemoteAddr stack = thread.registers->stack_pointer;
+    if (leads_into(stub, within_mapping(map, stack, {stack, kNearBytes}), memory)) return true;
+    const Range near = within_mapping(map, stub.stack, {stub.stack - kNearBytes, 2 * kNearBytes});
+    is_stack_in_sight = is_stack_in_sight || near.contains(stack);
+  }
+  // Whatever returns to the stub would be above that thread's stack pointer, and was not there.
+  if (is_stack_in_sight) return false;
+  // No thread is on that stack: a function that was called may have left it for another.
+  const Range below{stub.stack - kNearBytes, kNearBytes};
+  return leads_into(stub, within_mapping(map, stub.stack, below), memory);
+}
+
+Result<void> clear_leftovers(const Process& target,
+                             RemoteControl& control,
+                             std::vector<pid_t> also) {
+  const MemoryMap map = HA_TRY(target.maps());
+  for (const pid_t number : dead_clones(target)) {
+    if (std::find(also.begin(), also.end(), number) == also.end()) also.push_back(number);
+  }
+  if (also.empty() && left_stubs(map, control.memory()).empty()) return {};
+  // What would stay otherwise is worse than a stop on a machine that is too busy for its threads.
+  const FreezeOptions options{.thread_deadline = std::chrono::seconds(5),
+                              .budget = std::chrono::seconds(10),
+                              .for_cleaning = true};
+  const auto frozen = while_frozen(target, options, [&](const FrozenView& view) {
+    return Clearing(target, control, view).run(also);
+  });
+  if (!frozen) return frozen.error();
+  return {};
+}
+
+Result<void> clear_leftovers(const Process& target) {
+  const auto control = HA_TRY(PtraceControl::open(target));
+  return clear_leftovers(target, *control);
+}
+
+}  // namespace heapattach
