@@ -60,7 +60,10 @@ std::size_t find_outside(std::string_view text, std::string_view what) {
 std::string crystal_name(std::string_view text) {
   text = text.substr(0, end_of_crystal_name(text));
   const std::size_t at = find_outside(text, "@");
-  if (at == std::string_view::npos) return std::string(text);
+  if (at == std::string_view::npos) {
+    if (text.ends_with('+')) text.remove_suffix(1);
+    return std::string(text);
+  }
   // Who is called, and where that is defined: "File@IO::Evented#wait_readable".
   std::string_view receiver = text.substr(0, at);
   if (receiver.ends_with('+')) receiver.remove_suffix(1);
@@ -137,6 +140,14 @@ std::string_view without_additions(std::string_view name) {
 }
 
 }  // namespace
+
+// A whole one goes on behind the method's name, with its arguments or what it returns.
+bool is_cut_short(std::string_view symbol) {
+  if (!symbol.starts_with('*') || symbol.size() < 2) return false;
+  const std::string_view text = symbol.substr(1);
+  return end_of_crystal_name(text) == text.size() && find_outside(text, "@") == text.npos &&
+         find_outside(text, "#") == text.npos;
+}
 
 std::string function_name(std::string_view symbol) {
   if (symbol.starts_with("~proc")) return "(proc)";

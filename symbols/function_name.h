@@ -15,4 +15,9 @@ namespace heapattach {
 //   C        main, memcpy.part.0                       main, memcpy
 [[nodiscard]] std::string function_name(std::string_view symbol);
 
+// Whether only the class of a Crystal method is left of its symbol: lld takes '@' for the beginning
+// of a version, and cuts "*Channel(Int32)@Channel(T)#receive:Int32" there. function_name is then
+// the class.
+[[nodiscard]] bool is_cut_short(std::string_view symbol);
+
 }  // namespace heapattach

@@ -107,6 +107,12 @@ void set_line(Dwarf_Die unit, Dwarf_Addr pc, Place& place) {
   }
 }
 
+// The file that the function is written in.
+std::string home_of(Dwarf_Die function) {
+  const char* const file = dwarf_decl_file(&function);
+  return cut(file);
+}
+
 // Where an inlined function was called.
 void set_call(Dwarf_Die unit, const Dwarf_Die& inlined, Place& place) {
   Dwarf_Files* files = nullptr;
@@ -157,6 +163,7 @@ std::vector<Place> Places::by_debug_information(ModuleDebug& module, Dwarf_Addr 
       set_call(*unit, found[i + 1], place);
     }
     place.is_inlined = types::tag_of(found[i]) == DW_TAG_inlined_subroutine;
+    if (std::string home = home_of(found[i]); home != place.file) place.home = std::move(home);
     places.push_back(std::move(place));
     if (!places.back().is_inlined) break;
   }
@@ -184,7 +191,11 @@ std::vector<Place> Places::of(RemoteAddr pc) {
   if (const auto symbol = module->module().symbol_at(pc)) {
     // Crystal's debug information has methods without their classes; its symbols have both.
     const bool says_more = symbol->name.starts_with('*');
-    if (outermost.function.empty() || says_more) outermost.function = function_name(symbol->name);
+    if (is_cut_short(symbol->name) && !outermost.function.empty()) {
+      outermost.function = function_name(symbol->name) + '#' + outermost.function;
+    } else if (outermost.function.empty() || says_more) {
+      outermost.function = function_name(symbol->name);
+    }
   }
   if (outermost.function.empty()) {
     outermost.function = module->name_without_symbol(pc);

@@ -78,7 +78,7 @@ enum class Tag : std::uint8_t { Stack, Places };
 
 constexpr std::size_t kFrameBytes = 25;
 constexpr std::size_t kLeastLocalBytes = 25;
-constexpr std::size_t kLeastPlaceBytes = 17;
+constexpr std::size_t kLeastPlaceBytes = 21;
 
 void write(const FoundStack& found, Writer& writer) {
   writer.put(Tag::Stack);
@@ -112,6 +112,7 @@ void write(const CodePlaces& found, Writer& writer) {
   for (const Place& place : found.places) {
     writer.put_text(place.function);
     writer.put_text(place.file);
+    writer.put_text(place.home);
     writer.put(place.line);
     writer.put(place.column);
     writer.put(static_cast<std::uint8_t>(place.is_inlined));
@@ -125,6 +126,7 @@ Result<FoundPart> take_places(Reader& reader) {
   for (Place& place : found.places) {
     place.function = reader.take_text();
     place.file = reader.take_text();
+    place.home = reader.take_text();
     place.line = reader.take<std::uint32_t>();
     place.column = reader.take<std::uint32_t>();
     place.is_inlined = reader.take<std::uint8_t>() != 0;

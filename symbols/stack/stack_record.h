@@ -66,6 +66,9 @@ struct Place {
   std::uint32_t line = 0;
   std::uint32_t column = 0;
   bool is_inlined = false;  // into the next one
+  // Where the function is written, if that is another file: Crystal puts the code of a method that
+  // takes a block into its caller, and says so by file and line alone.
+  std::string home{};
 
   friend bool operator==(const Place&, const Place&) = default;
 };

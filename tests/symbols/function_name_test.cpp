@@ -42,6 +42,19 @@ TEST_CASE("a Crystal function is called as in its source") {
   CHECK(function_name("__crystal_main") == "__crystal_main");
 }
 
+TEST_CASE("a symbol that lld has cut at its '@' is told from a whole one") {
+  CHECK(is_cut_short("*Channel(Job)"));
+  CHECK(function_name("*Channel(Job)") == "Channel(Job)");
+  CHECK(is_cut_short("*Crystal::EventLoop::Polling+"));
+  CHECK(function_name("*Crystal::EventLoop::Polling+") == "Crystal::EventLoop::Polling");
+  for (const char* whole :
+       {"*Channel(Int32)@Channel(T)#receive:Int32", "*Mutex#lock:Nil", "*sleep<Int32>:Nil",
+        "*Fiber::suspend:Nil", "*Int32#+<Int32>:Int32", "main", "Channel(Job)", "*", ""}) {
+    CAPTURE(whole);
+    CHECK_FALSE(is_cut_short(whole));
+  }
+}
+
 TEST_CASE("what compilers and linkers add to a name is left out") {
   CHECK(function_name("main") == "main");
   CHECK(function_name("work.constprop.0.isra.0") == "work");
