@@ -137,6 +137,14 @@ std::vector<Watched> read_watched(std::string_view text) {
   return watched;
 }
 
+std::set<pid_t> read_children(std::string_view text) {
+  std::set<pid_t> children;
+  for (const std::string_view word : words_of(text)) {
+    if (const auto pid = number(word, 10)) children.insert(static_cast<pid_t>(*pid));
+  }
+  return children;
+}
+
 std::string Descriptors::what_is(std::uint64_t fd) {
   if (process_ == nullptr || fd > kLargestDescriptor) return {};
   const auto link = process_->read_link(fmt::format("fd/{}", fd));
@@ -188,6 +196,18 @@ std::vector<Watched> Descriptors::all_watched() const {
     all.insert(all.end(), watched.begin(), watched.end());
   }
   return all;
+}
+
+std::set<pid_t> Descriptors::children() const {
+  std::set<pid_t> children;
+  if (process_ == nullptr) return children;
+  const auto threads = process_->list_threads();
+  if (!threads) return children;
+  for (const pid_t tid : threads->tids) {
+    const auto text = process_->read_file(fmt::format("task/{}/children", tid));
+    if (text) children.merge(read_children(*text));
+  }
+  return children;
 }
 
 }  // namespace heapattach::stacks

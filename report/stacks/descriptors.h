@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,8 +28,11 @@ struct Watched {
 // What /proc/<pid>/fdinfo/<fd> of an epoll instance says.
 std::vector<Watched> read_watched(std::string_view text);
 
-// Says what the descriptors of a process are. Reads what it needs when it is first asked. Without a
-// process it knows nothing of them.
+// The numbers that /proc/<pid>/task/<tid>/children lists.
+std::set<pid_t> read_children(std::string_view text);
+
+// Says what the descriptors of a process are, and its children. Reads what it needs when it is
+// first asked. Without a process it knows nothing of them.
 class Descriptors {
  public:
   explicit Descriptors(const Process* process) : process_(process) {}
@@ -39,6 +43,8 @@ class Descriptors {
   [[nodiscard]] std::optional<std::size_t> watched_by(std::uint64_t epoll_fd) const;
   // What all epoll instances of the process watch.
   [[nodiscard]] std::vector<Watched> all_watched() const;
+  // The processes that it has started, and not yet waited for.
+  [[nodiscard]] std::set<pid_t> children() const;
 
  private:
   const Process* process_;  // null: none

@@ -1,3 +1,16 @@
+// A finding is the first thing that people read, and a build is stopped for it: it needs a proof.
+//
+// - Locks in a circle: each of some fibers or threads waits for a lock that the next one holds, and
+//   only who holds a lock gives it back.
+// - Nobody is left: every fiber of the program waits for another one, without a limit in time. What
+//   could wake one is a fiber that runs, sleeps, waits for a descriptor or a process, or of which
+//   it is not known what it waits for; the handler of a signal, which runs in a fiber of its own;
+//   or a sleep without end, for who writes that means that others go on. If there is any of these,
+//   nothing is proved: it may hold the channel, or come to hold it.
+//
+// An idle server, a pool of workers without work, actors without messages and a dispatcher without
+// lines to write look like the second but for the one that wakes them. So what is left are remarks.
+
 #include "report/stacks/diagnosis.h"
 
 #include <algorithm>
@@ -5,11 +18,14 @@
 
 #include <fmt/format.h>
 
+#include "report/stacks/caught_signals.h"
+
 namespace heapattach::stacks {
 
 namespace {
 
 constexpr std::size_t kMostCycles = 5;
+constexpr std::size_t kShownOfCycle = 8;
 
 // The cycles of a graph in which each node leads to one other at most.
 template <class Next>
@@ -31,36 +47,63 @@ std::vector<std::vector<std::size_t>> cycles_of(std::size_t count, const Next& n
   return cycles;
 }
 
+// "fiber \"transfer\" in Ledger#transfer (ledger.cr:15)".
 template <class Seen>
-std::string cycle_text(const std::vector<std::size_t>& cycle, const std::vector<Seen>& all) {
-  constexpr std::size_t kShown = 8;
-  if (cycle.size() == 1) {
-    return fmt::format("deadlock: {} waits for a mutex that it holds itself",
-                       title_of(all[cycle[0]]));
-  }
-  std::string text = fmt::format("deadlock: {} waits for a mutex of ", title_of(all[cycle[0]]));
-  for (std::size_t i = 1; i < std::min(cycle.size(), kShown); ++i) {
-    text += fmt::format("{}, which waits for a mutex of ", title_of(all[cycle[i]]));
-  }
-  if (cycle.size() > kShown) text += fmt::format("… {} more … ", cycle.size() - kShown);
-  return text + title_of(all[cycle[0]]);
+std::string title_and_function(const Seen& one) {
+  return one.function.empty() ? title_of(one)
+                              : fmt::format("{} in {}", title_of(one), one.function);
 }
 
-void add_cycles(const StackReport& report, std::vector<std::string>& findings) {
+std::string lock_of(const FiberSeen& fiber) {
+  return describe_lock(fiber.wait);
+}
+std::string lock_of(const ThreadSeen& thread) {
+  return thread.awaited.empty() ? "a mutex" : thread.awaited;
+}
+
+template <class Seen>
+std::string cycle_text(const std::vector<std::size_t>& cycle, const std::vector<Seen>& all) {
+  std::string text = "deadlock: ";
+  for (std::size_t i = 0; i < std::min(cycle.size(), kShownOfCycle); ++i) {
+    const Seen& one = all[cycle[i]];
+    const Seen& next = all[cycle[(i + 1) % cycle.size()]];
+    text += fmt::format("{}{} waits for {}, which {} holds", i == 0 ? "" : "; ",
+                        title_and_function(one), lock_of(one),
+                        cycle.size() == 1 ? "it already" : title_of(next));
+  }
+  if (cycle.size() > kShownOfCycle) {
+    text += fmt::format("; and {} more in the circle", cycle.size() - kShownOfCycle);
+  }
+  return text;
+}
+
+void add_cycles(const StackReport& report, Diagnosis& diagnosis) {
   const auto of_thread = [&](std::size_t i) { return report.threads[i].waits_for; };
   for (const auto& cycle : cycles_of(report.threads.size(), of_thread)) {
-    findings.push_back(cycle_text(cycle, report.threads));
+    diagnosis.findings.push_back(cycle_text(cycle, report.threads));
   }
   const auto of_fiber = [&](std::size_t i) { return report.fibers[i].wait.owner; };
   for (const auto& cycle : cycles_of(report.fibers.size(), of_fiber)) {
-    findings.push_back(cycle_text(cycle, report.fibers));
+    diagnosis.findings.push_back(cycle_text(cycle, report.fibers));
   }
 }
 
 // A wait with a limit ends by itself.
 bool needs_another_fiber(const FiberWait& wait) {
-  return !wait.left && (wait.kind == WaitKind::Receive || wait.kind == WaitKind::Send ||
-                        wait.kind == WaitKind::Select || wait.kind == WaitKind::Mutex);
+  if (wait.left || wait.may_have_limit) return false;
+  switch (wait.kind) {
+    case WaitKind::Receive:
+    case WaitKind::Send:
+    case WaitKind::Channel:
+    case WaitKind::Select:
+    case WaitKind::Mutex:
+    case WaitKind::Condition:
+    case WaitKind::WaitGroup:
+    case WaitKind::Once:
+    case WaitKind::Descriptor:
+    case WaitKind::Context: return true;
+    default: return false;
+  }
 }
 
 // The channel for which most fibers wait in the same way.
@@ -71,65 +114,108 @@ struct Crowd {
   std::size_t example = 0;
 };
 
-Crowd largest_crowd(const StackReport& report) {
+// The fibers of the program, by what could wake them.
+struct Fibers {
+  std::size_t all = 0;          // that run code of the program
+  std::size_t need_others = 0;  // of these
+  std::size_t others = 0;       // that may still go on, also of the library alone
+  Crowd crowd;
+};
+
+Fibers count(const StackReport& report) {
   std::map<std::pair<WaitKind, RemoteAddr>, Crowd> crowds;
-  Crowd largest;
+  Fibers fibers;
   for (std::size_t i = 0; i < report.fibers.size(); ++i) {
     const FiberSeen& fiber = report.fibers[i];
+    if (fiber.is_of_runtime || fiber.wait.kind == WaitKind::Ended) continue;
+    const bool needs_another = needs_another_fiber(fiber.wait);
+    if (!needs_another) ++fibers.others;
+    if (!fiber.is_own) continue;
+    ++fibers.all;
+    if (!needs_another) continue;
+    ++fibers.need_others;
     const bool is_channel =
         fiber.wait.kind == WaitKind::Receive || fiber.wait.kind == WaitKind::Send;
-    if (fiber.is_of_runtime || !is_channel || fiber.wait.object.value == 0) continue;
+    if (!is_channel || fiber.wait.object.value == 0) continue;
     Crowd& crowd = crowds[{fiber.wait.kind, fiber.wait.object}];
     if (crowd.fibers == 0) crowd = {fiber.wait.kind, fiber.wait.object, 0, i};
-    if (++crowd.fibers > largest.fibers) largest = crowd;
+    if (++crowd.fibers > fibers.crowd.fibers) fibers.crowd = crowd;
   }
-  return largest;
+  return fibers;
 }
 
-// Some of those who wait for others, with what for.
+// Some of those who wait for others, with what for; those that do alike as one.
 std::string examples(const StackReport& report) {
   constexpr std::size_t kShown = 3;
+  std::map<std::pair<std::string, std::string>, std::vector<std::size_t>> alike;
+  for (std::size_t i = 0; i < report.fibers.size(); ++i) {
+    const FiberSeen& fiber = report.fibers[i];
+    if (fiber.is_of_runtime || !fiber.is_own || !needs_another_fiber(fiber.wait)) continue;
+    alike[{fiber.function, describe_wait(report, fiber.wait)}].push_back(i);
+  }
   std::string text;
-  std::size_t count = 0;
-  for (const FiberSeen& fiber : report.fibers) {
-    if (fiber.is_of_runtime || !needs_another_fiber(fiber.wait)) continue;
-    if (++count > kShown) return text + ", …";
-    text += fmt::format("{}{} {}", count == 1 ? "" : "; ", title_of(fiber),
-                        describe_wait(report, fiber.wait));
+  std::size_t shown = 0;
+  for (const auto& [what, fibers] : alike) {
+    if (++shown > kShown) return text + "; …";
+    const std::string who = fibers.size() == 1
+                                ? title_and_function(report.fibers[fibers[0]])
+                                : fmt::format("each of {} fibers{}{}", fibers.size(),
+                                              what.first.empty() ? "" : " in ", what.first);
+    text += fmt::format("{}{} {}", shown == 1 ? "" : "; ", who, what.second);
   }
   return text;
 }
 
-// Fibers that only fibers could wake.
-void add_waiting_fibers(const StackReport& report, std::vector<std::string>& findings) {
-  std::size_t all = 0;
-  std::size_t need_others = 0;
-  for (const FiberSeen& fiber : report.fibers) {
-    if (fiber.is_of_runtime) continue;
-    ++all;
-    if (needs_another_fiber(fiber.wait)) ++need_others;
-  }
-  if (all == 0 || need_others == 0) return;
-  const Crowd crowd = largest_crowd(report);
-  const std::string doing =
-      crowd.fibers == 0 ? std::string() : describe_wait(report, report.fibers[crowd.example].wait);
-  if (need_others == all && crowd.fibers == all) {
-    findings.push_back(
+std::string doing_of(const StackReport& report, const Crowd& crowd) {
+  return describe_wait(report, report.fibers[crowd.example].wait);
+}
+
+// Fibers that only fibers could wake, and there is none left that could.
+void add_forgotten_fibers(const StackReport& report, const Fibers& fibers, Diagnosis& diagnosis) {
+  const bool is_one = fibers.all == 1;
+  if (fibers.crowd.fibers == fibers.all) {
+    diagnosis.findings.push_back(
         fmt::format("deadlock: {} {}, and nobody is left to {}",
-                    all == 1 ? "the only fiber" : fmt::format("each of all {} fibers", all), doing,
-                    crowd.kind == WaitKind::Receive ? "send" : "receive"));
-  } else if (need_others == all) {
-    findings.push_back(
-        fmt::format("deadlock: {} for channels or mutexes, and nobody is left to wake them: {}",
-                    all == 1 ? "the only fiber waits" : fmt::format("all {} fibers wait", all),
-                    examples(report)));
-  } else if (crowd.fibers > 2 && crowd.fibers * 2 > all) {
-    findings.push_back(
-        fmt::format("waiting: each of {} fibers of {} {}", crowd.fibers, all, doing));
-  } else if (need_others > 1 && need_others * 2 > all) {
-    findings.push_back(fmt::format("waiting: {} of {} fibers for other fibers: {}", need_others,
-                                   all, examples(report)));
+                    is_one ? "the only fiber" : fmt::format("each of all {} fibers", fibers.all),
+                    doing_of(report, fibers.crowd),
+                    fibers.crowd.kind == WaitKind::Receive ? "send" : "receive"));
+    return;
   }
+  diagnosis.findings.push_back(fmt::format(
+      "deadlock: {}, and nobody is left to wake {}: {}",
+      is_one ? "the only fiber waits" : fmt::format("all {} fibers wait for others", fibers.all),
+      is_one ? "it" : "them", examples(report)));
+}
+
+// Most wait for others, of which some may still come.
+void add_waiting_fibers(const StackReport& report, const Fibers& fibers, Diagnosis& diagnosis) {
+  const Crowd& crowd = fibers.crowd;
+  if (crowd.fibers > 2 && crowd.fibers * 2 > fibers.all) {
+    diagnosis.remarks.push_back(fmt::format("each of {} fibers of {} {}", crowd.fibers, fibers.all,
+                                            doing_of(report, crowd)));
+  } else if (fibers.need_others > 1 && fibers.need_others * 2 > fibers.all) {
+    diagnosis.remarks.push_back(fmt::format("{} of {} fibers wait for other fibers: {}",
+                                            fibers.need_others, fibers.all, examples(report)));
+  }
+}
+
+void add_fibers_of_channels(const StackReport& report, Diagnosis& diagnosis) {
+  const Fibers fibers = count(report);
+  if (fibers.need_others == 0) return;
+  const bool nobody_is_left = fibers.others == 0;
+  if (nobody_is_left && report.caught_signals && *report.caught_signals == 0) {
+    add_forgotten_fibers(report, fibers, diagnosis);
+    return;
+  }
+  if (nobody_is_left) {
+    diagnosis.remarks.push_back(fmt::format(
+        "only {} can wake a fiber: {}",
+        report.caught_signals ? fmt::format("the handler of {}", words_for(*report.caught_signals))
+                              : "the handler of a signal, if there is one,",
+        examples(report)));
+    return;
+  }
+  add_waiting_fibers(report, fibers, diagnosis);
 }
 
 std::string innermost_function(const NamedStack& stack) {
@@ -139,7 +225,7 @@ std::string innermost_function(const NamedStack& stack) {
   return {};
 }
 
-void add_busy_threads(const StackReport& report, std::vector<std::string>& findings) {
+void add_busy_threads(const StackReport& report, Diagnosis& diagnosis) {
   const auto suspended =
       std::count_if(report.fibers.begin(), report.fibers.end(),
                     [](const FiberSeen& fiber) { return !fiber.is_of_runtime && !fiber.thread; });
@@ -156,12 +242,12 @@ void add_busy_threads(const StackReport& report, std::vector<std::string>& findi
       text += fmt::format("; {} fiber{} cannot run there meanwhile", suspended,
                           suspended == 1 ? "" : "s");
     }
-    findings.push_back(std::move(text));
+    diagnosis.findings.push_back(std::move(text));
   }
 }
 
 // Those who wait for a thread that waits for nobody.
-void add_held_up_threads(const StackReport& report, std::vector<std::string>& findings) {
+void add_held_up_threads(const StackReport& report, Diagnosis& diagnosis) {
   std::map<std::size_t, std::size_t> waiting_for;
   for (const ThreadSeen& thread : report.threads) {
     if (thread.waits_for) ++waiting_for[*thread.waits_for];
@@ -169,21 +255,44 @@ void add_held_up_threads(const StackReport& report, std::vector<std::string>& fi
   for (const auto& [owner, count] : waiting_for) {
     const ThreadSeen& thread = report.threads[owner];
     if (thread.waits_for) continue;
-    findings.push_back(fmt::format("waiting: {} thread{} for a mutex of {}{}", count,
-                                   count == 1 ? "" : "s", title_of(thread),
-                                   thread.call.empty() ? "" : ", which is in " + thread.call));
+    diagnosis.remarks.push_back(fmt::format(
+        "{} for a mutex that {} holds{}",
+        count == 1 ? "1 thread waits" : fmt::format("{} threads wait", count),
+        title_and_function(thread), thread.call.empty() ? "" : ", which is in " + thread.call));
+  }
+}
+
+// Those who wait for a fiber's mutex, where that is no circle.
+void add_held_up_fibers(const StackReport& report, Diagnosis& diagnosis) {
+  std::map<std::pair<std::size_t, RemoteAddr>, std::vector<std::size_t>> waiting_for;
+  for (std::size_t i = 0; i < report.fibers.size(); ++i) {
+    const FiberWait& wait = report.fibers[i].wait;
+    if (wait.owner && *wait.owner < report.fibers.size()) {
+      waiting_for[{*wait.owner, wait.object}].push_back(i);
+    }
+  }
+  for (const auto& [lock, waiting] : waiting_for) {
+    const FiberSeen& owner = report.fibers[lock.first];
+    if (owner.wait.owner) continue;
+    const std::string who = waiting.size() == 1
+                                ? title_and_function(report.fibers[waiting[0]]) + " waits"
+                                : fmt::format("{} fibers wait", waiting.size());
+    diagnosis.remarks.push_back(
+        fmt::format("{} for {}, which {} holds, which {}", who, lock_of(report.fibers[waiting[0]]),
+                    title_and_function(owner), describe_wait(report, owner.wait)));
   }
 }
 
 }  // namespace
 
-std::vector<std::string> diagnose(const StackReport& report) {
-  std::vector<std::string> findings;
-  add_cycles(report, findings);
-  add_busy_threads(report, findings);
-  if (findings.empty()) add_waiting_fibers(report, findings);
-  add_held_up_threads(report, findings);
-  return findings;
+Diagnosis diagnose(const StackReport& report) {
+  Diagnosis diagnosis;
+  add_cycles(report, diagnosis);
+  add_busy_threads(report, diagnosis);
+  add_held_up_fibers(report, diagnosis);
+  if (diagnosis.findings.empty()) add_fibers_of_channels(report, diagnosis);
+  add_held_up_threads(report, diagnosis);
+  return diagnosis;
 }
 
 }  // namespace heapattach::stacks

@@ -4,9 +4,16 @@
 
 namespace heapattach::stacks {
 
-// Says what is wrong with a process that hangs, as far as it can be seen from what its threads and
-// fibers wait for: cycles of owners, fibers that nobody can wake any more, a thread or fiber that
-// never lets go of its processor. One line each, the surest first; nothing where nothing is seen.
-[[nodiscard]] std::vector<std::string> diagnose(const StackReport& report);
+// What is wrong with a process that hangs, as far as it can be seen from what its threads and
+// fibers wait for. One line each, the surest first; nothing where nothing is seen.
+struct Diagnosis {
+  // Proved: owners of locks in a circle; fibers that nobody is left to wake; a thread that never
+  // lets go of its processor.
+  std::vector<std::string> findings;
+  // May be as it should: many who wait for others that can still come.
+  std::vector<std::string> remarks;
+};
+
+[[nodiscard]] Diagnosis diagnose(const StackReport& report);
 
 }  // namespace heapattach::stacks

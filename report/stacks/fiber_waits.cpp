@@ -1,17 +1,10 @@
-// Which functions of Crystal's library a fiber waits in tells what for; the object is the one of
-// the fitting class that a word of these functions' frames leads to. Checked with 1.6.
-//
-// A sleep, or the limit of another wait, is a timer of libevent (struct event, event_struct.h of
-// 2.1 on a 64-bit machine) to which the fiber's object leads: its flags are at 16, the argument at
-// 32 (the fiber itself), the descriptor at 56 (none) and the time at 112, by CLOCK_MONOTONIC.
-// A descriptor is the number in an IO's object that one of the process's epoll instances watches in
-// the direction in which the fiber waits.
+// The descriptor of an IO is the one in the event that the fiber has told Crystal's event loop.
+// With libevent it is the number in the IO's object that one of the process's epoll instances
+// watches in the direction in which the fiber waits.
 
 #include "report/stacks/fiber_waits.h"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 
 #include <fmt/format.h>
 #include <sys/epoll.h>
@@ -21,170 +14,142 @@ namespace heapattach::stacks {
 namespace {
 
 constexpr std::uint64_t kWord = 8;
-constexpr std::size_t kInnermost = 40;   // frames in which a wait is looked for
-constexpr std::size_t kOuterFrames = 3;  // that may still hold its object
+constexpr std::size_t kOuterFrames = 3;  // that may still hold an event, or a process
 
-// A function of Crystal's library in which fibers wait: what its name ends with or holds, and the
-// file that it is in, by which also an inlined one is known, which comes without its class.
-struct Sign {
-  std::string_view name;
-  std::string_view file;
-  WaitKind kind;
-};
-constexpr std::array kSigns = {
-    Sign{"lock", "/mutex.cr", WaitKind::Mutex},
-    Sign{"lock_slow", "/mutex.cr", WaitKind::Mutex},
-    Sign{"wait_readable", "", WaitKind::Read},
-    Sign{"wait_acceptable", "", WaitKind::Read},
-    Sign{"wait_writable", "", WaitKind::Write},
-    Sign{"wait_connectable", "", WaitKind::Write},
-    Sign{"select", "/channel.cr", WaitKind::Select},
-    Sign{"select_impl", "/channel.cr", WaitKind::Select},
-    Sign{"receive", "/channel.cr", WaitKind::Receive},
-    Sign{"receive?", "/channel.cr", WaitKind::Receive},
-    Sign{"receive_impl", "/channel.cr", WaitKind::Receive},
-    Sign{"send", "/channel.cr", WaitKind::Send},
-    Sign{"sleep", "", WaitKind::Sleep},
-    Sign{"yield", "/scheduler.cr", WaitKind::Ready},
-    Sign{"yield", "/fiber.cr", WaitKind::Ready},
-};
-
-// "receive" of "Channel(Int32)#receive", "yield" of "Fiber::yield".
-std::string_view method_of(std::string_view function) {
-  const std::size_t mark = function.find_last_of("#.:");
-  return mark == std::string_view::npos ? function : function.substr(mark + 1);
+bool is_io(WaitKind kind) {
+  return kind == WaitKind::Io || kind == WaitKind::Read || kind == WaitKind::Write ||
+         kind == WaitKind::Accept || kind == WaitKind::Connect;
 }
 
-// The class that a function's full name begins with must then be the one of the file.
-bool is_of_file(const stack::Place& place, std::string_view file) {
-  if (file.empty() || place.file.ends_with(file)) return true;
-  if (!place.file.empty()) return false;
-  const std::string_view function = place.function;
-  return (file == "/mutex.cr" && function.starts_with("Mutex#")) ||
-         (file == "/channel.cr" && function.starts_with("Channel")) ||
-         (file == "/fiber.cr" && function.starts_with("Fiber"));
+bool is_reading(WaitKind kind) {
+  return kind == WaitKind::Read || kind == WaitKind::Accept;
 }
 
-WaitKind kind_of(const stack::Place& place) {
-  const std::string_view method = method_of(place.function);
-  for (const Sign& sign : kSigns) {
-    if (method == sign.name && is_of_file(place, sign.file)) return sign.kind;
+// What an event says of a wait that the functions did not tell, or not enough.
+WaitKind kind_by(WaitKind kind, const PollingEvent& event) {
+  if (kind != WaitKind::Unknown && kind != WaitKind::Io) return kind;
+  switch (event.type) {
+    case PollingEvent::Type::Read: return WaitKind::Read;
+    case PollingEvent::Type::Write: return WaitKind::Write;
+    case PollingEvent::Type::Sleep: return WaitKind::Sleep;
+    case PollingEvent::Type::SelectTimeout: break;
   }
-  return WaitKind::Unknown;
+  return kind;
 }
 
-bool is_io(std::string_view type) {
-  for (const std::string_view part : {"Socket", "File", "TCP", "UNIX", "UDP", "IO::", "Server"}) {
-    if (type.find(part) != std::string_view::npos) return true;
+bool is_of(const PollingEvent& event, WaitKind kind) {
+  switch (event.type) {
+    case PollingEvent::Type::Read:
+    case PollingEvent::Type::Write: return is_io(kind) || kind == WaitKind::Unknown;
+    case PollingEvent::Type::Sleep: return kind == WaitKind::Sleep || kind == WaitKind::Unknown;
+    case PollingEvent::Type::SelectTimeout: return false;
   }
   return false;
 }
 
-bool fits(std::string_view type, WaitKind kind) {
-  switch (kind) {
-    case WaitKind::Receive:
-    case WaitKind::Send: return type.starts_with("Channel(");
-    case WaitKind::Mutex: return type == "Mutex";
-    case WaitKind::Read:
-    case WaitKind::Write: return is_io(type);
-    default: return false;
-  }
+// From the innermost frame to some behind the one that waits.
+Range words_around(const stack::StackRecord& record, const WaitFrame& wait) {
+  if (record.frames.empty()) return {};
+  const RemoteAddr start = record.frames.front().stack_pointer;
+  RemoteAddr end = start + kTopBytes;
+  const std::size_t last = std::min(record.frames.size(), wait.frame + kOuterFrames);
+  for (std::size_t i = 0; i < last; ++i) end = std::max(end, record.frames[i].cfa);
+  return {start, end - start};
 }
 
 }  // namespace
 
-WaitFrame wait_by_functions(const stack::StackRecord& record, const stack::Stacks& stacks) {
-  const std::size_t count = std::min(record.frames.size(), kInnermost);
-  WaitFrame found;
-  for (std::size_t i = 0; i < count; ++i) {
-    for (const stack::Place& place : stacks.places_of(record.frames[i].pc)) {
-      const WaitKind kind = kind_of(place);
-      if (kind == WaitKind::Unknown) continue;
-      // A channel's method within its like: the outer one is what the program called.
-      const bool is_same = found.kind == kind;
-      if (found.kind != WaitKind::Unknown && !is_same) return found;
-      found = {kind, i};
-    }
-  }
-  return found;
-}
-
 FiberWaits::FiberWaits(const StackTarget& target,
                        const HeldStacks& held,
                        const stack::Stacks& stacks,
+                       const CrystalLibrary& library,
                        Descriptors& descriptors)
-    : target_(target), held_(held), stacks_(stacks), descriptors_(descriptors) {
-  for (std::size_t i = 0; i < held.fibers.size(); ++i) {
-    by_address_.emplace(held.fibers[i].object.value, i);
-  }
-}
+    : target_(target),
+      held_(held),
+      stacks_(stacks),
+      library_(library),
+      descriptors_(descriptors),
+      objects_(held.index, held.capture, target.classes, held.fibers) {}
 
 FiberWait FiberWaits::of(std::size_t fiber, const stack::StackRecord& record) {
-  const WaitFrame by_functions = wait_by_functions(record, stacks_);
+  const WaitFrame told = wait_by_functions(record, stacks_, library_);
   FiberWait wait;
-  wait.kind = by_functions.kind;
-  if (wait.kind != WaitKind::Unknown && wait.kind != WaitKind::Ready) wait.left = time_left(fiber);
-  const auto found = find_object(record, by_functions);
+  wait.kind = told.kind;
+  wait.type = told.type;
+  if (told.is_scheduler || wait.kind == WaitKind::Ready) return wait;
+  const Event event = event_of(fiber, record, told);
+  if (event.polling) wait.kind = kind_by(wait.kind, *event.polling);
+  if (wait.kind == WaitKind::Unknown) return wait;
+  if (event.wakes_at && held_.monotonic) {
+    wait.left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        std::max(std::chrono::nanoseconds(0), *event.wakes_at - *held_.monotonic));
+  }
+  wait.may_have_limit = event.may_wake || (event.wakes_at && !held_.monotonic);
+  const bool has_descriptor = is_io(wait.kind) && event.polling && event.polling->descriptor;
+  if (has_descriptor) wait.descriptor = descriptor_text(*event.polling->descriptor);
+  if (wait.kind == WaitKind::Process) wait.process = process_in(record, told);
+  const auto found = objects_.find(record, {wait.kind, told.frame, told.type});
   if (!found) return wait;
-  wait.object = found->object;
-  wait.type = found->type;
-  if (wait.kind == WaitKind::Mutex) wait.owner = owner_in(*found);
-  const bool is_io = wait.kind == WaitKind::Read || wait.kind == WaitKind::Write;
-  if (is_io) wait.descriptor = descriptor_in(*found, wait.kind);
+  wait.object = found->start;
+  if (found->type != nullptr && !found->type->name.empty()) wait.type = found->type->name;
+  if (wait.kind == WaitKind::Mutex) wait.owner = objects_.owner_of(*found);
+  if (is_io(wait.kind) && !has_descriptor) wait.descriptor = descriptor_in(*found, wait.kind);
   return wait;
 }
 
-std::optional<FiberWaits::Found> FiberWaits::find_object(const stack::StackRecord& record,
-                                                         const WaitFrame& wait) const {
-  const auto& frames = record.frames;
-  if (wait.frame >= frames.size()) return {};
-  const auto words_of = [&](std::size_t i) {
-    const RemoteAddr start = frames[i].stack_pointer;
-    const RemoteAddr end = frames[i].cfa;
-    return end > start ? Range{start, end - start} : Range{start, 0};
-  };
-  // The frame that waits, then those that it called, then those that called it.
-  for (std::size_t i = wait.frame + 1; i-- > 0;) {
-    if (auto found = object_in(words_of(i), wait.kind)) return found;
+FiberWaits::Event FiberWaits::event_of(std::size_t fiber,
+                                       const stack::StackRecord& record,
+                                       const WaitFrame& wait) const {
+  Event event;
+  const crystal::FiberStack& of_fiber = held_.fibers[fiber];
+  Range words = words_around(record, wait);
+  if (words.end() > of_fiber.stack.end()) {
+    const bool is_inside = of_fiber.stack.end() > words.start;
+    words.bytes = is_inside ? of_fiber.stack.end() - words.start : 0;
   }
-  for (std::size_t i = wait.frame + 1; i < std::min(frames.size(), wait.frame + kOuterFrames);
-       ++i) {
-    if (auto found = object_in(words_of(i), wait.kind)) return found;
-  }
-  return {};
+  event.polling = find_polling_event(words, of_fiber.object, held_.capture);
+  if (event.polling && !is_of(*event.polling, wait.kind)) event.polling.reset();
+  if (event.polling) event.wakes_at = event.polling->wakes_at;
+  const bool has_timer = !event.polling && wait.kind != WaitKind::SleepForever;
+  if (has_timer) add_timers(of_fiber.object, event);
+  return event;
 }
 
-std::optional<FiberWaits::Found> FiberWaits::object_in(Range words, WaitKind kind) const {
-  const auto bytes = held_.capture.bytes_from(words.start);
-  const std::uint64_t limit = std::min<std::uint64_t>({bytes.size(), words.bytes, kTopBytes});
-  for (std::size_t at = 0; at + kWord <= limit; at += kWord) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, bytes.data() + at, sizeof word);
-    const auto object = object_around(held_.index, word);
-    if (!object || object->start.value != word) continue;
-    const auto id = held_.capture.read_as<std::uint32_t>(object->start);
-    const crystal::Type* const type = id ? target_.classes.find(*id) : nullptr;
-    if (type == nullptr || !fits(type->name, kind)) continue;
-    return Found{object->start, std::min(object->bytes, kHeadBytes), type->name};
+// The timers that the fiber's object leads to.
+void FiberWaits::add_timers(RemoteAddr fiber, Event& event) const {
+  constexpr std::uint64_t kLargestEvent = 160;
+  for (std::uint64_t offset = kWord; offset < target_.fibers.object_bytes; offset += kWord) {
+    const auto word = held_.capture.read_as<std::uint64_t>(fiber + offset);
+    if (!word || *word == 0 || *word % kWord != 0) continue;
+    const RemoteAddr at{*word};
+    if (const auto wakes_at = read_libevent_timer(at, fiber, held_.capture)) {
+      event.wakes_at = *wakes_at;
+      return;
+    }
+    const auto object = object_around(held_.index, *word);
+    if (!object || object->start != at || object->bytes > kLargestEvent) continue;
+    if (const auto timer = read_polling_event(at + kWord, fiber, held_.capture)) {
+      if (timer->wakes_at) event.wakes_at = *timer->wakes_at;
+      continue;
+    }
+    // Another event loop's.
+    const auto back = held_.capture.read_as<std::uint64_t>(at + 2 * kWord);
+    if (back && *back == fiber.value) event.may_wake = true;
   }
-  return {};
 }
 
-std::optional<std::size_t> FiberWaits::owner_in(const Found& mutex) const {
-  for (std::uint64_t offset = kWord; offset + kWord <= mutex.bytes; offset += kWord) {
-    const auto word = held_.capture.read_as<std::uint64_t>(mutex.object + offset);
-    const auto fiber = word ? by_address_.find(*word) : by_address_.end();
-    if (fiber != by_address_.end()) return fiber->second;
-  }
-  return {};
+std::string FiberWaits::descriptor_text(std::uint32_t number) {
+  const std::string what = descriptors_.what_is(number);
+  return fmt::format("{}{}{}", number, what.empty() ? "" : ": ", what);
 }
 
-std::string FiberWaits::descriptor_in(const Found& io, WaitKind kind) {
+std::string FiberWaits::descriptor_in(const AwaitedObject& io, WaitKind kind) {
   if (!watched_) watched_ = descriptors_.all_watched();
-  const std::uint32_t direction = kind == WaitKind::Read ? EPOLLIN : EPOLLOUT;
+  std::uint32_t direction = is_reading(kind) ? EPOLLIN : EPOLLOUT;
+  if (kind == WaitKind::Io) direction = EPOLLIN | EPOLLOUT;
   std::optional<std::uint32_t> found;
   for (std::uint64_t offset = kWord; offset + 4 <= io.bytes; offset += 4) {
-    const auto number = held_.capture.read_as<std::uint32_t>(io.object + offset);
+    const auto number = held_.capture.read_as<std::uint32_t>(io.start + offset);
     const bool is_watched =
         number && std::any_of(watched_->begin(), watched_->end(), [&](const Watched& one) {
           return one.fd == *number && (one.events & direction) != 0;
@@ -195,36 +160,26 @@ std::string FiberWaits::descriptor_in(const Found& io, WaitKind kind) {
     if (found && *found != 0 && *found != *number) return {};  // which of them, cannot be told
     found = *number;
   }
-  if (!found) return {};
-  const std::string what = descriptors_.what_is(*found);
-  return fmt::format("{}{}{}", *found, what.empty() ? "" : ": ", what);
+  return found ? descriptor_text(*found) : std::string();
 }
 
-std::optional<std::chrono::milliseconds> FiberWaits::time_left(std::size_t fiber) const {
-  if (!held_.monotonic) return {};
-  constexpr std::uint64_t kFlags = 16;
-  constexpr std::uint64_t kArgument = 32;
-  constexpr std::uint64_t kDescriptor = 56;
-  constexpr std::uint64_t kTime = 112;
-  constexpr std::uint16_t kIsPending = 1;             // EVLIST_TIMEOUT
-  constexpr std::int64_t kMicroseconds = 0x000fffff;  // the rest are flags
-  constexpr std::int64_t kLongest = 1'000'000'000;    // thirty years
-  const RemoteAddr object = held_.fibers[fiber].object;
-  for (std::uint64_t offset = kWord; offset < target_.fibers.object_bytes; offset += kWord) {
-    const auto event = held_.capture.read_as<std::uint64_t>(object + offset);
-    if (!event || *event == 0 || *event % kWord != 0) continue;
-    const auto argument = held_.capture.read_as<std::uint64_t>(RemoteAddr{*event} + kArgument);
-    if (!argument || *argument != object.value) continue;
-    const auto descriptor = held_.capture.read_as<std::int32_t>(RemoteAddr{*event} + kDescriptor);
-    const auto flags = held_.capture.read_as<std::uint16_t>(RemoteAddr{*event} + kFlags);
-    const auto time =
-        held_.capture.read_as<std::array<std::int64_t, 2>>(RemoteAddr{*event} + kTime);
-    if (!descriptor || *descriptor != -1 || !flags || (*flags & kIsPending) == 0) continue;
-    if (!time || (*time)[0] < 0 || (*time)[0] > kLongest) continue;
-    const auto ends =
-        std::chrono::seconds((*time)[0]) + std::chrono::microseconds((*time)[1] & kMicroseconds);
-    return std::chrono::duration_cast<std::chrono::milliseconds>(
-        std::max(std::chrono::nanoseconds(0), ends - *held_.monotonic));
+// One of the target's children whose number is in an object that the frames lead to.
+std::optional<pid_t> FiberWaits::process_in(const stack::StackRecord& record,
+                                            const WaitFrame& wait) {
+  if (!children_) children_ = descriptors_.children();
+  if (children_->empty()) return {};
+  const std::size_t last = std::min(record.frames.size(), wait.frame + kOuterFrames);
+  for (std::size_t i = wait.frame > 0 ? wait.frame - 1 : 0; i < last; ++i) {
+    const stack::FrameRecord& frame = record.frames[i];
+    if (frame.cfa <= frame.stack_pointer) continue;
+    for (const AwaitedObject& object :
+         objects_.objects_of({frame.stack_pointer, frame.cfa - frame.stack_pointer})) {
+      for (std::uint64_t offset = 4; offset + 4 <= std::min(object.bytes, kHeadBytes);
+           offset += 4) {
+        const auto number = held_.capture.read_as<pid_t>(object.start + offset);
+        if (number && children_->contains(*number)) return *number;
+      }
+    }
   }
   return {};
 }

@@ -1,56 +1,52 @@
 #pragma once
 
-#include <span>
+#include <set>
 
+#include "report/stacks/awaited_objects.h"
 #include "report/stacks/descriptors.h"
 #include "report/stacks/held_stacks.h"
-#include "report/stacks/stack_report.h"
-#include "symbols/stack/stacks.h"
+#include "report/stacks/polling_events.h"
 
 namespace heapattach::stacks {
 
-// What a fiber's innermost functions say that it waits for, and which frame says so.
-struct WaitFrame {
-  WaitKind kind = WaitKind::Unknown;
-  std::size_t frame = 0;  // of StackRecord::frames
-};
-
-// `record` is the fiber's stack.
-[[nodiscard]] WaitFrame wait_by_functions(const stack::StackRecord& record,
-                                          const stack::Stacks& stacks);
-
-// The fibers' own and their stacks' words say the rest: which channel, mutex or IO, whose the mutex
-// is, when a sleep ends.
+// What each fiber waits for: the functions of its stack say the kind, the fibers' own and their
+// stacks' words the rest: which channel, mutex or IO, whose the mutex is, when a sleep ends.
 class FiberWaits {
  public:
   // `fibers` are held.fibers, in the same order.
   FiberWaits(const StackTarget& target,
              const HeldStacks& held,
              const stack::Stacks& stacks,
+             const CrystalLibrary& library,
              Descriptors& descriptors);
 
   [[nodiscard]] FiberWait of(std::size_t fiber, const stack::StackRecord& record);
 
  private:
-  struct Found {
-    RemoteAddr object;
-    std::uint64_t bytes = 0;  // that were copied
-    std::string type;
+  // What the fiber has told the event loop.
+  struct Event {
+    std::optional<PollingEvent> polling;
+    std::optional<std::chrono::nanoseconds> wakes_at;
+    bool may_wake = false;  // there is a timer, and it is not known whether it is set
   };
 
-  [[nodiscard]] std::optional<Found> find_object(const stack::StackRecord& record,
-                                                 const WaitFrame& wait) const;
-  [[nodiscard]] std::optional<Found> object_in(Range words, WaitKind kind) const;
-  [[nodiscard]] std::optional<std::size_t> owner_in(const Found& mutex) const;
-  [[nodiscard]] std::string descriptor_in(const Found& io, WaitKind kind);
-  [[nodiscard]] std::optional<std::chrono::milliseconds> time_left(std::size_t fiber) const;
+  [[nodiscard]] Event event_of(std::size_t fiber,
+                               const stack::StackRecord& record,
+                               const WaitFrame& wait) const;
+  void add_timers(RemoteAddr fiber, Event& event) const;
+  [[nodiscard]] std::string descriptor_in(const AwaitedObject& io, WaitKind kind);
+  [[nodiscard]] std::string descriptor_text(std::uint32_t number);
+  [[nodiscard]] std::optional<pid_t> process_in(const stack::StackRecord& record,
+                                                const WaitFrame& wait);
 
   const StackTarget& target_;
   const HeldStacks& held_;
   const stack::Stacks& stacks_;
+  const CrystalLibrary& library_;
   Descriptors& descriptors_;
-  std::unordered_map<std::uint64_t, std::size_t> by_address_;  // fibers
+  AwaitedObjects objects_;
   std::optional<std::vector<Watched>> watched_;
+  std::optional<std::set<pid_t>> children_;
 };
 
 }  // namespace heapattach::stacks

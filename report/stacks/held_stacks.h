@@ -45,7 +45,7 @@ struct HeapObject {
 // How much of an object's beginning is copied.
 inline constexpr std::uint64_t kHeadBytes = 384;
 // How much of a stack is looked at for what its innermost frames lead to.
-inline constexpr std::uint64_t kTopBytes = 1536;
+inline constexpr std::uint64_t kTopBytes = 3072;
 
 // Sorted, disjoint and joined; whole words.
 [[nodiscard]] std::vector<Range> merged(std::vector<Range> ranges);

@@ -3,11 +3,51 @@
 #include <algorithm>
 #include <map>
 
+#include <fmt/format.h>
+
 namespace heapattach::stacks {
+
+namespace {
+
+// In a Crystal program, what is written in Crystal and not in its library; in another, what is in
+// the program itself and not in what it was linked with.
+bool is_own(const stack::Place& place, const Module* module, const CrystalLibrary& library) {
+  const std::string_view file = place.home.empty() ? place.file : place.home;
+  if (module == nullptr || !module->is_main_program() || place.function.empty()) return false;
+  if (!library.directory().empty()) {
+    return file.ends_with(".cr") && library.name_of(file).empty();
+  }
+  const bool is_of_libc = file.starts_with("../") || file.starts_with("./") ||
+                          place.function.starts_with("__") || place.function == "_start";
+  return !is_of_libc;
+}
+
+}  // namespace
+
+std::optional<stack::Place> own_place(const stack::StackRecord& record,
+                                      const stack::Stacks& stacks,
+                                      const CodeSources& sources) {
+  for (const stack::FrameRecord& frame : record.frames) {
+    const Module* const module = sources.modules.find(frame.pc);
+    for (const stack::Place& place : stacks.places_of(frame.pc)) {
+      if (is_own(place, module, sources.library)) return place;
+    }
+  }
+  return {};
+}
+
+std::string place_text(const stack::Place& place) {
+  const std::string_view file = place.file;
+  const std::string_view home = place.home;
+  const bool is_proc = place.function == "->";
+  if (is_proc && !home.empty()) return fmt::format("-> of {}", home.substr(home.rfind('/') + 1));
+  if (file.empty() || !home.empty()) return place.function;
+  return fmt::format("{} ({}:{})", place.function, file.substr(file.rfind('/') + 1), place.line);
+}
 
 NamedStack named(const stack::StackRecord& record,
                  const stack::Stacks& stacks,
-                 const Modules& modules) {
+                 const CodeSources& sources) {
   NamedStack result;
   result.left_out = record.left_out;
   result.end = record.end;
@@ -19,7 +59,8 @@ NamedStack named(const stack::StackRecord& record,
     NamedFrame line;
     line.pc = frame.pc;
     line.found_by = frame.found_by;
-    if (const Module* const module = modules.find(frame.pc)) {
+    const Module* const module = sources.modules.find(frame.pc);
+    if (module != nullptr) {
       line.module = module->name();
       line.offset = frame.pc.value - module->bias();
     }
@@ -31,6 +72,7 @@ NamedStack named(const stack::StackRecord& record,
       line.line = place.line;
       line.column = place.column;
       line.is_inlined = place.is_inlined;
+      line.is_own = is_own(place, module, sources.library);
       result.frames.push_back(line);
     }
   }
@@ -40,7 +82,7 @@ NamedStack named(const stack::StackRecord& record,
 std::vector<FiberGroup> group_fibers(const std::vector<FiberSeen>& fibers,
                                      const std::vector<const stack::StackRecord*>& records,
                                      const stack::Stacks& stacks,
-                                     const Modules& modules) {
+                                     const CodeSources& sources) {
   std::map<std::vector<std::uint64_t>, std::size_t> by_stack;
   std::vector<FiberGroup> groups;
   for (std::size_t i = 0; i < fibers.size(); ++i) {
@@ -53,7 +95,7 @@ std::vector<FiberGroup> group_fibers(const std::vector<FiberSeen>& fibers,
     const auto [at, is_new] = by_stack.try_emplace(std::move(key), groups.size());
     if (is_new) {
       groups.emplace_back();
-      if (records[i] != nullptr) groups.back().stack = named(*records[i], stacks, modules);
+      if (records[i] != nullptr) groups.back().stack = named(*records[i], stacks, sources);
     }
     groups[at->second].fibers.push_back(i);
   }

@@ -1,15 +1,30 @@
 #pragma once
 
+#include "report/stacks/crystal_library.h"
 #include "report/stacks/stack_report.h"
 #include "symbols/module.h"
 #include "symbols/stack/stacks.h"
 
 namespace heapattach::stacks {
 
+// Where code comes from: what is a library's, and what the program's own.
+struct CodeSources {
+  const Modules& modules;
+  const CrystalLibrary& library;
+};
+
 // The frames of a stack with the names of their functions and modules.
 [[nodiscard]] NamedStack named(const stack::StackRecord& record,
                                const stack::Stacks& stacks,
-                               const Modules& modules);
+                               const CodeSources& sources);
+
+// The innermost place on a stack that is the program's own.
+[[nodiscard]] std::optional<stack::Place> own_place(const stack::StackRecord& record,
+                                                    const stack::Stacks& stacks,
+                                                    const CodeSources& sources);
+
+// "Blog::publish (blog.cr:34)"; without the line where that is another function's.
+[[nodiscard]] std::string place_text(const stack::Place& place);
 
 // Fibers whose stacks stand at the same instructions. `records` are the fibers' stacks, null where
 // there is none; such fibers are in a group without frames. Those on threads are in no group.
@@ -17,6 +32,6 @@ namespace heapattach::stacks {
     const std::vector<FiberSeen>& fibers,
     const std::vector<const stack::StackRecord*>& records,
     const stack::Stacks& stacks,
-    const Modules& modules);
+    const CodeSources& sources);
 
 }  // namespace heapattach::stacks

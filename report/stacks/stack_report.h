@@ -25,6 +25,7 @@ struct NamedFrame {
   std::string module;        // empty: in none
   std::uint64_t offset = 0;  // in the module's file
   stack::FoundBy found_by = stack::FoundBy::Registers;
+  bool is_own = false;  // of the program itself, not of a library
 };
 
 struct NamedStack {
@@ -47,6 +48,8 @@ struct ThreadSeen {
   bool is_busy = false;  // it had a processor, or waited for one, each time that it was looked at
   bool is_readable = true;               // false: it could not be stopped, and has no stack here
   std::optional<std::size_t> waits_for;  // the thread that owns the mutex that it waits for
+  std::string awaited;                   // the name of that mutex; empty: not known
+  std::string function;                  // of the program, in which it is
   std::optional<std::size_t> fiber;      // that is on it
   bool is_idle = false;                  // that fiber waits; the thread looks for another one
   NamedStack stack;
@@ -54,16 +57,31 @@ struct ThreadSeen {
 
 enum class WaitKind : std::uint8_t {
   Unknown,
-  Running,  // on a thread
-  Ready,    // it has let others run
+  Running,     // on a thread
+  Scheduling,  // looks for fibers that can run
+  Ready,       // it has let others run
   NotStarted,
+  Ended,  // a thread still looks for another one on its stack
   Receive,
   Send,
+  Channel,  // one of the two
   Select,
   Mutex,
+  Condition,  // a condition variable
+  WaitGroup,
+  Once,        // that another fiber has initialized a constant or class variable
+  Descriptor,  // that others are done with an IO
+  Context,     // the end of an isolated context
+  Process,     // the end of a process
+  Thread,      // the end of a thread; blocks its own
+  Resolve,     // a host's address; blocks its thread
+  Io,          // one of the next four
   Read,
   Write,
+  Accept,
+  Connect,
   Sleep,
+  SleepForever,
 };
 
 // What a fiber waits for.
@@ -71,16 +89,23 @@ struct FiberWait {
   WaitKind kind = WaitKind::Unknown;
   RemoteAddr object;                              // the channel, mutex or IO; 0: not known
   std::string type;                               // of the object
+  std::string holder;                             // "Blog::LOCK", "Account@lock": who holds it
   std::string descriptor;                         // "7: TCP 127.0.0.1:80 listening"
   std::optional<std::size_t> owner;               // of the mutex
-  std::optional<std::chrono::milliseconds> left;  // of a sleep
+  std::optional<std::chrono::milliseconds> left;  // of a sleep, or of a wait with a limit
+  bool may_have_limit = false;                    // it could not be told whether it has one
+  std::optional<pid_t> process;                   // whose end it is
 };
 
 struct FiberSeen {
   RemoteAddr address;
   std::string name;
   bool is_of_runtime = false;         // what every Crystal program has
+  bool is_own = true;                 // runs code of the program, and not the library's alone
+  std::string context;                // the execution context that it is of; empty: not known
+  std::string of_thread;              // whose own fiber it is: "4711 SYSMON"; empty: of none
   std::optional<std::size_t> thread;  // that it is on
+  std::string function;               // of the program, in which it is: "Blog.publish (blog.cr:34)"
   FiberWait wait;
 };
 
@@ -103,7 +128,10 @@ struct StackReport {
   // Of a core file, which does not tell what the kernel knows of threads: their states, wait
   // channels and times, what descriptors are, and what time it was.
   std::optional<CoreFacts> core;
-  std::vector<std::string> findings;  // what is wrong, the worst first: one line each
+  // Signals whose handlers are the program's own, and may wake a fiber; none if that is not told.
+  std::optional<std::uint64_t> caught_signals;
+  std::vector<std::string> findings;  // what is wrong for sure, the worst first: one line each
+  std::vector<std::string> remarks;   // what may be as it should: one line each
   std::vector<ThreadSeen> threads;
   std::vector<FiberSeen> fibers;
   std::vector<FiberGroup> groups;     // the largest first, the runtime's own last
@@ -117,5 +145,8 @@ struct StackReport {
 
 // What a fiber waits for, as the end of a sentence: "waits to receive from Channel(Int32) 0x7f…".
 [[nodiscard]] std::string describe_wait(const StackReport& report, const FiberWait& wait);
+
+// The lock that a fiber waits for: by who holds it, "Blog::LOCK", else "Mutex 0x7f…".
+[[nodiscard]] std::string describe_lock(const FiberWait& wait);
 
 }  // namespace heapattach::stacks

@@ -1,7 +1,6 @@
 #include "report/stacks/take_stacks.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
 #include <unordered_map>
 
@@ -9,14 +8,16 @@
 
 #include "report/missing_files.h"
 #include "report/snapshot/core_warnings.h"
+#include "report/stacks/caught_signals.h"
 #include "report/stacks/descriptors.h"
 #include "report/stacks/diagnosis.h"
-#include "report/stacks/fiber_waits.h"
 #include "report/stacks/held_stacks.h"
+#include "report/stacks/join_fibers.h"
 #include "report/stacks/load.h"
 #include "report/stacks/mutexes.h"
 #include "report/stacks/named_stacks.h"
 #include "report/stacks/system_calls.h"
+#include "symbols/function_name.h"
 #include "symbols/stack/stacks.h"
 
 namespace heapattach::stacks {
@@ -59,10 +60,10 @@ class Joining {
       : target_(target),
         held_(held),
         stacks_(stacks),
+        library_(CrystalLibrary::of(stacks)),
         descriptors_(target.process ? &*target.process : nullptr) {
     for (const stack::StackRecord& record : stacks.stacks) {
       if (record.thread != 0) by_thread_.emplace(record.thread, &record);
-      if (record.fiber != 0) by_fiber_.emplace(record.fiber, &record);
     }
   }
 
@@ -77,18 +78,18 @@ class Joining {
     }
     for (const FrozenThread& thread : held_.freeze.threads) add_thread(thread);
     add_owners();
-    add_fibers();
-    report_.findings = diagnose(report_);
+    add_fibers({target_, held_, stacks_, library_, descriptors_}, report_);
+    if (target_.process) {
+      const auto status = target_.process->read_file("status");
+      if (status) report_.caught_signals = caught_signals_in(*status);
+    }
+    Diagnosis diagnosis = diagnose(report_);
+    report_.findings = std::move(diagnosis.findings);
+    report_.remarks = std::move(diagnosis.remarks);
     return std::move(report_);
   }
 
  private:
-  static FiberWait running() {
-    FiberWait wait;
-    wait.kind = WaitKind::Running;
-    return wait;
-  }
-
   void add_thread(const FrozenThread& thread) {
     ThreadSeen seen;
     seen.tid = thread.tid;
@@ -108,13 +109,17 @@ class Joining {
       seen.load = load_between(*before, *after, held_.freeze.pause);
     }
     if (const auto record = by_thread_.find(thread.tid); record != by_thread_.end()) {
-      seen.stack = named(*record->second, stacks_, target_.modules);
+      const CodeSources sources{target_.modules, library_};
+      seen.stack = named(*record->second, stacks_, sources);
+      const auto own = own_place(*record->second, stacks_, sources);
+      if (own) seen.function = place_text(*own);
     }
     std::optional<pid_t> owner;
     if (thread.registers) {
       if (const auto call = call_of(*thread.registers, target_.modules)) {
         seen.call = describe(*call, held_.capture, descriptors_);
         owner = owner_of_awaited_mutex(*call, seen.stack, held_.capture);
+        if (owner) seen.awaited = name_of_data(*awaited_futex(*call));
       }
     }
     owners_.push_back(owner);
@@ -132,66 +137,22 @@ class Joining {
     }
   }
 
-  void add_fibers() {
-    FiberWaits waits(target_, held_, stacks_, descriptors_);
-    std::vector<const stack::StackRecord*> records;
-    for (std::size_t i = 0; i < held_.fibers.size(); ++i) {
-      const crystal::FiberStack& fiber = held_.fibers[i];
-      FiberSeen seen;
-      seen.address = fiber.object;
-      seen.name = crystal::fiber_name(fiber, held_.capture);
-      // A literal lies outside of what was captured, and never changes.
-      if (seen.name.empty()) seen.name = crystal::fiber_name(fiber, target_.memory);
-      constexpr std::array<std::string_view, 3> kOfRuntime = {"Fiber Clean Loop", "Signal Loop",
-                                                              "Worker Loop"};
-      seen.is_of_runtime =
-          std::find(kOfRuntime.begin(), kOfRuntime.end(), seen.name) != kOfRuntime.end();
-      const stack::StackRecord* record = nullptr;
-      if (fiber.is_running) {
-        record = put_on_thread(fiber, i, seen);
-      } else if (const auto found = by_fiber_.find(fiber.object.value); found != by_fiber_.end()) {
-        record = found->second;
-      }
-      if (record != nullptr) {
-        seen.wait = waits.of(i, *record);
-        if (seen.thread && !report_.threads[*seen.thread].is_idle) seen.wait = running();
-        const bool is_new = record->frames.size() <= 2 && seen.wait.kind == WaitKind::Unknown;
-        if (is_new && !fiber.is_running) seen.wait.kind = WaitKind::NotStarted;
-      }
-      records.push_back(record);
-      report_.fibers.push_back(std::move(seen));
-    }
-    report_.groups = group_fibers(report_.fibers, records, stacks_, target_.modules);
-  }
-
-  // A thread whose fibers all wait looks for one that can go on while it is still on the stack of
-  // the one that waited last.
-  const stack::StackRecord* put_on_thread(const crystal::FiberStack& fiber,
-                                          std::size_t index,
-                                          FiberSeen& seen) {
-    for (std::size_t i = 0; i < held_.freeze.threads.size(); ++i) {
-      const FrozenThread& thread = held_.freeze.threads[i];
-      if (!thread.registers || !fiber.stack.contains(thread.registers->stack_pointer)) continue;
-      seen.thread = i;
-      report_.threads[i].fiber = index;
-      const auto& frames = report_.threads[i].stack.frames;
-      report_.threads[i].is_idle =
-          std::any_of(frames.begin(), frames.end(), [](const NamedFrame& frame) {
-            return frame.function.ends_with("reschedule") &&
-                   (frame.file.empty() || frame.file.ends_with("/scheduler.cr"));
-          });
-      const auto record = by_thread_.find(thread.tid);
-      return record == by_thread_.end() ? nullptr : record->second;
-    }
-    return nullptr;
+  // The variable that is at an address; empty if none is known to be.
+  [[nodiscard]] std::string name_of_data(RemoteAddr at) const {
+    const Module* const module = target_.modules.find(at);
+    if (module == nullptr) return {};
+    const auto symbol = module->symbol_at(at);
+    if (!symbol || symbol->is_function) return {};
+    const std::uint64_t offset = at - symbol->address;
+    return function_name(symbol->name) + (offset == 0 ? "" : fmt::format("+{}", offset));
   }
 
   const StackTarget& target_;
   const HeldStacks& held_;
   const stack::Stacks& stacks_;
+  CrystalLibrary library_;
   Descriptors descriptors_;
   std::unordered_map<pid_t, const stack::StackRecord*> by_thread_;
-  std::unordered_map<std::uint64_t, const stack::StackRecord*> by_fiber_;
   std::vector<std::optional<pid_t>> owners_;  // of what the threads wait for
   StackReport report_;
 };

@@ -1,16 +1,31 @@
 // One JSON object on one line, version 1:
 //
 //   {"version":1,"pid":4711,"exe":"/srv/app","pause_ms":0.612,
-//    "findings":["deadlock: thread 12 waits for a mutex of thread 13, which …"],
+//    "findings":["deadlock: thread 12 waits for a mutex, which thread 13 holds; …"],
+//    "remarks":["6 of 7 fibers wait for other fibers: …"],
 //    "threads":[{"tid":12,"tid_in_target":12,"name":"app","state":"S","wait_channel":"futex_wait",
-//      "call":"futex(0x55d0…)","cpu_s":0.120,"load":0.00,"waits_for_thread":13,"fiber":"0x7f…",
-//      "idle":true,"frames":[FRAME, …],"left_out":N,"left_out_behind":N,"end":"outermost"}],
-//    "fibers":[{"address":"0x7f…","name":"worker-1","thread":12,"wait":"receive","object":"0x7f…",
-//      "type":"Channel(Int32)","descriptor":"7: pipe","owner":"0x7f…","left_s":9.500,"group":0}],
+//      "call":"futex(0x55d0…)","cpu_s":0.120,"load":0.00,"waits_for_thread":13,"awaited":"lock",
+//      "own_function":"work (work.c:12)","fiber":"0x7f…","idle":true,"frames":[FRAME, …],
+//      "left_out":N,"left_out_behind":N,"end":"outermost"}],
+//    "fibers":[{"address":"0x7f…","name":"worker-1","context":"DEFAULT","of_thread":"13 SYSMON",
+//      "runtime":true,"thread":12,"own_function":"Shop.work (shop.cr:55)","wait":"receive",
+//      "object":"0x7f…","type":"Channel(Int32)","holder":"Shop::LOCK","process":4712,
+//      "descriptor":"7: pipe","owner":"0x7f…","left_s":9.500,"group":0}],
 //    "groups":[{"fibers":12,"frames":[FRAME, …],"end":"outermost"}]}
 //
+// A finding is proved, and says what is wrong; a remark may be as it should. "wait" is what the
+// fiber waits for: "receive", "send" or (one of both) "channel", "select", "mutex", "condition",
+// "wait group", "once" (a constant that another fiber initializes), "descriptor" (that others are
+// done with an IO), "context" (the end of an isolated one), "process", "thread", "resolve" (a
+// host's address), "read", "write", "accept", "connect" or (one of these four) "io", "sleep",
+// "sleep forever"; or what it does: "running", "scheduling" (it looks for fibers that can run),
+// "ready", "not started", "ended", "unknown". "holder" is the global or field that holds the
+// object; "runtime" is a fiber that every Crystal program has; "of_thread" is whose own fiber it
+// is.
+//
 // FRAME is {"pc":"0x55d0…","function":"Channel(Int32)#receive","file":"channel.cr","line":311,
-// "column":5,"inlined":true,"module":"app","offset":"0x4f2a","found_by":"tables"}; an inlined one
+// "column":5,"inlined":true,"own":true,"module":"app","offset":"0x4f2a","found_by":"tables"}; one
+// of the program's own functions, which is no library's, has "own"; an inlined one
 // stands before the one that it is part of, with the same pc. `end` is "outermost", "limit",
 // "unknown" or "corrupt". Keys with nothing to say are left out. A fiber on a thread is in no
 // group. A core file has "core":{"signal":11,"thread":12} in place of the pause, and tells no
@@ -37,15 +52,30 @@ std::string_view text_of(WaitKind kind) {
   switch (kind) {
     case WaitKind::Unknown: return "unknown";
     case WaitKind::Running: return "running";
+    case WaitKind::Scheduling: return "scheduling";
     case WaitKind::Ready: return "ready";
     case WaitKind::NotStarted: return "not started";
+    case WaitKind::Ended: return "ended";
     case WaitKind::Receive: return "receive";
     case WaitKind::Send: return "send";
+    case WaitKind::Channel: return "channel";
     case WaitKind::Select: return "select";
     case WaitKind::Mutex: return "mutex";
+    case WaitKind::Condition: return "condition";
+    case WaitKind::WaitGroup: return "wait group";
+    case WaitKind::Once: return "once";
+    case WaitKind::Descriptor: return "descriptor";
+    case WaitKind::Context: return "context";
+    case WaitKind::Process: return "process";
+    case WaitKind::Thread: return "thread";
+    case WaitKind::Resolve: return "resolve";
+    case WaitKind::Io: return "io";
     case WaitKind::Read: return "read";
     case WaitKind::Write: return "write";
+    case WaitKind::Accept: return "accept";
+    case WaitKind::Connect: return "connect";
     case WaitKind::Sleep: return "sleep";
+    case WaitKind::SleepForever: return "sleep forever";
   }
   return {};
 }
@@ -62,6 +92,7 @@ JsonRecord frame_record(const NamedFrame& frame) {
   if (frame.line != 0) record.number("line", frame.line);
   if (frame.column != 0) record.number("column", frame.column);
   if (frame.is_inlined) record.boolean("inlined", true);
+  if (frame.is_own) record.boolean("own", true);
   if (!frame.module.empty()) {
     record.text("module", frame.module);
     record.address("offset", frame.offset);
@@ -97,6 +128,8 @@ JsonRecord thread_record(const StackReport& report, const ThreadSeen& thread) {
   if (thread.waits_for) {
     record.number("waits_for_thread", report.threads.at(*thread.waits_for).tid);
   }
+  record.text_unless_empty("awaited", thread.awaited);
+  record.text_unless_empty("own_function", thread.function);
   if (thread.fiber) record.address("fiber", report.fibers.at(*thread.fiber).address.value);
   if (thread.is_idle) record.boolean("idle", true);
   if (!thread.is_readable) record.boolean("readable", false);
@@ -110,12 +143,16 @@ JsonRecord fiber_record(const StackReport& report,
   JsonRecord record;
   record.address("address", fiber.address.value);
   record.text_unless_empty("name", fiber.name);
+  record.text_unless_empty("context", fiber.context);
+  record.text_unless_empty("of_thread", fiber.of_thread);
+  if (fiber.is_of_runtime) record.boolean("runtime", true);
   if (fiber.thread) record.number("thread", report.threads.at(*fiber.thread).tid);
+  record.text_unless_empty("own_function", fiber.function);
   record.text("wait", text_of(fiber.wait.kind));
-  if (fiber.wait.object.value != 0) {
-    record.address("object", fiber.wait.object.value);
-    record.text_unless_empty("type", fiber.wait.type);
-  }
+  if (fiber.wait.object.value != 0) record.address("object", fiber.wait.object.value);
+  record.text_unless_empty("type", fiber.wait.type);
+  record.text_unless_empty("holder", fiber.wait.holder);
+  if (fiber.wait.process) record.number("process", *fiber.wait.process);
   record.text_unless_empty("descriptor", fiber.wait.descriptor);
   if (fiber.wait.owner) record.address("owner", report.fibers.at(*fiber.wait.owner).address.value);
   if (fiber.wait.left) {
@@ -153,6 +190,7 @@ std::string format_stacks_json(const StackReport& report) {
     record.close_list();
   };
   add_texts("findings", report.findings);
+  if (!report.remarks.empty()) add_texts("remarks", report.remarks);
   if (!report.warnings.empty()) add_texts("warnings", report.warnings);
   record.open_list("threads");
   for (const ThreadSeen& thread : report.threads) record.item(thread_record(report, thread));

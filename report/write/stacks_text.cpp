@@ -1,8 +1,9 @@
 // The report of --stacks for people. What is wrong comes first, before the process itself is named,
 // so that it is on the first screen whatever the process has:
 //
-//   deadlock: fiber "transfer" waits for a mutex of fiber "report", which waits for …
+//   deadlock: fiber "transfer" in Ledger#transfer waits for Ledger@audit, which fiber "report" …
 //   process 4711 /srv/app: 1 thread, 7 fibers, paused for 0.6 ms
+//   remark: 6 of 7 fibers wait for other fibers: …
 //
 //   thread 4711 app, sleeping in epoll_wait(4: watches 2 descriptors; no timeout), 0.12 s of
 //   processor time
@@ -212,6 +213,7 @@ std::string format_stacks_text(const StackReport& report, bool with_colour) {
                                  plural(report.threads.size(), "thread"));
   if (!report.fibers.empty()) head += ", " + plural(report.fibers.size(), "fiber");
   text.line(head + words_for_source(report));
+  for (const std::string& remark : report.remarks) text.line("remark: " + remark);
   for (const std::string& warning : report.warnings) text.line("warning: " + warning);
   for (const ThreadSeen& thread : report.threads) add_thread(report, thread, text);
   for (const FiberGroup& group : report.groups) {

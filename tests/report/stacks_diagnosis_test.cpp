@@ -24,8 +24,22 @@ FiberSeen fiber(const std::string& name, WaitKind kind, std::uint64_t object = 0
 }
 
 std::string first_of(const StackReport& report) {
-  const auto findings = diagnose(report);
+  const auto findings = diagnose(report).findings;
   return findings.empty() ? "" : findings.front();
+}
+
+std::string remark_of(const StackReport& report) {
+  const Diagnosis diagnosis = diagnose(report);
+  CHECK(diagnosis.findings.empty());
+  return diagnosis.remarks.empty() ? "" : diagnosis.remarks.front();
+}
+
+// Of which it is known that it handles no signals.
+StackReport report_of(std::vector<FiberSeen> fibers) {
+  StackReport report;
+  report.caught_signals = 0;
+  report.fibers = std::move(fibers);
+  return report;
 }
 
 }  // namespace
@@ -33,74 +47,121 @@ std::string first_of(const StackReport& report) {
 TEST_CASE("threads that wait for each other's mutexes are called a deadlock, with the cycle") {
   StackReport report;
   report.threads = {thread(10, 1), thread(11, 2), thread(12, 0), thread(13, 0), thread(14)};
+  report.threads[0].function = "transfer (bank.c:40)";
+  report.threads[1].awaited = "audit_lock";
   CHECK(first_of(report) ==
-        "deadlock: thread 10 waits for a mutex of thread 11, which waits for a mutex of thread 12, "
-        "which waits for a mutex of thread 10");
-  CHECK(diagnose(report).size() == 1);
+        "deadlock: thread 10 in transfer (bank.c:40) waits for a mutex, which thread 11 holds; "
+        "thread 11 waits for audit_lock, which thread 12 holds; thread 12 waits for a mutex, which "
+        "thread 10 holds");
+  CHECK(diagnose(report).findings.size() == 1);
 }
 
 TEST_CASE("a thread that waits for its own mutex is a deadlock") {
   StackReport report;
   report.threads = {thread(10, 0)};
-  CHECK(first_of(report) == "deadlock: thread 10 waits for a mutex that it holds itself");
+  CHECK(first_of(report) == "deadlock: thread 10 waits for a mutex, which it already holds");
 }
 
 TEST_CASE("threads that wait for one that goes on are no deadlock, and who it is is said") {
   StackReport report;
   report.threads = {thread(10, 2), thread(11, 2), thread(12)};
   report.threads[2].call = "nanosleep(10 s)";
-  CHECK(first_of(report) ==
-        "waiting: 2 threads for a mutex of thread 12, which is in nanosleep(10 s)");
+  CHECK(remark_of(report) ==
+        "2 threads wait for a mutex that thread 12 holds, which is in nanosleep(10 s)");
 }
 
 TEST_CASE("owners beyond what there is lead nowhere") {
-  StackReport report;
-  report.fibers = {fiber("a", WaitKind::Mutex)};
+  StackReport report = report_of({fiber("a", WaitKind::Mutex)});
   report.fibers[0].wait.owner = 7;
   report.threads = {thread(1)};
-  CHECK(first_of(report).starts_with("deadlock: the only fiber waits for channels or mutexes"));
+  CHECK(first_of(report).starts_with("deadlock: the only fiber waits, and nobody is left"));
   CHECK(first_of(report).find(" of fiber") == std::string::npos);
 }
 
-TEST_CASE("fibers that wait for each other's mutexes are a deadlock") {
-  StackReport report;
-  report.fibers = {fiber("a", WaitKind::Mutex), fiber("b", WaitKind::Mutex)};
+TEST_CASE("fibers that wait for each other's mutexes are a deadlock, with functions and locks") {
+  StackReport report =
+      report_of({fiber("a", WaitKind::Mutex), fiber("b", WaitKind::Mutex, 0x2000)});
   report.fibers[0].wait.owner = 1;
+  report.fibers[0].wait.holder = "Blog::LOCK_A";
+  report.fibers[0].function = "Blog::publish";
   report.fibers[1].wait.owner = 0;
+  report.fibers[1].wait.type = "Mutex";
   CHECK(first_of(report) ==
-        "deadlock: fiber \"a\" waits for a mutex of fiber \"b\", which waits for a mutex of fiber "
-        "\"a\"");
+        "deadlock: fiber \"a\" in Blog::publish waits for Blog::LOCK_A, which fiber \"b\" holds; "
+        "fiber \"b\" waits for Mutex 0x2000, which fiber \"a\" holds");
+  // Whatever else there is that goes on.
+  report.fibers.push_back(fiber("c", WaitKind::Sleep));
+  CHECK(first_of(report).starts_with("deadlock: fiber \"a\""));
+}
+
+TEST_CASE("a fiber that waits for a mutex of one that goes on is a remark") {
+  StackReport report = report_of({fiber("a", WaitKind::Mutex), fiber("b", WaitKind::Sleep)});
+  report.fibers[0].wait.owner = 1;
+  report.fibers[0].wait.holder = "Account@lock";
+  report.fibers[1].wait.left = std::chrono::milliseconds(9500);
+  CHECK(remark_of(report) ==
+        "fiber \"a\" waits for Account@lock, which fiber \"b\" holds, which sleeps, 9.5 s left");
 }
 
 TEST_CASE("fibers that all wait for one channel are a deadlock") {
-  StackReport report;
-  report.fibers = {fiber("a", WaitKind::Receive, 0x1000), fiber("b", WaitKind::Receive, 0x1000),
-                   fiber("Signal Loop", WaitKind::Read)};
+  StackReport report =
+      report_of({fiber("a", WaitKind::Receive, 0x1000), fiber("b", WaitKind::Receive, 0x1000),
+                 fiber("Signal Loop", WaitKind::Read)});
   report.fibers[2].is_of_runtime = true;
   CHECK(first_of(report) ==
         "deadlock: each of all 2 fibers waits to receive from Channel(Int32) 0x1000, and nobody is "
         "left to send");
 
+  SUBCASE("also if they wait for different ones") {
+    report.fibers[1].wait.object = RemoteAddr{0x2000};
+    CHECK(
+        first_of(report).starts_with("deadlock: all 2 fibers wait for others, and nobody is left"));
+  }
+  SUBCASE("also if one has ended, on whose stack a thread looks for another") {
+    report.fibers.push_back(fiber("c", WaitKind::Ended));
+    CHECK(first_of(report).starts_with("deadlock: each of all 2 fibers"));
+  }
+  SUBCASE("also if a fiber of the library waits with them") {
+    report.fibers.push_back(fiber("dispatcher", WaitKind::Receive, 0x3000));
+    report.fibers.back().is_own = false;
+    CHECK(first_of(report).starts_with("deadlock: each of all 2 fibers"));
+  }
   SUBCASE("not if one of them may still be woken by another than a fiber") {
-    report.fibers.push_back(fiber("c", WaitKind::Sleep));
-    CHECK(first_of(report).starts_with("waiting: 2 of 3 fibers for other fibers: fiber \"a\""));
+    for (const WaitKind kind :
+         {WaitKind::Sleep, WaitKind::SleepForever, WaitKind::Read, WaitKind::Write,
+          WaitKind::Accept, WaitKind::Connect, WaitKind::Io, WaitKind::Process, WaitKind::Resolve,
+          WaitKind::Thread, WaitKind::Running, WaitKind::Ready, WaitKind::NotStarted,
+          WaitKind::Unknown}) {
+      CAPTURE(static_cast<int>(kind));
+      StackReport with = report;
+      with.fibers.push_back(fiber("c", kind));
+      CHECK(remark_of(with).starts_with("2 of 3 fibers wait for other fibers: each of 2 fibers"));
+      // A fiber of the library can as well, as one that accepts connections.
+      with.fibers.back().is_own = false;
+      CHECK(remark_of(with).starts_with("2 of 2 fibers wait for other fibers"));
+    }
   }
   SUBCASE("not if one of them waits for a limited time") {
     report.fibers[1].wait.left = std::chrono::milliseconds(5);
-    CHECK(diagnose(report).empty());
+    CHECK(remark_of(report) == "");
   }
-  SUBCASE("also if they wait for different ones") {
-    report.fibers[1].wait.object = RemoteAddr{0x2000};
-    CHECK(first_of(report).starts_with("deadlock: all 2 fibers wait for channels or mutexes"));
+  SUBCASE("not if one of them may wait for a limited time") {
+    report.fibers[1].wait.may_have_limit = true;
+    CHECK(remark_of(report) == "");
+  }
+  SUBCASE("not if the handler of a signal may wake them") {
+    report.caught_signals = 1U << 14U;
+    CHECK(remark_of(report).starts_with("only the handler of SIGTERM can wake a fiber: each of 2"));
+    report.caught_signals.reset();  // as of a core file
+    CHECK(remark_of(report).starts_with("only the handler of a signal, if there is one, can wake"));
   }
 }
 
 TEST_CASE("most fibers at one channel are named once") {
-  StackReport report;
+  StackReport report = report_of({});
   for (int i = 0; i < 5; ++i) report.fibers.push_back(fiber("w", WaitKind::Send, 0x1000));
   report.fibers.push_back(fiber("s", WaitKind::Sleep));
-  CHECK(first_of(report) ==
-        "waiting: each of 5 fibers of 6 waits to send to Channel(Int32) 0x1000");
+  CHECK(remark_of(report) == "each of 5 fibers of 6 waits to send to Channel(Int32) 0x1000");
 }
 
 TEST_CASE("a fiber that does not let go of its processor is named with its function") {
@@ -120,7 +181,8 @@ TEST_CASE("a program that waits for its clients has nothing wrong") {
   StackReport report;
   report.threads = {thread(10)};
   report.threads[0].load = 0.99;
-  report.fibers = {fiber("acceptor", WaitKind::Read), fiber("main", WaitKind::Sleep)};
-  CHECK(diagnose(report).empty());
-  CHECK(diagnose({}).empty());
+  report.fibers = {fiber("acceptor", WaitKind::Accept), fiber("main", WaitKind::Receive, 0x1000)};
+  report.fibers[0].is_own = false;
+  CHECK(remark_of(report) == "");
+  CHECK(remark_of({}) == "");
 }

@@ -1,0 +1,171 @@
+// The objects, by release (offsets of 64-bit machines; the first word begins with the type id):
+//
+//   Mutex        1.0 to 1.19: whether it is locked at 4, the owner at 8
+//   Sync::Mutex  1.20 …: the owner in @locked_by, the list of those who wait within @mu
+//   Channel, WaitGroup, Sync::RWLock and their like: one or two lists of those who wait
+//
+// An owner is found without offsets: nothing else in a mutex is a fiber. A list is a pointer to the
+// first node; nodes lead to each other, and each is on the stack of the fiber that waits.
+
+#include "report/stacks/awaited_objects.h"
+
+#include <algorithm>
+
+#include "report/stacks/held_stacks.h"
+
+namespace heapattach::stacks {
+
+namespace {
+
+constexpr std::uint64_t kWord = 8;
+constexpr std::size_t kOuterFrames = 3;  // that may still hold the object
+constexpr std::uint32_t kIsLocked = 1;
+constexpr std::int32_t kUnchecked = 2;  // of Mutex::Protection
+
+bool is_io(std::string_view type) {
+  for (const std::string_view part : {"Socket", "File", "TCP", "UNIX", "UDP", "IO::", "Server"}) {
+    if (type.find(part) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+bool is_of_kind(std::string_view type, WaitKind kind) {
+  switch (kind) {
+    case WaitKind::Receive:
+    case WaitKind::Send:
+    case WaitKind::Channel: return type.starts_with("Channel(");
+    case WaitKind::Mutex:
+      return type == "Mutex" || type == "Sync::Mutex" || type == "Sync::RWLock" ||
+             type.starts_with("Sync::Exclusive(") || type.starts_with("Sync::Shared(");
+    case WaitKind::Condition: return type == "Sync::ConditionVariable";
+    case WaitKind::WaitGroup: return type == "WaitGroup";
+    case WaitKind::Context: return type == "Fiber::ExecutionContext::Isolated";
+    case WaitKind::Io:
+    case WaitKind::Read:
+    case WaitKind::Write:
+    case WaitKind::Accept:
+    case WaitKind::Connect:
+    case WaitKind::Descriptor: return is_io(type);
+    default: return false;
+  }
+}
+
+bool has_list(WaitKind kind) {
+  return kind == WaitKind::Receive || kind == WaitKind::Send || kind == WaitKind::Channel ||
+         kind == WaitKind::Mutex || kind == WaitKind::Condition || kind == WaitKind::WaitGroup;
+}
+
+Range words_of(const stack::FrameRecord& frame) {
+  const bool is_known = frame.cfa > frame.stack_pointer;
+  return {frame.stack_pointer, is_known ? frame.cfa - frame.stack_pointer : 0};
+}
+
+}  // namespace
+
+AwaitedObjects::AwaitedObjects(const boehm::BlockIndex& index,
+                               const MemoryReader& memory,
+                               const crystal::TypeTable& classes,
+                               std::span<const crystal::FiberStack> fibers)
+    : index_(index), memory_(memory), classes_(classes) {
+  for (std::size_t i = 0; i < fibers.size(); ++i) {
+    by_address_.emplace(fibers[i].object.value, i);
+    stacks_.push_back(fibers[i].stack);
+  }
+  std::sort(stacks_.begin(), stacks_.end());
+}
+
+std::optional<AwaitedObject> AwaitedObjects::find(const stack::StackRecord& record,
+                                                  const WaitFrame& wait) const {
+  const auto& frames = record.frames;
+  if (wait.frame >= frames.size()) return {};
+  // The frame that waits, then those that it called, then those that called it.
+  std::vector<std::size_t> order;
+  for (std::size_t i = wait.frame + 1; i-- > 0;) order.push_back(i);
+  const std::size_t end = std::min(frames.size(), wait.frame + kOuterFrames);
+  for (std::size_t i = wait.frame + 1; i < end; ++i) order.push_back(i);
+  // A lock or list within an object is called by its own address.
+  for (const Words words : {Words::Starts, Words::All}) {
+    for (const bool by_type : {true, false}) {
+      for (const std::size_t i : order) {
+        for (const AwaitedObject& object : objects_of(words_of(frames[i]), words)) {
+          if (fits(object, wait.kind, by_type)) return object;
+        }
+      }
+    }
+  }
+  return {};
+}
+
+std::vector<AwaitedObject> AwaitedObjects::objects_of(Range range, Words words) const {
+  std::vector<AwaitedObject> objects;
+  std::vector<std::uint64_t> contents(std::min(range.bytes, kTopBytes) / kWord);
+  if (!memory_.read(range.start, std::as_writable_bytes(std::span(contents)))) return objects;
+  for (const std::uint64_t word : contents) {
+    const auto object = object_at(word, words);
+    const bool is_new = object && std::none_of(objects.begin(), objects.end(), [&](const auto& o) {
+                          return o.start == object->start;
+                        });
+    if (is_new) objects.push_back(*object);
+  }
+  return objects;
+}
+
+std::optional<AwaitedObject> AwaitedObjects::object_at(std::uint64_t word, Words words) const {
+  const auto around = object_around(index_, word);
+  if (!around || (words == Words::Starts && around->start.value != word)) return {};
+  const auto id = memory_.read_as<std::uint32_t>(around->start);
+  if (!id) return {};
+  return AwaitedObject{around->start, std::min(around->bytes, kHeadBytes), classes_.find(*id)};
+}
+
+bool AwaitedObjects::fits(const AwaitedObject& object, WaitKind kind, bool by_type) const {
+  const bool is_named = object.type != nullptr && !object.type->name.empty();
+  if (by_type) return is_named && is_of_kind(object.type->name, kind);
+  if (is_named || !has_list(kind) || by_address_.contains(object.start.value)) return false;
+  return has_waiting_list(object) || (kind == WaitKind::Mutex && is_held_mutex(object));
+}
+
+bool AwaitedObjects::has_waiting_list(const AwaitedObject& object) const {
+  for (std::uint64_t offset = kWord; offset + kWord <= object.bytes; offset += kWord) {
+    const auto word = memory_.read_as<std::uint64_t>(object.start + offset);
+    if (!word || *word % kWord != 0) continue;
+    const auto after = std::partition_point(
+        stacks_.begin(), stacks_.end(), [&](const Range& one) { return one.start.value <= *word; });
+    if (after != stacks_.begin() && std::prev(after)->contains(RemoteAddr{*word})) return true;
+  }
+  return false;
+}
+
+bool AwaitedObjects::is_held_mutex(const AwaitedObject& object) const {
+  const auto state = memory_.read_as<std::uint32_t>(object.start + 4);
+  const auto owner = memory_.read_as<std::uint64_t>(object.start + kWord);
+  return state && *state == kIsLocked && owner && by_address_.contains(*owner);
+}
+
+// An unchecked Mutex of the older kind keeps the owner that it had when somebody waited last.
+bool AwaitedObjects::keeps_no_owner(const AwaitedObject& mutex) const {
+  if (mutex.type == nullptr || mutex.type->name != "Mutex") return false;
+  for (const crystal::Field& field : mutex.type->fields) {
+    if (field.name != "@protection") continue;
+    const auto protection = memory_.read_as<std::int32_t>(mutex.start + field.offset);
+    return protection && *protection == kUnchecked;
+  }
+  // Behind the count of those who wait, at 32, and a lock that is there in some builds only.
+  for (const std::uint64_t offset : {std::uint64_t{36}, std::uint64_t{40}}) {
+    const auto protection = memory_.read_as<std::int32_t>(mutex.start + offset);
+    if (protection && *protection == kUnchecked) return true;
+  }
+  return false;
+}
+
+std::optional<std::size_t> AwaitedObjects::owner_of(const AwaitedObject& mutex) const {
+  if (keeps_no_owner(mutex)) return {};
+  for (std::uint64_t offset = kWord; offset + kWord <= mutex.bytes; offset += kWord) {
+    const auto word = memory_.read_as<std::uint64_t>(mutex.start + offset);
+    const auto fiber = word ? by_address_.find(*word) : by_address_.end();
+    if (fiber != by_address_.end()) return fiber->second;
+  }
+  return {};
+}
+
+}  // namespace heapattach::stacks

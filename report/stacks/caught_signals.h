@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace heapattach::stacks {
+
+// The signals that a program handles itself, by /proc/<pid>/status: bit N - 1 for signal N. Those
+// that collectors, Crystal and the C library handle in each program are left out.
+[[nodiscard]] std::optional<std::uint64_t> caught_signals_in(std::string_view status);
+
+// "SIGINT or SIGTERM".
+[[nodiscard]] std::string words_for(std::uint64_t signals);
+
+}  // namespace heapattach::stacks

@@ -1,0 +1,164 @@
+#include "report/stacks/join_fibers.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "report/stacks/contexts.h"
+#include "report/stacks/fiber_waits.h"
+#include "report/stacks/holders.h"
+#include "report/stacks/named_stacks.h"
+
+namespace heapattach::stacks {
+
+namespace {
+
+// The names of fibers that Crystal itself starts, of all releases.
+bool is_name_of_runtime(std::string_view name) {
+  constexpr std::array<std::string_view, 6> kNames = {"Fiber Clean Loop",     "Signal Loop",
+                                                      "Worker Loop",          "signal-loop",
+                                                      "stack-pool-collector", "worker-loop"};
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
+class Fibers {
+ public:
+  Fibers(const FiberSources& from, StackReport& report)
+      : from_(from),
+        report_(report),
+        waits_(from.target, from.held, from.stacks, from.library, from.descriptors) {
+    for (const stack::StackRecord& record : from.stacks.stacks) {
+      if (record.thread != 0) by_thread_.emplace(record.thread, &record);
+      if (record.fiber != 0) by_fiber_.emplace(record.fiber, &record);
+    }
+  }
+
+  void add() {
+    for (std::size_t i = 0; i < from_.held.fibers.size(); ++i) add(i);
+    name_contexts();
+    name_holders();
+    report_.groups =
+        group_fibers(report_.fibers, records_, from_.stacks, {from_.target.modules, from_.library});
+  }
+
+ private:
+  void add(std::size_t index) {
+    const crystal::FiberStack& fiber = from_.held.fibers[index];
+    FiberSeen seen;
+    seen.address = fiber.object;
+    seen.name = crystal::fiber_name(fiber, from_.held.capture);
+    // A literal lies outside of what was captured, and never changes.
+    if (seen.name.empty()) seen.name = crystal::fiber_name(fiber, from_.target.memory);
+    const stack::StackRecord* record = nullptr;
+    if (fiber.is_running) {
+      record = put_on_thread(index, seen);
+    } else if (const auto found = by_fiber_.find(fiber.object.value); found != by_fiber_.end()) {
+      record = found->second;
+    }
+    if (record != nullptr) add_wait(index, *record, seen);
+    seen.is_of_runtime = seen.is_of_runtime || is_name_of_runtime(seen.name);
+    records_.push_back(record);
+    report_.fibers.push_back(std::move(seen));
+  }
+
+  void add_wait(std::size_t index, const stack::StackRecord& record, FiberSeen& seen) {
+    const WaitFrame told = wait_by_functions(record, from_.stacks, from_.library);
+    const bool runs = seen.thread && !report_.threads[*seen.thread].is_idle;
+    seen.is_of_runtime = told.is_scheduler;
+    if (told.is_scheduler) {
+      seen.wait.kind = WaitKind::Scheduling;
+    } else if (runs) {
+      const WaitKind kind = blocked_by_functions(record, from_.stacks);
+      seen.wait.kind = kind == WaitKind::Unknown ? WaitKind::Running : kind;
+    } else {
+      seen.wait = waits_.of(index, record);
+    }
+    const auto own = own_place(record, from_.stacks, {from_.target.modules, from_.library});
+    seen.is_own = own.has_value();
+    if (own) seen.function = place_text(*own);
+    const bool is_new = record.frames.size() <= 2 && seen.wait.kind == WaitKind::Unknown;
+    if (is_new && !seen.thread) seen.wait.kind = WaitKind::NotStarted;
+    if (seen.wait.kind == WaitKind::NotStarted) seen.is_own = true;
+  }
+
+  // A thread whose fibers all wait looks for one that can go on, often while it is still on the
+  // stack of the one that waited last.
+  const stack::StackRecord* put_on_thread(std::size_t index, FiberSeen& seen) {
+    const Range stack = from_.held.fibers[index].stack;
+    const auto& threads = from_.held.freeze.threads;
+    for (std::size_t i = 0; i < threads.size(); ++i) {
+      const auto& registers = threads[i].registers;
+      if (!registers || !stack.contains(registers->stack_pointer)) continue;
+      seen.thread = i;
+      report_.threads[i].fiber = index;
+      const auto found = by_thread_.find(threads[i].tid);
+      if (found == by_thread_.end()) return nullptr;
+      report_.threads[i].is_idle = looks_for_fibers(*found->second, from_.stacks, from_.library);
+      return found->second;
+    }
+    return nullptr;
+  }
+
+  // Each thread has a fiber "main" of its own, on the stack that it was started with: the
+  // program's first thread's is the program's.
+  void name_contexts() {
+    std::vector<std::string> names;
+    for (const FiberSeen& fiber : report_.fibers) names.push_back(fiber.name);
+    std::vector<std::string> contexts = contexts_of(
+        from_.held.fibers, names, from_.target.fibers.object_bytes, from_.target.memory);
+    for (std::size_t i = 0; i < report_.fibers.size(); ++i) {
+      FiberSeen& fiber = report_.fibers[i];
+      fiber.context = std::move(contexts[i]);
+      const Mapping* const stack = from_.held.map.find(from_.held.fibers[i].stack.start);
+      if (stack == nullptr || fiber.name != "main") continue;
+      for (const FrozenThread& thread : from_.held.freeze.threads) {
+        if (!thread.registers) continue;
+        if (!stack->range.contains(thread.registers->thread_pointer)) continue;
+        fiber.of_thread = fmt::format("{} {}", thread.tid, thread.name);
+      }
+    }
+  }
+
+  void name_holders() {
+    std::vector<RemoteAddr> awaited;
+    for (const FiberSeen& fiber : report_.fibers) {
+      if (fiber.wait.object.value != 0) awaited.push_back(fiber.wait.object);
+    }
+    const HolderNames globals =
+        names_of_globals(from_.target.modules, from_.target.memory, awaited);
+    const AwaitedObjects objects(from_.held.index, from_.held.capture, from_.target.classes,
+                                 from_.held.fibers);
+    for (std::size_t i = 0; i < report_.fibers.size(); ++i) {
+      FiberWait& wait = report_.fibers[i].wait;
+      const auto global = globals.find(wait.object);
+      if (global != globals.end()) wait.holder = global->second;
+      const bool is_lock = wait.kind == WaitKind::Mutex && wait.object.value != 0;
+      if (!wait.holder.empty() || !is_lock || records_[i] == nullptr) continue;
+      const auto& frames = records_[i]->frames;
+      if (frames.empty()) continue;
+      const Range words{frames.front().stack_pointer, kTopBytes};
+      const Range stack = from_.held.fibers[i].stack;
+      const std::uint64_t left = stack.end() > words.start ? stack.end() - words.start : 0;
+      wait.holder =
+          name_of_field(wait.object, objects.objects_of({words.start, std::min(words.bytes, left)}),
+                        from_.held.capture);
+    }
+  }
+
+  const FiberSources& from_;
+  StackReport& report_;
+  FiberWaits waits_;
+  std::unordered_map<pid_t, const stack::StackRecord*> by_thread_;
+  std::unordered_map<std::uint64_t, const stack::StackRecord*> by_fiber_;
+  std::vector<const stack::StackRecord*> records_;  // of the fibers; null where there is none
+};
+
+}  // namespace
+
+void add_fibers(const FiberSources& from, StackReport& report) {
+  Fibers(from, report).add();
+}
+
+}  // namespace heapattach::stacks

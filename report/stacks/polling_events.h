@@ -1,0 +1,36 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "attach/memory_reader.h"
+#include "attach/remote_addr.h"
+
+namespace heapattach::stacks {
+
+// What a fiber has told Crystal's event loop to be woken by (Crystal::EventLoop::Polling::Event).
+struct PollingEvent {
+  enum class Type : std::uint8_t { Read, Write, Sleep, SelectTimeout };
+
+  Type type = Type::Read;
+  std::optional<std::uint32_t> descriptor;
+  std::optional<std::chrono::nanoseconds> wakes_at;  // by CLOCK_MONOTONIC
+};
+
+// The event at `at`; none if there is none of the fiber there.
+[[nodiscard]] std::optional<PollingEvent> read_polling_event(RemoteAddr at,
+                                                             RemoteAddr fiber,
+                                                             const MemoryReader& memory);
+
+// The first one among the words of `range`.
+[[nodiscard]] std::optional<PollingEvent> find_polling_event(Range range,
+                                                             RemoteAddr fiber,
+                                                             const MemoryReader& memory);
+
+// When libevent's timer at `at` will wake the fiber, by CLOCK_MONOTONIC; none if it is no timer, of
+// another fiber, or not set.
+[[nodiscard]] std::optional<std::chrono::nanoseconds> read_libevent_timer(
+    RemoteAddr at, RemoteAddr fiber, const MemoryReader& memory);
+
+}  // namespace heapattach::stacks
