@@ -1,6 +1,7 @@
 # An HTTP server under load: fibers of its own ask it over sockets for ever. It keeps a session for each
 # visitor and parses and writes JSON, as servers do. Prints "ready" once some hundred requests have been
-# answered; "report" is answered with "served=N".
+# answered; "report" is answered with "served=N". With the argument "idle" nobody asks it: its main fiber
+# listens, as a service's does.
 
 require "http/client"
 require "http/server"
@@ -59,6 +60,14 @@ end
 
 server = HTTP::Server.new { |context| answer(context) }
 port = server.bind_tcp("127.0.0.1", 0).port
+if ARGV[0]? == "idle"
+  spawn(name: "announcer") do
+    30.times { Fiber.yield }
+    puts "ready"
+    STDOUT.flush
+  end
+  server.listen
+end
 spawn(name: "server") { server.listen }
 8.times { |i| spawn(name: "client-#{i}") { ask_for_ever(port, 100_000 * i) } }
 until Counter.served > 800
