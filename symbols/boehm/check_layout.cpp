@@ -86,10 +86,8 @@ class Sampler {
       if (top[i] == 0 || RemoteAddr{top[i]} == layout_.all_nils) continue;
       bottoms.push_back({RemoteAddr{top[i]}, HA_TRY(key_of(RemoteAddr{top[i]}, i))});
     }
-    if (bottoms.empty()) {
-      return Error{ErrorKind::Unsupported, "its collector has no heap yet"};
-    }
     std::vector<SampledHeader> found;
+    if (bottoms.empty()) return found;
     for (const BottomIndex& bottom : spread(bottoms, kMostBottomIndexes)) {
       add_headers(bottom, found);
     }
@@ -206,11 +204,14 @@ Result<LayoutFit> check_layout(const Layout& layout,
 }
 
 Result<std::uint64_t> find_block_field(const Layout& layout, const MemoryReader& memory) {
+  // Where it is in all releases, for a heap that has nothing to tell it by.
+  constexpr std::uint64_t kUsual = 0x10;
   auto headers = HA_TRY(Sampler(layout, memory).headers());
   // The header of a free block need not name it.
   std::erase_if(headers, [&](const SampledHeader& header) {
     return (header.byte(layout.header_flags) & kFreeBlock) != 0;
   });
+  if (headers.empty()) return kUsual;
   for (std::uint64_t offset = 0; offset + kWord <= kHeaderBytes; offset += kWord) {
     const auto fits =
         std::count_if(headers.begin(), headers.end(), [&](const SampledHeader& header) {

@@ -21,13 +21,13 @@ struct LayoutFit {
 // Checks a layout against the target: the bottom indexes have the keys that lead to them, headers
 // name their own blocks, which lie in writable anonymous memory, sizes are multiples of the
 // granule, and descriptors are those of their kinds. Looks at a bounded sample. Malformed with the
-// misfit if it does not fit; Unsupported if the collector was not initialised yet.
+// misfit if it does not fit. A collector that has no heap yet has no headers, and fits.
 Result<LayoutFit> check_layout(const Layout& layout,
                                const MemoryReader& memory,
                                const MemoryMap& map);
 
-// The offset within a header at which sampled headers name their own blocks. Malformed if there is
-// no such offset.
+// The offset within a header at which sampled headers name their own blocks; the usual one where no
+// block is in use. Malformed if there is no such offset.
 Result<std::uint64_t> find_block_field(const Layout& layout, const MemoryReader& memory);
 
 }  // namespace heapattach::boehm

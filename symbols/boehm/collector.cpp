@@ -103,10 +103,8 @@ class Finder {
     return first;
   }
 
-  // That there is no heap, or no process any more, is so whatever the layout.
-  static bool is_final(const Error& error) {
-    return error.kind == ErrorKind::Unsupported || error.kind == ErrorKind::Gone;
-  }
+  // That there is no process any more is so whatever the layout.
+  static bool is_final(const Error& error) { return error.kind == ErrorKind::Gone; }
 
   Result<void> try_layout(Result<Layout> layout, const MemoryMap& map, std::string_view source) {
     const std::string doing = fmt::format("learning the collector's layout from {}", source);
@@ -159,9 +157,7 @@ class Finder {
   // Adds what only the live memory tells.
   Result<Layout> complete(Layout layout, RemoteAddr all_nils, bool is_variable) {
     if (is_variable) all_nils = RemoteAddr{HA_TRY(memory_.read_as<std::uint64_t>(all_nils))};
-    if (layout.has_hash_chain && all_nils.value == 0) {
-      return Error{ErrorKind::Unsupported, "its collector is not initialised yet"};
-    }
+    // It is 0, and the top index with it, until the collector is initialised.
     layout.all_nils = all_nils;
     layout.header_block = HA_TRY(find_block_field(layout, memory_));
     return layout;

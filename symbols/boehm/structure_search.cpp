@@ -154,6 +154,7 @@ class Search {
     layout.header_size = layout.header_block + 2 * kWord;
     layout.header_descriptor = layout.header_block + 3 * kWord;
     const LayoutFit fit = HA_TRY(check_layout(layout, memory_, map_));
+    if (fit.headers == 0) return Error{ErrorKind::Malformed, "the index leads to no header"};
     layout.all_interior_pointers = fit.normal == 0 || fit.spared > 0;
     return layout;
   }
