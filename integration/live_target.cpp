@@ -37,7 +37,7 @@ Answer parse_answer(const std::string& line) {
 }  // namespace
 
 std::string target_path(const std::string& name) {
-  return TARGET_DIR "/target_" + name;
+  return name.starts_with('/') ? name : TARGET_DIR "/target_" + name;
 }
 
 LiveTarget::LiveTarget(const std::string& name,

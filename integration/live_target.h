@@ -40,7 +40,7 @@ class LiveTarget {
   Answer greeting_;
 };
 
-// Where the program of a target lies.
+// Where the program of a target lies; a path is one already.
 std::string target_path(const std::string& name);
 
 // Whether it could be built here. If not, the test that asks is skipped, and that is said.

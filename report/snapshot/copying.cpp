@@ -53,7 +53,9 @@ Result<bool> Copying::copy(const std::vector<FrozenThread>& threads, bool accept
         crystal::suspended_fibers(target_.fibers, held_.index, held_.capture, held_.map, threads);
   }
 
-  held_.roots = target_.module_roots;
+  held_.root_tables =
+      boehm::read_root_tables(target_.collector, target_.collector_data, source_.memory);
+  held_.roots = boehm::static_roots(target_.modules, target_.collector, held_.root_tables);
   const auto stacks = boehm::stack_roots(threads, held_.map);
   held_.roots.insert(held_.roots.end(), stacks.begin(), stacks.end());
   for (const crystal::FiberStack& fiber : held_.fibers) add_fiber(fiber);

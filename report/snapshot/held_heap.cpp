@@ -41,7 +41,7 @@ Result<Arena> make_arena(const Target& target, bool is_heap_copied) {
   const std::uint64_t heap = now.heap_bytes.value_or(0);
   const std::uint64_t copied =
       is_heap_copied ? heap - std::min(heap, now.free_bytes.value_or(0)) : 0;
-  const std::uint64_t likely = std::min(mapped, copied + total_bytes(target.module_roots));
+  const std::uint64_t likely = std::min(mapped, copied + total_bytes(target.static_roots));
   return Arena::reserve(mapped + mapped / 2 + 256 * kMegabyte, likely);
 }
 

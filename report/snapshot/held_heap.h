@@ -21,6 +21,7 @@ struct HeldHeap {
   boehm::BlockIndex index;
   boehm::Counters counters;
   MemoryMap map;
+  boehm::RootTables root_tables;
   std::vector<boehm::RootRange> roots;  // of modules, stacks and suspended fibers
   std::vector<crystal::FiberStack> fibers;
   FreezeReport freeze;

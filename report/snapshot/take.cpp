@@ -35,6 +35,7 @@ boehm::LiveSet find_live(const Target& target, const HeldHeap& held, boehm::Heap
   roots.ranges = held.roots;
   roots.threads = held.freeze.threads;
   roots.collector_data = target.collector_data;
+  roots.tables = held.root_tables;
   roots.kinds = target.collector.kinds;
   roots.pid = target.pid();
   if (const auto at = target.collector.stack_bottom) {
@@ -50,6 +51,7 @@ boehm::LiveSet find_live(const Target& target, const HeldHeap& held, boehm::Heap
 void mark_partial(const Target& target,
                   const HeldHeap& held,
                   const boehm::Heap& heap,
+                  const boehm::LiveSet& found,
                   Snapshot& snapshot) {
   snapshot.skipped = held.index.skipped + heap.unreadable_blocks();
   if (target.core && target.core->missing_bytes() > 0) {
@@ -72,6 +74,8 @@ void mark_partial(const Target& target,
         "the heap's index and the collector's account of its size differ by {} bytes", bytes);
   } else if (!held.is_held) {
     snapshot.reason = "read while the target ran: it may be torn";
+  } else if (!found.problems.empty()) {
+    snapshot.reason = fmt::format("{}", fmt::join(found.problems, "; "));
   }
   snapshot.complete = snapshot.reason.empty();
 }
@@ -182,7 +186,7 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
     const FrameFinder frames(stacks, target->types);
     join_roots({*target, *held, heap, found, order, frames}, snapshot);
   }
-  mark_partial(*target, *held, heap, snapshot);
+  mark_partial(*target, *held, heap, found, snapshot);
   if (options.with_contents) snapshot.contents = std::make_shared<KeptHeap>(std::move(held));
   return snapshot;
 }

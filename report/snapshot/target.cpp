@@ -45,8 +45,12 @@ Result<void> find_heap(const TakeOptions& options, Target& target) {
                   : Modules::load(*target.process, target.memory, target.map, options.symbols));
   target.collector = HA_TRY(boehm::find_collector(target.modules, target.memory, target.map));
   for (const std::string& text : target.collector.notes) note(options, text);
-  target.module_roots = boehm::module_roots(target.modules, target.collector);
   target.collector_data = boehm::collector_data(target.modules, target.collector);
+  const auto tables =
+      boehm::read_root_tables(target.collector, target.collector_data, target.memory);
+  target.static_roots = boehm::static_roots(target.modules, target.collector, tables);
+  note(options, fmt::format("{} areas and {} exclusions in the collector's tables of roots",
+                            tables.areas.size(), tables.excluded.size()));
   return {};
 }
 

@@ -44,7 +44,7 @@ class Target {
   MemoryMap map;
   Modules modules{{}};
   boehm::Collector collector;
-  std::vector<boehm::RootRange> module_roots;
+  std::vector<boehm::RootRange> static_roots;  // before the freeze
   std::vector<Range> collector_data;
   crystal::TypeTable classes;
   crystal::FiberLayout fibers;

@@ -238,6 +238,22 @@ std::optional<std::uint64_t> AccessorReader::read_constant(RemoteAddr function) 
   return pool.constant_of(paths[0].returned);
 }
 
+std::optional<RemoteAddr> AccessorReader::read_setter(RemoteAddr function) {
+  ExprPool pool;
+  Learned<RemoteAddr> variable;
+  // Locking and unlocking around it is of no interest.
+  for (const auto& path : evaluate(pool, disassembler_, source_, function, {.call_depth = 0})) {
+    for (const Store& store : path.stores) {
+      const ExprNode& value = pool.at(store.value);
+      const auto address = pool.constant_of(store.address);
+      const bool is_first_argument = value.op == ExprOp::Argument && value.constant == 0;
+      if (address && is_first_argument) variable.add(RemoteAddr{*address});
+    }
+  }
+  if (!variable.is_known()) return std::nullopt;
+  return *variable;
+}
+
 AccessorReader::Activity AccessorReader::read_activity(RemoteAddr function) {
   ExprPool pool;
   const Matcher match(pool);

@@ -40,6 +40,9 @@ class AccessorReader {
   // A function that returns a constant.
   std::optional<std::uint64_t> read_constant(RemoteAddr function);
 
+  // The variable in which a function keeps its first argument.
+  std::optional<RemoteAddr> read_setter(RemoteAddr function);
+
   // The variables that tell that a collection is under way, from GC_collect_a_little, which sets
   // one of them around its work and returns whether the other is not 0, or from
   // GC_collection_in_progress, which does only the latter.

@@ -212,6 +212,14 @@ class Finder {
     if (symbols_.find("GC_stackbottom")) {
       collector_.stack_bottom = modules_.find_symbol("GC_stackbottom")->address;
     }
+    if (symbols_.find("GC_no_dls")) {
+      collector_.no_dls = modules_.find_symbol("GC_no_dls")->address;
+    } else if (const auto told = counter("GC_get_no_dls")) {
+      collector_.no_dls = told->variable;
+    }
+    if (const auto setter = symbols_.find("GC_register_has_static_roots_callback")) {
+      collector_.roots_filter = reader_.read_setter(*setter);
+    }
     auto interior = symbols_.find("GC_all_interior_pointers");
     const auto told = counter("GC_get_all_interior_pointers");
     if (told) interior = told->variable;

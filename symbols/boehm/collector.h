@@ -27,6 +27,9 @@ struct Collector {
   std::optional<RemoteAddr> mark_state;    // an int, 0 unless a collection was begun and not ended
   std::optional<RemoteAddr> stack_bottom;  // GC_stackbottom, of the first thread
 
+  std::optional<RemoteAddr> no_dls;        // an int: the data of modules is not registered
+  std::optional<RemoteAddr> roots_filter;  // the program's function that chooses modules, or 0
+
   // Parts of modules that the collector itself never scans: its own tables.
   std::vector<Range> excluded;
   // One of these, GC_obj_kinds: the collector keeps the objects that it points to, the heads of

@@ -3,23 +3,25 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace heapattach::boehm {
 namespace {
 
-// Registers count like words of a stack, and the stack pointer like none. Those of threads whose
-// stacks the collector does not scan are none.
-std::vector<FrozenThread> scanned_threads(std::vector<FrozenThread> threads,
-                                          std::span<const RootRange> before,
-                                          std::span<const RootRange> after) {
-  const auto has_stack = [](std::span<const RootRange> ranges, pid_t tid) {
-    return std::any_of(ranges.begin(), ranges.end(), [&](const RootRange& range) {
-      return range.kind == RootKind::Stack && range.thread == tid;
-    });
-  };
-  std::erase_if(threads, [&](const FrozenThread& thread) {
-    return !thread.registers || (has_stack(before, thread.tid) && !has_stack(after, thread.tid));
-  });
-  return threads;
+// Threads that the collector knows, and the first one, have stacks.
+std::vector<std::string> threads_without_stack(std::span<const FrozenThread> threads,
+                                               std::span<const ThreadRecord> records,
+                                               std::span<const RootRange> ranges,
+                                               pid_t pid) {
+  std::vector<std::string> problems;
+  for (const FrozenThread& thread : threads) {
+    const auto is_its = [&](const auto& part) { return part.thread == thread.tid; };
+    const bool must_have = thread.tid == pid || std::any_of(records.begin(), records.end(), is_its);
+    const bool is_running = thread.state != 'Z' && thread.state != 'X';
+    if (!must_have || !is_running || std::any_of(ranges.begin(), ranges.end(), is_its)) continue;
+    problems.push_back(fmt::format("the stack of thread {} was not found", thread.tid));
+  }
+  return problems;
 }
 
 // The words of the heap that lead to free lists, sorted.
@@ -49,16 +51,91 @@ std::vector<ObjectRef> free_list_heads(const Heap& heap,
   return heads;
 }
 
+// The collector scans these also where it does not scan its own data (pthread_support.c,
+// GC_push_thread_structures).
+std::vector<ObjectRef> record_objects(const Heap& heap, std::span<const ThreadRecord> records) {
+  std::vector<ObjectRef> objects;
+  for (const ThreadRecord& record : records) {
+    for (const RemoteAddr at : record.objects) {
+      if (const auto ref = heap.object_at(at.value)) objects.push_back(*ref);
+    }
+  }
+  return objects;
+}
+
+// Registers count like words of a stack, and the stack pointer like none. A thread that runs a
+// fiber has that fiber's stack.
+bool counts_registers(pid_t thread, const ScannedStacks& stacks) {
+  const auto& counted = stacks.with_registers;
+  return std::find(counted.begin(), counted.end(), thread) != counted.end() ||
+         std::any_of(stacks.ranges.begin(), stacks.ranges.end(), [&](const RootRange& range) {
+           return range.kind == RootKind::Fiber && range.thread == thread;
+         });
+}
+
+std::optional<RemoteAddr> guess_stack_bottom(const Heap& heap,
+                                             const Capture& capture,
+                                             const Roots& roots,
+                                             std::span<const ThreadRecord> records) {
+  // What the collector calls its first thread is the one that initialised it.
+  const auto record = std::find_if(records.begin(), records.end(),
+                                   [](const ThreadRecord& r) { return !r.has_own_end; });
+  const pid_t first = record == records.end() ? roots.pid : record->thread;
+  const auto stack = std::find_if(
+      roots.ranges.begin(), roots.ranges.end(),
+      [&](const RootRange& root) { return root.kind == RootKind::Stack && root.thread == first; });
+  if (stack == roots.ranges.end()) return std::nullopt;
+  return likely_stack_bottom(heap, capture, roots.collector_data, roots.tables.excluded, *stack);
+}
+
+// A thread that could not be stopped may have any record: its stack is to stay.
+std::vector<ThreadRecord> with_unstopped(std::vector<ThreadRecord> records,
+                                         std::span<const FrozenThread> threads) {
+  if (records.empty()) return records;
+  for (const FrozenThread& thread : threads) {
+    if (!thread.registers) records.push_back({.thread = thread.tid, .at = {}});
+  }
+  return records;
+}
+
+std::vector<std::string> problems_of(const Roots& roots,
+                                     std::span<const ThreadRecord> records,
+                                     const ScannedStacks& stacks,
+                                     const Capture& capture) {
+  std::vector<std::string> problems = stacks.problems;
+  for (auto& text : threads_without_stack(roots.threads, records, stacks.ranges, roots.pid)) {
+    problems.push_back(std::move(text));
+  }
+  for (const FrozenThread& thread : roots.threads) {
+    if (thread.registers || thread.state == 'Z' || thread.state == 'X') continue;
+    problems.push_back(
+        fmt::format("thread {} could not be stopped: its registers are unknown", thread.tid));
+  }
+  for (auto& text : unread_roots(stacks.ranges, roots.tables.areas, capture)) {
+    problems.push_back(std::move(text));
+  }
+  if (!roots.tables.problem.empty()) problems.push_back(roots.tables.problem);
+  return problems;
+}
+
 }  // namespace
 
 LiveSet find_live(
     Heap& heap, const Capture& capture, Roots roots, const MemoryMap& map, unsigned workers) {
   auto records = find_thread_records(heap, capture, roots.collector_data, roots.threads, map);
   auto free = find_free_objects(heap, capture, roots.collector_data, records);
-  auto ranges = trim_stacks(roots.ranges, records, roots.stack_bottom, roots.pid);
-  auto threads = scanned_threads(std::move(roots.threads), roots.ranges, ranges);
+  if (!roots.stack_bottom) roots.stack_bottom = guess_stack_bottom(heap, capture, roots, records);
+  ScannedStacks stacks = scan_stacks(roots.ranges, with_unstopped(records, roots.threads),
+                                     roots.stack_bottom, roots.pid);
+  auto& ranges = stacks.ranges;
+  auto problems = problems_of(roots, records, stacks, capture);
+  auto& threads = roots.threads;
+  std::erase_if(threads, [&](const FrozenThread& thread) {
+    return !thread.registers || !counts_registers(thread.tid, stacks);
+  });
   auto uncollectable = uncollectable_objects(heap, free);
   auto kept = find_collector_objects(heap, capture, roots.collector_data);
+  for (const ObjectRef record : record_objects(heap, records)) kept.tables.push_back(record);
   for (const ObjectRef head : free_list_heads(heap, capture, roots.kinds)) {
     kept.tables.push_back(head);
   }
@@ -80,7 +157,8 @@ LiveSet find_live(
           std::move(threads),
           std::move(uncollectable),
           std::move(kept.tables),
-          std::move(kept.finalizable)};
+          std::move(kept.finalizable),
+          std::move(problems)};
 }
 
 }  // namespace heapattach::boehm

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "symbols/boehm/roots.h"
@@ -12,6 +13,7 @@ namespace heapattach::boehm {
 struct Roots {
   std::vector<RootRange> ranges;           // of modules, stacks as stack_roots gave them, fibers
   std::vector<FrozenThread> threads;       // their registers are roots
+  RootTables tables;                       // as read with the rest
   std::vector<Range> collector_data;       // as collector_data() gave it, captured too
   std::optional<Range> kinds;              // Collector::kinds, captured too
   std::optional<RemoteAddr> stack_bottom;  // what GC_stackbottom held at the freeze
@@ -28,6 +30,7 @@ struct LiveSet {
   std::vector<ObjectRef> uncollectable;  // in use
   std::vector<ObjectRef> tables;         // of the collector, for finalizers, types and free lists
   std::vector<ObjectRef> finalizable;    // alive only because a finalizer waits for them
+  std::vector<std::string> problems;     // roots that there must be and that are not all here
 };
 
 // Traces `heap` from `roots` by the collector's rules. Hides from the heap's edges the words by

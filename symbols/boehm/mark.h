@@ -45,6 +45,7 @@ class ObjectSet {
 struct RootWords {
   std::span<const std::byte> bytes;  // of aligned words
   Heap::From from = Heap::From::Heap;
+  RemoteAddr at{};  // where the first stood
 };
 
 // Follows pointers from roots through a heap, as the collector's marker does, on several threads.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 namespace heapattach::boehm {
 namespace {
 
@@ -31,23 +33,59 @@ bool is_collectors(const Module& module, const Collector& collector) {
   return module.name() == collector.module || module.path() == collector.module;
 }
 
-bool is_end(const RootRange& stack, RemoteAddr at) {
-  return at > stack.range.start && at <= stack.range.end();
+// Whether the next collection registers this part of a module. What the program's filter says of it
+// is known from the last one.
+bool is_registered(const Range& part, const RootTables& tables) {
+  if (!tables.registers_modules) return false;
+  return !tables.filters_modules ||
+         std::any_of(tables.areas.begin(), tables.areas.end(), [&](const RootArea& area) {
+           return area.is_temporary && area.range.start < part.end() &&
+                  part.start < area.range.end();
+         });
+}
+
+// Calls visit(at, bytes) for each part of `range` that was copied, in order.
+template <class Visit>
+void for_each_piece(const Range& range, const Capture& capture, const Visit& visit) {
+  constexpr std::uint64_t kPageBytes = 4096;
+  for (RemoteAddr at = range.start; at < range.end();) {
+    const auto bytes = capture.bytes_from(at).first(
+        std::min<std::uint64_t>(capture.bytes_from(at).size(), range.end() - at));
+    if (!bytes.empty()) visit(at, bytes);
+    // What was not copied is whole pages, or the rest of one.
+    at = bytes.empty() ? RemoteAddr{(at.value | (kPageBytes - 1)) + 1} : at + bytes.size();
+  }
 }
 
 }  // namespace
 
-std::vector<RootRange> module_roots(const Modules& modules, const Collector& collector) {
-  std::vector<RootRange> roots;
+std::vector<RootRange> static_roots(const Modules& modules,
+                                    const Collector& collector,
+                                    const RootTables& tables) {
+  std::vector<Range> holes = tables.excluded.empty() ? collector.excluded : tables.excluded;
+  std::vector<Range> wanted;
   for (const Module& module : modules.all()) {
-    std::vector<Range> holes = collector.excluded;
-    if (const auto relro = module.relro()) holes.push_back(*relro);
-    std::vector<Range> parts;
+    const auto relro = module.relro();
     for (const Segment& segment : module.segments()) {
-      if (segment.writable) subtract(segment.range, holes, parts);
+      if (!segment.writable || !is_registered(segment.range, tables)) continue;
+      subtract(segment.range, {relro ? &*relro : nullptr, relro ? 1U : 0U}, wanted);
     }
-    for (const Range& part : parts) roots.push_back({.range = aligned(part)});
   }
+  for (const RootArea& area : tables.areas) {
+    if (!area.is_temporary) wanted.push_back(area.range);
+  }
+  std::sort(wanted.begin(), wanted.end());
+  std::vector<Range> parts;
+  RemoteAddr done{0};
+  for (Range range : wanted) {
+    range = aligned(range);
+    if (range.end() <= done) continue;
+    if (range.start < done) range = {done, range.end() - done};
+    done = range.end();
+    subtract(range, holes, parts);
+  }
+  std::vector<RootRange> roots;
+  for (const Range& part : parts) roots.push_back({.range = aligned(part)});
   return roots;
 }
 
@@ -113,46 +151,45 @@ std::vector<Range> plan_copy(std::span<const RootRange> roots,
   return plan;
 }
 
-std::vector<RootRange> trim_stacks(std::vector<RootRange> roots,
-                                   std::span<const ThreadRecord> records,
-                                   std::optional<RemoteAddr> stack_bottom,
-                                   pid_t pid) {
-  const auto record_of = [&](pid_t thread) {
-    return std::find_if(records.begin(), records.end(),
-                        [&](const ThreadRecord& r) { return r.thread == thread; });
-  };
-  const bool can_tell = record_of(pid) != records.end();
-  std::vector<RootRange> kept;
-  for (RootRange& root : roots) {
-    if (root.kind == RootKind::Stack) {
-      const auto record = record_of(root.thread);
-      const bool is_first = root.thread == pid || (stack_bottom && is_end(root, *stack_bottom));
-      std::optional<RemoteAddr> end;
-      // The first thread's record has no end: what looks like one is where its stack pointer once
-      // was, with frames of the program above it.
-      if (is_first) end = stack_bottom;
-      if (!is_first && record != records.end()) end = record->stack_end;
-      if (!end && !is_first && can_tell) continue;
-      // An end elsewhere is of another stack of this thread, one that it is not on.
-      if (end && is_end(root, *end)) {
-        root.range = aligned({root.range.start, *end - root.range.start});
-      }
-    }
-    kept.push_back(root);
-  }
-  return kept;
-}
-
 std::vector<RootWords> root_words(std::span<const RootRange> roots, const Capture& capture) {
   std::vector<RootWords> words;
   words.reserve(roots.size());
   for (const RootRange& root : roots) {
-    const auto bytes = capture.bytes_from(root.range.start);
-    const bool is_stack = root.kind != RootKind::Global;
-    words.push_back({bytes.first(std::min<std::size_t>(bytes.size(), root.range.bytes)),
-                     is_stack ? Heap::From::Stack : Heap::From::Heap});
+    const auto from = root.kind == RootKind::Global ? Heap::From::Heap : Heap::From::Stack;
+    for_each_piece(root.range, capture, [&](RemoteAddr at, std::span<const std::byte> bytes) {
+      words.push_back({bytes, from, at});
+    });
   }
   return words;
+}
+
+std::vector<std::string> unread_roots(std::span<const RootRange> roots,
+                                      std::span<const RootArea> areas,
+                                      const Capture& capture) {
+  constexpr std::size_t kMost = 4;
+  std::vector<std::string> missing;
+  for (const RootRange& root : roots) {
+    if (missing.size() == kMost) break;
+    std::uint64_t bytes = root.range.bytes;
+    for_each_piece(root.range, capture,
+                   [&](RemoteAddr, std::span<const std::byte> piece) { bytes -= piece.size(); });
+    for (const Range& hole : capture.holes()) {
+      const RemoteAddr start = std::max(hole.start, root.range.start);
+      const RemoteAddr end = std::min(hole.end(), root.range.end());
+      if (start < end) bytes += end - start;
+    }
+    const bool is_areas = std::any_of(areas.begin(), areas.end(), [&](const RootArea& area) {
+      return !area.is_temporary && area.range.start < root.range.end() &&
+             root.range.start < area.range.end();
+    });
+    const bool is_gone = root.kind == RootKind::Global && bytes == root.range.bytes && !is_areas;
+    if (bytes == 0 || is_gone) continue;
+    const std::string what = root.kind == RootKind::Stack
+                                 ? fmt::format("the stack of thread {}", root.thread)
+                                 : fmt::format("the roots from {} on", root.range.start);
+    missing.push_back(fmt::format("{} bytes of {} could not be read", bytes, what));
+  }
+  return missing;
 }
 
 }  // namespace heapattach::boehm

@@ -10,26 +10,21 @@
 #include "symbols/boehm/collector.h"
 #include "symbols/boehm/heap.h"
 #include "symbols/boehm/mark.h"
+#include "symbols/boehm/root_range.h"
+#include "symbols/boehm/root_tables.h"
+#include "symbols/boehm/thread_records.h"
 #include "symbols/module.h"
 
-// Where the collector looks for pointers besides the heap, and what its own tables say about
-// threads. Facts: mark_rts.c, pthread_stop_world.c (GC_push_all_stacks), pthread_support.h and
-// thread_local_alloc.h of 8.2.2.
+// Where the collector looks for pointers besides the heap. Facts: mark_rts.c, pthread_stop_world.c
+// (GC_push_all_stacks), pthread_support.h and thread_local_alloc.h of 7.2 to 8.3.
 namespace heapattach::boehm {
 
-enum class RootKind : std::uint8_t { Global, Stack, Register, Fiber, Uncollectable, Finalizer };
-
-// Memory whose words are roots.
-struct RootRange {
-  RootKind kind = RootKind::Global;
-  Range range;
-  pid_t thread = 0;         // of a stack
-  std::uint64_t fiber = 0;  // address of the fiber's object
-};
-
-// The writable parts of all modules, less what is read-only after relocation and what the collector
-// excludes. Known before the freeze.
-std::vector<RootRange> module_roots(const Modules& modules, const Collector& collector);
+// What the next collection would scan of static data, sorted and disjoint: the areas that the
+// program registered, and the writable parts of modules less what is read-only after relocation,
+// as far as the collector registers them; all of it less what it excludes.
+std::vector<RootRange> static_roots(const Modules& modules,
+                                    const Collector& collector,
+                                    const RootTables& tables);
 
 // All writable memory of the module that holds the collector, its excluded tables too: what must be
 // copied to understand them.
@@ -37,8 +32,14 @@ std::vector<Range> collector_data(const Modules& modules, const Collector& colle
 
 // The stacks of all threads: from the stack pointer, less the red zone, to the end of its mapping.
 // That is too much (thread-local storage lies there, which is no root) but all that can be known
-// while there is no time to look; trim_stacks follows after the thaw.
+// while there is no time to look; scan_stacks follows after the thaw.
 std::vector<RootRange> stack_roots(std::span<const FrozenThread> threads, const MemoryMap& map);
+
+// Says what of `roots` was not copied, in at most a few sentences. A module that is gone altogether
+// was closed after it was seen, and is not missing; a registered area (of `areas`) is.
+std::vector<std::string> unread_roots(std::span<const RootRange> roots,
+                                      std::span<const RootArea> areas,
+                                      const Capture& capture);
 
 // What to copy for `roots` and `more`: sorted, disjoint, whole words, readable, and without what
 // `heap` (sorted, disjoint) covers.
@@ -46,33 +47,6 @@ std::vector<Range> plan_copy(std::span<const RootRange> roots,
                              std::span<const Range> more,
                              std::span<const Range> heap,
                              const MemoryMap& map);
-
-// What the collector keeps about one thread (GC_Thread_Rep), found by content because its layout
-// differs from build to build: it holds the thread's pthread_t in one of its first words.
-struct ThreadRecord {
-  pid_t thread = 0;
-  RemoteAddr at;
-  std::optional<RemoteAddr> stack_end = std::nullopt;  // cold end of the stack it is on
-  std::vector<Range> list_heads = {};                  // words that lead to thread-local free lists
-};
-
-// Records are looked for in the collector's own data (the first thread's) and in the objects that
-// it leads to. Threads that the collector does not know have none.
-std::vector<ThreadRecord> find_thread_records(const Heap& heap,
-                                              const Capture& capture,
-                                              std::span<const Range> collector_data,
-                                              std::span<const FrozenThread> threads,
-                                              const MemoryMap& map);
-
-// Cuts stacks at the ends that the collector knows: the first thread's (`pid`, or the one whose
-// stack `stack_bottom` is in) at `stack_bottom`, others at what their records say, else as they
-// are. The stack of a thread for which no end is known is dropped, as the collector does not scan
-// it either (its own marker threads among them); but if not even the first thread has a record,
-// then this build keeps none that we recognise, and all stacks stay.
-std::vector<RootRange> trim_stacks(std::vector<RootRange> roots,
-                                   std::span<const ThreadRecord> records,
-                                   std::optional<RemoteAddr> stack_bottom,
-                                   pid_t pid);
 
 // Objects on free lists, the global ones and those of threads. Global list heads are found in the
 // collector's data by content: a pointer to an array whose entry number g is 0 or leads to an
@@ -115,7 +89,8 @@ CollectorObjects find_collector_objects(const Heap& heap,
 enum class Liveness : std::uint8_t { Live, Unreachable, Free };
 Liveness liveness(const Heap& heap, const ObjectSet& live, const ObjectSet& free, ObjectRef ref);
 
-// The copied words of `roots`.
+// The copied words of `roots`, of which each may be in several pieces: the heap's blocks among it
+// were copied by themselves.
 std::vector<RootWords> root_words(std::span<const RootRange> roots, const Capture& capture);
 
 // Calls visit(root, address, target) for each word of `roots` that points into an object.
@@ -125,11 +100,12 @@ void for_each_root(const Heap& heap,
                    std::span<const RootRange> roots,
                    const Visit& visit) {
   for (const RootRange& root : roots) {
-    const RootWords words = root_words({&root, 1}, capture).front();
-    for (std::size_t i = 0; i + 8 <= words.bytes.size(); i += 8) {
-      std::uint64_t word = 0;
-      std::memcpy(&word, words.bytes.data() + i, sizeof word);
-      if (const auto to = heap.resolve(word, words.from)) visit(root, root.range.start + i, *to);
+    for (const RootWords& words : root_words({&root, 1}, capture)) {
+      for (std::size_t i = 0; i + 8 <= words.bytes.size(); i += 8) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, words.bytes.data() + i, sizeof word);
+        if (const auto to = heap.resolve(word, words.from)) visit(root, words.at + i, *to);
+      }
     }
   }
 }

@@ -1,25 +1,27 @@
+#include "symbols/boehm/thread_records.h"
+
 #include <algorithm>
 #include <cstring>
 #include <unordered_set>
 
-#include "symbols/boehm/roots.h"
+#include <fmt/format.h>
 
-// Where each thread's record is, and what it says. In 8.2.2 (pthread_support.h):
+#include "symbols/boehm/thread_forms.h"
+
+// Where each thread's record is, and what it says. Its first words are in thread_forms.cpp. Free
+// lists follow: three or four arrays of 25 words (pointer-free, normal, uncollectable, other), and
+// more. Word g of an array is a small count or leads to an object of g granules (one granule for
+// g = 0). Other words that lead to objects do not fit an array, because 24 neighbours would have to
+// fit as well.
 //
-//   next · id · stop_info (a count, sometimes another, the stack pointer when last stopped) · flags
-//   · stack_end · altstack, its size · stack, its size · traced_stack_sect · status · free lists:
-//   three arrays of 25 words (pointer-free, normal, uncollectable), then one more
-//
-// Only this is relied on: the id is among the first words; stack_end is the highest address in the
-// words before the free lists that lies in the stack the thread is on; and word g of a free-list
-// array is a small count or leads to an object of g granules (one granule for g = 0). Other words
-// that lead to objects do not fit an array, because 24 neighbours would have to fit as well.
+// Where no form fits, only this is relied on: the id is among the first words, and stack_end is the
+// highest address in the words before the free lists that lies in the stack the thread is on.
 
 namespace heapattach::boehm {
 namespace {
 
 constexpr std::size_t kIdWithin = 6;          // words from a record's start
-constexpr std::size_t kStackEndWithin = 24;   // likewise
+constexpr std::size_t kStackEndWithin = 24;   // likewise, if the form is unknown
 constexpr std::size_t kRecordWords = 192;     // as far as free lists are looked for
 constexpr std::size_t kListWords = 25;        // GC_TINY_FREELISTS
 constexpr std::uint64_t kLargestCount = 256;  // DIRECT_GRANULES, of an array's word that is no list
@@ -64,28 +66,28 @@ std::vector<Range> find_list_heads(const Heap& heap, RemoteAddr at, const Words&
   return heads;
 }
 
-class RecordFinder {
- public:
-  RecordFinder(const Heap& heap,
-               const Capture& capture,
-               std::span<const FrozenThread> threads,
-               const MemoryMap& map)
-      : heap_(heap), capture_(capture), threads_(threads), map_(map) {}
+// A word that holds a thread's id, where a record may be around it.
+struct Candidate {
+  const FrozenThread* thread = nullptr;
+  RemoteAddr id_at;
+  std::optional<RemoteAddr> object;  // that it is in; else it is in the collector's data
+};
 
-  std::vector<ThreadRecord> find(std::span<const Range> collector_data) {
+class CandidateFinder {
+ public:
+  CandidateFinder(const Heap& heap, const Capture& capture, std::span<const FrozenThread> threads)
+      : heap_(heap), capture_(capture), threads_(threads) {}
+
+  std::vector<Candidate> find(std::span<const Range> collector_data) {
     for (const Range& range : collector_data) {
-      const auto bytes = capture_.bytes_from(range.start);
-      const Words words = load(bytes, range.bytes / 8);
+      const Words words = load(capture_.bytes_from(range.start), range.bytes / 8);
       for (std::size_t i = 0; i < words.size(); ++i) {
         // The first thread's record is a variable of the collector: a link, and then the id.
-        if (const FrozenThread* thread = thread_of(words[i]); thread != nullptr && i > 0) {
-          add(*thread, range.start + (i - 1) * 8, 1,
-              load(bytes.subspan((i - 1) * 8), kRecordWords));
-        }
+        add(words[i], range.start + i * 8, std::nullopt);
         if (const auto ref = heap_.object_at(words[i])) follow(*ref);
       }
     }
-    return std::move(records_);
+    return std::move(found_);
   }
 
  private:
@@ -93,11 +95,9 @@ class RecordFinder {
   // same size: records with one hash are chained.
   void follow(ObjectRef ref) {
     while (seen_.size() < kMostRecords && seen_.insert(heap_.number(ref)).second) {
-      const Words words = load(heap_.contents(ref), kRecordWords);
-      for (std::size_t i = 1; i < std::min(words.size(), kIdWithin); ++i) {
-        const FrozenThread* thread = thread_of(words[i]);
-        if (thread != nullptr) add(*thread, heap_.address(ref), i, words);
-      }
+      const Words words = load(heap_.contents(ref), kIdWithin);
+      const RemoteAddr at = heap_.address(ref);
+      for (std::size_t i = 1; i < words.size(); ++i) add(words[i], at + i * 8, at);
       if (words.empty()) return;
       const auto next = heap_.object_at(words[0]);
       if (!next ||
@@ -108,31 +108,103 @@ class RecordFinder {
     }
   }
 
-  [[nodiscard]] const FrozenThread* thread_of(std::uint64_t word) const {
-    if (word == 0) return nullptr;
+  void add(std::uint64_t word, RemoteAddr at, std::optional<RemoteAddr> object) {
+    if (word == 0) return;
     const auto found = std::find_if(threads_.begin(), threads_.end(), [&](const FrozenThread& t) {
       return t.registers && t.registers->thread_pointer.value == word;
     });
-    return found == threads_.end() ? nullptr : &*found;
+    if (found != threads_.end()) found_.push_back({&*found, at, object});
+  }
+
+  const Heap& heap_;
+  const Capture& capture_;
+  std::span<const FrozenThread> threads_;
+  std::unordered_set<std::uint64_t> seen_;
+  std::vector<Candidate> found_;
+};
+
+class RecordFinder {
+ public:
+  RecordFinder(const Heap& heap,
+               const Capture& capture,
+               const MemoryMap& map,
+               std::vector<Candidate> candidates)
+      : heap_(heap), capture_(capture), map_(map), candidates_(std::move(candidates)) {}
+
+  std::vector<ThreadRecord> find() {
+    std::vector<ThreadRecord> best;
+    for (const RecordForm& form : record_forms()) {
+      std::vector<ThreadRecord> records = of_form(form);
+      if (records.size() > best.size()) best = std::move(records);
+    }
+    if (best.empty()) add_of_no_form(candidates_, best);
+    return best;
+  }
+
+ private:
+  std::vector<ThreadRecord> of_form(const RecordForm& form) {
+    std::vector<ThreadRecord> records;
+    std::vector<Candidate> unclear;
+    for (const Candidate& candidate : candidates_) {
+      const RemoteAddr at = candidate.id_at - form.id * 8;
+      if (candidate.object && candidate.object != at) continue;
+      bool is_finished = false;
+      auto record = read_record(form, at, capture_, map_, is_finished);
+      if (!record) {
+        if (candidate.object) unclear.push_back(candidate);
+        continue;
+      }
+      if (is_finished) finished_.insert(candidate.id_at.value);
+      if (is_finished) continue;
+      record->thread = candidate.thread->tid;
+      record->list_heads = find_list_heads(heap_, at, words_at(at));
+      add(std::move(*record), records);
+    }
+    // A thread that the collector knows is not to be lost because of one field.
+    if (!records.empty()) add_of_no_form(unclear, records);
+    return records;
+  }
+
+  void add_of_no_form(std::span<const Candidate> candidates, std::vector<ThreadRecord>& records) {
+    for (const Candidate& candidate : candidates) {
+      if (finished_.count(candidate.id_at.value) != 0) continue;
+      const RemoteAddr at = candidate.object.value_or(candidate.id_at - 8);
+      const Words words = words_at(at);
+      ThreadRecord record{.thread = candidate.thread->tid, .at = at};
+      record.stack_end = likely_end(*candidate.thread, words, (candidate.id_at - at) / 8 + 1);
+      record.list_heads = find_list_heads(heap_, at, words);
+      add(std::move(record), records);
+    }
+  }
+
+  [[nodiscard]] Words words_at(RemoteAddr at) const {
+    const auto ref = heap_.object_at(at.value);
+    return load(ref ? heap_.contents(*ref) : capture_.bytes_from(at), kRecordWords);
+  }
+
+  [[nodiscard]] std::optional<RemoteAddr> likely_end(const FrozenThread& thread,
+                                                     const Words& words,
+                                                     std::size_t first) const {
+    const RemoteAddr pointer = thread.registers->stack_pointer;
+    std::optional<RemoteAddr> likely;
+    const Mapping* stack = map_.find(pointer);
+    if (stack == nullptr) return likely;
+    for (std::size_t i = first; i < std::min(words.size(), kStackEndWithin); ++i) {
+      const RemoteAddr end{words[i]};
+      const bool is_above = end > pointer && end <= stack->range.end() && end.value % 8 == 0;
+      if (is_above && end > likely.value_or(pointer)) likely = end;
+    }
+    return likely;
   }
 
   // A record holds more than the id: the collector keeps the id elsewhere too. One with a stack end
   // or with free lists is preferred.
-  void add(const FrozenThread& thread, RemoteAddr at, std::size_t id_at, const Words& words) {
-    ThreadRecord record{.thread = thread.tid, .at = at};
-    const RemoteAddr pointer = thread.registers->stack_pointer;
-    if (const Mapping* stack = map_.find(pointer)) {
-      for (std::size_t i = id_at + 1; i < std::min(words.size(), kStackEndWithin); ++i) {
-        const RemoteAddr end{words[i]};
-        const bool is_above = end > pointer && end <= stack->range.end() && end.value % 8 == 0;
-        if (is_above && end > record.stack_end.value_or(pointer)) record.stack_end = end;
-      }
-    }
-    record.list_heads = find_list_heads(heap_, at, words);
-    const auto same = std::find_if(records_.begin(), records_.end(),
-                                   [&](const ThreadRecord& r) { return r.thread == thread.tid; });
-    if (same == records_.end()) {
-      records_.push_back(std::move(record));
+  static void add(ThreadRecord record, std::vector<ThreadRecord>& records) {
+    const auto same = std::find_if(records.begin(), records.end(), [&](const ThreadRecord& r) {
+      return r.thread == record.thread;
+    });
+    if (same == records.end()) {
+      records.push_back(std::move(record));
     } else if (!same->stack_end && same->list_heads.empty()) {
       *same = std::move(record);
     }
@@ -140,10 +212,9 @@ class RecordFinder {
 
   const Heap& heap_;
   const Capture& capture_;
-  std::span<const FrozenThread> threads_;
   const MemoryMap& map_;
-  std::unordered_set<std::uint64_t> seen_;
-  std::vector<ThreadRecord> records_;
+  std::vector<Candidate> candidates_;
+  std::unordered_set<std::uint64_t> finished_;  // candidates in records of threads that have exited
 };
 
 }  // namespace
@@ -153,7 +224,9 @@ std::vector<ThreadRecord> find_thread_records(const Heap& heap,
                                               std::span<const Range> collector_data,
                                               std::span<const FrozenThread> threads,
                                               const MemoryMap& map) {
-  return RecordFinder(heap, capture, threads, map).find(collector_data);
+  return RecordFinder(heap, capture, map,
+                      CandidateFinder(heap, capture, threads).find(collector_data))
+      .find();
 }
 
 }  // namespace heapattach::boehm

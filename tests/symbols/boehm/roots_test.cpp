@@ -121,37 +121,41 @@ TEST_CASE("the first thread's record is a variable of the collector") {
   CHECK_FALSE(found[0].stack_end.has_value());
 }
 
-TEST_CASE("stacks end where the collector says, and strangers' stacks are dropped") {
-  const RootRange first{.kind = RootKind::Stack, .range = {kStack, 0x1000}, .thread = 1};
-  const RootRange known{.kind = RootKind::Stack, .range = {kStack + 0x2000, 0x1000}, .thread = 2};
-  const RootRange stranger{.kind = RootKind::Stack, .range = {kStack + 0x4000, 4096}, .thread = 3};
-  const RootRange global{.range = {kData, 64}};
-  const std::vector<ThreadRecord> records = {
-      {.thread = 1, .at = kData}, {.thread = 2, .at = kData, .stack_end = kStack + 0x2800}};
-  const std::vector<RootRange> all = {global, first, known, stranger};
+TEST_CASE("what of the roots was not copied is said, but not of a module that is gone") {
+  Target target;
+  const CapturedHeap captured = target.capture();
+  const RemoteAddr gone = kData + 0x10000;
+  const std::vector<RootRange> roots = {
+      {.range = {kData + 8, 64}},
+      {.range = {gone, 4096}},
+      {.kind = RootKind::Stack, .range = {kStack, 4096}, .thread = 9}};
+  auto missing = unread_roots(roots, {}, captured.capture());
+  REQUIRE(missing.size() == 1);
+  CHECK(missing[0].find("4096 bytes of the stack of thread 9") != std::string::npos);
 
-  const auto kept = trim_stacks(all, records, kStack + 0x100, 1);
-  REQUIRE(kept.size() == 3);
-  CHECK(kept[0].range == global.range);
-  CHECK(kept[1].range == Range{kStack, 0x100});
-  CHECK(kept[2].range == Range{kStack + 0x2000, 0x800});
+  SUBCASE("a registered area is never gone") {
+    const RootArea area{.range = {gone + 64, 128}};
+    missing = unread_roots(roots, {&area, 1}, captured.capture());
+    REQUIRE(missing.size() == 2);
+    CHECK(missing[0].find("of the roots from") != std::string::npos);
+  }
+  SUBCASE("a part is missing of a module that is there") {
+    const std::vector<RootRange> part = {{.range = {kData + 4000, 200}}};
+    CHECK(unread_roots(part, {}, captured.capture()).size() == 1);
+  }
+}
 
-  SUBCASE("without any record all stay") {
-    CHECK(trim_stacks(all, {}, {}, 1).size() == 4);
-  }
-  SUBCASE("what the first thread's record holds is an old stack pointer, and not its end") {
-    const std::vector<ThreadRecord> old = {
-        {.thread = 1, .at = kData, .stack_end = kStack + 0x80},
-        {.thread = 2, .at = kData, .stack_end = kStack + 0x2080}};
-    CHECK(trim_stacks(all, old, kStack + 0x100, 1)[1].range == Range{kStack, 0x100});
-    CHECK(trim_stacks(all, old, {}, 1)[1].range == first.range);
-    // The collector was initialised by another thread than the first.
-    CHECK(trim_stacks(all, old, kStack + 0x2100, 1)[1].range == first.range);
-    CHECK(trim_stacks(all, old, kStack + 0x2100, 1)[2].range == Range{kStack + 0x2000, 0x100});
-  }
-  SUBCASE("an end on another stack is not believed") {
-    CHECK(trim_stacks(all, records, RemoteAddr{5}, 1)[1].range == first.range);
-  }
+TEST_CASE("the words of a root are found in all pieces that were copied of it") {
+  Target target;
+  const RemoteAddr block = target.fake.add_block({.object_bytes = 64});
+  const CapturedHeap captured(target.fake, {{kData, 8}, {kData + 4096 - 16, 16}});
+  const RootRange whole{.range = {kData, 4096}};
+  const auto words = root_words({&whole, 1}, captured.capture());
+  std::size_t bytes = 0;
+  for (const RootWords& piece : words) bytes += piece.bytes.size();
+  CHECK(bytes == 8);  // the second piece is in the middle of a page
+  const RootRange in_heap{.range = {block, 4096}};
+  CHECK(root_words({&in_heap, 1}, captured.capture())[0].at == block);
 }
 
 TEST_CASE("global free lists are found by the sizes of what they lead to") {

@@ -1,0 +1,124 @@
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "integration/health.h"
+#include "integration/live_target.h"
+#include "integration/rounds.h"
+#include "integration/seen_heap.h"
+#include "integration/tool.h"
+
+// Each way of giving the collector roots, or of taking some away, against what it lists itself.
+// HEAPATTACH_ROOT_RULES names programs to be used instead of those of this build, with colons
+// between them: root_rules.c, built with other releases of the collector (releases.sh).
+
+using namespace heapattach;
+
+namespace {
+
+std::vector<std::string> programs() {
+  const char* const given = std::getenv("HEAPATTACH_ROOT_RULES");
+  if (given == nullptr && !is_long_run()) return {"root_rules", "root_rules_stripped"};
+  if (given == nullptr) return {"root_rules", "root_rules_static", "root_rules_stripped"};
+  std::vector<std::string> paths;
+  std::string_view rest = given;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find(':'), rest.size());
+    paths.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return paths;
+}
+
+constexpr const char* kModes[] = {"areas",         "many",         "excluded",
+                                  "removed",       "cleared",      "without_libraries",
+                                  "filtered",      "opened",       "closed",
+                                  "threads",       "blocking",     "active_again",
+                                  "blocked_again", "coroutine",    "merged",
+                                  "uncollectable", "atomic_stack", "coroutine_threads",
+                                  "alternate",     "unregistered"};
+
+void check_mode(const std::string& program, const std::string& mode) {
+  INFO(program << " " << mode);
+  LiveTarget target(program, {mode});
+  if (target.greeting().count("objects") == 0) {
+    print_figure(fmt::format("root rules, {} {}: not in this release", program, mode));
+    return;
+  }
+  const SeenHeap seen = look_at(target.pid());
+  CHECK(harm_done_to(target.pid()) == "");
+  CHECK(seen.skipped == 0);
+  CHECK(fmt::format("{}", fmt::join(seen.problems, "; ")) == "");
+  const bool has_list = target.greeting().at("objects") >= 0;
+  std::size_t known = 0;
+  for (const KnownObject& object : ask_known(target)) {
+    // A stale word may keep what should be dead. It keeps it for the collector too, which says so.
+    if (!object.is_alive && has_list) continue;
+    INFO(object.line);
+    CHECK(seen.live.count(object.address) == (object.is_alive ? 1 : 0));
+    ++known;
+  }
+  if (!has_list) {
+    print_figure(
+        fmt::format("root rules, {} {}: {} known, no list to compare with", program, mode, known));
+    return;
+  }
+  const Difference difference = compare_with_list(target, seen);
+  INFO(difference.first);
+  CHECK(difference.missed == 0);
+  CHECK(difference.unlisted == 0);
+  CHECK(difference.other_sizes == 0);
+  print_figure(fmt::format("root rules, {} {}: {} listed, {} links, {} missing, {} extra", program,
+                           mode, difference.listed, difference.links, difference.missed,
+                           difference.unlisted));
+}
+
+// What heapattach itself says of a target whose roots are not all to be had.
+ToolRun count(const std::string& program, const std::string& mode) {
+  const LiveTarget target(program, {mode});
+  return run_tool({"--max-pause", "30000", std::to_string(target.pid())});
+}
+
+}  // namespace
+
+TEST_CASE("what every kind of root holds is alive, and nothing else") {
+  ::setenv("ROOTED_LIBRARY", target_path("rooted_library").c_str(), 1);
+  for (const std::string& program : programs()) {
+    if (!is_target_built(program)) continue;
+    for (const char* const mode : kModes) check_mode(program, mode);
+  }
+}
+
+TEST_CASE("a root that cannot be read, or a thread on an unknown stack, makes the result partial") {
+  for (const std::string& program : programs()) {
+    if (!is_target_built(program)) continue;
+    INFO(program);
+    const ToolRun unreadable = count(program, "unreadable");
+    CHECK(unreadable.status == 7);
+    CHECK(unreadable.errors.find("bytes of the roots from") != std::string::npos);
+    const ToolRun lost = count(program, "lost");
+    CHECK(lost.status == 7);
+    CHECK(lost.errors.find("is not on the stack that the collector scans") != std::string::npos);
+    const ToolRun healthy = count(program, "unregistered");
+    CHECK(healthy.status == 0);
+  }
+}
+
+TEST_CASE("a program whose collector has no objects yet has an empty heap") {
+  for (const std::string& program : programs()) {
+    if (!is_target_built(program)) continue;
+    for (const std::string mode : {"uninitialised", "empty"}) {
+      const ToolRun run = count(program, mode);
+      INFO(program << " " << mode << ": " << run.output << run.errors);
+      // Without names nothing tells of a collector that has not begun.
+      const bool is_hidden = program.ends_with("stripped") && mode == "uninitialised";
+      CHECK(run.status == (is_hidden ? 5 : 0));
+      CHECK(run.errors.find(is_hidden ? "no collector found" : "0 objects") != std::string::npos);
+    }
+  }
+}

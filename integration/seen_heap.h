@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "integration/live_target.h"
+
+namespace heapattach {
+
+// What is found alive in a process, by the code that the snapshot is made with.
+struct SeenHeap {
+  std::map<std::uint64_t, std::uint64_t> live;  // address -> bytes
+  std::set<std::uint64_t> free;                 // on free lists
+  std::size_t thread_lists = 0;
+  std::size_t records = 0;
+  std::size_t unreadable = 0;  // blocks
+  std::size_t skipped = 0;     // entries of the index
+  std::vector<std::string> problems;
+};
+SeenHeap look_at(pid_t pid);
+
+// The same beside what the target's collector lists itself: the target answers "list" with
+// "listed=N", and then N lines "<address> <bytes>".
+struct Difference {
+  std::size_t listed = 0;
+  std::size_t links = 0;  // listed, and on a free list: the collector marks these lists too
+  std::size_t missed = 0;
+  std::size_t unlisted = 0;
+  std::size_t other_sizes = 0;
+  std::string first;  // some of those that differ
+};
+Difference compare_with_list(LiveTarget& target, const SeenHeap& seen);
+
+// An object whose fate the target knows: it answers "known" with "known=N", and then N lines
+// "<alive 0|1> <address> <what>".
+struct KnownObject {
+  bool is_alive = false;
+  std::uint64_t address = 0;
+  std::string line;
+};
+std::vector<KnownObject> ask_known(LiveTarget& target);
+
+}  // namespace heapattach

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+
+#include <sys/types.h>
+
+#include "attach/remote_addr.h"
+
+namespace heapattach::boehm {
+
+enum class RootKind : std::uint8_t { Global, Stack, Register, Fiber, Uncollectable, Finalizer };
+
+// Memory whose words are roots.
+struct RootRange {
+  RootKind kind = RootKind::Global;
+  Range range;
+  pid_t thread = 0;         // of a stack
+  std::uint64_t fiber = 0;  // address of the fiber's object
+};
+
+}  // namespace heapattach::boehm

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "attach/capture.h"
+#include "attach/memory_map.h"
+#include "symbols/boehm/thread_records.h"
+
+namespace heapattach::boehm {
+
+// Where the fields of GC_Thread_Rep stand in a release, in words (pthread_support.h and
+// pthread_stop_world.h, 64-bit Linux). Those from `stack_pointer` on are in a structure of their
+// own where `context` leads to one.
+struct RecordForm {
+  const char* releases;
+  std::size_t id;
+  std::size_t flags;
+  // In the word of the flags: a byte of its own until 8.2, then a flag.
+  std::uint64_t blocked_mask;
+  std::uint64_t known_flags;  // others are never set
+  std::optional<std::size_t> context;
+  std::size_t stack_pointer;
+  std::size_t stack_end;
+  std::optional<std::size_t> alternate_stack;  // its start, and …
+  std::size_t alternate_bytes;                 // … its size
+  std::size_t section;
+  std::optional<std::size_t> counts;  // of finalizers, where they have a word of their own
+};
+
+// All forms, the latest first.
+std::span<const RecordForm> record_forms();
+
+// Reads the record at `at` as one of `form`; none if it cannot be one. `is_finished` is set for one
+// of a thread that has exited.
+std::optional<ThreadRecord> read_record(const RecordForm& form,
+                                        RemoteAddr at,
+                                        const Capture& capture,
+                                        const MemoryMap& map,
+                                        bool& is_finished);
+
+}  // namespace heapattach::boehm

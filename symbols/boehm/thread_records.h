@@ -1,0 +1,78 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attach/capture.h"
+#include "attach/freeze.h"
+#include "attach/memory_map.h"
+#include "symbols/boehm/heap.h"
+#include "symbols/boehm/root_range.h"
+
+namespace heapattach::boehm {
+
+// What the collector keeps about one thread (GC_Thread_Rep, pthread_support.h).
+struct ThreadRecord {
+  // A part of a stack that GC_call_with_gc_active began: the collector scans from the hot end to
+  // `at`, and goes on from `saved`, where the blocking call around it had begun.
+  struct Section {
+    RemoteAddr at;
+    RemoteAddr saved;
+  };
+
+  pid_t thread = 0;
+  RemoteAddr at;
+  std::optional<RemoteAddr> stack_end = std::nullopt;  // cold end of the stack it is on
+  std::vector<Range> list_heads = {};                  // words that lead to thread-local free lists
+  bool is_understood = false;                          // its form is known, and so is what follows
+  bool has_own_end = true;  // else it is the first thread's, which GC_stackbottom tells
+  // Inside GC_do_blocking: where the collector begins to scan, whatever the stack pointer is, and
+  // without the registers.
+  std::optional<RemoteAddr> blocked_at = std::nullopt;
+  std::optional<Range> alternate_stack = std::nullopt;  // as registered
+  std::vector<Section> sections = {};                   // the hottest first
+  std::vector<RemoteAddr> objects = {};                 // of the collector's that it consists of
+};
+
+// Records are looked for by content, because their form differs from release to release: in the
+// collector's own data (the first thread's) and in the objects that it leads to. They hold the
+// thread's pthread_t. If one of the known forms fits, each record has that form and
+// `is_understood`; if none does, what looks like a record is one. Threads that the collector does
+// not know have none, nor have those that it has seen exit.
+std::vector<ThreadRecord> find_thread_records(const Heap& heap,
+                                              const Capture& capture,
+                                              std::span<const Range> collector_data,
+                                              std::span<const FrozenThread> threads,
+                                              const MemoryMap& map);
+
+// Where the first thread's stack (one of `roots`) ends, if no name leads to GC_stackbottom: at the
+// highest address in the collector's data, outside of its tables (`excluded`), that lies above the
+// stack pointer and before anything of the heap. None if there is none.
+std::optional<RemoteAddr> likely_stack_bottom(const Heap& heap,
+                                              const Capture& capture,
+                                              std::span<const Range> collector_data,
+                                              std::span<const Range> excluded,
+                                              const RootRange& stack);
+
+// Which parts of the threads' stacks the collector scans.
+struct ScannedStacks {
+  std::vector<RootRange> ranges;      // those of `roots`, stacks cut as below
+  std::vector<pid_t> with_registers;  // threads whose registers count
+  std::vector<std::string> problems;  // threads whose stacks are not where they should be
+};
+
+// Cuts the stacks among `roots`, each from a thread's stack pointer to the end of its mapping, to
+// what their records say: from the stack pointer, or from where a blocked thread's call began, in
+// sections, to the end that the record or, for the first thread (`pid`, or the one whose stack
+// `stack_bottom` is in), `stack_bottom` tells. A stack without a record is dropped, as the
+// collector does not scan it either (its own marker threads among them); but if no thread has one,
+// then this build keeps none that we recognise, and all stacks stay. A stack of a thread with a
+// record whose end cannot be true stays whole, and is a problem.
+ScannedStacks scan_stacks(std::span<const RootRange> roots,
+                          std::span<const ThreadRecord> records,
+                          std::optional<RemoteAddr> stack_bottom,
+                          pid_t pid);
+
+}  // namespace heapattach::boehm
