@@ -19,6 +19,9 @@ using Phase = TracedThread::Phase;
 constexpr std::chrono::milliseconds kQuiet{5};
 // How long a thread in uninterruptible sleep is waited for.
 constexpr std::chrono::milliseconds kUninterruptible{50};
+// How long threads are waited for that only need a processor to stop on, while none stands still:
+// that costs the target nothing. A busy machine may keep those of a low priority waiting for long.
+constexpr std::chrono::seconds kForProcessor{5};
 // A listing that cannot be shown to be whole counts if it shows nobody new this many times.
 constexpr int kQuietPasses = 5;
 
@@ -32,7 +35,7 @@ Error gone(std::string message) {
 class Freezer {
  public:
   Freezer(Tracer& tracer, const FreezeOptions& options) : tracer_(tracer), options_(options) {
-    frozen_.begin_ = tracer.now();
+    frozen_.begin_ = started_ = tracer.now();
   }
 
   Result<FrozenProcess> run() {
@@ -55,8 +58,11 @@ class Freezer {
       return options_.for_cleaning ? Result<void>() : check_interrupt();
     }
     return Error{ErrorKind::Timeout,
-                 fmt::format("its {} threads could not all be stopped within {} ms",
-                             listing_.tids.size(), options_.budget.count())};
+                 fmt::format("its {} threads could not all be stopped within {} ms{}",
+                             listing_.tids.size(), options_.budget.count(),
+                             is_waiting_for_processor_
+                                 ? ", because the machine is too busy to give them a processor"
+                                 : "")};
   }
 
   // True if a whole listing showed nobody new.
@@ -126,6 +132,15 @@ class Freezer {
     held_.insert_or_assign(tid, Held{std::move(before)});
   }
 
+  // The pause begins with the first stop.
+  void begin_later() {
+    const bool is_early = tracer_.now() - started_ < kForProcessor;
+    const bool is_any_still =
+        std::any_of(frozen_.held_.begin(), frozen_.held_.end(),
+                    [](const TracedThread& thread) { return thread.phase() == Phase::Stopped; });
+    if (is_early && !is_any_still) frozen_.begin_ = tracer_.now();
+  }
+
   // Waits until all that are pending stand still, have ended, or cannot be waited for.
   Result<void> collect() {
     last_stop_ = tracer_.now();
@@ -137,6 +152,7 @@ class Freezer {
         idle_rounds = 0;
         continue;
       }
+      if (is_waiting_for_processor_) begin_later();
       HA_TRY(check_within_budget());
       if (tracer_.now() >= next_look_) HA_TRY(look_at_letters());
       if (!pending_.empty()) tracer_.rest(idle_rounds);
@@ -177,6 +193,7 @@ class Freezer {
     const auto quiet = tracer_.now() - last_stop_;
     next_look_ = tracer_.now() + kQuiet;
     std::vector<std::size_t> still;
+    is_waiting_for_processor_ = !pending_.empty();
     for (const std::size_t index : pending_) {
       TracedThread& thread = frozen_.held_[index];
       const auto state = HA_TRY(state_unless_ending(thread.tid()));
@@ -187,6 +204,9 @@ class Freezer {
       } else if (state->state == 'D' && quiet >= kUninterruptible) {
         held_[thread.tid()].is_unstoppable = true;
         held_[thread.tid()].before.state = 'D';
+      } else if (state->state == 'R') {
+        still.push_back(index);  // it stops when it is given a processor
+        continue;
       } else if (quiet >= options_.thread_deadline) {
         return Error{
             ErrorKind::Timeout,
@@ -195,6 +215,7 @@ class Freezer {
       } else {
         still.push_back(index);
       }
+      is_waiting_for_processor_ = false;
     }
     pending_ = std::move(still);
     return {};
@@ -239,6 +260,8 @@ class Freezer {
   ThreadListing listing_;
   std::unordered_set<pid_t> ended_;  // of the last listing, without having been held
   int quiet_passes_ = 0;
+  bool is_waiting_for_processor_ = false;  // and for nothing else
+  Clock::time_point started_;
   Clock::time_point last_stop_;
   Clock::time_point next_look_;
 };

@@ -9,6 +9,7 @@
 #include "tests/fakes/scripted_tracer.h"
 
 using namespace heapattach;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -166,16 +167,49 @@ TEST_CASE("a failed freeze leaves no thread traced") {
   }
 }
 
-TEST_CASE("a running thread that does not stop is a timeout that names it") {
+TEST_CASE("a sleeping thread that does not stop is a timeout that names it") {
   ScriptedTracer tracer;
-  tracer.listings = {whole({1, 4712})};
+  tracer.listings = {whole({4711, 4712})};
   tracer.script[4712].stops = false;
-  tracer.script[4712].state = 'R';
-  const auto frozen = FrozenProcess::freeze(tracer, {});
-  REQUIRE_FALSE(frozen);
+  const auto frozen = FrozenProcess::freeze(tracer, {.thread_deadline = 40ms});
+  REQUIRE(!frozen);
   CHECK(frozen.error().kind == ErrorKind::Timeout);
   CHECK(frozen.error().message.find("4712") != std::string::npos);
-  CHECK(tracer.still_traced() == std::set<pid_t>{4712});
+  CHECK(tracer.still_traced() == std::set<pid_t>{4712});  // until the tracing thread ends
+}
+
+TEST_CASE("a thread that has no processor is waited for as long as others may be held") {
+  ScriptedTracer tracer;
+  tracer.listings = {whole({4711, 4712})};
+  tracer.script[4712].stops = false;
+  tracer.script[4712].state = 'R';
+  const auto begin = tracer.now();
+  const auto frozen = FrozenProcess::freeze(tracer, {.thread_deadline = 40ms, .budget = 700ms});
+  REQUIRE(!frozen);
+  CHECK(frozen.error().kind == ErrorKind::Timeout);
+  CHECK(frozen.error().message.find("too busy") != std::string::npos);
+  CHECK(tracer.now() - begin >= 700ms);
+  CHECK(tracer.now() - begin < 800ms);
+}
+
+TEST_CASE("while no thread stands still, those that have no processor are waited for longer") {
+  ScriptedTracer tracer;
+  tracer.listings = {whole({4711})};
+  tracer.script[4711].state = 'R';
+  SUBCASE("until it has one") {
+    tracer.script[4711].stops_after = 1500ms;
+    const auto frozen = FrozenProcess::freeze(tracer, {.budget = 700ms});
+    REQUIRE_MESSAGE(frozen, frozen.error().message);
+    CHECK(tracer.now() - frozen->begin() < 100ms);  // the pause begins with the stop
+  }
+  SUBCASE("but not for ever") {
+    tracer.script[4711].stops = false;
+    const auto begin = tracer.now();
+    const auto frozen = FrozenProcess::freeze(tracer, {.budget = 700ms});
+    REQUIRE(!frozen);
+    CHECK(frozen.error().kind == ErrorKind::Timeout);
+    CHECK(tracer.now() - begin < 7s);
+  }
 }
 
 TEST_CASE("a thread in uninterruptible sleep is held without its registers, and soon") {

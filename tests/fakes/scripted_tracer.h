@@ -22,8 +22,9 @@ class ScriptedTracer final : public Tracer {
     std::optional<Error> seize_failure;
     std::deque<TraceEvent> events;  // before it stops: one for each look
     bool ends_when_interrupted = false;
-    bool stops = true;       // false: it never does
-    bool is_reborn = false;  // after its end, a new thread has its number
+    bool stops = true;                         // false: it never does
+    std::chrono::milliseconds stops_after{0};  // of all the time that has passed
+    bool is_reborn = false;                    // after its end, a new thread has its number
     std::optional<char> state_when_interrupted;
     bool is_behind_syscall = true;
     std::optional<Error> register_failure;
@@ -91,7 +92,7 @@ class ScriptedTracer final : public Tracer {
       thread.is_interrupted = false;  // as in the kernel: any event takes the request's place
     } else if (thread.ends_when_interrupted) {
       event.kind = Kind::Ended;
-    } else if (!thread.is_interrupted || !thread.stops) {
+    } else if (!thread.is_interrupted || !thread.stops || now_ < kBegin + thread.stops_after) {
       return std::optional<TraceEvent>();
     }
     thread.has_ended = event.kind == Kind::Ended;
@@ -131,7 +132,8 @@ class ScriptedTracer final : public Tracer {
     if (signal != 0) script[tid].signals.push_back(signal);
   }
 
-  std::chrono::steady_clock::time_point now_{std::chrono::hours(1)};
+  static constexpr std::chrono::steady_clock::time_point kBegin{std::chrono::hours(1)};
+  std::chrono::steady_clock::time_point now_ = kBegin;
 };
 
 }  // namespace heapattach
