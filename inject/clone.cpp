@@ -2,21 +2,17 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <utility>
 
-#include <elf.h>
 #include <fmt/format.h>
 #include <sched.h>
-#include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
-#include <sys/wait.h>
 
-#include "attach/ptrace_word.h"
 #include "inject/choose_thread.h"
 #include "inject/headroom.h"
+#include "inject/hold_clone.h"
 #include "inject/leftovers.h"
+#include "inject/not_copied.h"
 #include "inject/padding.h"
 #include "inject/ptrace_control.h"
 #include "inject/stub.h"
@@ -25,22 +21,9 @@ namespace heapattach {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // How long a clone sleeps between its birth, which the tracing thread of the freeze sees, and our
 // taking hold of it; then it exits by itself.
 constexpr std::uint64_t kSleepSeconds = 3;
-constexpr std::chrono::seconds kPatience{3};
-// To give back the page tables of a large heap takes the kernel long.
-constexpr std::chrono::seconds kDeathPatience{30};
-
-std::vector<pid_t> standing_still(const FrozenView& view) {
-  std::vector<pid_t> tids;
-  for (const FrozenThread& thread : view.threads) {
-    if (thread.registers) tids.push_back(thread.tid);
-  }
-  return tids;
-}
 
 Error explain_refusal(std::int64_t failure) {
   const int number = static_cast<int>(-failure);
@@ -68,7 +51,33 @@ struct Plan {
   RemoteAddr padding;
   const CloneOptions& options;
   Headroom headroom;
+  std::vector<Range> not_copied;  // once a copy has ended at once
 };
+
+// The threads that may be borrowed: all that stand still, or the one that was asked for.
+Result<std::vector<pid_t>> standing_still(const Plan& plan, const FrozenView& view) {
+  std::vector<pid_t> tids;
+  bool is_any_still = false;
+  for (const FrozenThread& thread : view.threads) {
+    const bool is_asked_for = !plan.options.borrow || *plan.options.borrow == thread.tid;
+    if (!is_asked_for || !thread.registers) continue;
+    is_any_still = true;
+    if (is_copied(thread, plan.not_copied)) tids.push_back(thread.tid);
+  }
+  if (!tids.empty()) return tids;
+  if (is_any_still) {
+    return Error{ErrorKind::Unsupported,
+                 "a copy would end at once: the stacks of the threads that could make it are kept "
+                 "out of copies (MADV_DONTFORK); try --snapshot freeze"};
+  }
+  const auto stuck = std::find_if(view.threads.begin(), view.threads.end(),
+                                  [](const FrozenThread& thread) { return !thread.registers; });
+  if (stuck == view.threads.end()) return tids;
+  return Error{ErrorKind::Timeout,
+               fmt::format("thread {} ({}) is in uninterruptible sleep (state {}), where it cannot "
+                           "make a copy, and no other can; try --snapshot freeze",
+                           stuck->tid, stuck->name, stuck->state)};
+}
 
 Result<Plan> make_plan(const Process& target,
                        const CloneOptions& options,
@@ -87,7 +96,7 @@ Result<Plan> make_plan(const Process& target,
                              "instructions of a clone; try --snapshot freeze",
                              target.pid(), Stub::size_bytes())};
   }
-  return Plan{target, std::move(map), *padding, options, Headroom::of(target, facts)};
+  return Plan{target, std::move(map), *padding, options, Headroom::of(target, facts), {}};
 }
 
 // What is to be done with a clone before it has cost any memory. It sleeps afterwards.
@@ -100,8 +109,8 @@ Result<Process> prepare(pid_t born, RemoteControl& control) {
 
 // Makes the clone while the target is frozen, and leaves it asleep.
 Result<Newborn> give_birth(const Plan& plan, const FrozenView& view, RemoteControl& control) {
-  const auto& borrow = plan.options.borrow;
-  const std::vector<pid_t> tids = borrow ? std::vector{*borrow} : standing_still(view);
+  std::vector<pid_t> tids = HA_TRY(standing_still(plan, view));
+  if (plan.options.borrow) tids = {*plan.options.borrow};
   const Borrowed thread =
       HA_TRY(choose_thread(control, plan.target, plan.map, tids, plan.options.freeze.rewind));
   // Flags and no exit signal; no stack of its own, no identifiers to store.
@@ -120,62 +129,59 @@ Result<Newborn> give_birth(const Plan& plan, const FrozenView& view, RemoteContr
   return std::move(process).error();
 }
 
-// Whether a stopped clone has come to its sleep, and so has let go of the target's files.
-bool is_asleep(pid_t pid) {
-  RawRegisters at{};
-  iovec area{&at, sizeof at};
-  if (ptrace(PTRACE_GETREGSET, pid, ptrace_word(NT_PRSTATUS), &area) != 0) return false;
-  return at.orig_rax == SYS_nanosleep && call_state(at) == CallState::RestartsRest;
-}
-
-Result<void> wait_for_stop(pid_t pid, Clock::time_point deadline) {
-  while (Clock::now() < deadline) {
-    int status = 0;
-    const pid_t got = waitpid(pid, &status, __WALL | WNOHANG);
-    if (got > 0 && WIFSTOPPED(status)) return {};
-    if (got > 0 || (got < 0 && errno != EINTR)) {
-      return Error{ErrorKind::Gone,
-                   fmt::format("the clone {} ended before it was taken hold of", pid)};
-    }
-    sched_yield();
-  }
-  return Error{ErrorKind::Timeout, fmt::format("the clone {} does not stop", pid)};
-}
-
-// Takes hold of the clone where it sleeps. PTRACE_O_EXITKILL, which no target of ours must ever
-// see, is right here: nobody else has any use for it.
-Result<void> hold(const Process& clone) {
-  const pid_t pid = clone.pid();
-  if (ptrace(PTRACE_SEIZE, pid, nullptr, ptrace_word(PTRACE_O_EXITKILL)) != 0) {
-    return os_error(fmt::format("taking hold of the clone {}", pid), errno);
-  }
-  const auto deadline = Clock::now() + kPatience;
-  while (Clock::now() < deadline) {
-    ptrace(PTRACE_INTERRUPT, pid, nullptr, nullptr);
-    HA_TRY(wait_for_stop(pid, deadline));
-    if (is_asleep(pid)) return {};
-    ptrace(PTRACE_CONT, pid, nullptr, nullptr);
-    sched_yield();
-  }
-  return Error{ErrorKind::Timeout, fmt::format("the clone {} does not come to its sleep", pid)};
-}
-
-// True once it is dead and has been taken notice of.
-bool kill_and_wait(const Process& clone) {
-  kill_and_release(clone.pid());
-  const auto deadline = Clock::now() + kDeathPatience;
-  while (Clock::now() < deadline) {
-    int status = 0;
-    const pid_t got = waitpid(clone.pid(), &status, __WALL | WNOHANG);
-    if (got == clone.pid() && !WIFSTOPPED(status)) return true;
-    if (got < 0 && errno == ECHILD) return !clone.is_alive();
-    constexpr timespec kMoment{0, 100'000};
-    nanosleep(&kMoment, nullptr);
-  }
-  return false;
-}
-
 }  // namespace
+
+// Private to Clone: it makes one.
+class CloneMaker {
+ public:
+  CloneMaker(Plan& plan, RemoteControl& control) : plan_(plan), control_(control) {}
+
+  Result<Clone> make() {
+    const Process& target = plan_.target;
+    auto watch = HA_TRY(CloneWatch::start(
+        [headroom = plan_.headroom] { return headroom.shortage(); }, kill_and_release));
+    Newborn newborn;
+    const auto& options = plan_.options;
+    auto frozen = while_frozen(target, options.freeze, [&](const FrozenView& view) -> Result<void> {
+      if (options.look) HA_TRY(options.look(view));
+      newborn = HA_TRY(give_birth(plan_, view, control_));
+      watch->look_after(newborn.process->pid());
+      return {};
+    });
+    if (!frozen) {
+      static_cast<void>(clear_leftovers(target, control_));
+      return std::move(frozen).error();
+    }
+    Clone clone(target, std::move(*newborn.process), newborn.number, std::move(*frozen));
+    clone.watch_ = std::move(watch);
+    auto held = hold_clone(clone.process());
+    if (const auto reason = clone.given_up(); !held && reason) {
+      return Error{ErrorKind::Unsupported,
+                   fmt::format("the clone was given up at once, because {}; try --snapshot freeze",
+                               *reason)};
+    }
+    if (held) return clone;
+    has_ended_early_ = held.error().kind == ErrorKind::Gone && target.is_alive();
+    Error error = std::move(held).error();
+    // It is not the target that has gone.
+    if (has_ended_early_) error.kind = ErrorKind::Unsupported;
+    return error;
+  }
+
+  // Whether it is worth trying again: a copy ends at once where memory is missing in it that the
+  // kernel itself needs.
+  bool can_do_better() {
+    if (!has_ended_early_ || !plan_.not_copied.empty()) return false;
+    const auto smaps = plan_.target.read_file("smaps");
+    if (smaps) plan_.not_copied = not_copied(*smaps);
+    return !plan_.not_copied.empty();
+  }
+
+ private:
+  Plan& plan_;
+  RemoteControl& control_;
+  bool has_ended_early_ = false;
+};
 
 Result<Clone> Clone::make(const Process& target,
                           const CloneOptions& options,
@@ -184,30 +190,11 @@ Result<Clone> Clone::make(const Process& target,
   if (const auto left = left_stubs(HA_TRY(target.maps()), control.memory()); !left.empty()) {
     HA_TRY(clear_leftovers(target, control));
   }
-  const Plan plan = HA_TRY(make_plan(target, options, control.memory()));
-  auto watch = HA_TRY(CloneWatch::start([headroom = plan.headroom] { return headroom.shortage(); },
-                                        kill_and_release));
-  Newborn newborn;
-  auto frozen = while_frozen(target, options.freeze, [&](const FrozenView& view) -> Result<void> {
-    if (options.look) HA_TRY(options.look(view));
-    newborn = HA_TRY(give_birth(plan, view, control));
-    watch->look_after(newborn.process->pid());
-    return {};
-  });
-  if (!frozen) {
-    static_cast<void>(clear_leftovers(target, control));
-    return std::move(frozen).error();
-  }
-  Clone clone(target, std::move(*newborn.process), newborn.number, std::move(*frozen));
-  clone.watch_ = std::move(watch);
-  auto held = hold(clone.process());
-  if (const auto reason = clone.given_up(); !held && reason) {
-    return Error{
-        ErrorKind::Unsupported,
-        fmt::format("the clone was given up at once, because {}; try --snapshot freeze", *reason)};
-  }
-  HA_TRY(std::move(held));
-  return clone;
+  Plan plan = HA_TRY(make_plan(target, options, control.memory()));
+  CloneMaker maker(plan, control);
+  auto made = maker.make();
+  if (!made && maker.can_do_better()) made = maker.make();
+  return made;
 }
 
 Result<Clone> Clone::make(const Process& target, const CloneOptions& options) {

@@ -59,6 +59,8 @@ class Clone {
   Result<void> end();
 
  private:
+  friend class CloneMaker;
+
   Clone(const Process& target, Process process, pid_t number, FreezeReport freeze)
       : target_(&target),
         process_(std::move(process)),

@@ -88,6 +88,34 @@ TEST_CASE("a clone that the kernel refuses leaves the target as it was, and says
   CHECK_MESSAGE(allowed.has_value(), why(allowed));
 }
 
+TEST_CASE("threads whose stacks are kept out of copies are not borrowed") {
+  LiveTarget target("uncopied");
+  const Traces before = traces_of(target.pid());
+  const auto report = clone_once(target.pid());
+  CHECK_MESSAGE(report.has_value(), why(report));
+  for (const pid_t thread : threads_of(target.pid())) {
+    if (thread == target.pid()) continue;
+    CloneOptions options;
+    options.borrow = thread;
+    const auto refused = clone_once(target.pid(), options);
+    REQUIRE(!refused.has_value());
+    CHECK(refused.error().kind == ErrorKind::Unsupported);
+    CHECK_MESSAGE(refused.error().message.find("MADV_DONTFORK") != std::string::npos, why(refused));
+  }
+  CHECK(difference(before, traces_of(target.pid())) == "");
+  CHECK(target.ask().at("interrupted") == 0);
+}
+
+TEST_CASE("where no thread can be copied, the reason is said") {
+  LiveTarget target("uncopied", {"all"});
+  const auto refused = clone_once(target.pid());
+  REQUIRE(!refused.has_value());
+  CHECK(refused.error().kind == ErrorKind::Unsupported);
+  CHECK_MESSAGE(refused.error().message.find("MADV_DONTFORK") != std::string::npos, why(refused));
+  CHECK(children_of(target.pid()).empty());
+  CHECK(harm_done_to(target.pid()) == "");
+}
+
 // Were the choice left to the kernel, it could look again while the clone that it has chosen is
 // going, see neither that nor yet its memory back, and choose the target: 3 of 12 runs on a busy
 // machine.

@@ -1,0 +1,91 @@
+#include "inject/hold_clone.h"
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+
+#include <elf.h>
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+
+#include "attach/ptrace_word.h"
+#include "attach/registers.h"
+#include "inject/watch.h"
+#include "inject/way_back.h"
+
+namespace heapattach {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kPatience{3};
+// To give back the page tables of a large heap takes the kernel long.
+constexpr std::chrono::seconds kDeathPatience{30};
+
+// Whether a stopped clone has come to its sleep, and so has let go of the target's files.
+bool is_asleep(pid_t pid) {
+  RawRegisters at{};
+  iovec area{&at, sizeof at};
+  if (ptrace(PTRACE_GETREGSET, pid, ptrace_word(NT_PRSTATUS), &area) != 0) return false;
+  return at.orig_rax == SYS_nanosleep && call_state(at) == CallState::RestartsRest;
+}
+
+Error ended_early(pid_t pid) {
+  return {ErrorKind::Gone, fmt::format("the clone {} ended before it was taken hold of", pid)};
+}
+
+Result<void> wait_for_stop(pid_t pid, Clock::time_point deadline) {
+  while (Clock::now() < deadline) {
+    int status = 0;
+    const pid_t got = waitpid(pid, &status, __WALL | WNOHANG);
+    // All that can be blocked is blocked in it: this one the kernel forces on it.
+    const bool is_crash =
+        got > 0 && WIFSTOPPED(status) && status >> 16 == 0 && WSTOPSIG(status) == SIGSEGV;
+    if (got > 0 && WIFSTOPPED(status) && !is_crash) return {};
+    if (got > 0 || (got < 0 && errno != EINTR)) return ended_early(pid);
+    sched_yield();
+  }
+  return Error{ErrorKind::Timeout, fmt::format("the clone {} does not stop", pid)};
+}
+
+}  // namespace
+
+Result<void> hold_clone(const Process& clone) {
+  const pid_t pid = clone.pid();
+  if (ptrace(PTRACE_SEIZE, pid, nullptr, ptrace_word(PTRACE_O_EXITKILL)) != 0) {
+    const int failure = errno;
+    // For what has ended the errno is the same as for what one may not trace.
+    if (!clone.is_alive()) return ended_early(pid);
+    return os_error(fmt::format("taking hold of the clone {}", pid), failure);
+  }
+  const auto deadline = Clock::now() + kPatience;
+  while (Clock::now() < deadline) {
+    ptrace(PTRACE_INTERRUPT, pid, nullptr, nullptr);
+    HA_TRY(wait_for_stop(pid, deadline));
+    if (is_asleep(pid)) return {};
+    ptrace(PTRACE_CONT, pid, nullptr, nullptr);
+    sched_yield();
+  }
+  return Error{ErrorKind::Timeout, fmt::format("the clone {} does not come to its sleep", pid)};
+}
+
+bool kill_and_wait(const Process& clone) {
+  kill_and_release(clone.pid());
+  const auto deadline = Clock::now() + kDeathPatience;
+  while (Clock::now() < deadline) {
+    int status = 0;
+    const pid_t got = waitpid(clone.pid(), &status, __WALL | WNOHANG);
+    if (got == clone.pid() && !WIFSTOPPED(status)) return true;
+    if (got < 0 && errno == ECHILD) return !clone.is_alive();
+    constexpr timespec kMoment{0, 100'000};
+    nanosleep(&kMoment, nullptr);
+  }
+  return false;
+}
+
+}  // namespace heapattach
