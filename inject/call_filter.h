@@ -3,18 +3,17 @@
 #include <vector>
 
 #include <linux/filter.h>
-#include <sys/types.h>
+
+#include "inject/call_rules.h"
 
 namespace heapattach {
 
 // What the kernel tells of a call that the filter stops, as PTRACE_GETEVENTMSG.
 inline constexpr unsigned kTriesProcess = 1;
 inline constexpr unsigned kTriesProgram = 2;
+inline constexpr unsigned kTriesCall = 3;  // to be judged by its arguments: is_allowed()
 
-// A seccomp filter for a clone that is made to run, `self` as itself knows it: by system calls it
-// can neither signal, trace nor write to another process, nor become or start one. A thread's
-// number that it has from before it was a clone is another process's: musl's raise() would send
-// SIGABRT to the thread of the target that the clone was made of.
-std::vector<sock_filter> call_filter(pid_t self);
+// A seccomp filter for a clone that is made to run: free calls go through, all others stop for us.
+std::vector<sock_filter> call_filter(const CallRules& rules);
 
 }  // namespace heapattach

@@ -4,20 +4,15 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
+#include <utility>
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/seccomp.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "inject/call_filter.h"
 #include "inject/status_signals.h"
 
 namespace heapattach {
@@ -27,8 +22,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Kind = OwnStop::Kind;
 
-// Where system calls of ours find what they read: on the clone's stack, below what is in use.
-constexpr std::uint64_t kScratchBytes = 1024;
 constexpr int kDescriptors = 3;
 constexpr std::size_t kStackShown = std::size_t{256} * 1024;
 
@@ -36,12 +29,6 @@ Error refused(std::string_view what, std::int64_t result) {
   Error error = os_error(fmt::format("{} in the clone", what), static_cast<int>(-result));
   error.kind = ErrorKind::Unsupported;
   return error;
-}
-
-Result<void> limit(pid_t pid, __rlimit_resource what, rlim_t most) {
-  const rlimit value{most, most};
-  if (prlimit(pid, what, &value, nullptr) == 0) return {};
-  return os_error("limiting the clone", errno);
 }
 
 bool has_descriptors(const Process& clone) {
@@ -66,24 +53,16 @@ bool is_stop(int signal) {
 
 }  // namespace
 
-Result<CloneCalls> CloneCalls::prepare(const Process& clone) {
+Result<CloneCalls> CloneCalls::prepare(const Process& clone, std::vector<int> beyond) {
   CloneCalls calls(HA_TRY(OwnProcess::take(clone)));
-  if (auto closed = calls.close_off(); !closed) {
+  HA_TRY(calls.give_descriptors());
+  auto closed = close_off(*calls.own_, std::move(beyond), kMostOutput);
+  if (!closed) {
     return std::move(closed).error().context("closing the clone off from everything else");
   }
+  calls.walls_ = *std::move(closed);
+  calls.own_->judge_by(calls.walls_.rules);
   return calls;
-}
-
-Result<void> CloneCalls::close_off() {
-  const pid_t pid = own_->process().pid();
-  HA_TRY(limit(pid, RLIMIT_CORE, 0));
-  HA_TRY(limit(pid, RLIMIT_FSIZE, kMostOutput));
-  HA_TRY(give_descriptors());
-  // A signal to its process group is then one to itself.
-  const std::int64_t session = HA_TRY(own_->system_call(SYS_setsid, {}));
-  if (session < 0) return refused("setsid", session);
-  HA_TRY(protect_shared_memory());
-  return filter_calls();
 }
 
 Result<void> CloneCalls::give_descriptors() {
@@ -92,7 +71,7 @@ Result<void> CloneCalls::give_descriptors() {
                  "it shares the target's open files, as kernels before 5.9 have it"};
   }
   constexpr char kName[] = "heapattach";
-  const RemoteAddr name{own_->found().rsp - kScratchBytes};
+  const RemoteAddr name = own_->scratch();
   HA_TRY(own_->write(name, std::as_bytes(std::span(kName))));
   for (int expected = 0; expected < kDescriptors; ++expected) {
     const std::array<std::uint64_t, 2> arguments{name.value, 0};
@@ -105,45 +84,8 @@ Result<void> CloneCalls::give_descriptors() {
   return {};
 }
 
-// The one thing by which a function could reach the service unasked.
-Result<void> CloneCalls::protect_shared_memory() {
-  const MemoryMap map = HA_TRY(own_->process().maps());
-  for (const Mapping& mapping : map.mappings()) {
-    if (mapping.is_private || !mapping.writable) continue;
-    const std::array<std::uint64_t, 3> arguments{
-        mapping.range.start.value, mapping.range.bytes,
-        static_cast<std::uint64_t>(mapping.readable ? PROT_READ : PROT_NONE)};
-    const std::int64_t done = HA_TRY(own_->system_call(SYS_mprotect, arguments));
-    if (done < 0) {
-      return refused(fmt::format("protecting the shared memory at {}", mapping.range.start), done);
-    }
-    protected_.push_back(mapping.range);
-  }
-  return {};
-}
-
-Result<void> CloneCalls::filter_calls() {
-  const std::array<std::uint64_t, 5> no_more_rights{PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0};
-  std::int64_t done = HA_TRY(own_->system_call(SYS_prctl, no_more_rights));
-  if (done < 0) return refused("PR_SET_NO_NEW_PRIVS", done);
-  const auto self = static_cast<pid_t>(HA_TRY(own_->system_call(SYS_getpid, {})));
-  const std::vector<sock_filter> filter = call_filter(self);
-  const RemoteAddr at{own_->found().rsp - kScratchBytes};
-  // struct sock_fprog: how many, and where.
-  const std::array<std::uint64_t, 2> program{filter.size(), at.value + sizeof program};
-  std::vector<std::byte> bytes(sizeof program + filter.size() * sizeof(sock_filter));
-  if (bytes.size() > kScratchBytes) return Error{ErrorKind::Unsupported, "the filter is too long"};
-  std::memcpy(bytes.data(), program.data(), sizeof program);
-  std::memcpy(bytes.data() + sizeof program, filter.data(), filter.size() * sizeof(sock_filter));
-  HA_TRY(own_->write(at, bytes));
-  const std::array<std::uint64_t, 3> arguments{SECCOMP_SET_MODE_FILTER, 0, at.value};
-  done = HA_TRY(own_->system_call(SYS_seccomp, arguments));
-  if (done < 0) return refused("seccomp", done);
-  return {};
-}
-
 Result<ClonePipe> CloneCalls::open_pipe() {
-  const RemoteAddr at{own_->found().rsp - kScratchBytes};
+  const RemoteAddr at = own_->scratch();
   const std::array<std::uint64_t, 2> arguments{at.value, O_CLOEXEC};
   const std::int64_t made = HA_TRY(own_->system_call(SYS_pipe2, arguments));
   if (made < 0) return refused("pipe2", made);
@@ -169,6 +111,7 @@ Result<CallOutcome> CloneCalls::follow(const CallFrame& frame,
   std::optional<CallOutcome> handled;  // the first crash that it took into its own hands
   std::optional<CallOutcome> outcome;
   int processes = 0;
+  std::vector<int> calls;
   for (;;) {
     int hand_on = 0;
     switch (stop.kind) {
@@ -177,6 +120,11 @@ Result<CallOutcome> CloneCalls::follow(const CallFrame& frame,
       case Kind::TriesProgram: outcome = outcome_of(stop, End::Executed); break;
       case Kind::TimedOut: outcome = outcome_of(stop, End::TimedOut); break;
       case Kind::TriesProcess: ++processes; break;
+      case Kind::TriesCall:
+        if (std::find(calls.begin(), calls.end(), stop.call) == calls.end()) {
+          calls.push_back(stop.call);
+        }
+        break;
       case Kind::Signal:
         outcome = judge_signal(frame, stop, handled);
         hand_on = is_stop(stop.signal) ? 0 : stop.signal;
@@ -189,6 +137,7 @@ Result<CallOutcome> CloneCalls::follow(const CallFrame& frame,
   const bool is_told = outcome->end == End::Returned || outcome->end == End::TimedOut;
   if (handled && !is_told) outcome = std::move(handled);
   outcome->refused_processes = processes;
+  outcome->refused_calls = std::move(calls);
   return *std::move(outcome);
 }
 
@@ -219,7 +168,7 @@ CallOutcome CloneCalls::outcome_of(const OwnStop& stop, End end) const {
   outcome.fault = stop.fault;
   outcome.thread = stop.thread;
   outcome.number = stop.kind == Kind::Exited ? stop.status : stop.signal;
-  outcome.is_shared = std::any_of(protected_.begin(), protected_.end(),
+  outcome.is_shared = std::any_of(walls_.rules.shared.begin(), walls_.rules.shared.end(),
                                   [&](const Range& range) { return range.contains(stop.fault); });
   if (stop.thread == 0) return outcome;
   const auto now = OwnProcess::registers(stop.thread);

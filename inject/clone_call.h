@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "inject/call_frame.h"
+#include "inject/clone_walls.h"
 #include "inject/own_process.h"
 
 namespace heapattach {
@@ -32,6 +33,7 @@ struct CallOutcome {
   std::optional<RawRegisters> where;  // of that thread
   std::vector<std::byte> stack;       // … from its stack pointer on, a good piece of it
   int refused_processes = 0;          // that it wanted to start
+  std::vector<int> refused_calls;     // system calls that it may not make, each once
 };
 
 // A pipe for a function to write to by a path, and the end of it that is ours.
@@ -42,17 +44,19 @@ struct ClonePipe {
 
 // Calls functions of the target in a clone of it. They have what the target had in its memory, and
 // nothing else: no descriptors but an empty input and two that are kept for us, no other threads,
-// no other process that they could signal, and no memory that they share with anybody.
+// no other process that they could signal or trace, no memory that they share with anybody, and of
+// the kernel only what CallRules allow.
 //
 // They run on the clone's one thread and on its stack, below whatever it had there: collectors and
 // interpreters look for their own data between what they know as the stack's beginning and where
 // they stand, so a stack elsewhere would have them crash.
 //
-// What they can still reach is what a path leads to: files and sockets in the file system.
+// What they can still reach is files, to read them.
 class CloneCalls {
  public:
   // `clone` must outlive the result, and is used up by it. Unsupported if it cannot be closed off.
-  static Result<CloneCalls> prepare(const Process& clone);
+  // `beyond`: system calls that its functions may make besides those that CallRules allow.
+  static Result<CloneCalls> prepare(const Process& clone, std::vector<int> beyond = {});
 
   Result<CallOutcome> call(RemoteAddr function,
                            std::span<const CallArgument> arguments,
@@ -66,6 +70,8 @@ class CloneCalls {
   [[nodiscard]] Result<std::string> output(int descriptor, std::size_t offset) const;
   [[nodiscard]] std::size_t output_bytes(int descriptor) const;
 
+  [[nodiscard]] const CloneWalls& walls() const { return walls_; }
+
   static constexpr std::size_t kMostOutput = std::size_t{64} << 20;
 
  private:
@@ -73,10 +79,7 @@ class CloneCalls {
 
   explicit CloneCalls(std::unique_ptr<OwnProcess> own) : own_(std::move(own)) {}
 
-  Result<void> close_off();
   Result<void> give_descriptors();
-  Result<void> protect_shared_memory();
-  Result<void> filter_calls();
   Result<CallOutcome> follow(const CallFrame& frame,
                              OwnStop stop,
                              std::chrono::steady_clock::time_point deadline);
@@ -87,8 +90,8 @@ class CloneCalls {
                                           std::optional<CallOutcome>& handled) const;
 
   std::unique_ptr<OwnProcess> own_;
-  std::array<Fd, 3> files_;       // behind its descriptors
-  std::vector<Range> protected_;  // memory shared with others
+  std::array<Fd, 3> files_;  // behind its descriptors
+  CloneWalls walls_;
 };
 
 }  // namespace heapattach

@@ -219,12 +219,17 @@ std::optional<OwnStop> OwnProcess::look_at_filtered(pid_t thread) const {
   ptrace(PTRACE_GETEVENTMSG, thread, nullptr, &what);
   const auto now = registers(thread);
   if (!now) return std::nullopt;
+  if (what == kTriesCall && is_allowed(rules_, *now, memory_)) return std::nullopt;
   // No call is made then, and this is its result (seccomp(2), SECCOMP_RET_TRACE).
   RawRegisters refused = *now;
   refused.orig_rax = static_cast<std::uint64_t>(-1);
   refused.rax = static_cast<std::uint64_t>(-EPERM);
   static_cast<void>(set_registers(thread, refused));
-  return stopped(what == kTriesProgram ? Kind::TriesProgram : Kind::TriesProcess, thread);
+  OwnStop stop = stopped(Kind::TriesCall, thread);
+  if (what == kTriesProgram) stop.kind = Kind::TriesProgram;
+  if (what == kTriesProcess) stop.kind = Kind::TriesProcess;
+  stop.call = static_cast<int>(now->orig_rax);
+  return stop;
 }
 
 void OwnProcess::stop_all() {

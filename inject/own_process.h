@@ -5,10 +5,12 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "attach/live_memory.h"
 #include "attach/registers.h"
+#include "inject/call_rules.h"
 
 namespace heapattach {
 
@@ -18,6 +20,7 @@ struct OwnStop {
     Signal,        // `signal` is about to reach it
     TriesProcess,  // is about to start a process, and the call is refused
     TriesProgram,  // is about to begin another program
+    TriesCall,     // is about to make system call `call`, which is refused
     Exited,        // with `status`
     Killed,        // by `signal`
     TimedOut,      // it still ran at the deadline, and was stopped
@@ -27,7 +30,8 @@ struct OwnStop {
   int status = 0;
   bool is_fault = false;  // of a signal: what an instruction of its own has caused
   RemoteAddr fault;       // … at this address, if it is about memory
-  pid_t thread = 0;       // that stands there
+  int call = 0;
+  pid_t thread = 0;  // that stands there
 };
 
 // A clone that is made to run: it is ours, so that nothing has to be put back, and it is killed
@@ -46,9 +50,16 @@ class OwnProcess {
   [[nodiscard]] const RawRegisters& found() const { return found_; }
   static Result<RawRegisters> registers(pid_t thread);
   Result<void> write(RemoteAddr at, std::span<const std::byte> bytes) const;
+  // Where system calls of ours find what they read: on its stack, below what is in use.
+  static constexpr std::uint64_t kScratchBytes = 4096;
+  [[nodiscard]] RemoteAddr scratch() const {
+    return {(found_.rsp - kScratchBytes) & ~std::uint64_t{15}};
+  }
 
   // Makes one system call in its first thread; its result, or minus an errno.
   Result<std::int64_t> system_call(long number, std::span<const std::uint64_t> arguments);
+  // What it may ask the kernel for from now on, of the calls that its filter stops.
+  void judge_by(CallRules rules) { rules_ = std::move(rules); }
   // Sets the registers of its first thread, lets it run, and says what is to be decided next.
   Result<OwnStop> run(const RawRegisters& from, std::chrono::steady_clock::time_point deadline);
   // The same from where it stands, `signal` handed on if it is not 0.
@@ -66,6 +77,7 @@ class OwnProcess {
   const Process& clone_;
   LiveMemory memory_;
   Fd mem_;
+  CallRules rules_;
   RawRegisters found_{};
   std::vector<pid_t> threads_;  // that live, the first first
 };

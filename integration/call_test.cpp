@@ -80,7 +80,6 @@ TEST_CASE("what a call in a clone comes to is told, and stays there") {
            {"leave(3)", 1, {"exit(3)"}},
            {"give_up()", 1, {"aborted (SIGABRT)", "called by give_up"}},
            {"become_another()", 1, {"begin another program", "called by become_another"}},
-           {"write_shared(5)", 1, {"shares with others", "in write_shared"}},
            {"no_such_function()", 1, {"has no function no_such_function"}},
            {"no_function()", 1, {"no_function", "is no function"}},
        }) {
@@ -91,6 +90,85 @@ TEST_CASE("what a call in a clone comes to is told, and stays there") {
   CHECK_MESSAGE(started.output == "32512\n", started.output, started.errors);
   CHECK_MESSAGE(started.errors.find("wanted to start a process") != std::string::npos,
                 started.errors);
+  check_unharmed(target);
+}
+
+TEST_CASE("no way leads out of a call in a clone, and which was tried is said") {
+  LiveTarget target("called");
+  const TemporaryDirectory directory;
+  const Answer before = target.ask();
+  struct Way {
+    std::string call;
+    const char* refused;  // the system call
+  };
+  for (const Way& way : std::vector<Way>{
+           {"own_files()", "fcntl"},
+           {"raise_semaphore()", "semtimedop"},
+           {"remove_shared()", nullptr},
+           {"limit_parent()", "prlimit64"},
+           {"slow_parent()", "setpriority"},
+           {"take_file()", "pidfd_open"},
+           {"write_memory()", "openat"},
+           {"read_memory()", nullptr},
+           {"read_environment()", nullptr},
+           {fmt::format("make_file(\"{}\")", directory.file("made")), "openat"},
+           {fmt::format("make_file(\"/proc/{}/oom_score_adj\")", target.pid()), "openat"},
+       }) {
+    const ToolRun run = call(target, way.call);
+    CHECK_MESSAGE(run.status == 0, way.call, run.errors);
+    CHECK_MESSAGE(run.output == "-1\n", way.call, run.errors);
+    if (way.refused == nullptr) continue;
+    const std::string said = fmt::format("refused the system call {}", way.refused);
+    CHECK_MESSAGE(run.errors.find(said) != std::string::npos, way.call, run.errors);
+    const std::string allowing = fmt::format("--allow-calls {}", way.refused);
+    CHECK_MESSAGE(run.errors.find(allowing) != std::string::npos, way.call, run.errors);
+  }
+  CHECK(call(target, "write_both(21)").output == "42\n");
+  CHECK(call(target, "write_shared(5)").output == "1\n");
+  check_unharmed(target);
+  const Answer after = target.ask();
+  for (const char* what : {"semaphore", "files", "nice"}) CHECK(after.at(what) == before.at(what));
+  CHECK(::access(directory.file("made").c_str(), F_OK) != 0);
+}
+
+TEST_CASE("what its user allows, a call in a clone may do") {
+  LiveTarget target("called");
+  const TemporaryDirectory directory;
+  CHECK(call(target, "raise_semaphore()", {"--allow-calls", "semtimedop"}).output == "0\n");
+  CHECK(target.ask().at("semaphore") == 1);
+  const std::string file = directory.file("made");
+  const std::string make = fmt::format("make_file(\"{}\")", file);
+  CHECK(call(target, make, {"--allow-calls", "semop"}).output == "-1\n");
+  const ToolRun made = call(target, make, {"--allow-calls", "semop,openat"});
+  CHECK_MESSAGE(made.output != "-1\n", made.errors);
+  CHECK(::access(file.c_str(), F_OK) == 0);
+  // What only a tracer may see stays closed.
+  CHECK(call(target, "write_memory()", {"--allow-calls", "openat"}).output == "-1\n");
+  check_unharmed(target);
+}
+
+TEST_CASE("shared memory is read-only for a call where heapattach may not make it private") {
+  LiveTarget target("called");
+  const ToolRun run = run_in_shell(
+      "setpriv --bounding-set -sys_admin,-checkpoint_restore --inh-caps "
+      "-sys_admin,-checkpoint_restore \"$0\" \"$@\"",
+      {"--call", "write_shared(5)", std::to_string(target.pid())});
+  CHECK_MESSAGE(run.status == 1, run.output);
+  CHECK_MESSAGE(run.errors.find("shares with others") != std::string::npos, run.errors);
+  check_unharmed(target);
+}
+
+TEST_CASE("a dump routine that never ends writing is stopped") {
+  LiveTarget target("called");
+  const std::string pid = std::to_string(target.pid());
+  const TemporaryDirectory directory;
+  const ToolRun run = run_tool({"--inject", "--routine", "flood", pid});
+  CHECK(run.status != 0);
+  CHECK_MESSAGE(run.errors.find("4 times the memory") != std::string::npos, run.errors);
+  const ToolRun kept =
+      run_tool({"--inject", "--routine", "flood", "--keep", directory.file("dump"), pid});
+  CHECK(kept.status != 0);
+  CHECK_MESSAGE(kept.errors.find("16 times the memory") != std::string::npos, kept.errors);
   check_unharmed(target);
 }
 

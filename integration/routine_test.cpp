@@ -241,7 +241,12 @@ TEST_CASE("a program with a small library of that name has it dump its heap in a
                         "LD_PRELOAD=" + target_path("heapdump"), target_path("still"), "1000"});
   REQUIRE(service.read_line(60s) == "ready objects=1000");
   const std::string pid = std::to_string(service.pid());
-  const ToolRun run = run_tool({"--call", "heapdump_dump(\"mydump.json\")", pid});
+  // It writes its file itself, which has to be allowed.
+  const std::string dump = "heapdump_dump(\"mydump.json\")";
+  const ToolRun refused = run_tool({"--call", dump, "--returns", "int", pid});
+  CHECK(refused.output == "-1\n");
+  CHECK_MESSAGE(refused.errors.find("--allow-calls openat") != std::string::npos, refused.errors);
+  const ToolRun run = run_tool({"--call", dump, "--allow-calls", "openat", pid});
   CHECK_MESSAGE(run.status == 0, run.errors);
   CHECK(run.output == "1\n");
   CHECK(read_text(directory.file("mydump.json")).find("{\"heap_bytes\":") == 0);

@@ -1,18 +1,28 @@
 // Functions to be called in a clone, good ones and bad ones. "report" says what of them has reached
 // the process itself: nothing may.
 
+#define _GNU_SOURCE
+
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static volatile long beats;
 static volatile long calls;
 static volatile long* shared;
+static volatile long* segment; /* of System V */
+static int semaphore;
 static volatile sig_atomic_t signals;
 long no_function = 4711;
 
@@ -76,6 +86,75 @@ int signal_parent(void) {
   return kill(getppid(), SIGUSR1) == 0;
 }
 
+/* Ways out of a clone. Each returns what it got: 0 or above if it was let out. */
+
+long own_files(void) {
+  int ends[2];
+  if (pipe(ends) != 0 || fcntl(ends[0], F_SETOWN, getppid()) != 0) return -1;
+  fcntl(ends[0], F_SETFL, O_ASYNC);
+  return write(ends[1], "x", 1);
+}
+
+long raise_semaphore(void) {
+  struct sembuf up = {0, 1, 0};
+  return semop(semaphore, &up, 1);
+}
+
+/* The first is shared by mmap, the second by shmat; both are private now. */
+long write_both(long value) {
+  mprotect((void*)shared, 4096, PROT_READ | PROT_WRITE);
+  *shared = *segment = value;
+  return *shared + *segment;
+}
+
+long remove_shared(void) {
+  return madvise((void*)shared, 4096, MADV_REMOVE);
+}
+
+long limit_parent(void) {
+  struct rlimit few = {5, 5};
+  return prlimit(getppid(), RLIMIT_NOFILE, &few, NULL);
+}
+
+long slow_parent(void) {
+  return setpriority(PRIO_PROCESS, (id_t)getppid(), 19);
+}
+
+long take_file(void) {
+  const long process = syscall(SYS_pidfd_open, getppid(), 0);
+  return process < 0 ? process : syscall(SYS_pidfd_getfd, process, 0, 0);
+}
+
+static long open_of_parent(const char* name, int flags) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/%s", (int)getppid(), name);
+  return open(path, flags);
+}
+
+long write_memory(void) {
+  return open_of_parent("mem", O_RDWR);
+}
+
+long read_memory(void) {
+  return open_of_parent("mem", O_RDONLY);
+}
+
+long read_environment(void) {
+  return open_of_parent("environ", O_RDONLY);
+}
+
+long make_file(const char* path) {
+  return open(path, O_WRONLY | O_CREAT, 0600);
+}
+
+/* A dump routine that never has enough. */
+int flood(const char* path, long mode) {
+  static char piece[1 << 16];
+  const int file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  while (write(file, piece, sizeof piece) > 0) calls += mode;
+  return 0;
+}
+
 static void* add_one(void* number) {
   ++*(long*)number;
   return NULL;
@@ -113,6 +192,10 @@ int main(void) {
   struct sigaction counting = {.sa_handler = count_signal, .sa_flags = SA_RESTART};
   sigaction(SIGUSR1, &counting, NULL);
   shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  const int key = shmget(IPC_PRIVATE, 4096, 0600);
+  segment = shmat(key, NULL, 0);
+  shmctl(key, IPC_RMID, NULL);
+  semaphore = semget(IPC_PRIVATE, 1, 0600);
   pthread_barrier_init(&held, NULL, 2);
   pthread_create(&threads[0], NULL, beat, NULL);
   pthread_create(&threads[1], NULL, hold_lock, &held);
@@ -121,9 +204,14 @@ int main(void) {
   fflush(stdout);
   char line[64];
   while (fgets(line, sizeof line, stdin) != NULL) {
-    printf("calls=%ld shared=%ld signals=%d beats=%ld\n", calls, *shared, (int)signals, beats);
+    struct rlimit files;
+    getrlimit(RLIMIT_NOFILE, &files);
+    printf("calls=%ld shared=%ld signals=%d beats=%ld semaphore=%d files=%ld nice=%d\n", calls,
+           *shared + *segment, (int)signals, beats, semctl(semaphore, 0, GETVAL),
+           (long)files.rlim_cur, getpriority(PRIO_PROCESS, 0));
     fflush(stdout);
     printf("unwritten=1 "); /* for the next answer, and for no call */
   }
+  semctl(semaphore, 0, IPC_RMID);
   return 0;
 }

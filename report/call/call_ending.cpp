@@ -7,7 +7,9 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <sys/syscall.h>
 
+#include "inject/call_names.h"
 #include "symbols/stack/stacks.h"
 
 namespace heapattach {
@@ -57,6 +59,14 @@ std::string crash_text(const CallOutcome& outcome) {
   if (outcome.number == SIGABRT) return fmt::format("aborted ({})", signal);
   if (outcome.fault.value != 0) return fmt::format("crashed ({} at {})", signal, outcome.fault);
   return fmt::format("crashed ({})", signal);
+}
+
+std::string_view hint_about(int number) {
+  if (number == SYS_open || number == SYS_openat) return " for a file that it would have changed";
+  if (number == SYS_fcntl || number == SYS_ioctl || number == SYS_prctl) {
+    return " for what it asked of it";
+  }
+  return {};
 }
 
 std::string ending_text(const CallOutcome& outcome, const std::optional<std::string>& given_up) {
@@ -136,6 +146,12 @@ void explain_ending(const CallOptions& options,
         "{} wanted to start a process, which it cannot do in a clone{}", report.function,
         outcome.refused_processes > 1 ? fmt::format(" ({} times)", outcome.refused_processes)
                                       : ""));
+  }
+  for (const int number : outcome.refused_calls) {
+    const std::string name = call_name(number);
+    report.notes.push_back(
+        fmt::format("{} was refused the system call {}{}; --allow-calls {} allows it",
+                    report.function, name, hint_about(number), name));
   }
   if (outcome.end == End::Returned) return;
   report.is_timeout = outcome.end == End::TimedOut;

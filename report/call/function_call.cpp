@@ -9,6 +9,7 @@
 #include "attach/live_memory.h"
 #include "inject/clone.h"
 #include "inject/clone_call.h"
+#include "inject/headroom.h"
 #include "report/call/call_ending.h"
 #include "report/call/call_value.h"
 #include "report/call/find_function.h"
@@ -26,6 +27,8 @@ using End = CallOutcome::End;
 constexpr std::chrono::seconds kForReport{3};
 // Flushing takes no time, or for ever: on a lock that another thread held.
 constexpr std::chrono::milliseconds kForFlushing{2000};
+// What a routine may write in any case.
+constexpr std::uint64_t kLeastWritten = std::uint64_t{64} << 20;
 
 void note(const CallOptions& options, std::string_view text) {
   if (options.note) options.note(text);
@@ -36,6 +39,17 @@ CloneOptions clone_options(const CallOptions& options) {
   how.freeze.rewind = options.rewind;
   if (options.max_pause) how.freeze.budget = *options.max_pause;
   return how;
+}
+
+std::string walls_text(const CloneWalls& walls) {
+  return fmt::format(
+      "the clone is closed off: {}, {}",
+      walls.has_landlock ? "Landlock keeps it from changing files"
+                         : "without Landlock, which this kernel does not have or "
+                           "--allow-calls rules out",
+      walls.rules.shared.empty()
+          ? "no memory is shared"
+          : fmt::format("{} pieces of shared memory are read-only", walls.rules.shared.size()));
 }
 
 // The first thread is the one that interpreters and libraries know best.
@@ -54,8 +68,15 @@ Result<Clone> make_clone(const Process& process, const CallOptions& options) {
 // One call in one clone, with what it needs around it.
 class Calling {
  public:
-  Calling(const CallOptions& options, const Functions& functions, CloneCalls& calls)
-      : options_(options), functions_(functions), calls_(calls) {}
+  // `own_bytes`: how much memory the process has of its own.
+  Calling(const CallOptions& options,
+          const Functions& functions,
+          CloneCalls& calls,
+          std::uint64_t own_bytes)
+      : options_(options),
+        functions_(functions),
+        calls_(calls),
+        most_written_(kLeastWritten + own_bytes * options.most_written_times) {}
 
   Result<CallOutcome> run() {
     // What the target itself has not written yet is its own business: it is dropped.
@@ -122,13 +143,25 @@ class Calling {
   }
   Result<CallOutcome> call_with_pipe(RemoteAddr function) {
     ClonePipe pipe = HA_TRY(calls_.open_pipe());
-    PipeDrain drain(std::move(pipe.reading_end), options_.take_written);
+    PipeDrain drain(std::move(pipe.reading_end), bounded());
     std::vector<CallArgument> arguments = options_.call.arguments;
     arguments.insert(arguments.begin(), std::move(pipe.path));
     auto outcome = calls_.call(function, arguments, until_);
     HA_TRY(drain.finish());
     written_ = drain.bytes();
     return outcome;
+  }
+  // A routine gone wrong, or a hostile one, could fill all memory or the disk in no time.
+  PipeDrain::Take bounded() {
+    return [this, taken = std::uint64_t{0}](std::string_view bytes) mutable -> Result<void> {
+      taken += bytes.size();
+      if (taken <= most_written_) return options_.take_written(bytes);
+      return Error{ErrorKind::Unsupported,
+                   fmt::format("{} wrote more than {} MiB, {} times the memory of process {}, and "
+                               "was stopped",
+                               functions_.name, most_written_ >> 20, options_.most_written_times,
+                               options_.pid)};
+    };
   }
   void flush() {
     if (!functions_.flush || !can_flush_) return;
@@ -141,6 +174,7 @@ class Calling {
   const CallOptions& options_;
   const Functions& functions_;
   CloneCalls& calls_;
+  const std::uint64_t most_written_;
   std::array<std::size_t, 2> before_{};
   Clock::time_point until_;
   std::uint64_t written_ = 0;
@@ -157,6 +191,7 @@ Result<CallReport> call_in_clone(const CallOptions& options) {
   const Modules modules = HA_TRY(Modules::load(process, memory, map, options.symbols));
   const Functions functions = HA_TRY(find_functions(options, modules, map));
   HA_TRY(options.deadline.check("looking for the function"));
+  const CloneFacts facts = HA_TRY(clone_facts(process));
 
   CallReport report;
   std::optional<CallOutcome> outcome;
@@ -167,8 +202,9 @@ Result<CallReport> call_in_clone(const CallOptions& options) {
          fmt::format("cloned; {} threads were held for {:.1f} ms", clone.freeze().threads.size(),
                      std::chrono::duration<double, std::milli>(clone.freeze().pause).count()));
     {
-      CloneCalls calls = HA_TRY(CloneCalls::prepare(clone.process()));
-      Calling calling(options, functions, calls);
+      CloneCalls calls = HA_TRY(CloneCalls::prepare(clone.process(), options.allowed_calls));
+      note(options, walls_text(calls.walls()));
+      Calling calling(options, functions, calls, facts.anonymous_bytes);
       outcome = HA_TRY(calling.run());
       given_up = clone.given_up();
       report = HA_TRY(calling.report(*outcome));

@@ -38,6 +38,10 @@ struct CallOptions {
   // If set, the function gets the path of a pipe before its other arguments, and what it writes
   // there comes here, piece by piece, on another thread.
   std::function<Result<void>(std::string_view)> take_written;
+  // What it may write there, as a multiple of the process's own memory.
+  std::uint64_t most_written_times = 16;
+  // System calls that it may make besides those of CallRules (inject/call_rules.h), by number.
+  std::vector<int> allowed_calls;
   std::optional<std::chrono::milliseconds> patience;  // with the call, if less than the deadline's
   CallPlace place = CallPlace::Clone;
   Returns returns = Returns::Long;

@@ -48,9 +48,10 @@ bool PipeDrain::take_piece(std::span<char> piece) {
   if (got < 0 && errno == EINTR) return true;
   if (got <= 0) return false;
   bytes_ += static_cast<std::uint64_t>(got);
-  if (failure_) return true;
   if (auto taken = take_({piece.data(), static_cast<std::size_t>(got)}); !taken) {
     failure_ = std::move(taken).error();
+    fd_ = Fd();  // whoever writes gets SIGPIPE
+    return false;
   }
   return true;
 }

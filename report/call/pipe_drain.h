@@ -17,7 +17,7 @@ class PipeDrain {
  public:
   using Take = std::function<Result<void>(std::string_view)>;
 
-  // `take` is called on that thread. After an error of it the rest is thrown away, so that whoever
+  // `take` is called on that thread. After an error of it the pipe is closed, so that whoever
   // writes comes to an end.
   PipeDrain(Fd reading_end, Take take);
   ~PipeDrain() { static_cast<void>(finish()); }

@@ -103,6 +103,8 @@ Crystal program, whose types --type-info names.
       --returns KIND     what --call prints: long (default), int, pointer or
                          string
       --thread TID       the thread that --call runs as (default: the first)
+      --allow-calls NAMES  system calls that --call and --inject may make in the
+                         copy besides those in heapattach(1), as socket,connect
       --in-place[=MANNER]  --call in the process itself, where it cannot be
                          undone: on a thread that is in its own code or waits,
                          the others held for --max-pause (hold) or not (run)

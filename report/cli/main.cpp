@@ -152,6 +152,7 @@ CallOptions call_options(const Options& options, const Deadline& deadline, Conso
   what.place = options.place;
   what.returns = options.returns;
   what.thread = options.call_thread;
+  what.allowed_calls = options.allowed_calls;
   what.rewind = options.rewind;
   what.max_pause = options.max_pause;
   what.symbols = symbol_search(options);
@@ -176,6 +177,7 @@ Result<CallReport> call_routine(const Options& options,
   what.routine_library = routine.routine_library;
   what.take_written = routine.take_written;
   what.patience = routine.patience;
+  what.most_written_times = routine.most_written_times;
   return call_in_clone(what);
 }
 

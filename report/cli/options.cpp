@@ -37,17 +37,6 @@ constexpr std::array<std::pair<std::string_view, SnapshotMode>, 4> kModes{{
     {"clone", SnapshotMode::Clone},
     {"auto", SnapshotMode::Auto},
 }};
-constexpr std::array<std::pair<std::string_view, Returns>, 4> kReturns{{
-    {"int", Returns::Int},
-    {"long", Returns::Long},
-    {"pointer", Returns::Pointer},
-    {"string", Returns::String},
-}};
-constexpr std::array<std::pair<std::string_view, CallPlace>, 3> kPlaces{{
-    {"", CallPlace::Held},
-    {"hold", CallPlace::Held},
-    {"run", CallPlace::Running},
-}};
 constexpr std::array<std::pair<std::string_view, ColourChoice>, 3> kColours{{
     {"auto", ColourChoice::Auto},
     {"always", ColourChoice::Always},
@@ -108,6 +97,9 @@ Result<void> refuse_calls_that_cannot_be(const RawOptions& raw) {
   }
   if (raw.call.empty() && !raw.inject && !raw.thread.empty()) {
     return usage("--thread is for --call and --inject");
+  }
+  if (!raw.allow_calls.empty() && ((raw.call.empty() && !raw.inject) || raw.in_place)) {
+    return usage("--allow-calls is for what runs in a copy: --call without --in-place, --inject");
   }
   if (!raw.inject && !(raw.routine.empty() && raw.routine_library.empty() && raw.keep.empty())) {
     return usage("--routine, --library and --keep are for --inject");
@@ -224,22 +216,6 @@ Result<void> read_manner(const RawOptions& raw, Options& options) {
   if (!raw.timeout.empty()) options.timeout = HA_TRY(read_time("--timeout", raw.timeout, 1000));
   if (!raw.snapshot.empty()) options.mode = HA_TRY(choose("--snapshot", raw.snapshot, kModes));
   if (!raw.colour.empty()) options.colour = HA_TRY(choose("--color", raw.colour, kColours));
-  return {};
-}
-
-Result<void> read_call(const RawOptions& raw, Options& options) {
-  options.routine = raw.routine;
-  options.routine_library = raw.routine_library;
-  options.keep = raw.keep;
-  if (!raw.call.empty()) options.call = HA_TRY(parse_call(raw.call));
-  if (!raw.returns.empty()) options.returns = HA_TRY(choose("--returns", raw.returns, kReturns));
-  if (raw.in_place) options.place = HA_TRY(choose("--in-place", *raw.in_place, kPlaces));
-  if (raw.thread.empty()) return {};
-  const auto thread = parse_size(raw.thread);
-  if (!thread || *thread == 0 || *thread > INT32_MAX) {
-    return usage(fmt::format("--thread {}: not the number of a thread", raw.thread));
-  }
-  options.call_thread = static_cast<pid_t>(*thread);
   return {};
 }
 

@@ -97,10 +97,11 @@ struct Options {
   std::optional<std::chrono::milliseconds> max_pause;
   std::chrono::milliseconds timeout{60000};
 
-  CallExpression call;          // of Report::Call
-  std::string routine;          // of Report::Inject; empty: those that are known
-  std::string routine_library;  // … what has it where the target has not; empty: ours
-  std::string keep;             // … where its dump goes
+  CallExpression call;             // of Report::Call
+  std::vector<int> allowed_calls;  // … and Report::Inject: system calls, besides the usual ones
+  std::string routine;             // of Report::Inject; empty: those that are known
+  std::string routine_library;     // … what has it where the target has not; empty: ours
+  std::string keep;                // … where its dump goes
 
   std::string type_info;  // files and directories; empty: not given
   std::string exe;

@@ -33,6 +33,7 @@ void declare_options(CLI::App& app, RawOptions& raw) {
   app.add_option("--timeout", raw.timeout);
   app.add_option("--type-info", raw.type_info);
   app.add_option("--call", raw.call);
+  app.add_option("--allow-calls", raw.allow_calls);
   app.add_option("--returns", raw.returns);
   app.add_option("--thread", raw.thread);
   app.add_option("--routine", raw.routine);

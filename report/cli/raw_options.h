@@ -19,7 +19,7 @@ struct RawOptions {
   std::vector<std::string> sources;
   std::string pid, name, output, format, sort, by, snapshot, colour, top, min_bytes, max_pause,
       timeout, watch, rounds;
-  std::string call, returns, thread, routine, routine_library, keep, redact;
+  std::string call, allow_calls, returns, thread, routine, routine_library, keep, redact;
   std::vector<std::string> types, fail_if, trees;
   std::vector<std::string> debug_dirs;
   std::string type_info, exe, sysroot;
@@ -61,6 +61,9 @@ Result<void> read_source(const RawOptions& raw, Options& options);
 
 // In which format the report goes out, as told or by the extension of its file. (read_formats.cpp)
 Result<void> read_format(const RawOptions& raw, Options& options);
+
+// What is called, where, and what it may do. (read_call.cpp)
+Result<void> read_call(const RawOptions& raw, Options& options);
 
 // All of it, checked for contradictions. (options.cpp)
 Result<Options> make_sense(const RawOptions& raw);

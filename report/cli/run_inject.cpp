@@ -28,6 +28,8 @@ constexpr std::uint64_t kGraph = 0;
 constexpr std::uint64_t kFull = 1;
 // The shares of what is left of the time that one clone after the other gets; the last gets all.
 constexpr int kShares[] = {8, 4, 2, 1};
+// A dump of all bytes takes twice the heap if all objects are as small as can be.
+constexpr std::uint64_t kMostInMemory = 4;
 
 // The shared library that was built and installed with this program; empty if it is not there.
 std::string own_library() {
@@ -113,6 +115,7 @@ Result<snapshot::Snapshot> take_by_routine(const Options& options,
   const Fd file(::memfd_create("heapattach-dump", MFD_CLOEXEC));
   if (file.empty()) return os_error("making room for the dump", errno);
   Routine routine = routine_of(options, kFull);
+  routine.most_written_times = kMostInMemory;
   routine.take_written = [&file](std::string_view bytes) { return write_all(file, bytes); };
   const auto report =
       HA_TRY(call_with_patience(options, deadline, console, call, std::move(routine)));

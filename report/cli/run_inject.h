@@ -21,6 +21,7 @@ struct Routine {
   std::string routine_library;
   std::function<Result<void>(std::string_view)> take_written;
   std::optional<std::chrono::milliseconds> patience;
+  std::uint64_t most_written_times = 16;
 };
 
 using CallRoutine = std::function<Result<CallReport>(

@@ -50,6 +50,17 @@ TEST_CASE("a call is in a copy, or in the process itself, its other threads held
   CHECK(is_refused({"--inject", "--in-place", "4711"}, "--call"));
 }
 
+TEST_CASE("more system calls are allowed by their names") {
+  const ParsedOptions parsed = parse({"--call", "run()", "--allow-calls", "semop,socket", "4711"});
+  const auto* options = std::get_if<Options>(&parsed);
+  REQUIRE(options != nullptr);
+  CHECK(options->allowed_calls == std::vector<int>{65, 41});
+  CHECK(is_refused({"--call", "run()", "--allow-calls", "semop,sock", "4711"}, "sock: no such"));
+  CHECK(is_refused({"--call", "run()", "--allow-calls", "fork", "4711"}, "starts a process"));
+  CHECK(is_refused({"--call", "run()", "--in-place", "--allow-calls", "semop", "4711"}, "copy"));
+  CHECK(is_refused({"--count", "--allow-calls", "semop", "4711"}, "--call"));
+}
+
 TEST_CASE("what is no call, or not for calls, is refused") {
   CHECK(is_refused({"--call", "run", "4711"}, "'('"));
   CHECK(is_refused({"--call", "run()", "--returns", "float", "4711"}, "--returns float"));

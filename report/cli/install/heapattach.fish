@@ -17,6 +17,7 @@ complete -c heapattach -s p -l pid -x -a '(__fish_complete_pids)'
 complete -c heapattach -l call -x
 complete -c heapattach -l returns -x -a 'long int pointer string'
 complete -c heapattach -l thread -x
+complete -c heapattach -l allow-calls -x
 complete -c heapattach -l in-place -a 'hold run'
 complete -c heapattach -l routine -x -a 'heapattach_dump heapdump_dump'
 complete -c heapattach -l keep -r
