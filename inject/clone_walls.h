@@ -15,8 +15,8 @@ struct CloneWalls {
 
 // Closes a clone off that has no descriptor of the target any more: a session of its own, no memory
 // that it shares with others, no files that it could change, no other process that it could trace,
-// no privileges but that to read files, and no system calls but those of CallRules and `beyond`. What it writes to a file ends at
-// `most_written` bytes.
+// no privileges but that to read files, and no system calls but those of CallRules and `beyond`.
+// What it writes to a file ends at `most_written` bytes.
 //
 // Memory that is shared is replaced by private mappings of the same files, which begin with what is
 // there and which only we, with the right privileges, can open. Where we cannot, it becomes
