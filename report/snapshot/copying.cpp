@@ -23,9 +23,11 @@ std::size_t window_bytes(const boehm::BlockIndex& index) {
   return kLeast + objects * kPerObject + scanned / kShareOfScanned;
 }
 
-// A collector that was stopped while it grew its heap has counted what its index does not list yet.
+// A collector that was stopped while it grew its heap has counted what its index does not list yet,
+// and one that was about to collect may have been at work on its table of roots.
 bool is_consistent(const HeldHeap& held) {
-  return held.index.skipped == 0 && unaccounted_bytes(held) == 0;
+  return held.index.skipped == 0 && unaccounted_bytes(held) == 0 &&
+         held.root_tables.problem.empty();
 }
 
 }  // namespace
@@ -44,6 +46,8 @@ Result<bool> Copying::copy(const std::vector<FrozenThread>& threads, bool accept
   const boehm::Layout& layout = target_.collector.layout;
   held_.index = HA_TRY(boehm::read_blocks(source_.memory, held_.map, layout));
   held_.counters = boehm::read_counters(target_.collector, source_.memory);
+  held_.root_tables =
+      boehm::read_root_tables(target_.collector, target_.collector_data, source_.memory);
   if (!is_consistent(held_) && !accept_misfits) return false;
 
   const std::vector<Range> heap = boehm::plan_copy(held_.index, layout);
@@ -53,8 +57,6 @@ Result<bool> Copying::copy(const std::vector<FrozenThread>& threads, bool accept
         crystal::suspended_fibers(target_.fibers, held_.index, held_.capture, held_.map, threads);
   }
 
-  held_.root_tables =
-      boehm::read_root_tables(target_.collector, target_.collector_data, source_.memory);
   held_.roots = boehm::static_roots(target_.modules, target_.collector, held_.root_tables);
   const auto stacks = boehm::stack_roots(threads, held_.map);
   held_.roots.insert(held_.roots.end(), stacks.begin(), stacks.end());

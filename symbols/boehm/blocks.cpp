@@ -89,6 +89,8 @@ class IndexReader {
       : memory_(memory), layout_(layout), readable_(map) {}
 
   Result<BlockIndex> read() {
+    // No index was learned, because there is no heap yet.
+    if (layout_.top_index.value == 0) return std::move(index_);
     HA_TRY(check_layout());
     std::vector<BottomIndex> bottoms = HA_TRY(read_bottoms());
     std::sort(bottoms.begin(), bottoms.end(),

@@ -100,7 +100,17 @@ class Finder {
         try_layout(search_structure(module_, memory_, map), map, "the shape of its index")) {
       return {};
     }
-    return first;
+    if (!has_no_heap()) return first;
+    note("its collector has no heap yet");
+    return {};
+  }
+
+  // Then its index does not matter.
+  [[nodiscard]] bool has_no_heap() {
+    const auto heap = counter("GC_get_heap_size");
+    const auto bytes = heap ? memory_.read_as<std::uint64_t>(heap->variable)
+                            : Result<std::uint64_t>(Error{ErrorKind::Unsupported, ""});
+    return bytes && *bytes == 0;
   }
 
   // That there is no process any more is so whatever the layout.

@@ -238,5 +238,12 @@ TEST_CASE("a layout with impossible numbers is refused") {
   CHECK(index.error().kind == ErrorKind::Malformed);
 }
 
+TEST_CASE("a collector that has no index yet has no blocks") {
+  const auto index = read_blocks(FakeMemory(), MemoryMap(), Layout());
+  REQUIRE(index);
+  CHECK(index->blocks.empty());
+  CHECK(index->skipped == 0);
+}
+
 }  // namespace
 }  // namespace heapattach::boehm
