@@ -68,6 +68,31 @@ TEST_CASE("the tool dies at each step of a clone of a static program without pad
                   deaths, states.size()));
 }
 
+TEST_CASE("the tool dies at each step of clearing up after another, and the target goes on") {
+  DeathSweep sweep;
+  int deaths = 0;
+  for (int step = 1;; step += rounds(3, 1)) {
+    LiveTarget& target = sweep.fresh();
+    const std::string when = fmt::format("death at step {} of clearing up", step);
+    const auto die_at = [&](int where) {
+      ChildProcess tool({CLONE_TOOL, std::to_string(target.pid()), "1", std::to_string(where),
+                         std::to_string(target.greeting().at("computing"))});
+      const auto status = tool.wait_end(60s);
+      REQUIRE_MESSAGE(status.has_value(), when);
+      return WIFSIGNALED(*status);
+    };
+    constexpr int kStubIsWritten = 5;
+    REQUIRE(die_at(kStubIsWritten));
+    if (!die_at(step)) break;
+    ++deaths;
+    sweep.check_death(when);
+    sweep.check_next_clone(when);
+  }
+  CHECK(deaths >= rounds(8, 26));
+  sweep.finish();
+  print_figure(fmt::format("B1, B4: died at {} steps of clearing up; 0 targets harmed", deaths));
+}
+
 TEST_CASE("the next report of any kind clears away what a killed tool has left") {
   LiveTarget target("borrowed");
   const Traces before = traces_of(target.pid());

@@ -106,6 +106,20 @@ TEST_CASE("threads whose stacks are kept out of copies are not borrowed") {
   CHECK(target.ask().at("interrupted") == 0);
 }
 
+TEST_CASE("of a process in uninterruptible sleep no copy is made, and the reason is said") {
+  LiveTarget target("stuck");
+  REQUIRE(eventually(10s, [&] { return state_of(target.pid(), target.pid()) == 'D'; }));
+  for (const char* thread : {"", "--thread"}) {
+    std::vector<std::string> words{"--call", "getpid()", std::to_string(target.pid())};
+    if (*thread != '\0') words.insert(words.end(), {thread, std::to_string(target.pid())});
+    const ToolRun run = run_tool(words);
+    CHECK_MESSAGE(run.status == 6, run.errors);
+    CHECK_MESSAGE(run.errors.find("uninterruptible sleep (state D)") != std::string::npos,
+                  run.errors);
+  }
+  CHECK(state_of(target.pid(), target.pid()) == 'D');
+}
+
 TEST_CASE("where no thread can be copied, the reason is said") {
   LiveTarget target("uncopied", {"all"});
   const auto refused = clone_once(target.pid());

@@ -1,0 +1,76 @@
+// HAZARDS D9: what else processes have mapped: it is read, copied and called in without harm to
+// them.
+
+#include <doctest/doctest.h>
+
+#include "attach/live_memory.h"
+#include "integration/cloning.h"
+#include "integration/health.h"
+#include "integration/live_target.h"
+#include "integration/rounds.h"
+#include "integration/tool.h"
+
+using namespace heapattach;
+
+namespace {
+
+void check_as_it_was(LiveTarget& target) {
+  const Answer answer = target.ask();
+  CHECK(answer.at("wrong") == 0);
+  CHECK(answer.at("ring") == 1);
+  CHECK(answer.at("interrupted") == 0);
+  CHECK(harm_done_to(target.pid()) == "");
+}
+
+RemoteAddr place(const LiveTarget& target, const char* name) {
+  return {static_cast<std::uint64_t>(target.greeting().at(name))};
+}
+
+// All that can be read of it, page by page.
+std::size_t read_pages(const MemoryReader& memory, const MemoryMap& map) {
+  constexpr std::uint64_t kPage = 4096;
+  std::size_t read = 0;
+  for (const Mapping& mapping : map.mappings()) {
+    for (std::uint64_t at = 0; at < mapping.range.bytes; at += kPage) {
+      read += memory.read_as<std::uint64_t>(mapping.range.start + at) ? 1U : 0U;
+    }
+  }
+  return read;
+}
+
+}  // namespace
+
+TEST_CASE("a process with rings, huge, wiped, shared and truncated pages is copied and read") {
+  LiveTarget target("odd_memory");
+  if (target.greeting().at("ring") == 0) print_skip("io_uring is not to be had here");
+  const Traces before = traces_of(target.pid());
+  for (int i = 0; i < rounds(5, 200); ++i) {
+    const auto report = clone_once(target.pid(), {}, [&](const Clone& clone) -> Result<void> {
+      const LiveMemory memory(clone.process(), HA_TRY(LiveMemory::open_mem(clone.process())),
+                              LiveMemory::By::MemFile);
+      const MemoryMap map = HA_TRY(clone.process().maps());
+      CHECK(read_pages(memory, map) > 1000);
+      CHECK(HA_TRY(memory.read_as<std::uint64_t>(place(target, "wiped"))) == 0);
+      CHECK(HA_TRY(memory.read_as<std::uint64_t>(place(target, "shared"))) != 0);
+      return {};
+    });
+    REQUIRE_MESSAGE(report.has_value(), why(report));
+    const ToolRun stacks = run_tool({"--stacks", std::to_string(target.pid())});
+    CHECK_MESSAGE(stacks.status == 0, stacks.errors);
+    check_as_it_was(target);
+  }
+  CHECK(difference(before, traces_of(target.pid())) == "");
+}
+
+TEST_CASE("functions run in a copy of such a process, under Landlock or not") {
+  for (const char* how : {"", "landlock"}) {
+    LiveTarget target("odd_memory", {how});
+    const Traces before = traces_of(target.pid());
+    const ToolRun run =
+        run_tool({"--call", "abs(-7)", "--returns", "int", std::to_string(target.pid())});
+    CHECK_MESSAGE(run.status == 0, how, run.errors);
+    CHECK_MESSAGE(run.output == "7\n", how, run.errors);
+    check_as_it_was(target);
+    CHECK(difference(before, traces_of(target.pid())) == "");
+  }
+}
