@@ -1,5 +1,6 @@
 #include "report/stacks/crystal_library.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 
@@ -20,6 +21,9 @@ struct ClassFile {
 constexpr std::array kClassFiles = {
     ClassFile{"Channel", "channel.cr"},
     ClassFile{"Mutex", "mutex.cr"},
+    ClassFile{"Sync::CV", "sync/cv.cr"},
+    ClassFile{"Sync::ConditionVariable", "sync/condition_variable.cr"},
+    ClassFile{"Sync::Waiter", "sync/waiter.cr"},
     ClassFile{"Sync::", "sync/mutex.cr"},
     ClassFile{"WaitGroup", "wait_group.cr"},
     ClassFile{"Process", "process.cr"},
@@ -31,6 +35,8 @@ constexpr std::array kClassFiles = {
     ClassFile{"Crystal::FdLock", "crystal/fd_lock.cr"},
     ClassFile{"Crystal::Once", "crystal/once.cr"},
     ClassFile{"Crystal::", "crystal/system.cr"},
+    ClassFile{"Thread", "crystal/system/thread.cr"},
+    ClassFile{"GC", "gc/boehm.cr"},
     ClassFile{"Fiber::ExecutionContext", "fiber/execution_context/scheduler.cr"},
     ClassFile{"Fiber", "fiber.cr"},
 };
@@ -46,8 +52,11 @@ bool begins_with_class(std::string_view function, std::string_view name) {
 
 CrystalLibrary CrystalLibrary::of(const stack::Stacks& stacks) {
   std::map<std::string_view, std::size_t> directories;
+  bool is_crystal = false;
   for (const stack::CodePlaces& code : stacks.places) {
     for (const stack::Place& place : code.places) {
+      is_crystal = is_crystal || place.function.starts_with("Crystal::") ||
+                   place.function.starts_with("Fiber#") || place.function == "__crystal_main";
       for (const std::string_view name : kOnEachStack) {
         const std::string_view file = place.file;
         if (!file.ends_with(name)) continue;
@@ -65,12 +74,28 @@ CrystalLibrary CrystalLibrary::of(const stack::Stacks& stacks) {
     if (places > count) most = directory;
     if (places > count) count = places;
   }
-  return CrystalLibrary(std::string(most));
+  CrystalLibrary library{std::string(most)};
+  library.is_crystal_ = is_crystal || !most.empty();
+  return library;
 }
 
 std::string_view CrystalLibrary::name_of(std::string_view file) const {
   if (directory_.empty() || !file.starts_with(directory_)) return {};
   return file.substr(directory_.size());
+}
+
+bool is_of_library(std::string_view function) {
+  // The namespaces and classes that programs wait in; programs open them rarely.
+  constexpr std::array<std::string_view, 26> kNames = {
+      "Crystal::", "Fiber",  "Channel", "Mutex",   "Sync::",   "WaitGroup", "Process",
+      "Thread",    "GC",     "IO",      "IO::",    "File",     "Socket",    "TCPServer",
+      "TCPSocket", "HTTP::", "Log",     "Log::",   "Signal",   "Time",      "Array",
+      "Hash",      "Deque",  "Int32",   "OpenSSL", "Indexable"};
+  if (function.empty() || function.starts_with("->") || function == "(proc)") return true;
+  if (function == "sleep" || function == "gets" || function == "main") return true;
+  if (function.starts_with("__") || function.starts_with("UNIX")) return true;
+  return std::any_of(kNames.begin(), kNames.end(),
+                     [&](std::string_view name) { return begins_with_class(function, name); });
 }
 
 std::string_view method_of(std::string_view function) {
@@ -87,7 +112,8 @@ std::string_view file_by_class(std::string_view function) {
   const bool is_of_io = method == "wait_readable" || method == "wait_writable" ||
                         method == "wait_acceptable" || method == "wait_connectable" ||
                         method == "evented_read" || method == "evented_write";
-  return is_of_io ? "io/evented.cr" : std::string_view();
+  if (is_of_io) return "io/evented.cr";
+  return function.ends_with("Socket#initialize") ? "socket/tcp_socket.cr" : std::string_view();
 }
 
 }  // namespace heapattach::stacks

@@ -13,12 +13,15 @@ namespace heapattach::stacks {
 class CrystalLibrary {
  public:
   CrystalLibrary() = default;  // of a program without one, or without line tables
-  explicit CrystalLibrary(std::string directory) : directory_(std::move(directory)) {}
+  explicit CrystalLibrary(std::string directory)
+      : directory_(std::move(directory)), is_crystal_(!directory_.empty()) {}
 
   // By the files that every Crystal program's stacks go through.
   static CrystalLibrary of(const stack::Stacks& stacks);
 
   [[nodiscard]] const std::string& directory() const { return directory_; }
+  // Whether the program is written in Crystal at all.
+  [[nodiscard]] bool is_crystal() const { return is_crystal_; }
 
   // "channel.cr", "crystal/event_loop/polling.cr": a file's name in the library; empty if it is not
   // of the library.
@@ -26,7 +29,11 @@ class CrystalLibrary {
 
  private:
   std::string directory_;  // with a slash at its end; empty: not known
+  bool is_crystal_ = false;
 };
+
+// Whether a function of a program without line tables is the library's, as far as its class tells.
+[[nodiscard]] bool is_of_library(std::string_view function);
 
 // "receive" of "Channel(Int32)#receive", "yield" of "Fiber::yield"; what is not a method is itself.
 [[nodiscard]] std::string_view method_of(std::string_view function);

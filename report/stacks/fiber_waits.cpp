@@ -41,10 +41,18 @@ bool is_of(const PollingEvent& event, WaitKind kind) {
   switch (event.type) {
     case PollingEvent::Type::Read:
     case PollingEvent::Type::Write: return is_io(kind) || kind == WaitKind::Unknown;
-    case PollingEvent::Type::Sleep: return kind == WaitKind::Sleep || kind == WaitKind::Unknown;
+    case PollingEvent::Type::Sleep:
+      return kind == WaitKind::Sleep || kind == WaitKind::Io || kind == WaitKind::Unknown;
     case PollingEvent::Type::SelectTimeout: return false;
   }
   return false;
+}
+
+// Who reads from a socket that listens accepts.
+void refine_by_descriptor(FiberWait& wait) {
+  const std::string_view what = wait.descriptor;
+  if (wait.kind == WaitKind::Read && what.ends_with(" listening")) wait.kind = WaitKind::Accept;
+  if (wait.kind == WaitKind::Write && what.ends_with(" connecting")) wait.kind = WaitKind::Connect;
 }
 
 // From the innermost frame to some behind the one that waits.
@@ -87,6 +95,7 @@ FiberWait FiberWaits::of(std::size_t fiber, const stack::StackRecord& record) {
   wait.may_have_limit = event.may_wake || (event.wakes_at && !held_.monotonic);
   const bool has_descriptor = is_io(wait.kind) && event.polling && event.polling->descriptor;
   if (has_descriptor) wait.descriptor = descriptor_text(*event.polling->descriptor);
+  refine_by_descriptor(wait);
   if (wait.kind == WaitKind::Process) wait.process = process_in(record, told);
   const auto found = objects_.find(record, {wait.kind, told.frame, told.type});
   if (!found) return wait;
@@ -94,12 +103,13 @@ FiberWait FiberWaits::of(std::size_t fiber, const stack::StackRecord& record) {
   if (found->type != nullptr && !found->type->name.empty()) wait.type = found->type->name;
   if (wait.kind == WaitKind::Mutex) wait.owner = objects_.owner_of(*found);
   if (is_io(wait.kind) && !has_descriptor) wait.descriptor = descriptor_in(*found, wait.kind);
+  refine_by_descriptor(wait);
   return wait;
 }
 
 FiberWaits::Event FiberWaits::event_of(std::size_t fiber,
                                        const stack::StackRecord& record,
-                                       const WaitFrame& wait) const {
+                                       const WaitFrame& wait) {
   Event event;
   const crystal::FiberStack& of_fiber = held_.fibers[fiber];
   Range words = words_around(record, wait);
@@ -107,9 +117,13 @@ FiberWaits::Event FiberWaits::event_of(std::size_t fiber,
     const bool is_inside = of_fiber.stack.end() > words.start;
     words.bytes = is_inside ? of_fiber.stack.end() - words.start : 0;
   }
-  event.polling = find_polling_event(words, of_fiber.object, held_.capture);
-  if (event.polling && !is_of(*event.polling, wait.kind)) event.polling.reset();
-  if (event.polling) event.wakes_at = event.polling->wakes_at;
+  for (const PollingEvent& one : find_polling_events(words, of_fiber.object, held_.capture)) {
+    // A descriptor that is open: only a live process tells.
+    const bool is_open = !one.descriptor || target_.core || is_open_descriptor(*one.descriptor);
+    if (event.polling || !is_of(one, wait.kind) || !is_open) continue;
+    event.polling = one;
+    event.wakes_at = one.wakes_at;
+  }
   const bool has_timer = !event.polling && wait.kind != WaitKind::SleepForever;
   if (has_timer) add_timers(of_fiber.object, event);
   return event;
@@ -136,6 +150,10 @@ void FiberWaits::add_timers(RemoteAddr fiber, Event& event) const {
     const auto back = held_.capture.read_as<std::uint64_t>(at + 2 * kWord);
     if (back && *back == fiber.value) event.may_wake = true;
   }
+}
+
+bool FiberWaits::is_open_descriptor(std::uint32_t number) {
+  return !descriptors_.what_is(number).empty();
 }
 
 std::string FiberWaits::descriptor_text(std::uint32_t number) {

@@ -32,10 +32,11 @@ class FiberWaits {
 
   [[nodiscard]] Event event_of(std::size_t fiber,
                                const stack::StackRecord& record,
-                               const WaitFrame& wait) const;
+                               const WaitFrame& wait);
   void add_timers(RemoteAddr fiber, Event& event) const;
   [[nodiscard]] std::string descriptor_in(const AwaitedObject& io, WaitKind kind);
   [[nodiscard]] std::string descriptor_text(std::uint32_t number);
+  [[nodiscard]] bool is_open_descriptor(std::uint32_t number);
   [[nodiscard]] std::optional<pid_t> process_in(const stack::StackRecord& record,
                                                 const WaitFrame& wait);
 

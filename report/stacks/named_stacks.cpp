@@ -17,6 +17,7 @@ bool is_own(const stack::Place& place, const Module* module, const CrystalLibrar
   if (!library.directory().empty()) {
     return file.ends_with(".cr") && library.name_of(file).empty();
   }
+  if (library.is_crystal()) return file.empty() && !is_of_library(place.function);
   const bool is_of_libc = file.starts_with("../") || file.starts_with("./") ||
                           place.function.starts_with("__") || place.function == "_start";
   return !is_of_libc;

@@ -67,16 +67,18 @@ std::optional<PollingEvent> read_polling_event(RemoteAddr at,
   return event;
 }
 
-std::optional<PollingEvent> find_polling_event(Range range,
-                                               RemoteAddr fiber,
-                                               const MemoryReader& memory) {
+std::vector<PollingEvent> find_polling_events(Range range,
+                                              RemoteAddr fiber,
+                                              const MemoryReader& memory) {
+  std::vector<PollingEvent> found;
   std::vector<std::uint64_t> words(range.bytes / kWord);
-  if (!memory.read(range.start, std::as_writable_bytes(std::span(words)))) return {};
+  if (!memory.read(range.start, std::as_writable_bytes(std::span(words)))) return found;
   for (std::size_t i = 1; i < words.size(); ++i) {
     if (words[i] != fiber.value) continue;
-    if (auto event = read_polling_event(range.start + (i - 1) * kWord, fiber, memory)) return event;
+    const auto event = read_polling_event(range.start + (i - 1) * kWord, fiber, memory);
+    if (event) found.push_back(*event);
   }
-  return {};
+  return found;
 }
 
 std::optional<nanoseconds> read_libevent_timer(RemoteAddr at,

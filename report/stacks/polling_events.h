@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "attach/memory_reader.h"
 #include "attach/remote_addr.h"
@@ -23,10 +24,10 @@ struct PollingEvent {
                                                              RemoteAddr fiber,
                                                              const MemoryReader& memory);
 
-// The first one among the words of `range`.
-[[nodiscard]] std::optional<PollingEvent> find_polling_event(Range range,
-                                                             RemoteAddr fiber,
-                                                             const MemoryReader& memory);
+// Those among the words of `range`; some may be what other words happen to look like.
+[[nodiscard]] std::vector<PollingEvent> find_polling_events(Range range,
+                                                            RemoteAddr fiber,
+                                                            const MemoryReader& memory);
 
 // When libevent's timer at `at` will wake the fiber, by CLOCK_MONOTONIC; none if it is no timer, of
 // another fiber, or not set.

@@ -34,7 +34,7 @@ std::string wait_text(const StackReport& report, const FiberWait& wait) {
   switch (wait.kind) {
     case WaitKind::Unknown: return "is suspended; what for is not known";
     case WaitKind::Running: return "runs";
-    case WaitKind::Scheduling: return "looks for fibers that can run";
+    case WaitKind::Scheduling: return "serves the scheduler";
     case WaitKind::Ready: return "is ready to run";
     case WaitKind::NotStarted: return "has not run yet";
     case WaitKind::Ended: return "has ended";
@@ -72,8 +72,12 @@ std::string title_of(const ThreadSeen& thread) {
 }
 
 std::string title_of(const FiberSeen& fiber) {
-  std::string title = fiber.name.empty() ? fmt::format("fiber {}", fiber.address)
-                                         : fmt::format("fiber \"{}\"", fiber.name);
+  return "fiber " + name_of(fiber);
+}
+
+std::string name_of(const FiberSeen& fiber) {
+  std::string title =
+      fiber.name.empty() ? fmt::format("{}", fiber.address) : fmt::format("\"{}\"", fiber.name);
   if (!fiber.of_thread.empty()) title += " of thread " + fiber.of_thread;
   const bool is_default = fiber.context.empty() || fiber.context == kDefaultContext;
   if (!is_default && !fiber.is_of_runtime && fiber.context != fiber.name) {

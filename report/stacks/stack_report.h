@@ -58,7 +58,7 @@ struct ThreadSeen {
 enum class WaitKind : std::uint8_t {
   Unknown,
   Running,     // on a thread
-  Scheduling,  // looks for fibers that can run
+  Scheduling,  // is the scheduler's: looks for fibers that can run, or watches those that do
   Ready,       // it has let others run
   NotStarted,
   Ended,  // a thread still looks for another one on its stack
@@ -139,9 +139,12 @@ struct StackReport {
   bool is_partial = false;            // of what is missing there would be more than names
 };
 
-// How a thread or fiber is called in a line of text: "thread 4711 worker", "fiber \"acceptor\"".
+// How a thread or fiber is called in a line of text: "thread 4711 worker", "fiber \"acceptor\"",
+// "fiber \"main\" of thread 4712 SYSMON".
 [[nodiscard]] std::string title_of(const ThreadSeen& thread);
 [[nodiscard]] std::string title_of(const FiberSeen& fiber);
+// The same without the word "fiber".
+[[nodiscard]] std::string name_of(const FiberSeen& fiber);
 
 // What a fiber waits for, as the end of a sentence: "waits to receive from Channel(Int32) 0x7f…".
 [[nodiscard]] std::string describe_wait(const StackReport& report, const FiberWait& wait);

@@ -100,6 +100,7 @@ constexpr std::array kSigns = {
     Sign{"io/evented.cr", "evented_read", Means::Wait, WaitKind::Read},
     Sign{"io/evented.cr", "evented_write", Means::Wait, WaitKind::Write},
     Sign{"io/evented.cr", "", Means::Io},
+    Sign{"socket/tcp_socket.cr", "initialize", Means::Wait, WaitKind::Connect},
     Sign{"fiber/execution_context/isolated.cr", "wait", Means::Wait, WaitKind::Context},
     Sign{"fiber/execution_context/isolated.cr", "join", Means::Wait, WaitKind::Context},
     Sign{"fiber/execution_context/isolated.cr", "run", Means::Scheduler},
@@ -142,6 +143,7 @@ constexpr std::array kRefinements = {
     Refinement{WaitKind::Mutex, "sync/cv.cr", "wait", WaitKind::Condition},
     Refinement{WaitKind::Mutex, "sync/condition_variable.cr", "wait", WaitKind::Condition},
     Refinement{WaitKind::Receive, "process.cr", "wait", WaitKind::Process},
+    Refinement{WaitKind::Channel, "process.cr", "wait", WaitKind::Process},
     Refinement{WaitKind::Receive, "crystal/system/unix/process.cr", "wait", WaitKind::Process},
     Refinement{WaitKind::Read, "crystal/system/unix/socket.cr", "system_accept", WaitKind::Accept},
     Refinement{WaitKind::Read, "socket.cr", "accept?", WaitKind::Accept},
@@ -169,6 +171,10 @@ const Sign* sign_of(std::string_view file, std::string_view method) {
   return found == kSigns.end() ? nullptr : &*found;
 }
 
+bool is_capital(char letter) {
+  return letter >= 'A' && letter <= 'Z';
+}
+
 // What of the library a place is in.
 struct Standing {
   std::string_view file;  // empty: not in the library
@@ -179,7 +185,10 @@ struct Standing {
 Standing standing_of(const stack::Place& place, const CrystalLibrary& library) {
   const std::string_view method = method_of(place.function);
   if (place.file.empty() && library.directory().empty()) {
-    return {file_by_class(place.function), method, {}};
+    // Of a symbol that was cut the class is left, and no method.
+    const bool is_class = method == place.function || (!method.empty() && is_capital(method[0]));
+    const bool is_top_level = place.function == "sleep";
+    return {file_by_class(place.function), is_class && !is_top_level ? "" : method, {}};
   }
   const std::string_view file = library.name_of(place.file);
   if (place.home.empty()) return {file, method, {}};
@@ -189,10 +198,8 @@ Standing standing_of(const stack::Place& place, const CrystalLibrary& library) {
 // "Channel(Job)" of "Channel(Job)#receive".
 std::string type_in(const stack::Place& place) {
   const std::string_view function = place.function;
-  const std::size_t method = function.rfind('#');
-  if (method == std::string_view::npos) return {};
   for (const std::string_view name : {"Channel(", "Mutex#", "Sync::", "WaitGroup#"}) {
-    if (function.starts_with(name)) return std::string(function.substr(0, method));
+    if (function.starts_with(name)) return std::string(function.substr(0, function.rfind('#')));
   }
   return {};
 }
@@ -211,7 +218,7 @@ class Reading {
       return false;
     }
     if (found_.is_scheduler) return false;
-    if (at.method.empty() && found_.kind != WaitKind::Unknown) {
+    if (!place.home.empty() && found_.kind != WaitKind::Unknown) {
       return refine(place, at.home, method_of(place.function), frame);
     }
     return true;
@@ -219,8 +226,12 @@ class Reading {
 
  private:
   bool begin(const stack::Place& place, const Standing& at, std::size_t frame) {
-    // Below the library there are others: libc, libevent, libgc.
-    if (at.file.empty()) return !place.file.ends_with(".cr");
+    // Below the library and between there are others: libc, libevent, libgc. Without files they
+    // cannot be told from the program, which may be above it.
+    const bool may_be_own =
+        library_.directory().empty() ? is_in_library_ : place.file.ends_with(".cr");
+    if (at.file.empty()) return !may_be_own;
+    is_in_library_ = true;
     const Sign* const sign = sign_of(at.file, at.method);
     if (sign == nullptr) return false;
     if (sign->means == Means::Scheduler) found_.is_scheduler = true;
@@ -244,8 +255,13 @@ class Reading {
         });
     const bool is_more = more != kRefinements.end();
     if (is_more) found_.kind = more->to;
-    // A method within its like: what is waited for is with the outer one too.
     const Sign* const sign = sign_of(file, method);
+    // With several threads a scheduler without work reads from a pipe.
+    if (sign != nullptr && sign->means == Means::Scheduler) {
+      found_.is_scheduler = true;
+      return false;
+    }
+    // A method within its like: what is waited for is with the outer one too.
     const bool is_like = sign != nullptr && sign->means == Means::Wait && sign->kind == found_.kind;
     if (!is_more && !is_like) return true;
     found_.frame = frame;
@@ -255,6 +271,7 @@ class Reading {
 
   const CrystalLibrary& library_;
   WaitFrame& found_;
+  bool is_in_library_ = false;
 };
 
 }  // namespace

@@ -18,7 +18,7 @@
 // "wait group", "once" (a constant that another fiber initializes), "descriptor" (that others are
 // done with an IO), "context" (the end of an isolated one), "process", "thread", "resolve" (a
 // host's address), "read", "write", "accept", "connect" or (one of these four) "io", "sleep",
-// "sleep forever"; or what it does: "running", "scheduling" (it looks for fibers that can run),
+// "sleep forever"; or what it does: "running", "scheduling" (it serves the scheduler),
 // "ready", "not started", "ended", "unknown". "holder" is the global or field that holds the
 // object; "runtime" is a fiber that every Crystal program has; "of_thread" is whose own fiber it
 // is.

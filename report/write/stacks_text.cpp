@@ -173,11 +173,8 @@ std::string names_of(const StackReport& report, const FiberGroup& group) {
   std::string names;
   std::size_t shown = 0;
   for (const std::size_t index : group.fibers) {
-    const FiberSeen& fiber = report.fibers[index];
     if (shown == kShownNames) break;
-    const std::string name =
-        fiber.name.empty() ? fmt::format("{}", fiber.address) : fmt::format("\"{}\"", fiber.name);
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
+    names += (names.empty() ? "" : ", ") + name_of(report.fibers[index]);
     ++shown;
   }
   if (group.fibers.size() > shown) names += ", …";

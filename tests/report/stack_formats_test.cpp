@@ -68,6 +68,23 @@ TEST_CASE("what is wrong comes first, then the process, its threads and its fibe
   CHECK(says(format_stacks_text(small_report(), true), "\x1b[1;31mdeadlock"));
 }
 
+TEST_CASE("a fiber is called by its thread and context where its name does not tell which it is") {
+  StackReport report = small_report();
+  report.fibers[0].name = report.fibers[1].name = "main";
+  report.fibers[0].of_thread = "4712 SYSMON";
+  report.fibers[1].context = "WORKERS";
+  report.remarks = {"2 fibers wait"};
+  const std::string text = format_stacks_text(report, false);
+  CHECK(says(text, "\n2 fibers \"main\" of thread 4712 SYSMON, \"main\" of context WORKERS\n"));
+  CHECK(says(text, "\nremark: 2 fibers wait\n"));
+  report.fibers[1].context = "DEFAULT";
+  CHECK(says(format_stacks_text(report, false), "SYSMON, \"main\"\n"));
+  const std::string json = format_stacks_json(report);
+  CHECK(says(json, "\"remarks\":[\"2 fibers wait\"]"));
+  CHECK(says(json, "\"context\":\"DEFAULT\""));
+  CHECK(says(json, "\"of_thread\":\"4712 SYSMON\""));
+}
+
 TEST_CASE("what a core file does not tell is said, and not told as if it were nothing") {
   StackReport report = small_report();
   report.core = CoreFacts{11, 4711};

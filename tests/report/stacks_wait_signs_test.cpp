@@ -207,9 +207,19 @@ TEST_CASE("the loop of a scheduler waits for nothing") {
   const Stack made = stack_of(idle);
   CHECK(looks_for_fibers(made.record, made.all, kLibrary));
   const Stack monitor = stack_of(
-      {place("nanosleep", "../nanosleep.c"),
+      {place("nanosleep", "../nanosleep.c"), place("->", "gc/boehm.cr"),
+       place("GC_do_blocking", ""), place("GC::syscall", "gc/boehm.cr"),
        place("Fiber::ExecutionContext::Monitor#run_loop", "fiber/execution_context/monitor.cr")});
   CHECK(wait_by_functions(monitor.record, monitor.all, kLibrary).is_scheduler);
+}
+
+TEST_CASE("with several threads, who waits for a pipe of the scheduler looks for fibers") {
+  CHECK(wait_of(old_scheduler() +
+                std::vector{place("IO::FileDescriptor#wait_readable", "io/evented.cr"),
+                            place("IO::FileDescriptor#read_bytes", "io.cr"),
+                            place("Crystal::FiberChannel#receive", "crystal/fiber_channel.cr"),
+                            place("Crystal::Scheduler#run_loop", "crystal/scheduler.cr")})
+            .is_scheduler);
 }
 
 TEST_CASE("a thread that looks for fibers on the stack of one that waits is idle") {
@@ -247,7 +257,30 @@ TEST_CASE("without files, as without debug information, classes say where a func
   // What lld leaves of a method's symbol.
   CHECK(told({"Fiber::ExecutionContext::Parallel::Scheduler", "Fiber::suspend", "Channel(Job)"}) ==
         WaitKind::Channel);
+  CHECK(told({"Fiber::suspend", "Crystal::EventLoop::Polling", "TCPSocket"}) == WaitKind::Io);
+  CHECK(told({"Fiber::suspend", "Channel(Int32)", "Process#wait"}) == WaitKind::Process);
   CHECK(told({"Fiber::suspend", "Shop::Channel#receive"}) == WaitKind::Unknown);
+  // What is not known in between may be a wait: the fiber has not ended.
+  for (const char* between : {"", "TCPSocket#open", "Shop#run", "->"}) {
+    CAPTURE(between);
+    CHECK(told({"epoll_wait", "", "Crystal::Scheduler#reschedule", between, "Fiber#run"}) ==
+          WaitKind::Unknown);
+  }
+  CHECK(told({"epoll_wait", "", "Crystal::Scheduler#reschedule", "Fiber#run"}) == WaitKind::Ended);
+}
+
+TEST_CASE("without files, the program's own function is the first that is not the library's") {
+  for (const char* of_library :
+       {"Crystal::Scheduler#resume", "Fiber#run", "Channel(Job)#receive", "HTTP::Server#listen", "",
+        "->", "Log::AsyncDispatcher#write_logs", "__crystal_main", "Array(Int32)#each", "main"}) {
+    CAPTURE(of_library);
+    CHECK(is_of_library(of_library));
+  }
+  for (const char* own :
+       {"Blog::publish", "Channels#run", "run_all", "Fibers::start", "Logger#log"}) {
+    CAPTURE(own);
+    CHECK_FALSE(is_of_library(own));
+  }
 }
 
 TEST_CASE("the library's directory is the one that most stacks go through") {
