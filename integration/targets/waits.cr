@@ -56,8 +56,13 @@ class Account
     @lock = Mutex.new
   end
 
+  getter? held = false
+
   def hold
-    @lock.synchronize { sleep LONG }
+    @lock.synchronize do
+      @held = true
+      sleep LONG
+    end
   end
 
   def change
@@ -114,7 +119,9 @@ end
 def wait_for_locks
   account = Account.new
   spawn(name: "holder") { account.hold }
-  Fiber.yield
+  until account.held?
+    Fiber.yield
+  end
   spawn(name: "mutex") { account.change }
   ready, go = Channel(Nil).new, Channel(Nil).new
   spawn(name: "deadlock-first") { Blog.publish(ready, go) }
