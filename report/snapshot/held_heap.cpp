@@ -10,6 +10,7 @@
 #include "inject/clone.h"
 #include "report/snapshot/copying.h"
 #include "report/snapshot/pause.h"
+#include "symbols/boehm/heap_memory.h"
 
 namespace heapattach::snapshot {
 
@@ -34,7 +35,7 @@ Result<Arena> make_arena(const Target& target, bool is_heap_copied) {
   const boehm::Counters now = boehm::read_counters(target.collector, target.memory);
   std::uint64_t mapped = 0;
   for (const Mapping& mapping : target.map.mappings()) {
-    if (mapping.writable) mapped += mapping.range.bytes;
+    if (boehm::may_hold_heap(mapping)) mapped += mapping.range.bytes;
   }
   // What it has left out is not to be copied, however much it says that was.
   if (target.core) mapped = std::min(mapped, target.core->stored_bytes());

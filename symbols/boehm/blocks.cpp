@@ -8,6 +8,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "symbols/boehm/heap_memory.h"
+
 // The index is read in three steps, each in large batches, because all of it happens while the
 // target is stopped:
 //
@@ -39,12 +41,13 @@ std::uint64_t word_at(std::span<const std::byte> bytes, std::uint64_t offset) {
   return word;
 }
 
-// The readable memory of a process as few, long ranges.
+// The memory of a process that may hold a heap, as few, long ranges: in incremental mode every
+// other page may be a mapping of its own.
 class Readable {
  public:
   explicit Readable(const MemoryMap& map) {
     for (const Mapping& mapping : map.mappings()) {
-      if (!mapping.readable || !mapping.writable) continue;
+      if (!may_hold_heap(mapping)) continue;
       total_ += mapping.range.bytes;
       if (!ranges_.empty() && ranges_.back().end() == mapping.range.start) {
         ranges_.back().bytes += mapping.range.bytes;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "symbols/boehm/check_layout.h"
+#include "symbols/boehm/heap_memory.h"
 
 // The top index is an array of 2048 pointers in bss. Nearly all are the same one, to the shared
 // empty bottom index, which is all zero; each of the others leads to a bottom index whose key ends
@@ -53,7 +54,12 @@ class AnonymousMemory {
  public:
   explicit AnonymousMemory(const MemoryMap& map) {
     for (const Mapping& mapping : map.mappings()) {
-      if (mapping.is_anonymous() && mapping.writable) ranges_.push_back(mapping.range);
+      if (!mapping.is_anonymous() || !may_hold_heap(mapping)) continue;
+      if (!ranges_.empty() && ranges_.back().end() == mapping.range.start) {
+        ranges_.back().bytes += mapping.range.bytes;
+      } else {
+        ranges_.push_back(mapping.range);
+      }
     }
   }
 

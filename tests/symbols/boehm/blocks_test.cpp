@@ -1,5 +1,8 @@
 #include "symbols/boehm/blocks.h"
 
+#include <algorithm>
+#include <vector>
+
 #include <doctest/doctest.h>
 
 #include "tests/fakes/fake_gc_heap.h"
@@ -206,6 +209,35 @@ TEST_CASE("a heap of holes is read where there is memory") {
   REQUIRE(index.blocks.size() == 1);
   CHECK(index.blocks[0].start == kept);
   CHECK(index.skipped == 1);  // the header of zeros; the bottom index of zeros is as an empty one
+}
+
+TEST_CASE(
+    "pages that the collector has write-protected are heap, those that nobody may read are not") {
+  FakeGcHeap heap;
+  heap.add_block({.object_bytes = 32});
+  heap.add_block({.object_bytes = 3 * 4096});
+  const RemoteAddr unreadable = heap.add_block({.object_bytes = 64});
+  std::vector<Mapping> mappings;
+  const MemoryMap map = heap.map();
+  for (const Mapping& whole : map.mappings()) {
+    // A mapping for each page, as when every other one is protected.
+    for (std::uint64_t at = 0; at < whole.range.bytes; at += 4096) {
+      Mapping page = whole;
+      page.range = {whole.range.start + at, std::min<std::uint64_t>(4096, whole.range.bytes - at)};
+      page.writable = at % 8192 != 0;
+      page.readable = page.range.start != unreadable;
+      mappings.push_back(page);
+    }
+  }
+  const auto index = read_blocks(heap.memory(), MemoryMap(mappings), heap.layout());
+  REQUIRE(index.has_value());
+  REQUIRE(index->blocks.size() == 2);
+  CHECK(index->blocks[1].start == kHeap + 4096);
+  CHECK(index->skipped == 1);
+
+  for (Mapping& page : mappings) page.inode = 7;  // a file's pages are none of its heap
+  const auto of_files = read_blocks(heap.memory(), MemoryMap(mappings), heap.layout());
+  CHECK((!of_files || of_files->blocks.empty()));
 }
 
 TEST_CASE("without a top index there is nothing to read") {

@@ -1,0 +1,84 @@
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "integration/health.h"
+#include "integration/live_target.h"
+#include "integration/rounds.h"
+#include "integration/seen_heap.h"
+#include "integration/tool.h"
+
+// The collector's less usual rules of marking: what we find by them against what the collector
+// lists itself, object by object. HEAPATTACH_MARKING_RULES names programs to be used instead of
+// those of this build, with colons between them: marking_rules.c, built with other releases of the
+// collector (releases.sh).
+
+using namespace heapattach;
+
+namespace {
+
+std::vector<std::string> programs() {
+  const char* const given = std::getenv("HEAPATTACH_MARKING_RULES");
+  if (given == nullptr) return {"marking_rules", "marking_rules_stripped"};
+  std::vector<std::string> paths;
+  std::string_view rest = given;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find(':'), rest.size());
+    paths.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return paths;
+}
+
+void check_program(const std::string& program, const std::string& mode, bool may_have_more) {
+  INFO(program << " " << mode);
+  LiveTarget target(program, {mode});
+  if (mode == "cycle") REQUIRE(target.greeting().at("in_cycle") == 1);
+  const SeenHeap seen = look_at(target.pid());
+  CHECK(harm_done_to(target.pid()) == "");
+  CHECK(seen.unreadable == 0);
+  CHECK(seen.skipped == 0);
+
+  for (const KnownObject& object : ask_known(target)) {
+    if (object.is_alive && seen.live.count(object.address) == 0) FAIL_CHECK(object.line);
+  }
+  // Release 7.4 cannot list its objects.
+  const Difference difference = compare_with_list(target, seen);
+  print_figure(fmt::format(
+      "marking rules, {} {}: {} listed, {} links of free lists, {} missing, {} "
+      "not listed",
+      program, mode, difference.listed, difference.links, difference.missed, difference.unlisted));
+  if (target.greeting().at("objects") == 0) return;
+  INFO(difference.first);
+  CHECK(difference.missed == 0);
+  CHECK(difference.other_sizes == 0);
+  if (!may_have_more) CHECK(difference.unlisted == 0);
+}
+
+// What is found alive of a target in this mode is what its collector lists. Where a rule cannot be
+// followed, more may be found.
+void check_mode(const std::string& mode, bool may_have_more = false) {
+  for (const std::string& program : programs()) check_program(program, mode, may_have_more);
+}
+
+}  // namespace
+
+TEST_CASE("a heap with write-protected pages is read as any other, also within a cycle") {
+  for (const char* mode : {"incremental", "cycle"}) {
+    check_mode(mode);
+    LiveTarget target("marking_rules", {mode});
+    for (const char* hold : {"freeze", "clone"}) {
+      CAPTURE(hold);
+      const ToolRun run = run_tool({"--count", "--snapshot", hold, std::to_string(target.pid())});
+      CHECK(run.status == 0);
+      CHECK(run.output.find("24577 ") != std::string::npos);
+    }
+    const ToolRun check = run_tool({"--check", std::to_string(target.pid())});
+    CHECK(check.status == 0);
+    CHECK(harm_done_to(target.pid()) == "");
+  }
+}
