@@ -12,10 +12,11 @@
 #include "integration/seen_heap.h"
 #include "integration/tool.h"
 
-// The collector's less usual rules of marking: what we find by them against what the collector
-// lists itself, object by object. HEAPATTACH_MARKING_RULES names programs to be used instead of
-// those of this build, with colons between them: marking_rules.c, built with other releases of the
-// collector (releases.sh).
+// The collector's less usual rules of marking: what we find by them against
+// what the collector lists itself, object by object. HEAPATTACH_MARKING_RULES
+// names programs to be used instead of those of this build, with colons between
+// them: marking_rules.c, built with other releases of the collector
+// (releases.sh).
 
 using namespace heapattach;
 
@@ -59,15 +60,55 @@ void check_program(const std::string& program, const std::string& mode, bool may
   if (!may_have_more) CHECK(difference.unlisted == 0);
 }
 
-// What is found alive of a target in this mode is what its collector lists. Where a rule cannot be
-// followed, more may be found.
+// What is found alive of a target in this mode is what its collector lists.
+// Where a rule cannot be followed, more may be found.
 void check_mode(const std::string& mode, bool may_have_more = false) {
   for (const std::string& program : programs()) check_program(program, mode, may_have_more);
 }
 
 }  // namespace
 
-TEST_CASE("a heap with write-protected pages is read as any other, also within a cycle") {
+TEST_CASE(
+    "without interior pointers only the displacements count that the "
+    "program registered") {
+  check_mode("displacements");
+}
+
+TEST_CASE("the end of an object holds it") {
+  check_mode("ends");
+}
+
+TEST_CASE("typed objects and arrays are scanned where their descriptors say") {
+  check_mode("typed");
+}
+
+TEST_CASE("objects that lead to their descriptors are scanned where these say") {
+  check_mode("gcj");
+}
+
+TEST_CASE("what dead objects with a procedure for their end hold is kept") {
+  check_mode("disclaim");
+}
+
+TEST_CASE(
+    "objects that a procedure of the program's marks are scanned whole, "
+    "and that is said") {
+  check_mode("own", true);
+  LiveTarget target("marking_rules", {"own"});
+  const ToolRun count = run_tool({"--count", std::to_string(target.pid())});
+  CHECK(count.status == 0);
+  CHECK(count.errors.find("; 30 objects (1.9 KiB) marked conservatively") != std::string::npos);
+  const ToolRun snapshot = run_tool({std::to_string(target.pid())});
+  CHECK(snapshot.output.find(R"("marked_conservatively":{"objects":30,"bytes":1920})") !=
+        std::string::npos);
+  LiveTarget typed("marking_rules", {"gcj"});
+  const ToolRun other = run_tool({"--count", std::to_string(typed.pid())});
+  CHECK(other.errors.find("conservatively") == std::string::npos);
+}
+
+TEST_CASE(
+    "a heap with write-protected pages is read as any other, also within "
+    "a cycle") {
   for (const char* mode : {"incremental", "cycle"}) {
     check_mode(mode);
     LiveTarget target("marking_rules", {mode});

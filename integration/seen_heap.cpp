@@ -12,6 +12,7 @@
 #include "symbols/boehm/blocks.h"
 #include "symbols/boehm/collector.h"
 #include "symbols/boehm/live.h"
+#include "symbols/boehm/marking_rules.h"
 
 namespace heapattach {
 
@@ -63,6 +64,8 @@ SeenHeap look_at(pid_t pid) {
   must(while_frozen(process, patient, copy));
 
   boehm::Heap heap(index, collector.layout, capture);
+  heap.follow(boehm::read_marking_rules(heap, collector, roots.collector_data, capture, memory));
+  heap.follow(boehm::read_marking_rules(heap, collector, roots.collector_data, capture, memory));
   const boehm::LiveSet found = boehm::find_live(heap, capture, roots, map, 2);
   SeenHeap seen;
   seen.records = found.records.size();

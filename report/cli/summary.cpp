@@ -47,6 +47,10 @@ std::string summary_line(const snapshot::CountTable& table,
   if (const auto pause = snapshot.header.pause_ms)
     line += fmt::format(", paused {:.1f} ms", *pause);
   line += fmt::format(", {:.2f} s in all", std::chrono::duration<double>(in_all).count());
+  if (const auto& marked = snapshot.header.marked_conservatively) {
+    line += fmt::format("; {} ({}) marked conservatively", counted(marked->objects, "object"),
+                        human_bytes(marked->bytes));
+  }
   if (!table.complete) line += fmt::format("; partial: {}", table.reason);
   return line;
 }

@@ -77,6 +77,14 @@ bool read_typed(JsonCursor& json, snapshot::TypedBytes& out) {
   });
 }
 
+bool read_marked(JsonCursor& json, snapshot::MarkedConservatively& out) {
+  return json.object([&](std::string_view key) {
+    if (key == "objects") return json.number(out.objects);
+    if (key == "bytes") return json.number(out.bytes);
+    return json.skip();
+  });
+}
+
 bool read_header_text(JsonCursor& json, std::string_view key, snapshot::Header& out) {
   if (key == "tool") return json.string(out.tool);
   if (key == "host") return json.string(out.host);
@@ -160,6 +168,9 @@ void Records::read_header(std::string_view line) {
     if (key == "pause_ms") return json.number(out.pause_ms.emplace());
     if (key == "collector") return read_collector(json, out.collector.emplace());
     if (key == "typed") return read_typed(json, out.typed.emplace());
+    if (key == "marked_conservatively") {
+      return read_marked(json, out.marked_conservatively.emplace());
+    }
     if (key == "live_only") return json.boolean(out.live_only);
     if (key == "lossy") return json.boolean(out.is_lossy);
     return read_header_text(json, key, out);

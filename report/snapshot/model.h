@@ -196,6 +196,14 @@ struct TypedBytes {
   std::uint64_t unknown = 0;
 };
 
+// Objects that were scanned as if every word of theirs might be a pointer, because the program
+// marks them by a procedure of its own or their descriptor could not be read. What only they hold
+// may be dead to the collector.
+struct MarkedConservatively {
+  std::uint64_t objects = 0;
+  std::uint64_t bytes = 0;
+};
+
 struct Header {
   std::string tool;
   pid_t pid = 0;
@@ -208,6 +216,7 @@ struct Header {
   std::optional<double> pause_ms;
   std::optional<Collector> collector;
   std::optional<TypedBytes> typed;
+  std::optional<MarkedConservatively> marked_conservatively;  // none: no object was
   std::string runtime;   // "crystal", "c++", "c"; empty if not known
   std::string redacted;  // "full" where names are stand-ins; empty: they are the target's own
   bool live_only = true;

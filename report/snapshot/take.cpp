@@ -20,6 +20,8 @@
 #include "report/snapshot/join_values.h"
 #include "report/snapshot/target.h"
 #include "symbols/boehm/live.h"
+#include "symbols/boehm/mark_bits.h"
+#include "symbols/boehm/marking_rules.h"
 #include "symbols/stack/stacks.h"
 
 namespace heapattach::snapshot {
@@ -45,6 +47,32 @@ boehm::LiveSet find_live(const Target& target, const HeldHeap& held, boehm::Heap
   }
   return boehm::find_live(heap, held.capture, std::move(roots), held.map,
                           workers_for(heap.blocks().size()));
+}
+
+// Compares what was found with the marks of the last collection, if nothing was allocated since.
+void compare_with_marks(const TakeOptions& options,
+                        const boehm::Counters& counters,
+                        const boehm::Heap& heap,
+                        const boehm::LiveSet& found) {
+  constexpr std::uint64_t kFew = 100;
+  constexpr std::uint64_t kShare = 10;
+  const bool is_fresh = counters.allocated == 0U && counters.collections.value_or(0) > 0 &&
+                        !counters.collecting.value_or(true) && !counters.incremental.value_or(true);
+  if (!is_fresh) return;
+  const boehm::MarkComparison compared = boehm::compare_with_marks(heap, found);
+  if (compared.blocks == 0) return;
+  const std::string text = fmt::format(
+      "of {} objects that the last collection marked in {} blocks, {} were not found; {} were "
+      "found "
+      "that it did not mark",
+      compared.marked, compared.blocks, compared.missing, compared.unmarked);
+  if (compared.missing > kFew && compared.missing > compared.marked / kShare && options.warn) {
+    options.warn("warning: " + text +
+                 "; nothing was allocated since: the program dropped them, or what holds them was "
+                 "not seen");
+  } else {
+    note(options, text);
+  }
 }
 
 // What could not be read, and why, in the words of the end record.
@@ -154,11 +182,17 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
   std::vector<types::Variable> variables = target->types.globals;
   variables.insert(variables.end(), stacks.locals.begin(), stacks.locals.end());
   boehm::Heap heap(held->index, target->collector.layout, held->capture);
+  heap.follow(boehm::read_marking_rules(heap, target->collector, target->collector_data,
+                                        held->capture, target->memory));
   const boehm::LiveSet found = find_live(*target, *held, heap);
+  compare_with_marks(options, held->counters, heap, found);
   HA_TRY(options.deadline.check("tracing the heap"));
 
   Snapshot snapshot;
   fill_header(*target, *held, options, snapshot);
+  if (const auto guessed = boehm::count_guesses(heap, found.live); guessed.objects > 0) {
+    snapshot.header.marked_conservatively = {guessed.objects, guessed.bytes};
+  }
   const boehm::ObjectSet listed =
       options.with_unreachable ? objects_in_use(heap, found) : found.live;
   const ObjectOrder order(heap, listed);

@@ -67,6 +67,13 @@ JsonRecord typed_record(const snapshot::TypedBytes& typed) {
   return record;
 }
 
+JsonRecord marked_record(const snapshot::MarkedConservatively& marked) {
+  JsonRecord record;
+  record.number("objects", marked.objects);
+  record.number("bytes", marked.bytes);
+  return record;
+}
+
 JsonRecord header_record(const snapshot::Header& header) {
   JsonRecord record("snapshot");
   record.number("version", 1);
@@ -81,6 +88,9 @@ JsonRecord header_record(const snapshot::Header& header) {
   if (header.pause_ms) record.raw("pause_ms", fmt::format("{:.3f}", *header.pause_ms));
   if (header.collector) record.object("collector", collector_record(*header.collector));
   if (header.typed) record.object("typed", typed_record(*header.typed));
+  if (header.marked_conservatively) {
+    record.object("marked_conservatively", marked_record(*header.marked_conservatively));
+  }
   record.text_unless_empty("runtime", header.runtime);
   record.text_unless_empty("redacted", header.redacted);
   record.boolean("live_only", header.live_only);

@@ -33,6 +33,10 @@
 // hold,
 //   by path; "cut":true says that a text was longer.
 // - An object that nothing reaches has "reachable":false, and is left out where live_only is true.
+// - "marked_conservatively":{"objects":N,"bytes":N} in the first record: so many objects were
+// scanned
+//   whole, because the program marks them by a procedure of its own or their mark descriptor could
+//   not be read. They may hold objects that the collector does not keep.
 // - "redacted":"full" in the first record says that names are stand-ins.
 // - A record in which a name was cut or was not UTF-8 has "lossy":true.
 // - A file without its end record, or with "complete":false there, is partial; `reason` says why.

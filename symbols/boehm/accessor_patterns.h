@@ -118,12 +118,13 @@ class Matcher {
     return RemoteAddr{*address};
   }
 
- private:
+  // The first one.
   [[nodiscard]] bool is_argument(Expr expr) const {
     const ExprNode& node = pool_.at(expr);
     return node.op == ExprOp::Argument && node.constant == 0;
   }
 
+ private:
   const ExprPool& pool_;
 };
 

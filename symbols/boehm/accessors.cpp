@@ -254,6 +254,23 @@ std::optional<RemoteAddr> AccessorReader::read_setter(RemoteAddr function) {
   return *variable;
 }
 
+std::optional<RemoteAddr> AccessorReader::read_flag_table(RemoteAddr function) {
+  ExprPool pool;
+  const Matcher match(pool);
+  Learned<RemoteAddr> table;
+  for (const FunctionPath& path : evaluate(pool, disassembler_, source_, function, {})) {
+    for (const Store& store : path.stores) {
+      const ExprNode& sum = pool.at(store.address);
+      const bool is_entry = sum.op == ExprOp::Sum && sum.terms.size() == 1 &&
+                            sum.terms[0].factor == 1 && match.is_argument(sum.terms[0].of);
+      if (!is_entry || store.width != 1 || pool.constant_of(store.value) != 1) continue;
+      table.add(RemoteAddr{sum.constant});
+    }
+  }
+  if (!table.is_known()) return std::nullopt;
+  return *table;
+}
+
 AccessorReader::Activity AccessorReader::read_activity(RemoteAddr function) {
   ExprPool pool;
   const Matcher match(pool);

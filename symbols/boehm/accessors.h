@@ -43,6 +43,9 @@ class AccessorReader {
   // The variable in which a function keeps its first argument.
   std::optional<RemoteAddr> read_setter(RemoteAddr function);
 
+  // The table of bytes in which a function sets the one that its first argument numbers.
+  std::optional<RemoteAddr> read_flag_table(RemoteAddr function);
+
   // The variables that tell that a collection is under way, from GC_collect_a_little, which sets
   // one of them around its work and returns whether the other is not 0, or from
   // GC_collection_in_progress, which does only the latter.

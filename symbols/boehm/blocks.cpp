@@ -275,6 +275,7 @@ class IndexReader {
     }
     index_.blocks.resize(candidates.size());
     found_.resize(candidates.size());
+    sample_step_ = candidates.size() / kSampledTails + 1;
 
     std::vector<std::byte> buffer;
     const std::uint64_t span = std::max(header_bytes(), tail_at() + HeaderTail::kBytes);
@@ -352,10 +353,8 @@ class IndexReader {
   }
 
   void keep_tail(const Block& block, std::uint32_t at, std::span<const std::byte> header) {
-    if (!block.is_uncollectable()) {
-      if (sampled_ == kSampledTails || block.objects < 2) return;
-      ++sampled_;
-    }
+    const bool is_sampled = block.objects > 1 && at % sample_step_ == 0;
+    if (!block.is_uncollectable() && !is_sampled) return;
     HeaderTail& tail = index_.tails.emplace_back();
     tail.block = at;
     if (header.size() <= tail_at()) return;
@@ -425,7 +424,7 @@ class IndexReader {
   Readable readable_;
   BlockIndex index_;
   std::vector<Found> found_;  // as index_.blocks, until compact()
-  std::size_t sampled_ = 0;
+  std::size_t sample_step_ = 1;
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "symbols/boehm/accessors.h"
 #include "symbols/boehm/check_layout.h"
 #include "symbols/boehm/debug_layout.h"
+#include "symbols/boehm/displacements.h"
 #include "symbols/boehm/known_release.h"
 #include "symbols/boehm/structure_search.h"
 #include "symbols/disassembler.h"
@@ -230,12 +231,26 @@ class Finder {
     if (const auto setter = symbols_.find("GC_register_has_static_roots_callback")) {
       collector_.roots_filter = reader_.read_setter(*setter);
     }
+    const auto mode = counter("GC_is_incremental_mode");
+    if (mode) collector_.incremental = mode->variable;
+    const auto allocated = counter("GC_get_bytes_since_gc");
+    if (allocated) collector_.allocated = allocated->variable;
     auto interior = symbols_.find("GC_all_interior_pointers");
     const auto told = counter("GC_get_all_interior_pointers");
     if (told) interior = told->variable;
     if (!interior) return;
     if (const auto value = memory_.read_as<std::uint32_t>(*interior)) {
       collector_.layout.all_interior_pointers = *value != 0;
+    }
+    if (!collector_.layout.all_interior_pointers) read_displacements();
+  }
+
+  // Only then, for there is much code to be followed.
+  void read_displacements() {
+    for (const auto* const name : {"GC_register_displacement_inner", "GC_register_displacement"}) {
+      const auto function = symbols_.find(name);
+      if (function) collector_.displacements = reader_.read_flag_table(*function);
+      if (collector_.displacements) return;
     }
   }
 
@@ -248,6 +263,10 @@ class Finder {
     }
     if (!arrays) return;
     collector_.excluded.push_back(*arrays);
+    if (!collector_.layout.all_interior_pointers && !collector_.displacements) {
+      const auto found = search_displacements(*arrays, memory_);
+      if (found) collector_.displacements = found->at;
+    }
     collector_.kinds = symbols_.range("GC_obj_kinds");
     if (!collector_.kinds) collector_.kinds = search_kinds(module_, memory_, *arrays);
     if (collector_.kinds) collector_.excluded.push_back(*collector_.kinds);
@@ -272,6 +291,16 @@ std::vector<const Module*> likely_modules(const Modules& modules) {
   return ordered;
 }
 
+// The part of a module's data that ends at `end`: how far GC_arrays reaches down is not sure.
+Range data_before(const Module& module, RemoteAddr end) {
+  for (const Segment& segment : module.segments()) {
+    if (segment.range.start < end && end <= segment.range.end()) {
+      return {segment.range.start, end - segment.range.start};
+    }
+  }
+  return {end, 0};
+}
+
 // A collector without names.
 Result<Collector> find_by_structure(const Modules& modules,
                                     const MemoryReader& memory,
@@ -284,11 +313,15 @@ Result<Collector> find_by_structure(const Modules& modules,
     collector.layout = *layout;
     collector.notes.push_back("no names of the collector: its block index was found by its shape");
     const auto arrays = find_arrays(*layout, memory);
-    if (!arrays) return collector;
-    collector.excluded.push_back(arrays->range);
-    collector.kinds = search_kinds(*module, memory, arrays->range);
+    const RemoteAddr end = layout->top_index + (layout->top_mask + 1) * sizeof(std::uint64_t);
+    if (arrays) collector.excluded.push_back(arrays->range);
+    collector.kinds = search_kinds(*module, memory, arrays ? arrays->range : Range{end, 0});
+    if (const auto found = search_displacements(data_before(*module, end), memory)) {
+      collector.displacements = found->at;
+      collector.layout.all_interior_pointers = found->has_all;
+    }
     if (collector.kinds) collector.excluded.push_back(*collector.kinds);
-    if (arrays->is_known_release) {
+    if (arrays && arrays->is_known_release) {
       const KnownRelease release;
       const RemoteAddr start = arrays->range.start;
       collector.heap_bytes = start + release.heap_bytes;
@@ -335,6 +368,10 @@ Counters read_counters(const Collector& collector, const MemoryReader& memory) {
   counters.free_bytes = read_value<std::uint64_t>(memory, collector.large_free_bytes);
   counters.unmapped_bytes = read_value<std::uint64_t>(memory, collector.unmapped_bytes);
   counters.collections = read_value<std::uint64_t>(memory, collector.collections);
+  counters.allocated = read_value<std::uint64_t>(memory, collector.allocated);
+  if (const auto mode = read_value<std::uint32_t>(memory, collector.incremental)) {
+    counters.incremental = *mode != 0;
+  }
   const auto collecting = read_value<std::uint8_t>(memory, collector.collecting);
   const auto mark_state = read_value<std::uint32_t>(memory, collector.mark_state);
   if (collecting || mark_state) {

@@ -27,8 +27,11 @@ struct Collector {
   std::optional<RemoteAddr> mark_state;    // an int, 0 unless a collection was begun and not ended
   std::optional<RemoteAddr> stack_bottom;  // GC_stackbottom, of the first thread
 
-  std::optional<RemoteAddr> no_dls;        // an int: the data of modules is not registered
-  std::optional<RemoteAddr> roots_filter;  // the program's function that chooses modules, or 0
+  std::optional<RemoteAddr> no_dls;         // an int: the data of modules is not registered
+  std::optional<RemoteAddr> roots_filter;   // the program's function that chooses modules, or 0
+  std::optional<RemoteAddr> incremental;    // an int, not 0 in incremental mode
+  std::optional<RemoteAddr> allocated;      // bytes since the last collection
+  std::optional<RemoteAddr> displacements;  // GC_valid_offsets (displacements.h)
 
   // Parts of modules that the collector itself never scans: its own tables.
   std::vector<Range> excluded;
@@ -46,6 +49,8 @@ struct Counters {
   std::optional<std::uint64_t> unmapped_bytes;
   std::optional<std::uint64_t> collections;
   std::optional<bool> collecting;
+  std::optional<std::uint64_t> allocated;  // bytes since the last collection
+  std::optional<bool> incremental;
 };
 
 // Finds the collector, learns its layout from its accessor functions, debug information, a table or

@@ -14,7 +14,8 @@ constexpr std::uint64_t kAddressLimit = std::uint64_t{1} << 47;
 
 class Finder {
  public:
-  Finder(const Heap& heap, const Capture& capture) : heap_(heap), capture_(capture), seen_(heap) {}
+  Finder(const Heap& heap, const Capture& capture)
+      : heap_(heap), capture_(capture), seen_(heap), rescued_(heap) {}
 
   CollectorObjects find(std::span<const Range> collector_data) {
     for (const Range& range : collector_data) {
@@ -27,12 +28,29 @@ class Finder {
         if (ref && seen_.insert(heap_.number(*ref))) look_at(*ref);
       }
     }
+    add_rescued();
     return std::move(found_);
   }
 
  private:
   void look_at(ObjectRef ref) {
     if (is_due(ref) || is_descriptors(ref) || is_table(ref)) found_.tables.push_back(ref);
+  }
+
+  // What is held by objects with a procedure for their end that may need it, dead or not: they are
+  // told from places that are free by the low bits of their first word (GC_push_unconditionally in
+  // mark.c).
+  void add_rescued() {
+    for (std::uint32_t block = 0; block < heap_.blocks().size(); ++block) {
+      const Block& of = heap_.blocks()[block];
+      if ((of.flags & kMarkUnconditionally) == 0 || of.descriptor == 0) continue;
+      for (std::uint32_t slot = 0; slot < of.objects; ++slot) {
+        if ((word({block, slot}, 0) & 3) == 0) continue;
+        heap_.for_each_edge({block, slot}, [&](std::uint64_t, ObjectRef held) {
+          if (rescued_.insert(heap_.number(held))) found_.finalizable.push_back(held);
+        });
+      }
+    }
   }
 
   [[nodiscard]] std::uint64_t word(ObjectRef ref, std::uint64_t index) const {
@@ -80,6 +98,7 @@ class Finder {
   const Heap& heap_;
   const Capture& capture_;
   ObjectSet seen_;
+  ObjectSet rescued_;
   CollectorObjects found_;
 };
 

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <unordered_set>
 
+#include "symbols/boehm/mark_bits.h"
 #include "symbols/boehm/roots.h"
 
 namespace heapattach::boehm {
@@ -86,55 +87,6 @@ bool looks_free(const Heap& heap, ObjectRef ref) {
   return std::all_of(bytes.begin() + 8, bytes.end(), [](std::byte b) { return b == std::byte{0}; });
 }
 
-// Where the marks are in what follows a header's descriptor. 8.2.2 has a map and a count before
-// them, and a byte for each granule; other builds have no map, bits, or one for each object.
-struct MarkLayout {
-  std::size_t offset = 0;
-  bool is_bytes = true;
-  bool is_per_granule = true;
-
-  [[nodiscard]] std::size_t index(const Block& block, std::uint32_t slot) const {
-    return is_per_granule ? slot * (block.object_bytes / Heap::kGranuleBytes) : slot;
-  }
-  // The one behind the last object is always set.
-  [[nodiscard]] std::size_t sentinel(const Block& block, const Layout& layout) const {
-    if (!is_per_granule) return block.objects;
-    return block.objects > 1 ? index(block, block.objects)
-                             : layout.block_bytes() / Heap::kGranuleBytes;
-  }
-  [[nodiscard]] std::optional<bool> is_set(const HeaderTail& tail, std::size_t at) const {
-    const std::size_t byte = offset + (is_bytes ? at : at / 8);
-    if (byte >= tail.bytes.size()) return std::nullopt;
-    const auto value = std::to_integer<unsigned>(tail.bytes[byte]);
-    if (is_bytes) return value > 1 ? std::nullopt : std::optional<bool>(value == 1);
-    return (value >> (at % 8) & 1) != 0;
-  }
-  // Nothing but objects and the sentinel is ever marked.
-  [[nodiscard]] bool fits(const HeaderTail& tail, const Block& block, const Layout& layout) const {
-    const std::size_t last = sentinel(block, layout);
-    const std::size_t step =
-        is_per_granule ? std::max<std::size_t>(1, block.object_bytes / Heap::kGranuleBytes) : 1;
-    for (std::size_t i = 0; i < last; ++i) {
-      const auto set = is_set(tail, i);
-      if (!set || (*set && i % step != 0)) return false;
-    }
-    return is_set(tail, last).value_or(false);
-  }
-};
-
-std::optional<MarkLayout> find_marks(const Heap& heap) {
-  constexpr MarkLayout kKnown[] = {{16, true, true},  {8, true, false}, {16, false, true},
-                                   {8, false, false}, {8, true, true},  {8, false, true}};
-  for (const MarkLayout& marks : kKnown) {
-    const auto& tails = heap.index().tails;
-    const bool fits = std::all_of(tails.begin(), tails.end(), [&](const HeaderTail& tail) {
-      return marks.fits(tail, heap.blocks()[tail.block], heap.layout());
-    });
-    if (fits && !tails.empty()) return marks;
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 ObjectSet find_free_objects(const Heap& heap,
@@ -152,7 +104,7 @@ ObjectSet find_free_objects(const Heap& heap,
 }
 
 std::vector<ObjectRef> uncollectable_objects(const Heap& heap, const ObjectSet& free) {
-  const auto marks = find_marks(heap);
+  const auto marks = MarkBits::find(heap);
   std::vector<ObjectRef> objects;
   for (const HeaderTail& tail : heap.index().tails) {
     const Block& block = heap.blocks()[tail.block];
@@ -160,8 +112,8 @@ std::vector<ObjectRef> uncollectable_objects(const Heap& heap, const ObjectSet& 
     for (std::uint32_t slot = 0; slot < block.objects; ++slot) {
       const ObjectRef ref{tail.block, slot};
       if (free.contains(heap.number(ref))) continue;
-      const bool is_used = marks ? marks->is_set(tail, marks->index(block, slot)).value_or(true)
-                                 : !looks_free(heap, ref);
+      const bool is_used =
+          marks ? marks->is_marked(tail, block, slot).value_or(true) : !looks_free(heap, ref);
       if (is_used) objects.push_back(ref);
     }
   }

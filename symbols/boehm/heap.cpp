@@ -1,6 +1,8 @@
 #include "symbols/boehm/heap.h"
 
+#include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "attach/check.h"
 
@@ -8,13 +10,6 @@ namespace heapattach::boehm {
 namespace {
 
 constexpr std::uint64_t kPageBytes = 4096;
-
-// Tags of a mark descriptor, its low two bits (gc_mark.h).
-constexpr std::uint64_t kTagMask = 3;
-enum : std::uint64_t { kLength = 0, kBitmap = 1, kProcedure = 2, kPerObject = 3 };
-// How far below zero a per-object descriptor must be to be reached through the object's first word
-// (GC_INDIR_PER_OBJ_BIAS in gc_mark.h).
-constexpr std::uint64_t kIndirectBias = 0x10;
 
 bool has_no_pointers(const Block& block) {
   return block.is_atomic() || block.descriptor == 0;
@@ -33,7 +28,9 @@ std::vector<Range> plan_copy(const BlockIndex& index, const Layout& layout) {
   std::vector<Range> ranges;
   for (const Block& block : index.blocks) {
     std::uint64_t bytes = extent_bytes(block, layout);
-    if (block.objects == 1 && has_no_pointers(block)) bytes = std::min(bytes, kPageBytes);
+    if (block.objects == 1 && has_no_pointers(block) && !may_hold_bitmaps(block)) {
+      bytes = std::min(bytes, kPageBytes);
+    }
     if (!ranges.empty() && ranges.back().end() == block.start) {
       ranges.back().bytes += bytes;
     } else {
@@ -60,8 +57,17 @@ Heap::Heap(const BlockIndex& index, const Layout& layout, const Capture& capture
       capture_(&capture),
       layout_(layout),
       all_interior_(layout.all_interior_pointers) {
+  follow({});
   fill_records();
   fill_table();
+}
+
+void Heap::follow(MarkingRules rules) {
+  constexpr std::size_t kTagBytes = 8;
+  rules_ = std::move(rules);
+  if (rules_.displacements) return;
+  auto& tags = rules_.displacements.emplace();
+  std::fill_n(tags.begin(), kTagBytes, true);
 }
 
 void Heap::fill_records() {
@@ -82,7 +88,10 @@ void Heap::fill_records() {
           static_cast<std::uint32_t>(((std::uint64_t{1} << 32) - 1) / block.object_bytes + 1);
       record.extent = record.size_granules * block.objects;
     } else {
-      const std::uint64_t owned = std::max(block.object_bytes, layout_.block_bytes());
+      const bool first_page_only = (block.flags & kIgnoreOffPage) != 0 || !all_interior_;
+      const std::uint64_t owned = first_page_only
+                                      ? layout_.block_bytes()
+                                      : std::max(block.object_bytes, layout_.block_bytes());
       record.extent =
           static_cast<std::uint32_t>(std::min<std::uint64_t>(owned / kGranuleBytes, 0xffffffff));
     }
@@ -96,8 +105,8 @@ void Heap::fill_records() {
     }
     // The collector leaves the spare bytes at an object's end out of the length (headers.c).
     const std::uint64_t words = std::min(block.descriptor, block.object_bytes) / 8;
-    const bool is_whole =
-        block.objects > 1 && (block.descriptor & kTagMask) == kLength && words > 0 && words <= 256;
+    const bool is_whole = block.objects > 1 && (block.descriptor & kDescriptorTags) == kByLength &&
+                          words > 0 && words <= 256;
     if (is_whole) record.last_word = static_cast<std::uint8_t>(words - 1);
     record.scan = is_whole ? Scan::Whole : Scan::Special;
   }
@@ -109,16 +118,11 @@ void Heap::fill_table() {
   lowest_ = all.front().start.value;
   span_ = all.back().start.value + extent_bytes(all.back(), layout_) - lowest_;
 
-  // The pages of a block at which an address counts.
-  const auto owned_bytes = [&](const Block& block) {
-    const bool first_only =
-        block.objects == 1 && ((block.flags & kIgnoreOffPage) != 0 || !all_interior_);
-    return first_only ? layout_.block_bytes() : extent_bytes(block, layout_);
-  };
   // The blocks are sorted, so their chunks come in order.
   std::vector<std::uint64_t> keys;
   for (const Block& block : all) {
-    const std::uint64_t last = (block.start.value + owned_bytes(block) - 1) >> kChunkShift;
+    const std::uint64_t last =
+        (block.start.value + extent_bytes(block, layout_) - 1) >> kChunkShift;
     std::uint64_t key = block.start.value >> kChunkShift;
     if (!keys.empty()) key = std::max(key, keys.back() + 1);
     for (; key <= last; ++key) keys.push_back(key);
@@ -136,7 +140,7 @@ void Heap::fill_table() {
   std::size_t chunk = 0;
   for (std::uint32_t i = 0; i < all.size(); ++i) {
     const std::uint64_t first = all[i].start.value >> kPageShift;
-    const std::uint64_t count = owned_bytes(all[i]) >> kPageShift;
+    const std::uint64_t count = extent_bytes(all[i], layout_) >> kPageShift;
     for (std::uint64_t page = first; page < first + count; ++page) {
       while (keys[chunk] != page >> (kChunkShift - kPageShift)) ++chunk;
       pages_[chunk * kChunkPages + page % kChunkPages] = i;
@@ -160,13 +164,18 @@ void Heap::hide(std::vector<Range> words) {
   }
 }
 
-Heap::ScannedWords Heap::scanned_words(ObjectRef ref) const {
+bool Heap::owns_from_stack(std::uint32_t block, std::uint64_t offset) const {
+  const Block& of = blocks()[block];
+  return rules_.finds_bases_from_stacks && of.objects == 1 && offset < of.object_bytes;
+}
+
+ScannedWords Heap::scanned_words(ObjectRef ref) const {
   ScannedWords words;
   const auto bytes = contents(ref);
   words.data = bytes.data();
   words.address = address(ref);
   words.count = bytes.size() / 8;
-  follow_descriptor(ref, blocks()[ref.block].descriptor, words);
+  follow_descriptor(ref, words);
   if (!hidden_.empty()) {
     const auto first = std::partition_point(
         hidden_.begin(), hidden_.end(), [&](const Range& r) { return r.end() <= words.address; });
@@ -178,31 +187,35 @@ Heap::ScannedWords Heap::scanned_words(ObjectRef ref) const {
   return words;
 }
 
-// Narrows `words`, the whole object, to what the descriptor says. Procedures are code of the target
-// and are not followed: the whole object is scanned then, as it is where a descriptor cannot be
-// read.
-void Heap::follow_descriptor(ObjectRef ref, std::uint64_t descriptor, ScannedWords& words) const {
-  if ((descriptor & kTagMask) == kPerObject) {
-    std::optional<std::uint64_t> found;
-    if (static_cast<std::int64_t>(descriptor) >= 0) {
-      found = word_at(ref, descriptor - kPerObject);
-    } else if (const auto first = word_at(ref, 0)) {
-      // The first word leads to a structure that holds the descriptor; 0 ends a free list.
-      if (*first == 0)
-        found = 0;
-      else
-        found = captured_word({*first - (descriptor + kIndirectBias - kPerObject)});
-    }
-    if (!found || (*found & kTagMask) == kPerObject) return;
-    descriptor = *found;
+// The descriptor of its own to which an object leads.
+std::optional<std::uint64_t> Heap::per_object(ObjectRef ref, std::uint64_t descriptor) const {
+  if (static_cast<std::int64_t>(descriptor) >= 0) return word_at(ref, descriptor - kPerObject);
+  const auto first = word_at(ref, 0);
+  // The first word leads to a structure that holds the descriptor; 0 ends a free list.
+  if (!first || *first == 0) return first;
+  const RemoteAddr at{*first - (descriptor + kIndirectBias - kPerObject)};
+  const auto word = captured_word(at);
+  return word ? word : rules_.outside_word(at);
+}
+
+// Narrows `words`, the whole object, to what the descriptor says. Where that cannot be read, or is
+// a procedure of the program's, the whole object is scanned.
+void Heap::follow_descriptor(ObjectRef ref, ScannedWords& words) const {
+  const Block& block = blocks()[ref.block];
+  std::optional<std::uint64_t> descriptor = block.descriptor;
+  if ((*descriptor & kDescriptorTags) == kPerObject) descriptor = per_object(ref, *descriptor);
+  const auto pattern = descriptor ? rules_.pattern_of(*descriptor) : std::nullopt;
+  if (pattern) {
+    words.pattern = *pattern;
+    return;
   }
-  if ((descriptor & kTagMask) == kLength) {
-    words.count = std::min(words.count, descriptor / 8);
-  } else if ((descriptor & kTagMask) == kBitmap) {
-    words.has_bitmap = true;
-    words.bitmap = descriptor & ~kTagMask;
-    words.count = std::min<std::uint64_t>(words.count, 64);
-  }
+  words.scan_all();
+  words.is_guess = true;
+  if (!descriptor || !rules_.is_array(*descriptor)) return;
+  const auto description = word_at(ref, block.object_bytes - 8);
+  if (!description) return;
+  words.is_guess = *description != 0 && !follow_array(*this, *description, words);
+  if (*description == 0) words.pattern = {};  // on a free list
 }
 
 }  // namespace heapattach::boehm

@@ -11,6 +11,7 @@
 #include "attach/capture.h"
 #include "attach/memory_map.h"
 #include "symbols/boehm/blocks.h"
+#include "symbols/boehm/marking_rules.h"
 
 namespace heapattach::boehm {
 
@@ -23,7 +24,8 @@ struct ObjectRef {
 };
 
 // What must be copied of a heap for tracing and naming it: every block in use, but of a large
-// object without pointers only its beginning. Sorted, disjoint, neighbours joined.
+// object without pointers only its beginning, unless the collector's own bitmaps may be in it.
+// Sorted, disjoint, neighbours joined.
 std::vector<Range> plan_copy(const BlockIndex& index, const Layout& layout);
 
 // What of the objects `copied`, planned as above, leaves out: nothing that points or is typed by.
@@ -38,8 +40,8 @@ std::vector<Range> rest_of_contents(const BlockIndex& index, std::span<const Ran
 //   - a large object owns all of its first page, also what is left behind its end there, and
 //     its later pages up to its end; with kIgnoreOffPage only its first page;
 //   - without interior pointers only an object's first byte counts, except on stacks and in
-//     registers, and the displacements that the program registered. Those are not known to us:
-//     they are the tags that ecl and guile put in the low bits of a word, so we take these.
+//     registers, and the displacements that the program registered. Where these are not known, we
+//     take those that ecl and guile have: tags in the low bits of a word.
 //
 // The index is two-level, as the collector's: a small hash table from address >> 22 to a page of
 // 1024 entries, one for each 4 KiB, that lead to a 32-byte record of the block. The record has all
@@ -74,13 +76,19 @@ class Heap {
     if (block == kNone) return std::nullopt;
     const Record& record = records_[block];
     const std::uint64_t offset = word - record.start;
-    if (offset / kGranuleBytes >= record.extent) return std::nullopt;
+    if (offset / kGranuleBytes >= record.extent &&
+        (from == From::Heap || !owns_from_stack(block, offset))) {
+      return std::nullopt;
+    }
     const std::uint32_t slot = record.slot_of(offset);
-    if (!all_interior_ && from == From::Heap &&
-        offset - slot * record.object_bytes() >= kTagBytes) {
+    if (!all_interior_ && from == From::Heap && !counts(offset - slot * record.object_bytes())) {
       return std::nullopt;
     }
     return ObjectRef{block, slot};
+  }
+  // Whether a word at this displacement counts, where interior pointers are not recognised.
+  [[nodiscard]] bool counts(std::uint64_t displacement) const {
+    return displacement < rules_.displacements->size() && (*rules_.displacements)[displacement];
   }
 
   // The object that begins exactly at `word`.
@@ -111,6 +119,10 @@ class Heap {
   // Blocks of which nothing was copied although they were to be scanned.
   [[nodiscard]] std::uint64_t unreadable_blocks() const { return unreadable_; }
 
+  // How the collector marks, to be said before anybody asks for words or edges.
+  void follow(MarkingRules rules);
+  [[nodiscard]] const MarkingRules& rules() const { return rules_; }
+
   // Words of the heap that the collector scans but that are none of the program's pointers, such as
   // the heads of free lists in its thread records. Sorted, disjoint. They are no edges.
   void hide(std::vector<Range> words);
@@ -128,7 +140,7 @@ class Heap {
       return;
     }
     const ScannedWords words = scanned_words(ref);
-    for_each_word(words, 0, words.count, visit);
+    boehm::for_each_word(words, 0, words.count, visit);
   }
 
   // Calls visit(offset_words, target) for each word of an object that points into an object.
@@ -140,27 +152,7 @@ class Heap {
   }
 
   // The words of one object that its descriptor makes the collector scan.
-  struct ScannedWords {
-    const std::byte* data = nullptr;
-    std::uint64_t count = 0;       // words, from the object's first
-    std::uint64_t bitmap = ~0ULL;  // highest bit first; for objects of up to 64 words
-    bool has_bitmap = false;
-    RemoteAddr address;
-    std::span<const Range> hidden;  // those that reach into the object
-  };
   [[nodiscard]] ScannedWords scanned_words(ObjectRef ref) const;
-
-  template <class Visit>
-  static void for_each_word(const ScannedWords& words,
-                            std::uint64_t from,
-                            std::uint64_t to,
-                            const Visit& visit) {
-    for (std::uint64_t i = from; i < std::min(to, words.count); ++i) {
-      if (words.has_bitmap && (words.bitmap << i) >> 63 == 0) continue;
-      if (!words.hidden.empty() && is_hidden(words.hidden, words.address + i * 8)) continue;
-      visit(i, load_word(words.data + i * 8));
-    }
-  }
 
   // How the words of a block's objects are scanned.
   enum class Scan : std::uint8_t {
@@ -173,7 +165,7 @@ class Heap {
   struct alignas(32) Record {
     std::uint64_t start = 0;
     const std::byte* data = nullptr;  // the copy of the block; null if there is none
-    std::uint32_t extent = 0;  // in granules: what an offset must be below to be in an object
+    std::uint32_t extent = 0;         // in granules: what an offset must be below to count
     std::uint32_t first_slot = 0;
     std::uint32_t reciprocal = 0;     // 2^32 / object size, rounded up; 0 if there is one object
     std::uint16_t size_granules = 0;  // of a small object; 0 if there is one object
@@ -190,7 +182,6 @@ class Heap {
 
   static constexpr std::uint64_t kGranuleBytes = 16;
   static constexpr std::uint32_t kNone = 0xffffffff;
-  static constexpr std::uint64_t kTagBytes = 8;  // displacements below are tags of a pointer
   [[nodiscard]] std::uint32_t block_of(std::uint64_t word) const {
     if (word - lowest_ >= span_) return kNone;
     const std::uint64_t key = word >> kChunkShift;
@@ -218,18 +209,19 @@ class Heap {
     std::memcpy(&word, at, sizeof word);
     return word;
   }
-  static bool is_hidden(std::span<const Range> hidden, RemoteAddr at) {
-    return std::any_of(hidden.begin(), hidden.end(),
-                       [&](const Range& r) { return r.contains(at); });
-  }
   void fill_records();
   void fill_table();
-  void follow_descriptor(ObjectRef ref, std::uint64_t descriptor, ScannedWords& words) const;
+  // Whether a word on a stack leads to a large object although one in the heap would not.
+  [[nodiscard]] bool owns_from_stack(std::uint32_t block, std::uint64_t offset) const;
+  void follow_descriptor(ObjectRef ref, ScannedWords& words) const;
+  [[nodiscard]] std::optional<std::uint64_t> per_object(ObjectRef ref,
+                                                        std::uint64_t descriptor) const;
 
   const BlockIndex* index_;
   const Capture* capture_;
   Layout layout_;
   bool all_interior_;
+  MarkingRules rules_;                 // with displacements
   std::vector<Record> records_;        // as the blocks
   std::vector<std::uint64_t> copied_;  // as the blocks: how many bytes there are at Record::data
   std::uint64_t slots_ = 0;

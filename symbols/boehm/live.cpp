@@ -123,7 +123,11 @@ std::vector<std::string> problems_of(const Roots& roots,
 LiveSet find_live(
     Heap& heap, const Capture& capture, Roots roots, const MemoryMap& map, unsigned workers) {
   auto records = find_thread_records(heap, capture, roots.collector_data, roots.threads, map);
-  auto free = find_free_objects(heap, capture, roots.collector_data, records);
+  // The table of kinds leads to all lists; anything else in the data of a program that has the
+  // collector in it may be a structure of its own that looks like one.
+  const std::span<const Range> lead_to_lists =
+      roots.kinds ? std::span(&*roots.kinds, 1) : std::span<const Range>(roots.collector_data);
+  auto free = find_free_objects(heap, capture, lead_to_lists, records);
   if (!roots.stack_bottom) roots.stack_bottom = guess_stack_bottom(heap, capture, roots, records);
   ScannedStacks stacks = scan_stacks(roots.ranges, with_unstopped(records, roots.threads),
                                      roots.stack_bottom, roots.pid);

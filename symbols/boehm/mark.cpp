@@ -136,7 +136,7 @@ class Worker {
     const std::uint64_t offset = word - record.start;
     if (offset / Heap::kGranuleBytes >= record.extent) return;
     const std::uint32_t slot = record.slot_of(offset);
-    if (!interior_ && offset - slot * record.object_bytes() >= Heap::kTagBytes) return;
+    if (!interior_ && !heap_.counts(offset - slot * record.object_bytes())) return;
     if (marks_.insert_shared(record.first_slot + slot)) push({block, slot});
   }
 
@@ -208,10 +208,10 @@ class Worker {
       heap_.for_each_word(item, [this](std::uint64_t, std::uint64_t word) { visit(word); });
       return;
     }
-    const Heap::ScannedWords words = heap_.scanned_words({item.block, 0});
+    const ScannedWords words = heap_.scanned_words({item.block, 0});
     const std::uint64_t from = item.slot * kPartWords;
-    Heap::for_each_word(words, from, from + kPartWords,
-                        [this](std::uint64_t, std::uint64_t word) { visit(word); });
+    for_each_word(words, from, from + kPartWords,
+                  [this](std::uint64_t, std::uint64_t word) { visit(word); });
   }
 
   const Heap& heap_;

@@ -68,8 +68,9 @@ struct CollectorObjects {
   // Tables of finalizers and of disappearing links, finalizers that are due, descriptors of typed
   // objects. Roots, with all that they lead to.
   std::vector<ObjectRef> tables;
-  // Objects with finalizers. What they refer to is kept until these have run, and with it the
-  // objects themselves. Those that are alive anyway are listed too.
+  // Objects with finalizers, and what objects with disclaim procedures refer to. All they refer to
+  // is kept until these have run, and with it the objects themselves. Those that are alive anyway
+  // are listed too.
   std::vector<ObjectRef> finalizable;
 };
 

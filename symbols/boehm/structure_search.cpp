@@ -1,6 +1,7 @@
 #include "symbols/boehm/structure_search.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <set>
 #include <span>
@@ -172,6 +173,27 @@ class Search {
   std::set<std::size_t> tried_;  // places in the data where the index does not begin
 };
 
+constexpr std::size_t kFirstKinds = 4;
+
+// Whether these are four arrays of free lists: in GC_arrays, or next to each other in the data, if
+// it is not known how far that goes.
+bool are_free_lists(std::array<std::uint64_t, kFirstKinds> lists,
+                    const Data& data,
+                    const Range& arrays) {
+  constexpr std::uint64_t kListBytes = 129 * kWord;  // MAXOBJGRANULES + 1
+  std::sort(lists.begin(), lists.end());
+  const Range whole{data.start, data.words.size() * kWord};
+  bool are_inside = true;
+  bool are_neighbours = whole.contains(RemoteAddr{lists[0]}) && lists[0] % kWord == 0;
+  for (std::size_t i = 0; i < lists.size(); ++i) {
+    are_inside = are_inside && arrays.contains(RemoteAddr{lists.at(i)});
+    if (i == 0) continue;
+    if (lists.at(i) == lists.at(i - 1)) return false;
+    are_neighbours = are_neighbours && lists.at(i) - lists.at(i - 1) == kListBytes;
+  }
+  return are_inside || are_neighbours;
+}
+
 }  // namespace
 
 Result<Layout> search_structure(const Module& module,
@@ -188,22 +210,20 @@ Result<Layout> search_structure(const Module& module,
 std::optional<Range> search_kinds(const Module& module,
                                   const MemoryReader& memory,
                                   const Range& arrays) {
-  // gc_priv.h, struct obj_kind: free lists, reclaim list, descriptor, two flags, and since 7.3 two
-  // words for disclaim procedures. There are 16 of them; the first four always exist.
-  constexpr std::uint64_t kKindWords = 6;
+  // gc_priv.h, struct obj_kind: free lists, reclaim list, descriptor, flags, and in most builds a
+  // disclaim procedure. There are 16 of them; the first four always exist.
   constexpr std::uint64_t kKinds = 16;
-  constexpr std::uint64_t kFirstKinds = 4;
   for (const Data& data : read_data(module, memory)) {
-    for (std::size_t i = 0; i + kKinds * kKindWords <= data.words.size(); ++i) {
-      std::set<std::uint64_t> lists;
-      for (std::size_t kind = 0; kind < kFirstKinds; ++kind) {
-        const std::uint64_t list = data.words[i + kind * kKindWords];
-        if (!arrays.contains(RemoteAddr{list})) break;
-        lists.insert(list);
-      }
-      const RemoteAddr at = data.start + i * kWord;
-      if (lists.size() == kFirstKinds && !arrays.contains(at)) {
-        return Range{at, kKinds * kKindWords * kWord};
+    for (const std::uint64_t kind_words : {6U, 5U, 4U}) {
+      for (std::size_t i = 0; i + kKinds * kind_words <= data.words.size(); ++i) {
+        std::array<std::uint64_t, kFirstKinds> lists{};
+        for (std::size_t kind = 0; kind < kFirstKinds; ++kind) {
+          lists.at(kind) = data.words[i + kind * kind_words];
+        }
+        const RemoteAddr at = data.start + i * kWord;
+        if (are_free_lists(lists, data, arrays) && !arrays.contains(at)) {
+          return Range{at, kKinds * kind_words * kWord};
+        }
       }
     }
   }

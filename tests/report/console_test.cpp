@@ -92,6 +92,9 @@ TEST_CASE("the summary is one line for people") {
   snapshot.header.pause_ms = 41.24;
   CHECK(summary_line(table, snapshot, std::chrono::milliseconds(1320)) ==
         "1 object, 1.5 KiB live of 540.0 MiB heap, 2 threads, paused 41.2 ms, 1.32 s in all");
+  snapshot.header.marked_conservatively = {1, 64};
+  CHECK(summary_line(table, snapshot, std::chrono::milliseconds(1320))
+            .ends_with("1.32 s in all; 1 object (64 bytes) marked conservatively"));
   CHECK(human_bytes(1) == "1 byte");
   CHECK(human_bytes(1023) == "1023 bytes");
   CHECK(human_bytes(~std::uint64_t{0}) == "16.0 EiB");

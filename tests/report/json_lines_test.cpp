@@ -90,6 +90,7 @@ TEST_CASE("a snapshot is written as the format says") {
   header.collector->layout = "accessors";
   header.collector->collecting = false;
   header.collector->heap_bytes = 65536;
+  header.marked_conservatively = {30, 1920};
   header.runtime = "crystal";
   const auto session = build.type("Session");
   build.snapshot.types[session].id = 174;
@@ -125,7 +126,7 @@ TEST_CASE("a snapshot is written as the format says") {
   build.snapshot.roots.push_back(rax);
   CHECK(
       written(build.snapshot) ==
-      R"({"record":"snapshot","version":1,"tool":"heapattach 0.1.0","pid":4711,"host":"ci-7","exe":"/srv/app","source":"freeze","pause_ms":41.200,"collector":{"name":"bdwgc","version":"8.2.2","layout":"accessors","collecting":false,"heap_bytes":65536},"runtime":"crystal","live_only":true}
+      R"({"record":"snapshot","version":1,"tool":"heapattach 0.1.0","pid":4711,"host":"ci-7","exe":"/srv/app","source":"freeze","pause_ms":41.200,"collector":{"name":"bdwgc","version":"8.2.2","layout":"accessors","collecting":false,"heap_bytes":65536},"marked_conservatively":{"objects":30,"bytes":1920},"runtime":"crystal","live_only":true}
 {"record":"type","name":"Session","id":174,"bytes":40,"known_from":["type-info"],"fields":[{"name":"@user","offset":8,"bytes":8,"type":"String"}]}
 {"record":"type","name":"String"}
 {"record":"thread","tid":4711,"name":"app","state":"S","frames":[{"pc":"0x7e01","module":"libc.so.6"},{"pc":"0x4011","function":"main","file":"app.c","line":7,"module":"app","inlined":[{"function":"read","file":"io.c","line":3}],"found_by":"scan"}]}

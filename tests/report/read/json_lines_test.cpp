@@ -79,6 +79,7 @@ Snapshot with_every_kind_of_key() {
   build.object(0x2000, odd, 48, {{0, 0}, {8, 1}, {16, 0}, {24, 1}}).is_reachable = 0;
   build.snapshot.header.live_only = false;
   build.snapshot.header.pause_ms = 1.25;
+  build.snapshot.header.marked_conservatively = {30, 1920};
   build.snapshot.roots.emplace_back().symbol = "CACHE";
   add_stacks(build.snapshot);
   return build.snapshot;
@@ -91,6 +92,9 @@ TEST_CASE("a snapshot that was read is written again as the same bytes, plain an
   const auto plain = read_text(text);
   REQUIRE(plain);
   CHECK(written(*plain) == text);
+  REQUIRE(plain->header.marked_conservatively);
+  CHECK(plain->header.marked_conservatively->objects == 30);
+  CHECK(plain->header.marked_conservatively->bytes == 1920);
   const auto packed = read_text(written(with_every_kind_of_key(), true));
   REQUIRE(packed);
   CHECK(written(*packed) == text);

@@ -124,6 +124,11 @@ void check_activity_of(const Compiled& compiled, AccessorReader& reader) {
   CHECK(reader.read_activity(compiled["in_progress"]).mark_state == compiled["mark_state"]);
 }
 
+void check_tables_of(const Compiled& compiled, AccessorReader& reader) {
+  CHECK(reader.read_flag_table(compiled["register_displacement"]) == compiled["displacements"]);
+  CHECK_FALSE(reader.read_flag_table(compiled["collect_a_little"]));
+}
+
 }  // namespace
 
 TEST_CASE("the layout is learned from what gcc and clang make of the accessors") {
@@ -143,6 +148,7 @@ TEST_CASE("the layout is learned from what gcc and clang make of the accessors")
     check_layout_of(compiled, reader);
     check_counters_of(compiled, reader);
     check_activity_of(compiled, reader);
+    check_tables_of(compiled, reader);
   }
 }
 

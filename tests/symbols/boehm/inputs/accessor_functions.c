@@ -50,6 +50,8 @@ struct arrays {
 size_t collections;
 volatile unsigned char collecting;
 int mark_state;
+char displacements[1 << BLOCK_SHIFT];
+char remainders[sizeof(void*)];
 
 #define ANY __attribute__((visibility("default"), used))
 
@@ -115,4 +117,24 @@ ANY int collect_a_little(void) {
   work(3);
   collecting = 0;
   return mark_state != 0;
+}
+
+#if FORM == 1
+static inline
+    __attribute__((always_inline))
+#else
+static
+    __attribute__((noinline))
+#endif
+    void
+    allow(size_t offset) {
+  if (offset >= sizeof displacements) __builtin_trap();
+  if (displacements[offset]) return;
+  displacements[offset] = 1;
+  remainders[offset % sizeof remainders] = 1;
+}
+ANY void register_displacement(size_t offset) {
+  work(1);
+  allow(offset);
+  work(1);
 }

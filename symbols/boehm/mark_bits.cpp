@@ -1,0 +1,69 @@
+#include "symbols/boehm/mark_bits.h"
+
+#include <algorithm>
+
+namespace heapattach::boehm {
+
+// The mark behind the last object is always set.
+std::size_t MarkBits::sentinel(const Block& block, const Layout& layout) const {
+  if (!is_per_granule_) return block.objects;
+  return block.objects > 1 ? index(block, block.objects)
+                           : layout.block_bytes() / Heap::kGranuleBytes;
+}
+
+std::optional<bool> MarkBits::is_set(const HeaderTail& tail, std::size_t at) const {
+  const std::size_t byte = offset_ + (is_bytes_ ? at : at / 8);
+  if (byte >= tail.bytes.size()) return std::nullopt;
+  const auto value = std::to_integer<unsigned>(tail.bytes[byte]);
+  if (is_bytes_) return value > 1 ? std::nullopt : std::optional<bool>(value == 1);
+  return (value >> (at % 8) & 1) != 0;
+}
+
+// Nothing but objects and the one behind them is ever marked.
+bool MarkBits::fits(const HeaderTail& tail, const Block& block, const Layout& layout) const {
+  const std::size_t last = sentinel(block, layout);
+  const std::size_t step =
+      is_per_granule_ ? std::max<std::size_t>(1, block.object_bytes / Heap::kGranuleBytes) : 1;
+  for (std::size_t i = 0; i < last; ++i) {
+    const auto set = is_set(tail, i);
+    if (!set || (*set && i % step != 0)) return false;
+  }
+  return is_set(tail, last).value_or(false);
+}
+
+std::optional<MarkBits> MarkBits::find(const Heap& heap) {
+  const MarkBits known[] = {{16, true, true},  {8, true, false}, {16, false, true},
+                            {8, false, false}, {8, true, true},  {8, false, true}};
+  for (const MarkBits& marks : known) {
+    const auto& tails = heap.index().tails;
+    const bool fits = std::all_of(tails.begin(), tails.end(), [&](const HeaderTail& tail) {
+      return marks.fits(tail, heap.blocks()[tail.block], heap.layout());
+    });
+    if (fits && !tails.empty()) return marks;
+  }
+  return std::nullopt;
+}
+
+MarkComparison compare_with_marks(const Heap& heap, const LiveSet& found) {
+  MarkComparison result;
+  const auto marks = MarkBits::find(heap);
+  if (!marks) return result;
+  for (const HeaderTail& tail : heap.index().tails) {
+    const Block& block = heap.blocks()[tail.block];
+    if (block.is_uncollectable()) continue;
+    ++result.blocks;
+    for (std::uint32_t slot = 0; slot < block.objects; ++slot) {
+      const std::uint64_t number = heap.number({tail.block, slot});
+      const bool is_marked = marks->is_marked(tail, block, slot).value_or(false);
+      const bool is_found = found.live.contains(number);
+      if (is_marked && !found.free.contains(number)) {
+        ++result.marked;
+        if (!is_found) ++result.missing;
+      }
+      if (is_found && !is_marked) ++result.unmarked;
+    }
+  }
+  return result;
+}
+
+}  // namespace heapattach::boehm

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "symbols/boehm/live.h"
+
+namespace heapattach::boehm {
+
+// Where the marks are in what follows a header's descriptor. 8.2.2 has a map and a count before
+// them, and a byte for each granule; other builds have no map, bits, or one for each object.
+class MarkBits {
+ public:
+  // The form that all headers fit of which the index keeps the tails.
+  static std::optional<MarkBits> find(const Heap& heap);
+
+  // Whether an object is marked; none if its header was not read that far.
+  [[nodiscard]] std::optional<bool> is_marked(const HeaderTail& tail,
+                                              const Block& block,
+                                              std::uint32_t slot) const {
+    return is_set(tail, index(block, slot));
+  }
+
+ private:
+  MarkBits(std::size_t offset, bool is_bytes, bool is_per_granule)
+      : offset_(offset), is_bytes_(is_bytes), is_per_granule_(is_per_granule) {}
+
+  [[nodiscard]] std::size_t index(const Block& block, std::uint32_t slot) const {
+    return is_per_granule_ ? slot * (block.object_bytes / Heap::kGranuleBytes) : slot;
+  }
+  [[nodiscard]] std::size_t sentinel(const Block& block, const Layout& layout) const;
+  [[nodiscard]] std::optional<bool> is_set(const HeaderTail& tail, std::size_t at) const;
+  [[nodiscard]] bool fits(const HeaderTail& tail, const Block& block, const Layout& layout) const;
+
+  std::size_t offset_;
+  bool is_bytes_;
+  bool is_per_granule_;
+};
+
+// What was found alive against the marks of the collector's last collection, in a sample of blocks.
+// Of use if nothing was allocated since: then what was found is marked, and what is marked was
+// found or has been dropped.
+struct MarkComparison {
+  std::size_t blocks = 0;
+  std::uint64_t marked = 0;    // but for what lies on free lists
+  std::uint64_t missing = 0;   // of these, not found
+  std::uint64_t unmarked = 0;  // found
+};
+MarkComparison compare_with_marks(const Heap& heap, const LiveSet& found);
+
+}  // namespace heapattach::boehm
