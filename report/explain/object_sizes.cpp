@@ -28,7 +28,7 @@ Result<ObjectSizes> find_object_sizes(const snapshot::Snapshot& snapshot,
   for (const auto object : graph::shortest_ways(below).order) {
     sizes.transitive_bytes += bytes[object];
   }
-  const auto roots = graph::objects_of(snapshot, graph::telling_roots(snapshot));
+  const auto roots = graph::objects_of(snapshot, graph::telling_roots(snapshot).numbers);
   const graph::Graph whole{snapshot.first_edge, snapshot.edges, roots};
   const auto retained = graph::retained_bytes(graph::find_dominators(whole), bytes);
   sizes.retained_bytes = retained[sizes.object];

@@ -1,6 +1,9 @@
 #include "report/explain/roots.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -15,18 +18,18 @@ using snapshot::Root;
 using snapshot::RootKind;
 using snapshot::Snapshot;
 
+// Of roots of one quality.
 int rank_of(const Root& root) {
-  const int unnamed = root.variable.empty() ? 2 : 0;
   switch (root.kind) {
-    case RootKind::Global: return root.symbol.empty() ? 1 : 0;
-    case RootKind::ThreadLocal: return 2;
-    case RootKind::Uncollectable: return 3;
-    case RootKind::Fiber: return 4 + unnamed;
-    case RootKind::Stack: return 5 + unnamed;
-    case RootKind::Register: return 8;
-    case RootKind::Finalizer: return 9;
+    case RootKind::Global: return 0;
+    case RootKind::ThreadLocal: return 1;
+    case RootKind::Uncollectable: return 2;
+    case RootKind::Fiber: return 3;
+    case RootKind::Stack: return 4;
+    case RootKind::Register: return 5;
+    case RootKind::Finalizer: return 6;
   }
-  return 10;
+  return 7;
 }
 
 const snapshot::Thread* thread_of(const Snapshot& snapshot, const Root& root) {
@@ -101,16 +104,20 @@ std::string stack_in_words(const Snapshot& snapshot, const Root& root) {
     whose += (whose.empty() ? "" : ", ") + fiber_in_words(snapshot, root);
   }
   const auto frame = frame_of(snapshot, root);
-  if (!frame) return fmt::format("stack of {} at {:#x}", whose, root.address);
-  return fmt::format(
-      "{}, {}, {}", whose, frame_in_words(*frame),
-      root.variable.empty() ? fmt::format("at {:#x}", root.address) : "variable " + root.variable);
+  const std::string on = frame ? fmt::format("{}, {}", whose, frame_in_words(*frame))
+                               : fmt::format("stack of {}", whose);
+  if (!root.variable.empty()) return fmt::format("{}, variable {}", on, root.variable);
+  const std::string_view what = is_leftover(snapshot, root) ? ", a leftover word"
+                                : frame                     ? ","
+                                                            : "";
+  return fmt::format("{}{} at {:#x}", on, what, root.address);
 }
 
 std::string register_in_words(const Snapshot& snapshot, const Root& root) {
   std::string text = fmt::format("register {} of {}", root.symbol, thread_in_words(snapshot, root));
   if (const auto frame = frame_of(snapshot, root)) text += ", " + frame_in_words(*frame);
   if (!root.variable.empty()) text += ", variable " + root.variable;
+  if (is_leftover(snapshot, root)) text += ", a leftover word";
   return text;
 }
 
@@ -122,10 +129,18 @@ std::string global_in_words(const Root& root) {
 
 }  // namespace
 
-RootOrder::RootOrder(const Snapshot& snapshot) : numbers(graph::telling_roots(snapshot)) {
-  std::stable_sort(numbers.begin(), numbers.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return rank_of(snapshot.roots[a]) < rank_of(snapshot.roots[b]);
-  });
+RootOrder::RootOrder(const Snapshot& snapshot) {
+  graph::TellingRoots telling = graph::telling_roots(snapshot);
+  numbers = std::move(telling.numbers);
+  quality_ends = std::move(telling.quality_ends);
+  auto first = numbers.begin();
+  for (const std::size_t end : quality_ends) {
+    const auto last = numbers.begin() + static_cast<std::ptrdiff_t>(end);
+    std::stable_sort(first, last, [&](std::uint32_t a, std::uint32_t b) {
+      return rank_of(snapshot.roots[a]) < rank_of(snapshot.roots[b]);
+    });
+    first = last;
+  }
   objects = graph::objects_of(snapshot, numbers);
 }
 
@@ -157,40 +172,35 @@ std::string root_in_words(const Snapshot& snapshot, const Root& root) {
   return "a root";
 }
 
-RootKinds::RootKinds(const Snapshot& snapshot) : snapshot_(snapshot) {
-  for (const snapshot::Thread& thread : snapshot.threads) {
-    if (thread.stack) threads_.emplace(thread.tid, *thread.stack);
-  }
-  for (const snapshot::Fiber& fiber : snapshot.fibers) {
-    if (fiber.stack) fibers_.emplace(fiber.address, *fiber.stack);
-  }
+bool is_leftover(const Snapshot& snapshot, const Root& root) {
+  return graph::RootQualities(snapshot).of(root) == graph::RootQuality::Leftover;
 }
 
-const snapshot::Stack* RootKinds::stack_of(const Root& root) const {
-  if (root.thread) {
-    const auto found = threads_.find(*root.thread);
-    return found == threads_.end() ? nullptr : &snapshot_.stacks[found->second];
-  }
-  const auto found = root.fiber ? fibers_.find(*root.fiber) : fibers_.end();
-  return found == fibers_.end() ? nullptr : &snapshot_.stacks[found->second];
-}
+RootKinds::RootKinds(const Snapshot& snapshot) : snapshot_(snapshot), qualities_(snapshot) {}
 
-std::string RootKinds::in_words(const Root& root) const {
-  std::string on;
+std::string RootKinds::in_words(const Root& root) {
+  std::string_view where;
+  std::string_view at = "on";
   switch (root.kind) {
     case RootKind::Global: return global_in_words(root);
     case RootKind::ThreadLocal: return "threads' own variables";
     case RootKind::Uncollectable: return "uncollectable objects";
     case RootKind::Finalizer: return "finalizers";
-    case RootKind::Register: return "registers of threads";
-    case RootKind::Stack: on = "stacks of threads"; break;
-    case RootKind::Fiber: on = "stacks of fibers"; break;
+    case RootKind::Register:
+      where = "registers of threads";
+      at = "in";
+      break;
+    case RootKind::Stack: where = "stacks of threads"; break;
+    case RootKind::Fiber: where = "stacks of fibers"; break;
   }
-  const auto frame = frame_on(snapshot_, stack_of(root), root);
-  if (!frame || frame->line->function.empty()) return on;
+  if (qualities_.of(root) == graph::RootQuality::Leftover) {
+    return fmt::format("leftover words {} {}", at, where);
+  }
+  const auto frame = frame_on(snapshot_, qualities_.stack_of(root), root);
+  if (!frame || frame->line->function.empty()) return std::string(where);
   const std::string variable =
       root.variable.empty() ? "" : fmt::format("variable {} of ", root.variable);
-  return fmt::format("{}{} on {}", variable, frame->line->function, on);
+  return fmt::format("{}{} {} {}", variable, frame->line->function, at, where);
 }
 
 }  // namespace heapattach::explain

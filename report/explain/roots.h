@@ -3,23 +3,23 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "report/graph/graph.h"
+#include "report/graph/root_quality.h"
 #include "report/snapshot/model.h"
 
 // The roots of a snapshot, as a reader wants to hear of them.
 namespace heapattach::explain {
 
-// The roots that say something, in the order in which they explain most: globals with a name before
-// those without and before stacks, of which variables with a name come first; registers and
-// finalizers last, which hold things in passing.
+// The roots that say something, in the order in which they explain most: by quality, and of one
+// quality globals before stacks, and these before registers, which hold things in passing.
 struct RootOrder {
   explicit RootOrder(const snapshot::Snapshot& snapshot);
 
   std::vector<std::uint32_t> numbers;          // of Snapshot::roots
   std::vector<snapshot::ObjectIndex> objects;  // that they hold, in the same order
+  std::vector<std::size_t> quality_ends;       // by graph::RootQuality: where those of it end
 };
 
 // The frame that a root's word is of.
@@ -31,10 +31,12 @@ struct RootFrame {
   bool is_guess = false;  // it is not known, but likely, that the stack has this frame
 };
 
-// "global CACHE", "thread 4711 worker, frame 3 handle_request (src/app.cr:55), variable session";
-// texts of the target as they are.
+// "global CACHE", "thread 4711 worker, frame 3 handle_request (src/app.cr:55), variable session",
+// "stack of thread 4711 worker, a leftover word at 0x7ffd…"; texts of the target as they are.
 [[nodiscard]] std::string root_in_words(const snapshot::Snapshot& snapshot,
                                         const snapshot::Root& root);
+// Whether it is a word that a call left on a stack, and that nothing uses any more.
+[[nodiscard]] bool is_leftover(const snapshot::Snapshot& snapshot, const snapshot::Root& root);
 // None if it is on no stack, or its frame is not known.
 [[nodiscard]] std::optional<RootFrame> frame_of(const snapshot::Snapshot& snapshot,
                                                 const snapshot::Root& root);
@@ -44,15 +46,13 @@ class RootKinds {
  public:
   explicit RootKinds(const snapshot::Snapshot& snapshot);
 
-  // "variable session of handle_request on stacks of threads"
-  [[nodiscard]] std::string in_words(const snapshot::Root& root) const;
+  // "variable session of handle_request on stacks of threads", "leftover words on stacks of
+  // threads"
+  [[nodiscard]] std::string in_words(const snapshot::Root& root);
 
  private:
-  [[nodiscard]] const snapshot::Stack* stack_of(const snapshot::Root& root) const;
-
   const snapshot::Snapshot& snapshot_;
-  std::unordered_map<pid_t, std::uint32_t> threads_;         // their stacks
-  std::unordered_map<std::uint64_t, std::uint32_t> fibers_;  // as well
+  graph::RootQualities qualities_;
 };
 
 }  // namespace heapattach::explain

@@ -249,7 +249,7 @@ class SuspectFinder {
 Suspects find_suspects(const Snapshot& snapshot) {
   const Holding holding(snapshot);
   const graph::Graph graph{snapshot.first_edge, snapshot.edges, holding.roots.objects};
-  const graph::ShortestWays ways = graph::shortest_ways(graph);
+  const graph::ShortestWays ways = graph::shortest_ways(graph, holding.roots.quality_ends);
   EdgeNames names(snapshot);
   MergedWays merged(snapshot, ways, holding.roots.numbers, names);
   return find_suspects(snapshot, holding, ways, merged);

@@ -41,7 +41,8 @@ class Explainer {
     count({object});
     if (retained_[object] == 0) why_.unreached = 1;
     const graph::Referrers referrers(graph_);
-    for (graph::Way& way : graph::ways_to(graph_, referrers, object, options_.paths)) {
+    for (graph::Way& way :
+         graph::ways_to(graph_, referrers, object, options_.paths, roots_.quality_ends)) {
       add_path(std::move(way), {object});
     }
     return std::move(why_);
@@ -49,7 +50,7 @@ class Explainer {
 
   Why explain_objects(const std::vector<ObjectIndex>& objects) && {
     count(objects);
-    const graph::ShortestWays ways = graph::shortest_ways(graph_);
+    const graph::ShortestWays ways = graph::shortest_ways(graph_, roots_.quality_ends);
     MergedWays merged(snapshot_, ways, roots_.numbers, names_);
     std::uint64_t reached = 0;
     for (MergedWays::Group& group : merged.group(objects)) {

@@ -126,7 +126,8 @@ class ViewMaker {
   }
 
   void find_ways() {
-    ways_ = graph::shortest_ways({snapshot_.first_edge, snapshot_.edges, holding_.roots.objects});
+    ways_ = graph::shortest_ways({snapshot_.first_edge, snapshot_.edges, holding_.roots.objects},
+                                 holding_.roots.quality_ends);
     merged_.emplace(snapshot_, ways_, holding_.roots.numbers, edge_names_);
     view_.ways = merged_->group_all(HtmlView::kMostWays);
   }

@@ -1,54 +1,71 @@
 #include "report/graph/telling_roots.h"
 
-#include <algorithm>
-#include <string_view>
-#include <utility>
+#include <array>
 
 namespace heapattach::graph {
 
 namespace {
 
-using snapshot::Root;
 using snapshot::Snapshot;
 
-// A variable of the collector: of its library, or, where it is part of the program, by its name.
-bool is_of_collector(const Root& root) {
-  if (root.kind != snapshot::RootKind::Global) return false;
-  const std::string_view module = root.module;
-  return module.starts_with("libgc.so") || root.symbol.starts_with("GC_");
-}
+// Objects that roots reach, more and more of them.
+class Reached {
+ public:
+  explicit Reached(const Snapshot& snapshot)
+      : graph_{snapshot.first_edge, snapshot.edges, {}}, is_reached_(snapshot.objects.size()) {}
 
-std::vector<bool> reached_from(const Snapshot& snapshot, std::vector<ObjectIndex> starts) {
-  std::vector<bool> is_reached(snapshot.objects.size());
-  for (const ObjectIndex start : starts) is_reached[start] = true;
-  const Graph graph{snapshot.first_edge, snapshot.edges, {}};
-  std::vector<ObjectIndex> open = std::move(starts);
-  while (!open.empty()) {
-    const ObjectIndex from = open.back();
-    open.pop_back();
-    for (const snapshot::Edge& edge : graph.from(from)) {
-      if (is_reached[edge.to]) continue;
-      is_reached[edge.to] = true;
-      open.push_back(edge.to);
+  [[nodiscard]] bool has(ObjectIndex object) const { return is_reached_[object]; }
+
+  void add(ObjectIndex start) {
+    reach(start);
+    while (!open_.empty()) {
+      const ObjectIndex from = open_.back();
+      open_.pop_back();
+      if (graph_.first_edge.empty()) continue;
+      for (const snapshot::Edge& edge : graph_.from(from)) reach(edge.to);
     }
   }
-  return is_reached;
+
+ private:
+  void reach(ObjectIndex object) {
+    if (is_reached_[object]) return;
+    is_reached_[object] = true;
+    open_.push_back(object);
+  }
+
+  Graph graph_;
+  std::vector<bool> is_reached_;
+  std::vector<ObjectIndex> open_;
+};
+
+// Counts only where nothing better references the same.
+bool is_weak(std::size_t quality) {
+  return quality >= static_cast<std::size_t>(RootQuality::Collector);
 }
 
 }  // namespace
 
-std::vector<std::uint32_t> telling_roots(const Snapshot& snapshot) {
-  std::vector<std::uint32_t> telling;
-  std::vector<std::uint32_t> others;
+TellingRoots telling_roots(const Snapshot& snapshot) {
+  std::array<std::vector<std::uint32_t>, kRootQualities> by_quality;
+  RootQualities qualities(snapshot);
   for (std::uint32_t i = 0; i < snapshot.roots.size(); ++i) {
-    (is_of_collector(snapshot.roots[i]) ? others : telling).push_back(i);
+    by_quality[static_cast<std::size_t>(qualities.of(snapshot.roots[i]))].push_back(i);
   }
-  if (others.empty()) return telling;
-  const auto is_reached = reached_from(snapshot, objects_of(snapshot, telling));
-  for (const std::uint32_t other : others) {
-    if (!is_reached[snapshot.roots[other].to]) telling.push_back(other);
+  TellingRoots telling;
+  Reached reached(snapshot);
+  for (std::size_t quality = 0; quality < kRootQualities; ++quality) {
+    const std::vector<std::uint32_t>& roots = by_quality[quality];
+    for (const std::uint32_t root : roots) {
+      // Among themselves they are alike: all of those that the better ones do not reach stay.
+      if (is_weak(quality) && reached.has(snapshot.roots[root].to)) continue;
+      telling.numbers.push_back(root);
+    }
+    telling.quality_ends.push_back(telling.numbers.size());
+    const std::size_t first = quality == 0 ? 0 : telling.quality_ends[quality - 1];
+    for (std::size_t i = first; i < telling.numbers.size(); ++i) {
+      reached.add(snapshot.roots[telling.numbers[i]].to);
+    }
   }
-  std::sort(telling.begin(), telling.end());
   return telling;
 }
 

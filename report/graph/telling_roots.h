@@ -1,18 +1,27 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "report/graph/graph.h"
+#include "report/graph/root_quality.h"
 #include "report/snapshot/model.h"
 
 namespace heapattach::graph {
 
-// The roots of a snapshot that say why something is alive, as numbers of Snapshot::roots, in their
-// order. The collector's own variables lead to whatever it looked at last, such as the largest
-// buffer of a cache: where others lead there too, such a root says nothing and would hide them. All
-// that the roots of the snapshot lead to, these lead to as well.
-[[nodiscard]] std::vector<std::uint32_t> telling_roots(const snapshot::Snapshot& snapshot);
+// The roots of a snapshot that say why something is alive, as numbers of Snapshot::roots.
+struct TellingRoots {
+  std::vector<std::uint32_t> numbers;  // by quality, the best first; of one, in their order
+  // By quality, where in `numbers` those of it end.
+  std::vector<std::size_t> quality_ends;
+};
+
+// The collector's own variables reference whatever it looked at last, tables of finalizers what has
+// one, and leftover words whatever a call once used. Where a better root references the same, such
+// a root says nothing, and would hide what retains it. All that the roots of the snapshot reach,
+// these reach as well.
+[[nodiscard]] TellingRoots telling_roots(const snapshot::Snapshot& snapshot);
 
 // What these roots hold, in the same order.
 [[nodiscard]] std::vector<ObjectIndex> objects_of(const snapshot::Snapshot& snapshot,

@@ -53,7 +53,7 @@ struct Numbered {
   }
 
   static Walk walk_from_roots(const Snapshot& snapshot) {
-    const std::vector<ObjectIndex> roots = objects_of(snapshot, telling_roots(snapshot));
+    const std::vector<ObjectIndex> roots = objects_of(snapshot, telling_roots(snapshot).numbers);
     return walk({snapshot.first_edge, snapshot.edges, roots});
   }
 

@@ -19,30 +19,45 @@ std::vector<std::uint32_t> first_roots(const Graph& graph) {
 // From the target back to what roots hold.
 class BackwardSearch {
  public:
-  BackwardSearch(const Graph& graph, const Referrers& referrers, ObjectIndex target)
-      : referrers_(referrers), target_(target), root_of_(first_roots(graph)) {
+  BackwardSearch(const Graph& graph,
+                 const Referrers& referrers,
+                 ObjectIndex target,
+                 std::span<const std::size_t> quality_ends)
+      : referrers_(referrers),
+        target_(target),
+        root_of_(first_roots(graph)),
+        held_(std::max<std::size_t>(quality_ends.size(), 1)),
+        quality_ends_(quality_ends) {
     after_.assign(graph.size(), {kNone, kNone});
     after_[target] = {target, 0};
     level_.push_back(target);
   }
 
   std::vector<Way> run(std::size_t most) && {
-    std::vector<Way> ways;
-    while (!level_.empty() && ways.size() < most) {
-      std::vector<ObjectIndex> held;
-      for (const ObjectIndex object : level_) {
-        if (root_of_[object] != kNone) held.push_back(object);
-      }
-      std::sort(held.begin(), held.end(),
+    // No way is better than one from the best roots, and none shorter than those found first.
+    while (!level_.empty() && held_[0].size() < most) {
+      std::sort(level_.begin(), level_.end(),
                 [this](ObjectIndex a, ObjectIndex b) { return root_of_[a] < root_of_[b]; });
-      held.resize(std::min(held.size(), most - ways.size()));
-      for (const ObjectIndex object : held) ways.push_back(way_from(object));
+      for (const ObjectIndex object : level_) {
+        if (root_of_[object] != kNone) held_[quality_of(root_of_[object])].push_back(object);
+      }
       go_back();
+    }
+    std::vector<Way> ways;
+    for (const auto& of_quality : held_) {
+      for (const ObjectIndex object : of_quality) {
+        if (ways.size() < most) ways.push_back(way_from(object));
+      }
     }
     return ways;
   }
 
  private:
+  [[nodiscard]] std::size_t quality_of(std::uint32_t root) const {
+    const auto end = std::upper_bound(quality_ends_.begin(), quality_ends_.end(), root);
+    return std::min(static_cast<std::size_t>(end - quality_ends_.begin()), held_.size() - 1);
+  }
+
   void go_back() {
     std::vector<ObjectIndex> next;
     for (const ObjectIndex object : level_) {
@@ -70,6 +85,9 @@ class BackwardSearch {
   std::vector<std::uint32_t> root_of_;
   std::vector<Step> after_;  // by object: the next on its way to the target; kNone: not seen
   std::vector<ObjectIndex> level_;
+  std::vector<std::vector<ObjectIndex>>
+      held_;  // by quality: those that a root holds, nearest first
+  std::span<const std::size_t> quality_ends_;
 };
 
 }  // namespace
@@ -84,7 +102,7 @@ Way ShortestWays::to(ObjectIndex object) const {
   return way;
 }
 
-ShortestWays shortest_ways(const Graph& graph) {
+ShortestWays shortest_ways(const Graph& graph, std::span<const std::size_t> quality_ends) {
   ShortestWays ways;
   ways.before.assign(graph.size(), {kNone, kNone});
   const auto reach = [&ways](ObjectIndex object, Step before) {
@@ -92,23 +110,31 @@ ShortestWays shortest_ways(const Graph& graph) {
     ways.before[object] = before;
     ways.order.push_back(object);
   };
-  for (std::size_t root = 0; root < graph.roots.size(); ++root) {
-    reach(graph.roots[root], {kNone, static_cast<std::uint32_t>(root)});
-  }
-  for (std::size_t next = 0; next < ways.order.size(); ++next) {
-    const ObjectIndex from = ways.order[next];
-    for (const snapshot::Edge& edge : graph.from(from)) {
-      reach(edge.to, {from, edge.offset_words});
+  std::size_t next = 0;
+  const auto go_on_from = [&](std::size_t root, std::size_t end) {
+    for (; root < end; ++root) {
+      reach(graph.roots[root], {kNone, static_cast<std::uint32_t>(root)});
     }
-  }
+    for (; next < ways.order.size(); ++next) {
+      const ObjectIndex from = ways.order[next];
+      for (const snapshot::Edge& edge : graph.from(from)) {
+        reach(edge.to, {from, edge.offset_words});
+      }
+    }
+    return root;
+  };
+  std::size_t root = 0;
+  for (const std::size_t end : quality_ends) root = go_on_from(root, end);
+  go_on_from(root, graph.roots.size());
   return ways;
 }
 
 std::vector<Way> ways_to(const Graph& graph,
                          const Referrers& referrers,
                          ObjectIndex target,
-                         std::size_t most) {
-  return BackwardSearch(graph, referrers, target).run(most);
+                         std::size_t most,
+                         std::span<const std::size_t> quality_ends) {
+  return BackwardSearch(graph, referrers, target, quality_ends).run(most);
 }
 
 }  // namespace heapattach::graph

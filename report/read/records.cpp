@@ -264,6 +264,7 @@ void Records::read_root(std::string_view line) {
     if (key == "module") return json.string(root.module);
     if (key == "address") return json.address(root.address);
     if (key == "to") return json.address(out.to);
+    if (key == "below_stack_pointer") return json.boolean(root.is_below_stack_pointer);
     if (key == "lossy") return json.boolean(root.is_lossy);
     return json.skip();
   });

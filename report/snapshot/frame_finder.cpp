@@ -82,7 +82,7 @@ std::optional<std::uint32_t> FrameFinder::frame_around(const OneStack& stack, Re
 FrameFinder::Found FrameFinder::found(const OneStack& stack,
                                       std::uint32_t frame,
                                       const types::Variable* variable) const {
-  Found result{.frame = frame, .variable = {}, .inlined = {}};
+  Found result{.frame = frame, .variable = {}, .inlined = {}, .is_below = false};
   if (variable == nullptr) return result;
   result.variable = variable->name;
   const std::size_t functions = stacks_.places_of(stack.record->frames[frame].pc).size();
@@ -118,7 +118,9 @@ std::optional<FrameFinder::Found> FrameFinder::at(pid_t thread,
   if (value != stack.in_register.end() && value->word == word) {
     return found(stack, value->frame, value->variable);
   }
-  return found(stack, *frame, nullptr);
+  Found result = found(stack, *frame, nullptr);
+  result.is_below = thread != 0 && at < stack.record->frames[0].stack_pointer;
+  return result;
 }
 
 std::optional<FrameFinder::Found> FrameFinder::in_register(pid_t thread, std::uint64_t word) const {

@@ -23,6 +23,7 @@ class FrameFinder {
     std::string variable;     // empty: of none that is known
     // Of Place::inlined: the function that the variable is of, if it does not have the frame.
     std::optional<std::uint32_t> inlined;
+    bool is_below = false;  // the stack pointer of a thread
   };
   // The word at `at`, which is `word`. `thread` is 0 for the stack of a suspended fiber. A register
   // that an inner frame has put aside is told as the variable of the frame that it belongs to.

@@ -42,6 +42,7 @@ void take(std::optional<FrameFinder::Found> found, Root& root) {
 void name_frame(const RootSources& from, const boehm::RootRange& range, RemoteAddr at, Root& root) {
   const auto word = from.held.capture.read_as<std::uint64_t>(at);
   if (!word) return;
+  root.is_below_stack_pointer = found->is_below;
   if (range.thread != 0) root.thread = range.thread;
   take(from.frames.at(range.thread, range.thread != 0 ? 0 : range.fiber, at, *word), root);
 }

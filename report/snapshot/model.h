@@ -127,6 +127,9 @@ struct Root {
   std::string variable{};                // of that frame, if it is known to be one
   // The variable is not of the function that has the frame, but of this one of Place::inlined.
   std::optional<std::uint32_t> inlined{};
+  // On a thread's stack, but below its stack pointer, where only functions that call none keep
+  // words.
+  bool is_below_stack_pointer = false;
   bool is_lossy = false;
 };
 

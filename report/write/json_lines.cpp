@@ -157,6 +157,7 @@ JsonRecord root_record(const Snapshot& snapshot, const snapshot::Root& root) {
   record.text_unless_empty(is_register ? "register" : "symbol", root.symbol);
   record.text_unless_empty("module", root.module);
   if (root.address != 0) record.address("address", root.address);
+  if (root.is_below_stack_pointer) record.boolean("below_stack_pointer", true);
   record.address("to", snapshot.objects.at(root.to).address);
   record.lossy_if(root.is_lossy);
   return record;

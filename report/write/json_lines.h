@@ -28,7 +28,9 @@
 // - A type's `holder` is the type that such buffers are part of.
 // - `frames` stand in json_frames.h; a root's `frame` counts them from 0. Where its `variable` is
 //   not of the function that has the frame, `inlined` says of which of the frame's `inlined` it is.
-//   A word in which an inner frame keeps a register of an outer one has the outer one's number.
+//   "below_stack_pointer":true marks a word of a thread's stack that only the innermost function
+//   could still use. A word in which an inner frame keeps a register of an outer one has the outer
+//   one's number.
 // - Only if asked for, `value` is what text or a number an object is, `values` what its fields
 // hold,
 //   by path; "cut":true says that a text was longer.

@@ -145,6 +145,7 @@ void add_way(const Snapshot& snapshot,
     JsonRecord step;
     if (i != 0) step.text("by", names.name(way[i - 1].object, way[i].by));
     step.address("address", object.address);
+  if (explain::is_leftover(snapshot, from)) begin.boolean("leftover", true);
     step.text("type", snapshot.types[object.type].name);
     record.item(std::move(step));
   }

@@ -89,7 +89,9 @@ TEST_CASE("a word outside of every frame, or of an unknown stack, is in none") {
   SmallStacks small;
   small.stacks.stacks[1].frames[0].cfa = RemoteAddr{0};
   const FrameFinder frames(small.stacks, small.types);
-  CHECK(frames.at(7, 0, RemoteAddr{0xf80}, 1)->frame == 0);  // below the stack pointer
+  CHECK(frames.at(7, 0, RemoteAddr{0xf80}, 1)->frame == 0);
+  CHECK(frames.at(7, 0, RemoteAddr{0xf80}, 1)->is_below);
+  CHECK_FALSE(frames.at(7, 0, RemoteAddr{0x1018}, 1)->is_below);
   CHECK(!frames.at(7, 0, RemoteAddr{0xf78}, 1));
   CHECK(!frames.at(7, 0, RemoteAddr{0x1080}, 1));
   CHECK(!frames.at(8, 0, RemoteAddr{0x1008}, 1));

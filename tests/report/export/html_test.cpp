@@ -157,7 +157,7 @@ TEST_CASE("a page says who holds what, by which ways, and what each stack holds 
   CHECK(ways == std::vector<std::string>{
                     "Node 99: global TREE/Node @next/Node", "Node 1: global TREE/Node",
                     "Text 99: global TREE/Node @next/Node @text/Text",
-                    "Text 1: stacks of threads/Text", "Text 1: global TREE/Node @text/Text"});
+                    "Text 1: global TREE/Node @text/Text", "Text 1: stacks of threads/Text"});
   for (const element thread : array_of(report.data["threads"])) {
     CHECK(thread["retained"].get_uint64().value() == 0);
   }

@@ -88,6 +88,31 @@ TEST_CASE("ways to an object are the shortest from each object held, on 2,000 ra
   }
 }
 
+TEST_CASE("ways from better roots come before shorter ones, on 2,000 random graphs") {
+  for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
+    CAPTURE(seed);
+    const RandomGraph random(seed);
+    const Graph graph = random.graph();
+    const std::vector<std::size_t> ends = {graph.roots.size() / 2, graph.roots.size()};
+    const ShortestWays ways = shortest_ways(graph, ends);
+    const auto middle = random.roots.begin() + static_cast<std::ptrdiff_t>(ends[0]);
+    const auto near_best = distances(graph, {random.roots.begin(), middle});
+    const auto near_rest = distances(graph, {middle, random.roots.end()});
+    for (ObjectIndex object = 0; object < graph.size(); ++object) {
+      const bool has_best = near_best[object] != kNone;
+      const Way way = ways.to(object);
+      REQUIRE(way.empty() == (!has_best && near_rest[object] == kNone));
+      if (way.empty()) continue;
+      REQUIRE(is_way(graph, way, object));
+      REQUIRE((way[0].by < ends[0]) == has_best);
+      if (has_best) REQUIRE(way.size() == near_best[object] + 1);
+      const auto all = ways_to(graph, Referrers(graph), object, kNone, ends);
+      REQUIRE((all[0].at(0).by < ends[0]) == has_best);
+      REQUIRE(ways_to(graph, Referrers(graph), object, 1, ends)[0] == all[0]);
+    }
+  }
+}
+
 TEST_CASE("each edge is found from its end") {
   const RandomGraph random(7);
   const Graph graph = random.graph();

@@ -66,6 +66,7 @@ void add_stacks(Snapshot& snapshot) {
   root.frame = 1;
   root.variable = "session";
   root.inlined = 1;
+  root.is_below_stack_pointer = true;
 }
 
 Snapshot with_every_kind_of_key() {
