@@ -87,7 +87,8 @@ Crystal program, whose types --type-info names.
       --min-bytes N      rows of at least N bytes (k, M, G)
       --fail-if EXPR     exit with 10 if so; repeatable: 'count(User) > 1000';
                          also bytes, retained; of --diff and --watch: growth,
-                         growth_bytes
+                         growth_bytes; a TYPE that is not known is a usage
+                         error, but with --allow-missing has 0 objects
       --paths N          of --why: at most so many (default 5)
       --exclude TYPE:FIELD   as if such pointers were not; repeatable
       --levels N         of --graph: how many pointers back (default 5; 0: all)

@@ -1,5 +1,6 @@
 #include "report/cli/judge.h"
 
+#include <string>
 #include <vector>
 
 #include <fmt/format.h>
@@ -20,16 +21,43 @@ std::int64_t retained_by(const FailIf& condition,
   return static_cast<std::int64_t>(graph::retained_by(snapshot, is_chosen));
 }
 
-bool any_holds(std::span<const FailIf> conditions,
-               std::span<const std::int64_t> measured,
-               Console& console) {
-  bool any = false;
-  for (std::size_t i = 0; i < conditions.size(); ++i) {
-    if (!holds(conditions[i], measured[i])) continue;
-    any = true;
-    console.error(fmt::format("--fail-if '{}' holds: {}", conditions[i].text, measured[i]));
+void Gate::add(const snapshot::Snapshot& snapshot) {
+  if (options_.fail_if.empty() && options_.rows.types.empty()) return;
+  for (const snapshot::Type& type : snapshot.types) names_.add(row_name(type, options_.by));
+}
+
+snapshot::RowChoice Gate::rows() const {
+  snapshot::RowChoice rows = options_.rows;
+  for (std::string& type : rows.types) {
+    NamedType named = names_.find(type);
+    if (named.name.empty()) {
+      console_.error(fmt::format("--type: {}", named.problem));
+    } else {
+      type = std::move(named.name);
+    }
   }
-  return any;
+  return rows;
+}
+
+std::optional<ExitStatus> Gate::judge(const Measure& measure) const {
+  bool is_missing = false;
+  bool is_held = false;
+  for (FailIf condition : options_.fail_if) {
+    NamedType named = names_.find(condition.type);
+    if (named.name.empty() && !options_.allow_missing) {
+      console_.error(fmt::format("--fail-if '{}': {}; --allow-missing counts 0 for it",
+                                 condition.text, named.problem));
+      is_missing = true;
+      continue;
+    }
+    if (!named.name.empty()) condition.type = std::move(named.name);
+    const std::int64_t measured = measure(condition);
+    if (!holds(condition, measured)) continue;
+    is_held = true;
+    console_.error(fmt::format("--fail-if '{}' holds: {}", condition.text, measured));
+  }
+  if (is_held) return ExitStatus::FailIfHeld;
+  return is_missing ? std::optional(ExitStatus::Usage) : std::nullopt;
 }
 
 }  // namespace heapattach

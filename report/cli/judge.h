@@ -1,11 +1,13 @@
 #pragma once
 
-#include <cstdint>
-#include <span>
+#include <functional>
+#include <optional>
 
 #include "report/cli/console.h"
-#include "report/cli/fail_if.h"
+#include "report/cli/exit_status.h"
+#include "report/cli/options.h"
 #include "report/snapshot/model.h"
+#include "report/type_names.h"
 
 namespace heapattach {
 
@@ -14,9 +16,28 @@ namespace heapattach {
                                        const snapshot::Snapshot& snapshot,
                                        snapshot::CountBy by);
 
-// Says of each condition that holds what it found; `measured` is by condition. Whether any holds.
-[[nodiscard]] bool any_holds(std::span<const FailIf> conditions,
-                             std::span<const std::int64_t> measured,
-                             Console& console);
+// What --type and --fail-if say of types, with the names that these have in the snapshots. A
+// condition on a type that no snapshot knows is not judged: a typo must not pass for a heap that is
+// as it should be. A type that is known and has no objects counts 0. Borrows both.
+class Gate {
+ public:
+  Gate(const Options& options, Console& console) : options_(options), console_(console) {}
+
+  // Knows the types of the snapshot from now on, those too that have no objects.
+  void add(const snapshot::Snapshot& snapshot);
+
+  // The rows to show; says which of --type name nothing.
+  [[nodiscard]] snapshot::RowChoice rows() const;
+
+  using Measure = std::function<std::int64_t(const FailIf&)>;
+  // Says of each condition that holds what it found, and which name no type. FailIfHeld if one
+  // holds, else Usage if one names no type and --allow-missing was not given; else nothing.
+  [[nodiscard]] std::optional<ExitStatus> judge(const Measure& measure) const;
+
+ private:
+  const Options& options_;
+  Console& console_;
+  TypeNames names_;
+};
 
 }  // namespace heapattach

@@ -170,6 +170,8 @@ Result<void> read_fail_if(const RawOptions& raw, Options& options) {
   if (!raw.fail_if.empty() && options.report != Report::Snapshot && !has_rows(options.report)) {
     return usage("--fail-if is for --count, --sizes, --diff and --watch: others count no types");
   }
+  if (raw.allow_missing && raw.fail_if.empty()) return usage("--allow-missing is for --fail-if");
+  options.allow_missing = raw.allow_missing;
   for (const std::string& text : raw.fail_if) {
     FailIf condition = HA_TRY(parse_fail_if(text));
     const bool is_of_two = options.report == Report::Diff || options.report == Report::Watch;

@@ -80,6 +80,7 @@ struct Options {
   snapshot::RowChoice rows;
   std::size_t value_bytes = 0;  // of texts and numbers that are told; 0: none, or by default
   std::vector<FailIf> fail_if;
+  bool allow_missing = false;  // a condition on a type that nobody knows looks at 0 objects
   snapshot::CountBy by = snapshot::CountBy::Type;
   bool all = false;     // also what nothing reaches
   bool redact = false;  // names too, not only values

@@ -27,6 +27,7 @@ void declare_options(CLI::App& app, RawOptions& raw) {
   // One value each: `--type A 4711` must leave the pid alone.
   app.add_option("--type", raw.types)->allow_extra_args(false);
   app.add_option("--fail-if", raw.fail_if)->allow_extra_args(false);
+  app.add_flag("--allow-missing", raw.allow_missing);
   app.add_option("--min-bytes", raw.min_bytes);
   app.add_option("--snapshot", raw.snapshot);
   app.add_option("--max-pause", raw.max_pause);

@@ -28,7 +28,7 @@ struct RawOptions {
   RawExplainOptions explain;
   bool help = false, version = false, count = false, sizes = false, check = false, stacks = false,
        diff = false, strings = false, summary = false, force = false, gzip = false, all = false;
-  bool inject = false, no_rewind = false, quiet = false, verbose = false;
+  bool allow_missing = false, inject = false, no_rewind = false, quiet = false, verbose = false;
 };
 
 // What is wrong with the arguments.

@@ -46,12 +46,13 @@ std::string format_counts(const CountTable& table, const Options& options) {
 // Writes the report. False if the deadline cut it short.
 Result<bool> write_report(const Options& options,
                           const Snapshot& snapshot,
+                          const Gate& gate,
                           const CountTable& counts,
                           Sink& sink,
                           const JsonLinesOptions& how) {
   bool in_time = true;
   if (options.report != Report::Snapshot) {
-    const CountTable chosen = choose_rows(counts, options.rows);
+    const CountTable chosen = choose_rows(counts, gate.rows());
     const std::string text = format_counts(chosen, options);
     HA_TRY(sink.write(options.with_gzip ? GzipMembers().compress(text) : std::string_view(text)));
   } else if (options.exporter != nullptr) {
@@ -105,17 +106,20 @@ class Run {
       graph::add_sizes(*snapshot, options_.by, counts);
     }
     console_.step("writing the report");
+    Gate gate(options_, console_);
+    gate.add(*snapshot);
     JsonLinesOptions how;
     how.with_gzip = options_.with_gzip;
     how.deadline = deadline_;
     how.on_progress = [&](std::uint64_t objects) {
       console_.progress("objects written", objects, snapshot->objects.size());
     };
-    const auto in_time = write_report(options_, *snapshot, counts, sink, how);
+    auto in_time = write_report(options_, gate, *snapshot, counts, sink, how);
+    if (!in_time && has_reader_gone(options_, in_time.error())) in_time = true;
     if (!in_time) return failed(in_time.error(), Stage::Output);
     if (options_.output.empty() && !name.empty()) console_.say(fmt::format("written to {}", name));
     console_.say(summary_line(counts, *snapshot, Clock::now() - start_));
-    return status_of(*snapshot, counts, *in_time);
+    return status_of(gate, *snapshot, counts, *in_time);
   }
 
  private:
@@ -123,30 +127,24 @@ class Run {
     return report_failure(error, stage, deadline_, console_);
   }
 
-  // For each condition what it looks at.
-  [[nodiscard]] std::vector<std::int64_t> measured_of(const Snapshot& snapshot,
-                                                      const CountTable& counts) const {
-    std::vector<std::int64_t> measured;
-    for (const FailIf& condition : options_.fail_if) {
-      measured.push_back(condition.what == FailIf::What::Retained
-                             ? retained_by(condition, snapshot, options_.by)
-                             : measure(condition, counts));
-    }
-    return measured;
-  }
-
   // A report exists. What its reader must know first decides: that it ends early, that a condition
   // held (which a missing part could not undo for the better), that a part is missing.
-  ExitStatus status_of(const Snapshot& snapshot, const CountTable& counts, bool in_time) {
+  ExitStatus status_of(const Gate& gate,
+                       const Snapshot& snapshot,
+                       const CountTable& counts,
+                       bool in_time) {
     if (!in_time) {
       console_.error(
           "the deadline passed while writing; what is written is marked partial; "
           "try: give it longer with --timeout");
       return ExitStatus::Timeout;
     }
-    if (any_holds(options_.fail_if, measured_of(snapshot, counts), console_)) {
-      return ExitStatus::FailIfHeld;
-    }
+    const auto judged = gate.judge([&](const FailIf& condition) {
+      return condition.what == FailIf::What::Retained
+                 ? retained_by(condition, snapshot, options_.by)
+                 : measure(condition, counts);
+    });
+    if (judged) return *judged;
     return counts.complete ? ExitStatus::Complete : ExitStatus::Partial;
   }
 

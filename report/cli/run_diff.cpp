@@ -95,15 +95,16 @@ ExitStatus run_diff(const Options& options, const TakeSnapshot& take, Console& c
   const auto taken = take_all(options, take, deadline, console);
   if (!taken) return report_failure(taken.error(), Stage::Target, deadline, console);
 
-  GrowthReport report = compare_all(options, *taken);
-  std::vector<std::int64_t> measured;
-  for (const FailIf& condition : options.fail_if) {
-    measured.push_back(measure(condition, report.difference));
-  }
-  const auto written =
-      write_growth(options, deadline, std::move(*output), *taken, std::move(report));
+  const GrowthReport report = compare_all(options, *taken);
+  Gate gate(options, console);
+  for (const Snapshot& one : *taken) gate.add(one);
+  Options chosen = options;
+  chosen.rows = gate.rows();
+  const auto written = write_growth(chosen, deadline, std::move(*output), *taken, report);
   if (!written) return report_failure(written.error(), Stage::Output, deadline, console);
-  if (any_holds(options.fail_if, measured, console)) return ExitStatus::FailIfHeld;
+  const auto judged =
+      gate.judge([&](const FailIf& condition) { return measure(condition, report.difference); });
+  if (judged) return *judged;
   const bool is_complete =
       std::all_of(taken->begin(), taken->end(), [](const Snapshot& one) { return one.complete; });
   return is_complete ? ExitStatus::Complete : ExitStatus::Partial;

@@ -23,7 +23,7 @@ using Clock = std::chrono::steady_clock;
 class WatchRun {
  public:
   WatchRun(const Options& options, const TakeSnapshot& take, Console& console)
-      : options_(options), take_(take), console_(console) {}
+      : options_(options), take_(take), console_(console), gate_(options, console) {}
 
   ExitStatus go() {
     auto output = open_output(options_, limit());
@@ -40,7 +40,10 @@ class WatchRun {
     const auto written = write(std::move(*output));
     // Time to write is not what the user took from us by an interrupt.
     if (!written) return report_failure(written.error(), Stage::Output, limit(), console_);
-    if (any_holds(options_.fail_if, measured(), console_)) return ExitStatus::FailIfHeld;
+    const graph::Difference all = watch_.all();
+    const auto judged =
+        gate_.judge([&](const FailIf& condition) { return measure(condition, all); });
+    if (judged) return *judged;
     if (failure) return *failure;
     return is_complete_ ? ExitStatus::Complete : ExitStatus::Partial;
   }
@@ -60,6 +63,7 @@ class WatchRun {
       const snapshot::Snapshot taken = HA_TRY(take_(options_, limit(), console_));
       const snapshot::CountTable counts = count_objects(taken, options_.by);
       watch_.add(counts);
+      gate_.add(taken);
       is_complete_ = is_complete_ && taken.complete;
       report_.sources.push_back({round == 0 ? "start" : fmt::format("round {}", round),
                                  options_.pid, taken.header.exe, taken.header.captured,
@@ -86,20 +90,15 @@ class WatchRun {
     report_.difference = watch_.difference();
     Deadline deadline = limit();
     deadline.interrupted = []() noexcept { return std::optional<int>(); };
-    return write_text(options_, deadline, std::move(output),
-                      growth_text(options_, std::move(report_)));
-  }
-
-  [[nodiscard]] std::vector<std::int64_t> measured() const {
-    std::vector<std::int64_t> values;
-    const graph::Difference all = watch_.all();
-    for (const FailIf& condition : options_.fail_if) values.push_back(measure(condition, all));
-    return values;
+    Options chosen = options_;
+    chosen.rows = gate_.rows();
+    return write_text(chosen, deadline, std::move(output), growth_text(chosen, std::move(report_)));
   }
 
   const Options& options_;
   const TakeSnapshot& take_;
   Console& console_;
+  Gate gate_;
   graph::Watch watch_;
   GrowthReport report_;
   bool is_complete_ = true;

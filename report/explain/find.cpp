@@ -1,13 +1,12 @@
 #include "report/explain/find.h"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
-#include <string_view>
 
 #include <fmt/format.h>
 
 #include "report/glob.h"
+#include "report/type_names.h"
 
 namespace heapattach::explain {
 
@@ -17,33 +16,17 @@ using snapshot::Object;
 using snapshot::ObjectIndex;
 using snapshot::Snapshot;
 
-constexpr std::size_t kMostSuggestions = 5;
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& letter : result) {
-    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  }
-  return result;
-}
-
-// Types that contain the name, whatever its case.
-std::string suggestions(const Snapshot& snapshot, const std::string& name) {
-  std::vector<std::string_view> names;
-  const std::string wanted = lower(name);
+// The types called so, or, if none is, those that match it as a glob.
+std::vector<bool> types_meant(const Snapshot& snapshot, const std::string& name) {
+  std::vector<bool> by_name;
+  std::vector<bool> by_glob;
+  bool has_name = false;
   for (const snapshot::Type& type : snapshot.types) {
-    if (lower(type.name).find(wanted) != std::string::npos) names.emplace_back(type.name);
+    by_name.push_back(type.name == name);
+    by_glob.push_back(matches_glob(name, type.name));
+    has_name = has_name || by_name.back();
   }
-  std::sort(names.begin(), names.end(), [](std::string_view a, std::string_view b) {
-    return a.size() != b.size() ? a.size() < b.size() : a < b;
-  });
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  if (names.empty()) return "look for its name with --count";
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kMostSuggestions); ++i) {
-    text += fmt::format("{}'{}'", text.empty() ? "" : ", ", names[i]);
-  }
-  return text;
+  return has_name ? by_name : by_glob;
 }
 
 std::vector<ObjectIndex> objects_of(const Snapshot& snapshot, const std::vector<bool>& is_meant) {
@@ -83,17 +66,21 @@ Result<ObjectIndex> find_object(const Snapshot& snapshot, std::uint64_t address)
 }
 
 Result<std::vector<ObjectIndex>> find_objects(const Snapshot& snapshot, const std::string& type) {
-  std::vector<bool> by_name;
-  std::vector<bool> by_glob;
-  for (const snapshot::Type& known : snapshot.types) {
-    by_name.push_back(known.name == type);
-    by_glob.push_back(matches_glob(type, known.name));
+  std::vector<bool> has_objects(snapshot.types.size());
+  for (const Object& object : snapshot.objects) has_objects[object.type] = true;
+  TypeNames present;
+  TypeNames known;
+  for (std::size_t i = 0; i < snapshot.types.size(); ++i) {
+    known.add(snapshot.types[i].name);
+    if (has_objects[i]) present.add(snapshot.types[i].name);
   }
-  auto objects = objects_of(snapshot, by_name);
-  if (objects.empty()) objects = objects_of(snapshot, by_glob);
-  if (!objects.empty()) return objects;
-  return Error{ErrorKind::Malformed, fmt::format("no object is of type '{}'; try: {}", type,
-                                                 suggestions(snapshot, type))};
+  const NamedType named = present.find(type);
+  if (!named.name.empty()) return objects_of(snapshot, types_meant(snapshot, named.name));
+  if (const NamedType absent = known.find(type); !absent.name.empty()) {
+    return Error{ErrorKind::Malformed,
+                 fmt::format("no object is of type '{}' now; the program knows it", absent.name)};
+  }
+  return Error{ErrorKind::Malformed, named.problem};
 }
 
 }  // namespace heapattach::explain

@@ -17,8 +17,8 @@ namespace heapattach::explain {
 Result<snapshot::ObjectIndex> find_object(const snapshot::Snapshot& snapshot,
                                           std::uint64_t address);
 
-// All objects of the type of that name; if there is none, of all types that match it as a glob.
-// Malformed, with some names that are like it, if there are none.
+// All objects of the types that `type` names (type_names.h). Malformed, with some names that are
+// like it, if there are none.
 Result<std::vector<snapshot::ObjectIndex>> find_objects(const snapshot::Snapshot& snapshot,
                                                         const std::string& type);
 

@@ -75,6 +75,10 @@ TEST_CASE("a difference is written, and a condition on growth sets the status") 
   CHECK(runner.run(run_diff, {sessions(1), sessions(3)}) == ExitStatus::FailIfHeld);
   CHECK(runner.told("\"grown_objects\":2"));
   CHECK(runner.run(run_diff, {sessions(3), sessions(3)}) == ExitStatus::Complete);
+  runner.options.fail_if = {*parse_fail_if("growth(Sesion) > 1")};
+  CHECK(runner.run(run_diff, {sessions(1), sessions(3)}) == ExitStatus::Usage);
+  runner.options.fail_if = {*parse_fail_if("growth(Session) < 0")};  // known to the first alone
+  CHECK(runner.run(run_diff, {sessions(1), SnapshotBuilder().snapshot}) == ExitStatus::FailIfHeld);
 }
 
 TEST_CASE("a difference with a partial snapshot is written and told by the status") {
@@ -102,6 +106,8 @@ TEST_CASE("a watch tells what grew in every round") {
   CHECK(runner.told(R"("types":[])"));
   runner.options.fail_if = {*parse_fail_if("growth(Session) > 2")};
   CHECK(runner.run(run_watch, {sessions(1), sessions(4), sessions(4)}) == ExitStatus::FailIfHeld);
+  runner.options.fail_if = {*parse_fail_if("growth(Sesion) > 2")};
+  CHECK(runner.run(run_watch, {sessions(1), sessions(4), sessions(4)}) == ExitStatus::Usage);
 }
 
 TEST_CASE("a watch whose process ends tells what was seen until then") {

@@ -114,9 +114,55 @@ TEST_CASE("a condition looks at what a type's objects retain") {
   snapshot.roots.emplace_back().to = 0;
   runner.options.fail_if = {*parse_fail_if("retained(Session) > 95")};
   CHECK(runner.run_on(snapshot) == ExitStatus::FailIfHeld);
-  runner.options.fail_if = {*parse_fail_if("retained(Session) > 96"),
-                            *parse_fail_if("retained(Other) > 0")};
+  runner.options.fail_if = {*parse_fail_if("retained(Session) > 96")};
   CHECK(runner.run_on(snapshot) == ExitStatus::Complete);
+}
+
+TEST_CASE("a condition on a type that nobody knows is wrong usage, and the report is written") {
+  Runner runner;
+  runner.options.report = Report::Count;
+  runner.options.format = Format::Tsv;
+  runner.options.force = true;
+  for (const char* condition : {"count(Sesion) > 1", "bytes(Session*x) < 1", "retained(X) == 0"}) {
+    CAPTURE(condition);
+    runner.options.fail_if = {*parse_fail_if(condition)};
+    CHECK(runner.run_on(two_sessions()) == ExitStatus::Usage);
+    CHECK(runner.report() == "objects\tbytes\ttype\n2\t96\tSession\n");
+  }
+  SUBCASE("unless another one holds") {
+    runner.options.fail_if.push_back(*parse_fail_if("count(Session) > 1"));
+    CHECK(runner.run_on(two_sessions()) == ExitStatus::FailIfHeld);
+  }
+  SUBCASE("or it may be missing") {
+    runner.options.allow_missing = true;
+    CHECK(runner.run_on(two_sessions()) == ExitStatus::FailIfHeld);  // retained(X) is 0
+    runner.options.fail_if = {*parse_fail_if("count(Sesion) > 0")};
+    CHECK(runner.run_on(two_sessions()) == ExitStatus::Complete);
+  }
+}
+
+TEST_CASE("a type that is known and has no objects counts 0") {
+  Runner runner;
+  runner.options.report = Report::Count;
+  runner.options.force = true;
+  SnapshotBuilder build;
+  build.type("Session");
+  runner.options.fail_if = {*parse_fail_if("count(Session) > 0")};
+  CHECK(runner.run_on(build.snapshot) == ExitStatus::Complete);
+  runner.options.fail_if = {*parse_fail_if("count(Session) == 0")};
+  CHECK(runner.run_on(build.snapshot) == ExitStatus::FailIfHeld);
+}
+
+TEST_CASE("a short name is the type that alone ends in it, in conditions and rows") {
+  Runner runner;
+  runner.options.report = Report::Count;
+  runner.options.format = Format::Tsv;
+  Snapshot snapshot = two_sessions();
+  snapshot.types[0].name = "Shop::Session";
+  runner.options.rows.types = {"Session"};
+  runner.options.fail_if = {*parse_fail_if("count(Session) > 1")};
+  CHECK(runner.run_on(snapshot) == ExitStatus::FailIfHeld);
+  CHECK(runner.report() == "objects\tbytes\ttype\n2\t96\tShop::Session\n");
 }
 
 TEST_CASE("a partial heap is written and told by the status") {

@@ -1,0 +1,122 @@
+#include "report/type_names.h"
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "report/glob.h"
+
+namespace heapattach {
+
+namespace {
+
+constexpr std::size_t kMostSuggestions = 5;
+constexpr std::size_t kLongestCompared = 120;  // of a name: some are templates of kilobytes
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& letter : result) {
+    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  }
+  return result;
+}
+
+// "RequestLog" of "Blog::RequestLog", "Entry(A::B)" of "Blog::Entry(A::B)", "leaf" of "struct
+// leaf"; the whole of a name such as "(buffer of A::B)".
+std::string_view without_namespaces(std::string_view name) {
+  const std::string_view path = name.substr(0, name.find_first_of("(<"));
+  const std::size_t colons = path.rfind("::");
+  if (colons != std::string_view::npos) return name.substr(colons + 2);
+  for (const std::string_view word : {"struct ", "class ", "union "}) {
+    if (name.starts_with(word)) return name.substr(word.size());
+  }
+  return name;
+}
+
+// How many letters must be changed, put in, left out or swapped with the next to make one the
+// other.
+std::size_t distance_between(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before(b.size() + 1);
+  std::vector<std::size_t> last(b.size() + 1);
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(last.begin(), last.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t changed = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, changed});
+      const bool is_swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (is_swapped) row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+    before.swap(last);
+    last.swap(row);
+  }
+  return last[b.size()];
+}
+
+std::string quoted(std::vector<std::string_view> names, std::size_t most) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), most); ++i) {
+    text += fmt::format("{}'{}'", i == 0 ? "" : ", ", names[i]);
+  }
+  return text + (names.size() > most ? ", …" : "");
+}
+
+// Names with few wrong letters, and then those that hold the name, whatever its case.
+std::string suggestions(std::string_view wanted, std::span<const std::string_view> known) {
+  struct Like {
+    std::size_t distance = 0;
+    std::string_view name;
+  };
+  std::vector<Like> like;
+  const std::string sought = lower(wanted.substr(0, kLongestCompared));
+  const std::size_t allowed = std::max<std::size_t>(1, sought.size() / 4);
+  for (const std::string_view name : known) {
+    const std::string whole = lower(name.substr(0, kLongestCompared));
+    const std::string last = lower(without_namespaces(name).substr(0, kLongestCompared));
+    const std::size_t distance =
+        std::min(distance_between(sought, whole), distance_between(sought, last));
+    if (distance <= allowed || whole.find(sought) != std::string::npos) {
+      like.push_back({std::min(distance, allowed + 1), name});
+    }
+  }
+  std::sort(like.begin(), like.end(), [](const Like& a, const Like& b) {
+    return std::tuple(a.distance, a.name.size(), a.name) <
+           std::tuple(b.distance, b.name.size(), b.name);
+  });
+  if (like.empty()) return "--count lists them";
+  std::vector<std::string_view> names;
+  for (const Like& one : like) names.push_back(one.name);
+  return "did you mean " + quoted(std::move(names), kMostSuggestions) + "?";
+}
+
+}  // namespace
+
+NamedType find_type_name(std::string_view wanted, std::span<const std::string_view> known) {
+  std::vector<std::string_view> ending;
+  bool is_known = wanted == "*";  // even of a heap that holds nothing
+  for (const std::string_view name : known) {
+    if (name == wanted || matches_glob(wanted, name)) is_known = true;
+    if (without_namespaces(name) == wanted) ending.push_back(name);
+  }
+  if (is_known) return {std::string(wanted), {}};
+  std::sort(ending.begin(), ending.end());
+  ending.erase(std::unique(ending.begin(), ending.end()), ending.end());
+  if (ending.size() == 1) return {std::string(ending[0]), {}};
+  if (ending.empty()) {
+    return {{}, fmt::format("no type is called '{}'; {}", wanted, suggestions(wanted, known))};
+  }
+  return {{},
+          fmt::format("'{}' is short for several types: {}; name one of them, or '*::{}' for all",
+                      wanted, quoted(ending, kMostSuggestions), wanted)};
+}
+
+NamedType TypeNames::find(std::string_view wanted) const {
+  const std::vector<std::string_view> names(names_.begin(), names_.end());
+  return find_type_name(wanted, names);
+}
+
+}  // namespace heapattach

@@ -1,0 +1,51 @@
+#include "report/type_names.h"
+
+#include <doctest/doctest.h>
+
+using namespace heapattach;
+
+namespace {
+
+const std::vector<std::string_view> kKnown = {
+    "Blog::RequestLog", "Blog::Entry(A::B)", "Log",         "A::Log",
+    "B::Session",       "C::Session",        "struct leaf", "(buffer of Array(Blog::RequestLog))"};
+
+NamedType find(std::string_view wanted) {
+  return find_type_name(wanted, kKnown);
+}
+
+TEST_CASE("a type is found by its name, by a glob, or by what only one name ends in") {
+  CHECK(find("Blog::RequestLog").name == "Blog::RequestLog");
+  CHECK(find("Blog::*").name == "Blog::*");
+  CHECK(find("RequestLog").name == "Blog::RequestLog");
+  CHECK(find("Entry(A::B)").name == "Blog::Entry(A::B)");
+  CHECK(find("leaf").name == "struct leaf");
+  CHECK(find("Log").name == "Log");  // whole, though A::Log ends in it
+}
+
+TEST_CASE("a short name of several types is none of them") {
+  const NamedType several = find("Session");
+  CHECK(several.name.empty());
+  CHECK(several.problem ==
+        "'Session' is short for several types: 'B::Session', 'C::Session'; name one of them, or "
+        "'*::Session' for all");
+}
+
+TEST_CASE("a name that nothing has is answered with those that are like it") {
+  CHECK(find("RequestLgo").problem ==
+        "no type is called 'RequestLgo'; did you mean 'Blog::RequestLog'?");
+  CHECK(find("blog::requestlog").problem.find("did you mean 'Blog::RequestLog'") !=
+        std::string::npos);
+  CHECK(find("quest").problem.find("'Blog::RequestLog', '(buffer of Array(Blog::RequestLog))'?") !=
+        std::string::npos);
+  CHECK(find("Customer").problem == "no type is called 'Customer'; --count lists them");
+  CHECK(find("B)").problem.starts_with("no type is called"));
+  CHECK(find("x*").name.empty());
+}
+
+TEST_CASE("all types are a name for any heap") {
+  CHECK(find_type_name("*", {}).name == "*");
+  CHECK(find_type_name("A*", {}).name.empty());
+}
+
+}  // namespace
