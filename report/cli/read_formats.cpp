@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <span>
 
 #include "report/cli/raw_options.h"
 
@@ -34,7 +36,8 @@ constexpr std::array<std::pair<std::string_view, Format>, 3> kGrowthFormats{{
     {"json", Format::Json},
     {"html", Format::Html},
 }};
-constexpr std::array<std::pair<std::string_view, Format>, 9> kExtensions{{
+using Extension = std::pair<std::string_view, Format>;
+constexpr std::array<Extension, 7> kCountExtensions{{
     {"txt", Format::Table},
     {"tsv", Format::Tsv},
     {"csv", Format::Csv},
@@ -42,15 +45,71 @@ constexpr std::array<std::pair<std::string_view, Format>, 9> kExtensions{{
     {"md", Format::Markdown},
     {"markdown", Format::Markdown},
     {"memprof", Format::Memprof},
+}};
+constexpr std::array<Extension, 2> kPlainExtensions{{
+    {"txt", Format::Table},
+    {"json", Format::Json},
+}};
+constexpr std::array<Extension, 3> kStackExtensions{{
+    {"txt", Format::Table},
+    {"json", Format::Json},
+    {"folded", Format::Folded},
+}};
+constexpr std::array<Extension, 6> kGraphExtensions{{
+    {"mmd", Format::Mermaid},
+    {"mermaid", Format::Mermaid},
+    {"txt", Format::Mermaid},
+    {"dot", Format::Dot},
+    {"gv", Format::Dot},
+    {"json", Format::Json},
+}};
+constexpr std::array<Extension, 3> kGrowthExtensions{{
+    {"txt", Format::Table},
+    {"json", Format::Json},
+    {"html", Format::Html},
+}};
+// Of snapshots, beside those of exports. JSON Lines in a file called .json is what many a reader of
+// them expects.
+constexpr std::array<Extension, 3> kLineExtensions{{
     {"jsonl", Format::JsonLines},
     {"ndjson", Format::JsonLines},
+    {"json", Format::JsonLines},
 }};
-Result<Format> read_stack_format(const RawOptions& raw) {
-  if (!raw.format.empty()) return choose("--format", raw.format, kStackFormats);
-  std::string_view file = raw.output;
+
+// The extension of the file that the output goes to, .gz aside; empty where the name ends in a
+// number, or in what stands for one ("heap.%p").
+std::string_view extension_of(std::string_view file) {
+  if (file.starts_with("/dev/")) return {};
   if (ends_in_gz(file)) file.remove_suffix(3);
-  if (file.ends_with(".json")) return Format::Json;
-  return file.ends_with(".folded") ? Format::Folded : Format::Table;
+  const std::size_t dot = file.find_last_of("./");
+  const bool is_there =
+      dot != std::string_view::npos && file[dot] == '.' && dot != 0 && file[dot - 1] != '/';
+  if (!is_there) return {};
+  const std::string_view extension = file.substr(dot + 1);
+  const bool has_letter = std::any_of(extension.begin(), extension.end(), [](char letter) {
+    return std::isalpha(static_cast<unsigned char>(letter)) != 0;
+  });
+  return has_letter && extension.find('%') == std::string_view::npos ? extension
+                                                                     : std::string_view{};
+}
+
+Error no_format_for(const RawOptions& raw, std::string_view report, std::string_view formats) {
+  return usage(fmt::format("-o {}: {} not written as .{}; there is {}; or name a format with -f",
+                           raw.output, report, extension_of(raw.output), formats));
+}
+
+// The format that the file's extension says, or the usual one, which `extensions` begin with.
+Result<Format> by_extension(const RawOptions& raw,
+                            std::string_view report,
+                            std::span<const Extension> extensions) {
+  const std::string_view extension = extension_of(raw.output);
+  if (extension.empty()) return extensions.front().second;
+  std::string formats;
+  for (const auto& [known, format] : extensions) {
+    if (known == extension) return format;
+    formats += fmt::format("{}.{}", formats.empty() ? "" : ", ", known);
+  }
+  return no_format_for(raw, report, formats);
 }
 
 Result<void> read_snapshot_format(const std::string& name, Options& options) {
@@ -62,58 +121,41 @@ Result<void> read_snapshot_format(const std::string& name, Options& options) {
   return usage(fmt::format("--format {}: not one of {}", name, names));
 }
 
-// The extension of the file that the output goes to, .gz aside.
-std::string_view extension_of(std::string_view file) {
-  if (ends_in_gz(file)) file.remove_suffix(3);
-  const std::size_t dot = file.find_last_of("./");
-  if (dot == std::string_view::npos || file[dot] == '/') return {};
-  return file.substr(dot + 1);
-}
-
-Result<Format> read_graph_format(const RawOptions& raw) {
-  if (!raw.format.empty()) return choose("--format", raw.format, kGraphFormats);
+Result<void> read_format_of_snapshot_file(const RawOptions& raw, Options& options) {
   const std::string_view extension = extension_of(raw.output);
-  if (extension == "json") return Format::Json;
-  return extension == "dot" || extension == "gv" ? Format::Dot : Format::Mermaid;
-}
-
-Result<void> read_format_of_file(const RawOptions& raw, Options& options) {
-  const bool is_count = is_counts(options.report);
-  const std::string_view extension = extension_of(raw.output);
-  const auto no_format = [&] {
-    return usage(fmt::format("-o {}: .{} is no format for {}; name one with -f", raw.output,
-                             extension, is_count ? "counts" : "a snapshot"));
-  };
-  if (const ExportFormat* exporter = export_format_of_extension(extension)) {
-    if (is_count) return no_format();
+  if (extension.empty()) return {};
+  const ExportFormat* exporter = export_format_of_extension(extension);
+  if (exporter == nullptr) exporter = find_export_format(extension);
+  if (exporter != nullptr) {
     options.exporter = exporter;
     options.format = Format::Export;
     return {};
   }
-  const auto* const named = std::find_if(kExtensions.begin(), kExtensions.end(),
-                                         [&](const auto& row) { return row.first == extension; });
-  if (named == kExtensions.end()) return {};
-  // JSON Lines in a file called .json is what many a reader of them expects.
-  if (!is_count && named->second == Format::Json) return {};
-  if (is_count == (named->second == Format::JsonLines)) return no_format();
-  options.format = named->second;
-  return {};
-}
-
-Result<Format> read_growth_format(const RawOptions& raw) {
-  if (!raw.format.empty()) return choose("--format", raw.format, kGrowthFormats);
-  const std::string_view extension = extension_of(raw.output);
-  if (extension == "html") return Format::Html;
-  return extension == "json" ? Format::Json : Format::Table;
+  std::string formats;
+  for (const auto& [known, format] : kLineExtensions) {
+    if (known == extension) return {};
+    formats += fmt::format(".{}, ", known);
+  }
+  for (const ExportFormat& format : export_formats()) {
+    const std::string_view known = format.extension.empty() ? format.name : format.extension;
+    formats += fmt::format("{}.{}", &format == &export_formats()[0] ? "" : ", ", known);
+  }
+  return no_format_for(raw, "a snapshot is", formats);
 }
 
 // Of a report that is neither a snapshot nor counts.
 Result<Format> read_report_format(const RawOptions& raw, Report report) {
-  if (report == Report::Stacks) return read_stack_format(raw);
-  if (report == Report::Graph) return read_graph_format(raw);
-  if (report == Report::Diff) return read_growth_format(raw);
-  if (!raw.format.empty()) return choose("--format", raw.format, kPlainFormats);
-  return extension_of(raw.output) == "json" ? Format::Json : Format::Table;
+  const auto read = [&](std::string_view words, const auto& formats,
+                        std::span<const Extension> extensions) -> Result<Format> {
+    if (!raw.format.empty()) return choose("--format", raw.format, formats);
+    return by_extension(raw, words, extensions);
+  };
+  switch (report) {
+    case Report::Stacks: return read("stacks are", kStackFormats, kStackExtensions);
+    case Report::Graph: return read("a graph is", kGraphFormats, kGraphExtensions);
+    case Report::Diff: return read("a difference is", kGrowthFormats, kGrowthExtensions);
+    default: return read("this report is", kPlainFormats, kPlainExtensions);
+  }
 }
 
 }  // namespace
@@ -130,10 +172,13 @@ Result<void> read_format(const RawOptions& raw, Options& options) {
     options.format = HA_TRY(read_report_format(raw, options.report));
     return {};
   }
-  options.format = is_snapshot ? Format::JsonLines : Format::Table;
-  if (raw.format.empty()) return read_format_of_file(raw, options);
-  if (!is_counts(options.report)) return read_snapshot_format(raw.format, options);
-  options.format = HA_TRY(choose("--format", raw.format, kCountFormats));
+  if (is_snapshot) {
+    options.format = Format::JsonLines;
+    return raw.format.empty() ? read_format_of_snapshot_file(raw, options)
+                              : read_snapshot_format(raw.format, options);
+  }
+  options.format = HA_TRY(raw.format.empty() ? by_extension(raw, "counts are", kCountExtensions)
+                                             : choose("--format", raw.format, kCountFormats));
   return {};
 }
 

@@ -95,7 +95,9 @@ TEST_CASE("the format follows the file's extension unless it is named") {
   CHECK(good({"--count", "1", "-o", "a.tsv/x"}).format == Format::Table);
   CHECK(good({"--count", "1", "-o", "x.json", "-f", "tsv"}).format == Format::Tsv);
   CHECK(good({"1", "-o", "x.json"}).format == Format::JsonLines);
-  CHECK(good({"1", "-o", "x.snapshot"}).format == Format::JsonLines);
+  CHECK(good({"1", "-o", "heap.%p"}).format == Format::JsonLines);
+  CHECK(good({"1", "-o", "heap.4711"}).format == Format::JsonLines);
+  CHECK(good({"1", "-o", ".hidden"}).format == Format::JsonLines);
   const Options packed = good({"--count", "1", "-o", "x.csv.gz"});
   CHECK(packed.format == Format::Csv);
   CHECK(packed.with_gzip);
@@ -103,6 +105,29 @@ TEST_CASE("the format follows the file's extension unless it is named") {
   CHECK(wrong({"1", "-o", "x.csv"}).find(".csv") != std::string::npos);
   CHECK(wrong({"1", "-f", "csv"}).find("jsonl") != std::string::npos);
   CHECK(wrong({"--count", "1", "-f", "yaml"}).find("memprof") != std::string::npos);
+}
+
+TEST_CASE("a file whose extension is not a format of the report is refused with those that are") {
+  CHECK(good({"1", "-o", "x.pprof"}).exporter == find_export_format("pprof"));
+  CHECK(good({"1", "-o", "x.hprof.gz"}).exporter == find_export_format("hprof"));
+  CHECK(wrong({"1", "-o", "x.unknown"}).find(".jsonl, .ndjson, .json, .html, .heapsnapshot") !=
+        std::string::npos);
+  CHECK(wrong({"1", "-o", "x.txt"}).find("a snapshot is not written as .txt") != std::string::npos);
+  const std::vector<std::string_view> reports = {"--suspects", "--stacks", "--check",   "--summary",
+                                                 "--strings",  "--count",  "--watch=1s"};
+  for (const std::string_view report : reports) {
+    CAPTURE(report);
+    const std::string refused = wrong({report.data(), "1", "-o", "y.html"});
+    CHECK(refused.find("not written as .html; there is .txt") != std::string::npos);
+    CHECK(refused.find(".json") != std::string::npos);
+    CHECK(good({report.data(), "1", "-o", "y.txt"}).format == Format::Table);
+    CHECK(good({report.data(), "1", "-o", "y.html", "-f", "json"}).format == Format::Json);
+  }
+  CHECK(wrong({"--graph", "X", "1", "-o", "x.svg"}).find(".mmd") != std::string::npos);
+  CHECK(good({"--graph", "X", "1", "-o", "x.mmd"}).format == Format::Mermaid);
+  CHECK(wrong({"--diff", "a", "b", "-o", "x.csv"}).find(".html") != std::string::npos);
+  CHECK(good({"--stacks", "1", "-o", "x.folded.gz"}).format == Format::Folded);
+  CHECK(good({"--call", "f()", "1", "-o", "x.bin"}).report == Report::Call);
 }
 
 TEST_CASE("several processes are named, found in a tree or by their name") {
