@@ -1,6 +1,7 @@
 #include "report/explain/suspects.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -48,9 +49,11 @@ class SuspectFinder {
   SuspectFinder(const Snapshot& snapshot,
                 const Holding& holding,
                 const graph::ShortestWays& ways,
+                EdgeNames& names,
                 MergedWays& merged)
       : snapshot_(snapshot),
         ways_(ways),
+        names_(names),
         merged_(merged),
         roots_(holding.roots),
         types_(holding.types),
@@ -77,10 +80,11 @@ class SuspectFinder {
     for (std::size_t i = 0; i < kMostTypes && add_type(); ++i) cover_below();
     add_contents();
     add_ways();
-    for (Suspect& suspect : result_.found) suspect.sentence = sentence_of(suspect);
-    std::stable_sort(
-        result_.found.begin(), result_.found.end(),
-        [](const Suspect& a, const Suspect& b) { return a.retained_bytes > b.retained_bytes; });
+    nest();
+    for (Suspect& suspect : result_.found) {
+      if (suspect.within) suspect.part = part_of(result_.found[*suspect.within], suspect);
+      suspect.sentence = sentence_of(suspect);
+    }
     return std::move(result_);
   }
 
@@ -195,6 +199,75 @@ class SuspectFinder {
     }
   }
 
+  // Puts what one suspect retains of another behind that one.
+  void nest() {
+    std::vector<Suspect>& found = result_.found;
+    std::stable_sort(found.begin(), found.end(), [](const Suspect& a, const Suspect& b) {
+      return a.retained_bytes > b.retained_bytes;
+    });
+    std::unordered_map<ObjectIndex, std::size_t> by_object;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (!found[i].is_type) by_object.emplace(found[i].object, i);
+    }
+    std::vector<std::vector<std::size_t>> within(found.size() + 1);  // the last: in none
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      std::size_t around = found.size();
+      ObjectIndex by = found[i].is_type ? kNone : dominators_.of[found[i].object];
+      for (; by != kNone && around == found.size(); by = dominators_.of[by]) {
+        const auto other = by_object.find(by);
+        if (other != by_object.end()) around = other->second;
+      }
+      within[around].push_back(i);
+    }
+    std::vector<Suspect> nested;
+    struct Open {
+      std::size_t suspect;
+      std::optional<std::size_t> within;
+    };
+    std::vector<Open> open;
+    const auto open_all = [&](std::size_t around, std::optional<std::size_t> place) {
+      for (auto at = within[around].rbegin(); at != within[around].rend(); ++at) {
+        open.push_back({*at, place});
+      }
+    };
+    open_all(found.size(), std::nullopt);
+    while (!open.empty()) {
+      const Open next = open.back();
+      open.pop_back();
+      nested.push_back(std::move(found[next.suspect]));
+      nested.back().within = next.within;
+      open_all(next.suspect, nested.size() - 1);
+    }
+    found = std::move(nested);
+  }
+
+  // "World.log's buffer": the object that a reader knows, and the pointers from there on.
+  [[nodiscard]] std::string part_of(const Suspect& around, const Suspect& suspect) {
+    constexpr std::size_t kMostNames = 4;
+    const graph::Way& way = suspect.way;
+    const auto whole = std::find_if(way.begin(), way.end(), [&](const graph::Step& step) {
+      return step.object == around.object;
+    });
+    std::size_t at = static_cast<std::size_t>(whole - way.begin());
+    if (at >= way.size()) return {};
+    std::string text = holder_of(around);
+    const bool is_buffer = name_of(suspect.object).starts_with('(');
+    std::size_t names = 0;
+    for (++at; at < way.size(); ++at) {
+      // A buffer is told as such, and not by the container's field that points to it.
+      if (is_buffer && at + 1 == way.size() && names != 0) break;
+      std::string name = names_.name(way[at - 1].object, way[at].by);
+      name = name.substr(0, name.find("._M_"));
+      if (++names > kMostNames) {
+        text += "…";
+        break;
+      }
+      if (!name.starts_with('[')) text += '.';
+      text += name;
+    }
+    return is_buffer ? text + "'s buffer" : text;
+  }
+
   [[nodiscard]] const std::string& name_of(ObjectIndex object) const {
     return snapshot_.types[snapshot_.objects[object].type].name;
   }
@@ -218,11 +291,14 @@ class SuspectFinder {
       return fmt::format("{} {} that no single object holds keep {}", suspect.objects,
                          name_of(suspect.object), much);
     }
-    std::string text = fmt::format("one {} keeps {}", holder_of(suspect), much);
+    std::string text = suspect.part.empty()
+                           ? fmt::format("one {} keeps {}", holder_of(suspect), much)
+                           : fmt::format("{} keeps {}", suspect.part, much);
     if (suspect.objects > 1) {
       text =
           fmt::format("a list of {} {} keeps {}", suspect.objects, name_of(suspect.object), much);
     }
+    if (suspect.within) text = "of it, " + text;
     if (suspect.gathered && suspect.gathered->objects > 1) {
       text += fmt::format(": mostly {} {}", suspect.gathered->objects,
                           snapshot_.types[suspect.gathered->type].name);
@@ -232,6 +308,7 @@ class SuspectFinder {
 
   const Snapshot& snapshot_;
   const graph::ShortestWays& ways_;
+  EdgeNames& names_;
   MergedWays& merged_;
   const RootOrder& roots_;
   const std::vector<TypeIndex>& types_;
@@ -252,14 +329,15 @@ Suspects find_suspects(const Snapshot& snapshot) {
   const graph::ShortestWays ways = graph::shortest_ways(graph, holding.roots.quality_ends);
   EdgeNames names(snapshot);
   MergedWays merged(snapshot, ways, holding.roots.numbers, names);
-  return find_suspects(snapshot, holding, ways, merged);
+  return find_suspects(snapshot, holding, ways, names, merged);
 }
 
 Suspects find_suspects(const Snapshot& snapshot,
                        const Holding& holding,
                        const graph::ShortestWays& ways,
+                       EdgeNames& names,
                        MergedWays& merged) {
-  return SuspectFinder(snapshot, holding, ways, merged).run();
+  return SuspectFinder(snapshot, holding, ways, names, merged).run();
 }
 
 }  // namespace heapattach::explain

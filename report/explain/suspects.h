@@ -32,13 +32,17 @@ struct Suspect {
   std::uint32_t root = 0;           // of Snapshot::roots, and the way from there to the object
   graph::Way way;
   std::string way_summary;  // "global CACHE → @h → @entries"
+  // Of Suspects::found, one before it that retains this one with all of it: the nearest of these.
+  std::optional<std::size_t> within{};
+  std::string part{};  // what of that one it is: "World.log's buffer"; empty: it is in none
   std::string sentence;
 };
 
 struct Suspects {
   std::uint64_t live_bytes = 0;
   std::uint64_t threshold = 0;  // bytes
-  std::vector<Suspect> found;   // those that retain most first
+  // Those that retain most first; what is within one follows it, those that retain most first.
+  std::vector<Suspect> found;
   // Retained by objects of unknown types that belong to no suspect.
   std::uint64_t untyped_bytes = 0;
 };
@@ -49,6 +53,7 @@ struct Suspects {
 [[nodiscard]] Suspects find_suspects(const snapshot::Snapshot& snapshot,
                                      const Holding& holding,
                                      const graph::ShortestWays& ways,
+                                     EdgeNames& names,
                                      MergedWays& merged);
 
 }  // namespace heapattach::explain

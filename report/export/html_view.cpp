@@ -122,7 +122,7 @@ class ViewMaker {
   void find_suspects() {
     holding_.is_outermost =
         graph::outermost_of_groups(holding_.dominators, holding_.types, snapshot_.types.size());
-    view_.suspects = explain::find_suspects(snapshot_, holding_, ways_, *merged_);
+    view_.suspects = explain::find_suspects(snapshot_, holding_, ways_, edge_names_, *merged_);
   }
 
   void find_ways() {

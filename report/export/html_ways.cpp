@@ -89,6 +89,7 @@ void put_html_suspects(HtmlJson& json, const Snapshot& snapshot, const HtmlView&
     json.open('{');
     json.text("sentence", suspect.sentence);
     json.number("retained", suspect.retained_bytes);
+    if (suspect.within) json.number("within", *suspect.within);
     json.open("steps", '[');
     put_steps(json, snapshot, view, suspect, names);
     json.close(']');

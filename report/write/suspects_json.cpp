@@ -9,7 +9,8 @@
 //
 // `kind` is `object`, `list` (the address is of the first link, `objects` the number of links) or
 // `type` (the address is of one of the `objects`). Root and path are as of --why. `untyped_bytes`
-// are retained by objects of unknown types and by no suspect.
+// are retained by objects of unknown types and by no suspect. A suspect that another one retains
+// has "within", the number of that one in the list (the first is 0), and "part", what of it it is.
 
 #include <string_view>
 #include <utility>
@@ -33,6 +34,8 @@ JsonRecord record_of(const snapshot::Snapshot& snapshot,
   const snapshot::Object& object = snapshot.objects[suspect.object];
   JsonRecord record;
   record.text("sentence", suspect.sentence);
+  record.number("within", suspect.within);
+  record.text_unless_empty("part", suspect.part);
   record.text("kind", kind_of(suspect));
   record.address("address", object.address);
   record.text("type", snapshot.types[object.type].name);

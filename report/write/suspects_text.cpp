@@ -8,7 +8,8 @@
 //      what would go with it
 //         20375 objects   978000 bytes  Session
 //
-// If no place gathers a tenth, that is said.
+// What is within a place follows it, indented, with the path from there on. If no place gathers a
+// tenth, that is said.
 
 #include <algorithm>
 
@@ -41,6 +42,43 @@ std::string contents_text(const snapshot::Snapshot& snapshot,
   return text;
 }
 
+// How many suspects are around this one.
+std::size_t depth_of(const explain::Suspects& suspects, std::size_t suspect) {
+  std::size_t depth = 0;
+  while (suspects.found[suspect].within) {
+    suspect = *suspects.found[suspect].within;
+    ++depth;
+  }
+  return depth;
+}
+
+std::string indented(const std::string& text, std::size_t depth) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
+    if (end - at > 1) result += std::string(4 * depth, ' ');
+    result += text.substr(at, end - at);
+    at = end;
+  }
+  return result;
+}
+
+// The path to one suspect; to one within another, from the other on.
+std::string path_text(const snapshot::Snapshot& snapshot,
+                      const explain::Suspects& suspects,
+                      const explain::Suspect& suspect,
+                      explain::EdgeNames& names,
+                      const Look& look) {
+  if (!suspect.within) return way_text(snapshot, suspect.root, suspect.way, names, look);
+  const snapshot::ObjectIndex around = suspects.found[*suspect.within].object;
+  graph::Way rest = suspect.way;
+  const auto begin = std::find_if(rest.begin(), rest.end(), [around](const graph::Step& step) {
+    return step.object == around;
+  });
+  rest.erase(rest.begin(), begin);
+  return steps_text(snapshot, rest, names, look);
+}
+
 }  // namespace
 
 std::string format_suspects_text(const snapshot::Snapshot& snapshot,
@@ -48,24 +86,27 @@ std::string format_suspects_text(const snapshot::Snapshot& snapshot,
                                  const Look& look) {
   explain::EdgeNames names(snapshot);
   std::string text;
+  std::size_t places = 0;
   for (std::size_t i = 0; i < suspects.found.size(); ++i) {
     const explain::Suspect& suspect = suspects.found[i];
-    const std::string head = fmt::format("{}. {}", i + 1, terminal_text(suspect.sentence));
-    text += look.with_colour ? fmt::format("\x1b[1m{}\x1b[0m\n", head) : head + "\n";
+    if (!suspect.within) ++places;
+    const std::string head = (suspect.within ? std::string() : fmt::format("{}. ", places)) +
+                             terminal_text(suspect.sentence);
+    std::string part = look.with_colour ? fmt::format("\x1b[1m{}\x1b[0m\n", head) : head + "\n";
     if (suspect.is_type) {
-      text += fmt::format("  most through {}, for instance\n", terminal_text(suspect.way_summary));
+      part += fmt::format("  most through {}, for instance\n", terminal_text(suspect.way_summary));
     }
-    text += way_text(snapshot, suspect.root, suspect.way, names, look);
-    text += fmt::format("  what would go with {}\n", suspect.is_type ? "them" : "it");
-    text += contents_text(snapshot, suspect.contents, look) + "\n";
+    part += path_text(snapshot, suspects, suspect, names, look);
+    part += fmt::format("  what would go with {}\n", suspect.is_type ? "them" : "it");
+    part += contents_text(snapshot, suspect.contents, look) + "\n";
+    text += indented(part, depth_of(suspects, i));
   }
   if (suspects.found.empty()) {
     text += fmt::format("nothing gathers a tenth of the {} bytes that are alive\n",
                         suspects.live_bytes);
   } else {
     text += fmt::format("{} gather{} a tenth or more of the {} bytes that are alive\n",
-                        counted(suspects.found.size(), "place"),
-                        suspects.found.size() == 1 ? "s" : "", suspects.live_bytes);
+                        counted(places, "place"), places == 1 ? "s" : "", suspects.live_bytes);
   }
   if (suspects.untyped_bytes >= suspects.threshold) {
     text +=

@@ -71,6 +71,14 @@ std::string way_text(const Snapshot& snapshot,
   const std::string words = explain::root_in_words(snapshot, snapshot.roots[root]);
   std::string text = cut("    " + terminal_text(words), look);
   text += cut("      → " + object_text(snapshot, way.front().object), look);
+  return text + steps_text(snapshot, way, names, look);
+}
+
+std::string steps_text(const Snapshot& snapshot,
+                       const graph::Way& way,
+                       EdgeNames& names,
+                       const Look& look) {
+  std::string text;
   const std::vector<Link> links = links_of(snapshot, way, names);
   for (std::size_t i = 0; i < links.size(); ++i) {
     const Link& link = links[i];
@@ -137,6 +145,7 @@ void add_way(const Snapshot& snapshot,
   const bool is_register = from.kind == snapshot::RootKind::Register;
   begin.text_unless_empty(is_register ? "register" : "symbol", from.symbol);
   begin.text_unless_empty("module", from.module);
+  if (explain::is_leftover(snapshot, from)) begin.boolean("leftover", true);
   if (from.address != 0) begin.address("address", from.address);
   record.object("root", std::move(begin));
   record.open_list("path");
@@ -145,7 +154,6 @@ void add_way(const Snapshot& snapshot,
     JsonRecord step;
     if (i != 0) step.text("by", names.name(way[i - 1].object, way[i].by));
     step.address("address", object.address);
-  if (explain::is_leftover(snapshot, from)) begin.boolean("leftover", true);
     step.text("type", snapshot.types[object.type].name);
     record.item(std::move(step));
   }

@@ -21,6 +21,12 @@ namespace heapattach {
                                    explain::EdgeNames& names,
                                    const Look& look);
 
+// The same without the root: the objects behind the first, which is told already.
+[[nodiscard]] std::string steps_text(const snapshot::Snapshot& snapshot,
+                                     const graph::Way& way,
+                                     explain::EdgeNames& names,
+                                     const Look& look);
+
 // A line each for the innermost of them, with what they retain.
 [[nodiscard]] std::string dominators_text(const snapshot::Snapshot& snapshot,
                                           const std::vector<explain::Dominator>& dominators,

@@ -9,8 +9,8 @@ function suspectsView() {
   return make('div', {}, make('p', {class: 'lead'}, lead), ...found.map(suspectPart));
 }
 
-function suspectPart({sentence, retained, steps, contents}) {
-  return make('article', {class: 'suspect'},
+function suspectPart({sentence, retained, within, steps, contents}) {
+  return make('article', {class: within === undefined ? 'suspect' : 'suspect within'},
     make('h3', {}, brief(sentence, 600)), shareBar(retained, liveBytes),
     make('div', {class: 'pair'},
       make('div', {}, make('h4', {}, 'The way there'), stepsOf(steps)),

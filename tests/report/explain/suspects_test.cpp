@@ -79,6 +79,47 @@ TEST_CASE("objects of unknown types are no suspects together, but told") {
         "3200 bytes are of unknown types, and gather nowhere\n");
 }
 
+// WORLD holds a World with 40 cells of its own and a log of 100 entries.
+Snapshot world_with_log() {
+  SnapshotBuilder build;
+  const auto world = build.type("game::World");
+  const auto buffer = build.type("(buffer of std::vector<Entry>)");
+  const auto entry = build.type("Entry");
+  const auto cell = build.type("Cell");
+  build.snapshot.types[world].paths = {{8, "log._M_impl._M_start"}};
+  build.snapshot.types[world].elements = {16, 8, "cells", {{0, ""}}};
+  build.snapshot.types[buffer].elements = {0, 8, "", {{0, ""}}};
+  std::vector<std::pair<std::uint32_t, snapshot::ObjectIndex>> cells = {{8, 1}};
+  for (std::uint32_t i = 0; i < 40; ++i) cells.emplace_back(16 + 8 * i, 102 + i);
+  build.object(0x1000, world, 400, cells);
+  std::vector<std::pair<std::uint32_t, snapshot::ObjectIndex>> entries;
+  for (std::uint32_t i = 0; i < 100; ++i) entries.emplace_back(8 * i, 2 + i);
+  build.object(0x2000, buffer, 800, entries);
+  for (std::uint32_t i = 0; i < 100; ++i) build.object(0x10000 + 64 * i, entry, 64);
+  for (std::uint32_t i = 0; i < 40; ++i) build.object(0x20000 + 64 * i, cell, 64);
+  build.snapshot.roots.emplace_back().symbol = "game::world";
+  return build.snapshot;
+}
+
+TEST_CASE("a place within another is told there, by what of it it is") {
+  const Snapshot snapshot = world_with_log();
+  const auto suspects = explain::find_suspects(snapshot);
+  REQUIRE(suspects.found.size() == 2);
+  CHECK_FALSE(suspects.found[0].within);
+  CHECK(suspects.found[0].sentence.starts_with("one game::World keeps 10160 bytes, 100 %"));
+  CHECK(suspects.found[1].within == 0);
+  CHECK(suspects.found[1].part == "game::World.log's buffer");
+  CHECK(suspects.found[1].sentence.starts_with("of it, game::World.log's buffer keeps 7200 bytes"));
+  const std::string text = format_suspects_text(snapshot, suspects, {});
+  CHECK(text.find("1. one game::World keeps") == 0);
+  CHECK(text.find("\n    of it, game::World.log's buffer keeps") != std::string::npos);
+  CHECK(text.find("\n          log._M_impl._M_start → 0x2000 (buffer of") != std::string::npos);
+  CHECK(text.find("1 place gathers a tenth or more") != std::string::npos);
+  CHECK(text.find("2.") == std::string::npos);
+  const std::string json = format_suspects_json(snapshot, suspects);
+  CHECK(json.find(R"("within":0,"part":"game::World.log's buffer")") != std::string::npos);
+}
+
 TEST_CASE("a heap without objects has no suspects") {
   const Snapshot empty = SnapshotBuilder().snapshot;
   CHECK(explain::find_suspects(empty).found.empty());
