@@ -140,6 +140,25 @@ TEST_CASE("what a C program's stack holds is told by frame and variable, of proc
   }
 }
 
+TEST_CASE("a C++ program's globals have the names of its source, in every report and file") {
+  constexpr const char* kName = "typed_cxx_gcc5";
+  if (!is_target_built(kName)) return;
+  LiveTarget target(kName);
+  const std::string pid = fmt::format("{}", target.pid());
+  TemporaryDirectory directory;
+  output_of({"-q", "-o", directory.file("heap.jsonl"), pid});
+  output_of({"-q", "-o", directory.file("heap.html"), pid});
+  const std::string texts[] = {output_of({"-q", "--why", "shop::Everything", pid}),
+                               output_of({"-q", "--graph", "shop::Everything", pid}),
+                               read_text(directory.file("heap.jsonl")),
+                               read_text(directory.file("heap.html"))};
+  for (const std::string& text : texts) {
+    CHECK(contains(text, "shop::everything"));
+    CHECK_FALSE(contains(text, "_ZN4shop"));
+  }
+  CHECK(harm_done_to(target.pid()) == "");
+}
+
 TEST_CASE("jobs of fibers that wait for ever are named with the fibers") {
   if (!is_target_built(kLeaking)) return;
   Leaked leaked("fiber=300");

@@ -1,7 +1,10 @@
 #include "report/snapshot/join_roots.h"
 
 #include <array>
+#include <string>
 #include <utility>
+
+#include "symbols/cxx/demangle.h"
 
 namespace heapattach::snapshot {
 
@@ -28,7 +31,10 @@ void name_global(const Modules& modules, RemoteAddr at, Root& root) {
   const Module* module = modules.find(at);
   if (module == nullptr) return;
   root.module = module->name();
-  if (const auto symbol = module->symbol_at(at)) root.symbol = symbol->name;
+  const auto symbol = module->symbol_at(at);
+  if (!symbol) return;
+  const bool is_mangled = symbol->name.starts_with("_Z");
+  root.symbol = is_mangled ? cxx::demangled(symbol->name) : std::string(symbol->name);
 }
 
 void take(std::optional<FrameFinder::Found> found, Root& root) {
@@ -36,13 +42,13 @@ void take(std::optional<FrameFinder::Found> found, Root& root) {
   root.frame = found->frame;
   root.variable = std::move(found->variable);
   root.inlined = found->inlined;
+  root.is_below_stack_pointer = found->is_below;
 }
 
 // A fiber that is on a thread stands where the thread does.
 void name_frame(const RootSources& from, const boehm::RootRange& range, RemoteAddr at, Root& root) {
   const auto word = from.held.capture.read_as<std::uint64_t>(at);
   if (!word) return;
-  root.is_below_stack_pointer = found->is_below;
   if (range.thread != 0) root.thread = range.thread;
   take(from.frames.at(range.thread, range.thread != 0 ? 0 : range.fiber, at, *word), root);
 }
