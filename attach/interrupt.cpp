@@ -3,8 +3,6 @@
 #include <atomic>
 #include <csignal>
 
-#include <fmt/format.h>
-
 namespace heapattach {
 
 namespace {
@@ -46,7 +44,8 @@ std::optional<int> interrupted_by() noexcept {
 Result<void> check_interrupt() {
   const auto signal = interrupted_by();
   if (!signal) return {};
-  return Error{ErrorKind::Interrupted, fmt::format("asked to end by signal {}", *signal)};
+  return Error{ErrorKind::Interrupted,
+               *signal == SIGTERM ? "interrupted by SIGTERM" : "interrupted"};
 }
 
 }  // namespace heapattach

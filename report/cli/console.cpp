@@ -47,7 +47,7 @@ void Console::clear_progress() {
 void Console::line(std::string_view text) {
   const std::lock_guard lock(mutex_);
   clear_progress();
-  write(fmt::format("{}\n", text));
+  write(fmt::format("{}\n", settings_.is_ascii ? ascii_text(text) : text));
 }
 
 void Console::error(std::string_view message) {

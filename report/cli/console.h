@@ -24,6 +24,7 @@ class Console {
     bool verbose = false;
     bool is_terminal = false;
     bool with_colour = false;
+    bool is_ascii = false;  // nothing else can be shown
   };
 
   explicit Console(const Settings& settings);

@@ -20,6 +20,7 @@
 #include "report/cli/console.h"
 #include "report/cli/errors.h"
 #include "report/cli/file_kind.h"
+#include "report/cli/look.h"
 #include "report/cli/options.h"
 #include "report/cli/redaction.h"
 #include "report/cli/run.h"
@@ -34,6 +35,7 @@
 #include "report/cli/run_summary.h"
 #include "report/cli/run_watch.h"
 #include "report/cli/take_file.h"
+#include "report/cli/write_text.h"
 #include "report/snapshot/examine.h"
 #include "report/snapshot/take.h"
 #include "report/stacks/take_stacks.h"
@@ -187,7 +189,7 @@ ExitStatus show(const ShowText& shown, Console& console) {
   if (output) {
     OutputFile sink(std::move(output).value(), Deadline{});
     const auto written = sink.write(shown.text);
-    if (written) return ExitStatus::Complete;
+    if (written || has_reader_gone({}, written.error())) return ExitStatus::Complete;
     console.error(written.error().message);
     return ExitStatus::Output;
   }
@@ -237,7 +239,10 @@ ExitStatus run_with(std::span<const char* const> arguments) {
   const ParsedOptions parsed = parse_options(arguments);
   const auto* const options = std::get_if<Options>(&parsed);
   Console::Settings settings;
-  settings.is_terminal = ::isatty(STDERR_FILENO) == 1;
+  const Surroundings around = surroundings();
+  const bool is_terminal = ::isatty(STDERR_FILENO) == 1;
+  settings.is_ascii = wants_ascii(around, is_terminal);
+  settings.is_terminal = is_terminal && !is_dumb(around);  // a line cannot be written over there
   if (options != nullptr) {
     settings.quiet = options->quiet;
     settings.verbose = options->verbose;

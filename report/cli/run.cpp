@@ -11,6 +11,7 @@
 #include "report/cli/look.h"
 #include "report/cli/output_name.h"
 #include "report/cli/summary.h"
+#include "report/cli/write_text.h"
 #include "report/graph/type_sizes.h"
 #include "report/write/count_formats.h"
 #include "report/write/gzip.h"
@@ -40,13 +41,13 @@ std::string format_counts(const CountTable& table, const Options& options) {
     case Format::Html:
     case Format::JsonLines: break;
   }
-  return format_count_table(table, look_of(options));
+  return for_people(options, format_count_table(table, look_of(options)));
 }
 
 // Writes the report. False if the deadline cut it short.
 Result<bool> write_report(const Options& options,
-                          const Snapshot& snapshot,
                           const Gate& gate,
+                          const Snapshot& snapshot,
                           const CountTable& counts,
                           Sink& sink,
                           const JsonLinesOptions& how) {
@@ -105,9 +106,9 @@ class Run {
       console_.step("finding what holds what");
       graph::add_sizes(*snapshot, options_.by, counts);
     }
-    console_.step("writing the report");
     Gate gate(options_, console_);
     gate.add(*snapshot);
+    console_.step("writing the report");
     JsonLinesOptions how;
     how.with_gzip = options_.with_gzip;
     how.deadline = deadline_;

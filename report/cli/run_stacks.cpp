@@ -1,12 +1,10 @@
 #include "report/cli/run_stacks.h"
 
 #include <chrono>
-#include <cstdlib>
 #include <utility>
 
-#include <unistd.h>
-
 #include "report/cli/failure.h"
+#include "report/cli/look.h"
 #include "report/cli/write_text.h"
 #include "report/write/stack_formats.h"
 
@@ -17,10 +15,7 @@ namespace {
 std::string format_stacks(const stacks::StackReport& report, const Options& options) {
   if (options.format == Format::Json) return format_stacks_json(report);
   if (options.format == Format::Folded) return format_stacks_folded(report);
-  const bool is_terminal = options.output.empty() && ::isatty(STDOUT_FILENO) == 1;
-  const bool with_colour =
-      !options.with_gzip && wants_colour(options.colour, is_terminal, std::getenv("NO_COLOR"));
-  return format_stacks_text(report, with_colour);
+  return format_stacks_text(report, look_of(options).with_colour);
 }
 
 }  // namespace

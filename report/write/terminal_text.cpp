@@ -73,6 +73,30 @@ std::string terminal_text(std::string_view text) {
   return out;
 }
 
+std::string ascii_text(std::string_view text) {
+  using Spelling = std::pair<char32_t, std::string_view>;
+  constexpr std::array<Spelling, 4> kSpellings{
+      {{U'→', "->"}, {U'…', "..."}, {U'–', "-"}, {U'×', "x"}}};
+  std::string out;
+  while (!text.empty()) {
+    const Utf8Step step = next_utf8(text);
+    const auto* const known =
+        std::find_if(kSpellings.begin(), kSpellings.end(),
+                     [&](const Spelling& spelling) { return spelling.first == step.code; });
+    if (!step.is_valid) {
+      append_bytes(out, text.substr(0, step.bytes));
+    } else if (step.code < 0x80) {
+      out += text.substr(0, step.bytes);
+    } else if (known != kSpellings.end()) {
+      out += known->second;
+    } else {
+      append_unsafe(out, step.code);
+    }
+    text.remove_prefix(step.bytes);
+  }
+  return out;
+}
+
 std::string shortened(std::string_view text, std::size_t columns) {
   std::size_t used = 0;
   std::size_t with_ellipsis = 0;  // bytes that leave a column for it

@@ -11,6 +11,10 @@ namespace heapattach {
 // what is longer than kMaxNameBytes ends in an ellipsis.
 [[nodiscard]] std::string terminal_text(std::string_view text);
 
+// `text` for where nothing but ASCII can be shown: "->" for an arrow, "..." for an ellipsis, \u{e9}
+// for what has no such spelling. ASCII stays as it is, control characters too.
+[[nodiscard]] std::string ascii_text(std::string_view text);
+
 // As much of `text`, which is safe to show, as fits into that many columns of a terminal, with an
 // ellipsis if that is not all of it.
 [[nodiscard]] std::string shortened(std::string_view text, std::size_t columns);

@@ -8,6 +8,7 @@
 
 #include "attach/fd.h"
 #include "report/cli/errors.h"
+#include "report/cli/look.h"
 #include "report/cli/summary.h"
 
 using namespace heapattach;
@@ -33,6 +34,29 @@ std::string heard(Console::Settings settings, const Talk& talk) {
 }
 
 }  // namespace
+
+TEST_CASE("a dumb terminal and a locale that is not of UTF-8 get plain ASCII") {
+  Surroundings around;
+  CHECK_FALSE(wants_ascii(around, true));
+  around.term = "dumb";
+  CHECK(wants_ascii(around, true));
+  CHECK_FALSE(wants_ascii(around, false));
+  around = {.term = "xterm", .lc_all = "", .lc_ctype = nullptr, .lang = "C"};
+  CHECK(wants_ascii(around, false));
+  around.lc_ctype = "de_DE.UTF-8";
+  CHECK_FALSE(wants_ascii(around, false));
+  around.lc_all = "C.utf8";
+  CHECK_FALSE(wants_ascii(around, true));
+  around.lc_all = "POSIX";
+  CHECK(wants_ascii(around, true));
+}
+
+TEST_CASE("messages are ASCII where nothing else can be shown") {
+  Console::Settings settings;
+  settings.is_ascii = true;
+  CHECK(heard(settings, [](Console& console) { console.error("a → b… caf\u00e9"); }) ==
+        "heapattach: a -> b... caf\\u{e9}\n");
+}
 
 TEST_CASE("colour is for terminals, unless it is asked for or refused") {
   CHECK(wants_colour(ColourChoice::Auto, true, nullptr));
