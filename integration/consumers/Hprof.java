@@ -1,8 +1,10 @@
 // What VisualVM's own reader makes of a heap dump: java -cp JARS Hprof.java FILE. Prints objects,
-// bytes and name of each class that has objects.
+// bytes and name of each class that has objects, of those that are not for the reader's own sake. On
+// the way it works out what each retains, and the way from a root to the largest.
 import java.io.File;
 import org.graalvm.visualvm.lib.jfluid.heap.Heap;
 import org.graalvm.visualvm.lib.jfluid.heap.HeapFactory;
+import org.graalvm.visualvm.lib.jfluid.heap.Instance;
 import org.graalvm.visualvm.lib.jfluid.heap.JavaClass;
 
 class Hprof {
@@ -12,9 +14,16 @@ class Hprof {
       JavaClass type = (JavaClass) each;
       if (type.getInstancesCount() == 0) continue;
       String name = type.getName();
+      if (name.startsWith("java.")) continue;
       if (name.endsWith("[]")) name = name.substring(0, name.length() - 2);
       System.out.println(
           type.getInstancesCount() + "\t" + type.getAllInstancesSize() + "\t" + name);
+    }
+    if (heap.getSystemProperties() == null) throw new Exception("no system properties");
+    for (Object each : heap.getBiggestObjectsByRetainedSize(3)) {
+      Instance largest = (Instance) each;
+      if (largest.getRetainedSize() <= 0) throw new Exception("retains nothing");
+      largest.getNearestGCRootPointer();
     }
     System.out.println("roots\t" + heap.getGCRoots().size());
   }

@@ -11,8 +11,12 @@
 // - Unreachable objects are dropped by MAT unless it is told otherwise, and so is a heap without
 //   roots; hence all roots are here, variables as JNI globals, what else there is as "unknown".
 // - A class name that begins with [ is an array's: `[LFoo;` shows as Foo[].
-// - VisualVM wants java.lang.System with a static `props` and java.lang.ref.Reference with a
-//   `referent` before it computes sizes or ways to roots.
+// - VisualVM adds the head to an instance's size unless java.lang.Object has a size of its own, as
+// in
+//   the dumps of newer Javas: so all sizes here are with the head.
+// - VisualVM wants java.lang.System with a static `props`, an instance of a class with a `table` of
+//   references, and java.lang.ref.Reference with a `referent`, before it computes sizes or ways to
+//   roots. These two objects are the readers' own, and hold nothing.
 // - A segment has 32 bits for its length, so there are many; an array is cut at kMostElements.
 
 #include <algorithm>
@@ -36,6 +40,7 @@ namespace {
 using snapshot::Snapshot;
 
 constexpr std::uint64_t kClasses = 0x1000'0000'0000'0000;  // addresses that no object has
+constexpr std::uint64_t kHeadBytes = 16;
 constexpr std::uint64_t kMostElements = std::uint64_t{1} << 28;
 
 enum SubTag : std::uint8_t {
@@ -56,6 +61,7 @@ class Writer {
     put_head();
     put_classes();
     put_roots();
+    put_properties();
     for (std::size_t i = 0; i < snapshot_.objects.size() && !out_.has_failed(); ++i) {
       if (is_counted(snapshot_, snapshot_.objects[i])) put_object(i);
       if (i % 65536 == 0) out_.progress(i);
@@ -67,10 +73,23 @@ class Writer {
 
  private:
   // Classes that are there for the readers' sake come behind those of the types.
-  enum Extra : std::uint8_t { kObjectClass, kClassClass, kSystem, kReferenceClass };
+  enum Extra : std::uint8_t {
+    kObjectClass,
+    kClassClass,
+    kSystem,
+    kReferenceClass,
+    kPropertiesClass,
+    kTableClass,
+    kProperties,  // an instance, and its table
+    kTable,
+  };
   [[nodiscard]] std::uint64_t class_of(std::size_t type) const { return kClasses + 16 * type; }
   [[nodiscard]] std::uint64_t class_of(Extra extra) const {
     return class_of(snapshot_.types.size() + extra);
+  }
+  // Of an instance with so many words of fields.
+  static std::uint32_t instance_bytes(std::size_t words) {
+    return static_cast<std::uint32_t>(kHeadBytes + 8 * words);
   }
 
   void put_head() {
@@ -117,8 +136,8 @@ class Writer {
     put_name(class_of(kClassClass), "java/lang/Class");
     put_name(class_of(kSystem), "java/lang/System");
     put_name(class_of(kReferenceClass), "java/lang/ref/Reference");
-    const std::uint64_t props = records_.put_string("props");
-    const std::uint64_t referent = records_.put_string("referent");
+    put_name(class_of(kPropertiesClass), "java/util/Properties");
+    put_name(class_of(kTableClass), "[Ljava/lang/Object;");
     const std::uint64_t fill = records_.put_string("fill");
     std::vector<std::vector<std::uint64_t>> names(shapes_.size());
     for (std::size_t type = 0; type < shapes_.size(); ++type) {
@@ -129,37 +148,66 @@ class Writer {
         names[type].push_back(records_.put_string(terminal_text(field)));
       }
     }
-    put_extra_classes(props, referent);
+    put_extra_classes();
     for (std::size_t type = 0; type < shapes_.size(); ++type) {
       if (shapes_[type].has_objects) put_class(type, names[type], fill);
     }
   }
 
-  void put_extra_classes(std::uint64_t props, std::uint64_t referent) {
+  void put_extra_classes() {
+    const std::uint64_t props = records_.put_string("props");
+    const std::uint64_t referent = records_.put_string("referent");
+    const std::uint64_t defaults = records_.put_string("defaults");
+    const std::uint64_t table = records_.put_string("table");
     const auto no_fields = [](std::string& body) {
       add(body, std::uint16_t{0});
       add(body, std::uint16_t{0});
     };
-    no_fields(open_class(class_of(kObjectClass), 0, 0));
-    no_fields(open_class(class_of(kClassClass), class_of(kObjectClass), 0));
-    std::string& system = open_class(class_of(kSystem), class_of(kObjectClass), 0);
+    no_fields(open_class(class_of(kObjectClass), 0, instance_bytes(0)));
+    no_fields(open_class(class_of(kClassClass), class_of(kObjectClass), instance_bytes(0)));
+    no_fields(open_class(class_of(kTableClass), class_of(kObjectClass), 0));
+    std::string& system = open_class(class_of(kSystem), class_of(kObjectClass), instance_bytes(0));
     add(system, std::uint16_t{1});
     add_id(system, props);
     add(system, std::uint8_t{kReference});
-    add_id(system, 0);
+    add_id(system, class_of(kProperties));
     add(system, std::uint16_t{0});
-    std::string& reference = open_class(class_of(kReferenceClass), class_of(kObjectClass), 8);
-    add(reference, std::uint16_t{0});
-    add(reference, std::uint16_t{1});
-    add_id(reference, referent);
-    add(reference, std::uint8_t{kReference});
+    const auto references = [this](Extra id, const std::vector<std::uint64_t>& names) {
+      std::string& body =
+          open_class(class_of(id), class_of(kObjectClass), instance_bytes(names.size()));
+      add(body, std::uint16_t{0});
+      add(body, static_cast<std::uint16_t>(names.size()));
+      for (const std::uint64_t name : names) {
+        add_id(body, name);
+        add(body, std::uint8_t{kReference});
+      }
+    };
+    references(kReferenceClass, {referent});
+    references(kPropertiesClass, {defaults, table});
+  }
+
+  // No properties, in a table of none.
+  void put_properties() {
+    std::string& properties = records_.segment(64);
+    add(properties, std::uint8_t{kInstance});
+    add_id(properties, class_of(kProperties));
+    add(properties, std::uint32_t{1});
+    add_id(properties, class_of(kPropertiesClass));
+    add(properties, std::uint32_t{16});
+    add_id(properties, 0);
+    add_id(properties, class_of(kTable));
+    std::string& table = records_.segment(64);
+    add(table, std::uint8_t{kObjectArray});
+    add_id(table, class_of(kTable));
+    add(table, std::uint32_t{1});
+    add(table, std::uint32_t{0});
+    add_id(table, class_of(kTableClass));
   }
 
   void put_class(std::size_t type, const std::vector<std::uint64_t>& names, std::uint64_t fill) {
     const HprofShape& shape = shapes_[type];
     const auto fields = static_cast<std::uint16_t>(names.size() + shape.fill_words);
-    std::string& body =
-        open_class(class_of(type), class_of(kObjectClass), std::uint32_t{fields} * 8);
+    std::string& body = open_class(class_of(type), class_of(kObjectClass), instance_bytes(fields));
     add(body, std::uint16_t{0});
     add(body, fields);
     for (const std::uint64_t name : names) {

@@ -43,19 +43,76 @@ class Bytes {
   std::uint64_t at_ = 0;
 };
 
-// The objects of each class of a heap dump; bytes as a reader of Java's would count them.
+// A class of a heap dump.
+struct JavaClass {
+  std::uint64_t super = 0;
+  std::uint64_t instance_bytes = 0;
+  std::map<std::string, std::uint64_t> statics;  // references, by name
+  std::vector<std::string> references;           // fields that are, by name
+  std::uint64_t field_bytes = 0;
+};
+
+// An instance, or an array of references.
+struct JavaObject {
+  std::uint64_t type = 0;
+  bool is_array = false;
+  std::uint64_t bytes = 0;              // of the fields or elements
+  std::vector<std::uint64_t> elements;  // of an instance only the first ones are references
+};
+
+// The objects of each class of a heap dump; bytes as a reader of Java's would count them. The two
+// objects that are there for readers' sake are in `objects` alone.
 struct Dump {
+  std::map<std::uint64_t, JavaClass> classes;
+  std::map<std::uint64_t, JavaObject> objects;
   std::map<std::uint64_t, std::string> strings;
   std::map<std::uint64_t, std::string> names;  // by class
   std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> by_class;
   std::uint64_t roots = 0;
 };
 
-void read_class(Bytes& body) {
-  body.take(8 + 4 + 8 * 6 + 4);
+constexpr std::uint64_t kOfReaders = std::uint64_t{1} << 60;  // and above: no address of the heap
+
+void read_class(Bytes& body, Dump& dump) {
+  const std::uint64_t id = body.big(8);
+  CHECK(dump.names.contains(id));  // a reader asks for the name of each
+  CHECK_FALSE(dump.classes.contains(id));
+  JavaClass& made = dump.classes[id];
+  body.take(4);
+  made.super = body.big(8);
+  body.take(8 * 5);
+  made.instance_bytes = body.big(4);
   CHECK(body.big(2) == 0);
-  for (std::uint64_t left = body.big(2); left > 0; --left) body.take(8 + 1 + 8);
-  for (std::uint64_t left = body.big(2); left > 0; --left) body.take(8 + 1);
+  for (std::uint64_t left = body.big(2); left > 0; --left) {
+    const std::string& name = dump.strings.at(body.big(8));
+    CHECK(body.big(1) == 2);
+    made.statics[name] = body.big(8);
+  }
+  for (std::uint64_t left = body.big(2); left > 0; --left) {
+    const std::string& name = dump.strings.at(body.big(8));
+    const std::uint64_t type = body.big(1);
+    CHECK((type == 2 || type == 11));
+    if (type == 2) made.references.push_back(name);
+    made.field_bytes += 8;
+  }
+}
+
+void read_object(std::uint64_t tag, Bytes& body, Dump& dump) {
+  const std::uint64_t id = body.big(8);
+  CHECK(id != 0);
+  CHECK_FALSE(dump.objects.contains(id));
+  CHECK_FALSE(dump.names.contains(id));
+  JavaObject& made = dump.objects[id];
+  body.take(4);
+  made.is_array = tag == 0x22;
+  const std::uint64_t elements = made.is_array ? body.big(4) : 0;
+  made.type = body.big(8);
+  made.bytes = made.is_array ? 8 * elements : body.big(4);
+  for (std::uint64_t i = 0; i < made.bytes / 8; ++i) made.elements.push_back(body.big(8));
+  if (id >= kOfReaders) return;
+  auto& count = dump.by_class[dump.names.at(made.type)];
+  count.first += 1;
+  count.second += 16 + made.bytes;
 }
 
 void read_segment(Bytes body, Dump& dump) {
@@ -69,18 +126,9 @@ void read_segment(Bytes body, Dump& dump) {
         body.take(8);
         ++dump.roots;
         break;
-      case 0x20: read_class(body); break;
+      case 0x20: read_class(body, dump); break;
       case 0x21:
-      case 0x22: {
-        body.take(12);
-        const std::uint64_t elements = tag == 0x22 ? body.big(4) : 0;
-        auto& count = dump.by_class[dump.names.at(body.big(8))];
-        const std::uint64_t bytes = tag == 0x22 ? 8 * elements : body.big(4);
-        body.take(bytes);
-        count.first += 1;
-        count.second += 16 + bytes;
-        break;
-      }
+      case 0x22: read_object(tag, body, dump); break;
       default: FAIL("no such sub-record");
     }
   }
@@ -134,6 +182,56 @@ TEST_CASE("a heap dump has each object, its class, and its size where that can b
   const auto [count, bytes] = dump.by_class.at("String");  // 128 bytes each, two of 16 words used
   CHECK(count == 4);
   CHECK(bytes == 4 * 128);
+}
+
+// What VisualVM's engine (org.graalvm.visualvm.lib.jfluid.heap) asks of a dump before it shows one
+// number of it, and what Eclipse MAT reads: else it ends with an exception.
+void check_rules_of_readers(const Dump& dump) {
+  std::map<std::string, std::uint64_t> by_name;
+  for (const auto& [id, name] : dump.names) by_name[name] = id;
+  // How large a reference is, the engine takes from the size of an Object, less one id.
+  CHECK(dump.classes.at(by_name.at("java/lang/Object")).instance_bytes == 16);
+  CHECK(dump.classes.contains(by_name.at("java/lang/Class")));
+  for (const auto& [id, type] : dump.classes) {
+    CAPTURE(dump.names.at(id));
+    const bool is_top = dump.names.at(id) == "java/lang/Object";
+    CHECK((is_top ? type.super == 0 : dump.classes.contains(type.super)));
+    const bool is_array = dump.names.at(id).starts_with('[');
+    if (!is_array) CHECK(type.instance_bytes == 16 + type.field_bytes);
+  }
+  for (const auto& [id, object] : dump.objects) {
+    CAPTURE(id);
+    const JavaClass& type = dump.classes.at(object.type);
+    CHECK(object.is_array == dump.names.at(object.type).starts_with('['));
+    if (!object.is_array) CHECK(object.bytes == type.field_bytes);
+    const std::size_t references =
+        object.is_array ? object.elements.size() : type.references.size();
+    for (std::size_t i = 0; i < references; ++i) {
+      CHECK((object.elements[i] == 0 || dump.objects.contains(object.elements[i])));
+    }
+  }
+  // It asks for system properties, and for the field that makes a reference weak.
+  const std::uint64_t props = dump.classes.at(by_name.at("java/lang/System")).statics.at("props");
+  const JavaObject& properties = dump.objects.at(props);
+  const auto& fields = dump.classes.at(properties.type).references;
+  REQUIRE(fields == std::vector<std::string>{"defaults", "table"});
+  CHECK(properties.elements.at(0) == 0);
+  CHECK(dump.objects.at(properties.elements.at(1)).is_array);
+  CHECK(dump.classes.at(by_name.at("java/lang/ref/Reference")).references ==
+        std::vector<std::string>{"referent"});
+}
+
+TEST_CASE("a heap dump keeps the rules of its readers' engines") {
+  SUBCASE("of a heap that nobody is kind to") {
+    HostileSnapshot build;
+    build.snapshot.header.captured = "2025-11-20T11:34:07.215Z";
+    check_rules_of_readers(read_dump(written(write_hprof, build.snapshot)));
+  }
+  SUBCASE("of an empty heap") {
+    SnapshotBuilder build;
+    build.snapshot.header.captured = "2025-11-20T11:34:07.215Z";
+    check_rules_of_readers(read_dump(written(write_hprof, build.snapshot)));
+  }
 }
 
 TEST_CASE("an object of a heap dump that has no room for a head is larger by a head at most") {
