@@ -12,6 +12,9 @@ Fit fit_instance(const Claim& claim, std::uint64_t object_bytes) {
   const std::uint64_t n = claim.bytes;
   if (object_bytes < n) return {};
   if (object_bytes - n <= kGranule && n >= kGranule / 2) return {Rank::Exact, claim.one};
+  // A small structure by itself takes the smallest place that there is. An array of some could lie
+  // there too, but who points to a structure mostly means one.
+  if (object_bytes <= kGranule && claim.one != claim.many) return {Rank::Loose, claim.one};
   if (claim.has_tail) return {Rank::Loose, claim.one};
   // Several take the collector's byte too: 80 bytes are no room for two of 40.
   if (object_bytes / 2 >= n && object_bytes > 2 * n && claim.many != kNoRow) {

@@ -43,6 +43,24 @@ void look_at_symbols(const Target& target, Examination& found) {
   }
 }
 
+// Stopping the threads and letting them go, whatever there is to copy.
+constexpr std::chrono::milliseconds kStops{4};
+
+// Variables that --why can name: by symbols, and by debug information where those were taken away.
+std::size_t named_globals(const Target& target) {
+  std::size_t count = 0;
+  for (const Module& module : target.modules.all()) {
+    for (const Symbol& symbol : module.symbols()) {
+      const auto holds = [&](const boehm::RootRange& root) {
+        return root.range.contains(symbol.address);
+      };
+      if (symbol.is_function || symbol.bytes < sizeof(void*)) continue;
+      if (std::any_of(target.module_roots.begin(), target.module_roots.end(), holds)) ++count;
+    }
+  }
+  return std::max(count, target.types.globals.size());
+}
+
 HeapFacts heap_facts(const Target& target) {
   const boehm::Collector& collector = target.collector;
   const boehm::Counters now = boehm::read_counters(collector, target.memory);
@@ -58,7 +76,7 @@ HeapFacts heap_facts(const Target& target) {
   heap.classes =
       target.classes.types().size() + (target.vtables ? target.vtables->names().size() : 0);
   heap.types = target.types.types().size();
-  heap.globals = target.types.globals.size();
+  heap.globals = named_globals(target);
   return heap;
 }
 
@@ -66,8 +84,8 @@ void add_obstacles(const Target& target, std::chrono::milliseconds longest, Exam
   HeapFacts& heap = *found.heap;
   const std::uint64_t used = heap.heap_bytes - heap.free_bytes;
   const PauseEstimate pause = estimate_pause(*target.process, used, longest);
-  heap.freeze = pause.freeze;
-  heap.clone = pause.clone;
+  heap.freeze = pause.freeze + kStops;
+  heap.clone = pause.clone + kStops;
   if (pause.freeze > longest) {
     found.obstacles.push_back(
         {"freeze", fmt::format("it may take {} ms, and {} ms are allowed; --max-pause allows more",

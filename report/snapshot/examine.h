@@ -28,8 +28,9 @@ struct HeapFacts {
   std::string runtime;
   std::size_t classes = 0;  // whose objects say what they are: of Crystal, and C++ with vtables
   std::size_t types = 0;    // with layouts
-  std::size_t globals = 0;
-  std::chrono::milliseconds freeze{};  // how long each way would hold it
+  std::size_t globals = 0;  // with names, in memory that the collector looks through
+  std::chrono::milliseconds
+      freeze{};  // about how long each way would hold it, if nothing else runs
   std::chrono::milliseconds clone{};
 };
 

@@ -38,8 +38,9 @@ void add_heap(std::string& out, const snapshot::HeapFacts& heap) {
   line(out, "types",
        fmt::format("{} program; {} classes that its objects name, {} types with fields, {} globals",
                    heap.runtime, heap.classes, heap.types, heap.globals));
-  line(out, "freeze", fmt::format("would hold it for up to {} ms", heap.freeze.count()));
-  line(out, "clone", fmt::format("would hold it for up to {} ms", heap.clone.count()));
+  constexpr std::string_view kHold = "would hold it for about {} ms, longer on a busy machine";
+  line(out, "freeze", fmt::format(kHold, heap.freeze.count()));
+  line(out, "clone", fmt::format(kHold, heap.clone.count()));
 }
 
 }  // namespace

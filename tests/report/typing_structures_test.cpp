@@ -72,6 +72,20 @@ TEST_CASE("where there is room for several, a structure's pointer leads to an ar
   CHECK(heap.type_at(last) == "struct node");
 }
 
+TEST_CASE(
+    "a structure of a few bytes by itself is not an array, although there is room for several") {
+  ListHeap heap;
+  const auto leaf =
+      heap.build.structure("struct leaf", 4, {{"id", 0, heap.build.number("int", 4)}});
+  const RemoteAddr single = heap.object(16);
+  const RemoteAddr several = heap.object(64);
+  heap.global("single", heap.build.pointer(leaf), 0, single);
+  heap.global("several", heap.build.pointer(leaf), 8, several);
+  heap.join();
+  CHECK(heap.type_at(single) == "struct leaf");
+  CHECK(heap.type_at(several) == "struct leaf[]");
+}
+
 TEST_CASE("a size class that is a little larger is no room for several") {
   ListHeap heap;
   const auto large = heap.build.structure("struct large", 40, {{"node", 0, heap.pointer}});
