@@ -15,8 +15,8 @@
 // in
 //   the dumps of newer Javas: so all sizes here are with the head.
 // - VisualVM wants java.lang.System with a static `props`, an instance of a class with a `table` of
-//   references, and java.lang.ref.Reference with a `referent`, before it computes sizes or ways to
-//   roots. These two objects are the readers' own, and hold nothing.
+//   references, and java.lang.ref.Reference with a `referent` and four subclasses, before it
+//   computes sizes or ways to roots. The properties and their table are objects for readers alone.
 // - A segment has 32 bits for its length, so there are many; an array is cut at kMostElements.
 
 #include <algorithm>
@@ -78,6 +78,10 @@ class Writer {
     kClassClass,
     kSystem,
     kReferenceClass,
+    kWeakReference,
+    kSoftReference,
+    kFinalReference,
+    kPhantomReference,
     kPropertiesClass,
     kTableClass,
     kProperties,  // an instance, and its table
@@ -136,6 +140,10 @@ class Writer {
     put_name(class_of(kClassClass), "java/lang/Class");
     put_name(class_of(kSystem), "java/lang/System");
     put_name(class_of(kReferenceClass), "java/lang/ref/Reference");
+    put_name(class_of(kWeakReference), "java/lang/ref/WeakReference");
+    put_name(class_of(kSoftReference), "java/lang/ref/SoftReference");
+    put_name(class_of(kFinalReference), "java/lang/ref/FinalReference");
+    put_name(class_of(kPhantomReference), "java/lang/ref/PhantomReference");
     put_name(class_of(kPropertiesClass), "java/util/Properties");
     put_name(class_of(kTableClass), "[Ljava/lang/Object;");
     const std::uint64_t fill = records_.put_string("fill");
@@ -184,6 +192,9 @@ class Writer {
     };
     references(kReferenceClass, {referent});
     references(kPropertiesClass, {defaults, table});
+    for (const Extra id : {kWeakReference, kSoftReference, kFinalReference, kPhantomReference}) {
+      no_fields(open_class(class_of(id), class_of(kReferenceClass), instance_bytes(1)));
+    }
   }
 
   // No properties, in a table of none.

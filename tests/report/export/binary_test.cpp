@@ -197,7 +197,11 @@ void check_rules_of_readers(const Dump& dump) {
     const bool is_top = dump.names.at(id) == "java/lang/Object";
     CHECK((is_top ? type.super == 0 : dump.classes.contains(type.super)));
     const bool is_array = dump.names.at(id).starts_with('[');
-    if (!is_array) CHECK(type.instance_bytes == 16 + type.field_bytes);
+    std::uint64_t field_bytes = type.field_bytes;
+    for (auto super = type.super; super != 0; super = dump.classes.at(super).super) {
+      field_bytes += dump.classes.at(super).field_bytes;
+    }
+    if (!is_array) CHECK(type.instance_bytes == 16 + field_bytes);
   }
   for (const auto& [id, object] : dump.objects) {
     CAPTURE(id);
@@ -217,8 +221,12 @@ void check_rules_of_readers(const Dump& dump) {
   REQUIRE(fields == std::vector<std::string>{"defaults", "table"});
   CHECK(properties.elements.at(0) == 0);
   CHECK(dump.objects.at(properties.elements.at(1)).is_array);
-  CHECK(dump.classes.at(by_name.at("java/lang/ref/Reference")).references ==
-        std::vector<std::string>{"referent"});
+  const std::uint64_t reference = by_name.at("java/lang/ref/Reference");
+  CHECK(dump.classes.at(reference).references == std::vector<std::string>{"referent"});
+  for (const char* kind : {"Weak", "Soft", "Final", "Phantom"}) {
+    const std::string name = std::string("java/lang/ref/") + kind + "Reference";
+    CHECK(dump.classes.at(by_name.at(name)).super == reference);
+  }
 }
 
 TEST_CASE("a heap dump keeps the rules of its readers' engines") {
