@@ -327,11 +327,12 @@ TEST_CASE("a limit on the size of files is a failed write, not our death") {
   CHECK(directory.list().empty());
 }
 
-TEST_CASE("a reader that goes away ends the writing") {
+TEST_CASE("a reader that goes away ends the writing in silence") {
   LiveTarget target("still", {"100000"});
   const ToolRun run = run_in_shell("\"$0\" -q \"$@\" | head -n 1 >/dev/null; exit ${PIPESTATUS[0]}",
                                    {text_of(target.pid())});
-  check_refused(run, 8, "pipe");
+  CHECK(run.status == 0);
+  CHECK(run.errors.empty());
   CHECK(target.child().is_running());
 }
 
