@@ -18,6 +18,7 @@ complete -c heapattach -l call -x
 complete -c heapattach -l returns -x -a 'long int pointer string'
 complete -c heapattach -l thread -x
 complete -c heapattach -l allow-calls -x
+complete -c heapattach -l allow-missing
 complete -c heapattach -l in-place -a 'hold run'
 complete -c heapattach -l routine -x -a 'heapattach_dump heapdump_dump'
 complete -c heapattach -l keep -r
