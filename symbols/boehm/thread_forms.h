@@ -13,18 +13,18 @@ namespace heapattach::boehm {
 // pthread_stop_world.h, 64-bit Linux). Those from `stack_pointer` on are in a structure of their
 // own where `context` leads to one.
 struct RecordForm {
-  const char* releases;
-  std::size_t id;
-  std::size_t flags;
+  const char* releases = nullptr;
+  std::size_t id = 0;
+  std::size_t flags = 0;
   // In the word of the flags: a byte of its own until 8.2, then a flag.
-  std::uint64_t blocked_mask;
-  std::uint64_t known_flags;  // others are never set
+  std::uint64_t blocked_mask = 0;
+  std::uint64_t known_flags = 0;  // others are never set
   std::optional<std::size_t> context;
-  std::size_t stack_pointer;
-  std::size_t stack_end;
+  std::size_t stack_pointer = 0;
+  std::size_t stack_end = 0;
   std::optional<std::size_t> alternate_stack;  // its start, and …
-  std::size_t alternate_bytes;                 // … its size
-  std::size_t section;
+  std::size_t alternate_bytes = 0;             // … its size
+  std::size_t section = 0;
   std::optional<std::size_t> counts;  // of finalizers, where they have a word of their own
 };
 
