@@ -4,31 +4,14 @@
 
 #include <emmintrin.h>
 
+#include "symbols/utf8.h"
+
 namespace heapattach {
 
 namespace {
 
 bool ends_text(char letter) {
   return letter == '"' || letter == '\\' || static_cast<unsigned char>(letter) < 0x20;
-}
-
-void append_utf8(std::string& out, std::uint32_t code) {
-  const auto put = [&out](std::uint32_t byte) { out += static_cast<char>(byte); };
-  if (code < 0x80) {
-    put(code);
-  } else if (code < 0x800) {
-    put(0xc0 | (code >> 6));
-    put(0x80 | (code & 0x3f));
-  } else if (code < 0x10000) {
-    put(0xe0 | (code >> 12));
-    put(0x80 | ((code >> 6) & 0x3f));
-    put(0x80 | (code & 0x3f));
-  } else {
-    put(0xf0 | (code >> 18));
-    put(0x80 | ((code >> 12) & 0x3f));
-    put(0x80 | ((code >> 6) & 0x3f));
-    put(0x80 | (code & 0x3f));
-  }
 }
 
 // Four digits of hex at `at`.

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace heapattach {
@@ -14,6 +16,9 @@ struct Utf8Step {
 
 // `text` must not be empty. Overlong forms, surrogates and codes past U+10FFFF are not valid.
 [[nodiscard]] Utf8Step next_utf8(std::string_view text);
+
+// `code` is at most 0x1fffff; what is no character is written in the same way.
+void append_utf8(std::string& out, std::uint32_t code);
 
 // Whether a character could steer a terminal or reorder what is read: C0, DEL, C1, line and
 // paragraph separators, bidirectional controls, interlinear and tag characters.
