@@ -69,6 +69,7 @@ class SuspectFinder {
   Suspects run() && {
     for (const auto& place :
          graph::find_accumulations(dominators_, retained_, types_, result_.threshold)) {
+      if (is_collectors(types_[place.object])) continue;
       Suspect& suspect = result_.found.emplace_back();
       suspect.object = place.object;
       suspect.objects = place.links;
@@ -89,6 +90,11 @@ class SuspectFinder {
   }
 
  private:
+  // What the collector keeps for itself is nobody's leak.
+  [[nodiscard]] bool is_collectors(TypeIndex type) const {
+    return snapshot_.types[type].name.ends_with(" of the collector)");
+  }
+
   // The type that most of what the object dominates at once is of; of a list, what hangs on links.
   [[nodiscard]] std::optional<Content> gathered_below(const graph::Accumulation& place) const {
     std::vector<bool> is_link(snapshot_.objects.size());
@@ -150,6 +156,7 @@ class SuspectFinder {
     result_.untyped_bytes = 0;
     for (TypeIndex type = 0; type < sums.size(); ++type) {
       // Objects of unknown types have nothing in common that could be suspected.
+      if (is_collectors(type)) sums[type] = 0;
       if (!snapshot_.types[type].is_known()) result_.untyped_bytes += std::exchange(sums[type], 0);
     }
     const auto most = std::max_element(sums.begin(), sums.end());

@@ -1,5 +1,8 @@
 #include "report/snapshot/copying.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "report/parallel.h"
 #include "report/snapshot/see_memory.h"
 
@@ -50,8 +53,7 @@ Result<bool> Copying::copy(const std::vector<FrozenThread>& threads, bool accept
       boehm::read_root_tables(target_.collector, target_.collector_data, source_.memory);
   if (!is_consistent(held_) && !accept_misfits) return false;
 
-  const std::vector<Range> heap = boehm::plan_copy(held_.index, layout);
-  HA_TRY(add_heap(heap));
+  const std::vector<Range> heap = HA_TRY(add_heap(boehm::plan_copy(held_.index, layout)));
   if (target_.runtime == "crystal") {
     held_.fibers =
         crystal::suspended_fibers(target_.fibers, held_.index, held_.capture, held_.map, threads);
@@ -61,6 +63,8 @@ Result<bool> Copying::copy(const std::vector<FrozenThread>& threads, bool accept
   const auto stacks = boehm::stack_roots(threads, held_.map);
   held_.roots.insert(held_.roots.end(), stacks.begin(), stacks.end());
   for (const crystal::FiberStack& fiber : held_.fibers) add_fiber(fiber);
+  const auto more = runtimes::more_roots(target_.runtimes, held_.index, source_.memory, held_.map);
+  held_.roots.insert(held_.roots.end(), more.begin(), more.end());
   const std::vector<Range> rest =
       boehm::plan_copy(held_.roots, target_.collector_data, heap, held_.map);
   HA_TRY(held_.capture.add(source_.memory, rest, limits_));
@@ -71,14 +75,19 @@ Result<bool> Copying::copy(const std::vector<FrozenThread>& threads, bool accept
   return true;
 }
 
-Result<void> Copying::add_heap(std::span<const Range> heap) {
-  if (!source_.in_passing) {
-    HA_TRY(held_.capture.add(source_.memory, heap, limits_));
-    if (!with_contents_) return {};
-    return held_.capture.add(source_.memory, boehm::rest_of_contents(held_.index, heap), limits_);
+Result<std::vector<Range>> Copying::add_heap(std::vector<Range> heap) {
+  if (source_.in_passing) {
+    Fd mem = HA_TRY(LiveMemory::open_mem(*source_.process));
+    HA_TRY(held_.capture.add_window(std::move(mem), heap, window_bytes(held_.index)));
+    return heap;
   }
-  return held_.capture.add_window(HA_TRY(LiveMemory::open_mem(*source_.process)), heap,
-                                  window_bytes(held_.index));
+  HA_TRY(held_.capture.add(source_.memory, heap, limits_));
+  if (!with_contents_) return heap;
+  const std::vector<Range> rest = boehm::rest_of_contents(held_.index, heap);
+  HA_TRY(held_.capture.add(source_.memory, rest, limits_));
+  heap.insert(heap.end(), rest.begin(), rest.end());
+  std::sort(heap.begin(), heap.end());
+  return heap;
 }
 
 // A running fiber's stack is its thread's. The collector is told where it ends only when a

@@ -39,7 +39,8 @@ class Copying {
   Result<bool> copy(const std::vector<FrozenThread>& threads, bool accept_misfits);
 
  private:
-  Result<void> add_heap(std::span<const Range> heap);
+  // Copies the heap, or shows it through a window. Returns what is there then, sorted.
+  Result<std::vector<Range>> add_heap(std::vector<Range> heap);
   void add_fiber(const crystal::FiberStack& fiber);
 
   const Target& target_;

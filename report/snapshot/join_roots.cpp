@@ -69,6 +69,7 @@ void join_roots(const RootSources& from, Snapshot& snapshot) {
     if (range.kind == boehm::RootKind::Stack) root.thread = range.thread;
     if (range.kind == boehm::RootKind::Fiber) root.fiber = range.fiber;
     if (range.kind == boehm::RootKind::Global) name_global(from.target.modules, at, root);
+    if (!range.name.empty()) root.symbol = range.name;
     if (root.thread || root.fiber) name_frame(from, range, at, root);
     add(std::move(root), to);
   };

@@ -78,7 +78,10 @@ Result<void> find_names(const TakeOptions& options,
   target.vtables.emplace(target.modules);
   note(options, fmt::format("{} C++ classes with vtables", target.vtables->names().size()));
   target.naming.emplace(target.classes, *target.vtables);
+  target.runtimes = runtimes::find_runtimes(target.modules, target.memory);
+  const std::string_view stranger = target.runtimes.name();
   target.runtime = scan.is_crystal || !target.classes.empty() ? "crystal"
+                   : !stranger.empty()                        ? stranger
                    : uses_cxx(target.modules)                 ? "c++"
                                                               : "c";
   return {};

@@ -18,6 +18,7 @@
 #include "symbols/crystal/type_table.h"
 #include "symbols/cxx/vtables.h"
 #include "symbols/module.h"
+#include "symbols/runtimes/runtimes.h"
 
 namespace heapattach::snapshot {
 
@@ -50,6 +51,7 @@ class Target {
   crystal::FiberLayout fibers;
   std::optional<cxx::VtableNames> vtables;
   std::optional<Naming> naming;
+  runtimes::Runtimes runtimes;
   types::TypeModel types;
   std::optional<TypeRows> rows;
   std::string runtime;  // as in the header of a snapshot

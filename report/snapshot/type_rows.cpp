@@ -35,6 +35,22 @@ std::vector<std::string> sources_of(const types::Type& type) {
   return sources;
 }
 
+Type row_of(const runtimes::Shape& shape) {
+  const bool is_part = !shape.holder.empty();
+  Type type;
+  type.name = shape.name;
+  type.holder = shape.holder;
+  type.typed_by = is_part ? TypedBy::Referrer : TypedBy::Header;
+  type.known_from = {is_part ? "referrer" : "tag"};
+  for (const auto& word : shape.words) type.paths.push_back({word.offset, word.name});
+  type.elements.at = shape.elements_at;
+  type.elements.bytes = shape.element_bytes;
+  for (const auto& word : shape.element_words) {
+    type.elements.paths.push_back({word.offset, word.name});
+  }
+  return type;
+}
+
 }  // namespace
 
 TypeRows::TypeRows(const Naming& naming, const types::TypeModel& model)
@@ -70,6 +86,12 @@ const Layout& TypeRows::variable(TypeRef type) {
     fill_waiting();
   }
   return at->second;
+}
+
+void TypeRows::add_named(runtimes::ObjectNames names) {
+  named_ = std::move(names);
+  first_named_ = static_cast<TypeIndex>(types_.size());
+  for (const runtimes::Shape& shape : named_.shapes()) add_row(row_of(shape), types::kNoType);
 }
 
 TypeIndex TypeRows::add_row(Type type, TypeRef ref) {

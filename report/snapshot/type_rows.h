@@ -11,6 +11,7 @@
 #include "report/snapshot/model.h"
 #include "report/snapshot/naming.h"
 #include "report/snapshot/pointer_map.h"
+#include "symbols/runtimes/object_names.h"
 #include "symbols/types/type_model.h"
 
 namespace heapattach::snapshot {
@@ -76,6 +77,15 @@ class TypeRows {
   // How to read a variable of that type. Makes the rows that it leads to.
   [[nodiscard]] const Layout& variable(types::TypeRef type);
 
+  // Makes rows for the shapes of objects that a runtime's reader named, once.
+  void add_named(runtimes::ObjectNames names);
+  [[nodiscard]] bool has_named() const { return !named_.shapes().empty(); }
+  // The row of the object with this number, by its shape; kNoRow if it has none.
+  [[nodiscard]] TypeIndex named_row(std::uint64_t number) const {
+    const runtimes::ShapeNumber shape = named_.at(number);
+    return shape == runtimes::ObjectNames::kNone ? kNoRow : first_named_ + shape;
+  }
+
   // For -v: types whose two sources differ so that their fields are not believed.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   [[nodiscard]] const types::TypeModel& model() const { return model_; }
@@ -113,6 +123,8 @@ class TypeRows {
   std::vector<std::pair<Key, TypeIndex>> waiting_;  // to be filled
   std::map<types::TypeRef, Layout> variables_;
   std::vector<std::vector<crystal::BufferPointer>> buffer_pointers_;
+  runtimes::ObjectNames named_;
+  TypeIndex first_named_ = 0;  // of their shapes, in order
   std::vector<std::string> notes_;
   std::size_t words_ = 0;
   bool has_claims_ = false;

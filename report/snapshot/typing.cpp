@@ -34,9 +34,10 @@ Typing::Typing(const boehm::Heap& heap,
     : heap_(heap), order_(order), rows_(rows) {
   // Rows are made here, before the threads that read them start.
   for (const types::Variable& variable : variables) (void)rows.variable(variable.type);
-  if (rows.naming().knows_no_headers() && !rows.has_claims()) return;
+  if (rows.naming().knows_no_headers() && !rows.has_claims() && !rows.has_named()) return;
   cells_.resize(heap.slots());
   type_by_header();
+  if (rows.has_named()) take_named();
   if (rows.has_claims()) follow(capture, variables);
 }
 
@@ -74,6 +75,19 @@ void Typing::type_by_header() {
       const bool is_buffer = buffers.contains(number) && !naming.is_string(row);
       const bool is_known = !is_buffer && !Naming::is_unknown(row);
       cells_[number] = is_known ? TypeCells::encode(Rank::Header, row) : 0;
+    });
+  });
+}
+
+// What a class's header or vtable proves comes before.
+void Typing::take_named() {
+  for_block_ranges(heap_, [&](std::uint32_t first, std::uint32_t last) {
+    boehm::for_each_object(heap_, order_.listed(), first, last, [&](boehm::ObjectRef ref) {
+      const std::uint64_t number = heap_.number(ref);
+      const TypeIndex row = rows_.named_row(number);
+      if (row != kNoRow && cells_[number] == 0) {
+        cells_[number] = TypeCells::encode(Rank::Header, row);
+      }
     });
   });
 }

@@ -49,6 +49,7 @@ class Typing {
 
  private:
   void type_by_header();
+  void take_named();
   void follow(const Capture& capture, std::span<const types::Variable> variables);
 
   const boehm::Heap& heap_;

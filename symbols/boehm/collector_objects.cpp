@@ -12,6 +12,8 @@ namespace {
 
 constexpr std::uint64_t kAddressLimit = std::uint64_t{1} << 47;
 
+using What = CollectorObject::What;
+
 class Finder {
  public:
   Finder(const Heap& heap, const Capture& capture)
@@ -34,7 +36,17 @@ class Finder {
 
  private:
   void look_at(ObjectRef ref) {
-    if (is_due(ref) || is_descriptors(ref) || is_table(ref)) found_.tables.push_back(ref);
+    std::optional<What> what;
+    if (is_due(ref)) {
+      what = What::Finalizer;
+    } else if (is_descriptors(ref)) {
+      what = What::Descriptors;
+    } else {
+      what = table(ref);
+    }
+    if (!what) return;
+    found_.tables.push_back(ref);
+    found_.own.push_back({ref, *what});
   }
 
   // What is held by objects with a procedure for their end that may need it, dead or not: they are
@@ -78,8 +90,9 @@ class Finder {
            (word(ref, 1) & 0xffffffff) <= 1;
   }
 
-  bool is_table(ObjectRef table) {
-    bool holds_entries = false;
+  // What kind of table it is, if it is one.
+  std::optional<What> table(ObjectRef table) {
+    std::optional<What> kind;
     heap_.for_each_word(table, [&](std::uint64_t, std::uint64_t head) {
       for (auto entry = heap_.object_at(head); entry && seen_.insert(heap_.number(*entry));
            entry = heap_.object_at(word(*entry, 1))) {
@@ -89,10 +102,11 @@ class Finder {
         } else if (!is_link(*entry)) {
           return;
         }
-        holds_entries = true;
+        found_.own.push_back({*entry, object ? What::Finalizer : What::Link});
+        kind = object ? What::FinalizerTable : What::LinkTable;
       }
     });
-    return holds_entries;
+    return kind;
   }
 
   const Heap& heap_;

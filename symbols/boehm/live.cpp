@@ -139,9 +139,13 @@ LiveSet find_live(
   });
   auto uncollectable = uncollectable_objects(heap, free);
   auto kept = find_collector_objects(heap, capture, roots.collector_data);
-  for (const ObjectRef record : record_objects(heap, records)) kept.tables.push_back(record);
+  for (const ObjectRef record : record_objects(heap, records)) {
+    kept.tables.push_back(record);
+    kept.own.push_back({record, CollectorObject::What::ThreadRecord});
+  }
   for (const ObjectRef head : free_list_heads(heap, capture, roots.kinds)) {
     kept.tables.push_back(head);
+    kept.own.push_back({head, CollectorObject::What::FreeLists});
   }
   heap.hide(list_heads(heap, records));
 
@@ -161,6 +165,7 @@ LiveSet find_live(
           std::move(threads),
           std::move(uncollectable),
           std::move(kept.tables),
+          std::move(kept.own),
           std::move(kept.finalizable),
           std::move(problems)};
 }

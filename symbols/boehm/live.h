@@ -29,6 +29,7 @@ struct LiveSet {
   std::vector<FrozenThread> threads;     // whose registers counted
   std::vector<ObjectRef> uncollectable;  // in use
   std::vector<ObjectRef> tables;         // of the collector, for finalizers, types and free lists
+  std::vector<CollectorObject> own;      // objects of the collector itself, alive or not
   std::vector<ObjectRef> finalizable;    // alive only because a finalizer waits for them
   std::vector<std::string> problems;     // roots that there must be and that are not all here
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include <sys/types.h>
 
@@ -14,8 +15,9 @@ enum class RootKind : std::uint8_t { Global, Stack, Register, Fiber, Uncollectab
 struct RootRange {
   RootKind kind = RootKind::Global;
   Range range;
-  pid_t thread = 0;         // of a stack
-  std::uint64_t fiber = 0;  // address of the fiber's object
+  pid_t thread = 0;            // of a stack
+  std::uint64_t fiber = 0;     // address of the fiber's object
+  std::string_view name = {};  // of memory that is no variable: a constant; empty: it has none
 };
 
 }  // namespace heapattach::boehm

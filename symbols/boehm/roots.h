@@ -62,6 +62,21 @@ ObjectSet find_free_objects(const Heap& heap,
 // where the marks cannot be found in the headers, if it does not look as a free one does.
 std::vector<ObjectRef> uncollectable_objects(const Heap& heap, const ObjectSet& free);
 
+// An object that the collector made for itself.
+struct CollectorObject {
+  enum class What : std::uint8_t {
+    FinalizerTable,
+    LinkTable,
+    Finalizer,
+    Link,  // that disappears with what it leads to
+    Descriptors,
+    FreeLists,
+    ThreadRecord,
+  };
+  ObjectRef ref;
+  What what = What::FinalizerTable;
+};
+
 // What the collector keeps although it is referred to only by tables of its own that are no roots
 // (GC_push_finalizer_structures in finalize.c, GC_push_typed_structures in typd_mlc.c).
 struct CollectorObjects {
@@ -72,6 +87,8 @@ struct CollectorObjects {
   // is kept until these have run, and with it the objects themselves. Those that are alive anyway
   // are listed too.
   std::vector<ObjectRef> finalizable;
+  // The tables, and their entries, which are alive only if something leads to them.
+  std::vector<CollectorObject> own;
 };
 
 // All of it is found through the collector's data by content. An entry for a finalizer holds the

@@ -72,6 +72,11 @@ void TypedHeap::join() {
   const snapshot::Naming naming(classes, vtables);
   snapshot::TypeRows rows(naming, build.model);
   const snapshot::ObjectOrder order(heap, listed);
+  const MemoryMap map = fake.map();
+  if (namer) {
+    rows.add_named(
+        namer(runtimes::HeapView(heap, listed, map, captured->capture(), fake.memory())));
+  }
   const snapshot::Typing typing(heap, order, captured->capture(), rows, build.model.globals);
   conflicts = typing.conflicts();
   snapshot = {};

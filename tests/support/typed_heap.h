@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +9,8 @@
 #include "report/snapshot/model.h"
 #include "symbols/crystal/type_table.h"
 #include "symbols/module.h"
+#include "symbols/runtimes/heap_view.h"
+#include "symbols/runtimes/object_names.h"
 #include "tests/fakes/captured_heap.h"
 #include "tests/fakes/fake_gc_heap.h"
 #include "tests/support/type_model_builder.h"
@@ -61,6 +64,8 @@ class TypedHeap {
   snapshot::Snapshot snapshot;
   std::uint64_t conflicts = 0;
   std::size_t values = 0;  // of their bytes to keep; 0: none
+  // Names objects as a runtime's reader does; may be empty.
+  std::function<runtimes::ObjectNames(const runtimes::HeapView&)> namer;
 
  private:
   struct Room {

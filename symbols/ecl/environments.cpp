@@ -1,0 +1,100 @@
+#include "symbols/ecl/environments.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "symbols/ecl/types.h"
+#include "symbols/runtimes/heap_view.h"
+
+namespace heapattach::ecl {
+
+namespace {
+
+constexpr std::size_t kPage = 4096;          // an environment is smaller, and mapped by itself
+constexpr std::size_t kEnvironmentWord = 4;  // of a process
+
+std::vector<std::uint64_t> read_words(RemoteAddr at,
+                                      std::uint64_t bytes,
+                                      const MemoryReader& memory) {
+  std::vector<std::uint64_t> words(bytes / 8);
+  if (!memory.read(at, std::as_writable_bytes(std::span(words)))) words.clear();
+  return words;
+}
+
+class Finder {
+ public:
+  Finder(std::span<const boehm::Block> blocks, const MemoryReader& memory)
+      : blocks_(blocks), memory_(memory) {}
+
+  // The environment that the process at `process` has; nothing if it does not lead back.
+  [[nodiscard]] std::optional<Environment> of(std::uint64_t process, std::uint64_t at) const {
+    if (at == 0 || at % 8 != 0) return std::nullopt;
+    const std::uint64_t bytes = kPage - at % kPage;
+    const auto words = read_words(RemoteAddr{at}, bytes, memory_);
+    if (std::find(words.begin(), words.end(), process) == words.end()) return std::nullopt;
+    Environment found{{RemoteAddr{at}, bytes}, {}};
+    for (std::size_t i = 2; i + 3 <= words.size(); ++i) {
+      if (const auto stack = stack_at(std::span(words).subspan(i - 2, 5))) {
+        found.stacks.push_back(*stack);
+      }
+    }
+    return found;
+  }
+
+ private:
+  // The atomic object that begins at `at`: its size, else 0.
+  [[nodiscard]] std::uint64_t atomic_bytes(std::uint64_t at) const {
+    const auto after = std::upper_bound(
+        blocks_.begin(), blocks_.end(), RemoteAddr{at},
+        [](RemoteAddr word, const boehm::Block& block) { return word < block.start; });
+    if (after == blocks_.begin()) return 0;
+    const boehm::Block& block = *(after - 1);
+    const std::uint64_t offset = at - block.start.value;
+    const bool is_start = block.object_bytes != 0 && offset % block.object_bytes == 0 &&
+                          offset / block.object_bytes < block.objects;
+    return is_start && block.is_atomic() ? block.object_bytes : 0;
+  }
+
+  // Of the words: how many elements there is room for, how many may be used, where the stack
+  // begins, its top, and its limit. The top of the Lisp stack, whose elements are words, is behind
+  // what is in use, the top of others is the last element.
+  [[nodiscard]] std::optional<Range> stack_at(std::span<const std::uint64_t> words) const {
+    const std::uint64_t start = words[2];
+    const std::uint64_t top = words[3];
+    const std::uint64_t limit = words[4];
+    if (start == 0 || start > top || top > limit || limit == start) return std::nullopt;
+    const std::uint64_t bytes = atomic_bytes(start);
+    if (limit - start > bytes || words[0] == 0 || words[0] > bytes / 8) return std::nullopt;
+    const std::uint64_t element = bytes / words[0];
+    const std::uint64_t used = top - start + (element < 16 ? 0 : element / 8 * 8);
+    return Range{RemoteAddr{start}, std::min(used, bytes)};
+  }
+
+  std::span<const boehm::Block> blocks_;
+  const MemoryReader& memory_;
+};
+
+}  // namespace
+
+std::vector<Environment> environments(const Facts& facts,
+                                      std::span<const boehm::Block> blocks,
+                                      const MemoryReader& memory) {
+  std::vector<Environment> found;
+  const auto process = static_cast<std::uint8_t>(facts.symbol + kProcess);
+  const Finder finder(blocks, memory);
+  for (const boehm::Block& block : blocks) {
+    if (block.is_atomic() || !runtimes::fits(block.object_bytes, facts.size_of(process))) continue;
+    const auto words = read_words(block.start, block.objects * block.object_bytes, memory);
+    for (std::uint64_t i = 0; i < block.objects && !words.empty(); ++i) {
+      const std::size_t first = i * block.object_bytes / 8;
+      if ((words[first] & 0xffff'ffff'0000'ffff) != process) continue;
+      const std::uint64_t at = block.object(static_cast<std::uint32_t>(i)).value;
+      if (auto environment = finder.of(at, words[first + kEnvironmentWord])) {
+        found.push_back(std::move(*environment));
+      }
+    }
+  }
+  return found;
+}
+
+}  // namespace heapattach::ecl

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "symbols/ecl/facts.h"
+#include "symbols/runtimes/heap_view.h"
+#include "symbols/runtimes/object_names.h"
+
+namespace heapattach::ecl {
+
+// Names the objects of a heap that have no name yet, in this order: parts of objects that say their
+// type, and those objects; conses, by the tag of what refers to them; and what only parts lead to.
+// Linear in the heap, on one core.
+void name_objects(const Facts& facts, const runtimes::HeapView& view, runtimes::ObjectNames& names);
+
+}  // namespace heapattach::ecl

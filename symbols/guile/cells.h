@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "symbols/guile/facts.h"
+#include "symbols/guile/vtables.h"
+#include "symbols/runtimes/heap_view.h"
+#include "symbols/runtimes/object_names.h"
+#include "symbols/runtimes/parts.h"
+
+namespace heapattach::guile {
+
+// An object with its first word, which may be a tag.
+struct Cell {
+  std::uint64_t at = 0;
+  std::uint64_t bytes = 0;  // of the object
+  std::uint64_t tag = 0;
+  bool is_atomic = false;
+};
+
+[[nodiscard]] runtimes::Shape vector_shape();
+
+// Reads the cells that have a tag. A tag is not believed alone: the object must have the size that
+// it asks for, hold pointers or none as such cells do, and its other words must be what they
+// should.
+class Cells {
+ public:
+  // Borrows all.
+  Cells(const Facts& facts, const runtimes::HeapView& view, runtimes::ObjectNames& names);
+
+  // What the object is; nothing if it is no such cell. Its parts are added to `parts`.
+  [[nodiscard]] std::optional<runtimes::ShapeNumber> read(boehm::ObjectRef ref,
+                                                          std::vector<runtimes::Part>& parts);
+  // Whether it is a pair, which has no tag: two values, in an object of just that size.
+  [[nodiscard]] bool is_pair(boehm::ObjectRef ref) const;
+
+ private:
+  using ShapeNumber = runtimes::ShapeNumber;
+  using Found = std::optional<ShapeNumber>;
+  using Parts = std::vector<runtimes::Part>;
+
+  [[nodiscard]] Cell cell_of(boehm::ObjectRef ref) const;
+  Found read_struct(const Cell& cell, Parts& parts);
+  Found read_fixed(const Cell& cell, Parts& parts);
+  Found read_array(const Cell& cell);
+  Found read_bytes(const Cell& cell, Parts& parts);
+  Found read_number(const Cell& cell, Parts& parts);
+  Found read_smob(const Cell& cell, Parts& parts);
+  [[nodiscard]] std::uint64_t word(const Cell& cell, std::uint64_t index) const;
+  [[nodiscard]] bool are_values(const Cell& cell, std::uint64_t first, std::uint64_t count) const;
+  // The number of a shape that all objects with `key` have.
+  ShapeNumber known(std::uint64_t key, runtimes::Shape (*make)());
+  ShapeNumber name_smob(std::uint64_t number, std::uint64_t type);
+
+  const Facts& facts_;
+  const runtimes::HeapView& view_;
+  runtimes::ObjectNames& names_;
+  Vtables vtables_;
+  std::unordered_map<std::uint64_t, ShapeNumber> structs_;  // by first word
+  std::unordered_map<std::uint64_t, ShapeNumber> smobs_;    // by number
+  std::unordered_map<std::uint64_t, ShapeNumber> known_;    // by tag
+};
+
+}  // namespace heapattach::guile

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "attach/memory_map.h"
+#include "attach/memory_reader.h"
+#include "symbols/boehm/blocks.h"
+#include "symbols/guile/facts.h"
+
+namespace heapattach::guile {
+
+// What is in use of the stacks of Guile's virtual machine, one for each thread. They lie outside of
+// the heap, and Guile marks from them when the collector marks a thread's state (thread_mark in
+// threads.c). A stack is found by the machine's registers in the heap, which must agree with each
+// other: the stack's ends, its size, and the pointers into it.
+[[nodiscard]] std::vector<Range> machine_stacks(const Facts& facts,
+                                                std::span<const boehm::Block> blocks,
+                                                const MemoryReader& memory,
+                                                const MemoryMap& map);
+
+}  // namespace heapattach::guile

@@ -1,0 +1,55 @@
+#include "symbols/runtimes/heap_view.h"
+
+#include <algorithm>
+
+namespace heapattach::runtimes {
+
+namespace {
+
+constexpr std::uint64_t kMostBytes = 256;
+constexpr std::uint64_t kGranule = 16;
+
+}  // namespace
+
+std::optional<boehm::ObjectRef> HeapView::object_at(std::uint64_t at) const {
+  const auto ref = heap_.object_at(at);
+  if (!ref || !listed_.contains(heap_.number(*ref))) return std::nullopt;
+  return ref;
+}
+
+bool HeapView::may_refer_to(std::uint64_t at) const {
+  if (heap_.block_of(at) != boehm::Heap::kNone) return object_at(at).has_value();
+  const Mapping* mapping = map_.find(RemoteAddr{at});
+  return mapping != nullptr && mapping->readable;
+}
+
+std::optional<std::uint64_t> HeapView::word(std::uint64_t at) const {
+  if (const auto ref = heap_.resolve(at, boehm::Heap::From::Stack)) {
+    return heap_.word_at(*ref, at - heap_.address(*ref).value);
+  }
+  if (const auto word = captured_.read_as<std::uint64_t>(RemoteAddr{at})) return *word;
+  if (const auto word = outside_.read_as<std::uint64_t>(RemoteAddr{at})) return *word;
+  return std::nullopt;
+}
+
+std::vector<std::byte> HeapView::bytes(std::uint64_t at, std::uint64_t count) const {
+  std::vector<std::byte> found(std::min(count, kMostBytes));
+  if (const auto ref = heap_.resolve(at, boehm::Heap::From::Stack)) {
+    const auto contents = heap_.contents(*ref);
+    const std::uint64_t inside = at - heap_.address(*ref).value;
+    if (inside > contents.size() || found.size() > contents.size() - inside) return {};
+    std::copy_n(contents.begin() + static_cast<std::ptrdiff_t>(inside), found.size(),
+                found.begin());
+    return found;
+  }
+  if (captured_.read(RemoteAddr{at}, found)) return found;
+  if (!outside_.read(RemoteAddr{at}, found)) return {};
+  return found;
+}
+
+bool fits(std::uint64_t object_bytes, std::uint64_t needed) {
+  if (needed == 0 || object_bytes < needed) return false;
+  return object_bytes - needed < kGranule + needed / 4;
+}
+
+}  // namespace heapattach::runtimes

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "attach/memory_map.h"
+#include "attach/memory_reader.h"
+#include "symbols/boehm/heap.h"
+#include "symbols/boehm/mark.h"
+
+namespace heapattach::runtimes {
+
+// A heap as a runtime's reader sees it: the copy of its objects, what else was captured, and what
+// was not, such as constants of compiled files, which is read from the target when it is asked for.
+class HeapView {
+ public:
+  // Borrows all. `listed` are the objects that are to be named.
+  HeapView(const boehm::Heap& heap,
+           const boehm::ObjectSet& listed,
+           const MemoryMap& map,
+           const MemoryReader& captured,
+           const MemoryReader& outside)
+      : heap_(heap), listed_(listed), map_(map), captured_(captured), outside_(outside) {}
+
+  [[nodiscard]] const boehm::Heap& heap() const { return heap_; }
+  [[nodiscard]] const boehm::ObjectSet& listed() const { return listed_; }
+  // The heap and all else that was copied.
+  [[nodiscard]] const MemoryReader& captured() const { return captured_; }
+
+  // The listed object that begins exactly at `at`.
+  [[nodiscard]] std::optional<boehm::ObjectRef> object_at(std::uint64_t at) const;
+  // Whether a value may refer to something at `at`: a listed object begins there, or it is readable
+  // memory outside of the heap's blocks.
+  [[nodiscard]] bool may_refer_to(std::uint64_t at) const;
+  // A word of an object, or of anything else that is readable.
+  [[nodiscard]] std::optional<std::uint64_t> word(std::uint64_t at) const;
+  // Bytes of what a value refers to, at most 256.
+  [[nodiscard]] std::vector<std::byte> bytes(std::uint64_t at, std::uint64_t count) const;
+
+ private:
+  const boehm::Heap& heap_;
+  const boehm::ObjectSet& listed_;
+  const MemoryMap& map_;
+  const MemoryReader& captured_;
+  const MemoryReader& outside_;
+};
+
+// Whether an object of `object_bytes` may have been made for `needed` bytes: the collector rounds
+// up to 16, and merges size classes that are close to each other (GC_extend_size_map in misc.c).
+[[nodiscard]] bool fits(std::uint64_t object_bytes, std::uint64_t needed);
+
+}  // namespace heapattach::runtimes

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "symbols/runtimes/heap_view.h"
+#include "symbols/runtimes/object_names.h"
+
+namespace heapattach::runtimes {
+
+// Memory that an object says is a part of it.
+struct Part {
+  std::uint64_t at = 0;
+  std::uint64_t bytes = 0;  // at least
+  ShapeNumber shape = 0;
+  bool is_raw = false;  // not an object of the language, whatever it looks like
+};
+
+// Gives parts their names. Borrows both.
+class Parts {
+ public:
+  Parts(const HeapView& view, ObjectNames& names) : view_(view), names_(names) {}
+
+  // False if there is no such object, it is too small, or it has a name other than `instead_of`.
+  bool claim(const Part& part, ShapeNumber instead_of = ObjectNames::kNone);
+
+  // Names what parts lead to, and what that leads to, if nobody else says what it is: it is the
+  // memory of what the part belongs to. To be called last.
+  void name_memory();
+
+ private:
+  const HeapView& view_;
+  ObjectNames& names_;
+  std::vector<boehm::ObjectRef> claimed_;
+};
+
+}  // namespace heapattach::runtimes
