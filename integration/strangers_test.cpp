@@ -121,4 +121,14 @@ TEST_CASE("w3m's heap adds up") {
   CHECK(child.is_running());
 }
 
+TEST_CASE("roots that a program's own hook gives the collector are not passed over in silence") {
+  if (!is_target_built("root_hook")) return;
+  LiveTarget hooked("root_hook");
+  const ToolRun run = run_tool({"--count", fmt::format("{}", hooked.pid())});
+  CHECK(run.status == 7);
+  CHECK(run.errors.find("push_kept of target_root_hook") != std::string::npos);
+  LiveTarget without("root_hook", {"--default"});
+  CHECK(run_tool({"--count", fmt::format("{}", without.pid())}).status == 0);
+}
+
 }  // namespace heapattach

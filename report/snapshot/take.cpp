@@ -18,6 +18,7 @@
 #include "report/snapshot/join_roots.h"
 #include "report/snapshot/join_stacks.h"
 #include "report/snapshot/join_values.h"
+#include "report/snapshot/root_hook.h"
 #include "report/snapshot/target.h"
 #include "symbols/boehm/live.h"
 #include "symbols/boehm/mark_bits.h"
@@ -100,6 +101,8 @@ void mark_partial(const Target& target,
   } else if (const std::uint64_t bytes = unaccounted_bytes(held); bytes > 0) {
     snapshot.reason = fmt::format(
         "the heap's index and the collector's account of its size differ by {} bytes", bytes);
+  } else if (std::string hook = unknown_root_hook(target, held); !hook.empty()) {
+    snapshot.reason = std::move(hook);
   } else if (!held.is_held) {
     snapshot.reason = "read while the target ran: it may be torn";
   } else if (!found.problems.empty()) {
