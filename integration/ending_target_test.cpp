@@ -71,19 +71,19 @@ class Freezing {
   Freezing(const LiveTarget& target, Tally& tally)
       : tally_(tally), tool_({FREEZE_TOOL, std::to_string(target.pid()), "0"}) {
     ++tally_.rounds;
-    REQUIRE(tool_.read_line(5s).value_or("") == "began");
+    REQUIRE(tool_.read_line(20s).value_or("") == "began");
   }
   // Once the target is gone the tool has to see that by itself.
-  void expect_end() { finish(2s); }
+  void expect_end() { finish(20s); }
   void stop() {
     tool_.signal(SIGTERM);
-    finish(2s);
+    finish(20s);
   }
 
  private:
   void finish(std::chrono::milliseconds timeout) {
     const std::string output = tool_.read_rest(timeout);
-    CHECK_MESSAGE(tool_.wait_end(1s).has_value(), "the tool does not end: ", output);
+    CHECK_MESSAGE(tool_.wait_end(10s).has_value(), "the tool does not end: ", output);
     take_in(tally_, output);
   }
 
@@ -100,7 +100,7 @@ std::optional<int> freeze_to_the_end(const std::string& how, Tally& tally, int k
     ::usleep(static_cast<useconds_t>(kill_after_us));
     target.child().signal(SIGKILL);
   }
-  const auto status = target.child().wait_end(2s);
+  const auto status = target.child().wait_end(20s);
   freezing.expect_end();
   return status;
 }
@@ -133,14 +133,14 @@ TEST_CASE("a target that is killed while it is frozen dies at once") {
   for (int round = 0; round < rounds(20, 500); ++round) {
     LiveTarget target("ending", {"wait"});
     ChildProcess tool({FREEZE_TOOL, std::to_string(target.pid()), "0", "30"});
-    CHECK(eventually(2s, [&] { return state_of(target.pid(), target.pid()) == 't'; }));
+    CHECK(eventually(20s, [&] { return state_of(target.pid(), target.pid()) == 't'; }));
     if (round % 2 == 0) ::usleep(static_cast<useconds_t>(std::rand() % 20'000));
     target.child().signal(SIGKILL);
-    const auto status = target.child().wait_end(1s);
+    const auto status = target.child().wait_end(10s);
     REQUIRE_MESSAGE(status.has_value(), "its parent cannot reap it");
     CHECK(WTERMSIG(*status) == SIGKILL);
-    const std::string output = tool.read_rest(2s);
-    CHECK_MESSAGE(tool.wait_end(1s).has_value(), output);
+    const std::string output = tool.read_rest(20s);
+    CHECK_MESSAGE(tool.wait_end(10s).has_value(), output);
   }
 }
 
@@ -161,11 +161,11 @@ TEST_CASE("a target whose leader ends while it is being frozen lives on") {
     LiveTarget target("ending", {"leader", std::to_string(std::rand() % 4000)});
     Freezing freezing(target, tally);
     target.child().send_line("go");
-    CHECK(eventually(2s, [&] { return state_of(target.pid(), target.pid()) == 'Z'; }));
+    CHECK(eventually(20s, [&] { return state_of(target.pid(), target.pid()) == 'Z'; }));
     ::usleep(static_cast<useconds_t>(std::rand() % 2000));
     freezing.stop();
     const std::int64_t before = target.ask().at("beats");
-    CHECK(eventually(2s, [&] { return target.ask().at("beats") > before; }));
+    CHECK(eventually(20s, [&] { return target.ask().at("beats") > before; }));
     CHECK(harm_done_to(target.pid()) == "");
   }
   tally.print("the leader ends");
