@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "report/write/terminal_text.h"
@@ -67,25 +68,62 @@ Result<Fd> duplicate(int descriptor, std::string_view name) {
   return Fd(fd);
 }
 
+// Devices that pass nothing on to anybody: /dev/null, /dev/zero, /dev/full.
+bool is_harmless(const struct stat& status) {
+  constexpr unsigned kMemoryDevices = 1;
+  const unsigned number = minor(status.st_rdev);
+  return S_ISCHR(status.st_mode) && major(status.st_rdev) == kMemoryDevices &&
+         (number == 3 || number == 5 || number == 7);
+}
+
+bool is_ours(uid_t owner) {
+  return owner == ::geteuid() || owner == 0;
+}
+
+// Whoever reads from a FIFO gets the heap, and somebody else may have put it there.
+Result<void> check_stream(const Fd& directory,
+                          const struct stat& status,
+                          const std::string& shown,
+                          bool force) {
+  if (!S_ISFIFO(status.st_mode) && !S_ISCHR(status.st_mode)) return exists(shown);
+  if (is_harmless(status)) return {};
+  const auto refused = [&](std::string_view why) {
+    return Error{ErrorKind::Os, fmt::format("{} is not a file: {}", shown, why), EACCES};
+  };
+  if (!is_ours(status.st_uid)) return refused("it belongs to another user, who may read it");
+  struct stat around {};
+  const bool is_known = ::fstat(directory.get(), &around) == 0;
+  if (!is_known || ((around.st_mode & S_ISVTX) != 0 && around.st_uid != ::geteuid())) {
+    return refused("anybody can put such things into its directory");
+  }
+  if (!force) return refused("--force writes to it");
+  return {};
+}
+
 // A FIFO cannot be opened for writing until somebody reads it (fifo(7): ENXIO); we wait, but not
 // past the deadline, which a blocking open() could not promise.
 Result<Fd> open_directly(const Fd& directory,
                          const Place& place,
                          const std::string& shown,
+                         bool force,
                          const Deadline& deadline) {
   for (;;) {
+    struct stat before {};
+    if (::fstatat(directory.get(), place.name.c_str(), &before, AT_SYMLINK_NOFOLLOW) != 0) {
+      return os_error(fmt::format("open {}", shown), errno);
+    }
+    HA_TRY(check_stream(directory, before, shown, force));
     const int flags = O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
     Fd fd(::openat(directory.get(), place.name.c_str(), flags));
     const int failure = errno;
     if (!fd.empty()) {
       struct stat status {};
-      if (::fstat(fd.get(), &status) == 0 &&
-          (S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode))) {
-        const int now = ::fcntl(fd.get(), F_GETFL);
-        ::fcntl(fd.get(), F_SETFL, now & ~O_NONBLOCK);
-        return fd;
-      }
-      return exists(shown);  // it was exchanged for something else meanwhile
+      if (::fstat(fd.get(), &status) != 0) return os_error(fmt::format("open {}", shown), errno);
+      // It may have been exchanged meanwhile.
+      HA_TRY(check_stream(directory, status, shown, force));
+      const int now = ::fcntl(fd.get(), F_GETFL);
+      ::fcntl(fd.get(), F_SETFL, now & ~O_NONBLOCK);
+      return fd;
     }
     if (failure != ENXIO) return os_error(fmt::format("open {}", shown), failure);
     HA_TRY(deadline.check(fmt::format("waiting for a reader of {}", shown)));
@@ -139,7 +177,7 @@ Result<OpenOutput> OpenOutput::file(const std::string& name, bool force, const D
   switch (look_up(directory, place.name)) {
     case Found::Directory: return os_error(fmt::format("write {}", shown), EISDIR);
     case Found::Stream:
-      return OpenOutput(HA_TRY(open_directly(directory, place, shown, deadline)), shown);
+      return OpenOutput(HA_TRY(open_directly(directory, place, shown, force, deadline)), shown);
     case Found::Other:
       return Error{ErrorKind::Os, fmt::format("{} is no file that could be replaced", shown)};
     case Found::File:

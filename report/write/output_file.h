@@ -18,8 +18,10 @@
 // The name itself is never followed if it is a symbolic link. Neither is a link, a file or anything
 // else replaced without `force`: the check when opening is for the user's sake, the one that counts
 // is made by the kernel when the name is given (EEXIST). What is no regular file cannot be replaced
-// at all: a FIFO or a character device is written to directly, /dev/stdout, /dev/stderr and
-// /dev/fd/N mean a descriptor of ours, as shells have it; anything else is refused.
+// at all. A FIFO or a character device is written to directly, but only with `force`, only if it is
+// ours or root's, and never in a sticky directory of another user: whoever put it there would read
+// the heap. /dev/null needs no force. /dev/stdout, /dev/stderr and /dev/fd/N mean a descriptor of
+// ours, as shells have it; anything else is refused.
 namespace heapattach {
 
 // An open destination; drops what was written to it unless it was finished.

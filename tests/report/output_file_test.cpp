@@ -185,13 +185,44 @@ TEST_CASE("a FIFO is written to directly, and waited for only so long") {
   const TemporaryDirectory directory;
   const std::string name = directory.file("fifo");
   REQUIRE(::mkfifo(name.c_str(), 0600) == 0);
-  const auto late = OpenOutput::file(name, false, soon());
+  const auto late = OpenOutput::file(name, true, soon());
   REQUIRE_FALSE(late);
   CHECK(late.error().kind == ErrorKind::Timeout);
   const auto reader = Fd::open(name, O_RDONLY | O_NONBLOCK);
   REQUIRE(reader);
-  REQUIRE(write_file(name, "text"));
+  REQUIRE(write_file(name, "text", true));
   CHECK(*read_all(*reader, 100) == "text");
+}
+
+TEST_CASE("a FIFO is written to only by force, and never if somebody else may have put it there") {
+  constexpr uid_t kOther = 65534;
+  const TemporaryDirectory directory;
+  const std::string name = directory.file("fifo");
+  REQUIRE(::mkfifo(name.c_str(), 0666) == 0);
+  const auto reader = Fd::open(name, O_RDONLY | O_NONBLOCK);
+  REQUIRE(reader);
+  const auto refused = [&](bool force) {
+    const auto written = write_file(name, "text", force);
+    const auto read = read_all(*reader, 100);
+    CHECK((!read || read->empty()));
+    return !written && written.error().os_errno == EACCES;
+  };
+  CHECK(refused(false));
+  REQUIRE(write_file(name, "text", true));
+  CHECK(*read_all(*reader, 100) == "text");
+  if (::geteuid() != 0) {
+    MESSAGE("skipped: only root can give files to others");
+    return;
+  }
+  REQUIRE(::chown(name.c_str(), kOther, kOther) == 0);
+  CHECK(refused(true));
+  // As in /tmp, for anybody but root.
+  REQUIRE(::chown(name.c_str(), 0, 0) == 0);
+  const std::string above = name.substr(0, name.rfind('/'));
+  REQUIRE(::chmod(above.c_str(), 01777) == 0);
+  CHECK_FALSE(refused(true));
+  REQUIRE(::chown(above.c_str(), kOther, kOther) == 0);
+  CHECK(refused(true));
 }
 
 TEST_CASE("a pipe that nobody empties ends with the deadline, a closed one at once") {
