@@ -80,6 +80,10 @@ Result<std::vector<ObjectIndex>> find_objects(const Snapshot& snapshot, const st
     return Error{ErrorKind::Malformed,
                  fmt::format("no object is of type '{}' now; the program knows it", absent.name)};
   }
+  if (!snapshot.header.redacted.empty()) {
+    return Error{ErrorKind::Malformed,
+                 "no object is of that type; try: a name as it is in a redacted report"};
+  }
   return Error{ErrorKind::Malformed, named.problem};
 }
 

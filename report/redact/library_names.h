@@ -3,8 +3,9 @@
 #include <string_view>
 
 // What belongs to a library by its name alone, because no more than the name is known where it is
-// asked. What is not in these lists is taken for the program's own: a name too many is replaced
-// rather than one too few.
+// asked. A program may call anything of its own std::Something or GC_something, so that no name is
+// kept for how it begins: each stands in a list. What is in none of them is taken for the
+// program's own: a name too many is replaced rather than one too few.
 namespace heapattach {
 
 // A type's name without its arguments, "Hash" or "std::vector": of Crystal's standard library, of

@@ -59,6 +59,17 @@ TEST_CASE("of a type's name all is replaced but what libraries call their own") 
       {"shop::(anonymous namespace)::Order*", "A::(anonymous namespace)::B*"},
       {"unsigned char[]", "unsigned char[]"},
       {"struct session", "struct A"},
+      {"std::SecretX", "A"},
+      {"std::vector::Secret", "A"},
+      {"std", "std"},
+      {"std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >",
+       "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >"},
+      {"std::_Rb_tree_node<std::pair<int const, shop::Order> >",
+       "std::_Rb_tree_node<std::pair<int const, A> >"},
+      {"__gnu_cxx::secret", "A"},
+      {"GC_SecretX", "A"},
+      {"__libc_secretX", "A"},
+      {"_IO_secret", "A"},
       {"GC_ms_entry", "GC_ms_entry"},
       {"</title><script>", "</A><B>"},
       {"Gr\xc3\xb6\xc3\x9f"
@@ -79,6 +90,8 @@ TEST_CASE("of a field's path numbers, brackets and sigils stay") {
   CHECK(names.of_path("[", false) == "[");
   CHECK(shape_of(names.of_path("@buffer", false)) == "@A");
   CHECK(names.of_path("@buffer", true) == "@buffer");
+  CHECK(names.of_path("_M_dataplus._M_p", true) == "_M_dataplus._M_p");
+  CHECK(shape_of(names.of_path("_M_secret.__secret", true)) == "A.B");
   CHECK(shape_of(names.of_path("@salary", true)) == "@A");
 }
 
@@ -114,4 +127,11 @@ TEST_CASE("libraries that everybody has are known by their file") {
   for (const char* file : {"demo", "libshop.so", "libcshop.so", "librtc.so.1", ""}) {
     CHECK_FALSE(is_library_file(file));
   }
+}
+
+TEST_CASE("a variable is a library's by its whole name, not by how that begins") {
+  CHECK(is_library_symbol("GC_arrays", false));
+  CHECK(is_library_symbol("__environ", false));
+  CHECK_FALSE(is_library_symbol("GC_secret", false));
+  CHECK_FALSE(is_library_symbol("__secret", false));
 }
