@@ -18,7 +18,12 @@ namespace {
 
 constexpr std::size_t kBeginning = 16;  // bytes that tell what a file is
 constexpr std::size_t kInputBytes = std::size_t{256} << 10;
-constexpr int kPollMs = 50;           // how late an interruption may be noticed
+constexpr int kPollMs = 50;  // how late an interruption may be noticed
+// Snapshots shrink to a twentieth; gzip can promise a thousand times what it is given.
+constexpr std::uint64_t kMostExpansion = 150;
+constexpr std::uint64_t kFreeExpansion = std::uint64_t{64} << 20;
+// Of an object with thirty million edges.
+constexpr std::size_t kLongestLine = std::size_t{1} << 30;
 constexpr int kGzipWindow = 15 + 16;  // the largest window; +16 expects gzip framing (zlib.h)
 
 Error failed_to(std::string_view what, const std::string& name, int number) {
@@ -143,6 +148,15 @@ Result<std::size_t> TextFile::read_plain(char* to, std::size_t size) {
   return read_some(to, size);
 }
 
+Result<void> TextFile::check_expansion() const {
+  const std::uint64_t most = kFreeExpansion + kMostExpansion * packed_bytes_;
+  if (unpacked_bytes_ <= most) return {};
+  return Error{ErrorKind::Malformed,
+               fmt::format("{} unpacks to more than {} times its size, as no snapshot does; try: "
+                           "unpack it first",
+                           name_, kMostExpansion)};
+}
+
 Result<std::size_t> TextFile::inflate_to(char* to, std::size_t size) {
   constexpr std::size_t kMost = std::size_t{1} << 30;  // zlib counts in unsigned int
   stream_->next_out = reinterpret_cast<Bytef*>(to);
@@ -155,7 +169,11 @@ Result<std::size_t> TextFile::inflate_to(char* to, std::size_t size) {
     }
     stream_->next_in = reinterpret_cast<Bytef*>(input_.data() + first_);
     stream_->avail_in = static_cast<uInt>(end_ - first_);
+    const uInt room = stream_->avail_out;
     const int status = inflate(stream_.get(), Z_NO_FLUSH);
+    packed_bytes_ += (end_ - first_) - stream_->avail_in;
+    unpacked_bytes_ += room - stream_->avail_out;
+    HA_TRY(check_expansion());
     first_ = end_ - stream_->avail_in;
     is_between_members_ = status == Z_STREAM_END;
     if (status == Z_STREAM_END) {
@@ -179,7 +197,13 @@ Result<bool> LineSource::next(LineBlock& block) {
   std::size_t end = 0;  // of the last whole line
   std::size_t wanted = block.size + block_bytes_;
   while (!is_at_end_ && (end == 0 || block.size < wanted)) {
-    if (block.size == block.bytes.size()) block.bytes.resize(2 * block.size);
+    if (block.size == block.bytes.size()) {
+      if (block.size >= kLongestLine) {
+        return Error{ErrorKind::Malformed, fmt::format("{} has a line of more than {} bytes",
+                                                       file_.name(), kLongestLine)};
+      }
+      block.bytes.resize(2 * block.size);
+    }
     const std::size_t count =
         HA_TRY(file_.read(block.bytes.data() + block.size, block.bytes.size() - block.size));
     is_at_end_ = count == 0;

@@ -41,6 +41,7 @@ class TextFile {
   TextFile(Fd fd, std::string name, const Deadline& deadline);
   Result<void> look_at_beginning();
   Result<std::size_t> read_plain(char* to, std::size_t size);
+  [[nodiscard]] Result<void> check_expansion() const;
   Result<std::size_t> inflate_to(char* to, std::size_t size);
   Result<void> look_at_packed();
   Result<bool> refill();
@@ -54,6 +55,8 @@ class TextFile {
   std::size_t first_ = 0;                          // of it
   std::size_t end_ = 0;                            // of it
   std::string unpacked_;                           // to look at, and not yet handed out
+  std::uint64_t packed_bytes_ = 0;                 // read of the file and unpacked
+  std::uint64_t unpacked_bytes_ = 0;               // made of those
   bool is_cut_ = false;
   bool is_between_members_ = false;
 };

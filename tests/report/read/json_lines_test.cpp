@@ -1,6 +1,7 @@
 #include "report/read/json_lines.h"
 
 #include <csignal>
+#include <fstream>
 #include <string>
 
 #include <doctest/doctest.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "attach/fd.h"
+#include "report/write/gzip.h"
 #include "report/write/json_lines.h"
 #include "symbols/stack/stack_record.h"
 #include "tests/support/memory_sink.h"
@@ -223,4 +225,20 @@ TEST_CASE("waiting for a pipe that nobody writes to ends at the deadline and whe
   const auto interrupted = read::read_json_lines(name, options);
   REQUIRE_FALSE(interrupted);
   CHECK(interrupted.error().kind == ErrorKind::Interrupted);
+}
+
+TEST_CASE("a packed file that unpacks to far more than any snapshot is not read to its end") {
+  const TemporaryDirectory directory;
+  const std::string name = directory.file("bomb.jsonl.gz");
+  GzipMembers members;
+  const std::string nothing(32 << 20, '\n');
+  {
+    std::ofstream file(name, std::ios::binary);
+    for (int i = 0; i < 8; ++i) file << members.compress(nothing);
+  }
+  const auto found = read::read_json_lines(name, {});
+  REQUIRE_FALSE(found);
+  CHECK(found.error().kind == ErrorKind::Malformed);
+  CHECK_MESSAGE(found.error().message.find("unpacks to more than") != std::string::npos,
+                found.error().message);
 }
