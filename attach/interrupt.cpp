@@ -17,9 +17,19 @@ void ask_for_end(int signal) {
   std::signal(signal == SIGINT ? SIGTERM : SIGINT, SIG_DFL);
 }
 
-void install(int signal) {
+pid_t heeded = 0;
+
+void heed_guardian(int signal, siginfo_t* about, void*) {
+  if (about->si_pid == heeded) asked_by.store(signal, std::memory_order_relaxed);
+}
+
+bool is_ignored(int signal) {
   struct sigaction before {};
-  if (sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) return;
+  return sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN;
+}
+
+void install(int signal) {
+  if (is_ignored(signal)) return;
   struct sigaction action {};
   action.sa_handler = ask_for_end;
   action.sa_flags = static_cast<int>(SA_RESETHAND);
@@ -34,6 +44,18 @@ void install(int signal) {
 void install_interrupt_handlers() {
   install(SIGINT);
   install(SIGTERM);
+}
+
+void install_interrupt_handlers(pid_t guardian) {
+  heeded = guardian;
+  for (const int signal : {SIGINT, SIGTERM}) {
+    if (is_ignored(signal)) continue;
+    struct sigaction action {};
+    action.sa_sigaction = heed_guardian;
+    action.sa_flags = SA_SIGINFO;
+    sigemptyset(&action.sa_mask);
+    sigaction(signal, &action, nullptr);
+  }
 }
 
 std::optional<int> interrupted_by() noexcept {

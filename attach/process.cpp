@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "attach/fault_points.h"
+#include "attach/guardian.h"
 
 namespace heapattach {
 
@@ -72,7 +73,8 @@ Result<void> check_is_64_bit(const Process& process) {
 
 Result<Process> Process::open(pid_t pid) {
   if (pid < 1) return unsupported(fmt::format("{} is not the number of a process", pid));
-  if (pid == getpid()) return unsupported("a process cannot attach to itself");
+  if (pid == getpid() || pid == guardian_pid())
+    return unsupported("a process cannot attach to itself");
   auto pidfd = open_pidfd(pid);
   if (!pidfd && pidfd.error().kind != ErrorKind::Gone &&
       pidfd.error().os_errno != EINVAL) {  // EINVAL: a thread's number, see below
@@ -170,10 +172,24 @@ Result<std::string> Process::read_link(const std::string& name) const {
 }
 
 Result<MemoryMap> Process::maps() const {
-  const std::string text = HA_TRY(read_file("maps"));
-  // The kernel shows an exited process as one without memory.
-  if (text.empty()) return Error{ErrorKind::Gone, fmt::format("process {} exited", pid_), ESRCH};
-  return parse_maps(text);
+  return read_maps([this] { return read_file("maps"); }, pid_);
+}
+
+// The kernel shows a piece at a time, and mappings that are joined, split or moved in between do
+// not fit together: since Linux 6.17 not even their order is certain.
+Result<MemoryMap> read_maps(const std::function<Result<std::string>()>& read, pid_t pid) {
+  constexpr int kReadings = 50;
+  for (int reading = 1;; ++reading) {
+    const std::string text = HA_TRY(read());
+    // The kernel shows an exited process as one without memory.
+    if (text.empty()) return Error{ErrorKind::Gone, fmt::format("process {} exited", pid), ESRCH};
+    auto map = parse_maps(text);
+    if (map) return map;
+    if (reading == kReadings) {
+      return std::move(map).error().context(fmt::format("read {} times", kReadings));
+    }
+    HA_TRY(check_guarded_time("reading the memory map"));
+  }
 }
 
 Result<ThreadListing> Process::list_threads() const {

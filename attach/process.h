@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -68,5 +69,9 @@ class Process {
   Fd pidfd_;                   // empty on kernels before 5.3
   std::uint64_t start_ticks_;  // since boot; with the pid, the identity
 };
+
+// The memory map in the texts that `read` gives: the first one that holds together, of a few. For
+// Process::maps, which reads the file of `pid`.
+Result<MemoryMap> read_maps(const std::function<Result<std::string>()>& read, pid_t pid);
 
 }  // namespace heapattach

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "attach/fd.h"
+#include "attach/guardian.h"
 #include "attach/interrupt.h"
 #include "attach/sandbox_walls.h"
 
@@ -113,6 +114,14 @@ Result<void> judge(int status) {
   }
 }
 
+// Several files in a row may each take all the time they get; something must be left for the rest.
+std::chrono::milliseconds share_of_time() {
+  const auto deadline = guarded_deadline();
+  if (deadline == Clock::time_point::max()) return std::chrono::milliseconds::max();
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+  return std::max(left / 3, std::chrono::milliseconds(1));
+}
+
 Error too_long(const SandboxLimits& limits) {
   return {ErrorKind::Timeout, fmt::format("the worker was ended after {} ms", limits.time.count())};
 }
@@ -162,7 +171,10 @@ void SandboxOutput::write(std::span<const std::byte> bytes) const {
 }
 
 Result<SandboxResult> run_sandboxed(const std::function<void(SandboxOutput&)>& work,
-                                    const SandboxLimits& limits) {
+                                    const SandboxLimits& wanted) {
+  HA_TRY(check_guarded_time("starting a worker"));
+  SandboxLimits limits = wanted;
+  limits.time = std::min(limits.time, share_of_time());
   std::array<int, 2> ends{-1, -1};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return os_error("pipe2", errno);
   const Fd from_worker(ends[0]);

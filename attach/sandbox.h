@@ -44,8 +44,9 @@ struct SandboxResult {
 // container refuses a system call filter, the work runs without one, and a note says so.
 //
 // To be called only while this process has one thread, because the child goes on using what it
-// inherits (allocator, libraries) after the fork. `work` must not rely on destructors: the child
-// ends with _exit.
+// inherits (allocator, libraries) after the fork. Where this process has a guardian, the work gets
+// a third of the time that is left at the most. `work` must not rely on destructors: the child ends
+// with _exit.
 Result<SandboxResult> run_sandboxed(const std::function<void(SandboxOutput&)>& work,
                                     const SandboxLimits& limits);
 

@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <sys/syscall.h>
 
+#include "attach/guardian.h"
 #include "inject/choose_thread.h"
 #include "inject/headroom.h"
 #include "inject/hold_clone.h"
@@ -24,6 +25,8 @@ namespace {
 // How long a clone sleeps between its birth, which the tracing thread of the freeze sees, and our
 // taking hold of it; then it exits by itself.
 constexpr std::uint64_t kSleepSeconds = 3;
+// For giving up a clone nobody ends us that long, whatever the deadline.
+constexpr std::chrono::seconds kCleaning{30};
 
 Error explain_refusal(std::int64_t failure) {
   const int number = static_cast<int>(-failure);
@@ -231,6 +234,7 @@ bool Clone::is_whole() const {
 
 Result<void> Clone::end() {
   if (!process_) return {};
+  need_time(kCleaning);
   watch_.reset();
   const Process clone = *std::exchange(process_, std::nullopt);
   if (!kill_and_wait(clone)) {

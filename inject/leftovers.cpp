@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 
 #include "attach/fd.h"
+#include "attach/guardian.h"
 #include "inject/choose_thread.h"
 #include "inject/padding.h"
 #include "inject/ptrace_control.h"
@@ -204,6 +205,7 @@ Result<void> clear_leftovers(const Process& target,
   const FreezeOptions options{.thread_deadline = std::chrono::seconds(5),
                               .budget = std::chrono::seconds(10),
                               .for_cleaning = true};
+  need_time(options.thread_deadline + options.budget);
   const auto frozen = while_frozen(target, options, [&](const FrozenView& view) {
     return Clearing(target, control, view).run(also);
   });

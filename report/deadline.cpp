@@ -2,7 +2,16 @@
 
 #include <fmt/format.h>
 
+#include "attach/guardian.h"
+
 namespace heapattach {
+
+Deadline Deadline::in(std::chrono::milliseconds time) {
+  Deadline deadline;
+  deadline.at = std::chrono::steady_clock::now() + time;
+  set_guarded_deadline(deadline.at);
+  return deadline;
+}
 
 Result<void> Deadline::check(std::string_view doing) const {
   if (is_interrupted()) {

@@ -16,6 +16,9 @@ struct Deadline {
   // Tells the signal that asked us to end, if one did. Never null.
   std::optional<int> (*interrupted)() noexcept = &interrupted_by;
 
+  // Passes after `time`; from then on our guardian, if there is one, waits for this one.
+  static Deadline in(std::chrono::milliseconds time);
+
   [[nodiscard]] bool has_passed() const { return std::chrono::steady_clock::now() >= at; }
   [[nodiscard]] bool is_interrupted() const { return interrupted().has_value(); }
   // Timeout or Interrupted with what was being done, or nothing.

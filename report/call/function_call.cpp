@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "attach/guardian.h"
 #include "attach/live_memory.h"
 #include "inject/clone.h"
 #include "inject/clone_call.h"
@@ -25,6 +26,7 @@ using End = CallOutcome::End;
 
 // What is left of the time after the call, for saying what became of it.
 constexpr std::chrono::seconds kForReport{3};
+constexpr std::chrono::seconds kForEnding{10};
 // Flushing takes no time, or for ever: on a lock that another thread held.
 constexpr std::chrono::milliseconds kForFlushing{2000};
 // What a routine may write in any case.
@@ -211,6 +213,8 @@ Result<CallReport> call_in_clone(const CallOptions& options) {
     }
     if (const auto ended = clone.end(); !ended) note(options, ended.error().message);
   }
+  // To say where it hangs is worth some seconds more.
+  if (outcome->end != End::Returned) set_guarded_deadline(Clock::now() + kForEnding);
   // Only now: what follows is done by a worker, which is forked off.
   explain_ending(options, modules, *outcome, given_up, report);
   return report;

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "attach/guardian.h"
 #include "attach/live_memory.h"
 #include "inject/choose_thread.h"
 #include "inject/in_place.h"
@@ -30,6 +31,7 @@ using End = InPlaceOutcome::End;
 // How long all stand still at most, unless --max-pause says so. A collector of which one thread is
 // held gives its process up after 15 seconds.
 constexpr std::chrono::milliseconds kHeld{2000};
+constexpr std::chrono::seconds kToComeBack{10};
 constexpr std::chrono::seconds kSearch{3};
 constexpr int kShareOfSearch = 20;  // of what is left of the time
 constexpr std::chrono::milliseconds kBetween{20};
@@ -87,7 +89,9 @@ class InProcess {
   // Looks at all threads, and calls the function if one will do.
   Result<void> try_once() {
     map_ = HA_TRY(process_.maps());
-    static_cast<void>(HA_TRY(while_frozen(process_, freeze_options(), [&](const auto& view) {
+    FreezeOptions looking = freeze_options();
+    looking.reads_only = true;
+    static_cast<void>(HA_TRY(while_frozen(process_, looking, [&](const auto& view) {
       return threads_.copy(view, options_.thread, map_, control_.memory());
     })));
     const std::vector<SafePoint> points = HA_TRY(threads_.judge());
@@ -122,6 +126,9 @@ class InProcess {
 
   Result<void> call_on(const Borrowed& thread, RemoteAddr padding, const FrozenView& view) {
     has_begun_ = true;
+    // Nobody may end us while a thread of the process runs on our behalf.
+    need_time(std::chrono::ceil<std::chrono::milliseconds>(options_.deadline.at - Clock::now()) +
+              kToComeBack);
     const bool lets_others_run = options_.place == CallPlace::Running;
     if (lets_others_run) let_others_go(control_, process_, view, thread.tid, options_.rewind);
     standing_.thread = thread.tid;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "attach/fd.h"
+#include "attach/guardian.h"
 #include "attach/thread_state.h"
 #include "report/glob.h"
 
@@ -62,7 +63,7 @@ std::vector<ListedProcess> list_processes() {
   if (proc == nullptr) return all;
   while (const dirent* entry = readdir(proc.get())) {  // NOLINT(concurrency-mt-unsafe)
     const auto pid = number(entry->d_name);
-    if (!pid || *pid == ::getpid()) continue;
+    if (!pid || *pid == ::getpid() || *pid == guardian_pid()) continue;
     if (auto listed = listed_process(*pid)) all.push_back(std::move(*listed));
   }
   std::sort(all.begin(), all.end(),

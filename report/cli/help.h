@@ -71,7 +71,7 @@ Crystal program, whose types --type-info names.
       --tree PID         this process and all that descend from it
       --name GLOB        all processes with this name, as ps shows it: 'web-*'
   -o, --output FILE      write there (%p pid, %h host, %t time), mode 0600
-      --force            replace FILE if it exists
+      --force            replace FILE if it exists; write to a FIFO or device
   -f, --format NAME      of a snapshot: jsonl, html, heapsnapshot, pprof,
                          folded, svg, dhat, ruby, gcgrph, gcfull, hprof
                          (best effort);

@@ -1,9 +1,11 @@
 // heapattach: what is alive in the heap of a live process, or was in a saved snapshot.
 
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <functional>
 #include <new>
 #include <span>
 #include <string_view>
@@ -14,12 +16,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "attach/interrupt.h"
+#include "attach/guardian.h"
 #include "inject/leftovers.h"
 #include "report/call/in_place_call.h"
 #include "report/cli/console.h"
 #include "report/cli/errors.h"
 #include "report/cli/file_kind.h"
+#include "report/cli/guarded_status.h"
 #include "report/cli/look.h"
 #include "report/cli/options.h"
 #include "report/cli/redaction.h"
@@ -93,6 +96,12 @@ snapshot::TakeOptions take_options(const Options& options,
   what.type_info = options.type_info;
   what.symbols = symbol_search(options);
   what.deadline = deadline;
+  // Steps and warnings have names in them.
+  if (options.redact) {
+    console.step("no steps are shown with --redact");
+    what.warn = [&console](std::string_view) { console.say("a warning: shown without --redact"); };
+    return what;
+  }
   what.note = [&console](std::string_view step) { console.step(step); };
   what.warn = [&console](std::string_view text) { console.say(text); };
   return what;
@@ -219,9 +228,10 @@ ExitStatus run_one(const Options& options, Console& console) {
 }
 
 // What a heapattach that was killed has left in the process. Not where the process is not to be
-// stopped.
+// stopped, and not once the time is over: the next report clears it up as well.
 void clear_up(const Options& options, Console& console) {
   if (options.mode == SnapshotMode::Read || options.report == Report::Check) return;
+  if (std::chrono::steady_clock::now() >= guarded_deadline()) return;
   const auto process = Process::open(options.pid);
   if (!process) return;
   if (const auto cleared = clear_leftovers(*process); !cleared) {
@@ -235,38 +245,67 @@ ExitStatus run_live(const Options& options, Console& console) {
   return status;
 }
 
-ExitStatus run_with(std::span<const char* const> arguments) {
-  const ParsedOptions parsed = parse_options(arguments);
-  const auto* const options = std::get_if<Options>(&parsed);
+Console::Settings console_settings(const Options* options) {
   Console::Settings settings;
   const Surroundings around = surroundings();
   const bool is_terminal = ::isatty(STDERR_FILENO) == 1;
   settings.is_ascii = wants_ascii(around, is_terminal);
   settings.is_terminal = is_terminal && !is_dumb(around);  // a line cannot be written over there
-  if (options != nullptr) {
-    settings.quiet = options->quiet;
-    settings.verbose = options->verbose;
-    settings.with_colour =
-        wants_colour(options->colour, settings.is_terminal, std::getenv("NO_COLOR"));
-  }
-  Console console(settings);
-  if (const auto* shown = std::get_if<ShowText>(&parsed)) return show(*shown, console);
-  if (const auto* wrong = std::get_if<UsageError>(&parsed)) {
-    console.error(fmt::format("{}; try: heapattach --help", wrong->message));
-    return ExitStatus::Usage;
-  }
-  if (const auto refused = refuse_for_file_kind(*options)) {
+  if (options == nullptr) return settings;
+  settings.quiet = options->quiet;
+  settings.verbose = options->verbose;
+  settings.with_colour =
+      wants_colour(options->colour, settings.is_terminal, std::getenv("NO_COLOR"));
+  return settings;
+}
+
+ExitStatus run_options(const Options& options, Console& console) {
+  if (const auto refused = refuse_for_file_kind(options)) {
     console.error(fmt::format("{}; try: heapattach --help", *refused));
     return ExitStatus::Usage;
   }
-  if (!options->file.empty() || !options->compared.empty()) return run_one(*options, console);
-  const auto pids = chosen_processes(*options);
+  if (!options.file.empty() || !options.compared.empty()) return run_one(options, console);
+  const auto pids = chosen_processes(options);
   if (!pids) {
     console.error(error_message(pids.error(), Stage::Target));
     return exit_status_of(pids.error().kind, Stage::Target);
   }
   return run_many(
-      *options, *pids, [&](const Options& one) { return run_live(one, console); }, console);
+      options, *pids, [&](const Options& one) { return run_live(one, console); }, console);
+}
+
+// Runs `work` with a last handler. It is load-bearing: where no handler exists, C++ may end the
+// process without unwinding, and it is unwinding that lets a frozen target go.
+int caught(const std::function<ExitStatus()>& work) {
+  try {
+    return static_cast<int>(work());
+  } catch (const std::bad_alloc&) {
+    std::fputs("heapattach: out of memory; try: --count, which needs less\n", stderr);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "heapattach: a mistake of ours: %s\n", error.what());
+  }
+  return static_cast<int>(ExitStatus::Failed);
+}
+
+ExitStatus run_with(std::span<const char* const> arguments) {
+  const ParsedOptions parsed = parse_options(arguments);
+  const auto* const options = std::get_if<Options>(&parsed);
+  const Console::Settings settings = console_settings(options);
+  if (options != nullptr) {
+    const auto end = run_guarded(std::chrono::steady_clock::now() + options->timeout, [&]() -> int {
+      return caught([&] {
+        Console console(settings);
+        return run_options(*options, console);
+      });
+    });
+    Console console(settings);
+    return status_of(end, console);
+  }
+  Console console(settings);
+  if (const auto* shown = std::get_if<ShowText>(&parsed)) return show(*shown, console);
+  const auto& wrong = std::get<UsageError>(parsed);
+  console.error(fmt::format("{}; try: heapattach --help", wrong.message));
+  return ExitStatus::Usage;
 }
 
 }  // namespace
@@ -274,21 +313,13 @@ ExitStatus run_with(std::span<const char* const> arguments) {
 }  // namespace heapattach
 
 int main(int count, char** arguments) {
-  // This catch is load-bearing: where no handler exists, C++ may end the process without unwinding,
-  // and it is unwinding that lets a frozen target go.
-  try {
+  return heapattach::caught([&] {
     heapattach::occupy_standard_descriptors();
     // A closed pipe and a file at its limit are errors with a message and a status.
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGXFSZ, SIG_IGN);
-    heapattach::install_interrupt_handlers();
     const std::size_t skipped = count > 0 ? 1 : 0;
-    return static_cast<int>(heapattach::run_with(
-        std::span<const char* const>(arguments, static_cast<std::size_t>(count)).subspan(skipped)));
-  } catch (const std::bad_alloc&) {
-    std::fputs("heapattach: out of memory; try: --count, which needs less\n", stderr);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "heapattach: a mistake of ours: %s\n", error.what());
-  }
-  return static_cast<int>(heapattach::ExitStatus::Failed);
+    return heapattach::run_with(
+        std::span<const char* const>(arguments, static_cast<std::size_t>(count)).subspan(skipped));
+  });
 }

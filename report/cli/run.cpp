@@ -70,9 +70,10 @@ Result<bool> write_report(const Options& options,
 class Run {
  public:
   Run(const Options& options, const TakeSnapshot& take, Console& console)
-      : options_(options), take_(take), console_(console) {
-    deadline_.at = start_ + options.timeout;
-  }
+      : options_(options),
+        take_(take),
+        console_(console),
+        deadline_(Deadline::in(options.timeout)) {}
 
   ExitStatus go() {
     const std::string name = output_name(options_);

@@ -50,8 +50,7 @@ void pass_on_errors(const CallReport& report, Console& console) {
 }  // namespace
 
 ExitStatus run_call(const Options& options, const Call& call, Console& console) {
-  Deadline deadline;
-  deadline.at = std::chrono::steady_clock::now() + options.timeout;
+  const Deadline deadline = Deadline::in(options.timeout);
   auto output = open_output(options, deadline);
   if (!output) return report_failure(output.error(), Stage::Output, deadline, console);
   const auto report = call(options, deadline, console);

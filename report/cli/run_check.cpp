@@ -10,8 +10,7 @@
 namespace heapattach {
 
 ExitStatus run_check(const Options& options, const Examine& examine, Console& console) {
-  Deadline deadline;
-  deadline.at = std::chrono::steady_clock::now() + options.timeout;
+  const Deadline deadline = Deadline::in(options.timeout);
   auto output = open_output(options, deadline);
   if (!output) return report_failure(output.error(), Stage::Output, deadline, console);
   const auto found = examine(options, deadline, console);

@@ -88,8 +88,7 @@ GrowthReport compare_all(const Options& options, const std::vector<Snapshot>& ta
 }  // namespace
 
 ExitStatus run_diff(const Options& options, const TakeSnapshot& take, Console& console) {
-  Deadline deadline;
-  deadline.at = std::chrono::steady_clock::now() + options.timeout;
+  const Deadline deadline = Deadline::in(options.timeout);
   auto output = open_output(options, deadline);
   if (!output) return report_failure(output.error(), Stage::Output, deadline, console);
   const auto taken = take_all(options, take, deadline, console);

@@ -60,8 +60,7 @@ Result<std::string> report_text(const Options& options, const Snapshot& snapshot
 
 ExitStatus run_explain(const Options& options, const TakeSnapshot& take, Console& console) {
   const auto start = std::chrono::steady_clock::now();
-  Deadline deadline;
-  deadline.at = start + options.timeout;
+  const Deadline deadline = Deadline::in(options.timeout);
   auto output = open_output(options, deadline);
   if (!output) return report_failure(output.error(), Stage::Output, deadline, console);
   const auto snapshot = take(options, deadline, console);

@@ -132,8 +132,7 @@ Result<snapshot::Snapshot> take_by_routine(const Options& options,
 }
 
 ExitStatus keep_dump(const Options& options, const CallRoutine& call, Console& console) {
-  Deadline deadline;
-  deadline.at = Clock::now() + options.timeout;
+  const Deadline deadline = Deadline::in(options.timeout);
   auto output = OpenOutput::file(options.keep, options.force, deadline);
   if (!output) return report_failure(output.error(), Stage::Output, deadline, console);
   OutputFile sink(std::move(output).value(), deadline);

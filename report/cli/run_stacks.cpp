@@ -21,8 +21,7 @@ std::string format_stacks(const stacks::StackReport& report, const Options& opti
 }  // namespace
 
 ExitStatus run_stacks(const Options& options, const TakeStacks& take, Console& console) {
-  Deadline deadline;
-  deadline.at = std::chrono::steady_clock::now() + options.timeout;
+  const Deadline deadline = Deadline::in(options.timeout);
   auto output = open_output(options, deadline);
   if (!output) return report_failure(output.error(), Stage::Output, deadline, console);
   const auto found = take(options, deadline, console);

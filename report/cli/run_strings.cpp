@@ -29,8 +29,7 @@ std::string text_of(const Options& options, StringReport report) {
 
 ExitStatus run_strings(const Options& options, const TakeSnapshot& take, Console& console) {
   const auto start = std::chrono::steady_clock::now();
-  Deadline deadline;
-  deadline.at = start + options.timeout;
+  const Deadline deadline = Deadline::in(options.timeout);
   auto output = open_output(options, deadline);
   if (!output) return report_failure(output.error(), Stage::Output, deadline, console);
   const auto taken = take(options, deadline, console);

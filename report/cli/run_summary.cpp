@@ -52,8 +52,7 @@ SummaryReport report_of(const TakenSummary& taken) {
 
 ExitStatus run_summary(const Options& options, const TakeSummary& take, Console& console) {
   const auto start = std::chrono::steady_clock::now();
-  Deadline deadline;
-  deadline.at = start + options.timeout;
+  const Deadline deadline = Deadline::in(options.timeout);
   auto output = open_output(options, deadline);
   if (!output) return report_failure(output.error(), Stage::Output, deadline, console);
   const auto taken = take(options, deadline, console);

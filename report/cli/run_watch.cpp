@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "attach/guardian.h"
 #include "report/cli/failure.h"
 #include "report/cli/growth_text.h"
 #include "report/cli/judge.h"
@@ -50,11 +51,7 @@ class WatchRun {
 
  private:
   // --timeout bounds each look at the process, not the waiting in between.
-  [[nodiscard]] Deadline limit() const {
-    Deadline deadline;
-    deadline.at = Clock::now() + options_.timeout;
-    return deadline;
-  }
+  [[nodiscard]] Deadline limit() const { return Deadline::in(options_.timeout); }
 
   Result<void> take_rounds() {
     const Clock::time_point start = Clock::now();
@@ -77,6 +74,7 @@ class WatchRun {
 
   static Result<void> wait_until(Clock::time_point until) {
     constexpr std::chrono::milliseconds kSlice(50);  // how soon an interrupt is noticed
+    set_guarded_deadline(until + std::chrono::seconds(1));
     for (;;) {
       HA_TRY(check_interrupt());
       const auto now = Clock::now();

@@ -5,6 +5,8 @@
 #include <doctest/doctest.h>
 #include <sys/sysmacros.h>
 
+#include "attach/process.h"
+
 using namespace heapattach;
 
 namespace {
@@ -109,4 +111,34 @@ TEST_CASE("a garbled memory map is malformed, and the message names the line") {
 
 TEST_CASE("an empty text is an empty map") {
   CHECK(parsed("").mappings().empty());
+}
+
+TEST_CASE("a memory map that changes while it is read is read again, but not for ever") {
+  const std::string whole =
+      "55d0c8a00000-55d0c8a21000 r-xp 00002000 fd:01 7 /usr/bin/w3m\n"
+      "7ffd3a5e2000-7ffd3a603000 rw-p 00000000 00:00 0 [stack]\n";
+  const std::string joined_meanwhile =
+      "55d0c8a00000-55d0c8a21000 r-xp 00002000 fd:01 7 /usr/bin/w3m\n"
+      "55d0c8a10000-55d0c8a30000 rw-p 00000000 00:00 0\n";
+  int readings = 0;
+  const auto read_with = [&](int broken) {
+    readings = 0;
+    return read_maps(
+        [&]() -> Result<std::string> { return ++readings <= broken ? joined_meanwhile : whole; },
+        4711);
+  };
+  const auto map = read_with(5);
+  REQUIRE(map);
+  CHECK(map->mappings().size() == 2);
+  CHECK(readings == 6);
+  const auto never = read_with(1'000'000);
+  REQUIRE_FALSE(never);
+  CHECK(never.error().kind == ErrorKind::Malformed);
+  CHECK(readings < 1000);
+}
+
+TEST_CASE("a memory map without mappings is that of a process that is gone") {
+  const auto map = read_maps([]() -> Result<std::string> { return std::string(); }, 4711);
+  REQUIRE_FALSE(map);
+  CHECK(map.error().kind == ErrorKind::Gone);
 }

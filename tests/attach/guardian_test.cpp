@@ -1,0 +1,140 @@
+#include "attach/guardian.h"
+
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+#include <thread>
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include "attach/interrupt.h"
+
+using namespace heapattach;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// The child must not write what the test has not written yet.
+GuardedEnd guarded(std::chrono::milliseconds time, const std::function<int()>& work) {
+  std::fflush(nullptr);
+  std::cout.flush();
+  return run_guarded(Clock::now() + time, [&] {
+    const int status = work();
+    _exit(status);  // not the destructors of the tests
+    return status;
+  });
+}
+
+// What no deadline and no request ends.
+[[noreturn]] void hang() {
+  for (;;) ::pause();
+}
+
+}  // namespace
+
+TEST_CASE("guarded work that ends gives its status") {
+  const GuardedEnd end = guarded(60s, [] { return 7; });
+  CHECK(end.status == 7);
+  CHECK_FALSE(end.signal);
+  CHECK_FALSE(end.asked_by);
+  CHECK_FALSE(end.is_left);
+}
+
+TEST_CASE("guarded work that ignores its deadline is ended a little after it") {
+  const auto start = Clock::now();
+  const GuardedEnd end = guarded(100ms, []() -> int { hang(); });
+  CHECK_FALSE(end.status);
+  CHECK_FALSE(end.signal);
+  CHECK_FALSE(end.is_left);
+  CHECK(Clock::now() - start >= 100ms);
+  CHECK(Clock::now() - start < 30s);  // 60 s is what it takes if nobody ends it
+}
+
+TEST_CASE("a guarded deadline can be moved, and time be had for what must not be cut short") {
+  SUBCASE("moved") {
+    const GuardedEnd end = guarded(1ms, [] {
+      set_guarded_deadline(Clock::now() + 60s);
+      std::this_thread::sleep_for(1500ms);
+      return 3;
+    });
+    CHECK(end.status == 3);
+  }
+  SUBCASE("needed") {
+    const GuardedEnd end = guarded(1ms, [] {
+      need_time(60s);
+      std::this_thread::sleep_for(1500ms);
+      return 3;
+    });
+    CHECK(end.status == 3);
+  }
+}
+
+TEST_CASE("guarded work that gives up says why, at once") {
+  const GuardedEnd end = guarded(3600s, []() -> int {
+    const std::jthread stuck([] { hang(); });
+    give_up("it does not answer");
+    return 1;
+  });
+  CHECK_FALSE(end.status);
+  CHECK(end.why == "it does not answer");
+}
+
+TEST_CASE("what kills guarded work is told") {
+  const GuardedEnd end = guarded(60s, []() -> int {
+    ::raise(SIGKILL);
+    return 1;
+  });
+  CHECK_FALSE(end.status);
+  CHECK(end.signal == SIGKILL);
+}
+
+TEST_CASE("a request to end is handed on, and ends work that does not heed it") {
+  const auto asks = [] { ::kill(guardian_pid(), SIGTERM); };
+  SUBCASE("it is heeded") {
+    const GuardedEnd end = guarded(3600s, [&] {
+      asks();
+      while (!interrupted_by()) ::usleep(1000);
+      return *interrupted_by() == SIGTERM ? 5 : 6;
+    });
+    CHECK(end.status == 5);
+    CHECK(end.asked_by == SIGTERM);
+  }
+  SUBCASE("it is not") {
+    const GuardedEnd end = guarded(3600s, [&]() -> int {
+      asks();
+      hang();
+    });
+    CHECK_FALSE(end.status);
+    CHECK(end.asked_by == SIGTERM);
+  }
+  SUBCASE("a second one ends it at once") {
+    const GuardedEnd end = guarded(3600s, [&]() -> int {
+      need_time(3600s);
+      asks();
+      while (!interrupted_by()) ::usleep(1000);
+      asks();
+      hang();
+    });
+    CHECK_FALSE(end.status);
+    CHECK(end.signal == SIGTERM);
+  }
+  SUBCASE("one that does not come from the guardian is not heeded") {
+    const GuardedEnd end = guarded(60s, [&] {
+      ::raise(SIGTERM);
+      return interrupted_by() ? 6 : 5;
+    });
+    CHECK(end.status == 5);
+  }
+}
+
+TEST_CASE("without a guardian nothing of it does anything") {
+  CHECK(guardian_pid() == 0);
+  set_guarded_deadline(Clock::now());
+  need_time(1s);
+  give_up("no reason");
+  CHECK(guarded_deadline() == Clock::time_point::max());
+  CHECK(check_guarded_time("testing"));
+}
