@@ -4,6 +4,7 @@
 #include <csignal>
 #include <exception>
 #include <future>
+#include <optional>
 #include <system_error>
 #include <thread>
 
@@ -16,6 +17,7 @@
 #include "attach/dead_threads.h"
 #include "attach/fault_points.h"
 #include "attach/frozen_process.h"
+#include "attach/guardian.h"
 #include "attach/ptrace_tracer.h"
 
 namespace heapattach {
@@ -27,11 +29,62 @@ using Work = std::function<Result<void>(const FrozenView&)>;
 
 // After this long the tracing thread may be held up by an execve: see dead_threads.h.
 constexpr std::chrono::milliseconds kSeizePatience{20};
+// Reading looks at its deadline every few milliseconds; what is this late does not look at all.
+constexpr std::chrono::milliseconds kHangPatience{500};
+
+// Runs the work on a thread that waits for the freeze: if it hangs, it holds nobody up.
+class Reader {
+ public:
+  explicit Reader(const Work& work)
+      : thread_([this, &work] {
+          try {
+            const FrozenView* const view = view_.get_future().get();
+            done_.set_value(view == nullptr ? Result<void>() : work(*view));
+          } catch (...) {
+            done_.set_exception(std::current_exception());
+          }
+        }) {}
+  ~Reader() {
+    if (!has_begun_) view_.set_value(nullptr);
+  }
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  // None if it takes longer than that. Throws what the work throws.
+  std::optional<Result<void>> run(const FrozenView& view, Clock::time_point until) {
+    has_begun_ = true;
+    view_.set_value(&view);
+    if (end_.wait_until(until) == std::future_status::timeout) return std::nullopt;
+    return end_.get();
+  }
+
+ private:
+  std::promise<const FrozenView*> view_;
+  std::promise<Result<void>> done_;
+  std::future<Result<void>> end_ = done_.get_future();
+  bool has_begun_ = false;
+  std::jthread thread_;  // joined before the others go
+};
+
+Error hangs(const FreezeOptions& options) {
+  return {ErrorKind::Timeout,
+          fmt::format("reading the target's memory does not end (the target was held for {} ms, "
+                      "and let go)",
+                      (options.budget + kHangPatience).count())};
+}
 
 Result<FreezeReport> freeze_here(const Process& process,
                                  const FreezeOptions& options,
                                  const Work& work,
                                  std::atomic<bool>& is_seizing) {
+  std::optional<Reader> reader;
+  if (options.reads_only) {
+    try {
+      reader.emplace(work);
+    } catch (const std::system_error&) {
+      // No thread to be had: it reads here.
+    }
+  }
   PtraceTracer tracer(process, is_seizing);
   auto freezing = FrozenProcess::freeze(tracer, options);
   if (freezing && !process.is_alive()) {
@@ -41,10 +94,16 @@ Result<FreezeReport> freeze_here(const Process& process,
     return std::move(freezing).error().context(fmt::format("freezing process {}", process.pid()));
   }
   FrozenProcess frozen = std::move(freezing).value();
-  const auto done = work({frozen.threads(), frozen.begin() + options.budget});
+  const FrozenView view{frozen.threads(), frozen.begin() + options.budget};
+  const auto done =
+      reader ? reader->run(view, view.deadline + kHangPatience) : std::optional(work(view));
   const FrozenProcess::Thaw thaw = frozen.thaw();
   const auto pause = Clock::now() - frozen.begin();
-  if (!done) return done.error();
+  if (!done) {
+    give_up(hangs(options).message);
+    return hangs(options);
+  }
+  if (!*done) return done->error();
   return FreezeReport{.threads = frozen.threads(),
                       .pause = pause,
                       .passes = frozen.passes(),

@@ -34,7 +34,10 @@ struct FreezeOptions {
   std::chrono::milliseconds thread_deadline{500};  // for each thread to stop
   std::chrono::milliseconds budget{2000};  // for the whole freeze; the work must watch it too
   bool rewind = true;                      // re-issue untimed calls that the stop interrupted
-  bool for_cleaning = false;               // goes on although the user has asked us to end
+  // `work` only reads, on a thread of its own. If it does not end with the budget, the target is
+  // let go without it, and we give up (guardian.h).
+  bool reads_only = false;
+  bool for_cleaning = false;  // goes on although the user has asked us to end
 };
 
 // What the work done during the freeze sees of it.
@@ -45,10 +48,10 @@ struct FrozenView {
 
 // Stops every thread of `process`, also those that appear meanwhile, runs `work`, and lets all go,
 // whatever happens. All tracing is done by a thread of its own, whose end makes the kernel release
-// even a thread that never stopped. `work` runs on it, at the highest priority we may have and with
-// signals to us blocked; threads that `work` starts inherit both. Both a failed freeze and failed
-// work give an error; in either case the target runs again (or stays stopped, if its user had
-// stopped it) when this returns.
+// even a thread that never stopped. `work` runs on it, or beside it where it only reads, at the
+// highest priority we may have and with signals to us blocked; threads that `work` starts inherit
+// both. Both a failed freeze and failed work give an error; in either case the target runs again
+// (or stays stopped, if its user had stopped it) when this returns.
 Result<FreezeReport> while_frozen(const Process& process,
                                   const FreezeOptions& options,
                                   const std::function<Result<void>(const FrozenView&)>& work);

@@ -213,7 +213,10 @@ Result<Fd> LiveMemory::open_mem(const Process& process) {
 }
 
 LiveMemory::LiveMemory(const Process& process, Fd mem, By by)
-    : tid_(process.pid()), mem_(std::move(mem)), use_vm_readv_(by == By::ProcessVmReadv) {
+    : tid_(process.pid()),
+      mem_(std::move(mem)),
+      stalling_(StallingMemory::of(process)),
+      use_vm_readv_(by == By::ProcessVmReadv) {
   if (const auto live = process.live_tid()) tid_ = *live;
 }
 
@@ -236,6 +239,15 @@ Result<std::size_t> LiveMemory::read_mem(RemoteAddr from, std::span<std::byte> i
 
 Result<std::size_t> LiveMemory::read_some(RemoteAddr from, std::span<std::byte> into) const {
   if (into.empty()) return std::size_t{0};
+  const auto part = stalling_.first_part({from, into.size()});
+  if (part.may_stall) {
+    return Error{ErrorKind::Fault,
+                 fmt::format("reading at {}: the page is not there, and who provides it may not "
+                             "answer",
+                             from),
+                 EFAULT};
+  }
+  into = into.first(part.bytes);
   if (use_vm_readv_.load(std::memory_order_relaxed)) {
     const iovec local{into.data(), into.size()};
     const iovec remote{as_pointer(from), into.size()};
@@ -251,15 +263,41 @@ Result<std::size_t> LiveMemory::read_some(RemoteAddr from, std::span<std::byte> 
   return read_mem(from, into);
 }
 
+// What of `copies` can be read without waiting; the rest joins `holes`.
+std::vector<Copy> LiveMemory::without_stalling(std::span<const Copy> copies,
+                                               std::vector<Range>& holes) const {
+  std::vector<Copy> readable;
+  for (const Copy& copy : copies) {
+    for (std::size_t done = 0; done < copy.into.size();) {
+      const Range rest{copy.from + done, copy.into.size() - done};
+      const auto part = stalling_.first_part(rest);
+      const auto into = copy.into.subspan(done, part.bytes);
+      if (part.may_stall) {
+        std::fill(into.begin(), into.end(), std::byte{0});
+        holes.push_back({rest.start, part.bytes});
+      } else {
+        readable.push_back({rest.start, into});
+      }
+      done += part.bytes;
+    }
+  }
+  return readable;
+}
+
 Result<std::vector<Range>> LiveMemory::copy_all(std::span<const Copy> copies,
                                                 const CopyLimits& limits) const {
+  std::vector<Range> found;
+  std::vector<Copy> readable;
+  if (!stalling_.empty()) {
+    readable = without_stalling(copies, found);
+    copies = readable;
+  }
   const std::vector<Copy> pieces = evenly(copies);
   Batches batches(pieces);
   std::vector<Worker> workers(std::max(1U, limits.workers), Worker(*this, batches, limits));
   const std::size_t worth = std::clamp<std::size_t>(pieces.size(), 1, workers.size());
   run_team(static_cast<unsigned>(worth),
            {.begin = {}, .work = [&](unsigned number) { workers[number].run(); }, .abandon = {}});
-  std::vector<Range> found;
   for (const Worker& worker : workers) {
     if (worker.failure()) return *worker.failure();
     found.insert(found.end(), worker.holes().begin(), worker.holes().end());

@@ -7,11 +7,12 @@
 
 #include "attach/memory_reader.h"
 #include "attach/process.h"
+#include "attach/stalling.h"
 
 namespace heapattach {
 
 // The memory of a live process: process_vm_readv in large batches, or /proc/<pid>/mem where that is
-// refused.
+// refused. Never waits for a page that somebody else has to provide: such a page cannot be read.
 class LiveMemory final : public MemoryReader {
  public:
   static Result<Fd> open_mem(const Process& process);
@@ -25,6 +26,9 @@ class LiveMemory final : public MemoryReader {
 
   Result<std::size_t> read_some(RemoteAddr from, std::span<std::byte> into) const override;
 
+  // What has to be provided by somebody else.
+  [[nodiscard]] const StallingMemory& stalling() const { return stalling_; }
+
   // On `limits.workers` threads. Also gives up with Interrupted.
   Result<std::vector<Range>> copy_all(std::span<const Copy> copies,
                                       const CopyLimits& limits) const override;
@@ -32,10 +36,13 @@ class LiveMemory final : public MemoryReader {
  private:
   class Worker;
 
+  [[nodiscard]] std::vector<Copy> without_stalling(std::span<const Copy> copies,
+                                                   std::vector<Range>& holes) const;
   Result<std::size_t> read_mem(RemoteAddr from, std::span<std::byte> into) const;
 
   pid_t tid_;  // a thread that lived when this was made: see Process::live_tid
   Fd mem_;
+  StallingMemory stalling_;
   mutable std::atomic<bool> use_vm_readv_;
 };
 

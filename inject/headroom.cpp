@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "attach/fd.h"
+#include "attach/stalling.h"
 
 namespace heapattach {
 
@@ -194,6 +195,10 @@ std::optional<std::string> obstacle_to_clone(const CloneFacts& facts,
   if (facts.makes_namespaces) {
     return "its next child would be the first process of a new pid namespace, and end it";
   }
+  if (facts.has_userfaults) {
+    return "some of its memory is provided through a userfaultfd, which a copy would not have, and "
+           "copying may have to wait for whoever reads that";
+  }
   if (const auto pause = estimated_clone_pause(facts); pause > longest) {
     return fmt::format("copying the page tables of {} may take {} ms, and {} ms are allowed",
                        in_megabytes(facts.anonymous_bytes), pause.count(), longest.count());
@@ -247,6 +252,7 @@ Result<CloneFacts> clone_facts(const Process& process) {
   const auto own = process.read_link("ns/pid");
   const auto children = process.read_link("ns/pid_for_children");
   facts.makes_namespaces = own && (!children || *own != *children);
+  facts.has_userfaults = has_userfaults(process);
   facts.shares_its_memory = shares_memory_with_parent(process);
   return facts;
 }

@@ -51,6 +51,13 @@ bool is_read_in_passing(Hold hold, const TakeOptions& options) {
   return hold == Hold::Clone && !options.with_edges && !options.texts_only;
 }
 
+// The target is let go before the time of the whole run is over.
+std::chrono::milliseconds longest_pause(const TakeOptions& options) {
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(options.deadline.at - Clock::now());
+  return std::clamp(left, std::chrono::milliseconds(1), options.max_pause.value_or(kDefaultBudget));
+}
+
 Error explain_timeout(Error error, const TakeOptions& options, std::chrono::milliseconds budget) {
   if (error.kind != ErrorKind::Timeout || options.deadline.has_passed()) return error;
   return Error{ErrorKind::Timeout,
@@ -80,8 +87,8 @@ Result<bool> copy_frozen(const Target& target,
                          const TakeOptions& options,
                          bool accept_misfits,
                          HeldHeap& held) {
-  const FreezeOptions freeze{.budget = options.max_pause.value_or(kDefaultBudget),
-                             .rewind = options.rewind};
+  const FreezeOptions freeze{
+      .budget = longest_pause(options), .rewind = options.rewind, .reads_only = true};
   bool is_copied = false;
   auto frozen = while_frozen(*target.process, freeze, [&](const FrozenView& view) -> Result<void> {
     held.captured = std::chrono::system_clock::now();

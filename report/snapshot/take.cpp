@@ -93,6 +93,13 @@ void mark_partial(const Target& target,
     snapshot.reason = fmt::format(
         "{} entries of the heap's index could not be true{}{}", held.index.skipped, first,
         held.counters.collecting.value_or(false) ? "; a collection was under way" : "");
+  } else if (const std::uint64_t unasked =
+                 target.live ? target.live->stalling().userfault_bytes(held.capture.holes()) : 0;
+             unasked > 0) {
+    snapshot.reason = fmt::format(
+        "{} bytes are not in memory, and were not asked for: who provides them, through a "
+        "userfaultfd, may not answer",
+        unasked);
   } else if (const Window* window = held.capture.window();
              window != nullptr && window->unread_bytes() > 0) {
     snapshot.reason = fmt::format("{} bytes could not be read", window->unread_bytes());

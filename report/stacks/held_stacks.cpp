@@ -240,7 +240,8 @@ Result<std::unique_ptr<HeldStacks>> hold_stacks(const StackTarget& target,
   }
   held->before = HA_TRY(observe_activity(*target.process));
   FreezeOptions freeze{.budget = options.max_pause.value_or(kDefaultBudget),
-                       .rewind = options.rewind};
+                       .rewind = options.rewind,
+                       .reads_only = true};
   // Who allows a longer pause also waits longer for a thread that has no processor to stop on.
   if (options.max_pause) {
     freeze.thread_deadline = std::max(freeze.thread_deadline, *options.max_pause / 2);

@@ -1,0 +1,173 @@
+// Memory and files that nobody provides: whoever reads them sleeps in the kernel. The tool reads
+// none of that memory, and where it waits nevertheless, the target is let go and the tool ends.
+
+#include <csignal>
+#include <filesystem>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include "integration/freezing.h"
+#include "integration/health.h"
+#include "integration/live_target.h"
+#include "integration/rounds.h"
+#include "integration/tool.h"
+
+using namespace heapattach;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Null, after saying so, where it cannot be had.
+std::unique_ptr<LiveTarget> unanswered(const std::string& how) {
+  if (!is_target_built("unanswered")) return nullptr;
+  auto target = std::make_unique<LiveTarget>("unanswered", std::vector<std::string>{how});
+  if (target->greeting().contains("objects")) return target;
+  print_skip("userfaultfd is not to be had here");
+  return nullptr;
+}
+
+// It runs, and nothing interrupted it but `most` times.
+void check_unharmed(LiveTarget& target, std::int64_t most) {
+  CHECK(eventually(2s, [&] { return harm_done_to(target.pid()).empty(); }));
+  CHECK(target.ask().at("interrupted") <= most);
+}
+
+// A program on a file system whose server is told to stop.
+class ServedProgram {
+ public:
+  explicit ServedProgram(const std::string& name)
+      : server_({target_path("served"), at_.path(), target_path(name)}, {.capture_stderr = false}) {
+    is_mounted_ = server_.read_line(20s).value_or("") == "ready mounted=1";
+    if (!is_mounted_) return print_skip("no file system of ours can be mounted here");
+    program_ = std::make_unique<ChildProcess>(std::vector<std::string>{at_.file("program"), "1000"},
+                                              ChildOptions{.capture_stderr = false});
+    REQUIRE(program_->read_line(20s).value_or("").starts_with("ready"));
+  }
+  ~ServedProgram() {
+    ::umount2(at_.path().c_str(), MNT_DETACH);
+    program_.reset();
+  }
+  ServedProgram(const ServedProgram&) = delete;
+  ServedProgram& operator=(const ServedProgram&) = delete;
+
+  [[nodiscard]] bool is_mounted() const { return is_mounted_; }
+  [[nodiscard]] std::string pid() const { return std::to_string(program_->pid()); }
+  [[nodiscard]] bool is_unharmed() const { return harm_done_to(program_->pid()).empty(); }
+  void stop_serving() {
+    server_.send_line("stop");
+    REQUIRE(server_.read_line(20s).has_value());
+  }
+
+ private:
+  TemporaryDirectory at_;
+  ChildProcess server_;
+  std::unique_ptr<ChildProcess> program_;
+  bool is_mounted_ = false;
+};
+
+}  // namespace
+
+TEST_CASE("memory under a userfaultfd that nobody reads is not read, and that is said") {
+  for (const char* const place : {"heap", "root"}) {
+    CAPTURE(place);
+    const auto target = unanswered(place);
+    if (!target) return;
+    for (const std::vector<std::string>& how :
+         {std::vector<std::string>{"--max-pause", "500"}, {"--snapshot", "read"}}) {
+      std::vector<std::string> arguments = {"--count", "--timeout", "60"};
+      arguments.insert(arguments.end(), how.begin(), how.end());
+      arguments.push_back(std::to_string(target->pid()));
+      const ToolRun run = run_tool(arguments);
+      CAPTURE(run.errors);
+      CHECK(run.status == 7);
+      const std::string unread = std::to_string(target->greeting().at("bytes"));
+      CHECK(run.errors.find(unread + " bytes are not in memory") != std::string::npos);
+      CHECK(run.output.find("struct link") != std::string::npos);
+      CHECK(run.output.find(std::to_string(target->greeting().at("objects"))) != std::string::npos);
+    }
+    check_unharmed(*target, 0);
+    // A copy would not have it, and making one may wait for whoever reads it.
+    const ToolRun clone =
+        run_tool({"--count", "--snapshot", "clone", std::to_string(target->pid())});
+    CHECK(clone.status == 1);
+    CHECK(clone.errors.find("userfaultfd") != std::string::npos);
+    const ToolRun stacks = run_tool({"--stacks", std::to_string(target->pid())});
+    CHECK_MESSAGE(stacks.status == 0, stacks.errors);
+    check_unharmed(*target, 0);
+  }
+}
+
+TEST_CASE("a target is let go although reading it does not end, and its calls go on") {
+  const auto target = unanswered("later");
+  if (!target) return;
+  REQUIRE(target->ask("register").at("registered") == 1);
+  const std::string at = std::to_string(target->greeting().at("at"));
+  const auto start = Clock::now();
+  ChildProcess tool({FREEZE_TOOL, std::to_string(target->pid()), "read", at, "beside", "3600000"});
+  const auto end = tool.wait_end(60s);
+  REQUIRE(end.has_value());
+  const double took = in_milliseconds(Clock::now() - start);
+  CHECK(WEXITSTATUS(*end) == 6);
+  CHECK(tool.read_rest(1s).find("does not end") != std::string::npos);
+  check_unharmed(*target, 0);
+  print_figure(fmt::format("unanswered memory, 100 ms allowed: let go after {:.0f} ms", took));
+}
+
+TEST_CASE("a tool that hangs while it traces is ended by its guardian, and the target runs on") {
+  const auto target = unanswered("later");
+  if (!target) return;
+  REQUIRE(target->ask("register").at("registered") == 1);
+  const std::string at = std::to_string(target->greeting().at("at"));
+  const auto start = Clock::now();
+  ChildProcess tool({FREEZE_TOOL, std::to_string(target->pid()), "read", at, "on", "500"});
+  const auto end = tool.wait_end(60s);
+  REQUIRE(end.has_value());
+  const double took = in_milliseconds(Clock::now() - start);
+  CHECK(WEXITSTATUS(*end) == 6);
+  CHECK(tool.read_rest(1s).find("late") != std::string::npos);
+  // Nobody was left to make the call good that the stop interrupted.
+  check_unharmed(*target, 1);
+  print_figure(fmt::format("unanswered memory, 500 ms for all: ended after {:.0f} ms", took));
+}
+
+TEST_CASE("one SIGTERM ends a tool that hangs, and SIGKILL lets the target go") {
+  const auto target = unanswered("later");
+  if (!target) return;
+  REQUIRE(target->ask("register").at("registered") == 1);
+  const std::string at = std::to_string(target->greeting().at("at"));
+  for (const int number : {SIGTERM, SIGKILL}) {
+    CAPTURE(number);
+    ChildProcess tool({FREEZE_TOOL, std::to_string(target->pid()), "read", at, "on", "3600000"});
+    REQUIRE(eventually(20s, [&] { return !harm_done_to(target->pid()).empty(); }));
+    tool.signal(number);
+    CHECK(tool.wait_end(60s).has_value());
+    check_unharmed(*target, 2);
+  }
+}
+
+TEST_CASE("a program whose file system does not answer any more holds nobody up") {
+  ServedProgram served("still");
+  if (!served.is_mounted()) return;
+  REQUIRE(run_tool({"--count", served.pid()}).status == 0);
+  served.stop_serving();
+  const auto start = Clock::now();
+  const ToolRun run = run_tool({"--count", "--timeout", "2", served.pid()});
+  const double took = in_milliseconds(Clock::now() - start);
+  CAPTURE(run.errors);
+  CHECK(run.status == 6);
+  CHECK(run.errors.find("did not answer") != std::string::npos);
+  CHECK(served.is_unharmed());
+  print_figure(fmt::format("dead file system, --timeout 2: ended after {:.0f} ms", took));
+  ChildProcess tool({tool_path(), "--count", served.pid()});
+  ::usleep(500'000);
+  tool.signal(SIGTERM);
+  const auto end = tool.wait_end(30s);
+  REQUIRE(end.has_value());
+  CHECK(WEXITSTATUS(*end) == 143);
+  CHECK(served.is_unharmed());
+}
