@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "attach/sandbox.h"
+#include "symbols/file_share.h"
 #include "symbols/types/skeleton.h"
 
 namespace heapattach {
@@ -85,6 +86,7 @@ std::vector<std::string> strings_of(std::span<const std::byte> bytes) {
 Result<Named> read_named(const Fd& debug_file) {
   SandboxLimits limits;
   limits.time = kTime;
+  limits.memory_bytes = memory_to_read(stored_bytes(debug_file));
   limits.descriptors = {debug_file.get()};
   const SandboxResult result = HA_TRY(run_sandboxed(
       [&](SandboxOutput& out) {
@@ -198,6 +200,7 @@ Result<MappedBytes> MappedBytes::map(const Fd& file) {
   if (size == 0 || size > kLargestFile) {
     return Error{ErrorKind::Malformed, fmt::format("a file of {} bytes", size)};
   }
+  if (!is_stored(file, 0, size)) return Error{ErrorKind::Malformed, "mostly a hole"};
   // libelf changes headers in place.
   void* const at =
       mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.get(), 0);

@@ -12,6 +12,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "attach/guardian.h"
+
 namespace heapattach {
 
 namespace {
@@ -19,8 +21,43 @@ namespace {
 // More than any real file has; what claims more is a lie that would cost us memory.
 constexpr std::size_t kMostProgramHeaders = 4096;
 constexpr std::uint64_t kMostNoteBytes = 1 << 16;
+constexpr std::uint64_t kMostSections = 100'000;
+constexpr std::uint64_t kMostSectionNameBytes = 1 << 20;
 constexpr off_t kMostSummedBytes = off_t{4} << 30;
-constexpr std::uint64_t kMostSymbolBytes = std::uint64_t{1} << 31;
+// The longest name of a symbol: those of Crystal's generic types reach some thousand bytes.
+constexpr std::size_t kLongestName = 16'384;
+// What a table of symbols takes here, beside itself: the list made of it, and the sorted one.
+constexpr std::uint64_t kSymbolGrowth = 4;
+// Linkers let names share their ends, which makes them a little longer than their table.
+constexpr std::uint64_t kNameSharing = 4;
+
+// Before libelf sees it, which makes room for as many headers as the file says it has.
+Result<void> check_header(const Fd& file) {
+  Elf64_Ehdr header{};
+  const auto got = pread(file.get(), &header, sizeof header, 0);
+  if (got < EI_NIDENT || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
+    return Error{ErrorKind::Malformed, "not an ELF file"};
+  }
+  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB) {
+    return Error{ErrorKind::Unsupported, "an ELF file, but not for x86-64"};
+  }
+  if (got < static_cast<ssize_t>(sizeof header)) {
+    return Error{ErrorKind::Malformed, "not an ELF file"};
+  }
+  // The first section has the counts that do not fit (elf(5)).
+  Elf64_Shdr first{};
+  if (header.e_shoff > INT64_MAX - sizeof first ||
+      pread(file.get(), &first, sizeof first, static_cast<off_t>(header.e_shoff)) < 0) {
+    first = {};
+  }
+  const std::uint64_t sections = header.e_shnum == 0 ? first.sh_size : header.e_shnum;
+  const std::uint64_t programs = header.e_phnum == PN_XNUM ? first.sh_info : header.e_phnum;
+  if ((header.e_shoff != 0 && sections > kMostSections) || programs > kMostProgramHeaders) {
+    return Error{ErrorKind::Malformed,
+                 fmt::format("it claims {} sections and {} segments", sections, programs)};
+  }
+  return {};
+}
 
 // The part of a segment that can be believed; none if nothing can.
 std::optional<LoadSegment> checked_segment(const GElf_Phdr& header, std::uint64_t file_size) {
@@ -47,15 +84,25 @@ struct Section {
   std::string_view name;
 };
 
-std::vector<Section> sections_of(Elf* elf) {
+// Whether the table of the sections' names is one.
+bool has_section_names(Elf* elf, const Fd& file, std::size_t at) {
+  GElf_Shdr header;
+  Elf_Scn* const names = elf_getscn(elf, at);
+  return names != nullptr && gelf_getshdr(names, &header) != nullptr &&
+         (header.sh_flags & SHF_COMPRESSED) == 0 && header.sh_size <= kMostSectionNameBytes &&
+         is_stored(file, header.sh_offset, header.sh_size);
+}
+
+std::vector<Section> sections_of(Elf* elf, const Fd& file) {
   std::vector<Section> sections;
   std::size_t names = 0;
   if (elf_getshdrstrndx(elf, &names) != 0) return sections;
+  const bool has_names = has_section_names(elf, file, names);
   Elf_Scn* handle = nullptr;
   while ((handle = elf_nextscn(elf, handle)) != nullptr) {
     GElf_Shdr header;
     if (gelf_getshdr(handle, &header) == nullptr) continue;
-    const char* name = elf_strptr(elf, names, header.sh_name);
+    const char* name = has_names ? elf_strptr(elf, names, header.sh_name) : nullptr;
     sections.push_back({handle, header, name == nullptr ? "" : name});
   }
   return sections;
@@ -74,7 +121,7 @@ std::optional<std::string_view> name_at(std::string_view text,
                                         std::size_t offset,
                                         std::string_view prefix) {
   if (offset >= text.size()) return std::nullopt;
-  const std::string_view rest = text.substr(offset);
+  const std::string_view rest = text.substr(offset, kLongestName + 1);
   if (!rest.starts_with(prefix)) return std::nullopt;
   const std::size_t end = rest.find('\0');
   if (end == std::string_view::npos || end == 0) return std::nullopt;
@@ -85,7 +132,6 @@ void add_symbols(Elf* elf,
                  const Section& section,
                  std::string_view prefix,
                  std::vector<ElfSymbol>& into) {
-  if (section.header.sh_size > kMostSymbolBytes) return;
   Elf_Data* data = elf_getdata(section.handle, nullptr);
   Elf_Scn* strings = elf_getscn(elf, section.header.sh_link);
   Elf_Data* names = strings == nullptr ? nullptr : elf_getdata(strings, nullptr);
@@ -94,12 +140,15 @@ void add_symbols(Elf* elf,
   }
   const std::string_view text(static_cast<const char*>(names->d_buf), names->d_size);
   const std::size_t count = data->d_size / sizeof(Elf64_Sym);
+  std::uint64_t name_bytes = kNameSharing * text.size();
   for (std::size_t i = 0; i < count && i <= INT32_MAX; ++i) {
     GElf_Sym symbol;
     if (gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) break;
     if (!is_defined_here(symbol)) continue;
     const auto name = name_at(text, symbol.st_name, prefix);
     if (!name) continue;
+    if (name->size() > name_bytes) return;
+    name_bytes -= name->size();
     const unsigned type = GELF_ST_TYPE(symbol.st_info);
     into.push_back({*name, symbol.st_value, symbol.st_size,
                     type == STT_FUNC || type == STT_GNU_IFUNC, type == STT_GNU_IFUNC});
@@ -125,6 +174,8 @@ ElfFile& ElfFile::operator=(ElfFile&& other) noexcept {
     relro_ = other.relro_;
     notes_ = other.notes_;
     build_id_ = std::move(other.build_id_);
+    symbols_problem_ = std::move(other.symbols_problem_);
+    share_ = std::move(other.share_);
   }
   return *this;
 }
@@ -133,6 +184,7 @@ Result<ElfFile> ElfFile::open(Fd file) {
   struct stat status {};
   if (fstat(file.get(), &status) != 0) return os_error("fstat", errno);
   if (!S_ISREG(status.st_mode)) return Error{ErrorKind::Malformed, "not a regular file"};
+  HA_TRY(check_header(file));
   elf_version(EV_CURRENT);
   std::unique_ptr<Elf, EndElf> elf(elf_begin(file.get(), ELF_C_READ, nullptr));
   if (elf == nullptr) return Error{ErrorKind::Malformed, elf_errmsg(-1)};
@@ -151,6 +203,7 @@ Result<void> ElfFile::read_headers() {
     return Error{ErrorKind::Unsupported, "an ELF file, but not for x86-64"};
   }
   read_program_headers();
+  check_symbol_tables();
   std::sort(segments_.begin(), segments_.end(),
             [](const LoadSegment& a, const LoadSegment& b) { return a.address < b.address; });
   return {};
@@ -173,6 +226,28 @@ void ElfFile::read_program_headers() {
   }
 }
 
+void ElfFile::check_symbol_tables() {
+  std::uint64_t bytes = 0;
+  for (const Section& section : sections_of(elf_.get(), file_)) {
+    if (section.header.sh_type != SHT_SYMTAB && section.header.sh_type != SHT_DYNSYM) continue;
+    GElf_Shdr names;
+    Elf_Scn* const strings = elf_getscn(elf_.get(), section.header.sh_link);
+    if (strings == nullptr || gelf_getshdr(strings, &names) == nullptr) continue;
+    if (!is_stored(file_, section.header.sh_offset, section.header.sh_size) ||
+        !is_stored(file_, names.sh_offset, names.sh_size)) {
+      symbols_problem_ = "its symbol table is not in the file, or is mostly a hole of it";
+      return;
+    }
+    // Each is below the size of the file; more than the bound is as good as its double.
+    bytes += std::min(section.header.sh_size, kMostFileBytes) * kSymbolGrowth +
+             std::min(names.sh_size, kMostFileBytes);
+  }
+  if (share_.take(bytes)) return;
+  symbols_problem_ =
+      fmt::format("its symbols would take {} MiB, and those of all files may take {}", bytes >> 20,
+                  kMostFileBytes >> 20);
+}
+
 void ElfFile::read_build_id() {
   std::vector<std::byte> bytes(std::min(notes_->file_bytes, kMostNoteBytes));
   bytes.resize(read_at(notes_->file_offset, bytes));
@@ -180,14 +255,14 @@ void ElfFile::read_build_id() {
 }
 
 bool ElfFile::has_section(std::string_view name) const {
-  const auto sections = sections_of(elf_.get());
+  const auto sections = sections_of(elf_.get(), file_);
   return std::any_of(sections.begin(), sections.end(), [&](const Section& section) {
     return section.name == name && section.header.sh_type != SHT_NOBITS;
   });
 }
 
 std::optional<DebugLink> ElfFile::debug_link() const {
-  for (const Section& section : sections_of(elf_.get())) {
+  for (const Section& section : sections_of(elf_.get(), file_)) {
     if (section.name != ".gnu_debuglink" || section.header.sh_size > kMostNoteBytes) continue;
     Elf_Data* data = elf_rawdata(section.handle, nullptr);
     if (data == nullptr || data->d_buf == nullptr) continue;
@@ -205,7 +280,8 @@ std::optional<DebugLink> ElfFile::debug_link() const {
 
 std::vector<ElfSymbol> ElfFile::symbols(std::string_view prefix) const {
   std::vector<ElfSymbol> symbols;
-  for (const Section& section : sections_of(elf_.get())) {
+  if (!symbols_problem_.empty()) return symbols;
+  for (const Section& section : sections_of(elf_.get(), file_)) {
     if (section.header.sh_type == SHT_SYMTAB || section.header.sh_type == SHT_DYNSYM) {
       add_symbols(elf_.get(), section, prefix, symbols);
     }
@@ -250,9 +326,11 @@ std::string build_id_in_notes(std::span<const std::byte> notes) {
 Result<std::uint32_t> debug_link_crc(const Fd& file) {
   struct stat status {};
   if (fstat(file.get(), &status) != 0) return os_error("reading the debug file", errno);
-  // A sparse file of any size costs nothing to make, and years to read.
   if (status.st_size > kMostSummedBytes) {
     return Error{ErrorKind::Malformed, "it is too large for its checksum to be made"};
+  }
+  if (!is_stored(file, 0, static_cast<std::uint64_t>(status.st_size))) {
+    return Error{ErrorKind::Malformed, "it is mostly a hole, and its checksum is not made"};
   }
   std::vector<unsigned char> buffer(1 << 16);
   uLong crc = crc32(0, nullptr, 0);
@@ -262,6 +340,7 @@ Result<std::uint32_t> debug_link_crc(const Fd& file) {
     if (count < 0 && os_errno == EINTR) continue;
     if (count < 0) return os_error("reading the debug file", os_errno);
     if (count == 0) return static_cast<std::uint32_t>(crc);
+    HA_TRY(check_guarded_time("making the checksum of a debug file"));
     offset += count;
     crc = crc32(crc, buffer.data(), static_cast<uInt>(count));
   }

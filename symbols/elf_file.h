@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "attach/fd.h"
+#include "symbols/file_share.h"
 
 struct Elf;
 
@@ -61,8 +62,12 @@ class ElfFile {
   [[nodiscard]] std::optional<DebugLink> debug_link() const;
 
   // The defined functions and objects of .symtab and .dynsym, in file order and with doubles, whose
-  // names begin with `prefix`.
+  // names begin with `prefix`. Names of more than 16 KiB are left out, and what follows where the
+  // names are longer, all in all, than their table allows for.
   [[nodiscard]] std::vector<ElfSymbol> symbols(std::string_view prefix) const;
+
+  // Why symbols() has none although the file says that it has some; empty if it has them.
+  [[nodiscard]] const std::string& symbols_problem() const { return symbols_problem_; }
 
   // Reads up to `into.size()` bytes; what the file does not have is left out.
   [[nodiscard]] std::size_t read_at(std::uint64_t offset, std::span<std::byte> into) const;
@@ -76,6 +81,7 @@ class ElfFile {
   Result<void> read_headers();
   void read_program_headers();
   void read_build_id();
+  void check_symbol_tables();
 
   Fd file_;
   std::unique_ptr<Elf, EndElf> elf_;  // reads through file_
@@ -84,6 +90,8 @@ class ElfFile {
   std::optional<LoadSegment> relro_;
   std::optional<LoadSegment> notes_;  // the note segment with the build id, or the first one
   std::string build_id_;
+  std::string symbols_problem_;
+  FileShare share_;  // for its symbols
 };
 
 // The GNU build id among ELF notes, as lower-case hex; empty if there is none.

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "attach/guardian.h"
 #include "symbols/core_modules.h"
 #include "symbols/module_contents.h"
 #include "symbols/vdso.h"
@@ -177,8 +178,15 @@ class Loader {
     HA_TRY(compare_build_ids(elf, bias));
     contents.adopt(std::move(elf), bias);
     find_debug_file(contents);
+    note_problem(contents, *contents.file);
+    if (contents.debug_file) note_problem(contents, *contents.debug_file);
     add_companions(contents);
     return {};
+  }
+
+  static void note_problem(Module::Contents& contents, const ElfFile& file) {
+    if (file.symbols_problem().empty()) return;
+    contents.notes.push_back("no symbols: " + file.symbols_problem());
   }
 
   static Result<std::uint64_t> bias_of(const ElfFile& elf, const MappedFile& mapped) {
@@ -251,13 +259,14 @@ class Loader {
 };
 
 // The main program first.
-std::vector<Module> load_all(const Loader& loader,
-                             const MemoryReader& memory,
-                             const MemoryMap& map) {
+Result<std::vector<Module>> load_all(const Loader& loader,
+                                     const MemoryReader& memory,
+                                     const MemoryMap& map) {
   std::vector<Module> modules;
   // The kernel gives addresses from the top down, so that what was loaded first lies highest.
   const std::vector<MappedFile> files = mapped_code_files(map);
   for (auto file = files.rbegin(); file != files.rend(); ++file) {
+    HA_TRY(check_guarded_time("reading the modules"));
     modules.push_back(loader.load(*file));
   }
   if (auto vdso = load_vdso(memory, map)) modules.push_back(std::move(*vdso));
@@ -273,12 +282,12 @@ Result<Modules> Modules::load(const Process& process,
                               const MemoryMap& map,
                               const SymbolSearch& search) {
   const Loader loader(&process, signs_of(process), memory, search);
-  return Modules(load_all(loader, memory, map));
+  return Modules(HA_TRY(load_all(loader, memory, map)));
 }
 
 Result<Modules> load_modules(CoreFile& core, const SymbolSearch& search) {
   const Loader loader(nullptr, {core.auxv(), core.program()}, core, search);
-  Modules modules(load_all(loader, core, core.map()));
+  Modules modules(HA_TRY(load_all(loader, core, core.map())));
   for (const Mapping& mapping : core.map().mappings()) {
     // What was written to is in the core file, or nowhere.
     if (mapping.is_anonymous() || mapping.writable) continue;

@@ -12,8 +12,6 @@ namespace heapattach {
 
 namespace {
 
-constexpr std::uint64_t kMostSegmentBytes = std::uint64_t{1} << 31;
-
 bool wraps(std::uint64_t start, std::uint64_t bytes) {
   return start + bytes < start;
 }
@@ -139,7 +137,10 @@ std::span<const std::byte> Module::file_bytes(RemoteAddr at) const {
   for (auto& part : contents_->file_parts) {
     if (!part.range.contains(at)) continue;
     if (!part.bytes) {
-      part.bytes.emplace(std::min(part.range.bytes, kMostSegmentBytes));
+      const bool is_worth_it =
+          is_stored(contents_->file->file(), part.file_offset, part.range.bytes) &&
+          contents_->share.take(part.range.bytes);
+      part.bytes.emplace(is_worth_it ? part.range.bytes : 0);
       part.bytes->resize(contents_->file->read_at(part.file_offset, *part.bytes));
     }
     const std::uint64_t offset = at - part.range.start;

@@ -31,6 +31,7 @@ struct Module::Contents {
     std::optional<std::vector<std::byte>> bytes;  // once asked for
   };
   mutable std::vector<SegmentBytes> file_parts;
+  mutable FileShare share;                             // for those bytes
   mutable std::optional<std::vector<Symbol>> symbols;  // once asked for
 
   // Takes over a file and what its headers say, for a module loaded at `bias`.

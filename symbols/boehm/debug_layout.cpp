@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "attach/sandbox.h"
+#include "symbols/file_share.h"
 
 namespace heapattach::boehm {
 
@@ -149,7 +150,7 @@ Numbers parse(int file) {
 Result<Numbers> parse_in_sandbox(const Fd& file) {
   SandboxLimits limits;
   limits.time = std::chrono::seconds(10);
-  limits.memory_bytes = std::uint64_t{1} << 30U;
+  limits.memory_bytes = memory_to_read(stored_bytes(file));
   limits.output_bytes = sizeof(Numbers);
   limits.descriptors = {file.get()};
   const SandboxResult result = HA_TRY(run_sandboxed(

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "attach/sandbox.h"
+#include "symbols/file_share.h"
 #include "symbols/stack/local_types.h"
 #include "symbols/stack/places.h"
 #include "symbols/stack/stack_bytes.h"
@@ -16,7 +17,6 @@ namespace heapattach::stack {
 
 namespace {
 
-constexpr std::uint64_t kWorkerMemory = std::uint64_t{4} << 30;
 constexpr std::uint64_t kMostOutput = std::uint64_t{256} << 20;
 
 // Gathers what the worker says, so that it says it in few large pieces.
@@ -149,12 +149,15 @@ Result<Stacks> walk_stacks(const Modules& modules,
                            const StackLimits& limits) {
   SandboxLimits walls;
   walls.time = limits.time;
-  walls.memory_bytes = kWorkerMemory;
   walls.output_bytes = kMostOutput;
+  std::uint64_t file_bytes = 0;
   for (const Module& module : modules.all()) {
     if (module.file().get() >= 0) walls.descriptors.push_back(module.file().get());
-    if (module.debug_file().get() >= 0) walls.descriptors.push_back(module.debug_file().get());
+    if (module.debug_file().get() < 0) continue;
+    walls.descriptors.push_back(module.debug_file().get());
+    file_bytes += stored_bytes(module.debug_file());
   }
+  walls.memory_bytes = memory_to_read(file_bytes);
   const auto work = [&](SandboxOutput& output) {
     Gathered gathered(output);
     StackFinder(modules, capture, limits).find(owners, gathered);

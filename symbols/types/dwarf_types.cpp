@@ -9,6 +9,7 @@
 
 #include "attach/sandbox.h"
 #include "symbols/elf_file.h"
+#include "symbols/file_share.h"
 #include "symbols/types/model_bytes.h"
 #include "symbols/types/model_checks.h"
 
@@ -16,6 +17,8 @@ namespace heapattach::types {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr std::uint64_t kMostOutput = std::uint64_t{256} << 20;
 
 // What one module's types are read from.
 struct Source {
@@ -55,6 +58,12 @@ TypeModel parse(const Source& source, const DwarfReadLimits& limits) {
 Result<TypeModel> parse_in_sandbox(const Source& source, const TypeOptions& options) {
   SandboxLimits limits;
   limits.time = options.time_per_module;
+  std::uint64_t file_bytes = stored_bytes(source.file);
+  for (const Companion& companion : source.companions) {
+    file_bytes += companion.file.bytes().size();
+  }
+  limits.memory_bytes = memory_to_read(file_bytes);
+  limits.output_bytes = kMostOutput;
   limits.descriptors = {source.file.get()};
   const SandboxResult result = HA_TRY(run_sandboxed(
       [&](SandboxOutput& out) { out.write(to_bytes(parse(source, options.limits))); }, limits));
