@@ -39,6 +39,16 @@ constexpr std::string_view kTypeInfo[] = {
     "    {1 - 1}: String\n    {2 - 2}: Array\n      {2 - 2}: Array(Int32)\n\n",
 };
 
+constexpr std::string_view kProc[] = {
+    "55d0c8a00000-55d0c8a21000 r-xp 00002000 fd:01 1835030    /usr/bin/a b\\012c (deleted)\n"
+    "Rss:                   4 kB\nVmFlags: rd ex mr mw me sd\n"
+    "7f0000002000-7f0000004000 rw-p 00000000 00:00 0 \nRss:  0 kB\nVmFlags: rd wr um sd\n",
+    "4711 (a) S (b) R 1 4711 4711 0 -1 4194304 107 0 0 0 0 0 0 0 20 0 3 0 100 0 0",
+    "Name:\tapp\nState:\tS (sleeping)\nTgid:\t7\nPid:\t7\nPPid:\t1\nTracerPid:\t0\n",
+    "60 26 0:51 / /mnt\\040x rw,nosuid shared:9 master:2 - fuse.x x rw\n",
+    "slabinfo - version: 2.1\nuserfaultfd_ctx_cache      0     21    192   21    1 :\n",
+};
+
 constexpr std::string_view kSnapshot =
     R"json({"record":"snapshot","version":1,"pid":7,"collector":{"name":"bdwgc","heap_bytes":4096}}
 {"record":"type","name":"A","known_from":["header"],"fields":[{"name":"@b","offset":8,"bytes":8}]}
@@ -71,6 +81,13 @@ void write_code(const ElfFile& elf, const files::path& path) {
   }
 }
 
+std::vector<std::byte> bytes_of(const files::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::vector<char> read{std::istreambuf_iterator<char>(file), {}};
+  const auto bytes = std::as_bytes(std::span(read));
+  return {bytes.begin(), bytes.end()};
+}
+
 void write_seeds_of(const files::path& program, const files::path& output) {
   auto file = Fd::open(program.string(), O_RDONLY);
   if (!file) return;
@@ -80,6 +97,7 @@ void write_seeds_of(const files::path& program, const files::path& output) {
   const auto elf = ElfFile::open(std::move(file).value());
   if (!elf) return;
   const std::string name = program.filename().string();
+  write(output / "elf" / name, bytes_of(program));
   write_code(*elf, output / "evaluator" / name);
   if (model.empty()) return;
   write(output / "model_bytes" / name, types::to_bytes(model));
@@ -87,13 +105,6 @@ void write_seeds_of(const files::path& program, const files::path& output) {
   std::error_code error;
   files::copy_file(program, output / "dwarf" / name, files::copy_options::overwrite_existing,
                    error);
-}
-
-std::vector<std::byte> bytes_of(const files::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::vector<char> read{std::istreambuf_iterator<char>(file), {}};
-  const auto bytes = std::as_bytes(std::span(read));
-  return {bytes.begin(), bytes.end()};
 }
 
 // The program together with the file beside it that has the rest of its debug information.
@@ -154,6 +165,9 @@ void write_other_seeds(const files::path& output) {
   std::size_t number = 0;
   for (const std::string_view text : kTypeInfo) {
     write(output / "type_info" / fmt::format("{}", number++), std::as_bytes(std::span(text)));
+  }
+  for (const std::string_view text : kProc) {
+    write(output / "proc" / fmt::format("{}", number++), std::as_bytes(std::span(text)));
   }
   write(output / "snapshot" / "whole", std::as_bytes(std::span(kSnapshot)));
   stack::FoundStack found;

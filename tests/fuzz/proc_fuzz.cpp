@@ -1,0 +1,23 @@
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "attach/memory_map.h"
+#include "attach/process_status.h"
+#include "attach/resident.h"
+#include "attach/stalling.h"
+#include "attach/thread_state.h"
+
+// The texts of /proc, in which names and paths are the target's own.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace heapattach;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  (void)parse_maps(text);
+  (void)parse_smaps(text);
+  (void)parse_thread_state(text);
+  (void)parse_process_status(text);
+  (void)userfault_ranges(text);
+  (void)served_devices(text);
+  (void)has_userfaultfd(text);
+  return 0;
+}
