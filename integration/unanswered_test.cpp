@@ -43,7 +43,10 @@ class ServedProgram {
   explicit ServedProgram(const std::string& name)
       : server_({target_path("served"), at_.path(), target_path(name)}, {.capture_stderr = false}) {
     is_mounted_ = server_.read_line(20s).value_or("") == "ready mounted=1";
-    if (!is_mounted_) return print_skip("no file system of ours can be mounted here");
+    if (!is_mounted_) {
+      print_skip("no file system of ours can be mounted here");
+      return;
+    }
     program_ = std::make_unique<ChildProcess>(std::vector<std::string>{at_.file("program"), "1000"},
                                               ChildOptions{.capture_stderr = false});
     REQUIRE(program_->read_line(20s).value_or("").starts_with("ready"));

@@ -103,8 +103,7 @@ int main(int argc, char** argv) {
       printf("stopped=1\n");
       fflush(stdout);
     }
-    if (serves && (waited[1].revents & POLLIN) != 0 &&
-        read(fuse, request, sizeof request) > 0) {
+    if (serves && (waited[1].revents & POLLIN) != 0 && read(fuse, request, sizeof request) > 0) {
       handle((const struct fuse_in_header*)request);
     }
   }

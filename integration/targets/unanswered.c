@@ -6,10 +6,9 @@
 //   ready objects=N at=ADDRESS bytes=N    the pages, which are or will be registered
 
 #define GC_THREADS
-#include <gc.h>
-
 #include <errno.h>
 #include <fcntl.h>
+#include <gc.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <stdatomic.h>

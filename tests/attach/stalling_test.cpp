@@ -58,7 +58,7 @@ TEST_CASE("of memory that may stall only pages that are there are read") {
       mmap(nullptr, 8 * kPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   REQUIRE(mapped != MAP_FAILED);
   auto* const bytes = static_cast<std::byte*>(mapped);
-  for (const std::size_t page : {2, 3, 6}) bytes[page * kPageBytes] = std::byte{1};
+  for (const std::size_t page : {2UL, 3UL, 6UL}) bytes[page * kPageBytes] = std::byte{1};
   const RemoteAddr at{reinterpret_cast<std::uintptr_t>(mapped)};
   const StallingMemory memory({{{at + kPageBytes, 6 * kPageBytes}, true}},
                               Fd::open("/proc/self/pagemap", O_RDONLY).value());
