@@ -55,7 +55,7 @@ std::size_t named_globals(const Target& target) {
         return root.range.contains(symbol.address);
       };
       if (symbol.is_function || symbol.bytes < sizeof(void*)) continue;
-      if (std::any_of(target.module_roots.begin(), target.module_roots.end(), holds)) ++count;
+      if (std::any_of(target.static_roots.begin(), target.static_roots.end(), holds)) ++count;
     }
   }
   return std::max(count, target.types.globals.size());
