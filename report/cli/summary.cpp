@@ -13,6 +13,19 @@ std::string counted(std::uint64_t count, std::string_view thing) {
   return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
 }
 
+// What to do where Crystal's objects have no names: a build with --release of before 1.17 says
+// none.
+std::string hint_about_names(const snapshot::CountTable& table,
+                             const snapshot::Snapshot& snapshot) {
+  const bool are_named = table.typed_bytes >= table.bytes / 2;
+  if (snapshot.header.runtime != "crystal" || are_named) return {};
+  return fmt::format(
+      "; {:.0f} % of the bytes have a type's name: run CRYSTAL_DUMP_TYPE_ID=1 crystal build "
+      "SOURCE.cr > types.txt with the source, the compiler and the flags of this very build, and "
+      "give --type-info types.txt",
+      100 * static_cast<double>(table.typed_bytes) / static_cast<double>(table.bytes));
+}
+
 }  // namespace
 
 std::string human_bytes(std::uint64_t bytes) {
@@ -51,6 +64,7 @@ std::string summary_line(const snapshot::CountTable& table,
     line += fmt::format("; {} ({}) marked conservatively", counted(marked->objects, "object"),
                         human_bytes(marked->bytes));
   }
+  line += hint_about_names(table, snapshot);
   if (!table.complete) line += fmt::format("; partial: {}", table.reason);
   return line;
 }

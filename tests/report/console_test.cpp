@@ -106,6 +106,24 @@ TEST_CASE("an error about the target and one about the output differ in status")
   CHECK(exit_status_of(ErrorKind::Interrupted, Stage::Output, 15) == ExitStatus::Terminated);
 }
 
+TEST_CASE("the summary of a Crystal program without names says how to get them") {
+  snapshot::CountTable table;
+  snapshot::Snapshot snapshot;
+  table.bytes = 1000;
+  table.typed_bytes = 58;
+  snapshot.header.runtime = "crystal";
+  const auto line = [&] { return summary_line(table, snapshot, std::chrono::milliseconds(1)); };
+  CHECK(line().find("6 % of the bytes have a type's name") != std::string::npos);
+  CHECK(line().find("CRYSTAL_DUMP_TYPE_ID=1 crystal build") != std::string::npos);
+  CHECK(line().find("--type-info") != std::string::npos);
+  CHECK(line().find('\n') == std::string::npos);
+  table.typed_bytes = 500;
+  CHECK(line().find("CRYSTAL") == std::string::npos);
+  table.typed_bytes = 58;
+  snapshot.header.runtime = "c";
+  CHECK(line().find("CRYSTAL") == std::string::npos);
+}
+
 TEST_CASE("the summary is one line for people") {
   snapshot::CountTable table;
   table.objects = 1;
