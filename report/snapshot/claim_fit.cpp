@@ -49,7 +49,10 @@ Fit fit(const Claim& claim, const boehm::Block& block, std::uint64_t inside, con
   const Layout& layout = rows.layout(found.row);
   if (!layout.is_precise) return found;
   if (block.is_atomic() && layout.has_pointers()) return {};
-  if (!block.is_atomic() && claim.by_kind && !layout.may_point()) return {};
+  if (!block.is_atomic() && claim.by_kind && !layout.may_point()) {
+    // Crystal itself would have made it atomic: it is something else, or a C library's.
+    return claim.other_kind == kNoRow ? Fit{} : Fit{Rank::Name, claim.other_kind};
+  }
   return found;
 }
 

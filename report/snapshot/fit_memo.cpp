@@ -10,7 +10,7 @@ FitMemo::Entry FitMemo::work_out(std::uint64_t key,
   if (found.rank == Rank::None) return {key, 0, 0, false, false};
   const bool is_plain = !may_be_no_text(claim, found, block, rows_);
   return {key, TypeCells::encode(found.rank, found.row), found.row, is_plain,
-          plan_.of_row(found.row).has_claims()};
+          plan_.of_row(found.row).has_claims() && !block.is_atomic()};
 }
 
 }  // namespace heapattach::snapshot

@@ -1,5 +1,7 @@
 #include "report/snapshot/header_buffers.h"
 
+#include <algorithm>
+
 #include "report/snapshot/block_ranges.h"
 
 namespace heapattach::snapshot {
@@ -19,9 +21,12 @@ class Buffers {
     for_block_ranges(heap_, [&](std::uint32_t first, std::uint32_t last) {
       boehm::for_each_object(heap_, order_.listed(), first, last, [&](boehm::ObjectRef ref) {
         const std::uint64_t number = heap_.number(ref);
-        const auto pointers = rows_.buffer_pointers(row_of_[number]);
-        if (pointers.empty() || excepted.contains(number)) return;
+        const TypeIndex row = row_of_[number];
+        const auto pointers = rows_.buffer_pointers(row);
+        const bool has_unknown_fields = rows_.has_unknown_fields(row);
+        if ((pointers.empty() && !has_unknown_fields) || excepted.contains(number)) return;
         for (const crystal::BufferPointer& pointer : pointers) add(ref, pointer, buffers);
+        if (has_unknown_fields) add_closures(ref, buffers);
       });
     });
     return buffers;
@@ -39,6 +44,22 @@ class Buffers {
     if (pointer.only_if_array && !crystal::looks_like_array(heap_.contents(ref), bytes)) return;
     buffers.insert_shared(heap_.number(*buffer));
   }
+
+  // A Proc is two words: the address of code, and that of the closure's data.
+  void add_closures(boehm::ObjectRef ref, boehm::ObjectSet& buffers) const {
+    const std::uint64_t bytes = std::min<std::uint64_t>(heap_.contents(ref).size(), kMostLooked);
+    for (std::uint64_t offset = 8; offset + 16 <= bytes; offset += 8) {
+      const auto code = heap_.word_at(ref, offset);
+      if (!code || !rows_.naming().is_code(*code)) continue;
+      const auto word = heap_.word_at(ref, offset + 8);
+      const auto data = word ? heap_.resolve(*word) : std::nullopt;
+      if (data && heap_.address(*data).value == *word) {
+        buffers.insert_shared(heap_.number(*data));
+      }
+    }
+  }
+
+  static constexpr std::uint64_t kMostLooked = 1024;  // of an instance
 
   const boehm::Heap& heap_;
   const ObjectOrder& order_;

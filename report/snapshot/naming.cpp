@@ -20,7 +20,11 @@ Type stand_in(const char* name) {
 
 Type row_of(const crystal::Type& known) {
   Type type;
-  type.name = known.name.empty() ? fmt::format("(type {})", known.id) : known.name;
+  type.name = known.name;
+  if (known.name.empty()) {
+    type.name = known.label.empty() ? fmt::format("(type {})", known.id)
+                                    : fmt::format("(type {}: {})", known.id, known.label);
+  }
   type.id = known.id;
   type.instance_bytes = known.instance_bytes;
   for (const crystal::KnownFrom source : known.known_from) {
@@ -43,9 +47,12 @@ Type row_of_vtable(const std::string& name) {
 
 }  // namespace
 
-Naming::Naming(const crystal::TypeTable& classes, const cxx::VtableNames& vtables)
+Naming::Naming(const crystal::TypeTable& classes,
+               const cxx::VtableNames& vtables,
+               std::vector<Range> code)
     : classes_(classes),
       vtables_(vtables),
+      code_(std::move(code)),
       headers_(classes),
       types_{stand_in("(unknown)"), stand_in("(unknown atomic)"),
              stand_in("(unknown uncollectable)"), stand_in("(unknown custom)")} {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -20,7 +21,10 @@ namespace heapattach::snapshot {
 // threads.
 class Naming {
  public:
-  Naming(const crystal::TypeTable& classes, const cxx::VtableNames& vtables);
+  // `code` is where the program's functions stand.
+  Naming(const crystal::TypeTable& classes,
+         const cxx::VtableNames& vtables,
+         std::vector<Range> code = {});
 
   // All rows there can be; TypeIndex is an index into it.
   [[nodiscard]] const std::vector<Type>& types() const { return types_; }
@@ -40,10 +44,17 @@ class Naming {
   // Whether there is a row of this name whose instances say themselves what they are.
   [[nodiscard]] bool has_class(const std::string& name) const { return names_.contains(name); }
   [[nodiscard]] bool is_string(TypeIndex type) const { return type == string_; }
+  // Whether a word is the address of code of the program.
+  [[nodiscard]] bool is_code(std::uint64_t word) const {
+    return std::any_of(code_.begin(), code_.end(),
+                       [&](const Range& range) { return range.contains(RemoteAddr{word}); });
+  }
+  [[nodiscard]] bool knows_code() const { return !code_.empty(); }
 
  private:
   const crystal::TypeTable& classes_;
   const cxx::VtableNames& vtables_;
+  std::vector<Range> code_;
   crystal::HeaderCheck headers_;
   std::vector<Type> types_;
   TypeIndex first_class_ = 0;  // of the classes in the type table, in its order

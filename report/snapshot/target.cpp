@@ -8,9 +8,9 @@
 #include "attach/interrupt.h"
 #include "report/missing_files.h"
 #include "report/snapshot/core_warnings.h"
+#include "report/snapshot/type_labels.h"
 #include "symbols/core_modules.h"
-#include "symbols/crystal/allocators.h"
-#include "symbols/crystal/type_info.h"
+#include "symbols/crystal/type_sources.h"
 #include "symbols/cxx/virtual_bases.h"
 #include "symbols/types/crystal_type_info.h"
 #include "symbols/types/dwarf_types.h"
@@ -54,36 +54,53 @@ Result<void> find_heap(const TakeOptions& options, Target& target) {
   return {};
 }
 
+// Longer than this nobody waits for where classes without a name are made.
+constexpr std::chrono::milliseconds kLongestLabelling{5'000};
+
+// Where the functions of the main program stand.
+std::vector<Range> code_of(const Modules& modules) {
+  std::vector<Range> code;
+  const Module* program = modules.main_program();
+  if (program == nullptr) return code;
+  for (const Segment& segment : program->segments()) {
+    if (segment.executable) code.push_back(segment.range);
+  }
+  return code;
+}
+
 bool uses_cxx(const Modules& modules) {
   return std::any_of(modules.all().begin(), modules.all().end(), [](const Module& module) {
     return module.name().starts_with("libstdc++.so") || module.name().starts_with("libc++.so");
   });
 }
 
-// `from_file` is what --type-info gave: the best source, so it comes first.
+// `from_file` is what --type-info gave.
 Result<void> find_names(const TakeOptions& options,
-                        std::vector<crystal::Type> from_file,
+                        std::vector<crystal::TypeList> from_file,
                         Target& target) {
   crystal::AllocatorScan scan = HA_TRY(crystal::scan_allocators(target.modules, target.memory));
-  for (crystal::Type& type : from_file) target.classes.add(std::move(type));
-  for (crystal::Type& type : scan.types) target.classes.add(std::move(type));
-  if (target.classes.contradictions() > 0) {
-    note(options,
-         fmt::format("warning: the type information names {} types otherwise than the program's "
-                     "code does; is it of this very build?",
-                     target.classes.contradictions()));
+  const bool is_crystal = scan.is_crystal;
+  const std::size_t functions = scan.functions;
+  crystal::JoinedTypes joined = crystal::join_types(std::move(from_file), std::move(scan));
+  target.classes = std::move(joined.table);
+  if (!joined.refusal.empty() && options.warn) {
+    options.warn("warning: " + crystal::refusal_text(options.type_info, joined.refusal));
   }
   note(options, fmt::format("{} Crystal types, {} functions of the program read",
-                            target.classes.types().size(), scan.functions));
+                            target.classes.types().size(), functions));
   target.vtables.emplace(target.modules);
   note(options, fmt::format("{} C++ classes with vtables", target.vtables->names().size()));
-  target.naming.emplace(target.classes, *target.vtables);
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+      options.deadline.at - std::chrono::steady_clock::now());
+  label_types(target.modules, std::clamp(left / 4, std::chrono::milliseconds(1), kLongestLabelling),
+              target.classes);
+  target.naming.emplace(target.classes, *target.vtables, code_of(target.modules));
   target.runtimes = runtimes::find_runtimes(target.modules, target.memory);
   const std::string_view stranger = target.runtimes.name();
-  target.runtime = scan.is_crystal || !target.classes.empty() ? "crystal"
-                   : !stranger.empty()                        ? stranger
-                   : uses_cxx(target.modules)                 ? "c++"
-                                                              : "c";
+  target.runtime = is_crystal || !target.classes.empty() ? "crystal"
+                   : !stranger.empty()                   ? stranger
+                   : uses_cxx(target.modules)            ? "c++"
+                                                         : "c";
   return {};
 }
 
@@ -134,7 +151,7 @@ bool is_gone(const Process& process) {
 }
 
 Result<void> learn_all(const TakeOptions& options,
-                       std::vector<crystal::Type> from_file,
+                       std::vector<crystal::TypeList> from_file,
                        Target& target) {
   target.map = target.core ? target.core->map() : HA_TRY(target.process->maps());
   HA_TRY(find_heap(options, target));
@@ -175,7 +192,7 @@ Error why_not_learned(const Target& target, Error error) {
 }  // namespace
 
 Result<std::unique_ptr<Target>> Target::learn(const TakeOptions& options) {
-  std::vector<crystal::Type> from_file;
+  std::vector<crystal::TypeList> from_file;
   if (!options.type_info.empty()) {
     from_file = HA_TRY(crystal::read_type_info(options.type_info));
   }

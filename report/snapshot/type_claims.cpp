@@ -1,6 +1,9 @@
 // What each pointer of a type says of the object that it leads to: the part of TypeRows that knows
 // the languages.
 
+#include <algorithm>
+#include <array>
+
 #include "report/snapshot/cxx_containers.h"
 #include "report/snapshot/type_rows.h"
 
@@ -15,6 +18,13 @@ using types::TypeRef;
 
 bool is_crystal_pointer(const types::Type& type) {
   return type.name.starts_with("Pointer(");
+}
+
+// Whether only Crystal itself makes the buffers of a class.
+bool is_container(std::string_view name) {
+  constexpr std::array<std::string_view, 3> kContainers = {"Array(", "Deque(", "Hash("};
+  return std::any_of(kContainers.begin(), kContainers.end(),
+                     [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
 // The name of the member that a path ends in.
@@ -92,7 +102,10 @@ std::optional<Claim> TypeRows::claim_of_pointer(const PointerWord& word) {
   if (is_crystal_pointer(pointer)) {
     if (target.shape == Shape::Opaque) return std::nullopt;
     auto claim = buffer_claim(pointer.target, holder_of(word));
-    if (claim) claim->by_kind = true;
+    if (!claim) return claim;
+    claim->by_kind = true;
+    const std::string holder = holder_of(word);
+    if (!is_container(holder)) claim->other_kind = intern({Kind::Unknown, types::kNoType, holder});
     return claim;
   }
   if (is_node_base(target.name)) return std::nullopt;

@@ -58,11 +58,13 @@ TypeRows::TypeRows(const Naming& naming, const types::TypeModel& model)
   layouts_.resize(types_.size());
   refs_.resize(types_.size(), types::kNoType);
   buffer_pointers_.resize(types_.size());
+  has_unknown_fields_.resize(types_.size());
   const auto rows = static_cast<TypeIndex>(types_.size());
   for (TypeIndex row = 0; row < rows; ++row) {
     if (types_[row].typed_by != TypedBy::Nothing) fill_class(row);
     if (!layouts_[row].is_precise) fall_back(row);
-    has_buffer_pointers_ = has_buffer_pointers_ || !buffer_pointers_[row].empty();
+    has_buffer_pointers_ =
+        has_buffer_pointers_ || !buffer_pointers_[row].empty() || has_unknown_fields_[row];
   }
   fill_waiting();
 }
@@ -116,6 +118,7 @@ TypeIndex TypeRows::intern(const Key& key) {
     case Kind::Closure: type.name = fmt::format("(closure of {})", holder); break;
     case Kind::Buffer:
     case Kind::Unknown: type.name = fmt::format("(buffer of {})", holder); break;
+    case Kind::Held: type.name = fmt::format("(held by {})", holder); break;
   }
   type.holder = holder;
   const TypeIndex row = add_row(std::move(type), ref);
@@ -145,6 +148,14 @@ void TypeRows::fill(const Key& key, TypeIndex row) {
     }
   } else if (kind == Kind::Many || kind == Kind::Buffer) {
     fill_elements(ref, 0, layout, type);
+  } else if (kind == Kind::Unknown || kind == Kind::Held) {
+    // What it points to in turn is held by the same, if nothing says anything better of it.
+    Claim claim;
+    claim.how = Claim::How::Start;
+    claim.one = claim.many = intern({Kind::Held, types::kNoType, holder});
+    layout.element_bytes = 8;
+    if (claim.one != kNoRow) layout.element_claims.push_back(claim);
+    has_claims_ = true;
   }
   types_[row] = std::move(type);
   layouts_[row] = std::move(layout);
@@ -262,6 +273,7 @@ void TypeRows::fall_back(TypeIndex row) {
   Type& type = types_[row];
   for (const Type::Field& field : type.fields) type.paths.push_back({field.offset, field.name});
   if (type.typed_by != TypedBy::Header) return;
+  has_unknown_fields_[row] = naming_.knows_code() && !naming_.is_string(row);
   const std::string holder = type.name;  // the row moves when others are added
   for (const crystal::BufferPointer& pointer : known) {
     Claim claim;
@@ -271,7 +283,29 @@ void TypeRows::fall_back(TypeIndex row) {
     claim.one = claim.many = intern({Kind::Unknown, types::kNoType, holder});
     if (claim.one != kNoRow) layouts_[row].claims.push_back(claim);
   }
+  claim_the_rest(row);
   has_claims_ = has_claims_ || layouts_[row].has_claims();
+}
+
+// What an instance points to, and what neither says itself what it is nor is claimed by anything
+// better, is a buffer or a closure or the like of its own: it is named for who holds it.
+void TypeRows::claim_the_rest(TypeIndex row) {
+  constexpr std::uint64_t kLargest = 1024;  // of an instance: what is larger holds arrays in place
+  const std::uint64_t bytes = types_[row].instance_bytes.value_or(kLargest);
+  if (bytes > kLargest || naming_.is_string(row)) return;
+  const std::string holder = types_[row].name;
+  for (std::uint64_t offset = 8; offset + 8 <= bytes; offset += 8) {
+    const auto& claims = layouts_[row].claims;
+    if (std::any_of(claims.begin(), claims.end(),
+                    [&](const Claim& claim) { return claim.offset == offset; })) {
+      continue;
+    }
+    Claim claim;
+    claim.offset = offset;
+    claim.how = Claim::How::Start;
+    claim.one = claim.many = intern({Kind::Held, types::kNoType, holder});
+    if (claim.one != kNoRow) layouts_[row].claims.push_back(claim);
+  }
 }
 
 }  // namespace heapattach::snapshot

@@ -31,8 +31,9 @@ struct Claim {
   TypeIndex one = kNoRow;  // the row of an object with one instance
   TypeIndex many = kNoRow;  // … with several; kNoRow: there are none such
   How how = How::Instance;
-  bool by_kind = false;   // the object is atomic exactly if it holds no pointers: Crystal's
-  bool has_tail = false;  // an instance may be larger than its type
+  bool by_kind = false;           // the object is atomic exactly if it holds no pointers: Crystal's
+  TypeIndex other_kind = kNoRow;  // the row of one that should be atomic and is not: a C library's
+  bool has_tail = false;          // an instance may be larger than its type
 };
 
 // How the words of an instance are to be read. Offsets are in bytes.
@@ -73,6 +74,10 @@ class TypeRows {
   // whatever its first word looks like.
   [[nodiscard]] std::span<const crystal::BufferPointer> buffer_pointers(TypeIndex row) const;
   [[nodiscard]] bool has_buffer_pointers() const { return has_buffer_pointers_; }
+  // Whether instances of the row say themselves what they are, but nothing says what is in them.
+  [[nodiscard]] bool has_unknown_fields(TypeIndex row) const {
+    return row < has_unknown_fields_.size() && has_unknown_fields_[row];
+  }
 
   // How to read a variable of that type. Makes the rows that it leads to.
   [[nodiscard]] const Layout& variable(types::TypeRef type);
@@ -94,7 +99,7 @@ class TypeRows {
   [[nodiscard]] types::TypeRef type_of(TypeIndex row) const { return refs_[row]; }
 
  private:
-  enum class Kind : std::uint8_t { One, Many, Buffer, Closure, Unknown };
+  enum class Kind : std::uint8_t { One, Many, Buffer, Closure, Unknown, Held };
   using Key = std::tuple<Kind, types::TypeRef, std::string>;
 
   TypeIndex intern(const Key& key);
@@ -112,6 +117,7 @@ class TypeRows {
   [[nodiscard]] std::string holder_of(const PointerWord& word) const;
   PointerMap map_of(types::TypeRef ref);
   void fall_back(TypeIndex row);
+  void claim_the_rest(TypeIndex row);
   void add_buffer_pointers(TypeIndex row, const PointerMap& map);
 
   const Naming& naming_;
@@ -123,6 +129,7 @@ class TypeRows {
   std::vector<std::pair<Key, TypeIndex>> waiting_;  // to be filled
   std::map<types::TypeRef, Layout> variables_;
   std::vector<std::vector<crystal::BufferPointer>> buffer_pointers_;
+  std::vector<bool> has_unknown_fields_;
   runtimes::ObjectNames named_;
   TypeIndex first_named_ = 0;  // of their shapes, in order
   std::vector<std::string> notes_;

@@ -179,6 +179,7 @@ void TypingWorker::settle_slowly(const Place& place) {
   if (TypeCells::encode(found.rank, found.row) == cell) return;
   if (may_be_no_text(claim, found, block, work_.rows) && has_pointers(place.ref)) return;
   if (!improve(cell, found) || !work_.plan.of_row(found.row).has_claims()) return;
+  if (block.is_atomic()) return;  // what looks like pointers there is none
   if (block.objects > 1) {
     typed_[objects_++] = {place.ref, found.row};
   } else {

@@ -7,8 +7,7 @@
 #include "attach/interrupt.h"
 #include "symbols/boehm/collector.h"
 #include "symbols/core_modules.h"
-#include "symbols/crystal/allocators.h"
-#include "symbols/crystal/type_info.h"
+#include "symbols/crystal/type_sources.h"
 
 namespace heapattach::stacks {
 
@@ -40,18 +39,19 @@ Result<void> StackTarget::learn_fibers(const StackOptions& options) {
     options.say("no fibers: " + collector.error().message);
     return {};
   }
-  if (!options.type_info.empty()) {
-    for (crystal::Type& type : HA_TRY(crystal::read_type_info(options.type_info))) {
-      classes.add(std::move(type));
-    }
-  }
+  std::vector<crystal::TypeList> lists;
+  if (!options.type_info.empty()) lists = HA_TRY(crystal::read_type_info(options.type_info));
   auto scan = crystal::scan_allocators(modules, memory);
   if (!scan) {
     options.say("no names of types: " + scan.error().message);
     return {};
   }
-  if (!scan->is_crystal && classes.empty()) return {};
-  for (crystal::Type& type : scan->types) classes.add(std::move(type));
+  if (!scan->is_crystal && lists.empty()) return {};
+  crystal::JoinedTypes joined = crystal::join_types(std::move(lists), std::move(*scan));
+  classes = std::move(joined.table);
+  if (!joined.refusal.empty()) {
+    refusal = crystal::refusal_text(options.type_info, joined.refusal);
+  }
   const auto index = boehm::read_blocks(memory, map, collector->layout);
   if (!index) {
     options.say("no fibers: " + index.error().message);

@@ -54,6 +54,7 @@ class StackTarget {
   std::optional<boehm::Layout> heap;
   crystal::TypeTable classes;
   crystal::FiberLayout fibers;
+  std::string refusal;  // why --type-info is not used; empty if it is, or none was given
 
  private:
   Result<void> learn_fibers(const StackOptions& options);

@@ -176,6 +176,7 @@ Result<StackReport> take_stacks(const StackOptions& options) {
   for (const std::string& text : stacks->notes) options.say(text);
   StackReport report = Joining(*target, *held, *stacks).join();
   if (!target->core) add_missing_names(target->modules, *stacks, warnings);
+  if (!target->refusal.empty()) warnings.push_back(target->refusal);
   report.warnings = std::move(warnings);
   report.is_partial = is_partial;
   for (const Module& module : target->modules.all()) {

@@ -12,12 +12,18 @@
 //     mov  0x20(%rsp),%rax
 //     ret
 //
+// Since Crystal 1.16 a build without --release loads the id instead:
+//
+//     lea  Session:type_id(%rip),%rcx
+//     mov  (%rcx),%ecx
+//     mov  %ecx,(%rax)
+//
 // The code is read in the order of its addresses, with a value for each register and stack slot: a
-// constant, an address in a fresh object, an address on the stack, or unknown. Where a jump may
-// lead to, ways meet: there the registers become unknown, and of the stack slots only those keep
-// their value that the function writes in one place; which these are is what a first round over the
-// code finds out. A constant stored at the start of a fresh object is its id, if no other constant
-// but zero is ever stored there.
+// constant, the address of one, an address in a fresh object or on the stack, or unknown. Where a
+// jump may lead to, ways meet: there the registers become unknown, and of the stack slots only
+// those keep their value that the function writes in one place; which these are is what a first
+// round over the code finds out. A constant stored at the start of a fresh object is its id, if no
+// other constant but zero is ever stored there.
 
 #include "symbols/crystal/allocation_sites.h"
 
@@ -35,10 +41,11 @@ constexpr std::uint64_t kLargestInstance = 1U << 30U;
 constexpr std::uint32_t kLargestId = 0x7fffffff;
 
 struct Value {
-  enum class Form : std::uint8_t { Unknown, Constant, Fresh, Frame };
+  enum class Form : std::uint8_t { Unknown, Constant, Static, Fresh, Frame };
   Form form = Form::Unknown;
-  std::uint64_t number = 0;  // the constant, or the offset in the object or from the first rsp
-  std::size_t object = 0;    // Fresh: which one
+  std::uint64_t number =
+      0;  // the constant or address, or the offset in the object or from the first rsp
+  std::size_t object = 0;  // Fresh: which one
 
   [[nodiscard]] bool is(Form f) const { return form == f; }
 };
@@ -92,13 +99,16 @@ struct Fresh {
   Allocator allocator = Allocator::Normal;
   std::uint32_t id = 0;  // 0: none stored yet
   bool is_certain = true;
+  RemoteAddr allocator_at = {};
+  RemoteAddr made_at = {};
 };
 
 using Slots = std::unordered_map<std::uint64_t, Value>;
 
 class Follower {
  public:
-  Follower(Range code, const CallTarget& target) : code_(code), target_(target) {}
+  Follower(Range code, const CallTarget& target, const ConstantAt& constant)
+      : code_(code), target_(target), constant_(constant) {}
 
   // Before a second round, when the first has seen every jump and every slot.
   void begin_second_round() {
@@ -143,9 +153,12 @@ class Follower {
 
   [[nodiscard]] Value value_of(const cs_x86_op& operand) const;
   [[nodiscard]] Value address_of(const cs_x86_op& operand) const;
+  [[nodiscard]] Value constant_at(std::uint64_t address, unsigned bytes) const;
 
   Range code_;
   const CallTarget& target_;
+  const ConstantAt& constant_;
+  std::uint64_t next_ = 0;  // behind the instruction that is looked at
   State state_;
   Slots slots_;
   std::vector<Fresh> fresh_;
@@ -172,15 +185,22 @@ void Follower::meet(std::uint64_t at) {
 }
 
 Value Follower::address_of(const cs_x86_op& operand) const {
+  if (operand.mem.index != X86_REG_INVALID || operand.mem.segment != X86_REG_INVALID) return {};
+  const auto displacement = static_cast<std::uint64_t>(operand.mem.disp);
+  if (operand.mem.base == X86_REG_RIP) return {Value::Form::Static, next_ + displacement, 0};
+  if (operand.mem.base == X86_REG_INVALID) return {Value::Form::Static, displacement, 0};
   const Register base = register_of(operand.mem.base);
-  if (base.number == kRegisters || operand.mem.index != X86_REG_INVALID ||
-      operand.mem.segment != X86_REG_INVALID) {
-    return {};
-  }
+  if (base.number == kRegisters) return {};
   Value address = state_.registers[base.number];
-  if (!address.is(Value::Form::Fresh) && !address.is(Value::Form::Frame)) return {};
-  address.number += static_cast<std::uint64_t>(operand.mem.disp);
+  if (address.is(Value::Form::Constant)) address.form = Value::Form::Static;  // mov $symbol,%ecx
+  address.number += displacement;
   return address;
+}
+
+Value Follower::constant_at(std::uint64_t address, unsigned bytes) const {
+  if (!constant_ || (bytes != 4 && bytes != 8)) return {};
+  const auto constant = constant_(RemoteAddr{address}, bytes);
+  return constant ? Value{Value::Form::Constant, *constant, 0} : Value{};
 }
 
 Value Follower::value_of(const cs_x86_op& operand) const {
@@ -197,6 +217,7 @@ Value Follower::value_of(const cs_x86_op& operand) const {
     return value;
   }
   const Value address = address_of(operand);
+  if (address.is(Value::Form::Static)) return constant_at(address.number, operand.size);
   if (!address.is(Value::Form::Frame)) return {};
   const auto slot = slots_.find(address.number);
   if (slot == slots_.end()) return {};
@@ -274,7 +295,7 @@ void Follower::call(const cs_x86& operands) {
         size.is(Value::Form::Constant) && size.number >= 4 && size.number <= kLargestInstance;
     if (allocator && is_instance) {
       result = {Value::Form::Fresh, 0, fresh_.size()};
-      fresh_.push_back({size.number, *allocator, 0, true});
+      fresh_.push_back({size.number, *allocator, 0, true, callee, RemoteAddr{next_}});
     }
   }
   constexpr std::array<unsigned, 9> kCallerSaved = {kRax, kRcx, kRdx, kRsi, kRdi, 8, 9, 10, 11};
@@ -315,6 +336,7 @@ void Follower::step(const cs_insn& insn) {
   const cs_x86& x86 = insn.detail->x86;
   const auto* operands = x86.operands;
   meet(insn.address);
+  next_ = insn.address + insn.size;
   switch (insn.id) {
     case X86_INS_MOV:
     case X86_INS_MOVABS: return copy(operands[0], operands[1]);
@@ -347,7 +369,8 @@ std::vector<AllocationSite> Follower::sites() const {
   for (std::size_t i = 0; i < fresh_.size(); ++i) {
     const Fresh& object = fresh_[i];
     if (object.id == 0 || object.id > kLargestId || !object.is_certain) continue;
-    sites.push_back({object.id, object.bytes, object.allocator, returned_ == i});
+    sites.push_back({object.id, object.bytes, object.allocator, returned_ == i, object.allocator_at,
+                     object.made_at});
   }
   return sites;
 }
@@ -370,9 +393,10 @@ void follow(const Disassembler& disassembler,
 std::vector<AllocationSite> find_allocation_sites(const Disassembler& disassembler,
                                                   std::span<const std::byte> code,
                                                   RemoteAddr at,
-                                                  const CallTarget& target) {
+                                                  const CallTarget& target,
+                                                  const ConstantAt& constant) {
   if (code.size() > kLongestFunction) return {};
-  Follower follower({at, code.size()}, target);
+  Follower follower({at, code.size()}, target, constant);
   follow(disassembler, code, at, follower);
   if (follower.has_jumps()) {
     follower.begin_second_round();

@@ -58,14 +58,15 @@ AllocatorEntries find_slots(const Module& program,
   return slots;
 }
 
-// Stubs are "jmp *slot(%rip)" (ff 25), with or without endbr64 or bnd before it.
+// Stubs are "jmp *slot(%rip)" (ff 25), with or without endbr64 or bnd before it; mold sets r11d,
+// too.
 void add_stubs(const Code& code, const AllocatorEntries& slots, AllocatorEntries& entries) {
   if (slots.empty()) return;
   each_opcode(code, 0x25, [&](std::size_t at) {
     if (at == 0 || byte_at(code.bytes, at - 1) != 0xff) return;
     const auto slot = slots.find(target_of_jump(code, at));
     if (slot == slots.end()) return;
-    for (const std::size_t prefix : {1U, 2U, 5U, 6U}) {
+    for (const std::size_t prefix : {1U, 2U, 5U, 6U, 7U, 11U}) {
       if (prefix <= at) entries[code.start.value + at - prefix] = slot->second;
     }
   });

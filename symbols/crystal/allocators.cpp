@@ -8,123 +8,68 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <unordered_map>
 
 #include "symbols/crystal/allocation_sites.h"
+#include "symbols/crystal/allocation_windows.h"
 #include "symbols/crystal/allocator_entries.h"
+#include "symbols/crystal/allocator_guess.h"
 #include "symbols/crystal/machine_code.h"
 #include "symbols/crystal/type_names.h"
 
 namespace heapattach::crystal {
 namespace {
 
-// Ids are dense; a larger number is the first word of something else ("\x7fELF").
-constexpr std::uint32_t kLargestId = 1U << 20U;
+// The constants that code loads: of the file where it cannot be written, and what the loader
+// relocates as it is in the target.
+class LoadedConstants {
+ public:
+  LoadedConstants(const Module& program, const MemoryReader& memory)
+      : program_(program), memory_(memory), relro_(program.relro().value_or(Range{})) {}
 
-// Enough from a call to the store of the id, initial values of fields between them included.
-constexpr std::size_t kWindow = 160;
-
-// Where the size of the call at `at` is set, in one of the compiler's two ways.
-std::size_t begin_of_size(const Code& code, std::size_t at) {
-  const auto is = [&](std::size_t back, std::uint8_t value) {
-    return back <= at && byte_at(code.bytes, at - back) == value;
-  };
-  if (is(8, 0x31) && is(6, 0x89) && is(4, 0x48) && is(3, 0x83) && is(2, 0xc7)) return at - 8;
-  if (is(11, 0x31) && is(9, 0x89) && is(7, 0x48) && is(6, 0x81) && is(5, 0xc7)) return at - 11;
-  if (is(5, 0xbf)) return at - 5;
-  return at;
-}
-
-// Whether there is a "movl $n,(register)" (c7 /0), the store of an id. Most functions that allocate
-// have none, and decoding them would take most of the time.
-bool stores_constant(std::span<const std::byte> body) {
-  for (std::size_t i = 0; i + 6 <= body.size(); ++i) {
-    if (byte_at(body, i) != 0xc7) continue;
-    const std::uint8_t operand = byte_at(body, i + 1);
-    const bool is_register = operand < 8 && operand != 5;
-    const bool is_register_and_0 = operand >= 0x40 && operand < 0x48 && byte_at(body, i + 2) == 0;
-    if (is_register || is_register_and_0) return true;
+  [[nodiscard]] std::optional<std::uint64_t> at(RemoteAddr address, unsigned bytes) const {
+    std::uint64_t number = 0;
+    if (relro_.contains(address)) {
+      const auto into = std::as_writable_bytes(std::span(&number, 1)).first(bytes);
+      return memory_.read(address, into) ? std::optional(number) : std::nullopt;
+    }
+    for (const Segment& segment : program_.segments()) {
+      if (!segment.range.contains(address) || segment.writable) continue;
+      const auto in_file = program_.file_bytes(address);
+      if (in_file.size() < bytes) return std::nullopt;
+      std::memcpy(&number, in_file.data(), bytes);
+      return number;
+    }
+    return std::nullopt;
   }
-  return false;
-}
+
+ private:
+  const Module& program_;
+  const MemoryReader& memory_;
+  Range relro_;
+};
 
 // What was seen of one id.
 struct Evidence {
+  std::set<std::uint64_t> calls;  // of allocators
   std::set<std::string> names;
   std::set<std::pair<std::uint64_t, Allocator>> named;  // size and kind, from functions with a name
   std::set<std::pair<std::uint64_t, Allocator>> unnamed;
 };
 
-// Where nothing has a name, not even the collector, because all is in one stripped program: a
-// function is taken for an allocator if what it returns, after a call with a constant, gets an id
-// in its first bytes, in many places with many ids.
-class AllocatorGuess {
- public:
-  AllocatorGuess(const std::vector<Code>& code, const Disassembler& disassembler)
-      : disassembler_(disassembler) {
-    for (const Code& piece : code) {
-      each_opcode(piece, 0xe8, [&](std::size_t at) { note_call(piece, at); });
-    }
-  }
-
-  [[nodiscard]] AllocatorEntries find() const {
-    AllocatorEntries surely;
-    AllocatorEntries likely;
-    for (const auto& [callee, windows] : calls_) {
-      if (windows.size() < kFewIds) continue;
-      const Judgement judgement = judge(callee, windows);
-      const bool is_likely = judgement.ids >= kFewIds && judgement.sites == windows.size();
-      const bool is_sure = judgement.ids >= kManyIds && judgement.sites * 2 >= windows.size();
-      if (is_likely || is_sure) likely.emplace(callee, Allocator::Either);
-      if (is_sure) surely.emplace(callee, Allocator::Either);
-    }
-    return surely.empty() ? surely : likely;
-  }
-
- private:
-  static constexpr std::size_t kManyIds = 8;
-  static constexpr std::size_t kFewIds = 3;        // of a second one, for classes without pointers
-  static constexpr std::size_t kMostWindows = 48;  // of one function: enough to judge it
-
-  struct Judgement {
-    std::size_t ids = 0;    // different ones
-    std::size_t sites = 0;  // windows with an id
-  };
-
-  void note_call(const Code& code, std::size_t at) {
-    const std::size_t from = begin_of_size(code, at);
-    if (from == at) return;
-    const Code window{code.start + from,
-                      code.bytes.subspan(from, std::min(kWindow, code.bytes.size() - from))};
-    if (!stores_constant(window.bytes)) return;
-    auto& windows = calls_[target_of_jump(code, at)];
-    if (windows.size() < kMostWindows) windows.push_back(window);
-  }
-
-  [[nodiscard]] Judgement judge(std::uint64_t callee, const std::vector<Code>& windows) const {
-    const CallTarget target = [&](RemoteAddr at) {
-      return at.value == callee ? std::optional(Allocator::Either) : std::nullopt;
-    };
-    std::set<std::uint32_t> ids;
-    Judgement judgement;
-    for (const Code& window : windows) {
-      const auto sites = find_allocation_sites(disassembler_, window.bytes, window.start, target);
-      if (sites.empty() || sites.front().id > kLargestId) continue;
-      ids.insert(sites.front().id);
-      ++judgement.sites;
-    }
-    judgement.ids = ids.size();
-    return judgement;
-  }
-
-  const Disassembler& disassembler_;
-  std::unordered_map<std::uint64_t, std::vector<Code>> calls_;
-};
-
 class Scan {
  public:
-  Scan(const Module& program, AllocatorEntries entries, Disassembler disassembler)
-      : program_(program), entries_(std::move(entries)), disassembler_(std::move(disassembler)) {}
+  Scan(const Module& program,
+       AllocatorEntries entries,
+       const Disassembler& disassembler,
+       const ConstantAt& constant)
+      : program_(program),
+        entries_(std::move(entries)),
+        disassembler_(disassembler),
+        constant_(constant) {
+    for (const Symbol& wrapper : program.symbols_with_prefix("__crystal_malloc")) {
+      wrappers_.insert(wrapper.address.value);
+    }
+  }
   Scan(const Scan&) = delete;
   Scan& operator=(const Scan&) = delete;
 
@@ -135,7 +80,7 @@ class Scan {
     });
   }
 
-  [[nodiscard]] std::vector<Type> types() const;
+  [[nodiscard]] std::vector<Type> types(const ProgramNames& names) const;
   [[nodiscard]] std::size_t functions() const { return functions_.size(); }
 
  private:
@@ -144,8 +89,10 @@ class Scan {
 
   const Module& program_;
   AllocatorEntries entries_;
-  Disassembler disassembler_;
+  const Disassembler& disassembler_;
+  const ConstantAt& constant_;
   std::set<std::uint64_t> functions_;
+  std::set<std::uint64_t> wrappers_;  // of the collector's allocators, that the runtime has
   std::map<std::uint32_t, Evidence> evidence_;
   CallTarget target_ = [this](RemoteAddr at) -> std::optional<Allocator> {
     const auto entry = entries_.find(at.value);
@@ -159,8 +106,9 @@ void Scan::follow(const Code& code, std::size_t call) {
   std::size_t bytes = std::min(kWindow, code.bytes.size() - from);
   std::string_view name;
   const auto symbol = program_.symbol_at(code.start + call);
-  const bool tells_class = symbol && symbol->is_function && symbol->bytes > 0 &&
-                           !class_returned_by(symbol->name).empty();
+  const bool tells_class =
+      symbol && symbol->is_function && symbol->bytes > 0 &&
+      !(class_returned_by(symbol->name).empty() && class_of_cut(symbol->name).empty());
   if (tells_class) {
     from = symbol->address - code.start;
     bytes = symbol->bytes;
@@ -170,14 +118,20 @@ void Scan::follow(const Code& code, std::size_t call) {
   const auto body = code.bytes.subspan(from, bytes);
   if (!stores_constant(body) || !functions_.insert(from).second) return;
   const RemoteAddr at = code.start + from;
-  for (const AllocationSite& site : find_allocation_sites(disassembler_, body, at, target_)) {
+  for (const AllocationSite& site :
+       find_allocation_sites(disassembler_, body, at, target_, constant_)) {
     note(site, name);
   }
 }
 
 void Scan::note(const AllocationSite& site, std::string_view symbol) {
   Evidence& evidence = evidence_[site.id];
-  const std::string_view name = site.is_returned ? class_returned_by(symbol) : std::string_view{};
+  evidence.calls.insert(site.made_at.value);
+  std::string_view name = site.is_returned ? class_returned_by(symbol) : std::string_view{};
+  // A method makes instances of other classes itself only where their functions were inlined, and
+  // then so was the runtime's wrapper of the allocator.
+  const bool is_inlined = !wrappers_.contains(site.allocator_at.value);
+  if (name.empty() && site.is_returned && !is_inlined) name = class_of_cut(symbol);
   if (name.empty()) {
     evidence.unnamed.emplace(site.bytes, site.allocator);
     return;
@@ -186,31 +140,98 @@ void Scan::note(const AllocationSite& site, std::string_view symbol) {
   evidence.named.emplace(site.bytes, site.allocator);
 }
 
-std::vector<Type> Scan::types() const {
+// The name that the functions give, if they agree and give it to no other id.
+std::string name_by_functions(const Evidence& evidence,
+                              const std::map<std::string, int>& ids_of_name) {
+  if (evidence.names.size() != 1) return {};
+  const std::string& name = *evidence.names.begin();
+  return ids_of_name.at(name) == 1 ? name : std::string();
+}
+
+void add_size(const Evidence& evidence, Type& type) {
+  // A buffer may begin with a constant too: what a named function says goes before.
+  const auto& sizes = evidence.named.empty() ? evidence.unnamed : evidence.named;
+  if (sizes.size() != 1) return;
+  type.instance_bytes = sizes.begin()->first;
+  const Allocator allocator = sizes.begin()->second;
+  if (allocator != Allocator::Either) type.is_atomic = allocator == Allocator::Atomic;
+}
+
+std::vector<Type> Scan::types(const ProgramNames& names) const {
   std::map<std::string, int> ids_of_name;
   for (const auto& [id, evidence] : evidence_) {
     for (const std::string& name : evidence.names) ++ids_of_name[name];
   }
   std::vector<Type> types;
   for (const auto& [id, evidence] : evidence_) {
-    if (evidence.names.size() > 1 || id > kLargestId) continue;
+    if (id > kLargestId || names.is_no_class(id)) continue;
     Type type;
     type.id = id;
     type.known_from = {KnownFrom::AllocationSite};
-    if (!evidence.names.empty()) {
-      if (ids_of_name[*evidence.names.begin()] > 1) continue;
-      type.name = *evidence.names.begin();
+    type.made_at.assign(evidence.calls.begin(), evidence.calls.end());
+    if (const std::string* own = names.find(id)) {
+      type.name = *own;
+    } else {
+      if (evidence.names.size() > 1) continue;
+      type.name = name_by_functions(evidence, ids_of_name);
+      if (type.name.empty() && !evidence.names.empty()) continue;
     }
-    // A buffer may begin with a constant too: what a named function says goes before.
-    const auto& sizes = evidence.names.empty() ? evidence.unnamed : evidence.named;
-    if (sizes.size() == 1) {
-      type.instance_bytes = sizes.begin()->first;
-      const Allocator allocator = sizes.begin()->second;
-      if (allocator != Allocator::Either) type.is_atomic = allocator == Allocator::Atomic;
-    }
+    add_size(evidence, type);
     if (!type.name.empty() || type.instance_bytes) types.push_back(std::move(type));
   }
   return types;
+}
+
+// A class that allocates its instances itself, as WeakRef does, sets their id by a function of the
+// runtime's, which has one instance for each such class:
+//
+//     *WeakRef(User)@Object::set_crystal_type_id<WeakRef(User)>:WeakRef(User)
+//     push %rax; mov %rsi,(%rsp); mov $0xb6,%edi
+void add_self_allocating(const Module& program, std::vector<Type>& types) {
+  constexpr std::string_view kSetter = "@Object::set_crystal_type_id<";
+  constexpr std::size_t kBeginning = 16;
+  for (const Symbol& symbol : program.symbols()) {
+    const std::size_t end = symbol.name.find(kSetter);
+    if (!symbol.is_function || end == std::string_view::npos || symbol.name[0] != '*') continue;
+    const auto code = program.file_bytes(symbol.address);
+    for (std::size_t i = 0; i < kBeginning && i + 5 <= code.size(); ++i) {
+      if (byte_at(code, i) != 0xbf) continue;
+      Type type;
+      std::memcpy(&type.id, code.data() + i + 1, sizeof(type.id));
+      type.name = canonical_name(symbol.name.substr(1, end - 1));
+      type.known_from = {KnownFrom::AllocationSite};
+      const bool is_known = std::any_of(types.begin(), types.end(),
+                                        [&](const Type& other) { return other.id == type.id; });
+      if (type.id > 0 && type.id <= kLargestId && !is_known) types.push_back(std::move(type));
+      break;
+    }
+  }
+}
+
+// Adds the classes that have a name but no code that allocates them, and says which names are the
+// program's own.
+void add_named(const ProgramNames& names, std::vector<Type>& types) {
+  std::set<std::uint32_t> known;
+  for (const Type& type : types) known.insert(type.id);
+  const auto add = [&](std::uint32_t id, const std::string& name) {
+    if (!known.insert(id).second) return;
+    Type& type = types.emplace_back();
+    type.id = id;
+    type.name = name;
+  };
+  for (const auto& [id, name] : names.from_table) add(id, name);
+  for (const auto& [id, name] : names.from_symbols) {
+    // Without a table only the code shows which are classes.
+    const bool is_class =
+        names.last_class != 0 ? id <= names.last_class : name.starts_with("WeakRef(");
+    if (is_class) add(id, name);
+  }
+  for (Type& type : types) {
+    const auto has = [&](const auto& source) { return source.contains(type.id); };
+    if (has(names.from_table)) type.known_from.push_back(KnownFrom::ClassNameTable);
+    if (has(names.from_symbols)) type.known_from.push_back(KnownFrom::TypeIdSymbol);
+    std::sort(type.known_from.begin(), type.known_from.end());
+  }
 }
 
 // Programs of Crystal mention one of its own environment variables, stripped or not.
@@ -242,18 +263,32 @@ void add_string(std::vector<Type>& types) {
 }  // namespace
 
 Result<AllocatorScan> scan_allocators(const Modules& modules, const MemoryReader& memory) {
-  AllocatorScan result;
   const Module* program = modules.main_program();
-  if (program == nullptr || !has_runtime(*program)) return result;
+  if (program == nullptr) return AllocatorScan();
+  return scan_program(modules, *program, memory);
+}
+
+Result<AllocatorScan> scan_program(const Modules& modules,
+                                   const Module& program,
+                                   const MemoryReader& memory) {
+  AllocatorScan result;
+  if (!has_runtime(program)) return result;
   result.is_crystal = true;
-  const std::vector<Code> code = code_of(*program);
-  Disassembler disassembler = HA_TRY(Disassembler::open());
-  AllocatorEntries entries = find_allocators(modules, *program, code, memory);
-  if (entries.empty()) entries = AllocatorGuess(code, disassembler).find();
-  Scan scan(*program, std::move(entries), std::move(disassembler));
+  const std::vector<Code> code = code_of(program);
+  const Disassembler disassembler = HA_TRY(Disassembler::open());
+  const LoadedConstants constants(program, memory);
+  const ConstantAt constant = [&](RemoteAddr at, unsigned bytes) {
+    return constants.at(at, bytes);
+  };
+  AllocatorEntries entries = find_allocators(modules, program, code, memory);
+  if (entries.empty()) entries = guess_allocators(code, disassembler, constant);
+  Scan scan(program, std::move(entries), disassembler, constant);
   for (const Code& piece : code) scan.read(piece);
-  result.types = scan.types();
+  result.names = read_program_names(program, memory);
+  result.types = scan.types(result.names);
   result.functions = scan.functions();
+  if (result.names.empty()) add_self_allocating(program, result.types);
+  add_named(result.names, result.types);
   add_string(result.types);
   return result;
 }

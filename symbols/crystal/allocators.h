@@ -4,17 +4,20 @@
 #include <vector>
 
 #include "attach/memory_reader.h"
+#include "symbols/crystal/program_names.h"
 #include "symbols/crystal/type_table.h"
 #include "symbols/module.h"
 
 namespace heapattach::crystal {
 
-// What the machine code of a program tells of its types.
+// What a program itself tells of its types.
 struct AllocatorScan {
   // One for each id that an object gets in code that could be followed: known_from AllocationSite,
-  // with size and kind. Of a program without symbols, and where inlining left no function that is
-  // named for the class, the name is empty. Of ids on which two places disagree there is nothing.
+  // with size and kind. The name is the program's own (ProgramNames), else that of the class which
+  // the function is named for; empty where there is neither. Of ids on which two places disagree
+  // there is nothing. And one for each class that has a name but no such code.
   std::vector<Type> types;
+  ProgramNames names;
   std::size_t functions = 0;  // that were followed
   bool is_crystal = false;    // the program has Crystal's runtime in it
 };
@@ -23,5 +26,9 @@ struct AllocatorScan {
 // words through which a program calls a collector in a shared library. Fails only without a
 // disassembler.
 Result<AllocatorScan> scan_allocators(const Modules& modules, const MemoryReader& memory);
+// The same of a module that is not the main program of a process.
+Result<AllocatorScan> scan_program(const Modules& modules,
+                                   const Module& program,
+                                   const MemoryReader& memory);
 
 }  // namespace heapattach::crystal

@@ -46,7 +46,8 @@ bool is_string(const boehm::Block& block, std::span<const std::byte> contents) {
   return end >= contents.size() || contents[end] == std::byte{0};
 }
 
-// What a weak reference leads to must not be found in it, so it is allocated atomic.
+// What a weak reference leads to must not be found in it, so it is allocated atomic, and nobody
+// zeroes it: between the id and @target there is what was there before.
 bool is_weak(const Type& type) {
   return type.name.starts_with("WeakRef(");
 }
@@ -54,7 +55,7 @@ bool is_weak(const Type& type) {
 // The parts of [4, bytes) that no field covers.
 std::vector<Range> gaps_of(const Type& type) {
   std::vector<Range> gaps;
-  if (type.fields.empty() || !type.instance_bytes) return gaps;
+  if (type.fields.empty() || !type.instance_bytes || is_weak(type)) return gaps;
   std::uint64_t at = 4;
   for (const Field& field : type.fields) {
     if (field.offset > at) gaps.push_back({{at}, field.offset - at});
@@ -62,6 +63,19 @@ std::vector<Range> gaps_of(const Type& type) {
   }
   if (*type.instance_bytes > at) gaps.push_back({{at}, *type.instance_bytes - at});
   return gaps;
+}
+
+// Whether the numbers of an object can be those of an Array: @size, @capacity, @offset_to_buffer
+// and
+// @buffer, which is null only while there has never been an element.
+bool may_be_array(std::span<const std::byte> contents) {
+  constexpr std::uint64_t kMost = 0x7fffffff;
+  if (contents.size() < 24) return false;
+  const std::uint64_t size = number_at(contents, 4);
+  const std::uint64_t capacity = number_at(contents, 8);
+  const std::uint64_t shifted_by = number_at(contents, 12);
+  if (size > capacity || capacity + shifted_by > kMost) return false;
+  return !is_zero(contents, 16, 24) || (size == 0 && shifted_by == 0);
 }
 
 struct Container {
@@ -82,6 +96,11 @@ const Container* container_of(const Type& type) {
            type.instance_bytes.value_or(c.instance_bytes) == c.instance_bytes;
   });
   return found == kContainers.end() ? nullptr : &*found;
+}
+
+bool is_array(const Type& type) {
+  const Container* container = container_of(type);
+  return container != nullptr && container->prefix == "Array(";
 }
 
 // Where in a field of this type a buffer's address may stand.
@@ -107,7 +126,8 @@ HeaderCheck::HeaderCheck(const TypeTable& types) {
                        .gaps = gaps_of(type),
                        .is_atomic_known = type.is_atomic.has_value(),
                        .is_atomic = type.is_atomic.value_or(false) || is_weak(type),
-                       .is_string = type.name == "String"};
+                       .is_string = type.name == "String",
+                       .is_array = is_array(type)};
   }
 }
 
@@ -124,6 +144,7 @@ bool HeaderCheck::fits(const Entry& entry,
                        const boehm::Block& block,
                        std::span<const std::byte> contents) {
   if (entry.is_string) return is_string(block, contents);
+  if (entry.is_array && !may_be_array(contents)) return false;
   if (entry.is_atomic_known && entry.is_atomic != block.is_atomic()) return false;
   // Buffers of numbers are atomic, so an atomic object needs more than an id and a kind. Classes
   // whose size no code tells have hardly any instances.

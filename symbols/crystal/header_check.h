@@ -34,6 +34,7 @@ class HeaderCheck {
     bool is_atomic_known = false;
     bool is_atomic = false;
     bool is_string = false;
+    bool is_array = false;
   };
 
   [[nodiscard]] static bool fits(const Entry& entry,

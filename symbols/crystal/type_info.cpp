@@ -35,7 +35,7 @@ Result<std::string> read_bounded(const Fd& file) {
   }
 }
 
-Result<std::vector<Type>> read_open(const Fd& file) {
+Result<std::vector<TypeList>> read_open(const Fd& file) {
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return os_error("fstat", errno);
   if (S_ISREG(status.st_mode) && status.st_size > off_t{kLargestFile}) {
@@ -43,13 +43,13 @@ Result<std::vector<Type>> read_open(const Fd& file) {
                  fmt::format("{} MiB large: no type information", status.st_size >> 20U)};
   }
   const std::string text = HA_TRY(read_bounded(file));
-  return parse_type_info(text);
+  return parse_type_lists(text);
 }
 
 }  // namespace
 
-Result<std::vector<Type>> read_type_info(const std::string& path) {
-  auto read = [&]() -> Result<std::vector<Type>> {
+Result<std::vector<TypeList>> read_type_info(const std::string& path) {
+  auto read = [&]() -> Result<std::vector<TypeList>> {
     const Fd file = HA_TRY(Fd::open(path, O_RDONLY));
     return read_open(file);
   }();
@@ -58,13 +58,20 @@ Result<std::vector<Type>> read_type_info(const std::string& path) {
   return read;
 }
 
-Result<std::vector<Type>> parse_type_info(std::string_view text) {
+Result<std::vector<TypeList>> parse_type_lists(std::string_view text) {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return Error{ErrorKind::Malformed, "it is empty"};
-  if (text[first] == '{') return parse_type_info_json(text.substr(first));
-  return parse_type_info_text(text);
+  if (text[first] != '{') return parse_type_info_text(text);
+  std::vector<TypeList> lists;
+  lists.push_back(HA_TRY(parse_type_info_json(text.substr(first))));
+  return lists;
+}
+
+Result<TypeList> parse_type_info(std::string_view text) {
+  std::vector<TypeList> lists = HA_TRY(parse_type_lists(text));
+  return std::move(lists.back());
 }
 
 }  // namespace heapattach::crystal

@@ -13,15 +13,20 @@ namespace heapattach::crystal {
 // their content:
 //   JSON, of CRYSTAL_DUMP_TYPE_INFO=FILE (Crystal 1.18 and later): names, ids, sizes, fields;
 //   text, of CRYSTAL_DUMP_TYPE_ID=1 (before): names and ids.
+// Text may hold several lists: a compiler that runs macros passes on what their programs print.
 // Gives the classes that can have instances of their own, and of JSON also the values that fields
 // hold. In `fields`, those that are structures are replaced by the structures' fields
 // ("@stack.@bottom"). Malformed names the place in the file; nothing of
 // a file with a mistake is believed.
-Result<std::vector<Type>> read_type_info(const std::string& path);
-Result<std::vector<Type>> parse_type_info(std::string_view text);
+using TypeList = std::vector<Type>;
+Result<std::vector<TypeList>> read_type_info(const std::string& path);
+Result<std::vector<TypeList>> parse_type_lists(std::string_view text);
+
+// The last of the lists, which is the program's.
+Result<TypeList> parse_type_info(std::string_view text);
 
 // The two forms by themselves.
-Result<std::vector<Type>> parse_type_info_json(std::string_view text);
-Result<std::vector<Type>> parse_type_info_text(std::string_view text);
+Result<TypeList> parse_type_info_json(std::string_view text);
+Result<std::vector<TypeList>> parse_type_info_text(std::string_view text);
 
 }  // namespace heapattach::crystal

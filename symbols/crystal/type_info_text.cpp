@@ -8,10 +8,11 @@
 //         {2 - 41}: Array
 //           {2 - 2}: Array(Crystal::DWARF::Abbrev)
 //
-// and an empty line at the end. A line's second number is the type's own id, and its range holds
-// the ids of all below it. What stands below Reference is a class; a generic class without its
-// arguments ("Array") has no instances, those of its arguments stand below it. Each id from the
-// first to Object's own is there once, which shows whether the end of the list is missing.
+// and an empty line at the end. What programs of macros print stands before that, in the same form.
+// A line's second number is the type's own id, and its range holds the ids of all below it. What
+// stands below Reference is a class; a generic class without its arguments ("Array") has no
+// instances, those of its arguments stand below it. Each id from the first to Object's own is there
+// once, which shows whether the end of the list is missing.
 
 #include <algorithm>
 #include <charconv>
@@ -135,32 +136,55 @@ class Reader {
   std::vector<Type> types_;
 };
 
+// The text, line by line.
+class Lines {
+ public:
+  explicit Lines(std::string_view text) : text_(text) {}
+
+  // Goes behind the next line that is the title. False if there is none.
+  bool find_title() {
+    while (!text_.empty()) {
+      if (next() == kTitle) return true;
+    }
+    return false;
+  }
+
+  Result<TypeList> read_list() {
+    Reader reader;
+    while (!text_.empty()) {
+      const std::string_view line = next();
+      if (line.empty()) break;
+      const std::optional<Line> parsed = parse_line(line);
+      if (!parsed) {
+        return Error{ErrorKind::Malformed,
+                     fmt::format("line {}: expected \"{{min - max}}: Name\"", number_)};
+      }
+      HA_TRY(reader.add(*parsed, number_));
+    }
+    return reader.finish();
+  }
+
+ private:
+  std::string_view next() {
+    ++number_;
+    return next_line(text_);
+  }
+
+  std::string_view text_;
+  std::size_t number_ = 0;
+};
+
 }  // namespace
 
-Result<std::vector<Type>> parse_type_info_text(std::string_view text) {
-  std::size_t number = 0;
-  bool has_title = false;
-  while (!text.empty() && !has_title) {
-    ++number;
-    has_title = next_line(text) == kTitle;
-  }
-  if (!has_title) {
+Result<std::vector<TypeList>> parse_type_info_text(std::string_view text) {
+  Lines lines(text);
+  std::vector<TypeList> lists;
+  while (lines.find_title()) lists.push_back(HA_TRY(lines.read_list()));
+  if (lists.empty()) {
     return Error{ErrorKind::Malformed,
                  "neither JSON nor a list that begins with CRYSTAL_DUMP_TYPE_ID"};
   }
-  Reader reader;
-  while (!text.empty()) {
-    ++number;
-    const std::string_view line = next_line(text);
-    if (line.empty()) break;
-    const std::optional<Line> parsed = parse_line(line);
-    if (!parsed) {
-      return Error{ErrorKind::Malformed,
-                   fmt::format("line {}: expected \"{{min - max}}: Name\"", number)};
-    }
-    HA_TRY(reader.add(*parsed, number));
-  }
-  return reader.finish();
+  return lists;
 }
 
 }  // namespace heapattach::crystal

@@ -6,6 +6,8 @@
 namespace heapattach::crystal {
 namespace {
 
+constexpr std::size_t kLongestSymbol = 1U << 20U;
+
 bool ends_a_name(char c) {
   return c == ')' || c == ',' || c == ' ' || c == '|';
 }
@@ -77,12 +79,24 @@ std::string canonical_name(std::string_view name) {
 }
 
 std::string_view class_returned_by(std::string_view symbol) {
-  constexpr std::size_t kLongestSymbol = 1U << 20U;
   if (symbol.size() < 4 || symbol.size() > kLongestSymbol || symbol.front() != '*') return {};
   const std::size_t colon = result_colon(symbol);
   if (colon == std::string_view::npos) return {};
   const std::string_view result = symbol.substr(colon + 1);
   return is_exact_class(result) ? result : std::string_view{};
+}
+
+std::string_view class_of_cut(std::string_view symbol) {
+  if (symbol.size() < 2 || symbol.size() > kLongestSymbol || symbol.front() != '*') return {};
+  const std::string_view receiver = symbol.substr(1);
+  int depth = 0;
+  for (const char c : receiver) {
+    if (c == '(' || c == '{' || c == '[') ++depth;
+    if (c == ')' || c == '}' || c == ']') --depth;
+    if (depth == 0 && (c == '#' || c == '<' || c == '@')) return {};
+  }
+  const bool is_whole = depth == 0 && result_colon(symbol) == std::string_view::npos;
+  return is_whole && is_exact_class(receiver) ? receiver : std::string_view{};
 }
 
 std::vector<std::string_view> split_list(std::string_view list, std::string_view separator) {

@@ -16,6 +16,11 @@ namespace heapattach::crystal {
 // ("Shape+"), pointers and other values that are no instances.
 [[nodiscard]] std::string_view class_returned_by(std::string_view symbol);
 
+// The class that a function is a method of, by its symbol if that was cut at "@": lld and mold do
+// so to all, bfd to those in .dynsym. "Channel(Job)" for what is left of
+// "*Channel(Job)@Channel(T)::new:Channel(Job)". Empty where the symbol is none that was cut.
+[[nodiscard]] std::string_view class_of_cut(std::string_view symbol);
+
 // The types that a union may be besides Nil: "A" and "B(C | D)" of "(A | B(C | D) | Nil)". Of what
 // is no union, the name itself.
 [[nodiscard]] std::vector<std::string_view> union_parts(std::string_view name);

@@ -16,6 +16,7 @@ KnownFrom best_source(const Type& type) {
 void take_what_is_missing(Type& type, Type&& other) {
   if (!type.instance_bytes) type.instance_bytes = other.instance_bytes;
   if (!type.is_atomic) type.is_atomic = other.is_atomic;
+  if (type.made_at.empty()) type.made_at = std::move(other.made_at);
   if (type.fields.empty()) type.fields = std::move(other.fields);
   if (type.own_fields.empty()) type.own_fields = std::move(other.own_fields);
   for (const KnownFrom source : other.known_from) {
@@ -27,10 +28,19 @@ void take_what_is_missing(Type& type, Type&& other) {
   std::sort(type.known_from.begin(), type.known_from.end());
 }
 
+// WeakRef allocates its instances itself, and no code that is followed stores their id.
+void complete_weak_reference(Type& type) {
+  if (!type.name.starts_with("WeakRef(") || type.instance_bytes) return;
+  type.instance_bytes = 16;  // the id, and @target
+  type.is_atomic = true;
+}
+
 }  // namespace
 
 std::string_view to_string(KnownFrom source) {
   switch (source) {
+    case KnownFrom::TypeIdSymbol: return "type-id symbol";
+    case KnownFrom::ClassNameTable: return "class-name table";
     case KnownFrom::TypeInfo: return "type-info";
     case KnownFrom::TypeIdTable: return "type-id table";
     case KnownFrom::AllocationSite: return "allocation site";
@@ -40,6 +50,7 @@ std::string_view to_string(KnownFrom source) {
 
 bool TypeTable::add(Type type) {
   type.name = canonical_name(type.name);
+  complete_weak_reference(type);
   if (type.is_value) {
     values_.push_back(std::move(type));
     return true;
@@ -65,6 +76,11 @@ bool TypeTable::add(Type type) {
   if (is_better) std::swap(present, type);
   take_what_is_missing(present, std::move(type));
   return true;
+}
+
+void TypeTable::set_label(std::uint32_t id, std::string label) {
+  const auto found = by_id_.find(id);
+  if (found != by_id_.end()) types_[found->second].label = std::move(label);
 }
 
 const Type* TypeTable::find(std::uint32_t id) const {

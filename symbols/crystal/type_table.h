@@ -12,6 +12,8 @@ namespace heapattach::crystal {
 
 // Where a piece of knowledge about types came from; the words of SNAPSHOT.md's `known_from`.
 enum class KnownFrom : std::uint8_t {
+  TypeIdSymbol,    // "type-id symbol": of the program
+  ClassNameTable,  // "class-name table": in the program
   TypeInfo,        // "type-info"
   TypeIdTable,     // "type-id table"
   AllocationSite,  // "allocation site"
@@ -36,6 +38,8 @@ struct Type {
   std::vector<Field> own_fields;  // the same with structures as one field each, as their types say
   bool is_value = false;          // a number or structure: no instances of its own on the heap
   std::vector<KnownFrom> known_from;
+  std::vector<std::uint64_t> made_at;  // addresses of code that allocates instances
+  std::string label;                   // what is said of one without a name; may be empty
 };
 
 // Crystal's type ids, merged from every source there is. Names are kept as canonical_name() gives
@@ -45,6 +49,9 @@ class TypeTable {
   // Adds or completes a type. False, and nothing changed, if `type` contradicts the name that a
   // better source gave the id. A type without a name agrees with every other of its id.
   bool add(Type type);
+
+  // Sets what is said of a type without a name.
+  void set_label(std::uint32_t id, std::string label);
 
   [[nodiscard]] const Type* find(std::uint32_t id) const;
   [[nodiscard]] const Type* find(std::string_view name) const;

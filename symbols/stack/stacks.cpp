@@ -122,6 +122,21 @@ void add(const FoundStack& found, types::TypeModel& model, Stacks& stacks) {
   stacks.stacks.push_back(found.stack);
 }
 
+SandboxLimits walls_for(const Modules& modules, std::chrono::milliseconds time) {
+  SandboxLimits walls;
+  walls.time = time;
+  walls.output_bytes = kMostOutput;
+  std::uint64_t file_bytes = 0;
+  for (const Module& module : modules.all()) {
+    if (module.file().get() >= 0) walls.descriptors.push_back(module.file().get());
+    if (module.debug_file().get() < 0) continue;
+    walls.descriptors.push_back(module.debug_file().get());
+    file_bytes += stored_bytes(module.debug_file());
+  }
+  walls.memory_bytes = memory_to_read(file_bytes);
+  return walls;
+}
+
 std::string summary(const Stacks& stacks) {
   std::size_t frames = 0;
   std::size_t corrupt = 0;
@@ -147,17 +162,7 @@ Result<Stacks> walk_stacks(const Modules& modules,
                            const MemoryReader& capture,
                            const StackOwners& owners,
                            const StackLimits& limits) {
-  SandboxLimits walls;
-  walls.time = limits.time;
-  walls.output_bytes = kMostOutput;
-  std::uint64_t file_bytes = 0;
-  for (const Module& module : modules.all()) {
-    if (module.file().get() >= 0) walls.descriptors.push_back(module.file().get());
-    if (module.debug_file().get() < 0) continue;
-    walls.descriptors.push_back(module.debug_file().get());
-    file_bytes += stored_bytes(module.debug_file());
-  }
-  walls.memory_bytes = memory_to_read(file_bytes);
+  const SandboxLimits walls = walls_for(modules, limits.time);
   const auto work = [&](SandboxOutput& output) {
     Gathered gathered(output);
     StackFinder(modules, capture, limits).find(owners, gathered);
@@ -179,6 +184,28 @@ Result<Stacks> walk_stacks(const Modules& modules,
             [](const CodePlaces& a, const CodePlaces& b) { return a.pc < b.pc; });
   stacks.notes.push_back(summary(stacks));
   return stacks;
+}
+
+Result<std::vector<CodePlaces>> find_places(const Modules& modules,
+                                            std::span<const RemoteAddr> instructions,
+                                            std::chrono::milliseconds time) {
+  const auto work = [&](SandboxOutput& output) {
+    ModuleDebugs debugs(modules);
+    Places places(debugs);
+    Gathered gathered(output);
+    for (const RemoteAddr pc : instructions) gathered.add(to_bytes(CodePlaces{pc, places.of(pc)}));
+    gathered.flush();
+  };
+  const SandboxResult result = HA_TRY(run_sandboxed(work, walls_for(modules, time)));
+  std::vector<CodePlaces> found;
+  std::span<const std::byte> rest = result.output;
+  while (!rest.empty()) {
+    FoundPart part = HA_TRY(take_part(rest));
+    if (auto* const places = std::get_if<CodePlaces>(&part)) found.push_back(std::move(*places));
+  }
+  std::sort(found.begin(), found.end(),
+            [](const CodePlaces& a, const CodePlaces& b) { return a.pc < b.pc; });
+  return found;
 }
 
 }  // namespace heapattach::stack

@@ -52,4 +52,9 @@ Result<Stacks> walk_stacks(const Modules& modules,
                            const StackOwners& owners,
                            const StackLimits& limits = {});
 
+// What is at these instructions, by address. Done by such a worker, too.
+Result<std::vector<CodePlaces>> find_places(const Modules& modules,
+                                            std::span<const RemoteAddr> instructions,
+                                            std::chrono::milliseconds time);
+
 }  // namespace heapattach::stack

@@ -102,6 +102,55 @@ TEST_CASE("a buffer of the wrong kind is not believed") {
   CHECK(heap.conflicts == 2);
 }
 
+TEST_CASE("numbers that a C library keeps where pointers may be are its holder's buffer") {
+  CrystalHeap heap;
+  const auto number = heap.build.number("UInt64", 8);
+  heap.build.klass("BigNumber", 16, {{"@limbs", 8, heap.build.buffer(number)}});
+  heap.add_class(9, "BigNumber", 16);
+  const RemoteAddr limbs = heap.object(64);
+  const RemoteAddr big = heap.instance(9, 32);
+  heap.fake.put(big + 8, limbs);
+  heap.join();
+  CHECK(heap.type_at(limbs) == "(buffer of BigNumber)");
+}
+
+TEST_CASE("what only an instance of unknown fields holds is named for it, and what that holds") {
+  CrystalHeap heap;
+  heap.add_class(9, "Holder", 24);
+  const RemoteAddr inner = heap.object(64, boehm::kAtomic);
+  const RemoteAddr outer = heap.object(48);
+  const RemoteAddr text = heap.text("a", 1);
+  const RemoteAddr holder = heap.instance(9, 32);
+  const RemoteAddr behind = heap.object(96);
+  heap.fake.put(holder + 16, outer);
+  heap.fake.put(outer + 8, inner);
+  heap.fake.put(outer + 16, text);
+  heap.fake.put(inner + 8, behind);  // a number: what is atomic holds no pointers
+  heap.join();
+  CHECK(heap.type_at(outer) == "(held by Holder)");
+  CHECK(heap.type_at(inner) == "(held by Holder)");
+  CHECK(heap.type_at(text) == "String");
+  CHECK(heap.type_at(behind) == "(unknown)");
+}
+
+TEST_CASE("the data of a closure is no instance, whatever number it begins with") {
+  CrystalHeap heap;
+  constexpr RemoteAddr kCode{0x401000};
+  heap.code = {{kCode, 4096}};
+  heap.add_class(9, "Callback", 24);
+  heap.add_class(10, "Small", 16);
+  const RemoteAddr data = heap.object(32);
+  heap.fake.put(data, std::uint32_t{10});  // a local variable, captured
+  const RemoteAddr small = heap.instance(10, 32);
+  const RemoteAddr callback = heap.instance(9, 32);
+  heap.fake.put(callback + 8, kCode + 0x40);
+  heap.fake.put(callback + 16, data);
+  heap.join();
+  CHECK(heap.type_at(callback) == "Callback");
+  CHECK(heap.type_at(small) == "Small");
+  CHECK(heap.type_at(data) == "(held by Callback)");
+}
+
 TEST_CASE("entries of a hash are keyed by key and value") {
   CrystalHeap heap;
   const auto uint32 = heap.build.number("UInt32", 4);

@@ -69,7 +69,7 @@ void TypedHeap::join() {
   boehm::ObjectSet listed(heap);
   for (const RemoteAddr at : objects_) listed.insert(heap.number(*heap.object_at(at.value)));
   const cxx::VtableNames vtables(symbols);
-  const snapshot::Naming naming(classes, vtables);
+  const snapshot::Naming naming(classes, vtables, code);
   snapshot::TypeRows rows(naming, build.model);
   const snapshot::ObjectOrder order(heap, listed);
   const MemoryMap map = fake.map();

@@ -60,6 +60,7 @@ class TypedHeap {
   ModelBuilder build;
   crystal::TypeTable classes;
   std::vector<Symbol> symbols;
+  std::vector<Range> code;  // of the program
   std::optional<CapturedHeap> captured;
   snapshot::Snapshot snapshot;
   std::uint64_t conflicts = 0;

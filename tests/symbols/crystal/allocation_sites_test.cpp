@@ -21,15 +21,24 @@ class Code {
   Code& call(RemoteAddr to) { return relative(0xe8, to); }
   Code& jump(RemoteAddr to) { return relative(0xe9, to); }
 
-  [[nodiscard]] std::vector<AllocationSite> sites() const {
+  // The four bytes of an instruction's end that say where something stands.
+  Code& distance(RemoteAddr to) {
+    const auto distance = static_cast<std::uint32_t>(to.value - (kAt.value + code_.size() + 4));
+    for (unsigned i = 0; i < 4; ++i) bytes({static_cast<int>(distance >> (8 * i) & 0xffU)});
+    return *this;
+  }
+
+  [[nodiscard]] std::vector<AllocationSite> sites(const ConstantAt& constant = {}) const {
     const auto disassembler = Disassembler::open();
     REQUIRE(disassembler.has_value());
-    return find_allocation_sites(*disassembler, code_, kAt,
-                                 [](RemoteAddr at) -> std::optional<Allocator> {
-                                   if (at == kMalloc) return Allocator::Normal;
-                                   if (at == kMallocAtomic) return Allocator::Atomic;
-                                   return std::nullopt;
-                                 });
+    return find_allocation_sites(
+        *disassembler, code_, kAt,
+        [](RemoteAddr at) -> std::optional<Allocator> {
+          if (at == kMalloc) return Allocator::Normal;
+          if (at == kMallocAtomic) return Allocator::Atomic;
+          return std::nullopt;
+        },
+        constant);
   }
 
  private:
@@ -82,6 +91,47 @@ TEST_CASE("an inlined allocator tells id and size, and that its object is not re
   CHECK(sites[0].bytes == 12);
   CHECK(sites[0].allocator == Allocator::Atomic);
   CHECK_FALSE(sites[0].is_returned);
+}
+
+TEST_CASE("an id that is loaded from a constant of the program is one") {
+  const auto constant = [](RemoteAddr at, unsigned bytes) -> std::optional<std::uint64_t> {
+    if (at == RemoteAddr{0x9000} && bytes == 4) return 0xc4;
+    if (at == RemoteAddr{0x8000} && bytes == 8) return 0x9000;
+    return std::nullopt;
+  };
+  const auto id_of = [&](Code& code) {
+    const auto sites = code.bytes({0x8b, 0x09, 0x89, 0x08, 0x59, 0xc3}).sites(constant);
+    return sites.size() == 1 ? sites[0].id : 0;
+  };
+  SUBCASE("by its address") {
+    Code code = with_size_24();
+    code.call(kMalloc).bytes({0x48, 0x8d, 0x0d}).distance(RemoteAddr{0x9000});  // lea …(%rip),%rcx
+    CHECK(id_of(code) == 0xc4);
+  }
+  SUBCASE("by its address in a table") {
+    Code code = with_size_24();
+    code.call(kMalloc).bytes({0x48, 0x8b, 0x0d}).distance(RemoteAddr{0x8000});  // mov …(%rip),%rcx
+    CHECK(id_of(code) == 0xc4);
+  }
+  SUBCASE("where a program stands at an address of its own") {
+    Code code = with_size_24();
+    code.call(kMalloc).bytes({0xb9, 0x00, 0x90, 0x00, 0x00});  // mov $0x9000,%ecx
+    CHECK(id_of(code) == 0xc4);
+  }
+  SUBCASE("but not what is no constant") {
+    Code code = with_size_24();
+    code.call(kMalloc).bytes({0x48, 0x8d, 0x0d}).distance(RemoteAddr{0xa000});
+    CHECK(id_of(code) == 0);
+  }
+}
+
+TEST_CASE("the address of a literal that is stored in a buffer is no id") {
+  Code code = with_size_24();
+  code.call(kMalloc)
+      .bytes({0x48, 0x8d, 0x0d})
+      .distance(RemoteAddr{0x9000})  // lea literal(%rip),%rcx
+      .bytes({0x48, 0x89, 0x08, 0x59, 0xc3});
+  CHECK(code.sites().empty());
 }
 
 TEST_CASE("a size that is an argument makes no site") {

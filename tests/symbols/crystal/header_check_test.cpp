@@ -26,6 +26,11 @@ TypeTable table() {
   types.add(type(8, "Tag", 12, true));
   types.add(type(9, "Listed", std::nullopt, std::nullopt));
   types.add(type(11, "WeakRef(Session)", 16, false));
+  types.add(type(12, "WeakRef(Tag)", std::nullopt, std::nullopt));
+  types.add(type(13, "Array(Tag)", 24, false));
+  Type weak = type(14, "WeakRef(String)", 16, false);
+  weak.fields = {{"@target", "Pointer(Void)", 8, 8}};
+  types.add(weak);
   Type fields = type(10, "Gap", 24, false);
   fields.fields = {{"@flag", "Bool", 4, 1}, {"@user", "User", 8, 8}};
   types.add(fields);
@@ -71,6 +76,23 @@ TEST_CASE("an instance is known by its id") {
 TEST_CASE("a weak reference is allocated without pointers, whatever its fields say") {
   CHECK(named(Object(32, kAtomic, {11, 0, 0x1000, 0x7f00})) == "WeakRef(Session)");
   CHECK(named(Object(32, kNormal, {11, 0, 0x1000, 0x7f00})).empty());
+}
+
+TEST_CASE("a weak reference is not zeroed when it is made") {
+  CHECK(named(Object(32, kAtomic, {14, 0xdeadbeef, 0x1000, 0x7f00})) == "WeakRef(String)");
+  CHECK(named(Object(32, kAtomic, {12, 0xdeadbeef, 0x1000, 0x7f00})) == "WeakRef(Tag)");
+  CHECK(named(Object(32, kNormal, {12, 0, 0x1000, 0x7f00})).empty());
+}
+
+TEST_CASE("an array has room for its elements, and a buffer once it has any") {
+  CHECK(named(Object(32, kNormal, {13, 0, 0, 0, 0, 0})) == "Array(Tag)");
+  CHECK(named(Object(32, kNormal, {13, 2, 4, 0, 0x1000, 0x7f00})) == "Array(Tag)");
+  CHECK(named(Object(32, kNormal, {13, 0, 0, 4, 0x1000, 0x7f00})) == "Array(Tag)");  // shifted out
+  CHECK(named(Object(32, kNormal, {13, 0, 4, 0, 0, 0})) == "Array(Tag)");  // about to get a buffer
+  CHECK(named(Object(32, kNormal, {13, 5, 4, 0, 0x1000, 0x7f00})).empty());
+  // The data of a closure: a number, and a captured object.
+  CHECK(named(Object(32, kNormal, {13, 0, 0x1000, 0x7f00, 0, 0})).empty());
+  CHECK(named(Object(32, kNormal, {13, 0, 0xf0001000, 0x7f00, 0x1000, 0x7f00})).empty());
 }
 
 TEST_CASE("an id alone makes no instance") {

@@ -61,6 +61,18 @@ TEST_CASE("a type without a name takes on that of another source, whichever come
   }
 }
 
+TEST_CASE("a symbol that was cut at its @ still names the class of its method") {
+  CHECK(class_of_cut("*Channel(Job)") == "Channel(Job)");
+  CHECK(class_of_cut("*Shop::Cart") == "Shop::Cart");
+  CHECK(class_of_cut("*Shop::Cart::new:Shop::Cart").empty());
+  CHECK(class_of_cut("*Shop::Cart#total:Int32").empty());
+  CHECK(class_of_cut("*Shop::Cart@Shop::Base::new:Shop::Cart").empty());
+  CHECK(class_of_cut("*puts<String>:Nil").empty());
+  CHECK(class_of_cut("*Pointer(Job)").empty());
+  CHECK(class_of_cut("*Array(").empty());
+  CHECK(class_of_cut("Shop::Cart").empty());
+}
+
 TEST_CASE("names are kept as users write them") {
   CHECK(canonical_name("Array(Shape+)") == "Array(Shape)");
   CHECK(canonical_name("Hash(String, Error+ | Nil)") == "Hash(String, Error | Nil)");

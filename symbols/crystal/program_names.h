@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+
+#include "attach/memory_reader.h"
+#include "symbols/module.h"
+
+namespace heapattach::crystal {
+
+// The names that a program itself has for its type ids. They are of this very build, so what
+// contradicts them is wrong.
+struct ProgramNames {
+  // Names by id, as canonical_name() gives them. `from_symbols` may hold values too, whose ids no
+  // instance has.
+  std::unordered_map<std::uint32_t, std::string> from_symbols;
+  std::unordered_map<std::uint32_t, std::string> from_table;
+  std::uint32_t last_class =
+      0;  // ids up to this one are classes, those above are not; 0: not known
+
+  // Null if the id has no name.
+  [[nodiscard]] const std::string* find(std::uint32_t id) const;
+  // Whether the program says that no object has this id.
+  [[nodiscard]] bool is_no_class(std::uint32_t id) const {
+    return last_class != 0 && id > last_class;
+  }
+  [[nodiscard]] bool empty() const { return from_symbols.empty() && from_table.empty(); }
+};
+
+// Reads both kinds of names. `memory` is read for words that the loader relocated.
+ProgramNames read_program_names(const Module& program, const MemoryReader& memory);
+
+}  // namespace heapattach::crystal

@@ -1,0 +1,41 @@
+#include "report/snapshot/type_labels.h"
+
+#include <doctest/doctest.h>
+
+using namespace heapattach;
+using namespace heapattach::snapshot;
+
+namespace {
+
+stack::Place place(std::string function, std::string file, std::uint32_t line) {
+  stack::Place made;
+  made.function = std::move(function);
+  made.file = std::move(file);
+  made.line = line;
+  return made;
+}
+
+const stack::Place kMalloc = place("malloc", "/usr/share/crystal/src/gc/boehm.cr", 128);
+const stack::Place kRuntime = place("__crystal_malloc64", "/usr/share/crystal/src/gc.cr", 17);
+
+}  // namespace
+
+TEST_CASE("a class without a name is told by the first function that is not the runtime's") {
+  CHECK(label_of({{kMalloc, kRuntime, place("new", "/srv/shop/src/cart.cr", 55),
+                   place("Shop::Store#add", "/srv/shop/src/store.cr", 7)}}) ==
+        "allocated in new, src/cart.cr:55");
+  CHECK(label_of({{place("Shop::Store#add", "", 0)}}) == "allocated in Shop::Store#add");
+}
+
+TEST_CASE("a class that is made in several places says so only if they differ") {
+  const std::vector<stack::Place> cart = {kRuntime, place("new", "/srv/shop/src/cart.cr", 55)};
+  const std::vector<stack::Place> copy = {kRuntime,
+                                          place("dup", "/usr/share/crystal/src/reference.cr", 9)};
+  CHECK(label_of({cart, cart}) == "allocated in new, src/cart.cr:55");
+  CHECK(label_of({cart, copy}) == "allocated in new, src/cart.cr:55 and elsewhere");
+}
+
+TEST_CASE("nothing is said of a class where nothing is known") {
+  CHECK(label_of({}).empty());
+  CHECK(label_of({{}, {kMalloc}, {place("", "", 0)}}).empty());
+}
