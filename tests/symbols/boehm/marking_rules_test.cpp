@@ -299,7 +299,7 @@ TEST_CASE("what is found is compared with the marks of the last collection") {
   for (const std::uint64_t at : {0U, 64U, 128U}) rig.fake.set_mark(block, block + at);
   Rig::Taken taken(rig);
   const Heap& heap = taken.captured.heap();
-  LiveSet found{ObjectSet(heap), ObjectSet(heap), {}, {}, {}, {}, {}, {}, {}};
+  LiveSet found{ObjectSet(heap), ObjectSet(heap), {}, {}, {}, {}, {}, {}, {}, {}};
   const auto number = [&](std::uint64_t at) {
     return heap.number(*heap.object_at((block + at).value));
   };
