@@ -53,7 +53,7 @@ Naming::Naming(const crystal::TypeTable& classes,
     : classes_(classes),
       vtables_(vtables),
       code_(std::move(code)),
-      headers_(classes),
+      headers_(classes, knows_code()),  // a dump has no code, and may have no numbers
       types_{stand_in("(unknown)"), stand_in("(unknown atomic)"),
              stand_in("(unknown uncollectable)"), stand_in("(unknown custom)")} {
   first_class_ = static_cast<TypeIndex>(types_.size());

@@ -65,9 +65,8 @@ std::vector<Range> gaps_of(const Type& type) {
   return gaps;
 }
 
-// Whether the numbers of an object can be those of an Array: @size, @capacity, @offset_to_buffer
-// and
-// @buffer, which is null only while there has never been an element.
+// Whether an object can be an Array by its @size, @capacity, @offset_to_buffer and @buffer, which
+// is null only while there has never been an element.
 bool may_be_array(std::span<const std::byte> contents) {
   constexpr std::uint64_t kMost = 0x7fffffff;
   if (contents.size() < 24) return false;
@@ -117,7 +116,7 @@ std::optional<std::uint64_t> pointer_in(const Field& field) {
 
 }  // namespace
 
-HeaderCheck::HeaderCheck(const TypeTable& types) {
+HeaderCheck::HeaderCheck(const TypeTable& types, bool has_numbers) {
   for (const Type& type : types.types()) {
     if (type.id == 0 || type.id > kLargestId) continue;
     if (type.id >= by_id_.size()) by_id_.resize(std::size_t{type.id} + 1);
@@ -127,7 +126,7 @@ HeaderCheck::HeaderCheck(const TypeTable& types) {
                        .is_atomic_known = type.is_atomic.has_value(),
                        .is_atomic = type.is_atomic.value_or(false) || is_weak(type),
                        .is_string = type.name == "String",
-                       .is_array = is_array(type)};
+                       .is_array = has_numbers && is_array(type)};
   }
 }
 

@@ -19,7 +19,8 @@ namespace heapattach::crystal {
 // must outlive it and stay as it is.
 class HeaderCheck {
  public:
-  explicit HeaderCheck(const TypeTable& types);
+  // `has_numbers`: whether the contents have numbers too, and not only pointers, as some dumps do.
+  explicit HeaderCheck(const TypeTable& types, bool has_numbers = true);
 
   // Null if the object is no instance of a type in the table. `contents` begins with the object's
   // first byte and may be shorter than it.

@@ -20,6 +20,8 @@ std::optional<std::uint64_t> known_bytes(std::string_view name) {
   return is_known ? std::optional<std::uint64_t>(24) : std::nullopt;
 }
 
+constexpr std::size_t kEnoughNames = 4;
+
 class Comparison {
  public:
   Comparison(const TypeList& list, const AllocatorScan& program) {
@@ -36,7 +38,9 @@ class Comparison {
     ListFit fit;
     fit.agreements = agreements_;
     fit.contradictions = contradictions_;
-    fit.doubts = doubts_;
+    // Where names can be compared, they refute a list of another build; one that only lacks some of
+    // the program's types is right about the others.
+    fit.doubts = named_ < kEnoughNames ? doubts_ : doubts_ - absent_;
     fit.example = contradiction_.empty() ? doubt_ : contradiction_;
     return fit;
   }
@@ -47,6 +51,7 @@ class Comparison {
     if (listed == by_id_.end()) {
       // The list has each class that can have instances; but what looks like an id may be none.
       if (!type.instance_bytes) return;
+      ++absent_;
       doubt(fmt::format("it has no class of id {}, which the program allocates", type.id));
       return;
     }
@@ -69,6 +74,7 @@ class Comparison {
     const std::string other = listed == by_id_.end() ? "" : canonical_name(listed->second->name);
     if (name == other) {
       ++agreements_;
+      ++named_;
       return;
     }
     // A name that the list does not have at all may only be spelled otherwise in it, and generic
@@ -90,6 +96,8 @@ class Comparison {
   std::size_t agreements_ = 0;
   std::size_t contradictions_ = 0;
   std::size_t doubts_ = 0;
+  std::size_t absent_ = 0;  // of the doubts
+  std::size_t named_ = 0;   // of the agreements
   std::string contradiction_;
   std::string doubt_;
 };

@@ -73,6 +73,15 @@ TEST_CASE("an instance is known by its id") {
   CHECK(named(Object(64, kNormal, {9, 1, 2, 3, 4, 5, 6, 7, 8})) == "Listed");
 }
 
+TEST_CASE("an array larger than its buffer is one only where contents have no numbers") {
+  const Object array(32, kNormal, {13, 2, 0, 0, 0x1000, 0x7f00});  // a size, and no capacity
+  CHECK(named(array).empty());
+  const TypeTable types = table();
+  const Type* type = HeaderCheck(types, false).type_of(array.block, array.contents);
+  REQUIRE(type != nullptr);
+  CHECK(type->name == "Array(Tag)");
+}
+
 TEST_CASE("a weak reference is allocated without pointers, whatever its fields say") {
   CHECK(named(Object(32, kAtomic, {11, 0, 0x1000, 0x7f00})) == "WeakRef(Session)");
   CHECK(named(Object(32, kNormal, {11, 0, 0x1000, 0x7f00})).empty());

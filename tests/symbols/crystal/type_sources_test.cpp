@@ -89,6 +89,13 @@ TEST_CASE("one thing that code seems to say otherwise does not refute a list") {
   CHECK(join_types({list}, std::move(program)).refusal.empty());
 }
 
+TEST_CASE("a list that lacks many of the program's types is taken where its names are right") {
+  const TypeList all = list_of(many(""));
+  const TypeList some(all.begin(), all.begin() + 8);
+  CHECK(join_types({some}, program_of(all, true)).refusal.empty());
+  CHECK_FALSE(join_types({some}, program_of(all, false)).refusal.empty());
+}
+
 TEST_CASE("of several lists the one that fits is taken, and the last of those that fit alike") {
   const TypeList own = list_of(many(""), KnownFrom::TypeIdTable);
   const TypeList macro = list_of(many("Macro::Helper"), KnownFrom::TypeIdTable);
