@@ -82,9 +82,10 @@ class Closing {
 
   Result<CloneWalls> run() {
     // A signal to its process group is then one to itself.
-    HA_TRY(must("setsid", SYS_setsid, {}));
+    static_cast<void>(HA_TRY(must("setsid", SYS_setsid, {})));
     HA_TRY(unshare_memory());
-    HA_TRY(must("PR_SET_NO_NEW_PRIVS", SYS_prctl, {PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0}));
+    static_cast<void>(
+        HA_TRY(must("PR_SET_NO_NEW_PRIVS", SYS_prctl, {PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0})));
     walls_.has_landlock = HA_TRY(restrict_files());
     HA_TRY(drop_rights());
     walls_.rules.self = static_cast<pid_t>(HA_TRY(must("getpid", SYS_getpid, {})));
@@ -107,7 +108,7 @@ class Closing {
     return own_.scratch().value;
   }
   Result<void> close(std::int64_t descriptor) {
-    HA_TRY(call(SYS_close, {static_cast<std::uint64_t>(descriptor)}));
+    static_cast<void>(HA_TRY(call(SYS_close, {static_cast<std::uint64_t>(descriptor)})));
     return {};
   }
 
@@ -163,9 +164,9 @@ class Closing {
     const int protection =
         (mapping.readable ? PROT_READ : PROT_NONE) | (mapping.executable ? PROT_EXEC : 0);
     if (!mapping.writable) return {};
-    HA_TRY(must(
+    static_cast<void>(HA_TRY(must(
         fmt::format("protecting the shared memory at {}", mapping.range.start), SYS_mprotect,
-        {mapping.range.start.value, mapping.range.bytes, static_cast<std::uint64_t>(protection)}));
+        {mapping.range.start.value, mapping.range.bytes, static_cast<std::uint64_t>(protection)})));
     return {};
   }
 
@@ -184,8 +185,8 @@ class Closing {
     const std::int64_t rules = HA_TRY(call(kCreateRuleset, {at, size_of_attributes(version), 0}));
     if (rules < 0) return false;
     if (keeps_files) HA_TRY(allow_reading(rules));
-    HA_TRY(
-        must("restricting it by Landlock", kRestrictSelf, {static_cast<std::uint64_t>(rules), 0}));
+    static_cast<void>(HA_TRY(
+        must("restricting it by Landlock", kRestrictSelf, {static_cast<std::uint64_t>(rules), 0})));
     HA_TRY(close(rules));
     return keeps_files;
   }
@@ -196,7 +197,8 @@ class Closing {
         "opening /", SYS_openat, {static_cast<std::uint64_t>(AT_FDCWD), path, O_PATH | O_CLOEXEC}));
     const BeneathRule rule{.allowed = kRead, .directory = static_cast<std::int32_t>(root)};
     const std::uint64_t at = HA_TRY(put(rule));
-    HA_TRY(must("allowing it to read", kAddRule, {static_cast<std::uint64_t>(rules), 1, at, 0}));
+    static_cast<void>(HA_TRY(
+        must("allowing it to read", kAddRule, {static_cast<std::uint64_t>(rules), 1, at, 0})));
     return close(root);
   }
 
@@ -206,15 +208,15 @@ class Closing {
     Rights rights;
     const std::uint64_t at = HA_TRY(put(rights));
     const std::uint64_t data = at + offsetof(Rights, low);
-    HA_TRY(must("capget", SYS_capget, {at, data}));
+    static_cast<void>(HA_TRY(must("capget", SYS_capget, {at, data})));
     rights = HA_TRY(own_.memory().read_as<Rights>(own_.scratch()));
     rights.version = _LINUX_CAPABILITY_VERSION_3;
     rights.low.effective &= kReadFiles;
     rights.low.permitted &= kReadFiles;
     rights.low.inheritable = 0;
     rights.high = {};
-    HA_TRY(put(rights));
-    HA_TRY(must("capset", SYS_capset, {at, data}));
+    static_cast<void>(HA_TRY(put(rights)));
+    static_cast<void>(HA_TRY(must("capset", SYS_capset, {at, data})));
     return {};
   }
 
@@ -230,7 +232,7 @@ class Closing {
     std::memcpy(bytes.data(), program.data(), sizeof program);
     std::memcpy(bytes.data() + sizeof program, filter.data(), filter.size() * sizeof(sock_filter));
     HA_TRY(own_.write(own_.scratch(), bytes));
-    HA_TRY(must("seccomp", SYS_seccomp, {SECCOMP_SET_MODE_FILTER, 0, at}));
+    static_cast<void>(HA_TRY(must("seccomp", SYS_seccomp, {SECCOMP_SET_MODE_FILTER, 0, at})));
     return {};
   }
 
