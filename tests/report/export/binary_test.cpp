@@ -193,17 +193,19 @@ void check_rules_of_readers(const Dump& dump) {
   CHECK(dump.classes.at(by_name.at("java/lang/Object")).instance_bytes == 16);
   CHECK(dump.classes.contains(by_name.at("java/lang/Class")));
   for (const auto& [id, type] : dump.classes) {
-    CAPTURE(dump.names.at(id));
-    const bool is_top = dump.names.at(id) == "java/lang/Object";
+    const std::string& name = dump.names.at(id);
+    CAPTURE(name);
+    const bool is_top = name == "java/lang/Object";
     CHECK((is_top ? type.super == 0 : dump.classes.contains(type.super)));
-    const bool is_array = dump.names.at(id).starts_with('[');
+    const bool is_array = name.starts_with('[');
     std::uint64_t field_bytes = type.field_bytes;
     for (auto super = type.super; super != 0; super = dump.classes.at(super).super) {
       field_bytes += dump.classes.at(super).field_bytes;
     }
     if (!is_array) CHECK(type.instance_bytes == 16 + field_bytes);
   }
-  for (const auto& [id, object] : dump.objects) {
+  for (const auto& [address, object] : dump.objects) {
+    const std::uint64_t id = address;  // clang captures no name of a binding
     CAPTURE(id);
     const JavaClass& type = dump.classes.at(object.type);
     CHECK(object.is_array == dump.names.at(object.type).starts_with('['));
