@@ -1,7 +1,7 @@
 // The stacks of programs that wait in functions that are known, with variables that are known, and
 // the fibers of a Crystal service.
 
-#include "symbols/stack/stacks.h"
+#include "symbols/unwind/stacks.h"
 
 #include <algorithm>
 
@@ -47,7 +47,7 @@ struct SeenStacks {
       return capture.add(memory, ranges, {});
     });
     REQUIRE_MESSAGE(report, why(report));
-    auto found = stack::walk_stacks(modules, model, capture, {report->threads, {}});
+    auto found = unwind::walk_stacks(modules, model, capture, {report->threads, {}});
     REQUIRE_MESSAGE(found, why(found));
     stacks = std::move(*found);
   }
@@ -55,7 +55,7 @@ struct SeenStacks {
   // The names of the functions of a thread's frames, the innermost first.
   [[nodiscard]] std::vector<std::string> functions() const {
     std::vector<std::string> names;
-    for (const stack::FrameRecord& frame : stacks.stacks.at(0).frames) {
+    for (const unwind::FrameRecord& frame : stacks.stacks.at(0).frames) {
       const Module* module = modules.find(frame.pc);
       const auto symbol = module == nullptr ? std::nullopt : module->symbol_at(frame.pc);
       names.emplace_back(symbol ? symbol->name : "?");
@@ -79,7 +79,7 @@ struct SeenStacks {
   MemoryMap map;
   Modules modules;
   Capture capture;
-  stack::Stacks stacks;
+  unwind::Stacks stacks;
 };
 
 bool stand_in_order(const std::vector<std::string>& functions,
@@ -101,7 +101,7 @@ TEST_CASE("the functions that a program waits in are found whoever compiled it")
     CHECK(stand_in_order(seen.functions(),
                          {"wait_below", "hold_in_array", "hold_in_struct", "main"}));
     REQUIRE(seen.stacks.stacks.size() == 1);
-    CHECK(seen.stacks.stacks[0].end == stack::StackEnd::Outermost);
+    CHECK(seen.stacks.stacks[0].end == unwind::StackEnd::Outermost);
     CHECK(harm_done_to(target.pid()) == "");
   }
 }

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "symbols/module.h"
+#include "symbols/elf/module.h"
 
 namespace heapattach {
 

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 
 #include "inject/call_names.h"
-#include "symbols/stack/stacks.h"
+#include "symbols/unwind/stacks.h"
 
 namespace heapattach {
 
@@ -98,11 +98,11 @@ std::vector<std::string> name_frames(const CallOptions& options,
   thread.registers = registers_of(*standing.where);
   const KeptStack kept({standing.where->rsp}, standing.stack);
   types::TypeModel no_types;
-  stack::StackLimits limits;
+  unwind::StackLimits limits;
   limits.with_locals = false;
   limits.with_places = true;
   limits.time = kForStack;
-  const auto found = stack::walk_stacks(modules, no_types, kept, {{&thread, 1}, {}}, limits);
+  const auto found = unwind::walk_stacks(modules, no_types, kept, {{&thread, 1}, {}}, limits);
   if (!found) {
     if (options.note) options.note("no names of functions: " + found.error().message);
     return {};
@@ -111,13 +111,13 @@ std::vector<std::string> name_frames(const CallOptions& options,
   if (found->stacks.empty()) return frames;
   // A caller is looked for in the instruction before the one that is returned to.
   const RemoteAddr behind = standing.return_address - 1;
-  for (const stack::FrameRecord& frame : found->stacks.front().frames) {
+  for (const unwind::FrameRecord& frame : found->stacks.front().frames) {
     const bool is_ours = frame.pc.value <= kReturnAddress.value ||
                          frame.pc == standing.return_address || frame.pc == behind;
     if (is_ours || frames.size() >= kMostFrames) break;
     const auto places = found->places_of(frame.pc);
     if (places.empty()) frames.push_back(frame_text(frame.pc, {}, modules));
-    for (const stack::Place& place : places) {
+    for (const unwind::Place& place : places) {
       frames.push_back(frame_text(frame.pc, place.function, modules));
     }
   }

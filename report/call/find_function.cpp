@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
-#include "symbols/elf_file.h"
+#include "symbols/elf/elf_file.h"
 
 namespace heapattach {
 

@@ -5,7 +5,7 @@
 
 #include "attach/memory_map.h"
 #include "report/call/function_call.h"
-#include "symbols/module.h"
+#include "symbols/elf/module.h"
 
 namespace heapattach {
 

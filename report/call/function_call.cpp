@@ -15,7 +15,7 @@
 #include "report/call/call_value.h"
 #include "report/call/find_function.h"
 #include "report/call/pipe_drain.h"
-#include "report/write/terminal_text.h"
+#include "report/text/terminal_text.h"
 
 namespace heapattach {
 

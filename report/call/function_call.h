@@ -9,7 +9,7 @@
 
 #include "report/call/call_expression.h"
 #include "report/deadline.h"
-#include "symbols/module.h"
+#include "symbols/elf/module.h"
 
 namespace heapattach {
 

@@ -10,8 +10,8 @@ namespace heapattach {
 
 namespace {
 
-using stack::FoundBy;
-using stack::StackEnd;
+using unwind::FoundBy;
+using unwind::StackEnd;
 
 // What a stack has above the frame of its first function.
 constexpr std::uint64_t kMostAboveFirst = 512;
@@ -77,11 +77,11 @@ std::string in_what(Kind kind, const CodeName& code) {
 }
 
 bool is_followed_to_its_end(const WalkedThread& thread) {
-  const stack::StackRecord& stack = thread.stack;
+  const unwind::StackRecord& stack = thread.stack;
   if (stack.frames.empty() || stack.left_out > 0) return false;
   const bool is_guessed =
       std::any_of(stack.frames.begin(), stack.frames.end(),
-                  [](const stack::FrameRecord& frame) { return frame.found_by == FoundBy::Scan; });
+                  [](const unwind::FrameRecord& frame) { return frame.found_by == FoundBy::Scan; });
   if (is_guessed || stack.end == StackEnd::Corrupt || stack.end == StackEnd::Limit) return false;
   return stack.end == StackEnd::Outermost || thread.unseen_bytes <= kMostAboveFirst;
 }
@@ -93,12 +93,12 @@ std::optional<std::string> objection_to_stack(const WalkedThread& thread,
   const auto& frames = thread.stack.frames;
   const bool is_in_handler = std::any_of(
       frames.begin(), frames.end(),
-      [](const stack::FrameRecord& frame) { return frame.found_by == FoundBy::SignalFrame; });
+      [](const unwind::FrameRecord& frame) { return frame.found_by == FoundBy::SignalFrame; });
   if (is_in_handler) return "it is in a signal's handler";
   if (!is_followed_to_its_end(thread)) return "its stack cannot be followed to its end";
   std::vector<CodeName> names;
   names.reserve(frames.size());
-  for (const stack::FrameRecord& frame : frames) names.push_back(name_of(frame.pc));
+  for (const unwind::FrameRecord& frame : frames) names.push_back(name_of(frame.pc));
   // What starts threads.
   std::size_t first = names.size();
   while (first > 0) {
@@ -115,7 +115,7 @@ std::optional<std::string> objection_to_stack(const WalkedThread& thread,
   return std::nullopt;
 }
 
-SafePoint safe_point_of(const stack::StackRecord& stack,
+SafePoint safe_point_of(const unwind::StackRecord& stack,
                         const Registers& registers,
                         const Range& function,
                         const MemoryReader& memory) {
@@ -125,7 +125,7 @@ SafePoint safe_point_of(const stack::StackRecord& stack,
                   .stack_pointer = registers.stack_pointer,
                   .is_in_call = registers.system_call.has_value(),
                   .returns = {}};
-  for (const stack::FrameRecord& frame : stack.frames) {
+  for (const unwind::FrameRecord& frame : stack.frames) {
     if (frame.cfa.value == 0) continue;
     const RemoteAddr at = frame.cfa - kWord;
     if (const auto to = memory.read_as<std::uint64_t>(at)) point.returns.emplace_back(at, *to);

@@ -8,7 +8,7 @@
 
 #include "attach/memory_reader.h"
 #include "attach/registers.h"
-#include "symbols/stack/stack_record.h"
+#include "symbols/unwind/stack_record.h"
 
 namespace heapattach {
 
@@ -22,7 +22,7 @@ using NameOfCode = std::function<CodeName(RemoteAddr)>;
 
 // A stack as it was walked, and what goes with it.
 struct WalkedThread {
-  const stack::StackRecord& stack;
+  const unwind::StackRecord& stack;
   bool is_in_call = false;         // it waits in a system call
   std::uint64_t unseen_bytes = 0;  // of its stack, behind the outermost frame that was found
 };
@@ -47,7 +47,7 @@ struct SafePoint {
 };
 
 // `memory` is as it was then.
-SafePoint safe_point_of(const stack::StackRecord& stack,
+SafePoint safe_point_of(const unwind::StackRecord& stack,
                         const Registers& registers,
                         const Range& function,
                         const MemoryReader& memory);

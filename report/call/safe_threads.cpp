@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "symbols/stack/stacks.h"
+#include "symbols/unwind/stacks.h"
 
 namespace heapattach {
 
@@ -46,13 +46,13 @@ Result<void> SafeThreads::copy(const FrozenView& view,
 
 Result<std::vector<SafePoint>> SafeThreads::judge() {
   types::TypeModel no_types;
-  stack::StackLimits limits;
+  unwind::StackLimits limits;
   limits.with_locals = false;
   limits.time = kToWalk;
-  auto walked = stack::walk_stacks(modules_, no_types, copies_, {threads_, {}}, limits);
+  auto walked = unwind::walk_stacks(modules_, no_types, copies_, {threads_, {}}, limits);
   if (!walked) return std::move(walked).error().context("walking the stacks");
   std::vector<SafePoint> points;
-  for (const stack::StackRecord& record : walked->stacks) {
+  for (const unwind::StackRecord& record : walked->stacks) {
     if (auto point = judge(record)) points.push_back(*std::move(point));
   }
   // It is the one that interpreters and libraries know best.
@@ -61,7 +61,7 @@ Result<std::vector<SafePoint>> SafeThreads::judge() {
   return points;
 }
 
-std::optional<SafePoint> SafeThreads::judge(const stack::StackRecord& record) {
+std::optional<SafePoint> SafeThreads::judge(const unwind::StackRecord& record) {
   const auto thread = std::find_if(threads_.begin(), threads_.end(), [&](const FrozenThread& one) {
     return one.tid == record.thread;
   });

@@ -7,7 +7,7 @@
 #include "attach/freeze.h"
 #include "report/call/safe_point.h"
 #include "report/call/stack_copies.h"
-#include "symbols/module.h"
+#include "symbols/elf/module.h"
 
 namespace heapattach {
 
@@ -34,7 +34,7 @@ class SafeThreads {
   [[nodiscard]] std::string objections() const;
 
  private:
-  std::optional<SafePoint> judge(const stack::StackRecord& record);
+  std::optional<SafePoint> judge(const unwind::StackRecord& record);
   [[nodiscard]] CodeName name_of_code(RemoteAddr pc) const;
   [[nodiscard]] Range own_function(RemoteAddr pc) const;
 

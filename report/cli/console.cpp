@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "report/write/terminal_text.h"
+#include "report/text/terminal_text.h"
 
 namespace heapattach {
 

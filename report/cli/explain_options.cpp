@@ -38,7 +38,7 @@ Result<ExplainOptions> read_explain_options(const RawExplainOptions& raw) {
   if (!raw.levels.empty()) options.levels = HA_TRY(read_count("--levels", raw.levels));
   if (!raw.objects.empty()) options.objects = HA_TRY(read_count("--objects", raw.objects));
   for (const std::string& text : raw.excluded) {
-    options.exclusions.push_back(HA_TRY(explain::parse_exclusion(text)));
+    options.exclusions.push_back(HA_TRY(analyze::parse_exclusion(text)));
   }
   return options;
 }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "attach/result.h"
-#include "report/explain/exclusion.h"
+#include "report/analyze/exclusion.h"
 
 namespace heapattach {
 
@@ -14,7 +14,7 @@ namespace heapattach {
 struct ExplainOptions {
   std::string what;  // a type or an address; empty: not asked for
   std::size_t paths = 5;
-  std::vector<explain::Exclusion> exclusions;
+  std::vector<analyze::Exclusion> exclusions;
   std::size_t levels = 5;    // of the graph; 0: all
   std::size_t objects = 10;  // of the graph; 0: all
 };

@@ -120,9 +120,9 @@ std::int64_t measure(const FailIf& condition, const snapshot::CountTable& table)
   return static_cast<std::int64_t>(sum);
 }
 
-std::int64_t measure(const FailIf& condition, const graph::Difference& difference) {
+std::int64_t measure(const FailIf& condition, const analyze::Difference& difference) {
   std::int64_t sum = 0;
-  for (const graph::TypeGrowth& row : difference.rows) {
+  for (const analyze::TypeGrowth& row : difference.rows) {
     if (!matches_glob(condition.type, row.type)) continue;
     switch (condition.what) {
       case FailIf::What::Count: sum += static_cast<std::int64_t>(row.after.objects); break;

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "attach/result.h"
-#include "report/graph/difference.h"
-#include "report/snapshot/counts.h"
+#include "report/analyze/difference.h"
+#include "report/model/counts.h"
 
 namespace heapattach {
 
@@ -42,7 +42,7 @@ Result<std::uint64_t> parse_size(std::string_view text);
 // the difference must hold all rows; neither knows what is retained, the table not what grew. Of a
 // difference, counts and bytes are those of its last snapshot.
 [[nodiscard]] std::int64_t measure(const FailIf& condition, const snapshot::CountTable& table);
-[[nodiscard]] std::int64_t measure(const FailIf& condition, const graph::Difference& difference);
+[[nodiscard]] std::int64_t measure(const FailIf& condition, const analyze::Difference& difference);
 [[nodiscard]] bool holds(const FailIf& condition, std::int64_t value);
 
 }  // namespace heapattach

@@ -12,7 +12,8 @@ std::string growth_text(const Options& options, GrowthReport report) {
   snapshot::RowChoice choice = options.rows;
   const bool is_for_people = options.format != Format::Json;
   if (is_for_people && look.columns != 0 && !choice.top) choice.top = kRowsOfAScreen;
-  const auto order = report.has_kept() ? graph::GrowthOrder::ByKept : graph::GrowthOrder::ByGrowth;
+  const auto order =
+      report.has_kept() ? analyze::GrowthOrder::ByKept : analyze::GrowthOrder::ByGrowth;
   report.difference = choose_growth(std::move(report.difference), choice, order);
   return is_for_people ? format_growth_table(report, look) : format_growth_json(report);
 }

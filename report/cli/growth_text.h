@@ -3,7 +3,7 @@
 #include <string>
 
 #include "report/cli/options.h"
-#include "report/write/growth_formats.h"
+#include "report/format/write/growth_formats.h"
 
 namespace heapattach {
 

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "report/analyze/type_sizes.h"
 #include "report/glob.h"
-#include "report/graph/type_sizes.h"
 
 namespace heapattach {
 
@@ -18,7 +18,7 @@ std::int64_t retained_by(const FailIf& condition,
   for (const snapshot::Type& type : snapshot.types) {
     is_chosen.push_back(matches_glob(condition.type, row_name(type, by)));
   }
-  return static_cast<std::int64_t>(graph::retained_by(snapshot, is_chosen));
+  return static_cast<std::int64_t>(analyze::retained_by(snapshot, is_chosen));
 }
 
 void Gate::add(const snapshot::Snapshot& snapshot) {

@@ -6,7 +6,7 @@
 #include "report/cli/console.h"
 #include "report/cli/exit_status.h"
 #include "report/cli/options.h"
-#include "report/snapshot/model.h"
+#include "report/model/model.h"
 #include "report/type_names.h"
 
 namespace heapattach {

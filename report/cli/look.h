@@ -1,7 +1,7 @@
 #pragma once
 
 #include "report/cli/options.h"
-#include "report/write/table.h"
+#include "report/format/write/table.h"
 
 namespace heapattach {
 

@@ -39,10 +39,10 @@
 #include "report/cli/run_watch.h"
 #include "report/cli/take_file.h"
 #include "report/cli/write_text.h"
-#include "report/snapshot/examine.h"
-#include "report/snapshot/take.h"
+#include "report/collect/examine.h"
+#include "report/collect/take.h"
+#include "report/format/write/output_file.h"
 #include "report/stacks/take_stacks.h"
-#include "report/write/output_file.h"
 
 namespace heapattach {
 

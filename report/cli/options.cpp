@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "report/cli/raw_options.h"
-#include "report/snapshot/join_values.h"
+#include "report/collect/join_values.h"
 
 namespace heapattach {
 

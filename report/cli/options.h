@@ -12,8 +12,8 @@
 #include "report/call/function_call.h"
 #include "report/cli/explain_options.h"
 #include "report/cli/fail_if.h"
-#include "report/export/format.h"
-#include "report/snapshot/counts.h"
+#include "report/format/export/format.h"
+#include "report/model/counts.h"
 
 namespace heapattach {
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "report/write/output_file.h"
+#include "report/format/write/output_file.h"
 
 namespace heapattach {
 

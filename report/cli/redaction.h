@@ -2,7 +2,7 @@
 
 #include "report/cli/console.h"
 #include "report/cli/options.h"
-#include "report/snapshot/model.h"
+#include "report/model/model.h"
 
 namespace heapattach {
 

@@ -6,17 +6,17 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "report/analyze/type_sizes.h"
 #include "report/cli/failure.h"
 #include "report/cli/judge.h"
 #include "report/cli/look.h"
 #include "report/cli/output_name.h"
 #include "report/cli/summary.h"
 #include "report/cli/write_text.h"
-#include "report/graph/type_sizes.h"
-#include "report/write/count_formats.h"
-#include "report/write/gzip.h"
-#include "report/write/json_lines.h"
-#include "report/write/output_file.h"
+#include "report/format/write/count_formats.h"
+#include "report/format/write/gzip.h"
+#include "report/format/write/json_lines.h"
+#include "report/format/write/output_file.h"
 
 namespace heapattach {
 
@@ -105,7 +105,7 @@ class Run {
 
     if (options_.report == Report::Sizes) {
       console_.step("finding what holds what");
-      graph::add_sizes(*snapshot, options_.by, counts);
+      analyze::add_sizes(*snapshot, options_.by, counts);
     }
     Gate gate(options_, console_);
     gate.add(*snapshot);

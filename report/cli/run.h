@@ -6,7 +6,7 @@
 #include "report/cli/exit_status.h"
 #include "report/cli/options.h"
 #include "report/deadline.h"
-#include "report/snapshot/model.h"
+#include "report/model/model.h"
 
 namespace heapattach {
 

@@ -10,7 +10,7 @@
 
 #include "report/cli/failure.h"
 #include "report/cli/write_text.h"
-#include "report/write/terminal_text.h"
+#include "report/text/terminal_text.h"
 
 namespace heapattach {
 

@@ -5,7 +5,7 @@
 
 #include "report/cli/failure.h"
 #include "report/cli/write_text.h"
-#include "report/write/check_formats.h"
+#include "report/format/write/check_formats.h"
 
 namespace heapattach {
 

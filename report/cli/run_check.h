@@ -5,8 +5,8 @@
 #include "report/cli/console.h"
 #include "report/cli/exit_status.h"
 #include "report/cli/options.h"
+#include "report/collect/examine.h"
 #include "report/deadline.h"
-#include "report/snapshot/examine.h"
 
 namespace heapattach {
 

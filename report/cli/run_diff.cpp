@@ -12,7 +12,7 @@
 #include "report/cli/judge.h"
 #include "report/cli/summary.h"
 #include "report/cli/write_text.h"
-#include "report/export/html.h"
+#include "report/format/export/html.h"
 
 namespace heapattach {
 
@@ -56,7 +56,8 @@ Result<void> write_growth(const Options& options,
     return write_text(options, deadline, std::move(output),
                       growth_text(options, std::move(report)));
   }
-  const auto order = report.has_kept() ? graph::GrowthOrder::ByKept : graph::GrowthOrder::ByGrowth;
+  const auto order =
+      report.has_kept() ? analyze::GrowthOrder::ByKept : analyze::GrowthOrder::ByGrowth;
   report.difference = choose_growth(std::move(report.difference), options.rows, order);
   OutputFile sink(std::move(output), deadline);
   ExportOptions how;
@@ -74,14 +75,14 @@ GrowthReport compare_all(const Options& options, const std::vector<Snapshot>& ta
   for (std::size_t i = 0; i < taken.size(); ++i) {
     const snapshot::Header& header = taken[i].header;
     const std::string name = name_of(options.compared[i]);
-    const graph::Amount sum = graph::reachable(taken[i]);
+    const analyze::Amount sum = analyze::reachable(taken[i]);
     report.sources.push_back(
         {name, header.pid, header.exe, header.captured, sum.objects, sum.bytes});
     named.push_back({name, &taken[i]});
     pointers.push_back(&taken[i]);
   }
   report.kinship = snapshot::find_kinship(named);
-  report.difference = graph::compare(pointers, options.by);
+  report.difference = analyze::compare(pointers, options.by);
   return report;
 }
 

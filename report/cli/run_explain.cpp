@@ -4,18 +4,18 @@
 #include <string>
 #include <utility>
 
+#include "report/analyze/neighbourhood.h"
+#include "report/analyze/object_sizes.h"
+#include "report/analyze/suspects.h"
+#include "report/analyze/why.h"
 #include "report/cli/failure.h"
 #include "report/cli/look.h"
 #include "report/cli/summary.h"
 #include "report/cli/write_text.h"
-#include "report/explain/neighbourhood.h"
-#include "report/explain/object_sizes.h"
-#include "report/explain/suspects.h"
-#include "report/explain/why.h"
-#include "report/write/graph_formats.h"
-#include "report/write/object_sizes_formats.h"
-#include "report/write/suspects_formats.h"
-#include "report/write/why_formats.h"
+#include "report/format/write/graph_formats.h"
+#include "report/format/write/object_sizes_formats.h"
+#include "report/format/write/suspects_formats.h"
+#include "report/format/write/why_formats.h"
 
 namespace heapattach {
 
@@ -24,19 +24,19 @@ namespace {
 using snapshot::Snapshot;
 
 Result<std::string> why_text(const Options& options, const Snapshot& snapshot) {
-  explain::WhyOptions what;
+  analyze::WhyOptions what;
   what.what = options.explain.what;
   what.paths = options.explain.paths;
   what.exclusions = options.explain.exclusions;
-  const explain::Why why = HA_TRY(explain::explain_why(snapshot, what));
+  const analyze::Why why = HA_TRY(analyze::explain_why(snapshot, what));
   return options.format == Format::Json ? format_why_json(snapshot, why)
                                         : format_why_text(snapshot, why, look_of(options));
 }
 
 Result<std::string> graph_text(const Options& options, const Snapshot& snapshot) {
-  const explain::NeighbourhoodOptions what{options.explain.what, options.explain.levels,
+  const analyze::NeighbourhoodOptions what{options.explain.what, options.explain.levels,
                                            options.explain.objects};
-  const explain::Neighbourhood found = HA_TRY(explain::find_neighbourhood(snapshot, what));
+  const analyze::Neighbourhood found = HA_TRY(analyze::find_neighbourhood(snapshot, what));
   if (options.format == Format::Json) return format_graph_json(snapshot, found);
   return options.format == Format::Dot ? format_graph_dot(snapshot, found)
                                        : format_graph_mermaid(snapshot, found);
@@ -46,11 +46,11 @@ Result<std::string> report_text(const Options& options, const Snapshot& snapshot
   if (options.report == Report::Why) return why_text(options, snapshot);
   if (options.report == Report::Graph) return graph_text(options, snapshot);
   if (options.report == Report::ObjectSizes) {
-    const auto sizes = HA_TRY(explain::find_object_sizes(snapshot, options.explain.what));
+    const auto sizes = HA_TRY(analyze::find_object_sizes(snapshot, options.explain.what));
     return options.format == Format::Json ? format_object_sizes_json(snapshot, sizes)
                                           : format_object_sizes_text(snapshot, sizes);
   }
-  const explain::Suspects suspects = explain::find_suspects(snapshot);
+  const analyze::Suspects suspects = analyze::find_suspects(snapshot);
   return options.format == Format::Json
              ? format_suspects_json(snapshot, suspects)
              : format_suspects_text(snapshot, suspects, look_of(options));

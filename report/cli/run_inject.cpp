@@ -15,7 +15,7 @@
 #include "report/cli/redaction.h"
 #include "report/cli/run.h"
 #include "report/cli/take_file.h"
-#include "report/write/output_file.h"
+#include "report/format/write/output_file.h"
 
 namespace heapattach {
 

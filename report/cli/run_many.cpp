@@ -4,8 +4,8 @@
 
 #include "attach/interrupt.h"
 #include "report/cli/find_processes.h"
-#include "report/write/output_file.h"
-#include "report/write/terminal_text.h"
+#include "report/format/write/output_file.h"
+#include "report/text/terminal_text.h"
 
 namespace heapattach {
 

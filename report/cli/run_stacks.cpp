@@ -6,7 +6,7 @@
 #include "report/cli/failure.h"
 #include "report/cli/look.h"
 #include "report/cli/write_text.h"
-#include "report/write/stack_formats.h"
+#include "report/format/write/stack_formats.h"
 
 namespace heapattach {
 

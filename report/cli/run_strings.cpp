@@ -9,7 +9,7 @@
 #include "report/cli/look.h"
 #include "report/cli/summary.h"
 #include "report/cli/write_text.h"
-#include "report/write/string_formats.h"
+#include "report/format/write/string_formats.h"
 
 namespace heapattach {
 

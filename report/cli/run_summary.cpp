@@ -8,7 +8,7 @@
 #include "report/cli/look.h"
 #include "report/cli/summary.h"
 #include "report/cli/write_text.h"
-#include "report/write/summary_formats.h"
+#include "report/format/write/summary_formats.h"
 
 namespace heapattach {
 

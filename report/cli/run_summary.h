@@ -6,9 +6,9 @@
 #include "report/cli/console.h"
 #include "report/cli/exit_status.h"
 #include "report/cli/options.h"
+#include "report/collect/memory_account.h"
 #include "report/deadline.h"
-#include "report/snapshot/memory_account.h"
-#include "report/snapshot/model.h"
+#include "report/model/model.h"
 
 namespace heapattach {
 

@@ -9,11 +9,11 @@
 #include <fmt/format.h>
 
 #include "attach/guardian.h"
+#include "report/analyze/watch.h"
 #include "report/cli/failure.h"
 #include "report/cli/growth_text.h"
 #include "report/cli/judge.h"
 #include "report/cli/write_text.h"
-#include "report/graph/watch.h"
 
 namespace heapattach {
 
@@ -41,7 +41,7 @@ class WatchRun {
     const auto written = write(std::move(*output));
     // Time to write is not what the user took from us by an interrupt.
     if (!written) return report_failure(written.error(), Stage::Output, limit(), console_);
-    const graph::Difference all = watch_.all();
+    const analyze::Difference all = watch_.all();
     const auto judged =
         gate_.judge([&](const FailIf& condition) { return measure(condition, all); });
     if (judged) return *judged;
@@ -97,7 +97,7 @@ class WatchRun {
   const TakeSnapshot& take_;
   Console& console_;
   Gate gate_;
-  graph::Watch watch_;
+  analyze::Watch watch_;
   GrowthReport report_;
   bool is_complete_ = true;
 };

@@ -1,9 +1,10 @@
 #include "report/cli/summary.h"
 
-#include <array>
 #include <string_view>
 
 #include <fmt/format.h>
+
+#include "report/text/human_bytes.h"
 
 namespace heapattach {
 
@@ -27,15 +28,6 @@ std::string hint_about_names(const snapshot::CountTable& table,
 }
 
 }  // namespace
-
-std::string human_bytes(std::uint64_t bytes) {
-  constexpr std::array<std::string_view, 6> kUnits{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  if (bytes < 1024) return counted(bytes, "byte");
-  double value = static_cast<double>(bytes) / 1024;
-  std::size_t unit = 0;
-  for (; value >= 1024 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
-  return fmt::format("{:.1f} {}", value, kUnits[unit]);
-}
 
 std::string typed_line(const snapshot::CountTable& table) {
   const snapshot::TypedBytes& typed = table.typed;

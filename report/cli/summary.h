@@ -3,7 +3,7 @@
 #include <chrono>
 #include <string>
 
-#include "report/snapshot/counts.h"
+#include "report/model/counts.h"
 
 namespace heapattach {
 
@@ -15,8 +15,5 @@ namespace heapattach {
 
 // What is typed by what, for -v: "typed by header 1.2 MiB, by referrer …, not at all 40 bytes".
 [[nodiscard]] std::string typed_line(const snapshot::CountTable& table);
-
-// A number of bytes for people: "17 bytes", "1.5 KiB", "534.1 MiB".
-[[nodiscard]] std::string human_bytes(std::uint64_t bytes);
 
 }  // namespace heapattach

@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "report/read/collector_dump.h"
-#include "report/read/join_dump.h"
-#include "report/read/json_lines.h"
+#include "report/format/read/collector_dump.h"
+#include "report/format/read/join_dump.h"
+#include "report/format/read/json_lines.h"
 
 namespace heapattach {
 

@@ -4,7 +4,7 @@
 #include "report/cli/console.h"
 #include "report/cli/options.h"
 #include "report/deadline.h"
-#include "report/snapshot/model.h"
+#include "report/model/model.h"
 
 namespace heapattach {
 

@@ -8,8 +8,8 @@
 
 #include "report/cli/look.h"
 #include "report/cli/output_name.h"
-#include "report/write/gzip.h"
-#include "report/write/terminal_text.h"
+#include "report/format/write/gzip.h"
+#include "report/text/terminal_text.h"
 
 namespace heapattach {
 

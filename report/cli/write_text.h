@@ -6,7 +6,7 @@
 #include "attach/result.h"
 #include "report/cli/options.h"
 #include "report/deadline.h"
-#include "report/write/output_file.h"
+#include "report/format/write/output_file.h"
 
 namespace heapattach {
 

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "report/model/model.h"
 #include "report/redact/stand_ins.h"
-#include "report/snapshot/model.h"
 
 namespace heapattach {
 

@@ -55,7 +55,7 @@ bool has_list(WaitKind kind) {
          kind == WaitKind::Mutex || kind == WaitKind::Condition || kind == WaitKind::WaitGroup;
 }
 
-Range words_of(const stack::FrameRecord& frame) {
+Range words_of(const unwind::FrameRecord& frame) {
   const bool is_known = frame.cfa > frame.stack_pointer;
   return {frame.stack_pointer, is_known ? frame.cfa - frame.stack_pointer : 0};
 }
@@ -74,7 +74,7 @@ AwaitedObjects::AwaitedObjects(const boehm::BlockIndex& index,
   std::sort(stacks_.begin(), stacks_.end());
 }
 
-std::optional<AwaitedObject> AwaitedObjects::find(const stack::StackRecord& record,
+std::optional<AwaitedObject> AwaitedObjects::find(const unwind::StackRecord& record,
                                                   const WaitFrame& wait) const {
   const auto& frames = record.frames;
   if (wait.frame >= frames.size()) return {};

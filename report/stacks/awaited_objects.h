@@ -32,7 +32,7 @@ class AwaitedObjects {
                  const crystal::TypeTable& classes,
                  std::span<const crystal::FiberStack> fibers);
 
-  [[nodiscard]] std::optional<AwaitedObject> find(const stack::StackRecord& record,
+  [[nodiscard]] std::optional<AwaitedObject> find(const unwind::StackRecord& record,
                                                   const WaitFrame& wait) const;
 
   // Whose the mutex is; none if nobody's, or one's who is not there any more.

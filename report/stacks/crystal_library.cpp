@@ -50,11 +50,11 @@ bool begins_with_class(std::string_view function, std::string_view name) {
 
 }  // namespace
 
-CrystalLibrary CrystalLibrary::of(const stack::Stacks& stacks) {
+CrystalLibrary CrystalLibrary::of(const unwind::Stacks& stacks) {
   std::map<std::string_view, std::size_t> directories;
   bool is_crystal = false;
-  for (const stack::CodePlaces& code : stacks.places) {
-    for (const stack::Place& place : code.places) {
+  for (const unwind::CodePlaces& code : stacks.places) {
+    for (const unwind::Place& place : code.places) {
       is_crystal = is_crystal || place.function.starts_with("Crystal::") ||
                    place.function.starts_with("Fiber#") || place.function == "__crystal_main";
       for (const std::string_view name : kOnEachStack) {

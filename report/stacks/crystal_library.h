@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "symbols/stack/stacks.h"
+#include "symbols/unwind/stacks.h"
 
 namespace heapattach::stacks {
 
@@ -17,7 +17,7 @@ class CrystalLibrary {
       : directory_(std::move(directory)), is_crystal_(!directory_.empty()) {}
 
   // By the files that every Crystal program's stacks go through.
-  static CrystalLibrary of(const stack::Stacks& stacks);
+  static CrystalLibrary of(const unwind::Stacks& stacks);
 
   [[nodiscard]] const std::string& directory() const { return directory_; }
   // Whether the program is written in Crystal at all.

@@ -56,7 +56,7 @@ void refine_by_descriptor(FiberWait& wait) {
 }
 
 // From the innermost frame to some behind the one that waits.
-Range words_around(const stack::StackRecord& record, const WaitFrame& wait) {
+Range words_around(const unwind::StackRecord& record, const WaitFrame& wait) {
   if (record.frames.empty()) return {};
   const RemoteAddr start = record.frames.front().stack_pointer;
   RemoteAddr end = start + kTopBytes;
@@ -69,7 +69,7 @@ Range words_around(const stack::StackRecord& record, const WaitFrame& wait) {
 
 FiberWaits::FiberWaits(const StackTarget& target,
                        const HeldStacks& held,
-                       const stack::Stacks& stacks,
+                       const unwind::Stacks& stacks,
                        const CrystalLibrary& library,
                        Descriptors& descriptors)
     : target_(target),
@@ -79,7 +79,7 @@ FiberWaits::FiberWaits(const StackTarget& target,
       descriptors_(descriptors),
       objects_(held.index, held.capture, target.classes, held.fibers) {}
 
-FiberWait FiberWaits::of(std::size_t fiber, const stack::StackRecord& record) {
+FiberWait FiberWaits::of(std::size_t fiber, const unwind::StackRecord& record) {
   const WaitFrame told = wait_by_functions(record, stacks_, library_);
   FiberWait wait;
   wait.kind = told.kind;
@@ -108,7 +108,7 @@ FiberWait FiberWaits::of(std::size_t fiber, const stack::StackRecord& record) {
 }
 
 FiberWaits::Event FiberWaits::event_of(std::size_t fiber,
-                                       const stack::StackRecord& record,
+                                       const unwind::StackRecord& record,
                                        const WaitFrame& wait) {
   Event event;
   const crystal::FiberStack& of_fiber = held_.fibers[fiber];
@@ -182,13 +182,13 @@ std::string FiberWaits::descriptor_in(const AwaitedObject& io, WaitKind kind) {
 }
 
 // One of the target's children whose number is in an object that the frames lead to.
-std::optional<pid_t> FiberWaits::process_in(const stack::StackRecord& record,
+std::optional<pid_t> FiberWaits::process_in(const unwind::StackRecord& record,
                                             const WaitFrame& wait) {
   if (!children_) children_ = descriptors_.children();
   if (children_->empty()) return {};
   const std::size_t last = std::min(record.frames.size(), wait.frame + kOuterFrames);
   for (std::size_t i = wait.frame > 0 ? wait.frame - 1 : 0; i < last; ++i) {
-    const stack::FrameRecord& frame = record.frames[i];
+    const unwind::FrameRecord& frame = record.frames[i];
     if (frame.cfa <= frame.stack_pointer) continue;
     for (const AwaitedObject& object :
          objects_.objects_of({frame.stack_pointer, frame.cfa - frame.stack_pointer})) {

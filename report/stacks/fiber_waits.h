@@ -16,11 +16,11 @@ class FiberWaits {
   // `fibers` are held.fibers, in the same order.
   FiberWaits(const StackTarget& target,
              const HeldStacks& held,
-             const stack::Stacks& stacks,
+             const unwind::Stacks& stacks,
              const CrystalLibrary& library,
              Descriptors& descriptors);
 
-  [[nodiscard]] FiberWait of(std::size_t fiber, const stack::StackRecord& record);
+  [[nodiscard]] FiberWait of(std::size_t fiber, const unwind::StackRecord& record);
 
  private:
   // What the fiber has told the event loop.
@@ -31,18 +31,18 @@ class FiberWaits {
   };
 
   [[nodiscard]] Event event_of(std::size_t fiber,
-                               const stack::StackRecord& record,
+                               const unwind::StackRecord& record,
                                const WaitFrame& wait);
   void add_timers(RemoteAddr fiber, Event& event) const;
   [[nodiscard]] std::string descriptor_in(const AwaitedObject& io, WaitKind kind);
   [[nodiscard]] std::string descriptor_text(std::uint32_t number);
   [[nodiscard]] bool is_open_descriptor(std::uint32_t number);
-  [[nodiscard]] std::optional<pid_t> process_in(const stack::StackRecord& record,
+  [[nodiscard]] std::optional<pid_t> process_in(const unwind::StackRecord& record,
                                                 const WaitFrame& wait);
 
   const StackTarget& target_;
   const HeldStacks& held_;
-  const stack::Stacks& stacks_;
+  const unwind::Stacks& stacks_;
   const CrystalLibrary& library_;
   Descriptors& descriptors_;
   AwaitedObjects objects_;

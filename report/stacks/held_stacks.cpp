@@ -10,7 +10,7 @@
 #include "report/parallel.h"
 #include "report/stacks/system_calls.h"
 #include "symbols/boehm/roots.h"
-#include "symbols/stack/signal_stacks.h"
+#include "symbols/unwind/signal_stacks.h"
 
 namespace heapattach::stacks {
 
@@ -58,7 +58,7 @@ class Copying {
       stacks.push_back(fiber.stack);
       stacks.push_back({fiber.object, target_.fibers.object_bytes});
     }
-    for (Range range : stack::interrupted_stacks(threads, held_.map, target_.memory)) {
+    for (Range range : unwind::interrupted_stacks(threads, held_.map, target_.memory)) {
       stacks.push_back(range);
     }
     for (Range& range : stacks) range.bytes = std::min(range.bytes, kMostStackBytes);

@@ -7,7 +7,7 @@
 
 #include "attach/memory_reader.h"
 #include "report/stacks/awaited_objects.h"
-#include "symbols/module.h"
+#include "symbols/elf/module.h"
 
 namespace heapattach::stacks {
 

@@ -29,7 +29,7 @@ class Fibers {
       : from_(from),
         report_(report),
         waits_(from.target, from.held, from.stacks, from.library, from.descriptors) {
-    for (const stack::StackRecord& record : from.stacks.stacks) {
+    for (const unwind::StackRecord& record : from.stacks.stacks) {
       if (record.thread != 0) by_thread_.emplace(record.thread, &record);
       if (record.fiber != 0) by_fiber_.emplace(record.fiber, &record);
     }
@@ -51,7 +51,7 @@ class Fibers {
     seen.name = crystal::fiber_name(fiber, from_.held.capture);
     // A literal lies outside of what was captured, and never changes.
     if (seen.name.empty()) seen.name = crystal::fiber_name(fiber, from_.target.memory);
-    const stack::StackRecord* record = nullptr;
+    const unwind::StackRecord* record = nullptr;
     if (fiber.is_running) {
       record = put_on_thread(index, seen);
     } else if (const auto found = by_fiber_.find(fiber.object.value); found != by_fiber_.end()) {
@@ -63,7 +63,7 @@ class Fibers {
     report_.fibers.push_back(std::move(seen));
   }
 
-  void add_wait(std::size_t index, const stack::StackRecord& record, FiberSeen& seen) {
+  void add_wait(std::size_t index, const unwind::StackRecord& record, FiberSeen& seen) {
     const WaitFrame told = wait_by_functions(record, from_.stacks, from_.library);
     const bool runs = seen.thread && !report_.threads[*seen.thread].is_idle;
     seen.is_of_runtime = told.is_scheduler;
@@ -85,7 +85,7 @@ class Fibers {
 
   // A thread whose fibers all wait looks for one that can go on, often while it is still on the
   // stack of the one that waited last.
-  const stack::StackRecord* put_on_thread(std::size_t index, FiberSeen& seen) {
+  const unwind::StackRecord* put_on_thread(std::size_t index, FiberSeen& seen) {
     const Range stack = from_.held.fibers[index].stack;
     const auto& threads = from_.held.freeze.threads;
     for (std::size_t i = 0; i < threads.size(); ++i) {
@@ -150,9 +150,9 @@ class Fibers {
   const FiberSources& from_;
   StackReport& report_;
   FiberWaits waits_;
-  std::unordered_map<pid_t, const stack::StackRecord*> by_thread_;
-  std::unordered_map<std::uint64_t, const stack::StackRecord*> by_fiber_;
-  std::vector<const stack::StackRecord*> records_;  // of the fibers; null where there is none
+  std::unordered_map<pid_t, const unwind::StackRecord*> by_thread_;
+  std::unordered_map<std::uint64_t, const unwind::StackRecord*> by_fiber_;
+  std::vector<const unwind::StackRecord*> records_;  // of the fibers; null where there is none
 };
 
 }  // namespace

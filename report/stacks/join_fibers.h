@@ -5,7 +5,7 @@
 #include "report/stacks/held_stacks.h"
 #include "report/stacks/stack_report.h"
 #include "report/stacks/stack_target.h"
-#include "symbols/stack/stacks.h"
+#include "symbols/unwind/stacks.h"
 
 namespace heapattach::stacks {
 
@@ -13,7 +13,7 @@ namespace heapattach::stacks {
 struct FiberSources {
   const StackTarget& target;
   const HeldStacks& held;
-  const stack::Stacks& stacks;
+  const unwind::Stacks& stacks;
   const CrystalLibrary& library;
   Descriptors& descriptors;
 };

@@ -11,7 +11,7 @@ namespace {
 
 // In a Crystal program, what is written in Crystal and not in its library; in another, what is in
 // the program itself and not in what it was linked with.
-bool is_own(const stack::Place& place, const Module* module, const CrystalLibrary& library) {
+bool is_own(const unwind::Place& place, const Module* module, const CrystalLibrary& library) {
   const std::string_view file = place.home.empty() ? place.file : place.home;
   if (module == nullptr || !module->is_main_program() || place.function.empty()) return false;
   if (!library.directory().empty()) {
@@ -25,19 +25,19 @@ bool is_own(const stack::Place& place, const Module* module, const CrystalLibrar
 
 }  // namespace
 
-std::optional<stack::Place> own_place(const stack::StackRecord& record,
-                                      const stack::Stacks& stacks,
-                                      const CodeSources& sources) {
-  for (const stack::FrameRecord& frame : record.frames) {
+std::optional<unwind::Place> own_place(const unwind::StackRecord& record,
+                                       const unwind::Stacks& stacks,
+                                       const CodeSources& sources) {
+  for (const unwind::FrameRecord& frame : record.frames) {
     const Module* const module = sources.modules.find(frame.pc);
-    for (const stack::Place& place : stacks.places_of(frame.pc)) {
+    for (const unwind::Place& place : stacks.places_of(frame.pc)) {
       if (is_own(place, module, sources.library)) return place;
     }
   }
   return {};
 }
 
-std::string place_text(const stack::Place& place) {
+std::string place_text(const unwind::Place& place) {
   const std::string_view file = place.file;
   const std::string_view home = place.home;
   const bool is_proc = place.function == "->";
@@ -46,8 +46,8 @@ std::string place_text(const stack::Place& place) {
   return fmt::format("{} ({}:{})", place.function, file.substr(file.rfind('/') + 1), place.line);
 }
 
-NamedStack named(const stack::StackRecord& record,
-                 const stack::Stacks& stacks,
+NamedStack named(const unwind::StackRecord& record,
+                 const unwind::Stacks& stacks,
                  const CodeSources& sources) {
   NamedStack result;
   result.left_out = record.left_out;
@@ -56,7 +56,7 @@ NamedStack named(const stack::StackRecord& record,
     if (record.left_out > 0 && i == record.left_out_behind) {
       result.left_out_behind = result.frames.size();
     }
-    const stack::FrameRecord& frame = record.frames[i];
+    const unwind::FrameRecord& frame = record.frames[i];
     NamedFrame line;
     line.pc = frame.pc;
     line.found_by = frame.found_by;
@@ -67,7 +67,7 @@ NamedStack named(const stack::StackRecord& record,
     }
     const auto places = stacks.places_of(frame.pc);
     if (places.empty()) result.frames.push_back(line);
-    for (const stack::Place& place : places) {
+    for (const unwind::Place& place : places) {
       line.function = place.function;
       line.file = place.file;
       line.line = place.line;
@@ -81,8 +81,8 @@ NamedStack named(const stack::StackRecord& record,
 }
 
 std::vector<FiberGroup> group_fibers(const std::vector<FiberSeen>& fibers,
-                                     const std::vector<const stack::StackRecord*>& records,
-                                     const stack::Stacks& stacks,
+                                     const std::vector<const unwind::StackRecord*>& records,
+                                     const unwind::Stacks& stacks,
                                      const CodeSources& sources) {
   std::map<std::vector<std::uint64_t>, std::size_t> by_stack;
   std::vector<FiberGroup> groups;
@@ -91,7 +91,7 @@ std::vector<FiberGroup> group_fibers(const std::vector<FiberSeen>& fibers,
     std::vector<std::uint64_t> key;
     if (records[i] != nullptr) {
       key.push_back(records[i]->left_out);
-      for (const stack::FrameRecord& frame : records[i]->frames) key.push_back(frame.pc.value);
+      for (const unwind::FrameRecord& frame : records[i]->frames) key.push_back(frame.pc.value);
     }
     const auto [at, is_new] = by_stack.try_emplace(std::move(key), groups.size());
     if (is_new) {

@@ -2,8 +2,8 @@
 
 #include "report/stacks/crystal_library.h"
 #include "report/stacks/stack_report.h"
-#include "symbols/module.h"
-#include "symbols/stack/stacks.h"
+#include "symbols/elf/module.h"
+#include "symbols/unwind/stacks.h"
 
 namespace heapattach::stacks {
 
@@ -14,24 +14,24 @@ struct CodeSources {
 };
 
 // The frames of a stack with the names of their functions and modules.
-[[nodiscard]] NamedStack named(const stack::StackRecord& record,
-                               const stack::Stacks& stacks,
+[[nodiscard]] NamedStack named(const unwind::StackRecord& record,
+                               const unwind::Stacks& stacks,
                                const CodeSources& sources);
 
 // The innermost place on a stack that is the program's own.
-[[nodiscard]] std::optional<stack::Place> own_place(const stack::StackRecord& record,
-                                                    const stack::Stacks& stacks,
-                                                    const CodeSources& sources);
+[[nodiscard]] std::optional<unwind::Place> own_place(const unwind::StackRecord& record,
+                                                     const unwind::Stacks& stacks,
+                                                     const CodeSources& sources);
 
 // "Blog::publish (blog.cr:34)"; without the line where that is another function's.
-[[nodiscard]] std::string place_text(const stack::Place& place);
+[[nodiscard]] std::string place_text(const unwind::Place& place);
 
 // Fibers whose stacks stand at the same instructions. `records` are the fibers' stacks, null where
 // there is none; such fibers are in a group without frames. Those on threads are in no group.
 [[nodiscard]] std::vector<FiberGroup> group_fibers(
     const std::vector<FiberSeen>& fibers,
-    const std::vector<const stack::StackRecord*>& records,
-    const stack::Stacks& stacks,
+    const std::vector<const unwind::StackRecord*>& records,
+    const unwind::Stacks& stacks,
     const CodeSources& sources);
 
 }  // namespace heapattach::stacks

@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include "attach/remote_addr.h"
-#include "symbols/stack/stack_record.h"
+#include "symbols/unwind/stack_record.h"
 
 // What --stacks found, as plain values: made by take_stacks(), read by the writers of its formats.
 namespace heapattach::stacks {
@@ -24,7 +24,7 @@ struct NamedFrame {
   RemoteAddr pc;
   std::string module;        // empty: in none
   std::uint64_t offset = 0;  // in the module's file
-  stack::FoundBy found_by = stack::FoundBy::Registers;
+  unwind::FoundBy found_by = unwind::FoundBy::Registers;
   bool is_own = false;  // of the program itself, not of a library
 };
 
@@ -32,7 +32,7 @@ struct NamedStack {
   std::vector<NamedFrame> frames;   // the innermost first
   std::uint64_t left_out = 0;       // in the middle of very deep ones,
   std::size_t left_out_behind = 0;  // behind so many of the above
-  stack::StackEnd end = stack::StackEnd::Outermost;
+  unwind::StackEnd end = unwind::StackEnd::Outermost;
 };
 
 struct ThreadSeen {

@@ -6,8 +6,8 @@
 
 #include "attach/interrupt.h"
 #include "symbols/boehm/collector.h"
-#include "symbols/core_modules.h"
 #include "symbols/crystal/type_sources.h"
+#include "symbols/elf/core_modules.h"
 
 namespace heapattach::stacks {
 

@@ -11,7 +11,7 @@
 #include "symbols/boehm/layout.h"
 #include "symbols/crystal/fibers.h"
 #include "symbols/crystal/type_table.h"
-#include "symbols/module.h"
+#include "symbols/elf/module.h"
 
 namespace heapattach::stacks {
 

@@ -9,7 +9,7 @@
 #include "attach/memory_reader.h"
 #include "attach/registers.h"
 #include "report/stacks/descriptors.h"
-#include "symbols/module.h"
+#include "symbols/elf/module.h"
 
 namespace heapattach::stacks {
 

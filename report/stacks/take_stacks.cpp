@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "report/collect/core_warnings.h"
 #include "report/missing_files.h"
-#include "report/snapshot/core_warnings.h"
 #include "report/stacks/caught_signals.h"
 #include "report/stacks/descriptors.h"
 #include "report/stacks/diagnosis.h"
@@ -17,17 +17,17 @@
 #include "report/stacks/mutexes.h"
 #include "report/stacks/named_stacks.h"
 #include "report/stacks/system_calls.h"
-#include "symbols/function_name.h"
-#include "symbols/stack/stacks.h"
+#include "symbols/cxx/function_name.h"
+#include "symbols/unwind/stacks.h"
 
 namespace heapattach::stacks {
 
 namespace {
 
-Result<stack::Stacks> walk(const StackTarget& target,
-                           const HeldStacks& held,
-                           const StackOptions& options) {
-  stack::StackLimits limits;
+Result<unwind::Stacks> walk(const StackTarget& target,
+                            const HeldStacks& held,
+                            const StackOptions& options) {
+  unwind::StackLimits limits;
   limits.with_locals = false;
   limits.with_places = true;
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -35,16 +35,16 @@ Result<stack::Stacks> walk(const StackTarget& target,
   limits.time =
       std::clamp(left / 2, std::chrono::milliseconds(1), std::chrono::milliseconds(30'000));
   types::TypeModel none;
-  return stack::walk_stacks(target.modules, none, held.capture, {held.freeze.threads, held.fibers},
-                            limits);
+  return unwind::walk_stacks(target.modules, none, held.capture, {held.freeze.threads, held.fibers},
+                             limits);
 }
 
 // Why frames have no names, of each module that has some.
 void add_missing_names(const Modules& modules,
-                       const stack::Stacks& stacks,
+                       const unwind::Stacks& stacks,
                        std::vector<std::string>& warnings) {
   std::set<const Module*> known;
-  for (const stack::CodePlaces& place : stacks.places) {
+  for (const unwind::CodePlaces& place : stacks.places) {
     const Module* const module = modules.find(place.pc);
     if (module == nullptr || !known.insert(module).second) continue;
     if (std::string why = why_without_names(*module); !why.empty()) {
@@ -56,13 +56,13 @@ void add_missing_names(const Modules& modules,
 // Puts together what was held, walked and named.
 class Joining {
  public:
-  Joining(const StackTarget& target, const HeldStacks& held, const stack::Stacks& stacks)
+  Joining(const StackTarget& target, const HeldStacks& held, const unwind::Stacks& stacks)
       : target_(target),
         held_(held),
         stacks_(stacks),
         library_(CrystalLibrary::of(stacks)),
         descriptors_(target.process ? &*target.process : nullptr) {
-    for (const stack::StackRecord& record : stacks.stacks) {
+    for (const unwind::StackRecord& record : stacks.stacks) {
       if (record.thread != 0) by_thread_.emplace(record.thread, &record);
     }
   }
@@ -149,10 +149,10 @@ class Joining {
 
   const StackTarget& target_;
   const HeldStacks& held_;
-  const stack::Stacks& stacks_;
+  const unwind::Stacks& stacks_;
   CrystalLibrary library_;
   Descriptors descriptors_;
-  std::unordered_map<pid_t, const stack::StackRecord*> by_thread_;
+  std::unordered_map<pid_t, const unwind::StackRecord*> by_thread_;
   std::vector<std::optional<pid_t>> owners_;  // of what the threads wait for
   StackReport report_;
 };
@@ -171,7 +171,7 @@ Result<StackReport> take_stacks(const StackOptions& options) {
   if (!stacks) {
     warnings.push_back("no frames: " + stacks.error().message);
     is_partial = true;
-    stacks = stack::Stacks{};
+    stacks = unwind::Stacks{};
   }
   for (const std::string& text : stacks->notes) options.say(text);
   StackReport report = Joining(*target, *held, *stacks).join();

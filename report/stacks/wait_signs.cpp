@@ -182,7 +182,7 @@ struct Standing {
   std::string_view home;  // of the function, if the code is another one's
 };
 
-Standing standing_of(const stack::Place& place, const CrystalLibrary& library) {
+Standing standing_of(const unwind::Place& place, const CrystalLibrary& library) {
   const std::string_view method = method_of(place.function);
   if (place.file.empty() && library.directory().empty()) {
     // Of a symbol that was cut the class is left, and no method.
@@ -196,7 +196,7 @@ Standing standing_of(const stack::Place& place, const CrystalLibrary& library) {
 }
 
 // "Channel(Job)" of "Channel(Job)#receive".
-std::string type_in(const stack::Place& place) {
+std::string type_in(const unwind::Place& place) {
   const std::string_view function = place.function;
   for (const std::string_view name : {"Channel(", "Mutex#", "Sync::", "WaitGroup#"}) {
     if (function.starts_with(name)) return std::string(function.substr(0, function.rfind('#')));
@@ -210,7 +210,7 @@ class Reading {
   Reading(const CrystalLibrary& library, WaitFrame& found) : library_(library), found_(found) {}
 
   // False where the library ends: what called it is the program's, and says nothing more.
-  bool take(const stack::Place& place, std::size_t frame) {
+  bool take(const unwind::Place& place, std::size_t frame) {
     const Standing at = standing_of(place, library_);
     if (found_.kind == WaitKind::Unknown) {
       if (!begin(place, at, frame)) return false;
@@ -225,7 +225,7 @@ class Reading {
   }
 
  private:
-  bool begin(const stack::Place& place, const Standing& at, std::size_t frame) {
+  bool begin(const unwind::Place& place, const Standing& at, std::size_t frame) {
     // Below the library and between there are others: libc, libevent, libgc. Without files they
     // cannot be told from the program, which may be above it.
     const bool may_be_own =
@@ -244,7 +244,7 @@ class Reading {
   }
 
   // Does the frame still belong to the wait?
-  bool refine(const stack::Place& place,
+  bool refine(const unwind::Place& place,
               std::string_view file,
               std::string_view method,
               std::size_t frame) {
@@ -276,25 +276,25 @@ class Reading {
 
 }  // namespace
 
-WaitFrame wait_by_functions(const stack::StackRecord& record,
-                            const stack::Stacks& stacks,
+WaitFrame wait_by_functions(const unwind::StackRecord& record,
+                            const unwind::Stacks& stacks,
                             const CrystalLibrary& library) {
   WaitFrame found;
   Reading reading(library, found);
   const std::size_t count = std::min(record.frames.size(), kInnermost);
   for (std::size_t i = 0; i < count; ++i) {
-    for (const stack::Place& place : stacks.places_of(record.frames[i].pc)) {
+    for (const unwind::Place& place : stacks.places_of(record.frames[i].pc)) {
       if (!reading.take(place, i)) return found;
     }
   }
   return found;
 }
 
-WaitKind blocked_by_functions(const stack::StackRecord& record, const stack::Stacks& stacks) {
+WaitKind blocked_by_functions(const unwind::StackRecord& record, const unwind::Stacks& stacks) {
   constexpr std::size_t kOutermost = 30;
   const std::size_t count = std::min(record.frames.size(), kOutermost);
   for (std::size_t i = 0; i < count; ++i) {
-    for (const stack::Place& place : stacks.places_of(record.frames[i].pc)) {
+    for (const unwind::Place& place : stacks.places_of(record.frames[i].pc)) {
       if (place.file.ends_with(".cr")) return WaitKind::Unknown;
       const std::string_view function = place.function;
       if (function.ends_with("getaddrinfo")) return WaitKind::Resolve;
@@ -307,12 +307,12 @@ WaitKind blocked_by_functions(const stack::StackRecord& record, const stack::Sta
   return WaitKind::Unknown;
 }
 
-bool looks_for_fibers(const stack::StackRecord& record,
-                      const stack::Stacks& stacks,
+bool looks_for_fibers(const unwind::StackRecord& record,
+                      const unwind::Stacks& stacks,
                       const CrystalLibrary& library) {
   const std::size_t count = std::min(record.frames.size(), kInnermost);
   for (std::size_t i = 0; i < count; ++i) {
-    for (const stack::Place& place : stacks.places_of(record.frames[i].pc)) {
+    for (const unwind::Place& place : stacks.places_of(record.frames[i].pc)) {
       const Standing at = standing_of(place, library);
       if (at.file.empty() && place.file.ends_with(".cr")) return false;
       const Sign* const sign = sign_of(at.file, at.method);

@@ -4,7 +4,7 @@
 
 #include "report/stacks/crystal_library.h"
 #include "report/stacks/stack_report.h"
-#include "symbols/stack/stacks.h"
+#include "symbols/unwind/stacks.h"
 
 namespace heapattach::stacks {
 
@@ -19,18 +19,18 @@ struct WaitFrame {
 
 // `record` is the stack of a fiber that is put aside, or of a thread that is on one and looks for
 // another to run.
-[[nodiscard]] WaitFrame wait_by_functions(const stack::StackRecord& record,
-                                          const stack::Stacks& stacks,
+[[nodiscard]] WaitFrame wait_by_functions(const unwind::StackRecord& record,
+                                          const unwind::Stacks& stacks,
                                           const CrystalLibrary& library);
 
 // What a fiber that is on a thread does there without running: it waits for something that knows
 // nothing of fibers. Unknown if it does not.
-[[nodiscard]] WaitKind blocked_by_functions(const stack::StackRecord& record,
-                                            const stack::Stacks& stacks);
+[[nodiscard]] WaitKind blocked_by_functions(const unwind::StackRecord& record,
+                                            const unwind::Stacks& stacks);
 
 // A thread is on this stack only to find a fiber that can go on, or to wait until there is one.
-[[nodiscard]] bool looks_for_fibers(const stack::StackRecord& record,
-                                    const stack::Stacks& stacks,
+[[nodiscard]] bool looks_for_fibers(const unwind::StackRecord& record,
+                                    const unwind::Stacks& stacks,
                                     const CrystalLibrary& library);
 
 }  // namespace heapattach::stacks

@@ -6,7 +6,7 @@
 
 #include "symbols/boehm/evaluator.h"
 #include "symbols/boehm/layout.h"
-#include "symbols/module.h"
+#include "symbols/elf/module.h"
 
 namespace heapattach::boehm {
 

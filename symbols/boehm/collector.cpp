@@ -13,7 +13,7 @@
 #include "symbols/boehm/displacements.h"
 #include "symbols/boehm/known_release.h"
 #include "symbols/boehm/structure_search.h"
-#include "symbols/disassembler.h"
+#include "symbols/code/disassembler.h"
 
 namespace heapattach::boehm {
 

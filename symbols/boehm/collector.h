@@ -8,7 +8,7 @@
 #include "attach/memory_map.h"
 #include "attach/memory_reader.h"
 #include "symbols/boehm/layout.h"
-#include "symbols/module.h"
+#include "symbols/elf/module.h"
 
 namespace heapattach::boehm {
 

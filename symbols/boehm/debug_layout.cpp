@@ -16,7 +16,7 @@
 #include <fmt/format.h>
 
 #include "attach/sandbox.h"
-#include "symbols/file_share.h"
+#include "symbols/elf/file_share.h"
 
 namespace heapattach::boehm {
 

@@ -5,7 +5,7 @@
 #include "attach/remote_addr.h"
 #include "symbols/boehm/expression.h"
 #include "symbols/boehm/machine.h"
-#include "symbols/disassembler.h"
+#include "symbols/code/disassembler.h"
 
 namespace heapattach::boehm {
 

@@ -13,7 +13,7 @@
 #include "symbols/boehm/root_range.h"
 #include "symbols/boehm/root_tables.h"
 #include "symbols/boehm/thread_records.h"
-#include "symbols/module.h"
+#include "symbols/elf/module.h"
 
 // Where the collector looks for pointers besides the heap. Facts: mark_rts.c, pthread_stop_world.c
 // (GC_push_all_stacks), pthread_support.h and thread_local_alloc.h of 7.2 to 8.3.

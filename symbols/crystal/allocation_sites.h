@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "attach/remote_addr.h"
-#include "symbols/disassembler.h"
+#include "symbols/code/disassembler.h"
 
 namespace heapattach::crystal {
 

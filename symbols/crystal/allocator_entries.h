@@ -7,7 +7,7 @@
 #include "attach/memory_reader.h"
 #include "symbols/crystal/allocation_sites.h"
 #include "symbols/crystal/machine_code.h"
-#include "symbols/module.h"
+#include "symbols/elf/module.h"
 
 namespace heapattach::crystal {
 

@@ -6,7 +6,7 @@
 #include "attach/memory_reader.h"
 #include "symbols/crystal/program_names.h"
 #include "symbols/crystal/type_table.h"
-#include "symbols/module.h"
+#include "symbols/elf/module.h"
 
 namespace heapattach::crystal {
 

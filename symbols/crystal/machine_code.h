@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "symbols/module.h"
+#include "symbols/elf/module.h"
 
 namespace heapattach::crystal {
 

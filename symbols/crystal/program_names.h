@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "attach/memory_reader.h"
-#include "symbols/module.h"
+#include "symbols/elf/module.h"
 
 namespace heapattach::crystal {
 

@@ -19,8 +19,8 @@
 #include <fmt/format.h>
 
 #include "symbols/crystal/type_info.h"
-#include "symbols/json_cursor.h"
-#include "symbols/utf8.h"
+#include "symbols/text/json_cursor.h"
+#include "symbols/text/utf8.h"
 
 namespace heapattach::crystal {
 namespace {

@@ -78,6 +78,10 @@ std::string canonical_name(std::string_view name) {
   return plain;
 }
 
+std::string reference_to(std::string_view class_name) {
+  return std::string(class_name) + " *";
+}
+
 std::string_view class_returned_by(std::string_view symbol) {
   if (symbol.size() < 4 || symbol.size() > kLongestSymbol || symbol.front() != '*') return {};
   const std::size_t colon = result_colon(symbol);

@@ -10,6 +10,9 @@ namespace heapattach::crystal {
 // some of its outputs and not in others: Array(Shape+) is Array(Shape), there is no other.
 [[nodiscard]] std::string canonical_name(std::string_view name);
 
+// The type of a reference to an instance, "Acme::Session *", as everything here writes it.
+[[nodiscard]] std::string reference_to(std::string_view class_name);
+
 // The type that a function returns, by its symbol: "Session" for
 // "*Session::new<String, Int32>:Session" and "Circle" for "*Circle@Shape::new:Circle". Empty where
 // the symbol is not one of Crystal's, or does not name exactly one class: unions, virtual types

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "attach/memory_reader.h"
-#include "symbols/module.h"
+#include "symbols/elf/module.h"
 #include "symbols/types/type_model.h"
 
 namespace heapattach::cxx {

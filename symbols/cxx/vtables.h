@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "symbols/module.h"
+#include "symbols/elf/module.h"
 
 namespace heapattach::cxx {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "attach/memory_reader.h"
-#include "symbols/module.h"
+#include "symbols/elf/module.h"
 
 // ECL, an implementation of Common Lisp.
 //

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "symbols/ecl/types.h"
-#include "symbols/utf8.h"
+#include "symbols/text/utf8.h"
 
 namespace heapattach::ecl {
 

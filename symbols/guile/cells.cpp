@@ -6,7 +6,7 @@
 
 #include "symbols/guile/fixed_cells.h"
 #include "symbols/guile/values.h"
-#include "symbols/utf8.h"
+#include "symbols/text/utf8.h"
 
 namespace heapattach::guile {
 

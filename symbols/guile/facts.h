@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "attach/memory_reader.h"
-#include "symbols/module.h"
+#include "symbols/elf/module.h"
 
 // Guile, 2.2 and 3.0: its values and their cells.
 //

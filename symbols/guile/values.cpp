@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "symbols/utf8.h"
+#include "symbols/text/utf8.h"
 
 namespace heapattach::guile {
 

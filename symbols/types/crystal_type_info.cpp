@@ -10,7 +10,6 @@
 
 #include "symbols/crystal/type_names.h"
 #include "symbols/types/crystal_plain_types.h"
-#include "symbols/types/dwarf_names.h"
 #include "symbols/types/model_checks.h"
 
 namespace heapattach::types {
@@ -113,7 +112,7 @@ class Builder {
 
   TypeRef reference(const std::string& class_name) {
     const TypeRef target = model_.intern(class_name);
-    const TypeRef at = model_.intern(crystal_reference(class_name));
+    const TypeRef at = model_.intern(crystal::reference_to(class_name));
     Type& type = model_[at];
     type.shape = Shape::Pointer;
     type.bytes = kWord;

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "attach/fd.h"
-#include "report/read/collector_dump.h"
-#include "report/read/join_dump.h"
-#include "report/snapshot/counts.h"
+#include "report/format/read/collector_dump.h"
+#include "report/format/read/join_dump.h"
+#include "report/model/counts.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "symbols/types/dwarf_types.h"
+#include "symbols/dwarf/dwarf_types.h"
 
 // Debug information, as the bytes of a whole ELF file.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

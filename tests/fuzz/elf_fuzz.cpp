@@ -4,9 +4,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "symbols/elf_file.h"
-#include "symbols/function_name.h"
-#include "symbols/module.h"
+#include "symbols/cxx/function_name.h"
+#include "symbols/elf/elf_file.h"
+#include "symbols/elf/module.h"
 
 // The headers, symbols and loaded bytes of an ELF file, and the names that its symbols stand for.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

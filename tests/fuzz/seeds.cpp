@@ -11,10 +11,10 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
-#include "symbols/elf_file.h"
-#include "symbols/stack/stack_bytes.h"
-#include "symbols/types/dwarf_types.h"
+#include "symbols/dwarf/dwarf_types.h"
+#include "symbols/elf/elf_file.h"
 #include "symbols/types/model_bytes.h"
+#include "symbols/unwind/stack_bytes.h"
 #include "tests/fuzz/split_input.h"
 #include "tests/support/core_builder.h"
 
@@ -170,12 +170,12 @@ void write_other_seeds(const files::path& output) {
     write(output / "proc" / fmt::format("{}", number++), std::as_bytes(std::span(text)));
   }
   write(output / "snapshot" / "whole", std::as_bytes(std::span(kSnapshot)));
-  stack::FoundStack found;
+  unwind::FoundStack found;
   found.stack.thread = 7;
-  found.stack.frames = {{{0x10}, {0x20}, {0x30}, stack::FoundBy::Registers},
-                        {{0x11}, {0x30}, {0}, stack::FoundBy::Scan}};
+  found.stack.frames = {{{0x10}, {0x20}, {0x30}, unwind::FoundBy::Registers},
+                        {{0x11}, {0x30}, {0}, unwind::FoundBy::Scan}};
   found.locals = {{{"session", "struct node *[4][2]", false, 0x28}, 1}, {{"", "int", true, 5}, 0}};
-  write(output / "stack_bytes" / "two_frames", stack::to_bytes(found));
+  write(output / "stack_bytes" / "two_frames", unwind::to_bytes(found));
 }
 
 }  // namespace

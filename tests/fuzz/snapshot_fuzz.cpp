@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include "attach/fd.h"
-#include "report/graph/type_sizes.h"
-#include "report/read/json_lines.h"
-#include "report/snapshot/counts.h"
-#include "report/write/json_lines.h"
+#include "report/analyze/type_sizes.h"
+#include "report/format/read/json_lines.h"
+#include "report/format/write/json_lines.h"
+#include "report/model/counts.h"
 #include "tests/support/memory_sink.h"
 
 namespace {
@@ -40,7 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto found = read_bytes(data, size);
   if (!found) return 0;
   auto counts = snapshot::count_objects(*found, snapshot::CountBy::Holder);
-  graph::add_sizes(*found, snapshot::CountBy::Holder, counts);
+  analyze::add_sizes(*found, snapshot::CountBy::Holder, counts);
   const std::string once = written(*found);
   const auto again = read_bytes(once.data(), once.size());
   if (!again || written(*again) != once) std::abort();

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "symbols/types/dwarf_types.h"
+#include "symbols/dwarf/dwarf_types.h"
 #include "tests/fuzz/split_input.h"
 
 namespace {

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "symbols/companions.h"
+#include "symbols/elf/companions.h"
 
 // What fuzz_split reads, two files in one: a byte for the kind, the size of the second file, the
 // second file, and the program that it belongs to.

@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <span>
 
-#include "symbols/stack/local_types.h"
-#include "symbols/stack/stack_bytes.h"
+#include "symbols/unwind/local_types.h"
+#include "symbols/unwind/stack_bytes.h"
 
 // What comes from the worker that walks stacks, and the types that it names.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -17,18 +17,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::span<const std::byte> rest = std::as_bytes(std::span(data, size));
   while (!rest.empty()) {
     const std::span<const std::byte> before = rest;
-    const auto part = stack::take_part(rest);
+    const auto part = unwind::take_part(rest);
     if (!part) break;
     if (rest.size() >= before.size()) std::abort();
-    const auto* const found = std::get_if<stack::FoundStack>(&*part);
-    for (const stack::FoundLocal& local :
-         found == nullptr ? std::vector<stack::FoundLocal>() : found->locals) {
+    const auto* const found = std::get_if<unwind::FoundStack>(&*part);
+    for (const unwind::FoundLocal& local :
+         found == nullptr ? std::vector<unwind::FoundLocal>() : found->locals) {
       if (local.frame >= found->stack.frames.size()) std::abort();
-      const types::TypeRef type = stack::type_of_local(local.local.type, model);
+      const types::TypeRef type = unwind::type_of_local(local.local.type, model);
       if (type != types::kNoType && type >= model.types().size()) std::abort();
     }
     // What was understood says the same when it is written again.
-    const auto bytes = stack::to_bytes(*part);
+    const auto bytes = unwind::to_bytes(*part);
     const auto taken = before.first(before.size() - rest.size());
     if (bytes.size() != taken.size()) std::abort();
   }

@@ -5,7 +5,7 @@
 
 #include "attach/fd.h"
 #include "report/cli/run_check.h"
-#include "report/write/check_formats.h"
+#include "report/format/write/check_formats.h"
 #include "tests/support/temporary_directory.h"
 
 using namespace heapattach;

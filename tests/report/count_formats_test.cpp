@@ -1,4 +1,4 @@
-#include "report/write/count_formats.h"
+#include "report/format/write/count_formats.h"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "report/snapshot/counts.h"
+#include "report/model/counts.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "report/snapshot/cxx_containers.h"
+#include "report/typing/cxx_containers.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

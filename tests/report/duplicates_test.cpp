@@ -1,4 +1,4 @@
-#include "report/snapshot/duplicates.h"
+#include "report/analyze/duplicates.h"
 
 #include <map>
 #include <random>
@@ -6,7 +6,7 @@
 
 #include <doctest/doctest.h>
 
-#include "report/write/string_formats.h"
+#include "report/format/write/string_formats.h"
 #include "tests/support/small_snapshot.h"
 
 using namespace heapattach;

@@ -21,7 +21,7 @@ bool held(std::string_view text) {
 }
 
 bool held_by_growth(std::string_view text) {
-  graph::Difference difference;
+  analyze::Difference difference;
   difference.rows = {{"Job", {9, 900}, {1, 100}, {}, {}}, {"Session", {1, 48}, {4, 192}, {}, {}}};
   const auto condition = parse_fail_if(text);
   REQUIRE(condition);

@@ -1,4 +1,4 @@
-#include "report/write/growth_formats.h"
+#include "report/format/write/growth_formats.h"
 
 #include <string>
 

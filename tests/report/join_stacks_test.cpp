@@ -1,8 +1,8 @@
-#include "report/snapshot/join_stacks.h"
+#include "report/collect/join_stacks.h"
 
 #include <doctest/doctest.h>
 
-#include "report/snapshot/frame_finder.h"
+#include "report/collect/frame_finder.h"
 
 using namespace heapattach;
 using namespace heapattach::snapshot;
@@ -13,8 +13,8 @@ namespace {
 // in memory and one in a register.
 struct SmallStacks {
   SmallStacks() {
-    const stack::FrameRecord inner{RemoteAddr{0x401000}, RemoteAddr{0x1000}, RemoteAddr{0x1020}};
-    const stack::FrameRecord outer{RemoteAddr{0x402000}, RemoteAddr{0x1020}, RemoteAddr{0x1080}};
+    const unwind::FrameRecord inner{RemoteAddr{0x401000}, RemoteAddr{0x1000}, RemoteAddr{0x1020}};
+    const unwind::FrameRecord outer{RemoteAddr{0x402000}, RemoteAddr{0x1020}, RemoteAddr{0x1080}};
     stacks.stacks.resize(3);
     stacks.stacks[0].thread = 7;
     stacks.stacks[0].frames = {inner, outer};
@@ -47,7 +47,7 @@ struct SmallStacks {
 
   types::TypeModel types;
   types::TypeRef pair = types::kNoType;
-  stack::Stacks stacks;
+  unwind::Stacks stacks;
 };
 
 }  // namespace

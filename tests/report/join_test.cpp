@@ -1,4 +1,4 @@
-#include "report/snapshot/join.h"
+#include "report/collect/join.h"
 
 #include <algorithm>
 #include <map>
@@ -6,7 +6,7 @@
 
 #include <doctest/doctest.h>
 
-#include "report/snapshot/naming.h"
+#include "report/typing/naming.h"
 #include "tests/fakes/captured_heap.h"
 #include "tests/fakes/fake_gc_heap.h"
 

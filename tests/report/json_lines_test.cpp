@@ -1,4 +1,4 @@
-#include "report/write/json_lines.h"
+#include "report/format/write/json_lines.h"
 
 #include <string>
 #include <string_view>
@@ -9,7 +9,7 @@
 #include <simdjson.h>
 #include <zlib.h>
 
-#include "symbols/stack/stack_record.h"
+#include "symbols/unwind/stack_record.h"
 #include "tests/support/memory_sink.h"
 #include "tests/support/small_snapshot.h"
 
@@ -104,8 +104,8 @@ TEST_CASE("a snapshot is written as the format says") {
   build.snapshot.places = {{0x4011, {"main", "app.c", 7}, {{"read", "io.c", 3}}, "app"},
                            {0x7e01, {}, {}, "libc.so.6"}};
   build.snapshot.stacks = {
-      {{{1}, {0, stack::FoundBy::Scan}}, 0, 0, {}},
-      {{{1}}, 10, 1, stack::StackEnd::Corrupt},
+      {{{1}, {0, unwind::FoundBy::Scan}}, 0, 0, {}},
+      {{{1}}, 10, 1, unwind::StackEnd::Corrupt},
   };
   build.snapshot.threads.push_back({4711, "app", 'S', 0});
   build.snapshot.fibers.push_back({0x7f55, "worker-1", 1});

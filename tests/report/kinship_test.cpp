@@ -1,4 +1,4 @@
-#include "report/snapshot/kinship.h"
+#include "report/model/kinship.h"
 
 #include <doctest/doctest.h>
 

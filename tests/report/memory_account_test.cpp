@@ -1,4 +1,4 @@
-#include "report/snapshot/memory_account.h"
+#include "report/collect/memory_account.h"
 
 #include <doctest/doctest.h>
 

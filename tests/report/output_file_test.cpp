@@ -1,4 +1,4 @@
-#include "report/write/output_file.h"
+#include "report/format/write/output_file.h"
 
 #include <cerrno>
 #include <chrono>

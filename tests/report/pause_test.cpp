@@ -1,4 +1,4 @@
-#include "report/snapshot/pause.h"
+#include "report/collect/pause.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "report/snapshot/pointer_map.h"
+#include "report/typing/pointer_map.h"
 
 #include <string>
 

@@ -7,10 +7,10 @@
 #include "tests/fakes/fake_memory.h"
 
 using namespace heapattach;
-using stack::FoundBy;
-using stack::FrameRecord;
-using stack::StackEnd;
-using stack::StackRecord;
+using unwind::FoundBy;
+using unwind::FrameRecord;
+using unwind::StackEnd;
+using unwind::StackRecord;
 
 namespace {
 

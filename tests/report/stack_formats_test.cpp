@@ -1,4 +1,4 @@
-#include "report/write/stack_formats.h"
+#include "report/format/write/stack_formats.h"
 
 #include <doctest/doctest.h>
 
@@ -109,7 +109,7 @@ TEST_CASE("a gap in a deep stack is said, and numbers go on behind it") {
   stack.frames = {frame("first"), frame("last")};
   stack.left_out = 1000;
   stack.left_out_behind = 1;
-  stack.end = stack::StackEnd::Corrupt;
+  stack.end = unwind::StackEnd::Corrupt;
   const std::string text = format_stacks_text(report, false);
   CHECK(says(text, "… 1000 more frames …\n  1001  last"));
   CHECK(says(text, "… what follows on the stack cannot be true"));

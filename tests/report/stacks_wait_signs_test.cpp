@@ -13,29 +13,29 @@ namespace {
 const CrystalLibrary kLibrary("/usr/share/crystal/src/");
 
 // A function of the library, by its file there; of the program, by a path.
-stack::Place place(const std::string& function, const std::string& file) {
+unwind::Place place(const std::string& function, const std::string& file) {
   const bool is_path = file.empty() || file.front() == '/' || file.front() == '.';
   return {function, is_path ? file : kLibrary.directory() + file, 12, 3, false};
 }
 
 // The code of a library's method that takes a block, in its caller.
-stack::Place expanded(const std::string& function,
-                      const std::string& file,
-                      const std::string& home) {
-  stack::Place made = place(function, file);
+unwind::Place expanded(const std::string& function,
+                       const std::string& file,
+                       const std::string& home) {
+  unwind::Place made = place(function, file);
   made.home = place({}, home).file;
   return made;
 }
 
 struct Stack {
-  stack::StackRecord record;
-  stack::Stacks all;
+  unwind::StackRecord record;
+  unwind::Stacks all;
 };
 
-Stack stack_of(const std::vector<stack::Place>& places) {
+Stack stack_of(const std::vector<unwind::Place>& places) {
   Stack made;
   std::uint64_t pc = 0x1000;
-  for (const stack::Place& one : places) {
+  for (const unwind::Place& one : places) {
     made.record.frames.push_back(
         {RemoteAddr{pc}, RemoteAddr{pc + 0x7000}, RemoteAddr{pc + 0x7010}});
     made.all.places.push_back({RemoteAddr{pc}, {one}});
@@ -45,13 +45,13 @@ Stack stack_of(const std::vector<stack::Place>& places) {
 }
 
 // What puts a fiber aside: in 1.6, in 1.13, and since 1.16 with execution contexts.
-std::vector<stack::Place> old_scheduler() {
+std::vector<unwind::Place> old_scheduler() {
   return {place("Crystal::Scheduler#resume", "crystal/scheduler.cr"),
           place("Fiber#resume", "fiber.cr"),
           place("Crystal::Scheduler#reschedule", "crystal/scheduler.cr"),
           place("Crystal::Scheduler::reschedule", "crystal/scheduler.cr")};
 }
-std::vector<stack::Place> contexts() {
+std::vector<unwind::Place> contexts() {
   return {place("Fiber::ExecutionContext::Parallel::Scheduler#swapcontext",
                 "fiber/execution_context/scheduler.cr"),
           place("Fiber::ExecutionContext::Parallel::Scheduler#reschedule",
@@ -60,27 +60,27 @@ std::vector<stack::Place> contexts() {
           place("Fiber::suspend", "fiber.cr")};
 }
 
-std::vector<stack::Place> operator+(std::vector<stack::Place> inner,
-                                    const std::vector<stack::Place>& outer) {
+std::vector<unwind::Place> operator+(std::vector<unwind::Place> inner,
+                                     const std::vector<unwind::Place>& outer) {
   inner.insert(inner.end(), outer.begin(), outer.end());
   return inner;
 }
 
-std::vector<stack::Place> own() {
+std::vector<unwind::Place> own() {
   return {place("Shop::Worker#run", "/srv/shop/worker.cr"), place("Fiber#run", "fiber.cr")};
 }
 
-WaitFrame wait_of(const std::vector<stack::Place>& places) {
+WaitFrame wait_of(const std::vector<unwind::Place>& places) {
   const Stack made = stack_of(places);
   return wait_by_functions(made.record, made.all, kLibrary);
 }
 
 struct Example {
   WaitKind kind;
-  std::vector<stack::Place> waiting;
+  std::vector<unwind::Place> waiting;
 };
 
-void check(const std::vector<stack::Place>& scheduler, const std::vector<Example>& examples) {
+void check(const std::vector<unwind::Place>& scheduler, const std::vector<Example>& examples) {
   for (const Example& example : examples) {
     CAPTURE(example.waiting.front().function);
     CAPTURE(example.waiting.front().file);
@@ -193,7 +193,7 @@ TEST_CASE("the class of what is waited for is told by its outermost function") {
 }
 
 TEST_CASE("the loop of a scheduler waits for nothing") {
-  const std::vector<stack::Place> idle = {
+  const std::vector<unwind::Place> idle = {
       place("epoll_wait", "../sysdeps/unix/sysv/linux/epoll_wait.c"),
       place("Crystal::System::Epoll#wait", "crystal/system/unix/epoll.cr"),
       expanded("Fiber::ExecutionContext::Parallel::Scheduler#run_evloop",
@@ -223,7 +223,7 @@ TEST_CASE("with several threads, who waits for a pipe of the scheduler looks for
 }
 
 TEST_CASE("a thread that looks for fibers on the stack of one that waits is idle") {
-  const std::vector<stack::Place> libevent = {
+  const std::vector<unwind::Place> libevent = {
       place("epoll_wait", ""), place("event_base_loop", ""),
       place("Crystal::EventLoop::run_once", "crystal/system/unix/event_loop_libevent.cr")};
   const Stack idle = stack_of(libevent + old_scheduler() +
@@ -243,7 +243,7 @@ TEST_CASE("a thread that looks for fibers on the stack of one that waits is idle
 TEST_CASE("without files, as without debug information, classes say where a function is") {
   const CrystalLibrary none;
   const auto told = [&](const std::vector<std::string>& functions) {
-    std::vector<stack::Place> places;
+    std::vector<unwind::Place> places;
     for (const std::string& function : functions) places.push_back(place(function, ""));
     const Stack made = stack_of(places);
     return wait_by_functions(made.record, made.all, none).kind;
@@ -284,7 +284,7 @@ TEST_CASE("without files, the program's own function is the first that is not th
 }
 
 TEST_CASE("the library's directory is the one that most stacks go through") {
-  stack::Stacks stacks;
+  unwind::Stacks stacks;
   stacks.places.push_back({RemoteAddr{1}, {place("Fiber#run", "/srv/shop/fiber.cr")}});
   CHECK(CrystalLibrary::of(stacks).directory() == "/srv/shop/");
   stacks.places.push_back({RemoteAddr{2}, {place("main", "crystal/main.cr")}});
@@ -298,11 +298,11 @@ TEST_CASE("the library's directory is the one that most stacks go through") {
 
 TEST_CASE(
     "a fiber on a thread that waits for a host's name or a thread is told from one that runs") {
-  const auto told = [](const std::vector<stack::Place>& places) {
+  const auto told = [](const std::vector<unwind::Place>& places) {
     const Stack made = stack_of(places);
     return blocked_by_functions(made.record, made.all);
   };
-  const stack::Place caller = place("Shop#run", "/srv/shop.cr");
+  const unwind::Place caller = place("Shop#run", "/srv/shop.cr");
   CHECK(told({place("poll", ""), place("__GI_getaddrinfo", "../getaddrinfo.c"), caller}) ==
         WaitKind::Resolve);
   CHECK(told({place("__pthread_clockjoin_ex", "pthread_join_common.c"), caller}) ==

@@ -72,7 +72,7 @@ struct Waiting {
   boehm::BlockIndex index;
   crystal::TypeTable classes;
   std::vector<crystal::FiberStack> fibers;
-  stack::StackRecord record;
+  unwind::StackRecord record;
 };
 
 // An event of Crystal's event loop, as the compiler lays it out.

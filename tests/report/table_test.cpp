@@ -1,10 +1,10 @@
-#include "report/write/table.h"
+#include "report/format/write/table.h"
 
 #include <string>
 
 #include <doctest/doctest.h>
 
-#include "report/write/terminal_text.h"
+#include "report/text/terminal_text.h"
 
 using namespace heapattach;
 

@@ -3,9 +3,9 @@
 
 #include <doctest/doctest.h>
 
-#include "report/write/json_text.h"
-#include "report/write/terminal_text.h"
-#include "symbols/utf8.h"
+#include "report/text/json_text.h"
+#include "report/text/terminal_text.h"
+#include "symbols/text/utf8.h"
 
 using namespace heapattach;
 

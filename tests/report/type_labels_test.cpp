@@ -1,4 +1,4 @@
-#include "report/snapshot/type_labels.h"
+#include "report/typing/type_labels.h"
 
 #include <doctest/doctest.h>
 
@@ -7,16 +7,16 @@ using namespace heapattach::snapshot;
 
 namespace {
 
-stack::Place place(std::string function, std::string file, std::uint32_t line) {
-  stack::Place made;
+unwind::Place place(std::string function, std::string file, std::uint32_t line) {
+  unwind::Place made;
   made.function = std::move(function);
   made.file = std::move(file);
   made.line = line;
   return made;
 }
 
-const stack::Place kMalloc = place("malloc", "/usr/share/crystal/src/gc/boehm.cr", 128);
-const stack::Place kRuntime = place("__crystal_malloc64", "/usr/share/crystal/src/gc.cr", 17);
+const unwind::Place kMalloc = place("malloc", "/usr/share/crystal/src/gc/boehm.cr", 128);
+const unwind::Place kRuntime = place("__crystal_malloc64", "/usr/share/crystal/src/gc.cr", 17);
 
 }  // namespace
 
@@ -28,9 +28,9 @@ TEST_CASE("a class without a name is told by the first function that is not the 
 }
 
 TEST_CASE("a class that is made in several places says so only if they differ") {
-  const std::vector<stack::Place> cart = {kRuntime, place("new", "/srv/shop/src/cart.cr", 55)};
-  const std::vector<stack::Place> copy = {kRuntime,
-                                          place("dup", "/usr/share/crystal/src/reference.cr", 9)};
+  const std::vector<unwind::Place> cart = {kRuntime, place("new", "/srv/shop/src/cart.cr", 55)};
+  const std::vector<unwind::Place> copy = {kRuntime,
+                                           place("dup", "/usr/share/crystal/src/reference.cr", 9)};
   CHECK(label_of({cart, cart}) == "allocated in new, src/cart.cr:55");
   CHECK(label_of({cart, copy}) == "allocated in new, src/cart.cr:55 and elsewhere");
 }

@@ -1,4 +1,4 @@
-#include "report/snapshot/typing_regions.h"
+#include "report/typing/typing_regions.h"
 
 #include <atomic>
 #include <thread>

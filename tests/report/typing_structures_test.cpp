@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "report/snapshot/typing.h"
+#include "report/typing/typing.h"
 #include "tests/support/typed_heap.h"
 
 namespace heapattach::snapshot {

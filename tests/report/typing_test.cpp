@@ -1,4 +1,4 @@
-#include "report/snapshot/typing.h"
+#include "report/typing/typing.h"
 
 #include <doctest/doctest.h>
 

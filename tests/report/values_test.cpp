@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
-#include "report/snapshot/join_values.h"
-#include "report/write/json_values.h"
+#include "report/collect/join_values.h"
+#include "report/format/write/json_values.h"
 #include "tests/support/typed_heap.h"
 
 namespace heapattach::snapshot {

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "report/write/sink.h"
+#include "report/format/write/sink.h"
 
 namespace heapattach {
 

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "report/snapshot/model.h"
+#include "report/model/model.h"
 
 namespace heapattach {
 

@@ -2,11 +2,11 @@
 
 #include <stdexcept>
 
-#include "report/snapshot/join.h"
-#include "report/snapshot/join_values.h"
-#include "report/snapshot/naming.h"
-#include "report/snapshot/typing.h"
-#include "report/write/json_keys.h"
+#include "report/collect/join.h"
+#include "report/collect/join_values.h"
+#include "report/model/json_keys.h"
+#include "report/typing/naming.h"
+#include "report/typing/typing.h"
 
 namespace heapattach {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "report/snapshot/model.h"
+#include "report/model/model.h"
 #include "symbols/crystal/type_table.h"
-#include "symbols/module.h"
+#include "symbols/elf/module.h"
 #include "symbols/runtimes/heap_view.h"
 #include "symbols/runtimes/object_names.h"
 #include "tests/fakes/captured_heap.h"

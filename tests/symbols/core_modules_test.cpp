@@ -1,4 +1,4 @@
-#include "symbols/core_modules.h"
+#include "symbols/elf/core_modules.h"
 
 #include <array>
 #include <cstring>
@@ -9,7 +9,7 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 
-#include "symbols/elf_file.h"
+#include "symbols/elf/elf_file.h"
 #include "tests/support/core_builder.h"
 #include "tests/support/temporary_directory.h"
 

@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 
-#include "symbols/module_contents.h"
+#include "symbols/elf/module_contents.h"
 
 using namespace heapattach;
 

@@ -9,9 +9,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "symbols/elf_file.h"
-#include "symbols/file_share.h"
-#include "symbols/module.h"
+#include "symbols/elf/elf_file.h"
+#include "symbols/elf/file_share.h"
+#include "symbols/elf/module.h"
 
 using namespace heapattach;
 

@@ -1,4 +1,4 @@
-#include "symbols/function_name.h"
+#include "symbols/cxx/function_name.h"
 
 #include <doctest/doctest.h>
 

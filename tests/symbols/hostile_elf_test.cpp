@@ -11,8 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "symbols/elf_file.h"
-#include "symbols/module.h"
+#include "symbols/elf/elf_file.h"
+#include "symbols/elf/module.h"
 
 using namespace heapattach;
 

@@ -1,4 +1,4 @@
-#include "symbols/module.h"
+#include "symbols/elf/module.h"
 
 #include <cstdint>
 #include <cstring>

@@ -6,9 +6,9 @@
 
 #include <doctest/doctest.h>
 
-#include "report/export/format.h"
-#include "report/snapshot/counts.h"
-#include "report/write/json_lines.h"
+#include "report/format/export/format.h"
+#include "report/format/write/json_lines.h"
+#include "report/model/counts.h"
 #include "tests/support/memory_sink.h"
 #include "tests/support/small_snapshot.h"
 

@@ -11,7 +11,7 @@
 #include <fcntl.h>
 #include <link.h>
 
-#include "symbols/module.h"
+#include "symbols/elf/module.h"
 #include "tests/fakes/own_memory.h"
 
 using namespace heapattach;

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "symbols/boehm/collector.h"
-#include "symbols/module_contents.h"
+#include "symbols/elf/module_contents.h"
 #include "tests/fakes/fake_gc_heap.h"
 
 using namespace heapattach;

@@ -1,4 +1,4 @@
-#include "symbols/types/dwarf_names.h"
+#include "symbols/dwarf/dwarf_names.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "symbols/types/dwarf_types.h"
+#include "symbols/dwarf/dwarf_types.h"
 
 #include <algorithm>
 

@@ -4,7 +4,7 @@
 #include <elf.h>
 #include <fmt/format.h>
 
-#include "symbols/types/dwarf_types.h"
+#include "symbols/dwarf/dwarf_types.h"
 #include "tests/symbols/types/file_bytes.h"
 #include "tests/symbols/types/typed_program.h"
 

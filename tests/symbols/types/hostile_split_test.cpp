@@ -4,8 +4,8 @@
 #include <doctest/doctest.h>
 #include <elf.h>
 
-#include "symbols/companions.h"
-#include "symbols/types/dwarf_types.h"
+#include "symbols/dwarf/dwarf_types.h"
+#include "symbols/elf/companions.h"
 #include "tests/symbols/types/file_bytes.h"
 #include "tests/symbols/types/typed_program.h"
 

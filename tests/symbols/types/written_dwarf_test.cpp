@@ -8,8 +8,8 @@
 #include <sys/inotify.h>
 
 #include "attach/sanitized.h"
-#include "symbols/module_contents.h"
-#include "symbols/types/dwarf_types.h"
+#include "symbols/dwarf/dwarf_types.h"
+#include "symbols/elf/module_contents.h"
 #include "tests/support/temporary_directory.h"
 
 using namespace heapattach;

@@ -1,0 +1,114 @@
+// An object is large if it retains at least the threshold. Large objects form the upper part of the
+// tree of dominators; at most live bytes / threshold of them are leaves of that part. What an
+// object gathers is what it retains without what its large children retain: a holder of one large
+// thing gathers little, the buffer of a cache much.
+//
+// The links of a long list are all large until near its end, each the only large child of the one
+// before, and none gathers anything. Chains of only children are therefore looked at as a whole: a
+// type whose links gather the threshold together is a list, which begins at its first link.
+
+#include "report/analyze/accumulation.h"
+
+#include <algorithm>
+#include <map>
+
+namespace heapattach::analyze {
+
+namespace {
+
+using snapshot::TypeIndex;
+
+constexpr std::uint64_t kFewestLinks = 8;  // less is a structure, not a list
+
+class Finder {
+ public:
+  Finder(const Dominators& dominators,
+         std::span<const std::uint64_t> retained,
+         std::span<const TypeIndex> types,
+         std::uint64_t threshold)
+      : dominators_(dominators), retained_(retained), types_(types), threshold_(threshold) {}
+
+  std::vector<Accumulation> run() && {
+    count_large_children();
+    for (const ObjectIndex object : dominators_.order) {
+      if (is_large(object) && begins_chain(object)) look_at_chain(object);
+    }
+    std::sort(found_.begin(), found_.end(), [](const Accumulation& a, const Accumulation& b) {
+      return a.gathered != b.gathered ? a.gathered > b.gathered : a.object < b.object;
+    });
+    return std::move(found_);
+  }
+
+ private:
+  struct Large {
+    ObjectIndex child = kNone;  // the only one, or one of them
+    std::uint32_t children = 0;
+    std::uint64_t bytes = 0;  // that they retain
+  };
+
+  [[nodiscard]] bool is_large(ObjectIndex object) const { return retained_[object] >= threshold_; }
+
+  void count_large_children() {
+    large_.resize(retained_.size());
+    for (const ObjectIndex object : dominators_.order) {
+      const ObjectIndex by = dominators_.of[object];
+      if (!is_large(object) || by == kNone) continue;
+      Large& above = large_[by];
+      above.child = object;
+      ++above.children;
+      above.bytes += retained_[object];
+    }
+  }
+
+  [[nodiscard]] bool begins_chain(ObjectIndex object) const {
+    const ObjectIndex by = dominators_.of[object];
+    return by == kNone || large_[by].children != 1;
+  }
+
+  [[nodiscard]] std::uint64_t gathered_at(ObjectIndex object) const {
+    return retained_[object] - large_[object].bytes;
+  }
+
+  void look_at_chain(ObjectIndex first) {
+    std::map<TypeIndex, Accumulation> lists;  // what each type gathers, from its first link on
+    std::vector<ObjectIndex> chain;
+    for (ObjectIndex at = first;; at = large_[at].child) {
+      chain.push_back(at);
+      Accumulation& list = lists.try_emplace(types_[at], Accumulation{at, 0, 0}).first->second;
+      list.gathered += gathered_at(at);
+      ++list.links;
+      if (large_[at].children != 1) break;
+    }
+    drop_small(lists);
+    for (const auto& [type, list] : lists) found_.push_back(list);
+    for (const ObjectIndex at : chain) {
+      const std::uint64_t gathered = gathered_at(at);
+      if (gathered >= threshold_ && !lists.contains(types_[at]))
+        found_.push_back({at, gathered, 1});
+    }
+  }
+
+  void drop_small(std::map<TypeIndex, Accumulation>& lists) const {
+    std::erase_if(lists, [this](const auto& list) {
+      return list.second.links < kFewestLinks || list.second.gathered < threshold_;
+    });
+  }
+
+  const Dominators& dominators_;
+  std::span<const std::uint64_t> retained_;
+  std::span<const TypeIndex> types_;
+  std::uint64_t threshold_;
+  std::vector<Large> large_;  // by object
+  std::vector<Accumulation> found_;
+};
+
+}  // namespace
+
+std::vector<Accumulation> find_accumulations(const Dominators& dominators,
+                                             std::span<const std::uint64_t> retained,
+                                             std::span<const TypeIndex> types,
+                                             std::uint64_t threshold) {
+  return Finder(dominators, retained, types, std::max<std::uint64_t>(threshold, 1)).run();
+}
+
+}  // namespace heapattach::analyze

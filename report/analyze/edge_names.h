@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "report/model/json_keys.h"
+#include "report/model/model.h"
+
+namespace heapattach::analyze {
+
+// What the edges of a snapshot are called: as `refs` of the snapshot that is written of it, so that
+// a process and the file of it have the same names. Borrows the snapshot; keeps what it worked out.
+class EdgeNames {
+ public:
+  explicit EdgeNames(const snapshot::Snapshot& snapshot) : snapshot_(snapshot) {}
+
+  // "@user", "[3].key", "+16"; `word` is an Edge's of that object.
+  [[nodiscard]] std::string name(snapshot::ObjectIndex from, std::uint32_t word);
+
+  // The same for all elements of an array, "[*].key", and for all words of an untyped block that is
+  // too large for a structure, "+*"; as a number that stands for that name.
+  [[nodiscard]] std::uint32_t kind(snapshot::ObjectIndex from, std::uint32_t word);
+  [[nodiscard]] const std::string& kind_name(std::uint32_t kind) const { return kinds_[kind]; }
+
+ private:
+  [[nodiscard]] std::string name_in(snapshot::TypeIndex type, std::uint32_t word);
+  [[nodiscard]] std::string kind_name_in(const snapshot::Object& object, std::uint32_t word);
+  [[nodiscard]] std::uint32_t intern(std::string name);
+
+  const snapshot::Snapshot& snapshot_;
+  std::vector<std::unique_ptr<JsonKeys>> keys_;  // by type; null: not asked for yet
+  std::vector<std::string> kinds_;
+  std::unordered_map<std::string, std::uint32_t> kind_numbers_;
+  std::unordered_map<std::uint64_t, std::uint32_t>
+      known_;  // by type, whether it is large, and word
+};
+
+}  // namespace heapattach::analyze

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "attach/result.h"
+#include "report/analyze/edge_names.h"
+#include "report/analyze/graph.h"
+#include "report/model/flat_array.h"
+
+namespace heapattach::analyze {
+
+// Edges that are to be thought away, such as those of weak references: a glob for the type that
+// they stand in and one for their name.
+struct Exclusion {
+  std::string type;
+  std::string field;
+};
+
+// Reads "WeakRef(*):@target"; a type's name may hold colons, a field's does not.
+Result<Exclusion> parse_exclusion(const std::string& text);
+
+// The edges of a snapshot without those excluded; a copy, if there are any.
+class RemainingEdges {
+ public:
+  RemainingEdges(const snapshot::Snapshot& snapshot,
+                 const std::vector<Exclusion>& exclusions,
+                 EdgeNames& names);
+
+  // Borrows the snapshot, `roots` and this.
+  [[nodiscard]] analyze::Graph graph(const std::vector<snapshot::ObjectIndex>& roots) const;
+  [[nodiscard]] std::uint64_t excluded() const { return excluded_; }
+
+ private:
+  const snapshot::Snapshot& snapshot_;
+  bool is_copy_ = false;
+  snapshot::FlatArray<std::uint64_t> first_edge_;
+  snapshot::FlatArray<snapshot::Edge> edges_;
+  std::uint64_t excluded_ = 0;
+};
+
+}  // namespace heapattach::analyze

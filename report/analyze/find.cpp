@@ -1,0 +1,90 @@
+#include "report/analyze/find.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "report/glob.h"
+#include "report/type_names.h"
+
+namespace heapattach::analyze {
+
+namespace {
+
+using snapshot::Object;
+using snapshot::ObjectIndex;
+using snapshot::Snapshot;
+
+// The types called so, or, if none is, those that match it as a glob.
+std::vector<bool> types_meant(const Snapshot& snapshot, const std::string& name) {
+  std::vector<bool> by_name;
+  std::vector<bool> by_glob;
+  bool has_name = false;
+  for (const snapshot::Type& type : snapshot.types) {
+    by_name.push_back(type.name == name);
+    by_glob.push_back(matches_glob(name, type.name));
+    has_name = has_name || by_name.back();
+  }
+  return has_name ? by_name : by_glob;
+}
+
+std::vector<ObjectIndex> objects_of(const Snapshot& snapshot, const std::vector<bool>& is_meant) {
+  std::vector<ObjectIndex> objects;
+  for (std::size_t i = 0; i < snapshot.objects.size(); ++i) {
+    if (is_meant[snapshot.objects[i].type]) objects.push_back(static_cast<ObjectIndex>(i));
+  }
+  return objects;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> parse_address(const std::string& text) {
+  if (!text.starts_with("0x") && !text.starts_with("0X")) return std::nullopt;
+  std::uint64_t address = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, failure] = std::from_chars(text.data() + 2, end, address, 16);
+  if (failure != std::errc{} || rest != end) return std::nullopt;
+  return address;
+}
+
+Result<ObjectIndex> find_object(const Snapshot& snapshot, std::uint64_t address) {
+  const auto& objects = snapshot.objects;
+  const auto after = std::upper_bound(
+      objects.begin(), objects.end(), address,
+      [](std::uint64_t wanted, const Object& object) { return wanted < object.address; });
+  if (after != objects.begin()) {
+    const Object& object = *(after - 1);
+    if (address - object.address < snapshot.bytes_of(object)) {
+      return static_cast<ObjectIndex>(after - 1 - objects.begin());
+    }
+  }
+  return Error{ErrorKind::Malformed,
+               fmt::format("no object of the snapshot stands at {:#x}; try: an address of it, or "
+                           "--all if nothing reaches it",
+                           address)};
+}
+
+Result<std::vector<ObjectIndex>> find_objects(const Snapshot& snapshot, const std::string& type) {
+  std::vector<bool> has_objects(snapshot.types.size());
+  for (const Object& object : snapshot.objects) has_objects[object.type] = true;
+  TypeNames present;
+  TypeNames known;
+  for (std::size_t i = 0; i < snapshot.types.size(); ++i) {
+    known.add(snapshot.types[i].name);
+    if (has_objects[i]) present.add(snapshot.types[i].name);
+  }
+  const NamedType named = present.find(type);
+  if (!named.name.empty()) return objects_of(snapshot, types_meant(snapshot, named.name));
+  if (const NamedType absent = known.find(type); !absent.name.empty()) {
+    return Error{ErrorKind::Malformed,
+                 fmt::format("no object is of type '{}' now; the program knows it", absent.name)};
+  }
+  if (!snapshot.header.redacted.empty()) {
+    return Error{ErrorKind::Malformed,
+                 "no object is of that type; try: a name as it is in a redacted report"};
+  }
+  return Error{ErrorKind::Malformed, named.problem};
+}
+
+}  // namespace heapattach::analyze

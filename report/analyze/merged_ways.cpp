@@ -1,0 +1,250 @@
+#include "report/analyze/merged_ways.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+namespace heapattach::analyze {
+
+namespace {
+
+using analyze::kNone;
+using snapshot::ObjectIndex;
+using snapshot::TypeIndex;
+
+constexpr std::uint32_t kLongestRepetition = 3;  // steps: list, node with value, tree with buffer
+constexpr std::size_t kShownSteps = 12;          // of a summary
+constexpr std::size_t kShownStops = 24;          // of a way
+constexpr std::size_t kMostNodes = 1U << 20;     // of all ways together
+
+}  // namespace
+
+void MergedWays::prepare() {
+  if (!node_of_.empty()) return;
+  node_of_.assign(snapshot_.objects.size(), kNoNode);
+  rank_.resize(snapshot_.objects.size());
+  for (std::uint32_t i = 0; i < ways_.order.size(); ++i) rank_[ways_.order[i]] = i;
+}
+
+std::vector<MergedWays::Group> MergedWays::group(const std::vector<ObjectIndex>& objects) {
+  prepare();
+  std::map<NodeIndex, Group> by_node;
+  for (const ObjectIndex object : objects) {
+    if (ways_.leads_to(object)) by_node[node_of(object)].objects.push_back(object);
+  }
+  std::vector<Group> groups;
+  for (auto& [node, group] : by_node) {
+    std::sort(group.objects.begin(), group.objects.end(),
+              [&](ObjectIndex a, ObjectIndex b) { return rank_[a] < rank_[b]; });
+    group.summary = summary_of(node);
+    groups.push_back(std::move(group));
+  }
+  std::sort(groups.begin(), groups.end(), [&](const Group& a, const Group& b) {
+    return std::make_tuple(b.objects.size(), rank_[a.objects[0]]) <
+           std::make_tuple(a.objects.size(), rank_[b.objects[0]]);
+  });
+  return groups;
+}
+
+MergedWays::Main MergedWays::main_way(const std::vector<ObjectIndex>& objects) {
+  prepare();
+  std::vector<std::uint64_t> count;  // by node
+  for (const ObjectIndex object : objects) {
+    if (!ways_.leads_to(object)) continue;
+    const NodeIndex node = node_of(object);
+    if (count.size() <= node) count.resize(nodes_.size());
+    ++count[node];
+  }
+  const std::uint64_t most = *std::max_element(count.begin(), count.end());
+  ObjectIndex nearest = kNone;
+  for (const ObjectIndex object : objects) {
+    if (!ways_.leads_to(object) || count[node_of(object)] != most) continue;
+    if (nearest == kNone || rank_[object] < rank_[nearest]) nearest = object;
+  }
+  return {nearest, summary_of(node_of(nearest))};
+}
+
+// Climbs to what has its node already, and then comes down: ways are as long as lists.
+MergedWays::NodeIndex MergedWays::node_of(ObjectIndex object) {
+  std::vector<ObjectIndex> climbed;
+  for (; node_of_[object] == kNoNode; object = ways_.before[object].object) {
+    climbed.push_back(object);
+    if (ways_.before[object].object == kNone) break;
+  }
+  for (auto at = climbed.rbegin(); at != climbed.rend(); ++at) {
+    const analyze::Step before = ways_.before[*at];
+    const TypeIndex type = snapshot_.objects[*at].type;
+    node_of_[*at] = before.object == kNone ? root_node(before.by, type)
+                                           : extend(node_of_[before.object],
+                                                    names_.kind(before.object, before.by), type);
+  }
+  return climbed.empty() ? node_of_[object] : node_of_[climbed.front()];
+}
+
+MergedWays::NodeIndex MergedWays::root_node(std::uint32_t root, TypeIndex type) {
+  std::string words = kinds_of_roots_.in_words(snapshot_.roots[roots_[root]]);
+  const auto next = static_cast<std::uint32_t>(root_kinds_.size());
+  const auto [at, is_new] = root_kind_numbers_.try_emplace(std::move(words), next);
+  if (is_new) root_kinds_.push_back(at->first);
+  return find_or_add({kNoNode, at->second, type, false, 0});
+}
+
+MergedWays::NodeIndex MergedWays::extend(NodeIndex before, std::uint32_t kind, TypeIndex type) {
+  const Node step{before, kind, type, false, nodes_[before].depth + 1};
+  for (std::uint32_t period = 1; period <= kLongestRepetition; ++period) {
+    // Whether the last `period` steps, this one included, are those before them once more.
+    if (step.depth < 2 * period) break;
+    const Node* late = &step;
+    NodeIndex early = before;
+    for (std::uint32_t i = 1; i < period; ++i) early = nodes_[early].before;
+    const NodeIndex repeated = early;
+    std::uint32_t same = 0;
+    while (same < period && late->is_same_step(nodes_[early])) {
+      late = &nodes_[late->before];
+      early = nodes_[early].before;
+      ++same;
+    }
+    if (same < period) continue;
+    nodes_[repeated].is_repeated = true;
+    return repeated;
+  }
+  return find_or_add(step);
+}
+
+MergedWays::NodeIndex MergedWays::find_or_add(const Node& node) {
+  const std::uint64_t key = (std::uint64_t{node.before} * 0x9e3779b97f4a7c15U) ^
+                            (std::uint64_t{node.kind} << 32 | node.type);
+  const auto [first, last] = by_step_.equal_range(key);
+  for (auto at = first; at != last; ++at) {
+    const Node& known = nodes_[at->second];
+    if (known.before == node.before && known.is_same_step(node)) return at->second;
+  }
+  const auto made = static_cast<NodeIndex>(nodes_.size());
+  nodes_.push_back(node);
+  by_step_.emplace(key, made);
+  return made;
+}
+
+std::string MergedWays::summary_of(NodeIndex node) const {
+  std::vector<std::string> steps;
+  for (; node != kNoNode; node = nodes_[node].before) {
+    const Node& at = nodes_[node];
+    std::string text = at.before == kNoNode ? root_kinds_[at.kind] : names_.kind_name(at.kind);
+    if (at.is_repeated) text += "…";
+    steps.push_back(std::move(text));
+  }
+  std::string summary;
+  for (std::size_t i = steps.size(); i-- > 0;) {
+    const std::size_t number = steps.size() - 1 - i;  // from the root
+    if (steps.size() > kShownSteps && number == kShownSteps / 2) summary += " → …";
+    const bool is_hidden =
+        steps.size() > kShownSteps && number >= kShownSteps / 2 && i >= kShownSteps / 2;
+    if (is_hidden) continue;
+    if (!summary.empty()) summary += " → ";
+    summary += steps[i];
+  }
+  return summary;
+}
+
+// What comes of one more step, for the steps that were taken last: neighbours in the order of ways
+// mostly take the same.
+class MergedWays::Memo {
+ public:
+  struct Key {
+    NodeIndex before = kNoNode;
+    std::uint32_t word = 0;
+    TypeIndex type = 0;
+    std::uint32_t size_class = 0;  // of the object before: its edges may be called by that
+    bool operator==(const Key&) const = default;
+  };
+
+  // Where that step leads, to be filled in if it is not known.
+  NodeIndex& after(const Key& key) {
+    const std::uint64_t hash =
+        (std::uint64_t{key.before} << 32 | key.word) * 0x9e3779b97f4a7c15U ^
+        (std::uint64_t{key.type} << 32 | key.size_class) * 0xc2b2ae3d27d4eb4fU;
+    Entry& entry = entries_[hash >> 50];
+    if (entry.key != key) entry = {key, kNoNode};
+    return entry.node;
+  }
+
+ private:
+  struct Entry {
+    Key key;
+    NodeIndex node = kNoNode;
+  };
+  std::vector<Entry> entries_ = std::vector<Entry>(std::size_t{1} << 14);
+};
+
+std::vector<MergedWays::Merged> MergedWays::group_all(std::size_t most_of_a_type) {
+  std::vector<Merged> by_node;
+  Memo memo;
+  prepare();
+  for (const ObjectIndex object : ways_.order) {
+    const NodeIndex node = place_next(object, memo);
+    if (node == kNoNode) continue;
+    if (by_node.size() <= node) by_node.resize(nodes_.size());
+    Merged& merged = by_node[node];
+    if (merged.objects++ == 0) merged.nearest = object;
+    merged.bytes += snapshot_.bytes_of(snapshot_.objects[object]);
+  }
+  return choose(std::move(by_node), most_of_a_type);
+}
+
+MergedWays::NodeIndex MergedWays::place_next(ObjectIndex object, Memo& memo) {
+  const analyze::Step before = ways_.before[object];
+  const TypeIndex type = snapshot_.objects[object].type;
+  if (before.object == kNone) return node_of_[object] = root_node(before.by, type);
+  const NodeIndex from = node_of_[before.object];
+  if (from == kNoNode) return kNoNode;
+  const std::uint32_t size_class = snapshot_.objects[before.object].size_class;
+  NodeIndex& known = memo.after({from, before.by, type, size_class});
+  if (known == kNoNode && nodes_.size() < kMostNodes) {
+    known = extend(from, names_.kind(before.object, before.by), type);
+  }
+  return node_of_[object] = known;
+}
+
+std::vector<MergedWays::Merged> MergedWays::choose(std::vector<Merged> by_node,
+                                                   std::size_t most_of_a_type) const {
+  std::vector<NodeIndex> order;
+  for (NodeIndex node = 0; node < by_node.size(); ++node) {
+    by_node[node].type = nodes_[node].type;
+    if (by_node[node].objects != 0) order.push_back(node);
+  }
+  std::sort(order.begin(), order.end(), [&](NodeIndex a, NodeIndex b) {
+    return std::tuple(by_node[a].type, by_node[b].objects, a) <
+           std::tuple(by_node[b].type, by_node[a].objects, b);
+  });
+  std::vector<Merged> chosen;
+  std::size_t of_type = 0;
+  for (const NodeIndex node : order) {
+    of_type = chosen.empty() || chosen.back().type != nodes_[node].type ? 1 : of_type + 1;
+    if (of_type > most_of_a_type) continue;
+    chosen.push_back(std::move(by_node[node]));
+    chosen.back().stops = stops_to(node);
+  }
+  return chosen;
+}
+
+std::vector<MergedWays::Stop> MergedWays::stops_to(NodeIndex node) const {
+  std::vector<NodeIndex> line;
+  for (; node != kNoNode; node = nodes_[node].before) line.push_back(node);
+  std::reverse(line.begin(), line.end());
+  std::vector<Stop> stops;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const bool is_cut =
+        line.size() > kShownStops && i >= kShownStops / 2 && i < line.size() - kShownStops / 2;
+    const Node& at = nodes_[line[i]];
+    if (!is_cut) {
+      stops.push_back(
+          {i == 0 ? root_kinds_[at.kind] : names_.kind_name(at.kind), at.type, at.is_repeated, 0});
+    } else if (i == kShownStops / 2) {
+      stops.push_back({{}, 0, false, static_cast<std::uint32_t>(line.size() - kShownStops)});
+    }
+  }
+  return stops;
+}
+
+}  // namespace heapattach::analyze

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "attach/result.h"
+#include "report/model/model.h"
+
+// What leads to the objects of a type, a few edges back: a small graph to look at.
+namespace heapattach::analyze {
+
+struct NeighbourhoodOptions {
+  std::string type;          // a name or a glob, or the address of one object
+  std::size_t levels = 5;    // edges back from an object; 0: as many as there are
+  std::size_t objects = 10;  // of the type; 0: all
+};
+
+struct Neighbourhood {
+  struct Link {
+    snapshot::ObjectIndex from = 0;
+    snapshot::ObjectIndex to = 0;
+    std::uint32_t word = 0;   // Edge::offset_words
+    std::uint32_t level = 0;  // edges between `to` and the nearest of the objects asked for
+  };
+  struct Holder {
+    std::uint32_t root = 0;  // of Snapshot::roots
+    snapshot::ObjectIndex to = 0;
+  };
+  std::vector<snapshot::ObjectIndex> objects;  // those asked for
+  std::vector<Link> links;                     // the nearest to them first, each once
+  std::vector<Holder> roots;                   // one for each object shown that roots hold
+
+  // What was cut off, and by what.
+  std::uint64_t left_out_objects = 0;  // by the number of objects
+  std::uint64_t open_objects = 0;      // by the number of levels: shown, and more leads there
+  bool has_too_many_links = false;     // by the number of links that can be shown
+};
+
+// More than this no viewer draws (Mermaid's maxEdges); it holds unless both limits are 0.
+inline constexpr std::size_t kMostLinks = 500;
+
+// Malformed if there is no such type or object. The snapshot must have its edges.
+Result<Neighbourhood> find_neighbourhood(const snapshot::Snapshot& snapshot,
+                                         const NeighbourhoodOptions& options);
+
+}  // namespace heapattach::analyze

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "report/analyze/dominators.h"
+
+namespace heapattach::analyze {
+
+// By object whether a root leads to it and none of its group dominates it. What the outermost of a
+// group retain is what the group retains, each byte once. `groups` are by object.
+[[nodiscard]] std::vector<bool> outermost_of_groups(const Dominators& dominators,
+                                                    std::span<const snapshot::TypeIndex> groups,
+                                                    std::size_t group_count);
+
+}  // namespace heapattach::analyze

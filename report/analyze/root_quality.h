@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "report/model/model.h"
+
+namespace heapattach::analyze {
+
+// How good a reason a root is, the best first. The collector scans stacks word by word, so what a
+// call that returned long ago left there keeps objects alive as a variable does; but a variable is
+// what a reader looks for. A path from a better root is told even where one from a worse root is
+// shorter. Globals and locals are of one quality: which of them holds an object more closely is
+// told by the length of the path alone.
+enum class RootQuality : std::uint8_t {
+  Variable,     // a global, class variable or live local with a name; an uncollectable object
+  Memory,       // static memory without a name
+  Word,         // a word or register of a frame of the program's own code
+  RuntimeWord,  // the same of a frame of a library that the program called, or of a frame that is
+                // not known; a variable of the collector's, the loader's or an idle thread's frame
+  Collector,    // a variable of the collector or the loader, a table of finalizers
+  Leftover,     // a word below the stack pointer, or of a frame of the collector, the loader or an
+                // idle thread of the language's runtime
+};
+
+inline constexpr std::size_t kRootQualities = 6;
+
+// Tells the quality of roots. Borrows the snapshot; keeps what it worked out of stacks.
+class RootQualities {
+ public:
+  explicit RootQualities(const snapshot::Snapshot& snapshot);
+
+  [[nodiscard]] RootQuality of(const snapshot::Root& root);
+  // The stack that the root is on; null if it is on none, or its frames are not known.
+  [[nodiscard]] const snapshot::Stack* stack_of(const snapshot::Root& root) const;
+
+ private:
+  enum class FrameOf : std::uint8_t { Unseen, Program, Runtime, Collector };
+
+  [[nodiscard]] RootQuality on_stack(const snapshot::Root& root);
+  [[nodiscard]] FrameOf owner_of(const snapshot::Frame& frame);
+  [[nodiscard]] FrameOf see(const snapshot::Place& place) const;
+  [[nodiscard]] bool is_idle(const snapshot::Stack& stack);
+
+  const snapshot::Snapshot& snapshot_;
+  std::unordered_map<pid_t, std::uint32_t> threads_;         // their stacks
+  std::unordered_map<std::uint64_t, std::uint32_t> fibers_;  // as well
+  std::string_view crystal_library_;  // its directory with the slash; empty: not known
+  std::vector<FrameOf> owners_;       // by place
+  std::vector<std::uint8_t> idle_;    // by stack: 0 unseen, 1 no, 2 yes
+};
+
+}  // namespace heapattach::analyze

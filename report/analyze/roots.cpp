@@ -1,0 +1,206 @@
+#include "report/analyze/roots.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "report/analyze/telling_roots.h"
+#include "report/model/frame_words.h"
+
+namespace heapattach::analyze {
+
+namespace {
+
+using snapshot::Root;
+using snapshot::RootKind;
+using snapshot::Snapshot;
+
+// Of roots of one quality.
+int rank_of(const Root& root) {
+  switch (root.kind) {
+    case RootKind::Global: return 0;
+    case RootKind::ThreadLocal: return 1;
+    case RootKind::Uncollectable: return 2;
+    case RootKind::Fiber: return 3;
+    case RootKind::Stack: return 4;
+    case RootKind::Register: return 5;
+    case RootKind::Finalizer: return 6;
+  }
+  return 7;
+}
+
+const snapshot::Thread* thread_of(const Snapshot& snapshot, const Root& root) {
+  const auto found =
+      std::find_if(snapshot.threads.begin(), snapshot.threads.end(),
+                   [&](const snapshot::Thread& thread) { return thread.tid == root.thread; });
+  return found == snapshot.threads.end() ? nullptr : &*found;
+}
+
+const snapshot::Fiber* fiber_of(const Snapshot& snapshot, const Root& root) {
+  const auto found =
+      std::find_if(snapshot.fibers.begin(), snapshot.fibers.end(),
+                   [&](const snapshot::Fiber& fiber) { return fiber.address == root.fiber; });
+  return found == snapshot.fibers.end() ? nullptr : &*found;
+}
+
+// The numbers come from a file, which may be anybody's.
+std::optional<RootFrame> frame_on(const Snapshot& snapshot,
+                                  const snapshot::Stack* stack,
+                                  const Root& root) {
+  if (stack == nullptr || !root.frame || *root.frame >= stack->frames.size()) return {};
+  const snapshot::Frame& frame = stack->frames[*root.frame];
+  RootFrame found;
+  const bool is_behind = stack->left_out != 0 && *root.frame >= stack->left_out_behind;
+  found.number = *root.frame + (is_behind ? stack->left_out : 0);
+  found.place = &snapshot.places[frame.place];
+  const bool is_inlined = root.inlined && *root.inlined < found.place->inlined.size();
+  found.line = is_inlined ? &found.place->inlined[*root.inlined] : &found.place->at;
+  found.is_guess = snapshot::is_guess(frame.found_by);
+  return found;
+}
+
+std::string thread_in_words(const Snapshot& snapshot, const Root& root) {
+  if (!root.thread) return "a thread";
+  const snapshot::Thread* const thread = thread_of(snapshot, root);
+  const bool has_name = thread != nullptr && !thread->name.empty();
+  return fmt::format("thread {}{}{}", *root.thread, has_name ? " " : "",
+                     has_name ? thread->name : "");
+}
+
+std::string fiber_in_words(const Snapshot& snapshot, const Root& root) {
+  if (!root.fiber) return "a fiber";
+  const snapshot::Fiber* const fiber = fiber_of(snapshot, root);
+  if (fiber == nullptr || fiber->name.empty()) return fmt::format("fiber {:#x}", *root.fiber);
+  return fmt::format("fiber {} ({:#x})", fiber->name, fiber->address);
+}
+
+// "frame 3 handle_request (src/app.cr:55)"
+std::string frame_in_words(const RootFrame& frame) {
+  const snapshot::CodeLine& line = *frame.line;
+  std::string text =
+      fmt::format("frame {} {}", frame.number, line.function.empty() ? "?" : line.function);
+  std::string where = frame.place->module;
+  if (!line.file.empty()) {
+    where = line.line == 0 ? line.file : fmt::format("{}:{}", line.file, line.line);
+  }
+  const auto add = [&where](std::string_view more) {
+    where += fmt::format("{}{}", where.empty() ? "" : ", ", more);
+  };
+  if (frame.line != &frame.place->at) add("inlined into " + frame.place->at.function);
+  if (frame.is_guess) add("guessed");
+  if (!where.empty()) text += fmt::format(" ({})", where);
+  return text;
+}
+
+// "thread 4711 worker, frame 3 handle_request (src/app.cr:55), variable session"; where its frame
+// is not known, "stack of thread 4711 worker at 0x7ffd…".
+std::string stack_in_words(const Snapshot& snapshot, const Root& root) {
+  std::string whose =
+      root.kind == RootKind::Stack || root.thread ? thread_in_words(snapshot, root) : std::string();
+  if (root.kind == RootKind::Fiber || root.fiber) {
+    whose += (whose.empty() ? "" : ", ") + fiber_in_words(snapshot, root);
+  }
+  const auto frame = frame_of(snapshot, root);
+  const std::string on = frame ? fmt::format("{}, {}", whose, frame_in_words(*frame))
+                               : fmt::format("stack of {}", whose);
+  if (!root.variable.empty()) return fmt::format("{}, variable {}", on, root.variable);
+  const std::string_view what = is_leftover(snapshot, root) ? ", a leftover word"
+                                : frame                     ? ","
+                                                            : "";
+  return fmt::format("{}{} at {:#x}", on, what, root.address);
+}
+
+std::string register_in_words(const Snapshot& snapshot, const Root& root) {
+  std::string text = fmt::format("register {} of {}", root.symbol, thread_in_words(snapshot, root));
+  if (const auto frame = frame_of(snapshot, root)) text += ", " + frame_in_words(*frame);
+  if (!root.variable.empty()) text += ", variable " + root.variable;
+  if (is_leftover(snapshot, root)) text += ", a leftover word";
+  return text;
+}
+
+std::string global_in_words(const Root& root) {
+  std::string text = root.symbol.empty() ? "global memory" : "global " + root.symbol;
+  if (!root.module.empty()) text += " of " + root.module;
+  return text;
+}
+
+}  // namespace
+
+RootOrder::RootOrder(const Snapshot& snapshot) {
+  analyze::TellingRoots telling = analyze::telling_roots(snapshot);
+  numbers = std::move(telling.numbers);
+  quality_ends = std::move(telling.quality_ends);
+  auto first = numbers.begin();
+  for (const std::size_t end : quality_ends) {
+    const auto last = numbers.begin() + static_cast<std::ptrdiff_t>(end);
+    std::stable_sort(first, last, [&](std::uint32_t a, std::uint32_t b) {
+      return rank_of(snapshot.roots[a]) < rank_of(snapshot.roots[b]);
+    });
+    first = last;
+  }
+  objects = analyze::objects_of(snapshot, numbers);
+}
+
+std::optional<RootFrame> frame_of(const Snapshot& snapshot, const Root& root) {
+  std::optional<std::uint32_t> stack;
+  if (root.thread) {
+    const auto* const thread = thread_of(snapshot, root);
+    if (thread != nullptr) stack = thread->stack;
+  } else if (root.fiber) {
+    const auto* const fiber = fiber_of(snapshot, root);
+    if (fiber != nullptr) stack = fiber->stack;
+  }
+  return frame_on(snapshot, stack ? &snapshot.stacks[*stack] : nullptr, root);
+}
+
+std::string root_in_words(const Snapshot& snapshot, const Root& root) {
+  switch (root.kind) {
+    case RootKind::Global: {
+      const std::string text = global_in_words(root);
+      return root.symbol.empty() ? fmt::format("{} at {:#x}", text, root.address) : text;
+    }
+    case RootKind::ThreadLocal: return "a thread's own variable";
+    case RootKind::Uncollectable: return "allocated as uncollectable";
+    case RootKind::Finalizer: return "kept for a finalizer";
+    case RootKind::Register: return register_in_words(snapshot, root);
+    case RootKind::Stack:
+    case RootKind::Fiber: return stack_in_words(snapshot, root);
+  }
+  return "a root";
+}
+
+bool is_leftover(const Snapshot& snapshot, const Root& root) {
+  return analyze::RootQualities(snapshot).of(root) == analyze::RootQuality::Leftover;
+}
+
+RootKinds::RootKinds(const Snapshot& snapshot) : snapshot_(snapshot), qualities_(snapshot) {}
+
+std::string RootKinds::in_words(const Root& root) {
+  std::string_view where;
+  std::string_view at = "on";
+  switch (root.kind) {
+    case RootKind::Global: return global_in_words(root);
+    case RootKind::ThreadLocal: return "threads' own variables";
+    case RootKind::Uncollectable: return "uncollectable objects";
+    case RootKind::Finalizer: return "finalizers";
+    case RootKind::Register:
+      where = "registers of threads";
+      at = "in";
+      break;
+    case RootKind::Stack: where = "stacks of threads"; break;
+    case RootKind::Fiber: where = "stacks of fibers"; break;
+  }
+  if (qualities_.of(root) == analyze::RootQuality::Leftover) {
+    return fmt::format("leftover words {} {}", at, where);
+  }
+  const auto frame = frame_on(snapshot_, qualities_.stack_of(root), root);
+  if (!frame || frame->line->function.empty()) return std::string(where);
+  const std::string variable =
+      root.variable.empty() ? "" : fmt::format("variable {} of ", root.variable);
+  return fmt::format("{}{} {} {}", variable, frame->line->function, at, where);
+}
+
+}  // namespace heapattach::analyze

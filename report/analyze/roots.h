@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/analyze/graph.h"
+#include "report/analyze/root_quality.h"
+#include "report/model/model.h"
+
+// The roots of a snapshot, as a reader wants to hear of them.
+namespace heapattach::analyze {
+
+// The roots that say something, in the order in which they explain most: by quality, and of one
+// quality globals before stacks, and these before registers, which hold things in passing.
+struct RootOrder {
+  explicit RootOrder(const snapshot::Snapshot& snapshot);
+
+  std::vector<std::uint32_t> numbers;          // of Snapshot::roots
+  std::vector<snapshot::ObjectIndex> objects;  // that they hold, in the same order
+  std::vector<std::size_t> quality_ends;       // by analyze::RootQuality: where those of it end
+};
+
+// The frame that a root's word is of.
+struct RootFrame {
+  std::uint64_t number = 0;                // on the stack; the innermost is 0
+  const snapshot::Place* place = nullptr;  // never null
+  const snapshot::CodeLine* line =
+      nullptr;            // of the place: of the function that the variable is of
+  bool is_guess = false;  // it is not known, but likely, that the stack has this frame
+};
+
+// "global CACHE", "thread 4711 worker, frame 3 handle_request (src/app.cr:55), variable session",
+// "stack of thread 4711 worker, a leftover word at 0x7ffd…"; texts of the target as they are.
+[[nodiscard]] std::string root_in_words(const snapshot::Snapshot& snapshot,
+                                        const snapshot::Root& root);
+// Whether it is a word that a call left on a stack, and that nothing uses any more.
+[[nodiscard]] bool is_leftover(const snapshot::Snapshot& snapshot, const snapshot::Root& root);
+// None if it is on no stack, or its frame is not known.
+[[nodiscard]] std::optional<RootFrame> frame_of(const snapshot::Snapshot& snapshot,
+                                                const snapshot::Root& root);
+
+// Roots without what only tells alike ones apart: which thread, which fiber, which address.
+class RootKinds {
+ public:
+  explicit RootKinds(const snapshot::Snapshot& snapshot);
+
+  // "variable session of handle_request on stacks of threads", "leftover words on stacks of
+  // threads"
+  [[nodiscard]] std::string in_words(const snapshot::Root& root);
+
+ private:
+  const snapshot::Snapshot& snapshot_;
+  analyze::RootQualities qualities_;
+};
+
+}  // namespace heapattach::analyze

@@ -1,0 +1,350 @@
+#include "report/analyze/suspects.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "report/analyze/accumulation.h"
+#include "report/analyze/roots.h"
+
+namespace heapattach::analyze {
+
+namespace {
+
+using analyze::kNone;
+using snapshot::ObjectIndex;
+using snapshot::Snapshot;
+using snapshot::TypeIndex;
+
+constexpr std::uint64_t kShare = 10;      // a suspect retains a tenth of what is alive
+constexpr std::size_t kMostTypes = 5;     // suspects that are types
+constexpr std::size_t kMostContents = 5;  // types shown of what is gathered
+
+// What there is of each type.
+class Tally {
+ public:
+  explicit Tally(std::size_t types) : of_(types) {}
+
+  void add(TypeIndex type, std::uint64_t bytes) {
+    ++of_[type].objects;
+    of_[type].bytes += bytes;
+  }
+  // Of the types that there is something of.
+  [[nodiscard]] std::vector<Content> contents() const {
+    std::vector<Content> found;
+    for (TypeIndex type = 0; type < of_.size(); ++type) {
+      if (of_[type].objects != 0) found.push_back({type, of_[type].objects, of_[type].bytes});
+    }
+    return found;
+  }
+
+ private:
+  std::vector<Content> of_;
+};
+
+class SuspectFinder {
+ public:
+  SuspectFinder(const Snapshot& snapshot,
+                const Holding& holding,
+                const analyze::ShortestWays& ways,
+                EdgeNames& names,
+                MergedWays& merged)
+      : snapshot_(snapshot),
+        ways_(ways),
+        names_(names),
+        merged_(merged),
+        roots_(holding.roots),
+        types_(holding.types),
+        bytes_(holding.bytes),
+        dominators_(holding.dominators),
+        retained_(holding.retained),
+        is_outermost_(holding.is_outermost) {
+    for (const ObjectIndex object : dominators_.order) result_.live_bytes += bytes_[object];
+    result_.threshold = std::max<std::uint64_t>(result_.live_bytes / kShare, 1);
+    is_covered_.resize(snapshot.objects.size());
+  }
+
+  Suspects run() && {
+    for (const auto& place :
+         analyze::find_accumulations(dominators_, retained_, types_, result_.threshold)) {
+      if (is_collectors(types_[place.object])) continue;
+      Suspect& suspect = result_.found.emplace_back();
+      suspect.object = place.object;
+      suspect.objects = place.links;
+      suspect.retained_bytes = retained_[place.object];
+      suspect.gathered = gathered_below(place);
+      members_.push_back({place.object});
+    }
+    cover_below();
+    for (std::size_t i = 0; i < kMostTypes && add_type(); ++i) cover_below();
+    add_contents();
+    add_ways();
+    nest();
+    for (Suspect& suspect : result_.found) {
+      if (suspect.within) suspect.part = part_of(result_.found[*suspect.within], suspect);
+      suspect.sentence = sentence_of(suspect);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  // What the collector keeps for itself is nobody's leak.
+  [[nodiscard]] bool is_collectors(TypeIndex type) const {
+    return snapshot_.types[type].name.ends_with(" of the collector)");
+  }
+
+  // The type that most of what the object dominates at once is of; of a list, what hangs on links.
+  [[nodiscard]] std::optional<Content> gathered_below(const analyze::Accumulation& place) const {
+    std::vector<bool> is_link(snapshot_.objects.size());
+    is_link[place.object] = true;
+    Tally tally(snapshot_.types.size());
+    for (const ObjectIndex object : dominators_.order) {
+      const ObjectIndex by = dominators_.of[object];
+      if (by == kNone || !is_link[by]) continue;
+      if (place.links > 1 && types_[object] == types_[place.object]) {
+        is_link[object] = true;
+        continue;
+      }
+      tally.add(types_[object], retained_[object]);
+    }
+    const std::vector<Content> found = tally.contents();
+    const auto most =
+        std::max_element(found.begin(), found.end(),
+                         [](const Content& a, const Content& b) { return a.bytes < b.bytes; });
+    if (most == found.end()) return std::nullopt;
+    return *most;
+  }
+
+  // Marks what the members of the last suspects dominate, and these.
+  void cover_below() {
+    for (const auto& members : members_) {
+      for (const ObjectIndex object : members) is_covered_[object] = true;
+    }
+    for (const ObjectIndex object : dominators_.order) {
+      const ObjectIndex by = dominators_.of[object];
+      if (by != kNone && is_covered_[by]) is_covered_[object] = true;
+    }
+  }
+
+  // By type what its objects retain of what no suspect retains: that is not told a second time of
+  // those that hold the suspect.
+  [[nodiscard]] std::vector<std::uint64_t> retained_by_types() const {
+    std::vector<std::uint64_t> sums(snapshot_.types.size());
+    std::vector<std::uint64_t> left;  // of the rest, by object; empty: all is left
+    if (!result_.found.empty()) {
+      std::vector<std::uint64_t> bytes = bytes_;
+      std::uint64_t sum = 0;
+      for (const ObjectIndex object : dominators_.order) {
+        if (is_covered_[object]) bytes[object] = 0;
+        sum += bytes[object];
+      }
+      if (sum == 0) return sums;
+      left = analyze::retained_bytes(dominators_, bytes);
+    }
+    const std::vector<std::uint64_t>& retained = left.empty() ? retained_ : left;
+    for (const ObjectIndex object : dominators_.order) {
+      if (is_outermost_[object] && !is_covered_[object]) sums[types_[object]] += retained[object];
+    }
+    return sums;
+  }
+
+  // The type whose objects retain most of what is not covered yet, if that is enough.
+  bool add_type() {
+    std::vector<std::uint64_t> sums = retained_by_types();
+    result_.untyped_bytes = 0;
+    for (TypeIndex type = 0; type < sums.size(); ++type) {
+      // Objects of unknown types have nothing in common that could be suspected.
+      if (is_collectors(type)) sums[type] = 0;
+      if (!snapshot_.types[type].is_known()) result_.untyped_bytes += std::exchange(sums[type], 0);
+    }
+    const auto most = std::max_element(sums.begin(), sums.end());
+    if (most == sums.end() || *most < result_.threshold) return false;
+    const auto type = static_cast<TypeIndex>(most - sums.begin());
+    Suspect& suspect = result_.found.emplace_back();
+    suspect.is_type = true;
+    suspect.retained_bytes = *most;
+    auto& members = members_.emplace_back();
+    suspect.objects = 0;
+    for (const ObjectIndex object : dominators_.order) {
+      if (is_covered_[object] || types_[object] != type) continue;
+      ++suspect.objects;
+      if (is_outermost_[object]) members.push_back(object);
+    }
+    suspect.object = members.front();
+    return true;
+  }
+
+  // What each suspect would take with it, by type.
+  void add_contents() {
+    for (std::size_t i = 0; i < result_.found.size(); ++i) {
+      std::vector<bool> is_below(snapshot_.objects.size());
+      for (const ObjectIndex object : members_[i]) is_below[object] = true;
+      Tally tally(snapshot_.types.size());
+      for (const ObjectIndex object : dominators_.order) {
+        const ObjectIndex by = dominators_.of[object];
+        if (by != kNone && is_below[by]) is_below[object] = true;
+        if (is_below[object]) tally.add(types_[object], bytes_[object]);
+      }
+      auto& contents = result_.found[i].contents;
+      contents = tally.contents();
+      std::stable_sort(contents.begin(), contents.end(),
+                       [](const Content& a, const Content& b) { return a.bytes > b.bytes; });
+      contents.resize(std::min(contents.size(), kMostContents));
+    }
+  }
+
+  void add_ways() {
+    for (std::size_t i = 0; i < result_.found.size(); ++i) {
+      Suspect& suspect = result_.found[i];
+      MergedWays::Main main = merged_.main_way(members_[i]);
+      suspect.object = main.nearest;
+      suspect.way_summary = std::move(main.summary);
+      suspect.way = ways_.to(suspect.object);
+      suspect.root = roots_.numbers[suspect.way.front().by];
+    }
+  }
+
+  // Puts what one suspect retains of another behind that one.
+  void nest() {
+    std::vector<Suspect>& found = result_.found;
+    std::stable_sort(found.begin(), found.end(), [](const Suspect& a, const Suspect& b) {
+      return a.retained_bytes > b.retained_bytes;
+    });
+    std::unordered_map<ObjectIndex, std::size_t> by_object;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      if (!found[i].is_type) by_object.emplace(found[i].object, i);
+    }
+    std::vector<std::vector<std::size_t>> within(found.size() + 1);  // the last: in none
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      std::size_t around = found.size();
+      ObjectIndex by = found[i].is_type ? kNone : dominators_.of[found[i].object];
+      for (; by != kNone && around == found.size(); by = dominators_.of[by]) {
+        const auto other = by_object.find(by);
+        if (other != by_object.end()) around = other->second;
+      }
+      within[around].push_back(i);
+    }
+    std::vector<Suspect> nested;
+    struct Open {
+      std::size_t suspect;
+      std::optional<std::size_t> within;
+    };
+    std::vector<Open> open;
+    const auto open_all = [&](std::size_t around, std::optional<std::size_t> place) {
+      for (auto at = within[around].rbegin(); at != within[around].rend(); ++at) {
+        open.push_back({*at, place});
+      }
+    };
+    open_all(found.size(), std::nullopt);
+    while (!open.empty()) {
+      const Open next = open.back();
+      open.pop_back();
+      nested.push_back(std::move(found[next.suspect]));
+      nested.back().within = next.within;
+      open_all(next.suspect, nested.size() - 1);
+    }
+    found = std::move(nested);
+  }
+
+  // "World.log's buffer": the object that a reader knows, and the pointers from there on.
+  [[nodiscard]] std::string part_of(const Suspect& around, const Suspect& suspect) {
+    constexpr std::size_t kMostNames = 4;
+    const analyze::Way& way = suspect.way;
+    const auto whole = std::find_if(way.begin(), way.end(), [&](const analyze::Step& step) {
+      return step.object == around.object;
+    });
+    std::size_t at = static_cast<std::size_t>(whole - way.begin());
+    if (at >= way.size()) return {};
+    std::string text = holder_of(around);
+    const bool is_buffer = name_of(suspect.object).starts_with('(');
+    std::size_t names = 0;
+    for (++at; at < way.size(); ++at) {
+      // A buffer is told as such, and not by the container's field that points to it.
+      if (is_buffer && at + 1 == way.size() && names != 0) break;
+      std::string name = names_.name(way[at - 1].object, way[at].by);
+      name = name.substr(0, name.find("._M_"));
+      if (++names > kMostNames) {
+        text += "…";
+        break;
+      }
+      if (!name.starts_with('[')) text += '.';
+      text += name;
+    }
+    return is_buffer ? text + "'s buffer" : text;
+  }
+
+  [[nodiscard]] const std::string& name_of(ObjectIndex object) const {
+    return snapshot_.types[snapshot_.objects[object].type].name;
+  }
+
+  // The object that a reader knows: a buffer belongs to the last on its way that is none.
+  [[nodiscard]] std::string holder_of(const Suspect& suspect) const {
+    std::string text = name_of(suspect.object);
+    if (!text.starts_with('(')) return text;
+    for (auto step = suspect.way.rbegin(); step != suspect.way.rend(); ++step) {
+      if (!name_of(step->object).starts_with('(')) return name_of(step->object);
+    }
+    return text;
+  }
+
+  [[nodiscard]] std::string sentence_of(const Suspect& suspect) const {
+    const double percent = 100.0 * static_cast<double>(suspect.retained_bytes) /
+                           static_cast<double>(result_.live_bytes);
+    const std::string much =
+        fmt::format("{} bytes, {:.0f} % of all that is alive", suspect.retained_bytes, percent);
+    if (suspect.is_type && suspect.objects > 1) {
+      return fmt::format("{} {} that no single object holds keep {}", suspect.objects,
+                         name_of(suspect.object), much);
+    }
+    std::string text = suspect.part.empty()
+                           ? fmt::format("one {} keeps {}", holder_of(suspect), much)
+                           : fmt::format("{} keeps {}", suspect.part, much);
+    if (suspect.objects > 1) {
+      text =
+          fmt::format("a list of {} {} keeps {}", suspect.objects, name_of(suspect.object), much);
+    }
+    if (suspect.within) text = "of it, " + text;
+    if (suspect.gathered && suspect.gathered->objects > 1) {
+      text += fmt::format(": mostly {} {}", suspect.gathered->objects,
+                          snapshot_.types[suspect.gathered->type].name);
+    }
+    return text;
+  }
+
+  const Snapshot& snapshot_;
+  const analyze::ShortestWays& ways_;
+  EdgeNames& names_;
+  MergedWays& merged_;
+  const RootOrder& roots_;
+  const std::vector<TypeIndex>& types_;
+  const std::vector<std::uint64_t>& bytes_;
+  const analyze::Dominators& dominators_;
+  const std::vector<std::uint64_t>& retained_;
+  const std::vector<bool>& is_outermost_;
+  std::vector<bool> is_covered_;                   // belongs to a suspect
+  std::vector<std::vector<ObjectIndex>> members_;  // by suspect: the outermost of its objects
+  Suspects result_;
+};
+
+}  // namespace
+
+Suspects find_suspects(const Snapshot& snapshot) {
+  const Holding holding(snapshot);
+  const analyze::Graph graph{snapshot.first_edge, snapshot.edges, holding.roots.objects};
+  const analyze::ShortestWays ways = analyze::shortest_ways(graph, holding.roots.quality_ends);
+  EdgeNames names(snapshot);
+  MergedWays merged(snapshot, ways, holding.roots.numbers, names);
+  return find_suspects(snapshot, holding, ways, names, merged);
+}
+
+Suspects find_suspects(const Snapshot& snapshot,
+                       const Holding& holding,
+                       const analyze::ShortestWays& ways,
+                       EdgeNames& names,
+                       MergedWays& merged) {
+  return SuspectFinder(snapshot, holding, ways, names, merged).run();
+}
+
+}  // namespace heapattach::analyze

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/analyze/holding.h"
+#include "report/analyze/merged_ways.h"
+#include "report/analyze/ways.h"
+#include "report/analyze/why.h"
+#include "report/model/model.h"
+
+// Where most of the memory is: the few places at which a tenth of the heap or more gathers.
+namespace heapattach::analyze {
+
+// What is there of one type.
+struct Content {
+  snapshot::TypeIndex type = 0;  // one of those with its name
+  std::uint64_t objects = 0;
+  std::uint64_t bytes = 0;  // their own; of what is gathered, with all that they retain
+};
+
+struct Suspect {
+  // An object that gathers, or objects of a type that no single object holds together.
+  snapshot::ObjectIndex object = 0;  // of a type the first of them
+  bool is_type = false;
+  std::uint64_t objects = 1;  // of the type, or links of a list that begins at the object
+  std::uint64_t retained_bytes = 0;
+  std::optional<Content> gathered;  // the type of which there is most directly below
+  std::vector<Content> contents;    // all that would go, by type, the largest first
+  std::uint32_t root = 0;           // of Snapshot::roots, and the way from there to the object
+  analyze::Way way;
+  std::string way_summary;  // "global CACHE → @h → @entries"
+  // Of Suspects::found, one before it that retains this one with all of it: the nearest of these.
+  std::optional<std::size_t> within{};
+  std::string part{};  // what of that one it is: "World.log's buffer"; empty: it is in none
+  std::string sentence;
+};
+
+struct Suspects {
+  std::uint64_t live_bytes = 0;
+  std::uint64_t threshold = 0;  // bytes
+  // Those that retain most first; what is within one follows it, those that retain most first.
+  std::vector<Suspect> found;
+  // Retained by objects of unknown types that belong to no suspect.
+  std::uint64_t untyped_bytes = 0;
+};
+
+// The snapshot must have its edges.
+[[nodiscard]] Suspects find_suspects(const snapshot::Snapshot& snapshot);
+// The same where it is known already who holds what, and the shortest ways from those roots.
+[[nodiscard]] Suspects find_suspects(const snapshot::Snapshot& snapshot,
+                                     const Holding& holding,
+                                     const analyze::ShortestWays& ways,
+                                     EdgeNames& names,
+                                     MergedWays& merged);
+
+}  // namespace heapattach::analyze

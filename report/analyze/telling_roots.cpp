@@ -1,0 +1,80 @@
+#include "report/analyze/telling_roots.h"
+
+#include <array>
+
+namespace heapattach::analyze {
+
+namespace {
+
+using snapshot::Snapshot;
+
+// Objects that roots reach, more and more of them.
+class Reached {
+ public:
+  explicit Reached(const Snapshot& snapshot)
+      : graph_{snapshot.first_edge, snapshot.edges, {}}, is_reached_(snapshot.objects.size()) {}
+
+  [[nodiscard]] bool has(ObjectIndex object) const { return is_reached_[object]; }
+
+  void add(ObjectIndex start) {
+    reach(start);
+    while (!open_.empty()) {
+      const ObjectIndex from = open_.back();
+      open_.pop_back();
+      if (graph_.first_edge.empty()) continue;
+      for (const snapshot::Edge& edge : graph_.from(from)) reach(edge.to);
+    }
+  }
+
+ private:
+  void reach(ObjectIndex object) {
+    if (is_reached_[object]) return;
+    is_reached_[object] = true;
+    open_.push_back(object);
+  }
+
+  Graph graph_;
+  std::vector<bool> is_reached_;
+  std::vector<ObjectIndex> open_;
+};
+
+// Counts only where nothing better references the same.
+bool is_weak(std::size_t quality) {
+  return quality >= static_cast<std::size_t>(RootQuality::Collector);
+}
+
+}  // namespace
+
+TellingRoots telling_roots(const Snapshot& snapshot) {
+  std::array<std::vector<std::uint32_t>, kRootQualities> by_quality;
+  RootQualities qualities(snapshot);
+  for (std::uint32_t i = 0; i < snapshot.roots.size(); ++i) {
+    by_quality[static_cast<std::size_t>(qualities.of(snapshot.roots[i]))].push_back(i);
+  }
+  TellingRoots telling;
+  Reached reached(snapshot);
+  for (std::size_t quality = 0; quality < kRootQualities; ++quality) {
+    const std::vector<std::uint32_t>& roots = by_quality[quality];
+    for (const std::uint32_t root : roots) {
+      // Among themselves they are alike: all of those that the better ones do not reach stay.
+      if (is_weak(quality) && reached.has(snapshot.roots[root].to)) continue;
+      telling.numbers.push_back(root);
+    }
+    telling.quality_ends.push_back(telling.numbers.size());
+    const std::size_t first = quality == 0 ? 0 : telling.quality_ends[quality - 1];
+    for (std::size_t i = first; i < telling.numbers.size(); ++i) {
+      reached.add(snapshot.roots[telling.numbers[i]].to);
+    }
+  }
+  return telling;
+}
+
+std::vector<ObjectIndex> objects_of(const Snapshot& snapshot,
+                                    const std::vector<std::uint32_t>& roots) {
+  std::vector<ObjectIndex> objects;
+  objects.reserve(roots.size());
+  for (const std::uint32_t root : roots) objects.push_back(snapshot.roots[root].to);
+  return objects;
+}
+
+}  // namespace heapattach::analyze

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "report/analyze/walk.h"
+
+namespace heapattach::analyze {
+
+// For each type the bytes of its own objects and of all that they lead to, each object counted once
+// per type. Only objects that roots lead to count. `types` and `bytes` are by number.
+[[nodiscard]] std::vector<std::uint64_t> transitive_bytes(
+    const Walk& walk,
+    std::span<const snapshot::TypeIndex> types,
+    std::span<const std::uint64_t> bytes,
+    std::size_t type_count);
+
+}  // namespace heapattach::analyze

@@ -1,0 +1,110 @@
+#include "report/analyze/type_sizes.h"
+
+#include <atomic>
+#include <string>
+#include <unordered_map>
+
+#include "report/analyze/dominators.h"
+#include "report/analyze/outermost.h"
+#include "report/analyze/telling_roots.h"
+#include "report/analyze/transitive.h"
+#include "report/parallel.h"
+
+namespace heapattach::analyze {
+
+namespace {
+
+using snapshot::CountBy;
+using snapshot::CountTable;
+using snapshot::Snapshot;
+using snapshot::TypeIndex;
+
+// Types that share a row of the table, as one number. Those without a row come last.
+struct Groups {
+  Groups(const Snapshot& snapshot, CountBy by, const CountTable& table) {
+    std::unordered_map<std::string, TypeIndex> by_name;
+    for (std::size_t row = 0; row < table.rows.size(); ++row) {
+      if (table.rows[row].is_reachable) {
+        by_name.emplace(table.rows[row].type, static_cast<TypeIndex>(row));
+      }
+    }
+    none = static_cast<TypeIndex>(table.rows.size());
+    for (const snapshot::Type& type : snapshot.types) {
+      const auto row = by_name.find(snapshot::row_name(type, by));
+      of_type.push_back(row == by_name.end() ? none : row->second);
+    }
+  }
+
+  std::vector<TypeIndex> of_type;
+  TypeIndex none = 0;
+};
+
+// Of the objects that roots lead to, by their numbers in a walk.
+struct Numbered {
+  Numbered(const Snapshot& snapshot, std::span<const TypeIndex> group_of_type)
+      : found(walk_from_roots(snapshot)) {
+    groups.resize(found.objects.size(), 0);
+    bytes.resize(found.objects.size(), 0);
+    for (Number number = 1; number < found.objects.size(); ++number) {
+      const snapshot::Object& object = snapshot.objects[found.objects[number]];
+      groups[number] = group_of_type[object.type];
+      bytes[number] = snapshot.bytes_of(object);
+    }
+  }
+
+  static Walk walk_from_roots(const Snapshot& snapshot) {
+    const std::vector<ObjectIndex> roots = objects_of(snapshot, telling_roots(snapshot).numbers);
+    return walk({snapshot.first_edge, snapshot.edges, roots});
+  }
+
+  Walk found;
+  snapshot::FlatArray<TypeIndex> groups;
+  snapshot::FlatArray<std::uint64_t> bytes;
+};
+
+// By group what the objects retain that are not themselves retained by another of their group.
+std::vector<std::uint64_t> retained_of_groups(const Numbered& objects, std::size_t group_count) {
+  const Dominators dominators = dominators_by_number(objects.found);
+  const std::vector<std::uint64_t> retained = retained_bytes(dominators, objects.bytes);
+  const std::vector<bool> is_outermost =
+      outermost_of_groups(dominators, objects.groups, group_count);
+  std::vector<std::uint64_t> sums(group_count);
+  for (const Number number : dominators.order) {
+    if (is_outermost[number]) sums[objects.groups[number]] += retained[number];
+  }
+  return sums;
+}
+
+}  // namespace
+
+void add_sizes(const Snapshot& snapshot, CountBy by, CountTable& table) {
+  const Groups names(snapshot, by, table);
+  const std::size_t count = table.rows.size() + 1;
+  const Numbered objects(snapshot, names.of_type);
+  std::vector<std::uint64_t> transitive;
+  std::vector<std::uint64_t> retained;
+  // Neither needs the other, and both are walks that only one core can take.
+  std::atomic<int> next = 0;
+  run_workers(workers_for(2), [&](unsigned) {
+    for (int piece = next++; piece < 2; piece = next++) {
+      if (piece == 0) {
+        retained = retained_of_groups(objects, count);
+      } else {
+        transitive = transitive_bytes(objects.found, objects.groups, objects.bytes, count);
+      }
+    }
+  });
+  for (std::size_t row = 0; row < table.rows.size(); ++row) {
+    if (!table.rows[row].is_reachable) continue;
+    table.rows[row].sizes = snapshot::RowSizes{transitive[row], retained[row]};
+  }
+  table.has_sizes = true;
+}
+
+std::uint64_t retained_by(const Snapshot& snapshot, const std::vector<bool>& is_chosen) {
+  std::vector<TypeIndex> groups;
+  for (const bool chosen : is_chosen) groups.push_back(chosen ? 0 : 1);
+  return retained_of_groups(Numbered(snapshot, groups), 2).front();
+}
+
+}  // namespace heapattach::analyze

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "report/model/counts.h"
+
+namespace heapattach::analyze {
+
+// Adds to each row of `table`, which counts `snapshot` by `by`, the bytes that its objects lead to
+// and the bytes that they retain: those that would go with them. An object counts once for a row,
+// also where one of its objects dominates another. The snapshot must have its edges.
+void add_sizes(const snapshot::Snapshot& snapshot,
+               snapshot::CountBy by,
+               snapshot::CountTable& table);
+
+// The bytes that the objects of some types retain together, chosen by their numbers; what one of
+// them holds by way of another counts once.
+[[nodiscard]] std::uint64_t retained_by(const snapshot::Snapshot& snapshot,
+                                        const std::vector<bool>& is_chosen);
+
+}  // namespace heapattach::analyze

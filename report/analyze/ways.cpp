@@ -1,0 +1,140 @@
+#include "report/analyze/ways.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace heapattach::analyze {
+
+namespace {
+
+// By object the number of the first root that holds it; kNone if none does.
+std::vector<std::uint32_t> first_roots(const Graph& graph) {
+  std::vector<std::uint32_t> first(graph.size(), kNone);
+  for (std::size_t root = graph.roots.size(); root-- > 0;) {
+    first[graph.roots[root]] = static_cast<std::uint32_t>(root);
+  }
+  return first;
+}
+
+// From the target back to what roots hold.
+class BackwardSearch {
+ public:
+  BackwardSearch(const Graph& graph,
+                 const Referrers& referrers,
+                 ObjectIndex target,
+                 std::span<const std::size_t> quality_ends)
+      : referrers_(referrers),
+        target_(target),
+        root_of_(first_roots(graph)),
+        held_(std::max<std::size_t>(quality_ends.size(), 1)),
+        quality_ends_(quality_ends) {
+    after_.assign(graph.size(), {kNone, kNone});
+    after_[target] = {target, 0};
+    level_.push_back(target);
+  }
+
+  std::vector<Way> run(std::size_t most) && {
+    // No way is better than one from the best roots, and none shorter than those found first.
+    while (!level_.empty() && held_[0].size() < most) {
+      std::sort(level_.begin(), level_.end(),
+                [this](ObjectIndex a, ObjectIndex b) { return root_of_[a] < root_of_[b]; });
+      for (const ObjectIndex object : level_) {
+        if (root_of_[object] != kNone) held_[quality_of(root_of_[object])].push_back(object);
+      }
+      go_back();
+    }
+    std::vector<Way> ways;
+    for (const auto& of_quality : held_) {
+      for (const ObjectIndex object : of_quality) {
+        if (ways.size() < most) ways.push_back(way_from(object));
+      }
+    }
+    return ways;
+  }
+
+ private:
+  [[nodiscard]] std::size_t quality_of(std::uint32_t root) const {
+    const auto end = std::upper_bound(quality_ends_.begin(), quality_ends_.end(), root);
+    return std::min(static_cast<std::size_t>(end - quality_ends_.begin()), held_.size() - 1);
+  }
+
+  void go_back() {
+    std::vector<ObjectIndex> next;
+    for (const ObjectIndex object : level_) {
+      for (const Referrer& referrer : referrers_.of(object)) {
+        Step& after = after_[referrer.from];
+        if (after.object != kNone) continue;
+        after = {object, referrer.word};
+        next.push_back(referrer.from);
+      }
+    }
+    level_ = std::move(next);
+  }
+
+  [[nodiscard]] Way way_from(ObjectIndex object) const {
+    Way way = {{object, root_of_[object]}};
+    while (object != target_) {
+      way.push_back(after_[object]);
+      object = after_[object].object;
+    }
+    return way;
+  }
+
+  const Referrers& referrers_;
+  ObjectIndex target_;
+  std::vector<std::uint32_t> root_of_;
+  std::vector<Step> after_;  // by object: the next on its way to the target; kNone: not seen
+  std::vector<ObjectIndex> level_;
+  std::vector<std::vector<ObjectIndex>>
+      held_;  // by quality: those that a root holds, nearest first
+  std::span<const std::size_t> quality_ends_;
+};
+
+}  // namespace
+
+Way ShortestWays::to(ObjectIndex object) const {
+  Way way;
+  if (!leads_to(object)) return way;
+  for (; object != kNone; object = before[object].object) {
+    way.push_back({object, before[object].by});
+  }
+  std::reverse(way.begin(), way.end());
+  return way;
+}
+
+ShortestWays shortest_ways(const Graph& graph, std::span<const std::size_t> quality_ends) {
+  ShortestWays ways;
+  ways.before.assign(graph.size(), {kNone, kNone});
+  const auto reach = [&ways](ObjectIndex object, Step before) {
+    if (ways.leads_to(object)) return;
+    ways.before[object] = before;
+    ways.order.push_back(object);
+  };
+  std::size_t next = 0;
+  const auto go_on_from = [&](std::size_t root, std::size_t end) {
+    for (; root < end; ++root) {
+      reach(graph.roots[root], {kNone, static_cast<std::uint32_t>(root)});
+    }
+    for (; next < ways.order.size(); ++next) {
+      const ObjectIndex from = ways.order[next];
+      for (const snapshot::Edge& edge : graph.from(from)) {
+        reach(edge.to, {from, edge.offset_words});
+      }
+    }
+    return root;
+  };
+  std::size_t root = 0;
+  for (const std::size_t end : quality_ends) root = go_on_from(root, end);
+  go_on_from(root, graph.roots.size());
+  return ways;
+}
+
+std::vector<Way> ways_to(const Graph& graph,
+                         const Referrers& referrers,
+                         ObjectIndex target,
+                         std::size_t most,
+                         std::span<const std::size_t> quality_ends) {
+  return BackwardSearch(graph, referrers, target, quality_ends).run(most);
+}
+
+}  // namespace heapattach::analyze

@@ -1,0 +1,153 @@
+#include "report/analyze/why.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "report/analyze/dominators.h"
+#include "report/analyze/find.h"
+#include "report/analyze/merged_ways.h"
+#include "report/analyze/roots.h"
+
+namespace heapattach::analyze {
+
+namespace {
+
+using analyze::Dominators;
+using analyze::kNone;
+using snapshot::ObjectIndex;
+using snapshot::Snapshot;
+
+class Explainer {
+ public:
+  Explainer(const Snapshot& snapshot, const WhyOptions& options)
+      : snapshot_(snapshot),
+        options_(options),
+        roots_(snapshot),
+        names_(snapshot),
+        edges_(snapshot, options.exclusions, names_),
+        graph_(edges_.graph(roots_.objects)),
+        dominators_(analyze::find_dominators(graph_)) {
+    std::vector<std::uint64_t> bytes;
+    bytes.reserve(snapshot.objects.size());
+    for (const snapshot::Object& object : snapshot.objects)
+      bytes.push_back(snapshot.bytes_of(object));
+    retained_ = analyze::retained_bytes(dominators_, bytes);
+    why_.what = options.what;
+    why_.excluded_edges = edges_.excluded();
+  }
+
+  Why explain_object(ObjectIndex object) && {
+    why_.object = object;
+    count({object});
+    if (retained_[object] == 0) why_.unreached = 1;
+    const analyze::Referrers referrers(graph_);
+    for (analyze::Way& way :
+         analyze::ways_to(graph_, referrers, object, options_.paths, roots_.quality_ends)) {
+      add_path(std::move(way), {object});
+    }
+    return std::move(why_);
+  }
+
+  Why explain_objects(const std::vector<ObjectIndex>& objects) && {
+    count(objects);
+    const analyze::ShortestWays ways = analyze::shortest_ways(graph_, roots_.quality_ends);
+    MergedWays merged(snapshot_, ways, roots_.numbers, names_);
+    std::uint64_t reached = 0;
+    for (MergedWays::Group& group : merged.group(objects)) {
+      reached += group.objects.size();
+      if (why_.paths.size() >= options_.paths) {
+        ++why_.other_paths;
+        why_.other_objects += group.objects.size();
+        continue;
+      }
+      WhyPath& path = add_path(ways.to(group.objects.front()), group.objects);
+      path.summary = std::move(group.summary);
+    }
+    why_.unreached = objects.size() - reached;
+    return std::move(why_);
+  }
+
+ private:
+  void count(const std::vector<ObjectIndex>& objects) {
+    why_.objects = objects.size();
+    for (const ObjectIndex object : objects) {
+      why_.bytes += snapshot_.bytes_of(snapshot_.objects[object]);
+    }
+    why_.retained_bytes = retained_by(objects);
+  }
+
+  WhyPath& add_path(analyze::Way way, const std::vector<ObjectIndex>& objects) {
+    WhyPath& path = why_.paths.emplace_back();
+    path.objects = objects.size();
+    for (const ObjectIndex object : objects) {
+      path.bytes += snapshot_.bytes_of(snapshot_.objects[object]);
+    }
+    path.retained_bytes = retained_by(objects);
+    path.root = roots_.numbers[way.front().by];
+    path.way = std::move(way);
+    path.dominators = dominators_of(objects);
+    return path;
+  }
+
+  // What would go with all of them: what each retains, unless another of them retains it.
+  [[nodiscard]] std::uint64_t retained_by(const std::vector<ObjectIndex>& objects) const {
+    std::vector<bool> is_below(snapshot_.objects.size());
+    for (const ObjectIndex object : objects) is_below[object] = true;
+    std::uint64_t sum = 0;
+    for (const ObjectIndex object : dominators_.order) {
+      const ObjectIndex by = dominators_.of[object];
+      const bool is_covered = by != kNone && is_below[by];
+      if (is_below[object] && !is_covered) sum += retained_[object];
+      if (is_covered) is_below[object] = true;
+    }
+    return sum;
+  }
+
+  // Those that dominate all of `objects`, which roots lead to, and are none of them.
+  [[nodiscard]] std::vector<Dominator> dominators_of(
+      const std::vector<ObjectIndex>& objects) const {
+    std::vector<std::uint32_t> below(snapshot_.objects.size());
+    for (const ObjectIndex object : objects) ++below[object];
+    ObjectIndex closest = kNone;
+    for (auto at = dominators_.order.rbegin(); at != dominators_.order.rend(); ++at) {
+      const ObjectIndex by = dominators_.of[*at];
+      if (by == kNone) continue;
+      below[by] += below[*at];
+      // The deepest come first: an object comes behind what it dominates.
+      if (closest == kNone && below[by] == objects.size()) closest = by;
+    }
+    // Whatever dominates all the others as one of them has none of them above it.
+    if (std::find(objects.begin(), objects.end(), closest) != objects.end()) {
+      closest = dominators_.of[closest];
+    }
+    std::vector<Dominator> chain;
+    for (; closest != kNone; closest = dominators_.of[closest]) {
+      chain.push_back({closest, retained_[closest]});
+    }
+    std::reverse(chain.begin(), chain.end());
+    return chain;
+  }
+
+  const Snapshot& snapshot_;
+  const WhyOptions& options_;
+  RootOrder roots_;
+  EdgeNames names_;
+  RemainingEdges edges_;
+  analyze::Graph graph_;
+  Dominators dominators_;
+  std::vector<std::uint64_t> retained_;
+  Why why_;
+};
+
+}  // namespace
+
+Result<Why> explain_why(const Snapshot& snapshot, const WhyOptions& options) {
+  if (const auto address = parse_address(options.what)) {
+    const ObjectIndex object = HA_TRY(find_object(snapshot, *address));
+    return Explainer(snapshot, options).explain_object(object);
+  }
+  const auto objects = HA_TRY(find_objects(snapshot, options.what));
+  return Explainer(snapshot, options).explain_objects(objects);
+}
+
+}  // namespace heapattach::analyze

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attach/result.h"
+#include "report/analyze/exclusion.h"
+#include "report/analyze/ways.h"
+#include "report/model/model.h"
+
+// What keeps an object alive, or all objects of a type.
+namespace heapattach::analyze {
+
+struct WhyOptions {
+  std::string what;       // a type's name, a glob for several, or an address
+  std::size_t paths = 5;  // at most
+  std::vector<Exclusion> exclusions;
+};
+
+// An object that all ways lead through, and what would go without it.
+struct Dominator {
+  snapshot::ObjectIndex object = 0;
+  std::uint64_t retained_bytes = 0;
+};
+
+// One way, and the objects that it or ways like it lead to.
+struct WhyPath {
+  std::uint64_t objects = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t retained_bytes = 0;   // of all of them together
+  std::string summary;                // "global CACHE → @h → [*].value"; empty for one object
+  std::uint32_t root = 0;             // of Snapshot::roots, where the way begins
+  analyze::Way way;                   // to the nearest of them; its first step stands for the root
+  std::vector<Dominator> dominators;  // of all of them, outermost first
+};
+
+struct Why {
+  std::string what;                             // the type, as asked for
+  std::optional<snapshot::ObjectIndex> object;  // if an address was asked for
+  std::uint64_t objects = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t retained_bytes = 0;
+  std::uint64_t unreached = 0;  // of the objects: no root leads to them
+  std::vector<WhyPath> paths;
+  std::uint64_t other_paths = 0;    // of a type, which are not shown
+  std::uint64_t other_objects = 0;  // that these lead to
+  std::uint64_t excluded_edges = 0;
+};
+
+// Malformed, with the nearest names, if the snapshot has no such type or object. The snapshot must
+// have its edges.
+Result<Why> explain_why(const snapshot::Snapshot& snapshot, const WhyOptions& options);
+
+}  // namespace heapattach::analyze

@@ -1,0 +1,112 @@
+#include "report/collect/copying.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "report/collect/see_memory.h"
+#include "report/parallel.h"
+
+namespace heapattach::snapshot {
+
+namespace {
+
+// How much of a heap is to be here while it is looked at in passing. The list of objects that is
+// made afterwards takes 16 bytes for each, so that a little less costs nothing; what the collector
+// scans is looked at in no order, and the rest, such as texts, in the order in which it stands.
+std::size_t window_bytes(const boehm::BlockIndex& index) {
+  constexpr std::uint64_t kLeast = 16U << 20;
+  constexpr std::uint64_t kPerObject = 10;
+  constexpr std::uint64_t kShareOfScanned = 10;
+  std::uint64_t objects = 0;
+  std::uint64_t scanned = 0;
+  for (const boehm::Block& block : index.blocks) {
+    objects += block.objects;
+    if (!block.is_atomic()) scanned += block.objects * block.object_bytes;
+  }
+  return kLeast + objects * kPerObject + scanned / kShareOfScanned;
+}
+
+// A collector that was stopped while it grew its heap has counted what its index does not list yet,
+// and one that was about to collect may have been at work on its table of roots.
+bool is_consistent(const HeldHeap& held) {
+  return held.index.skipped == 0 && unaccounted_bytes(held) == 0 &&
+         held.root_tables.problem.empty();
+}
+
+}  // namespace
+
+Copying::Copying(const Target& target,
+                 CopySource source,
+                 HeldHeap& held,
+                 std::chrono::steady_clock::time_point deadline)
+    : target_(target),
+      source_(source),
+      held_(held),
+      limits_{workers_for(~std::size_t{0}), deadline} {}
+
+Result<bool> Copying::copy(const std::vector<FrozenThread>& threads, bool accept_misfits) {
+  held_.map = source_.process == nullptr ? target_.map : HA_TRY(source_.process->maps());
+  const boehm::Layout& layout = target_.collector.layout;
+  held_.index = HA_TRY(boehm::read_blocks(source_.memory, held_.map, layout));
+  held_.counters = boehm::read_counters(target_.collector, source_.memory);
+  held_.root_tables =
+      boehm::read_root_tables(target_.collector, target_.collector_data, source_.memory);
+  if (!is_consistent(held_) && !accept_misfits) return false;
+
+  const std::vector<Range> heap = HA_TRY(add_heap(boehm::plan_copy(held_.index, layout)));
+  if (target_.runtime == "crystal") {
+    held_.fibers =
+        crystal::suspended_fibers(target_.fibers, held_.index, held_.capture, held_.map, threads);
+  }
+
+  held_.roots = boehm::static_roots(target_.modules, target_.collector, held_.root_tables);
+  const auto stacks = boehm::stack_roots(threads, held_.map);
+  held_.roots.insert(held_.roots.end(), stacks.begin(), stacks.end());
+  for (const crystal::FiberStack& fiber : held_.fibers) add_fiber(fiber);
+  const auto more = runtimes::more_roots(target_.runtimes, held_.index, source_.memory, held_.map);
+  held_.roots.insert(held_.roots.end(), more.begin(), more.end());
+  const std::vector<Range> rest =
+      boehm::plan_copy(held_.roots, target_.collector_data, heap, held_.map);
+  HA_TRY(held_.capture.add(source_.memory, rest, limits_));
+  // Of the target itself: a clone has copies of what it touched since.
+  if (with_memory_ && target_.process) {
+    held_.memory = HA_TRY(see_memory(*target_.process, held_.index, threads, held_.fibers));
+  }
+  return true;
+}
+
+Result<std::vector<Range>> Copying::add_heap(std::vector<Range> heap) {
+  if (source_.in_passing) {
+    Fd mem = HA_TRY(LiveMemory::open_mem(*source_.process));
+    HA_TRY(held_.capture.add_window(std::move(mem), heap, window_bytes(held_.index)));
+    return heap;
+  }
+  HA_TRY(held_.capture.add(source_.memory, heap, limits_));
+  if (!with_contents_) return heap;
+  const std::vector<Range> rest = boehm::rest_of_contents(held_.index, heap);
+  HA_TRY(held_.capture.add(source_.memory, rest, limits_));
+  heap.insert(heap.end(), rest.begin(), rest.end());
+  std::sort(heap.begin(), heap.end());
+  return heap;
+}
+
+// A running fiber's stack is its thread's. The collector is told where it ends only when a
+// collection begins, so for all threads but the first, whose own stack may well be meant by what
+// it knows, the fiber says it.
+void Copying::add_fiber(const crystal::FiberStack& fiber) {
+  if (!fiber.is_running) {
+    held_.roots.push_back({boehm::RootKind::Fiber, fiber.stack, 0, fiber.object.value});
+    return;
+  }
+  for (boehm::RootRange& root : held_.roots) {
+    const bool is_its_thread =
+        root.kind == boehm::RootKind::Stack && root.thread != target_.pid() &&
+        root.range.start <= fiber.stack.start && fiber.stack.start < root.range.end();
+    if (!is_its_thread) continue;
+    root.kind = boehm::RootKind::Fiber;
+    root.range.bytes = fiber.stack.end() - root.range.start;
+    root.fiber = fiber.object.value;
+  }
+}
+
+}  // namespace heapattach::snapshot

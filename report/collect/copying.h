@@ -1,0 +1,54 @@
+#pragma once
+
+#include <chrono>
+#include <span>
+#include <vector>
+
+#include "report/collect/held_heap.h"
+
+namespace heapattach::snapshot {
+
+// Where a heap is copied from: the target, or a clone of it.
+struct CopySource {
+  const Process* process;  // null: a core file, which is as the target was learned
+  const MemoryReader& memory;
+  bool in_passing = false;  // its heap is not copied, but shown through a window
+};
+
+// One attempt at copying, while the source is held (or not, with Hold::Nothing). Borrows all.
+class Copying {
+ public:
+  Copying(const Target& target,
+          CopySource source,
+          HeldHeap& held,
+          std::chrono::steady_clock::time_point deadline);
+
+  // Looks at what of the target is in memory, too.
+  Copying& with_memory(bool is_wanted) {
+    with_memory_ = is_wanted;
+    return *this;
+  }
+
+  // Copies large objects without pointers in full, too, of which nothing else needs all.
+  Copying& with_contents(bool is_wanted) {
+    with_contents_ = is_wanted;
+    return *this;
+  }
+
+  // False if the index was inconsistent and nothing was copied yet.
+  Result<bool> copy(const std::vector<FrozenThread>& threads, bool accept_misfits);
+
+ private:
+  // Copies the heap, or shows it through a window. Returns what is there then, sorted.
+  Result<std::vector<Range>> add_heap(std::vector<Range> heap);
+  void add_fiber(const crystal::FiberStack& fiber);
+
+  const Target& target_;
+  CopySource source_;
+  HeldHeap& held_;
+  CopyLimits limits_;
+  bool with_memory_ = false;
+  bool with_contents_ = false;
+};
+
+}  // namespace heapattach::snapshot

@@ -1,0 +1,143 @@
+#include "report/collect/examine.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "attach/observe.h"
+#include "attach/permission.h"
+#include "inject/headroom.h"
+#include "inject/prospect.h"
+#include "report/collect/header.h"
+#include "report/collect/pause.h"
+#include "report/collect/target.h"
+
+namespace heapattach::snapshot {
+
+namespace {
+
+constexpr std::chrono::milliseconds kDefaultBudget{2000};
+constexpr std::uint64_t kMegabyte = std::uint64_t{1} << 20;
+
+void look_at_threads(const Process& process, Examination& found) {
+  const auto threads = observe_threads(process);
+  if (!threads) return;
+  found.threads = threads->size();
+  for (const ObservedThread& thread : *threads) {
+    const auto same = std::find_if(found.states.begin(), found.states.end(),
+                                   [&](const auto& row) { return row.first == thread.state; });
+    if (same == found.states.end()) {
+      found.states.emplace_back(thread.state, 1);
+    } else {
+      ++same->second;
+    }
+    const auto status = process.thread_status(thread.tid);
+    if (status && status->seccomp_mode != 0) ++found.filtered;
+  }
+}
+
+void look_at_symbols(const Target& target, Examination& found) {
+  found.modules = target.modules.all().size();
+  for (const Module& module : target.modules.all()) {
+    if (!module.symbols().empty()) ++found.modules_with_symbols;
+  }
+}
+
+// Stopping the threads and letting them go, whatever there is to copy.
+constexpr std::chrono::milliseconds kStops{4};
+
+// Variables that --why can name: by symbols, and by debug information where those were taken away.
+std::size_t named_globals(const Target& target) {
+  std::size_t count = 0;
+  for (const Module& module : target.modules.all()) {
+    for (const Symbol& symbol : module.symbols()) {
+      const auto holds = [&](const boehm::RootRange& root) {
+        return root.range.contains(symbol.address);
+      };
+      if (symbol.is_function || symbol.bytes < sizeof(void*)) continue;
+      if (std::any_of(target.static_roots.begin(), target.static_roots.end(), holds)) ++count;
+    }
+  }
+  return std::max(count, target.types.globals.size());
+}
+
+HeapFacts heap_facts(const Target& target) {
+  const boehm::Collector& collector = target.collector;
+  const boehm::Counters now = boehm::read_counters(collector, target.memory);
+  HeapFacts heap;
+  heap.module = collector.module;
+  heap.version = collector.version;
+  heap.layout = name_of(collector.layout.source);
+  heap.heap_bytes = now.heap_bytes.value_or(0);
+  heap.free_bytes = std::min(heap.heap_bytes, now.free_bytes.value_or(0));
+  heap.collections = now.collections;
+  heap.is_collecting = now.collecting.value_or(false);
+  heap.runtime = target.runtime;
+  heap.classes =
+      target.classes.types().size() + (target.vtables ? target.vtables->names().size() : 0);
+  heap.types = target.types.types().size();
+  heap.globals = named_globals(target);
+  return heap;
+}
+
+void add_obstacles(const Target& target, std::chrono::milliseconds longest, Examination& found) {
+  HeapFacts& heap = *found.heap;
+  const std::uint64_t used = heap.heap_bytes - heap.free_bytes;
+  const PauseEstimate pause = estimate_pause(*target.process, used, longest);
+  heap.freeze = pause.freeze + kStops;
+  heap.clone = pause.clone + kStops;
+  if (pause.freeze > longest) {
+    found.obstacles.push_back(
+        {"freeze", fmt::format("it may take {} ms, and {} ms are allowed; --max-pause allows more",
+                               pause.freeze.count(), longest.count())});
+  }
+  if (auto obstacle = clone_obstacle(*target.process, target.map, target.memory, longest)) {
+    found.obstacles.push_back({"clone", std::move(*obstacle)});
+  }
+  const auto facts = clone_facts(*target.process);
+  if (facts && facts->available_bytes < used) {
+    found.obstacles.push_back(
+        {"any", fmt::format("the copy of the heap needs {} MiB of our own, and the machine has {} "
+                            "MiB to spare",
+                            used / kMegabyte, facts->available_bytes / kMegabyte)});
+  }
+}
+
+// Whether some way is left, of freeze and clone.
+bool is_blocked(const Examination& found, std::string_view way) {
+  return std::any_of(found.obstacles.begin(), found.obstacles.end(),
+                     [&](const Obstacle& one) { return one.way == way || one.way == "any"; });
+}
+
+}  // namespace
+
+Result<Examination> examine(const TakeOptions& options) {
+  const Process process = HA_TRY(Process::open(options.pid));
+  Examination found;
+  found.pid = process.pid();
+  if (auto exe = process.read_link("exe")) found.exe = std::move(*exe);
+  if (const auto status = process.thread_status(process.pid())) found.user = status->effective_uid;
+  look_at_threads(process, found);
+  if (const auto allowed = check_may_trace(process); !allowed) {
+    if (!process.is_alive()) return allowed.error();
+    found.obstacles.push_back({"any", allowed.error().message});
+    found.refusal = allowed.error().kind;
+    return found;
+  }
+  const auto target = Target::learn(options);
+  if (!target) {
+    const ErrorKind kind = target.error().kind;
+    const bool is_over = kind == ErrorKind::Gone || kind == ErrorKind::Interrupted;
+    if (is_over || kind == ErrorKind::Timeout) return target.error();
+    found.obstacles.push_back({"any", target.error().message});
+    found.refusal = kind;
+    return found;
+  }
+  look_at_symbols(**target, found);
+  found.heap = heap_facts(**target);
+  add_obstacles(**target, options.max_pause.value_or(kDefaultBudget), found);
+  if (is_blocked(found, "freeze") && is_blocked(found, "clone")) found.refusal = ErrorKind::Os;
+  return found;
+}
+
+}  // namespace heapattach::snapshot

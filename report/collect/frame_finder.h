@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "symbols/types/type_model.h"
+#include "symbols/unwind/stacks.h"
+
+namespace heapattach::snapshot {
+
+// Tells of which frame a word of a stack or a register is, and of which variable. Borrows `stacks`
+// and `types`.
+class FrameFinder {
+ public:
+  FrameFinder(const unwind::Stacks& stacks, const types::TypeModel& types);
+
+  struct Found {
+    std::uint32_t frame = 0;  // of those that the stack's record has
+    std::string variable;     // empty: of none that is known
+    // Of Place::inlined: the function that the variable is of, if it does not have the frame.
+    std::optional<std::uint32_t> inlined;
+    bool is_below = false;  // the stack pointer of a thread
+  };
+  // The word at `at`, which is `word`. `thread` is 0 for the stack of a suspended fiber. A register
+  // that an inner frame has put aside is told as the variable of the frame that it belongs to.
+  [[nodiscard]] std::optional<Found> at(pid_t thread,
+                                        std::uint64_t fiber,
+                                        RemoteAddr at,
+                                        std::uint64_t word) const;
+  // What holds `word` in a register of that thread.
+  [[nodiscard]] std::optional<Found> in_register(pid_t thread, std::uint64_t word) const;
+
+ private:
+  using Owner = std::pair<pid_t, std::uint64_t>;
+  struct InMemory {
+    std::uint32_t frame = 0;
+    RemoteAddr start;
+    std::uint64_t bytes = 0;
+    const types::Variable* variable = nullptr;
+  };
+  struct InRegister {
+    std::uint64_t word = 0;
+    std::uint32_t frame = 0;
+    const types::Variable* variable = nullptr;
+  };
+  struct Part {
+    RemoteAddr start;
+    std::uint32_t frame = 0;
+  };
+  struct OneStack {
+    const unwind::StackRecord* record = nullptr;
+    std::vector<Part> parts;              // where the frames begin, by address
+    std::vector<InMemory> in_memory;      // by frame and address
+    std::vector<InRegister> in_register;  // by word and frame
+  };
+
+  [[nodiscard]] static std::optional<std::uint32_t> frame_around(const OneStack& stack,
+                                                                 RemoteAddr at);
+  [[nodiscard]] Found found(const OneStack& stack,
+                            std::uint32_t frame,
+                            const types::Variable* variable) const;
+
+  const unwind::Stacks& stacks_;
+  std::map<Owner, OneStack> by_owner_;
+};
+
+}  // namespace heapattach::snapshot

@@ -1,0 +1,105 @@
+#include "report/collect/header.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+
+#include <fcntl.h>
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "attach/fd.h"
+
+namespace heapattach::snapshot {
+
+namespace {
+
+using WallClock = std::chrono::system_clock;
+
+std::string rfc3339(WallClock::time_point at, bool with_millis) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(at);
+  const std::string text =
+      fmt::format("{:%Y-%m-%dT%H:%M:%S}", fmt::gmtime(WallClock::to_time_t(seconds)));
+  if (!with_millis) return text + "Z";
+  const auto millis = std::chrono::duration_cast<std::chrono::milliseconds>(at - seconds);
+  return fmt::format("{}.{:03}Z", text, millis.count());
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+// The kernel counts a process's start in ticks since boot, and tells when that was.
+std::string start_time(const Process& process) {
+  const auto stat = Fd::open("/proc/stat", O_RDONLY);
+  if (!stat) return "";
+  const auto text = read_all(*stat, std::size_t{16} << 20);
+  if (!text) return "";
+  const auto at = text->find("\nbtime ");
+  if (at == std::string::npos) return "";
+  const char* digits = text->data() + at + 7;
+  std::int64_t boot_seconds = 0;
+  std::from_chars(digits, text->data() + text->size(), boot_seconds);
+  const auto ticks = static_cast<std::uint64_t>(std::max(::sysconf(_SC_CLK_TCK), 1L));
+  const auto since_boot = static_cast<std::int64_t>(process.start_ticks() / ticks);
+  return rfc3339(WallClock::time_point(std::chrono::seconds(boot_seconds + since_boot)), false);
+}
+
+Collector account_of(const Target& target, const HeldHeap& held) {
+  Collector account;
+  account.version = target.collector.version;
+  account.layout = name_of(target.collector.layout.source);
+  account.collecting = held.counters.collecting;
+  account.collections = held.counters.collections;
+  // Where the collector's own counters are not to be had, its blocks add up to the same.
+  account.heap_bytes =
+      held.counters.heap_bytes.value_or(held.index.used_bytes + held.index.free_bytes);
+  account.free_bytes = held.counters.free_bytes.value_or(held.index.free_bytes);
+  account.unmapped_bytes = held.counters.unmapped_bytes.value_or(held.index.unmapped_bytes);
+  return account;
+}
+
+}  // namespace
+
+std::string_view name_of(boehm::Layout::Source source) {
+  switch (source) {
+    case boehm::Layout::Source::Accessors: return "accessors";
+    case boehm::Layout::Source::DebugInfo: return "debug info";
+    case boehm::Layout::Source::Table: return "table";
+    case boehm::Layout::Source::Structure: return "structure";
+  }
+  return "";
+}
+
+void fill_header(const Target& target,
+                 const HeldHeap& held,
+                 const TakeOptions& options,
+                 Snapshot& snapshot) {
+  Header& header = snapshot.header;
+  header.tool = "heapattach " HEAPATTACH_VERSION;
+  header.pid = target.pid();
+  if (target.core) {
+    // Of the machine that it comes from nothing is told, nor when the process began.
+    header.exe = target.core->program();
+  } else {
+    header.host = host_name();
+    if (auto exe = target.process->read_link("exe")) header.exe = std::move(*exe);
+    header.started = start_time(*target.process);
+  }
+  if (const Module* program = target.modules.main_program()) {
+    header.build_id = program->build_id();
+  }
+  header.captured = rfc3339(held.captured, true);
+  header.source = target.core ? "core" : held.is_clone ? "clone" : held.is_held ? "freeze" : "read";
+  if (held.is_held && !target.core) {
+    header.pause_ms = std::chrono::duration<double, std::milli>(held.freeze.pause).count();
+  }
+  header.collector = account_of(target, held);
+  header.runtime = target.runtime;
+  header.live_only = !options.with_unreachable;
+}
+
+}  // namespace heapattach::snapshot

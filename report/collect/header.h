@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string_view>
+
+#include "report/collect/held_heap.h"
+#include "report/collect/take.h"
+#include "report/collect/target.h"
+#include "report/model/model.h"
+
+namespace heapattach::snapshot {
+
+// Fills the header: which process, when, how it was held, and the collector's own account.
+void fill_header(const Target& target,
+                 const HeldHeap& held,
+                 const TakeOptions& options,
+                 Snapshot& snapshot);
+
+// How a layout was learned, as the header says it: "accessors".
+[[nodiscard]] std::string_view name_of(boehm::Layout::Source source);
+
+}  // namespace heapattach::snapshot

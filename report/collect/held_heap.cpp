@@ -1,0 +1,253 @@
+#include "report/collect/held_heap.h"
+
+#include <algorithm>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "attach/observe.h"
+#include "attach/window.h"
+#include "inject/clone.h"
+#include "report/collect/copying.h"
+#include "report/collect/pause.h"
+#include "symbols/boehm/heap_memory.h"
+
+namespace heapattach::snapshot {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kDefaultBudget = std::chrono::milliseconds(2000);
+constexpr int kAttempts = 4;
+constexpr auto kBetweenAttempts = std::chrono::milliseconds(5);
+constexpr std::uint64_t kMegabyte = 1U << 20;
+
+std::uint64_t total_bytes(const std::vector<boehm::RootRange>& roots) {
+  std::uint64_t sum = 0;
+  for (const boehm::RootRange& root : roots) sum += root.range.bytes;
+  return sum;
+}
+
+// Room for all that will be copied. Address space costs nothing, so it is generous; what is touched
+// beforehand is what will surely be used.
+Result<Arena> make_arena(const Target& target, bool is_heap_copied) {
+  const boehm::Counters now = boehm::read_counters(target.collector, target.memory);
+  std::uint64_t mapped = 0;
+  for (const Mapping& mapping : target.map.mappings()) {
+    if (boehm::may_hold_heap(mapping)) mapped += mapping.range.bytes;
+  }
+  // What it has left out is not to be copied, however much it says that was.
+  if (target.core) mapped = std::min(mapped, target.core->stored_bytes());
+  const std::uint64_t heap = now.heap_bytes.value_or(0);
+  const std::uint64_t copied =
+      is_heap_copied ? heap - std::min(heap, now.free_bytes.value_or(0)) : 0;
+  const std::uint64_t likely = std::min(mapped, copied + total_bytes(target.static_roots));
+  return Arena::reserve(mapped + mapped / 2 + 256 * kMegabyte, likely);
+}
+
+// Counting needs each object's contents for a moment only, in the order in which they are found.
+bool is_read_in_passing(Hold hold, const TakeOptions& options) {
+  return hold == Hold::Clone && !options.with_edges && !options.texts_only;
+}
+
+// The target is let go before the time of the whole run is over.
+std::chrono::milliseconds longest_pause(const TakeOptions& options) {
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(options.deadline.at - Clock::now());
+  return std::clamp(left, std::chrono::milliseconds(1), options.max_pause.value_or(kDefaultBudget));
+}
+
+Error explain_timeout(Error error, const TakeOptions& options, std::chrono::milliseconds budget) {
+  if (error.kind != ErrorKind::Timeout || options.deadline.has_passed()) return error;
+  return Error{ErrorKind::Timeout,
+               fmt::format("{} (the target was held for {} ms at most, and let go; --max-pause MS "
+                           "allows more, --snapshot read reads without stopping it)",
+                           error.message, budget.count())};
+}
+
+// Each of the following: true if the heap was copied, false if it should be tried again.
+Result<bool> copy_running(const Target& target,
+                          const TakeOptions& options,
+                          bool accept_misfits,
+                          HeldHeap& held) {
+  held.captured = std::chrono::system_clock::now();
+  held.freeze.threads.clear();
+  for (ObservedThread& thread : HA_TRY(observe_threads(*target.process))) {
+    held.freeze.threads.push_back(
+        {thread.tid, std::move(thread.name), thread.state, std::nullopt, thread.stack_pointer});
+  }
+  return Copying(target, {&*target.process, target.memory}, held, options.deadline.at)
+      .with_memory(options.on_memory != nullptr)
+      .with_contents(options.with_contents)
+      .copy(held.freeze.threads, accept_misfits);
+}
+
+Result<bool> copy_frozen(const Target& target,
+                         const TakeOptions& options,
+                         bool accept_misfits,
+                         HeldHeap& held) {
+  const FreezeOptions freeze{
+      .budget = longest_pause(options), .rewind = options.rewind, .reads_only = true};
+  bool is_copied = false;
+  auto frozen = while_frozen(*target.process, freeze, [&](const FrozenView& view) -> Result<void> {
+    held.captured = std::chrono::system_clock::now();
+    Copying copying(target, {&*target.process, target.memory}, held,
+                    std::min(view.deadline, options.deadline.at));
+    copying.with_memory(options.on_memory != nullptr).with_contents(options.with_contents);
+    is_copied = HA_TRY(copying.copy(view.threads, accept_misfits));
+    return {};
+  });
+  if (!frozen) return explain_timeout(std::move(frozen).error(), options, freeze.budget);
+  held.freeze = std::move(*frozen);
+  held.is_held = true;
+  return is_copied;
+}
+
+Error explain_death(const Clone& clone) {
+  const auto given_up = clone.given_up();
+  const std::string how =
+      given_up ? "was given up while it was read, because " + *given_up +
+                     ", and the kernel might have ended the target for want of memory"
+               : "was killed while it was read, by somebody or for want of memory";
+  return Error{ErrorKind::Unsupported,
+               fmt::format("the clone {}; the target runs on; try --snapshot freeze", how)};
+}
+
+Result<bool> copy_clone(const Target& target,
+                        const TakeOptions& options,
+                        bool accept_misfits,
+                        HeldHeap& held) {
+  CloneOptions how{
+      .freeze = {.budget = options.max_pause.value_or(kDefaultBudget), .rewind = options.rewind},
+      .look = nullptr,
+      .borrow = std::nullopt};
+  bool is_collecting = false;
+  how.look = [&](const FrozenView&) -> Result<void> {
+    held.captured = std::chrono::system_clock::now();
+    const auto counters = boehm::read_counters(target.collector, target.memory);
+    is_collecting = counters.collecting.value_or(false) && !accept_misfits;
+    // A clone of this would be good for nothing.
+    if (is_collecting) return Error{ErrorKind::Timeout, "a collection is under way"};
+    return {};
+  };
+  auto made = Clone::make(*target.process, how);
+  if (!made && is_collecting) return false;
+  if (!made) return explain_timeout(std::move(made).error(), options, how.freeze.budget);
+  Clone clone = std::move(*made);
+  held.freeze = clone.freeze();
+  held.is_held = true;
+  held.is_clone = true;
+  const LiveMemory memory(clone.process(), HA_TRY(LiveMemory::open_mem(clone.process())),
+                          LiveMemory::By::MemFile);
+  const bool in_passing = is_read_in_passing(Hold::Clone, options);
+  auto copied = Copying(target, {&clone.process(), memory, in_passing}, held, options.deadline.at)
+                    .with_memory(options.on_memory != nullptr)
+                    .with_contents(options.with_contents)
+                    .copy(held.freeze.threads, accept_misfits);
+  if (!clone.is_whole()) copied = explain_death(clone);
+  if (copied && *copied && in_passing) {
+    held.clone = std::move(clone);
+    return true;
+  }
+  if (const auto ended = clone.end(); !ended && options.note) options.note(ended.error().message);
+  return copied;
+}
+
+// Nothing needs to be held, and nothing can be tried again.
+Result<bool> copy_core(const Target& target, const TakeOptions& options, HeldHeap& held) {
+  held.captured = target.core->written();
+  held.freeze.threads = target.core->threads();
+  held.is_held = true;
+  return Copying(target, {nullptr, target.memory}, held, options.deadline.at)
+      .with_contents(options.with_contents)
+      .copy(held.freeze.threads, true);
+}
+
+Result<bool> hold_once(const Target& target,
+                       Hold hold,
+                       const TakeOptions& options,
+                       bool accept_misfits,
+                       HeldHeap& held) {
+  if (target.core) return copy_core(target, options, held);
+  switch (hold) {
+    case Hold::Nothing: return copy_running(target, options, accept_misfits, held);
+    case Hold::Clone: return copy_clone(target, options, accept_misfits, held);
+    case Hold::Freeze:
+    case Hold::Auto: break;
+  }
+  return copy_frozen(target, options, accept_misfits, held);
+}
+
+// What --snapshot auto comes to here.
+Hold decide(const Target& target, const TakeOptions& options) {
+  if (options.hold != Hold::Auto || target.core) return options.hold;
+  const boehm::Counters now = boehm::read_counters(target.collector, target.memory);
+  const std::uint64_t heap = now.heap_bytes.value_or(0);
+  const std::uint64_t used = heap - std::min(heap, now.free_bytes.value_or(0));
+  const PauseEstimate estimate =
+      estimate_pause(*target.process, used, options.max_pause.value_or(kDefaultBudget));
+  const Hold hold = choose_hold(estimate, options.max_pause);
+  if (options.note) {
+    options.note(fmt::format("a freeze may take {} ms, a clone {} ms{}: {}",
+                             estimate.freeze.count(), estimate.clone.count(),
+                             estimate.clone_obstacle ? ", but " + *estimate.clone_obstacle : "",
+                             hold == Hold::Clone ? "clone" : "freeze"));
+  }
+  return hold;
+}
+
+bool is_refused(const Error& error) {
+  return error.kind == ErrorKind::Unsupported || error.kind == ErrorKind::Denied;
+}
+
+// A heap that could be read by other means is no unsupported one.
+Error explain_refusal(Error error, Hold hold) {
+  if (hold == Hold::Clone && error.kind == ErrorKind::Unsupported) error.kind = ErrorKind::Os;
+  return error;
+}
+
+}  // namespace
+
+std::uint64_t unaccounted_bytes(const HeldHeap& held) {
+  if (!held.counters.heap_bytes) return 0;
+  const std::uint64_t listed = held.index.used_bytes + held.index.free_bytes;
+  const std::uint64_t counted = *held.counters.heap_bytes;
+  return std::max(listed, counted) - std::min(listed, counted);
+}
+
+Result<std::unique_ptr<HeldHeap>> hold_and_copy(const Target& target, const TakeOptions& options) {
+  Hold hold = decide(target, options);
+  auto held =
+      std::make_unique<HeldHeap>(HA_TRY(make_arena(target, !is_read_in_passing(hold, options))));
+  for (int attempt = 1;; ++attempt) {
+    const bool is_last = attempt == kAttempts;
+    auto copied = hold_once(target, hold, options, is_last, *held);
+    if (copied && *copied) return held;
+    if (!copied) {
+      const bool may_freeze = options.hold == Hold::Auto && hold == Hold::Clone;
+      if (!may_freeze || !is_refused(copied.error())) {
+        return explain_refusal(std::move(copied).error(), hold);
+      }
+      if (options.note) options.note(copied.error().message + ": freezing instead");
+      hold = Hold::Freeze;
+      // What may have been copied of a clone that went is not to be copied twice.
+      held = std::make_unique<HeldHeap>(HA_TRY(make_arena(target, true)));
+    }
+    HA_TRY(options.deadline.check("reading the heap's index"));
+    std::this_thread::sleep_for(kBetweenAttempts);
+  }
+}
+
+Result<void> finish_reading(HeldHeap& held, const TakeOptions& options) {
+  if (!held.clone) return {};
+  Result<void> read;
+  if (!held.clone->is_whole()) read = explain_death(*held.clone);
+  const auto ended = held.clone->end();
+  if (!ended && options.note) options.note(ended.error().message);
+  held.clone.reset();
+  held.capture.window()->forget();
+  return read;
+}
+
+}  // namespace heapattach::snapshot

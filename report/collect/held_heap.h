@@ -1,0 +1,46 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "attach/capture.h"
+#include "attach/freeze.h"
+#include "inject/clone.h"
+#include "report/collect/target.h"
+#include "symbols/boehm/blocks.h"
+
+namespace heapattach::snapshot {
+
+// What was copied of a target while it was held: all that is needed to go on without it. Or, of a
+// heap that is looked at in a clone and not copied, until finish_reading().
+struct HeldHeap {
+  explicit HeldHeap(Arena arena) : capture(std::move(arena)) {}
+
+  std::optional<Clone> clone;  // whose heap the capture's window shows
+  Capture capture;
+  boehm::BlockIndex index;
+  boehm::Counters counters;
+  MemoryMap map;
+  boehm::RootTables root_tables;
+  std::vector<boehm::RootRange> roots;  // of modules, stacks and suspended fibers
+  std::vector<crystal::FiberStack> fibers;
+  FreezeReport freeze;
+  std::chrono::system_clock::time_point captured;
+  std::optional<SeenMemory> memory;  // what of it was in memory, if somebody asks
+  bool is_held = false;              // false: it ran while it was read; a core file stands still
+  bool is_clone = false;             // it was held until a clone was made, and that was read
+};
+
+// By how much the blocks of the index and the collector's own account of its heap differ.
+std::uint64_t unaccounted_bytes(const HeldHeap& held);
+
+// Holds the target as `options` say and copies its heap and roots. If the index of the heap is
+// inconsistent, because the collector was at work on it, the target runs on for some milliseconds
+// and is held again, a few times.
+Result<std::unique_ptr<HeldHeap>> hold_and_copy(const Target& target, const TakeOptions& options);
+
+// To be called when nothing of the heap's contents is needed any more: ends the clone, if there is
+// one, and says if it did not live that long. What it showed is zero from then on.
+Result<void> finish_reading(HeldHeap& held, const TakeOptions& options);
+
+}  // namespace heapattach::snapshot

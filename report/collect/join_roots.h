@@ -1,0 +1,24 @@
+#pragma once
+
+#include "report/collect/frame_finder.h"
+#include "report/collect/held_heap.h"
+#include "report/typing/object_order.h"
+#include "symbols/boehm/live.h"
+
+namespace heapattach::snapshot {
+
+// What the roots of a snapshot are made from.
+struct RootSources {
+  const Target& target;
+  const HeldHeap& held;
+  const boehm::Heap& heap;
+  const boehm::LiveSet& found;
+  const ObjectOrder& order;
+  const FrameFinder& frames;
+};
+
+// Fills roots: each word of the roots that points into a listed object, where it stands and whose
+// it is, and the objects that are alive by themselves.
+void join_roots(const RootSources& from, Snapshot& snapshot);
+
+}  // namespace heapattach::snapshot

@@ -1,0 +1,153 @@
+#include "report/collect/join_values.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "report/collect/text_lengths.h"
+#include "report/typing/block_ranges.h"
+#include "report/typing/value_plan.h"
+#include "symbols/text/utf8.h"
+
+namespace heapattach::snapshot {
+
+namespace {
+
+constexpr std::size_t kCrystalText = 12;  // where it begins in a String
+
+std::string_view text_of(std::span<const std::byte> bytes) {
+  // Bytes of any type may be looked at as characters.
+  return {static_cast<const char*>(static_cast<const void*>(bytes.data())), bytes.size()};
+}
+
+template <class Number>
+Number load(std::span<const std::byte> bytes, std::size_t at) {
+  Number number = 0;
+  std::memcpy(&number, bytes.data() + at, sizeof number);
+  return number;
+}
+
+// Reads the values of one object after the other into a piece.
+class Reader {
+ public:
+  Reader(const JoinSources& from, const TextLengths& lengths, std::size_t limit, ValuePiece& piece)
+      : from_(from), lengths_(lengths), limit_(limit), piece_(piece) {}
+
+  void read(boehm::ObjectRef ref, const ValuePlan& plan) {
+    const auto contents = from_.heap.contents(ref);
+    switch (plan.whole) {
+      case ValuePlan::Whole::CrystalString: read_crystal(contents); return;
+      case ValuePlan::Whole::Text: read_text(ref, contents); return;
+      case ValuePlan::Whole::Nothing: break;
+    }
+    for (std::uint32_t i = 0; i < plan.fields.size(); ++i) {
+      const std::uint32_t path = plan.is_one_number ? Value::kOwn : i;
+      const ValuePlan::Field& field = plan.fields[i];
+      if (field.type == types::kNoType) {
+        read_std_string(contents, field.offset, path);
+      } else if (auto number = read_scalar(from_.rows.model()[field.type], contents, field)) {
+        add(number->text, path, number->is_text, number->text.size());
+      }
+    }
+  }
+
+ private:
+  // `bytes` is how long the text is, of which `text` is as much as is known.
+  void add(std::string_view text, std::uint32_t path, bool is_text, std::uint64_t bytes) {
+    const std::string_view shown = is_text ? cut_utf8(text, limit_) : text;
+    Value value;
+    value.at = piece_.text.size();
+    value.bytes = static_cast<std::uint32_t>(shown.size());
+    value.path = path;
+    value.is_text = is_text;
+    value.is_cut = shown.size() < bytes;
+    piece_.text += shown;
+    piece_.values.push_back(value);
+  }
+
+  void read_crystal(std::span<const std::byte> contents) {
+    if (contents.size() < kCrystalText) return;
+    const std::uint64_t bytes = load<std::uint32_t>(contents, 4);
+    add(text_of(contents.subspan(kCrystalText)).substr(0, bytes), Value::kOwn, true, bytes);
+  }
+
+  void read_text(boehm::ObjectRef ref, std::span<const std::byte> contents) {
+    const std::string_view all = text_of(contents);
+    if (const auto length = lengths_.of(from_.heap.number(ref))) {
+      add(all.substr(0, *length), Value::kOwn, true, *length);
+      return;
+    }
+    const std::size_t end = all.find('\0');
+    const bool is_ended = end != std::string_view::npos;
+    const std::uint64_t bytes = is_ended ? end : from_.heap.blocks()[ref.block].object_bytes;
+    add(all.substr(0, end), Value::kOwn, true, bytes);
+  }
+
+  // A pointer to the text, its length, and room for a short text.
+  void read_std_string(std::span<const std::byte> contents, std::uint64_t at, std::uint32_t path) {
+    if (contents.size() < 16 || at > contents.size() - 16) return;
+    const auto start = load<std::uint64_t>(contents, at);
+    const auto bytes = load<std::uint64_t>(contents, at + 8);
+    const auto to = from_.heap.resolve(start, boehm::Heap::From::Stack);
+    if (!to) return;
+    const auto text = from_.heap.contents(*to);
+    const std::uint64_t inside = start - from_.heap.address(*to).value;
+    if (inside > text.size()) return;
+    add(text_of(text.subspan(inside)).substr(0, bytes), path, true, bytes);
+  }
+
+  const JoinSources& from_;
+  const TextLengths& lengths_;
+  std::size_t limit_;
+  ValuePiece& piece_;
+};
+
+std::vector<ValuePlan> plans_of(const TypeRows& rows, bool texts_only, std::vector<Type>& types) {
+  std::vector<ValuePlan> plans(types.size());
+  for (TypeIndex row = 0; row < types.size(); ++row) {
+    if (types[row].name.empty()) continue;
+    plans[row] = plan_values(rows, row);
+    if (texts_only) plans[row].fields.clear();
+    for (const ValuePlan::Field& field : plans[row].fields) {
+      types[row].value_paths.push_back(field.path);
+    }
+  }
+  return plans;
+}
+
+void join_planned(const JoinSources& from,
+                  const std::vector<ValuePlan>& plans,
+                  std::size_t limit,
+                  Snapshot& snapshot) {
+  const boehm::Heap& heap = from.heap;
+  const std::size_t pieces = (heap.blocks().size() + kBlocksAtATime - 1) / kBlocksAtATime;
+  snapshot.values.resize(pieces);
+  const TextLengths lengths(from, snapshot);
+  for_block_ranges(heap, [&](std::uint32_t first, std::uint32_t last) {
+    ValuePiece piece;
+    auto index = static_cast<ObjectIndex>(from.order.rank(heap.number({first, 0})));
+    piece.first_object = index;
+    piece.first_value.push_back(0);
+    Reader reader(from, lengths, limit, piece);
+    boehm::for_each_object(heap, from.order.listed(), first, last, [&](boehm::ObjectRef ref) {
+      reader.read(ref, plans[snapshot.objects[index++].type]);
+      piece.first_value.push_back(static_cast<std::uint32_t>(piece.values.size()));
+    });
+    snapshot.values[first / kBlocksAtATime] = std::move(piece);
+  });
+}
+
+}  // namespace
+
+void join_values(const JoinSources& from, std::size_t limit, Snapshot& snapshot) {
+  join_planned(from, plans_of(from.rows, false, snapshot.types), std::min(limit, kMostValueBytes),
+               snapshot);
+}
+
+void join_texts(const JoinSources& from, Snapshot& snapshot) {
+  join_planned(from, plans_of(from.rows, true, snapshot.types),
+               std::numeric_limits<std::size_t>::max(), snapshot);
+}
+
+}  // namespace heapattach::snapshot

@@ -1,0 +1,110 @@
+#include "report/collect/memory_account.h"
+
+#include <algorithm>
+
+namespace heapattach::snapshot {
+
+namespace {
+
+bool holds_any(const Range& range, std::span<const RemoteAddr> addresses) {
+  return std::any_of(addresses.begin(), addresses.end(),
+                     [&](RemoteAddr at) { return range.contains(at); });
+}
+
+// The use of a mapping, or of what of it is no block of the heap.
+MemoryUse use_of(const Mapping& mapping, const SeenMemory& seen) {
+  // The first fiber of a Crystal program is its first thread.
+  if (mapping.path == "[stack]") return MemoryUse::ThreadStacks;
+  if (holds_any(mapping.range, seen.fibers)) return MemoryUse::FiberStacks;
+  if (holds_any(mapping.range, seen.stacks)) return MemoryUse::ThreadStacks;
+  if (mapping.path == "[heap]") return MemoryUse::Malloc;
+  const bool is_kernels = mapping.path.starts_with('[');  // [vdso], [vvar], [anon:…]
+  return mapping.is_anonymous() && !is_kernels ? MemoryUse::Other : MemoryUse::Files;
+}
+
+// How many bytes of `page` ranges cover; they are of whole pages.
+bool covers(std::span<const Range> ranges, RemoteAddr page) {
+  const auto after =
+      std::upper_bound(ranges.begin(), ranges.end(), page,
+                       [](RemoteAddr at, const Range& one) { return at < one.start; });
+  return after != ranges.begin() && (after - 1)->contains(page);
+}
+
+// Of the pages of one use in a mapping.
+struct PageCount {
+  std::uint64_t pages = 0;
+  std::uint64_t own = 0;     // surely in RSS
+  std::uint64_t shared = 0;  // in RSS unless they are the page of zeros
+};
+
+class Accounting {
+ public:
+  explicit Accounting(const SeenMemory& seen) : seen_(seen) {}
+
+  MemoryAccount run() && {
+    for (const SeenMapping& one : seen_.mappings) add(one);
+    for (const MemoryShare& share : account_.by_use) {
+      account_.total.resident_bytes += share.resident_bytes;
+      account_.total.mapped_bytes += share.mapped_bytes;
+    }
+    return account_;
+  }
+
+ private:
+  void add(const SeenMapping& one) {
+    const MemoryUse use = use_of(one.mapping.mapping, seen_);
+    if (use == MemoryUse::ThreadStacks) account_.thread_stacks += 1;
+    if (use == MemoryUse::FiberStacks) account_.fiber_stacks += 1;
+    if (one.pages.empty()) {
+      add_to(use, one.mapping.resident_bytes, one.mapping.mapping.range.bytes);
+    } else {
+      split(one, use);
+    }
+  }
+
+  void add_to(MemoryUse use, std::uint64_t resident, std::uint64_t mapped) {
+    MemoryShare& share = account_.by_use[static_cast<std::size_t>(use)];
+    share.resident_bytes += resident;
+    share.mapped_bytes += mapped;
+  }
+
+  // A mapping with blocks of the heap: each page by itself. The kernel's sum for the mapping stays
+  // what it is; where it counts fewer pages than are present, zeros were read, and what is surely
+  // the process's own goes first.
+  void split(const SeenMapping& one, MemoryUse rest) {
+    std::array<PageCount, 3> counts;
+    RemoteAddr at = one.mapping.mapping.range.start;
+    for (const PageState& page : one.pages) {
+      PageCount& count = counts[covers(seen_.used, at) ? 0 : covers(seen_.free, at) ? 1 : 2];
+      count.pages += 1;
+      count.own += page.is_own ? 1 : 0;
+      count.shared += page.is_present && !page.is_own ? 1 : 0;
+      at = at + kPageBytes;
+    }
+    const std::array<MemoryUse, 3> uses{MemoryUse::BlocksInUse, MemoryUse::FreeBlocks, rest};
+    std::uint64_t left = one.mapping.resident_bytes / kPageBytes;
+    std::array<std::uint64_t, 3> resident{};
+    for (const auto pages : {&PageCount::own, &PageCount::shared}) {
+      for (std::size_t i = 0; i < uses.size(); ++i) {
+        const std::uint64_t taken = std::min(left, counts[i].*pages);
+        resident[i] += taken;
+        left -= taken;
+      }
+    }
+    resident[2] += left;  // came between the two readings
+    for (std::size_t i = 0; i < uses.size(); ++i) {
+      add_to(uses[i], resident[i] * kPageBytes, counts[i].pages * kPageBytes);
+    }
+  }
+
+  const SeenMemory& seen_;
+  MemoryAccount account_;
+};
+
+}  // namespace
+
+MemoryAccount account_for(const SeenMemory& seen) {
+  return Accounting(seen).run();
+}
+
+}  // namespace heapattach::snapshot

@@ -1,0 +1,241 @@
+#include "report/collect/take.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "attach/window.h"
+#include "report/collect/core_warnings.h"
+#include "report/collect/header.h"
+#include "report/collect/held_heap.h"
+#include "report/collect/join.h"
+#include "report/collect/join_roots.h"
+#include "report/collect/join_stacks.h"
+#include "report/collect/join_values.h"
+#include "report/collect/root_hook.h"
+#include "report/collect/target.h"
+#include "report/model/counts.h"
+#include "report/parallel.h"
+#include "symbols/boehm/live.h"
+#include "symbols/boehm/mark_bits.h"
+#include "symbols/boehm/marking_rules.h"
+#include "symbols/unwind/stacks.h"
+
+namespace heapattach::snapshot {
+
+namespace {
+
+void note(const TakeOptions& options, std::string_view text) {
+  if (options.note) options.note(text);
+}
+
+boehm::LiveSet find_live(const Target& target, const HeldHeap& held, boehm::Heap& heap) {
+  boehm::Roots roots;
+  roots.ranges = held.roots;
+  roots.threads = held.freeze.threads;
+  roots.collector_data = target.collector_data;
+  roots.tables = held.root_tables;
+  roots.kinds = target.collector.kinds;
+  roots.pid = target.pid();
+  if (const auto at = target.collector.stack_bottom) {
+    if (const auto bottom = held.capture.read_as<std::uint64_t>(*at)) {
+      roots.stack_bottom = RemoteAddr{*bottom};
+    }
+  }
+  return boehm::find_live(heap, held.capture, std::move(roots), held.map,
+                          workers_for(heap.blocks().size()));
+}
+
+// Compares what was found with the marks of the last collection, if nothing was allocated since.
+void compare_with_marks(const TakeOptions& options,
+                        const boehm::Counters& counters,
+                        const boehm::Heap& heap,
+                        const boehm::LiveSet& found) {
+  constexpr std::uint64_t kFew = 100;
+  constexpr std::uint64_t kShare = 10;
+  const bool is_fresh = counters.allocated == 0U && counters.collections.value_or(0) > 0 &&
+                        !counters.collecting.value_or(true) && !counters.incremental.value_or(true);
+  if (!is_fresh) return;
+  const boehm::MarkComparison compared = boehm::compare_with_marks(heap, found);
+  if (compared.blocks == 0) return;
+  const std::string text = fmt::format(
+      "of {} objects that the last collection marked in {} blocks, {} were not found; {} were "
+      "found "
+      "that it did not mark",
+      compared.marked, compared.blocks, compared.missing, compared.unmarked);
+  if (compared.missing > kFew && compared.missing > compared.marked / kShare && options.warn) {
+    options.warn("warning: " + text +
+                 "; nothing was allocated since: the program dropped them, or what holds them was "
+                 "not seen");
+  } else {
+    note(options, text);
+  }
+}
+
+// What could not be read, and why, in the words of the end record.
+void mark_partial(const Target& target,
+                  const HeldHeap& held,
+                  const boehm::Heap& heap,
+                  const boehm::LiveSet& found,
+                  Snapshot& snapshot) {
+  snapshot.skipped = held.index.skipped + heap.unreadable_blocks();
+  if (target.core && target.core->missing_bytes() > 0) {
+    snapshot.reason = cut_core(*target.core);
+  } else if (held.index.skipped > 0) {
+    const std::string first = held.index.misfits.empty()
+                                  ? std::string()
+                                  : fmt::format(", the first at {}: {}", held.index.misfits[0].at,
+                                                held.index.misfits[0].what);
+    snapshot.reason = fmt::format(
+        "{} entries of the heap's index could not be true{}{}", held.index.skipped, first,
+        held.counters.collecting.value_or(false) ? "; a collection was under way" : "");
+  } else if (const std::uint64_t unasked =
+                 target.live ? target.live->stalling().userfault_bytes(held.capture.holes()) : 0;
+             unasked > 0) {
+    snapshot.reason = fmt::format(
+        "{} bytes are not in memory, and were not asked for: who provides them, through a "
+        "userfaultfd, may not answer",
+        unasked);
+  } else if (const Window* window = held.capture.window();
+             window != nullptr && window->unread_bytes() > 0) {
+    snapshot.reason = fmt::format("{} bytes could not be read", window->unread_bytes());
+  } else if (heap.unreadable_blocks() > 0) {
+    snapshot.reason = fmt::format("{} blocks could not be read", heap.unreadable_blocks());
+  } else if (const std::uint64_t bytes = unaccounted_bytes(held); bytes > 0) {
+    snapshot.reason = fmt::format(
+        "the heap's index and the collector's account of its size differ by {} bytes", bytes);
+  } else if (std::string hook = unknown_root_hook(target, held); !hook.empty()) {
+    snapshot.reason = std::move(hook);
+  } else if (!held.is_held) {
+    snapshot.reason = "read while the target ran: it may be torn";
+  } else if (!found.problems.empty()) {
+    snapshot.reason = fmt::format("{}", fmt::join(found.problems, "; "));
+  }
+  snapshot.complete = snapshot.reason.empty();
+}
+
+void join_threads(const HeldHeap& held, const MemoryReader& memory, Snapshot& snapshot) {
+  for (const FrozenThread& thread : held.freeze.threads) {
+    snapshot.threads.push_back({thread.tid, thread.name, thread.state});
+  }
+  for (const crystal::FiberStack& fiber : held.fibers) {
+    // A name is a String that never changes; a literal lies outside of what was captured.
+    std::string name = crystal::fiber_name(fiber, held.capture);
+    if (name.empty()) name = crystal::fiber_name(fiber, memory);
+    snapshot.fibers.push_back({fiber.object.value, std::move(name)});
+  }
+}
+
+// The frames on the program's stacks and their variables, found by a worker whose failure costs no
+// more than these. Counts need the variables alone.
+unwind::Stacks find_stacks(const TakeOptions& options, Target& target, const HeldHeap& held) {
+  unwind::StackLimits limits;
+  limits.with_locals = !target.types.empty();
+  limits.with_places = options.with_edges;
+  limits.with_library_lines = false;
+  if (!limits.with_locals && !limits.with_places) return {};
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+      options.deadline.at - std::chrono::steady_clock::now());
+  limits.time = std::clamp(left / 2, std::chrono::milliseconds(1), limits.time);
+  auto found = unwind::walk_stacks(target.modules, target.types, held.capture,
+                                   {held.freeze.threads, held.fibers}, limits);
+  if (!found) {
+    note(options, "no frames and no variables of stacks: " + found.error().message);
+    return {};
+  }
+  for (const std::string& text : found->notes) note(options, text);
+  return std::move(*found);
+}
+
+// A clone that did not live long enough has the target frozen instead where that was left to us.
+Result<Snapshot> without_clone(const TakeOptions& options, const Error& error) {
+  if (options.hold != Hold::Auto) return error;
+  note(options, error.message + ": freezing instead");
+  TakeOptions frozen = options;
+  frozen.hold = Hold::Freeze;
+  return take_snapshot(frozen);
+}
+
+// What was copied, for as long as somebody reads it.
+class KeptHeap final : public MemoryReader {
+ public:
+  explicit KeptHeap(std::unique_ptr<HeldHeap> held) : held_(std::move(held)) {}
+  Result<std::size_t> read_some(RemoteAddr from, std::span<std::byte> into) const override {
+    return held_->capture.read_some(from, into);
+  }
+
+ private:
+  std::unique_ptr<HeldHeap> held_;
+};
+
+}  // namespace
+
+Result<Snapshot> take_snapshot(const TakeOptions& options) {
+  const auto target = HA_TRY(Target::learn(options));
+  HA_TRY(options.deadline.check("learning about the target"));
+
+  auto held = HA_TRY(hold_and_copy(*target, options));
+  note(options, fmt::format("copied {} blocks; {} threads were held for {:.1f} ms",
+                            held->index.blocks.size(), held->freeze.threads.size(),
+                            std::chrono::duration<double, std::milli>(held->freeze.pause).count()));
+
+  if (options.on_memory && held->memory) options.on_memory(*held->memory);
+
+  // Each look at what is not here stops all threads for a moment, to change what they see.
+  std::optional<WithOneWorker> alone;
+  if (held->clone) alone.emplace();
+  const unwind::Stacks stacks = find_stacks(options, *target, *held);
+  std::vector<types::Variable> variables = target->types.globals;
+  variables.insert(variables.end(), stacks.locals.begin(), stacks.locals.end());
+  boehm::Heap heap(held->index, target->collector.layout, held->capture);
+  heap.follow(boehm::read_marking_rules(heap, target->collector, target->collector_data,
+                                        held->capture, target->memory));
+  const boehm::LiveSet found = find_live(*target, *held, heap);
+  compare_with_marks(options, held->counters, heap, found);
+  HA_TRY(options.deadline.check("tracing the heap"));
+
+  Snapshot snapshot;
+  fill_header(*target, *held, options, snapshot);
+  if (const auto guessed = boehm::count_guesses(heap, found.live); guessed.objects > 0) {
+    snapshot.header.marked_conservatively = {guessed.objects, guessed.bytes};
+  }
+  const boehm::ObjectSet listed =
+      options.with_unreachable ? objects_in_use(heap, found) : found.live;
+  const ObjectOrder order(heap, listed);
+  target->rows->add_named(runtimes::name_objects(
+      target->runtimes, found.own,
+      runtimes::HeapView(heap, listed, held->map, held->capture, target->memory)));
+  const Typing typing(heap, order, held->capture, *target->rows, variables);
+  const JoinSources sources{heap, order, *target->rows, typing};
+  join_threads(*held, target->memory, snapshot);
+  if (const auto read = finish_reading(*held, options); !read) {
+    return without_clone(options, read.error());
+  }
+  alone.reset();
+  join_objects(sources, found.live, snapshot);
+  if (typing.conflicts() > 0) {
+    note(options,
+         fmt::format("{} pointers disagree with how their objects are typed", typing.conflicts()));
+  }
+  if (options.texts_only) {
+    join_texts(sources, snapshot);
+  } else if (options.with_edges && options.value_bytes != 0) {
+    join_values(sources, options.value_bytes, snapshot);
+  }
+  if (options.with_edges) {
+    join_edges(sources, snapshot);
+    snapshot.header.typed = count_objects(snapshot).typed;
+    join_stacks(stacks, target->modules, snapshot);
+    const FrameFinder frames(stacks, target->types);
+    join_roots({*target, *held, heap, found, order, frames}, snapshot);
+  }
+  mark_partial(*target, *held, heap, found, snapshot);
+  if (options.with_contents) snapshot.contents = std::make_shared<KeptHeap>(std::move(held));
+  return snapshot;
+}
+
+}  // namespace heapattach::snapshot

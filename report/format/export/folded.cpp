@@ -1,0 +1,38 @@
+// Folded stacks, as flamegraph.pl, inferno and speedscope read them: a line for each path,
+//
+//   static data;CACHE;Hash(String, Session);(buffer of Hash(String, Session));Session 48000
+//
+// the outermost frame first, a space, and a number: here bytes (`--countname bytes`). The number is
+// what follows the last space, so that spaces and brackets in frames do no harm; a semicolon within
+// a frame would, and becomes a comma. Lines end at a newline, and terminal_text leaves none.
+
+#include <algorithm>
+
+#include "report/format/export/formats.h"
+#include "report/format/export/stream.h"
+#include "report/format/export/type_tree.h"
+
+namespace heapattach {
+
+Result<void> write_folded(const snapshot::Snapshot& snapshot,
+                          Sink& sink,
+                          const ExportOptions& options) {
+  TypeTree tree = make_type_tree(snapshot);
+  for (std::string& frame : tree.frames) std::replace(frame.begin(), frame.end(), ';', ',');
+  ExportStream out(sink, options);
+  for (TypeTree::NodeIndex node = 1; node < tree.nodes.size() && !out.has_failed(); ++node) {
+    if (tree.nodes[node].bytes == 0) continue;
+    char before = 0;
+    for (const auto frame : tree.path_to(node)) {
+      if (before != 0) out.put(before);
+      out.put(tree.frames[frame]);
+      before = ';';
+    }
+    out.put(' ');
+    out.put_decimal(tree.nodes[node].bytes);
+    out.put('\n');
+  }
+  return out.finish();
+}
+
+}  // namespace heapattach

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "report/format/export/format.h"
+
+// The writers that the registry lists; each is explained in its own source.
+namespace heapattach {
+
+Result<void> write_dhat(const snapshot::Snapshot&, Sink&, const ExportOptions&);
+Result<void> write_folded(const snapshot::Snapshot&, Sink&, const ExportOptions&);
+Result<void> write_gcfull(const snapshot::Snapshot&, Sink&, const ExportOptions&);
+Result<void> write_gcgrph(const snapshot::Snapshot&, Sink&, const ExportOptions&);
+Result<void> write_heapsnapshot(const snapshot::Snapshot&, Sink&, const ExportOptions&);
+Result<void> write_hprof(const snapshot::Snapshot&, Sink&, const ExportOptions&);
+Result<void> write_html(const snapshot::Snapshot&, Sink&, const ExportOptions&);
+Result<void> write_pprof(const snapshot::Snapshot&, Sink&, const ExportOptions&);
+Result<void> write_ruby(const snapshot::Snapshot&, Sink&, const ExportOptions&);
+Result<void> write_svg(const snapshot::Snapshot&, Sink&, const ExportOptions&);
+
+}  // namespace heapattach

@@ -1,0 +1,24 @@
+// All bytes of a heap, as perf-tools' DumpHeap and the embedded routine write them: words of eight
+// bytes, the lowest first, behind the eight bytes "GCFULL\1\0"; for each object its address, its
+// size (bit 63: it holds no pointers) and its bytes; a word of ones at the end. Objects come as the
+// collector goes through them. It is a snapshot without names, roots and threads, and with every
+// secret that the heap has.
+
+#include "report/format/export/dump.h"
+#include "report/format/export/formats.h"
+#include "report/format/export/object_bytes.h"
+#include "report/format/export/stream.h"
+
+namespace heapattach {
+
+Result<void> write_gcfull(const snapshot::Snapshot& snapshot,
+                          Sink& sink,
+                          const ExportOptions& options) {
+  ObjectBytes bytes(snapshot);
+  const auto put_rest = [&](const snapshot::Object& object, ExportStream& out) {
+    bytes.for_each_part(object, [&](std::string_view part) { out.put(part); });
+  };
+  return write_dump("GCFULL", snapshot, sink, options, put_rest);
+}
+
+}  // namespace heapattach

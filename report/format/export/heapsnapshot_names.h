@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "report/model/model.h"
+
+namespace heapattach {
+
+// The strings of a .heapsnapshot by number.
+class HeapsnapshotStrings {
+ public:
+  HeapsnapshotStrings();
+
+  std::uint32_t number_of(std::string_view text);
+  [[nodiscard]] const std::deque<std::string>& all() const { return texts_; }
+
+ private:
+  std::deque<std::string> texts_;  // does not move what the map looks at
+  std::unordered_map<std::string_view, std::uint32_t> numbers_;
+};
+
+// What the edges from objects of one type are called there.
+class HeapsnapshotEdgeNames {
+ public:
+  struct Name {
+    bool is_element = false;
+    std::uint32_t number = 0;  // of the element, or of a string
+  };
+
+  HeapsnapshotEdgeNames(const snapshot::Type& type, HeapsnapshotStrings& strings);
+
+  [[nodiscard]] Name of(std::uint64_t offset) const;
+
+ private:
+  // A key of a type that was read from a file (Type::Key).
+  struct Key {
+    std::uint32_t text = 0;  // 0: the number is that of the element, or an offset
+    std::uint32_t unit = 0;  // what its number counts; 0: it has none
+    bool is_offset = false;
+  };
+
+  void add_keys(const snapshot::Type& type, HeapsnapshotStrings& strings);
+  [[nodiscard]] Name of_key(std::uint64_t number) const;
+  [[nodiscard]] Name of_plain(std::uint64_t offset) const;
+
+  struct Path {
+    std::uint64_t offset = 0;
+    std::uint32_t text = 0;  // 0: the element itself
+  };
+
+  std::vector<Path> fixed_;
+  std::vector<Path> in_element_;
+  std::uint64_t elements_at_ = 0;
+  std::uint64_t element_bytes_ = 0;  // 0: there are none
+  std::uint32_t first_plain_ = 0;    // the string "+0", behind it "+8" and so on
+  std::vector<Key> keys_;            // as Type::keys
+  std::size_t first_numbered_ = 0;   // of them
+};
+
+}  // namespace heapattach

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "report/format/export/root_groups.h"
+#include "report/model/model.h"
+
+namespace heapattach {
+
+// Which objects of a snapshot are written to a .heapsnapshot, as the how manieth, with how many
+// edges, and in how many pieces, since no node may be larger than kMostBytes.
+class HeapsnapshotObjects {
+ public:
+  static constexpr std::uint64_t kMostBytes = 0x7fff'fff0;
+
+  struct Large {
+    snapshot::ObjectIndex object = 0;
+    std::uint64_t rest_bytes = 0;  // beyond kMostBytes
+
+    [[nodiscard]] std::uint64_t pieces() const {
+      return (rest_bytes + kMostBytes - 1) / kMostBytes;
+    }
+    [[nodiscard]] std::uint64_t piece_bytes(std::uint64_t piece) const {
+      return std::min(kMostBytes, rest_bytes - piece * kMostBytes);
+    }
+  };
+
+  explicit HeapsnapshotObjects(const snapshot::Snapshot& snapshot);
+
+  [[nodiscard]] std::uint64_t count() const { return count_; }
+  [[nodiscard]] std::uint64_t edges() const { return edges_; }  // those to pieces included
+  [[nodiscard]] bool is_written(snapshot::ObjectIndex object) const {
+    return ordinals_.empty() || is_counted(snapshot_, snapshot_.objects[object]);
+  }
+  [[nodiscard]] std::uint32_t ordinal_of(snapshot::ObjectIndex object) const {
+    return ordinals_.empty() ? object : ordinals_[object];
+  }
+  // All edges, also to what is not written.
+  [[nodiscard]] std::span<const snapshot::Edge> edges_of(snapshot::ObjectIndex object) const {
+    if (snapshot_.first_edge.empty()) return {};
+    const auto from = snapshot_.first_edge[object];
+    return std::span(snapshot_.edges).subspan(from, snapshot_.first_edge[object + 1] - from);
+  }
+  // Those to what is written, without pieces.
+  [[nodiscard]] std::uint64_t count_edges(snapshot::ObjectIndex object) const;
+
+  // By object.
+  [[nodiscard]] const std::vector<Large>& large() const { return large_; }
+  [[nodiscard]] std::uint64_t pieces() const { return pieces_; }
+
+ private:
+  const snapshot::Snapshot& snapshot_;
+  std::uint64_t count_ = 0;
+  std::uint64_t edges_ = 0;
+  std::uint64_t pieces_ = 0;
+  std::vector<std::uint32_t> ordinals_;  // empty: each object is its own
+  std::vector<Large> large_;
+};
+
+// Tells of objects that are asked for in rising order how many pieces they have.
+class HeapsnapshotPieces {
+ public:
+  explicit HeapsnapshotPieces(const HeapsnapshotObjects& objects) : large_(objects.large()) {}
+
+  std::uint64_t of(snapshot::ObjectIndex object) {
+    if (next_ == large_.size() || large_[next_].object != object) return 0;
+    return large_[next_++].pieces();
+  }
+
+ private:
+  const std::vector<HeapsnapshotObjects::Large>& large_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace heapattach

@@ -1,0 +1,139 @@
+// A report to look at in a browser: one file that needs no network and no other file.
+//
+// The page stands in html/ as it is written by hand, and is built into the program: its styles and
+// its script stand in the file itself, and its Content-Security-Policy names both by their hashes
+// and forbids everything else, so that nothing is loaded and nothing else can run. Between its two
+// parts goes the report as JSON, which the script reads with JSON.parse and shows as text, never as
+// markup:
+//
+//   {"version":1,"tool":"…","process":{"pid":4711,"exe":"…",…},"complete":true,"reason":"",
+//    "totals":{"objects":N,"bytes":N,…},"has_edges":true,
+//    "names":["Session","static data",…],             types first, in the order of "types"
+//    "types":[[objects,bytes,retained,is_reachable]…],  by bytes
+//    "left_out":{"types":N,"objects":N,"bytes":N},    smaller types than those
+//    "tree":[[parent,name,objects,bytes,retained]…],   the tree of dominators by type
+//    "links":[[holder,held,objects,bytes,retained]…],  names that dominate names at once
+//    "ways":[{"type":name,"objects":N,"address":"0x…","steps":[["global CACHE",name]…]}…],
+//    "suspects":{"threshold":N,"found":[{"sentence":"…","retained":N,"steps":[…],
+//                "contents":[[name,objects,bytes]…]}…]},
+//    "threads_in_all":N,"threads":[{"tid":N,"name":"…","state":"S","stack":N,"retained":N}…],
+//    "fibers":…,"stacks":[[["function","file:line"]…]…],
+//    "difference":{"sources":[[name,captured,objects,bytes]…],"remarks":["…"],"rows":[[type,
+//                objects before,bytes before,objects after,bytes after,stayed,kept]…],…}}
+//
+// It holds what the views need: of the largest heap a few megabytes.
+
+#include "report/format/export/html.h"
+
+#include "report/format/export/formats.h"
+#include "report/format/export/html_json.h"
+#include "report/format/export/html_page.h"
+#include "report/format/export/html_sections.h"
+#include "report/format/export/html_view.h"
+#include "report/format/export/stream.h"
+
+namespace heapattach {
+
+namespace {
+
+using snapshot::Snapshot;
+
+void put_process(HtmlJson& json, const snapshot::Header& header) {
+  json.open("process", '{');
+  json.number("pid", header.pid);
+  json.text("exe", header.exe);
+  json.text("host", header.host);
+  json.text("captured", header.captured);
+  json.text("source", header.source);
+  if (header.pause_ms) {
+    json.key("pause_ms");
+    json.raw(fmt::format("{:.3f}", *header.pause_ms));
+  }
+  if (header.collector) {
+    json.text("collector", header.collector->name + " " + header.collector->version);
+  }
+  json.close('}');
+}
+
+void put_totals(HtmlJson& json, const snapshot::CountTable& counts) {
+  json.open("totals", '{');
+  json.number("objects", counts.objects);
+  json.number("bytes", counts.bytes);
+  json.number("typed_bytes", counts.typed_bytes);
+  json.number("unreachable_bytes", counts.unreachable_bytes);
+  if (counts.heap_bytes) json.number("heap_bytes", *counts.heap_bytes);
+  if (counts.free_bytes) json.number("free_bytes", *counts.free_bytes);
+  json.close('}');
+}
+
+void put_types(HtmlJson& json, const HtmlView& view) {
+  json.open("names", '[');
+  for (const std::string& name : view.names) json.safe_text(name);
+  json.close(']');
+  json.open("types", '[');
+  for (const snapshot::CountRow& row : view.counts.rows) {
+    json.numbers(row.objects, row.bytes, row.sizes ? row.sizes->retained_bytes : 0,
+                 row.is_reachable ? 1 : 0);
+  }
+  json.close(']');
+  json.open("left_out", '{');
+  json.number("types", view.left_out_rows);
+  json.number("objects", view.left_out_objects);
+  json.number("bytes", view.left_out_bytes);
+  json.close('}');
+}
+
+void put_tree(HtmlJson& json, const HtmlView& view) {
+  json.open("tree", '[');
+  for (const HtmlView::Node& node : view.tree) {
+    json.numbers(node.parent, node.name, node.objects, node.bytes, node.retained);
+  }
+  json.close(']');
+  json.open("links", '[');
+  for (const HtmlView::Link& link : view.links) {
+    json.numbers(link.holder, link.held, link.objects, link.bytes, link.retained);
+  }
+  json.close(']');
+}
+
+Result<void> write_page(const Snapshot& snapshot,
+                        const GrowthReport* growth,
+                        Sink& sink,
+                        const ExportOptions& options) {
+  const HtmlView view = HA_TRY(make_html_view(snapshot, options.deadline));
+  ExportStream out(sink, options);
+  out.put(html_before_data());
+  HtmlJson json(out);
+  json.open('{');
+  json.number("version", 1);
+  json.text("tool", snapshot.header.tool);
+  put_process(json, snapshot.header);
+  json.boolean("complete", snapshot.complete);
+  json.text("reason", snapshot.reason);
+  put_totals(json, view.counts);
+  json.boolean("has_edges", view.has_edges);
+  put_types(json, view);
+  put_tree(json, view);
+  put_html_ways(json, snapshot, view);
+  put_html_suspects(json, snapshot, view);
+  put_html_stacks(json, snapshot, view);
+  if (growth != nullptr) put_html_growth(json, *growth);
+  json.close('}');
+  out.put(html_behind_data());
+  return out.finish();
+}
+
+}  // namespace
+
+Result<void> write_html(const Snapshot& snapshot, Sink& sink, const ExportOptions& options) {
+  return write_page(snapshot, nullptr, sink, options);
+}
+
+Result<void> write_html_of_growth(const Snapshot& snapshot,
+                                  const GrowthReport& growth,
+                                  Sink& sink,
+                                  const ExportOptions& options) {
+  return write_page(snapshot, &growth, sink, options);
+}
+
+}  // namespace heapattach

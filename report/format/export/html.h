@@ -1,0 +1,15 @@
+#pragma once
+
+#include "report/format/export/format.h"
+#include "report/format/write/growth_formats.h"
+
+namespace heapattach {
+
+// The page of a snapshot, as write_html() writes it, and with what grew to it: `growth` compares
+// earlier snapshots with this one and has the rows to show.
+Result<void> write_html_of_growth(const snapshot::Snapshot& snapshot,
+                                  const GrowthReport& growth,
+                                  Sink& sink,
+                                  const ExportOptions& options);
+
+}  // namespace heapattach

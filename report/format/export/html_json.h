@@ -1,0 +1,104 @@
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "report/format/export/stream.h"
+#include "report/text/json_text.h"
+#include "report/text/terminal_text.h"
+
+namespace heapattach {
+
+// JSON that stands in a <script> of a page, on its way out. Whatever a text holds, it ends neither
+// the script nor the string: `<`, `>` and `&` are escaped as well as what JSON has to.
+class HtmlJson {
+ public:
+  explicit HtmlJson(ExportStream& out) : out_(out) {}
+
+  void open(char bracket) {
+    separate();
+    out_.put(bracket);
+    is_first_ = true;
+  }
+  void close(char bracket) {
+    out_.put(bracket);
+    is_first_ = false;
+  }
+  // Keys are ours.
+  void key(std::string_view name) {
+    separate();
+    out_.put('"');
+    out_.put(name);
+    out_.put("\":");
+    is_first_ = true;
+  }
+
+  // What is safe to show already.
+  void safe_text(std::string_view text) {
+    separate();
+    scratch_.clear();
+    append_json_string(scratch_, text);
+    for (const char letter : scratch_) put_letter(letter);
+  }
+  // Anything, made safe to show.
+  void text(std::string_view text) { safe_text(terminal_text(text)); }
+  template <std::integral Number>
+  void number(Number value) {
+    raw(fmt::format_int(value).c_str());
+  }
+  void raw(std::string_view json) {
+    separate();
+    out_.put(json);
+  }
+
+  // Members of an object.
+  void open(std::string_view name, char bracket) {
+    key(name);
+    open(bracket);
+  }
+  void text(std::string_view name, std::string_view value) {
+    key(name);
+    text(value);
+  }
+  template <std::integral Number>
+  void number(std::string_view name, Number value) {
+    key(name);
+    number(value);
+  }
+  void boolean(std::string_view name, bool value) {
+    key(name);
+    raw(value ? "true" : "false");
+  }
+
+  template <std::integral... Number>
+  void numbers(Number... values) {
+    open('[');
+    (number(values), ...);
+    close(']');
+  }
+
+ private:
+  void separate() {
+    if (!is_first_) out_.put(',');
+    is_first_ = false;
+  }
+  void put_letter(char letter) {
+    switch (letter) {
+      case '<': out_.put("\\u003c"); break;
+      case '>': out_.put("\\u003e"); break;
+      case '&': out_.put("\\u0026"); break;
+      default: out_.put(letter);
+    }
+  }
+
+  ExportStream& out_;
+  std::string scratch_;
+  bool is_first_ = true;  // nothing stands before the next value that a comma would separate
+};
+
+}  // namespace heapattach

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "attach/result.h"
+#include "report/analyze/merged_ways.h"
+#include "report/analyze/suspects.h"
+#include "report/deadline.h"
+#include "report/format/export/type_tree.h"
+#include "report/model/counts.h"
+#include "report/model/model.h"
+
+// What the page shows of a snapshot: not every object, but what its views need, worked out in a few
+// walks over the heap, two at a time.
+namespace heapattach {
+
+// Types, places and variables by number: those with a row come first, in the order of the rows.
+using NameIndex = std::uint32_t;
+
+struct HtmlView {
+  static constexpr std::size_t kMostRows = 4000;
+  static constexpr std::size_t kMostNodes = 20000;  // of the tree
+  static constexpr std::size_t kMostWays = 5;       // to the objects of one type
+  static constexpr std::size_t kMostLinks = 20000;
+
+  // What objects of one name hold of those of another at once: without the one the other would go.
+  struct Link {
+    NameIndex holder = 0;
+    NameIndex held = 0;
+    std::uint64_t objects = 0;  // of what is held
+    std::uint64_t bytes = 0;
+    std::uint64_t retained = 0;
+  };
+  // A node of the tree; its parent is numbered among those that are kept.
+  struct Node {
+    std::uint32_t parent = 0;
+    NameIndex name = 0;
+    std::uint64_t objects = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t retained = 0;
+  };
+  // What the stack of a thread or fiber holds by itself.
+  struct Stack {
+    std::uint64_t id = 0;  // the thread's, or the fiber's address
+    std::uint64_t retained = 0;
+  };
+
+  snapshot::CountTable counts;  // its rows by bytes, with what they retain
+  std::uint64_t left_out_rows = 0;
+  std::uint64_t left_out_objects = 0;
+  std::uint64_t left_out_bytes = 0;
+  std::vector<std::string> names;       // safe to show
+  std::vector<NameIndex> name_of_type;  // by snapshot::TypeIndex
+  bool has_edges = false;               // and roots; without, what follows is empty
+  std::vector<Node> tree;               // each behind its parent
+  std::vector<Link> links;              // those that hold most first
+  std::vector<analyze::MergedWays::Merged> ways;
+  analyze::Suspects suspects;
+  std::vector<Stack> threads;
+  std::vector<Stack> fibers;
+};
+
+// Fails only if the deadline passes.
+Result<HtmlView> make_html_view(const snapshot::Snapshot& snapshot, const Deadline& deadline);
+
+}  // namespace heapattach

@@ -1,0 +1,108 @@
+#include <fmt/format.h>
+
+#include "report/analyze/edge_names.h"
+#include "report/analyze/roots.h"
+#include "report/format/export/html_sections.h"
+
+namespace heapattach {
+
+namespace {
+
+using snapshot::Snapshot;
+
+constexpr std::size_t kShownSteps = 24;  // of the way to a suspect
+
+std::string address_of(const Snapshot& snapshot, snapshot::ObjectIndex object) {
+  return fmt::format("{:#x}", std::uint64_t{snapshot.objects[object].address});
+}
+
+// A step without a type is a gap, or one to a type that has no row.
+void put_step(HtmlJson& json, std::string_view by, NameIndex name, std::string_view remark = {}) {
+  json.open('[');
+  json.text(by);
+  if (name == analyze::kNone) {
+    json.raw("null");
+  } else {
+    json.number(name);
+  }
+  if (!remark.empty()) json.text(remark);
+  json.close(']');
+}
+
+void put_gap(HtmlJson& json, std::size_t steps) {
+  put_step(json, fmt::format("… {} more", steps), analyze::kNone);
+}
+
+void put_steps(HtmlJson& json,
+               const Snapshot& snapshot,
+               const HtmlView& view,
+               const analyze::Suspect& suspect,
+               analyze::EdgeNames& names) {
+  const analyze::Way& way = suspect.way;
+  for (std::size_t i = 0; i < way.size(); ++i) {
+    const bool is_cut =
+        way.size() > kShownSteps && i >= kShownSteps / 2 && i < way.size() - kShownSteps / 2;
+    if (is_cut) {
+      put_gap(json, way.size() - kShownSteps);
+      i = way.size() - kShownSteps / 2 - 1;
+      continue;
+    }
+    const std::string by = i == 0 ? analyze::root_in_words(snapshot, snapshot.roots[suspect.root])
+                                  : names.name(way[i - 1].object, way[i].by);
+    put_step(json, by, view.name_of_type[snapshot.objects[way[i].object].type],
+             address_of(snapshot, way[i].object));
+  }
+}
+
+}  // namespace
+
+void put_html_ways(HtmlJson& json, const Snapshot& snapshot, const HtmlView& view) {
+  json.open("ways", '[');
+  for (const auto& way : view.ways) {
+    const NameIndex name = view.name_of_type[way.type];
+    if (name == analyze::kNone) continue;
+    json.open('{');
+    json.number("type", name);
+    json.number("objects", way.objects);
+    json.number("bytes", way.bytes);
+    json.text("address", address_of(snapshot, way.nearest));
+    json.open("steps", '[');
+    for (const auto& stop : way.stops) {
+      if (stop.left_out != 0) {
+        put_gap(json, stop.left_out);
+      } else {
+        put_step(json, stop.by, view.name_of_type[stop.type], stop.is_repeated ? "and so on" : "");
+      }
+    }
+    json.close(']');
+    json.close('}');
+  }
+  json.close(']');
+}
+
+void put_html_suspects(HtmlJson& json, const Snapshot& snapshot, const HtmlView& view) {
+  analyze::EdgeNames names(snapshot);
+  json.open("suspects", '{');
+  json.number("threshold", view.suspects.threshold);
+  json.open("found", '[');
+  for (const analyze::Suspect& suspect : view.suspects.found) {
+    json.open('{');
+    json.text("sentence", suspect.sentence);
+    json.number("retained", suspect.retained_bytes);
+    if (suspect.within) json.number("within", *suspect.within);
+    json.open("steps", '[');
+    put_steps(json, snapshot, view, suspect, names);
+    json.close(']');
+    json.open("contents", '[');
+    for (const analyze::Content& content : suspect.contents) {
+      const NameIndex name = view.name_of_type[content.type];
+      if (name != analyze::kNone) json.numbers(name, content.objects, content.bytes);
+    }
+    json.close(']');
+    json.close('}');
+  }
+  json.close(']');
+  json.close('}');
+}
+
+}  // namespace heapattach

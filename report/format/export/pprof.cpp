@@ -1,0 +1,169 @@
+// pprof's profile.proto, as `go tool pprof` reads it: a gzip of one message Profile. A sample is a
+// path of the tree of types: the type first, its holder's type next, last the place of the roots,
+// with two values, objects and bytes. Locations, functions and strings are the frames.
+//
+// Facts about the reader that shaped this:
+// - Ids are not 0, each sample has as many values as there are sample types, a line has a function.
+// - A function whose system_name equals its name goes through the removal of C++ arguments, and
+//   `Hash(String, Foo | Nil)` comes out as `Hash`. Without system_name it is left alone.
+// - One mapping with has_functions keeps it from looking for the program and its symbols.
+// - Recursion counts once per sample in `cum`, as it does in the tree.
+// - Fields may come in any order, so samples are written as they are found, strings last. Of
+//   packed and plain repeated numbers packed is shorter.
+
+#include <ctime>
+
+#include <fmt/format.h>
+
+#include "report/format/export/formats.h"
+#include "report/format/export/protobuf.h"
+#include "report/format/export/stream.h"
+#include "report/format/export/type_tree.h"
+
+namespace heapattach {
+
+namespace {
+
+// The string table: fixed ones, then what is said of this snapshot, then the frames.
+enum String : std::uint32_t {
+  kEmpty,
+  kObjects,
+  kCount,
+  kSpace,
+  kBytes,
+  kType,
+  kRoot,
+  kExe,
+  kBuildId,
+  kHowToRead,
+  kPartial,
+  kFirstFrame,
+};
+
+// Of Profile.
+constexpr std::uint32_t kSampleType = 1;
+constexpr std::uint32_t kSample = 2;
+constexpr std::uint32_t kMapping = 3;
+constexpr std::uint32_t kLocation = 4;
+constexpr std::uint32_t kFunction = 5;
+constexpr std::uint32_t kStringTable = 6;
+constexpr std::uint32_t kTimeNanos = 9;
+constexpr std::uint32_t kComment = 13;
+constexpr std::uint32_t kDefaultSampleType = 14;
+
+void put_message(ExportStream& out, std::uint32_t field, const ProtobufMessage& message) {
+  ProtobufMessage framed;
+  framed.message(field, message);
+  out.put(framed.text());
+}
+
+// 0 if the text is none.
+std::uint64_t unix_nanoseconds(const std::string& rfc3339) {
+  std::tm parts{};
+  const char* const rest = ::strptime(rfc3339.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
+  if (rest == nullptr) return 0;
+  const std::time_t seconds = ::timegm(&parts);
+  return seconds < 0 ? 0 : static_cast<std::uint64_t>(seconds) * 1'000'000'000;
+}
+
+void put_head(ExportStream& out, const snapshot::Snapshot& snapshot) {
+  for (const auto& [type, unit] : {std::pair(kObjects, kCount), std::pair(kSpace, kBytes)}) {
+    ProtobufMessage value_type;
+    value_type.number(1, type);
+    value_type.number(2, unit);
+    put_message(out, kSampleType, value_type);
+  }
+  ProtobufMessage mapping;
+  mapping.number(1, 1);
+  mapping.number(5, kExe);
+  mapping.number(6, kBuildId);
+  mapping.number(7, 1);  // has_functions
+  put_message(out, kMapping, mapping);
+  ProtobufMessage rest;
+  rest.number(kTimeNanos, unix_nanoseconds(snapshot.header.captured));
+  rest.number(kComment, kHowToRead);
+  if (!snapshot.complete) rest.number(kComment, kPartial);
+  rest.number(kDefaultSampleType, kSpace);
+  out.put(rest.text());
+}
+
+void put_label(ProtobufMessage& sample, std::uint32_t key, std::uint64_t text) {
+  ProtobufMessage label;
+  label.number(1, key);
+  label.number(2, text);
+  sample.message(3, label);
+}
+
+// A location and a function have the number of their frame.
+void put_samples(ExportStream& out, const TypeTree& tree) {
+  for (TypeTree::NodeIndex node = 1; node < tree.nodes.size() && !out.has_failed(); ++node) {
+    const TypeTree::Node& counted = tree.nodes[node];
+    if (counted.objects == 0) continue;
+    ProtobufMessage locations;
+    TypeTree::FrameIndex outermost = 0;
+    for (auto at = node; at != 0; at = tree.nodes[at].parent) {
+      outermost = tree.nodes[at].frame;
+      locations.varint(outermost);
+    }
+    ProtobufMessage values;
+    values.varint(counted.objects);
+    values.varint(counted.bytes);
+    ProtobufMessage sample;
+    sample.message(1, locations);
+    sample.message(2, values);
+    put_label(sample, kType, kFirstFrame + std::uint64_t{counted.frame});
+    put_label(sample, kRoot, kFirstFrame + std::uint64_t{outermost});
+    put_message(out, kSample, sample);
+  }
+}
+
+void put_frames(ExportStream& out, const TypeTree& tree) {
+  for (std::size_t frame = 1; frame < tree.frames.size() && !out.has_failed(); ++frame) {
+    ProtobufMessage line;
+    line.number(1, frame);
+    ProtobufMessage location;
+    location.number(1, frame);
+    location.number(2, 1);
+    location.message(4, line);
+    put_message(out, kLocation, location);
+    ProtobufMessage function;
+    function.number(1, frame);
+    function.number(2, kFirstFrame + frame);
+    put_message(out, kFunction, function);
+  }
+}
+
+void put_strings(ExportStream& out, const snapshot::Snapshot& snapshot, const TypeTree& tree) {
+  ProtobufMessage strings;
+  for (const char* text : {"", "inuse_objects", "count", "inuse_space", "bytes", "type", "root"}) {
+    strings.bytes(kStringTable, text);
+  }
+  strings.bytes(kStringTable, snapshot.header.exe);
+  strings.bytes(kStringTable, snapshot.header.build_id);
+  strings.bytes(kStringTable,
+                "Stacks are chains of dominators: each frame is what would have to go for the "
+                "frames before it to go.");
+  strings.bytes(kStringTable, "Partial: " + snapshot.reason);
+  out.put(strings.text());
+  for (const std::string& frame : tree.frames) {
+    ProtobufMessage string;
+    string.bytes(kStringTable, frame);
+    out.put(string.text());
+  }
+}
+
+}  // namespace
+
+Result<void> write_pprof(const snapshot::Snapshot& snapshot,
+                         Sink& sink,
+                         const ExportOptions& options) {
+  const TypeTree tree = make_type_tree(snapshot);
+  ExportStream out(sink, options, true);
+  put_head(out, snapshot);
+  put_samples(out, tree);
+  put_frames(out, tree);
+  put_strings(out, snapshot, tree);
+  return out.finish();
+}
+
+}  // namespace heapattach

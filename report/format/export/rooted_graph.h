@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "report/analyze/graph.h"
+#include "report/format/export/root_groups.h"
+#include "report/model/model.h"
+
+namespace heapattach {
+
+// The graph of a snapshot's objects with a node more for each place that has roots, and for each
+// variable among them, so that these can dominate as objects do. They are numbered behind the
+// objects.
+struct RootedGraph {
+  // Of all roots.
+  explicit RootedGraph(const snapshot::Snapshot& snapshot);
+  RootedGraph(const snapshot::Snapshot& snapshot, const std::vector<RootGroup>& places);
+
+  [[nodiscard]] analyze::Graph view() const { return {first_edge, edges, roots}; }
+  [[nodiscard]] std::size_t size() const { return first_edge.size() - 1; }
+
+  std::size_t objects = 0;
+  std::vector<std::string> labels;  // of the nodes behind the objects, safe to show
+  snapshot::FlatArray<std::uint64_t> first_edge;
+  snapshot::FlatArray<snapshot::Edge> edges;
+  std::vector<analyze::ObjectIndex> roots;  // the places, in their order
+};
+
+}  // namespace heapattach

@@ -1,0 +1,139 @@
+// The lines of Ruby's ObjectSpace.dump_all, for sheap, heapy and harb: one JSON object for each
+// root, class and object. Their readers are less than JSON parsers, and this is what they need:
+//
+// - no space behind a colon, "references" separated by a comma and a space, `memsize` not last
+//   (sheap takes lines apart with regular expressions)
+// - addresses that are not 0, in lower-case hex; the class of an object is a line of its own
+// - the name of a root from a-z and _
+//
+// A type becomes a class at an address that no object can have, and its objects OBJECTs of it; only
+// a text whose value was asked for is a STRING. Classes take no memory, so sums stay the heap's.
+// What heapy's per-line report asks for, `file` and `line`, is not known.
+
+#include <fmt/format.h>
+
+#include "report/format/export/formats.h"
+#include "report/format/export/root_groups.h"
+#include "report/format/export/stream.h"
+#include "report/format/export/text_values.h"
+#include "report/text/json_text.h"
+
+namespace heapattach {
+
+namespace {
+
+using snapshot::RootKind;
+using snapshot::Snapshot;
+
+constexpr std::uint64_t kClasses = 0xffff'8000'0000'0000;  // addresses of no user's program
+
+std::string_view root_name(RootKind kind) {
+  switch (kind) {
+    case RootKind::Stack: return "thread_stack";
+    case RootKind::Register: return "thread_registers";
+    case RootKind::ThreadLocal: return "thread_local";
+    case RootKind::Fiber: return "fiber_stack";
+    case RootKind::Uncollectable: return "uncollectable";
+    case RootKind::Finalizer: return "finalizers";
+    case RootKind::Global: break;
+  }
+  return "static_data";
+}
+
+class References {
+ public:
+  explicit References(ExportStream& out) : out_(out) {}
+  void add(std::uint64_t address) {
+    out_.put(is_first_ ? ", \"references\":[\"0x" : ", \"0x");
+    is_first_ = false;
+    out_.put_hex(address);
+    out_.put('"');
+  }
+  void end() {
+    if (!is_first_) out_.put(']');
+  }
+
+ private:
+  ExportStream& out_;
+  bool is_first_ = true;
+};
+
+class Writer {
+ public:
+  Writer(const Snapshot& snapshot, Sink& sink, const ExportOptions& options)
+      : snapshot_(snapshot), out_(sink, options), values_(snapshot) {}
+
+  Result<void> write() && {
+    put_roots();
+    put_classes();
+    for (std::size_t i = 0; i < snapshot_.objects.size() && !out_.has_failed(); ++i) {
+      if (is_counted(snapshot_, snapshot_.objects[i])) put_object(i);
+      if (i % 65536 == 0) out_.progress(i);
+    }
+    return out_.finish();
+  }
+
+ private:
+  void put_roots() {
+    for (const RootGroup& group : group_roots(snapshot_)) {
+      out_.put(fmt::format("{{\"type\":\"ROOT\", \"root\":\"{}\"", root_name(group.kind)));
+      References references(out_);
+      for (const std::uint32_t root : group.roots) {
+        references.add(snapshot_.objects[snapshot_.roots[root].to].address);
+      }
+      references.end();
+      out_.put("}\n");
+    }
+  }
+
+  void put_classes() {
+    for (std::size_t type = 0; type < snapshot_.types.size(); ++type) {
+      if (snapshot_.types[type].name.empty()) continue;
+      std::string name;
+      append_json_string(name, snapshot_.types[type].name);
+      out_.put(
+          fmt::format("{{\"address\":\"{:#x}\", \"type\":\"CLASS\", \"name\":{}, \"memsize\":0, "
+                      "\"flags\":{{}}}}\n",
+                      kClasses + 16 * type, name));
+    }
+  }
+
+  void put_object(std::size_t index) {
+    const snapshot::Object& object = snapshot_.objects[index];
+    const auto text = values_.own_text(static_cast<snapshot::ObjectIndex>(index));
+    out_.put("{\"address\":\"0x");
+    out_.put_hex(object.address);
+    out_.put(text ? "\", \"type\":\"STRING\", \"class\":\"0x"
+                  : "\", \"type\":\"OBJECT\", \"class\":\"0x");
+    out_.put_hex(kClasses + 16 * std::uint64_t{object.type});
+    out_.put('"');
+    if (text) {
+      std::string quoted;
+      append_json_string(quoted, *text);
+      out_.put(", \"value\":");
+      out_.put(quoted);
+    }
+    References references(out_);
+    if (!snapshot_.first_edge.empty()) {
+      for (auto e = snapshot_.first_edge[index]; e < snapshot_.first_edge[index + 1]; ++e) {
+        references.add(snapshot_.objects[snapshot_.edges[e].to].address);
+      }
+    }
+    references.end();
+    out_.put(", \"memsize\":");
+    out_.put_decimal(snapshot_.bytes_of(object));
+    out_.put(", \"flags\":{}}\n");
+  }
+
+  const Snapshot& snapshot_;
+  ExportStream out_;
+  TextValues values_;
+};
+
+}  // namespace
+
+Result<void> write_ruby(const Snapshot& snapshot, Sink& sink, const ExportOptions& options) {
+  return Writer(snapshot, sink, options).write();
+}
+
+}  // namespace heapattach

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "report/model/model.h"
+
+namespace heapattach {
+
+// The texts that objects are, where a snapshot was asked to keep them. Objects are asked for in
+// rising order.
+class TextValues {
+ public:
+  explicit TextValues(const snapshot::Snapshot& snapshot) : pieces_(snapshot.values) {}
+
+  // The text that the object is and nothing else; it may hold any bytes.
+  [[nodiscard]] std::optional<std::string_view> own_text(snapshot::ObjectIndex object) {
+    while (next_ < pieces_.size() && pieces_[next_].first_object <= object) ++next_;
+    if (next_ == 0) return std::nullopt;
+    const snapshot::ValuePiece& piece = pieces_[next_ - 1];
+    for (const snapshot::Value& value : piece.of(object)) {
+      if (value.path == snapshot::Value::kOwn && value.is_text) return piece.text_of(value);
+    }
+    return std::nullopt;
+  }
+
+ private:
+  const std::vector<snapshot::ValuePiece>& pieces_;
+  std::size_t next_ = 0;  // the first piece that begins behind the last object asked for
+};
+
+}  // namespace heapattach

@@ -1,0 +1,90 @@
+#include "report/format/read/frames.h"
+
+#include <limits>
+#include <utility>
+
+#include "report/model/frame_words.h"
+
+namespace heapattach::read {
+
+namespace {
+
+bool read_line_number(JsonCursor& json, std::uint32_t& out) {
+  std::uint64_t value = 0;
+  if (!json.number(value)) return false;
+  if (value > std::numeric_limits<std::uint32_t>::max()) return json.fail("a number too large");
+  out = static_cast<std::uint32_t>(value);
+  return true;
+}
+
+bool read_line(JsonCursor& json, std::string_view key, snapshot::CodeLine& out) {
+  if (key == "function") return json.string(out.function);
+  if (key == "file") return json.string(out.file);
+  if (key == "line") return read_line_number(json, out.line);
+  return json.skip();
+}
+
+bool read_inlined(JsonCursor& json, snapshot::CodeLine& out) {
+  return json.object([&](std::string_view key) {
+    if (key == "lossy") return json.boolean(out.is_lossy);
+    return read_line(json, key, out);
+  });
+}
+
+// A word that this build does not know says nothing to it.
+template <class Words, class Value>
+bool read_word(JsonCursor& json, const Words& words, Value& out) {
+  std::string text;
+  if (!json.string(text)) return false;
+  if (const auto known = snapshot::meant_by(words, text)) out = *known;
+  return true;
+}
+
+bool read_place(JsonCursor& json, snapshot::Place& place, snapshot::Frame& frame) {
+  return json.object([&](std::string_view key) {
+    if (key == "pc") return json.address(place.pc);
+    if (key == "module") return json.string(place.module);
+    if (key == "inlined") {
+      return json.array([&] { return read_inlined(json, place.inlined.emplace_back()); });
+    }
+    if (key == "found_by") return read_word(json, snapshot::kFoundByWords, frame.found_by);
+    if (key == "lossy") return json.boolean(place.is_lossy);
+    return read_line(json, key, place.at);
+  });
+}
+
+}  // namespace
+
+bool Frames::read_frame(JsonCursor& json, snapshot::Stack& out) {
+  std::string_view text;
+  if (!json.skipped(text)) return false;
+  const auto [known, is_new] = known_.try_emplace(std::string(text));
+  if (is_new) {
+    known->second.place = static_cast<std::uint32_t>(piece_.places.size());
+    JsonCursor frame(text);
+    if (!read_place(frame, piece_.places.emplace_back(), known->second)) {
+      return json.fail("a frame that is none");
+    }
+  }
+  out.frames.push_back(known->second);
+  return true;
+}
+
+bool Frames::read(JsonCursor& json, std::string_view key, RawStack& out) {
+  if (key == "frames") {
+    out.has_frames = true;
+    return json.array([&] { return read_frame(json, out.stack); });
+  }
+  if (key == "left_out") return json.number(out.stack.left_out);
+  if (key == "left_out_behind") return read_line_number(json, out.stack.left_out_behind);
+  if (key == "end") return read_word(json, snapshot::kStackEndWords, out.stack.end);
+  return json.skip();
+}
+
+std::optional<std::uint32_t> Frames::keep(RawStack stack) {
+  if (!stack.has_frames) return {};
+  piece_.stacks.push_back(std::move(stack.stack));
+  return static_cast<std::uint32_t>(piece_.stacks.size() - 1);
+}
+
+}  // namespace heapattach::read

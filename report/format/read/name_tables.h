@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "report/model/model.h"
+
+// What the lines of a snapshot repeat, as numbers: names of types, keys of edges, sizes. Each
+// worker has tables of its own, so that none waits for another; they are joined at the end.
+namespace heapattach::read {
+
+struct TextHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const {
+    return std::hash<std::string_view>()(text);
+  }
+};
+template <class Value>
+using ByText = std::unordered_map<std::string, Value, TextHash, std::equal_to<>>;
+
+// The keys of one type. A key is a number of this table and, if there is a number in it, that.
+class KeyTable {
+ public:
+  struct Found {
+    std::uint32_t key = 0;
+    std::uint32_t number = 0;
+  };
+
+  // The number of a key; `text` is decoded.
+  Found intern(std::string_view text);
+  // The same of a key that `at` begins with, up to its closing quote, guessed from the keys seen
+  // before; null if the guess was wrong, else where the quote stands. `after` is the key before it
+  // in the same object, kFirst if there is none.
+  const char* guess(const char* at, const char* end, std::uint32_t after, Found& found) const;
+  void learn(std::uint32_t after, std::uint32_t key);
+
+  [[nodiscard]] const std::vector<snapshot::Type::Key>& keys() const { return keys_; }
+
+  static constexpr std::uint32_t kFirst = 0xffffffff;
+
+ private:
+  std::uint32_t number_of(snapshot::Type::Key key);
+
+  std::vector<snapshot::Type::Key> keys_;
+  std::vector<bool> is_plain_;            // by key: it stands in a file as it is, without escapes
+  std::vector<std::uint32_t> following_;  // by key: which came behind it the last time
+  std::uint32_t first_ = kFirst;          // the one that came first the last time
+  ByText<std::uint32_t> numbers_;
+};
+
+// A type as the object lines of one worker know it.
+struct SeenType {
+  std::string name;
+  KeyTable keys;
+  std::vector<std::string> value_paths;
+  ByText<std::uint32_t> value_path_numbers;
+  std::size_t first_block = 0;  // where it was met first
+  std::size_t first_object = 0;
+
+  std::uint32_t value_path(std::string_view path);
+};
+
+struct NameTables {
+  std::vector<SeenType> types;
+  std::vector<std::uint64_t> sizes;
+
+  std::uint32_t type(std::string_view name, std::size_t block, std::size_t object);
+  std::uint32_t size_class(std::uint64_t bytes);
+
+ private:
+  ByText<std::uint32_t> type_numbers_;
+  std::unordered_map<std::uint64_t, std::uint32_t> size_numbers_;
+  std::uint64_t last_bytes_ = 0;
+  std::uint32_t last_class_ = 0;
+};
+
+}  // namespace heapattach::read

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "report/format/read/name_tables.h"
+#include "report/model/model.h"
+
+namespace heapattach::read {
+
+// An edge before it is known which object stands where it leads to.
+struct RawEdge {
+  std::uint64_t to = 0;   // an address
+  std::uint32_t key = 0;  // of the type's KeyTable
+  std::uint32_t number = 0;
+};
+static_assert(sizeof(RawEdge) == 16);
+
+// Something that stands on a line of its own, and where.
+template <class Record>
+struct OnLine {
+  Record record;
+  std::size_t line = 0;  // within its block, from 1
+};
+
+struct RawRoot {
+  snapshot::Root root;
+  std::uint64_t to = 0;
+};
+
+struct RawFiber {
+  snapshot::Fiber fiber;
+  std::optional<std::uint64_t> same_frames_as;  // the address of another
+};
+
+struct EndRecord {
+  bool complete = false;
+  std::string reason;
+  std::optional<std::uint64_t> objects, bytes, roots;
+  std::uint64_t skipped = 0;
+};
+
+struct Wrong {
+  std::size_t line = 0;  // within the block
+  std::string what;
+};
+
+// What the lines of one block say. Types, sizes and keys are numbers of the tables of the worker
+// that read it.
+struct Piece {
+  const NameTables* names = nullptr;
+  std::size_t lines = 0;
+  bool is_cut = false;  // its last line is not whole, and the file ends there
+
+  snapshot::FlatArray<snapshot::Object> objects;
+  std::vector<std::uint32_t> edge_ends;  // by object: behind its last edge
+  snapshot::FlatArray<RawEdge> edges;
+  snapshot::ValuePiece values;  // empty if no object has any
+  // Where objects are not on the lines after each other: number of the object, its line.
+  std::vector<std::pair<std::uint32_t, std::size_t>> object_lines;
+  std::uint64_t bytes = 0;  // of the objects
+
+  std::vector<OnLine<snapshot::Header>> headers;
+  std::vector<OnLine<snapshot::Type>> types;
+  std::vector<snapshot::Place> places;
+  std::vector<snapshot::Stack> stacks;    // their places are of this piece
+  std::vector<snapshot::Thread> threads;  // their stacks are of this piece
+  std::vector<RawFiber> fibers;           // as well
+  std::vector<OnLine<RawRoot>> roots;
+  std::vector<OnLine<EndRecord>> ends;
+  std::size_t first_record = 0;  // lines within the block; 0: it has no records
+  std::size_t last_record = 0;
+  std::size_t skipped_records = 0;  // of kinds that are not known
+
+  std::optional<Wrong> wrong;  // reading ended there
+
+  [[nodiscard]] std::size_t line_of(std::uint32_t object) const;
+};
+
+}  // namespace heapattach::read

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "report/format/read/json_lines.h"
+#include "report/format/read/line_source.h"
+#include "report/format/read/piece.h"
+
+namespace heapattach::read {
+
+// A file taken apart, its pieces in order. Each borrows one of the tables.
+struct Pieces {
+  std::vector<Piece> all;
+  std::deque<NameTables> names;  // one for each worker
+  bool is_cut = false;           // its compressed data ends early
+};
+
+// Reads all blocks on all cores. After a line that is wrong it stops; the piece says which.
+Result<Pieces> read_pieces(TextFile file, const ReadOptions& options);
+
+}  // namespace heapattach::read

@@ -1,0 +1,299 @@
+#include "report/format/read/records.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "report/model/root_kinds.h"
+#include "symbols/text/json_cursor.h"
+
+namespace heapattach::read {
+
+namespace {
+
+using snapshot::kRootKinds;
+
+constexpr std::uint64_t kVersion = 1;  // rises only if the meaning of a key changes
+
+template <class Number>
+bool read_number(JsonCursor& json, Number& out) {
+  std::uint64_t value = 0;
+  if (!json.number(value)) return false;
+  if (value > static_cast<std::uint64_t>(std::numeric_limits<Number>::max())) {
+    return json.fail("a number too large");
+  }
+  out = static_cast<Number>(value);
+  return true;
+}
+
+template <class Number>
+bool read_number(JsonCursor& json, std::optional<Number>& out) {
+  Number value{};
+  if (!read_number(json, value)) return false;
+  out = value;
+  return true;
+}
+
+bool read_boolean(JsonCursor& json, std::optional<bool>& out) {
+  bool value = false;
+  if (!json.boolean(value)) return false;
+  out = value;
+  return true;
+}
+
+bool read_address(JsonCursor& json, std::optional<std::uint64_t>& out) {
+  std::uint64_t value = 0;
+  if (!json.address(value)) return false;
+  out = value;
+  return true;
+}
+
+bool read_collector(JsonCursor& json, snapshot::Collector& out) {
+  out.name.clear();
+  return json.object([&](std::string_view key) {
+    if (key == "name") return json.string(out.name);
+    if (key == "version") return json.string(out.version);
+    if (key == "layout") return json.string(out.layout);
+    if (key == "collecting") return read_boolean(json, out.collecting);
+    if (key == "collections") return read_number(json, out.collections);
+    if (key == "heap_bytes") return read_number(json, out.heap_bytes);
+    if (key == "free_bytes") return read_number(json, out.free_bytes);
+    if (key == "unmapped_bytes") return read_number(json, out.unmapped_bytes);
+    if (key == "lossy") return json.boolean(out.is_lossy);
+    return json.skip();
+  });
+}
+
+bool read_typed(JsonCursor& json, snapshot::TypedBytes& out) {
+  return json.object([&](std::string_view key) {
+    if (key == "header") return json.number(out.header);
+    if (key == "referrer") return json.number(out.referrer);
+    if (key == "vtable") return json.number(out.vtable);
+    if (key == "unknown") return json.number(out.unknown);
+    return json.skip();
+  });
+}
+
+bool read_marked(JsonCursor& json, snapshot::MarkedConservatively& out) {
+  return json.object([&](std::string_view key) {
+    if (key == "objects") return json.number(out.objects);
+    if (key == "bytes") return json.number(out.bytes);
+    return json.skip();
+  });
+}
+
+bool read_header_text(JsonCursor& json, std::string_view key, snapshot::Header& out) {
+  if (key == "tool") return json.string(out.tool);
+  if (key == "host") return json.string(out.host);
+  if (key == "exe") return json.string(out.exe);
+  if (key == "build_id") return json.string(out.build_id);
+  if (key == "started") return json.string(out.started);
+  if (key == "captured") return json.string(out.captured);
+  if (key == "source") return json.string(out.source);
+  if (key == "runtime") return json.string(out.runtime);
+  if (key == "redacted") return json.string(out.redacted);
+  return json.skip();
+}
+
+bool read_field(JsonCursor& json, snapshot::Type::Field& out) {
+  return json.object([&](std::string_view key) {
+    if (key == "name") return json.string(out.name);
+    if (key == "type") return json.string(out.type);
+    if (key == "offset") return json.number(out.offset);
+    if (key == "bytes") return json.number(out.bytes);
+    if (key == "lossy") return json.boolean(out.is_lossy);
+    return json.skip();
+  });
+}
+
+// What the type of a buffer or of an unknown object was known from does not say that a header or
+// a vtable told it; the header's sums do (count_objects).
+snapshot::TypedBy typed_by(const snapshot::Type& type) {
+  if (type.known_from.empty()) return snapshot::TypedBy::Nothing;
+  for (const std::string& source : type.known_from) {
+    if (source == "vtable") return snapshot::TypedBy::Vtable;
+    if (source == "referrer") return snapshot::TypedBy::Referrer;
+  }
+  return snapshot::TypedBy::Header;
+}
+
+}  // namespace
+
+std::string Records::kind_of(std::string_view line, std::string& wrong) {
+  JsonCursor json(line);
+  std::string kind;
+  json.object(
+      [&](std::string_view key) { return key == "record" ? json.string(kind) : json.skip(); });
+  if (!json.at_end()) {
+    wrong = json.is_good() ? "there is more behind the record" : json.error();
+    return {};
+  }
+  if (kind.empty()) wrong = "no `record` says what this is";
+  return kind;
+}
+
+std::string Records::read(std::string_view kind, std::string_view line) {
+  struct Reader {
+    std::string_view kind;
+    void (Records::*read)(std::string_view line);
+  };
+  static constexpr std::array<Reader, 6> kReaders{{
+      {"snapshot", &Records::read_header},
+      {"type", &Records::read_type},
+      {"thread", &Records::read_thread},
+      {"fiber", &Records::read_fiber},
+      {"root", &Records::read_root},
+      {"end", &Records::read_end},
+  }};
+  wrong_.clear();
+  for (const Reader& reader : kReaders) {
+    if (reader.kind != kind) continue;
+    (this->*reader.read)(line);
+    return std::move(wrong_);
+  }
+  ++piece_.skipped_records;
+  return {};
+}
+
+void Records::read_header(std::string_view line) {
+  JsonCursor json(line);
+  snapshot::Header out;
+  std::uint64_t version = 0;
+  json.object([&](std::string_view key) {
+    if (key == "version") return json.number(version);
+    if (key == "pid") return read_number(json, out.pid);
+    if (key == "pause_ms") return json.number(out.pause_ms.emplace());
+    if (key == "collector") return read_collector(json, out.collector.emplace());
+    if (key == "typed") return read_typed(json, out.typed.emplace());
+    if (key == "marked_conservatively") {
+      return read_marked(json, out.marked_conservatively.emplace());
+    }
+    if (key == "live_only") return json.boolean(out.live_only);
+    if (key == "lossy") return json.boolean(out.is_lossy);
+    return read_header_text(json, key, out);
+  });
+  if (!json.is_good()) {
+    wrong_ = json.error();
+  } else if (version == 0) {
+    wrong_ = "the snapshot does not say its version";
+  } else if (version > kVersion) {
+    wrong_ = fmt::format(
+        "the snapshot has version {}, and this build reads version {}; read it with a newer "
+        "heapattach",
+        version, kVersion);
+  }
+  piece_.headers.push_back({std::move(out), piece_.lines});
+}
+
+void Records::read_type(std::string_view line) {
+  JsonCursor json(line);
+  snapshot::Type out;
+  json.object([&](std::string_view key) {
+    if (key == "name") return json.string(out.name);
+    if (key == "id") return read_number(json, out.id);
+    if (key == "bytes") return read_number(json, out.instance_bytes);
+    if (key == "holder") return json.string(out.holder);
+    if (key == "lossy") return json.boolean(out.is_lossy);
+    if (key == "known_from") {
+      return json.array([&] { return json.string(out.known_from.emplace_back()); });
+    }
+    if (key == "fields") {
+      return json.array([&] { return read_field(json, out.fields.emplace_back()); });
+    }
+    return json.skip();
+  });
+  if (!json.is_good()) {
+    wrong_ = json.error();
+  } else if (out.name.empty()) {
+    wrong_ = "a type without a name";
+  }
+  out.typed_by = typed_by(out);
+  piece_.types.push_back({std::move(out), piece_.lines});
+}
+
+void Records::read_thread(std::string_view line) {
+  JsonCursor json(line);
+  snapshot::Thread out;
+  RawStack stack;
+  std::string state;
+  json.object([&](std::string_view key) {
+    if (key == "tid") return read_number(json, out.tid);
+    if (key == "name") return json.string(out.name);
+    if (key == "state") return json.string(state);
+    if (key == "lossy") return json.boolean(out.is_lossy);
+    return frames_.read(json, key, stack);
+  });
+  out.stack = frames_.keep(std::move(stack));
+  if (!json.is_good()) wrong_ = json.error();
+  if (state.size() == 1) out.state = state[0];
+  piece_.threads.push_back(std::move(out));
+}
+
+void Records::read_fiber(std::string_view line) {
+  JsonCursor json(line);
+  RawFiber out;
+  RawStack stack;
+  json.object([&](std::string_view key) {
+    if (key == "address") return json.address(out.fiber.address);
+    if (key == "name") return json.string(out.fiber.name);
+    if (key == "same_frames_as") return read_address(json, out.same_frames_as);
+    if (key == "lossy") return json.boolean(out.fiber.is_lossy);
+    return frames_.read(json, key, stack);
+  });
+  out.fiber.stack = frames_.keep(std::move(stack));
+  if (!json.is_good()) wrong_ = json.error();
+  piece_.fibers.push_back(std::move(out));
+}
+
+void Records::read_root(std::string_view line) {
+  JsonCursor json(line);
+  RawRoot out;
+  snapshot::Root& root = out.root;
+  std::string kind;
+  json.object([&](std::string_view key) {
+    if (key == "kind") return json.string(kind);
+    if (key == "thread") return read_number(json, root.thread);
+    if (key == "fiber") return read_address(json, root.fiber);
+    if (key == "frame") return read_number(json, root.frame);
+    if (key == "variable") return json.string(root.variable);
+    if (key == "inlined") return read_number(json, root.inlined);
+    if (key == "symbol" || key == "register") return json.string(root.symbol);
+    if (key == "module") return json.string(root.module);
+    if (key == "address") return json.address(root.address);
+    if (key == "to") return json.address(out.to);
+    if (key == "below_stack_pointer") return json.boolean(root.is_below_stack_pointer);
+    if (key == "lossy") return json.boolean(root.is_lossy);
+    return json.skip();
+  });
+  const auto* const known = std::find_if(kRootKinds.begin(), kRootKinds.end(),
+                                         [&](const auto& row) { return row.first == kind; });
+  if (!json.is_good()) {
+    wrong_ = json.error();
+  } else if (known == kRootKinds.end()) {
+    wrong_ = "a root of no known kind";
+  } else {
+    root.kind = known->second;
+    piece_.roots.push_back({std::move(out), piece_.lines});
+  }
+}
+
+void Records::read_end(std::string_view line) {
+  JsonCursor json(line);
+  EndRecord out;
+  json.object([&](std::string_view key) {
+    if (key == "complete") return json.boolean(out.complete);
+    if (key == "reason") return json.string(out.reason);
+    if (key == "objects") return read_number(json, out.objects);
+    if (key == "bytes") return read_number(json, out.bytes);
+    if (key == "roots") return read_number(json, out.roots);
+    if (key == "skipped") return json.number(out.skipped);
+    return json.skip();
+  });
+  if (!json.is_good()) wrong_ = json.error();
+  piece_.ends.push_back({std::move(out), piece_.lines});
+}
+
+}  // namespace heapattach::read

@@ -1,0 +1,73 @@
+// One JSON object on one line, version 1:
+//
+//   {"version":1,"pid":4711,"ok":true,"exe":"/srv/app","user":1000,"threads":12,
+//    "thread_states":{"S":11,"R":1},"filtered_threads":0,"modules":33,"modules_with_symbols":31,
+//    "collector":{"module":"libgc.so.1","version":"8.2.2","layout":"accessors","heap_bytes":N,
+//    "free_bytes":N,"collections":17,"collecting":false},"runtime":"crystal","classes":174,
+//    "types":812,"globals":95,"pause_ms":{"freeze":110,"clone":9},
+//    "obstacles":[{"way":"clone","reason":"…"}]}
+//
+// `ok` is whether a snapshot can be taken in some way. An obstacle to the way "any" is one to each.
+// Without permission, or a heap, the keys from "modules" or "collector" on are left out, but for
+// the obstacles, which say why.
+
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "report/format/write/check_formats.h"
+#include "report/text/json_text.h"
+
+namespace heapattach {
+
+namespace {
+
+void append_heap(std::string& out, const snapshot::HeapFacts& heap) {
+  out += ",\"collector\":{\"module\":";
+  append_json_string(out, heap.module);
+  out += ",\"version\":";
+  append_json_string(out, heap.version);
+  fmt::format_to(std::back_inserter(out), ",\"layout\":\"{}\",\"heap_bytes\":{},\"free_bytes\":{}",
+                 heap.layout, heap.heap_bytes, heap.free_bytes);
+  if (heap.collections) {
+    fmt::format_to(std::back_inserter(out), ",\"collections\":{}", *heap.collections);
+  }
+  fmt::format_to(
+      std::back_inserter(out),
+      ",\"collecting\":{}}},\"runtime\":\"{}\",\"classes\":{},\"types\":{},\"globals\":{},"
+      "\"pause_ms\":{{\"freeze\":{},\"clone\":{}}}",
+      heap.is_collecting, heap.runtime, heap.classes, heap.types, heap.globals, heap.freeze.count(),
+      heap.clone.count());
+}
+
+}  // namespace
+
+std::string format_check_json(const snapshot::Examination& found) {
+  std::string out = fmt::format("{{\"version\":1,\"pid\":{},\"ok\":{},\"exe\":", found.pid,
+                                !found.refusal.has_value());
+  append_json_string(out, found.exe);
+  fmt::format_to(std::back_inserter(out), ",\"user\":{},\"threads\":{},\"thread_states\":{{",
+                 found.user, found.threads);
+  for (const auto& row : found.states) {
+    if (&row != &found.states.front()) out += ',';
+    append_json_string(out, std::string(1, row.first));
+    fmt::format_to(std::back_inserter(out), ":{}", row.second);
+  }
+  fmt::format_to(std::back_inserter(out), "}},\"filtered_threads\":{}", found.filtered);
+  if (found.modules > 0) {
+    fmt::format_to(std::back_inserter(out), ",\"modules\":{},\"modules_with_symbols\":{}",
+                   found.modules, found.modules_with_symbols);
+  }
+  if (found.heap) append_heap(out, *found.heap);
+  out += ",\"obstacles\":[";
+  for (const snapshot::Obstacle& obstacle : found.obstacles) {
+    if (&obstacle != &found.obstacles.front()) out += ',';
+    fmt::format_to(std::back_inserter(out), "{{\"way\":\"{}\",\"reason\":", obstacle.way);
+    append_json_string(out, obstacle.reason);
+    out += '}';
+  }
+  out += "]}\n";
+  return out;
+}
+
+}  // namespace heapattach

@@ -1,0 +1,67 @@
+#include <iterator>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "report/format/write/check_formats.h"
+#include "report/format/write/thread_words.h"
+#include "report/text/human_bytes.h"
+#include "report/text/terminal_text.h"
+
+namespace heapattach {
+
+namespace {
+
+void line(std::string& out, std::string_view subject, std::string_view text) {
+  fmt::format_to(std::back_inserter(out), "{:<11} {}\n", subject, terminal_text(text));
+}
+
+std::string threads_text(const snapshot::Examination& found) {
+  std::string text = fmt::format("{}", found.threads);
+  for (const auto& row : found.states) {
+    const bool is_first = &row == &found.states.front();
+    text += fmt::format("{}{} {}", is_first ? ": " : ", ", row.second, words_for_state(row.first));
+  }
+  if (found.filtered > 0) text += fmt::format("; {} under a seccomp filter", found.filtered);
+  return text;
+}
+
+void add_heap(std::string& out, const snapshot::HeapFacts& heap) {
+  line(out, "collector",
+       fmt::format("bdwgc{}{} in {}, its layout known from: {}{}", heap.version.empty() ? "" : " ",
+                   heap.version, heap.module, heap.layout,
+                   heap.is_collecting ? "; a collection is under way" : ""));
+  std::string text =
+      fmt::format("{}, {} of it free", human_bytes(heap.heap_bytes), human_bytes(heap.free_bytes));
+  if (heap.collections) text += fmt::format("; {} collections so far", *heap.collections);
+  line(out, "heap", text);
+  line(out, "types",
+       fmt::format("{} program; {} classes that its objects name, {} types with fields, {} globals",
+                   heap.runtime, heap.classes, heap.types, heap.globals));
+  constexpr std::string_view kHold = "would hold it for about {} ms, longer on a busy machine";
+  line(out, "freeze", fmt::format(kHold, heap.freeze.count()));
+  line(out, "clone", fmt::format(kHold, heap.clone.count()));
+}
+
+}  // namespace
+
+std::string format_check_table(const snapshot::Examination& found) {
+  std::string out;
+  line(out, "process", fmt::format("{} {}, user {}", found.pid, found.exe, found.user));
+  line(out, "threads", threads_text(found));
+  if (found.modules > 0) {
+    line(out, "symbols",
+         fmt::format("of {} modules, {} have some", found.modules, found.modules_with_symbols));
+  }
+  if (found.heap) add_heap(out, *found.heap);
+  for (const snapshot::Obstacle& obstacle : found.obstacles) {
+    line(out, obstacle.way == "any" ? "obstacle" : "no " + obstacle.way, obstacle.reason);
+  }
+  line(out, "verdict",
+       found.refusal             ? "no snapshot can be taken"
+       : found.obstacles.empty() ? "nothing stands in the way"
+                                 : "a snapshot can be taken");
+  return out;
+}
+
+}  // namespace heapattach

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "report/format/write/table.h"
+#include "report/model/counts.h"
+
+// A CountTable as text, one format per source file. Each returns all of it: a row per type is
+// small.
+namespace heapattach {
+
+// For people.
+[[nodiscard]] std::string format_count_table(const snapshot::CountTable& table, const Look& look);
+
+// For programs.
+[[nodiscard]] std::string format_count_tsv(const snapshot::CountTable& table);
+[[nodiscard]] std::string format_count_csv(const snapshot::CountTable& table);
+[[nodiscard]] std::string format_count_json(const snapshot::CountTable& table);
+[[nodiscard]] std::string format_count_markdown(const snapshot::CountTable& table);
+[[nodiscard]] std::string format_count_memprof(const snapshot::CountTable& table);
+
+// A row's transitive and retained bytes with `separator` between them; empty fields if it has none.
+[[nodiscard]] std::string sizes_text(const snapshot::CountRow& row, std::string_view separator);
+
+// A row's type as the formats without a column for it tell that nothing reaches its objects, made
+// safe to show.
+[[nodiscard]] std::string shown_type(const snapshot::CountRow& row);
+
+}  // namespace heapattach

@@ -1,0 +1,61 @@
+// One JSON object on one line, version 1:
+//
+//   {"version":1,"pid":4711,"objects":N,"bytes":N,"heap_bytes":N,"free_bytes":N,
+//    "unreachable_bytes":N,"typed_bytes":N,"types":[{"type":"Session","objects":1000,"bytes":48000}]}
+//
+// `objects` and `bytes` are the live ones of the whole heap, whatever --top left out of `types`.
+// With sizes, a row has "transitive_bytes" and "retained_bytes" too.
+// Keys with nothing to say are left out: heap_bytes and free_bytes where the collector's numbers
+// are not known, "reachable":false on a type's row unless nothing reaches its objects, "lossy":true
+// unless a name had to be changed, and "complete":false with its "reason" unless part is missing.
+
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "report/format/write/count_formats.h"
+#include "report/text/json_text.h"
+
+namespace heapattach {
+
+namespace {
+
+void append_row(std::string& out, const snapshot::CountRow& row) {
+  out += "{\"type\":";
+  const bool is_lossy = append_json_string(out, row.type);
+  fmt::format_to(std::back_inserter(out), ",\"objects\":{},\"bytes\":{}", row.objects, row.bytes);
+  if (row.sizes) {
+    fmt::format_to(std::back_inserter(out), ",\"transitive_bytes\":{},\"retained_bytes\":{}",
+                   row.sizes->transitive_bytes, row.sizes->retained_bytes);
+  }
+  if (!row.is_reachable) out += ",\"reachable\":false";
+  if (is_lossy) out += ",\"lossy\":true";
+  out += '}';
+}
+
+}  // namespace
+
+std::string format_count_json(const snapshot::CountTable& table) {
+  std::string out = fmt::format("{{\"version\":1,\"pid\":{},\"objects\":{},\"bytes\":{}", table.pid,
+                                table.objects, table.bytes);
+  const auto append = [&out](const char* key, std::uint64_t value) {
+    fmt::format_to(std::back_inserter(out), ",\"{}\":{}", key, value);
+  };
+  if (table.heap_bytes) append("heap_bytes", *table.heap_bytes);
+  if (table.free_bytes) append("free_bytes", *table.free_bytes);
+  append("unreachable_bytes", table.unreachable_bytes);
+  append("typed_bytes", table.typed_bytes);
+  if (!table.complete) {
+    out += ",\"complete\":false,\"reason\":";
+    append_json_string(out, table.reason);
+  }
+  out += ",\"types\":[";
+  for (const snapshot::CountRow& row : table.rows) {
+    if (&row != &table.rows.front()) out += ',';
+    append_row(out, row);
+  }
+  out += "]}\n";
+  return out;
+}
+
+}  // namespace heapattach

@@ -1,0 +1,113 @@
+// The table for people.
+//
+//    rank  objects   bytes       %  type
+//       1     1000   48000   48.00  Session
+//       2     2000   32000   32.00  String
+//             3000   80000   80.00  live
+//                    20000   20.00  not reachable, or unused in blocks in use
+//                   100000  100.00  total in use by the collector
+//                    31072          free
+//                   131072          heap
+//
+// With sizes, two columns more stand before the type: the bytes that a row's objects lead to, and
+// those that would go with them. The type stands last, so that its width never disturbs a column.
+// Percentages are of what the collector has in use, so that the lines above "in use" add up to it:
+// rows left out by --top and its kind have a line of their own. Numbers carry no separators: what
+// `awk` and `sort -n` cannot read in a table is read wrongly by someone. Names come from the target
+// and are made safe to show also when the table goes to a file, since somebody will print that file
+// on a terminal.
+
+#include <fmt/format.h>
+
+#include "report/format/write/count_formats.h"
+#include "report/text/terminal_text.h"
+
+namespace heapattach {
+
+namespace {
+
+std::string percent_of(std::uint64_t part, std::uint64_t whole) {
+  if (whole == 0) return {};
+  return fmt::format("{:.2f}", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+std::vector<std::string> head_of(const snapshot::CountTable& table) {
+  if (!table.has_sizes) return {"rank", "objects", "bytes", "%", "type"};
+  return {"rank", "objects", "bytes", "%", "transitive", "retained", "type"};
+}
+
+// The lines of a table under construction; `whole` is what percentages are of.
+class Lines {
+ public:
+  explicit Lines(const snapshot::CountTable& table)
+      : whole_(table.in_use_bytes()), has_sizes_(table.has_sizes), table_(head_of(table)) {}
+
+  void add_row(std::size_t rank, const snapshot::CountRow& row) {
+    std::vector<std::string> cells{std::to_string(rank), std::to_string(row.objects),
+                                   std::to_string(row.bytes), percent_of(row.bytes, whole_)};
+    if (has_sizes_) {
+      cells.push_back(row.sizes ? std::to_string(row.sizes->transitive_bytes) : "");
+      cells.push_back(row.sizes ? std::to_string(row.sizes->retained_bytes) : "");
+    }
+    cells.push_back(shown_type(row));
+    table_.add(std::move(cells));
+  }
+
+  void add_total(std::string objects, std::uint64_t bytes, std::string text) {
+    add_last(std::move(objects), bytes, percent_of(bytes, whole_), std::move(text));
+  }
+  void add_without_percent(std::uint64_t bytes, std::string text) {
+    add_last({}, bytes, {}, std::move(text));
+  }
+
+  [[nodiscard]] std::string format(const Look& look) const { return table_.format(look); }
+
+ private:
+  void add_last(std::string objects, std::uint64_t bytes, std::string percent, std::string text) {
+    std::vector<std::string> cells{
+        {}, std::move(objects), std::to_string(bytes), std::move(percent)};
+    if (has_sizes_) cells.resize(cells.size() + 2);
+    cells.push_back(std::move(text));
+    table_.add(std::move(cells), Table::Kind::Total);
+  }
+
+  std::uint64_t whole_;
+  bool has_sizes_;
+  Table table_;
+};
+
+}  // namespace
+
+std::string sizes_text(const snapshot::CountRow& row, std::string_view separator) {
+  if (!row.sizes) return std::string(separator);
+  return fmt::format("{}{}{}", row.sizes->transitive_bytes, separator, row.sizes->retained_bytes);
+}
+
+std::string shown_type(const snapshot::CountRow& row) {
+  std::string text = terminal_text(row.type);
+  if (!row.is_reachable) text += " (unreachable)";
+  return text;
+}
+
+std::string format_count_table(const snapshot::CountTable& table, const Look& look) {
+  Lines lines(table);
+  for (std::size_t i = 0; i < table.rows.size(); ++i) lines.add_row(i + 1, table.rows[i]);
+  if (table.left_out_rows != 0) {
+    lines.add_total(std::to_string(table.left_out_objects), table.left_out_bytes,
+                    fmt::format("({} more types)", table.left_out_rows));
+  }
+  lines.add_total(std::to_string(table.objects), table.bytes, "live");
+  if (table.unreachable_bytes != 0) {
+    lines.add_total({}, table.unreachable_bytes, "not reachable, or unused in blocks in use");
+  }
+  lines.add_total({}, table.in_use_bytes(), "total in use by the collector");
+  if (table.free_bytes) lines.add_without_percent(*table.free_bytes, "free");
+  if (table.heap_bytes) lines.add_without_percent(*table.heap_bytes, "heap");
+  std::string out = lines.format(look);
+  if (!table.complete) {
+    out += fmt::format("partial: {}\n", terminal_text(table.reason));
+  }
+  return out;
+}
+
+}  // namespace heapattach

@@ -1,0 +1,24 @@
+// Tab-separated values, with a header line: objects, bytes, type; with sizes, transitive_bytes and
+// retained_bytes before the type, empty where nothing reaches the objects. The type stands last and
+// holds no tab and no line break: control characters are written as \t, \n, \x1b, a backslash as
+// \\, so that a line is always one row and `cut -f3-` always the whole name. No totals: they would
+// be rows.
+
+#include <fmt/format.h>
+
+#include "report/format/write/count_formats.h"
+
+namespace heapattach {
+
+std::string format_count_tsv(const snapshot::CountTable& table) {
+  std::string out = table.has_sizes ? "objects\tbytes\ttransitive_bytes\tretained_bytes\ttype\n"
+                                    : "objects\tbytes\ttype\n";
+  for (const snapshot::CountRow& row : table.rows) {
+    out += fmt::format("{}\t{}\t", row.objects, row.bytes);
+    if (table.has_sizes) out += sizes_text(row, "\t") + "\t";
+    out += shown_type(row) + "\n";
+  }
+  return out;
+}
+
+}  // namespace heapattach

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/analyze/difference.h"
+#include "report/format/write/table.h"
+#include "report/model/kinship.h"
+
+// What grew, as text: between two snapshots, between three, or in each round of a watch.
+namespace heapattach {
+
+enum class GrowthKind : std::uint8_t { Two, Three, Watch };
+
+// What is compared, one for each snapshot.
+struct GrowthSource {
+  std::string name;  // a file, "process 4711"
+  pid_t pid = 0;
+  std::string exe;
+  std::string captured;
+  std::uint64_t objects = 0;  // reachable ones
+  std::uint64_t bytes = 0;
+};
+
+struct GrowthReport {
+  GrowthKind kind = GrowthKind::Two;
+  std::vector<GrowthSource> sources;
+  snapshot::Kinship kinship;
+  analyze::Difference difference;  // with the rows to show, in their order
+
+  // Whether objects were followed by their addresses.
+  [[nodiscard]] bool has_objects() const {
+    return kind != GrowthKind::Watch && kinship.is_same_process;
+  }
+  [[nodiscard]] bool has_kept() const { return kind == GrowthKind::Three && has_objects(); }
+};
+
+[[nodiscard]] std::string format_growth_table(const GrowthReport& report, const Look& look);
+[[nodiscard]] std::string format_growth_json(const GrowthReport& report);
+
+}  // namespace heapattach

@@ -1,0 +1,85 @@
+// One JSON object on one line, version 1:
+//
+//   {"version":1,"report":"diff","snapshots":[{"source":"before.jsonl","pid":4711,"exe":"/srv/app",
+//    "captured":"…","objects":N,"bytes":N},…],"same_process":true,"remarks":["…"],
+//    "grown_objects":N,"grown_bytes":N,"types":[{"type":"Session","objects_before":100,
+//    "bytes_before":4800,"objects_after":1100,"bytes_after":52800,"grown_objects":1000,
+//    "grown_bytes":48000,"stayed_objects":100,"stayed_bytes":4800,"new":true}]}
+//
+// `report` is "diff" or "watch". Of three snapshots, "kept_objects" and "kept_bytes" are what came
+// after the first, was in the second and is still in the last; before and after are the first and
+// the last. Without one process to follow objects in ("same_process":false, or a watch) the keys of
+// what stayed and was kept are left out, as are "new" and "gone" unless true and no remarks.
+// The growth at the top is of all types, whatever --top left out of `types`.
+
+#include "report/format/write/growth_formats.h"
+#include "report/format/write/json_record.h"
+
+namespace heapattach {
+
+namespace {
+
+JsonRecord source_record(const GrowthSource& source) {
+  JsonRecord record;
+  record.text("source", source.name);
+  if (source.pid != 0) record.number("pid", source.pid);
+  record.text_unless_empty("exe", source.exe);
+  record.text_unless_empty("captured", source.captured);
+  record.number("objects", source.objects);
+  record.number("bytes", source.bytes);
+  return record;
+}
+
+JsonRecord type_record(const GrowthReport& report, const analyze::TypeGrowth& row) {
+  JsonRecord record;
+  record.text("type", row.type);
+  record.number("objects_before", row.before.objects);
+  record.number("bytes_before", row.before.bytes);
+  record.number("objects_after", row.after.objects);
+  record.number("bytes_after", row.after.bytes);
+  record.number("grown_objects", row.grown_objects());
+  record.number("grown_bytes", row.grown_bytes());
+  if (report.has_objects()) {
+    record.number("stayed_objects", row.stayed.objects);
+    record.number("stayed_bytes", row.stayed.bytes);
+  }
+  if (report.has_kept()) {
+    record.number("kept_objects", row.kept.objects);
+    record.number("kept_bytes", row.kept.bytes);
+  }
+  if (row.is_new()) record.boolean("new", true);
+  if (row.is_gone()) record.boolean("gone", true);
+  return record;
+}
+
+}  // namespace
+
+std::string format_growth_json(const GrowthReport& report) {
+  JsonRecord record;
+  record.number("version", 1);
+  record.text("report", report.kind == GrowthKind::Watch ? "watch" : "diff");
+  record.open_list("snapshots");
+  for (const GrowthSource& source : report.sources) record.item(source_record(source));
+  record.close_list();
+  record.boolean("same_process", report.kinship.is_same_process);
+  if (!report.kinship.remarks.empty()) {
+    record.open_list("remarks");
+    for (const std::string& remark : report.kinship.remarks) record.item(remark);
+    record.close_list();
+  }
+  const analyze::TypeGrowth& total = report.difference.total;
+  record.number("grown_objects", total.grown_objects());
+  record.number("grown_bytes", total.grown_bytes());
+  if (report.has_kept()) {
+    record.number("kept_objects", total.kept.objects);
+    record.number("kept_bytes", total.kept.bytes);
+  }
+  record.open_list("types");
+  for (const analyze::TypeGrowth& row : report.difference.rows) {
+    record.item(type_record(report, row));
+  }
+  record.close_list();
+  return std::move(record).line();
+}
+
+}  // namespace heapattach

@@ -1,0 +1,221 @@
+#include "report/format/write/json_lines.h"
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "report/format/write/gzip.h"
+#include "report/format/write/json_frames.h"
+#include "report/format/write/json_objects.h"
+#include "report/format/write/json_record.h"
+#include "report/model/root_kinds.h"
+
+namespace heapattach {
+
+namespace {
+
+using snapshot::Snapshot;
+
+constexpr std::size_t kFlushBytes = 512 * 1024;
+
+// Collects the records that are not objects, and hands them on before they grow large.
+class RecordWriter {
+ public:
+  RecordWriter(Sink& sink, const JsonLinesOptions& options) : sink_(sink), options_(options) {}
+
+  Result<void> add(JsonRecord record) {
+    text_ += std::move(record).line();
+    if (text_.size() < kFlushBytes) return {};
+    return flush();
+  }
+
+  Result<void> flush() {
+    HA_TRY(sink_.write(options_.with_gzip ? gzip_.compress(text_) : std::string_view(text_)));
+    text_.clear();
+    return {};
+  }
+
+ private:
+  Sink& sink_;
+  const JsonLinesOptions& options_;
+  GzipMembers gzip_;
+  std::string text_;
+};
+
+JsonRecord collector_record(const snapshot::Collector& collector) {
+  JsonRecord record;
+  record.text("name", collector.name);
+  record.text_unless_empty("version", collector.version);
+  record.text_unless_empty("layout", collector.layout);
+  record.boolean("collecting", collector.collecting);
+  record.number("collections", collector.collections);
+  record.number("heap_bytes", collector.heap_bytes);
+  record.number("free_bytes", collector.free_bytes);
+  record.number("unmapped_bytes", collector.unmapped_bytes);
+  record.lossy_if(collector.is_lossy);
+  return record;
+}
+
+JsonRecord typed_record(const snapshot::TypedBytes& typed) {
+  JsonRecord record;
+  record.number("header", typed.header);
+  record.number("referrer", typed.referrer);
+  record.number("vtable", typed.vtable);
+  record.number("unknown", typed.unknown);
+  return record;
+}
+
+JsonRecord marked_record(const snapshot::MarkedConservatively& marked) {
+  JsonRecord record;
+  record.number("objects", marked.objects);
+  record.number("bytes", marked.bytes);
+  return record;
+}
+
+JsonRecord header_record(const snapshot::Header& header) {
+  JsonRecord record("snapshot");
+  record.number("version", 1);
+  record.text_unless_empty("tool", header.tool);
+  record.number("pid", header.pid);
+  record.text_unless_empty("host", header.host);
+  record.text_unless_empty("exe", header.exe);
+  record.text_unless_empty("build_id", header.build_id);
+  record.text_unless_empty("started", header.started);
+  record.text_unless_empty("captured", header.captured);
+  record.text_unless_empty("source", header.source);
+  if (header.pause_ms) record.raw("pause_ms", fmt::format("{:.3f}", *header.pause_ms));
+  if (header.collector) record.object("collector", collector_record(*header.collector));
+  if (header.typed) record.object("typed", typed_record(*header.typed));
+  if (header.marked_conservatively) {
+    record.object("marked_conservatively", marked_record(*header.marked_conservatively));
+  }
+  record.text_unless_empty("runtime", header.runtime);
+  record.text_unless_empty("redacted", header.redacted);
+  record.boolean("live_only", header.live_only);
+  record.lossy_if(header.is_lossy);
+  return record;
+}
+
+JsonRecord type_record(const snapshot::Type& type) {
+  JsonRecord record("type");
+  record.text("name", type.name);
+  record.number("id", type.id);
+  record.number("bytes", type.instance_bytes);
+  record.text_unless_empty("holder", type.holder);
+  record.lossy_if(type.is_lossy);
+  if (!type.known_from.empty()) {
+    record.open_list("known_from");
+    for (const std::string& source : type.known_from) record.item(source);
+    record.close_list();
+  }
+  if (!type.fields.empty()) {
+    record.open_list("fields");
+    for (const snapshot::Type::Field& field : type.fields) {
+      JsonRecord inner;
+      inner.text("name", field.name);
+      inner.number("offset", field.offset);
+      inner.number("bytes", field.bytes);
+      inner.text_unless_empty("type", field.type);
+      inner.lossy_if(field.is_lossy);
+      record.item(std::move(inner));
+    }
+    record.close_list();
+  }
+  return record;
+}
+
+JsonRecord thread_record(const Snapshot& snapshot, const snapshot::Thread& thread) {
+  JsonRecord record("thread");
+  record.number("tid", thread.tid);
+  record.text_unless_empty("name", thread.name);
+  if (thread.state != '?') record.text("state", {&thread.state, 1});
+  if (thread.stack) add_stack(snapshot, snapshot.stacks.at(*thread.stack), record);
+  record.lossy_if(thread.is_lossy);
+  return record;
+}
+
+JsonRecord fiber_record(const snapshot::Fiber& fiber, FiberFrames& frames) {
+  JsonRecord record("fiber");
+  record.address("address", fiber.address);
+  record.text_unless_empty("name", fiber.name);
+  frames.add(fiber, record);
+  record.lossy_if(fiber.is_lossy);
+  return record;
+}
+
+JsonRecord root_record(const Snapshot& snapshot, const snapshot::Root& root) {
+  JsonRecord record("root");
+  record.text("kind", snapshot::root_kind_name(root.kind));
+  if (root.thread) record.number("thread", *root.thread);
+  if (root.fiber) record.address("fiber", *root.fiber);
+  record.number("frame", root.frame);
+  record.text_unless_empty("variable", root.variable);
+  record.number("inlined", root.inlined);
+  const bool is_register = root.kind == snapshot::RootKind::Register;
+  record.text_unless_empty(is_register ? "register" : "symbol", root.symbol);
+  record.text_unless_empty("module", root.module);
+  if (root.address != 0) record.address("address", root.address);
+  if (root.is_below_stack_pointer) record.boolean("below_stack_pointer", true);
+  record.address("to", snapshot.objects.at(root.to).address);
+  record.lossy_if(root.is_lossy);
+  return record;
+}
+
+// Of several rows of one name, as the entries and the indices of a hash have, the one that says
+// most: the first with fields, else the first.
+std::vector<const snapshot::Type*> one_of_each_name(const std::vector<snapshot::Type>& types) {
+  std::vector<const snapshot::Type*> chosen;
+  std::unordered_map<std::string_view, std::size_t> by_name;
+  for (const snapshot::Type& type : types) {
+    if (type.name.empty()) continue;
+    const auto [at, is_new] = by_name.try_emplace(type.name, chosen.size());
+    if (is_new) {
+      chosen.push_back(&type);
+    } else if (chosen[at->second]->fields.empty() && !type.fields.empty()) {
+      chosen[at->second] = &type;
+    }
+  }
+  return chosen;
+}
+
+Result<void> write_head(const Snapshot& snapshot, RecordWriter& out) {
+  HA_TRY(out.add(header_record(snapshot.header)));
+  for (const auto* type : one_of_each_name(snapshot.types)) HA_TRY(out.add(type_record(*type)));
+  for (const auto& thread : snapshot.threads) HA_TRY(out.add(thread_record(snapshot, thread)));
+  FiberFrames frames(snapshot);
+  for (const auto& fiber : snapshot.fibers) HA_TRY(out.add(fiber_record(fiber, frames)));
+  for (const auto& root : snapshot.roots) HA_TRY(out.add(root_record(snapshot, root)));
+  return out.flush();
+}
+
+JsonRecord end_record(const Snapshot& snapshot, const JsonLinesWritten& written) {
+  JsonRecord record("end");
+  record.boolean("complete", snapshot.complete && written.in_time);
+  if (!written.in_time) {
+    record.text("reason", "the deadline passed while the snapshot was written");
+  } else {
+    record.text_unless_empty("reason", snapshot.complete ? "" : snapshot.reason);
+  }
+  record.number("objects", written.objects);
+  record.number("bytes", written.bytes);
+  record.number("roots", snapshot.roots.size());
+  record.number("skipped", snapshot.skipped);
+  return record;
+}
+
+}  // namespace
+
+Result<JsonLinesWritten> write_json_lines(const Snapshot& snapshot,
+                                          Sink& sink,
+                                          const JsonLinesOptions& options) {
+  RecordWriter records(sink, options);
+  HA_TRY(write_head(snapshot, records));
+  const JsonLinesWritten written = HA_TRY(write_json_objects(snapshot, sink, options));
+  HA_TRY(records.add(end_record(snapshot, written)));
+  HA_TRY(records.flush());
+  return written;
+}
+
+}  // namespace heapattach

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "report/format/write/json_lines.h"
+
+namespace heapattach {
+
+// The object records of json_lines.h, on all cores: the part of it whose speed matters.
+Result<JsonLinesWritten> write_json_objects(const snapshot::Snapshot& snapshot,
+                                            Sink& sink,
+                                            const JsonLinesOptions& options);
+
+}  // namespace heapattach

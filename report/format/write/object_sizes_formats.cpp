@@ -1,0 +1,37 @@
+#include "report/format/write/object_sizes_formats.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "report/format/write/json_record.h"
+#include "report/format/write/way_text.h"
+
+namespace heapattach {
+
+std::string format_object_sizes_text(const snapshot::Snapshot& snapshot,
+                                     const analyze::ObjectSizes& sizes) {
+  std::string text = object_text(snapshot, sizes.object) + "\n";
+  text += fmt::format("  {} bytes of its own\n", sizes.bytes);
+  text += fmt::format("  {} bytes with all that it leads to\n", sizes.transitive_bytes);
+  text += sizes.retained_bytes == 0
+              ? "  no root leads to it\n"
+              : fmt::format("  {} bytes with all that would go with it\n", sizes.retained_bytes);
+  return text;
+}
+
+std::string format_object_sizes_json(const snapshot::Snapshot& snapshot,
+                                     const analyze::ObjectSizes& sizes) {
+  const snapshot::Object& object = snapshot.objects[sizes.object];
+  JsonRecord record;
+  record.number("version", 1);
+  record.number("pid", snapshot.header.pid);
+  record.address("address", object.address);
+  record.text("type", snapshot.types[object.type].name);
+  record.number("bytes", sizes.bytes);
+  record.number("transitive_bytes", sizes.transitive_bytes);
+  record.number("retained_bytes", sizes.retained_bytes);
+  return std::move(record).line();
+}
+
+}  // namespace heapattach

@@ -1,0 +1,226 @@
+// The report of --stacks for people. What is wrong comes first, before the process itself is named,
+// so that it is on the first screen whatever the process has:
+//
+//   deadlock: fiber "transfer" in Ledger#transfer waits for Ledger@audit, which fiber "report" …
+//   process 4711 /srv/app: 1 thread, 7 fibers, paused for 0.6 ms
+//   remark: 6 of 7 fibers wait for other fibers: …
+//
+//   thread 4711 app, sleeping in epoll_wait(4: watches 2 descriptors; no timeout), 0.12 s of
+//   processor time
+//     on it: fiber "main", which sleeps, 998.2 s left
+//      0  epoll_wait                     libc.so.6+0x10e9a
+//      1  Crystal::EventLoop#run_once    event_loop.cr:15:5  app+0x4f2a
+//
+//   12 fibers "worker-0", "worker-1", "worker-2", …
+//     each waits to receive from Channel(Int32) 0x7f0c1ab3ef80
+//      0  …
+//
+// Numbers of frames are those of the stack, also behind a gap. What a frame was guessed by, rather
+// than known from tables, is said behind it. Names come from the target, and are made safe to show.
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <iterator>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "report/format/write/stack_formats.h"
+#include "report/format/write/thread_words.h"
+#include "report/text/terminal_text.h"
+
+namespace heapattach {
+
+namespace {
+
+using stacks::FiberGroup;
+using stacks::FiberSeen;
+using stacks::NamedFrame;
+using stacks::NamedStack;
+using stacks::StackReport;
+using stacks::ThreadSeen;
+
+constexpr std::size_t kShownNames = 3;
+constexpr std::size_t kShownWaits = 3;
+constexpr std::size_t kWidestFunction = 48;
+
+std::string_view words_for(unwind::FoundBy by) {
+  switch (by) {
+    case unwind::FoundBy::FramePointer: return "  (by frame pointer)";
+    case unwind::FoundBy::Scan: return "  (guessed)";
+    case unwind::FoundBy::SignalFrame: return "  (interrupted by a signal)";
+    case unwind::FoundBy::Registers:
+    case unwind::FoundBy::FrameTables: break;
+  }
+  return {};
+}
+
+std::string_view words_for(unwind::StackEnd end) {
+  switch (end) {
+    case unwind::StackEnd::Limit: return "… and more, which were not followed";
+    case unwind::StackEnd::Unknown: return "… how it goes on is not known";
+    case unwind::StackEnd::Corrupt: return "… what follows on the stack cannot be true";
+    case unwind::StackEnd::Outermost: break;
+  }
+  return {};
+}
+
+std::string plural(std::size_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+class Text {
+ public:
+  explicit Text(bool with_colour) : with_colour_(with_colour) {}
+
+  void line(std::string_view text, const char* colour = nullptr) {
+    const bool is_coloured = with_colour_ && colour != nullptr;
+    fmt::format_to(std::back_inserter(out_), "{}{}{}\n", is_coloured ? colour : "",
+                   terminal_text(text), is_coloured ? "\x1b[0m" : "");
+  }
+  void gap() { out_ += '\n'; }
+
+  void stack(const NamedStack& stack) {
+    std::size_t width = 0;
+    for (const NamedFrame& frame : stack.frames) {
+      width = std::max(width, std::min(frame.function.size(), kWidestFunction));
+    }
+    std::uint64_t number = 0;
+    for (std::size_t i = 0; i < stack.frames.size(); ++i) {
+      if (stack.left_out > 0 && i == stack.left_out_behind) {
+        line(fmt::format("      … {} more frames …", stack.left_out));
+        number += stack.left_out;
+      }
+      frame(stack.frames[i], number, width);
+      if (!stack.frames[i].is_inlined) ++number;
+    }
+    if (const auto words = words_for(stack.end); !words.empty()) {
+      line(fmt::format("      {}", words));
+    }
+  }
+
+  [[nodiscard]] std::string take() { return std::move(out_); }
+
+ private:
+  void frame(const NamedFrame& frame, std::uint64_t number, std::size_t width) {
+    std::string place;
+    if (!frame.file.empty()) {
+      place = fmt::format("{}:{}", frame.file, frame.line);
+      if (frame.column != 0) place += fmt::format(":{}", frame.column);
+      place += "  ";
+    }
+    const std::string module = frame.module.empty()
+                                   ? fmt::format("{}", frame.pc)
+                                   : fmt::format("{}+{:#x}", frame.module, frame.offset);
+    line(fmt::format("  {:>3}  {:<{}}  {}{}{}{}", number,
+                     frame.function.empty() ? "?" : frame.function, width, place,
+                     frame.is_inlined ? "" : module, frame.is_inlined ? "inlined" : "",
+                     words_for(frame.found_by)));
+  }
+
+  bool with_colour_;
+  std::string out_;
+};
+
+constexpr const char* kBold = "\x1b[1m";
+constexpr const char* kRed = "\x1b[1;31m";
+
+void add_thread(const StackReport& report, const ThreadSeen& thread, Text& text) {
+  std::string head = title_of(thread);
+  if (!report.core) head += fmt::format(", {}", words_for_state(thread.state));
+  if (!thread.call.empty()) head += fmt::format("{} in {}", report.core ? "," : "", thread.call);
+  if (!thread.wait_channel.empty()) head += fmt::format(" [{}]", thread.wait_channel);
+  const double seconds = std::chrono::duration<double>(thread.processor_time).count();
+  if (!report.core) head += fmt::format(", {:.2f} s of processor time", seconds);
+  if (thread.load) head += fmt::format(", now {:.0f} %", 100 * *thread.load);
+  text.gap();
+  text.line(head, kBold);
+  if (thread.tid_in_target != 0 && thread.tid_in_target != thread.tid) {
+    text.line(fmt::format("  in its own namespace thread {}", thread.tid_in_target));
+  }
+  if (thread.waits_for) {
+    text.line(
+        fmt::format("  waits for a mutex of {}", title_of(report.threads.at(*thread.waits_for))));
+  }
+  if (thread.fiber) {
+    const FiberSeen& fiber = report.fibers.at(*thread.fiber);
+    text.line(
+        fmt::format("  on it: {}, which {}", title_of(fiber), describe_wait(report, fiber.wait)));
+  }
+  if (!thread.is_readable) text.line("  could not be stopped: its stack is not known");
+  text.stack(thread.stack);
+}
+
+// How the process was looked at, and what cannot be told for that.
+std::string words_for_source(const StackReport& report) {
+  if (!report.core) {
+    const double pause = std::chrono::duration<double, std::milli>(report.pause).count();
+    return fmt::format(", paused for {:.1f} ms", pause);
+  }
+  std::string words = ", from a core file";
+  if (report.core->signal != 0) {
+    const char* const name = ::sigabbrev_np(report.core->signal);
+    words += fmt::format(" of signal {}{}{} in thread {}", report.core->signal,
+                         name == nullptr ? "" : " SIG", name == nullptr ? "" : name,
+                         report.core->thread);
+  }
+  return words +
+         " (which tells no states, wait channels, descriptors, processor time or time left)";
+}
+
+std::string names_of(const StackReport& report, const FiberGroup& group) {
+  std::string names;
+  std::size_t shown = 0;
+  for (const std::size_t index : group.fibers) {
+    if (shown == kShownNames) break;
+    names += (names.empty() ? "" : ", ") + name_of(report.fibers[index]);
+    ++shown;
+  }
+  if (group.fibers.size() > shown) names += ", …";
+  return names;
+}
+
+void add_waits(const StackReport& report, const FiberGroup& group, Text& text) {
+  std::map<std::string, std::size_t> waits;
+  for (const std::size_t index : group.fibers) {
+    ++waits[describe_wait(report, report.fibers[index].wait)];
+  }
+  std::vector<std::pair<std::size_t, std::string>> most;
+  for (const auto& [wait, count] : waits) most.emplace_back(count, wait);
+  std::stable_sort(most.begin(), most.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  for (std::size_t i = 0; i < std::min(most.size(), kShownWaits); ++i) {
+    const std::string count = group.fibers.size() == 1 ? ""
+                              : waits.size() == 1      ? "each "
+                                                       : fmt::format("{}: ", most[i].first);
+    text.line(fmt::format("  {}{}", count, most[i].second));
+  }
+  if (most.size() > kShownWaits) {
+    text.line(fmt::format("  … and for {} other things", most.size() - kShownWaits));
+  }
+}
+
+}  // namespace
+
+std::string format_stacks_text(const StackReport& report, bool with_colour) {
+  Text text(with_colour);
+  for (const std::string& finding : report.findings) text.line(finding, kRed);
+  std::string head = fmt::format("process {} {}: {}", report.pid, report.exe,
+                                 plural(report.threads.size(), "thread"));
+  if (!report.fibers.empty()) head += ", " + plural(report.fibers.size(), "fiber");
+  text.line(head + words_for_source(report));
+  for (const std::string& remark : report.remarks) text.line("remark: " + remark);
+  for (const std::string& warning : report.warnings) text.line("warning: " + warning);
+  for (const ThreadSeen& thread : report.threads) add_thread(report, thread, text);
+  for (const FiberGroup& group : report.groups) {
+    text.gap();
+    text.line(fmt::format("{} {}", plural(group.fibers.size(), "fiber"), names_of(report, group)),
+              kBold);
+    add_waits(report, group, text);
+    text.stack(group.stack);
+  }
+  return text.take();
+}
+
+}  // namespace heapattach

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+#include "report/analyze/duplicates.h"
+#include "report/format/write/table.h"
+
+// Duplicate strings as text. `shown_bytes` is how much of each is told.
+namespace heapattach {
+
+struct StringReport {
+  std::string source;  // a file, "process 4711"
+  pid_t pid = 0;
+  snapshot::Duplicates found;
+  std::size_t shown_bytes = 64;
+  bool complete = true;
+  std::string reason;  // why it is partial
+};
+
+[[nodiscard]] std::string format_strings_table(const StringReport& report, const Look& look);
+[[nodiscard]] std::string format_strings_json(const StringReport& report);
+
+}  // namespace heapattach

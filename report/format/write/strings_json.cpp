@@ -1,0 +1,55 @@
+// One JSON object on one line, version 1:
+//
+//   {"version":1,"report":"strings","pid":4711,"strings":N,"bytes":N,"distinct":N,
+//    "wasted_bytes":N,"duplicates":[{"text":"user-1","type":"String","copies":100,"bytes":3200,
+//    "wasted_bytes":3168}]}
+//
+// `strings` and `bytes` are all reachable strings, `wasted_bytes` what all duplicates take beyond
+// one copy each, whatever --top left out of `duplicates`. A text of which only the beginning is
+// told has "cut":true and "text_bytes". Keys with nothing to say are left out: "cut_strings" and
+// "without_text", strings that could not be compared since the snapshot has only their beginning or
+// nothing of them; "lossy":true unless a text had to be changed; "complete":false with its
+// "reason".
+
+#include "report/format/write/json_record.h"
+#include "report/format/write/string_formats.h"
+#include "symbols/text/utf8.h"
+
+namespace heapattach {
+
+std::string format_strings_json(const StringReport& report) {
+  const snapshot::Duplicates& found = report.found;
+  JsonRecord record;
+  record.number("version", 1);
+  record.text("report", "strings");
+  record.number("pid", report.pid);
+  record.number("strings", found.strings);
+  record.number("bytes", found.bytes);
+  record.number("distinct", found.distinct);
+  record.number("wasted_bytes", found.wasted_bytes);
+  if (found.cut != 0) record.number("cut_strings", found.cut);
+  if (found.without_text != 0) record.number("without_text", found.without_text);
+  if (!report.complete) {
+    record.boolean("complete", false);
+    record.text("reason", report.reason);
+  }
+  record.open_list("duplicates");
+  for (const snapshot::DuplicateRow& row : found.rows) {
+    JsonRecord item;
+    const std::string_view cut = cut_utf8(row.text, report.shown_bytes);
+    item.text("text", cut);
+    if (cut.size() < row.text.size()) {
+      item.boolean("cut", true);
+      item.number("text_bytes", row.text.size());
+    }
+    item.text("type", row.type);
+    item.number("copies", row.copies);
+    item.number("bytes", row.bytes);
+    item.number("wasted_bytes", row.wasted_bytes);
+    record.item(std::move(item));
+  }
+  record.close_list();
+  return std::move(record).line();
+}
+
+}  // namespace heapattach

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+
+#include <sys/types.h>
+
+#include "report/collect/memory_account.h"
+#include "report/format/write/table.h"
+
+// What the memory of a process is made of, as text.
+namespace heapattach {
+
+struct SummaryReport {
+  pid_t pid = 0;
+  std::string exe;
+  std::string captured;
+  snapshot::MemorySummary summary;
+  bool complete = true;
+  std::string reason;  // why it is partial
+};
+
+[[nodiscard]] std::string format_summary_table(const SummaryReport& report, const Look& look);
+[[nodiscard]] std::string format_summary_json(const SummaryReport& report);
+
+}  // namespace heapattach

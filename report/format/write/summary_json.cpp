@@ -1,0 +1,83 @@
+// One JSON object on one line, version 1:
+//
+//   {"version":1,"report":"summary","pid":4711,"exe":"/srv/app","captured":"…",
+//    "rss_bytes":N,"mapped_bytes":N,"memory":[{"use":"heap_in_use","resident_bytes":N,
+//    "mapped_bytes":N},{"use":"fiber_stacks","resident_bytes":N,"mapped_bytes":N,"count":12},…],
+//    "heap":{"live_bytes":N,"unreachable_bytes":N,"fragmented_bytes":N,"free_bytes":N,
+//    "unmapped_bytes":N,"heap_bytes":N}}
+//
+// The resident bytes of all uses add up to rss_bytes; the parts of the heap to heap_bytes. Uses:
+// heap_in_use, heap_free, thread_stacks, fiber_stacks, malloc, files, other. Of a saved snapshot
+// there is no memory, and of its heap fragmented_bytes is in unreachable_bytes.
+
+#include <string_view>
+
+#include "report/format/write/json_record.h"
+#include "report/format/write/summary_formats.h"
+
+namespace heapattach {
+
+namespace {
+
+using snapshot::MemoryUse;
+
+std::string_view name_of(MemoryUse use) {
+  switch (use) {
+    case MemoryUse::BlocksInUse: return "heap_in_use";
+    case MemoryUse::FreeBlocks: return "heap_free";
+    case MemoryUse::ThreadStacks: return "thread_stacks";
+    case MemoryUse::FiberStacks: return "fiber_stacks";
+    case MemoryUse::Malloc: return "malloc";
+    case MemoryUse::Files: return "files";
+    case MemoryUse::Other: break;
+  }
+  return "other";
+}
+
+void add_memory(const snapshot::MemoryAccount& memory, JsonRecord& record) {
+  record.number("rss_bytes", memory.total.resident_bytes);
+  record.number("mapped_bytes", memory.total.mapped_bytes);
+  record.open_list("memory");
+  for (std::size_t i = 0; i < snapshot::kMemoryUses; ++i) {
+    const auto use = static_cast<MemoryUse>(i);
+    JsonRecord item;
+    item.text("use", name_of(use));
+    item.number("resident_bytes", memory.of(use).resident_bytes);
+    item.number("mapped_bytes", memory.of(use).mapped_bytes);
+    if (use == MemoryUse::ThreadStacks) item.number("count", memory.thread_stacks);
+    if (use == MemoryUse::FiberStacks) item.number("count", memory.fiber_stacks);
+    record.item(std::move(item));
+  }
+  record.close_list();
+}
+
+JsonRecord heap_record(const snapshot::HeapAccount& heap) {
+  JsonRecord record;
+  record.number("live_bytes", heap.live);
+  record.number("unreachable_bytes", heap.unreachable);
+  if (heap.fragmented_known) record.number("fragmented_bytes", heap.fragmented);
+  record.number("free_bytes", heap.free);
+  record.number("unmapped_bytes", heap.unmapped);
+  record.number("heap_bytes", heap.heap);
+  return record;
+}
+
+}  // namespace
+
+std::string format_summary_json(const SummaryReport& report) {
+  JsonRecord record;
+  record.number("version", 1);
+  record.text("report", "summary");
+  record.number("pid", report.pid);
+  record.text_unless_empty("exe", report.exe);
+  record.text_unless_empty("captured", report.captured);
+  if (report.summary.memory) add_memory(*report.summary.memory, record);
+  if (report.summary.heap) record.object("heap", heap_record(*report.summary.heap));
+  if (!report.complete) {
+    record.boolean("complete", false);
+    record.text("reason", report.reason);
+  }
+  return std::move(record).line();
+}
+
+}  // namespace heapattach

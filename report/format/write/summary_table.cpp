@@ -1,0 +1,98 @@
+// The two accounts of a process's memory, for people: the kernel's, what is in memory and what for,
+// and the collector's, what its heap holds.
+//
+//   process 4711, /srv/app, 2026-11-20T11:34:07.215Z
+//
+//   resident    mapped  what
+//    5103616   5103616  the collector's heap: blocks in use
+//     …
+//   12345678  99999999  in all (resident: RSS)
+//
+//      bytes  of the collector's heap
+//    4913888  live objects
+//     …
+//    7159808  heap
+
+#include <array>
+
+#include <fmt/format.h>
+
+#include "report/format/write/summary_formats.h"
+#include "report/text/terminal_text.h"
+
+namespace heapattach {
+
+namespace {
+
+using snapshot::MemoryAccount;
+using snapshot::MemoryShare;
+using snapshot::MemoryUse;
+
+std::string words_for(MemoryUse use, const MemoryAccount& memory) {
+  switch (use) {
+    case MemoryUse::BlocksInUse: return "the collector's heap: blocks in use";
+    case MemoryUse::FreeBlocks: return "the collector's heap: free blocks";
+    case MemoryUse::ThreadStacks:
+      return fmt::format("stacks of threads ({})", memory.thread_stacks);
+    case MemoryUse::FiberStacks: return fmt::format("stacks of fibers ({})", memory.fiber_stacks);
+    case MemoryUse::Malloc: return "malloc's heap ([heap])";
+    case MemoryUse::Files: return "programs, libraries and files";
+    case MemoryUse::Other: break;
+  }
+  return "other anonymous memory";
+}
+
+std::string memory_table(const MemoryAccount& memory, const Look& look) {
+  Table table({"resident", "mapped", "what"});
+  const auto add = [&](const MemoryShare& share, std::string text, Table::Kind kind) {
+    table.add(
+        {std::to_string(share.resident_bytes), std::to_string(share.mapped_bytes), std::move(text)},
+        kind);
+  };
+  for (std::size_t i = 0; i < snapshot::kMemoryUses; ++i) {
+    const auto use = static_cast<MemoryUse>(i);
+    if (memory.of(use) == MemoryShare{}) continue;
+    add(memory.of(use), words_for(use, memory), Table::Kind::Row);
+  }
+  add(memory.total, "in all (what is resident: RSS)", Table::Kind::Total);
+  return table.format(look);
+}
+
+std::string heap_table(const snapshot::HeapAccount& heap, const Look& look) {
+  Table table({"bytes", "of the collector's heap"});
+  const auto add = [&](std::uint64_t bytes, std::string text) {
+    table.add({std::to_string(bytes), std::move(text)});
+  };
+  add(heap.live, "live objects");
+  if (heap.fragmented_known) {
+    add(heap.unreachable, "objects that nothing reaches: the next collection takes them");
+    add(heap.fragmented, "fragmented: free places and ends of blocks in use");
+  } else {
+    add(heap.unreachable, "not reachable, or unused in blocks in use");
+  }
+  add(heap.free, "free blocks");
+  add(heap.unmapped, "free blocks given back to the system (unmapped)");
+  table.add({std::to_string(heap.heap), "heap"}, Table::Kind::Total);
+  return table.format(look);
+}
+
+}  // namespace
+
+std::string format_summary_table(const SummaryReport& report, const Look& look) {
+  std::string out = fmt::format("process {}, {}, {}\n\n", report.pid, terminal_text(report.exe),
+                                terminal_text(report.captured));
+  if (report.summary.memory) {
+    out += memory_table(*report.summary.memory, look) + '\n';
+  } else {
+    out += "note: a file has no account of the process's memory; ask the process\n\n";
+  }
+  if (report.summary.heap) {
+    out += heap_table(*report.summary.heap, look);
+  } else {
+    out += "note: the collector's numbers are not known\n";
+  }
+  if (!report.complete) out += fmt::format("partial: {}\n", terminal_text(report.reason));
+  return out;
+}
+
+}  // namespace heapattach

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "report/analyze/suspects.h"
+#include "report/format/write/table.h"
+
+// Where most of the memory is, as text; one format per source file.
+namespace heapattach {
+
+// For people: of each place a sentence, the way to it, and what is there by type.
+[[nodiscard]] std::string format_suspects_text(const snapshot::Snapshot& snapshot,
+                                               const analyze::Suspects& suspects,
+                                               const Look& look);
+
+// For programs.
+[[nodiscard]] std::string format_suspects_json(const snapshot::Snapshot& snapshot,
+                                               const analyze::Suspects& suspects);
+
+}  // namespace heapattach

@@ -1,0 +1,88 @@
+// One JSON object on one line, version 1:
+//
+//   {"version":1,"pid":4711,"live_bytes":N,"threshold":N,"untyped_bytes":N,
+//    "suspects":[{"sentence":"one Cache keeps …","kind":"object","address":"0x7f1300",
+//                 "type":"(buffer of Hash(String, Session))","objects":1,"retained_bytes":N,
+//                 "gathers":{"type":"Session","objects":20375,"retained_bytes":N},
+//                 "contents":[{"type":"Session","objects":20375,"bytes":N}],
+//                 "summary":"global CACHE → @h","root":{…},"path":[…]}]}
+//
+// `kind` is `object`, `list` (the address is of the first link, `objects` the number of links) or
+// `type` (the address is of one of the `objects`). Root and path are as of --why. `untyped_bytes`
+// are retained by objects of unknown types and by no suspect. A suspect that another one retains
+// has "within", the number of that one in the list (the first is 0), and "part", what of it it is.
+
+#include <string_view>
+#include <utility>
+
+#include "report/format/write/json_record.h"
+#include "report/format/write/suspects_formats.h"
+#include "report/format/write/way_text.h"
+
+namespace heapattach {
+
+namespace {
+
+std::string_view kind_of(const analyze::Suspect& suspect) {
+  if (suspect.is_type) return "type";
+  return suspect.objects > 1 ? "list" : "object";
+}
+
+JsonRecord record_of(const snapshot::Snapshot& snapshot,
+                     const analyze::Suspect& suspect,
+                     analyze::EdgeNames& names) {
+  const snapshot::Object& object = snapshot.objects[suspect.object];
+  JsonRecord record;
+  record.text("sentence", suspect.sentence);
+  record.number("within", suspect.within);
+  record.text_unless_empty("part", suspect.part);
+  record.text("kind", kind_of(suspect));
+  record.address("address", object.address);
+  record.text("type", snapshot.types[object.type].name);
+  record.number("objects", suspect.objects);
+  record.number("retained_bytes", suspect.retained_bytes);
+  if (suspect.gathered) {
+    JsonRecord gathered;
+    gathered.text("type", snapshot.types[suspect.gathered->type].name);
+    gathered.number("objects", suspect.gathered->objects);
+    gathered.number("retained_bytes", suspect.gathered->bytes);
+    record.object("gathers", std::move(gathered));
+  }
+  record.open_list("contents");
+  for (const analyze::Content& content : suspect.contents) {
+    JsonRecord item;
+    item.text("type", snapshot.types[content.type].name);
+    item.number("objects", content.objects);
+    item.number("bytes", content.bytes);
+    record.item(std::move(item));
+  }
+  record.close_list();
+  record.text("summary", suspect.way_summary);
+  add_way(snapshot, suspect.root, suspect.way, names, record);
+  return record;
+}
+
+}  // namespace
+
+std::string format_suspects_json(const snapshot::Snapshot& snapshot,
+                                 const analyze::Suspects& suspects) {
+  analyze::EdgeNames names(snapshot);
+  JsonRecord record;
+  record.number("version", 1);
+  record.number("pid", snapshot.header.pid);
+  record.number("live_bytes", suspects.live_bytes);
+  record.number("threshold", suspects.threshold);
+  if (suspects.untyped_bytes != 0) record.number("untyped_bytes", suspects.untyped_bytes);
+  if (!snapshot.complete) {
+    record.boolean("complete", false);
+    record.text("reason", snapshot.reason);
+  }
+  record.open_list("suspects");
+  for (const analyze::Suspect& suspect : suspects.found) {
+    record.item(record_of(snapshot, suspect, names));
+  }
+  record.close_list();
+  return std::move(record).line();
+}
+
+}  // namespace heapattach

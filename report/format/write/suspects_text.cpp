@@ -1,0 +1,119 @@
+// Where most of the memory is, for people:
+//
+//    1. one Hash(String, Session) keeps 4676224 bytes, 95 % of all that is alive: mostly 20375
+//    Session global CACHE of app
+//          → 0x7f1200 Cache
+//          @h → 0x7f1240 Hash(String, Session)
+//          @entries → 0x7f1300 (buffer of Hash(String, Session))
+//      what would go with it
+//         20375 objects   978000 bytes  Session
+//
+// What is within a place follows it, indented, with the path from there on. If no place gathers a
+// tenth, that is said.
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "report/format/write/suspects_formats.h"
+#include "report/format/write/way_text.h"
+#include "report/text/terminal_text.h"
+
+namespace heapattach {
+
+namespace {
+
+std::string contents_text(const snapshot::Snapshot& snapshot,
+                          const std::vector<analyze::Content>& contents,
+                          const Look& look) {
+  std::size_t objects = 0;
+  std::size_t bytes = 0;
+  for (const analyze::Content& content : contents) {
+    objects = std::max(objects, std::to_string(content.objects).size());
+    bytes = std::max(bytes, std::to_string(content.bytes).size());
+  }
+  std::string text;
+  for (const analyze::Content& content : contents) {
+    const std::string line =
+        fmt::format("      {:>{}} objects  {:>{}} bytes  {}", content.objects, objects,
+                    content.bytes, bytes, terminal_text(snapshot.types[content.type].name));
+    text += (look.columns == 0 ? line : shortened(line, look.columns)) + "\n";
+  }
+  return text;
+}
+
+// How many suspects are around this one.
+std::size_t depth_of(const analyze::Suspects& suspects, std::size_t suspect) {
+  std::size_t depth = 0;
+  while (suspects.found[suspect].within) {
+    suspect = *suspects.found[suspect].within;
+    ++depth;
+  }
+  return depth;
+}
+
+std::string indented(const std::string& text, std::size_t depth) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
+    if (end - at > 1) result += std::string(4 * depth, ' ');
+    result += text.substr(at, end - at);
+    at = end;
+  }
+  return result;
+}
+
+// The path to one suspect; to one within another, from the other on.
+std::string path_text(const snapshot::Snapshot& snapshot,
+                      const analyze::Suspects& suspects,
+                      const analyze::Suspect& suspect,
+                      analyze::EdgeNames& names,
+                      const Look& look) {
+  if (!suspect.within) return way_text(snapshot, suspect.root, suspect.way, names, look);
+  const snapshot::ObjectIndex around = suspects.found[*suspect.within].object;
+  analyze::Way rest = suspect.way;
+  const auto begin = std::find_if(rest.begin(), rest.end(), [around](const analyze::Step& step) {
+    return step.object == around;
+  });
+  rest.erase(rest.begin(), begin);
+  return steps_text(snapshot, rest, names, look);
+}
+
+}  // namespace
+
+std::string format_suspects_text(const snapshot::Snapshot& snapshot,
+                                 const analyze::Suspects& suspects,
+                                 const Look& look) {
+  analyze::EdgeNames names(snapshot);
+  std::string text;
+  std::size_t places = 0;
+  for (std::size_t i = 0; i < suspects.found.size(); ++i) {
+    const analyze::Suspect& suspect = suspects.found[i];
+    if (!suspect.within) ++places;
+    const std::string head = (suspect.within ? std::string() : fmt::format("{}. ", places)) +
+                             terminal_text(suspect.sentence);
+    std::string part = look.with_colour ? fmt::format("\x1b[1m{}\x1b[0m\n", head) : head + "\n";
+    if (suspect.is_type) {
+      part += fmt::format("  most through {}, for instance\n", terminal_text(suspect.way_summary));
+    }
+    part += path_text(snapshot, suspects, suspect, names, look);
+    part += fmt::format("  what would go with {}\n", suspect.is_type ? "them" : "it");
+    part += contents_text(snapshot, suspect.contents, look) + "\n";
+    text += indented(part, depth_of(suspects, i));
+  }
+  if (suspects.found.empty()) {
+    text += fmt::format("nothing gathers a tenth of the {} bytes that are alive\n",
+                        suspects.live_bytes);
+  } else {
+    text += fmt::format("{} gather{} a tenth or more of the {} bytes that are alive\n",
+                        counted(places, "place"), places == 1 ? "s" : "", suspects.live_bytes);
+  }
+  if (suspects.untyped_bytes >= suspects.threshold) {
+    text +=
+        fmt::format("{} bytes are of unknown types, and gather nowhere\n", suspects.untyped_bytes);
+  }
+  if (!snapshot.complete) text += fmt::format("partial: {}\n", terminal_text(snapshot.reason));
+  return text;
+}
+
+}  // namespace heapattach

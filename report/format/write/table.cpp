@@ -1,0 +1,61 @@
+#include "report/format/write/table.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "report/text/terminal_text.h"
+
+namespace heapattach {
+
+namespace {
+
+constexpr std::size_t kGap = 2;         // between two columns
+constexpr std::size_t kLeastText = 16;  // shorter than this nothing can be told from another
+
+}  // namespace
+
+Table::Table(std::vector<std::string> head) : head_{std::move(head)} {}
+
+void Table::add(std::vector<std::string> cells, Kind kind) {
+  cells.resize(head_.cells.size());
+  lines_.push_back({std::move(cells), kind});
+}
+
+std::vector<std::size_t> Table::widths() const {
+  std::vector<std::size_t> widths;
+  for (const std::string& cell : head_.cells) widths.push_back(cell.size());
+  for (const Line& line : lines_) {
+    for (std::size_t i = 0; i + 1 < widths.size(); ++i) {
+      widths[i] = std::max(widths[i], line.cells[i].size());
+    }
+  }
+  return widths;
+}
+
+std::string Table::format(const Look& look) const {
+  const std::vector<std::size_t> width = widths();
+  const std::size_t numbers = width.size() - 1;
+  std::size_t used = 0;
+  for (std::size_t i = 0; i < numbers; ++i) used += width[i] + kGap;
+  const std::size_t left = look.columns - std::min(look.columns, used);
+  std::string out;
+  const auto append = [&](const Line& line, std::string_view colour) {
+    out += colour;
+    for (std::size_t i = 0; i < numbers; ++i) {
+      fmt::format_to(std::back_inserter(out), "{:>{}}{:{}}", line.cells[i], width[i], "", kGap);
+    }
+    const std::string& text = line.cells.back();
+    out += look.columns == 0 ? text : shortened(text, std::max(left, kLeastText));
+    out += colour.empty() ? "\n" : "\x1b[0m\n";
+  };
+  append(head_, look.with_colour ? "\x1b[1m" : "");
+  for (const Line& line : lines_) {
+    append(line, look.with_colour && line.kind == Kind::Total ? "\x1b[2m" : "");
+  }
+  return out;
+}
+
+}  // namespace heapattach

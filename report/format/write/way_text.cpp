@@ -1,0 +1,178 @@
+#include "report/format/write/way_text.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "report/analyze/roots.h"
+#include "report/model/root_kinds.h"
+#include "report/text/terminal_text.h"
+
+namespace heapattach {
+
+namespace {
+
+using analyze::EdgeNames;
+using snapshot::Snapshot;
+
+constexpr std::size_t kShownLines = 16;  // of a way, before and behind what is left out, together
+constexpr std::size_t kShownDominators = 6;
+
+// One line of a way, which may stand for several links that look alike.
+struct Link {
+  std::uint32_t kind = 0;  // of the edge
+  snapshot::TypeIndex type = 0;
+  std::size_t first = 0;  // number of the step
+  std::size_t steps = 1;
+
+  [[nodiscard]] bool looks_like(const Link& other) const {
+    return kind == other.kind && type == other.type;
+  }
+};
+
+// The steps behind the first, with those that repeat as one. Links of lists come in turns of up to
+// three steps; only single ones are drawn together here.
+std::vector<Link> links_of(const Snapshot& snapshot, const analyze::Way& way, EdgeNames& names) {
+  std::vector<Link> links;
+  for (std::size_t i = 1; i < way.size(); ++i) {
+    const Link link{names.kind(way[i - 1].object, way[i].by), snapshot.objects[way[i].object].type,
+                    i, 1};
+    if (!links.empty() && links.back().looks_like(link)) {
+      ++links.back().steps;
+    } else {
+      links.push_back(link);
+    }
+  }
+  return links;
+}
+
+std::string cut(const std::string& text, const Look& look) {
+  return (look.columns == 0 ? text : shortened(text, look.columns)) + "\n";
+}
+
+}  // namespace
+
+std::string counted(std::uint64_t count, std::string_view thing) {
+  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
+}
+
+std::string object_text(const Snapshot& snapshot, snapshot::ObjectIndex object) {
+  const snapshot::Object& found = snapshot.objects[object];
+  return fmt::format("{:#x} {}", std::uint64_t{found.address},
+                     terminal_text(snapshot.types[found.type].name));
+}
+
+std::string way_text(const Snapshot& snapshot,
+                     std::uint32_t root,
+                     const analyze::Way& way,
+                     EdgeNames& names,
+                     const Look& look) {
+  const std::string words = analyze::root_in_words(snapshot, snapshot.roots[root]);
+  std::string text = cut("    " + terminal_text(words), look);
+  text += cut("      → " + object_text(snapshot, way.front().object), look);
+  return text + steps_text(snapshot, way, names, look);
+}
+
+std::string steps_text(const Snapshot& snapshot,
+                       const analyze::Way& way,
+                       EdgeNames& names,
+                       const Look& look) {
+  std::string text;
+  const std::vector<Link> links = links_of(snapshot, way, names);
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    const Link& link = links[i];
+    const bool is_cut =
+        links.size() > kShownLines && i >= kShownLines / 2 && i < links.size() - kShownLines / 2;
+    if (is_cut) {
+      const std::size_t end = links.size() - kShownLines / 2;
+      text += fmt::format("      … {} more\n", counted(links[end].first - link.first, "step"));
+      i = end - 1;
+      continue;
+    }
+    const analyze::Step& step = way[link.first];
+    const std::string name = names.name(way[link.first - 1].object, step.by);
+    text +=
+        cut(fmt::format("      {} → {}", terminal_text(name), object_text(snapshot, step.object)),
+            look);
+    if (link.steps == 1) continue;
+    text +=
+        cut(fmt::format(
+                "      {} → … {} of the same, the last {:#x}",
+                terminal_text(names.kind_name(link.kind)), link.steps - 1,
+                std::uint64_t{snapshot.objects[way[link.first + link.steps - 1].object].address}),
+            look);
+  }
+  return text;
+}
+
+std::string dominators_text(const Snapshot& snapshot,
+                            const std::vector<analyze::Dominator>& dominators,
+                            const Look& look) {
+  std::string text;
+  std::size_t first = 0;
+  if (dominators.size() > kShownDominators) {
+    first = dominators.size() - kShownDominators;
+    text += fmt::format("      … {} more above\n", first);
+  }
+  for (std::size_t i = first; i < dominators.size(); ++i) {
+    text +=
+        cut(fmt::format("      {}, retains {} bytes", object_text(snapshot, dominators[i].object),
+                        dominators[i].retained_bytes),
+            look);
+  }
+  return text;
+}
+
+void add_way(const Snapshot& snapshot,
+             std::uint32_t root,
+             const analyze::Way& way,
+             EdgeNames& names,
+             JsonRecord& record) {
+  const snapshot::Root& from = snapshot.roots[root];
+  JsonRecord begin;
+  begin.text("kind", snapshot::root_kind_name(from.kind));
+  begin.text("text", analyze::root_in_words(snapshot, from));
+  if (from.thread) begin.number("thread", *from.thread);
+  if (from.fiber) begin.address("fiber", *from.fiber);
+  if (const auto frame = analyze::frame_of(snapshot, from)) {
+    begin.number("frame", frame->number);
+    begin.text_unless_empty("function", frame->line->function);
+    begin.text_unless_empty("file", frame->line->file);
+    if (frame->line->line != 0) begin.number("line", frame->line->line);
+  }
+  begin.text_unless_empty("variable", from.variable);
+  const bool is_register = from.kind == snapshot::RootKind::Register;
+  begin.text_unless_empty(is_register ? "register" : "symbol", from.symbol);
+  begin.text_unless_empty("module", from.module);
+  if (analyze::is_leftover(snapshot, from)) begin.boolean("leftover", true);
+  if (from.address != 0) begin.address("address", from.address);
+  record.object("root", std::move(begin));
+  record.open_list("path");
+  for (std::size_t i = 0; i < way.size(); ++i) {
+    const snapshot::Object& object = snapshot.objects[way[i].object];
+    JsonRecord step;
+    if (i != 0) step.text("by", names.name(way[i - 1].object, way[i].by));
+    step.address("address", object.address);
+    step.text("type", snapshot.types[object.type].name);
+    record.item(std::move(step));
+  }
+  record.close_list();
+}
+
+void add_dominators(const Snapshot& snapshot,
+                    const std::vector<analyze::Dominator>& dominators,
+                    JsonRecord& record) {
+  record.open_list("dominators");
+  for (const analyze::Dominator& dominator : dominators) {
+    const snapshot::Object& object = snapshot.objects[dominator.object];
+    JsonRecord item;
+    item.address("address", object.address);
+    item.text("type", snapshot.types[object.type].name);
+    item.number("retained_bytes", dominator.retained_bytes);
+    record.item(std::move(item));
+  }
+  record.close_list();
+}
+
+}  // namespace heapattach

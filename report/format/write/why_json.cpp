@@ -1,0 +1,60 @@
+// One JSON object on one line, version 1:
+//
+//   {"version":1,"pid":4711,"type":"Session","objects":1000,"bytes":48000,"retained_bytes":96000,
+//    "unreached":0,"other_paths":0,"other_objects":0,"excluded":0,
+//    "paths":[{"objects":998,"bytes":47904,"retained_bytes":95000,"summary":"…",
+//              "root":{"kind":"global","text":"global CACHE of app","symbol":"CACHE",…},
+//              "path":[{"address":"0x7f1200","type":"Cache"},
+//                      {"by":"@h","address":"0x7f1240","type":"Hash(String, Session)"},…],
+//              "dominators":[{"address":"0x7f1240","type":"…","retained_bytes":97000}]}]}
+//
+// Of one object there is its "address" and the "type" that it has, and a path has no "summary".
+// Dominators come outermost first. "complete":false and a "reason" if the snapshot is partial.
+
+#include <utility>
+
+#include "report/format/write/json_record.h"
+#include "report/format/write/way_text.h"
+#include "report/format/write/why_formats.h"
+
+namespace heapattach {
+
+std::string format_why_json(const snapshot::Snapshot& snapshot, const analyze::Why& why) {
+  analyze::EdgeNames names(snapshot);
+  JsonRecord record;
+  record.number("version", 1);
+  record.number("pid", snapshot.header.pid);
+  if (why.object) {
+    const snapshot::Object& object = snapshot.objects[*why.object];
+    record.address("address", object.address);
+    record.text("type", snapshot.types[object.type].name);
+  } else {
+    record.text("type", why.what);
+  }
+  record.number("objects", why.objects);
+  record.number("bytes", why.bytes);
+  record.number("retained_bytes", why.retained_bytes);
+  record.number("unreached", why.unreached);
+  record.number("other_paths", why.other_paths);
+  record.number("other_objects", why.other_objects);
+  record.number("excluded", why.excluded_edges);
+  if (!snapshot.complete) {
+    record.boolean("complete", false);
+    record.text("reason", snapshot.reason);
+  }
+  record.open_list("paths");
+  for (const analyze::WhyPath& path : why.paths) {
+    JsonRecord item;
+    item.number("objects", path.objects);
+    item.number("bytes", path.bytes);
+    item.number("retained_bytes", path.retained_bytes);
+    item.text_unless_empty("summary", path.summary);
+    add_way(snapshot, path.root, path.way, names, item);
+    add_dominators(snapshot, path.dominators, item);
+    record.item(std::move(item));
+  }
+  record.close_list();
+  return std::move(record).line();
+}
+
+}  // namespace heapattach

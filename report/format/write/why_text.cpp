@@ -1,0 +1,87 @@
+// What keeps something alive, for people:
+//
+//    1000 objects of Session, 48000 bytes; with what hangs on them 96000
+//
+//    998 of 1000 through global CACHE → @h → @entries → [*].value, for instance
+//        global CACHE of app
+//          → 0x7f1200 Cache
+//          @h → 0x7f1240 Hash(String, Session)
+//          @entries → 0x7f1300 (buffer of Hash(String, Session))
+//          [3].value → 0x7f12a0 Session
+//      all hang on (dominators, the closest last)
+//          0x7f1240 Hash(String, Session), retains 97000 bytes
+//
+// Of one object there is no summary, and a way from each object that a root holds.
+
+#include <fmt/format.h>
+
+#include "report/format/write/way_text.h"
+#include "report/format/write/why_formats.h"
+#include "report/text/terminal_text.h"
+
+namespace heapattach {
+
+namespace {
+
+using analyze::Why;
+using analyze::WhyPath;
+
+std::string heading(const snapshot::Snapshot& snapshot, const Why& why) {
+  const std::string what =
+      why.object ? object_text(snapshot, *why.object)
+                 : fmt::format("{} of {}", counted(why.objects, "object"), terminal_text(why.what));
+  return fmt::format("{}, {} bytes; with all that would go with {} {}\n", what, why.bytes,
+                     why.objects == 1 ? "it" : "them", why.retained_bytes);
+}
+
+std::string path_heading(const Why& why, const WhyPath& path, std::size_t number) {
+  if (why.object) {
+    return fmt::format("way {} of {}, {}\n", number, why.paths.size(),
+                       counted(path.way.size() - 1, "step"));
+  }
+  return fmt::format("{} of {} through {}{}\n", path.objects, why.objects,
+                     terminal_text(path.summary), path.objects == 1 ? "" : ", for instance");
+}
+
+std::string dominators_heading(const Why& why, const WhyPath& path) {
+  if (path.dominators.empty()) {
+    return why.object || path.objects == 1
+               ? "  it hangs on no single object: there is another way, or a root holds it\n"
+               : "  they hang on no single object\n";
+  }
+  return fmt::format("  {} hang{} on (dominators, the closest last)\n",
+                     path.objects == 1 ? "it" : "all", path.objects == 1 ? "s" : "");
+}
+
+}  // namespace
+
+std::string format_why_text(const snapshot::Snapshot& snapshot, const Why& why, const Look& look) {
+  analyze::EdgeNames names(snapshot);
+  std::string text = heading(snapshot, why);
+  for (std::size_t i = 0; i < why.paths.size(); ++i) {
+    const WhyPath& path = why.paths[i];
+    const std::string head = path_heading(why, path, i + 1);
+    text += look.with_colour ? fmt::format("\n\x1b[1m{}\x1b[0m", head) : "\n" + head;
+    text += way_text(snapshot, path.root, path.way, names, look);
+    // Of one object all ways have the same.
+    if (why.object && i + 1 != why.paths.size()) continue;
+    text += dominators_heading(why, path);
+    text += dominators_text(snapshot, path.dominators, look);
+  }
+  if (why.other_paths != 0) {
+    text +=
+        fmt::format("\n{} more through {}; --paths N shows more\n",
+                    counted(why.other_objects, "object"), counted(why.other_paths, "other way"));
+  }
+  if (why.unreached != 0) {
+    text += fmt::format("\n{} of {}: no root leads there{}\n", why.unreached, why.objects,
+                        why.excluded_edges != 0 ? " but over what was excluded" : "");
+  }
+  if (why.excluded_edges != 0) {
+    text += fmt::format("\n{} excluded\n", counted(why.excluded_edges, "pointer"));
+  }
+  if (!snapshot.complete) text += fmt::format("\npartial: {}\n", terminal_text(snapshot.reason));
+  return text;
+}
+
+}  // namespace heapattach

@@ -1,0 +1,184 @@
+#include "report/model/counts.h"
+
+#include <algorithm>
+#include <atomic>
+#include <tuple>
+#include <utility>
+
+#include "report/glob.h"
+#include "report/parallel.h"
+
+namespace heapattach::snapshot {
+
+namespace {
+
+struct Count {
+  std::uint64_t objects = 0;
+  std::uint64_t bytes = 0;
+};
+
+// Two counts per type: of what is not reachable, and of what is.
+using Counts = std::vector<Count>;
+
+constexpr std::size_t kObjectsPerWorker = 65536;  // below this a thread costs more than it saves
+
+// Neighbours often share a type, and adding to the count just added to would wait for that store:
+// two sets of counts, for odd and even objects, let the additions overlap.
+void count_range(const Snapshot& snapshot, std::size_t from, std::size_t to, Counts& counts) {
+  Counts odd(counts.size());
+  const auto add = [&](const Object& object, Counts& into) {
+    Count& count = into[2 * std::size_t{object.type} + object.is_reachable];
+    count.objects += 1;
+    count.bytes += snapshot.bytes_of(object);
+  };
+  std::size_t i = from;
+  for (; i + 1 < to; i += 2) {
+    add(snapshot.objects[i], counts);
+    add(snapshot.objects[i + 1], odd);
+  }
+  if (i < to) add(snapshot.objects[i], counts);
+  for (std::size_t c = 0; c < counts.size(); ++c) {
+    counts[c].objects += odd[c].objects;
+    counts[c].bytes += odd[c].bytes;
+  }
+}
+
+Counts count_by_type(const Snapshot& snapshot) {
+  const std::size_t objects = snapshot.objects.size();
+  const unsigned workers = workers_for(objects / kObjectsPerWorker + 1);
+  std::vector<Counts> parts(workers, Counts(2 * snapshot.types.size()));
+  std::atomic<unsigned> next = 0;
+  run_workers(workers, [&](unsigned) {
+    for (unsigned part = next++; part < workers; part = next++) {
+      count_range(snapshot, objects * part / workers, objects * (part + 1) / workers, parts[part]);
+    }
+  });
+  for (unsigned part = 1; part < workers; ++part) {
+    for (std::size_t c = 0; c < parts[0].size(); ++c) {
+      parts[0][c].objects += parts[part][c].objects;
+      parts[0][c].bytes += parts[part][c].bytes;
+    }
+  }
+  return std::move(parts[0]);
+}
+
+// Ids of different programs or sources can share a name; their reader sees one type.
+void merge_same_names(std::vector<CountRow>& rows) {
+  std::sort(rows.begin(), rows.end(), [](const CountRow& a, const CountRow& b) {
+    return std::tie(a.type, b.is_reachable) < std::tie(b.type, a.is_reachable);
+  });
+  std::vector<CountRow> merged;
+  for (CountRow& row : rows) {
+    if (!merged.empty() && merged.back().type == row.type &&
+        merged.back().is_reachable == row.is_reachable) {
+      merged.back().objects += row.objects;
+      merged.back().bytes += row.bytes;
+    } else {
+      merged.push_back(std::move(row));
+    }
+  }
+  rows = std::move(merged);
+}
+
+void sort_rows(std::vector<CountRow>& rows, SortBy sort) {
+  std::sort(rows.begin(), rows.end(), [sort](const CountRow& a, const CountRow& b) {
+    // Larger first, except for names; a type's reachable row stands before its other one.
+    switch (sort) {
+      case SortBy::Name: return std::tie(a.type, b.is_reachable) < std::tie(b.type, a.is_reachable);
+      case SortBy::Count:
+        return std::tie(b.objects, b.bytes, a.type, b.is_reachable) <
+               std::tie(a.objects, a.bytes, b.type, a.is_reachable);
+      case SortBy::Retained: {
+        const std::uint64_t of_a = a.sizes ? a.sizes->retained_bytes : 0;
+        const std::uint64_t of_b = b.sizes ? b.sizes->retained_bytes : 0;
+        if (of_a != of_b) return of_b < of_a;
+        break;
+      }
+      case SortBy::Bytes: break;
+    }
+    return std::tie(b.bytes, b.objects, a.type, b.is_reachable) <
+           std::tie(a.bytes, a.objects, b.type, a.is_reachable);
+  });
+}
+
+bool is_chosen(const CountRow& row, const RowChoice& choice) {
+  if (row.bytes < choice.min_bytes) return false;
+  return choice.types.empty() ||
+         std::any_of(choice.types.begin(), choice.types.end(),
+                     [&](const std::string& glob) { return matches_glob(glob, row.type); });
+}
+
+void add_typed(TypedBy by, std::uint64_t bytes, TypedBytes& typed) {
+  switch (by) {
+    case TypedBy::Nothing: typed.unknown += bytes; break;
+    case TypedBy::Header: typed.header += bytes; break;
+    case TypedBy::Vtable: typed.vtable += bytes; break;
+    case TypedBy::Referrer: typed.referrer += bytes; break;
+  }
+}
+
+}  // namespace
+
+const std::string& row_name(const Type& type, CountBy by) {
+  return by == CountBy::Holder && !type.holder.empty() ? type.holder : type.name;
+}
+
+CountTable count_objects(const Snapshot& snapshot, CountBy by) {
+  CountTable table;
+  table.pid = snapshot.header.pid;
+  table.complete = snapshot.complete;
+  table.reason = snapshot.reason;
+  const Counts counts = count_by_type(snapshot);
+  std::uint64_t dead_bytes = 0;
+  for (std::size_t type = 0; type < snapshot.types.size(); ++type) {
+    const Type& named = snapshot.types[type];
+    const Count& dead = counts[2 * type];
+    const Count& live = counts[2 * type + 1];
+    dead_bytes += dead.bytes;
+    table.objects += live.objects;
+    table.bytes += live.bytes;
+    if (named.is_known()) table.typed_bytes += live.bytes;
+    add_typed(named.typed_by, live.bytes, table.typed);
+    const std::string& name = row_name(named, by);
+    if (live.objects != 0) table.rows.push_back({name, live.objects, live.bytes, true});
+    if (dead.objects != 0 && !snapshot.header.live_only) {
+      table.rows.push_back({name, dead.objects, dead.bytes, false});
+    }
+  }
+  // A file tells the sums, but not which type of one name is known from what.
+  if (snapshot.header.typed && snapshot.complete) {
+    table.typed = *snapshot.header.typed;
+    table.typed_bytes = table.typed.header + table.typed.vtable + table.typed.referrer;
+  }
+  table.unreachable_bytes = dead_bytes;
+  if (const auto& collector = snapshot.header.collector) {
+    table.heap_bytes = collector->heap_bytes;
+    table.free_bytes = collector->free_bytes;
+    const std::uint64_t in_use =
+        table.heap_bytes.value_or(0) -
+        std::min(table.free_bytes.value_or(0), table.heap_bytes.value_or(0));
+    // A heap read without a freeze may contradict itself; then what was seen is what is told.
+    if (in_use >= table.bytes + dead_bytes) table.unreachable_bytes = in_use - table.bytes;
+  }
+  merge_same_names(table.rows);
+  sort_rows(table.rows, SortBy::Bytes);
+  return table;
+}
+
+CountTable choose_rows(CountTable table, const RowChoice& choice) {
+  sort_rows(table.rows, choice.sort);
+  std::vector<CountRow> chosen;
+  for (CountRow& row : table.rows) {
+    if (is_chosen(row, choice) && chosen.size() < choice.top.value_or(table.rows.size())) {
+      chosen.push_back(std::move(row));
+    } else if (row.is_reachable) {
+      table.left_out_rows += 1;
+      table.left_out_objects += row.objects;
+      table.left_out_bytes += row.bytes;
+    }
+  }
+  table.rows = std::move(chosen);
+  return table;
+}
+
+}  // namespace heapattach::snapshot

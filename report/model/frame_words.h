@@ -1,0 +1,51 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "symbols/unwind/stack_record.h"
+
+// What is said of frames and stacks in records, by the same words wherever they are written.
+namespace heapattach::snapshot {
+
+inline constexpr std::array<std::pair<std::string_view, unwind::FoundBy>, 5> kFoundByWords{{
+    {"registers", unwind::FoundBy::Registers},
+    {"tables", unwind::FoundBy::FrameTables},
+    {"signal", unwind::FoundBy::SignalFrame},
+    {"frame pointer", unwind::FoundBy::FramePointer},
+    {"scan", unwind::FoundBy::Scan},
+}};
+
+inline constexpr std::array<std::pair<std::string_view, unwind::StackEnd>, 4> kStackEndWords{{
+    {"outermost", unwind::StackEnd::Outermost},
+    {"limit", unwind::StackEnd::Limit},
+    {"unknown", unwind::StackEnd::Unknown},
+    {"corrupt", unwind::StackEnd::Corrupt},
+}};
+
+template <class Words, class Value>
+[[nodiscard]] constexpr std::string_view word_for(const Words& words, Value value) {
+  for (const auto& [word, meant] : words) {
+    if (meant == value) return word;
+  }
+  return {};
+}
+
+// None if there is no such word.
+template <class Words>
+[[nodiscard]] constexpr auto meant_by(const Words& words, std::string_view said)
+    -> std::optional<decltype(words[0].second)> {
+  for (const auto& [word, meant] : words) {
+    if (word == said) return meant;
+  }
+  return {};
+}
+
+// A guess rather than what tables say, and so worth a word with each frame.
+[[nodiscard]] constexpr bool is_guess(unwind::FoundBy by) {
+  return by == unwind::FoundBy::FramePointer || by == unwind::FoundBy::Scan;
+}
+
+}  // namespace heapattach::snapshot

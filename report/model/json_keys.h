@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/model/model.h"
+
+namespace heapattach {
+
+// The keys of `refs` for one type's objects: the path of the word where the type knows one, else
+// "+<offset>". Made ready once, so that writing a key is copying text. No two offsets of an object
+// have one key: of two words with one path the second keeps its offset, and so does a path that
+// could be taken for another kind of key, or that is not UTF-8. What was read from a file is
+// written as it stood there.
+class JsonKeys {
+ public:
+  explicit JsonKeys(const snapshot::Type& type);
+
+  // Room that a key takes at most, its colon included.
+  [[nodiscard]] std::size_t longest() const { return longest_; }
+
+  // Writes the keys of one object, whose offsets must come in order.
+  class Cursor {
+   public:
+    explicit Cursor(const JsonKeys& keys) : keys_(keys) {}
+    // Returns the end of what it put at `at`.
+    char* put(char* at, std::uint64_t offset);
+
+   private:
+    const JsonKeys& keys_;
+    std::size_t next_ = 0;             // in JsonKeys::fixed_
+    std::size_t next_in_element_ = 0;  // in JsonKeys::in_element_
+    std::uint64_t element_ = 0;        // number of the last one
+  };
+
+ private:
+  struct Key {
+    std::uint64_t offset = 0;
+    std::string text;  // of fixed places with quotes and colon; of elements what follows "[3]"
+  };
+
+  // A key that was read from a file, escaped; its number stands in the middle if it has one.
+  struct Named {
+    std::string before;
+    std::string after;
+    std::uint32_t unit = 0;
+  };
+
+  void add_named(const snapshot::Type& type);
+  [[nodiscard]] char* put_named(char* at, std::uint64_t number) const;
+  void add_fixed(const snapshot::Type& type);
+  void add_elements(const snapshot::Type& type);
+
+  std::vector<Key> fixed_;
+  std::vector<Key> in_element_;
+  std::string before_element_;  // "\"items["
+  std::uint64_t elements_at_ = 0;
+  std::uint64_t element_bytes_ = 0;  // 0: there are none
+  std::size_t longest_ = 0;
+  std::vector<Named> named_;        // as Type::keys
+  std::size_t first_numbered_ = 0;  // of them
+};
+
+}  // namespace heapattach

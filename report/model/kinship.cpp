@@ -1,0 +1,138 @@
+#include "report/model/kinship.h"
+
+#include <cctype>
+#include <charconv>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace heapattach::snapshot {
+
+namespace {
+
+// Seconds since some midnight of "2026-11-20T09:00:00Z", the day apart: enough to see whether two
+// times of start are the same, give or take what setting the clock does to them.
+std::optional<std::pair<std::string_view, int>> day_and_second(std::string_view time) {
+  constexpr std::size_t kDay = 10;
+  if (time.size() < kDay + 9 || time[kDay] != 'T') return std::nullopt;
+  int parts[3] = {};
+  for (std::size_t i = 0; i < 3; ++i) {
+    const char* const at = time.data() + kDay + 1 + 3 * i;
+    if (std::from_chars(at, at + 2, parts[i]).ptr != at + 2) return std::nullopt;
+  }
+  return std::pair(time.substr(0, kDay), parts[0] * 3600 + parts[1] * 60 + parts[2]);
+}
+
+bool is_same_start(std::string_view a, std::string_view b) {
+  constexpr int kSlack = 2;  // the kernel's time of boot moves when the clock is set
+  if (a == b) return true;
+  const auto at_a = day_and_second(a);
+  const auto at_b = day_and_second(b);
+  return at_a && at_b && at_a->first == at_b->first &&
+         std::abs(at_a->second - at_b->second) <= kSlack;
+}
+
+bool is_same_program(const Header& a, const Header& b) {
+  if (!a.build_id.empty() && !b.build_id.empty()) return a.build_id == b.build_id;
+  return a.exe == b.exe;
+}
+
+// A core file does not say on which machine and since when its process ran.
+bool is_core(const Header& header) {
+  return header.source == "core";
+}
+
+bool is_same_process(const Header& a, const Header& b) {
+  if (a.pid != b.pid || !is_same_program(a, b)) return false;
+  return is_core(a) || is_core(b) || (a.host == b.host && is_same_start(a.started, b.started));
+}
+
+// Times as this program writes them compare like text.
+bool are_times_of_one_form(std::string_view a, std::string_view b) {
+  return !a.empty() && a.size() == b.size() && a.back() == 'Z' && b.back() == 'Z';
+}
+
+std::string or_unknown(const std::string& text) {
+  return text.empty() ? "an unknown program" : text;
+}
+
+void remark_identity(const NamedSnapshot& a, const NamedSnapshot& b, Kinship& kinship) {
+  const Header& of_a = a.snapshot->header;
+  const Header& of_b = b.snapshot->header;
+  if (is_same_process(of_a, of_b)) {
+    if (!is_core(of_a) && !is_core(of_b)) return;
+    kinship.remarks.push_back(
+        fmt::format("a core file does not say on which machine and since when its process ran: {} "
+                    "and {} are taken for one process by its number and program",
+                    a.name, b.name));
+    return;
+  }
+  kinship.is_same_process = false;
+  std::string what;
+  if (!is_same_program(of_a, of_b)) {
+    what = of_a.exe == of_b.exe ? fmt::format("{} and {} are of two builds of {}", a.name, b.name,
+                                              or_unknown(of_a.exe))
+                                : fmt::format("{} is of {}, {} is of {}: two programs", a.name,
+                                              or_unknown(of_a.exe), b.name, or_unknown(of_b.exe));
+  } else {
+    what = fmt::format("{} and {} are of two processes of {} ({} and {})", a.name, b.name,
+                       or_unknown(of_a.exe), of_a.pid, of_b.pid);
+  }
+  kinship.remarks.push_back(what +
+                            "; types are compared by name, objects cannot be told one by one");
+}
+
+void remark_times(const NamedSnapshot& a, const NamedSnapshot& b, Kinship& kinship) {
+  const std::string& at_a = a.snapshot->header.captured;
+  const std::string& at_b = b.snapshot->header.captured;
+  if (!are_times_of_one_form(at_a, at_b)) return;
+  if (at_a > at_b) {
+    kinship.remarks.push_back(fmt::format(
+        "{} was taken after {} ({} and {}): are they in the wrong order? what is shown as growth "
+        "would be the opposite",
+        a.name, b.name, at_a, at_b));
+  } else if (at_a == at_b && is_same_process(a.snapshot->header, b.snapshot->header)) {
+    kinship.remarks.push_back(
+        fmt::format("{} and {} are of the same moment: nothing can have grown", a.name, b.name));
+  }
+}
+
+std::optional<double> untyped_share(const Header& header) {
+  if (!header.typed) return std::nullopt;
+  const TypedBytes& typed = *header.typed;
+  const std::uint64_t all = typed.header + typed.vtable + typed.referrer + typed.unknown;
+  if (all == 0) return std::nullopt;
+  return 100.0 * static_cast<double>(typed.unknown) / static_cast<double>(all);
+}
+
+// With debug information at hand for one of them only, objects change their names and nothing else.
+void remark_types(const NamedSnapshot& a, const NamedSnapshot& b, Kinship& kinship) {
+  constexpr double kMuch = 25;
+  const auto of_a = untyped_share(a.snapshot->header);
+  const auto of_b = untyped_share(b.snapshot->header);
+  if (!of_a || !of_b || std::abs(*of_a - *of_b) < kMuch) return;
+  kinship.remarks.push_back(fmt::format(
+      "of {} {:.0f} % of the bytes have no type, of {} {:.0f} %: what looks like growth "
+      "may be a name that one of them lacks",
+      a.name, *of_a, b.name, *of_b));
+}
+
+}  // namespace
+
+Kinship find_kinship(std::span<const NamedSnapshot> snapshots) {
+  Kinship kinship;
+  for (std::size_t i = 0; i + 1 < snapshots.size(); ++i) {
+    remark_identity(snapshots[i], snapshots[i + 1], kinship);
+    remark_times(snapshots[i], snapshots[i + 1], kinship);
+    remark_types(snapshots[i], snapshots[i + 1], kinship);
+  }
+  for (const NamedSnapshot& one : snapshots) {
+    if (one.snapshot->complete) continue;
+    kinship.remarks.push_back(fmt::format("{} is partial: {}", one.name, one.snapshot->reason));
+  }
+  return kinship;
+}
+
+}  // namespace heapattach::snapshot

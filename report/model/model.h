@@ -1,0 +1,256 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "report/model/flat_array.h"
+#include "report/model/values.h"
+
+namespace heapattach::unwind {
+enum class FoundBy : std::uint8_t;   // symbols/unwind/stack_record.h
+enum class StackEnd : std::uint8_t;  // as well
+}  // namespace heapattach::unwind
+
+// The one model between all sources and all reports: flat arrays of plain values, indices instead
+// of pointers. Whoever fills it keeps what the comments say; nobody changes it afterwards.
+namespace heapattach {
+class MemoryReader;
+}
+
+namespace heapattach::snapshot {
+
+using TypeIndex = std::uint32_t;
+using ObjectIndex = std::uint32_t;
+
+enum class ObjectKind : std::uint8_t { Normal, Atomic, Uncollectable, Custom };
+
+// What says of which type an object is.
+enum class TypedBy : std::uint8_t {
+  Nothing,
+  Header,    // it says it itself: a Crystal class's id
+  Vtable,    // it says it itself: a C++ class's vtable
+  Referrer,  // what points to it: a field, a variable
+};
+
+// A row of the counts: a class, or what stands in for one. Several rows may have one name.
+struct Type {
+  std::string name;  // "(unknown)", "(type 174)" where nothing better is known
+  std::optional<std::uint32_t> id;
+  std::optional<std::uint64_t> instance_bytes;
+  std::vector<std::string> known_from;  // empty for stand-ins
+  struct Field {
+    std::string name;
+    std::string type;
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
+    bool is_lossy = false;  // as below
+  };
+  std::vector<Field> fields;
+  TypedBy typed_by = TypedBy::Nothing;  // anything else counts towards typed_bytes
+  std::string holder;                   // what it is part of, by name: of buffers; else empty
+
+  // What the words of an instance are called, where that is known: keys of `refs`.
+  struct Path {
+    std::uint64_t offset = 0;
+    std::string text;  // "@point.@next"
+  };
+  // The elements of an array: "[3].key" for offset elements_at + 3 * element_bytes + its offset.
+  struct Elements {
+    std::uint64_t at = 0;
+    std::uint64_t bytes = 0;  // of one; 0: there are none
+    std::string name;         // before the bracket: "items" of "items[3]"
+    std::vector<Path> paths;  // within an element, by offset; empty text: the element itself
+  };
+  std::vector<Path> paths;  // at fixed places, by offset
+  Elements elements;
+  std::vector<std::string> value_paths;  // of the fields whose values are kept
+
+  // In a snapshot that was read from a file offsets are not known, only keys, and an Edge's word
+  // numbers these: first the texts that stand for themselves, in order; then, for each number, one
+  // after the other those with a number in them. Empty where words are offsets.
+  struct Key {
+    std::string before;
+    std::string after;
+    std::uint32_t unit = 0;  // what the number counts: 1 of "[3].key", 8 of "+24"; 0: no number
+  };
+  std::vector<Key> keys;
+  bool is_lossy = false;  // a text of its record had been changed before it was read
+
+  [[nodiscard]] bool is_known() const { return typed_by != TypedBy::Nothing; }
+};
+
+// Sixteen bytes; its edges, where there are any, start at Snapshot::first_edge of its index.
+struct Object {
+  std::uint64_t address : 48;
+  std::uint64_t kind : 2;
+  std::uint64_t is_reachable : 1;
+  std::uint64_t is_lossy : 1;  // a text of its record had been changed before it was read
+  std::uint64_t reserved : 12;
+  TypeIndex type;
+  std::uint32_t size_class;  // index into Snapshot::sizes
+
+  [[nodiscard]] ObjectKind object_kind() const { return static_cast<ObjectKind>(kind); }
+};
+static_assert(sizeof(Object) == 16);
+
+// From a word of one object to the object that it points into. The word's offset tells the key.
+struct Edge {
+  std::uint32_t offset_words;  // offset / 8 of the word in its object, unless its Type has keys
+  ObjectIndex to;
+};
+static_assert(sizeof(Edge) == 8);
+
+enum class RootKind : std::uint8_t {
+  Stack,
+  Register,
+  Global,
+  ThreadLocal,
+  Fiber,
+  Uncollectable,
+  Finalizer,
+};
+
+struct Root {
+  RootKind kind = RootKind::Global;
+  std::optional<pid_t> thread;         // stack, register
+  std::optional<std::uint64_t> fiber;  // address of the fiber's object
+  std::string symbol;                  // global: the variable, if it has a name; register: its name
+  std::string module;
+  std::uint64_t address = 0;  // where the word stands; 0 for a register
+  ObjectIndex to = 0;
+  std::optional<std::uint32_t> frame{};  // of its thread's or fiber's Stack: whose word it is
+  std::string variable{};                // of that frame, if it is known to be one
+  // The variable is not of the function that has the frame, but of this one of Place::inlined.
+  std::optional<std::uint32_t> inlined{};
+  // On a thread's stack, but below its stack pointer, where only functions that call none keep
+  // words.
+  bool is_below_stack_pointer = false;
+  bool is_lossy = false;
+};
+
+// A function and where in it, as people write it; what is not known is empty or 0.
+struct CodeLine {
+  std::string function;
+  std::string file;
+  std::uint32_t line = 0;
+  bool is_lossy = false;
+};
+
+// Where frames are; many are at one place.
+struct Place {
+  std::uint64_t pc = 0;  // in the instruction
+  CodeLine at;           // in the function that has the frame
+  std::vector<CodeLine>
+      inlined;         // into it, the innermost first, each called at the next one's line
+  std::string module;  // empty: in none
+  bool is_lossy = false;
+};
+
+struct Frame {
+  std::uint32_t place = 0;  // of Snapshot::places
+  unwind::FoundBy found_by{};
+};
+
+// Where a thread or fiber stands; many fibers stand alike.
+struct Stack {
+  std::vector<Frame> frames;          // the innermost first
+  std::uint64_t left_out = 0;         // in the middle of very deep ones,
+  std::uint32_t left_out_behind = 0;  // behind so many of the above
+  unwind::StackEnd end{};             // Outermost
+};
+
+struct Thread {
+  pid_t tid = 0;
+  std::string name;
+  char state = '?';
+  std::optional<std::uint32_t> stack{};  // of Snapshot::stacks; none: not known
+  bool is_lossy = false;
+};
+
+struct Fiber {
+  std::uint64_t address = 0;
+  std::string name;
+  std::optional<std::uint32_t> stack{};  // as a thread's; none of one that is on a thread
+  bool is_lossy = false;
+};
+
+struct Collector {
+  std::string name = "bdwgc";
+  std::string version;
+  std::string layout;  // "accessors", "debug info", "table"
+  std::optional<bool> collecting;
+  std::optional<std::uint64_t> collections;
+  std::optional<std::uint64_t> heap_bytes;
+  std::optional<std::uint64_t> free_bytes;
+  std::optional<std::uint64_t> unmapped_bytes;
+  bool is_lossy = false;
+};
+
+// Bytes of the reachable objects by what says of which type they are.
+struct TypedBytes {
+  std::uint64_t header = 0;
+  std::uint64_t vtable = 0;
+  std::uint64_t referrer = 0;
+  std::uint64_t unknown = 0;
+};
+
+// Objects that were scanned as if every word of theirs might be a pointer, because the program
+// marks them by a procedure of its own or their descriptor could not be read. What only they hold
+// may be dead to the collector.
+struct MarkedConservatively {
+  std::uint64_t objects = 0;
+  std::uint64_t bytes = 0;
+};
+
+struct Header {
+  std::string tool;
+  pid_t pid = 0;
+  std::string host;
+  std::string exe;
+  std::string build_id;
+  std::string started;   // RFC 3339, UTC
+  std::string captured;  // RFC 3339, UTC, milliseconds
+  std::string source;    // "freeze", "read", "clone", "routine", "core"
+  std::optional<double> pause_ms;
+  std::optional<Collector> collector;
+  std::optional<TypedBytes> typed;
+  std::optional<MarkedConservatively> marked_conservatively;  // none: no object was
+  std::string runtime;   // "crystal", "c++", "c"; empty if not known
+  std::string redacted;  // "full" where names are stand-ins; empty: they are the target's own
+  bool live_only = true;
+  bool is_lossy = false;
+};
+
+struct Snapshot {
+  Header header;
+  std::vector<Type> types;
+  std::vector<Thread> threads;
+  std::vector<Fiber> fibers;
+  std::vector<Place> places;
+  std::vector<Stack> stacks;
+  std::vector<Root> roots;
+  std::vector<std::uint64_t> sizes;     // size class -> bytes
+  FlatArray<Object> objects;            // sorted by address
+  FlatArray<std::uint64_t> first_edge;  // objects.size() + 1 entries, or empty: no edges kept
+  FlatArray<Edge> edges;  // grouped by object, in order of their offset where that is known
+
+  std::vector<ValuePiece> values;  // by object; empty: none kept
+  // What stands at the objects' addresses; null unless it was asked for. Copies of a snapshot share
+  // it, which is why nobody owns it alone.
+  std::shared_ptr<const MemoryReader> contents;
+
+  bool complete = true;
+  std::string reason;         // why it is partial
+  std::uint64_t skipped = 0;  // blocks or objects that could not be read
+
+  [[nodiscard]] std::uint64_t bytes_of(const Object& object) const {
+    return sizes[object.size_class];
+  }
+};
+
+}  // namespace heapattach::snapshot

@@ -1,0 +1,66 @@
+#include "report/typing/claim_fit.h"
+
+namespace heapattach::snapshot {
+
+namespace {
+
+constexpr std::uint64_t kGranule = 16;
+
+// One instance by itself: the collector adds a byte and rounds up to 16. Size classes that are
+// merged (GC_extend_size_map in misc.c) leave a little more.
+Fit fit_instance(const Claim& claim, std::uint64_t object_bytes) {
+  const std::uint64_t n = claim.bytes;
+  if (object_bytes < n) return {};
+  if (object_bytes - n <= kGranule && n >= kGranule / 2) return {Rank::Exact, claim.one};
+  // A small structure by itself takes the smallest place that there is. An array of some could lie
+  // there too, but who points to a structure mostly means one.
+  if (object_bytes <= kGranule && claim.one != claim.many) return {Rank::Loose, claim.one};
+  if (claim.has_tail) return {Rank::Loose, claim.one};
+  // Several take the collector's byte too: 80 bytes are no room for two of 40.
+  if (object_bytes / 2 >= n && object_bytes > 2 * n && claim.many != kNoRow) {
+    return {Rank::Several, claim.many};
+  }
+  if (object_bytes - n <= 2 * kGranule + n / 4) return {Rank::Loose, claim.one};
+  return {};
+}
+
+Fit fit_inside(const Claim& claim, std::uint64_t object_bytes, std::uint64_t inside) {
+  if (claim.step == 0 || inside % claim.step != 0 || claim.many == kNoRow) return {};
+  if (claim.bytes > object_bytes / 2) return {};
+  return {Rank::Inside, claim.many};
+}
+
+Fit fit_size(const Claim& claim, std::uint64_t object_bytes, std::uint64_t inside) {
+  if (inside != 0) return fit_inside(claim, object_bytes, inside);
+  switch (claim.how) {
+    case Claim::How::Instance: return fit_instance(claim, object_bytes);
+    case Claim::How::Elements:
+      return claim.bytes > object_bytes ? Fit{} : Fit{Rank::Elements, claim.many};
+    case Claim::How::Start: return {Rank::Name, claim.one};
+  }
+  return {};
+}
+
+}  // namespace
+
+Fit fit(const Claim& claim, const boehm::Block& block, std::uint64_t inside, const TypeRows& rows) {
+  const Fit found = fit_size(claim, block.object_bytes, inside);
+  if (found.rank == Rank::None) return {};
+  const Layout& layout = rows.layout(found.row);
+  if (!layout.is_precise) return found;
+  if (block.is_atomic() && layout.has_pointers()) return {};
+  if (!block.is_atomic() && claim.by_kind && !layout.may_point()) {
+    // Crystal itself would have made it atomic: it is something else, or a C library's.
+    return claim.other_kind == kNoRow ? Fit{} : Fit{Rank::Name, claim.other_kind};
+  }
+  return found;
+}
+
+bool may_be_no_text(const Claim& claim,
+                    const Fit& found,
+                    const boehm::Block& block,
+                    const TypeRows& rows) {
+  return claim.bytes == 1 && !block.is_atomic() && !rows.layout(found.row).may_point();
+}
+
+}  // namespace heapattach::snapshot

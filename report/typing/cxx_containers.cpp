@@ -1,0 +1,183 @@
+#include "report/typing/cxx_containers.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include <fmt/format.h>
+
+namespace heapattach::snapshot {
+
+namespace {
+
+using Leads = ContainerWord::Leads;
+
+// A member of a container. Its node is a template of the container's argument `argument`.
+struct Row {
+  std::string_view container;  // how its name begins
+  std::string_view member;
+  Leads leads;
+  std::string_view node = {};  // "std::_List_node"
+  std::size_t argument = 0;
+  std::string_view more = {};  // what else the node's template may take
+};
+
+constexpr std::string_view kList = "std::_List_node";
+constexpr std::string_view kTree = "std::_Rb_tree_node";
+constexpr std::string_view kHash = "std::__detail::_Hash_node";
+
+// The first rows name the containers by the names of what is inside of them, since a map is a
+// structure around an _Rb_tree that has all that counts.
+constexpr std::array kRows = {
+    Row{"std::vector<", "_M_start", Leads::ToBuffer},
+    Row{"std::vector<", "_M_finish", Leads::Nowhere},
+    Row{"std::vector<", "_M_end_of_storage", Leads::Nowhere},
+    Row{"std::vector<", "_M_p", Leads::ToBuffer},  // of vector<bool>
+    Row{"std::__cxx11::basic_string<", "_M_p", Leads::ToBuffer},
+    Row{"std::basic_string<", "_M_p", Leads::ToBuffer},
+    Row{"std::__cxx11::list<", "_M_next", Leads::ToNode, kList},
+    Row{"std::__cxx11::list<", "_M_prev", Leads::ToNode, kList},
+    Row{"std::list<", "_M_next", Leads::ToNode, kList},
+    Row{"std::list<", "_M_prev", Leads::ToNode, kList},
+    Row{"std::_List_node<", "_M_next", Leads::ToNode, kList},
+    Row{"std::_List_node<", "_M_prev", Leads::ToNode, kList},
+    Row{"std::forward_list<", "_M_next", Leads::ToNode, "std::_Fwd_list_node"},
+    Row{"std::_Fwd_list_node<", "_M_next", Leads::ToNode, "std::_Fwd_list_node"},
+    Row{"std::_Rb_tree<", "_M_parent", Leads::ToNode, kTree, 1},
+    Row{"std::_Rb_tree<", "_M_left", Leads::ToNode, kTree, 1},
+    Row{"std::_Rb_tree<", "_M_right", Leads::ToNode, kTree, 1},
+    Row{"std::_Rb_tree_node<", "_M_parent", Leads::ToNode, kTree},
+    Row{"std::_Rb_tree_node<", "_M_left", Leads::ToNode, kTree},
+    Row{"std::_Rb_tree_node<", "_M_right", Leads::ToNode, kTree},
+    Row{"std::_Hashtable<", "_M_nxt", Leads::ToNode, kHash, 1, ", true"},
+    Row{"std::_Hashtable<", "_M_nxt", Leads::ToNode, kHash, 1, ", false"},
+    Row{"std::_Hashtable<", "_M_buckets", Leads::ToBuffer},
+    Row{"std::__detail::_Hash_node<", "_M_nxt", Leads::ToNode, kHash, 0, ", true"},
+    Row{"std::__detail::_Hash_node<", "_M_nxt", Leads::ToNode, kHash, 0, ", false"},
+    Row{"std::deque<", "_M_map", Leads::ToBuffer},
+    Row{"std::deque<", "_M_cur", Leads::Nowhere},
+    Row{"std::deque<", "_M_first", Leads::Nowhere},
+    Row{"std::deque<", "_M_last", Leads::Nowhere},
+    Row{"std::deque<", "_M_node", Leads::Nowhere},
+};
+
+constexpr std::array<std::string_view, 2> kInlineNamespaces = {"std::__cxx11::", "std::__debug::"};
+
+constexpr std::array<std::string_view, 2> kStorage = {"__gnu_cxx::__aligned_membuf<",
+                                                      "__gnu_cxx::__aligned_buffer<"};
+
+constexpr std::array<std::string_view, 4> kNodeBases = {
+    "std::__detail::_List_node_base", "std::__detail::_Hash_node_base", "std::_Rb_tree_node_base",
+    "std::_Fwd_list_node_base"};
+
+std::string_view trimmed(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  return text;
+}
+
+// Where the argument that begins at `start` ends: at a comma or the closing bracket; name.size() if
+// there is none.
+std::size_t end_of_argument(std::string_view name, std::size_t start) {
+  int depth = 0;
+  for (std::size_t at = start; at < name.size(); ++at) {
+    const char letter = name[at];
+    if (depth == 0 && (letter == ',' || letter == '>')) return at;
+    if (letter == '<' || letter == '(') ++depth;
+    if (letter == '>' || letter == ')') --depth;
+  }
+  return name.size();
+}
+
+// A template's instance by name; the blank before a closing bracket is a matter of taste.
+types::TypeRef find_instance(const types::TypeModel& model,
+                             std::string_view name,
+                             std::string_view argument,
+                             std::string_view more) {
+  for (const std::string_view close : {">", " >"}) {
+    const auto found = model.find(fmt::format("{}<{}{}{}", name, argument, more, close));
+    if (found != types::kNoType) return found;
+  }
+  return types::kNoType;
+}
+
+// The buckets of the four hash tables belong to one class, whose arguments tell which it is.
+std::string hash_name(std::string_view type_name, std::string_view key) {
+  constexpr std::size_t kTraits = 9;
+  const std::string_view value = template_argument(type_name, 1);
+  const std::string_view traits = template_argument(type_name, kTraits);
+  const bool has_equals = template_argument(traits, 2) == "false";
+  const std::string_view multi = has_equals ? "multi" : "";
+  const bool is_map = value != key && value.starts_with("std::pair<");
+  if (!is_map) return fmt::format("std::unordered_{}set<{}>", multi, key);
+  return fmt::format("std::unordered_{}map<{}, {}>", multi, key, template_argument(value, 1));
+}
+
+}  // namespace
+
+std::string_view template_argument(std::string_view name, std::size_t index) {
+  const std::size_t open = name.find('<');
+  if (open == std::string_view::npos) return {};
+  std::size_t start = open + 1;
+  for (; index > 0; --index) {
+    start = end_of_argument(name, start);
+    if (start >= name.size() || name[start] != ',') return {};
+    ++start;
+  }
+  const std::size_t end = end_of_argument(name, start);
+  return end == name.size() ? std::string_view() : trimmed(name.substr(start, end - start));
+}
+
+bool is_cxx_container(std::string_view type_name) {
+  if (!type_name.starts_with("std::")) return false;
+  return std::any_of(kRows.begin(), kRows.end(),
+                     [&](const Row& row) { return type_name.starts_with(row.container); });
+}
+
+std::optional<ContainerWord> follow(const types::TypeModel& model,
+                                    std::string_view container,
+                                    std::string_view member) {
+  std::optional<ContainerWord> result;
+  for (const Row& row : kRows) {
+    if (row.member != member || !container.starts_with(row.container)) continue;
+    if (row.node.empty()) return ContainerWord{row.leads};
+    const std::string_view argument = template_argument(container, row.argument);
+    const auto node = find_instance(model, row.node, argument, row.more);
+    if (node != types::kNoType) return ContainerWord{row.leads, node};
+    result = ContainerWord{Leads::Nowhere};  // a node's base says too little
+  }
+  return result;
+}
+
+bool is_node_base(std::string_view type_name) {
+  return std::find(kNodeBases.begin(), kNodeBases.end(), type_name) != kNodeBases.end();
+}
+
+std::string container_name(std::string_view type_name) {
+  const std::string_view first = template_argument(type_name, 0);
+  if (first.empty()) return std::string(type_name);
+  if (type_name.starts_with("std::_Hashtable<")) return hash_name(type_name, first);
+  std::string_view name = type_name.substr(0, type_name.find('<'));
+  for (const std::string_view hidden : kInlineNamespaces) {
+    if (name.starts_with(hidden)) name.remove_prefix(hidden.size());
+  }
+  if (name.starts_with("std::")) name.remove_prefix(5);
+  if (name == "basic_string" && first == "char") return "std::string";
+  return fmt::format("std::{}<{}>", name, first);
+}
+
+std::optional<types::TypeRef> value_in_storage(const types::TypeModel& model,
+                                               std::string_view type_name) {
+  const bool is_storage =
+      std::any_of(kStorage.begin(), kStorage.end(),
+                  [&](std::string_view prefix) { return type_name.starts_with(prefix); });
+  if (!is_storage) return std::nullopt;
+  const std::string_view value = template_argument(type_name, 0);
+  const auto found = model.find(value);
+  if (found != types::kNoType) return found;
+  // "ns::Item*" as an argument is "ns::Item *" as a type.
+  const std::size_t star = value.find_last_not_of('*') + 1;
+  return model.find(fmt::format("{} {}", value.substr(0, star), value.substr(star)));
+}
+
+}  // namespace heapattach::snapshot

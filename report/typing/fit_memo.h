@@ -1,0 +1,53 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "report/typing/claim_fit.h"
+#include "report/typing/type_cells.h"
+#include "report/typing/typing_plan.h"
+#include "symbols/boehm/heap.h"
+
+namespace heapattach::snapshot {
+
+// Remembers what claims make of objects of a size and kind: there are few such pairs in a heap,
+// and working it out takes longer than all else that is done with a pointer.
+class FitMemo {
+ public:
+  // For a claim that points to the start of an object.
+  struct Entry {
+    std::uint64_t key = 0;
+    std::uint32_t cell = 0;  // as TypeCells has it
+    TypeIndex row = 0;
+    bool is_plain = false;  // else it does not fit, or the object's contents have a say
+    bool leads = false;     // objects of that row say something of others
+  };
+
+  // Borrows all three.
+  FitMemo(const TypeRows& rows, const TypingPlan& plan) : rows_(rows), plan_(plan) {}
+
+  [[nodiscard]] const Entry& of(std::uint32_t claim, const boehm::Block& block) {
+    if (block.objects == 1) return of_large_;
+    const std::uint64_t size = block.object_bytes / boehm::Heap::kGranuleBytes;
+    const std::uint64_t key = ((std::uint64_t{claim} + 1) << 32) | size << 1 |
+                              static_cast<std::uint64_t>(block.is_atomic());
+    Entry& entry = entries_[(key * kFactor) >> (64 - kBits)];
+    if (entry.key != key) entry = work_out(key, claim, block);
+    return entry;
+  }
+
+ private:
+  static constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15;
+  static constexpr unsigned kBits = 8;
+
+  [[nodiscard]] Entry work_out(std::uint64_t key,
+                               std::uint32_t number,
+                               const boehm::Block& block) const;
+
+  const TypeRows& rows_;
+  const TypingPlan& plan_;
+  std::array<Entry, std::size_t{1} << kBits> entries_{};
+  const Entry of_large_{};  // those are few, and of all sizes: not plain
+};
+
+}  // namespace heapattach::snapshot

@@ -1,0 +1,83 @@
+#include "report/typing/header_buffers.h"
+
+#include <algorithm>
+
+#include "report/typing/block_ranges.h"
+
+namespace heapattach::snapshot {
+
+namespace {
+
+class Buffers {
+ public:
+  Buffers(const boehm::Heap& heap,
+          const ObjectOrder& order,
+          const TypeRows& rows,
+          std::span<const TypeIndex> row_of)
+      : heap_(heap), order_(order), rows_(rows), row_of_(row_of) {}
+
+  [[nodiscard]] boehm::ObjectSet pointed_to_except(const boehm::ObjectSet& excepted) const {
+    boehm::ObjectSet buffers(heap_);
+    for_block_ranges(heap_, [&](std::uint32_t first, std::uint32_t last) {
+      boehm::for_each_object(heap_, order_.listed(), first, last, [&](boehm::ObjectRef ref) {
+        const std::uint64_t number = heap_.number(ref);
+        const TypeIndex row = row_of_[number];
+        const auto pointers = rows_.buffer_pointers(row);
+        const bool has_unknown_fields = rows_.has_unknown_fields(row);
+        if ((pointers.empty() && !has_unknown_fields) || excepted.contains(number)) return;
+        for (const crystal::BufferPointer& pointer : pointers) add(ref, pointer, buffers);
+        if (has_unknown_fields) add_closures(ref, buffers);
+      });
+    });
+    return buffers;
+  }
+
+ private:
+  void add(boehm::ObjectRef ref,
+           const crystal::BufferPointer& pointer,
+           boehm::ObjectSet& buffers) const {
+    const auto word = heap_.word_at(ref, pointer.offset);
+    const auto buffer = word ? heap_.resolve(*word) : std::nullopt;
+    if (!buffer) return;
+    if (!pointer.may_be_inside && heap_.address(*buffer).value != *word) return;
+    const std::uint64_t bytes = heap_.blocks()[buffer->block].object_bytes;
+    if (pointer.only_if_array && !crystal::looks_like_array(heap_.contents(ref), bytes)) return;
+    buffers.insert_shared(heap_.number(*buffer));
+  }
+
+  // A Proc is two words: the address of code, and that of the closure's data.
+  void add_closures(boehm::ObjectRef ref, boehm::ObjectSet& buffers) const {
+    const std::uint64_t bytes = std::min<std::uint64_t>(heap_.contents(ref).size(), kMostLooked);
+    for (std::uint64_t offset = 8; offset + 16 <= bytes; offset += 8) {
+      const auto code = heap_.word_at(ref, offset);
+      if (!code || !rows_.naming().is_code(*code)) continue;
+      const auto word = heap_.word_at(ref, offset + 8);
+      const auto data = word ? heap_.resolve(*word) : std::nullopt;
+      if (data && heap_.address(*data).value == *word) {
+        buffers.insert_shared(heap_.number(*data));
+      }
+    }
+  }
+
+  static constexpr std::uint64_t kMostLooked = 1024;  // of an instance
+
+  const boehm::Heap& heap_;
+  const ObjectOrder& order_;
+  const TypeRows& rows_;
+  std::span<const TypeIndex> row_of_;
+};
+
+}  // namespace
+
+boehm::ObjectSet find_buffers(const boehm::Heap& heap,
+                              const ObjectOrder& order,
+                              const TypeRows& rows,
+                              std::span<const TypeIndex> row_of) {
+  const Buffers buffers(heap, order, rows, row_of);
+  const boehm::ObjectSet nothing(heap);
+  // Once more without the holders that turned out to be buffers. A false holder that only another
+  // false one refutes would need a third round; two of them in a row were never seen.
+  return buffers.pointed_to_except(buffers.pointed_to_except(nothing));
+}
+
+}  // namespace heapattach::snapshot

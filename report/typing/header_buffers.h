@@ -1,0 +1,19 @@
+#pragma once
+
+#include <span>
+
+#include "report/typing/object_order.h"
+#include "report/typing/type_rows.h"
+#include "symbols/boehm/mark.h"
+
+namespace heapattach::snapshot {
+
+// The objects that instances of Crystal classes, by their headers, point to as their buffers: these
+// are no instances, whatever their first word looks like. `rows` has the row of each object, by
+// Heap::number. A holder that is itself such a buffer has no say: its header is somebody's data.
+[[nodiscard]] boehm::ObjectSet find_buffers(const boehm::Heap& heap,
+                                            const ObjectOrder& order,
+                                            const TypeRows& rows,
+                                            std::span<const TypeIndex> row_of);
+
+}  // namespace heapattach::snapshot

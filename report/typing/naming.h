@@ -1,0 +1,68 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "report/model/model.h"
+#include "symbols/boehm/blocks.h"
+#include "symbols/crystal/header_check.h"
+#include "symbols/crystal/type_table.h"
+#include "symbols/cxx/vtables.h"
+
+namespace heapattach::snapshot {
+
+// Gives each object its row: the class that its header or its first vtable pointer proves, else
+// what little is known. Borrows both sources, which must stay as they are; safe to ask from several
+// threads.
+class Naming {
+ public:
+  // `code` is where the program's functions stand.
+  Naming(const crystal::TypeTable& classes,
+         const cxx::VtableNames& vtables,
+         std::vector<Range> code = {});
+
+  // All rows there can be; TypeIndex is an index into it.
+  [[nodiscard]] const std::vector<Type>& types() const { return types_; }
+
+  // `contents` may be shorter than the object.
+  [[nodiscard]] TypeIndex type_of(const boehm::Block& block,
+                                  std::span<const std::byte> contents) const;
+  // The row of an object of which only the kind is known.
+  [[nodiscard]] static TypeIndex unknown_of(const boehm::Block& block);
+  [[nodiscard]] static bool is_unknown(TypeIndex row);
+  // Whether no object says what it is, so that none need be looked at.
+  [[nodiscard]] bool knows_no_headers() const { return knows_no_headers_; }
+
+  // Where instances of the type keep pointers to buffers: what those point to is no instance of
+  // anything but String, whatever its first word looks like.
+  [[nodiscard]] std::span<const crystal::BufferPointer> buffer_pointers(TypeIndex type) const;
+  // Whether there is a row of this name whose instances say themselves what they are.
+  [[nodiscard]] bool has_class(const std::string& name) const { return names_.contains(name); }
+  [[nodiscard]] bool is_string(TypeIndex type) const { return type == string_; }
+  // Whether a word is the address of code of the program.
+  [[nodiscard]] bool is_code(std::uint64_t word) const {
+    return std::any_of(code_.begin(), code_.end(),
+                       [&](const Range& range) { return range.contains(RemoteAddr{word}); });
+  }
+  [[nodiscard]] bool knows_code() const { return !code_.empty(); }
+
+ private:
+  const crystal::TypeTable& classes_;
+  const cxx::VtableNames& vtables_;
+  std::vector<Range> code_;
+  crystal::HeaderCheck headers_;
+  std::vector<Type> types_;
+  TypeIndex first_class_ = 0;  // of the classes in the type table, in its order
+  TypeIndex first_vtable_ = 0;
+  TypeIndex string_ = ~TypeIndex{0};
+  std::vector<std::vector<crystal::BufferPointer>> buffer_pointers_;  // by class
+  bool knows_no_headers_ = false;
+  std::unordered_set<std::string> names_;
+};
+
+}  // namespace heapattach::snapshot

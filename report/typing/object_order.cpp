@@ -1,0 +1,48 @@
+#include "report/typing/object_order.h"
+
+#include <bit>
+
+#include "attach/check.h"
+#include "report/typing/block_ranges.h"
+
+namespace heapattach::snapshot {
+
+ObjectOrder::ObjectOrder(const boehm::Heap& heap, const boehm::ObjectSet& listed)
+    : heap_(heap), listed_(listed) {
+  before_.reserve(listed.words().size());
+  for (const std::uint64_t word : listed.words()) {
+    before_.push_back(static_cast<std::uint32_t>(size_));
+    size_ += static_cast<std::uint64_t>(std::popcount(word));
+  }
+  HA_CHECK(size_ <= ~ObjectIndex{0});
+}
+
+std::uint64_t ObjectOrder::rank(std::uint64_t number) const {
+  if (number / 64 >= before_.size()) return size_;
+  const std::uint64_t below = (std::uint64_t{1} << (number % 64)) - 1;
+  return before_[number / 64] +
+         static_cast<std::uint64_t>(std::popcount(listed_.words()[number / 64] & below));
+}
+
+std::optional<ObjectIndex> ObjectOrder::index_of(boehm::ObjectRef ref) const {
+  const std::uint64_t number = heap_.number(ref);
+  if (!listed_.contains(number)) return std::nullopt;
+  return static_cast<ObjectIndex>(rank(number));
+}
+
+boehm::ObjectSet objects_in_use(const boehm::Heap& heap, const boehm::LiveSet& found) {
+  boehm::ObjectSet in_use = found.live;
+  for_block_ranges(heap, [&](std::uint32_t first, std::uint32_t last) {
+    for (std::uint32_t block = first; block < last; ++block) {
+      for (std::uint32_t slot = 0; slot < heap.blocks()[block].objects; ++slot) {
+        const boehm::ObjectRef ref{block, slot};
+        if (boehm::liveness(heap, found.live, found.free, ref) == boehm::Liveness::Unreachable) {
+          in_use.insert_shared(heap.number(ref));
+        }
+      }
+    }
+  });
+  return in_use;
+}
+
+}  // namespace heapattach::snapshot

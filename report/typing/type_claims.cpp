@@ -1,0 +1,145 @@
+// What each pointer of a type says of the object that it leads to: the part of TypeRows that knows
+// the languages.
+
+#include <algorithm>
+#include <array>
+
+#include "report/typing/cxx_containers.h"
+#include "report/typing/type_rows.h"
+
+namespace heapattach::snapshot {
+
+namespace {
+
+using types::Shape;
+
+using types::TypeModel;
+using types::TypeRef;
+
+bool is_crystal_pointer(const types::Type& type) {
+  return type.name.starts_with("Pointer(");
+}
+
+// Whether only Crystal itself makes the buffers of a class.
+bool is_container(std::string_view name) {
+  constexpr std::array<std::string_view, 3> kContainers = {"Array(", "Deque(", "Hash("};
+  return std::any_of(kContainers.begin(), kContainers.end(),
+                     [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+// The name of the member that a path ends in.
+std::string_view last_member(std::string_view path) {
+  const std::size_t dot = path.rfind('.');
+  return dot == std::string_view::npos ? path : path.substr(dot + 1);
+}
+
+// An incomplete type tells nothing but a name, and "void" not even that.
+bool says_nothing(const types::Type& type) {
+  return type.name.empty() || type.name.front() == '(' || type.name == "void" ||
+         type.name == "Void";
+}
+
+// Whether instances end in an array of as many elements as fit.
+bool ends_in_array(const TypeModel& model, const types::Type& type, int depth = 0) {
+  if (type.shape != Shape::Struct || type.members.empty() || type.has_header || depth > 8) {
+    return false;
+  }
+  const auto& last = type.members.back();
+  if (last.type >= model.types().size() || last.is_base) return false;
+  const types::Type& inner = model[last.type];
+  return inner.shape == Shape::Array ? inner.count.value_or(0) <= 1
+                                     : ends_in_array(model, inner, depth + 1);
+}
+
+}  // namespace
+
+std::string TypeRows::holder_of(const PointerWord& word) const {
+  if (word.container != types::kNoType) return container_name(model_[word.container].name);
+  return model_[word.holder != types::kNoType ? word.holder : word.type].name;
+}
+
+std::optional<Claim> TypeRows::claim_of(const PointerWord& word) {
+  std::optional<Claim> claim;
+  if (word.kind == WordKind::Closure) {
+    claim.emplace();
+    claim->how = Claim::How::Start;
+    claim->one = claim->many = intern({Kind::Closure, types::kNoType, model_[word.type].name});
+  } else if (word.type != types::kNoType && word.kind == WordKind::Conservative) {
+    // The only pointer that a union may hold, or else a number: to the start of something it fits.
+    if (is_crystal_pointer(model_[word.type])) claim = claim_of_pointer(word);
+    if (claim) claim->step = 0;
+  } else if (word.kind == WordKind::Pointer || word.kind == WordKind::Reference) {
+    claim = word.container != types::kNoType ? claim_of_container(word) : claim_of_pointer(word);
+  }
+  if (!claim || claim->one == kNoRow) return std::nullopt;
+  claim->offset = word.offset;
+  return claim;
+}
+
+std::optional<Claim> TypeRows::claim_of_container(const PointerWord& word) {
+  const auto how = follow(model_, model_[word.container].name, last_member(word.path));
+  if (!how) return claim_of_pointer(word);
+  switch (how->leads) {
+    case ContainerWord::Leads::Nowhere: return std::nullopt;
+    case ContainerWord::Leads::ToBuffer:
+      return buffer_claim(model_[word.type].target, holder_of(word));
+    case ContainerWord::Leads::ToNode: return instance_claim(how->node);
+  }
+  return std::nullopt;
+}
+
+std::optional<Claim> TypeRows::claim_of_pointer(const PointerWord& word) {
+  const types::Type& pointer = model_[word.type];
+  if (pointer.target >= model_.types().size()) return std::nullopt;
+  const types::Type& target = model_[pointer.target];
+  if (word.kind == WordKind::Reference) {
+    // An instance says itself what it is, but not if its id has no name.
+    if (target.shape != Shape::Struct || naming_.has_class(target.name)) return std::nullopt;
+    auto claim = instance_claim(pointer.target);
+    if (claim) claim->many = kNoRow;
+    return claim;
+  }
+  if (is_crystal_pointer(pointer)) {
+    if (target.shape == Shape::Opaque) return std::nullopt;
+    auto claim = buffer_claim(pointer.target, holder_of(word));
+    if (!claim) return claim;
+    claim->by_kind = true;
+    const std::string holder = holder_of(word);
+    if (!is_container(holder)) claim->other_kind = intern({Kind::Unknown, types::kNoType, holder});
+    return claim;
+  }
+  if (is_node_base(target.name)) return std::nullopt;
+  return instance_claim(pointer.target);
+}
+
+std::optional<Claim> TypeRows::buffer_claim(TypeRef element, const std::string& holder) {
+  if (element >= model_.types().size()) return std::nullopt;
+  Claim claim;
+  claim.how = Claim::How::Elements;
+  claim.bytes = claim.step = bytes_of(model_, element);
+  claim.one = claim.many = intern({Kind::Buffer, element, holder});
+  return claim;
+}
+
+std::optional<Claim> TypeRows::instance_claim(TypeRef target) {
+  if (target >= model_.types().size()) return std::nullopt;
+  const types::Type& type = model_[target];
+  Claim claim;
+  claim.bytes = bytes_of(model_, target);
+  if (type.shape == Shape::Opaque) {
+    if (says_nothing(type)) return std::nullopt;
+    claim.how = Claim::How::Start;
+    claim.one = claim.many = intern({Kind::One, target, ""});
+    return claim;
+  }
+  if (claim.bytes == 0) return std::nullopt;
+  const bool is_structure = type.shape == Shape::Struct || type.shape == Shape::Union;
+  claim.many = intern({Kind::Many, target, ""});
+  claim.one = is_structure ? intern({Kind::One, target, ""}) : claim.many;
+  claim.has_tail = ends_in_array(model_, type);
+  // A pointer to a number inside of something is most likely one to a member.
+  claim.step = is_structure && !claim.has_tail ? claim.bytes : 0;
+  return claim;
+}
+
+}  // namespace heapattach::snapshot

@@ -1,0 +1,311 @@
+#include "report/typing/type_rows.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace heapattach::snapshot {
+
+namespace {
+
+using types::Shape;
+using types::TypeRef;
+
+constexpr std::size_t kMostRows = std::size_t{1} << 20;  // of a model that wants more, the rest …
+constexpr std::size_t kMostTotal = std::size_t{1} << 23;  // … stays without fields
+
+// A key and a value of a hash are called so, whatever the compiler calls the entry's variables.
+std::string element_path(std::string_view element_type, std::string path) {
+  if (element_type.starts_with("Hash::Entry(") && path.starts_with('@')) path.erase(0, 1);
+  return path;
+}
+
+// A reference to an instance is called what the language calls it: like its class.
+const std::string& field_type_name(const types::TypeModel& model, TypeRef ref) {
+  const types::Type& type = model[ref];
+  const bool is_plain = type.is_reference && type.target < model.types().size() &&
+                        type.name == model[type.target].name + " *";
+  return is_plain ? model[type.target].name : type.name;
+}
+
+std::vector<std::string> sources_of(const types::Type& type) {
+  std::vector<std::string> sources = type.known_from;
+  sources.emplace_back("referrer");
+  return sources;
+}
+
+Type row_of(const runtimes::Shape& shape) {
+  const bool is_part = !shape.holder.empty();
+  Type type;
+  type.name = shape.name;
+  type.holder = shape.holder;
+  type.typed_by = is_part ? TypedBy::Referrer : TypedBy::Header;
+  type.known_from = {is_part ? "referrer" : "tag"};
+  for (const auto& word : shape.words) type.paths.push_back({word.offset, word.name});
+  type.elements.at = shape.elements_at;
+  type.elements.bytes = shape.element_bytes;
+  for (const auto& word : shape.element_words) {
+    type.elements.paths.push_back({word.offset, word.name});
+  }
+  return type;
+}
+
+}  // namespace
+
+TypeRows::TypeRows(const Naming& naming, const types::TypeModel& model)
+    : naming_(naming), model_(model), types_(naming.types()) {
+  layouts_.resize(types_.size());
+  refs_.resize(types_.size(), types::kNoType);
+  buffer_pointers_.resize(types_.size());
+  has_unknown_fields_.resize(types_.size());
+  const auto rows = static_cast<TypeIndex>(types_.size());
+  for (TypeIndex row = 0; row < rows; ++row) {
+    if (types_[row].typed_by != TypedBy::Nothing) fill_class(row);
+    if (!layouts_[row].is_precise) fall_back(row);
+    has_buffer_pointers_ =
+        has_buffer_pointers_ || !buffer_pointers_[row].empty() || has_unknown_fields_[row];
+  }
+  fill_waiting();
+}
+
+std::span<const crystal::BufferPointer> TypeRows::buffer_pointers(TypeIndex row) const {
+  if (row >= buffer_pointers_.size()) return {};
+  return buffer_pointers_[row];
+}
+
+const Layout& TypeRows::variable(TypeRef type) {
+  const auto [at, is_new] = variables_.try_emplace(type);
+  if (is_new && type < model_.types().size()) {
+    Type unnamed;
+    Layout layout;
+    if (model_[type].shape == Shape::Array) {
+      fill_elements(model_[type].target, 0, layout, unnamed);
+    } else {
+      fill_instance(type, map_of(type), layout, unnamed);
+    }
+    at->second = std::move(layout);
+    fill_waiting();
+  }
+  return at->second;
+}
+
+void TypeRows::add_named(runtimes::ObjectNames names) {
+  named_ = std::move(names);
+  first_named_ = static_cast<TypeIndex>(types_.size());
+  for (const runtimes::Shape& shape : named_.shapes()) add_row(row_of(shape), types::kNoType);
+}
+
+TypeIndex TypeRows::add_row(Type type, TypeRef ref) {
+  types_.push_back(std::move(type));
+  layouts_.emplace_back();
+  refs_.push_back(ref);
+  return static_cast<TypeIndex>(types_.size() - 1);
+}
+
+TypeIndex TypeRows::intern(const Key& key) {
+  const auto found = rows_.find(key);
+  if (found != rows_.end()) return found->second;
+  if (rows_.size() >= kMostRows) return kNoRow;
+  const auto& [kind, ref, holder] = key;
+  Type type;
+  type.typed_by = TypedBy::Referrer;
+  type.known_from = {"referrer"};
+  if (ref != types::kNoType) type.known_from = sources_of(model_[ref]);
+  switch (kind) {
+    case Kind::One: type.name = model_[ref].name; break;
+    case Kind::Many: type.name = model_[ref].name + "[]"; break;
+    case Kind::Closure: type.name = fmt::format("(closure of {})", holder); break;
+    case Kind::Buffer:
+    case Kind::Unknown: type.name = fmt::format("(buffer of {})", holder); break;
+    case Kind::Held: type.name = fmt::format("(held by {})", holder); break;
+  }
+  type.holder = holder;
+  const TypeIndex row = add_row(std::move(type), ref);
+  rows_.emplace(key, row);
+  waiting_.emplace_back(key, row);
+  return row;
+}
+
+void TypeRows::fill_waiting() {
+  while (!waiting_.empty()) {
+    const auto [key, row] = waiting_.back();
+    waiting_.pop_back();
+    fill(key, row);
+  }
+}
+
+void TypeRows::fill(const Key& key, TypeIndex row) {
+  const auto& [kind, ref, holder] = key;
+  // Rows are added meanwhile, and the vectors move.
+  Layout layout;
+  Type type = types_[row];
+  if (kind == Kind::One) {
+    fill_instance(ref, map_of(ref), layout, type);
+    // An instance is all that the type tells of; what lies behind it is not.
+    if (type.instance_bytes && layout.element_bytes == 0) {
+      layout.known_to = std::min(layout.known_to, (*type.instance_bytes + 7) / 8 * 8);
+    }
+  } else if (kind == Kind::Many || kind == Kind::Buffer) {
+    fill_elements(ref, 0, layout, type);
+  } else if (kind == Kind::Unknown || kind == Kind::Held) {
+    // What it points to in turn is held by the same, if nothing says anything better of it.
+    Claim claim;
+    claim.how = Claim::How::Start;
+    claim.one = claim.many = intern({Kind::Held, types::kNoType, holder});
+    layout.element_bytes = 8;
+    if (claim.one != kNoRow) layout.element_claims.push_back(claim);
+    has_claims_ = true;
+  }
+  types_[row] = std::move(type);
+  layouts_[row] = std::move(layout);
+}
+
+PointerMap TypeRows::map_of(TypeRef ref) {
+  PointerMap map;
+  map.known_to = 0;
+  if (words_ > kMostTotal) return map;
+  map = flatten(model_, ref);
+  words_ += map.words.size() + map.leaves.size();
+  return map;
+}
+
+void TypeRows::fill_instance(TypeRef ref, PointerMap map, Layout& layout, Type& named) {
+  layout.is_precise = model_[ref].shape != Shape::Opaque;
+  layout.known_to = map.known_to;
+  if (map.bytes != 0) named.instance_bytes = map.bytes;
+  // What a weak reference leads to must not be found in it, so it is no pointer to the collector.
+  if (model_[ref].name.starts_with("WeakRef(")) map.words.clear();
+  for (PointerWord& word : map.words) {
+    layout.words.push_back(word.offset);
+    if (auto claim = claim_of(word)) layout.claims.push_back(*claim);
+    if (!word.is_named || word.path.empty()) continue;
+    named.paths.push_back({word.offset, std::move(word.path)});
+  }
+  if (!map.leaves.empty()) named.fields.clear();
+  for (Leaf& leaf : map.leaves) {
+    named.fields.push_back(
+        {std::move(leaf.path), field_type_name(model_, leaf.type), leaf.offset, leaf.bytes});
+  }
+  if (map.tail && map.tail->element < model_.types().size()) {
+    named.elements.name = map.tail->path;
+    fill_elements(map.tail->element, map.tail->offset, layout, named);
+  }
+  has_claims_ = has_claims_ || layout.has_claims();
+}
+
+void TypeRows::fill_elements(TypeRef element, std::uint64_t at, Layout& layout, Type& named) {
+  const std::string& type_name = model_[element].name;
+  PointerMap map = map_of(element);
+  const bool has_words = !map.words.empty() || map.known_to < map.bytes;
+  // Elements that are not made of whole words have their pointers at ever other places.
+  const bool is_regular =
+      map.bytes != 0 && map.bytes % 8 == 0 && at % 8 == 0 && map.known_to >= map.bytes && !map.tail;
+  if (!is_regular && (has_words || map.bytes == 0)) {
+    layout.known_to = std::min(layout.known_to, at);
+    layout.is_precise = true;
+    return;
+  }
+  layout.is_precise = true;
+  layout.elements_at = at;
+  layout.element_bytes = map.bytes;
+  named.elements.at = at;
+  named.elements.bytes = map.bytes;
+  for (PointerWord& word : map.words) {
+    layout.element_words.push_back(word.offset);
+    if (auto claim = claim_of(word)) layout.element_claims.push_back(*claim);
+    if (!word.is_named) continue;
+    named.elements.paths.push_back({word.offset, element_path(type_name, std::move(word.path))});
+  }
+  has_claims_ = has_claims_ || layout.has_claims();
+}
+
+void TypeRows::fill_class(TypeIndex row) {
+  const TypeRef ref = model_.find(types_[row].name);
+  if (ref == types::kNoType || model_[ref].shape != Shape::Struct) return;
+  const auto& by_model = model_[ref].bytes;
+  const auto& by_header = types_[row].instance_bytes;
+  if (by_model && by_header && *by_model != *by_header) {
+    notes_.push_back(
+        fmt::format("{}: instances take {} bytes, but its fields make {}: not believed",
+                    types_[row].name, *by_header, *by_model));
+    return;
+  }
+  Type type = types_[row];
+  Layout layout;
+  PointerMap map = map_of(ref);
+  add_buffer_pointers(row, map);
+  fill_instance(ref, std::move(map), layout, type);
+  for (const std::string& source : model_[ref].known_from) {
+    const auto& known = type.known_from;
+    if (std::find(known.begin(), known.end(), source) == known.end()) {
+      type.known_from.push_back(source);
+    }
+  }
+  refs_[row] = ref;
+  types_[row] = std::move(type);
+  layouts_[row] = std::move(layout);
+}
+
+// Crystal's pointers to buffers and closures, as the type's fields say, with those that Naming
+// knows without fields.
+void TypeRows::add_buffer_pointers(TypeIndex row, const PointerMap& map) {
+  const auto known = naming_.buffer_pointers(row);
+  std::vector<crystal::BufferPointer>& pointers = buffer_pointers_[row];
+  pointers.assign(known.begin(), known.end());
+  for (const PointerWord& word : map.words) {
+    const bool is_buffer = word.kind == WordKind::Pointer &&
+                           model_[word.type].name.starts_with("Pointer(") &&
+                           model_[word.type].name != "Pointer(Void)";
+    if (!is_buffer && word.kind != WordKind::Closure) continue;
+    const bool is_listed =
+        std::any_of(pointers.begin(), pointers.end(),
+                    [&](const crystal::BufferPointer& p) { return p.offset == word.offset; });
+    if (is_listed || word.offset > ~std::uint32_t{0}) continue;
+    pointers.push_back({static_cast<std::uint32_t>(word.offset), false});
+  }
+}
+
+// Without fields the containers of the standard library are still known by their names.
+void TypeRows::fall_back(TypeIndex row) {
+  const auto known = naming_.buffer_pointers(row);
+  buffer_pointers_[row].assign(known.begin(), known.end());
+  Type& type = types_[row];
+  for (const Type::Field& field : type.fields) type.paths.push_back({field.offset, field.name});
+  if (type.typed_by != TypedBy::Header) return;
+  has_unknown_fields_[row] = naming_.knows_code() && !naming_.is_string(row);
+  const std::string holder = type.name;  // the row moves when others are added
+  for (const crystal::BufferPointer& pointer : known) {
+    Claim claim;
+    claim.offset = pointer.offset;
+    claim.how = Claim::How::Elements;
+    claim.step = pointer.may_be_inside ? 1 : 0;
+    claim.one = claim.many = intern({Kind::Unknown, types::kNoType, holder});
+    if (claim.one != kNoRow) layouts_[row].claims.push_back(claim);
+  }
+  claim_the_rest(row);
+  has_claims_ = has_claims_ || layouts_[row].has_claims();
+}
+
+// What an instance points to, and what neither says itself what it is nor is claimed by anything
+// better, is a buffer or a closure or the like of its own: it is named for who holds it.
+void TypeRows::claim_the_rest(TypeIndex row) {
+  constexpr std::uint64_t kLargest = 1024;  // of an instance: what is larger holds arrays in place
+  const std::uint64_t bytes = types_[row].instance_bytes.value_or(kLargest);
+  if (bytes > kLargest || naming_.is_string(row)) return;
+  const std::string holder = types_[row].name;
+  for (std::uint64_t offset = 8; offset + 8 <= bytes; offset += 8) {
+    const auto& claims = layouts_[row].claims;
+    if (std::any_of(claims.begin(), claims.end(),
+                    [&](const Claim& claim) { return claim.offset == offset; })) {
+      continue;
+    }
+    Claim claim;
+    claim.offset = offset;
+    claim.how = Claim::How::Start;
+    claim.one = claim.many = intern({Kind::Held, types::kNoType, holder});
+    if (claim.one != kNoRow) layouts_[row].claims.push_back(claim);
+  }
+}
+
+}  // namespace heapattach::snapshot

@@ -1,0 +1,141 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "report/model/model.h"
+#include "report/typing/naming.h"
+#include "report/typing/pointer_map.h"
+#include "symbols/runtimes/object_names.h"
+#include "symbols/types/type_model.h"
+
+namespace heapattach::snapshot {
+
+inline constexpr TypeIndex kNoRow = ~TypeIndex{0};
+
+// What a pointer says of the object that it leads to.
+struct Claim {
+  enum class How : std::uint8_t {
+    Instance,  // one instance at the object's start, or as many as it has room for: a C pointer
+    Elements,  // elements from the object's start on, perhaps pointed to inside: a buffer
+    Start,     // nothing but that something begins where it points
+  };
+  std::uint64_t offset = 0;  // of the pointer: in the instance, or in the element
+  std::uint64_t bytes = 0;   // of an instance or element; 0: not known
+  std::uint64_t step = 0;  // it may point so many bytes inside, or a multiple; 0: to the start only
+  TypeIndex one = kNoRow;  // the row of an object with one instance
+  TypeIndex many = kNoRow;  // … with several; kNoRow: there are none such
+  How how = How::Instance;
+  bool by_kind = false;           // the object is atomic exactly if it holds no pointers: Crystal's
+  TypeIndex other_kind = kNoRow;  // the row of one that should be atomic and is not: a C library's
+  bool has_tail = false;          // an instance may be larger than its type
+};
+
+// How the words of an instance are to be read. Offsets are in bytes.
+struct Layout {
+  static constexpr std::uint64_t kEverything = ~std::uint64_t{0};
+
+  bool is_precise = false;               // else every word may be a pointer
+  std::vector<std::uint64_t> words;      // that may be pointers
+  std::uint64_t known_to = kEverything;  // behind it every word may be a pointer
+  std::uint64_t elements_at = 0;
+  std::uint64_t element_bytes = 0;  // 0: no elements
+  std::vector<std::uint64_t> element_words;
+  std::vector<Claim> claims;
+  std::vector<Claim> element_claims;
+
+  [[nodiscard]] bool has_claims() const { return !claims.empty() || !element_claims.empty(); }
+  // Whether what is known of an instance has pointers in it.
+  [[nodiscard]] bool has_pointers() const {
+    return !is_precise || !words.empty() || !element_words.empty();
+  }
+  // Whether an instance can hold a pointer, as far as is known.
+  [[nodiscard]] bool may_point() const { return has_pointers() || known_to != kEverything; }
+};
+
+// All rows that objects can have: those of Naming, in its order, and those that only a referrer can
+// tell: buffers, structures without a header. They follow from the types alone, so they are made
+// before the target is held; only what variables of its stacks add comes later.
+class TypeRows {
+ public:
+  // Borrows both, which must stay as they are.
+  TypeRows(const Naming& naming, const types::TypeModel& model);
+
+  [[nodiscard]] const std::vector<Type>& types() const { return types_; }
+  [[nodiscard]] const Layout& layout(TypeIndex row) const { return layouts_[row]; }
+  // Whether any row says anything of others.
+  [[nodiscard]] bool has_claims() const { return has_claims_; }
+  // Where instances of the row keep pointers to memory that is no instance of anything but String,
+  // whatever its first word looks like.
+  [[nodiscard]] std::span<const crystal::BufferPointer> buffer_pointers(TypeIndex row) const;
+  [[nodiscard]] bool has_buffer_pointers() const { return has_buffer_pointers_; }
+  // Whether instances of the row say themselves what they are, but nothing says what is in them.
+  [[nodiscard]] bool has_unknown_fields(TypeIndex row) const {
+    return row < has_unknown_fields_.size() && has_unknown_fields_[row];
+  }
+
+  // How to read a variable of that type. Makes the rows that it leads to.
+  [[nodiscard]] const Layout& variable(types::TypeRef type);
+
+  // Makes rows for the shapes of objects that a runtime's reader named, once.
+  void add_named(runtimes::ObjectNames names);
+  [[nodiscard]] bool has_named() const { return !named_.shapes().empty(); }
+  // The row of the object with this number, by its shape; kNoRow if it has none.
+  [[nodiscard]] TypeIndex named_row(std::uint64_t number) const {
+    const runtimes::ShapeNumber shape = named_.at(number);
+    return shape == runtimes::ObjectNames::kNone ? kNoRow : first_named_ + shape;
+  }
+
+  // For -v: types whose two sources differ so that their fields are not believed.
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+  [[nodiscard]] const types::TypeModel& model() const { return model_; }
+  [[nodiscard]] const Naming& naming() const { return naming_; }
+  // The model's type of a row's instances, or of its elements; kNoType if there is none.
+  [[nodiscard]] types::TypeRef type_of(TypeIndex row) const { return refs_[row]; }
+
+ private:
+  enum class Kind : std::uint8_t { One, Many, Buffer, Closure, Unknown, Held };
+  using Key = std::tuple<Kind, types::TypeRef, std::string>;
+
+  TypeIndex intern(const Key& key);
+  TypeIndex add_row(Type type, types::TypeRef ref);
+  void fill(const Key& key, TypeIndex row);
+  void fill_class(TypeIndex row);
+  void fill_waiting();
+  void fill_instance(types::TypeRef ref, PointerMap map, Layout& layout, Type& named);
+  void fill_elements(types::TypeRef element, std::uint64_t at, Layout& layout, Type& named);
+  std::optional<Claim> claim_of(const PointerWord& word);
+  std::optional<Claim> claim_of_container(const PointerWord& word);
+  std::optional<Claim> claim_of_pointer(const PointerWord& word);
+  std::optional<Claim> buffer_claim(types::TypeRef element, const std::string& holder);
+  std::optional<Claim> instance_claim(types::TypeRef target);
+  [[nodiscard]] std::string holder_of(const PointerWord& word) const;
+  PointerMap map_of(types::TypeRef ref);
+  void fall_back(TypeIndex row);
+  void claim_the_rest(TypeIndex row);
+  void add_buffer_pointers(TypeIndex row, const PointerMap& map);
+
+  const Naming& naming_;
+  const types::TypeModel& model_;
+  std::vector<Type> types_;
+  std::vector<Layout> layouts_;
+  std::vector<types::TypeRef> refs_;
+  std::map<Key, TypeIndex> rows_;
+  std::vector<std::pair<Key, TypeIndex>> waiting_;  // to be filled
+  std::map<types::TypeRef, Layout> variables_;
+  std::vector<std::vector<crystal::BufferPointer>> buffer_pointers_;
+  std::vector<bool> has_unknown_fields_;
+  runtimes::ObjectNames named_;
+  TypeIndex first_named_ = 0;  // of their shapes, in order
+  std::vector<std::string> notes_;
+  std::size_t words_ = 0;
+  bool has_claims_ = false;
+  bool has_buffer_pointers_ = false;
+};
+
+}  // namespace heapattach::snapshot

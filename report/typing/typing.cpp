@@ -1,0 +1,125 @@
+#include "report/typing/typing.h"
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <optional>
+
+#include "attach/team.h"
+#include "report/parallel.h"
+#include "report/typing/block_ranges.h"
+#include "report/typing/header_buffers.h"
+#include "report/typing/typing_worker.h"
+
+namespace heapattach::snapshot {
+
+namespace {
+
+// Borrows a variable in a register.
+std::span<const std::byte> words_of(const types::Variable& variable,
+                                    const Capture& capture,
+                                    const types::TypeModel& model) {
+  if (variable.value) return std::as_bytes(std::span(&*variable.value, 1));
+  const auto contents = capture.bytes_from(variable.address);
+  return contents.first(std::min<std::size_t>(bytes_of(model, variable.type), contents.size()));
+}
+
+}  // namespace
+
+Typing::Typing(const boehm::Heap& heap,
+               const ObjectOrder& order,
+               const Capture& capture,
+               TypeRows& rows,
+               std::span<const types::Variable> variables)
+    : heap_(heap), order_(order), rows_(rows) {
+  // Rows are made here, before the threads that read them start.
+  for (const types::Variable& variable : variables) (void)rows.variable(variable.type);
+  if (rows.naming().knows_no_headers() && !rows.has_claims() && !rows.has_named()) return;
+  cells_.resize(heap.slots());
+  type_by_header();
+  if (rows.has_named()) take_named();
+  if (rows.has_claims()) follow(capture, variables);
+}
+
+TypeIndex Typing::row_of(boehm::ObjectRef ref) const {
+  const std::uint32_t cell = cells_.empty() ? 0 : cells_[heap_.number(ref)];
+  if (cell == 0) return Naming::unknown_of(heap_.blocks()[ref.block]);
+  return TypeCells::row_of(cell);
+}
+
+// Until typed by reference, cells hold plain rows: that is what looking for buffers needs.
+void Typing::type_by_header() {
+  const Naming& naming = rows_.naming();
+  if (naming.knows_no_headers()) {
+    for_block_ranges(heap_, [&](std::uint32_t first, std::uint32_t last) {
+      const auto from = static_cast<std::ptrdiff_t>(heap_.number({first, 0}));
+      const bool is_last = last == heap_.blocks().size();
+      const auto to =
+          static_cast<std::ptrdiff_t>(is_last ? heap_.slots() : heap_.number({last, 0}));
+      std::fill(cells_.begin() + from, cells_.begin() + to, 0);
+    });
+    return;
+  }
+  for_block_ranges(heap_, [&](std::uint32_t first, std::uint32_t last) {
+    boehm::for_each_object(heap_, order_.listed(), first, last, [&](boehm::ObjectRef ref) {
+      cells_[heap_.number(ref)] = naming.type_of(heap_.blocks()[ref.block], heap_.contents(ref));
+    });
+  });
+  const boehm::ObjectSet buffers = rows_.has_buffer_pointers()
+                                       ? find_buffers(heap_, order_, rows_, cells_)
+                                       : boehm::ObjectSet(heap_);
+  for_block_ranges(heap_, [&](std::uint32_t first, std::uint32_t last) {
+    boehm::for_each_object(heap_, order_.listed(), first, last, [&](boehm::ObjectRef ref) {
+      const std::uint64_t number = heap_.number(ref);
+      const TypeIndex row = cells_[number];
+      const bool is_buffer = buffers.contains(number) && !naming.is_string(row);
+      const bool is_known = !is_buffer && !Naming::is_unknown(row);
+      cells_[number] = is_known ? TypeCells::encode(Rank::Header, row) : 0;
+    });
+  });
+}
+
+// What a class's header or vtable proves comes before.
+void Typing::take_named() {
+  for_block_ranges(heap_, [&](std::uint32_t first, std::uint32_t last) {
+    boehm::for_each_object(heap_, order_.listed(), first, last, [&](boehm::ObjectRef ref) {
+      const std::uint64_t number = heap_.number(ref);
+      const TypeIndex row = rows_.named_row(number);
+      if (row != kNoRow && cells_[number] == 0) {
+        cells_[number] = TypeCells::encode(Rank::Header, row);
+      }
+    });
+  });
+}
+
+void Typing::follow(const Capture& capture, std::span<const types::Variable> variables) {
+  TypingPlan plan(rows_);
+  std::vector<VariableWords> words;
+  for (const types::Variable& variable : variables) {
+    const TypingPlan::Part says = plan.add(rows_.variable(variable.type));
+    if (says.has_claims()) words.push_back({words_of(variable, capture, rows_.model()), says});
+  }
+  const std::size_t blocks = heap_.blocks().size();
+  std::optional<TypingRegions> regions;
+  std::unique_ptr<TypingWork> work;
+  std::deque<TypingWorker> workers;  // a deque, because they do not move
+  const auto begin = [&](unsigned count) {
+    regions.emplace(blocks, count);
+    work.reset(new TypingWork{.heap = heap_,
+                              .order = order_,
+                              .rows = rows_,
+                              .plan = plan,
+                              .variables = words,
+                              .has_headers = !rows_.naming().knows_no_headers(),
+                              .cells = cells_,
+                              .regions = *regions});
+    for (unsigned i = 0; i < count; ++i) workers.emplace_back(*work);
+  };
+  run_team(workers_for(blocks / kBlocksAtATime + 1),
+           {.begin = begin,
+            .work = [&](unsigned number) { workers[number].run(); },
+            .abandon = [&] { regions->abandon(); }});
+  for (const TypingWorker& worker : workers) conflicts_ += worker.conflicts();
+}
+
+}  // namespace heapattach::snapshot

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "report/typing/type_rows.h"
+
+namespace heapattach::snapshot {
+
+// The claims of all rows, one behind the other, so that a claim is a number and those of a row lie
+// together: typing looks at them a hundred million times.
+class TypingPlan {
+ public:
+  // What is said of others by an object of a row, or by a variable.
+  struct Part {
+    std::uint32_t first = 0;
+    std::uint32_t count = 0;
+    std::uint32_t element_first = 0;
+    std::uint32_t element_count = 0;
+    std::uint64_t elements_at = 0;
+    std::uint64_t element_bytes = 0;
+
+    [[nodiscard]] bool has_claims() const { return count != 0 || element_count != 0; }
+  };
+
+  explicit TypingPlan(const TypeRows& rows);
+
+  // Adds what a variable of that layout says.
+  [[nodiscard]] Part add(const Layout& layout);
+
+  [[nodiscard]] const Part& of_row(TypeIndex row) const { return rows_[row]; }
+  [[nodiscard]] const Claim& claim(std::uint32_t number) const { return claims_[number]; }
+
+ private:
+  std::vector<Part> rows_;
+  std::vector<Claim> claims_;
+};
+
+}  // namespace heapattach::snapshot

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "report/model/model.h"
+#include "report/typing/found_claim.h"
+
+namespace heapattach::snapshot {
+
+// A part of a large object whose type says something of others.
+struct LargePart {
+  std::uint32_t block = 0;
+  std::uint32_t part = 0;
+  TypeIndex row = 0;
+};
+
+// A heap cut into regions of some hundred kilobytes, what waits for each, and which worker is at
+// it. Only a worker that holds a region looks at its objects and their types, so it needs no atomic
+// operations, and what it looks at stays in its core's cache. Pointers into other regions wait
+// until there are many for the same region.
+class TypingRegions {
+ public:
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+  TypingRegions(std::size_t blocks, unsigned workers);
+
+  [[nodiscard]] std::uint32_t count() const { return static_cast<std::uint32_t>(states_.size()); }
+  [[nodiscard]] std::uint32_t of(std::uint32_t block) const { return block >> shift_; }
+  [[nodiscard]] std::uint32_t first_block(std::uint32_t region) const { return region << shift_; }
+  [[nodiscard]] std::uint32_t end_block(std::uint32_t region) const;
+
+  // Leaves a chunk for whoever holds the region next, or holds it now.
+  void leave(std::uint32_t region, std::unique_ptr<ClaimChunk> chunk);
+  // How many chunks wait for a region. May be asked often.
+  [[nodiscard]] std::size_t waiting_for(std::uint32_t region) const {
+    return states_[region].waiting.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::size_t waiting() const { return waiting_.load(std::memory_order_relaxed); }
+
+  // Takes hold of a region and of what waits for it; false if another worker has it, to whom
+  // `found`, which may be null, is left then.
+  bool hold(std::uint32_t region, std::unique_ptr<ClaimChunk>& found, ClaimChunks& into);
+  // What waits for the region that the caller holds. If nothing does, lets go of it and returns
+  // false.
+  bool take_or_let_go(std::uint32_t region, ClaimChunks& into);
+  // Whether this is the first time that somebody asks so of a region. The caller holds it.
+  bool begin(std::uint32_t region) { return !std::exchange(states_[region].is_begun, true); }
+
+  // Work for whoever has none.
+  struct Task {
+    std::uint32_t region = kNone;  // held by the taker then
+    std::vector<LargePart> parts;
+  };
+  // Whether a worker waits for some. May be asked often.
+  [[nodiscard]] bool is_hungry() const { return idle_.load(std::memory_order_relaxed) != 0; }
+  // Has somebody else see to a region.
+  void offer(std::uint32_t region);
+  void give(std::vector<LargePart> parts);
+  // Waits for some. False if all wait, so that there will never be any.
+  bool wait_for(Task& task);
+
+  // Makes all others end as soon as they can: one has failed.
+  void abandon();
+  [[nodiscard]] bool is_abandoned() const { return is_abandoned_.load(std::memory_order_relaxed); }
+
+ private:
+  struct State {
+    std::mutex mutex;  // of what follows, but is_begun
+    ClaimChunks chunks;
+    bool is_held = false;
+    bool is_offered = false;
+    bool is_begun = false;                  // for who holds the region
+    std::atomic<std::uint32_t> waiting{0};  // chunks
+  };
+
+  void add(State& state, std::unique_ptr<ClaimChunk> chunk);
+  void take(State& state, ClaimChunks& into);
+  bool take_offered(std::unique_lock<std::mutex>& lock, Task& task);
+
+  std::size_t blocks_;
+  unsigned shift_;
+  unsigned workers_;
+  std::deque<State> states_;  // does not move
+  std::atomic<std::size_t> waiting_{0};
+
+  std::mutex mutex_;  // of what follows
+  std::condition_variable changed_;
+  std::deque<std::uint32_t> offered_;
+  std::vector<std::vector<LargePart>> parts_;
+  std::atomic<unsigned> idle_{0};
+  std::atomic<bool> is_abandoned_{false};
+};
+
+}  // namespace heapattach::snapshot

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "report/typing/claim_outbox.h"
+#include "report/typing/fit_memo.h"
+#include "report/typing/object_order.h"
+#include "report/typing/typing_plan.h"
+#include "symbols/boehm/heap.h"
+
+namespace heapattach::snapshot {
+
+// A variable that says something of what it leads to.
+struct VariableWords {
+  std::span<const std::byte> contents;
+  TypingPlan::Part says;
+};
+
+// What all workers share.
+struct TypingWork {
+  const boehm::Heap& heap;
+  const ObjectOrder& order;
+  const TypeRows& rows;
+  const TypingPlan& plan;
+  std::span<const VariableWords> variables;
+  bool has_headers = false;        // some cells are filled already, by what objects say themselves
+  std::span<std::uint32_t> cells;  // by Heap::number
+  TypingRegions& regions;
+  std::atomic<std::size_t> next{0};  // where to begin: variables in groups, then regions
+};
+
+// Follows the claims of typed objects; see typing.h. One for each thread.
+class TypingWorker {
+ public:
+  explicit TypingWorker(TypingWork& work);
+
+  // Until there is nothing left, for nobody, or another worker has failed.
+  void run();
+
+  [[nodiscard]] std::uint64_t conflicts() const { return conflicts_; }
+
+ private:
+  static constexpr std::size_t kAhead = 16;  // objects on their way to the cache
+
+  // An object that a pointer leads to.
+  struct Place {
+    std::uint64_t number = 0;
+    std::uint64_t inside = 0;  // how far behind the object's start
+    boehm::ObjectRef ref;
+    std::uint32_t claim = 0;
+  };
+  struct TypedObject {
+    boehm::ObjectRef ref;
+    TypeIndex row = 0;
+  };
+  static constexpr std::size_t kAtATime = std::tuple_size_v<decltype(ClaimChunk::claims)>;
+
+  bool begin_next();
+  bool go_to_next_region();
+  bool scan_next_part();
+  bool take_from_others();
+  void share();
+
+  void enter(std::uint32_t region);
+  void work_on(std::uint32_t region);
+  void begin(std::uint32_t region);
+  void settle_all(const ClaimChunk& chunk);
+  bool look_up(const FoundClaim& found, Place& place) const;
+  void settle(const Place& place);
+  void settle_slowly(const Place& place);
+  bool improve(std::uint32_t& cell, const Fit& found);
+  [[nodiscard]] bool has_pointers(boehm::ObjectRef ref) const;
+
+  void push_parts(boehm::ObjectRef ref, TypeIndex row);
+  void fetch(const TypedObject& object) const;
+  void scan(const TypedObject& object);
+  void scan_part(std::span<const std::byte> contents,
+                 const TypingPlan::Part& says,
+                 std::uint64_t from,
+                 std::uint64_t to);
+  void keep(std::uint32_t claim, std::uint64_t word);
+
+  TypingWork& work_;
+  FitMemo fits_;
+  ClaimOutbox outbox_;
+  std::array<Place, kAtATime> places_{};
+  std::array<TypedObject, kAtATime> typed_{};
+  std::size_t objects_ = 0;  // in typed_
+  Range source_;             // of the target's memory: what is scanned, if it is an object
+  std::vector<LargePart> parts_;
+  std::uint64_t conflicts_ = 0;
+};
+
+}  // namespace heapattach::snapshot

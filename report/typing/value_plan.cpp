@@ -1,0 +1,157 @@
+#include "report/typing/value_plan.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "report/typing/cxx_containers.h"
+
+namespace heapattach::snapshot {
+
+namespace {
+
+using types::Encoding;
+using types::Shape;
+
+constexpr std::size_t kMostFields = 16;  // of one object: more is nothing that a person would read
+constexpr std::string_view kStringData = "._M_dataplus._M_p";
+
+bool is_scalar(const types::Type& type) {
+  return type.shape == Shape::Number || type.shape == Shape::Enumeration;
+}
+
+void append_utf8(std::string& out, std::uint32_t code) {
+  const auto put = [&out](std::uint32_t byte) { out += static_cast<char>(byte); };
+  if (code < 0x80) {
+    put(code);
+  } else if (code < 0x800) {
+    put(0xc0 | code >> 6);
+    put(0x80 | (code & 0x3f));
+  } else if (code < 0x10000) {
+    put(0xe0 | code >> 12);
+    put(0x80 | (code >> 6 & 0x3f));
+    put(0x80 | (code & 0x3f));
+  } else {
+    put(0xf0 | code >> 18);
+    put(0x80 | (code >> 12 & 0x3f));
+    put(0x80 | (code >> 6 & 0x3f));
+    put(0x80 | (code & 0x3f));
+  }
+}
+
+std::int64_t signed_of(std::uint64_t raw, unsigned bits) {
+  if (bits >= 64) return std::bit_cast<std::int64_t>(raw);
+  const std::uint64_t sign = std::uint64_t{1} << (bits - 1);
+  return std::bit_cast<std::int64_t>((raw ^ sign) - sign);
+}
+
+std::optional<Scalar> float_of(std::uint64_t raw, std::size_t bytes) {
+  double value = 0;
+  if (bytes == 4) {
+    value = static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(raw)));
+  } else if (bytes == 8) {
+    value = std::bit_cast<double>(raw);
+  } else {
+    return std::nullopt;
+  }
+  return Scalar{fmt::format("{}", value), !std::isfinite(value)};  // JSON has no infinity
+}
+
+bool is_signed(const types::Type& type) {
+  const bool has_negative = std::any_of(type.enumerators.begin(), type.enumerators.end(),
+                                        [](const types::Enumerator& one) { return one.value < 0; });
+  return type.encoding == Encoding::Signed || has_negative;
+}
+
+std::optional<Scalar> scalar_of(const types::Type& type, std::uint64_t raw, unsigned bits) {
+  const std::int64_t number =
+      is_signed(type) ? signed_of(raw, bits) : std::bit_cast<std::int64_t>(raw);
+  for (const types::Enumerator& one : type.enumerators) {
+    if (one.value == number) return Scalar{one.name, true};
+  }
+  switch (type.encoding) {
+    case Encoding::Float: return float_of(raw, bits / 8);
+    case Encoding::Boolean: return Scalar{raw != 0 ? "true" : "false", false};
+    case Encoding::Character: {
+      if (bits != 32 || raw > 0x10ffff) break;  // of C: mostly small numbers
+      Scalar letter{{}, true};
+      append_utf8(letter.text, static_cast<std::uint32_t>(raw));
+      return letter;
+    }
+    case Encoding::Signed: return Scalar{fmt::format("{}", number), false};
+    default: break;
+  }
+  return Scalar{is_signed(type) ? fmt::format("{}", number) : fmt::format("{}", raw), false};
+}
+
+// A std::string in place is a value by itself; its parts are none.
+bool add_string(const Leaf& leaf, std::vector<ValuePlan::Field>& fields) {
+  if (!std::string_view(leaf.path).ends_with(kStringData)) return false;
+  ValuePlan::Field field;
+  field.offset = leaf.offset;
+  field.path = leaf.path.substr(0, leaf.path.size() - kStringData.size());
+  fields.push_back(std::move(field));
+  return true;
+}
+
+void add_fields(const TypeRows& rows, TypeIndex row, ValuePlan& plan) {
+  const PointerMap map = flatten(rows.model(), rows.type_of(row));
+  bool has_others = !map.words.empty();
+  for (const Leaf& leaf : map.leaves) {
+    if (plan.fields.size() >= kMostFields) break;
+    if (add_string(leaf, plan.fields)) continue;
+    const bool is_of_string = !plan.fields.empty() && plan.fields.back().type == types::kNoType &&
+                              leaf.path.starts_with(plan.fields.back().path + "._M_");
+    if (is_of_string || leaf.path.find("_vptr") != std::string::npos) continue;
+    if (!is_scalar(rows.model()[leaf.type])) {
+      has_others = true;
+      continue;
+    }
+    const bool is_repeated =
+        std::any_of(plan.fields.begin(), plan.fields.end(),
+                    [&](const ValuePlan::Field& field) { return field.path == leaf.path; });
+    if (is_repeated) continue;
+    plan.fields.push_back(
+        {leaf.offset, leaf.bytes, leaf.type, leaf.bit_count, leaf.bit_offset, leaf.path});
+  }
+  plan.is_one_number = plan.fields.size() == 1 && !has_others;
+}
+
+}  // namespace
+
+ValuePlan plan_values(const TypeRows& rows, TypeIndex row) {
+  ValuePlan plan;
+  const Type& type = rows.types()[row];
+  if (rows.naming().is_string(row)) {
+    plan.whole = ValuePlan::Whole::CrystalString;
+  } else if (type.name == "char[]" || type.holder == "std::string") {
+    plan.whole = ValuePlan::Whole::Text;
+  } else if (rows.type_of(row) != types::kNoType && type.elements.bytes == 0) {
+    add_fields(rows, row, plan);
+  }
+  return plan;
+}
+
+std::optional<Scalar> read_scalar(const types::Type& type,
+                                  std::span<const std::byte> bytes,
+                                  const ValuePlan::Field& field) {
+  std::uint64_t raw = 0;
+  if (field.bytes == 0 || field.bytes > sizeof raw || bytes.size() < field.offset ||
+      bytes.size() - field.offset < field.bytes) {
+    return std::nullopt;
+  }
+  std::memcpy(&raw, bytes.data() + field.offset, field.bytes);
+  auto bits = static_cast<unsigned>(field.bytes * 8);
+  if (field.bit_count != 0) {
+    if (field.bit_offset + field.bit_count > bits) return std::nullopt;
+    raw >>= field.bit_offset;
+    bits = field.bit_count;
+    if (bits < 64) raw &= (std::uint64_t{1} << bits) - 1;
+  }
+  return scalar_of(type, raw, bits);
+}
+
+}  // namespace heapattach::snapshot

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "report/typing/type_rows.h"
+
+namespace heapattach::snapshot {
+
+// What of a row's objects is a value.
+struct ValuePlan {
+  enum class Whole : std::uint8_t {
+    Nothing,
+    CrystalString,  // a size, a length, and the text
+    Text,           // up to the first NUL
+  };
+  // A number, or a std::string in place.
+  struct Field {
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
+    types::TypeRef type = types::kNoType;  // kNoType: a std::string
+    std::uint8_t bit_count = 0;
+    std::uint8_t bit_offset = 0;
+    std::string path;
+  };
+  Whole whole = Whole::Nothing;
+  std::vector<Field> fields;
+  bool is_one_number = false;  // the first field is all that there is
+};
+
+[[nodiscard]] ValuePlan plan_values(const TypeRows& rows, TypeIndex row);
+
+// A number as JSON text, or the name of an enumerator, symbol or character.
+struct Scalar {
+  std::string text;
+  bool is_text = false;
+};
+
+// Reads a number of the type from its bytes; nothing if it has a size that no number has.
+[[nodiscard]] std::optional<Scalar> read_scalar(const types::Type& type,
+                                                std::span<const std::byte> bytes,
+                                                const ValuePlan::Field& field);
+
+}  // namespace heapattach::snapshot

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <elfutils/libdw.h>
+
+#include "symbols/dwarf/split_file.h"
+#include "symbols/dwarf/split_image.h"
+#include "symbols/elf/companions.h"
+#include "symbols/elf/skeleton.h"
+
+namespace heapattach::types {
+
+// The debug information of one module as libdw reads it: a file, what dwz moved out of it into
+// another, and the units that were split off. Parses what nobody vouches for: to be used in a
+// sandbox. Entries hold as long as this object.
+class DebugInformation {
+ public:
+  // `file` is open; `companions` are what find_companions() found for it.
+  DebugInformation(int file, std::span<const Companion> companions);
+
+  [[nodiscard]] Dwarf* main() const { return main_.get(); }  // null if there is none
+  // The root of the unit that was split off the one with the root `skeleton`; none if it was not
+  // split, or if nothing was found, which notes() then says.
+  std::optional<Dwarf_Die> split_off(const Dwarf_Die& skeleton);
+  [[nodiscard]] static bool is_skeleton(const Dwarf_Die& root);
+  // What could not be found, and why.
+  [[nodiscard]] std::vector<std::string> notes() const;
+
+ private:
+  struct EndElf {
+    void operator()(Elf* elf) const noexcept;
+  };
+  struct EndDwarf {
+    void operator()(Dwarf* dwarf) const noexcept;
+  };
+  struct Image {
+    std::vector<std::byte> bytes;
+    std::unique_ptr<Elf, EndElf> elf;
+    std::unique_ptr<Dwarf, EndDwarf> dwarf;
+    std::optional<Dwarf_Die> root;
+  };
+
+  void find_supplement(std::span<const Companion> companions);
+  void learn_bases();
+  void open_split_files();
+  [[nodiscard]] std::span<const std::byte> section(std::string_view name) const;
+  [[nodiscard]] SplitContext context_of(const Skeleton& skeleton) const;
+  Image make_image(const Skeleton& skeleton);
+  [[nodiscard]] std::string why_missing(const Skeleton& skeleton) const;
+
+  std::span<const Companion> companions_;
+  std::unique_ptr<Elf, EndElf> supplement_elf_;
+  std::unique_ptr<Dwarf, EndDwarf> supplement_;
+  std::unique_ptr<Dwarf, EndDwarf> main_;
+  std::optional<std::vector<SplitFile>> split_files_;  // once one is needed
+  std::vector<std::uint64_t> address_bases_;           // of all skeletons, sorted
+  std::vector<std::uint64_t> range_bases_;
+  std::unordered_map<const void*, Image> images_;  // by the skeleton's root
+  std::vector<std::string> missing_;               // units, with the reason
+  std::string supplement_note_;
+};
+
+}  // namespace heapattach::types

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include <elfutils/libdw.h>
+
+#include "symbols/dwarf/dwarf_unit.h"
+
+namespace heapattach::types {
+
+// The names that a TypeModel has for the types of debug information, as type_model.h states them.
+// The same type has the same name in every unit and from every compiler:
+//   C       "struct node", "enum color"; what has no tag is called by its typedef: "list_t"
+//   C++     "ns::Order<int>", "(anonymous namespace)::Cache"; a local type "run::Job"
+//   both    "unsigned long", "struct node *", "struct node *[4]", "int (*)(char *)", "void *";
+//           without a name of any kind "(struct at list.c:12)"
+//   Crystal "Acme::Session" is the class; a reference to it, which is a type of its own in a
+//           TypeModel, is "Acme::Session *"; "Pointer(Int32)", "(Acme::Session | Nil)",
+//           "StaticArray(Int32, 24)" are what they are in the language
+// Qualifiers and typedefs of what has a name are left out.
+class DwarfNames {
+ public:
+  // `dwarf` is asked only for the language of units that do not state it.
+  explicit DwarfNames(Dwarf* dwarf) : units_(dwarf) {}
+
+  // The name of the type `die`. The reference holds as long as this object.
+  const std::string& of(const Dwarf_Die& die);
+  // The name of the type of a variable, member or parameter: "void" if it has none.
+  const std::string& of_type_of(const Dwarf_Die& die);
+  // The name of what an array of several dimensions has in the given one: "int[3]" for 1 of
+  // int[2][3].
+  std::string of_row(const Dwarf_Die& array, std::size_t dimension);
+  // A variable's name with its scopes: "ns::cache".
+  [[nodiscard]] std::string of_variable(const Dwarf_Die& die);
+  [[nodiscard]] DwarfUnits& units() { return units_; }
+
+ private:
+  // What stands before and after the name in a declaration: "int (*" and ")[4]".
+  struct Written {
+    std::string before;
+    std::string after;
+  };
+
+  std::string write(const Dwarf_Die& die, std::string declarator, int depth);
+  std::string write_target(const Dwarf_Die& die, std::string declarator, int depth);
+  std::string write_pointer(const Dwarf_Die& die,
+                            std::string_view mark,
+                            std::string declarator,
+                            int depth);
+  std::string write_member_pointer(const Dwarf_Die& die, std::string declarator, int depth);
+  std::string write_array(const Dwarf_Die& die,
+                          std::string declarator,
+                          int depth,
+                          std::size_t first_dimension = 0);
+  std::string parameters(const Dwarf_Die& function, int depth);
+  std::string named(const Dwarf_Die& die, int depth);
+  std::string with_numbers_for_enumerators(const Dwarf_Die& die, std::string name, int depth);
+  std::string tagged(const Dwarf_Die& die, int depth);
+  std::string without_name(const Dwarf_Die& die, int depth);
+  std::string in_crystal(const Dwarf_Die& die, int depth);
+  std::string static_array(const Dwarf_Die& die, int depth);
+  static std::string mixed_value(const Dwarf_Die& die);
+  [[nodiscard]] std::string file_and_line(const Dwarf_Die& die) const;
+  std::string scopes_of(const Dwarf_Die& die, int depth);
+  std::string scopes_from(const DwarfUnit& unit, std::uint32_t scope, int depth);
+
+  DwarfUnits units_;
+  std::unordered_map<const void*, std::string> known_;  // by the entry's address
+  int steps_ = 0;                                       // towards the name that is being made
+};
+
+// What a type is without its qualifiers, and typedefs. Nothing if that is void, or if they lead in
+// a circle.
+[[nodiscard]] std::optional<Dwarf_Die> without_qualifiers(Dwarf_Die die);
+// The number of elements in each dimension of an array, outermost first; none: not known.
+[[nodiscard]] std::vector<std::optional<std::uint64_t>> dimensions_of(const Dwarf_Die& array);
+// Which kind of Crystal's pointers an entry is.
+enum class CrystalPointer : std::uint8_t { Reference, UnionOfReferences, Pointer };
+[[nodiscard]] CrystalPointer crystal_pointer(const Dwarf_Die& pointer);
+
+}  // namespace heapattach::types

@@ -1,0 +1,152 @@
+#include "symbols/dwarf/dwarf_types.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include "attach/sandbox.h"
+#include "symbols/elf/elf_file.h"
+#include "symbols/elf/file_share.h"
+#include "symbols/types/model_bytes.h"
+#include "symbols/types/model_checks.h"
+
+namespace heapattach::types {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint64_t kMostOutput = std::uint64_t{256} << 20;
+
+// What one module's types are read from.
+struct Source {
+  const Fd& file;
+  std::span<const Companion> companions;
+  std::uint64_t bias = 0;
+};
+
+std::string summary_of(const DwarfReader::Counts& counts, const TypeModel& model) {
+  std::string text = fmt::format("{} units, {} types, {} global variables", counts.units,
+                                 model.types().size(), model.globals.size());
+  const auto add = [&text](std::size_t count, std::string_view what) {
+    if (count > 0) text += fmt::format(", {} {}", count, what);
+  };
+  add(counts.repeated, "repeated");
+  add(counts.no_place, "members left out because their place is not known");
+  add(counts.too_deep, "units nested too deep");
+  add(counts.left_out, "left out because of a limit");
+  return text;
+}
+
+// Runs in the sandbox.
+TypeModel parse(const Source& source, const DwarfReadLimits& limits) {
+  TypeModel model;
+  DebugInformation information(source.file.get(), source.companions);
+  if (information.main() == nullptr) {
+    model.notes.push_back(fmt::format("no debug information: {}", dwarf_errmsg(-1)));
+    return model;
+  }
+  DwarfReader reader(information, source.bias, limits, model);
+  reader.read();
+  model.notes = information.notes();
+  model.notes.push_back(summary_of(reader.counts(), model));
+  return model;
+}
+
+Result<TypeModel> parse_in_sandbox(const Source& source, const TypeOptions& options) {
+  SandboxLimits limits;
+  limits.time = options.time_per_module;
+  std::uint64_t file_bytes = stored_bytes(source.file);
+  for (const Companion& companion : source.companions) {
+    file_bytes += companion.file.bytes().size();
+  }
+  limits.memory_bytes = memory_to_read(file_bytes);
+  limits.output_bytes = kMostOutput;
+  limits.descriptors = {source.file.get()};
+  const SandboxResult result = HA_TRY(run_sandboxed(
+      [&](SandboxOutput& out) { out.write(to_bytes(parse(source, options.limits))); }, limits));
+  TypeModel model = HA_TRY(model_from_bytes(result.output));
+  model.notes.insert(model.notes.end(), result.notes.begin(), result.notes.end());
+  return model;
+}
+
+// Whether it is worth a look; a separate reader, because the module's own is busy with names.
+bool has_debug_information(const Fd& file) {
+  Fd copy(fcntl(file.get(), F_DUPFD_CLOEXEC, 0));
+  if (copy.empty()) return false;
+  const auto elf = ElfFile::open(std::move(copy));
+  return elf && (elf->has_section(".debug_info") || elf->has_section(".zdebug_info"));
+}
+
+}  // namespace
+
+TypeModel read_types_of(const Fd& file,
+                        std::uint64_t bias,
+                        const TypeOptions& options,
+                        std::span<const Companion> companions) {
+  const auto start = Clock::now();
+  TypeModel model;
+  if (file.empty() || !has_debug_information(file)) {
+    model.notes.emplace_back("no debug information");
+    return model;
+  }
+  const Source source{file, companions, bias};
+  auto parsed = options.use_sandbox ? parse_in_sandbox(source, options)
+                                    : Result<TypeModel>(parse(source, options.limits));
+  if (!parsed) {
+    model.notes.push_back("no types: " + parsed.error().message);
+    return model;
+  }
+  model = std::move(parsed).value();
+  make_sound(model);
+  for (TypeRef at = 0; at < model.types().size(); ++at) model[at].known_from = {"dwarf"};
+  const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start);
+  model.notes.push_back(fmt::format("read in {} ms", took.count()));
+  return model;
+}
+
+// Only where a system keeps them: a program's own libutil.so is another's.
+bool is_of_c_library(std::string_view path) {
+  static constexpr std::array<std::string_view, 16> kNames = {
+      "ld-linux-x86-64", "ld",       "libc",         "libm",           "libmvec",  "libpthread",
+      "libdl",           "librt",    "libresolv",    "libutil",        "libcrypt", "libanl",
+      "libnsl",          "libgcc_s", "libthread_db", "libBrokenLocale"};
+  if (!path.starts_with("/lib") && !path.starts_with("/usr/lib")) return false;
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  if (name.starts_with("libnss_") || name.starts_with("ld-musl-")) return true;
+  // "libc.so.6", "libc-2.31.so"
+  const std::string_view plain = name.substr(0, name.find(".so"));
+  const std::size_t version = plain.find("-2.");
+  return name.size() > plain.size() &&
+         std::find(kNames.begin(), kNames.end(), plain.substr(0, version)) != kNames.end();
+}
+
+bool is_without_types(const Module& module) {
+  return !module.is_main_program() && is_of_c_library(module.path());
+}
+
+TypeModel read_types(const Modules& modules, const TypeOptions& options) {
+  TypeModel all;
+  std::string left_out;
+  for (const Module& module : modules.all()) {
+    if (is_without_types(module)) {
+      left_out += (left_out.empty() ? "" : ", ") + module.name();
+      continue;
+    }
+    TypeModel model =
+        read_types_of(module.debug_file(), module.bias(), options, module.companions());
+    std::erase_if(model.globals, [&](const Variable& v) { return !module.contains(v.address); });
+    for (std::string& note : model.notes) note = fmt::format("{}: {}", module.path(), note);
+    merge(all, model);
+  }
+  if (!left_out.empty()) {
+    all.notes.push_back(
+        "types of the C library not read, because its data is on no collected heap: " + left_out);
+  }
+  make_sound(all);
+  return all;
+}
+
+}  // namespace heapattach::types

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <elfutils/libdw.h>
+
+#include "symbols/dwarf/split_package.h"
+#include "symbols/dwarf/split_sections.h"
+
+namespace heapattach::types {
+
+// A file of split debug information: a .dwo with one unit, or a package of many. Parses what nobody
+// vouches for: to be used in a sandbox.
+class SplitFile {
+ public:
+  // Of the bytes of a file, which libelf writes to, and which outlive this object.
+  explicit SplitFile(std::span<std::byte> file);
+
+  [[nodiscard]] bool has(std::uint64_t id) const;
+  // The sections of the unit with this id. They hold as long as this object, those of a unit of a
+  // package until the next is asked for.
+  std::optional<SplitSections> sections_of(std::uint64_t id);
+
+ private:
+  using Bytes = SplitSections::Bytes;
+  struct EndElf {
+    void operator()(Elf* elf) const noexcept;
+  };
+  struct Unit {
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
+  };
+
+  void find_sections();
+  void take_section(Elf_Scn* handle, bool is_compressed, std::string name);
+  void find_units();
+  void find_old_units();
+  [[nodiscard]] Bytes section(std::string_view name) const;
+  SplitSections of_file(const Unit& unit);
+  SplitSections of_package(const PackageIndex::Row& row);
+  void gather_type_units(const PackageIndex::Row& unit);
+  Bytes gather_strings(Bytes offsets);
+
+  std::unique_ptr<Elf, EndElf> elf_;
+  std::map<std::string, Bytes, std::less<>> sections_;                 // by name, without ".dwo"
+  std::map<std::string, std::vector<std::byte>, std::less<>> joined_;  // of several of one name
+  std::map<std::uint64_t, Unit> units_;  // of .debug_info, by id; none in a package
+  PackageIndex index_;
+  std::unordered_multimap<std::uint32_t, PackageIndex::Row> type_rows_;  // by their abbreviations
+  std::vector<std::byte> type_units_;
+  std::vector<std::byte> strings_;
+  std::vector<std::byte> string_offsets_;
+};
+
+}  // namespace heapattach::types

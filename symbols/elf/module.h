@@ -1,0 +1,117 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attach/memory_reader.h"
+#include "attach/process.h"
+#include "symbols/elf/companions.h"
+
+namespace heapattach {
+
+// A loaded segment of a module, at its address in the target.
+struct Segment {
+  Range range;  // in memory: includes what the file does not hold (bss)
+  bool writable = false;
+  bool executable = false;
+};
+
+struct Symbol {
+  std::string_view name;  // as in the file, mangled; lives as long as its Module
+  RemoteAddr address;
+  std::uint64_t bytes = 0;
+  bool is_function = false;
+};
+
+// An executable or shared library that is loaded in the target, and the symbols found for it. Its
+// symbols and bytes are read from the file when first asked for; not to be asked by several threads
+// at once.
+class Module {
+ public:
+  struct Contents;  // the ELF files and symbol tables, module_contents.h
+
+  explicit Module(std::unique_ptr<Contents> contents);
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+  ~Module();
+  Module(Module&&) noexcept;
+  Module& operator=(Module&&) noexcept;
+
+  // The module that an ELF file is when loaded at `bias`: for core files and tests.
+  static Result<Module> from_file(Fd file, std::string path, std::uint64_t bias);
+
+  [[nodiscard]] const std::string& path() const;      // as the target names it
+  [[nodiscard]] const std::string& name() const;      // its last component
+  [[nodiscard]] const std::string& build_id() const;  // lower-case hex; empty if it has none
+  [[nodiscard]] bool is_main_program() const;
+  [[nodiscard]] std::uint64_t bias() const;  // RemoteAddr - FileAddr
+  [[nodiscard]] std::span<const Segment> segments() const;
+  // Made read-only after relocation (PT_GNU_RELRO): never a root, and constant since start-up.
+  [[nodiscard]] std::optional<Range> relro() const;
+  [[nodiscard]] bool contains(RemoteAddr at) const;
+
+  // Defined functions and objects from .symtab, .dynsym and a separate debug file, by address,
+  // without doubles.
+  [[nodiscard]] std::span<const Symbol> symbols() const;
+  // Those whose names begin with `prefix`, in no order; much cheaper than all of them.
+  [[nodiscard]] std::vector<Symbol> symbols_with_prefix(std::string_view prefix) const;
+  [[nodiscard]] std::optional<Symbol> find_symbol(std::string_view name) const;
+  // The symbol that covers `at`.
+  [[nodiscard]] std::optional<Symbol> symbol_at(RemoteAddr at) const;
+
+  // The bytes of the file that are loaded at `at`, up to the end of their segment's file part;
+  // empty outside. Code and constants can be read here without touching the target.
+  [[nodiscard]] std::span<const std::byte> file_bytes(RemoteAddr at) const;
+
+  // The module's own file, with its call frame information; empty if there is none. As debug_file.
+  [[nodiscard]] const Fd& file() const;
+
+  // The separate debug file in use, or else the module's own file; empty if there is neither. Holds
+  // for the module's life. For libdw.
+  [[nodiscard]] const Fd& debug_file() const;
+
+  // The other files over which its debug information is spread.
+  [[nodiscard]] std::span<const Companion> companions() const;
+
+  // What was found or missing, for -v: "symbols from /usr/lib/debug/…", and warnings such as a
+  // debug file whose build id differs.
+  [[nodiscard]] const std::vector<std::string>& notes() const;
+
+ private:
+  std::unique_ptr<Contents> contents_;
+};
+
+// Where to look for symbols besides the target's own files.
+struct SymbolSearch {
+  std::string exe;                      // --exe: instead of the target's program
+  std::vector<std::string> debug_dirs;  // --debug-dir, before /usr/lib/debug
+  std::string sysroot;                  // --sysroot: instead of /proc/<pid>/root
+};
+
+// The modules mapped in a process. A module whose file cannot be read or parsed is listed with no
+// symbols and a note; that is no error. So is one whose file is not what the target has in memory:
+// their build ids are compared.
+class Modules {
+ public:
+  static Result<Modules> load(const Process& process,
+                              const MemoryReader& memory,
+                              const MemoryMap& map,
+                              const SymbolSearch& search);
+  explicit Modules(std::vector<Module> modules) : modules_(std::move(modules)) {}
+
+  [[nodiscard]] std::span<const Module> all() const { return modules_; }
+  [[nodiscard]] const Module* find(RemoteAddr at) const;
+  [[nodiscard]] const Module* main_program() const;
+  // The first definition of `name` in load order, as the dynamic linker would choose.
+  [[nodiscard]] std::optional<Symbol> find_symbol(std::string_view name) const;
+
+ private:
+  std::vector<Module> modules_;  // the main program first
+};
+
+}  // namespace heapattach

@@ -1,0 +1,42 @@
+#include "symbols/elf/vdso.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace heapattach {
+
+namespace {
+
+constexpr std::uint64_t kMostBytes = 1 << 20;
+
+// A file that is nowhere but in memory.
+std::optional<Fd> file_with(std::span<const std::byte> bytes) {
+  Fd file(::memfd_create("vdso", MFD_CLOEXEC));
+  if (file.get() < 0) return {};
+  const ssize_t written = ::pwrite(file.get(), bytes.data(), bytes.size(), 0);
+  if (written != static_cast<ssize_t>(bytes.size())) return {};
+  return file;
+}
+
+}  // namespace
+
+std::optional<Module> load_vdso(const MemoryReader& memory, const MemoryMap& map) {
+  const auto& mappings = map.mappings();
+  const auto mapping = std::find_if(mappings.begin(), mappings.end(), [](const Mapping& one) {
+    return one.is_anonymous() && one.path == "[vdso]" && one.executable;
+  });
+  if (mapping == mappings.end()) return {};
+  std::vector<std::byte> image(std::min(mapping->range.bytes, kMostBytes));
+  if (!memory.read(mapping->range.start, image)) return {};
+  auto file = file_with(image);
+  if (!file) return {};
+  // It is linked to lie at 0.
+  auto module = Module::from_file(std::move(*file), mapping->path, mapping->range.start.value);
+  if (!module) return {};
+  return std::move(module).value();
+}
+
+}  // namespace heapattach

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include <elfutils/libdw.h>
+
+#include "symbols/unwind/code_ranges.h"
+
+namespace heapattach::unwind {
+
+// Which compile unit an instruction of a module is of. By the units' own ranges: not every compiler
+// writes .debug_aranges.
+class CodeUnits {
+ public:
+  // `dwarf` may be null: then there are none.
+  explicit CodeUnits(Dwarf* dwarf);
+
+  [[nodiscard]] std::optional<Dwarf_Die> at(Dwarf_Addr pc) const;
+
+ private:
+  std::vector<Dwarf_Die> units_;
+  CodeRanges ranges_;  // whose owners are places in units_
+};
+
+}  // namespace heapattach::unwind

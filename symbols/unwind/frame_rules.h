@@ -1,0 +1,70 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include <elfutils/libdw.h>
+
+#include "symbols/unwind/location.h"
+#include "symbols/unwind/machine_state.h"
+#include "symbols/unwind/module_debug.h"
+
+namespace heapattach::unwind {
+
+// How a frame at one instruction finds its caller, by the program's call frame information. What it
+// comes to nearly always (a register and an offset) is kept as such, so that a stack of a million
+// frames or a hundred thousand stacks cost little; anything else is an expression.
+class FrameRule {
+ public:
+  FrameRule(ModuleDebug::FramePtr table, std::uint64_t bias);
+
+  // Where the caller's part of the stack begins; none if what it needs is not known.
+  [[nodiscard]] std::optional<std::uint64_t> cfa(const MachineState& state,
+                                                 const MemoryReader& memory) const;
+  // A register of the caller. What a function must keep is unchanged if its tables say nothing.
+  [[nodiscard]] std::optional<std::uint64_t> restored(std::size_t number,
+                                                      const MachineState& state,
+                                                      const MemoryReader& memory,
+                                                      std::uint64_t cfa) const;
+  [[nodiscard]] bool is_signal_frame() const { return is_signal_; }
+  // The tables say that nobody called it.
+  [[nodiscard]] bool is_outermost() const {
+    return rules_[MachineState::kReturnAddress].how == How::Unknown;
+  }
+  [[nodiscard]] bool is_usable() const { return is_usable_; }
+
+ private:
+  enum class How : std::uint8_t { Unknown, Same, SavedAt, IsCfaPlus, Expression };
+  struct Rule {
+    How how = How::Unknown;
+    std::uint64_t offset = 0;  // from the CFA, wrapping
+    std::vector<Dwarf_Op> expression;
+  };
+
+  void read_cfa();
+  static Rule rule_of(Dwarf_Frame& table, std::size_t number);
+
+  ModuleDebug::FramePtr table_;  // owns what some operations refer to
+  std::uint64_t bias_;
+  bool is_signal_ = false;
+  bool is_usable_ = false;
+  std::optional<std::uint64_t> cfa_register_;
+  std::uint64_t cfa_offset_ = 0;
+  std::vector<Dwarf_Op> cfa_expression_;
+  std::array<Rule, MachineState::kCount> rules_;
+};
+
+// Those of all instructions that were asked for.
+class FrameRules {
+ public:
+  // Null if no table covers `pc`, an address in the target.
+  const FrameRule* at(ModuleDebug& module, RemoteAddr pc);
+
+ private:
+  std::unordered_map<std::uint64_t, std::optional<FrameRule>> rules_;
+};
+
+}  // namespace heapattach::unwind

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <gelf.h>
+
+namespace heapattach::unwind {
+
+// The names of functions that distributions leave in stripped programs (.gnu_debugdata, "mini debug
+// info"): a symbol table in an ELF file, compressed with xz. For a sandbox.
+class MiniSymbols {
+ public:
+  explicit MiniSymbols(Elf* elf);  // may be null
+
+  // Of the function around `pc`, an address as linked; empty if none is known.
+  [[nodiscard]] std::string at(std::uint64_t pc) const;
+
+ private:
+  struct EndElf {
+    void operator()(Elf* elf) const noexcept;
+  };
+  struct Function {
+    std::uint64_t start = 0;
+    std::uint64_t bytes = 0;
+    std::string name;
+  };
+  void read(Elf* elf);
+  void add(const GElf_Sym& symbol, const char* name);  // null is none
+
+  std::vector<Function> functions_;  // by address
+};
+
+// What an xz stream holds; empty if it is none, or holds more than `limit` bytes.
+[[nodiscard]] std::vector<char> unpack_xz(std::span<const std::byte> packed, std::size_t limit);
+
+}  // namespace heapattach::unwind

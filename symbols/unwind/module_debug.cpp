@@ -1,0 +1,97 @@
+#include "symbols/unwind/module_debug.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include <gelf.h>
+
+#include "symbols/cxx/function_name.h"
+
+namespace heapattach::unwind {
+
+void ModuleDebug::FreeFrame::operator()(Dwarf_Frame* frame) const noexcept {
+  std::free(frame);  // NOLINT(cppcoreguidelines-no-malloc): libdw.h says so
+}
+void ModuleDebug::EndElf::operator()(Elf* elf) const noexcept {
+  elf_end(elf);
+}
+void ModuleDebug::EndCfi::operator()(Dwarf_CFI* cfi) const noexcept {
+  dwarf_cfi_end(cfi);
+}
+
+ModuleDebug::ModuleDebug(const Module& module) : module_(&module) {
+  elf_version(EV_CURRENT);
+  if (module.file().get() < 0) return;
+  elf_.reset(elf_begin(module.file().get(), ELF_C_READ, nullptr));
+  if (elf_ != nullptr) exception_tables_.reset(dwarf_getcfi_elf(elf_.get()));
+}
+
+Dwarf* ModuleDebug::dwarf() {
+  if (!information_) {
+    information_.emplace(module_->debug_file().get(), module_->companions());
+  }
+  return information_->main();
+}
+
+std::optional<Dwarf_Die> ModuleDebug::whole_unit(const Dwarf_Die& root) {
+  if (dwarf() == nullptr) return std::nullopt;
+  return types::DebugInformation::is_skeleton(root) ? information_->split_off(root)
+                                                    : std::optional(root);
+}
+
+ModuleDebug::FramePtr ModuleDebug::frame_at(Dwarf_Addr pc) {
+  Dwarf_Frame* frame = nullptr;
+  if (exception_tables_ != nullptr &&
+      dwarf_cfi_addrframe(exception_tables_.get(), pc, &frame) == 0) {
+    return FramePtr(frame);
+  }
+  // Cheap to ask for once the file is open; few modules have any.
+  Dwarf_CFI* const debug_frames = dwarf() == nullptr ? nullptr : dwarf_getcfi(dwarf());
+  if (debug_frames != nullptr && dwarf_cfi_addrframe(debug_frames, pc, &frame) == 0) {
+    return FramePtr(frame);
+  }
+  return {};
+}
+
+const CodeUnits& ModuleDebug::units() {
+  if (!units_) units_.emplace(dwarf());
+  return *units_;
+}
+
+std::string ModuleDebug::name_without_symbol(RemoteAddr pc) {
+  if (!stubs_) stubs_.emplace(*module_, elf_.get());
+  if (const std::string name = stubs_->at(pc); !name.empty()) return function_name(name) + "@plt";
+  if (!mini_symbols_) mini_symbols_.emplace(elf_.get());
+  return function_name(mini_symbols_->at(pc.value - bias()));
+}
+
+ModuleDebugs::ModuleDebugs(const Modules& modules) {
+  for (const Module& module : modules.all()) {
+    for (const Segment& segment : module.segments()) {
+      if (segment.executable) code_.push_back({segment.range, &module});
+    }
+  }
+  std::sort(code_.begin(), code_.end(),
+            [](const Code& a, const Code& b) { return a.range.start < b.range.start; });
+}
+
+const Module* ModuleDebugs::module_of(RemoteAddr pc) const {
+  const auto behind = std::partition_point(
+      code_.begin(), code_.end(), [pc](const Code& code) { return code.range.start <= pc; });
+  if (behind == code_.begin() || !std::prev(behind)->range.contains(pc)) return nullptr;
+  return std::prev(behind)->module;
+}
+
+bool ModuleDebugs::is_code(RemoteAddr at) const {
+  return module_of(at) != nullptr;
+}
+
+ModuleDebug* ModuleDebugs::find(RemoteAddr pc) {
+  const Module* module = module_of(pc);
+  if (module == nullptr) return nullptr;
+  auto& made = made_[module];
+  if (made == nullptr) made = std::make_unique<ModuleDebug>(*module);
+  return made.get();
+}
+
+}  // namespace heapattach::unwind

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include <elfutils/libdw.h>
+
+#include "symbols/dwarf/debug_information.h"
+#include "symbols/elf/module.h"
+#include "symbols/unwind/code_units.h"
+#include "symbols/unwind/mini_symbols.h"
+#include "symbols/unwind/stub_names.h"
+
+namespace heapattach::unwind {
+
+// What libdw makes of the files of one module. All addresses that it is asked with are the file's:
+// less the module's bias.
+class ModuleDebug {
+ public:
+  explicit ModuleDebug(const Module& module);
+
+  [[nodiscard]] const Module& module() const { return *module_; }
+  [[nodiscard]] std::uint64_t bias() const { return module_->bias(); }
+  [[nodiscard]] Dwarf* dwarf();  // null if it has no debug information
+  // The unit that was split off the one with this root; that one itself if it was not split. None
+  // if what was split off is missing.
+  [[nodiscard]] std::optional<Dwarf_Die> whole_unit(const Dwarf_Die& root);
+  [[nodiscard]] const CodeUnits& units();
+  // How the function around `pc`, an address in the target, is called where no symbol says it: by
+  // the symbols that were left in compressed form, or as the stub of another, "getppid@plt".
+  [[nodiscard]] std::string name_without_symbol(RemoteAddr pc);
+
+  // How a frame at `pc` finds its caller: from the tables for exceptions, else from those for
+  // debuggers. Null if neither covers it.
+  struct FreeFrame {
+    void operator()(Dwarf_Frame* frame) const noexcept;
+  };
+  using FramePtr = std::unique_ptr<Dwarf_Frame, FreeFrame>;
+  FramePtr frame_at(Dwarf_Addr pc);
+
+ private:
+  struct EndElf {
+    void operator()(Elf* elf) const noexcept;
+  };
+  struct EndCfi {
+    void operator()(Dwarf_CFI* cfi) const noexcept;
+  };
+
+  const Module* module_;
+  std::unique_ptr<Elf, EndElf> elf_;  // null if there is no file
+  std::unique_ptr<Dwarf_CFI, EndCfi> exception_tables_;
+  std::optional<types::DebugInformation> information_;  // once it is asked for
+  std::optional<CodeUnits> units_;
+  std::optional<StubNames> stubs_;
+  std::optional<MiniSymbols> mini_symbols_;
+};
+
+// Those of all modules, each made when it is first asked for. Parses what nobody vouches for: to be
+// used in a sandbox. Borrows the modules.
+class ModuleDebugs {
+ public:
+  explicit ModuleDebugs(const Modules& modules);
+
+  // Of the module whose executable memory holds `pc`; null if there is none.
+  ModuleDebug* find(RemoteAddr pc);
+  [[nodiscard]] bool is_code(RemoteAddr at) const;
+
+ private:
+  struct Code {
+    Range range;
+    const Module* module = nullptr;
+  };
+
+  [[nodiscard]] const Module* module_of(RemoteAddr pc) const;
+
+  std::vector<Code> code_;  // executable memory, by address
+  std::unordered_map<const Module*, std::unique_ptr<ModuleDebug>> made_;
+};
+
+}  // namespace heapattach::unwind

@@ -1,0 +1,207 @@
+#include "symbols/unwind/places.h"
+
+#include <algorithm>
+#include <functional>
+#include <string>
+
+#include <dwarf.h>
+
+#include "symbols/cxx/function_name.h"
+#include "symbols/dwarf/dwarf_types.h"
+#include "symbols/dwarf/dwarf_unit.h"
+#include "symbols/unwind/signal_return.h"
+
+namespace heapattach::unwind {
+
+namespace {
+
+constexpr int kDeepestScope = 200;
+constexpr std::size_t kLongestFile = 4096;
+
+std::string cut(const char* text) {
+  return text == nullptr ? std::string()
+                         : std::string(std::string_view(text).substr(0, kLongestFile));
+}
+
+// The functions around an instruction, the outermost first: one that has code of its own, and those
+// that were inlined into it.
+class Functions {
+ public:
+  explicit Functions(Dwarf_Addr pc) : pc_(pc) {}
+
+  void find(const Dwarf_Die& parent, int depth = 0) {
+    types::each_child(parent, [&](Dwarf_Die child) { return take(child, depth); });
+  }
+  [[nodiscard]] const std::vector<Dwarf_Die>& found() const { return found_; }
+
+ private:
+  // False once what is sought was in `die`: nothing beside it can hold it too.
+  bool take(Dwarf_Die die, int depth) {
+    // In the order of the walk, whatever references to siblings say.
+    if (!std::less<>()(last_, static_cast<const void*>(die.addr))) return false;
+    last_ = die.addr;
+    const int tag = types::tag_of(die);
+    const bool is_function = tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine;
+    const bool is_block =
+        tag == DW_TAG_lexical_block || tag == DW_TAG_try_block || tag == DW_TAG_catch_block;
+    if (depth >= kDeepestScope) return true;
+    if (is_function || is_block) {
+      if (dwarf_haspc(&die, pc_) != 1) return true;
+      if (is_function) found_.push_back(die);
+      find(die, depth + 1);
+      return false;
+    }
+    const bool is_scope =
+        tag == DW_TAG_namespace || tag == DW_TAG_module || types::is_aggregate(tag);
+    if (!is_scope || !found_.empty()) return true;
+    find(die, depth + 1);
+    return found_.empty();
+  }
+
+  Dwarf_Addr pc_;
+  const void* last_ = nullptr;  // entry passed
+  std::vector<Dwarf_Die> found_;
+};
+
+std::string text_at(Dwarf_Die die, unsigned name) {
+  Dwarf_Attribute attribute;
+  return dwarf_attr(&die, name, &attribute) == nullptr ? std::string()
+                                                       : cut(dwarf_formstring(&attribute));
+}
+
+// A function, then what it is an instance of, and what that is a definition of.
+std::vector<Dwarf_Die> declarations_of(const Dwarf_Die& function) {
+  constexpr std::size_t kMost = 4;
+  std::vector<Dwarf_Die> all = {function};
+  while (all.size() < kMost) {
+    auto origin = types::die_at(all.back(), DW_AT_abstract_origin);
+    if (!origin) origin = types::die_at(all.back(), DW_AT_specification);
+    if (!origin) break;
+    all.push_back(*origin);
+  }
+  return all;
+}
+
+bool is_cxx(Dwarf_Die die) {
+  Dwarf_Die unit;
+  if (dwarf_diecu(&die, &unit, nullptr, nullptr) == nullptr) return false;
+  switch (dwarf_srclang(&unit)) {
+    case DW_LANG_C_plus_plus:
+    case DW_LANG_C_plus_plus_03:
+    case DW_LANG_C_plus_plus_11:
+    case DW_LANG_C_plus_plus_14: return true;
+    default: return false;
+  }
+}
+
+void set_line(Dwarf_Die unit, Dwarf_Addr pc, Place& place) {
+  Dwarf_Line* const line = dwarf_getsrc_die(&unit, pc);
+  if (line == nullptr) return;
+  place.file = cut(dwarf_linesrc(line, nullptr, nullptr));
+  int number = 0;
+  if (dwarf_lineno(line, &number) == 0) {
+    place.line = static_cast<std::uint32_t>(std::max(0, number));
+  }
+  if (dwarf_linecol(line, &number) == 0) {
+    place.column = static_cast<std::uint32_t>(std::max(0, number));
+  }
+}
+
+// The file that the function is written in.
+std::string home_of(Dwarf_Die function) {
+  const char* const file = dwarf_decl_file(&function);
+  return cut(file);
+}
+
+// Where an inlined function was called.
+void set_call(Dwarf_Die unit, const Dwarf_Die& inlined, Place& place) {
+  Dwarf_Files* files = nullptr;
+  std::size_t count = 0;
+  const auto file = types::number_at(inlined, DW_AT_call_file);
+  if (file && dwarf_getsrcfiles(&unit, &files, &count) == 0 && *file < count) {
+    place.file = cut(dwarf_filesrc(files, *file, nullptr, nullptr));
+  }
+  place.line = static_cast<std::uint32_t>(types::number_at(inlined, DW_AT_call_line).value_or(0));
+  place.column =
+      static_cast<std::uint32_t>(types::number_at(inlined, DW_AT_call_column).value_or(0));
+}
+
+}  // namespace
+
+// What no other unit can call has no name for the linker.
+std::string Places::name_of(Dwarf_Die function) {
+  const std::vector<Dwarf_Die> all = declarations_of(function);
+  for (const Dwarf_Die& die : all) {
+    for (const unsigned name : {unsigned{DW_AT_linkage_name}, unsigned{DW_AT_MIPS_linkage_name}}) {
+      if (const std::string linkage = text_at(die, name); !linkage.empty()) {
+        return function_name(linkage);
+      }
+    }
+  }
+  for (const Dwarf_Die& die : all) {
+    const std::string name = text_at(die, DW_AT_name);
+    if (name.empty()) continue;
+    return is_cxx(function) ? scopes_.around(all.back()) + name : name;
+  }
+  return {};
+}
+
+std::vector<Place> Places::by_debug_information(ModuleDebug& module, Dwarf_Addr pc) {
+  const auto unit = module.units().at(pc);  // the lines of what was split off it stay with it
+  if (!unit) return {};
+  Functions functions(pc);
+  if (const auto whole = module.whole_unit(*unit)) functions.find(*whole);
+  const std::vector<Dwarf_Die>& found = functions.found();
+  std::vector<Place> places;
+  for (std::size_t i = found.size(); i-- > 0;) {
+    Place place;
+    place.function = name_of(found[i]);
+    const bool is_innermost = i + 1 == found.size();
+    if (is_innermost) {
+      set_line(*unit, pc, place);
+    } else {
+      set_call(*unit, found[i + 1], place);
+    }
+    place.is_inlined = types::tag_of(found[i]) == DW_TAG_inlined_subroutine;
+    if (std::string home = home_of(found[i]); home != place.file) place.home = std::move(home);
+    places.push_back(std::move(place));
+    if (!places.back().is_inlined) break;
+  }
+  if (places.empty()) {
+    places.emplace_back();
+    set_line(*unit, pc, places.back());
+  }
+  return places;
+}
+
+std::vector<Place> Places::of(RemoteAddr pc) {
+  ModuleDebug* const module = modules_.find(pc);
+  if (module == nullptr) return {};
+  if (is_signal_return(module->module(), pc)) {
+    Place handler;
+    handler.function = kSignalHandlerCalled;
+    return {std::move(handler)};
+  }
+  std::vector<Place> places;
+  if (with_library_lines_ || !types::is_without_types(module->module())) {
+    places = by_debug_information(*module, pc.value - module->bias());
+  }
+  if (places.empty()) places.emplace_back();
+  Place& outermost = places.back();
+  if (const auto symbol = module->module().symbol_at(pc)) {
+    // Crystal's debug information has methods without their classes; its symbols have both.
+    const bool says_more = symbol->name.starts_with('*');
+    if (is_cut_short(symbol->name) && !outermost.function.empty()) {
+      outermost.function = function_name(symbol->name) + '#' + outermost.function;
+    } else if (outermost.function.empty() || says_more) {
+      outermost.function = function_name(symbol->name);
+    }
+  }
+  if (outermost.function.empty()) {
+    outermost.function = module->name_without_symbol(pc);
+  }
+  const bool is_empty = places.size() == 1 && outermost.function.empty() && outermost.file.empty();
+  return is_empty ? std::vector<Place>() : places;
+}
+
+}  // namespace heapattach::unwind

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <vector>
+
+#include <elfutils/libdw.h>
+
+#include "symbols/unwind/module_debug.h"
+#include "symbols/unwind/scopes.h"
+#include "symbols/unwind/stack_record.h"
+
+namespace heapattach::unwind {
+
+// Names instructions: functions by debug information, else by the module's symbols, files and lines
+// by the line tables. To be used in a sandbox.
+class Places {
+ public:
+  // Without `with_library_lines` only symbols are asked for what a module without types has.
+  explicit Places(ModuleDebugs& modules, bool with_library_lines = true)
+      : modules_(modules), with_library_lines_(with_library_lines) {}
+
+  std::vector<Place> of(RemoteAddr pc);
+
+ private:
+  std::vector<Place> by_debug_information(ModuleDebug& module, Dwarf_Addr pc);
+  std::string name_of(Dwarf_Die function);
+
+  ModuleDebugs& modules_;
+  Scopes scopes_;
+  bool with_library_lines_;
+};
+
+}  // namespace heapattach::unwind

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <elfutils/libdw.h>
+
+namespace heapattach::unwind {
+
+// The namespaces and classes around the entries of debug information, which do not know them: of
+// each unit that is asked about, found in one pass. To be used in a sandbox.
+class Scopes {
+ public:
+  // "app::Cart::" for what is declared in that class; empty at the outermost level.
+  [[nodiscard]] const std::string& around(const Dwarf_Die& die);
+
+ private:
+  struct Scope {
+    const void* begin = nullptr;  // its entry,
+    const void* end = nullptr;    // and what stands behind its last one; null: nothing
+    std::size_t parent = 0;
+    std::string prefix;
+  };
+  using Unit = std::vector<Scope>;  // by begin; the first is the unit itself
+
+  static Unit read(const Dwarf_Die& root);
+  static void walk(Dwarf_Die parent, std::size_t scope, int depth, Unit& unit);
+
+  std::unordered_map<const void*, Unit> units_;  // by Dwarf_CU
+};
+
+}  // namespace heapattach::unwind

@@ -1,0 +1,81 @@
+#include "symbols/unwind/signal_stacks.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "symbols/unwind/signal_return.h"
+
+namespace heapattach::unwind {
+
+namespace {
+
+constexpr std::uint64_t kWord = 8;
+constexpr std::uint64_t kRedZone = 128;
+constexpr std::uint64_t kSearched = 64 << 10;  // stacks for handlers are small
+constexpr std::size_t kMostCandidates = 4096;
+
+// The thread's own data lies at the end of the stack that it was made with.
+bool is_on_own_stack(const Registers& registers, const Mapping& mapping) {
+  return mapping.path == "[stack]" || mapping.range.contains(registers.thread_pointer);
+}
+
+class Search {
+ public:
+  Search(const MemoryMap& map, const MemoryReader& memory) : map_(map), memory_(memory) {}
+
+  void search(RemoteAddr stack_pointer, const Mapping& mapping, std::vector<Range>& found) const {
+    const std::uint64_t bytes = std::min(mapping.range.end() - stack_pointer, kSearched);
+    std::vector<std::byte> words(bytes / kWord * kWord);
+    const auto read = memory_.read_some(stack_pointer, words);
+    if (!read) return;
+    std::size_t candidates = 0;
+    for (std::size_t at = 0; at + kWord <= *read && candidates < kMostCandidates; at += kWord) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, words.data() + at, sizeof word);
+      const Mapping* const code = map_.find(RemoteAddr{word});
+      if (code == nullptr || !code->executable) continue;
+      ++candidates;
+      if (returns_from_signal(RemoteAddr{word})) {
+        add_interrupted(stack_pointer + at + kWord, mapping, found);
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] bool returns_from_signal(RemoteAddr at) const {
+    std::array<std::byte, kSignalReturn.size()> code{};
+    return memory_.read(at, code).has_value() && code == kSignalReturn;
+  }
+  void add_interrupted(RemoteAddr saved, const Mapping& from, std::vector<Range>& found) const {
+    const auto pointer = memory_.read_as<std::uint64_t>(saved + kSavedStackPointerAt);
+    if (!pointer) return;
+    const Mapping* const to = map_.find(RemoteAddr{*pointer});
+    const bool is_new =
+        to != nullptr && to->readable && to->writable && (to != &from || *pointer < saved.value);
+    if (!is_new) return;
+    const RemoteAddr low{std::max(to->range.start.value, *pointer - std::min(*pointer, kRedZone))};
+    found.push_back({low, to->range.end() - low});
+  }
+
+  const MemoryMap& map_;
+  const MemoryReader& memory_;
+};
+
+}  // namespace
+
+std::vector<Range> interrupted_stacks(std::span<const FrozenThread> threads,
+                                      const MemoryMap& map,
+                                      const MemoryReader& memory) {
+  std::vector<Range> found;
+  const Search search(map, memory);
+  for (const FrozenThread& thread : threads) {
+    if (!thread.registers) continue;
+    const RemoteAddr pointer = thread.registers->stack_pointer;
+    const Mapping* const mapping = map.find(pointer);
+    if (mapping == nullptr || !mapping->readable) continue;
+    if (!is_on_own_stack(*thread.registers, *mapping)) search.search(pointer, *mapping, found);
+  }
+  return found;
+}
+
+}  // namespace heapattach::unwind

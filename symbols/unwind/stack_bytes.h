@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "attach/result.h"
+#include "symbols/unwind/locals.h"
+#include "symbols/unwind/stacks.h"
+
+// How the worker that walks stacks tells what it found: one stack after the other, as bytes. They
+// come from code that parses hostile files, so they are read like anything else that is hostile.
+namespace heapattach::unwind {
+
+struct FoundLocal {
+  Local local;
+  std::uint32_t frame = 0;
+};
+
+struct FoundStack {
+  StackRecord stack;
+  std::vector<FoundLocal> locals;
+};
+
+// A stack, or what is at an instruction of some stack.
+using FoundPart = std::variant<FoundStack, CodePlaces>;
+
+std::vector<std::byte> to_bytes(const FoundPart& part);
+// Takes the first part off `bytes`; Malformed if they do not begin with one.
+Result<FoundPart> take_part(std::span<const std::byte>& bytes);
+
+}  // namespace heapattach::unwind

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <array>
+
+#include "attach/memory_reader.h"
+
+namespace heapattach::unwind {
+
+// Reads small values through a copy of the page that the last one was on: a walk goes up one stack
+// a few words at a time. For one thread.
+class StackWindow final : public MemoryReader {
+ public:
+  explicit StackWindow(const MemoryReader& memory) : memory_(memory) {}
+
+  [[nodiscard]] Result<std::size_t> read_some(RemoteAddr from,
+                                              std::span<std::byte> into) const override;
+
+ private:
+  static constexpr std::uint64_t kBytes = 1024;
+
+  const MemoryReader& memory_;
+  mutable std::array<std::byte, kBytes> copy_{};
+  mutable Range range_{};  // that is copied
+};
+
+}  // namespace heapattach::unwind

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <libelf.h>
+
+#include "symbols/elf/module.h"
+
+namespace heapattach::unwind {
+
+// The stubs by which a module calls functions of others (its procedure linkage table): they have no
+// symbols, and lead to what the relocation of the word that they jump by names.
+class StubNames {
+ public:
+  // `elf` may be null; both outlive this.
+  StubNames(const Module& module, Elf* elf);
+
+  // Of what the stub at `pc`, an address in the target, calls; empty if there is none.
+  [[nodiscard]] std::string at(RemoteAddr pc) const;
+
+ private:
+  struct Stubs {
+    std::uint64_t start = 0;  // as linked
+    std::uint64_t bytes = 0;
+    std::uint64_t each = 0;
+  };
+  void read_section(Elf* elf, Elf_Scn* section, std::size_t names);
+  void read_relocations(Elf* elf, Elf_Scn* section, bool is_for_stubs);
+  [[nodiscard]] std::string name_of(RemoteAddr stub, std::uint64_t bytes) const;
+
+  const Module& module_;
+  std::vector<Stubs> stubs_;
+  std::unordered_map<std::uint64_t, std::string> by_word_;  // as linked
+  std::vector<std::string> by_number_;                      // in .rela.plt
+};
+
+}  // namespace heapattach::unwind

@@ -1,0 +1,230 @@
+#include "symbols/unwind/unwind.h"
+
+#include <algorithm>
+#include <deque>
+#include <iterator>
+
+#include "symbols/unwind/return_addresses.h"
+#include "symbols/unwind/signal_return.h"
+
+namespace heapattach::unwind {
+
+namespace {
+
+constexpr std::uint64_t kWord = 8;
+constexpr std::size_t kScannedWords = 256;
+constexpr int kMostSignalFrames = 8;
+constexpr int kMostGuesses = 64;  // what is left of earlier calls may go on for long
+
+// The frames of one stack: the innermost, and of the others the last ones.
+class KeptFrames {
+ public:
+  explicit KeptFrames(const FrameLimits& limits) : limits_(limits) {}
+
+  void add(const Frame& frame) {
+    ++count_;
+    if (first_.size() < std::max<std::size_t>(1, limits_.innermost)) {
+      first_.push_back(frame);
+    } else {
+      last_.push_back(frame);
+      if (last_.size() > limits_.outermost + 1) last_.pop_front();
+    }
+  }
+  Frame& back() { return last_.empty() ? first_.back() : last_.back(); }
+  [[nodiscard]] std::uint64_t count() const { return count_; }
+
+  WalkedStack take(StackEnd end) {
+    WalkedStack walked;
+    walked.end = end;
+    walked.frames = std::move(first_);
+    walked.left_out_behind = walked.frames.size();
+    if (last_.size() > limits_.outermost) last_.pop_front();
+    std::move(last_.begin(), last_.end(), std::back_inserter(walked.frames));
+    walked.left_out = count_ - walked.frames.size();
+    if (walked.left_out == 0) walked.left_out_behind = 0;
+    return walked;
+  }
+
+ private:
+  const FrameLimits& limits_;
+  std::vector<Frame> first_;
+  std::deque<Frame> last_;
+  std::uint64_t count_ = 0;
+};
+
+bool is_guess(FoundBy found_by) {
+  return found_by == FoundBy::FramePointer || found_by == FoundBy::Scan;
+}
+
+}  // namespace
+
+struct Unwinder::Step {
+  MachineState caller{};
+  std::optional<std::uint64_t> cfa{};
+  FoundBy found_by = FoundBy::FrameTables;
+  bool has_caller = true;
+  bool is_exact = false;    // the caller was interrupted: it called nothing
+  bool is_certain = false;  // scanned: the caller called just this function
+
+  static Step to(std::uint64_t cfa,
+                 std::uint64_t pc,
+                 std::optional<std::uint64_t> frame_pointer,
+                 FoundBy found_by) {
+    Step step{.cfa = cfa, .found_by = found_by};
+    step.caller.set(MachineState::kFramePointer, frame_pointer);
+    step.caller.set(MachineState::kStackPointer, cfa);
+    step.caller.set(MachineState::kReturnAddress, pc);
+    return step;
+  }
+};
+
+WalkedStack Unwinder::walk(const MachineState& innermost,
+                           bool is_exact,
+                           const FrameLimits& limits) {
+  signal_frames_ = 0;
+  KeptFrames kept(limits);
+  kept.add({.state = innermost, .is_exact = is_exact});
+  int guesses = 0;  // in a row
+  while (true) {
+    Frame& frame = kept.back();
+    const auto step = next(frame);
+    if (step) frame.cfa = step->cfa;
+    if (const auto end = end_at(frame, step)) return kept.take(*end);
+    if (kept.count() >= limits.followed) return kept.take(StackEnd::Limit);
+    guesses = step->found_by == FoundBy::Scan ? guesses + 1 : 0;
+    if (guesses > kMostGuesses) return kept.take(StackEnd::Unknown);
+    // Nothing was called from where a handler returns to: what stands before it is another
+    // function.
+    const bool calls_nothing = step->is_exact || returns_from_signal(step->caller.pc());
+    kept.add({.state = step->caller, .is_exact = calls_nothing, .found_by = step->found_by});
+  }
+}
+
+std::optional<StackEnd> Unwinder::end_at(const Frame& frame, const std::optional<Step>& step) {
+  if (!step) return modules_.is_code(frame.pc()) ? StackEnd::Unknown : StackEnd::Corrupt;
+  if (!step->has_caller || step->caller.pc() == 0) return StackEnd::Outermost;
+  if (step->is_exact && ++signal_frames_ <= kMostSignalFrames) return {};
+  // A thread's first frame may have no more than its return address between it and its caller.
+  const bool leads_up = step->caller.sp() > frame.state.sp();
+  if (!leads_up || !modules_.is_code(RemoteAddr{step->caller.pc() - 1})) return StackEnd::Corrupt;
+  return {};
+}
+
+std::optional<Unwinder::Step> Unwinder::next(const Frame& frame) {
+  // It has tables of its own, but not in all C libraries.
+  if (returns_from_signal(frame.state.pc())) return by_signal_frame(frame);
+  if (ModuleDebug* debug = modules_.find(frame.pc()); debug != nullptr) {
+    const auto step = by_tables(*debug, frame);
+    // Where a guess led here, the registers that the tables start from may be wrong.
+    if (step && (!is_guess(frame.found_by) || may_follow(frame, *step))) return step;
+  }
+  const auto by_pointer = by_frame_pointer(frame);
+  auto scanned = by_scan(frame);
+  // Where code makes no frame of its own the frame pointer is that of some caller, and those in
+  // between would be left out.
+  const bool is_nearer = scanned && by_pointer && scanned->cfa < by_pointer->cfa &&
+                         (scanned->is_certain || !may_have_frame_pointer(frame));
+  return by_pointer && !is_nearer ? by_pointer : scanned;
+}
+
+// Whether its function begins as those that have one; also if that is not known.
+bool Unwinder::may_have_frame_pointer(const Frame& frame) {
+  const ModuleDebug* const debug = modules_.find(frame.pc());
+  if (debug == nullptr) return true;
+  const auto function = debug->module().symbol_at(frame.pc());
+  return !function || begins_with_frame(debug->module(), function->address);
+}
+
+bool Unwinder::may_follow(const Frame& frame, const Step& step) const {
+  return !step.has_caller || (step.caller.sp() > frame.state.sp() &&
+                              modules_.is_code(RemoteAddr{step.caller.pc() - 1}));
+}
+
+bool Unwinder::returns_from_signal(std::uint64_t pc) {
+  const auto [known, is_new] = signal_returns_.try_emplace(pc, false);
+  if (is_new) {
+    const ModuleDebug* const debug = modules_.find(RemoteAddr{pc});
+    known->second = debug != nullptr && is_signal_return(debug->module(), RemoteAddr{pc});
+  }
+  return known->second;
+}
+
+std::optional<Unwinder::Step> Unwinder::by_signal_frame(const Frame& frame) const {
+  Step step{.found_by = FoundBy::SignalFrame, .is_exact = true};
+  const RemoteAddr saved = RemoteAddr{frame.state.sp()} + kSavedAt;
+  for (std::size_t i = 0; i < kSavedByKernel.size(); ++i) {
+    const auto word = load((saved + i * kWord).value);
+    if (!word) return {};
+    step.caller.set(kSavedByKernel[i], *word);
+  }
+  step.cfa = step.caller.sp();
+  return step;
+}
+
+std::optional<Unwinder::Step> Unwinder::by_tables(ModuleDebug& debug, const Frame& frame) {
+  const FrameRule* const rule = rules_.at(debug, frame.pc());
+  if (rule == nullptr) return {};
+  const auto cfa = rule->cfa(frame.state, memory_);
+  if (!cfa) return {};
+  Step step{.cfa = *cfa, .is_exact = rule->is_signal_frame()};
+  for (std::size_t number = 0; number < MachineState::kCount; ++number) {
+    step.caller.set(number, rule->restored(number, frame.state, memory_, *cfa));
+  }
+  // The stack pointer is the CFA, unless the tables say how else to restore it.
+  if (!step.caller.at(MachineState::kStackPointer)) {
+    step.caller.set(MachineState::kStackPointer, *cfa);
+  }
+  step.has_caller = !rule->is_outermost();
+  if (step.has_caller && !step.caller.at(MachineState::kReturnAddress)) return {};
+  return step;
+}
+
+std::optional<Unwinder::Step> Unwinder::by_frame_pointer(const Frame& frame) {
+  const auto base = frame.state.at(MachineState::kFramePointer);
+  if (!base || *base % kWord != 0 || *base < frame.state.sp()) return {};
+  const auto saved = load(*base);
+  const auto returns_to = load(*base + kWord);
+  if (!saved || !returns_to || !modules_.is_code(RemoteAddr{*returns_to - 1})) return {};
+  return Step::to(*base + 2 * kWord, *returns_to, *saved, FoundBy::FramePointer);
+}
+
+// Code without tables or a frame: what is on the stack and follows a call may be where it returns
+// to. Sure is a call of just this function; a call of another one may be what is left of the past,
+// or of a function that has jumped here.
+std::optional<Unwinder::Step> Unwinder::by_scan(const Frame& frame) {
+  const ModuleDebug* const here = modules_.find(frame.pc());
+  const auto function = here == nullptr ? std::nullopt : here->module().symbol_at(frame.pc());
+  std::optional<Step> first;
+  for (std::size_t i = 0; i < kScannedWords; ++i) {
+    const std::uint64_t at = frame.state.sp() + i * kWord;
+    const auto word = load(at);
+    if (!word) break;
+    const ModuleDebug* const caller = modules_.find(RemoteAddr{*word - 1});
+    const auto call =
+        caller == nullptr ? std::nullopt : call_before(caller->module(), RemoteAddr{*word});
+    if (!call) continue;
+    auto step =
+        Step::to(at + kWord, *word, frame.state.at(MachineState::kFramePointer), FoundBy::Scan);
+    step.is_certain = function && call->target == function->address;
+    if (step.is_certain) return step;
+    if (!first) first = step;
+    if (!call->target) break;
+  }
+  return first;
+}
+
+std::optional<std::uint64_t> Unwinder::load(std::uint64_t at) const {
+  const auto word = memory_.read_as<std::uint64_t>(RemoteAddr{at});
+  return word ? std::optional(*word) : std::nullopt;
+}
+
+Result<MachineState> suspended_fiber(const MemoryReader& memory, RemoteAddr stack_pointer) {
+  MachineState state;
+  for (std::size_t i = 0; i < kSavedByFiber.size(); ++i) {
+    state.set(kSavedByFiber[i], HA_TRY(memory.read_as<std::uint64_t>(stack_pointer + i * kWord)));
+  }
+  state.set(MachineState::kStackPointer, stack_pointer.value + kSavedByFiber.size() * kWord);
+  return state;
+}
+
+}  // namespace heapattach::unwind

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "attach/memory_reader.h"
+#include "symbols/unwind/frame_rules.h"
+#include "symbols/unwind/machine_state.h"
+#include "symbols/unwind/module_debug.h"
+#include "symbols/unwind/stack_record.h"
+
+namespace heapattach::unwind {
+
+// One function that has been called and has not returned.
+struct Frame {
+  MachineState state{};                // as it is, or will be when the frame called returns
+  std::optional<std::uint64_t> cfa{};  // where its caller's part of the stack begins
+  bool is_exact = false;               // its pc is the next instruction, not one behind a call
+  FoundBy found_by = FoundBy::Registers;
+
+  // An address in the instruction that the frame is in: what to look up functions and lines by.
+  [[nodiscard]] RemoteAddr pc() const { return {state.pc() - (is_exact ? 0 : 1)}; }
+};
+
+struct WalkedStack {
+  std::vector<Frame> frames;  // the innermost first
+  // Of a stack that has very many frames some in the middle are left out: how many, and behind how
+  // many of the above.
+  std::uint64_t left_out = 0;
+  std::size_t left_out_behind = 0;
+  StackEnd end = StackEnd::Outermost;
+};
+
+// Walks stacks of the target as they were captured. Nothing on them is believed: each step must
+// lead to code, and upwards, except from the stack of a signal's handler to the one it interrupted.
+class Unwinder {
+ public:
+  Unwinder(ModuleDebugs& modules, const MemoryReader& memory)
+      : modules_(modules), memory_(memory) {}
+
+  // `is_exact` says it of the first frame.
+  WalkedStack walk(const MachineState& innermost, bool is_exact, const FrameLimits& limits);
+
+ private:
+  struct Step;
+
+  std::optional<StackEnd> end_at(const Frame& frame, const std::optional<Step>& step);
+  std::optional<Step> next(const Frame& frame);
+  bool may_have_frame_pointer(const Frame& frame);
+  [[nodiscard]] bool may_follow(const Frame& frame, const Step& step) const;
+  bool returns_from_signal(std::uint64_t pc);
+  std::optional<Step> by_tables(ModuleDebug& debug, const Frame& frame);
+  [[nodiscard]] std::optional<Step> by_signal_frame(const Frame& frame) const;
+  std::optional<Step> by_frame_pointer(const Frame& frame);
+  std::optional<Step> by_scan(const Frame& frame);
+  [[nodiscard]] std::optional<std::uint64_t> load(std::uint64_t at) const;
+
+  ModuleDebugs& modules_;
+  const MemoryReader& memory_;
+  FrameRules rules_;
+  std::unordered_map<std::uint64_t, bool> signal_returns_;  // what is where a handler returns to
+  int signal_frames_ = 0;
+};
+
+// The registers of a fiber that is put aside, whose stack pointer was saved as `stack_pointer`.
+Result<MachineState> suspended_fiber(const MemoryReader& memory, RemoteAddr stack_pointer);
+
+}  // namespace heapattach::unwind

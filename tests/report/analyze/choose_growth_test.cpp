@@ -1,0 +1,52 @@
+#include <doctest/doctest.h>
+
+#include "report/analyze/difference.h"
+
+using namespace heapattach::analyze;
+using heapattach::snapshot::RowChoice;
+using heapattach::snapshot::SortBy;
+
+namespace {
+
+Difference sample() {
+  Difference difference;
+  difference.rows = {{"Gone", {4, 64}, {}, {}, {}},
+                     {"More", {1, 16}, {5, 80}, {1, 16}, {}},
+                     {"Much", {1, 16}, {2, 4016}, {1, 16}, {1, 4000}},
+                     {"Same", {7, 112}, {7, 112}, {7, 112}, {}},
+                     {"Swapped", {7, 112}, {7, 112}, {}, {3, 48}}};
+  return difference;
+}
+
+std::string names(const Difference& difference) {
+  std::string text;
+  for (const TypeGrowth& row : difference.rows) text += row.type + ' ';
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("what grew most comes first, what shrank last, and what did not change is left out") {
+  const Difference all = choose_growth(sample(), {}, GrowthOrder::ByGrowth);
+  CHECK(names(all) == "Much More Swapped Gone ");
+  CHECK(all.left_out_rows == 1);
+  CHECK(all.left_out.after == Amount{7, 112});
+  CHECK(names(choose_growth(sample(), {}, GrowthOrder::ByKept)) == "Much Swapped More Gone ");
+}
+
+TEST_CASE("rows of growth are chosen and sorted as those of counts are") {
+  RowChoice choice;
+  choice.sort = SortBy::Count;
+  CHECK(names(choose_growth(sample(), choice, GrowthOrder::ByGrowth)).starts_with("More Much"));
+  choice.sort = SortBy::Name;
+  CHECK(names(choose_growth(sample(), choice, GrowthOrder::ByGrowth)) == "Gone More Much Swapped ");
+  choice = {};
+  choice.top = 1;
+  CHECK(names(choose_growth(sample(), choice, GrowthOrder::ByGrowth)) == "Much ");
+  choice = {};
+  choice.types = {"M*"};
+  CHECK(names(choose_growth(sample(), choice, GrowthOrder::ByGrowth)) == "Much More ");
+  choice = {};
+  choice.min_bytes = 64;
+  CHECK(names(choose_growth(sample(), choice, GrowthOrder::ByGrowth)) == "Much More Gone ");
+}

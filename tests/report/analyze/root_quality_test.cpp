@@ -1,0 +1,211 @@
+#include "report/analyze/root_quality.h"
+
+#include <doctest/doctest.h>
+
+#include "report/analyze/roots.h"
+#include "report/analyze/suspects.h"
+#include "report/analyze/why.h"
+#include "report/format/write/suspects_formats.h"
+#include "report/format/write/why_formats.h"
+#include "symbols/unwind/stack_record.h"
+#include "tests/support/small_snapshot.h"
+
+namespace heapattach::analyze {
+namespace {
+
+using snapshot::Root;
+using snapshot::RootKind;
+using snapshot::Snapshot;
+
+snapshot::Place place(std::string function, std::string file, std::string module) {
+  snapshot::Place made;
+  made.at = {std::move(function), std::move(file), 7};
+  made.module = std::move(module);
+  return made;
+}
+
+// A cache that a global holds two steps away, as a Crystal program has it. Thread 7 runs the
+// program, thread 8 is the runtime's own, fiber 0x9000 waits in the program's code.
+Snapshot cache_beside_stacks() {
+  SnapshotBuilder build;
+  const auto cache = build.type("Cache");
+  const auto hash = build.type("Hash(String, Session)");
+  const auto session = build.type("Session");
+  build.snapshot.types[cache].paths = {{8, "@h"}};
+  build.snapshot.types[hash].paths = {{8, "@first"}};
+  build.object(0x1000, cache, 16, {{8, 1}});
+  build.object(0x1010, hash, 48, {{8, 2}});
+  build.object(0x2000, session, 48);
+  Snapshot& made = build.snapshot;
+  made.header.runtime = "crystal";
+  made.places = {
+      place("handle", "src/app.cr", "app"),
+      place("Crystal::Scheduler#reschedule", "/usr/share/crystal/src/crystal/x.cr", "app"),
+      place("GC_inner_start_routine", "", "libgc.so.1.5.1"),
+      place("clone3", "", "libc.so.6"),
+      place("main", "/usr/share/crystal/src/crystal/main.cr", "app"),
+      place("_dl_catch_exception", "", "ld-linux-x86-64.so.2")};
+  made.stacks = {{{{1}, {0}, {5}, {4}}, 0, 0, {}}, {{{1}, {2}, {3}}, 0, 0, {}}};
+  made.threads = {{7, "app", 'S', 0}, {8, "SYSMON", 'S', 1}};
+  made.fibers = {{0x9000, "waiter", 0}};
+  Root global;
+  global.symbol = "CACHE";
+  global.module = "app";
+  made.roots.push_back(global);
+  return made;
+}
+
+Root word_of(pid_t thread, std::optional<std::uint32_t> frame, snapshot::ObjectIndex to = 2) {
+  Root word;
+  word.kind = RootKind::Stack;
+  word.thread = thread;
+  word.address = 0x7ff0;
+  word.frame = frame;
+  word.to = to;
+  return word;
+}
+
+analyze::Why why(const Snapshot& snapshot, const std::string& what) {
+  auto found = analyze::explain_why(snapshot, {what, 5, {}});
+  REQUIRE(found);
+  return std::move(found).value();
+}
+
+TEST_CASE("a word on a stack is a reason by what it is") {
+  const Snapshot snapshot = cache_beside_stacks();
+  RootQualities qualities(snapshot);
+  const auto quality = [&](Root root) { return qualities.of(root); };
+  Root word = word_of(7, 1);
+  CHECK(quality(snapshot.roots[0]) == RootQuality::Variable);
+  CHECK(quality(word) == RootQuality::Word);
+  word.variable = "session";
+  CHECK(quality(word) == RootQuality::Variable);
+  word.is_below_stack_pointer = true;
+  CHECK(quality(word) == RootQuality::Variable);
+  word.variable.clear();
+  CHECK(quality(word) == RootQuality::Leftover);
+  CHECK(quality(word_of(7, 0)) == RootQuality::RuntimeWord);
+  CHECK(quality(word_of(7, 2)) == RootQuality::Leftover);  // the loader's
+  CHECK(quality(word_of(7, {})) == RootQuality::RuntimeWord);
+  CHECK(quality(word_of(7, 99)) == RootQuality::RuntimeWord);
+  CHECK(quality(word_of(99, {})) == RootQuality::Word);  // nothing is known of its stack
+  for (const std::uint32_t frame : {0U, 1U, 2U}) {
+    Root idle = word_of(8, frame);
+    CHECK(quality(idle) == RootQuality::Leftover);
+    idle.kind = RootKind::Register;
+    CHECK(quality(idle) == RootQuality::Leftover);
+    idle.variable = "arg";
+    CHECK(quality(idle) == RootQuality::RuntimeWord);
+  }
+  Root waiting = word_of(0, 1);
+  waiting.kind = RootKind::Fiber;
+  waiting.thread.reset();
+  waiting.fiber = 0x9000;
+  CHECK(quality(waiting) == RootQuality::Word);
+}
+
+TEST_CASE("what is static is a variable if it has a name, and not the collector's") {
+  const Snapshot snapshot = cache_beside_stacks();
+  RootQualities qualities(snapshot);
+  Root root;
+  root.module = "app";
+  CHECK(qualities.of(root) == RootQuality::Memory);
+  root.symbol = "GC_last";
+  CHECK(qualities.of(root) == RootQuality::Collector);
+  root.symbol = "_rtld_global";
+  root.module = "ld-linux-x86-64.so.2";
+  CHECK(qualities.of(root) == RootQuality::Collector);
+  root.kind = RootKind::Finalizer;
+  CHECK(qualities.of(root) == RootQuality::Collector);
+  root.kind = RootKind::Uncollectable;
+  CHECK(qualities.of(root) == RootQuality::Variable);
+}
+
+TEST_CASE("a thread whose stack was followed in part only may run the program") {
+  Snapshot snapshot = cache_beside_stacks();
+  SUBCASE("its end is not known") {
+    snapshot.stacks[1].end = unwind::StackEnd::Unknown;
+  }
+  SUBCASE("its middle is left out") {
+    snapshot.stacks[1].left_out = 3;
+  }
+  RootQualities qualities(snapshot);
+  CHECK(qualities.of(word_of(8, {})) == RootQuality::RuntimeWord);
+  CHECK(qualities.of(word_of(8, 0)) == RootQuality::RuntimeWord);
+  CHECK(qualities.of(word_of(8, 1)) == RootQuality::Leftover);  // the collector's frame
+}
+
+TEST_CASE("a C program's class called Crystal is its own") {
+  Snapshot snapshot = cache_beside_stacks();
+  snapshot.header.runtime = "c++";
+  CHECK(RootQualities(snapshot).of(word_of(7, 0)) == RootQuality::Word);
+}
+
+TEST_CASE("a leftover word one step away is no reason where a global holds the object") {
+  Snapshot snapshot = cache_beside_stacks();
+  snapshot.roots.push_back(word_of(8, 1, 1));
+  snapshot.roots.push_back(word_of(8, 1, 2));
+  for (const char* what : {"Session", "0x2000"}) {
+    const auto found = why(snapshot, what);
+    REQUIRE(found.paths.size() == 1);
+    CHECK(found.paths[0].root == 0);
+    CHECK(found.paths[0].way.size() == 3);
+    CHECK(found.paths[0].dominators.size() == 2);
+    CHECK(format_why_json(snapshot, found).find("leftover") == std::string::npos);
+  }
+  const auto suspects = analyze::find_suspects(snapshot);
+  REQUIRE(!suspects.found.empty());
+  for (const auto& suspect : suspects.found) CHECK(suspect.root == 0);
+}
+
+TEST_CASE("a leftover word that alone holds an object is called so, in text and JSON") {
+  Snapshot snapshot = cache_beside_stacks();
+  snapshot.roots = {word_of(8, 1)};
+  const auto found = why(snapshot, "Session");
+  REQUIRE(found.paths.size() == 1);
+  CHECK(found.paths[0].summary == "leftover words on stacks of threads");
+  const std::string text = format_why_text(snapshot, found, {});
+  CHECK(text.find("thread 8 SYSMON, frame 1 GC_inner_start_routine (libgc.so.1.5.1), a leftover "
+                  "word at 0x7ff0") != std::string::npos);
+  CHECK(format_why_json(snapshot, found).find("\"leftover\":true") != std::string::npos);
+  const auto suspects = analyze::find_suspects(snapshot);
+  CHECK(format_suspects_text(snapshot, suspects, {}).find("leftover") != std::string::npos);
+}
+
+TEST_CASE("a variable's longer path comes before an unnamed word's shorter one") {
+  Snapshot snapshot = cache_beside_stacks();
+  snapshot.roots.push_back(word_of(7, 1, 1));
+  snapshot.roots.push_back(word_of(7, 0, 2));
+  const auto of_object = why(snapshot, "0x2000");
+  REQUIRE(of_object.paths.size() == 3);
+  CHECK(of_object.paths[0].root == 0);
+  CHECK(of_object.paths[1].root == 1);  // of the program's frame
+  CHECK(of_object.paths[2].root == 2);  // of a library's
+  CHECK(why(snapshot, "Session").paths[0].root == 0);
+}
+
+TEST_CASE("of two variables the one that is nearer says why") {
+  Snapshot snapshot = cache_beside_stacks();
+  Root local = word_of(7, 1);
+  local.variable = "session";
+  snapshot.roots.push_back(local);
+  CHECK(why(snapshot, "0x2000").paths[0].root == 1);
+  snapshot.roots[1].to = 0;  // as near as the global
+  CHECK(why(snapshot, "0x2000").paths[0].root == 0);
+}
+
+TEST_CASE("an object with a finalizer is retained by what references it") {
+  Snapshot snapshot = cache_beside_stacks();
+  Root table;
+  table.kind = RootKind::Finalizer;
+  table.to = 2;
+  snapshot.roots.push_back(table);
+  const auto found = why(snapshot, "Session");
+  CHECK(found.paths[0].root == 0);
+  CHECK(found.paths[0].dominators.size() == 2);
+  snapshot.roots = {table, word_of(8, 1)};
+  CHECK(why(snapshot, "Session").paths[0].root == 0);
+}
+
+}  // namespace
+}  // namespace heapattach::analyze

@@ -1,0 +1,101 @@
+#include "report/analyze/type_sizes.h"
+
+#include <algorithm>
+
+#include <doctest/doctest.h>
+
+#include "report/analyze/dominators.h"
+#include "tests/report/analyze/random_graph.h"
+#include "tests/support/small_snapshot.h"
+
+namespace heapattach::analyze {
+namespace {
+
+snapshot::Snapshot snapshot_of(const RandomGraph& random) {
+  SnapshotBuilder build;
+  for (const char* name : {"A", "B", "C", "D"}) build.type(name);
+  const std::vector<bool> live = random.reached();
+  std::vector<ObjectIndex> index(live.size(), kNone);
+  ObjectIndex next = 0;
+  for (std::size_t i = 0; i < live.size(); ++i) {
+    if (live[i]) index[i] = next++;
+  }
+  for (ObjectIndex object = 0; object < live.size(); ++object) {
+    if (!live[object]) continue;
+    std::vector<std::pair<std::uint32_t, ObjectIndex>> pointers;
+    for (const snapshot::Edge& edge : random.graph().from(object)) {
+      pointers.emplace_back(edge.offset_words * 8, index[edge.to]);
+    }
+    build.object(0x1000 + 4096 * std::uint64_t{object}, random.types[object], random.bytes[object],
+                 pointers);
+  }
+  for (const ObjectIndex root : random.roots) {
+    build.snapshot.roots.emplace_back().to = index[root];
+  }
+  return build.snapshot;
+}
+
+// What is not reached without the objects of a type, which are not reached then themselves.
+std::uint64_t lost_without(const RandomGraph& random, snapshot::TypeIndex type) {
+  std::vector<bool> seen(random.bytes.size());
+  std::vector<ObjectIndex> waiting = random.roots;
+  while (!waiting.empty()) {
+    const ObjectIndex at = waiting.back();
+    waiting.pop_back();
+    if (seen[at] || random.types[at] == type) continue;
+    seen[at] = true;
+    for (const snapshot::Edge& edge : random.graph().from(at)) waiting.push_back(edge.to);
+  }
+  const std::vector<bool> live = random.reached();
+  std::uint64_t lost = 0;
+  for (std::size_t i = 0; i < live.size(); ++i) {
+    if (live[i] && !seen[i]) lost += random.bytes[i];
+  }
+  return lost;
+}
+
+TEST_CASE("a type's retained bytes lie between its largest object's and what goes with all of it") {
+  for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
+    CAPTURE(seed);
+    const RandomGraph random(seed);
+    snapshot::Snapshot snapshot = snapshot_of(random);
+    snapshot::CountTable table = count_objects(snapshot);
+    add_sizes(snapshot, snapshot::CountBy::Type, table);
+    const auto dominators = find_dominators(random.graph());
+    const auto retained = retained_bytes(dominators, random.bytes);
+    for (const snapshot::CountRow& row : table.rows) {
+      const auto type = static_cast<snapshot::TypeIndex>(row.type[0] - 'A');
+      // By definition: of the objects of the type those that no other of it dominates.
+      std::uint64_t sum = 0;
+      for (const ObjectIndex object : dominators.order) {
+        if (random.types[object] != type) continue;
+        ObjectIndex above = dominators.of[object];
+        while (above != kNone && random.types[above] != type) above = dominators.of[above];
+        if (above == kNone) sum += retained[object];
+      }
+      REQUIRE(row.sizes);
+      REQUIRE(row.sizes->retained_bytes == sum);
+      REQUIRE(row.sizes->retained_bytes >= row.bytes);
+      REQUIRE(row.sizes->retained_bytes <= lost_without(random, type));
+      REQUIRE(row.sizes->transitive_bytes >= row.sizes->retained_bytes);
+    }
+  }
+}
+
+TEST_CASE("with buffers counted to their holders, sizes are the holders' too") {
+  SnapshotBuilder build;
+  const auto array = build.type("Array(Int32)");
+  const auto buffer = build.type("(buffer of Array(Int32))");
+  build.snapshot.types[buffer].holder = "Array(Int32)";
+  build.object(0x1000, array, 32, {{16, 1}});
+  build.object(0x2000, buffer, 64);
+  build.snapshot.roots.emplace_back().to = 0;
+  snapshot::CountTable table = count_objects(build.snapshot, snapshot::CountBy::Holder);
+  add_sizes(build.snapshot, snapshot::CountBy::Holder, table);
+  REQUIRE(table.rows.size() == 1);
+  CHECK(table.rows[0].sizes == snapshot::RowSizes{96, 96});
+  CHECK(table.has_sizes);
+}
+
+}  // namespace
+}  // namespace heapattach::analyze

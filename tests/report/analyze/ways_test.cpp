@@ -1,0 +1,134 @@
+#include "report/analyze/ways.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <doctest/doctest.h>
+
+#include "tests/report/analyze/random_graph.h"
+
+namespace heapattach::analyze {
+namespace {
+
+// By object how many edges it is from `starts`, by walking on until nothing gets shorter.
+std::vector<std::size_t> distances(const Graph& graph, const std::vector<ObjectIndex>& starts) {
+  std::vector<std::size_t> distance(graph.size(), kNone);
+  for (const ObjectIndex start : starts) distance[start] = 0;
+  for (bool is_settled = false; !std::exchange(is_settled, true);) {
+    for (ObjectIndex from = 0; from < graph.size(); ++from) {
+      if (distance[from] == kNone) continue;
+      for (const snapshot::Edge& edge : graph.from(from)) {
+        if (distance[edge.to] <= distance[from] + 1) continue;
+        distance[edge.to] = distance[from] + 1;
+        is_settled = false;
+      }
+    }
+  }
+  return distance;
+}
+
+bool is_way(const Graph& graph, const Way& way, ObjectIndex target) {
+  if (way.empty() || graph.roots[way[0].by] != way[0].object) return false;
+  for (std::size_t i = 1; i < way.size(); ++i) {
+    const auto edges = graph.from(way[i - 1].object);
+    const bool is_there = std::any_of(edges.begin(), edges.end(), [&](const snapshot::Edge& edge) {
+      return edge.to == way[i].object && edge.offset_words == way[i].by;
+    });
+    if (!is_there) return false;
+  }
+  return way.back().object == target;
+}
+
+TEST_CASE("ways from roots are ways, and the shortest, on 2,000 random graphs") {
+  for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
+    CAPTURE(seed);
+    const RandomGraph random(seed);
+    const Graph graph = random.graph();
+    const ShortestWays ways = shortest_ways(graph);
+    const auto expected = distances(graph, random.roots);
+    std::size_t last = 0;
+    for (const ObjectIndex object : ways.order) {
+      REQUIRE(expected[object] >= last);
+      last = expected[object];
+    }
+    for (ObjectIndex object = 0; object < graph.size(); ++object) {
+      const Way way = ways.to(object);
+      REQUIRE(way.empty() == (expected[object] == kNone));
+      if (way.empty()) continue;
+      REQUIRE(way.size() == expected[object] + 1);
+      REQUIRE(is_way(graph, way, object));
+    }
+  }
+}
+
+TEST_CASE("ways to an object are the shortest from each object held, on 2,000 random graphs") {
+  for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
+    CAPTURE(seed);
+    const RandomGraph random(seed);
+    const Graph graph = random.graph();
+    const Referrers referrers(graph);
+    const auto target = static_cast<ObjectIndex>(seed % graph.size());
+    std::vector<std::size_t> expected;
+    std::vector<bool> is_seen(graph.size());
+    for (const ObjectIndex root : graph.roots) {
+      if (is_seen[root]) continue;
+      is_seen[root] = true;
+      const std::size_t distance = distances(graph, {root})[target];
+      if (distance != kNone) expected.push_back(distance + 1);
+    }
+    std::sort(expected.begin(), expected.end());
+    std::vector<std::size_t> found;
+    for (const Way& way : ways_to(graph, referrers, target, kNone)) {
+      REQUIRE(is_way(graph, way, target));
+      found.push_back(way.size());
+    }
+    REQUIRE(found == expected);
+    expected.resize(std::min<std::size_t>(expected.size(), 2));
+    REQUIRE(ways_to(graph, referrers, target, 2).size() == expected.size());
+  }
+}
+
+TEST_CASE("ways from better roots come before shorter ones, on 2,000 random graphs") {
+  for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
+    CAPTURE(seed);
+    const RandomGraph random(seed);
+    const Graph graph = random.graph();
+    const std::vector<std::size_t> ends = {graph.roots.size() / 2, graph.roots.size()};
+    const ShortestWays ways = shortest_ways(graph, ends);
+    const auto middle = random.roots.begin() + static_cast<std::ptrdiff_t>(ends[0]);
+    const auto near_best = distances(graph, {random.roots.begin(), middle});
+    const auto near_rest = distances(graph, {middle, random.roots.end()});
+    for (ObjectIndex object = 0; object < graph.size(); ++object) {
+      const bool has_best = near_best[object] != kNone;
+      const Way way = ways.to(object);
+      REQUIRE(way.empty() == (!has_best && near_rest[object] == kNone));
+      if (way.empty()) continue;
+      REQUIRE(is_way(graph, way, object));
+      REQUIRE((way[0].by < ends[0]) == has_best);
+      if (has_best) REQUIRE(way.size() == near_best[object] + 1);
+      const auto all = ways_to(graph, Referrers(graph), object, kNone, ends);
+      REQUIRE((all[0].at(0).by < ends[0]) == has_best);
+      REQUIRE(ways_to(graph, Referrers(graph), object, 1, ends)[0] == all[0]);
+    }
+  }
+}
+
+TEST_CASE("each edge is found from its end") {
+  const RandomGraph random(7);
+  const Graph graph = random.graph();
+  const Referrers referrers(graph);
+  std::size_t count = 0;
+  for (ObjectIndex to = 0; to < graph.size(); ++to) {
+    for (const Referrer& referrer : referrers.of(to)) {
+      const auto edges = graph.from(referrer.from);
+      CHECK(std::any_of(edges.begin(), edges.end(), [&](const snapshot::Edge& edge) {
+        return edge.to == to && edge.offset_words == referrer.word;
+      }));
+      ++count;
+    }
+  }
+  CHECK(count == graph.edges.size());
+}
+
+}  // namespace
+}  // namespace heapattach::analyze

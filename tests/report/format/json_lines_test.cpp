@@ -1,0 +1,244 @@
+#include "report/format/read/json_lines.h"
+
+#include <csignal>
+#include <fstream>
+#include <string>
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "attach/fd.h"
+#include "report/format/write/gzip.h"
+#include "report/format/write/json_lines.h"
+#include "symbols/unwind/stack_record.h"
+#include "tests/support/memory_sink.h"
+#include "tests/support/small_snapshot.h"
+#include "tests/support/temporary_directory.h"
+
+using namespace heapattach;
+using snapshot::Snapshot;
+
+namespace {
+
+std::string written(const Snapshot& snapshot, bool with_gzip = false) {
+  MemorySink sink;
+  JsonLinesOptions options;
+  options.with_gzip = with_gzip;
+  REQUIRE(write_json_lines(snapshot, sink, options));
+  return sink.text;
+}
+
+Result<Snapshot> read_text(const std::string& text, const read::ReadOptions& options = {}) {
+  const TemporaryDirectory directory;
+  const std::string name = directory.file("heap.jsonl");
+  const Fd fd(::open(name.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  REQUIRE(::write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()));
+  return read::read_json_lines(name, options);
+}
+
+std::string refusal(const std::string& text) {
+  const auto found = read_text(text);
+  REQUIRE_FALSE(found);
+  return found.error().message;
+}
+
+const std::string kHead = "{\"record\":\"snapshot\",\"version\":1,\"pid\":7}\n";
+const std::string kA = "{\"record\":\"object\",\"address\":\"0x10\",\"type\":\"A\",\"bytes\":16}\n";
+const std::string kB =
+    "{\"record\":\"object\",\"address\":\"0x20\",\"type\":\"B\",\"bytes\":16,"
+    "\"refs\":{\"@a\":\"0x10\"}}\n";
+const std::string kEnd = "{\"record\":\"end\",\"complete\":true,\"objects\":2}\n";
+
+void add_stacks(Snapshot& snapshot) {
+  snapshot.places = {{0x4011, {"main", "app.c", 7}, {{"read", "io.c", 3}, {"x", "", 0}}, "app"},
+                     {0x7e01, {"odd \xff", "", 0}, {}, ""},
+                     {0x7e02, {"", "", 0}, {{"odd \xff", "", 0}}, ""}};
+  snapshot.stacks = {
+      {{{1}, {0, unwind::FoundBy::SignalFrame}, {2}, {0, unwind::FoundBy::Scan}}, 0, 0, {}},
+      {{{0}, {1, unwind::FoundBy::FramePointer}}, 1'000'000, 1, unwind::StackEnd::Limit},
+      {{}, 0, 0, unwind::StackEnd::Corrupt}};
+  snapshot.threads = {{4711, "app", 'S', 0}, {4712, "other", 'D'}, {4713, "", '?', 2}};
+  snapshot.fibers = {{0x9000, "worker", 1}, {0x9100, "", 1}, {0x9200, "new"}, {0x9300, "", 1}};
+  snapshot::Root& root = snapshot.roots.emplace_back();
+  root.kind = snapshot::RootKind::Stack;
+  root.thread = 4711;
+  root.fiber = 0x9200;
+  root.frame = 1;
+  root.variable = "session";
+  root.inlined = 1;
+  root.is_below_stack_pointer = true;
+}
+
+Snapshot with_every_kind_of_key() {
+  SnapshotBuilder build;
+  const auto entries = build.type("(buffer of Hash(K, V))");
+  build.snapshot.types[entries].elements = {0, 24, "", {{8, "key"}, {16, "value"}}};
+  build.snapshot.types[entries].holder = "Hash(K, V)";
+  const auto odd = build.type("odd \"name\"\n\xff");
+  build.snapshot.types[odd].paths = {{0, "a\"b"}, {8, "a\\"}, {16, "items[1]"}};
+  build.object(0x1000, entries, 96, {{8, 0}, {16, 1}, {24, 0}, {88, 1}});
+  build.object(0x2000, odd, 48, {{0, 0}, {8, 1}, {16, 0}, {24, 1}}).is_reachable = 0;
+  build.snapshot.header.live_only = false;
+  build.snapshot.header.pause_ms = 1.25;
+  build.snapshot.header.marked_conservatively = {30, 1920};
+  build.snapshot.roots.emplace_back().symbol = "CACHE";
+  add_stacks(build.snapshot);
+  return build.snapshot;
+}
+
+}  // namespace
+
+TEST_CASE("a snapshot that was read is written again as the same bytes, plain and packed") {
+  const std::string text = written(with_every_kind_of_key());
+  const auto plain = read_text(text);
+  REQUIRE(plain);
+  CHECK(written(*plain) == text);
+  REQUIRE(plain->header.marked_conservatively);
+  CHECK(plain->header.marked_conservatively->objects == 30);
+  CHECK(plain->header.marked_conservatively->bytes == 1920);
+  const auto packed = read_text(written(with_every_kind_of_key(), true));
+  REQUIRE(packed);
+  CHECK(written(*packed) == text);
+}
+
+TEST_CASE("stacks are read as they were written, also a fiber's that stands like another") {
+  const auto found = read_text(written(with_every_kind_of_key()));
+  REQUIRE(found);
+  REQUIRE(found->threads.size() == 3);
+  REQUIRE(found->threads[0].stack);
+  const snapshot::Stack& stack = found->stacks[*found->threads[0].stack];
+  REQUIRE(stack.frames.size() == 4);
+  CHECK(found->places[stack.frames[3].place].pc == 0x4011);
+  CHECK(stack.frames[1].found_by == unwind::FoundBy::SignalFrame);
+  CHECK(found->places[stack.frames[1].place].inlined[0].function == "read");
+  CHECK_FALSE(found->threads[1].stack);
+  REQUIRE(found->fibers.size() == 4);
+  REQUIRE(found->fibers[0].stack);
+  CHECK(found->fibers[3].stack == found->fibers[0].stack);
+  CHECK(found->stacks[*found->fibers[0].stack].left_out == 1'000'000);
+  CHECK_FALSE(found->fibers[2].stack);
+}
+
+TEST_CASE("a frame that is none is refused, and one with news or like a missing fiber is read") {
+  const auto thread = [](const std::string& keys) {
+    return kHead + "{\"record\":\"thread\",\"tid\":7," + keys + "}\n" + kA + kB + kEnd;
+  };
+  for (const char* broken :
+       {"\"frames\":[7]", "\"frames\":[{\"pc\":1}]", "\"frames\":{}",
+        "\"frames\":[{\"line\":4294967296}]", "\"frames\":[{\"inlined\":[1]}]", "\"end\":1",
+        "\"left_out_behind\":-1", "\"frames\":[{\"pc\":\"0x1\""}) {
+    CHECK(refusal(thread(broken)).find("line 2") != std::string::npos);
+  }
+  const auto found = read_text(thread(
+      "\"frames\":[{\"pc\":\"0x1\",\"news\":[{}],\"found_by\":\"magic\"}],\"end\":\"well\""));
+  REQUIRE(found);
+  CHECK(found->stacks.size() == 1);
+  const auto lost =
+      read_text(kHead + "{\"record\":\"fiber\",\"address\":\"0x9\",\"same_frames_as\":\"0x8\"}\n" +
+                kA + kB + kEnd);
+  REQUIRE(lost);
+  CHECK_FALSE(lost->fibers[0].stack);
+}
+
+TEST_CASE("unknown records, unknown keys, blanks and another order of keys are read") {
+  const auto found =
+      read_text(kHead + "\n{\"record\":\"news\",\"of\":[{},[1,{\"x\":null}]]}\n" + kA +
+                "{ \"refs\": {\"@a\" : \"0x10\"}, \"new\":[1], \"bytes\":16, \"type\":\"\\u0042\", "
+                "\"address\":\"0x20\", \"record\":\"object\" }\n" +
+                kEnd);
+  REQUIRE(found);
+  CHECK(written(*found).find(kB) != std::string::npos);
+}
+
+TEST_CASE("what is broken is refused with its line") {
+  CHECK(refusal(kHead + kA + "{\"record\":\n" + kB + kEnd).find("line 3") != std::string::npos);
+  CHECK(refusal(kHead + kB + kA + kEnd).find("line 3") != std::string::npos);       // reordered
+  CHECK(refusal(kHead + kA + kA + kB + kEnd).find("line 3") != std::string::npos);  // doubled
+  CHECK(refusal(kHead + kB + kEnd).find("line 2") != std::string::npos);            // dangling
+  CHECK(refusal(kHead + kA + kEnd).find("missing") != std::string::npos);           // lost
+  CHECK(refusal(kHead + kHead + kEnd).find("second snapshot") != std::string::npos);
+  CHECK(refusal(kHead + kA + kB + kEnd + "{\"record\":\"news\"}\n").find("behind the end") !=
+        std::string::npos);
+}
+
+TEST_CASE("what is no snapshot, or one of the future, is told") {
+  CHECK(refusal("").find("no records") != std::string::npos);
+  CHECK(refusal("hello\n").find("no snapshot") != std::string::npos);
+  CHECK(refusal("\x7f"
+                "ELF")
+            .find("ELF") != std::string::npos);
+  CHECK(refusal("{\"record\":\"snapshot\",\"version\":2}\n").find("newer") != std::string::npos);
+}
+
+TEST_CASE("a file cut anywhere behind its header is partial and keeps what it has") {
+  const std::string text = kHead + kA + kB + kEnd;
+  for (std::size_t size = kHead.size(); size < text.size() - 2; ++size) {
+    CAPTURE(size);
+    const auto found = read_text(text.substr(0, size));
+    REQUIRE(found);
+    REQUIRE_FALSE(found->complete);
+  }
+  const std::string packed = written(with_every_kind_of_key(), true);
+  const auto cut = read_text(packed.substr(0, packed.size() - 9));
+  REQUIRE(cut);
+  CHECK_FALSE(cut->complete);
+}
+
+TEST_CASE("neither depth nor length of a line is a danger") {
+  const std::string deep(1'000'000, '[');
+  CHECK(refusal(kHead + "{\"record\":\"x\",\"a\":" + deep + "}\n" + kEnd).find("line 2") !=
+        std::string::npos);
+  const std::string closed = deep + std::string(deep.size(), ']');
+  CHECK(read_text(kHead + "{\"record\":\"x\",\"a\":" + closed + "}\n" + kA + kB + kEnd));
+  const std::string name(6'000'000, 'n');  // longer than a block
+  const auto found =
+      read_text(kHead + "{\"record\":\"type\",\"name\":\"" + name + "\"}\n" + kA + kB + kEnd);
+  REQUIRE(found);
+  CHECK(found->types[0].name.size() == name.size());
+}
+
+TEST_CASE("blocks of lines may end anywhere") {
+  const std::string text = written(with_every_kind_of_key());
+  for (std::size_t bytes = 1; bytes < text.size() + 2; ++bytes) {
+    CAPTURE(bytes);
+    read::ReadOptions options;
+    options.block_bytes = bytes;
+    const auto found = read_text(text, options);
+    REQUIRE(found);
+    REQUIRE(written(*found) == text);
+  }
+}
+
+TEST_CASE("waiting for a pipe that nobody writes to ends at the deadline and when interrupted") {
+  const TemporaryDirectory directory;
+  const std::string name = directory.file("pipe");
+  REQUIRE(::mkfifo(name.c_str(), 0600) == 0);
+  read::ReadOptions options;
+  options.deadline.at = std::chrono::steady_clock::now() + std::chrono::milliseconds(1);
+  const auto late = read::read_json_lines(name, options);
+  REQUIRE_FALSE(late);
+  CHECK(late.error().kind == ErrorKind::Timeout);
+  options.deadline = {};
+  options.deadline.interrupted = []() noexcept { return std::optional<int>(SIGINT); };
+  const auto interrupted = read::read_json_lines(name, options);
+  REQUIRE_FALSE(interrupted);
+  CHECK(interrupted.error().kind == ErrorKind::Interrupted);
+}
+
+TEST_CASE("a packed file that unpacks to far more than any snapshot is not read to its end") {
+  const TemporaryDirectory directory;
+  const std::string name = directory.file("bomb.jsonl.gz");
+  GzipMembers members;
+  const std::string nothing(32 << 20, '\n');
+  {
+    std::ofstream file(name, std::ios::binary);
+    for (int i = 0; i < 8; ++i) file << members.compress(nothing);
+  }
+  const auto found = read::read_json_lines(name, {});
+  REQUIRE_FALSE(found);
+  CHECK(found.error().kind == ErrorKind::Malformed);
+  CHECK_MESSAGE(found.error().message.find("unpacks to more than") != std::string::npos,
+                found.error().message);
+}

@@ -1,0 +1,25 @@
+#include "symbols/unwind/code_ranges.h"
+
+#include <doctest/doctest.h>
+
+using namespace heapattach::unwind;
+
+TEST_CASE("code inside a range that another one interrupts is still that range's") {
+  CodeRanges ranges;
+  ranges.add(0x3000, 0x3100, 2);
+  ranges.add(0x1000, 0x2000, 0);
+  ranges.add(0x1400, 0x1500, 1);
+  ranges.sort();
+  CHECK(ranges.at(0x1000) == 0U);
+  CHECK(ranges.at(0x1450) == 1U);  // the inner one
+  CHECK(ranges.at(0x1500) == 0U);  // after the inner one
+  CHECK(ranges.at(0x1fff) == 0U);
+  CHECK_FALSE(ranges.at(0x2000));
+  CHECK_FALSE(ranges.at(0xfff));
+  CHECK(ranges.at(0x30ff) == 2U);
+  CHECK_FALSE(ranges.at(0x3100));
+}
+
+TEST_CASE("no ranges have no code") {
+  CHECK_FALSE(CodeRanges().at(0x1000));
+}

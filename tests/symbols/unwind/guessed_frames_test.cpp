@@ -1,0 +1,97 @@
+// Code that nothing describes: where it returns to is guessed by what stands on the stack.
+
+#include <algorithm>
+
+#include <doctest/doctest.h>
+
+#include "symbols/unwind/return_addresses.h"
+#include "symbols/unwind/unwind.h"
+#include "tests/fakes/own_memory.h"
+#include "tests/symbols/unwind/inputs/known_stack.h"
+#include "tests/symbols/unwind/own_stack.h"
+
+using namespace heapattach;
+using namespace heapattach::unwind;
+
+namespace {
+
+struct Walked {
+  const Modules& modules;
+  WalkedStack stack;
+  std::vector<std::string> functions;
+
+  [[nodiscard]] std::size_t frame_of(const std::string& function) const {
+    const auto found = std::find(functions.begin(), functions.end(), function);
+    REQUIRE_MESSAGE(found != functions.end(), function);
+    return static_cast<std::size_t>(found - functions.begin());
+  }
+};
+
+void walk_here(void* context) {
+  auto& walked = *static_cast<Walked*>(context);
+  ucontext_t here;
+  REQUIRE(getcontext(&here) == 0);
+  const OwnMemory memory;
+  ModuleDebugs debugs(walked.modules);
+  walked.stack = Unwinder(debugs, memory).walk(state_of(here), true, {});
+  for (const Frame& frame : walked.stack.frames) {
+    const Module* module = walked.modules.find(frame.pc());
+    const auto symbol = module == nullptr ? std::nullopt : module->symbol_at(frame.pc());
+    walked.functions.emplace_back(symbol ? symbol->name : "");
+  }
+}
+
+RemoteAddr address_of(const void* code) {
+  return {reinterpret_cast<std::uint64_t>(code)};
+}
+
+// Where it returns to.
+__attribute__((noinline)) RemoteAddr called_directly() {
+  return address_of(__builtin_return_address(0));
+}
+
+}  // namespace
+
+TEST_CASE("without tables and frame pointers the calls on the stack lead on, marked as guessed") {
+  const Modules modules = own_modules();
+  Walked walked{modules, {}, {}};
+  known_without_frame(walk_here, &walked);
+  const std::size_t inner = walked.frame_of("known_frameless_inner");
+  REQUIRE(walked.frame_of("known_without_frame") == inner + 1);
+  CHECK(walked.stack.frames[inner].found_by == FoundBy::FrameTables);
+  CHECK(walked.stack.frames[inner + 1].found_by == FoundBy::Scan);
+  CHECK(walked.stack.frames[inner + 2].found_by == FoundBy::Scan);
+  // And from there by tables to the end.
+  CHECK(walked.stack.frames[inner + 3].found_by == FoundBy::FrameTables);
+  CHECK(walked.frame_of("main") > inner);
+  CHECK(walked.stack.end == StackEnd::Outermost);
+}
+
+TEST_CASE("a return address is told by the call before it, and whom it calls") {
+  const Modules modules = own_modules();
+  const RemoteAddr back = called_directly();
+  const Module* const module = modules.find(back);
+  REQUIRE(module != nullptr);
+  const auto call = call_before(*module, back);
+  REQUIRE(call);
+  REQUIRE(call->target);
+  const auto called = module->symbol_at(*call->target);
+  REQUIRE(called);
+  CHECK(called->address == *call->target);
+  CHECK(called->name.find("called_directly") != std::string_view::npos);
+
+  const RemoteAddr function = address_of(reinterpret_cast<const void*>(&known_without_tables));
+  CHECK_FALSE(call_before(*module, function + 1));
+  CHECK_FALSE(call_before(*module, RemoteAddr{4}));
+  CHECK_FALSE(call_before(*module, RemoteAddr{0x5000}));
+}
+
+TEST_CASE("a function that makes a frame pointer is known by its beginning") {
+  const Modules modules = own_modules();
+  const auto begins = [&](auto* function) {
+    const RemoteAddr at = address_of(reinterpret_cast<const void*>(function));
+    return begins_with_frame(*modules.find(at), at);
+  };
+  CHECK(begins(&known_without_tables));
+  CHECK_FALSE(begins(&known_without_frame));
+}
