@@ -14,8 +14,13 @@
 using namespace heapattach;
 using namespace std::chrono_literals;
 
-TEST_CASE("20,000 queued signals arrive exactly once, whatever freezes fall between them") {
-  constexpr std::int64_t kSignals = 20'000;
+namespace {
+
+constexpr std::int64_t kSignals = 20'000;
+
+// Freezes a fresh target, again and again, until all signals have been sent to it. Returns how
+// often.
+int freeze_between_signals() {
   LiveTarget target("signaller");
   target.child().send_line("send " + std::to_string(kSignals));
   target.read_line();
@@ -37,7 +42,6 @@ TEST_CASE("20,000 queued signals arrive exactly once, whatever freezes fall betw
                   "doubled, {} strange",
                   kSignals, freezes, answer.at("handled"), answer.at("distinct"),
                   answer.at("doubled"), answer.at("strange")));
-  CHECK(freezes >= 300);
   CHECK(answer.at("handled") == kSignals);
   CHECK(answer.at("distinct") == kSignals);
   CHECK(answer.at("doubled") == 0);
@@ -45,6 +49,15 @@ TEST_CASE("20,000 queued signals arrive exactly once, whatever freezes fall betw
   CHECK(answer.at("damaged") == 0);
   CHECK(answer.at("sums") > 0);
   CHECK(harm_done_to(target.pid()) == "");
+  return freezes;
+}
+
+}  // namespace
+
+TEST_CASE("20,000 queued signals arrive exactly once, whatever freezes fall between them") {
+  // On a busy machine all signals may be sent within the first hundred freezes.
+  int freezes = 0;
+  while (freezes < 300) freezes += freeze_between_signals();
 }
 
 TEST_CASE("a signal that arrives while all is frozen is handled afterwards") {

@@ -10,6 +10,7 @@
 #include "report/cli/errors.h"
 #include "report/cli/look.h"
 #include "report/cli/summary.h"
+#include "report/text/human_bytes.h"
 
 using namespace heapattach;
 

@@ -16,10 +16,10 @@ using namespace heapattach::unwind;
 
 namespace {
 
-WalkedStack unwind(ModuleDebugs& debugs,
-                   const MemoryReader& memory,
-                   const MachineState& innermost,
-                   std::size_t most_frames) {
+WalkedStack walk(ModuleDebugs& debugs,
+                 const MemoryReader& memory,
+                 const MachineState& innermost,
+                 std::size_t most_frames) {
   return Unwinder(debugs, memory)
       .walk(innermost, true, {.innermost = most_frames, .outermost = 0, .followed = most_frames});
 }
@@ -62,7 +62,7 @@ void walk_own(void* context) {
   REQUIRE(getcontext(&here) == 0);
   const OwnMemory memory;
   ModuleDebugs debugs(seen.modules);
-  seen.stack = unwind(debugs, memory, state_of(here), 200);
+  seen.stack = walk(debugs, memory, state_of(here), 200);
   Locals locals(debugs, memory);
   for (const Frame& frame : seen.stack.frames) {
     const Module* module = seen.modules.find(frame.pc());
@@ -175,14 +175,14 @@ TEST_CASE("a corrupt stack ends with a mark") {
 
   SUBCASE("frame pointers that go in a circle") {
     memory.put(stack + 0x100, stack.value + 0x100);
-    const WalkedStack walked = unwind(debugs, memory, state, 100);
+    const WalkedStack walked = walk(debugs, memory, state, 100);
     CHECK(walked.frames.size() == 2);
     CHECK(walked.end == StackEnd::Unknown);
   }
   SUBCASE("no code at all") {
     state.set(MachineState::kReturnAddress, 0x5000);
     state.set(MachineState::kFramePointer, 0);
-    const WalkedStack walked = unwind(debugs, memory, state, 100);
+    const WalkedStack walked = walk(debugs, memory, state, 100);
     CHECK(walked.frames.size() == 1);
     CHECK(walked.end == StackEnd::Corrupt);
   }
@@ -191,14 +191,14 @@ TEST_CASE("a corrupt stack ends with a mark") {
       memory.put(stack + at, stack.value + at + 0x10);
       memory.put(stack + at + 8, code);
     }
-    const WalkedStack walked = unwind(debugs, memory, state, 5);
+    const WalkedStack walked = walk(debugs, memory, state, 5);
     CHECK(walked.frames.size() == 5);
     CHECK(walked.end == StackEnd::Limit);
   }
   SUBCASE("a stack that was not copied") {
     state.set(MachineState::kStackPointer, 0x90000);
     state.set(MachineState::kFramePointer, 0x90000);
-    CHECK(unwind(debugs, memory, state, 5).end == StackEnd::Unknown);
+    CHECK(walk(debugs, memory, state, 5).end == StackEnd::Unknown);
   }
 }
 
