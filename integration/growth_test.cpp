@@ -31,6 +31,16 @@ std::int64_t number_of(const std::string& json, std::string_view type, std::stri
   return 0;
 }
 
+// Whether the first answer to "what leaks" is held by that root, and that comes after it.
+bool is_held_through(const std::string& json, std::string_view root, std::string_view then) {
+  simdjson::dom::parser parser;
+  const simdjson::dom::object report = parser.parse(json);
+  const std::string_view summary = report["holders"].at(0)["summary"];
+  INFO(summary);
+  return summary.find(root) != std::string_view::npos &&
+         summary.find(then) != std::string_view::npos;
+}
+
 void save(const LiveTarget& target, const std::string& file) {
   const ToolRun run = run_tool({"-q", "-o", file, fmt::format("{}", target.pid())});
   INFO(run.errors);
@@ -70,14 +80,20 @@ TEST_CASE("a difference names what a service forgets to let go") {
   SUBCASE("a cache that never evicts") {
     const std::string grown = growth_of(target, "cache");
     CHECK(number_of(grown, "Product", "grown_objects") == kLeaked);
+    CHECK(is_held_through(grown, "global SHOP", "@products"));
     CHECK(number_of(grown, "Request", "grown_objects") <= kLeftOver);
   }
   SUBCASE("a closure that captures its request") {
-    CHECK(is_about(number_of(growth_of(target, "closure"), "Request", "grown_objects"), kLeaked));
+    const std::string grown = growth_of(target, "closure");
+    CHECK(is_about(number_of(grown, "Request", "grown_objects"), kLeaked));
+    // Each of the closures retains its request, of more than 200 bytes.
+    CHECK(number_of(grown, "(closure of Proc(String))", "grown_retained") > 200 * kLeaked);
+    CHECK(is_held_through(grown, "global SHOP", "@observers"));
   }
   SUBCASE("a fiber that waits for ever on a channel") {
     const std::string grown = growth_of(target, "fiber");
     CHECK(is_about(number_of(grown, "Fiber", "grown_objects"), kLeaked));
+    CHECK(is_held_through(grown, "stacks of fibers", "Shop#finish"));
     CHECK(is_about(number_of(grown, "Job", "grown_objects"), kLeaked));
     CHECK(is_about(number_of(grown, "Channel(Int32)", "grown_objects"), kLeaked));
   }

@@ -28,6 +28,12 @@ std::int64_t objects_of(const TypeGrowth& row, GrowthOrder order) {
                                       : row.grown_objects();
 }
 
+// What the order by retained bytes goes by.
+std::int64_t weight_of(const TypeGrowth& row, GrowthOrder order) {
+  const bool has_more = row.retained && row.grown_objects() > 0;
+  return order == GrowthOrder::ByKept || !has_more ? bytes_of(row, order) : row.retained->grown();
+}
+
 bool has_change(const TypeGrowth& row) {
   return row.before != row.after || row.kept.objects != 0;
 }
@@ -43,7 +49,9 @@ bool is_chosen(const TypeGrowth& row, const RowChoice& choice, GrowthOrder order
 void sort_rows(std::vector<TypeGrowth>& rows, SortBy sort, GrowthOrder order) {
   // The larger first, except for names. Of those with nothing kept, the larger growth.
   const auto key = [order, sort](const TypeGrowth& row) {
-    const auto first = sort == SortBy::Count ? objects_of(row, order) : bytes_of(row, order);
+    const auto first = sort == SortBy::Count      ? objects_of(row, order)
+                       : sort == SortBy::Retained ? weight_of(row, order)
+                                                  : bytes_of(row, order);
     const auto second = sort == SortBy::Count ? bytes_of(row, order) : objects_of(row, order);
     return std::tuple(-first, -second, -row.grown_bytes());
   };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,6 +26,15 @@ struct Amount {
   friend bool operator==(const Amount&, const Amount&) = default;
 };
 
+// What the objects of a type retain together.
+struct RetainedGrowth {
+  std::uint64_t before = 0;
+  std::uint64_t after = 0;
+
+  [[nodiscard]] std::int64_t grown() const { return static_cast<std::int64_t>(after - before); }
+  friend bool operator==(const RetainedGrowth&, const RetainedGrowth&) = default;
+};
+
 // One type, or with CountBy::Holder what its objects and their buffers make.
 struct TypeGrowth {
   std::string type;
@@ -32,6 +42,7 @@ struct TypeGrowth {
   Amount after;   // in the last
   Amount stayed;  // in both
   Amount kept;    // of three: not in the first, in the second and still in the last
+  std::optional<RetainedGrowth> retained{};  // none: not asked for, or not known
 
   [[nodiscard]] bool is_new() const { return before.objects == 0; }
   [[nodiscard]] bool is_gone() const { return after.objects == 0; }
@@ -49,6 +60,7 @@ struct Difference {
   TypeGrowth total;              // of these, its type empty
   TypeGrowth left_out;           // of those that choose_growth left out
   std::uint64_t left_out_rows = 0;
+  bool has_retained = false;  // the rows have what they retain
 };
 
 // What makes the order of the rows, and which of them there is nothing to tell of.
@@ -62,6 +74,8 @@ enum class GrowthOrder : std::uint8_t { ByGrowth, ByKept };
                                  snapshot::CountBy by);
 
 // Sorts the rows, what grew most first, and leaves out those not chosen and those without change.
+// By what is retained, a type with more objects counts with what these retain more, any other with
+// its own bytes: it holds the growth and is not the growth.
 // `choice.min_bytes` is of growth or shrinkage, or of what was kept.
 [[nodiscard]] Difference choose_growth(Difference difference,
                                        const snapshot::RowChoice& choice,

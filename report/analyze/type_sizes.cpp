@@ -1,7 +1,9 @@
 #include "report/analyze/type_sizes.h"
 
 #include <atomic>
+#include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "report/analyze/dominators.h"
@@ -21,14 +23,13 @@ using snapshot::TypeIndex;
 
 // Types that share a row of the table, as one number. Those without a row come last.
 struct Groups {
-  Groups(const Snapshot& snapshot, CountBy by, const CountTable& table) {
-    std::unordered_map<std::string, TypeIndex> by_name;
-    for (std::size_t row = 0; row < table.rows.size(); ++row) {
-      if (table.rows[row].is_reachable) {
-        by_name.emplace(table.rows[row].type, static_cast<TypeIndex>(row));
-      }
+  // An empty name stands for no type.
+  Groups(const Snapshot& snapshot, CountBy by, std::span<const std::string_view> rows) {
+    std::unordered_map<std::string_view, TypeIndex> by_name;
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      if (!rows[row].empty()) by_name.emplace(rows[row], static_cast<TypeIndex>(row));
     }
-    none = static_cast<TypeIndex>(table.rows.size());
+    none = static_cast<TypeIndex>(rows.size());
     for (const snapshot::Type& type : snapshot.types) {
       const auto row = by_name.find(snapshot::row_name(type, by));
       of_type.push_back(row == by_name.end() ? none : row->second);
@@ -78,7 +79,11 @@ std::vector<std::uint64_t> retained_of_groups(const Numbered& objects, std::size
 }  // namespace
 
 void add_sizes(const Snapshot& snapshot, CountBy by, CountTable& table) {
-  const Groups names(snapshot, by, table);
+  std::vector<std::string_view> rows;
+  for (const snapshot::CountRow& row : table.rows) {
+    rows.push_back(row.is_reachable ? std::string_view(row.type) : std::string_view());
+  }
+  const Groups names(snapshot, by, rows);
   const std::size_t count = table.rows.size() + 1;
   const Numbered objects(snapshot, names.of_type);
   std::vector<std::uint64_t> transitive;
@@ -99,6 +104,13 @@ void add_sizes(const Snapshot& snapshot, CountBy by, CountTable& table) {
     table.rows[row].sizes = snapshot::RowSizes{transitive[row], retained[row]};
   }
   table.has_sizes = true;
+}
+
+std::vector<std::uint64_t> retained_by_rows(const Snapshot& snapshot,
+                                            CountBy by,
+                                            std::span<const std::string_view> rows) {
+  const Groups groups(snapshot, by, rows);
+  return retained_of_groups(Numbered(snapshot, groups.of_type), rows.size() + 1);
 }
 
 std::uint64_t retained_by(const Snapshot& snapshot, const std::vector<bool>& is_chosen) {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "report/model/counts.h"
@@ -13,6 +15,11 @@ namespace heapattach::analyze {
 void add_sizes(const snapshot::Snapshot& snapshot,
                snapshot::CountBy by,
                snapshot::CountTable& table);
+
+// The bytes that the objects of each row retain, by the rows' names; 0 for those without objects.
+[[nodiscard]] std::vector<std::uint64_t> retained_by_rows(const snapshot::Snapshot& snapshot,
+                                                          snapshot::CountBy by,
+                                                          std::span<const std::string_view> rows);
 
 // The bytes that the objects of some types retain together, chosen by their numbers; what one of
 // them holds by way of another counts once.

@@ -6,6 +6,25 @@
 
 namespace heapattach {
 
+void add_holders(std::span<const snapshot::Snapshot* const> snapshots,
+                 snapshot::CountBy by,
+                 GrowthReport& report) {
+  if (!analyze::knows_holders(*snapshots.back())) {
+    report.kinship.remarks.push_back("what holds what is new is not known: " +
+                                     report.sources.back().name + " has no references from roots");
+    return;
+  }
+  report.last = snapshots.back();
+  report.holders = analyze::find_growth_holders(snapshots, report.kinship.is_same_process, by,
+                                                report.difference);
+  if (analyze::knows_holders(*snapshots.front())) {
+    analyze::add_retained(snapshots, by, report.difference);
+  } else {
+    report.kinship.remarks.push_back("what grew in retained bytes is not known: " +
+                                     report.sources.front().name + " has no references from roots");
+  }
+}
+
 std::string growth_text(const Options& options, GrowthReport report) {
   constexpr std::uint64_t kRowsOfAScreen = 30;
   const Look look = look_of(options);

@@ -71,10 +71,12 @@ Result<void> refuse_rows(const RawOptions& raw, Report report) {
 Result<snapshot::RowChoice> read_rows(const RawOptions& raw, Report report) {
   HA_TRY(refuse_rows(raw, report));
   snapshot::RowChoice rows;
-  if (report == Report::Sizes) rows.sort = snapshot::SortBy::Retained;
+  const bool has_retained =
+      report == Report::Sizes || report == Report::Diff || report == Report::Watch;
+  if (has_retained) rows.sort = snapshot::SortBy::Retained;
   if (!raw.sort.empty()) rows.sort = HA_TRY(choose("--sort", raw.sort, kSorts));
-  if (report != Report::Sizes && rows.sort == snapshot::SortBy::Retained) {
-    return usage("--sort retained: only --sizes has it");
+  if (!has_retained && rows.sort == snapshot::SortBy::Retained) {
+    return usage("--sort retained: only --sizes, --diff and --watch have it");
   }
   rows.types = raw.types;
   if (!raw.top.empty()) {
@@ -312,10 +314,9 @@ Result<Options> make_sense(const RawOptions& raw) {
 }
 
 bool needs_edges(const Options& options) {
-  const bool counts_alone = options.report == Report::Count || options.report == Report::Diff ||
-                            options.report == Report::Watch || options.report == Report::Strings ||
+  const bool counts_alone = options.report == Report::Count || options.report == Report::Strings ||
                             options.report == Report::Summary;
-  if (!counts_alone || options.format == Format::Html) return true;
+  if (!counts_alone) return true;
   return std::any_of(options.fail_if.begin(), options.fail_if.end(), [](const FailIf& condition) {
     return condition.what == FailIf::What::Retained;
   });

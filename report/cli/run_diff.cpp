@@ -34,8 +34,6 @@ Result<std::vector<Snapshot>> take_all(const Options& options,
     Options one = options;
     one.pid = source.pid;
     one.file = source.file;
-    // Of what the last is compared with, counts are enough.
-    if (&source != &options.compared.back()) one.format = Format::Table;
     const auto start = std::chrono::steady_clock::now();
     taken.push_back(HA_TRY(take(one, deadline, console)));
     // How long a process was held; a file has nothing to feel.
@@ -83,6 +81,7 @@ GrowthReport compare_all(const Options& options, const std::vector<Snapshot>& ta
   }
   report.kinship = snapshot::find_kinship(named);
   report.difference = analyze::compare(pointers, options.by);
+  add_holders(pointers, options.by, report);
   return report;
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -57,7 +58,7 @@ class WatchRun {
     const Clock::time_point start = Clock::now();
     for (unsigned round = 0; round <= options_.rounds; ++round) {
       HA_TRY(wait_until(start + round * options_.interval));
-      const snapshot::Snapshot taken = HA_TRY(take_(options_, limit(), console_));
+      snapshot::Snapshot taken = HA_TRY(take_(options_, limit(), console_));
       const snapshot::CountTable counts = count_objects(taken, options_.by);
       watch_.add(counts);
       gate_.add(taken);
@@ -65,6 +66,7 @@ class WatchRun {
       report_.sources.push_back({round == 0 ? "start" : fmt::format("round {}", round),
                                  options_.pid, taken.header.exe, taken.header.captured,
                                  counts.objects, counts.bytes});
+      (round == 0 ? first_ : last_) = std::move(taken);
       if (round == 0) continue;
       console_.say(fmt::format("round {} of {}: {} types grew in each so far", round,
                                options_.rounds, watch_.difference().rows.size()));
@@ -86,6 +88,9 @@ class WatchRun {
   Result<void> write(OpenOutput output) {
     report_.kind = GrowthKind::Watch;
     report_.difference = watch_.difference();
+    if (watch_.rounds() > 0 && !report_.difference.rows.empty()) {
+      add_holders(std::vector<const snapshot::Snapshot*>{&first_, &last_}, options_.by, report_);
+    }
     Deadline deadline = limit();
     deadline.interrupted = []() noexcept { return std::optional<int>(); };
     Options chosen = options_;
@@ -98,6 +103,8 @@ class WatchRun {
   Console& console_;
   Gate gate_;
   analyze::Watch watch_;
+  snapshot::Snapshot first_;
+  snapshot::Snapshot last_;  // of the rounds so far
   GrowthReport report_;
   bool is_complete_ = true;
 };

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include "tests/support/small_snapshot.h"
+
 using namespace heapattach;
 
 namespace {
@@ -73,4 +75,45 @@ TEST_CASE("growth as JSON is one line with a version") {
         R"("grown_objects":1100,"grown_bytes":52800,"stayed_objects":100,"stayed_bytes":4800,)"
         R"("new":true}]})"
         "\n");
+}
+
+TEST_CASE("the answer comes before the table: what is new, how much it retains, what holds it") {
+  SnapshotBuilder build;
+  const auto session = build.type("Session");
+  build.object(0x1000, build.type("Cache"), 16, {{8, 1}});
+  build.object(0x2000, session, 48);
+  snapshot::Root root;
+  root.symbol = "CACHE";
+  root.module = "/srv/app";
+  build.snapshot.roots.push_back(root);
+  GrowthReport report = sample();
+  report.difference.has_retained = true;
+  report.difference.rows[0].retained = analyze::RetainedGrowth{9600, 105600};
+  report.last = &build.snapshot;
+  report.holders.new_bytes = 100000;
+  report.holders.found = {{"Session",
+                           1000,
+                           96000,
+                           {{"String", 1000, 48000}},
+                           998,
+                           "global CACHE → +8",
+                           0,
+                           {{0, 0}, {1, 1}}}};
+  const std::string text = format_growth_table(report, {});
+  CHECK(text.find("\n\n1. 1000 new Session retain 96000 bytes, 96 % of what is new\n"
+                  "  with 1000 String, 48000 bytes\n"
+                  "  998 of them through global CACHE → +8, for instance\n") != std::string::npos);
+  CHECK(text.find("      +8 → 0x2000 Session\n\n+bytes  +retained") != std::string::npos);
+  CHECK(text.find("+48000     +96000     +1000") != std::string::npos);
+  const std::string json = format_growth_json(report);
+  CHECK(json.find(R"("retained_before":9600,"retained_after":105600,"grown_retained":96000)") !=
+        std::string::npos);
+  CHECK(json.find(R"("new_bytes":100000,"holders":[{"sentence":"1000 new Session)") !=
+        std::string::npos);
+  CHECK(json.find(R"("path":[{"address":"0x1000","type":"Cache"},{"by":"+8",)") !=
+        std::string::npos);
+  report.kinship.is_same_process = false;
+  CHECK(format_growth_table(report, {})
+            .find("1. 1000 Session retain 96000 bytes; there were fewer before\n") !=
+        std::string::npos);
 }

@@ -295,7 +295,8 @@ TEST_CASE("a difference takes two or three sources in their order") {
   wrong({"--diff", "a", "b", "c", "d"});
   wrong({"--diff", "a", "b", "--max-pause", "5"});
   wrong({"--diff", "a", "b", "-f", "csv"});
-  wrong({"--diff", "a", "b", "--sort", "retained"});
+  CHECK(good({"--diff", "a", "b"}).rows.sort == snapshot::SortBy::Retained);
+  wrong({"--count", "1", "--sort", "retained"});
   wrong({"--diff", "--count", "a", "b"});
   wrong({"--diff", "a", "b", "--fail-if", "retained(*) > 0"});
   wrong({"--count", "1", "--fail-if", "growth(*) > 0"});
@@ -330,7 +331,8 @@ TEST_CASE("what is retained takes edges to tell") {
   CHECK(needs_edges(good({"--why", "Foo", "1"})));
   CHECK(needs_edges(good({"--graph", "Foo", "1"})));
   CHECK(needs_edges(good({"--suspects", "1"})));
-  CHECK_FALSE(needs_edges(good({"--diff", "a", "b"})));
+  CHECK(needs_edges(good({"--diff", "a", "b"})));
+  CHECK(needs_edges(good({"--watch", "1", "4711"})));
   CHECK_FALSE(needs_edges(good({"--count", "1"})));
   CHECK(needs_edges(good({"--count", "1", "--fail-if", "retained(Foo) > 1M"})));
 }

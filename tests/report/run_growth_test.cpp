@@ -28,6 +28,22 @@ Snapshot sessions(int count) {
   return build.snapshot;
 }
 
+// A global array that references as many sessions.
+Snapshot cache_of(std::uint32_t count) {
+  SnapshotBuilder build;
+  std::vector<std::pair<std::uint32_t, snapshot::ObjectIndex>> pointers;
+  for (std::uint32_t i = 0; i < count; ++i) pointers.emplace_back(8 * i, i + 1);
+  const auto buffer = build.type("Buffer");
+  build.snapshot.types[buffer].elements = {0, 8, "", {{0, ""}}};
+  build.object(0x100, buffer, 512, pointers);
+  const auto session = build.type("Session");
+  for (std::uint32_t i = 0; i < count; ++i) build.object(0x1000 + 48 * i, session, 48);
+  snapshot::Root root;
+  root.symbol = "CACHE";
+  build.snapshot.roots.push_back(root);
+  return build.snapshot;
+}
+
 // Hands out one snapshot after the other, then an error.
 class Runner {
  public:
@@ -79,6 +95,25 @@ TEST_CASE("a difference is written, and a condition on growth sets the status") 
   CHECK(runner.run(run_diff, {sessions(1), sessions(3)}) == ExitStatus::Usage);
   runner.options.fail_if = {*parse_fail_if("growth(Session) < 0")};  // known to the first alone
   CHECK(runner.run(run_diff, {sessions(1), SnapshotBuilder().snapshot}) == ExitStatus::FailIfHeld);
+}
+
+TEST_CASE("a difference says what holds what is new, and where that is not known, that it is not") {
+  Runner runner;
+  CHECK(runner.run(run_diff, {cache_of(1), cache_of(30)}) == ExitStatus::Complete);
+  CHECK(
+      runner.told(R"("type":"Session","objects":29,"retained_bytes":1392,"with":[],"through":29)"));
+  CHECK(runner.told(R"("summary":"global CACHE → [*]")"));
+  CHECK(runner.told(R"("retained_before":48,"retained_after":1440,"grown_retained":1392)"));
+  CHECK(runner.run(run_diff, {sessions(1), cache_of(30)}) == ExitStatus::Complete);
+  CHECK(runner.told("what grew in retained bytes is not known: a has no references from roots"));
+  CHECK(runner.told("\"holders\":[{"));
+  CHECK(runner.run(run_diff, {cache_of(1), sessions(30)}) == ExitStatus::Complete);
+  CHECK(runner.told("what holds what is new is not known: b has no references from roots"));
+  CHECK_FALSE(runner.told("\"holders\""));
+  runner.options.rounds = 1;
+  CHECK(runner.run(run_watch, {cache_of(1), cache_of(30)}) == ExitStatus::Complete);
+  CHECK(
+      runner.told(R"("type":"Session","objects":29,"retained_bytes":1392,"with":[],"through":29)"));
 }
 
 TEST_CASE("a difference with a partial snapshot is written and told by the status") {

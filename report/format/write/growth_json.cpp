@@ -4,8 +4,15 @@
 //    "captured":"…","objects":N,"bytes":N},…],"same_process":true,"remarks":["…"],
 //    "grown_objects":N,"grown_bytes":N,"types":[{"type":"Session","objects_before":100,
 //    "bytes_before":4800,"objects_after":1100,"bytes_after":52800,"grown_objects":1000,
-//    "grown_bytes":48000,"stayed_objects":100,"stayed_bytes":4800,"new":true}]}
+//    "grown_bytes":48000,"retained_before":9600,"retained_after":105600,"grown_retained":96000,
+//    "stayed_objects":100,"stayed_bytes":4800,"new":true}],
+//    "new_bytes":N,"holders":[{"sentence":"…","type":"Session","objects":1000,
+//     "retained_bytes":96000,
+//     "with":[{"type":"String","objects":1000,"bytes":48000}],"through":998,"summary":"…","root":{…},"path":[…]}]}
 //
+// `holders` are the types whose new objects retain most of `new_bytes`, the bytes of all new
+// objects, with the path that holds most of them (`through`), as in why_json.cpp. They and what is
+// retained are left out where the snapshots do not say what holds what.
 // `report` is "diff" or "watch". Of three snapshots, "kept_objects" and "kept_bytes" are what came
 // after the first, was in the second and is still in the last; before and after are the first and
 // the last. Without one process to follow objects in ("same_process":false, or a watch) the keys of
@@ -14,6 +21,7 @@
 
 #include "report/format/write/growth_formats.h"
 #include "report/format/write/json_record.h"
+#include "report/format/write/way_text.h"
 
 namespace heapattach {
 
@@ -39,6 +47,11 @@ JsonRecord type_record(const GrowthReport& report, const analyze::TypeGrowth& ro
   record.number("bytes_after", row.after.bytes);
   record.number("grown_objects", row.grown_objects());
   record.number("grown_bytes", row.grown_bytes());
+  if (row.retained) {
+    record.number("retained_before", row.retained->before);
+    record.number("retained_after", row.retained->after);
+    record.number("grown_retained", row.retained->grown());
+  }
   if (report.has_objects()) {
     record.number("stayed_objects", row.stayed.objects);
     record.number("stayed_bytes", row.stayed.bytes);
@@ -50,6 +63,34 @@ JsonRecord type_record(const GrowthReport& report, const analyze::TypeGrowth& ro
   if (row.is_new()) record.boolean("new", true);
   if (row.is_gone()) record.boolean("gone", true);
   return record;
+}
+
+void add_holders(const GrowthReport& report, JsonRecord& record) {
+  if (report.last == nullptr) return;
+  analyze::EdgeNames names(*report.last);
+  record.number("new_bytes", report.holders.new_bytes);
+  record.open_list("holders");
+  for (const analyze::GrowthHolder& holder : report.holders.found) {
+    JsonRecord item;
+    item.text("sentence", sentence_of(report, holder));
+    item.text("type", holder.type);
+    item.number("objects", holder.objects);
+    item.number("retained_bytes", holder.retained_bytes);
+    item.open_list("with");
+    for (const analyze::RetainedNew& other : holder.others) {
+      JsonRecord with;
+      with.text("type", other.type);
+      with.number("objects", other.objects);
+      with.number("bytes", other.bytes);
+      item.item(std::move(with));
+    }
+    item.close_list();
+    item.number("through", holder.through);
+    item.text("summary", holder.summary);
+    add_way(*report.last, holder.root, holder.way, names, item);
+    record.item(std::move(item));
+  }
+  record.close_list();
 }
 
 }  // namespace
@@ -79,6 +120,7 @@ std::string format_growth_json(const GrowthReport& report) {
     record.item(type_record(report, row));
   }
   record.close_list();
+  add_holders(report, record);
   return std::move(record).line();
 }
 

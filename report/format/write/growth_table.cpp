@@ -3,19 +3,28 @@
 //   1. before.jsonl  2026-11-20T11:34:07.215Z       120 objects        5760 bytes
 //   2. after.jsonl   2026-11-20T11:44:07.871Z      1120 objects       53760 bytes
 //
-//   +bytes  +objects  before  after  stayed  type
-//   +48000     +1000     100   1100     100  Session
-//     -320       -10      10      0       0  Job (gone)
-//   +47680      +990     120   1120     110  all types
+//   1. 1000 new Session retain 96000 bytes, 94 % of what is new
+//     with 1000 String, 48000 bytes
+//     all through global CACHE → @h → [*].value, for instance
+//       global CACHE of app
+//         → 0x7f1200 Cache
+//         …
+//
+//   +bytes  +retained  +objects  before  after  stayed  type
+//   +48000     +96000     +1000     100   1100     100  Session
+//     -320       -320       -10      10      0       0  Job (gone)
+//   +47680                 +990     120   1120     110  all types
 //
 // The sources stand above it in the order in which they were compared, since a reader who gave them
-// in the wrong order must see it. Numbers carry no separators, for awk; their signs, always.
+// in the wrong order must see it. What leaks, and what holds it, comes next: it is the answer.
+// Numbers carry no separators, for awk; their signs, always.
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
 #include "report/format/write/growth_formats.h"
+#include "report/format/write/way_text.h"
 #include "report/text/terminal_text.h"
 
 namespace heapattach {
@@ -46,7 +55,9 @@ std::string source_lines(const GrowthReport& report) {
 std::vector<std::string> head_of(const GrowthReport& report) {
   std::vector<std::string> head;
   if (report.has_kept()) head = {"kept bytes", "kept"};
-  head.insert(head.end(), {"+bytes", "+objects", "before", "after"});
+  head.emplace_back("+bytes");
+  if (report.difference.has_retained) head.emplace_back("+retained");
+  head.insert(head.end(), {"+objects", "before", "after"});
   if (report.has_objects()) head.emplace_back("stayed");
   head.emplace_back("type");
   return head;
@@ -59,9 +70,13 @@ std::vector<std::string> cells_of(const GrowthReport& report,
   if (report.has_kept()) {
     cells = {std::to_string(row.kept.bytes), std::to_string(row.kept.objects)};
   }
+  cells.push_back(fmt::format("{:+}", row.grown_bytes()));
+  if (report.difference.has_retained) {
+    cells.push_back(row.retained ? fmt::format("{:+}", row.retained->grown()) : std::string());
+  }
   cells.insert(cells.end(),
-               {fmt::format("{:+}", row.grown_bytes()), fmt::format("{:+}", row.grown_objects()),
-                std::to_string(row.before.objects), std::to_string(row.after.objects)});
+               {fmt::format("{:+}", row.grown_objects()), std::to_string(row.before.objects),
+                std::to_string(row.after.objects)});
   if (report.has_objects()) cells.push_back(std::to_string(row.stayed.objects));
   cells.push_back(std::move(text));
   return cells;
@@ -89,7 +104,49 @@ std::string legend(const GrowthReport& report) {
   return out;
 }
 
+std::string holders_text(const GrowthReport& report, const Look& look) {
+  if (report.holders.found.empty()) return {};
+  analyze::EdgeNames names(*report.last);
+  std::string text;
+  std::size_t number = 0;
+  for (const analyze::GrowthHolder& holder : report.holders.found) {
+    const std::string head =
+        fmt::format("{}. {}", ++number, terminal_text(sentence_of(report, holder)));
+    text += look.with_colour ? fmt::format("\x1b[1m{}\x1b[0m\n", head) : head + '\n';
+    std::string others;
+    for (const analyze::RetainedNew& other : holder.others) {
+      others += fmt::format("{}{} {}, {} bytes", others.empty() ? "  with " : "; ", other.objects,
+                            terminal_text(other.type), other.bytes);
+    }
+    if (!others.empty()) text += others + '\n';
+    const std::string share =
+        holder.through == holder.objects ? "all" : fmt::format("{} of them", holder.through);
+    text += fmt::format("  {} through {}, for instance\n", share, terminal_text(holder.summary));
+    text += way_text(*report.last, holder.root, holder.way, names, look) + '\n';
+  }
+  return text;
+}
+
 }  // namespace
+
+std::string sentence_of(const GrowthReport& report, const analyze::GrowthHolder& holder) {
+  const double share = report.holders.new_bytes == 0
+                           ? 0
+                           : 100.0 * static_cast<double>(holder.retained_bytes) /
+                                 static_cast<double>(report.holders.new_bytes);
+  const bool is_one = holder.objects == 1;
+  if (!report.kinship.is_same_process) {
+    return fmt::format("{} {} retain{} {} bytes; there were fewer before", holder.objects,
+                       holder.type, is_one ? "s" : "", holder.retained_bytes);
+  }
+  if (report.has_kept()) {
+    return fmt::format("{} {} that came and stayed retain{} {} bytes, {:.0f} % of what stayed",
+                       holder.objects, holder.type, is_one ? "s" : "", holder.retained_bytes,
+                       share);
+  }
+  return fmt::format("{} new {} retain{} {} bytes, {:.0f} % of what is new", holder.objects,
+                     holder.type, is_one ? "s" : "", holder.retained_bytes, share);
+}
 
 std::string format_growth_table(const GrowthReport& report, const Look& look) {
   Table table(head_of(report));
@@ -101,7 +158,8 @@ std::string format_growth_table(const GrowthReport& report, const Look& look) {
               Table::Kind::Total);
   }
   table.add(cells_of(report, difference.total, "all types"), Table::Kind::Total);
-  std::string out = source_lines(report) + '\n' + table.format(look) + legend(report);
+  std::string out = source_lines(report) + '\n' + holders_text(report, look) + table.format(look) +
+                    legend(report);
   for (const std::string& remark : report.kinship.remarks) {
     out += fmt::format("note: {}\n", terminal_text(remark));
   }

@@ -50,3 +50,15 @@ TEST_CASE("rows of growth are chosen and sorted as those of counts are") {
   choice.min_bytes = 64;
   CHECK(names(choose_growth(sample(), choice, GrowthOrder::ByGrowth)) == "Much More Gone ");
 }
+
+TEST_CASE("by retained bytes, what there is more of comes before what only holds it") {
+  Difference difference;
+  difference.rows = {{"Buffer", {1, 16}, {1, 96}, {}, {}, RetainedGrowth{100, 5000}},
+                     {"Session", {1, 48}, {11, 528}, {1, 48}, {}, RetainedGrowth{90, 4900}},
+                     {"String", {1, 400}, {11, 4400}, {1, 400}, {}, RetainedGrowth{400, 4400}}};
+  RowChoice choice;
+  choice.sort = SortBy::Retained;
+  CHECK(names(choose_growth(difference, choice, GrowthOrder::ByGrowth)) ==
+        "Session String Buffer ");
+  CHECK(names(choose_growth(difference, {}, GrowthOrder::ByGrowth)) == "String Session Buffer ");
+}

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "report/analyze/difference.h"
+#include "report/analyze/ways.h"
+#include "report/model/model.h"
+
+// What leaks: the types whose new objects retain most of what is new, and the paths that hold
+// these.
+//
+// An object is new if it was not in the first snapshot; of three, if it was in the second as well.
+// Of two processes, whose objects cannot be matched, all objects of a type that has more now are
+// meant. Only types that have more objects than before count: a container that moved its buffer is
+// not a leak, and what it holds more of is.
+namespace heapattach::analyze {
+
+// New objects of one type that others retain.
+struct RetainedNew {
+  std::string type;
+  std::uint64_t objects = 0;
+  std::uint64_t bytes = 0;
+};
+
+struct GrowthHolder {
+  std::string type;                  // a row of the difference
+  std::uint64_t objects = 0;         // new ones
+  std::uint64_t retained_bytes = 0;  // new bytes that they retain, their own included
+  std::vector<RetainedNew> others;   // among those bytes, by type, the largest first
+  std::uint64_t through = 0;         // of the objects: held by the path below, or one like it
+  std::string summary;               // "global CACHE → @h → [*].value"
+  std::uint32_t root = 0;            // of Snapshot::roots, where the path begins
+  Way way;                           // to the nearest of them
+};
+
+struct GrowthHolders {
+  std::uint64_t new_bytes = 0;      // of all new objects
+  std::vector<GrowthHolder> found;  // those that retain most first; no byte is in two of them
+};
+
+// Whether the snapshot says what holds what: it has edges and roots.
+[[nodiscard]] bool knows_holders(const snapshot::Snapshot& snapshot);
+
+// Adds to each row what its type retains in the first snapshot and in the last. Both know holders.
+void add_retained(std::span<const snapshot::Snapshot* const> snapshots,
+                  snapshot::CountBy by,
+                  Difference& difference);
+
+// `difference` compares the snapshots and has all rows; the last snapshot knows holders.
+[[nodiscard]] GrowthHolders find_growth_holders(
+    std::span<const snapshot::Snapshot* const> snapshots,
+    bool is_same_process,
+    snapshot::CountBy by,
+    const Difference& difference);
+
+}  // namespace heapattach::analyze
