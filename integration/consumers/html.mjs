@@ -58,6 +58,13 @@ async function checkCounts(page, file) {
 }
 
 async function checkSorting(page) {
+  // Own types come first until that is switched off.
+  const own = page.getByRole('button', {name: 'Own types first'});
+  const names = await texts(page.locator('#view-types tbody th'));
+  const last = Math.max(...['Product', 'Shop'].map((name) => names.indexOf(name)));
+  assert.ok(last < names.indexOf('String'), names.join());
+  await own.click();
+  assert.equal(await own.getAttribute('aria-pressed'), 'false');
   const head = page.locator('#view-types thead th', {hasText: 'Objects'});
   const column = () => texts(page.locator('#view-types tbody tr td:nth-child(2)'));
   for (const [order, sign] of [['descending', -1], ['ascending', 1]]) {
@@ -93,6 +100,50 @@ async function checkDetails(page, type) {
   assert.equal(await heading(page), type);
 }
 
+/** The answer without a click: what holds most, by which path, and the largest types. */
+async function checkOverview(page) {
+  const overview = page.locator('#view-overview');
+  assert.ok(await overview.isVisible(), 'it opens with the overview');
+  assert.ok(await page.locator('#details').isHidden(), 'empty details take no room');
+  const suspect = overview.locator('.suspect').first();
+  assert.match(await suspect.locator('h3').textContent(), /[KM]iB/);
+  assert.match(await suspect.locator('.steps').textContent(), /global SHOP/);
+  assert.ok((await texts(overview.locator('tbody th'))).length > 3);
+  await overview.getByRole('button', {name: /All \d+ types/}).click();
+  assert.ok(await page.locator('#view-types').isVisible());
+}
+
+/** A link leads to a view and a type; an object shows its fields and who references it. */
+async function checkAddress(page, url, type) {
+  await page.goto(`${url}#suspects/type=${encodeURIComponent(type)}`);
+  assert.equal(await page.getByRole('tab', {name: 'Suspects'}).getAttribute('aria-selected'), 'true');
+  assert.equal(await heading(page), type);
+  await page.locator('#details .way .address').first().click();
+  const hash = await page.evaluate(() => location.hash);
+  assert.match(hash, /^#suspects\/object=0x[0-9a-f]+$/);
+  const details = page.locator('#details');
+  assert.match(await details.textContent(), /Referenced by/);
+  const field = details.getByRole('table', {name: 'Fields'}).locator('tbody th').first();
+  assert.match(await field.textContent(), /@/);
+  await page.goBack();
+  assert.equal(await heading(page), type);
+  assert.ok(!(await details.textContent()).includes(`at ${hash.split('=')[1]}`));
+  await page.keyboard.press('Escape');
+}
+
+/** The rows as a file for a spreadsheet. */
+async function checkCsv(page, file) {
+  const truth = JSON.parse(fs.readFileSync(`${file}.json`, 'utf8'));
+  await tab(page, 'Types');
+  const [download] = await Promise.all([page.waitForEvent('download'),
+    page.locator('#view-types').getByRole('button', {name: 'CSV'}).click()]);
+  const lines = fs.readFileSync(await download.path(), 'utf8').trim().split('\n');
+  assert.equal(lines[0], 'Type,Objects,Bytes,Retained');
+  const product = truth.types.find((row) => row.type === 'Product');
+  assert.ok(lines.includes(`Product,${product.objects},${product.bytes},${product.retained_bytes}`), lines.join('\n'));
+  assert.equal(lines.length, truth.types.length + 1);
+}
+
 async function checkTreemap(page) {
   await tab(page, 'Treemap');
   const crumbs = page.locator('#view-treemap .crumbs button');
@@ -100,6 +151,7 @@ async function checkTreemap(page) {
   const tiles = page.locator('#view-treemap [role="treeitem"]');
   assert.ok(await tiles.count() > 3);
   const before = await tiles.nth(1).getAttribute('aria-label');
+
   await tiles.nth(1).locator('> .label').click();
   assert.equal(await tiles.first().getAttribute('aria-label'), before);
   assert.equal(await crumbs.count(), 2);
@@ -222,6 +274,7 @@ async function checkHostile(page) {
       document.documentElement.textContent),
   }));
   assert.deepEqual(found, {scripts: 2, strangers: 0, hacked: undefined, steering: false});
+  await tab(page, 'Types');
   const names = page.locator('#view-types tbody th button');
   const all = await texts(names);
   for (const part of ['</script>', '"quoted"', '\\u{202e}']) {
@@ -241,6 +294,7 @@ async function checkHostile(page) {
 }
 
 async function checkViews(page, file) {
+  await checkOverview(page);
   await checkCounts(page, file);
   await checkSorting(page);
   await checkFilter(page, 'Product');
@@ -251,11 +305,18 @@ async function checkViews(page, file) {
   await checkColours(page);
   await checkOtherViews(page);
   await checkAccess(page);
+  await checkAddress(page, pathToFileURL(path.resolve(file)).href, 'Product');
+  await checkCsv(page, file);
   await checkPrint(page);
 }
 
 async function checkGrowth(page) {
-  assert.equal(await page.getByRole('tab', {name: 'Differences'}).getAttribute('aria-selected'), 'true');
+  const leak = page.locator('#view-overview .suspect').first();
+  assert.match(await leak.locator('h3').textContent(), /new .* retain/);
+  assert.match(await leak.locator('.steps').textContent(), /global SHOP.*@products/s);
+  await tab(page, 'Differences');
+  const retained = page.locator('#view-differences thead th', {hasText: 'Retained grown'});
+  assert.equal(await retained.getAttribute('aria-sort'), 'descending');
   const rows = await texts(page.locator('#view-differences tbody tr'));
   assert.ok(rows.some((row) => row.includes('Product') && row.includes('+')), rows.join('\n'));
   await page.locator('#view-differences tbody').getByRole('button', {name: 'Product', exact: true}).click();

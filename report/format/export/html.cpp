@@ -10,20 +10,28 @@
 //    "totals":{"objects":N,"bytes":N,…},"has_edges":true,
 //    "names":["Session","static data",…],             types first, in the order of "types"
 //    "types":[[objects,bytes,retained,is_reachable]…],  by bytes
+//    "own":[number,…],                                types that are the program's own, by name
 //    "left_out":{"types":N,"objects":N,"bytes":N},    smaller types than those
 //    "tree":[[parent,name,objects,bytes,retained]…],   the tree of dominators by type
 //    "links":[[holder,held,objects,bytes,retained]…],  names that dominate names at once
 //    "ways":[{"type":name,"objects":N,"address":"0x…","steps":[["global CACHE",name]…]}…],
 //    "suspects":{"threshold":N,"found":[{"sentence":"…","retained":N,"steps":[…],
 //                "contents":[[name,objects,bytes]…]}…]},
+//    "objects":[{"address":"0x…","type":name,"bytes":N,"retained":N,"fields":[["@user","0x…",name]…],
+//                "fields_in_all":N,"values":[["@name","ann"]…],"roots":["global CACHE"…],
+//                "referrers":[["@next","0x…",name]…],"referrers_in_all":N}…],
 //    "threads_in_all":N,"threads":[{"tid":N,"name":"…","state":"S","stack":N,"retained":N}…],
 //    "fibers":…,"stacks":[[["function","file:line"]…]…],
 //    "difference":{"sources":[[name,captured,objects,bytes]…],"remarks":["…"],"rows":[[type,
-//                objects before,bytes before,objects after,bytes after,stayed,kept]…],…}}
+//                objects before,bytes before,objects after,bytes after,stayed,kept,
+//                retained bytes grown]…],"holders":[{"sentence":"…","steps":[…],…}…],…}}
 //
 // It holds what the views need: of the largest heap a few megabytes.
 
 #include "report/format/export/html.h"
+
+#include <utility>
+#include <vector>
 
 #include "report/format/export/formats.h"
 #include "report/format/export/html_json.h"
@@ -76,6 +84,9 @@ void put_types(HtmlJson& json, const HtmlView& view) {
                  row.is_reachable ? 1 : 0);
   }
   json.close(']');
+  json.open("own", '[');
+  for (const NameIndex type : view.own) json.number(type);
+  json.close(']');
   json.open("left_out", '{');
   json.number("types", view.left_out_rows);
   json.number("objects", view.left_out_objects);
@@ -100,7 +111,13 @@ Result<void> write_page(const Snapshot& snapshot,
                         const GrowthReport* growth,
                         Sink& sink,
                         const ExportOptions& options) {
-  const HtmlView view = HA_TRY(make_html_view(snapshot, options.deadline));
+  std::vector<snapshot::ObjectIndex> wanted;
+  if (growth != nullptr && growth->last == &snapshot) {
+    for (const analyze::GrowthHolder& holder : growth->holders.found) {
+      for (const analyze::Step& step : holder.way) wanted.push_back(step.object);
+    }
+  }
+  const HtmlView view = HA_TRY(make_html_view(snapshot, std::move(wanted), options.deadline));
   ExportStream out(sink, options);
   out.put(html_before_data());
   HtmlJson json(out);
@@ -116,8 +133,9 @@ Result<void> write_page(const Snapshot& snapshot,
   put_tree(json, view);
   put_html_ways(json, snapshot, view);
   put_html_suspects(json, snapshot, view);
+  put_html_objects(json, snapshot, view, options.with_values);
   put_html_stacks(json, snapshot, view);
-  if (growth != nullptr) put_html_growth(json, *growth);
+  if (growth != nullptr) put_html_growth(json, view, *growth);
   json.close('}');
   out.put(html_behind_data());
   return out.finish();

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <cstdint>
+
+#include "report/analyze/edge_names.h"
+#include "report/analyze/ways.h"
 #include "report/format/export/html_json.h"
 #include "report/format/export/html_view.h"
 #include "report/format/write/growth_formats.h"
@@ -11,6 +15,18 @@ namespace heapattach {
 void put_html_ways(HtmlJson& json, const snapshot::Snapshot& snapshot, const HtmlView& view);
 void put_html_suspects(HtmlJson& json, const snapshot::Snapshot& snapshot, const HtmlView& view);
 void put_html_stacks(HtmlJson& json, const snapshot::Snapshot& snapshot, const HtmlView& view);
-void put_html_growth(HtmlJson& json, const GrowthReport& growth);
+void put_html_growth(HtmlJson& json, const HtmlView& view, const GrowthReport& growth);
+void put_html_objects(HtmlJson& json,
+                      const snapshot::Snapshot& snapshot,
+                      const HtmlView& view,
+                      bool with_values);
+
+// The steps of a path, which begins at a root of the snapshot: ["@next",name,"0x…"] each.
+void put_html_steps(HtmlJson& json,
+                    const snapshot::Snapshot& snapshot,
+                    const HtmlView& view,
+                    std::uint32_t root,
+                    const analyze::Way& way,
+                    analyze::EdgeNames& names);
 
 }  // namespace heapattach

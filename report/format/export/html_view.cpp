@@ -14,6 +14,7 @@
 #include "report/format/export/root_groups.h"
 #include "report/format/export/rooted_graph.h"
 #include "report/parallel.h"
+#include "report/redact/library_names.h"
 #include "report/text/terminal_text.h"
 
 namespace heapattach {
@@ -57,6 +58,24 @@ class ViewMaker {
     add_retained();
   }
 
+  // Chooses the objects to look into: `wanted`, those on the paths to suspects, the examples of the
+  // largest types, and those that retain most.
+  void choose_objects(std::vector<ObjectIndex> wanted) {
+    constexpr std::size_t kMostExamples = HtmlView::kMostObjects / 4;
+    for (const analyze::Suspect& suspect : view_.suspects.found) {
+      for (const analyze::Step& step : suspect.way) wanted.push_back(step.object);
+    }
+    wanted.resize(std::min(wanted.size(), HtmlView::kMostObjects / 2));
+    std::vector<const analyze::MergedWays::Merged*> ways;
+    for (const auto& way : view_.ways) ways.push_back(&way);
+    std::stable_sort(ways.begin(), ways.end(),
+                     [](const auto* a, const auto* b) { return a->bytes > b->bytes; });
+    ways.resize(std::min(ways.size(), kMostExamples));
+    for (const auto* way : ways) wanted.push_back(way->nearest);
+    view_.objects =
+        inspect_objects(snapshot_, holding_.retained, std::move(wanted), HtmlView::kMostObjects);
+  }
+
   HtmlView take() && { return std::move(view_); }
 
  private:
@@ -81,7 +100,19 @@ class ViewMaker {
       const auto row = by_name.find(type.name);
       view_.name_of_type.push_back(row == by_name.end() ? kNone : row->second);
     }
+    for (const snapshot::CountRow& row : rows) {
+      if (is_own_type(row.type)) view_.own.push_back(by_name.at(row.type));
+    }
     view_.has_edges = !snapshot_.first_edge.empty() && !holding_.roots.numbers.empty();
+  }
+
+  // By the name alone: "Shop::Session", and not "Array(Shop::Session)" or "(buffer of …)".
+  [[nodiscard]] bool is_own_type(std::string_view name) const {
+    for (const std::string_view word : {"struct ", "class ", "union "}) {
+      if (name.starts_with(word)) name.remove_prefix(word.size());
+    }
+    const std::string_view path = name.substr(0, name.find_first_of("(<[*"));
+    return !path.empty() && !is_library_type(path, snapshot_.header.runtime == "crystal");
   }
 
   // What dominates what, first with places among what does, for the tree, then without.
@@ -240,7 +271,9 @@ class ViewMaker {
 
 }  // namespace
 
-Result<HtmlView> make_html_view(const Snapshot& snapshot, const Deadline& deadline) {
+Result<HtmlView> make_html_view(const Snapshot& snapshot,
+                                std::vector<ObjectIndex> wanted,
+                                const Deadline& deadline) {
   constexpr auto kWhat = "finding what holds what";
   ViewMaker maker(snapshot);
   HA_TRY(deadline.check(kWhat));
@@ -249,6 +282,7 @@ Result<HtmlView> make_html_view(const Snapshot& snapshot, const Deadline& deadli
   HA_TRY(deadline.check(kWhat));
   maker.find_sizes();
   HA_TRY(deadline.check(kWhat));
+  maker.choose_objects(std::move(wanted));
   return std::move(maker).take();
 }
 

@@ -8,6 +8,7 @@
 #include "report/analyze/merged_ways.h"
 #include "report/analyze/suspects.h"
 #include "report/deadline.h"
+#include "report/format/export/html_objects.h"
 #include "report/format/export/type_tree.h"
 #include "report/model/counts.h"
 #include "report/model/model.h"
@@ -24,6 +25,7 @@ struct HtmlView {
   static constexpr std::size_t kMostNodes = 20000;  // of the tree
   static constexpr std::size_t kMostWays = 5;       // to the objects of one type
   static constexpr std::size_t kMostLinks = 20000;
+  static constexpr std::size_t kMostObjects = 400;  // that can be looked into
 
   // What objects of one name hold of those of another at once: without the one the other would go.
   struct Link {
@@ -53,16 +55,21 @@ struct HtmlView {
   std::uint64_t left_out_bytes = 0;
   std::vector<std::string> names;       // safe to show
   std::vector<NameIndex> name_of_type;  // by snapshot::TypeIndex
+  std::vector<NameIndex> own;           // rows of types that are the program's own
   bool has_edges = false;               // and roots; without, what follows is empty
   std::vector<Node> tree;               // each behind its parent
   std::vector<Link> links;              // those that hold most first
   std::vector<analyze::MergedWays::Merged> ways;
   analyze::Suspects suspects;
+  std::vector<InspectedObject> objects;  // by address
   std::vector<Stack> threads;
   std::vector<Stack> fibers;
 };
 
-// Fails only if the deadline passes.
-Result<HtmlView> make_html_view(const snapshot::Snapshot& snapshot, const Deadline& deadline);
+// Fails only if the deadline passes. `wanted` are objects to look into, besides those that the view
+// chooses.
+Result<HtmlView> make_html_view(const snapshot::Snapshot& snapshot,
+                                std::vector<snapshot::ObjectIndex> wanted,
+                                const Deadline& deadline);
 
 }  // namespace heapattach

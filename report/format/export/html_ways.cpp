@@ -10,7 +10,7 @@ namespace {
 
 using snapshot::Snapshot;
 
-constexpr std::size_t kShownSteps = 24;  // of the way to a suspect
+constexpr std::size_t kShownSteps = 24;  // of a path
 
 std::string address_of(const Snapshot& snapshot, snapshot::ObjectIndex object) {
   return fmt::format("{:#x}", std::uint64_t{snapshot.objects[object].address});
@@ -31,27 +31,6 @@ void put_step(HtmlJson& json, std::string_view by, NameIndex name, std::string_v
 
 void put_gap(HtmlJson& json, std::size_t steps) {
   put_step(json, fmt::format("… {} more", steps), analyze::kNone);
-}
-
-void put_steps(HtmlJson& json,
-               const Snapshot& snapshot,
-               const HtmlView& view,
-               const analyze::Suspect& suspect,
-               analyze::EdgeNames& names) {
-  const analyze::Way& way = suspect.way;
-  for (std::size_t i = 0; i < way.size(); ++i) {
-    const bool is_cut =
-        way.size() > kShownSteps && i >= kShownSteps / 2 && i < way.size() - kShownSteps / 2;
-    if (is_cut) {
-      put_gap(json, way.size() - kShownSteps);
-      i = way.size() - kShownSteps / 2 - 1;
-      continue;
-    }
-    const std::string by = i == 0 ? analyze::root_in_words(snapshot, snapshot.roots[suspect.root])
-                                  : names.name(way[i - 1].object, way[i].by);
-    put_step(json, by, view.name_of_type[snapshot.objects[way[i].object].type],
-             address_of(snapshot, way[i].object));
-  }
 }
 
 }  // namespace
@@ -80,6 +59,29 @@ void put_html_ways(HtmlJson& json, const Snapshot& snapshot, const HtmlView& vie
   json.close(']');
 }
 
+void put_html_steps(HtmlJson& json,
+                    const Snapshot& snapshot,
+                    const HtmlView& view,
+                    std::uint32_t root,
+                    const analyze::Way& way,
+                    analyze::EdgeNames& names) {
+  json.open("steps", '[');
+  for (std::size_t i = 0; i < way.size(); ++i) {
+    const bool is_cut =
+        way.size() > kShownSteps && i >= kShownSteps / 2 && i < way.size() - kShownSteps / 2;
+    if (is_cut) {
+      put_gap(json, way.size() - kShownSteps);
+      i = way.size() - kShownSteps / 2 - 1;
+      continue;
+    }
+    const std::string by = i == 0 ? analyze::root_in_words(snapshot, snapshot.roots[root])
+                                  : names.name(way[i - 1].object, way[i].by);
+    put_step(json, by, view.name_of_type[snapshot.objects[way[i].object].type],
+             address_of(snapshot, way[i].object));
+  }
+  json.close(']');
+}
+
 void put_html_suspects(HtmlJson& json, const Snapshot& snapshot, const HtmlView& view) {
   analyze::EdgeNames names(snapshot);
   json.open("suspects", '{');
@@ -90,9 +92,7 @@ void put_html_suspects(HtmlJson& json, const Snapshot& snapshot, const HtmlView&
     json.text("sentence", suspect.sentence);
     json.number("retained", suspect.retained_bytes);
     if (suspect.within) json.number("within", *suspect.within);
-    json.open("steps", '[');
-    put_steps(json, snapshot, view, suspect, names);
-    json.close(']');
+    put_html_steps(json, snapshot, view, suspect.root, suspect.way, names);
     json.open("contents", '[');
     for (const analyze::Content& content : suspect.contents) {
       const NameIndex name = view.name_of_type[content.type];

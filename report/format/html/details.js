@@ -1,44 +1,43 @@
 
-// The panel beside the views: what is known of one type, or of a place that holds things. What
-// is named in it leads on, and back.
+// The panel beside the views: what is known of one type, of a place that holds things, or of one
+// object. What is named in it leads on, and back. It takes no room while it is empty.
 
 const mostLines = 12;
 
 const details = {
-  current: null,
-  before: [],     // what was looked at before
+  current: null,  // the number of a name
+  object: null,   // the address of the one that is looked into, which is of that type
+  before: [],     // what was looked at before: [name, object]
   onchange: null,
 
   /** Shows a name's details. `quiet`: not where the panel would cover what is worked with. */
-  open(number, {quiet = false, back = false} = {}) {
+  open(number, {quiet = false, back = false, object = null} = {}) {
     const panel = byId('details');
     const covers = window.matchMedia('(max-width: 1079px)').matches;
     if (quiet && covers) return;
     if (!panel.contains(document.activeElement)) this.opener = document.activeElement;
-    if (!back && this.current !== null && this.current !== number) this.before.push(this.current);
+    const isOther = this.current !== number || this.object !== object;
+    if (!back && this.current !== null && isOther) this.before.push([this.current, this.object]);
     this.current = number;
+    this.object = object;
     this.fill(panel, number);
     panel.classList.add('open');
     panel.scrollTop = 0;
     this.onchange?.();
+    address.write();
     if (!quiet) panel.querySelector('h2').focus();
   },
 
   close() {
     this.current = null;
+    this.object = null;
     this.before = [];
     byId('details').classList.remove('open');
-    this.fillEmpty();
+    byId('details').replaceChildren();
     this.onchange?.();
+    address.write();
     const opener = this.opener?.isConnected ? this.opener : byId('main');
     opener.focus();
-  },
-
-  fillEmpty() {
-    byId('details').replaceChildren(
-      make('h2', {class: 'prose'}, 'Details'),
-      make('p', {class: 'soft'}, 'Choose a type in any view to see how much there is of it, what keeps '
-        + 'it alive and what it holds.'));
   },
 
   fill(panel, number) {
@@ -47,14 +46,21 @@ const details = {
       make('div', {class: 'bar'},
         back === undefined ? null : make('button', {class: 'link', type: 'button', onclick: () => {
           this.before.pop();
-          this.open(back, {back: true});
+          this.open(back[0], {back: true, object: back[1]});
         }}, 'Back'),
         make('button', {class: 'link', type: 'button', onclick: () => this.close()}, 'Close')),
       make('h2', {tabindex: '-1'}, nameOf(number)),
+      ...(this.object ? objectPart(objectAt(this.object)) : this.partsOf(number)));
+  },
+
+  partsOf(number) {
+    return [
       isType(number) ? figuresOf(typeRows[number]) : placeFigures(number),
       ...(isType(number) ? waysPart(number) : []),
       ...linksPart(number),
-      ...picturesPart(number));
+      ...picturesPart(number),
+      ...objectsPart(number),
+    ];
   },
 };
 
@@ -82,7 +88,7 @@ function placeFigures(number) {
 function stepsOf(steps) {
   const step = (edge, number, more) => make('li', {}, edge,
     ...(number === null ? [] : [' → ', nameButton(number)]),
-    more ? make('span', {class: 'soft'}, ` ${more}`) : null);
+    more ? make('span', {class: 'soft'}, ' ', more.startsWith('0x') ? objectButton(more) : more) : null);
   const [[root, first, more], ...others] = steps;
   return make('ol', {class: 'steps'}, make('li', {}, brief(root)), step('', first, more),
     ...others.map(([edge, ...rest]) => step(make('span', {class: 'edge'}, brief(edge)), ...rest)));
@@ -99,7 +105,7 @@ function waysPart(number) {
   }
   const list = make('ol', {}, ...ways.map((way) => make('li', {class: 'way'},
     make('p', {}, `${count(way.objects)} of ${counted(all, 'object')}`), shareBar(way.objects, all),
-    stepsOf(way.steps), make('p', {class: 'soft'}, 'for instance ', make('span', {class: 'name'}, way.address)))));
+    stepsOf(way.steps), make('p', {class: 'soft'}, 'for instance ', objectButton(way.address)))));
   const left = all - told;
   return [title, list,
     left > 0 ? make('p', {class: 'soft'}, `${counted(left, 'object')} in other ways`) : null,
@@ -134,4 +140,44 @@ function picturesPart(number) {
     make('p', {class: 'tools buttons'},
       make('button', {class: 'button', type: 'button', onclick: show('treemap')}, 'Show in the treemap'),
       make('button', {class: 'button', type: 'button', onclick: show('flame')}, 'Show in the flame graph'))];
+}
+
+/** References as lines: through which field, to which object. */
+function referenceTable(caption, head, rows, inAll) {
+  if (rows.length === 0) return [];
+  const line = ([what, text, number]) => make('tr', {},
+    make('th', {scope: 'row'}, make('span', {class: 'name'}, brief(what))),
+    make('td', {class: 'to'}, objectButton(text), ' ', number === null ? '' : nameButton(number)));
+  const column = (text) => make('th', {scope: 'col'}, text);
+  return [make('h3', {}, caption), make('table', {}, make('caption', {class: 'unseen'}, caption),
+    make('thead', {}, make('tr', {}, column('Field'), column(head))), make('tbody', {}, ...rows.map(line))),
+  ...(inAll > rows.length ? [make('p', {class: 'soft'}, `and ${count(inAll - rows.length)} more`)] : [])];
+}
+
+/** What one object is made of, and who references it. */
+function objectPart({address: text, type, bytes, retained, fields, fields_in_all: inAll, values = [], roots,
+  referrers, referrers_in_all: referrersInAll}) {
+  return [
+    make('p', {class: 'name'}, `at ${text}`),
+    figures([['Bytes', size(bytes)], ['Retained', `${size(retained)} (${percent(retained, liveBytes)})`]]),
+    ...(values.length === 0 ? [] : [make('h3', {}, 'Values'), make('dl', {class: 'figures values'},
+      ...values.flatMap(([name, value]) => [make('dt', {class: 'name'}, name || 'text'), make('dd', {}, brief(value, 500))]))]),
+    ...referenceTable('Fields', 'References', fields, inAll),
+    ...(roots.length === 0 ? [] : [make('h3', {}, 'Referenced by roots'),
+      make('ul', {}, ...roots.map((root) => make('li', {}, brief(root))))]),
+    ...referenceTable('Referenced by', 'Of', referrers, referrersInAll),
+    make('p', {class: 'tools buttons'}, make('button', {class: 'button', type: 'button',
+      onclick: () => details.open(type)}, 'All of this type')),
+    make('code', {class: 'command'}, `heapattach --why ${text} ${report.process.pid}`)];
+}
+
+/** Objects of a type that can be looked into, those that retain most first. */
+function objectsPart(number) {
+  const found = report.objects.filter((object) => object.type === number)
+    .sort((a, b) => b.retained - a.retained).slice(0, mostLines);
+  if (found.length === 0) return [];
+  return [make('h3', {}, 'Look into one'), make('table', {}, make('caption', {class: 'unseen'}, 'Objects'),
+    make('thead', {}, make('tr', {}, make('th', {scope: 'col'}, 'Object'), make('th', {scope: 'col'}, 'Retained'))),
+    make('tbody', {}, ...found.map((object) => make('tr', {},
+      make('th', {scope: 'row'}, objectButton(object.address)), make('td', {}, sizeText(object.retained))))))];
 }

@@ -27,9 +27,8 @@ function drawFlame(view) {
 
 function frameOf(view, node, share, level, style) {
   const element = view.item(node, {classes: 'frame', level, style});
-  const name = nameOf(node.name);
   if (share < 0.02) element.classList.add('narrow');
-  element.append(make('span', {class: 'label', 'aria-hidden': 'true'}, share < 0.02 ? '' : brief(name, 160)));
+  element.append(make('span', {class: 'label', 'aria-hidden': 'true'}, share < 0.02 ? '' : brief(labelOf(node), 160)));
   return element;
 }
 

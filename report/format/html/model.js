@@ -18,6 +18,19 @@ function isType(number) {
 const typeRows = report.types.map(([objects, bytes, retained, isReachable], number) => (
   {number, name: nameOf(number), objects, bytes, retained, isReachable: isReachable === 1}));
 
+/** The program's own types, by their names; others are a library's, or made of others. */
+const ownTypes = new Set(report.own);
+
+/** Own types before others, for sheets. */
+const ownFirst = (row) => (ownTypes.has(row.number) ? 0 : 1);
+
+/** The objects that can be looked into. */
+const objects = new Map(report.objects.map((object) => [object.address, object]));
+
+function objectAt(text) {
+  return objects.get(text);
+}
+
 const liveBytes = report.totals.bytes;
 
 /** The tree of what holds what: each node behind its parent, children with most first. */
@@ -26,10 +39,31 @@ const tree = report.tree.map(([parent, name, objects, bytes, retained], index) =
 for (const node of tree) {
   if (node.index > 0) tree[node.parent].children.push(node);
 }
+/** Where one child has nearly all that a node has, both are one: "All › global CACHE › Cache". */
+const nearlyAll = 0.98;
+for (const node of tree) {
+  node.via = [];
+  if (node.isAbsorbed) continue;
+  for (;;) {
+    const only = node.children.find((child) => child.retained >= nearlyAll * node.retained);
+    if (!only) break;
+    node.via.push(node.name);
+    only.isAbsorbed = true;
+    Object.assign(node, {name: only.name, objects: only.objects, bytes: only.bytes, children: only.children});
+    for (const child of node.children) child.parent = node.index;
+  }
+}
 for (const node of tree) {
   node.children.sort((a, b) => b.retained - a.retained || a.index - b.index);
   const told = node.children.reduce((sum, child) => sum + child.retained, node.bytes);
   node.rest = Math.max(0, node.retained - told);  // too small to be in the report
+}
+
+/** What a node is called: with those that it took in. */
+function labelOf(node) {
+  const names = [...node.via, node.name].map(nameOf);
+  if (node.index === 0) names[0] = 'All';
+  return names.join(' › ');
 }
 
 /** The node and those above it, the whole first. */
@@ -41,7 +75,7 @@ function lineOf(node) {
 
 /** Where objects of that name stand in the tree, those that hold most first. */
 function placesOf(name) {
-  return tree.filter((node) => node.name === name && node.index > 0)
+  return tree.filter((node) => !node.isAbsorbed && node.index > 0 && (node.name === name || node.via.includes(name)))
     .sort((a, b) => b.retained - a.retained);
 }
 

@@ -32,6 +32,7 @@ const views = {
     this.build(next);
     if (node) next.view.zoom(node, {quiet: true});
     else next.view?.redraw();
+    address.write();
   },
 
   build(one) {
@@ -88,6 +89,7 @@ function fillHead() {
 }
 
 function addViews() {
+  views.add('overview', 'Overview', overview);
   views.add('types', 'Types', typesView, typeCount + report.left_out.types);
   if (report.has_edges) {
     views.add('treemap', 'Treemap', treemapView);
@@ -111,5 +113,9 @@ window.addEventListener('beforeprint', () => views.all.forEach((view) => {
   views.build(view);
   if (view.panel.hidden) view.view?.redraw();
 }));
-details.fillEmpty();
-views.show(report.difference ? 'differences' : 'types');
+window.addEventListener('popstate', () => address.read());
+if (!address.read()) {
+  address.isReading = true;
+  views.show('overview');
+  address.isReading = false;
+}

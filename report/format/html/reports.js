@@ -1,6 +1,12 @@
 
 // The views that are lists: suspects, stacks, differences.
 
+/** A sentence with its bytes and counts as people read them. */
+function humanized(sentence) {
+  return sentence.replace(/\b(\d+) bytes\b/g, (_, bytes) => size(Number(bytes)))
+    .replace(/(^|mostly |list of )(\d+)(?= )/g, (_, before, number) => before + count(Number(number)));
+}
+
 function suspectsView() {
   const {found, threshold} = report.suspects;
   const lead = found.length === 0
@@ -11,9 +17,9 @@ function suspectsView() {
 
 function suspectPart({sentence, retained, within, steps, contents}) {
   return make('article', {class: within === undefined ? 'suspect' : 'suspect within'},
-    make('h3', {}, brief(sentence, 600)), shareBar(retained, liveBytes),
+    make('h3', {}, brief(humanized(sentence), 600)), shareBar(retained, liveBytes),
     make('div', {class: 'pair'},
-      make('div', {}, make('h4', {}, 'The way there'), stepsOf(steps)),
+      make('div', {}, make('h4', {}, 'The path to it'), stepsOf(steps)),
       make('div', {}, make('h4', {}, 'What would go with it'),
         make('table', {}, make('caption', {class: 'unseen'}, 'What would go with it'),
           make('thead', {class: 'unseen'}, make('tr', {}, ...['Type', 'Objects', 'Bytes'].map((text) => (
@@ -52,6 +58,19 @@ function stacksView() {
     left > 0 ? make('p', {class: 'soft'}, `and ${counted(left, 'fiber')} more`) : '');
 }
 
+/** What leaks, and the path that holds it, of a report on two snapshots. */
+function holderParts() {
+  const {holders = []} = report.difference || {};
+  return holders.map(({sentence, objects, with: others, through, steps}) => make('article', {class: 'suspect'},
+    make('h3', {}, brief(humanized(sentence), 600)),
+    others.length === 0 ? null : make('p', {class: 'lead'}, 'with ',
+      ...others.flatMap(([name, number, bytes], at) => [at === 0 ? '' : ', ', `${count(number)} `,
+        make('span', {class: 'name'}, brief(name)), ` (${size(bytes)})`])),
+    make('h4', {}, through === objects ? 'All are held by this path, or one like it'
+      : `${count(through)} of them are held by this path, or one like it`),
+    stepsOf(steps)));
+}
+
 function growthCell(before, after, write) {
   const grown = after - before;
   const kind = grown > 0 ? 'grown' : grown < 0 ? 'shrunk' : 'soft';
@@ -60,8 +79,8 @@ function growthCell(before, after, write) {
 
 function differencesView() {
   const {sources, remarks, rows, left_out: leftOut, has_stayed: hasStayed, has_kept: hasKept} = report.difference;
-  const all = rows.map(([name, beforeObjects, before, afterObjects, after, stayed, kept]) => (
-    {name, beforeObjects, before, afterObjects, after, stayed, kept}));
+  const all = rows.map(([name, beforeObjects, before, afterObjects, after, stayed, kept, retained = 0]) => (
+    {name, beforeObjects, before, afterObjects, after, stayed, kept, retained}));
   const signed = (number) => `${number < 0 ? '−' : '+'}${count(Math.abs(number))}`;
   const numbers = new Map(typeRows.map((row) => [row.name, row.number]));
   const columns = [
@@ -75,6 +94,10 @@ function differencesView() {
     {key: 'before', label: 'Before', value: (row) => row.before, cell: (row) => sizeText(row.before)},
     {key: 'after', label: 'After', value: (row) => row.after, cell: (row) => sizeText(row.after)},
   ];
+  if (report.difference.has_retained) {
+    columns.splice(1, 0, {key: 'retained', label: 'Retained grown', value: (row) => row.retained,
+      cell: (row) => growthCell(0, row.retained, growth)});
+  }
   if (hasStayed) {
     columns.push({key: 'stayed', label: 'Objects that stayed', value: (row) => row.stayed,
       cell: (row) => count(row.stayed)});
@@ -84,13 +107,13 @@ function differencesView() {
       cell: (row) => count(row.kept)});
   }
   const sheet = new Sheet({caption: 'Growth by type', columns, rows: all, classes: 'wide',
-    sort: hasKept ? 'kept' : 'grown'});
+    sort: hasKept ? 'kept' : report.difference.has_retained ? 'retained' : 'grown'});
   const filter = filterFor(sheet, {label: 'Filter growth', things: 'type'});
   const list = make('ol', {class: 'figures'}, ...sources.flatMap(([name, captured, objects, bytes]) => [
     make('li', {class: 'name'}, brief(name)),
     make('li', {class: 'soft'}, `${captured} · ${counted(objects, 'object')} · ${size(bytes)}`)]));
   return make('div', {}, list, ...remarks.map((text) => make('p', {class: 'remark'}, text)),
     make('p', {class: 'lead'}, `From the first to the last: ${growth(sources.at(-1)[3] - sources[0][3])}.`),
-    filter.element, sheet.element,
+    ...holderParts(), filter.element, sheet.element,
     leftOut > 0 ? make('p', {class: 'soft'}, `${counted(leftOut, 'type')} without change, or not listed`) : '');
 }

@@ -5,8 +5,10 @@
 // whether the smallest come first when it is chosen, class}. The first one heads each row.
 
 class Sheet {
-  constructor({caption, columns, rows, sort, shown = 200, chosen, classes = ''}) {
-    Object.assign(this, {caption, columns, rows, shown, chosen});
+  /** `group(row)` puts rows of lower numbers first, whatever is sorted by, while isGrouped. */
+  constructor({caption, columns, rows, sort, shown = 200, chosen, group = () => 0, canGrow = true, classes = ''}) {
+    Object.assign(this, {caption, columns, rows, shown, chosen, group, canGrow});
+    this.isGrouped = true;
     this.first = shown;
     this.sort = sort;
     this.descending = !columns.find((column) => column.key === sort).ascending;
@@ -48,7 +50,9 @@ class Sheet {
     const {value} = this.columns.find((column) => column.key === this.sort);
     const sign = this.descending ? -1 : 1;
     const order = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
-    return [...this.kept].sort((a, b) => sign * order(value(a), value(b)) || order(a.name, b.name));
+    const group = this.isGrouped ? this.group : () => 0;
+    return [...this.kept].sort((a, b) => (
+      group(a) - group(b) || sign * order(value(a), value(b)) || order(a.name, b.name)));
   }
 
   draw() {
@@ -60,13 +64,20 @@ class Sheet {
     }
     this.body.replaceChildren(...this.sorted().slice(0, this.shown).map((row) => this.line(row)));
     const left = this.kept.length - Math.min(this.kept.length, this.shown);
-    this.more.hidden = left === 0;
+    this.more.hidden = left === 0 || !this.canGrow;
     this.more.replaceChildren(make('button', {class: 'button', type: 'button', onclick: () => {
       const next = this.shown;
       this.shown += 500;
       this.draw();
       this.body.rows[next]?.querySelector('button')?.focus();
     }}, `Show ${count(Math.min(500, left))} more of ${count(left)}`));
+  }
+
+  /** The rows that are kept, in their order, as lines of exact values. */
+  lines() {
+    const columns = this.columns.filter((column) => column.class !== 'share');
+    return [columns.map((column) => column.label),
+      ...this.sorted().map((row) => columns.map((column) => column.value(row)))];
   }
 
   line(row) {
@@ -89,6 +100,36 @@ function matcherOf(text) {
   return (name) => tests.every((test) => test(name.toLowerCase()));
 }
 
+function csvOf(lines) {
+  // What a spreadsheet would take for a formula is text.
+  const cell = (value) => {
+    const text = String(value);
+    const safe = typeof value === 'string' && /^[=+@-]/.test(text) ? `'${text}` : text;
+    return /[",\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  };
+  return `${lines.map((line) => line.map(cell).join(',')).join('\n')}\n`;
+}
+
+function saveAs(name, text) {
+  const link = make('a', {href: URL.createObjectURL(new Blob([text], {type: 'text/csv'})), download: name});
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href));
+}
+
+/** Buttons that copy the rows of a sheet, or save them as a file for a spreadsheet. */
+function takeAway(sheet) {
+  const copy = make('button', {class: 'button', type: 'button', onclick: async () => {
+    const text = sheet.lines().map((line) => line.join('\t')).join('\n');
+    await navigator.clipboard.writeText(text);
+    announce(`${counted(sheet.kept.length, 'row')} copied`);
+    copy.textContent = 'Copied';
+    setTimeout(() => { copy.textContent = 'Copy'; }, 1500);
+  }}, 'Copy');
+  const name = `${programName}-${report.process.pid}-${sheet.caption.toLowerCase().replaceAll(' ', '-')}.csv`;
+  return [navigator.clipboard ? copy : null, make('button', {class: 'button', type: 'button',
+    onclick: () => saveAs(name, csvOf(sheet.lines()))}, 'CSV')].filter(Boolean);
+}
+
 /** A field that filters a sheet by name, and a line that says how much is left. */
 function filterFor(sheet, {label, things, extra = () => ''}) {
   const shown = make('span', {class: 'soft'});
@@ -105,5 +146,5 @@ function filterFor(sheet, {label, things, extra = () => ''}) {
       announce(shown.textContent);
     }});
   tell();
-  return {field, element: make('div', {class: 'tools'}, field, shown)};
+  return {field, element: make('div', {class: 'tools'}, field, ...takeAway(sheet), shown)};
 }

@@ -35,12 +35,12 @@ class TreeView {
 
   describe(node) {
     const own = node.objects === 0 ? '' : `; ${counted(node.objects, 'object')} of ${size(node.bytes)} here`;
-    return `${nameOf(node.name)}: ${size(node.retained)}, ${percent(node.retained, tree[0].retained)} of all${own}`;
+    return `${labelOf(node)}: ${size(node.retained)}, ${percent(node.retained, tree[0].retained)} of all${own}`;
   }
 
   point(node = this.zoomed) {
-    this.pointed.replaceChildren(make('span', {class: 'name'}, brief(nameOf(node.name), 400)),
-      this.describe(node).slice(nameOf(node.name).length));
+    this.pointed.replaceChildren(make('span', {class: 'name'}, brief(labelOf(node), 400)),
+      this.describe(node).slice(labelOf(node).length));
   }
 
   /** The element of a node, with its label; its children go into what group() gives. */
@@ -82,7 +82,7 @@ class TreeView {
       make('button', {
         class: 'name', type: 'button', onclick: () => this.zoom(node),
         'aria-current': node === this.zoomed ? 'true' : undefined,
-      }, node.index === 0 ? 'All' : brief(nameOf(node.name), 120)))));
+      }, brief(labelOf(node), 120)))));
     this.point();
   }
 

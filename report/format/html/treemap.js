@@ -68,7 +68,7 @@ function drawTiles(view, node, group, width, height, level) {
 function tileOf(view, node, style, width, height, level) {
   const element = view.item(node, {classes: 'tile', level, style});
   const hasLabel = width >= 34 && height >= labelHeight;
-  if (hasLabel) element.append(make('span', {class: 'label', 'aria-hidden': 'true'}, brief(nameOf(node.name), 120)));
+  if (hasLabel) element.append(make('span', {class: 'label', 'aria-hidden': 'true'}, brief(labelOf(node), 120)));
   const inner = {width: width - 6, height: height - (hasLabel ? labelHeight + 4 : 6)};
   const hasRoom = inner.width >= 14 && inner.height >= 10;
   if (node.children.length > 0 && hasRoom && level < treemapDepth) {

@@ -1,6 +1,14 @@
 
 // The counts: a row for each type.
 
+/** An address, as a button that opens the object where that can be looked into. */
+function objectButton(text) {
+  const object = objectAt(text);
+  if (!object) return make('span', {class: 'name'}, text);
+  return make('button', {class: 'name address', type: 'button',
+    onclick: () => details.open(object.type, {object: text})}, text);
+}
+
 /** A button with a type's name, which opens its details. */
 function nameButton(number) {
   const text = nameOf(number);
@@ -28,7 +36,7 @@ function typesView() {
         cell: (row) => shareBar(row.retained, total)});
   }
   const sheet = new Sheet({caption: 'Objects by type', columns, rows: typeRows, sort: 'bytes',
-    classes: 'wide', chosen: (row) => row.number === details.current});
+    classes: 'wide', group: ownFirst, chosen: (row) => row.number === details.current});
   details.onchange = () => sheet.draw();
   const sums = (rows) => {
     const sum = (key) => rows.reduce((before, row) => before + row[key], 0);
@@ -36,6 +44,12 @@ function typesView() {
       : `, ${counted(sum('objects'), 'object')}, ${size(sum('bytes'))}`;
   };
   const filter = filterFor(sheet, {label: 'Filter types', things: 'type', extra: sums});
+  const ownButton = make('button', {class: 'button', type: 'button', 'aria-pressed': 'true', onclick: () => {
+    sheet.isGrouped = !sheet.isGrouped;
+    ownButton.setAttribute('aria-pressed', String(sheet.isGrouped));
+    sheet.draw();
+  }}, 'Own types first');
+  if (ownTypes.size > 0 && ownTypes.size < typeRows.length) filter.field.after(ownButton);
   sheet.foot.append(footOf(columns.length));
   return make('div', {},
     make('p', {class: 'lead'}, report.has_edges

@@ -1,7 +1,6 @@
 #include "report/format/write/json_values.h"
 
-#include <algorithm>
-
+#include "report/model/find_values.h"
 #include "report/text/json_text.h"
 
 namespace heapattach {
@@ -10,13 +9,6 @@ namespace {
 
 using snapshot::Value;
 using snapshot::ValuePiece;
-
-const ValuePiece* piece_of(const snapshot::Snapshot& snapshot, snapshot::ObjectIndex object) {
-  const auto after = std::upper_bound(
-      snapshot.values.begin(), snapshot.values.end(), object,
-      [](snapshot::ObjectIndex at, const ValuePiece& piece) { return at < piece.first_object; });
-  return after == snapshot.values.begin() ? nullptr : &*std::prev(after);
-}
 
 bool append_value(std::string& out, const ValuePiece& piece, const Value& value) {
   if (value.is_text) return append_json_string(out, piece.text_of(value));

@@ -233,3 +233,44 @@ TEST_CASE("a page of two snapshots has what grew between them") {
   CHECK(difference["rows"].at(0).at(3).get_uint64().value() == 100);
   CHECK(difference["rows"].at(0).at(4).get_uint64().value() == 3200);
 }
+
+TEST_CASE("a page has objects to look into: fields, values, who references them, and roots") {
+  Snapshot snapshot = list_of_texts();
+  snapshot.types[0].value_paths = {"@count"};
+  ValuePiece piece;
+  piece.text = "42<b>";
+  piece.values = {{0, 2, 0, false, false}, {2, 3, Value::kOwn, true, true}};
+  piece.first_value = {0, 2};
+  snapshot.values.push_back(piece);
+  MemorySink sink;
+  ExportOptions how;
+  SUBCASE("with values") {
+    how.with_values = true;
+  }
+  SUBCASE("without, where nobody asked for them") {}
+  REQUIRE(write_html(snapshot, sink, how));
+  const Report report(sink.text);
+  const auto names = report.names();
+  std::map<std::string, element> objects;
+  for (const element object : array_of(report.data["objects"])) {
+    objects[std::string(object["address"].get_string().value())] = object;
+  }
+  const element first = objects.at("0x1000");
+  CHECK(first["retained"].get_uint64().value() == 8000);
+  CHECK(first["roots"].at(0).get_string().value() == "global TREE");
+  CHECK(first["fields_in_all"].get_uint64().value() == 2);
+  CHECK(first["fields"].at(0).at(0).get_string().value() == "@next");
+  CHECK(first["fields"].at(0).at(1).get_string().value() == "0x1040");
+  CHECK(names.at(first["fields"].at(1).at(2).get_uint64().value()) == "Text");
+  CHECK((first["values"].error() == simdjson::SUCCESS) == how.with_values);
+  if (how.with_values) {
+    CHECK(first["values"].at(0).at(1).get_string().value() == "42");
+    CHECK(first["values"].at(1).at(1).get_string().value() == "<b>…");
+  }
+  const element second = objects.at("0x1040");
+  CHECK(second["referrers_in_all"].get_uint64().value() == 1);
+  CHECK(second["referrers"].at(0).at(0).get_string().value() == "@next");
+  CHECK(second["referrers"].at(0).at(1).get_string().value() == "0x1000");
+  CHECK(report.rows("types").size() == 2);
+  CHECK(array_of(report.data["own"]).size() == 2);
+}

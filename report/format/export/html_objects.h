@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "report/analyze/graph.h"
+#include "report/analyze/referrers.h"
+#include "report/model/model.h"
+
+// The objects that a reader of the page can look into one by one: those that retain most, and those
+// on the paths that the page shows.
+namespace heapattach {
+
+struct InspectedObject {
+  static constexpr std::size_t kMostReferrers = 12;
+  static constexpr std::size_t kMostFields = 24;
+
+  snapshot::ObjectIndex object = 0;
+  std::uint64_t retained = 0;
+  std::uint64_t referrer_count = 0;
+  std::vector<analyze::Referrer> referrers;  // the first of them
+  std::vector<std::uint32_t> roots;          // of Snapshot::roots: the first that reference it
+};
+
+// At most `most` objects: `wanted` first, then those that retain most. `retained` is by object.
+[[nodiscard]] std::vector<InspectedObject> inspect_objects(
+    const snapshot::Snapshot& snapshot,
+    const std::vector<std::uint64_t>& retained,
+    std::vector<snapshot::ObjectIndex> wanted,
+    std::size_t most);
+
+}  // namespace heapattach

@@ -1,0 +1,54 @@
+
+// What is shown, as the fragment of the page's address: "#types", "#suspects/type=Shop%3A%3ASession",
+// "#overview/object=0x7f12a0". A link leads there, and the browser's Back goes through what was seen.
+
+const longestName = 300;  // letters of a name in the address; longer ones go by their number
+
+const address = {
+  isReading: false,
+
+  text() {
+    const {object, current} = details;
+    let text = `#${views.shown.id}`;
+    if (object) text += `/object=${object}`;
+    else if (current !== null && nameOf(current).length <= longestName) text += `/type=${encodeURIComponent(nameOf(current))}`;
+    else if (current !== null) text += `/name=${current}`;
+    return text;
+  },
+
+  /** Puts what is shown into the address, as a step that Back undoes, or in place of the last. */
+  write({replace = false} = {}) {
+    if (this.isReading || !views.shown || location.hash === this.text()) return;
+    history[replace ? 'replaceState' : 'pushState'](null, '', this.text());
+  },
+
+  /** Shows what the address says; false if that is nothing of this report. */
+  read() {
+    const [id, what = ''] = location.hash.slice(1).split(/\/(.*)/s);
+    if (!views.all.some((view) => view.id === id)) return false;
+    this.isReading = true;
+    views.show(id);
+    this.readDetails(what);
+    this.isReading = false;
+    return true;
+  },
+
+  readDetails(what) {
+    const [key, text = ''] = what.split(/=(.*)/s);
+    const object = key === 'object' ? objectAt(text) : undefined;
+    let number = -1;
+    if (key === 'type') number = report.names.indexOf(decoded(text));
+    if (key === 'name' && Number(text) < report.names.length) number = Number(text);
+    if (object) details.open(object.type, {object: object.address});
+    else if (number >= 0) details.open(number);
+    else if (details.current !== null) details.close();
+  },
+};
+
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <algorithm>
+#include <iterator>
+
+#include "report/model/model.h"
+
+namespace heapattach::snapshot {
+
+// The piece that has the values of an object, if any are kept of it; else null or a piece that has
+// none of it. ValuePiece::of() tells which values are its.
+[[nodiscard]] inline const ValuePiece* piece_of(const Snapshot& snapshot, ObjectIndex object) {
+  const auto after = std::upper_bound(
+      snapshot.values.begin(), snapshot.values.end(), object,
+      [](ObjectIndex at, const ValuePiece& piece) { return at < piece.first_object; });
+  return after == snapshot.values.begin() ? nullptr : &*std::prev(after);
+}
+
+}  // namespace heapattach::snapshot
