@@ -69,7 +69,9 @@ std::string way_text(const Snapshot& snapshot,
                      EdgeNames& names,
                      const Look& look) {
   const std::string words = analyze::root_in_words(snapshot, snapshot.roots[root]);
-  std::string text = cut("    " + terminal_text(words), look);
+  // Never cut: the variable that a root is stands last in its words, and is what a reader looks
+  // for.
+  std::string text = "    " + terminal_text(words) + '\n';
   text += cut("      → " + object_text(snapshot, way.front().object), look);
   return text + steps_text(snapshot, way, names, look);
 }
