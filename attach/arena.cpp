@@ -10,12 +10,12 @@
 
 #include "attach/capture.h"
 #include "attach/fault_points.h"
+#include "attach/x86_64.h"
 
 namespace heapattach {
 
 namespace {
 
-constexpr std::size_t kPageBytes = 4096;
 constexpr std::size_t kHugePageBytes = std::size_t{2} * 1024 * 1024;
 
 constexpr std::size_t rounded_up(std::size_t bytes, std::size_t unit) {

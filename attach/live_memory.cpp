@@ -15,12 +15,12 @@
 #include "attach/fault_points.h"
 #include "attach/interrupt.h"
 #include "attach/team.h"
+#include "attach/x86_64.h"
 
 namespace heapattach {
 
 namespace {
 
-constexpr std::uint64_t kPageBytes = 4096;
 // One call copies at most this much, so that deadline and interrupt are looked at every few
 // milliseconds and the workers end together.
 constexpr std::size_t kBatchBytes = std::size_t{16} * 1024 * 1024;

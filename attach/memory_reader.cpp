@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "attach/x86_64.h"
+
 namespace heapattach {
 
 Result<void> MemoryReader::read(RemoteAddr from, std::span<std::byte> into) const {
@@ -15,7 +17,6 @@ Result<void> MemoryReader::read(RemoteAddr from, std::span<std::byte> into) cons
 
 Result<std::vector<Range>> MemoryReader::copy_all(std::span<const Copy> copies,
                                                   const CopyLimits& limits) const {
-  constexpr std::uint64_t kPageBytes = 4096;
   std::vector<Range> holes;
   for (const Copy& copy : copies) {
     for (std::size_t done = 0; done < copy.into.size();) {

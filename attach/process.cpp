@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "attach/directory.h"
 #include "attach/fault_points.h"
 #include "attach/guardian.h"
 
@@ -49,10 +50,6 @@ Result<Fd> open_directory(pid_t pid) {
   }
   return Error{ErrorKind::Gone, fmt::format("there is no process {}", pid), ESRCH};
 }
-
-struct CloseDirectory {
-  void operator()(DIR* directory) const noexcept { closedir(directory); }
-};
 
 Error unsupported(std::string message) {
   return {ErrorKind::Unsupported, std::move(message)};
@@ -194,7 +191,7 @@ Result<MemoryMap> read_maps(const std::function<Result<std::string>()>& read, pi
 
 Result<ThreadListing> Process::list_threads() const {
   Fd task = HA_TRY(open_file("task", O_RDONLY | O_DIRECTORY));
-  const std::unique_ptr<DIR, CloseDirectory> entries(fdopendir(task.get()));
+  const Directory entries(fdopendir(task.get()));
   if (!entries) return os_error("fdopendir", errno);
   const int fd = task.release();  // the DIR closes it
   ThreadListing listing;

@@ -6,6 +6,7 @@
 
 #include "attach/memory_map.h"
 #include "attach/process.h"
+#include "attach/x86_64.h"
 
 // How much of a process's memory is in memory, and where: proc_pid_smaps(5), and for parts of a
 // mapping the kernel's pagemap (Documentation/admin-guide/mm/pagemap.rst).
@@ -29,7 +30,5 @@ struct PageState {
 
 // Of each page of `range`, in order; what lies beyond is not present.
 Result<std::vector<PageState>> read_pages(const Process& process, Range range);
-
-inline constexpr std::uint64_t kPageBytes = 4096;
 
 }  // namespace heapattach

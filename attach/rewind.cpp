@@ -4,6 +4,8 @@
 
 #include <sys/syscall.h>
 
+#include "attach/x86_64.h"
+
 // The constraints, with what they rest on:
 //
 // - A stop throws a thread out of its call, and the call's result is in rax when we see it.
@@ -58,7 +60,6 @@ bool is_rewindable(const RawRegisters& at_stop) {
 
 std::optional<RawRegisters> rewound(const RawRegisters& at_stop,
                                     std::uint64_t deliverable_signals) {
-  constexpr unsigned long long kSyscallBytes = 2;
   if (deliverable_signals != 0 || !is_rewindable(at_stop)) return std::nullopt;
   RawRegisters again = at_stop;
   again.rax = at_stop.orig_rax;

@@ -11,11 +11,12 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "attach/x86_64.h"
+
 namespace heapattach {
 
 namespace {
 
-constexpr std::uint64_t kPageBytes = 4096;
 constexpr std::size_t kLongestText = std::size_t{64} << 20;
 
 // The next line of `text`, taken off its front.

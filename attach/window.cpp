@@ -19,12 +19,12 @@
 
 #include "attach/check.h"
 #include "attach/fault_points.h"
+#include "attach/x86_64.h"
 
 namespace heapattach {
 
 namespace {
 
-constexpr std::size_t kPageBytes = 4096;
 // Large enough for what is read in order, small enough for what is not.
 constexpr std::size_t kLeastChunk = std::size_t{8} * kPageBytes;
 // Each chunk that is here is a mapping, of which a process may have 65530 (max_map_count).

@@ -5,11 +5,12 @@
 
 #include <fmt/format.h>
 
+#include "attach/x86_64.h"
+
 namespace heapattach {
 
 namespace {
 
-constexpr std::size_t kWord = sizeof(std::uint64_t);
 constexpr std::uint64_t kStackAlignment = 16;
 constexpr std::size_t kInRegisters = 6;
 // The ABI wants the direction flag clear; none of the others is anybody's business in a function.
@@ -37,7 +38,7 @@ Result<CallFrame> make_call_frame(const RawRegisters& found,
   const std::size_t on_stack =
       arguments.size() > kInRegisters ? arguments.size() - kInRegisters : 0;
   // At the call instruction the stack is aligned; it pushes the return address.
-  const std::uint64_t at = align_down(texts - on_stack * kWord, kStackAlignment) - kWord;
+  const std::uint64_t at = align_down(texts - on_stack * kWordBytes, kStackAlignment) - kWordBytes;
 
   CallFrame frame;
   frame.at = {at};
@@ -45,7 +46,7 @@ Result<CallFrame> make_call_frame(const RawRegisters& found,
   const auto put = [&](std::uint64_t address, const void* bytes, std::size_t count) {
     std::memcpy(frame.stack.data() + (address - at), bytes, count);
   };
-  put(at, &kReturnAddress.value, kWord);
+  put(at, &kReturnAddress.value, kWordBytes);
   std::vector<std::uint64_t> words;
   std::uint64_t next_text = texts;
   for (const CallArgument& argument : arguments) {
@@ -57,7 +58,7 @@ Result<CallFrame> make_call_frame(const RawRegisters& found,
       words.push_back(std::get<std::uint64_t>(argument));
     }
   }
-  if (on_stack > 0) put(at + kWord, words.data() + kInRegisters, on_stack * kWord);
+  if (on_stack > 0) put(at + kWordBytes, words.data() + kInRegisters, on_stack * kWordBytes);
   words.resize(std::max(words.size(), kInRegisters));
 
   RawRegisters& in = frame.registers;

@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include "attach/x86_64.h"
 #include "inject/call_names.h"
 
 namespace heapattach {
@@ -89,10 +90,9 @@ bool may_control_device(std::uint64_t command) {
 }
 
 bool overlaps(const std::vector<Range>& ranges, std::uint64_t start, std::uint64_t bytes) {
-  constexpr std::uint64_t kPage = 4096;
   constexpr std::uint64_t kEnd = std::uint64_t{1} << 63;
   if (start >= kEnd || bytes >= kEnd) return true;
-  const std::uint64_t end = start + bytes + kPage;
+  const std::uint64_t end = start + bytes + kPageBytes;
   return std::any_of(ranges.begin(), ranges.end(), [&](const Range& range) {
     return start < range.end().value && range.start.value < end;
   });

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <sys/syscall.h>
 
+#include "attach/x86_64.h"
 #include "inject/status_signals.h"
 #include "inject/stub.h"
 
@@ -37,7 +38,6 @@ using End = InPlaceOutcome::End;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kAllSignals = ~std::uint64_t{0};
-constexpr std::uint64_t kSyscallBytes = 2;
 constexpr std::chrono::milliseconds kBetweenQuestions{100};
 constexpr std::chrono::seconds kToStop{5};
 constexpr int kSentByThread = -6;  // SI_TKILL: as raise() and abort() do

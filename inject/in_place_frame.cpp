@@ -3,13 +3,13 @@
 #include <array>
 #include <cstring>
 
+#include "attach/x86_64.h"
 #include "inject/stub.h"
 
 namespace heapattach {
 
 namespace {
 
-constexpr std::size_t kWord = sizeof(std::uint64_t);
 constexpr std::uint64_t kExtendedAlignment = 64;  // xrstor faults otherwise
 constexpr std::size_t kInRegisters = 6;
 constexpr std::size_t kBlockWords = 8;  // the arguments, errno's address and value
@@ -22,10 +22,10 @@ Result<InPlaceFrame> make_in_place_frame(const RawRegisters& found,
                                          const InPlaceFunction& function,
                                          std::span<const std::byte> extended) {
   const std::uint64_t end = found.rsp - kStackBytes;
-  const std::uint64_t general = (end - sizeof found) & ~(kWord - 1);
+  const std::uint64_t general = (end - sizeof found) & ~(kWordBytes - 1);
   const std::uint64_t saved = (general - extended.size()) & ~(kExtendedAlignment - 1);
   RawRegisters below = found;
-  below.rsp = saved - kBlockWords * kWord;
+  below.rsp = saved - kBlockWords * kWordBytes;
   const CallFrame call = HA_TRY(make_call_frame(below, function.function, function.arguments));
 
   InPlaceFrame frame;
@@ -35,13 +35,13 @@ Result<InPlaceFrame> make_in_place_frame(const RawRegisters& found,
   const auto put = [&](std::uint64_t address, const void* bytes, std::size_t count) {
     std::memcpy(frame.bytes.data() + (address - frame.at.value), bytes, count);
   };
-  put(frame.at.value, call.stack.data() + kWord, call.stack.size() - kWord);
+  put(frame.at.value, call.stack.data() + kWordBytes, call.stack.size() - kWordBytes);
   const RawRegisters& in = call.registers;
   const std::array<std::uint64_t, kInRegisters> words{in.rdi, in.rsi, in.rdx, in.rcx, in.r8, in.r9};
   put(below.rsp, words.data(), sizeof words);
   put(saved, extended.data(), extended.size());
   put(general, &found, sizeof found);
-  frame.saved_errno = {below.rsp + kInRegisters * kWord};
+  frame.saved_errno = {below.rsp + kInRegisters * kWordBytes};
 
   frame.registers = in;
   frame.registers.rip = stub.value;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <sys/syscall.h>
 
+#include "attach/x86_64.h"
 #include "inject/stub.h"
 
 // The steps, and what happens if we die after each:
@@ -132,7 +133,6 @@ class Injection {
 
   [[nodiscard]] bool is_behind_call(const RawRegisters& at) const {
     const std::size_t entry = call_.makes_process ? Stub::clone_entry() : Stub::call_entry();
-    constexpr std::uint64_t kSyscallBytes = 2;
     return at.rip == (call_.stub + entry + kSyscallBytes).value;
   }
 

@@ -12,6 +12,7 @@
 
 #include "attach/fd.h"
 #include "attach/guardian.h"
+#include "attach/x86_64.h"
 #include "inject/choose_thread.h"
 #include "inject/padding.h"
 #include "inject/ptrace_control.h"
@@ -85,12 +86,11 @@ bool leads_into(const LeftStub& stub, Range where, const MemoryReader& memory) {
 
 // The part of `wanted` that is in the mapping that holds `at`.
 Range within_mapping(const MemoryMap& map, RemoteAddr at, Range wanted) {
-  constexpr std::uint64_t kWord = sizeof(std::uint64_t);
   const Mapping* mapping = map.find(at);
   if (mapping == nullptr) return {};
   const RemoteAddr start = std::max(wanted.start, mapping->range.start);
   const RemoteAddr end = std::min(wanted.end(), mapping->range.end());
-  const RemoteAddr aligned{(start.value + kWord - 1) & ~(kWord - 1)};
+  const RemoteAddr aligned{(start.value + kWordBytes - 1) & ~(kWordBytes - 1)};
   return {aligned, end > aligned ? end - aligned : 0};
 }
 

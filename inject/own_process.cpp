@@ -16,6 +16,7 @@
 #include "attach/interrupt.h"
 #include "attach/ptrace_word.h"
 #include "attach/rest.h"
+#include "attach/x86_64.h"
 #include "inject/call_filter.h"
 #include "inject/watch.h"
 
@@ -31,7 +32,6 @@ constexpr std::uintptr_t kOptions = PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD |
                                     PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC |
                                     PTRACE_O_TRACESECCOMP;
 constexpr int kSystemCall = SIGTRAP | 0x80;
-constexpr std::uint64_t kSyscallBytes = 2;
 constexpr std::chrono::seconds kPatience{15};
 constexpr RestPlan kRest{.yields = 50, .longest_nanoseconds = 200'000};
 

@@ -4,6 +4,8 @@
 #include <linux/rseq.h>
 #include <sys/syscall.h>
 
+#include "attach/x86_64.h"
+
 namespace heapattach {
 
 namespace {
@@ -13,7 +15,6 @@ constexpr std::int64_t kRestartSys = -512;
 constexpr std::int64_t kRestartNoIntr = -513;
 constexpr std::int64_t kRestartNoHand = -514;
 constexpr std::int64_t kRestartBlock = -516;
-constexpr std::uint64_t kSyscallBytes = 2;
 constexpr std::uint64_t kSequencePointerOffset = 8;  // of rseq_cs in struct rseq
 
 Error malformed(RemoteAddr at) {

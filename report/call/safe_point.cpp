@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "attach/x86_64.h"
+
 namespace heapattach {
 
 namespace {
@@ -15,7 +17,6 @@ using unwind::StackEnd;
 
 // What a stack has above the frame of its first function.
 constexpr std::uint64_t kMostAboveFirst = 512;
-constexpr std::uint64_t kWord = 8;
 
 enum class Kind : std::uint8_t { Program, Library, Collector, Allocator, Loader };
 
@@ -127,7 +128,7 @@ SafePoint safe_point_of(const unwind::StackRecord& stack,
                   .returns = {}};
   for (const unwind::FrameRecord& frame : stack.frames) {
     if (frame.cfa.value == 0) continue;
-    const RemoteAddr at = frame.cfa - kWord;
+    const RemoteAddr at = frame.cfa - kWordBytes;
     if (const auto to = memory.read_as<std::uint64_t>(at)) point.returns.emplace_back(at, *to);
   }
   return point;

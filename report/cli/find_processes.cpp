@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "attach/directory.h"
 #include "attach/fd.h"
 #include "attach/guardian.h"
 #include "attach/thread_state.h"
@@ -17,10 +18,6 @@
 namespace heapattach {
 
 namespace {
-
-struct CloseDirectory {
-  void operator()(DIR* directory) const noexcept { closedir(directory); }
-};
 
 std::optional<pid_t> number(std::string_view text) {
   pid_t value = 0;
@@ -59,7 +56,7 @@ std::optional<ListedProcess> listed_process(pid_t pid) {
 
 std::vector<ListedProcess> list_processes() {
   std::vector<ListedProcess> all;
-  const std::unique_ptr<DIR, CloseDirectory> proc(opendir("/proc"));
+  const Directory proc(opendir("/proc"));
   if (proc == nullptr) return all;
   while (const dirent* entry = readdir(proc.get())) {  // NOLINT(concurrency-mt-unsafe)
     const auto pid = number(entry->d_name);

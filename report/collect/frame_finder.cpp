@@ -3,24 +3,25 @@
 #include <algorithm>
 #include <tuple>
 
+#include "attach/x86_64.h"
+
 namespace heapattach::snapshot {
 
 namespace {
 
-constexpr std::uint64_t kWord = 8;
 // What is kept below a stack pointer: by a function that calls none (System V ABI, x86-64), and by
 // a fiber that is put aside, its registers.
 constexpr std::uint64_t kBelow = 128;
 
 std::uint64_t bytes_of(const types::TypeModel& types, types::TypeRef ref) {
   constexpr std::uint64_t kMostElements = 1'000'000;
-  if (ref >= types.types().size()) return kWord;
+  if (ref >= types.types().size()) return kWordBytes;
   const types::Type& type = types[ref];
-  if (type.bytes) return std::max(*type.bytes, kWord);
+  if (type.bytes) return std::max(*type.bytes, kWordBytes);
   const bool is_array = type.count && *type.count <= kMostElements && type.target != ref &&
                         type.target < types.types().size();
-  const std::uint64_t one = is_array ? types[type.target].bytes.value_or(kWord) : 0;
-  return std::max(is_array ? *type.count * one : 0, kWord);
+  const std::uint64_t one = is_array ? types[type.target].bytes.value_or(kWordBytes) : 0;
+  return std::max(is_array ? *type.count * one : 0, kWordBytes);
 }
 
 }  // namespace

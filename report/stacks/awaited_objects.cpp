@@ -11,13 +11,13 @@
 
 #include <algorithm>
 
+#include "attach/x86_64.h"
 #include "report/stacks/held_stacks.h"
 
 namespace heapattach::stacks {
 
 namespace {
 
-constexpr std::uint64_t kWord = 8;
 constexpr std::size_t kOuterFrames = 3;  // that may still hold the object
 constexpr std::uint32_t kIsLocked = 1;
 constexpr std::int32_t kUnchecked = 2;  // of Mutex::Protection
@@ -98,7 +98,7 @@ std::optional<AwaitedObject> AwaitedObjects::find(const unwind::StackRecord& rec
 
 std::vector<AwaitedObject> AwaitedObjects::objects_of(Range range, Words words) const {
   std::vector<AwaitedObject> objects;
-  std::vector<std::uint64_t> contents(std::min(range.bytes, kTopBytes) / kWord);
+  std::vector<std::uint64_t> contents(std::min(range.bytes, kTopBytes) / kWordBytes);
   if (!memory_.read(range.start, std::as_writable_bytes(std::span(contents)))) return objects;
   for (const std::uint64_t word : contents) {
     const auto object = object_at(word, words);
@@ -126,9 +126,10 @@ bool AwaitedObjects::fits(const AwaitedObject& object, WaitKind kind, bool by_ty
 }
 
 bool AwaitedObjects::has_waiting_list(const AwaitedObject& object) const {
-  for (std::uint64_t offset = kWord; offset + kWord <= object.bytes; offset += kWord) {
+  for (std::uint64_t offset = kWordBytes; offset + kWordBytes <= object.bytes;
+       offset += kWordBytes) {
     const auto word = memory_.read_as<std::uint64_t>(object.start + offset);
-    if (!word || *word % kWord != 0) continue;
+    if (!word || *word % kWordBytes != 0) continue;
     const auto after = std::partition_point(
         stacks_.begin(), stacks_.end(), [&](const Range& one) { return one.start.value <= *word; });
     if (after != stacks_.begin() && std::prev(after)->contains(RemoteAddr{*word})) return true;
@@ -138,7 +139,7 @@ bool AwaitedObjects::has_waiting_list(const AwaitedObject& object) const {
 
 bool AwaitedObjects::is_held_mutex(const AwaitedObject& object) const {
   const auto state = memory_.read_as<std::uint32_t>(object.start + 4);
-  const auto owner = memory_.read_as<std::uint64_t>(object.start + kWord);
+  const auto owner = memory_.read_as<std::uint64_t>(object.start + kWordBytes);
   return state && *state == kIsLocked && owner && by_address_.contains(*owner);
 }
 
@@ -160,7 +161,8 @@ bool AwaitedObjects::keeps_no_owner(const AwaitedObject& mutex) const {
 
 std::optional<std::size_t> AwaitedObjects::owner_of(const AwaitedObject& mutex) const {
   if (keeps_no_owner(mutex)) return {};
-  for (std::uint64_t offset = kWord; offset + kWord <= mutex.bytes; offset += kWord) {
+  for (std::uint64_t offset = kWordBytes; offset + kWordBytes <= mutex.bytes;
+       offset += kWordBytes) {
     const auto word = memory_.read_as<std::uint64_t>(mutex.start + offset);
     const auto fiber = word ? by_address_.find(*word) : by_address_.end();
     if (fiber != by_address_.end()) return fiber->second;

@@ -12,11 +12,12 @@
 #include <optional>
 #include <set>
 
+#include "attach/x86_64.h"
+
 namespace heapattach::stacks {
 
 namespace {
 
-constexpr std::uint64_t kWord = 8;
 constexpr std::size_t kContextWords = 24;  // in which its name is
 constexpr std::uint32_t kLongestName = 128;
 
@@ -40,7 +41,7 @@ class Contexts {
                  const std::string& fiber_name,
                  std::uint64_t offset) {
     const auto word = memory_.read_as<std::uint64_t>(fiber.object + offset);
-    if (!word || *word == 0 || *word % kWord != 0) return {};
+    if (!word || *word == 0 || *word % kWordBytes != 0) return {};
     const auto [known, is_new] = known_.try_emplace(*word);
     if (is_new) known->second = texts_of(RemoteAddr{*word});
     for (const std::string& text : known->second.texts) {
@@ -61,7 +62,7 @@ class Contexts {
   Object texts_of(RemoteAddr object) const {
     Object found;
     for (std::size_t i = 1; i < kContextWords; ++i) {
-      const auto word = memory_.read_as<std::uint64_t>(object + i * kWord);
+      const auto word = memory_.read_as<std::uint64_t>(object + i * kWordBytes);
       if (!word) break;
       if (*word == 0 || *word % 4 != 0) continue;
       found.words.insert(*word);
@@ -105,7 +106,7 @@ std::vector<std::string> contexts_of(std::span<const crystal::FiberStack> fibers
   Contexts contexts(std::move(names), memory);
   std::optional<std::uint64_t> word;
   for (std::size_t i = 0; i < std::min(kTried, fibers.size()) && !word; ++i) {
-    for (std::uint64_t offset = kWord; offset < object_bytes && !word; offset += kWord) {
+    for (std::uint64_t offset = kWordBytes; offset < object_bytes && !word; offset += kWordBytes) {
       if (!contexts.at(fibers[i], fiber_names[i], offset).empty()) word = offset;
     }
   }

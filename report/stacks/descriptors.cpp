@@ -9,6 +9,8 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include "attach/directory.h"
+
 namespace heapattach::stacks {
 
 namespace {
@@ -79,15 +81,11 @@ std::string_view state_of(std::uint64_t state) {
   return state < kStates.size() ? kStates[state] : "";
 }
 
-struct CloseDirectory {
-  void operator()(DIR* directory) const noexcept { closedir(directory); }
-};
-
 std::vector<std::uint64_t> open_descriptors(const Process& process) {
   std::vector<std::uint64_t> open;
   auto directory = process.open_file("fd", O_RDONLY | O_DIRECTORY);
   if (!directory) return open;
-  const std::unique_ptr<DIR, CloseDirectory> entries(fdopendir(directory->get()));
+  const Directory entries(fdopendir(directory->get()));
   if (!entries) return open;
   static_cast<void>(directory->release());                // the DIR has it
   while (const dirent* entry = readdir(entries.get())) {  // NOLINT(concurrency-mt-unsafe)

@@ -9,11 +9,12 @@
 #include <fmt/format.h>
 #include <sys/epoll.h>
 
+#include "attach/x86_64.h"
+
 namespace heapattach::stacks {
 
 namespace {
 
-constexpr std::uint64_t kWord = 8;
 constexpr std::size_t kOuterFrames = 3;  // that may still hold an event, or a process
 
 bool is_io(WaitKind kind) {
@@ -132,9 +133,10 @@ FiberWaits::Event FiberWaits::event_of(std::size_t fiber,
 // The timers that the fiber's object leads to.
 void FiberWaits::add_timers(RemoteAddr fiber, Event& event) const {
   constexpr std::uint64_t kLargestEvent = 160;
-  for (std::uint64_t offset = kWord; offset < target_.fibers.object_bytes; offset += kWord) {
+  for (std::uint64_t offset = kWordBytes; offset < target_.fibers.object_bytes;
+       offset += kWordBytes) {
     const auto word = held_.capture.read_as<std::uint64_t>(fiber + offset);
-    if (!word || *word == 0 || *word % kWord != 0) continue;
+    if (!word || *word == 0 || *word % kWordBytes != 0) continue;
     const RemoteAddr at{*word};
     if (const auto wakes_at = read_libevent_timer(at, fiber, held_.capture)) {
       event.wakes_at = *wakes_at;
@@ -142,12 +144,12 @@ void FiberWaits::add_timers(RemoteAddr fiber, Event& event) const {
     }
     const auto object = object_around(held_.index, *word);
     if (!object || object->start != at || object->bytes > kLargestEvent) continue;
-    if (const auto timer = read_polling_event(at + kWord, fiber, held_.capture)) {
+    if (const auto timer = read_polling_event(at + kWordBytes, fiber, held_.capture)) {
       if (timer->wakes_at) event.wakes_at = *timer->wakes_at;
       continue;
     }
     // Another event loop's.
-    const auto back = held_.capture.read_as<std::uint64_t>(at + 2 * kWord);
+    const auto back = held_.capture.read_as<std::uint64_t>(at + 2 * kWordBytes);
     if (back && *back == fiber.value) event.may_wake = true;
   }
 }
@@ -166,7 +168,7 @@ std::string FiberWaits::descriptor_in(const AwaitedObject& io, WaitKind kind) {
   std::uint32_t direction = is_reading(kind) ? EPOLLIN : EPOLLOUT;
   if (kind == WaitKind::Io) direction = EPOLLIN | EPOLLOUT;
   std::optional<std::uint32_t> found;
-  for (std::uint64_t offset = kWord; offset + 4 <= io.bytes; offset += 4) {
+  for (std::uint64_t offset = kWordBytes; offset + 4 <= io.bytes; offset += 4) {
     const auto number = held_.capture.read_as<std::uint32_t>(io.start + offset);
     const bool is_watched =
         number && std::any_of(watched_->begin(), watched_->end(), [&](const Watched& one) {

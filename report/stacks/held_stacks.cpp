@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "attach/x86_64.h"
 #include "report/parallel.h"
 #include "report/stacks/system_calls.h"
 #include "symbols/boehm/roots.h"
@@ -21,7 +22,6 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kDefaultBudget = std::chrono::milliseconds(2000);
 constexpr auto kLookInterval = std::chrono::milliseconds(12);
 constexpr int kLooks = 10;
-constexpr std::uint64_t kWord = 8;
 constexpr std::uint64_t kMegabyte = 1U << 20U;
 // A stack pointer that is wrong may lead to the beginning of a heap.
 constexpr std::uint64_t kMostStackBytes = 512 * kMegabyte;
@@ -106,8 +106,8 @@ class Copying {
 
   void add_words(Range range, std::vector<std::uint64_t>& words) const {
     const auto bytes = held_.capture.bytes_from(range.start);
-    for (std::size_t at = 0; at + kWord <= std::min<std::uint64_t>(bytes.size(), range.bytes);
-         at += kWord) {
+    for (std::size_t at = 0; at + kWordBytes <= std::min<std::uint64_t>(bytes.size(), range.bytes);
+         at += kWordBytes) {
       std::uint64_t word = 0;
       std::memcpy(&word, bytes.data() + at, sizeof word);
       if (is_in_heap(word)) words.push_back(word);
@@ -116,7 +116,7 @@ class Copying {
 
   // The words of the fibers' objects: to the heap, or to a timer outside of it.
   void add_timers(std::vector<std::uint64_t>& words, std::vector<Range>& heads) const {
-    std::vector<std::uint64_t> contents(target_.fibers.object_bytes / kWord);
+    std::vector<std::uint64_t> contents(target_.fibers.object_bytes / kWordBytes);
     for (const crystal::FiberStack& fiber : held_.fibers) {
       const auto read =
           held_.capture.read(fiber.object, std::as_writable_bytes(std::span(contents)));
@@ -138,7 +138,7 @@ class Copying {
     return word < last.start.value + last.object_bytes * last.objects;
   }
   [[nodiscard]] bool may_be_timer(std::uint64_t word, const crystal::FiberStack& fiber) const {
-    if (word % kWord != 0) return false;
+    if (word % kWordBytes != 0) return false;
     const Mapping* const mapping = held_.map.find(RemoteAddr{word});
     if (mapping == nullptr || !mapping->writable || !mapping->is_anonymous()) return false;
     // Its own stack is no place for one.
@@ -200,8 +200,8 @@ std::vector<Range> merged(std::vector<Range> ranges) {
   std::sort(ranges.begin(), ranges.end());
   std::vector<Range> result;
   for (Range range : ranges) {
-    const std::uint64_t start = range.start.value & ~(kWord - 1);
-    const std::uint64_t end = (range.end().value + kWord - 1) & ~(kWord - 1);
+    const std::uint64_t start = range.start.value & ~(kWordBytes - 1);
+    const std::uint64_t end = (range.end().value + kWordBytes - 1) & ~(kWordBytes - 1);
     if (range.bytes == 0 || end <= start) continue;
     if (!result.empty() && start <= result.back().end().value) {
       const std::uint64_t last = std::max(result.back().end().value, end);

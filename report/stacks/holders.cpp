@@ -4,11 +4,12 @@
 
 #include <fmt/format.h>
 
+#include "attach/x86_64.h"
+
 namespace heapattach::stacks {
 
 namespace {
 
-constexpr std::uint64_t kWord = 8;
 constexpr std::uint64_t kMostBytes = 32U << 20U;
 constexpr std::uint64_t kStep = 1U << 20U;
 
@@ -17,9 +18,10 @@ template <class Visit>
 void each_word(Range range, const MemoryReader& memory, const Visit& visit) {
   std::vector<std::uint64_t> words;
   for (std::uint64_t done = 0; done < range.bytes; done += kStep) {
-    words.assign(std::min(kStep, range.bytes - done) / kWord, 0);
+    words.assign(std::min(kStep, range.bytes - done) / kWordBytes, 0);
     if (!memory.read(range.start + done, std::as_writable_bytes(std::span(words)))) continue;
-    for (std::size_t i = 0; i < words.size(); ++i) visit(range.start + done + i * kWord, words[i]);
+    for (std::size_t i = 0; i < words.size(); ++i)
+      visit(range.start + done + i * kWordBytes, words[i]);
   }
 }
 
@@ -44,7 +46,8 @@ HolderNames names_of_globals(const Modules& modules,
   for (const Segment& segment : program->segments()) {
     if (!segment.writable || segment.range.bytes > left) continue;
     left -= segment.range.bytes;
-    const std::uint64_t skipped = (kWord - segment.range.start.value % kWord) % kWord;
+    const std::uint64_t skipped =
+        (kWordBytes - segment.range.start.value % kWordBytes) % kWordBytes;
     if (segment.range.bytes < skipped) continue;
     const Range words{segment.range.start + skipped, segment.range.bytes - skipped};
     each_word(words, memory, [&](RemoteAddr at, std::uint64_t word) {
@@ -61,7 +64,8 @@ std::string name_of_field(RemoteAddr object,
                           const MemoryReader& capture) {
   for (const AwaitedObject& owner : owners) {
     if (owner.start == object || owner.type == nullptr || owner.type->name.empty()) continue;
-    for (std::uint64_t offset = kWord; offset + kWord <= owner.bytes; offset += kWord) {
+    for (std::uint64_t offset = kWordBytes; offset + kWordBytes <= owner.bytes;
+         offset += kWordBytes) {
       const auto word = capture.read_as<std::uint64_t>(owner.start + offset);
       if (!word || *word != object.value) continue;
       const auto& fields = owner.type->fields;

@@ -21,6 +21,8 @@
 #include <array>
 #include <vector>
 
+#include "attach/x86_64.h"
+
 namespace heapattach::stacks {
 
 namespace {
@@ -28,7 +30,6 @@ namespace {
 using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
-constexpr std::uint64_t kWord = 8;
 constexpr std::size_t kEventWords = 7;
 constexpr std::int64_t kLongest = 1'000'000'000;  // thirty years
 constexpr std::uint64_t kBillion = 1'000'000'000;
@@ -71,11 +72,11 @@ std::vector<PollingEvent> find_polling_events(Range range,
                                               RemoteAddr fiber,
                                               const MemoryReader& memory) {
   std::vector<PollingEvent> found;
-  std::vector<std::uint64_t> words(range.bytes / kWord);
+  std::vector<std::uint64_t> words(range.bytes / kWordBytes);
   if (!memory.read(range.start, std::as_writable_bytes(std::span(words)))) return found;
   for (std::size_t i = 1; i < words.size(); ++i) {
     if (words[i] != fiber.value) continue;
-    const auto event = read_polling_event(range.start + (i - 1) * kWord, fiber, memory);
+    const auto event = read_polling_event(range.start + (i - 1) * kWordBytes, fiber, memory);
     if (event) found.push_back(*event);
   }
   return found;

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "attach/x86_64.h"
 #include "report/typing/cxx_containers.h"
 
 namespace heapattach::snapshot {
@@ -18,7 +19,6 @@ using types::Type;
 using types::TypeModel;
 using types::TypeRef;
 
-constexpr std::uint64_t kWordBytes = 8;
 constexpr std::uint64_t kLargest = std::uint64_t{1} << 40;  // of an instance: a program's limit
 constexpr int kDeepest = 48;
 constexpr std::size_t kMostSteps = 65536;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "attach/x86_64.h"
 #include "symbols/boehm/accessor_patterns.h"
 
 // The expressions that are looked for, for an argument p:
@@ -20,8 +21,6 @@
 namespace heapattach::boehm {
 
 namespace {
-
-constexpr std::uint64_t kWord = 8;
 
 // A value learned from several paths; they must agree.
 template <class T>
@@ -46,7 +45,7 @@ class LayoutReader {
 
   // An expression that may be a field of a header: learns the way to it, and its offset.
   void read_size(Expr expr) {
-    if (const auto offset = read_header_field(expr, kWord)) size_.add(*offset);
+    if (const auto offset = read_header_field(expr, kWordBytes)) size_.add(*offset);
   }
   void read_kind(Expr expr) {
     if (const auto offset = read_header_field(expr, 1)) kind_.add(*offset);
@@ -77,7 +76,7 @@ class LayoutReader {
     if (key_.is_known()) layout.bottom_key = *key_;
     if (chain_.is_known()) layout.bottom_next = *chain_;
     layout.header_size = *size_;
-    layout.header_descriptor = *size_ + kWord;
+    layout.header_descriptor = *size_ + kWordBytes;
     if (kind_.is_known()) layout.header_kind = *kind_;
     layout.header_flags = layout.header_kind + 1;
     if (all_nils_.is_known()) {
@@ -100,7 +99,7 @@ class LayoutReader {
       top_mask_.add(top->index.mask);
       return true;
     }
-    const auto next = match_.field(expr, kWord);
+    const auto next = match_.field(expr, kWordBytes);
     if (!next || !read_bottom_index(next->base)) return false;
     chain_.add(next->offset);
     return true;
@@ -118,18 +117,18 @@ class LayoutReader {
 
   // Only what is surely a bottom index counts: the loop is not the only thing that compares.
   void read_comparison(Expr left, Expr right) {
-    if (const auto field = match_.field(left, kWord); field && is_bottom_index(field->base)) {
+    if (const auto field = match_.field(left, kWordBytes); field && is_bottom_index(field->base)) {
       const auto shift = match_.shifted_argument(right);
       if (shift && top_shift_.is_known() && *shift == *top_shift_) key_.add(field->offset);
     }
     if (!is_bottom_index(left)) return;
-    if (const auto variable = match_.variable(right, kWord)) all_nils_.add({*variable, true});
+    if (const auto variable = match_.variable(right, kWordBytes)) all_nils_.add({*variable, true});
     if (const auto fixed = constant(right)) all_nils_.add({*fixed, false});
   }
 
   [[nodiscard]] bool is_bottom_index(Expr expr) const {
     if (match_.top_slot(expr)) return true;
-    const auto next = match_.field(expr, kWord);
+    const auto next = match_.field(expr, kWordBytes);
     return next && chain_.is_known() && next->offset == *chain_ && is_bottom_index(next->base);
   }
 
@@ -221,8 +220,8 @@ std::optional<AccessorReader::Difference> AccessorReader::read_counter(RemoteAdd
     for (const auto& [plus, minus] : {std::pair(0, 1), std::pair(1, 0)}) {
       const ExprTerm& more = sum.terms[static_cast<std::size_t>(plus)];
       const ExprTerm& less = sum.terms[static_cast<std::size_t>(minus)];
-      const auto variable = match.variable(more.of, kWord);
-      const auto subtracted = match.variable(less.of, kWord);
+      const auto variable = match.variable(more.of, kWordBytes);
+      const auto subtracted = match.variable(less.of, kWordBytes);
       if (more.factor == 1 && less.factor == ~std::uint64_t{0} && variable && subtracted) {
         return Difference{*variable, subtracted};
       }

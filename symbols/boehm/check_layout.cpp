@@ -9,13 +9,13 @@
 
 #include <fmt/format.h>
 
+#include "attach/x86_64.h"
 #include "symbols/boehm/blocks.h"
 
 namespace heapattach::boehm {
 
 namespace {
 
-constexpr std::uint64_t kWord = 8;
 constexpr std::uint64_t kGranule = 16;
 constexpr std::uint64_t kMostEntries = 1 << 16;    // of an index
 constexpr std::size_t kMostBottomIndexes = 32;     // in a sample
@@ -58,7 +58,9 @@ Result<std::vector<std::uint64_t>> read_words(const MemoryReader& memory,
 
 // Numbers that no collector has would make the walk meaningless.
 Result<void> check_numbers(const Layout& layout) {
-  const auto is_in_header = [](std::uint64_t offset) { return offset <= kHeaderBytes - kWord; };
+  const auto is_in_header = [](std::uint64_t offset) {
+    return offset <= kHeaderBytes - kWordBytes;
+  };
   const bool fits = layout.top_shift < 60 && layout.block_shift >= 9 && layout.block_shift < 24 &&
                     layout.top_shift > layout.block_shift &&
                     layout.top_shift - layout.block_shift < 32 && layout.top_mask < kMostEntries &&
@@ -212,7 +214,7 @@ Result<std::uint64_t> find_block_field(const Layout& layout, const MemoryReader&
     return (header.byte(layout.header_flags) & kFreeBlock) != 0;
   });
   if (headers.empty()) return kUsual;
-  for (std::uint64_t offset = 0; offset + kWord <= kHeaderBytes; offset += kWord) {
+  for (std::uint64_t offset = 0; offset + kWordBytes <= kHeaderBytes; offset += kWordBytes) {
     const auto fits =
         std::count_if(headers.begin(), headers.end(), [&](const SampledHeader& header) {
           return RemoteAddr{header.word(offset)} == header.block;

@@ -16,13 +16,13 @@
 #include <fmt/format.h>
 
 #include "attach/sandbox.h"
+#include "attach/x86_64.h"
 #include "symbols/elf/file_share.h"
 
 namespace heapattach::boehm {
 
 namespace {
 
-constexpr std::uint64_t kWord = 8;
 constexpr std::uint64_t kNone = ~std::uint64_t{0};
 
 // What the worker tells of the file: offsets of members and sizes of arrays, kNone for what is not
@@ -174,8 +174,8 @@ Result<std::uint64_t> known(std::uint64_t number, std::string_view name) {
 
 // The number of pointers in an array, which is a power of two.
 Result<std::uint64_t> entries(std::uint64_t bytes) {
-  const std::uint64_t count = bytes / kWord;
-  if (bytes % kWord != 0 || !std::has_single_bit(count) || count > (1U << 24)) {
+  const std::uint64_t count = bytes / kWordBytes;
+  if (bytes % kWordBytes != 0 || !std::has_single_bit(count) || count > (1U << 24)) {
     return Error{ErrorKind::Malformed, fmt::format("an index of {} bytes", bytes)};
   }
   return count;

@@ -5,11 +5,10 @@
 #include <utility>
 
 #include "attach/check.h"
+#include "attach/x86_64.h"
 
 namespace heapattach::boehm {
 namespace {
-
-constexpr std::uint64_t kPageBytes = 4096;
 
 bool has_no_pointers(const Block& block) {
   return block.is_atomic() || block.descriptor == 0;

@@ -4,11 +4,11 @@
 #include <span>
 #include <vector>
 
+#include "attach/x86_64.h"
+
 namespace heapattach::boehm {
 
 namespace {
-
-constexpr std::uint64_t kWord = 8;
 
 bool is_plausible(const KnownRelease& release, RemoteAddr arrays, const MemoryReader& memory) {
   const auto heap = memory.read_as<std::uint64_t>(arrays + release.heap_bytes);
@@ -30,16 +30,16 @@ std::optional<ArraysFound> find_arrays(const Layout& layout, const MemoryReader&
   }
   // Elsewhere the struct is of about that size; the farthest pointer is nearest to its beginning.
   constexpr std::uint64_t kMostBytesBefore = 0x40000;
-  const RemoteAddr end = layout.top_index + (layout.top_mask + 1) * kWord;
-  std::vector<std::uint64_t> words(std::min(kMostBytesBefore, layout.top_index.value) / kWord);
-  const RemoteAddr start = layout.top_index - words.size() * kWord;
+  const RemoteAddr end = layout.top_index + (layout.top_mask + 1) * kWordBytes;
+  std::vector<std::uint64_t> words(std::min(kMostBytesBefore, layout.top_index.value) / kWordBytes);
+  const RemoteAddr start = layout.top_index - words.size() * kWordBytes;
   const Copy copy{start, std::as_writable_bytes(std::span(words))};
   if (!memory.copy_all(std::span(&copy, 1), {})) return std::nullopt;
   const auto found = std::find(words.begin(), words.end(), layout.all_nils.value);
   if (found == words.end()) return std::nullopt;
   const auto index = static_cast<std::uint64_t>(found - words.begin());
-  const std::uint64_t first = std::max<std::uint64_t>(index, release.all_nils / kWord);
-  const RemoteAddr arrays = start + (first * kWord - release.all_nils);
+  const std::uint64_t first = std::max<std::uint64_t>(index, release.all_nils / kWordBytes);
+  const RemoteAddr arrays = start + (first * kWordBytes - release.all_nils);
   return ArraysFound{{arrays, end - arrays}, false};
 }
 

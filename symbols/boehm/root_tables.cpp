@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "attach/x86_64.h"
+
 // mark_rts.c and gc_priv.h, the same in 7.2 to 8.3:
 //
 //   struct roots { start, end, next in the chain of its hash, temporary (an int) };
@@ -16,7 +18,6 @@
 namespace heapattach::boehm {
 namespace {
 
-constexpr std::uint64_t kWord = 8;
 constexpr std::size_t kIndexEntries = 64;
 constexpr std::size_t kMostAreas = 8192;
 constexpr std::uint64_t kBytesBefore = 2U << 20;  // of the block index, where the tables may be
@@ -36,9 +37,9 @@ class Tables {
     const RemoteAddr from{
         std::max(part.start.value, top_index.value - std::min(top_index.value, kBytesBefore))};
     const RemoteAddr to{std::min(part.end().value, (top_index + kBytesAfter).value)};
-    start_ = RemoteAddr{(from.value + kWord - 1) / kWord * kWord};
+    start_ = RemoteAddr{(from.value + kWordBytes - 1) / kWordBytes * kWordBytes};
     if (to <= start_) return;
-    words_.resize((to - start_) / kWord);
+    words_.resize((to - start_) / kWordBytes);
     if (!memory.read(start_, std::as_writable_bytes(std::span(words_)))) words_.clear();
   }
 
@@ -82,17 +83,17 @@ class Tables {
   }
 
  private:
-  [[nodiscard]] RemoteAddr address(std::size_t i) const { return start_ + i * kWord; }
+  [[nodiscard]] RemoteAddr address(std::size_t i) const { return start_ + i * kWordBytes; }
   [[nodiscard]] std::uint64_t bytes(std::size_t i) const { return words_[i + 1] - words_[i]; }
   [[nodiscard]] bool is_range(std::size_t i) const {
-    return words_[i] != 0 && words_[i] < words_[i + 1] && words_[i] % kWord == 0 &&
-           words_[i + 1] % kWord == 0;
+    return words_[i] != 0 && words_[i] < words_[i + 1] && words_[i] % kWordBytes == 0 &&
+           words_[i + 1] % kWordBytes == 0;
   }
 
   // Where an entry of GC_static_roots stands that `pointer` leads to.
   [[nodiscard]] std::optional<std::size_t> record_at(std::uint64_t pointer) const {
-    if (pointer < start_.value || pointer % kWord != 0) return std::nullopt;
-    const std::size_t at = (pointer - start_.value) / kWord;
+    if (pointer < start_.value || pointer % kWordBytes != 0) return std::nullopt;
+    const std::size_t at = (pointer - start_.value) / kWordBytes;
     if (at + 4 > words_.size() || !is_range(at)) return std::nullopt;
     // What follows the int is padding.
     return (words_[at + 3] & 0xffffffff) <= 1 ? std::optional(at) : std::nullopt;

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "attach/x86_64.h"
+
 namespace heapattach::boehm {
 namespace {
 
@@ -47,7 +49,6 @@ bool is_registered(const Range& part, const RootTables& tables) {
 // Calls visit(at, bytes) for each part of `range` that was copied, in order.
 template <class Visit>
 void for_each_piece(const Range& range, const Capture& capture, const Visit& visit) {
-  constexpr std::uint64_t kPageBytes = 4096;
   for (RemoteAddr at = range.start; at < range.end();) {
     const auto bytes = capture.bytes_from(at).first(
         std::min<std::uint64_t>(capture.bytes_from(at).size(), range.end() - at));

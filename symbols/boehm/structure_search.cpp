@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "attach/x86_64.h"
 #include "symbols/boehm/check_layout.h"
 #include "symbols/boehm/heap_memory.h"
 
@@ -25,7 +26,6 @@ namespace heapattach::boehm {
 
 namespace {
 
-constexpr std::uint64_t kWord = 8;
 constexpr std::uint64_t kMostDataBytes = std::uint64_t{256} << 20;
 constexpr int kLongestChain = 64;
 constexpr std::uint64_t kBottomIndexBytes = 0x2020;
@@ -40,10 +40,10 @@ std::vector<Data> read_data(const Module& module, const MemoryReader& memory) {
   std::vector<Data> all;
   for (const Segment& segment : module.segments()) {
     if (!segment.writable || segment.range.bytes > kMostDataBytes) continue;
-    const std::uint64_t skip = (kWord - segment.range.start.value % kWord) % kWord;
-    if (segment.range.bytes < skip + kWord) continue;
+    const std::uint64_t skip = (kWordBytes - segment.range.start.value % kWordBytes) % kWordBytes;
+    if (segment.range.bytes < skip + kWordBytes) continue;
     Data data{segment.range.start + skip, {}};
-    data.words.resize((segment.range.bytes - skip) / kWord);
+    data.words.resize((segment.range.bytes - skip) / kWordBytes);
     const Copy copy{data.start, std::as_writable_bytes(std::span(data.words))};
     if (memory.copy_all(std::span(&copy, 1), {})) all.push_back(std::move(data));
   }
@@ -91,7 +91,7 @@ class Search {
     for (std::size_t i = 0; i < data.words.size(); ++i) {
       const std::uint64_t word = data.words[i];
       // The same pointer over and over is the empty index, which has no key.
-      if (word == 0 || word % kWord != 0 || (i > 0 && word == data.words[i - 1])) continue;
+      if (word == 0 || word % kWordBytes != 0 || (i > 0 && word == data.words[i - 1])) continue;
       if (!anonymous_.contains(word)) continue;
       const auto key = key_of(word);
       if (!key || (*key & default_.top_mask) > i) continue;
@@ -148,7 +148,7 @@ class Search {
     }
     Layout layout;
     layout.source = Layout::Source::Structure;
-    layout.top_index = data.start + first * kWord;
+    layout.top_index = data.start + first * kWordBytes;
     layout.all_nils = *all_nils;
     return with_header_fields(layout);
   }
@@ -156,10 +156,10 @@ class Search {
   // The fields of a header follow each other in all releases: block, kind, flags, size, descriptor.
   Result<Layout> with_header_fields(Layout layout) const {
     layout.header_block = HA_TRY(find_block_field(layout, memory_));
-    layout.header_kind = layout.header_block + kWord;
+    layout.header_kind = layout.header_block + kWordBytes;
     layout.header_flags = layout.header_kind + 1;
-    layout.header_size = layout.header_block + 2 * kWord;
-    layout.header_descriptor = layout.header_block + 3 * kWord;
+    layout.header_size = layout.header_block + 2 * kWordBytes;
+    layout.header_descriptor = layout.header_block + 3 * kWordBytes;
     const LayoutFit fit = HA_TRY(check_layout(layout, memory_, map_));
     if (fit.headers == 0) return Error{ErrorKind::Malformed, "the index leads to no header"};
     layout.all_interior_pointers = fit.normal == 0 || fit.spared > 0;
@@ -180,11 +180,11 @@ constexpr std::size_t kFirstKinds = 4;
 bool are_free_lists(std::array<std::uint64_t, kFirstKinds> lists,
                     const Data& data,
                     const Range& arrays) {
-  constexpr std::uint64_t kListBytes = 129 * kWord;  // MAXOBJGRANULES + 1
+  constexpr std::uint64_t kListBytes = 129 * kWordBytes;  // MAXOBJGRANULES + 1
   std::sort(lists.begin(), lists.end());
-  const Range whole{data.start, data.words.size() * kWord};
+  const Range whole{data.start, data.words.size() * kWordBytes};
   bool are_inside = true;
-  bool are_neighbours = whole.contains(RemoteAddr{lists[0]}) && lists[0] % kWord == 0;
+  bool are_neighbours = whole.contains(RemoteAddr{lists[0]}) && lists[0] % kWordBytes == 0;
   for (std::size_t i = 0; i < lists.size(); ++i) {
     are_inside = are_inside && arrays.contains(RemoteAddr{lists.at(i)});
     if (i == 0) continue;
@@ -220,9 +220,9 @@ std::optional<Range> search_kinds(const Module& module,
         for (std::size_t kind = 0; kind < kFirstKinds; ++kind) {
           lists.at(kind) = data.words[i + kind * kind_words];
         }
-        const RemoteAddr at = data.start + i * kWord;
+        const RemoteAddr at = data.start + i * kWordBytes;
         if (are_free_lists(lists, data, arrays) && !arrays.contains(at)) {
-          return Range{at, kKinds * kind_words * kWord};
+          return Range{at, kKinds * kind_words * kWordBytes};
         }
       }
     }

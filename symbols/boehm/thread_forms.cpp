@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "attach/x86_64.h"
+
 // A form fits if every field holds what only such a field can hold. That tells the forms apart: one
 // read as another has a counter where a stack's end should be, or an address among the flags. Forms
 // that differ only where all is 0 say the same.
@@ -9,7 +11,6 @@
 namespace heapattach::boehm {
 namespace {
 
-constexpr std::uint64_t kWord = 8;
 constexpr std::uint64_t kFinished = 1;
 constexpr std::uint64_t kMainThread = 4;  // until 8.2
 constexpr std::uint64_t kLargestStack = std::uint64_t{1} << 36;
@@ -49,7 +50,7 @@ class RecordReader {
     record_.objects.push_back(at_);
     if (form_.context) {
       const auto context = word(at_, *form_.context);
-      if (!context || *context == 0 || *context % kWord != 0) return std::nullopt;
+      if (!context || *context == 0 || *context % kWordBytes != 0) return std::nullopt;
       stack_at_ = RemoteAddr{*context};
       record_.objects.push_back(stack_at_);
     } else {
@@ -63,7 +64,7 @@ class RecordReader {
 
  private:
   [[nodiscard]] std::optional<std::uint64_t> word(RemoteAddr from, std::size_t index) const {
-    const auto value = capture_.read_as<std::uint64_t>(from + index * kWord);
+    const auto value = capture_.read_as<std::uint64_t>(from + index * kWordBytes);
     return value ? std::optional(*value) : std::nullopt;
   }
   [[nodiscard]] bool is_on_stack(std::uint64_t value) const {
@@ -82,7 +83,7 @@ class RecordReader {
     if (!pointer || (*pointer != 0 && !is_address(*pointer))) return false;
     if (is_blocked && !is_on_stack(*pointer)) return false;
     if (is_blocked) record_.blocked_at = RemoteAddr{*pointer};
-    if (!end || *end % kWord != 0) return false;
+    if (!end || *end % kWordBytes != 0) return false;
     if (*end == 0) return !record_.has_own_end;
     if (!is_on_stack(*end - 1)) return false;
     record_.stack_end = RemoteAddr{*end};
@@ -107,7 +108,7 @@ class RecordReader {
     const auto counts = word(stack_at_, form_.counts.value_or(form_.section));
     if (form_.counts && (!counts || *counts >> 32 != 0)) return false;
     for (std::uint64_t at = *first; at != 0;) {
-      if (at % kWord != 0 || !is_on_stack(at) || record_.sections.size() == kMostSections) {
+      if (at % kWordBytes != 0 || !is_on_stack(at) || record_.sections.size() == kMostSections) {
         return false;
       }
       const auto saved = word({at}, 0);

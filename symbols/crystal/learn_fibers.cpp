@@ -8,13 +8,13 @@
 #include <map>
 #include <unordered_map>
 
+#include "attach/x86_64.h"
 #include "symbols/crystal/fiber_objects.h"
 #include "symbols/crystal/fibers.h"
 
 namespace heapattach::crystal {
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
 constexpr std::uint32_t kLargestId = 0x7fffffff;
 
 bool is_plausible_id(Words words) {
@@ -24,7 +24,7 @@ bool is_plausible_id(Words words) {
 // Of a protected page, gcore writes that it can be read.
 bool is_guard(const Mapping& mapping) {
   return mapping.is_anonymous() && !mapping.writable &&
-         (!mapping.readable || mapping.range.bytes == kPage);
+         (!mapping.readable || mapping.range.bytes == kPageBytes);
 }
 
 // The stacks that fibers may have: by the address of the protected page.
@@ -33,10 +33,11 @@ std::unordered_map<std::uint64_t, Range> fiber_stacks(const MemoryMap& map) {
   const Mapping* before = nullptr;
   for (const Mapping& mapping : map.mappings()) {
     const bool is_memory = mapping.readable && mapping.writable && mapping.is_private &&
-                           mapping.is_anonymous() && mapping.range.bytes >= 4 * kPage;
+                           mapping.is_anonymous() && mapping.range.bytes >= 4 * kPageBytes;
     const bool is_guarded =
         before != nullptr && is_guard(*before) && before->range.end() == mapping.range.start;
-    if (is_memory && is_guarded) stacks.emplace((mapping.range.start - kPage).value, mapping.range);
+    if (is_memory && is_guarded)
+      stacks.emplace((mapping.range.start - kPageBytes).value, mapping.range);
     before = &mapping;
   }
   return stacks;
@@ -58,7 +59,7 @@ std::optional<Shape> shape_with(Words words, std::uint64_t base, const Range& st
     const std::uint64_t word = words[i];
     if (word <= stack.start.value || word > stack.end().value) continue;
     const bool is_top = word < stack.end().value && i + 1 < words.size() && words[i + 1] <= 1;
-    const bool is_bottom = (word - base) % kPage == 0;
+    const bool is_bottom = (word - base) % kPageBytes == 0;
     if (is_bottom && shape.stack_bottom == 0) {
       shape.stack_bottom = i * 8;
     } else if (is_top && shape.stack_top == 0) {

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "attach/x86_64.h"
 #include "symbols/cxx/vtables.h"
 
 namespace heapattach::cxx {
@@ -30,7 +31,6 @@ using types::TypeRef;
 
 constexpr std::string_view kVtable = "_ZTV";
 constexpr std::string_view kTypeInfo = "_ZTI";
-constexpr std::uint64_t kWordBytes = 8;
 constexpr std::uint64_t kLargestVtable = 1U << 20U;
 constexpr std::uint64_t kLargestClass = std::uint64_t{1} << 40;
 constexpr std::size_t kMostBases = 4096;  // of one class

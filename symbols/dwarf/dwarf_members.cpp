@@ -4,6 +4,7 @@
 #include <dwarf.h>
 #include <fmt/format.h>
 
+#include "attach/x86_64.h"
 #include "symbols/crystal/type_names.h"
 #include "symbols/dwarf/dwarf_reader.h"
 #include "symbols/dwarf/member_places.h"
@@ -12,7 +13,6 @@ namespace heapattach::types {
 namespace {
 
 constexpr std::uint64_t kLargestType = std::uint64_t{1} << 40;
-constexpr std::uint64_t kWord = 8;
 
 // Compilers give a negative value as such, and every other one in as many bytes as it needs.
 std::optional<std::int64_t> value_of(Dwarf_Attribute& attribute) {
@@ -118,7 +118,7 @@ bool DwarfReader::describe_union_of_references(TypeRef at, const std::vector<Mem
   }
   const std::string name = model_[at].name;
   model_[at].shape = Shape::Pointer;
-  model_[at].bytes = kWord;
+  model_[at].bytes = kWordBytes;
   model_[at].is_reference = true;
   const auto parts = crystal::union_parts(name);
   const TypeRef only = parts.size() == 1 ? intern(std::string(parts.front())) : kNoType;
@@ -132,11 +132,11 @@ void DwarfReader::describe_proc(TypeRef at) {
   const TypeRef data = intern("Pointer(Void)");
   if (code == kNoType || data == kNoType) return;
   model_[code].shape = Shape::Code;
-  model_[code].bytes = kWord;
+  model_[code].bytes = kWordBytes;
   model_[data].shape = Shape::Pointer;
-  model_[data].bytes = kWord;
-  model_[at].bytes = 2 * kWord;
-  model_[at].members = {{"@pointer", 0, code}, {"@closure_data", kWord, data}};
+  model_[data].bytes = kWordBytes;
+  model_[at].bytes = 2 * kWordBytes;
+  model_[at].members = {{"@pointer", 0, code}, {"@closure_data", kWordBytes, data}};
 }
 
 void DwarfReader::describe_enumeration(TypeRef at, const Dwarf_Die& die) {

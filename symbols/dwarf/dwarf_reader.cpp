@@ -6,13 +6,13 @@
 #include <dwarf.h>
 #include <fmt/format.h>
 
+#include "attach/x86_64.h"
 #include "symbols/crystal/type_names.h"
 
 namespace heapattach::types {
 namespace {
 
 constexpr int kDeepest = 64;
-constexpr std::uint64_t kWord = 8;
 constexpr std::uint64_t kLargestType = std::uint64_t{1} << 40;
 constexpr unsigned kMostComparisons = 4;
 
@@ -203,8 +203,8 @@ void DwarfReader::describe(TypeRef at, const Dwarf_Die& die, int depth) {
       // An offset, or a function and an offset: nothing that the collector sees.
       model_[at].shape = Shape::Number;
       model_[at].encoding = Encoding::Signed;
-      model_[at].bytes = kWord;
-      if (names_.of(die).ends_with(')')) model_[at].bytes = 2 * kWord;
+      model_[at].bytes = kWordBytes;
+      if (names_.of(die).ends_with(')')) model_[at].bytes = 2 * kWordBytes;
       return;
     case DW_TAG_array_type: return describe_array(at, die, depth);
     case DW_TAG_base_type: return describe_base(at, die);
@@ -212,7 +212,7 @@ void DwarfReader::describe(TypeRef at, const Dwarf_Die& die, int depth) {
       if (is_crystal) model_[at].bytes = 0;  // Nil
       if (model_[at].name == "decltype(nullptr)") {
         model_[at].shape = Shape::Number;
-        model_[at].bytes = kWord;
+        model_[at].bytes = kWordBytes;
       }
       return;
     default: model_[at].bytes = bytes_of(die); return;
@@ -221,7 +221,7 @@ void DwarfReader::describe(TypeRef at, const Dwarf_Die& die, int depth) {
 
 void DwarfReader::describe_pointer(TypeRef at, const Dwarf_Die& die, int depth) {
   model_[at].shape = Shape::Pointer;
-  model_[at].bytes = kWord;
+  model_[at].bytes = kWordBytes;
   const auto target = die_at(die, DW_AT_type);
   const auto plain = target ? without_qualifiers(*target) : std::nullopt;
   if (!plain) return;
@@ -235,7 +235,7 @@ void DwarfReader::describe_pointer(TypeRef at, const Dwarf_Die& die, int depth) 
 
 void DwarfReader::describe_crystal_pointer(TypeRef at, const Dwarf_Die& die, int depth) {
   model_[at].shape = Shape::Pointer;
-  model_[at].bytes = kWord;
+  model_[at].bytes = kWordBytes;
   const auto target = die_at(die, DW_AT_type);
   if (!target) return;
   const CrystalPointer kind = crystal_pointer(die);

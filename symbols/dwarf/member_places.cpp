@@ -4,6 +4,7 @@
 
 #include <dwarf.h>
 
+#include "attach/x86_64.h"
 #include "symbols/dwarf/dwarf_names.h"
 #include "symbols/dwarf/dwarf_unit.h"
 
@@ -54,7 +55,6 @@ std::optional<std::uint64_t> offset_of_member(const Dwarf_Die& die) {
 
 // All compilers: the address, plus what stands at the vtable's address minus a constant.
 std::optional<std::uint64_t> slot_of_virtual_base(const Dwarf_Die& die) {
-  constexpr std::uint64_t kWord = 8;
   constexpr std::uint64_t kFarthest = std::uint64_t{1} << 20;
   constexpr std::size_t kConstant = 2;
   constexpr std::array<unsigned, 6> kWanted = {DW_OP_dup,   DW_OP_deref, 0,
@@ -80,7 +80,7 @@ std::optional<std::uint64_t> slot_of_virtual_base(const Dwarf_Die& die) {
       if (constant.atom < DW_OP_lit0 || constant.atom > DW_OP_lit31) return std::nullopt;
       slot = constant.atom - DW_OP_lit0;
   }
-  if (slot == 0 || slot % kWord != 0 || slot > kFarthest) return std::nullopt;
+  if (slot == 0 || slot % kWordBytes != 0 || slot > kFarthest) return std::nullopt;
   return slot;
 }
 

@@ -10,6 +10,8 @@
 #include <dwarf.h>
 #include <elf.h>
 
+#include "attach/x86_64.h"
+
 // How a unit is made whole. Addresses are found by number in .debug_addr: the part of it that the
 // unit counts from is put into the image, so that the base is zero. What remains is the unit's
 // lowest address, from which lists of ranges and of locations count, and which only the skeleton in
@@ -37,8 +39,6 @@ namespace {
 
 using Bytes = SplitSections::Bytes;
 using Buffer = std::vector<std::byte>;
-
-constexpr std::uint64_t kWord = 8;
 
 template <class T>
 std::optional<T> number_in(Bytes bytes, std::uint64_t at) {
@@ -151,16 +151,16 @@ Buffer moved_ranges(Bytes ranges, std::uint64_t low_pc) {
   constexpr std::uint64_t kNewBase = ~std::uint64_t{0};
   Buffer moved(ranges.begin(), ranges.end());
   std::uint64_t base = low_pc;
-  for (std::size_t at = 0; at + 2 * kWord <= moved.size(); at += 2 * kWord) {
+  for (std::size_t at = 0; at + 2 * kWordBytes <= moved.size(); at += 2 * kWordBytes) {
     const auto start = number_in<std::uint64_t>(moved, at).value_or(0);
-    const auto end = number_in<std::uint64_t>(moved, at + kWord).value_or(0);
+    const auto end = number_in<std::uint64_t>(moved, at + kWordBytes).value_or(0);
     if (start == 0 && end == 0) {
       base = low_pc;
     } else if (start == kNewBase) {
       base = 0;
     } else {
       put(moved, at, start + base);
-      put(moved, at + kWord, end + base);
+      put(moved, at + kWordBytes, end + base);
     }
   }
   return moved;
@@ -180,7 +180,7 @@ class ElfWriter {
     headers_.back().sh_size = names_.size();
     const auto names = std::as_bytes(std::span(names_));
     bytes_.insert(bytes_.end(), names.begin(), names.end());
-    bytes_.resize((bytes_.size() + kWord - 1) / kWord * kWord);
+    bytes_.resize((bytes_.size() + kWordBytes - 1) / kWordBytes * kWordBytes);
     Elf64_Ehdr header{};
     std::memcpy(header.e_ident, ELFMAG, SELFMAG);
     header.e_ident[EI_CLASS] = ELFCLASS64;
@@ -226,12 +226,12 @@ std::optional<Buffer> split_image(const SplitSections& sections, const SplitCont
   if (!length || !version || is_long || *version < 4 || *version > 5) return std::nullopt;
   const bool is_5 = *version == 5;
   Buffer addresses(context.addresses.begin(), context.addresses.end());
-  addresses.resize(addresses.size() / kWord * kWord);
+  addresses.resize(addresses.size() / kWordBytes * kWordBytes);
   append(addresses, context.low_pc);
 
   ElfWriter elf;
   if (is_5) {
-    auto unit = whole_unit(sections, static_cast<std::uint32_t>(addresses.size() / kWord - 1));
+    auto unit = whole_unit(sections, static_cast<std::uint32_t>(addresses.size() / kWordBytes - 1));
     if (!unit) return std::nullopt;
     unit->info.insert(unit->info.end(), sections.type_units.begin(), sections.type_units.end());
     elf.add(".debug_info", unit->info);

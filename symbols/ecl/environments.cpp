@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "attach/x86_64.h"
 #include "symbols/ecl/types.h"
 #include "symbols/runtimes/heap_view.h"
 
@@ -10,7 +11,6 @@ namespace heapattach::ecl {
 
 namespace {
 
-constexpr std::size_t kPage = 4096;          // an environment is smaller, and mapped by itself
 constexpr std::size_t kEnvironmentWord = 4;  // of a process
 
 std::vector<std::uint64_t> read_words(RemoteAddr at,
@@ -29,7 +29,7 @@ class Finder {
   // The environment that the process at `process` has; nothing if it does not lead back.
   [[nodiscard]] std::optional<Environment> of(std::uint64_t process, std::uint64_t at) const {
     if (at == 0 || at % 8 != 0) return std::nullopt;
-    const std::uint64_t bytes = kPage - at % kPage;
+    const std::uint64_t bytes = kPageBytes - at % kPageBytes;
     const auto words = read_words(RemoteAddr{at}, bytes, memory_);
     if (std::find(words.begin(), words.end(), process) == words.end()) return std::nullopt;
     Environment found{{RemoteAddr{at}, bytes}, {}};

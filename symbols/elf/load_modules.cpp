@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "attach/guardian.h"
+#include "attach/x86_64.h"
 #include "symbols/elf/core_modules.h"
 #include "symbols/elf/module_contents.h"
 #include "symbols/elf/vdso.h"
@@ -27,7 +28,6 @@ namespace heapattach {
 
 namespace {
 
-constexpr std::uint64_t kPageBytes = 4096;
 constexpr std::uint64_t kMostNoteBytes = 1 << 16;
 
 // The mappings of one file at one place, lowest first.

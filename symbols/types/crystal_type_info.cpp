@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "attach/x86_64.h"
 #include "symbols/crystal/type_names.h"
 #include "symbols/types/crystal_plain_types.h"
 #include "symbols/types/model_checks.h"
@@ -15,7 +16,6 @@
 namespace heapattach::types {
 namespace {
 
-constexpr std::uint64_t kWord = 8;
 constexpr int kDeepest = 32;
 
 using Bytes = std::optional<std::uint64_t>;
@@ -106,7 +106,7 @@ class Builder {
     if (written.ends_with('+'))
       return reference(name);  // this class, which is abstract, or a subclass
     // An enumeration, or a module's including class, or what a C library calls its own.
-    if (bytes && *bytes > 0 && *bytes < kWord) model_[at].shape = Shape::Number;
+    if (bytes && *bytes > 0 && *bytes < kWordBytes) model_[at].shape = Shape::Number;
     return at;
   }
 
@@ -115,7 +115,7 @@ class Builder {
     const TypeRef at = model_.intern(crystal::reference_to(class_name));
     Type& type = model_[at];
     type.shape = Shape::Pointer;
-    type.bytes = kWord;
+    type.bytes = kWordBytes;
     type.target = target;
     type.is_reference = true;
     type.known_from = {"type-info"};
@@ -126,7 +126,7 @@ class Builder {
     if (const auto target = arguments(name, "Pointer(")) {
       const TypeRef to = ref(*target, std::nullopt, depth + 1);
       model_[at].shape = Shape::Pointer;
-      model_[at].bytes = kWord;
+      model_[at].bytes = kWordBytes;
       model_[at].target = to;
       return true;
     }
@@ -154,11 +154,11 @@ class Builder {
   void describe_proc(TypeRef at) {
     const TypeRef code = model_.intern("(code)");
     model_[code].shape = Shape::Code;
-    model_[code].bytes = kWord;
-    const TypeRef data = ref("Pointer(Void)", kWord, 0);
+    model_[code].bytes = kWordBytes;
+    const TypeRef data = ref("Pointer(Void)", kWordBytes, 0);
     model_[at].shape = Shape::Struct;
-    model_[at].bytes = 2 * kWord;
-    model_[at].members = {{"@pointer", 0, code}, {"@closure_data", kWord, data}};
+    model_[at].bytes = 2 * kWordBytes;
+    model_[at].members = {{"@pointer", 0, code}, {"@closure_data", kWordBytes, data}};
   }
 
   bool describe_tuple(TypeRef at, std::string_view list, bool has_names, int depth) {
@@ -191,18 +191,19 @@ class Builder {
   }
 
   std::uint64_t alignment_of(TypeRef at, int depth) const {
-    if (at == kNoType || depth > kDeepest) return kWord;
+    if (at == kNoType || depth > kDeepest) return kWordBytes;
     const Type& type = model_[at];
     if (type.shape == Shape::Array) return alignment_of(type.target, depth + 1);
     std::uint64_t widest = 1;
-    if (type.shape == Shape::Union) return kWord;  // the value of a mixed union is made of words
+    if (type.shape == Shape::Union)
+      return kWordBytes;  // the value of a mixed union is made of words
     if (type.shape == Shape::Struct) {
       for (const Member& member : type.members) {
         widest = std::max(widest, alignment_of(member.type, depth + 1));
       }
       return widest;
     }
-    return std::clamp<std::uint64_t>(type.bytes.value_or(kWord), 1, kWord);
+    return std::clamp<std::uint64_t>(type.bytes.value_or(kWordBytes), 1, kWordBytes);
   }
 
   TypeRef union_of(std::string_view written, std::string name, Bytes bytes, int depth) {
@@ -212,13 +213,13 @@ class Builder {
     if (!started_.insert(at).second) return at;
     model_[at].known_from = {"type-info"};
     model_[at].bytes = bytes;
-    const bool are_references = bytes ? *bytes == kWord : all_references(written);
+    const bool are_references = bytes ? *bytes == kWordBytes : all_references(written);
     if (are_references) {
       const bool is_one = parts.size() == 1;
       const TypeRef target = is_one ? model_.intern(std::string(parts.front())) : kNoType;
       Type& type = model_[at];
       type.shape = Shape::Pointer;
-      type.bytes = kWord;
+      type.bytes = kWordBytes;
       type.is_reference = true;
       type.target = target;
     } else if (parts.size() == 1 && parts.front().starts_with("Proc(")) {
@@ -253,17 +254,17 @@ class Builder {
       values.push_back(std::move(member));
     }
     Bytes bytes = model_[at].bytes;
-    if (!bytes && are_known) bytes = kWord + align_up(largest, kWord);
+    if (!bytes && are_known) bytes = kWordBytes + align_up(largest, kWordBytes);
     model_[at].bytes = bytes;
-    if (!bytes || *bytes < 2 * kWord) return;
+    if (!bytes || *bytes < 2 * kWordBytes) return;
     const TypeRef id = ref("UInt32", 4, 0);
     const TypeRef value = model_.intern(fmt::format("(value of {})", list));
     model_[value].shape = Shape::Union;
-    model_[value].bytes = *bytes - kWord;
+    model_[value].bytes = *bytes - kWordBytes;
     model_[value].members = std::move(values);
     model_[value].known_from = {"type-info"};
     model_[at].shape = Shape::Struct;
-    model_[at].members = {{"type_id", 0, id}, {"union", kWord, value}};
+    model_[at].members = {{"type_id", 0, id}, {"union", kWordBytes, value}};
   }
 
   std::unordered_map<std::string_view, const crystal::Type*> classes_;

@@ -3,6 +3,7 @@
 #include <dwarf.h>
 #include <fmt/format.h>
 
+#include "attach/x86_64.h"
 #include "symbols/dwarf/member_places.h"
 
 namespace heapattach::unwind {
@@ -11,7 +12,6 @@ namespace {
 
 constexpr std::size_t kMostPieces = 64;
 constexpr int kDeepest = 16;
-constexpr std::uint64_t kWordBytes = 8;
 constexpr std::uint64_t kLargest = std::uint64_t{1} << 32;
 
 struct Part {

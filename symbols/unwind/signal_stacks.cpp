@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "attach/x86_64.h"
 #include "symbols/unwind/signal_return.h"
 
 namespace heapattach::unwind {
 
 namespace {
 
-constexpr std::uint64_t kWord = 8;
 constexpr std::uint64_t kRedZone = 128;
 constexpr std::uint64_t kSearched = 64 << 10;  // stacks for handlers are small
 constexpr std::size_t kMostCandidates = 4096;
@@ -25,18 +25,19 @@ class Search {
 
   void search(RemoteAddr stack_pointer, const Mapping& mapping, std::vector<Range>& found) const {
     const std::uint64_t bytes = std::min(mapping.range.end() - stack_pointer, kSearched);
-    std::vector<std::byte> words(bytes / kWord * kWord);
+    std::vector<std::byte> words(bytes / kWordBytes * kWordBytes);
     const auto read = memory_.read_some(stack_pointer, words);
     if (!read) return;
     std::size_t candidates = 0;
-    for (std::size_t at = 0; at + kWord <= *read && candidates < kMostCandidates; at += kWord) {
+    for (std::size_t at = 0; at + kWordBytes <= *read && candidates < kMostCandidates;
+         at += kWordBytes) {
       std::uint64_t word = 0;
       std::memcpy(&word, words.data() + at, sizeof word);
       const Mapping* const code = map_.find(RemoteAddr{word});
       if (code == nullptr || !code->executable) continue;
       ++candidates;
       if (returns_from_signal(RemoteAddr{word})) {
-        add_interrupted(stack_pointer + at + kWord, mapping, found);
+        add_interrupted(stack_pointer + at + kWordBytes, mapping, found);
       }
     }
   }

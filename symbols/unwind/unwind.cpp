@@ -4,6 +4,7 @@
 #include <deque>
 #include <iterator>
 
+#include "attach/x86_64.h"
 #include "symbols/unwind/return_addresses.h"
 #include "symbols/unwind/signal_return.h"
 
@@ -11,7 +12,6 @@ namespace heapattach::unwind {
 
 namespace {
 
-constexpr std::uint64_t kWord = 8;
 constexpr std::size_t kScannedWords = 256;
 constexpr int kMostSignalFrames = 8;
 constexpr int kMostGuesses = 64;  // what is left of earlier calls may go on for long
@@ -153,7 +153,7 @@ std::optional<Unwinder::Step> Unwinder::by_signal_frame(const Frame& frame) cons
   Step step{.found_by = FoundBy::SignalFrame, .is_exact = true};
   const RemoteAddr saved = RemoteAddr{frame.state.sp()} + kSavedAt;
   for (std::size_t i = 0; i < kSavedByKernel.size(); ++i) {
-    const auto word = load((saved + i * kWord).value);
+    const auto word = load((saved + i * kWordBytes).value);
     if (!word) return {};
     step.caller.set(kSavedByKernel[i], *word);
   }
@@ -181,11 +181,11 @@ std::optional<Unwinder::Step> Unwinder::by_tables(ModuleDebug& debug, const Fram
 
 std::optional<Unwinder::Step> Unwinder::by_frame_pointer(const Frame& frame) {
   const auto base = frame.state.at(MachineState::kFramePointer);
-  if (!base || *base % kWord != 0 || *base < frame.state.sp()) return {};
+  if (!base || *base % kWordBytes != 0 || *base < frame.state.sp()) return {};
   const auto saved = load(*base);
-  const auto returns_to = load(*base + kWord);
+  const auto returns_to = load(*base + kWordBytes);
   if (!saved || !returns_to || !modules_.is_code(RemoteAddr{*returns_to - 1})) return {};
-  return Step::to(*base + 2 * kWord, *returns_to, *saved, FoundBy::FramePointer);
+  return Step::to(*base + 2 * kWordBytes, *returns_to, *saved, FoundBy::FramePointer);
 }
 
 // Code without tables or a frame: what is on the stack and follows a call may be where it returns
@@ -196,15 +196,15 @@ std::optional<Unwinder::Step> Unwinder::by_scan(const Frame& frame) {
   const auto function = here == nullptr ? std::nullopt : here->module().symbol_at(frame.pc());
   std::optional<Step> first;
   for (std::size_t i = 0; i < kScannedWords; ++i) {
-    const std::uint64_t at = frame.state.sp() + i * kWord;
+    const std::uint64_t at = frame.state.sp() + i * kWordBytes;
     const auto word = load(at);
     if (!word) break;
     const ModuleDebug* const caller = modules_.find(RemoteAddr{*word - 1});
     const auto call =
         caller == nullptr ? std::nullopt : call_before(caller->module(), RemoteAddr{*word});
     if (!call) continue;
-    auto step =
-        Step::to(at + kWord, *word, frame.state.at(MachineState::kFramePointer), FoundBy::Scan);
+    auto step = Step::to(at + kWordBytes, *word, frame.state.at(MachineState::kFramePointer),
+                         FoundBy::Scan);
     step.is_certain = function && call->target == function->address;
     if (step.is_certain) return step;
     if (!first) first = step;
@@ -221,9 +221,10 @@ std::optional<std::uint64_t> Unwinder::load(std::uint64_t at) const {
 Result<MachineState> suspended_fiber(const MemoryReader& memory, RemoteAddr stack_pointer) {
   MachineState state;
   for (std::size_t i = 0; i < kSavedByFiber.size(); ++i) {
-    state.set(kSavedByFiber[i], HA_TRY(memory.read_as<std::uint64_t>(stack_pointer + i * kWord)));
+    state.set(kSavedByFiber[i],
+              HA_TRY(memory.read_as<std::uint64_t>(stack_pointer + i * kWordBytes)));
   }
-  state.set(MachineState::kStackPointer, stack_pointer.value + kSavedByFiber.size() * kWord);
+  state.set(MachineState::kStackPointer, stack_pointer.value + kSavedByFiber.size() * kWordBytes);
   return state;
 }
 

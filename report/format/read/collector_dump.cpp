@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "attach/x86_64.h"
 #include "symbols/boehm/heap.h"
 
 namespace heapattach::read {
@@ -17,7 +18,6 @@ constexpr std::string_view kGraph("GCGRPH\x01\x00", 8);
 constexpr std::string_view kFull("GCFULL\x01\x00", 8);
 constexpr std::uint64_t kEnd = ~std::uint64_t{0};
 constexpr std::uint64_t kAtomic = std::uint64_t{1} << 63;
-constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kGranule = 16;
 constexpr std::uint64_t kHighest = std::uint64_t{1} << 47;  // addresses of programs are lower
 // Of all objects together: a dump of a few bytes may claim as much as it likes.
@@ -209,7 +209,9 @@ class Reader {
       if (!is_at_slot(record)) return misplaced(record);
       if (page >= behind) {
         dump.index.blocks.push_back(block_of(record));
-        behind = page + (is_small(record) ? kPage : (record.bytes + kPage - 1) / kPage * kPage);
+        behind =
+            page + (is_small(record) ? kPageBytes
+                                     : (record.bytes + kPageBytes - 1) / kPageBytes * kPageBytes);
       } else if (!is_of_block(record, dump.index.blocks.back()) ||
                  record.address == dump.objects.back()) {
         return misplaced(record);
@@ -220,12 +222,14 @@ class Reader {
     return {};
   }
 
-  static RemoteAddr page_of(const Record& record) { return {record.address.value / kPage * kPage}; }
-  static bool is_small(const Record& record) { return record.bytes <= kPage / 2; }
+  static RemoteAddr page_of(const Record& record) {
+    return {record.address.value / kPageBytes * kPageBytes};
+  }
+  static bool is_small(const Record& record) { return record.bytes <= kPageBytes / 2; }
   static bool is_at_slot(const Record& record) {
     const std::uint64_t offset = record.address - page_of(record);
     if (!is_small(record)) return offset == 0;
-    return offset % record.bytes == 0 && offset + record.bytes <= kPage;
+    return offset % record.bytes == 0 && offset + record.bytes <= kPageBytes;
   }
   static bool is_of_block(const Record& record, const boehm::Block& block) {
     return is_small(record) && block.start == page_of(record) &&
@@ -244,7 +248,7 @@ class Reader {
     block.start = page_of(record);
     block.object_bytes = record.bytes;
     block.descriptor = record.is_atomic ? 0 : record.bytes;
-    block.objects = is_small(record) ? static_cast<std::uint32_t>(kPage / record.bytes) : 1;
+    block.objects = is_small(record) ? static_cast<std::uint32_t>(kPageBytes / record.bytes) : 1;
     block.kind = record.is_atomic ? boehm::kAtomic : boehm::kNormal;
     return block;
   }
