@@ -8,11 +8,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "attach/confined.h"
 #include "attach/fault_points.h"
 
 namespace heapattach {
 
 Result<Fd> Fd::open(const std::string& path, int flags) {
+  if (is_confined()) return open_by_broker(path, flags);
   const int fd = fault_at(FaultPoint::OpenFile) ? -1 : ::open(path.c_str(), flags | O_CLOEXEC);
   const int failure = errno;
   if (fd < 0) return os_error(fmt::format("open {}", path), failure);

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "attach/confined.h"
 #include "attach/fd.h"
 #include "attach/guardian.h"
 #include "attach/interrupt.h"
@@ -68,6 +69,8 @@ class Worker {
   pid_t pid_;  // 0 once reaped
 };
 
+bool is_worker = false;
+
 [[noreturn]] void be_worker(const std::function<void(SandboxOutput&)>& work,
                             const SandboxLimits& limits,
                             int output,
@@ -77,6 +80,7 @@ class Worker {
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   const bool has_filter = put_up_walls(limits, output, parent);
+  is_worker = true;
   int status = 0;
   try {
     SandboxOutput out(output);
@@ -160,6 +164,14 @@ Result<std::vector<std::byte>> drain(const Fd& pipe,
 }
 
 }  // namespace
+
+bool has_no_rights() noexcept {
+  return is_worker || is_confined();
+}
+
+void pretend_to_have_no_rights() noexcept {
+  is_worker = true;
+}
 
 void SandboxOutput::write(std::span<const std::byte> bytes) const {
   while (!bytes.empty()) {

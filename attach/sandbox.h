@@ -50,4 +50,10 @@ struct SandboxResult {
 Result<SandboxResult> run_sandboxed(const std::function<void(SandboxOutput&)>& work,
                                     const SandboxLimits& limits);
 
+// Whether this process is such a worker, or has given up its rights otherwise (confined.h): then it
+// parses by itself, and forks nobody for that.
+[[nodiscard]] bool has_no_rights() noexcept;
+// For fuzzers, which have nothing to lose.
+void pretend_to_have_no_rights() noexcept;
+
 }  // namespace heapattach

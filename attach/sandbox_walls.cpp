@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
-#include <cstdio>
 #include <cstdlib>
 
 #include <fcntl.h>
@@ -14,10 +13,13 @@
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "attach/sanitized.h"
@@ -42,6 +44,19 @@ constexpr std::array kAllowed = {
     SYS_futex,         SYS_exit,        SYS_exit_group,     SYS_getpid,       SYS_gettid,
     SYS_sched_yield,   SYS_getrandom,   SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_rt_sigaction,
     SYS_clock_gettime, SYS_sigaltstack,
+};
+
+// Besides those, what a tool with threads and workers does with what it has open.
+constexpr std::array kAllowedToTool = {
+    SYS_write,     SYS_writev,          SYS_pwrite64,        SYS_fsync,
+    SYS_poll,      SYS_ppoll,           SYS_pipe2,           SYS_dup2,
+    SYS_dup3,      SYS_close_range,     SYS_wait4,           SYS_set_robust_list,
+    SYS_rseq,      SYS_set_tid_address, SYS_restart_syscall, SYS_sched_getaffinity,
+    SYS_sysinfo,   SYS_uname,           SYS_getuid,          SYS_geteuid,
+    SYS_getgid,    SYS_getegid,         SYS_getppid,         SYS_clock_nanosleep,
+    SYS_nanosleep, SYS_setresuid,       SYS_setresgid,       SYS_setgroups,
+    SYS_capset,    SYS_seccomp,         SYS_setitimer,       SYS_membarrier,
+    SYS_getrusage, SYS_times,
 };
 
 constexpr std::array kDeadly = {
@@ -118,6 +133,14 @@ class Filter {
     end(SECCOMP_RET_ALLOW);
     load(offsetof(seccomp_data, nr));
   }
+  // What any process of ours may do with memory, files that are open, and itself.
+  void allow_computing() {
+    for (const long call : kAllowed) judge(call, SECCOMP_RET_ALLOW);
+    allow_if_argument(SYS_newfstatat, 3, AT_EMPTY_PATH);  // the C library's fstat()
+    allow_unless_bits(SYS_mmap, 2, PROT_EXEC);
+    allow_unless_bits(SYS_mprotect, 2, PROT_EXEC);
+    allow_if_argument(SYS_tgkill, 0, static_cast<std::uint32_t>(getpid()));  // abort()
+  }
   void end(std::uint32_t verdict) { add({BPF_RET | BPF_K, 0, 0, verdict}); }
 
   [[nodiscard]] bool install() {
@@ -141,16 +164,13 @@ class Filter {
     return offsetof(seccomp_data, args) + std::size_t{8} * argument;
   }
 
-  std::array<sock_filter, 256> code_{};
+  std::array<sock_filter, 512> code_{};
   std::size_t size_ = 0;
 };
 
 bool install_filter(int output) {
   Filter filter;
-  for (const long call : kAllowed) filter.judge(call, SECCOMP_RET_ALLOW);
-  filter.allow_if_argument(SYS_newfstatat, 3, AT_EMPTY_PATH);  // the C library's fstat()
-  filter.allow_unless_bits(SYS_mmap, 2, PROT_EXEC);
-  filter.allow_unless_bits(SYS_mprotect, 2, PROT_EXEC);
+  filter.allow_computing();
   for (const long call : {SYS_write, SYS_writev}) {
     filter.allow_if_argument(call, 0, static_cast<std::uint32_t>(output));
   }
@@ -158,11 +178,78 @@ bool install_filter(int output) {
   if (kIsSanitized) {
     for (const long call : {SYS_write, SYS_pipe, SYS_pipe2}) filter.judge(call, SECCOMP_RET_ALLOW);
   }
-  filter.allow_if_argument(SYS_tgkill, 0, static_cast<std::uint32_t>(getpid()));  // abort()
   filter.judge(SYS_tgkill, SECCOMP_RET_KILL_PROCESS);
   for (const long call : kDeadly) filter.judge(call, SECCOMP_RET_KILL_PROCESS);
   filter.end(SECCOMP_RET_ERRNO | EPERM);
   return filter.install();
+}
+
+// `may_signal`: only its own workers, which something else sees to.
+bool install_tool_filter(int broker, bool may_signal) {
+  constexpr std::uint32_t kNewNamespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID |
+                                           CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
+                                           CLONE_NEWCGROUP | CLONE_PTRACE;
+  Filter filter;
+  filter.allow_computing();
+  for (const long call : kAllowedToTool) filter.judge(call, SECCOMP_RET_ALLOW);
+  // Its flags are in memory; the C library then takes clone(), whose flags can be judged.
+  filter.judge(SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
+  filter.allow_unless_bits(SYS_clone, 0, kNewNamespaces);
+  for (const int command : {F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETPIPE_SZ}) {
+    filter.allow_if_argument(SYS_fcntl, 1, static_cast<std::uint32_t>(command));
+  }
+  for (const int request : {TCGETS, TIOCGWINSZ}) {
+    filter.allow_if_argument(SYS_ioctl, 1, static_cast<std::uint32_t>(request));
+  }
+  for (const int option : {PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, PR_SET_NAME}) {
+    filter.allow_if_argument(SYS_prctl, 0, static_cast<std::uint32_t>(option));
+  }
+  filter.allow_if_argument(SYS_prlimit64, 0, 0);  // of itself
+  for (const long call : {SYS_sendto, SYS_sendmsg, SYS_recvmsg}) {
+    filter.allow_if_argument(call, 0, static_cast<std::uint32_t>(broker));
+  }
+  filter.judge(SYS_memfd_create, SECCOMP_RET_ALLOW);  // a core file's vdso becomes a file
+  filter.judge(SYS_kill, may_signal ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | EPERM);
+  for (const long call : kDeadly) filter.judge(call, SECCOMP_RET_KILL_PROCESS);
+  filter.end(SECCOMP_RET_ERRNO | EPERM);
+  return filter.install();
+}
+
+// Newer than the headers that we may be built with.
+struct LandlockRules {
+  std::uint64_t file_system = 0;
+  std::uint64_t network = 0;
+  std::uint64_t scoped = 0;
+};
+constexpr std::uint64_t kScopedSignals = 2;
+
+// Takes the whole file system, the network, and signals to others, as far as this kernel's Landlock
+// has them. Whether signals are among it.
+bool give_up_surroundings() {
+  constexpr long kCreateRuleset = 444;
+  constexpr long kRestrictSelf = 446;
+  constexpr unsigned kAskVersion = 1;
+  const long version = syscall(kCreateRuleset, nullptr, 0, kAskVersion);
+  if (version < 1) return false;
+  // Rights of files: 13 in the first version, one more each in 2, 3 and 5.
+  const int rights = 13 + static_cast<int>(version >= 2) + static_cast<int>(version >= 3) +
+                     static_cast<int>(version >= 5);
+  LandlockRules rules;
+  rules.file_system = (std::uint64_t{1} << rights) - 1;
+  std::size_t bytes = sizeof rules.file_system;
+  if (version >= 4) {
+    rules.network = 3;  // bind and connect
+    bytes += sizeof rules.network;
+  }
+  if (version >= 6) {
+    rules.scoped = kScopedSignals | 1;  // abstract sockets
+    bytes += sizeof rules.scoped;
+  }
+  const long ruleset = syscall(kCreateRuleset, &rules, bytes, 0);
+  if (ruleset < 0) return false;
+  const bool is_done = syscall(kRestrictSelf, ruleset, 0) == 0;
+  close(static_cast<int>(ruleset));
+  return is_done && version >= 6;
 }
 
 void limit(int resource, rlim_t most) {
@@ -170,16 +257,29 @@ void limit(int resource, rlim_t most) {
   setrlimit(static_cast<__rlimit_resource>(resource), &both);
 }
 
+// What a worker still opens, kept open by a process that cannot open it any more.
+int kept_null = -1;
+int kept_statm = -1;
+
+int open_null() {
+  return kept_null >= 0 ? kept_null : open("/dev/null", O_RDWR | O_CLOEXEC);
+}
+
+// Of a confined process those of the one that forked this worker, which has nearly the same.
 rlim_t mapped_bytes() {
-  unsigned long long pages = 0;
-  std::FILE* file = std::fopen("/proc/self/statm", "re");
-  if (file == nullptr) return 0;
+  const int file = kept_statm >= 0 ? kept_statm : open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
   std::array<char, 64> line{};
-  if (std::fgets(line.data(), line.size(), file) != nullptr) {
-    pages = std::strtoull(line.data(), nullptr, 10);
-  }
-  std::fclose(file);
+  if (file < 0 || pread(file, line.data(), line.size() - 1, 0) <= 0) return 0;
+  const unsigned long long pages = std::strtoull(line.data(), nullptr, 10);
   return pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
+}
+
+// Ends a worker that nobody can kill, and that waits for something.
+void limit_time(std::chrono::milliseconds time) {
+  const auto late = std::chrono::ceil<std::chrono::seconds>(time) + std::chrono::seconds(1);
+  itimerval timer{};
+  timer.it_value.tv_sec = late.count();
+  setitimer(ITIMER_REAL, &timer, nullptr);
 }
 
 void limit_resources(const SandboxLimits& limits) {
@@ -187,6 +287,7 @@ void limit_resources(const SandboxLimits& limits) {
   if (!kIsSanitized) limit(RLIMIT_AS, mapped_bytes() + limits.memory_bytes);
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(limits.time).count();
   limit(RLIMIT_CPU, static_cast<rlim_t>(seconds) + 2);  // the parent is stricter
+  limit_time(limits.time);
   limit(RLIMIT_CORE, 0);
   limit(RLIMIT_NPROC, 0);
   limit(RLIMIT_FSIZE, 0);
@@ -230,7 +331,7 @@ void drop_rights() {
 
 // Nothing of the worker reaches the terminal, whatever its libraries print.
 void leave_terminal() {
-  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  const int null = open_null();
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
     if (kIsSanitized && fd == STDERR_FILENO) continue;
     if (null >= 0) dup2(null, fd);
@@ -242,12 +343,27 @@ void leave_terminal() {
 
 bool put_up_walls(const SandboxLimits& limits, int output, pid_t parent) {
   leave_terminal();
-  close_others(limits, output);
   limit_resources(limits);
+  close_others(limits, output);
   drop_rights();
   prctl(PR_SET_PDEATHSIG, SIGKILL);  // a change of user resets it
   if (getppid() != parent) _exit(1);
   return install_filter(output);
+}
+
+std::vector<std::string> give_up_rights(int broker, pid_t parent) {
+  if (kIsSanitized) return {"a sanitized build keeps its rights"};
+  kept_null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  kept_statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  limit(RLIMIT_CORE, 0);
+  drop_rights();
+  if (parent != 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // a change of user resets it
+    if (getppid() != parent) _exit(1);
+  }
+  const bool has_scope = give_up_surroundings();
+  if (install_tool_filter(broker, has_scope)) return {};
+  return {"no system call filter could be set here; other rights were given up"};
 }
 
 }  // namespace heapattach

@@ -5,13 +5,11 @@
 #include <string_view>
 #include <utility>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "attach/core_file.h"
-#include "attach/fd.h"
+#include "attach/open_file.h"
 
 namespace heapattach {
 
@@ -28,9 +26,7 @@ bool has_process(const Options& options) {
 }  // namespace
 
 bool is_elf_file(const std::string& name) {
-  struct stat status {};
-  if (::stat(name.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
-  const auto file = Fd::open(name, O_RDONLY | O_NOCTTY | O_NONBLOCK);
+  const auto file = open_regular(name);
   std::array<char, 4> magic{};
   if (!file || ::pread(file->get(), magic.data(), magic.size(), 0) < 4) return false;
   return CoreFile::may_begin({magic.data(), magic.size()});

@@ -19,6 +19,7 @@
 #include "attach/guardian.h"
 #include "inject/leftovers.h"
 #include "report/call/in_place_call.h"
+#include "report/cli/confine_to_files.h"
 #include "report/cli/console.h"
 #include "report/cli/errors.h"
 #include "report/cli/file_kind.h"
@@ -264,6 +265,7 @@ ExitStatus run_options(const Options& options, Console& console) {
     console.error(fmt::format("{}; try: heapattach --help", *refused));
     return ExitStatus::Usage;
   }
+  if (is_of_files(options)) confine_to_files(options, console);
   if (!options.file.empty() || !options.compared.empty()) return run_one(options, console);
   const auto pids = chosen_processes(options);
   if (!pids) {

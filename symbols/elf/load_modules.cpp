@@ -7,12 +7,12 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "attach/confined.h"
 #include "attach/guardian.h"
+#include "attach/open_file.h"
 #include "attach/x86_64.h"
 #include "symbols/elf/core_modules.h"
 #include "symbols/elf/module_contents.h"
@@ -51,24 +51,6 @@ std::vector<MappedFile> mapped_code_files(const MemoryMap& map) {
     return std::none_of(file.begin(), file.end(), [](const Mapping* m) { return m->executable; });
   });
   return files;
-}
-
-// What is no plain file is not opened: with a device or a pipe that may have effects.
-Result<Fd> open_if_regular(const Fd& found, const std::string& path) {
-  struct stat status {};
-  if (fstat(found.get(), &status) != 0) return os_error(path, errno);
-  if (!S_ISREG(status.st_mode)) return Error{ErrorKind::Malformed, path + " is no regular file"};
-  return Fd::open(fmt::format("/proc/self/fd/{}", found.get()), O_RDONLY | O_NONBLOCK | O_NOCTTY);
-}
-
-// Opens without following a link out of `root`, which in a container is another place than ours.
-Result<Fd> open_below(const Fd& root, const std::string& path) {
-  open_how how{};
-  how.flags = O_PATH | O_CLOEXEC;
-  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-  const long fd = syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how);
-  if (fd < 0) return os_error(path, errno);
-  return open_if_regular(Fd(static_cast<int>(fd)), path);
 }
 
 Result<Fd> open_ours(const std::string& path) {
@@ -147,7 +129,7 @@ class Loader {
       return ElfFile::open(HA_TRY(open_ours(search_.exe)));
     }
     if (!search_.sysroot.empty() || process_ == nullptr) {
-      return ElfFile::open(HA_TRY(open_below(root_, first.path)));
+      return ElfFile::open(HA_TRY(open_in_root(first.path)));
     }
     const std::string link =
         fmt::format("map_files/{:x}-{:x}", first.range.start.value, first.range.end().value);
@@ -157,7 +139,7 @@ class Loader {
         return ElfFile::open(std::move(file).value());
       }
     }
-    Fd file = HA_TRY(open_below(root_, first.path));
+    Fd file = HA_TRY(open_in_root(first.path));
     struct stat status {};
     if (fstat(file.get(), &status) != 0) return os_error(first.path, errno);
     ElfFile elf = HA_TRY(ElfFile::open(std::move(file)));
@@ -167,9 +149,14 @@ class Loader {
     return elf;
   }
 
+  [[nodiscard]] Result<Fd> open_in_root(const std::string& path) const {
+    if (!is_confined()) return open_below(root_, path);
+    return open_below_by_broker(search_.sysroot.empty() ? "/" : search_.sysroot, path);
+  }
+
   // Devices can be mapped as well, and are not opened.
   [[nodiscard]] Result<Fd> open_mapped(const std::string& link) const {
-    return open_if_regular(HA_TRY(process_->open_file(link, O_PATH)), link);
+    return reopen_if_regular(HA_TRY(process_->open_file(link, O_PATH)), link);
   }
 
   Result<void> read_file(const MappedFile& mapped, Module::Contents& contents) const {
@@ -217,7 +204,7 @@ class Loader {
     if (contents.file->has_section(".symtab")) return;
     for (const DebugCandidate& candidate :
          debug_candidates(*contents.file, contents.path, search_)) {
-      auto fd = candidate.in_target ? open_below(root_, candidate.path) : open_ours(candidate.path);
+      auto fd = candidate.in_target ? open_in_root(candidate.path) : open_ours(candidate.path);
       if (!fd) continue;
       auto debug = ElfFile::open(std::move(fd).value());
       auto checked = debug ? check_debug_file(*debug, contents.build_id, candidate.crc)
@@ -244,7 +231,7 @@ class Loader {
         .path = contents.path,
         .debug_path = contents.debug_path,
         .debug_dirs = search_.debug_dirs,
-        .open_in_target = [this](const std::string& path) { return open_below(root_, path); }};
+        .open_in_target = [this](const std::string& path) { return open_in_root(path); }};
     Companions found = find_companions(debug.file(), search);
     contents.companions = std::move(found.files);
     contents.notes.insert(contents.notes.end(), found.notes.begin(), found.notes.end());

@@ -16,6 +16,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "attach/confined.h"
 #include "report/text/terminal_text.h"
 
 namespace heapattach {
@@ -161,6 +162,8 @@ std::string random_name() {
   return fmt::format(".heapattach-{:016x}", number);
 }
 
+std::optional<Result<OpenOutput>> opened_ahead;
+
 }  // namespace
 
 Result<OpenOutput> OpenOutput::standard_output() {
@@ -168,6 +171,26 @@ Result<OpenOutput> OpenOutput::standard_output() {
 }
 
 Result<OpenOutput> OpenOutput::file(const std::string& name, bool force, const Deadline& deadline) {
+  if (opened_ahead) return *std::exchange(opened_ahead, std::nullopt);
+  return open(name, force, deadline);
+}
+
+void OpenOutput::open_ahead(const std::string& name, bool force, const Deadline& deadline) {
+  opened_ahead.emplace(open(name, force, deadline));
+}
+
+Result<void> OpenOutput::publish_ahead() {
+  if (!opened_ahead) return Error{ErrorKind::Os, "there is no output to be named", EBADF};
+  if (!*opened_ahead) return opened_ahead->error();
+  OpenOutput& output = **opened_ahead;
+  return output.publish(output.force_);
+}
+
+void OpenOutput::drop_ahead() {
+  opened_ahead.reset();
+}
+
+Result<OpenOutput> OpenOutput::open(const std::string& name, bool force, const Deadline& deadline) {
   const std::string shown = terminal_text(name);
   if (const auto descriptor = named_descriptor(name)) {
     return OpenOutput(HA_TRY(duplicate(*descriptor, name)), shown);
@@ -215,8 +238,9 @@ Result<OpenOutput> OpenOutput::temporary(Fd directory, std::string name, std::st
 }
 
 OpenOutput::~OpenOutput() {
-  // After a move the name may be left behind, but the directory is not.
-  if (!directory_.empty() && !temporary_.empty()) {
+  // After a move the name may be left behind, but the directory is not. In a confined process its
+  // broker does this.
+  if (!is_confined() && !directory_.empty() && !temporary_.empty()) {
     ::unlinkat(directory_.get(), temporary_.c_str(), 0);
   }
 }
@@ -294,7 +318,7 @@ Result<void> OutputFile::finish() {
     const int failure = errno;
     return os_error(fmt::format("fsync {}", output_.shown_name_), failure);
   }
-  HA_TRY(output_.publish(output_.force_));
+  HA_TRY(is_confined() ? publish_by_broker() : output_.publish(output_.force_));
   // That the name survives a crash of the machine is worth trying, not failing for.
   ::fsync(output_.directory_.get());
   return {};

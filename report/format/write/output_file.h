@@ -32,6 +32,12 @@ class OpenOutput {
   // The file `name`. Waits until `deadline` for somebody to read if it is a FIFO.
   static Result<OpenOutput> file(const std::string& name, bool force, const Deadline& deadline);
 
+  // For a process that gives up its rights before it writes: opens the file now, which file() then
+  // hands out. A process forked in between gives it its name, or drops it.
+  static void open_ahead(const std::string& name, bool force, const Deadline& deadline);
+  static Result<void> publish_ahead();
+  static void drop_ahead();
+
   ~OpenOutput();
   OpenOutput(OpenOutput&&) noexcept = default;
   OpenOutput& operator=(OpenOutput&&) = delete;
@@ -43,6 +49,7 @@ class OpenOutput {
   OpenOutput(Fd fd, std::string shown_name)
       : fd_(std::move(fd)), shown_name_(std::move(shown_name)) {}
 
+  static Result<OpenOutput> open(const std::string& name, bool force, const Deadline& deadline);
   static Result<OpenOutput> temporary(Fd directory, std::string name, std::string shown_name);
   // Gives the file its name.
   Result<void> publish(bool force);

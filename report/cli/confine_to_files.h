@@ -1,0 +1,16 @@
+#pragma once
+
+#include "report/cli/console.h"
+#include "report/cli/options.h"
+
+namespace heapattach {
+
+// Whether a report is of files alone: snapshots, dumps, core files.
+[[nodiscard]] bool is_of_files(const Options& options);
+
+// For such a report: opens its output and gives up all rights but those to read the files that
+// the options name and, for a core file, those that it names (attach/confined.h). To be called
+// before the first byte of any of them is believed.
+void confine_to_files(const Options& options, Console& console);
+
+}  // namespace heapattach
