@@ -9,12 +9,18 @@
 #include <unistd.h>
 
 #include "attach/fd.h"
+#include "attach/sandbox.h"
+#include "symbols/crystal/type_list_bytes.h"
 
 namespace heapattach::crystal {
 namespace {
 
 // The real files are a few megabytes; the largest programs known have 100,000 types.
 constexpr std::size_t kLargestFile = 256U << 20U;
+
+// What a worker may take: what it has of the text, several times, as fields of structures repeat.
+constexpr std::uint64_t kMemory = 320U << 20U;
+constexpr std::uint64_t kMemoryOfText = 8;
 
 Result<std::string> read_bounded(const Fd& file) {
   constexpr std::size_t kStep = 1U << 20U;
@@ -43,7 +49,13 @@ Result<std::vector<TypeList>> read_open(const Fd& file) {
                  fmt::format("{} MiB large: no type information", status.st_size >> 20U)};
   }
   const std::string text = HA_TRY(read_bounded(file));
-  return parse_type_lists(text);
+  if (has_no_rights()) return parse_type_lists(text);
+  SandboxLimits limits;
+  limits.memory_bytes = kMemory + kMemoryOfText * text.size();
+  limits.output_bytes = limits.memory_bytes;
+  const SandboxResult result = HA_TRY(run_sandboxed(
+      [&](SandboxOutput& out) { out.write(to_bytes(parse_type_lists(text))); }, limits));
+  return type_lists_from_bytes(result.output);
 }
 
 }  // namespace

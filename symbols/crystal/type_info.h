@@ -19,6 +19,8 @@ namespace heapattach::crystal {
 // ("@stack.@bottom"). Malformed names the place in the file; nothing of
 // a file with a mistake is believed.
 using TypeList = std::vector<Type>;
+// A worker in a sandbox reads it, unless this process has no rights itself. To be called while this
+// process has one thread (sandbox.h).
 Result<std::vector<TypeList>> read_type_info(const std::string& path);
 Result<std::vector<TypeList>> parse_type_lists(std::string_view text);
 

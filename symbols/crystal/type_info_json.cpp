@@ -28,7 +28,7 @@ namespace {
 constexpr std::uint64_t kLargestId = 0x7fffffff;
 constexpr std::uint64_t kLargestInstance = 1U << 30U;
 constexpr std::size_t kLongestName = 64U << 10U;
-constexpr std::size_t kMostFieldBytes = 512U << 20U;  // of all types, structures unfolded
+constexpr std::size_t kMostFieldBytes = 128U << 20U;  // of all types, structures unfolded
 constexpr int kDeepestStructure = 16;
 
 // One element of "types", as it stands there.

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,57 +8,30 @@
 #include <vector>
 
 #include "attach/fd.h"
+#include "symbols/elf/elf_parser.h"
 #include "symbols/elf/file_share.h"
-
-struct Elf;
 
 namespace heapattach {
 
-// A loadable piece of an ELF file, with its numbers checked: neither the file part nor the memory
-// part wraps, and the file part lies within the file.
-struct LoadSegment {
-  std::uint64_t address = 0;  // as linked
-  std::uint64_t memory_bytes = 0;
-  std::uint64_t file_offset = 0;
-  std::uint64_t file_bytes = 0;
-  bool writable = false;
-  bool executable = false;
-};
-
-// A symbol as the file has it; `name` lives as long as the ElfFile.
-struct ElfSymbol {
-  std::string_view name;
-  std::uint64_t address = 0;
-  std::uint64_t bytes = 0;
-  bool is_function = false;
-  bool is_resolver = false;  // STT_GNU_IFUNC: what it returns is the function
-};
-
-// Names the separate debug file of a stripped one: .gnu_debuglink.
-struct DebugLink {
-  std::string file;
-  std::uint32_t crc = 0;
-};
-
-// One x86-64 ELF file that nobody vouches for. Only its headers are read at first; everything is
+// One x86-64 ELF file that nobody vouches for. Its headers and symbols are read at once, by a
+// worker in a sandbox that ends with it; here there is only what that worker said, checked. A
+// process that has no rights anyway (a worker, a confined tool) reads them itself. Everything is
 // read with pread, never mapped, so that a file that shrinks meanwhile gives errors and no SIGBUS.
 class ElfFile {
  public:
-  // Malformed if it is no ELF file, Unsupported if it is one for another machine.
-  static Result<ElfFile> open(Fd file);
-  ~ElfFile();
-  ElfFile(const ElfFile&) = delete;
-  ElfFile& operator=(const ElfFile&) = delete;
-  ElfFile(ElfFile&&) noexcept;
-  ElfFile& operator=(ElfFile&&) noexcept;
+  enum class With : std::uint8_t { Headers, Symbols };
 
-  [[nodiscard]] const std::vector<LoadSegment>& segments() const { return segments_; }
+  // Malformed if it is no ELF file, Unsupported if it is one for another machine. To be called
+  // while this process has one thread (sandbox.h).
+  static Result<ElfFile> open(Fd file, With what = With::Symbols);
+
+  [[nodiscard]] const std::vector<LoadSegment>& segments() const { return facts_.segments; }
   // PT_GNU_RELRO: address and size.
-  [[nodiscard]] std::optional<LoadSegment> relro() const { return relro_; }
-  [[nodiscard]] std::optional<LoadSegment> notes() const { return notes_; }
-  [[nodiscard]] const std::string& build_id() const { return build_id_; }
+  [[nodiscard]] std::optional<LoadSegment> relro() const { return facts_.relro; }
+  [[nodiscard]] std::optional<LoadSegment> notes() const { return facts_.notes; }
+  [[nodiscard]] const std::string& build_id() const { return facts_.build_id; }
   [[nodiscard]] bool has_section(std::string_view name) const;
-  [[nodiscard]] std::optional<DebugLink> debug_link() const;
+  [[nodiscard]] const std::optional<DebugLink>& debug_link() const { return facts_.debug_link; }
 
   // The defined functions and objects of .symtab and .dynsym, in file order and with doubles, whose
   // names begin with `prefix`. Names of more than 16 KiB are left out, and what follows where the
@@ -67,35 +39,21 @@ class ElfFile {
   [[nodiscard]] std::vector<ElfSymbol> symbols(std::string_view prefix) const;
 
   // Why symbols() has none although the file says that it has some; empty if it has them.
-  [[nodiscard]] const std::string& symbols_problem() const { return symbols_problem_; }
+  [[nodiscard]] const std::string& symbols_problem() const { return facts_.symbols_problem; }
 
   // Reads up to `into.size()` bytes; what the file does not have is left out.
-  [[nodiscard]] std::size_t read_at(std::uint64_t offset, std::span<std::byte> into) const;
+  [[nodiscard]] std::size_t read_at(std::uint64_t offset, std::span<std::byte> into) const {
+    return read_file_at(file_, offset, into);
+  }
   [[nodiscard]] const Fd& file() const { return file_; }
 
  private:
-  struct EndElf {
-    void operator()(Elf* elf) const noexcept;
-  };
-  ElfFile(Fd file, std::unique_ptr<Elf, EndElf> elf) noexcept;
-  Result<void> read_headers();
-  void read_program_headers();
-  void read_build_id();
-  void check_symbol_tables();
+  ElfFile(Fd file, ElfFacts facts) noexcept : file_(std::move(file)), facts_(std::move(facts)) {}
 
   Fd file_;
-  std::unique_ptr<Elf, EndElf> elf_;  // reads through file_
-  std::uint64_t size_ = 0;
-  std::vector<LoadSegment> segments_;
-  std::optional<LoadSegment> relro_;
-  std::optional<LoadSegment> notes_;  // the note segment with the build id, or the first one
-  std::string build_id_;
-  std::string symbols_problem_;
+  ElfFacts facts_;
   FileShare share_;  // for its symbols
 };
-
-// The GNU build id among ELF notes, as lower-case hex; empty if there is none.
-[[nodiscard]] std::string build_id_in_notes(std::span<const std::byte> notes);
 
 // The checksum that .gnu_debuglink carries, of a whole file.
 Result<std::uint32_t> debug_link_crc(const Fd& file);

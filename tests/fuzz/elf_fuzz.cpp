@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "attach/sandbox.h"
 #include "symbols/cxx/function_name.h"
 #include "symbols/elf/elf_file.h"
 #include "symbols/elf/module.h"
@@ -11,6 +12,7 @@
 // The headers, symbols and loaded bytes of an ELF file, and the names that its symbols stand for.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace heapattach;
+  pretend_to_have_no_rights();
   Fd file(memfd_create("fuzz", MFD_CLOEXEC));
   if (pwrite(file.get(), data, size, 0) != static_cast<ssize_t>(size)) return 0;
   if (const auto elf = ElfFile::open(Fd(dup(file.get())))) {

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "symbols/crystal/type_info.h"
+
+namespace heapattach::crystal {
+
+// What a worker read of the compiler's lists, as bytes: the lists, or the error. Reading believes
+// nothing: what parse_type_lists() could not have said is Malformed.
+[[nodiscard]] std::vector<std::byte> to_bytes(const Result<std::vector<TypeList>>& lists);
+Result<std::vector<TypeList>> type_lists_from_bytes(std::span<const std::byte> bytes);
+
+}  // namespace heapattach::crystal

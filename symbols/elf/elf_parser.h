@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attach/fd.h"
+#include "symbols/elf/packed_symbols.h"
+
+// Takes an ELF file apart with libelf. Nobody vouches for the file, so that this is for a process
+// without rights: elf_file.h has it done by a worker in a sandbox.
+namespace heapattach {
+
+// A loadable piece of an ELF file, with its numbers checked: neither the file part nor the memory
+// part wraps, and the file part lies within the file.
+struct LoadSegment {
+  std::uint64_t address = 0;  // as linked
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t file_offset = 0;
+  std::uint64_t file_bytes = 0;
+  bool writable = false;
+  bool executable = false;
+};
+
+// Names the separate debug file of a stripped one: .gnu_debuglink.
+struct DebugLink {
+  std::string file;
+  std::uint32_t crc = 0;
+};
+
+// What an ELF file says, as plain data.
+struct ElfFacts {
+  std::vector<LoadSegment> segments;  // by address
+  std::optional<LoadSegment> relro;   // PT_GNU_RELRO
+  std::optional<LoadSegment> notes;   // the note segment with the build id, or the first one
+  std::string build_id;               // lower-case hex; empty if it has none
+  std::vector<std::string> sections;  // names of those that have bytes in the file
+  std::optional<DebugLink> debug_link;
+  std::string symbols_problem;    // why there are no symbols; empty if there are, or if it has none
+  std::uint64_t symbol_cost = 0;  // what they take of a FileShare
+  PackedSymbols symbols;          // of .symtab and .dynsym, in file order
+};
+
+// Malformed if it is no ELF file, Unsupported if it is one for another machine. Leaves symbols out
+// where the FileShares of this process have no room for them.
+Result<ElfFacts> parse_elf(const Fd& file, bool with_symbols);
+
+// Reads up to `into.size()` bytes; what the file does not have is left out.
+[[nodiscard]] std::size_t read_file_at(const Fd& file,
+                                       std::uint64_t offset,
+                                       std::span<std::byte> into);
+
+// The GNU build id among ELF notes, as lower-case hex; empty if there is none.
+[[nodiscard]] std::string build_id_in_notes(std::span<const std::byte> notes);
+
+}  // namespace heapattach
