@@ -111,6 +111,9 @@ void find_types(const TakeOptions& options, Target& target) {
       options.deadline.at - std::chrono::steady_clock::now());
   // Half of the time is for the rest.
   how.time_per_module = std::clamp(left / 2, std::chrono::milliseconds(1), how.time_per_module);
+  how.warn = [&options](std::string_view text) {
+    if (options.warn) options.warn("warning: " + std::string(text));
+  };
   // What the compiler says of its own layouts comes first; names alone say nothing of them.
   const auto& classes = target.classes.types();
   const bool has_layouts = std::any_of(classes.begin(), classes.end(),

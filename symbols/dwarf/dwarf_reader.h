@@ -14,12 +14,12 @@
 
 namespace heapattach::types {
 
-// Of one module. A type takes about 2 KiB by the time that the report has its rows; a large program
-// in C++ has some ten thousand.
+// Of one module. A type takes 300 bytes to 2 KiB by the time that the report has its rows; a large
+// program in C++ has some ten thousand.
 struct DwarfReadLimits {
-  std::size_t types = 150'000;
+  std::size_t types = 300'000;
   std::size_t members_of_one = 1U << 20U;
-  std::size_t members = 1'500'000;
+  std::size_t members = 3'000'000;
   std::size_t globals = 300'000;
   std::size_t disagreements = 1000;
 };

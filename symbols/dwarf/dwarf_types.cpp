@@ -18,6 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr std::string_view kLeftOut = "left out because of a limit";
 constexpr std::uint64_t kMostOutput = std::uint64_t{256} << 20;
 
 // What one module's types are read from.
@@ -36,7 +37,7 @@ std::string summary_of(const DwarfReader::Counts& counts, const TypeModel& model
   add(counts.repeated, "repeated");
   add(counts.no_place, "members left out because their place is not known");
   add(counts.too_deep, "units nested too deep");
-  add(counts.left_out, "left out because of a limit");
+  add(counts.left_out, kLeftOut);
   return text;
 }
 
@@ -72,11 +73,21 @@ Result<TypeModel> parse_in_sandbox(const Source& source, const TypeOptions& opti
   return model;
 }
 
+void warn_of_limits(const TypeModel& model, const TypeOptions& options) {
+  const bool is_cut =
+      std::any_of(model.notes.begin(), model.notes.end(),
+                  [](const std::string& note) { return note.find(kLeftOut) != std::string::npos; });
+  if (!is_cut || !options.warn) return;
+  options.warn(fmt::format(
+      "not all of its types were read: there may be {} types, {} members and {} variables",
+      options.limits.types, options.limits.members, options.limits.globals));
+}
+
 // Whether it is worth a look; a separate reader, because the module's own is busy with names.
 bool has_debug_information(const Fd& file) {
   Fd copy(fcntl(file.get(), F_DUPFD_CLOEXEC, 0));
   if (copy.empty()) return false;
-  const auto elf = ElfFile::open(std::move(copy));
+  const auto elf = ElfFile::open(std::move(copy), ElfFile::With::Headers);
   return elf && (elf->has_section(".debug_info") || elf->has_section(".zdebug_info"));
 }
 
@@ -97,9 +108,11 @@ TypeModel read_types_of(const Fd& file,
                                     : Result<TypeModel>(parse(source, options.limits));
   if (!parsed) {
     model.notes.push_back("no types: " + parsed.error().message);
+    if (options.warn) options.warn("none of its types were read: " + parsed.error().message);
     return model;
   }
   model = std::move(parsed).value();
+  warn_of_limits(model, options);
   make_sound(model);
   for (TypeRef at = 0; at < model.types().size(); ++at) model[at].known_from = {"dwarf"};
   const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start);
@@ -135,8 +148,13 @@ TypeModel read_types(const Modules& modules, const TypeOptions& options) {
       left_out += (left_out.empty() ? "" : ", ") + module.name();
       continue;
     }
-    TypeModel model =
-        read_types_of(module.debug_file(), module.bias(), options, module.companions());
+    TypeOptions how = options;
+    if (options.warn) {
+      how.warn = [&](std::string_view what) {
+        options.warn(fmt::format("{}: {}", module.path(), what));
+      };
+    }
+    TypeModel model = read_types_of(module.debug_file(), module.bias(), how, module.companions());
     std::erase_if(model.globals, [&](const Variable& v) { return !module.contains(v.address); });
     for (std::string& note : model.notes) note = fmt::format("{}: {}", module.path(), note);
     merge(all, model);

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
 
@@ -18,6 +19,8 @@ struct TypeOptions {
   bool use_sandbox = true;
   std::chrono::milliseconds time_per_module{60'000};
   DwarfReadLimits limits;
+  // Told of each file whose types were not all read: too many, too slow, damaged. May be empty.
+  std::function<void(std::string_view)> warn;
 };
 
 // What the debug information of all modules says of types and global variables (known_from

@@ -227,6 +227,27 @@ TEST_CASE("a million members are read, and more than there may be are counted") 
   }
 }
 
+TEST_CASE("types beyond the limit are left out, and every user is warned") {
+  constexpr std::size_t kTypes = 20;
+  for (const std::size_t most : {kTypes - 5, kTypes}) {
+    W dwarf;
+    for (std::size_t i = 0; i < kTypes; ++i) {
+      dwarf.entry(DW_TAG_structure_type,
+                  {W::text(DW_AT_name, fmt::format("s{}", i)), W::number(DW_AT_byte_size, 8)});
+    }
+    TypeOptions options;
+    options.limits.types = most;
+    std::vector<std::string> warnings;
+    options.warn = [&](std::string_view text) { warnings.emplace_back(text); };
+    const TypeModel model = read(dwarf.file(), true, options);
+    CHECK(model.types().size() == most);
+    CHECK(warnings.size() == (most < kTypes ? 1 : 0));
+    for (const std::string& warning : warnings) {
+      CHECK_MESSAGE(warning.starts_with("not all of its types were read"), warning);
+    }
+  }
+}
+
 TEST_CASE("names of any bytes and of any length are names") {
   W dwarf;
   const std::string controls = "a\x1b[2J\n\r\x07\x7f\xc2\x9b\xff\xfe\xe2\x80\xae\"\\b";
