@@ -1,9 +1,12 @@
-// A heap that never changes: "still COUNT [--secret|--rewrite]" builds one list of COUNT objects
-// and waits for questions. With --rewrite a thread writes to each object all the time what is in
-// it. Its secrets are a text in an object without pointers, one in an object with some, and one in
-// memory that no dump should have.
+// A heap that never changes: "still COUNT [--secret|--hide|--map FILE...]" builds one list of COUNT
+// objects and waits for questions. At "rewrite N" a thread writes to each object all the time what
+// is in it. With --hide one more object has a page that cannot be read, with --map the first page
+// of each file is mapped as code. Its secrets are a text in an object without pointers, one in an
+// object with some, and one in memory that no dump should have.
 
+#define _GNU_SOURCE
 #define GC_THREADS
+#include <fcntl.h>
 #include <gc.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -11,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 struct link {
   struct link* next;
@@ -58,13 +62,40 @@ static long sum(void) {
   return (long)total;
 }
 
+static int map_as_code(const char* path) {
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  const void* at = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+  close(fd);
+  return at != MAP_FAILED;
+}
+
+static void* hidden;
+
+// Puts a page that nobody can read into an object: of a file that has ended before it.
+static int hide_page(void) {
+  const int file = memfd_create("hidden", MFD_CLOEXEC);
+  hidden = GC_MALLOC(16 * 4096);
+  char* const page = (char*)(((uintptr_t)hidden + 2 * 4096) & ~(uintptr_t)4095);
+  if (file < 0 || ftruncate(file, 4096) != 0) return 0;
+  if (mmap(page, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) == MAP_FAILED) {
+    return 0;
+  }
+  return ftruncate(file, 0) == 0;
+}
+
 int main(int argc, char** argv) {
   char line[64];
+  int mapped = 0;
   const long count = argc > 1 ? strtol(argv[1], NULL, 10) : 1000;
   GC_INIT();
   build(count);
   if (argc > 2 && strcmp(argv[2], "--secret") == 0) keep_secrets();
-  printf("ready objects=%ld\n", count);
+  if (argc > 2 && strcmp(argv[2], "--hide") == 0 && !hide_page()) return 1;
+  if (argc > 2 && strcmp(argv[2], "--map") == 0) {
+    for (int i = 3; i < argc; ++i) mapped += map_as_code(argv[i]);
+  }
+  printf("ready objects=%ld mapped=%d\n", count, mapped);
   fflush(stdout);
   while (fgets(line, sizeof line, stdin) != NULL) {
     if (strncmp(line, "rewrite ", 8) == 0) {

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "integration/tool.h"
+
+namespace heapattach {
+
+// A run of heapattach, and what all of its processes together took: memory that several have
+// counts once (PSS).
+struct MeasuredRun {
+  ToolRun run;
+  std::uint64_t peak_bytes = 0;
+  double milliseconds = 0;
+};
+
+MeasuredRun run_measured(const std::vector<std::string>& arguments);
+
+}  // namespace heapattach
