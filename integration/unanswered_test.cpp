@@ -115,6 +115,16 @@ TEST_CASE("memory under a userfaultfd that nobody reads is not read, and that is
   }
 }
 
+TEST_CASE("a page of the heap that cannot be read is no zeros: the report is partial and says so") {
+  if (!is_target_built("still")) return;
+  LiveTarget target("still", {"100", "--hide"});
+  const ToolRun run = run_tool({"--count", std::to_string(target.pid())});
+  CHECK(run.status == 7);
+  CHECK_MESSAGE(run.errors.find("4096 bytes of the heap could not be read") != std::string::npos,
+                run.errors);
+  CHECK(harm_done_to(target.pid()) == "");
+}
+
 TEST_CASE("a target is let go although reading it does not end, and its calls go on") {
   const auto target = unanswered("later");
   if (!target) return;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -76,6 +77,22 @@ void compare_with_marks(const TakeOptions& options,
   }
 }
 
+// How much of the blocks in use lies where pages could not be read: what is there counts as zeros.
+std::uint64_t unread_bytes(const boehm::Heap& heap, std::span<const Range> holes) {
+  std::uint64_t unread = 0;
+  const auto blocks = heap.blocks();
+  for (const Range& hole : holes) {
+    auto block = std::partition_point(blocks.begin(), blocks.end(), [&](const boehm::Block& one) {
+      return one.object(one.objects) <= hole.start;
+    });
+    for (; block != blocks.end() && block->start < hole.end(); ++block) {
+      unread +=
+          std::min(hole.end(), block->object(block->objects)) - std::max(hole.start, block->start);
+    }
+  }
+  return unread;
+}
+
 // What could not be read, and why, in the words of the end record.
 void mark_partial(const Target& target,
                   const HeldHeap& held,
@@ -100,6 +117,8 @@ void mark_partial(const Target& target,
         "{} bytes are not in memory, and were not asked for: who provides them, through a "
         "userfaultfd, may not answer",
         unasked);
+  } else if (const std::uint64_t unread = unread_bytes(heap, held.capture.holes()); unread > 0) {
+    snapshot.reason = fmt::format("{} bytes of the heap could not be read", unread);
   } else if (const Window* window = held.capture.window();
              window != nullptr && window->unread_bytes() > 0) {
     snapshot.reason = fmt::format("{} bytes could not be read", window->unread_bytes());
