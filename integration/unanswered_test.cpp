@@ -3,7 +3,10 @@
 
 #include <csignal>
 #include <filesystem>
+#include <memory>
 #include <sstream>
+#include <thread>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -193,4 +196,23 @@ TEST_CASE("a program whose file system does not answer any more holds nobody up"
   REQUIRE(end.has_value());
   CHECK(WEXITSTATUS(*end) == 143);
   CHECK(served.is_unharmed());
+}
+
+TEST_CASE("a target that hardly gets a processor is waited for, read, and goes on") {
+  if (!is_target_built("still")) return;
+  ChildProcess target({"/usr/bin/chrt", "--idle", "0", target_path("still"), "5000"},
+                      {.capture_stderr = false});
+  REQUIRE(target.read_line(60s).value_or("").starts_with("ready"));
+  std::vector<std::unique_ptr<ChildProcess>> busy;
+  for (unsigned i = 0; i < std::thread::hardware_concurrency(); ++i) {
+    busy.push_back(std::make_unique<ChildProcess>(
+        std::vector<std::string>{"/bin/bash", "-c", "while :; do :; done"}));
+  }
+  for (int i = 0; i < rounds(3, 50); ++i) {
+    const ToolRun run = run_tool({"--count", std::to_string(target.pid())});
+    CHECK_MESSAGE(run.status == 0, run.errors);
+    CHECK(run.output.find("5000") != std::string::npos);
+  }
+  busy.clear();
+  CHECK(eventually(10s, [&] { return harm_done_to(target.pid()).empty(); }));
 }

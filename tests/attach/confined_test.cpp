@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <fstream>
 #include <functional>
 #include <span>
@@ -76,6 +78,7 @@ bool has_walls() {
   return has;
 }
 
+// Its text, or why there is none.
 std::string outcome(const Result<Fd>& file) {
   if (!file) return file.error().message;
   std::array<char, 64> text{};
@@ -201,4 +204,39 @@ TEST_CASE("a confined process still has threads, and workers in sandboxes of the
   if (!has_walls()) return;
   CHECK(work([](SandboxOutput&) { ::execl("/bin/true", "true", nullptr); }).text ==
         "the worker made a system call that it has no use for");
+}
+
+TEST_CASE("a directory that is swapped for a link while a file is opened leads nowhere else") {
+  const TemporaryDirectory directory;
+  const std::string root = directory.file("root");
+  const std::string outside = directory.file("outside");
+  for (const std::string& path : {root, root + "/real", outside}) ::mkdir(path.c_str(), 0700);
+  made_file(root + "/real/file", "inside");
+  made_file(outside + "/file", "outside");
+  REQUIRE(::symlink(outside.c_str(), (root + "/link").c_str()) == 0);
+  REQUIRE(::symlink("real", (root + "/way").c_str()) == 0);
+  std::atomic<bool> is_over{false};
+  std::thread swapping([&] {
+    while (!is_over) {
+      for (const char* to : {"link", "real"}) {
+        const std::string fresh = root + "/fresh";
+        [[maybe_unused]] const int made = ::symlink(to, fresh.c_str());
+        ::rename(fresh.c_str(), (root + "/way").c_str());
+      }
+      ::renameat2(AT_FDCWD, (root + "/real").c_str(), AT_FDCWD, (root + "/link").c_str(),
+                  RENAME_EXCHANGE);
+    }
+  });
+  const Fd opened = Fd::open(root, O_PATH | O_DIRECTORY).value();
+  int inside = 0;
+  int wrong = 0;
+  for (int tries = 0; inside < 200 && tries < 1'000'000; ++tries) {
+    const auto file = open_below(opened, "way/file");
+    if (!file) continue;
+    (outcome(file) == "inside" ? inside : wrong) += 1;
+  }
+  is_over = true;
+  swapping.join();
+  CHECK(inside == 200);
+  CHECK(wrong == 0);
 }
