@@ -98,6 +98,7 @@ void write_seeds_of(const files::path& program, const files::path& output) {
   if (!elf) return;
   const std::string name = program.filename().string();
   write(output / "elf" / name, bytes_of(program));
+  write(output / "code_names" / name, bytes_of(program));
   write_code(*elf, output / "evaluator" / name);
   if (model.empty()) return;
   write(output / "model_bytes" / name, types::to_bytes(model));
