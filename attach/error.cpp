@@ -28,6 +28,15 @@ Error Error::context(std::string_view doing) && {
   return std::move(*this);
 }
 
+Error Error::advise(std::string what) && {
+  advice = std::move(what);
+  return std::move(*this);
+}
+
+std::string Error::text() const {
+  return advice.empty() ? message : fmt::format("{}; try: {}", message, advice);
+}
+
 Error os_error(std::string_view operation, int os_errno) {
   return {kind_of(os_errno),
           fmt::format("{}: {}", operation, std::generic_category().message(os_errno)), os_errno};

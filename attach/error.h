@@ -16,19 +16,27 @@ enum class ErrorKind : std::uint8_t {
   Timeout,      // the target did not stop, or a deadline passed
   Interrupted,  // the user asked us to end
   Malformed,    // bytes do not decode as what they should be
-  Unsupported,  // recognised, but not handled by this build
+  Unsupported,  // a target or file that we do not read: 32-bit, or without a known collector
+  Impossible,   // it cannot be done in this target, but another way may work
+  Usage,        // what was asked for contradicts itself, or the source cannot answer it
   Os,           // any other failed system call
 };
 
-// Why an operation gave nothing. Messages read inside out, outermost first, lower case:
+// Why an operation gave nothing. Messages say what was attempted and why it failed. They read
+// inside out, outermost first, lower case:
 // "stopping thread 4711: PTRACE_SEIZE: Operation not permitted".
 struct Error {
   ErrorKind kind;
   std::string message;
   int os_errno = 0;
+  std::string advice = {};  // what the user can do about it; empty: the kind's usual advice
 
   // Prepends what was being attempted.
   [[nodiscard]] Error context(std::string_view doing) &&;
+  // Sets the advice, which follows "try: ".
+  [[nodiscard]] Error advise(std::string what) &&;
+  // "MESSAGE; try: ADVICE", or the message alone.
+  [[nodiscard]] std::string text() const;
 };
 
 // Classifies a failed system call by its errno, which the caller read on the line after the call.

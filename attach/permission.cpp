@@ -47,49 +47,70 @@ ProcessStatus own_status() {
   return text ? parse_process_status(*text) : ProcessStatus();
 }
 
+// Root without the capability is in a container, or was stripped of it.
+std::string way_to_the_capability(const AccessFacts& facts) {
+  if (facts.our_uid != 0) {
+    return "run as root, or give heapattach CAP_SYS_PTRACE (in a container: --cap-add=SYS_PTRACE)";
+  }
+  return "start the container with --cap-add=SYS_PTRACE, or run where root has CAP_SYS_PTRACE";
+}
+
+Error denied(std::string_view rule, std::string advice) {
+  return Error{ErrorKind::Denied, fmt::format("not permitted: {}", rule), EPERM}.advise(
+      std::move(advice));
+}
+
 }  // namespace
 
-std::string explain_denied(const AccessFacts& facts) {
+Error explain_denied(const AccessFacts& facts) {
+  const std::string as_root = way_to_the_capability(facts);
   if (facts.yama_scope == 3) {
-    return "Yama forbids all tracing (kernel.yama.ptrace_scope is 3) until the next boot; use "
-           "--snapshot read, or boot without it";
+    return denied("Yama forbids all tracing until the next boot (kernel.yama.ptrace_scope is 3)",
+                  "--snapshot read, or boot without it");
   }
   if (facts.has_capability && !facts.has_same_user_namespace) {
-    return "the target is in another user namespace, where our CAP_SYS_PTRACE does not count; run "
-           "as root of the namespace that contains it";
+    return denied(
+        "the target is in another user namespace, where our CAP_SYS_PTRACE does not count",
+        "as root of the namespace that contains it");
   }
   if (facts.has_capability) {
-    return fmt::format(
-        "we hold CAP_SYS_PTRACE, so a security module (SELinux deny_ptrace, AppArmor, lockdown) or "
-        "{} forbids it; allow ptrace there (in a container: --cap-add=SYS_PTRACE)",
-        facts.is_filtered ? "the seccomp filter we run under" : "a container's policy");
+    return denied(
+        fmt::format("we hold CAP_SYS_PTRACE, so a security module (SELinux deny_ptrace, "
+                    "AppArmor, lockdown) or {} forbids it",
+                    facts.is_filtered ? "the seccomp filter we run under" : "a container's policy"),
+        "allow ptrace there (in a container: --cap-add=SYS_PTRACE)");
   }
   if (facts.yama_scope == 2) {
-    return "Yama allows tracing only with CAP_SYS_PTRACE (kernel.yama.ptrace_scope is 2); run as "
-           "root, or give heapattach that capability";
+    return denied("Yama allows tracing only with CAP_SYS_PTRACE (kernel.yama.ptrace_scope is 2)",
+                  as_root);
   }
   if (facts.our_uid != facts.target_uid) {
-    return fmt::format(
-        "the target belongs to user {}, we are user {} without CAP_SYS_PTRACE; run as root or as "
-        "user {}",
-        facts.target_uid, facts.our_uid, facts.target_uid);
+    return denied(
+        fmt::format("the target belongs to user {}, we are user {} without CAP_SYS_PTRACE",
+                    facts.target_uid, facts.our_uid),
+        fmt::format("{}, or run as user {}", as_root, facts.target_uid));
   }
   if (!facts.has_same_ids) {
-    return "the target runs with further user or group ids (a setuid or setgid program), and we "
-           "lack CAP_SYS_PTRACE; run as root";
+    return denied(
+        "the target runs with further user or group ids (a setuid or setgid program), "
+        "and we lack CAP_SYS_PTRACE",
+        as_root);
   }
   if (!facts.is_dumpable) {
-    return "the target has made itself non-dumpable (PR_SET_DUMPABLE, or its program is not "
-           "readable by us), and we lack CAP_SYS_PTRACE; run as root";
+    return denied(
+        "the target has made itself non-dumpable (PR_SET_DUMPABLE, or we may not read "
+        "its program), and we lack CAP_SYS_PTRACE",
+        as_root);
   }
   if (facts.yama_scope == 1) {
-    return "Yama allows tracing only of one's own children (kernel.yama.ptrace_scope is 1); run as "
-           "root, or set kernel.yama.ptrace_scope to 0 with sysctl";
+    return denied("Yama allows tracing only of one's own children (kernel.yama.ptrace_scope is 1)",
+                  as_root + ", or set kernel.yama.ptrace_scope to 0 with sysctl");
   }
-  return fmt::format(
-      "we lack CAP_SYS_PTRACE, and the target holds capabilities that we do not, or {} forbids it; "
-      "run as root (in a container: --cap-add=SYS_PTRACE)",
-      facts.is_filtered ? "the seccomp filter we run under" : "a security module");
+  return denied(
+      fmt::format("we lack CAP_SYS_PTRACE, and the target holds capabilities that we do not, or {} "
+                  "forbids it",
+                  facts.is_filtered ? "the seccomp filter we run under" : "a security module"),
+      as_root);
 }
 
 AccessFacts access_facts(const Process& process) {
@@ -119,10 +140,11 @@ Error traced_by(pid_t tracer) {
   const auto other = Fd::open(fmt::format("/proc/{}/comm", tracer), 0);
   auto name = other ? read_all(*other, 64) : Result<std::string>(std::string());
   if (name && name->ends_with('\n')) name->pop_back();
-  return {ErrorKind::Traced,
-          fmt::format("process {} ({}) traces it already; end that first, or use --snapshot read",
-                      tracer, name ? *name : std::string("?")),
-          EPERM};
+  return Error{
+      ErrorKind::Traced,
+      fmt::format("process {} ({}) traces it already", tracer, name ? *name : std::string("?")),
+      EPERM}
+      .advise("end that first, or --snapshot read");
 }
 
 Result<void> check_may_trace(const Process& process) {
@@ -132,11 +154,11 @@ Result<void> check_may_trace(const Process& process) {
   }
   if (const auto mem = process.open_file("mem", O_RDONLY); !mem) {
     if (mem.error().kind != ErrorKind::Denied) return mem.error();
-    return Error{ErrorKind::Denied, "not permitted: " + explain_denied(access_facts(process))};
+    return explain_denied(access_facts(process));
   }
   // ESRCH, since nobody here traces it, unless a filter that we run under refuses the call itself.
   if (ptrace(PTRACE_INTERRUPT, process.pid(), nullptr, nullptr) == 0 || errno != EPERM) return {};
-  return Error{ErrorKind::Denied, "not permitted: " + explain_denied(access_facts(process))};
+  return explain_denied(access_facts(process));
 }
 
 }  // namespace heapattach

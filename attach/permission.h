@@ -22,8 +22,8 @@ struct AccessFacts {
   bool is_filtered = false;       // a seccomp filter applies to us
 };
 
-// Which rule forbade it and the least that would lift it, to follow "not permitted: ".
-[[nodiscard]] std::string explain_denied(const AccessFacts& facts);
+// Denied, with the rule that forbade it, and as advice the least that would lift it.
+[[nodiscard]] Error explain_denied(const AccessFacts& facts);
 
 // As far as they can be found out from outside; what cannot is left as if it were no obstacle.
 [[nodiscard]] AccessFacts access_facts(const Process& process);

@@ -41,12 +41,13 @@ Result<Fd> open_directory(pid_t pid) {
   if (directory || directory.error().os_errno != ENOENT) return directory;
   // /proc mounted with hidepid=2 hides the processes of others.
   if (kill(pid, 0) == 0 || errno == EPERM) {
-    return Error{
-        ErrorKind::Denied,
-        fmt::format("/proc/{} is hidden from us: /proc is mounted with hidepid, or belongs "
-                    "to another pid namespace; run as root or as the target's user",
-                    pid),
-        EPERM};
+    return Error{ErrorKind::Denied,
+                 fmt::format("/proc/{} is hidden from us: /proc is mounted with hidepid, or "
+                             "belongs to another pid namespace",
+                             pid),
+                 EPERM}
+        .advise(::geteuid() == 0 ? "in the pid namespace of the target"
+                                 : "run as root, or as the target's user");
   }
   return Error{ErrorKind::Gone, fmt::format("there is no process {}", pid), ESRCH};
 }

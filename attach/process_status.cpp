@@ -59,8 +59,8 @@ Result<void> check_is_process(pid_t pid, const ProcessStatus& status) {
   if (status.process == pid) return {};
   if (status.process == 0)
     return Error{ErrorKind::Gone, fmt::format("process {} exited", pid), ESRCH};
-  return Error{ErrorKind::Unsupported,
-               fmt::format("{} is a thread of process {}: name that one", pid, status.process)};
+  return Error{ErrorKind::Usage, fmt::format("{} is a thread of process {}", pid, status.process)}
+      .advise(fmt::format("{}", status.process));
 }
 
 }  // namespace heapattach

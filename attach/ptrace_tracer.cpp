@@ -87,10 +87,7 @@ Result<void> PtraceTracer::explain_refusal(pid_t tid) const {
     return Error{ErrorKind::Gone, "it is exiting", ESRCH};
   }
   if (status->tracer != 0) return traced_by(status->tracer);
-  return Error{
-      ErrorKind::Denied,
-      fmt::format("PTRACE_SEIZE: not permitted: {}", explain_denied(access_facts(process_))),
-      EPERM};
+  return explain_denied(access_facts(process_)).context("PTRACE_SEIZE");
 }
 
 Result<void> PtraceTracer::interrupt(pid_t tid) {

@@ -30,7 +30,7 @@ Result<CallFrame> make_call_frame(const RawRegisters& found,
     if (const auto* text = std::get_if<std::string>(&argument)) text_bytes += text->size() + 1;
   }
   if (text_bytes > kMostTextBytes) {
-    return Error{ErrorKind::Unsupported,
+    return Error{ErrorKind::Impossible,
                  fmt::format("the texts take {} bytes, and at most {} can be passed", text_bytes,
                              kMostTextBytes)};
   }

@@ -129,7 +129,7 @@ Result<Borrowed> borrow_in_place(
     RemoteControl& control, const Process& process, const MemoryMap& map, pid_t tid, bool rewind) {
   const Candidate seen = HA_TRY(look_at(control, process, map, tid));
   if (const auto objection = objection_in_place(seen)) {
-    return Error{ErrorKind::Unsupported, std::string(*objection)};
+    return Error{ErrorKind::Impossible, std::string(*objection)};
   }
   return borrow(seen, process, rewind);
 }
@@ -160,10 +160,10 @@ Result<Borrowed> choose_thread(RemoteControl& control,
     }
   }
   if (best) return borrow(*best, process, rewind);
-  return Error{all_filtered ? ErrorKind::Denied : ErrorKind::Unsupported,
-               fmt::format("none of its {} threads can be borrowed for a system call ({}); try "
-                           "--snapshot freeze",
-                           tids.size(), why.empty() ? "none stands still" : why)};
+  return Error{all_filtered ? ErrorKind::Denied : ErrorKind::Impossible,
+               fmt::format("none of its {} threads can be borrowed for a system call ({})",
+                           tids.size(), why.empty() ? "none stands still" : why)}
+      .advise("--snapshot freeze");
 }
 
 }  // namespace heapattach

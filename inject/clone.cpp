@@ -28,18 +28,19 @@ constexpr std::uint64_t kSleepSeconds = 3;
 // For giving up a clone nobody ends us that long, whatever the deadline.
 constexpr std::chrono::seconds kCleaning{30};
 
+constexpr const char* kInstead = "--snapshot freeze";
+
 Error explain_refusal(std::int64_t failure) {
   const int number = static_cast<int>(-failure);
   Error error = os_error("clone in the target", number);
   // Not Denied or Gone, whatever the errno: it is the target that was refused something.
-  error.kind = ErrorKind::Unsupported;
+  error.kind = ErrorKind::Impossible;
   if (number == EAGAIN) {
     error.message += " (a limit on processes: RLIMIT_NPROC, pids.max or kernel.threads-max)";
   } else if (number == ENOMEM) {
     error.message += " (memory that may be promised: vm.overcommit_memory, or a limit)";
   }
-  error.message += "; try --snapshot freeze";
-  return error;
+  return std::move(error).advise(kInstead);
 }
 
 struct Newborn {
@@ -69,17 +70,19 @@ Result<std::vector<pid_t>> standing_still(const Plan& plan, const FrozenView& vi
   }
   if (!tids.empty()) return tids;
   if (is_any_still) {
-    return Error{ErrorKind::Unsupported,
+    return Error{ErrorKind::Impossible,
                  "a copy would end at once: the stacks of the threads that could make it are kept "
-                 "out of copies (MADV_DONTFORK); try --snapshot freeze"};
+                 "out of copies (MADV_DONTFORK)"}
+        .advise(kInstead);
   }
   const auto stuck = std::find_if(view.threads.begin(), view.threads.end(),
                                   [](const FrozenThread& thread) { return !thread.registers; });
   if (stuck == view.threads.end()) return tids;
   return Error{ErrorKind::Timeout,
                fmt::format("thread {} ({}) is in uninterruptible sleep (state {}), where it cannot "
-                           "make a copy, and no other can; try --snapshot freeze",
-                           stuck->tid, stuck->name, stuck->state)};
+                           "make a copy, and no other can",
+                           stuck->tid, stuck->name, stuck->state)}
+      .advise(kInstead);
 }
 
 Result<Plan> make_plan(const Process& target,
@@ -87,17 +90,18 @@ Result<Plan> make_plan(const Process& target,
                        const MemoryReader& memory) {
   const CloneFacts facts = HA_TRY(clone_facts(target));
   if (const auto obstacle = obstacle_to_clone(facts, options.freeze.budget)) {
-    return Error{ErrorKind::Unsupported,
-                 fmt::format("no clone of process {} is tried: {}; try --snapshot freeze",
-                             target.pid(), *obstacle)};
+    return Error{ErrorKind::Impossible,
+                 fmt::format("no clone of process {} is tried: {}", target.pid(), *obstacle)}
+        .advise(kInstead);
   }
   MemoryMap map = HA_TRY(target.maps());
   const auto padding = find_padding(map, memory, Stub::size_bytes());
   if (!padding) {
-    return Error{ErrorKind::Unsupported,
+    return Error{ErrorKind::Impossible,
                  fmt::format("process {} has no {} bytes of padding after its code for the "
-                             "instructions of a clone; try --snapshot freeze",
-                             target.pid(), Stub::size_bytes())};
+                             "instructions of a clone",
+                             target.pid(), Stub::size_bytes())}
+        .advise(kInstead);
   }
   return Plan{target, std::move(map), *padding, options, Headroom::of(target, facts), {}};
 }
@@ -159,15 +163,15 @@ class CloneMaker {
     clone.watch_ = std::move(watch);
     auto held = hold_clone(clone.process());
     if (const auto reason = clone.given_up(); !held && reason) {
-      return Error{ErrorKind::Unsupported,
-                   fmt::format("the clone was given up at once, because {}; try --snapshot freeze",
-                               *reason)};
+      return Error{ErrorKind::Impossible,
+                   fmt::format("the clone was given up at once, because {}", *reason)}
+          .advise(kInstead);
     }
     if (held) return clone;
     has_ended_early_ = held.error().kind == ErrorKind::Gone && target.is_alive();
     Error error = std::move(held).error();
     // It is not the target that has gone.
-    if (has_ended_early_) error.kind = ErrorKind::Unsupported;
+    if (has_ended_early_) error.kind = ErrorKind::Impossible;
     return error;
   }
 

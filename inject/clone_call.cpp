@@ -27,7 +27,7 @@ constexpr std::size_t kStackShown = std::size_t{256} * 1024;
 
 Error refused(std::string_view what, std::int64_t result) {
   Error error = os_error(fmt::format("{} in the clone", what), static_cast<int>(-result));
-  error.kind = ErrorKind::Unsupported;
+  error.kind = ErrorKind::Impossible;
   return error;
 }
 
@@ -67,7 +67,7 @@ Result<CloneCalls> CloneCalls::prepare(const Process& clone, std::vector<int> be
 
 Result<void> CloneCalls::give_descriptors() {
   if (has_descriptors(own_->process())) {
-    return Error{ErrorKind::Unsupported,
+    return Error{ErrorKind::Impossible,
                  "it shares the target's open files, as kernels before 5.9 have it"};
   }
   constexpr char kName[] = "heapattach";

@@ -27,7 +27,7 @@ using Arguments = std::vector<std::uint64_t>;
 
 Error refused(std::string_view what, std::int64_t result) {
   Error error = os_error(fmt::format("{} in the clone", what), static_cast<int>(-result));
-  error.kind = ErrorKind::Unsupported;
+  error.kind = ErrorKind::Impossible;
   return error;
 }
 
@@ -138,7 +138,7 @@ class Closing {
     const Fd place = HA_TRY(own_.process().open_file(name, O_PATH));
     struct stat status {};
     if (fstat(place.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
-      return Error{ErrorKind::Unsupported, "no regular file is mapped there"};
+      return Error{ErrorKind::Impossible, "no regular file is mapped there"};
     }
     return own_.process().open_file(name, O_RDONLY);
   }
@@ -227,7 +227,7 @@ class Closing {
     const std::array<std::uint64_t, 2> program{filter.size(), at + sizeof program};
     std::vector<std::byte> bytes(sizeof program + filter.size() * sizeof(sock_filter));
     if (bytes.size() > OwnProcess::kScratchBytes) {
-      return Error{ErrorKind::Unsupported, "the filter is too long"};
+      return Error{ErrorKind::Impossible, "the filter is too long"};
     }
     std::memcpy(bytes.data(), program.data(), sizeof program);
     std::memcpy(bytes.data() + sizeof program, filter.data(), filter.size() * sizeof(sock_filter));

@@ -64,7 +64,7 @@ class InPlace {
     extended_ = HA_TRY(control_.extended_state(thread_.tid));
     frame_ = HA_TRY(make_in_place_frame(thread_.found, call_.stub, call_.function, extended_));
     if (!has_room(map, thread_.found, frame_)) {
-      return Error{ErrorKind::Unsupported, "its stack has too little room"};
+      return Error{ErrorKind::Impossible, "its stack has too little room"};
     }
     is_written_ = true;
     HA_TRY(control_.write(thread_.tid, call_.stub, image_));
@@ -85,7 +85,7 @@ class InPlace {
     const bool is_zero =
         std::all_of(there.begin(), there.end(), [](std::byte b) { return b == std::byte{0}; });
     if (is_zero) return {};
-    return Error{ErrorKind::Unsupported,
+    return Error{ErrorKind::Impossible,
                  fmt::format("the padding at {} is in use by now", call_.stub)};
   }
 

@@ -80,7 +80,7 @@ Result<RawRegisters> PtraceControl::registers(pid_t tid) {
   HA_TRY(
       checked("PTRACE_GETREGSET", ptrace(PTRACE_GETREGSET, tid, ptrace_word(NT_PRSTATUS), &area)));
   if (area.iov_len == sizeof values) return values;
-  return Error{ErrorKind::Unsupported, "it runs 32-bit code"};
+  return Error{ErrorKind::Impossible, "it runs 32-bit code"};
 }
 
 Result<void> PtraceControl::set_registers(pid_t tid, const RawRegisters& values) {
@@ -119,7 +119,7 @@ Result<std::vector<std::byte>> PtraceControl::extended_state(pid_t tid) {
   HA_TRY(checked("PTRACE_GETREGSET",
                  ptrace(PTRACE_GETREGSET, tid, ptrace_word(NT_X86_XSTATE), &area)));
   if (area.iov_len < kLegacyAndHeader || area.iov_len == kMost) {
-    return Error{ErrorKind::Unsupported, "its extended registers have no known form"};
+    return Error{ErrorKind::Impossible, "its extended registers have no known form"};
   }
   values.resize(area.iov_len);
   return values;

@@ -79,7 +79,7 @@ TEST_CASE("a clone that the kernel refuses leaves the target as it was, and says
   const Traces before = traces_of(target.pid());
   const auto report = clone_once(target.pid());
   REQUIRE(!report.has_value());
-  CHECK(report.error().kind == ErrorKind::Unsupported);
+  CHECK(report.error().kind == ErrorKind::Impossible);
   CHECK_MESSAGE(report.error().message.find("pids.max") != std::string::npos, why(report));
   CHECK(difference(before, traces_of(target.pid())) == "");
   CHECK(target.ask().at("interrupted") == 0);
@@ -99,7 +99,7 @@ TEST_CASE("threads whose stacks are kept out of copies are not borrowed") {
     options.borrow = thread;
     const auto refused = clone_once(target.pid(), options);
     REQUIRE(!refused.has_value());
-    CHECK(refused.error().kind == ErrorKind::Unsupported);
+    CHECK(refused.error().kind == ErrorKind::Impossible);
     CHECK_MESSAGE(refused.error().message.find("MADV_DONTFORK") != std::string::npos, why(refused));
   }
   CHECK(difference(before, traces_of(target.pid())) == "");
@@ -124,7 +124,7 @@ TEST_CASE("where no thread can be copied, the reason is said") {
   LiveTarget target("uncopied", {"all"});
   const auto refused = clone_once(target.pid());
   REQUIRE(!refused.has_value());
-  CHECK(refused.error().kind == ErrorKind::Unsupported);
+  CHECK(refused.error().kind == ErrorKind::Impossible);
   CHECK_MESSAGE(refused.error().message.find("MADV_DONTFORK") != std::string::npos, why(refused));
   CHECK(children_of(target.pid()).empty());
   CHECK(harm_done_to(target.pid()) == "");

@@ -12,9 +12,9 @@ Result<FreezeReport> freeze_once(pid_t pid, const FreezeOptions& options, const 
 }
 
 std::string text_of(const Error& error) {
-  static constexpr std::array<const char*, 9> kKinds{"Gone",      "Denied",      "Traced",
-                                                     "Fault",     "Timeout",     "Interrupted",
-                                                     "Malformed", "Unsupported", "Os"};
+  static constexpr std::array<const char*, 11> kKinds{
+      "Gone",      "Denied",      "Traced",     "Fault", "Timeout", "Interrupted",
+      "Malformed", "Unsupported", "Impossible", "Usage", "Os"};
   return std::string(kKinds.at(static_cast<std::size_t>(error.kind))) + ": " + error.message;
 }
 

@@ -59,10 +59,8 @@ Result<ObjectIndex> find_object(const Snapshot& snapshot, std::uint64_t address)
       return static_cast<ObjectIndex>(after - 1 - objects.begin());
     }
   }
-  return Error{ErrorKind::Malformed,
-               fmt::format("no object of the snapshot stands at {:#x}; try: an address of it, or "
-                           "--all if nothing reaches it",
-                           address)};
+  return Error{ErrorKind::Malformed, fmt::format("no object of the snapshot is at {:#x}", address)}
+      .advise("an address of it, or --all if nothing reaches it");
 }
 
 Result<std::vector<ObjectIndex>> find_objects(const Snapshot& snapshot, const std::string& type) {
@@ -81,8 +79,8 @@ Result<std::vector<ObjectIndex>> find_objects(const Snapshot& snapshot, const st
                  fmt::format("no object is of type '{}' now; the program knows it", absent.name)};
   }
   if (!snapshot.header.redacted.empty()) {
-    return Error{ErrorKind::Malformed,
-                 "no object is of that type; try: a name as it is in a redacted report"};
+    return Error{ErrorKind::Malformed, "no object is of that type"}.advise(
+        "a name as it is in a redacted report");
   }
   return Error{ErrorKind::Malformed, named.problem};
 }

@@ -40,9 +40,9 @@ Result<std::string> value_text(std::uint64_t value, Returns returns, const Memor
   if (value == 0) return std::string("null");
   auto text = string_at(memory, {value});
   if (text) return text;
-  return Error{ErrorKind::Os,
-               fmt::format("what it returned, {:#x}, is no string: {}; try --returns long", value,
-                           text.error().message)};
+  return Error{ErrorKind::Os, fmt::format("what it returned, {:#x}, is not a string: {}", value,
+                                          text.error().message)}
+      .advise("--returns long");
 }
 
 }  // namespace heapattach

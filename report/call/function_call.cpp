@@ -59,7 +59,7 @@ Result<Clone> make_clone(const Process& process, const CallOptions& options) {
   CloneOptions how = clone_options(options);
   how.borrow = options.thread.value_or(process.pid());
   auto clone = Clone::make(process, how);
-  const bool is_refused = !clone && (clone.error().kind == ErrorKind::Unsupported ||
+  const bool is_refused = !clone && (clone.error().kind == ErrorKind::Impossible ||
                                      clone.error().kind == ErrorKind::Denied);
   if (!is_refused || options.thread) return clone;
   note(options, clone.error().message + ": another thread instead");
@@ -158,7 +158,7 @@ class Calling {
     return [this, taken = std::uint64_t{0}](std::string_view bytes) mutable -> Result<void> {
       taken += bytes.size();
       if (taken <= most_written_) return options_.take_written(bytes);
-      return Error{ErrorKind::Unsupported,
+      return Error{ErrorKind::Impossible,
                    fmt::format("{} wrote more than {} MiB, {} times the memory of process {}, and "
                                "was stopped",
                                functions_.name, most_written_ >> 20, options_.most_written_times,

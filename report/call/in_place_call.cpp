@@ -104,8 +104,9 @@ class InProcess {
     if (!padding) {
       return Error{ErrorKind::Os,
                    fmt::format("process {} has no {} bytes of padding behind its code for the "
-                               "instructions of a call; try without --in-place",
-                               process_.pid(), in_place_bytes())};
+                               "instructions of a call",
+                               process_.pid(), in_place_bytes())}
+          .advise("without --in-place");
     }
     const auto on_one = [&](const FrozenView& view) -> Result<void> {
       for (const SafePoint& point : points) {

@@ -27,9 +27,8 @@ Result<void> SafeThreads::copy(const FrozenView& view,
   for (const FrozenThread& thread : view.threads) {
     if (thread.state == 'T') {
       return Error{ErrorKind::Os,
-                   fmt::format("process {} is stopped, and nothing may run in it; try without "
-                               "--in-place",
-                               process_.pid())};
+                   fmt::format("process {} is stopped, and nothing may run in it", process_.pid())}
+          .advise("without --in-place");
     }
     const bool is_wanted = !only || *only == thread.tid;
     if (!is_wanted || !thread.registers || threads_.size() >= kMostLookedAt) continue;
@@ -37,11 +36,12 @@ Result<void> SafeThreads::copy(const FrozenView& view,
     copies_.add(thread, map, memory);
   }
   if (!threads_.empty()) return {};
-  return Error{ErrorKind::Os,
-               only ? fmt::format("process {} has no thread {} that stands still; try without "
-                                  "--thread",
-                                  process_.pid(), *only)
-                    : fmt::format("no thread of process {} stands still", process_.pid())};
+  if (only) {
+    return Error{ErrorKind::Os,
+                 fmt::format("thread {} of process {} does not stand still", *only, process_.pid())}
+        .advise("without --thread");
+  }
+  return Error{ErrorKind::Os, fmt::format("no thread of process {} stands still", process_.pid())};
 }
 
 Result<std::vector<SafePoint>> SafeThreads::judge() {

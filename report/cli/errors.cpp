@@ -24,9 +24,6 @@ std::string_view advice_on_output(const Error& error) {
 
 std::string_view advice_on_target(const Error& error) {
   switch (error.kind) {
-    case ErrorKind::Denied: return "run as the process's user with CAP_SYS_PTRACE, or as root";
-    case ErrorKind::Traced:
-      return "end that tracer first, or read without stopping: --snapshot read";
     case ErrorKind::Gone: return "look for the process with ps";
     default: return {};
   }
@@ -35,6 +32,7 @@ std::string_view advice_on_target(const Error& error) {
 }  // namespace
 
 std::string error_message(const Error& error, Stage stage) {
+  if (!error.advice.empty()) return error.text();
   std::string_view advice;
   if (error.kind == ErrorKind::Timeout) {
     advice = "give it longer with --timeout";
@@ -43,8 +41,7 @@ std::string error_message(const Error& error, Stage stage) {
   } else {
     advice = advice_on_target(error);
   }
-  if (advice.empty() || error.message.find("try") != std::string::npos) return error.message;
-  return fmt::format("{}; try: {}", error.message, advice);
+  return advice.empty() ? error.message : fmt::format("{}; try: {}", error.message, advice);
 }
 
 }  // namespace heapattach

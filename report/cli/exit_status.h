@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+
 #include "attach/error.h"
 
 namespace heapattach {
@@ -26,21 +28,34 @@ enum class ExitStatus : int {
 // about the target and when it is about a file.
 enum class Stage { Target, Output };
 
+// Which status an error of a kind ends with, by what it is about.
+struct StatusOfKind {
+  ErrorKind kind;
+  ExitStatus target;
+  ExitStatus output;
+};
+inline constexpr std::array kStatusOfKind{
+    StatusOfKind{ErrorKind::Gone, ExitStatus::Gone, ExitStatus::Output},
+    StatusOfKind{ErrorKind::Denied, ExitStatus::Denied, ExitStatus::Output},
+    StatusOfKind{ErrorKind::Traced, ExitStatus::Traced, ExitStatus::Output},
+    StatusOfKind{ErrorKind::Fault, ExitStatus::Failed, ExitStatus::Output},
+    StatusOfKind{ErrorKind::Timeout, ExitStatus::Timeout, ExitStatus::Timeout},
+    StatusOfKind{ErrorKind::Interrupted, ExitStatus::Interrupted, ExitStatus::Interrupted},
+    StatusOfKind{ErrorKind::Malformed, ExitStatus::Failed, ExitStatus::Output},
+    StatusOfKind{ErrorKind::Unsupported, ExitStatus::NoHeap, ExitStatus::Output},
+    StatusOfKind{ErrorKind::Impossible, ExitStatus::Failed, ExitStatus::Output},
+    StatusOfKind{ErrorKind::Usage, ExitStatus::Usage, ExitStatus::Usage},
+    StatusOfKind{ErrorKind::Os, ExitStatus::Failed, ExitStatus::Output},
+};
+
 // The status for an error; `signal` is the one that interrupted us, if one did.
 [[nodiscard]] constexpr ExitStatus exit_status_of(ErrorKind kind, Stage stage, int signal = 0) {
   constexpr int kSigTerm = 15;
-  if (kind == ErrorKind::Interrupted) {
-    return signal == kSigTerm ? ExitStatus::Terminated : ExitStatus::Interrupted;
+  if (kind == ErrorKind::Interrupted && signal == kSigTerm) return ExitStatus::Terminated;
+  for (const StatusOfKind& row : kStatusOfKind) {
+    if (row.kind == kind) return stage == Stage::Target ? row.target : row.output;
   }
-  if (kind == ErrorKind::Timeout) return ExitStatus::Timeout;
-  if (stage == Stage::Output) return ExitStatus::Output;
-  switch (kind) {
-    case ErrorKind::Gone: return ExitStatus::Gone;
-    case ErrorKind::Denied: return ExitStatus::Denied;
-    case ErrorKind::Traced: return ExitStatus::Traced;
-    case ErrorKind::Unsupported: return ExitStatus::NoHeap;
-    default: return ExitStatus::Failed;
-  }
+  return ExitStatus::Failed;
 }
 
 }  // namespace heapattach

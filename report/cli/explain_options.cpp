@@ -12,7 +12,7 @@ namespace heapattach {
 namespace {
 
 Error usage(std::string message) {
-  return {ErrorKind::Malformed, std::move(message)};
+  return {ErrorKind::Usage, std::move(message)};
 }
 
 Result<std::size_t> read_count(std::string_view option, const std::string& text) {

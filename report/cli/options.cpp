@@ -277,7 +277,7 @@ Result<void> refuse_without_values(const Options& options) {
 }  // namespace
 
 Error usage(std::string message) {
-  return {ErrorKind::Malformed, std::move(message)};
+  return {ErrorKind::Usage, std::move(message)};
 }
 
 Result<Options> make_sense(const RawOptions& raw) {

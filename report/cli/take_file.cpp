@@ -32,10 +32,11 @@ Result<snapshot::Snapshot> take_from_dump(read::TextFile file,
                                           const Deadline& deadline,
                                           Console& console) {
   if (needs_roots(options)) {
-    return Error{ErrorKind::Unsupported,
-                 fmt::format("{} is a collector's dump, which has no roots: it cannot tell what "
-                             "keeps objects alive; try: --count, --diff, --graph, or -o",
-                             file.name())};
+    return Error{ErrorKind::Usage,
+                 fmt::format("{} is a collector's dump, which has no roots: nothing in it shows "
+                             "what keeps objects alive",
+                             file.name())}
+        .advise("--count, --diff, --graph, or -o");
   }
   if (options.type_info.empty()) {
     console.say("without --type-info the objects of a dump have no types");
@@ -63,7 +64,7 @@ Result<snapshot::Snapshot> take_from_file(const Options& options,
     return take_from_dump(std::move(file), options, deadline, console);
   }
   if (!options.type_info.empty()) {
-    return Error{ErrorKind::Unsupported,
+    return Error{ErrorKind::Usage,
                  fmt::format("--type-info is for processes and dumps: {} has the types it has",
                              options.file)};
   }

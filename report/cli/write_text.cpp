@@ -17,8 +17,8 @@ Result<OpenOutput> open_output(const Options& options, const Deadline& deadline)
   const std::string name = output_name(options);
   if (!name.empty()) return OpenOutput::file(name, options.force, deadline);
   if (options.with_gzip && ::isatty(STDOUT_FILENO) == 1) {
-    return Error{ErrorKind::Malformed,
-                 "compressed data is not written to a terminal; try: a file with -o"};
+    return Error{ErrorKind::Usage, "compressed data is not written to a terminal"}.advise(
+        "a file with -o");
   }
   return OpenOutput::standard_output();
 }

@@ -120,7 +120,7 @@ Result<Examination> examine(const TakeOptions& options) {
   look_at_threads(process, found);
   if (const auto allowed = check_may_trace(process); !allowed) {
     if (!process.is_alive()) return allowed.error();
-    found.obstacles.push_back({"any", allowed.error().message});
+    found.obstacles.push_back({"any", allowed.error().text()});
     found.refusal = allowed.error().kind;
     return found;
   }
@@ -129,7 +129,7 @@ Result<Examination> examine(const TakeOptions& options) {
     const ErrorKind kind = target.error().kind;
     const bool is_over = kind == ErrorKind::Gone || kind == ErrorKind::Interrupted;
     if (is_over || kind == ErrorKind::Timeout) return target.error();
-    found.obstacles.push_back({"any", target.error().message});
+    found.obstacles.push_back({"any", target.error().text()});
     found.refusal = kind;
     return found;
   }

@@ -110,8 +110,8 @@ Error explain_death(const Clone& clone) {
       given_up ? "was given up while it was read, because " + *given_up +
                      ", and the kernel might have ended the target for want of memory"
                : "was killed while it was read, by somebody or for want of memory";
-  return Error{ErrorKind::Unsupported,
-               fmt::format("the clone {}; the target runs on; try --snapshot freeze", how)};
+  return Error{ErrorKind::Impossible, fmt::format("the clone {}; the target runs on", how)}.advise(
+      "--snapshot freeze");
 }
 
 Result<bool> copy_clone(const Target& target,
@@ -198,13 +198,7 @@ Hold decide(const Target& target, const TakeOptions& options) {
 }
 
 bool is_refused(const Error& error) {
-  return error.kind == ErrorKind::Unsupported || error.kind == ErrorKind::Denied;
-}
-
-// A heap that could be read by other means is no unsupported one.
-Error explain_refusal(Error error, Hold hold) {
-  if (hold == Hold::Clone && error.kind == ErrorKind::Unsupported) error.kind = ErrorKind::Os;
-  return error;
+  return error.kind == ErrorKind::Impossible || error.kind == ErrorKind::Denied;
 }
 
 }  // namespace
@@ -226,9 +220,7 @@ Result<std::unique_ptr<HeldHeap>> hold_and_copy(const Target& target, const Take
     if (copied && *copied) return held;
     if (!copied) {
       const bool may_freeze = options.hold == Hold::Auto && hold == Hold::Clone;
-      if (!may_freeze || !is_refused(copied.error())) {
-        return explain_refusal(std::move(copied).error(), hold);
-      }
+      if (!may_freeze || !is_refused(copied.error())) return std::move(copied).error();
       if (options.note) options.note(copied.error().message + ": freezing instead");
       hold = Hold::Freeze;
       // What may have been copied of a clone that went is not to be copied twice.

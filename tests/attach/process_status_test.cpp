@@ -31,8 +31,8 @@ TEST_CASE("a thread is not taken for a process, nor one that has just ended for 
   CHECK(check_is_process(4711, parse_process_status("Tgid:\t4711\n")).has_value());
   const auto thread = check_is_process(4712, parse_process_status("Tgid:\t4711\n"));
   REQUIRE_FALSE(thread.has_value());
-  CHECK(thread.error().kind == ErrorKind::Unsupported);
-  CHECK(thread.error().message == "4712 is a thread of process 4711: name that one");
+  CHECK(thread.error().kind == ErrorKind::Usage);
+  CHECK(thread.error().text() == "4712 is a thread of process 4711; try: 4711");
   // What the kernel shows between a thread's end and the end of its directory.
   const auto ended = check_is_process(4711, parse_process_status("Tgid:\t0\n"));
   REQUIRE_FALSE(ended.has_value());

@@ -72,5 +72,5 @@ TEST_CASE("texts that the stack might not hold are refused") {
   const std::vector<CallArgument> arguments{std::string(kMostTextBytes, 'x')};
   const auto frame = make_call_frame(standing(), {0x4000}, arguments);
   REQUIRE(!frame.has_value());
-  CHECK(frame.error().kind == ErrorKind::Unsupported);
+  CHECK(frame.error().kind == ErrorKind::Impossible);
 }

@@ -126,7 +126,7 @@ TEST_CASE("padding in which something stands is left alone") {
   control.space.put(ScriptedControl::kStub + 40, std::uint8_t{1});
   const auto made = make_call(prepared(control), thread(), a_clone());
   REQUIRE(!made.has_value());
-  CHECK(made.error().kind == ErrorKind::Unsupported);
+  CHECK(made.error().kind == ErrorKind::Impossible);
   CHECK(control.log.empty());
 }
 

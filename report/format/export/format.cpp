@@ -37,8 +37,8 @@ bool has_offsets(const snapshot::Snapshot& snapshot) {
 }
 
 Error lacks(const ExportFormat& format, std::string_view what) {
-  return {ErrorKind::Unsupported,
-          fmt::format("-f {} needs {}; try: export the process itself", format.name, what)};
+  return Error{ErrorKind::Usage, fmt::format("-f {} needs {}", format.name, what)}.advise(
+      "export the process itself");
 }
 
 }  // namespace

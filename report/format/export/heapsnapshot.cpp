@@ -79,9 +79,10 @@ class Writer {
   Result<void> write() && {
     const std::uint64_t nodes = first_object() + objects_.count() + objects_.pieces();
     if (nodes >= kMostNodes) {
-      return Error{ErrorKind::Unsupported,
-                   fmt::format("{} objects are more than a .heapsnapshot can number; use jsonl",
-                               objects_.count())};
+      return Error{
+          ErrorKind::Impossible,
+          fmt::format("{} objects are more than a .heapsnapshot can number", objects_.count())}
+          .advise("-f jsonl");
     }
     const std::uint64_t edges = 1 + groups_.size() + root_edges() + objects_.edges();
     out_.put(kMeta);

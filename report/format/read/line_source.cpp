@@ -152,9 +152,9 @@ Result<void> TextFile::check_expansion() const {
   const std::uint64_t most = kFreeExpansion + kMostExpansion * packed_bytes_;
   if (unpacked_bytes_ <= most) return {};
   return Error{ErrorKind::Malformed,
-               fmt::format("{} unpacks to more than {} times its size, as no snapshot does; try: "
-                           "unpack it first",
-                           name_, kMostExpansion)};
+               fmt::format("{} unpacks to more than {} times its size, as no snapshot does", name_,
+                           kMostExpansion)}
+      .advise("unpack it first");
 }
 
 Result<std::size_t> TextFile::inflate_to(char* to, std::size_t size) {

@@ -165,7 +165,7 @@ TEST_CASE("what needs bytes or offsets that a snapshot does not have says so") {
   SnapshotBuilder build = small_heap();
   const auto why_not = [&](std::string_view name) {
     const auto checked = check_exportable(*find_export_format(name), build.snapshot);
-    return checked ? std::string() : checked.error().message;
+    return checked ? std::string() : checked.error().text();
   };
   for (const ExportFormat& format : export_formats()) CHECK(why_not(format.name).empty());
   build.snapshot.header.source = "gcgrph";
