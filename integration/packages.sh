@@ -1,7 +1,7 @@
 # Sourced by check.sh, try.sh and bench/run.sh: installs the Debian packages that are missing.
 
 build_packages=(g++ cmake ninja-build pkg-config libelf-dev libdw-dev liblzma-dev libcapstone-dev
-  libfmt-dev libcli11-dev libsimdjson-dev zlib1g-dev)
+  libfmt-dev libsimdjson-dev zlib1g-dev)
 crystal_packages=(crystal libgc-dev libevent-dev libpcre3-dev libssl-dev libyaml-dev libxml2-dev
   libgmp-dev)
 test_packages=(doctest-dev clang libclang-rt-14-dev gcc-multilib dwz llvm-14 python3 jq guile-3.0 w3m ecl

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cctype>
-#include <numeric>
 #include <tuple>
 
 #include <fmt/format.h>
 
 #include "report/glob.h"
+#include "report/similar_names.h"
 
 namespace heapattach {
 
@@ -36,27 +36,6 @@ std::string_view without_namespaces(std::string_view name) {
   return name;
 }
 
-// How many letters must be changed, put in, left out or swapped with the next to make one the
-// other.
-std::size_t distance_between(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> before(b.size() + 1);
-  std::vector<std::size_t> last(b.size() + 1);
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(last.begin(), last.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t changed = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      row[j] = std::min({last[j] + 1, row[j - 1] + 1, changed});
-      const bool is_swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-      if (is_swapped) row[j] = std::min(row[j], before[j - 2] + 1);
-    }
-    before.swap(last);
-    last.swap(row);
-  }
-  return last[b.size()];
-}
-
 std::string quoted(std::vector<std::string_view> names, std::size_t most) {
   std::string text;
   for (std::size_t i = 0; i < std::min(names.size(), most); ++i) {
@@ -78,7 +57,7 @@ std::string suggestions(std::string_view wanted, std::span<const std::string_vie
     const std::string whole = lower(name.substr(0, kLongestCompared));
     const std::string last = lower(without_namespaces(name).substr(0, kLongestCompared));
     const std::size_t distance =
-        std::min(distance_between(sought, whole), distance_between(sought, last));
+        std::min(letters_between(sought, whole), letters_between(sought, last));
     if (distance <= allowed || whole.find(sought) != std::string::npos) {
       like.push_back({std::min(distance, allowed + 1), name});
     }

@@ -1,10 +1,12 @@
 #include "report/cli/console.h"
 
+#include <algorithm>
 #include <cerrno>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "report/format/write/table.h"
 #include "report/text/terminal_text.h"
 
 namespace heapattach {
@@ -13,7 +15,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kQuietTime = 1s;
 constexpr auto kProgressEvery = 100ms;
 
 }  // namespace
@@ -26,6 +27,12 @@ bool wants_colour(ColourChoice choice, bool is_terminal, const char* no_color) {
 Console::Console(const Settings& settings) : settings_(settings) {}
 
 Console::~Console() {
+  {
+    const std::lock_guard lock(progress_mutex_);
+    is_over_ = true;
+  }
+  over_.notify_all();
+  if (drawing_.joinable()) drawing_.join();
   clear_progress();
 }
 
@@ -68,12 +75,41 @@ void Console::step(std::string_view message) {
 
 void Console::progress(std::string_view what, std::uint64_t done, std::uint64_t all) {
   if (!settings_.is_terminal || settings_.quiet) return;
-  const auto now = std::chrono::steady_clock::now();
-  const std::lock_guard lock(mutex_);
-  if (now - start_ < kQuietTime || now - last_progress_ < kProgressEvery) return;
-  last_progress_ = now;
-  shows_progress_ = true;
-  write(fmt::format("\r{}: {} of {}\x1b[K", what, done, all));
+  const std::lock_guard lock(progress_mutex_);
+  if (progress_.what != what)
+    progress_ = {std::string(what), 0, 0, std::chrono::steady_clock::now()};
+  progress_.done = done;
+  progress_.all = all;
+  if (!drawing_.joinable()) drawing_ = std::thread([this] { draw(); });
+}
+
+std::string Console::progress_line(const Progress& progress, Time now) {
+  const double seconds = std::chrono::duration<double>(now - progress.since).count();
+  if (progress.all == 0 || progress.done == 0) {
+    return fmt::format("{}, {:.0f} s", progress.what, seconds);
+  }
+  const Look look{.with_separators = true};
+  const double share =
+      std::min(1.0, static_cast<double>(progress.done) / static_cast<double>(progress.all));
+  return fmt::format("{}: {} of {}, {:.0f} %, {:.0f} s left", progress.what,
+                     count_cell(progress.done, look), count_cell(progress.all, look), 100 * share,
+                     seconds * (1 - share) / share);
+}
+
+void Console::draw() {
+  std::unique_lock waiting(progress_mutex_);
+  while (!over_.wait_for(waiting, kProgressEvery, [this] { return is_over_; })) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - start_ < settings_.patience) continue;
+    const std::string text = progress_line(progress_, now);
+    waiting.unlock();
+    {
+      const std::lock_guard lock(mutex_);
+      shows_progress_ = true;
+      write(fmt::format("\r{}\x1b[K", settings_.is_ascii ? ascii_text(text) : text));
+    }
+    waiting.lock();
+  }
 }
 
 }  // namespace heapattach

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "report/cli/options.h"
 
@@ -24,7 +26,8 @@ class Console {
     bool verbose = false;
     bool is_terminal = false;
     bool with_colour = false;
-    bool is_ascii = false;  // nothing else can be shown
+    bool is_ascii = false;                     // nothing else can be shown
+    std::chrono::milliseconds patience{1000};  // before progress is shown
   };
 
   explicit Console(const Settings& settings);
@@ -38,20 +41,35 @@ class Console {
   void say(std::string_view message);
   // A step and why it is taken; shown with -v, with the seconds since the start.
   void step(std::string_view message);
-  // "WHAT: 1234567 of 10000000" on a line that is written over; only on a terminal, only after a
-  // second, at most ten times a second.
-  void progress(std::string_view what, std::uint64_t done, std::uint64_t all);
+  // What is being done, and how much of it is done already; `all` is 0 where nobody counts. Shown
+  // on a terminal after a second, on one line that is written over and goes away: "typing objects:
+  // 1,234,567 of 5,000,000, 24 %, 3 s left". Never waits for the terminal: another thread draws.
+  void progress(std::string_view what, std::uint64_t done = 0, std::uint64_t all = 0);
 
  private:
   void line(std::string_view text);
   void write(std::string_view text) const;
   void clear_progress();
+  void draw();
+
+  using Time = std::chrono::steady_clock::time_point;
+  struct Progress {
+    std::string what;  // empty: nothing yet
+    std::uint64_t done = 0;
+    std::uint64_t all = 0;
+    Time since{};
+  };
+  [[nodiscard]] static std::string progress_line(const Progress& progress, Time now);
 
   Settings settings_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  std::chrono::steady_clock::time_point last_progress_ = start_;
-  bool shows_progress_ = false;
-  std::mutex mutex_;
+  Time start_ = std::chrono::steady_clock::now();
+  std::mutex mutex_;             // of what is written
+  bool shows_progress_ = false;  // a line that is to be cleared
+  std::mutex progress_mutex_;    // of the rest; held for moments
+  Progress progress_;
+  bool is_over_ = false;
+  std::condition_variable over_;
+  std::thread drawing_;  // on a terminal, from the first progress on
 };
 
 }  // namespace heapattach

@@ -44,4 +44,12 @@ std::string error_message(const Error& error, Stage stage) {
   return advice.empty() ? error.message : fmt::format("{}; try: {}", error.message, advice);
 }
 
+ExitStatus report_failure(const Error& error,
+                          Stage stage,
+                          const Deadline& deadline,
+                          Console& console) {
+  console.error(error_message(error, stage));
+  return exit_status_of(error.kind, stage, deadline.interrupted().value_or(0));
+}
+
 }  // namespace heapattach

@@ -1,12 +1,13 @@
 #pragma once
 
 #include <array>
+#include <string_view>
 
 #include "attach/error.h"
 
 namespace heapattach {
 
-// What the process tells its caller; the README and --help list them.
+// What the process reports to its caller.
 enum class ExitStatus : int {
   Complete = 0,
   Failed = 1,  // an error not listed here
@@ -22,6 +23,36 @@ enum class ExitStatus : int {
   NotReleased = 11,  // the target could not be released cleanly
   Interrupted = 130,
   Terminated = 143,
+};
+
+// What each means, in a word or two for --help all, and in a sentence for the man page.
+struct StatusText {
+  ExitStatus status;
+  std::string_view brief;
+  std::string_view text;
+};
+inline constexpr std::array kStatusTexts{
+    StatusText{ExitStatus::Complete, "complete", "complete"},
+    StatusText{ExitStatus::Failed, "other error", "an error not listed here"},
+    StatusText{ExitStatus::Usage, "usage", "wrong usage"},
+    StatusText{ExitStatus::Gone, "no such process", "no such process, or it exited meanwhile"},
+    StatusText{ExitStatus::Denied, "not permitted",
+               "not permitted; the message names the cause and what to do"},
+    StatusText{ExitStatus::NoHeap, "no supported heap", "no supported heap in it"},
+    StatusText{ExitStatus::Timeout, "deadline passed",
+               "the deadline passed; what was written is marked partial"},
+    StatusText{ExitStatus::Partial, "read only in part",
+               "the heap could be read only in part; marked partial"},
+    StatusText{ExitStatus::Output, "output not written", "the output could not be written"},
+    StatusText{ExitStatus::Traced, "traced by another process",
+               "another process already traces it"},
+    StatusText{ExitStatus::FailIfHeld, "--fail-if held", "a --fail-if held"},
+    StatusText{ExitStatus::NotReleased, "not released cleanly",
+               "the target could not be released cleanly"},
+    StatusText{ExitStatus::Interrupted, "interrupted",
+               "interrupted by SIGINT; the target was released first"},
+    StatusText{ExitStatus::Terminated, "terminated",
+               "ended by SIGTERM; the target was released first"},
 };
 
 // Where an error came up. The same error of the kernel means another thing to the user when it is

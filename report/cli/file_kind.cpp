@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <string_view>
-#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "attach/core_file.h"
 #include "attach/open_file.h"
+#include "report/cli/report_table.h"
 
 namespace heapattach {
 
@@ -21,6 +24,22 @@ bool has_process(const Options& options) {
   return std::any_of(options.compared.begin(), options.compared.end(), [](const Source& source) {
     return source.file.empty() || is_elf_file(source.file);
   });
+}
+
+// A word that is neither a report nor a file: a report mistyped, or the name of a process.
+std::optional<std::string> refuse_missing_file(const Options& options) {
+  const std::string& word = options.file;
+  const bool is_path = word.find_first_of("./") != std::string::npos;
+  struct stat status {};
+  if (word.empty() || is_path || ::stat(word.c_str(), &status) == 0 || errno != ENOENT) return {};
+  std::vector<std::string_view> names;
+  for (const ReportRow& row : report_rows()) {
+    if (!row.name.empty()) names.push_back(row.name);
+  }
+  const std::string meant = did_you_mean(word, names);
+  return fmt::format(
+      "'{}' is not a process id, a report or a file{}", word,
+      meant.empty() ? fmt::format("; for a process of that name: --name '{}'", word) : meant);
 }
 
 }  // namespace
@@ -36,19 +55,21 @@ std::optional<std::string> refuse_for_file_kind(const Options& options) {
   if (has_process(options)) {
     const bool is_all = options.exporter != nullptr && options.exporter->name == "gcfull";
     if (!is_all || options.value_bytes > 0) return std::nullopt;
-    return "-f gcfull writes all bytes of the heap, secrets with them: it wants --values too";
+    return "-f gcfull writes all bytes of the heap, with the secrets in it: add --values";
   }
-  const std::array<std::pair<std::string_view, bool>, 6> given{{
-      {"--stacks", options.report == Report::Stacks},
-      {"--all", options.all},
-      {"--values", options.value_bytes != 0 && options.report != Report::Strings},
-      {"--exe", !options.exe.empty()},
-      {"--debug-dir", !options.debug_dirs.empty()},
-      {"--sysroot", !options.sysroot.empty()},
-  }};
-  for (const auto& [option, is_given] : given) {
-    if (!is_given) continue;
-    return fmt::format("{} is for processes and core files: another file has what it has", option);
+  if (auto missing = refuse_missing_file(options)) return missing;
+  constexpr std::string_view kRefusal =
+      "is for processes and core files: a saved snapshot lacks it";
+  const ReportRow& report = row_of(options.report);
+  if (report.needs == Needs::ProcessOrCore) {
+    return fmt::format("{} {}", shown_name(report), kRefusal);
+  }
+  for (const OptionRow* row : options.given) {
+    // What the file has of its texts is shown in the length that --values says.
+    const bool is_length = options.report == Report::Strings && row->name == "values";
+    if (row->needs == Needs::ProcessOrCore && !is_length) {
+      return fmt::format("--{} {}", row->name, kRefusal);
+    }
   }
   return std::nullopt;
 }

@@ -25,10 +25,9 @@ void add_holders(std::span<const snapshot::Snapshot* const> snapshots,
   }
 }
 
-std::string growth_text(const Options& options, GrowthReport report) {
+std::string growth_text(const Options& options, snapshot::RowChoice choice, GrowthReport report) {
   constexpr std::uint64_t kRowsOfAScreen = 30;
   const Look look = look_of(options);
-  snapshot::RowChoice choice = options.rows;
   const bool is_for_people = options.format != Format::Json;
   if (is_for_people && look.columns != 0 && !choice.top) choice.top = kRowsOfAScreen;
   const auto order =

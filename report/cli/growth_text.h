@@ -14,8 +14,10 @@ void add_holders(std::span<const snapshot::Snapshot* const> snapshots,
                  snapshot::CountBy by,
                  GrowthReport& report);
 
-// The report as the options want it, with the rows that they choose; on a terminal no more of them
-// than a screen holds, unless they say otherwise.
-[[nodiscard]] std::string growth_text(const Options& options, GrowthReport report);
+// The report in the format of the options, with the rows chosen; on a terminal no more of them than
+// a screen holds, unless the choice has a number.
+[[nodiscard]] std::string growth_text(const Options& options,
+                                      snapshot::RowChoice choice,
+                                      GrowthReport report);
 
 }  // namespace heapattach

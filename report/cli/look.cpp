@@ -42,6 +42,8 @@ Look look_of(const Options& options) {
   const bool has_colours = is_terminal && !is_dumb(surroundings());
   look.with_colour = wants_colour(options.colour, has_colours, std::getenv("NO_COLOR"));
   winsize size{};
+  look.with_units = options.human.value_or(is_terminal);
+  look.with_separators = is_terminal;
   if (is_terminal && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) look.columns = size.ws_col;
   return look;
 }

@@ -12,6 +12,7 @@
 #include "report/call/function_call.h"
 #include "report/cli/explain_options.h"
 #include "report/cli/fail_if.h"
+#include "report/collect/take.h"
 #include "report/format/export/format.h"
 #include "report/model/counts.h"
 
@@ -48,8 +49,9 @@ enum class Format : std::uint8_t {
   Dot,
   Html
 };
-enum class SnapshotMode : std::uint8_t { Freeze, Read, Clone, Auto };
 enum class ColourChoice : std::uint8_t { Auto, Always, Never };
+
+struct OptionRow;
 
 // What to look at.
 struct Source {
@@ -57,52 +59,55 @@ struct Source {
   std::string file;  // a saved snapshot instead of a process; empty: none
 };
 
-// What the user asked for, checked for contradictions; nothing of the world outside was looked at.
+// What the user asked for, checked for contradictions without a look at the world outside. Each
+// field is set by a row of option_table.cpp or report_table.cpp.
 struct Options {
-  pid_t pid = 0;                     // the process of one run
-  std::optional<pid_t> call_thread;  // of Report::Call and Report::Inject
   Report report = Report::Snapshot;
-  Returns returns = Returns::Long;  // of Report::Call
-  bool tree = false;                // with each of `pids` all that descend from it
-  std::vector<pid_t> pids;          // all that were named
-  std::string name;                 // a pattern for the names of processes instead; empty: none
-  std::string file;                 // a saved snapshot instead of a process; empty: none
-  std::vector<Source> compared;     // of --diff: two or three, in order
+  std::vector<const OptionRow*> given;  // the options that set the rest, in order
+  pid_t pid = 0;                        // the process of one run
+  bool tree = false;                    // with each of `pids` all that descend from it
+  std::vector<pid_t> pids;              // all that were named
+  std::string name;                     // a pattern for the names of processes instead; empty: none
+  std::string file;                     // a saved snapshot instead of a process; empty: none
+  std::vector<Source> compared;         // of --diff: two or three, in order
 
   std::string output;  // as given, %p and its like not yet expanded; empty: standard output
   const ExportFormat* exporter = nullptr;  // which, if the format is Export
   Format format = Format::JsonLines;
   bool force = false;
   bool with_gzip = false;
+
   unsigned rounds = 5;                   // of --watch: comparisons with the counts before
   std::chrono::milliseconds interval{};  // of --watch: between two counts
 
   snapshot::RowChoice rows;
-  std::size_t value_bytes = 0;  // of texts and numbers that are told; 0: none, or by default
+  std::size_t value_bytes = 0;  // of texts and numbers that are shown; 0: none, or by default
   std::vector<FailIf> fail_if;
   bool allow_missing = false;  // a condition on a type that nobody knows looks at 0 objects
   snapshot::CountBy by = snapshot::CountBy::Type;
   bool all = false;     // also what nothing reaches
   bool redact = false;  // names too, not only values
 
-  SnapshotMode mode = SnapshotMode::Freeze;
+  snapshot::Hold hold = snapshot::Hold::Freeze;
   bool rewind = true;
-  CallPlace place = CallPlace::Clone;  // of Report::Call
+  std::optional<std::chrono::milliseconds> max_pause;
+  std::chrono::milliseconds timeout{60000};
 
   bool quiet = false;
   bool verbose = false;
   ColourChoice colour = ColourChoice::Auto;
+  std::optional<bool> human;  // sizes in KiB and MiB; none: on a terminal
 
   ExplainOptions explain;
 
-  std::optional<std::chrono::milliseconds> max_pause;
-  std::chrono::milliseconds timeout{60000};
-
-  CallExpression call;             // of Report::Call
-  std::vector<int> allowed_calls;  // … and Report::Inject: system calls, besides the usual ones
-  std::string routine;             // of Report::Inject; empty: those that are known
-  std::string routine_library;     // … what has it where the target has not; empty: ours
-  std::string keep;                // … where its dump goes
+  CallExpression call;  // of --call
+  CallPlace place = CallPlace::Clone;
+  Returns returns = Returns::Long;
+  std::optional<pid_t> call_thread;  // of --call and --inject
+  std::vector<int> allowed_calls;    // … system calls, besides the usual ones
+  std::string routine;               // of --inject; empty: those that are known
+  std::string routine_library;       // … what has it where the target has not; empty: ours
+  std::string keep;                  // … where its dump goes
 
   std::string type_info;  // files and directories; empty: not given
   std::string exe;

@@ -1,100 +1,253 @@
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string_view>
 #include <utility>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "report/cli/help.h"
-#include "report/cli/raw_options.h"
+#include "report/cli/report_table.h"
 
 namespace heapattach {
 
 namespace {
 
-void declare_options(CLI::App& app, RawOptions& raw) {
-  app.set_help_flag();  // ours does not end the parsing by an exception
-  app.add_option("SOURCE", raw.sources);
-  app.add_option("-p,--pid", raw.pid);
-  app.add_option("--tree", raw.trees)->allow_extra_args(false);
-  app.add_option("--name", raw.name);
-  app.add_option("-o,--output", raw.output);
-  app.add_option("-f,--format", raw.format);
-  app.add_option("--sort", raw.sort);
-  app.add_option("--by", raw.by);
-  app.add_option("--top", raw.top);
-  // One value each: `--type A 4711` must leave the pid alone.
-  app.add_option("--type", raw.types)->allow_extra_args(false);
-  app.add_option("--fail-if", raw.fail_if)->allow_extra_args(false);
-  app.add_flag("--allow-missing", raw.allow_missing);
-  app.add_option("--min-bytes", raw.min_bytes);
-  app.add_option("--snapshot", raw.snapshot);
-  app.add_option("--max-pause", raw.max_pause);
-  app.add_option("--timeout", raw.timeout);
-  app.add_option("--type-info", raw.type_info);
-  app.add_option("--call", raw.call);
-  app.add_option("--allow-calls", raw.allow_calls);
-  app.add_option("--returns", raw.returns);
-  app.add_option("--thread", raw.thread);
-  app.add_option("--routine", raw.routine);
-  app.add_option("--library", raw.routine_library);
-  app.add_option("--keep", raw.keep);
-  app.add_flag("--inject", raw.inject);
-  app.add_option("--redact", raw.redact);
-  app.add_option("--exe", raw.exe);
-  app.add_option("--debug-dir", raw.debug_dirs)->allow_extra_args(false);
-  app.add_option("--sysroot", raw.sysroot);
-  app.add_option("--why", raw.explain.why);
-  app.add_option("--paths", raw.explain.paths);
-  app.add_option("--exclude", raw.explain.excluded)->allow_extra_args(false);
-  app.add_option("--graph", raw.explain.graph);
-  app.add_option("--levels", raw.explain.levels);
-  app.add_option("--objects", raw.explain.objects);
-  app.add_flag("--suspects", raw.explain.suspects);
-  app.add_option("--color,--colour", raw.colour);
-  app.add_flag("-h,--help", raw.help);
-  app.add_flag("--version", raw.version);
-  app.add_flag("--count", raw.count);
-  app.add_flag("--sizes", raw.sizes);
-  app.add_flag("--check", raw.check);
-  app.add_flag("--stacks", raw.stacks);
-  app.add_flag("--diff", raw.diff);
-  app.add_option("--watch", raw.watch);
-  app.add_option("--rounds", raw.rounds);
-  app.add_flag("--strings", raw.strings);
-  app.add_flag("--summary", raw.summary);
-  app.add_flag("--force", raw.force);
-  app.add_flag("-z,--gzip", raw.gzip);
-  app.add_flag("--all", raw.all);
-  app.add_flag("--no-rewind", raw.no_rewind);
-  app.add_flag("-q,--quiet", raw.quiet);
-  app.add_flag("-v,--verbose", raw.verbose);
-}
-
-// Options whose value is never in the next argument, which may be the process: `--values 4711`.
-std::vector<std::string> without_optional_values(std::span<const char* const> arguments,
-                                                 RawOptions& raw) {
-  const std::array<std::pair<std::string_view, std::optional<std::string>*>, 2> options{
-      {{"--values", &raw.values}, {"--in-place", &raw.in_place}}};
+// The arguments, taken apart: no row was asked yet what its value means.
+struct Words {
+  struct Given {
+    const OptionRow* row = nullptr;
+    std::string value;
+  };
+  std::vector<Given> options;
   std::vector<std::string> others;
-  for (const std::string_view argument : arguments) {
-    const std::string_view name = argument.substr(0, argument.find('='));
-    const auto* const option = std::find_if(options.begin(), options.end(),
-                                            [&](const auto& row) { return row.first == name; });
-    if (option != options.end()) {
-      *option->second = argument.substr(std::min(argument.size(), name.size() + 1));
-    } else {
-      others.emplace_back(argument);
-    }
-  }
-  return others;
+  const ReportRow* report = nullptr;
+  std::string report_argument;
+  bool is_subcommand = false;
+};
+
+bool takes_optional_value(const OptionRow& row) {
+  return row.argument.starts_with("[=");
 }
 
-ShowText help_text(std::span<const char* const> arguments) {
-  const auto is_all = [](std::string_view argument) { return argument == "all"; };
-  const bool wants_all = std::any_of(arguments.begin(), arguments.end(), is_all);
-  return {std::string(wants_all ? kHelpText : kShortHelpText)};
+std::string unknown_option(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const OptionRow& row : option_rows()) names.push_back(row.name);
+  for (const ReportRow& row : report_rows()) {
+    if (!option_of(row).empty()) names.push_back(option_of(row));
+  }
+  return fmt::format("there is no option --{}{}", name, did_you_mean(name, names, "--"));
+}
+
+class Parser {
+ public:
+  explicit Parser(std::span<const char* const> arguments) : left_(arguments) {}
+
+  Result<Words> parse() && {
+    while (!left_.empty()) {
+      const std::string_view word = next();
+      if (word == "--") {
+        while (!left_.empty()) words_.others.emplace_back(next());
+      } else if (word.starts_with("--")) {
+        HA_TRY(take_long(word.substr(2)));
+      } else if (word.size() > 1 && word.starts_with('-')) {
+        HA_TRY(take_letters(word.substr(1)));
+      } else {
+        words_.others.emplace_back(word);
+      }
+    }
+    take_subcommand();
+    return std::move(words_);
+  }
+
+ private:
+  std::string_view next() {
+    const std::string_view word = left_.front();
+    left_ = left_.subspan(1);
+    return word;
+  }
+
+  // The value that follows "--name".
+  Result<std::string> next_value(std::string_view name, std::string_view argument) {
+    if (left_.empty() || std::string_view(left_.front()).starts_with("--")) {
+      return usage(fmt::format("{} needs a value: {}={}", name, name, argument));
+    }
+    return std::string(next());
+  }
+
+  Result<void> take_long(std::string_view text) {
+    const std::string_view name = text.substr(0, text.find('='));
+    std::optional<std::string> value;
+    if (name.size() < text.size()) value = std::string(text.substr(name.size() + 1));
+    if (value && value->empty()) return usage(fmt::format("--{}: empty value", name));
+    const std::string shown = fmt::format("--{}", name);
+    if (const OptionRow* row = find_option(name)) return take(*row, shown, std::move(value));
+    const ReportRow* report = find_report_option(name);
+    if (report == nullptr) return usage(unknown_option(name));
+    if (value && report->argument.empty()) return usage(fmt::format("{} takes no value", shown));
+    HA_TRY(choose_report(*report));
+    if (report->argument.empty()) return {};
+    words_.report_argument = value ? *value : HA_TRY(next_value(shown, report->argument));
+    if (words_.report_argument.empty()) return usage(fmt::format("{}: empty value", shown));
+    return {};
+  }
+
+  // "-zq", "-fjson" or "-f json".
+  Result<void> take_letters(std::string_view letters) {
+    while (!letters.empty()) {
+      const char letter = letters.front();
+      letters.remove_prefix(1);
+      const std::string shown = fmt::format("-{}", letter);
+      const OptionRow* row = find_option(letter);
+      if (row == nullptr) return usage(fmt::format("there is no option {}", shown));
+      std::optional<std::string> value;
+      if (!row->argument.empty() && !letters.empty()) {
+        value = std::string(letters.substr(letters.front() == '=' ? 1 : 0));
+        letters = {};
+      }
+      HA_TRY(take(*row, shown, std::move(value)));
+    }
+    return {};
+  }
+
+  Result<void> take(const OptionRow& row,
+                    std::string_view shown,
+                    std::optional<std::string> value) {
+    if (row.read == nullptr) return usage(fmt::format("{} comes alone: --{}", shown, row.name));
+    if (row.argument.empty() && value) return usage(fmt::format("{} takes no value", shown));
+    const bool needs_value = !row.argument.empty() && !takes_optional_value(row);
+    if (needs_value && !value) value = HA_TRY(next_value(shown, row.argument));
+    if (needs_value && value->empty()) return usage(fmt::format("{}: empty value", shown));
+    const bool is_twice = std::any_of(words_.options.begin(), words_.options.end(),
+                                      [&](const auto& given) { return given.row == &row; });
+    if (needs_value && is_twice && !row.may_repeat) {
+      return usage(fmt::format("{} was given twice", shown));
+    }
+    words_.options.push_back({&row, value.value_or("")});
+    return {};
+  }
+
+  Result<void> choose_report(const ReportRow& row) {
+    if (words_.report != nullptr && words_.report != &row) {
+      return usage(fmt::format("--{} and --{}: one report at a time", option_of(*words_.report),
+                               option_of(row)));
+    }
+    words_.report = &row;
+    return {};
+  }
+
+  // `count 4711`; a file of such a name is ./count.
+  void take_subcommand() {
+    if (words_.report != nullptr || words_.others.empty()) return;
+    words_.report = find_report(words_.others.front());
+    if (words_.report == nullptr) return;
+    words_.is_subcommand = true;
+    words_.others.erase(words_.others.begin());
+  }
+
+  std::span<const char* const> left_;
+  Words words_;
+};
+
+// "--count, --sizes and --diff".
+std::string listed(Reports reports) {
+  std::vector<std::string> names;
+  for (const ReportRow& row : report_rows()) {
+    std::string name = shown_name(row);
+    const bool is_listed = std::find(names.begin(), names.end(), name) != names.end();
+    if (reports.contains(row.report) && !is_listed) names.push_back(std::move(name));
+  }
+  if (names.size() == 1) return names.front();
+  const std::string last = std::move(names.back());
+  names.pop_back();
+  return fmt::format("{} and {}", fmt::join(names, ", "), last);
+}
+
+std::string shown_with_value(const OptionRow& row, const std::string& value) {
+  if (value.empty()) return fmt::format("--{}", row.name);
+  return fmt::format("--{}{}{}", row.name, takes_optional_value(row) ? "=" : " ", value);
+}
+
+// What a subcommand takes before its source. `watch 4711` has an interval of its own.
+Result<std::string> take_argument(const ReportRow& row, const Words& words, Draft& draft) {
+  constexpr std::string_view kUsualInterval = "10s";
+  if (!words.is_subcommand) return words.report_argument;
+  const bool is_elsewhere = std::any_of(words.options.begin(), words.options.end(), [](auto& one) {
+    return one.row->group == OptionGroup::Source;
+  });
+  const std::size_t wanted = is_elsewhere ? 1 : 2;
+  if (draft.sources.size() < wanted && row.report == Report::Watch) {
+    return std::string(kUsualInterval);
+  }
+  if (draft.sources.size() < wanted) {
+    return usage(fmt::format("{} needs more: heapattach {} {} {}", row.name, row.name, row.argument,
+                             row.source));
+  }
+  std::string argument = std::move(draft.sources.front());
+  draft.sources.erase(draft.sources.begin());
+  return argument;
+}
+
+Result<void> refuse_plain_export(const Draft& draft) {
+  if (draft.options.exporter != nullptr) return {};
+  std::vector<std::string_view> names;
+  for (const ExportFormat& format : export_formats()) names.push_back(format.name);
+  return usage(fmt::format("export needs a format, by -f or by the extension of -o FILE: {}",
+                           fmt::join(names, ", ")));
+}
+
+bool shows_retained(Report report) {
+  return report == Report::Sizes || report == Report::Diff || report == Report::Watch;
+}
+
+Result<Options> make_sense(const Words& words) {
+  Draft draft;
+  draft.sources = words.others;
+  const ReportRow& report = words.report == nullptr ? row_of(Report::Snapshot) : *words.report;
+  draft.options.report = report.report;
+  if (shows_retained(report.report)) draft.options.rows.sort = snapshot::SortBy::Retained;
+  for (const auto& [row, value] : words.options) {
+    if (!row->reports.contains(report.report)) {
+      return usage(fmt::format("--{} is for {}, not for {}", row->name, listed(row->reports),
+                               shown_name(report)));
+    }
+    const auto read = row->read(value, draft);
+    if (!read) return Error(read.error()).context(shown_with_value(*row, value));
+    draft.options.given.push_back(row);
+  }
+  if (report.read != nullptr) {
+    const std::string argument = HA_TRY(take_argument(report, words, draft));
+    const auto read = report.read(argument, draft);
+    if (!read) return Error(read.error()).context(fmt::format("{} {}", report.name, argument));
+  }
+  HA_TRY(read_sources(draft, report.name));
+  HA_TRY(read_format(draft));
+  if (report.name == "export") HA_TRY(refuse_plain_export(draft));
+  HA_TRY(refuse_contradictions(draft));
+  return std::move(draft.options);
+}
+
+// Whether help or the version is asked for, whatever else is: `help count`, `count --help`.
+struct Asked {
+  bool help = false;
+  bool version = false;
+  std::string_view topic;
+};
+
+Asked what_is_asked(std::span<const char* const> arguments) {
+  Asked asked;
+  if (!arguments.empty() && std::string_view(arguments.front()) == "help") {
+    return {true, false, arguments.size() > 1 ? arguments[1] : ""};
+  }
+  for (const std::string_view word : arguments) {
+    if (word == "--") break;
+    asked.version |= word == "--version" || word == "-V";
+    asked.help |= word == "--help" || word == "-h";
+    const std::string_view name = word.substr(word.starts_with("--") ? 2 : 0);
+    const bool is_topic = name == "all" ? word == name : find_report(name) != nullptr;
+    if (is_topic && asked.topic.empty()) asked.topic = name;
+  }
+  return asked;
 }
 
 }  // namespace
@@ -104,26 +257,17 @@ std::string_view version_text() {
 }
 
 ParsedOptions parse_options(std::span<const char* const> arguments) {
-  CLI::App app;
-  RawOptions raw;
-  declare_options(app, raw);
-  try {
-    std::vector<std::string> others = without_optional_values(arguments, raw);
-    std::reverse(others.begin(), others.end());  // CLI11 takes the arguments from the back
-    app.parse(std::move(others));
-  } catch (const CLI::ParseError& error) {
-    if (raw.help) return help_text(arguments);
-    return UsageError{error.what()};
+  const Asked asked = what_is_asked(arguments);
+  if (asked.help) {
+    auto text = help_text(asked.topic);
+    if (!text) return UsageError{text.error().message};
+    return ShowText{std::move(text).value()};
   }
-  if (raw.help) return help_text(arguments);
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& value : option->results()) {
-      if (value.empty()) return UsageError{fmt::format("{}: empty value", option->get_name())};
-    }
-  }
-  if (raw.version) return ShowText{fmt::format("{}\n", version_text())};
-  auto options = make_sense(raw);
-  if (!options) return UsageError{options.error().message};
+  if (asked.version) return ShowText{fmt::format("{}\n", version_text())};
+  auto words = Parser(arguments).parse();
+  if (!words) return UsageError{words.error().text()};
+  auto options = make_sense(*words);
+  if (!options) return UsageError{options.error().text()};
   return std::move(options).value();
 }
 

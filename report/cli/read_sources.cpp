@@ -1,29 +1,34 @@
 #include <algorithm>
-#include <array>
 #include <charconv>
 
-#include "report/cli/raw_options.h"
+#include "report/cli/draft.h"
+#include "report/cli/report_table.h"
 
 namespace heapattach {
 
 namespace {
 
-// What of it only a process can be asked. What a core file can be asked too, file_kind.h refuses
-// for others once it is known what the file is.
-Result<void> refuse_for_files(const RawOptions& raw) {
-  const std::array<std::pair<std::string_view, bool>, 7> given{{
-      {"--check", raw.check},
-      {"--call", !raw.call.empty()},
-      {"--inject", raw.inject},
-      {"--watch", !raw.watch.empty()},
-      {"--snapshot", !raw.snapshot.empty()},
-      {"--max-pause", !raw.max_pause.empty()},
-      {"--no-rewind", raw.no_rewind},
-  }};
-  for (const auto& [option, is_given] : given) {
-    if (is_given) return usage(fmt::format("{} is for processes: a file has what it has", option));
+// What can be asked of a process alone. What a core file can be asked too, file_kind.h refuses for
+// others once it is known what the file is.
+Result<void> refuse_for_files(const Options& options) {
+  if (row_of(options.report).needs == Needs::Process) {
+    return usage(fmt::format("{} needs a live process", shown_name(row_of(options.report))));
+  }
+  for (const OptionRow* row : options.given) {
+    if (row->needs != Needs::Process) continue;
+    return usage(fmt::format("--{} needs a live process", row->name));
   }
   return {};
+}
+
+std::string report_meant_by(std::string_view word) {
+  if (find_report(word) != nullptr)
+    return "; the report comes first: heapattach " + std::string(word);
+  std::vector<std::string_view> names;
+  for (const ReportRow& row : report_rows()) {
+    if (!row.name.empty()) names.push_back(row.name);
+  }
+  return did_you_mean(word, names);
 }
 
 // A process by its number, or a file by its name.
@@ -32,80 +37,85 @@ Result<Source> read_one_source(const std::string& text, bool may_be_file) {
   const bool is_number = std::all_of(text.begin(), text.end(),
                                      [](char letter) { return letter >= '0' && letter <= '9'; });
   if (!is_number && may_be_file) {
-    source.file = text;
+    source.file = text == "-" ? "/dev/stdin" : text;
     return source;
   }
   const auto read = std::from_chars(text.data(), text.data() + text.size(), source.pid);
   if (!is_number || read.ec != std::errc{} || source.pid <= 0) {
-    return usage(fmt::format("{} is no process id", text));
+    return usage(fmt::format("{} is not a process id{}", text, report_meant_by(text)));
   }
   return source;
 }
 
-Result<void> read_compared(const RawOptions& raw, Options& options) {
-  if (!raw.pid.empty()) return usage("--pid: --diff takes its sources in their order");
-  if (raw.sources.size() < 2 || raw.sources.size() > 3) {
+Result<void> read_compared(Draft& draft) {
+  if (!draft.pids.empty()) return usage("--pid: --diff takes its sources in their order");
+  if (draft.sources.size() < 2 || draft.sources.size() > 3) {
     return usage(
         fmt::format("--diff compares two or three sources, not {}: heapattach --diff "
                     "BEFORE AFTER [LAST]",
-                    raw.sources.size()));
+                    draft.sources.size()));
   }
   bool has_process = false;
-  for (const std::string& text : raw.sources) {
-    options.compared.push_back(HA_TRY(read_one_source(text, true)));
-    has_process |= options.compared.back().pid != 0;
+  for (const std::string& text : draft.sources) {
+    draft.options.compared.push_back(HA_TRY(read_one_source(text, true)));
+    has_process |= draft.options.compared.back().pid != 0;
   }
-  return has_process ? Result<void>() : refuse_for_files(raw);
+  return has_process ? Result<void>() : refuse_for_files(draft.options);
 }
 
-Result<void> refuse_two_ways(const RawOptions& raw) {
-  const int ways = int{!raw.trees.empty()} + int{!raw.name.empty()} +
-                   int{!raw.sources.empty() || !raw.pid.empty()};
+Result<void> refuse_two_ways(const Draft& draft) {
+  const int ways = int{!draft.trees.empty()} + int{!draft.options.name.empty()} +
+                   int{!draft.sources.empty() || !draft.pids.empty()};
   if (ways <= 1) return {};
   return usage("PID, --tree and --name: one way to choose processes at a time");
 }
 
 // Of several processes, what cannot be told apart or makes no sense.
-Result<void> refuse_for_several(const RawOptions& raw, Report report) {
-  constexpr std::array kForOne{Report::Call, Report::Inject, Report::Watch,
-                               Report::Why,  Report::Graph,  Report::ObjectSizes};
-  if (std::find(kForOne.begin(), kForOne.end(), report) != kForOne.end()) {
-    return usage("what was asked for is of one process, and several were named");
+Result<void> refuse_for_several(const Options& options) {
+  const ReportRow& row = row_of(options.report);
+  if (row.is_of_one_process) {
+    return usage(fmt::format("{} is of one process, and several were named", shown_name(row)));
   }
-  const bool has_own_file = raw.output.find("%p") != std::string::npos;
-  if (has_own_file || (report != Report::Snapshot && raw.output.empty())) return {};
+  const bool has_own_file = options.output.find("%p") != std::string::npos;
+  if (has_own_file || (options.report != Report::Snapshot && options.output.empty())) return {};
   return usage("of several processes: a file for each needs its pid in the name, -o NAME.%p");
+}
+
+Error no_source(std::string_view report) {
+  if (report == "snapshot")
+    return usage("no process and no file given: heapattach [REPORT] SOURCE");
+  const ReportRow& row = *find_report(report);
+  return usage(fmt::format("no process and no file given: heapattach {}{}{} {}", row.name,
+                           row.argument.empty() ? "" : " ", row.argument, row.source));
 }
 
 }  // namespace
 
-Result<void> read_source(const RawOptions& raw, Options& options) {
-  HA_TRY(refuse_two_ways(raw));
-  if (raw.diff) return read_compared(raw, options);
-  std::vector<std::string> sources = raw.sources;
-  if (!raw.pid.empty()) sources.push_back(raw.pid);
+Result<void> read_sources(Draft& draft, std::string_view report_name) {
+  Options& options = draft.options;
+  HA_TRY(refuse_two_ways(draft));
+  if (options.report == Report::Diff) return read_compared(draft);
+  std::vector<std::string> sources = draft.sources;
+  sources.insert(sources.end(), draft.pids.begin(), draft.pids.end());
   // `--sizes 0x7f12a0 4711`; a file of such a name is ./0x7f12a0.
-  if (raw.sizes && !sources.empty() && sources.front().starts_with("0x")) {
+  if (options.report == Report::Sizes && !sources.empty() && sources.front().starts_with("0x")) {
     options.report = Report::ObjectSizes;
     options.explain.what = sources.front();
     sources.erase(sources.begin());
   }
-  sources.insert(sources.end(), raw.trees.begin(), raw.trees.end());
-  if (sources.empty() && raw.name.empty()) {
-    return usage("no process and no file given: heapattach [--count] SOURCE");
-  }
-  const bool may_be_file = sources.size() == 1 && raw.pid.empty() && raw.trees.empty();
+  sources.insert(sources.end(), draft.trees.begin(), draft.trees.end());
+  if (sources.empty() && options.name.empty()) return no_source(report_name);
+  const bool may_be_file = sources.size() == 1 && draft.pids.empty() && draft.trees.empty();
   for (const std::string& text : sources) {
     Source source = HA_TRY(read_one_source(text, may_be_file));
     options.file = std::move(source.file);
     if (options.file.empty()) options.pids.push_back(source.pid);
   }
-  if (!options.file.empty()) return refuse_for_files(raw);
+  if (!options.file.empty()) return refuse_for_files(options);
   if (!options.pids.empty()) options.pid = options.pids.front();
-  options.tree = !raw.trees.empty();
-  options.name = raw.name;
+  options.tree = !draft.trees.empty();
   const bool may_be_several = options.pids.size() != 1 || options.tree;
-  return may_be_several ? refuse_for_several(raw, options.report) : Result<void>();
+  return may_be_several ? refuse_for_several(options) : Result<void>();
 }
 
 }  // namespace heapattach

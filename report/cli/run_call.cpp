@@ -1,15 +1,10 @@
-#include "report/cli/run_call.h"
-
-#include <chrono>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "report/cli/failure.h"
-#include "report/cli/write_text.h"
+#include "report/cli/reports.h"
 #include "report/text/terminal_text.h"
 
 namespace heapattach {
@@ -49,24 +44,21 @@ void pass_on_errors(const CallReport& report, Console& console) {
 
 }  // namespace
 
-ExitStatus run_call(const Options& options, const Call& call, Console& console) {
-  const Deadline deadline = Deadline::in(options.timeout);
-  auto output = open_output(options, deadline);
-  if (!output) return report_failure(output.error(), Stage::Output, deadline, console);
-  const auto report = call(options, deadline, console);
-  if (!report) return report_failure(report.error(), Stage::Target, deadline, console);
-  pass_on_errors(*report, console);
-  for (const std::string& note : report->notes) console.error(note);
-  const bool on_terminal = options.output.empty() && ::isatty(STDOUT_FILENO) == 1;
-  const auto written =
-      write_text(options, deadline, std::move(*output), text_of(*report, on_terminal));
-  if (!written) return report_failure(written.error(), Stage::Output, deadline, console);
-  if (report->value) return ExitStatus::Complete;
-  console.error(report->ending);
-  for (std::size_t i = 0; i < report->frames.size(); ++i) {
-    console.error(fmt::format("  {} {}", i == 0 ? "in" : "called by", report->frames[i]));
+// Passes on what the function wrote, and what it returned or what became of it.
+Result<Answer> run_call(Job& job) {
+  const auto report = HA_TRY(job.sources.call(job.options, job.deadline, job.console));
+  pass_on_errors(report, job.console);
+  for (const std::string& note : report.notes) job.console.error(note);
+  const bool on_terminal = job.options.output.empty() && ::isatty(STDOUT_FILENO) == 1;
+  Answer answer;
+  answer.text = text_of(report, on_terminal);
+  if (report.value) return answer;
+  answer.remarks.push_back(report.ending);
+  for (std::size_t i = 0; i < report.frames.size(); ++i) {
+    answer.remarks.push_back(fmt::format("  {} {}", i == 0 ? "in" : "called by", report.frames[i]));
   }
-  return report->is_timeout ? ExitStatus::Timeout : ExitStatus::Failed;
+  answer.status = report.is_timeout ? ExitStatus::Timeout : ExitStatus::Failed;
+  return answer;
 }
 
 }  // namespace heapattach

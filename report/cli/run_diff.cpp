@@ -1,5 +1,3 @@
-#include "report/cli/run_diff.h"
-
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -7,11 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "report/cli/failure.h"
+#include "report/cli/gate.h"
 #include "report/cli/growth_text.h"
-#include "report/cli/judge.h"
+#include "report/cli/reports.h"
 #include "report/cli/summary.h"
-#include "report/cli/write_text.h"
 #include "report/format/export/html.h"
 
 namespace heapattach {
@@ -24,45 +21,36 @@ std::string name_of(const Source& source) {
   return source.file.empty() ? fmt::format("process {}", source.pid) : source.file;
 }
 
-Result<std::vector<Snapshot>> take_all(const Options& options,
-                                       const TakeSnapshot& take,
-                                       const Deadline& deadline,
-                                       Console& console) {
-  std::vector<Snapshot> taken;
+Result<void> take_all(Job& job) {
+  const Options& options = job.options;
   for (const Source& source : options.compared) {
-    console.step(fmt::format("reading {}", name_of(source)));
+    job.console.step(fmt::format("reading {}", name_of(source)));
     Options one = options;
     one.pid = source.pid;
     one.file = source.file;
     const auto start = std::chrono::steady_clock::now();
-    taken.push_back(HA_TRY(take(one, deadline, console)));
-    // How long a process was held; a file has nothing to feel.
+    const Snapshot& taken = *HA_TRY(job.take(one));
+    // How long a process was held.
     if (source.pid == 0) continue;
-    console.say(summary_line(count_objects(taken.back()), taken.back(),
-                             std::chrono::steady_clock::now() - start));
+    job.console.say(
+        summary_line(count_objects(taken), taken, std::chrono::steady_clock::now() - start));
   }
-  return taken;
+  return {};
 }
 
-// Writes the report, whose rows are chosen yet to be.
-Result<void> write_growth(const Options& options,
-                          const Deadline& deadline,
-                          OpenOutput output,
-                          const std::vector<Snapshot>& taken,
-                          GrowthReport report) {
-  if (options.format != Format::Html) {
-    return write_text(options, deadline, std::move(output),
-                      growth_text(options, std::move(report)));
-  }
+// As a page for a browser.
+Result<bool> write_page(const Job& job,
+                        GrowthReport report,
+                        const snapshot::RowChoice& rows,
+                        Sink& sink) {
   const auto order =
       report.has_kept() ? analyze::GrowthOrder::ByKept : analyze::GrowthOrder::ByGrowth;
-  report.difference = choose_growth(std::move(report.difference), options.rows, order);
-  OutputFile sink(std::move(output), deadline);
+  report.difference = choose_growth(std::move(report.difference), rows, order);
   ExportOptions how;
-  how.with_gzip = options.with_gzip;
-  how.deadline = deadline;
-  HA_TRY(write_html_of_growth(taken.back(), report, sink, how));
-  return sink.finish();
+  how.with_gzip = job.options.with_gzip;
+  how.deadline = job.deadline;
+  HA_TRY(write_html_of_growth(job.taken.back(), report, sink, how));
+  return true;
 }
 
 GrowthReport compare_all(const Options& options, const std::vector<Snapshot>& taken) {
@@ -87,26 +75,24 @@ GrowthReport compare_all(const Options& options, const std::vector<Snapshot>& ta
 
 }  // namespace
 
-ExitStatus run_diff(const Options& options, const TakeSnapshot& take, Console& console) {
-  const Deadline deadline = Deadline::in(options.timeout);
-  auto output = open_output(options, deadline);
-  if (!output) return report_failure(output.error(), Stage::Output, deadline, console);
-  const auto taken = take_all(options, take, deadline, console);
-  if (!taken) return report_failure(taken.error(), Stage::Target, deadline, console);
-
-  const GrowthReport report = compare_all(options, *taken);
-  Gate gate(options, console);
-  for (const Snapshot& one : *taken) gate.add(one);
-  Options chosen = options;
-  chosen.rows = gate.rows();
-  const auto written = write_growth(chosen, deadline, std::move(*output), *taken, report);
-  if (!written) return report_failure(written.error(), Stage::Output, deadline, console);
-  const auto judged =
-      gate.judge([&](const FailIf& condition) { return measure(condition, report.difference); });
-  if (judged) return *judged;
-  const bool is_complete =
-      std::all_of(taken->begin(), taken->end(), [](const Snapshot& one) { return one.complete; });
-  return is_complete ? ExitStatus::Complete : ExitStatus::Partial;
+Result<Answer> run_diff(Job& job) {
+  HA_TRY(take_all(job));
+  const GrowthReport report = compare_all(job.options, job.taken);
+  Gate gate(job.options, job.console);
+  for (const Snapshot& one : job.taken) gate.add(one);
+  const snapshot::RowChoice rows = gate.rows();
+  Answer answer;
+  const bool is_complete = std::all_of(job.taken.begin(), job.taken.end(),
+                                       [](const Snapshot& one) { return one.complete; });
+  if (!is_complete) answer.status = ExitStatus::Partial;
+  gate.judge([&](const FailIf& condition) { return measure(condition, report.difference); },
+             answer);
+  if (job.options.format == Format::Html) {
+    answer.write = [&job, report, rows](Sink& sink) { return write_page(job, report, rows, sink); };
+  } else {
+    answer.text = growth_text(job.options, rows, report);
+  }
+  return answer;
 }
 
 }  // namespace heapattach

@@ -1,17 +1,13 @@
-#include "report/cli/run_explain.h"
+// --why, --graph, --suspects and --sizes ADDRESS: what keeps objects alive.
 
-#include <chrono>
 #include <string>
-#include <utility>
 
 #include "report/analyze/neighbourhood.h"
 #include "report/analyze/object_sizes.h"
 #include "report/analyze/suspects.h"
 #include "report/analyze/why.h"
-#include "report/cli/failure.h"
 #include "report/cli/look.h"
-#include "report/cli/summary.h"
-#include "report/cli/write_text.h"
+#include "report/cli/reports.h"
 #include "report/format/write/graph_formats.h"
 #include "report/format/write/object_sizes_formats.h"
 #include "report/format/write/suspects_formats.h"
@@ -42,40 +38,42 @@ Result<std::string> graph_text(const Options& options, const Snapshot& snapshot)
                                        : format_graph_mermaid(snapshot, found);
 }
 
-Result<std::string> report_text(const Options& options, const Snapshot& snapshot) {
-  if (options.report == Report::Why) return why_text(options, snapshot);
-  if (options.report == Report::Graph) return graph_text(options, snapshot);
-  if (options.report == Report::ObjectSizes) {
-    const auto sizes = HA_TRY(analyze::find_object_sizes(snapshot, options.explain.what));
-    return options.format == Format::Json ? format_object_sizes_json(snapshot, sizes)
-                                          : format_object_sizes_text(snapshot, sizes);
-  }
+Result<std::string> suspects_text(const Options& options, const Snapshot& snapshot) {
   const analyze::Suspects suspects = analyze::find_suspects(snapshot);
   return options.format == Format::Json
              ? format_suspects_json(snapshot, suspects)
              : format_suspects_text(snapshot, suspects, look_of(options));
 }
 
+Result<std::string> sizes_text(const Options& options, const Snapshot& snapshot) {
+  const auto sizes = HA_TRY(analyze::find_object_sizes(snapshot, options.explain.what));
+  return options.format == Format::Json ? format_object_sizes_json(snapshot, sizes)
+                                        : format_object_sizes_text(snapshot, sizes);
+}
+
+Result<Answer> explain(Job& job, Result<std::string> (*text)(const Options&, const Snapshot&)) {
+  const Snapshot& snapshot = *HA_TRY(job.take(job.options));
+  job.console.step("computing what keeps what alive");
+  job.console.progress("computing what keeps what alive");
+  return answer_about(job, snapshot, HA_TRY(text(job.options, snapshot)));
+}
+
 }  // namespace
 
-ExitStatus run_explain(const Options& options, const TakeSnapshot& take, Console& console) {
-  const auto start = std::chrono::steady_clock::now();
-  const Deadline deadline = Deadline::in(options.timeout);
-  auto output = open_output(options, deadline);
-  if (!output) return report_failure(output.error(), Stage::Output, deadline, console);
-  const auto snapshot = take(options, deadline, console);
-  if (!snapshot) return report_failure(snapshot.error(), Stage::Target, deadline, console);
-  console.step("finding what holds what");
-  const auto text = report_text(options, *snapshot);
-  if (!text) {
-    console.error(text.error().message);
-    return ExitStatus::Failed;
-  }
-  const auto written = write_text(options, deadline, std::move(*output), *text);
-  if (!written) return report_failure(written.error(), Stage::Output, deadline, console);
-  console.say(
-      summary_line(count_objects(*snapshot), *snapshot, std::chrono::steady_clock::now() - start));
-  return snapshot->complete ? ExitStatus::Complete : ExitStatus::Partial;
+Result<Answer> run_why(Job& job) {
+  return explain(job, why_text);
+}
+
+Result<Answer> run_graph(Job& job) {
+  return explain(job, graph_text);
+}
+
+Result<Answer> run_suspects(Job& job) {
+  return explain(job, suspects_text);
+}
+
+Result<Answer> run_object_sizes(Job& job) {
+  return explain(job, sizes_text);
 }
 
 }  // namespace heapattach

@@ -1,4 +1,6 @@
-#include "report/cli/run_inject.h"
+// --inject: has the routine of the process write its dump, in a clone, and keeps that, or makes the
+// usual snapshot of it. Where another thread held the collector's lock when the clone was made, the
+// next clone may have more luck: some are tried.
 
 #include <cerrno>
 #include <chrono>
@@ -11,9 +13,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "report/cli/failure.h"
 #include "report/cli/redaction.h"
-#include "report/cli/run.h"
+#include "report/cli/reports.h"
 #include "report/cli/take_file.h"
 #include "report/format/write/output_file.h"
 
@@ -59,41 +60,32 @@ Routine routine_of(const Options& options, std::uint64_t mode) {
 }
 
 // The last report, or the first that is not about waiting in vain.
-Result<CallReport> call_with_patience(const Options& options,
-                                      const Deadline& deadline,
-                                      Console& console,
-                                      const CallRoutine& call,
-                                      Routine routine) {
+Result<CallReport> call_with_patience(const Job& job, Routine routine) {
   std::optional<CallReport> report;
   for (const int share : kShares) {
     const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(deadline.at - Clock::now());
+        std::chrono::duration_cast<std::chrono::milliseconds>(job.deadline.at - Clock::now());
     routine.patience.reset();
     if (share > 1) routine.patience = left / share;
-    report = HA_TRY(call(options, deadline, console, routine));
+    report = HA_TRY(job.sources.routine(job.options, job.deadline, job.console, routine));
     if (!report->is_timeout || report->written > 0) break;
-    HA_TRY(deadline.check("calling the dump routine"));
-    console.step(report->ending + ": another clone");
+    HA_TRY(job.deadline.check("calling the dump routine"));
+    job.console.step(report->ending + ": another clone");
   }
   return *std::move(report);
 }
 
-// Why there is no dump, although the routine was called; empty if there is one.
-std::string failure_of(const CallReport& report, pid_t pid) {
+// An error if there is no dump, although the routine was called.
+Result<void> check_dumped(const CallReport& report, pid_t pid) {
   if (!report.value) {
     std::string text = report.ending;
     for (const std::string& frame : report.frames) text += "\n  in " + frame;
-    return text;
+    return Error{report.is_timeout ? ErrorKind::Timeout : ErrorKind::Impossible, text};
   }
   if (report.written != 0 && !report.value->starts_with('-')) return {};
-  return fmt::format("{} returned {} and wrote {} bytes: no dump of process {}", report.function,
-                     *report.value, report.written, pid);
-}
-
-void tell(const CallReport& report, const std::string& file, Console& console) {
-  const std::string result = report.value.value_or("");
-  console.say(fmt::format("{} returned {} and wrote {} bytes to {}", report.function, result,
-                          report.written, file));
+  return Error{ErrorKind::Impossible,
+               fmt::format("{} returned {} and wrote {} bytes: no dump of process {}",
+                           report.function, *report.value, report.written, pid)};
 }
 
 Result<void> write_all(const Fd& file, std::string_view bytes) {
@@ -107,70 +99,52 @@ Result<void> write_all(const Fd& file, std::string_view bytes) {
   return {};
 }
 
-// The heap as the routine has written it, all bytes, because it is those that types are found by.
-Result<snapshot::Snapshot> take_by_routine(const Options& options,
-                                           const Deadline& deadline,
-                                           Console& console,
-                                           const CallRoutine& call) {
+// The heap as the routine has written it: with all bytes, because types are found by those.
+Result<snapshot::Snapshot> take_by_routine(const Job& job) {
+  const Options& options = job.options;
   const Fd file(::memfd_create("heapattach-dump", MFD_CLOEXEC));
   if (file.empty()) return os_error("making room for the dump", errno);
   Routine routine = routine_of(options, kFull);
   routine.most_written_times = kMostInMemory;
   routine.take_written = [&file](std::string_view bytes) { return write_all(file, bytes); };
-  const auto report =
-      HA_TRY(call_with_patience(options, deadline, console, call, std::move(routine)));
-  if (const std::string why = failure_of(report, options.pid); !why.empty()) {
-    return Error{report.is_timeout ? ErrorKind::Timeout : ErrorKind::Os, why};
-  }
+  const auto report = HA_TRY(call_with_patience(job, std::move(routine)));
+  HA_TRY(check_dumped(report, options.pid));
   Options dump = options;
   dump.file = fmt::format("/proc/self/fd/{}", file.get());
-  auto snapshot = HA_TRY(take_from_file(dump, deadline, console));
+  auto snapshot = HA_TRY(take_from_file(dump, job.deadline, job.console));
   snapshot.header.pid = options.pid;
   snapshot.header.source = "routine";
   if (options.type_info.empty()) snapshot.header.runtime.clear();
+  redact_if_asked(options, snapshot, job.console);
   return snapshot;
 }
 
-ExitStatus keep_dump(const Options& options, const CallRoutine& call, Console& console) {
-  const Deadline deadline = Deadline::in(options.timeout);
-  auto output = OpenOutput::file(options.keep, options.force, deadline);
-  if (!output) return report_failure(output.error(), Stage::Output, deadline, console);
-  OutputFile sink(std::move(output).value(), deadline);
-  std::optional<Error> not_written;
+Result<Answer> keep_dump(Job& job) {
+  const Options& options = job.options;
+  OutputFile sink(std::move(job.output), job.deadline);
   Routine routine = routine_of(options, options.value_bytes > 0 ? kFull : kGraph);
   routine.take_written = [&](std::string_view bytes) -> Result<void> {
     auto written = sink.write(bytes);
-    if (!written) not_written = written.error();
+    if (!written) job.stage = Stage::Output;
     return written;
   };
-  const auto report = call_with_patience(options, deadline, console, call, std::move(routine));
-  if (not_written) return report_failure(*not_written, Stage::Output, deadline, console);
-  if (!report) return report_failure(report.error(), Stage::Target, deadline, console);
-  if (const std::string why = failure_of(*report, options.pid); !why.empty()) {
-    console.error(why);
-    return report->is_timeout ? ExitStatus::Timeout : ExitStatus::Failed;
-  }
-  if (const auto finished = sink.finish(); !finished) {
-    return report_failure(finished.error(), Stage::Output, deadline, console);
-  }
-  tell(*report, options.keep, console);
-  return ExitStatus::Complete;
+  const auto report = HA_TRY(call_with_patience(job, std::move(routine)));
+  HA_TRY(check_dumped(report, options.pid));
+  job.stage = Stage::Output;
+  HA_TRY(sink.finish());
+  Answer answer;
+  answer.is_written = true;
+  answer.summary = fmt::format("{} returned {} and wrote {} bytes to {}", report.function,
+                               report.value.value_or(""), report.written, options.keep);
+  return answer;
 }
 
 }  // namespace
 
-ExitStatus run_inject(const Options& options, const CallRoutine& call, Console& console) {
-  if (!options.keep.empty()) return keep_dump(options, call, console);
-  Options usual = options;
-  usual.report = Report::Snapshot;
-  return run(
-      usual,
-      [&call](const Options& what, const Deadline& deadline, Console& shown) {
-        auto taken = take_by_routine(what, deadline, shown, call);
-        if (taken) redact_if_asked(what, *taken, shown);
-        return taken;
-      },
-      console);
+Result<Answer> run_inject(Job& job) {
+  if (!job.options.keep.empty()) return keep_dump(job);
+  job.taken.push_back(HA_TRY(take_by_routine(job)));
+  return answer_of_snapshot(job, job.taken.back());
 }
 
 }  // namespace heapattach

@@ -1,11 +1,5 @@
-#include "report/cli/run_stacks.h"
-
-#include <chrono>
-#include <utility>
-
-#include "report/cli/failure.h"
 #include "report/cli/look.h"
-#include "report/cli/write_text.h"
+#include "report/cli/reports.h"
 #include "report/format/write/stack_formats.h"
 
 namespace heapattach {
@@ -20,17 +14,13 @@ std::string format_stacks(const stacks::StackReport& report, const Options& opti
 
 }  // namespace
 
-ExitStatus run_stacks(const Options& options, const TakeStacks& take, Console& console) {
-  const Deadline deadline = Deadline::in(options.timeout);
-  auto output = open_output(options, deadline);
-  if (!output) return report_failure(output.error(), Stage::Output, deadline, console);
-  const auto found = take(options, deadline, console);
-  if (!found) return report_failure(found.error(), Stage::Target, deadline, console);
-  const auto written =
-      write_text(options, deadline, std::move(*output), format_stacks(*found, options));
-  if (!written) return report_failure(written.error(), Stage::Output, deadline, console);
-  for (const std::string& warning : found->warnings) console.error(warning);
-  return found->is_partial ? ExitStatus::Partial : ExitStatus::Complete;
+Result<Answer> run_stacks(Job& job) {
+  const auto found = HA_TRY(job.sources.stacks(job.options, job.deadline, job.console));
+  Answer answer;
+  answer.text = format_stacks(found, job.options);
+  answer.remarks = found.warnings;
+  if (found.is_partial) answer.status = ExitStatus::Partial;
+  return answer;
 }
 
 }  // namespace heapattach

@@ -1,14 +1,9 @@
-#include "report/cli/run_strings.h"
-
-#include <chrono>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "report/cli/failure.h"
 #include "report/cli/look.h"
-#include "report/cli/summary.h"
-#include "report/cli/write_text.h"
+#include "report/cli/reports.h"
 #include "report/format/write/string_formats.h"
 
 namespace heapattach {
@@ -27,33 +22,23 @@ std::string text_of(const Options& options, StringReport report) {
 
 }  // namespace
 
-ExitStatus run_strings(const Options& options, const TakeSnapshot& take, Console& console) {
-  const auto start = std::chrono::steady_clock::now();
-  const Deadline deadline = Deadline::in(options.timeout);
-  auto output = open_output(options, deadline);
-  if (!output) return report_failure(output.error(), Stage::Output, deadline, console);
-  const auto taken = take(options, deadline, console);
-  if (!taken) return report_failure(taken.error(), Stage::Target, deadline, console);
-
+Result<Answer> run_strings(Job& job) {
+  const Options& options = job.options;
+  const snapshot::Snapshot& taken = *HA_TRY(job.take(options));
   StringReport report;
-  report.pid = taken->header.pid;
-  report.found = find_duplicates(*taken);
-  report.complete = taken->complete;
-  report.reason = taken->reason;
+  report.pid = taken.header.pid;
+  report.found = find_duplicates(taken);
+  report.complete = taken.complete;
+  report.reason = taken.reason;
   if (options.value_bytes != 0) report.shown_bytes = options.value_bytes;
   if (report.found.strings != 0 && report.found.without_text == report.found.strings) {
-    console.error(
-        fmt::format("{} has {} strings but not their texts; try: a snapshot taken with --values, "
-                    "or the process itself",
-                    options.file.empty() ? "the process" : options.file, report.found.strings));
-    return ExitStatus::Failed;
+    return Error{
+        ErrorKind::Malformed,
+        fmt::format("{} has {} strings but not their texts",
+                    options.file.empty() ? "the process" : options.file, report.found.strings)}
+        .advise("a snapshot taken with --values, or the process itself");
   }
-  const auto written =
-      write_text(options, deadline, std::move(*output), text_of(options, std::move(report)));
-  if (!written) return report_failure(written.error(), Stage::Output, deadline, console);
-  console.say(
-      summary_line(count_objects(*taken), *taken, std::chrono::steady_clock::now() - start));
-  return taken->complete ? ExitStatus::Complete : ExitStatus::Partial;
+  return answer_about(job, taken, text_of(options, std::move(report)));
 }
 
 }  // namespace heapattach

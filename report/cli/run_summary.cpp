@@ -1,13 +1,7 @@
-#include "report/cli/run_summary.h"
-
 #include <algorithm>
-#include <chrono>
-#include <utility>
 
-#include "report/cli/failure.h"
 #include "report/cli/look.h"
-#include "report/cli/summary.h"
-#include "report/cli/write_text.h"
+#include "report/cli/reports.h"
 #include "report/format/write/summary_formats.h"
 
 namespace heapattach {
@@ -50,22 +44,13 @@ SummaryReport report_of(const TakenSummary& taken) {
 
 }  // namespace
 
-ExitStatus run_summary(const Options& options, const TakeSummary& take, Console& console) {
-  const auto start = std::chrono::steady_clock::now();
-  const Deadline deadline = Deadline::in(options.timeout);
-  auto output = open_output(options, deadline);
-  if (!output) return report_failure(output.error(), Stage::Output, deadline, console);
-  const auto taken = take(options, deadline, console);
-  if (!taken) return report_failure(taken.error(), Stage::Target, deadline, console);
-  const SummaryReport report = report_of(*taken);
-  const std::string text = options.format == Format::Json
-                               ? format_summary_json(report)
-                               : format_summary_table(report, look_of(options));
-  const auto written = write_text(options, deadline, std::move(*output), text);
-  if (!written) return report_failure(written.error(), Stage::Output, deadline, console);
-  console.say(summary_line(count_objects(taken->snapshot), taken->snapshot,
-                           std::chrono::steady_clock::now() - start));
-  return report.complete ? ExitStatus::Complete : ExitStatus::Partial;
+Result<Answer> run_summary(Job& job) {
+  auto taken = HA_TRY(job.sources.summary(job.options, job.deadline, job.console));
+  const SummaryReport report = report_of(taken);
+  return answer_about(job, taken.snapshot,
+                      job.options.format == Format::Json
+                          ? format_summary_json(report)
+                          : format_summary_table(report, look_of(job.options)));
 }
 
 }  // namespace heapattach

@@ -1,5 +1,3 @@
-#include "report/cli/run_watch.h"
-
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -11,10 +9,10 @@
 
 #include "attach/guardian.h"
 #include "report/analyze/watch.h"
-#include "report/cli/failure.h"
+#include "report/cli/errors.h"
+#include "report/cli/gate.h"
 #include "report/cli/growth_text.h"
-#include "report/cli/judge.h"
-#include "report/cli/write_text.h"
+#include "report/cli/reports.h"
 
 namespace heapattach {
 
@@ -22,56 +20,66 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-class WatchRun {
+// Counts the process again and again.
+class Rounds {
  public:
-  WatchRun(const Options& options, const TakeSnapshot& take, Console& console)
-      : options_(options), take_(take), console_(console), gate_(options, console) {}
+  explicit Rounds(Job& job) : job_(job), gate_(job.options, job.console) {}
 
-  ExitStatus go() {
-    auto output = open_output(options_, limit());
-    if (!output) return report_failure(output.error(), Stage::Output, limit(), console_);
-    std::optional<ExitStatus> failure;
-    const auto watched = take_rounds();
-    if (!watched) {
-      failure = report_failure(watched.error(), Stage::Target, limit(), console_);
-      if (watch_.rounds() == 0) return *failure;
-      report_.kinship.remarks.push_back(fmt::format("it ended after {} of {} rounds: {}",
-                                                    watch_.rounds(), options_.rounds,
-                                                    watched.error().message));
-    }
-    const auto written = write(std::move(*output));
-    // Time to write is not what the user took from us by an interrupt.
-    if (!written) return report_failure(written.error(), Stage::Output, limit(), console_);
-    const analyze::Difference all = watch_.all();
-    const auto judged =
-        gate_.judge([&](const FailIf& condition) { return measure(condition, all); });
-    if (judged) return *judged;
-    if (failure) return *failure;
-    return is_complete_ ? ExitStatus::Complete : ExitStatus::Partial;
-  }
-
- private:
   // --timeout bounds each look at the process, not the waiting in between.
-  [[nodiscard]] Deadline limit() const { return Deadline::in(options_.timeout); }
-
-  Result<void> take_rounds() {
+  Result<void> take() {
     const Clock::time_point start = Clock::now();
-    for (unsigned round = 0; round <= options_.rounds; ++round) {
-      HA_TRY(wait_until(start + round * options_.interval));
-      snapshot::Snapshot taken = HA_TRY(take_(options_, limit(), console_));
-      const snapshot::CountTable counts = count_objects(taken, options_.by);
-      watch_.add(counts);
-      gate_.add(taken);
-      is_complete_ = is_complete_ && taken.complete;
-      report_.sources.push_back({round == 0 ? "start" : fmt::format("round {}", round),
-                                 options_.pid, taken.header.exe, taken.header.captured,
-                                 counts.objects, counts.bytes});
-      (round == 0 ? first_ : last_) = std::move(taken);
-      if (round == 0) continue;
-      console_.say(fmt::format("round {} of {}: {} types grew in each so far", round,
-                               options_.rounds, watch_.difference().rows.size()));
+    for (unsigned round = 0; round <= job_.options.rounds; ++round) {
+      HA_TRY(wait_until(start + round * job_.options.interval));
+      job_.deadline = Deadline::in(job_.options.timeout);
+      auto taken = HA_TRY(job_.sources.snapshot(job_.options, job_.deadline, job_.console));
+      count(taken, round);
+      // The first and the last are compared in the end.
+      if (job_.taken.size() == 2) job_.taken.pop_back();
+      job_.taken.push_back(std::move(taken));
     }
     return {};
+  }
+
+  // Time to write is not what the user took from us by an interrupt.
+  Answer answer(const std::optional<Error>& end) && {
+    job_.deadline = Deadline::in(job_.options.timeout);
+    Answer answer;
+    if (!is_complete_) answer.status = ExitStatus::Partial;
+    if (end) answer.status = end_early(*end);
+    const analyze::Difference all = watch_.all();
+    gate_.judge([&](const FailIf& condition) { return measure(condition, all); }, answer);
+    job_.deadline.interrupted = []() noexcept { return std::optional<int>(); };
+    report_.kind = GrowthKind::Watch;
+    report_.difference = watch_.difference();
+    if (watch_.rounds() > 0 && !report_.difference.rows.empty()) {
+      const std::vector<const snapshot::Snapshot*> compared{&job_.taken.front(),
+                                                            &job_.taken.back()};
+      add_holders(compared, job_.options.by, report_);
+    }
+    answer.text = growth_text(job_.options, gate_.rows(), std::move(report_));
+    return answer;
+  }
+
+  [[nodiscard]] std::size_t taken() const { return watch_.rounds(); }
+
+ private:
+  void count(const snapshot::Snapshot& taken, unsigned round) {
+    const snapshot::CountTable counts = count_objects(taken, job_.options.by);
+    watch_.add(counts);
+    gate_.add(taken);
+    is_complete_ = is_complete_ && taken.complete;
+    report_.sources.push_back({round == 0 ? "start" : fmt::format("round {}", round),
+                               job_.options.pid, taken.header.exe, taken.header.captured,
+                               counts.objects, counts.bytes});
+    if (round == 0) return;
+    job_.console.say(fmt::format("round {} of {}: {} types grew in each so far", round,
+                                 job_.options.rounds, watch_.difference().rows.size()));
+  }
+
+  ExitStatus end_early(const Error& end) {
+    report_.kinship.remarks.push_back(fmt::format(
+        "it ended after {} of {} rounds: {}", watch_.rounds(), job_.options.rounds, end.message));
+    return report_failure(end, Stage::Target, job_.deadline, job_.console);
   }
 
   static Result<void> wait_until(Clock::time_point until) {
@@ -85,34 +93,21 @@ class WatchRun {
     }
   }
 
-  Result<void> write(OpenOutput output) {
-    report_.kind = GrowthKind::Watch;
-    report_.difference = watch_.difference();
-    if (watch_.rounds() > 0 && !report_.difference.rows.empty()) {
-      add_holders(std::vector<const snapshot::Snapshot*>{&first_, &last_}, options_.by, report_);
-    }
-    Deadline deadline = limit();
-    deadline.interrupted = []() noexcept { return std::optional<int>(); };
-    Options chosen = options_;
-    chosen.rows = gate_.rows();
-    return write_text(chosen, deadline, std::move(output), growth_text(chosen, std::move(report_)));
-  }
-
-  const Options& options_;
-  const TakeSnapshot& take_;
-  Console& console_;
+  Job& job_;
   Gate gate_;
   analyze::Watch watch_;
-  snapshot::Snapshot first_;
-  snapshot::Snapshot last_;  // of the rounds so far
   GrowthReport report_;
   bool is_complete_ = true;
 };
 
 }  // namespace
 
-ExitStatus run_watch(const Options& options, const TakeSnapshot& take, Console& console) {
-  return WatchRun(options, take, console).go();
+// If the process ends meanwhile, or the user ends us, what was seen until then is written.
+Result<Answer> run_watch(Job& job) {
+  Rounds rounds(job);
+  const auto taken = rounds.take();
+  if (!taken && rounds.taken() == 0) return taken.error();
+  return std::move(rounds).answer(taken ? std::optional<Error>() : taken.error());
 }
 
 }  // namespace heapattach

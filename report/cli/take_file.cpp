@@ -59,6 +59,7 @@ Result<snapshot::Snapshot> take_from_dump(read::TextFile file,
 Result<snapshot::Snapshot> take_from_file(const Options& options,
                                           const Deadline& deadline,
                                           Console& console) {
+  console.progress("reading the file");
   auto file = HA_TRY(read::TextFile::open(options.file, deadline));
   if (read::is_collector_dump(file)) {
     return take_from_dump(std::move(file), options, deadline, console);

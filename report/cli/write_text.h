@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "attach/result.h"
 #include "report/cli/options.h"
@@ -10,22 +9,15 @@
 
 namespace heapattach {
 
-// Opens where the options send a report that is one piece of text: before the target is looked at,
-// which should not be held in vain.
+// Opens where the options send the report: before the target is looked at, which should not be held
+// in vain. Usage if a terminal would get what nobody reads there.
 Result<OpenOutput> open_output(const Options& options, const Deadline& deadline);
 
-// Writes the report there, compressed if the options say so.
-// A reader of standard output that has gone (`| head`) has had what it wanted: no error.
-Result<void> write_text(const Options& options,
-                        const Deadline& deadline,
-                        OpenOutput output,
-                        std::string_view text);
-
-// Whether an error is that of a reader of standard output that has gone. A named pipe's is not:
-// what was to be in a file is missing.
+// Whether an error is that of a reader of standard output that has gone (`| head`), who has had
+// what it wanted. A named pipe's is not: what was to be in a file is missing.
 [[nodiscard]] bool has_reader_gone(const Options& options, const Error& error);
 
-// What people read, in ASCII where the place that it goes to wants that; else as it is.
-[[nodiscard]] std::string for_people(const Options& options, std::string text);
+// The report's text as it is written: for people in ASCII where nothing else can be shown.
+[[nodiscard]] std::string shown_text(const Options& options, std::string text);
 
 }  // namespace heapattach

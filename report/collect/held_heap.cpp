@@ -9,6 +9,7 @@
 #include "attach/window.h"
 #include "inject/clone.h"
 #include "report/collect/copying.h"
+#include "report/collect/hold_attempts.h"
 #include "report/collect/pause.h"
 #include "symbols/boehm/heap_memory.h"
 
@@ -19,7 +20,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kDefaultBudget = std::chrono::milliseconds(2000);
-constexpr int kAttempts = 4;
 constexpr auto kBetweenAttempts = std::chrono::milliseconds(5);
 constexpr std::uint64_t kMegabyte = 1U << 20;
 
@@ -61,9 +61,9 @@ std::chrono::milliseconds longest_pause(const TakeOptions& options) {
 Error explain_timeout(Error error, const TakeOptions& options, std::chrono::milliseconds budget) {
   if (error.kind != ErrorKind::Timeout || options.deadline.has_passed()) return error;
   return Error{ErrorKind::Timeout,
-               fmt::format("{} (the target was held for {} ms at most, and let go; --max-pause MS "
-                           "allows more, --snapshot read reads without stopping it)",
-                           error.message, budget.count())};
+               fmt::format("{} (the target was held for {} ms at most, and let go)", error.message,
+                           budget.count())}
+      .advise("--max-pause MS, which allows more, or --snapshot read, which stops nothing");
 }
 
 // Each of the following: true if the heap was copied, false if it should be tried again.
@@ -197,10 +197,6 @@ Hold decide(const Target& target, const TakeOptions& options) {
   return hold;
 }
 
-bool is_refused(const Error& error) {
-  return error.kind == ErrorKind::Impossible || error.kind == ErrorKind::Denied;
-}
-
 }  // namespace
 
 std::uint64_t unaccounted_bytes(const HeldHeap& held) {
@@ -211,24 +207,21 @@ std::uint64_t unaccounted_bytes(const HeldHeap& held) {
 }
 
 Result<std::unique_ptr<HeldHeap>> hold_and_copy(const Target& target, const TakeOptions& options) {
-  Hold hold = decide(target, options);
+  const Hold first = decide(target, options);
   auto held =
-      std::make_unique<HeldHeap>(HA_TRY(make_arena(target, !is_read_in_passing(hold, options))));
-  for (int attempt = 1;; ++attempt) {
-    const bool is_last = attempt == kAttempts;
-    auto copied = hold_once(target, hold, options, is_last, *held);
-    if (copied && *copied) return held;
-    if (!copied) {
-      const bool may_freeze = options.hold == Hold::Auto && hold == Hold::Clone;
-      if (!may_freeze || !is_refused(copied.error())) return std::move(copied).error();
-      if (options.note) options.note(copied.error().message + ": freezing instead");
-      hold = Hold::Freeze;
-      // What may have been copied of a clone that went is not to be copied twice.
-      held = std::make_unique<HeldHeap>(HA_TRY(make_arena(target, true)));
-    }
-    HA_TRY(options.deadline.check("reading the heap's index"));
-    std::this_thread::sleep_for(kBetweenAttempts);
-  }
+      std::make_unique<HeldHeap>(HA_TRY(make_arena(target, !is_read_in_passing(first, options))));
+  HoldAttempts attempts;
+  attempts.once = [&](Hold hold, bool is_last) {
+    return hold_once(target, hold, options, is_last, *held);
+  };
+  // What may have been copied of a clone that went is not to be copied twice.
+  attempts.start_afresh = [&]() -> Result<void> {
+    held = std::make_unique<HeldHeap>(HA_TRY(make_arena(target, true)));
+    return {};
+  };
+  attempts.wait = [] { std::this_thread::sleep_for(kBetweenAttempts); };
+  HA_TRY(hold_attempts(first, options, attempts));
+  return held;
 }
 
 Result<void> finish_reading(HeldHeap& held, const TakeOptions& options) {

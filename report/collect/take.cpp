@@ -34,6 +34,10 @@ void note(const TakeOptions& options, std::string_view text) {
   if (options.note) options.note(text);
 }
 
+void begin(const TakeOptions& options, std::string_view what) {
+  if (options.on_progress) options.on_progress(what, 0, 0);
+}
+
 boehm::LiveSet find_live(const Target& target, const HeldHeap& held, boehm::Heap& heap) {
   boehm::Roots roots;
   roots.ranges = held.roots;
@@ -194,9 +198,11 @@ class KeptHeap final : public MemoryReader {
 }  // namespace
 
 Result<Snapshot> take_snapshot(const TakeOptions& options) {
+  begin(options, "reading symbols and types");
   const auto target = HA_TRY(Target::learn(options));
   HA_TRY(options.deadline.check("learning about the target"));
 
+  begin(options, "copying the heap");
   auto held = HA_TRY(hold_and_copy(*target, options));
   note(options, fmt::format("copied {} blocks; {} threads were held for {:.1f} ms",
                             held->index.blocks.size(), held->freeze.threads.size(),
@@ -207,9 +213,11 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
   // Each look at what is not here stops all threads for a moment, to change what they see.
   std::optional<WithOneWorker> alone;
   if (held->clone) alone.emplace();
+  begin(options, "walking the stacks");
   const unwind::Stacks stacks = find_stacks(options, *target, *held);
   std::vector<types::Variable> variables = target->types.globals;
   variables.insert(variables.end(), stacks.locals.begin(), stacks.locals.end());
+  begin(options, "tracing the heap");
   boehm::Heap heap(held->index, target->collector.layout, held->capture);
   heap.follow(boehm::read_marking_rules(heap, target->collector, target->collector_data,
                                         held->capture, target->memory));
@@ -228,6 +236,7 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
   target->rows->add_named(runtimes::name_objects(
       target->runtimes, found.own,
       runtimes::HeapView(heap, listed, held->map, held->capture, target->memory)));
+  begin(options, fmt::format("typing {} objects", order.size()));
   const Typing typing(heap, order, held->capture, *target->rows, variables);
   const JoinSources sources{heap, order, *target->rows, typing};
   join_threads(*held, target->memory, snapshot);
@@ -235,6 +244,7 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
     return without_clone(options, read.error());
   }
   alone.reset();
+  begin(options, "listing objects and references");
   join_objects(sources, found.live, snapshot);
   if (typing.conflicts() > 0) {
     note(options,

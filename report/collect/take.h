@@ -42,6 +42,9 @@ struct TakeOptions {
   std::function<void(const SeenMemory&)> on_memory;
   // Told of each step and why, for -v. May be empty.
   std::function<void(std::string_view)> note;
+  // Told what takes long, and how much of it is done; all is 0 where nobody counts. May be empty.
+  // Called from several threads, never while the target is held.
+  std::function<void(std::string_view what, std::uint64_t done, std::uint64_t all)> on_progress;
   // Told of what the user should know, such as files that are not those of a core file's process.
   std::function<void(std::string_view)> warn;
 };

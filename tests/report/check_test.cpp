@@ -4,7 +4,7 @@
 #include <fcntl.h>
 
 #include "attach/fd.h"
-#include "report/cli/run_check.h"
+#include "report/cli/runner.h"
 #include "report/format/write/check_formats.h"
 #include "tests/support/temporary_directory.h"
 
@@ -51,8 +51,9 @@ class CheckRunner {
     Console::Settings silent;
     silent.fd = -1;
     Console console(silent);
-    return run_check(
-        options, [&](const auto&, const auto&, auto&) { return found; }, console);
+    Sources sources;
+    sources.examination = [&](const auto&, const auto&, auto&) { return found; };
+    return run_report(options, sources, console);
   }
 
   [[nodiscard]] std::string report() const {

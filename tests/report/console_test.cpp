@@ -1,7 +1,10 @@
 #include "report/cli/console.h"
 
+#include <array>
 #include <cerrno>
+#include <chrono>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -84,6 +87,50 @@ TEST_CASE("quiet silences what is not an error, verbose tells the steps") {
   Console::Settings verbose;
   verbose.verbose = true;
   CHECK(heard(verbose, talk).find(" s] looking\n") != std::string::npos);
+}
+
+TEST_CASE("progress is one line of a terminal that goes away, with what is left") {
+  Console::Settings terminal;
+  terminal.is_terminal = true;
+  terminal.patience = std::chrono::milliseconds(0);
+  // Draws until it is seen, however long that takes.
+  int ends[2] = {};
+  REQUIRE(::pipe(ends) == 0);
+  const Fd reader(ends[0]);
+  Fd writer(ends[1]);
+  terminal.fd = writer.get();
+  std::string text;
+  {
+    Console console(terminal);
+    console.progress("typing objects", 1'000'000, 4'000'000);
+    std::array<char, 256> bytes{};
+    const ssize_t got = ::read(reader.get(), bytes.data(), bytes.size());
+    REQUIRE(got > 0);
+    text.assign(bytes.data(), static_cast<std::size_t>(got));
+  }
+  writer.reset();
+  CHECK(text.starts_with("\rtyping objects: 1,000,000 of 4,000,000, 25 %, "));
+  CHECK(text.find(" s left\x1b[K") != std::string::npos);
+  CHECK(text.find('\n') == std::string::npos);
+  CHECK(read_all(reader, 65536)->ends_with("\r\x1b[K"));
+}
+
+TEST_CASE("there is no progress in a pipe, with -q, or before a second has passed") {
+  const auto work = [](Console& console) {
+    console.progress("typing objects", 1, 4);
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+  };
+  Console::Settings pipe;
+  pipe.patience = std::chrono::milliseconds(0);
+  CHECK(heard(pipe, work).empty());
+  Console::Settings quiet = pipe;
+  quiet.is_terminal = true;
+  quiet.quiet = true;
+  CHECK(heard(quiet, work).empty());
+  Console::Settings patient;
+  patient.is_terminal = true;
+  patient.patience = std::chrono::hours(1);
+  CHECK(heard(patient, work).empty());
 }
 
 TEST_CASE("an error message ends in what to try, once") {

@@ -8,9 +8,7 @@
 #include <fcntl.h>
 
 #include "attach/fd.h"
-#include "report/cli/run_diff.h"
-#include "report/cli/run_strings.h"
-#include "report/cli/run_watch.h"
+#include "report/cli/runner.h"
 #include "tests/support/small_snapshot.h"
 #include "tests/support/temporary_directory.h"
 
@@ -56,17 +54,18 @@ class Runner {
     options.compared = {{.pid = 0, .file = "a"}, {.pid = 0, .file = "b"}};
   }
 
-  template <class RunReport>
-  ExitStatus run(const RunReport& run_report, std::vector<Snapshot> snapshots) {
+  ExitStatus run(Report report, std::vector<Snapshot> snapshots) {
+    options.report = report;
     Console::Settings silent;
     silent.fd = -1;
     Console console(silent);
     std::size_t next = 0;
-    const TakeSnapshot take = [&](const auto&, const auto&, auto&) -> Result<Snapshot> {
+    Sources sources;
+    sources.snapshot = [&](const auto&, const auto&, auto&) -> Result<Snapshot> {
       if (next == snapshots.size()) return Error{ErrorKind::Gone, "process 4711 exited"};
       return snapshots[next++];
     };
-    return run_report(options, take, console);
+    return run_report(options, sources, console);
   }
 
   [[nodiscard]] std::string report() const {
@@ -85,33 +84,34 @@ class Runner {
 
 TEST_CASE("a difference is written, and a condition on growth sets the status") {
   Runner runner;
-  CHECK(runner.run(run_diff, {sessions(1), sessions(3)}) == ExitStatus::Complete);
+  CHECK(runner.run(Report::Diff, {sessions(1), sessions(3)}) == ExitStatus::Complete);
   CHECK(runner.told(R"("type":"Session","objects_before":1,"bytes_before":48,"objects_after":3)"));
   runner.options.fail_if = {*parse_fail_if("growth(Session) > 1")};
-  CHECK(runner.run(run_diff, {sessions(1), sessions(3)}) == ExitStatus::FailIfHeld);
+  CHECK(runner.run(Report::Diff, {sessions(1), sessions(3)}) == ExitStatus::FailIfHeld);
   CHECK(runner.told("\"grown_objects\":2"));
-  CHECK(runner.run(run_diff, {sessions(3), sessions(3)}) == ExitStatus::Complete);
+  CHECK(runner.run(Report::Diff, {sessions(3), sessions(3)}) == ExitStatus::Complete);
   runner.options.fail_if = {*parse_fail_if("growth(Sesion) > 1")};
-  CHECK(runner.run(run_diff, {sessions(1), sessions(3)}) == ExitStatus::Usage);
+  CHECK(runner.run(Report::Diff, {sessions(1), sessions(3)}) == ExitStatus::Usage);
   runner.options.fail_if = {*parse_fail_if("growth(Session) < 0")};  // known to the first alone
-  CHECK(runner.run(run_diff, {sessions(1), SnapshotBuilder().snapshot}) == ExitStatus::FailIfHeld);
+  CHECK(runner.run(Report::Diff, {sessions(1), SnapshotBuilder().snapshot}) ==
+        ExitStatus::FailIfHeld);
 }
 
 TEST_CASE("a difference says what holds what is new, and where that is not known, that it is not") {
   Runner runner;
-  CHECK(runner.run(run_diff, {cache_of(1), cache_of(30)}) == ExitStatus::Complete);
+  CHECK(runner.run(Report::Diff, {cache_of(1), cache_of(30)}) == ExitStatus::Complete);
   CHECK(
       runner.told(R"("type":"Session","objects":29,"retained_bytes":1392,"with":[],"through":29)"));
   CHECK(runner.told(R"("summary":"global CACHE → [*]")"));
   CHECK(runner.told(R"("retained_before":48,"retained_after":1440,"grown_retained":1392)"));
-  CHECK(runner.run(run_diff, {sessions(1), cache_of(30)}) == ExitStatus::Complete);
+  CHECK(runner.run(Report::Diff, {sessions(1), cache_of(30)}) == ExitStatus::Complete);
   CHECK(runner.told("what grew in retained bytes is not known: a has no references from roots"));
   CHECK(runner.told("\"holders\":[{"));
-  CHECK(runner.run(run_diff, {cache_of(1), sessions(30)}) == ExitStatus::Complete);
+  CHECK(runner.run(Report::Diff, {cache_of(1), sessions(30)}) == ExitStatus::Complete);
   CHECK(runner.told("what holds what is new is not known: b has no references from roots"));
   CHECK_FALSE(runner.told("\"holders\""));
   runner.options.rounds = 1;
-  CHECK(runner.run(run_watch, {cache_of(1), cache_of(30)}) == ExitStatus::Complete);
+  CHECK(runner.run(Report::Watch, {cache_of(1), cache_of(30)}) == ExitStatus::Complete);
   CHECK(
       runner.told(R"("type":"Session","objects":29,"retained_bytes":1392,"with":[],"through":29)"));
 }
@@ -121,40 +121,41 @@ TEST_CASE("a difference with a partial snapshot is written and told by the statu
   Snapshot partial = sessions(1);
   partial.complete = false;
   partial.reason = "it ends early";
-  CHECK(runner.run(run_diff, {sessions(1), partial}) == ExitStatus::Partial);
+  CHECK(runner.run(Report::Diff, {sessions(1), partial}) == ExitStatus::Partial);
   CHECK(runner.told("b is partial: it ends early"));
 }
 
 TEST_CASE("a difference with a source that cannot be had is none") {
   Runner runner;
-  CHECK(runner.run(run_diff, {sessions(1)}) == ExitStatus::Gone);
+  CHECK(runner.run(Report::Diff, {sessions(1)}) == ExitStatus::Gone);
   CHECK(runner.report().empty());
 }
 
 TEST_CASE("a watch tells what grew in every round") {
   Runner runner;
   runner.options.rounds = 2;
-  CHECK(runner.run(run_watch, {sessions(1), sessions(2), sessions(4)}) == ExitStatus::Complete);
+  CHECK(runner.run(Report::Watch, {sessions(1), sessions(2), sessions(4)}) == ExitStatus::Complete);
   CHECK(runner.told(R"("report":"watch")"));
   CHECK(runner.told(R"("type":"Session","objects_before":1,"bytes_before":48,"objects_after":4)"));
-  CHECK(runner.run(run_watch, {sessions(1), sessions(4), sessions(4)}) == ExitStatus::Complete);
+  CHECK(runner.run(Report::Watch, {sessions(1), sessions(4), sessions(4)}) == ExitStatus::Complete);
   CHECK(runner.told(R"("types":[])"));
   runner.options.fail_if = {*parse_fail_if("growth(Session) > 2")};
-  CHECK(runner.run(run_watch, {sessions(1), sessions(4), sessions(4)}) == ExitStatus::FailIfHeld);
+  CHECK(runner.run(Report::Watch, {sessions(1), sessions(4), sessions(4)}) ==
+        ExitStatus::FailIfHeld);
   runner.options.fail_if = {*parse_fail_if("growth(Sesion) > 2")};
-  CHECK(runner.run(run_watch, {sessions(1), sessions(4), sessions(4)}) == ExitStatus::Usage);
+  CHECK(runner.run(Report::Watch, {sessions(1), sessions(4), sessions(4)}) == ExitStatus::Usage);
 }
 
 TEST_CASE("a watch whose process ends tells what was seen until then") {
   Runner runner;
-  CHECK(runner.run(run_watch, {sessions(1), sessions(2)}) == ExitStatus::Gone);
+  CHECK(runner.run(Report::Watch, {sessions(1), sessions(2)}) == ExitStatus::Gone);
   CHECK(runner.told("it ended after 1 of 5 rounds"));
   CHECK(runner.told(R"("type":"Session")"));
 }
 
 TEST_CASE("a watch that has nothing to compare writes nothing") {
   Runner runner;
-  CHECK(runner.run(run_watch, {sessions(1)}) == ExitStatus::Gone);
+  CHECK(runner.run(Report::Watch, {sessions(1)}) == ExitStatus::Gone);
   CHECK(runner.report().empty());
 }
 
@@ -162,8 +163,8 @@ TEST_CASE("strings without their texts are no report but an error") {
   Runner runner;
   SnapshotBuilder build;
   build.object(0x1000, build.type("String"), 32);
-  CHECK(runner.run(run_strings, {build.snapshot}) == ExitStatus::Failed);
+  CHECK(runner.run(Report::Strings, {build.snapshot}) == ExitStatus::Failed);
   CHECK(runner.report().empty());
-  CHECK(runner.run(run_strings, {sessions(1)}) == ExitStatus::Complete);
+  CHECK(runner.run(Report::Strings, {sessions(1)}) == ExitStatus::Complete);
   CHECK(runner.told(R"("strings":0)"));
 }

@@ -1,11 +1,10 @@
-#include "report/cli/run.h"
-
 #include <string>
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
 
 #include "attach/fd.h"
+#include "report/cli/runner.h"
 #include "tests/support/small_snapshot.h"
 #include "tests/support/temporary_directory.h"
 
@@ -33,8 +32,9 @@ class Runner {
     Console::Settings silent;
     silent.fd = -1;
     Console console(silent);
-    return run(
-        options, [&](const auto&, const auto&, auto&) { return found; }, console);
+    Sources sources;
+    sources.snapshot = [&](const auto&, const auto&, auto&) { return found; };
+    return run_report(options, sources, console);
   }
 
   [[nodiscard]] std::string report() const {
@@ -85,11 +85,12 @@ TEST_CASE("an output that cannot be written is found out before the target is to
   Console::Settings silent;
   silent.fd = -1;
   Console console(silent);
-  const auto take = [&](const auto&, const auto&, auto&) -> Result<Snapshot> {
+  Sources sources;
+  sources.snapshot = [&](const auto&, const auto&, auto&) -> Result<Snapshot> {
     was_touched = true;
     return two_sessions();
   };
-  CHECK(run(runner.options, take, console) == ExitStatus::Output);
+  CHECK(run_report(runner.options, sources, console) == ExitStatus::Output);
   CHECK_FALSE(was_touched);
 }
 

@@ -1,4 +1,5 @@
-# What belongs to a program beside it. The man page lists the options as --help all does.
+# What belongs to a program beside it. The program itself writes the man page's list of options and
+# the completions of the shells, from its table of options.
 set(man_page ${CMAKE_CURRENT_BINARY_DIR}/heapattach.1)
 set(man_template ${CMAKE_CURRENT_LIST_DIR}/heapattach.1.in)
 set(man_script ${CMAKE_CURRENT_LIST_DIR}/man_page.cmake)
@@ -23,9 +24,15 @@ add_custom_target(heapattach_man ALL DEPENDS ${packed_files})
 
 install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/LICENSE
   ${CMAKE_CURRENT_LIST_DIR}/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(FILES ${CMAKE_CURRENT_LIST_DIR}/heapattach.bash RENAME heapattach
-  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-install(FILES ${CMAKE_CURRENT_LIST_DIR}/_heapattach
-  DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
-install(FILES ${CMAKE_CURRENT_LIST_DIR}/heapattach.fish
-  DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+function(install_completion shell name destination)
+  set(file ${CMAKE_CURRENT_BINARY_DIR}/completions/${name})
+  add_custom_command(OUTPUT ${file}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_CURRENT_BINARY_DIR}/completions
+    COMMAND $<TARGET_FILE:heapattach> help ${shell} > ${file}
+    DEPENDS heapattach VERBATIM)
+  add_custom_target(heapattach_${shell}_completion ALL DEPENDS ${file})
+  install(FILES ${file} DESTINATION ${CMAKE_INSTALL_DATADIR}/${destination})
+endfunction()
+install_completion(bash heapattach bash-completion/completions)
+install_completion(zsh _heapattach zsh/vendor-completions)
+install_completion(fish heapattach.fish fish/vendor_completions.d)

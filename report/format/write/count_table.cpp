@@ -12,10 +12,12 @@
 // With sizes, two columns more stand before the type: the bytes that a row's objects lead to, and
 // those that would go with them. The type stands last, so that its width never disturbs a column.
 // Percentages are of what the collector has in use, so that the lines above "in use" add up to it:
-// rows left out by --top and its kind have a line of their own. Numbers carry no separators: what
-// `awk` and `sort -n` cannot read in a table is read wrongly by someone. Names come from the target
-// and are made safe to show also when the table goes to a file, since somebody will print that file
-// on a terminal.
+// rows left out by --top and its kind have a line of their own. Numbers are digits alone except on
+// a terminal and with --human, so that `awk` and `sort -n` can read them. Names come from the
+// target and are made safe to show also when the table goes to a file, since somebody will print
+// that file on a terminal.
+
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -39,38 +41,43 @@ std::vector<std::string> head_of(const snapshot::CountTable& table) {
 // The lines of a table under construction; `whole` is what percentages are of.
 class Lines {
  public:
-  explicit Lines(const snapshot::CountTable& table)
-      : whole_(table.in_use_bytes()), has_sizes_(table.has_sizes), table_(head_of(table)) {}
+  Lines(const snapshot::CountTable& table, const Look& look)
+      : look_(look),
+        whole_(table.in_use_bytes()),
+        has_sizes_(table.has_sizes),
+        table_(head_of(table)) {}
 
   void add_row(std::size_t rank, const snapshot::CountRow& row) {
-    std::vector<std::string> cells{std::to_string(rank), std::to_string(row.objects),
-                                   std::to_string(row.bytes), percent_of(row.bytes, whole_)};
+    std::vector<std::string> cells{std::to_string(rank), count_cell(row.objects, look_),
+                                   bytes_cell(row.bytes, look_), percent_of(row.bytes, whole_)};
     if (has_sizes_) {
-      cells.push_back(row.sizes ? std::to_string(row.sizes->transitive_bytes) : "");
-      cells.push_back(row.sizes ? std::to_string(row.sizes->retained_bytes) : "");
+      cells.push_back(row.sizes ? bytes_cell(row.sizes->transitive_bytes, look_) : "");
+      cells.push_back(row.sizes ? bytes_cell(row.sizes->retained_bytes, look_) : "");
     }
     cells.push_back(shown_type(row));
     table_.add(std::move(cells));
   }
 
-  void add_total(std::string objects, std::uint64_t bytes, std::string text) {
-    add_last(std::move(objects), bytes, percent_of(bytes, whole_), std::move(text));
+  void add_total(std::optional<std::uint64_t> objects, std::uint64_t bytes, std::string text) {
+    add_last(objects ? count_cell(*objects, look_) : std::string(), bytes,
+             percent_of(bytes, whole_), std::move(text));
   }
   void add_without_percent(std::uint64_t bytes, std::string text) {
     add_last({}, bytes, {}, std::move(text));
   }
 
-  [[nodiscard]] std::string format(const Look& look) const { return table_.format(look); }
+  [[nodiscard]] std::string format() const { return table_.format(look_); }
 
  private:
   void add_last(std::string objects, std::uint64_t bytes, std::string percent, std::string text) {
     std::vector<std::string> cells{
-        {}, std::move(objects), std::to_string(bytes), std::move(percent)};
+        {}, std::move(objects), bytes_cell(bytes, look_), std::move(percent)};
     if (has_sizes_) cells.resize(cells.size() + 2);
     cells.push_back(std::move(text));
     table_.add(std::move(cells), Table::Kind::Total);
   }
 
+  const Look& look_;
   std::uint64_t whole_;
   bool has_sizes_;
   Table table_;
@@ -90,20 +97,21 @@ std::string shown_type(const snapshot::CountRow& row) {
 }
 
 std::string format_count_table(const snapshot::CountTable& table, const Look& look) {
-  Lines lines(table);
+  Lines lines(table, look);
   for (std::size_t i = 0; i < table.rows.size(); ++i) lines.add_row(i + 1, table.rows[i]);
   if (table.left_out_rows != 0) {
-    lines.add_total(std::to_string(table.left_out_objects), table.left_out_bytes,
+    lines.add_total(table.left_out_objects, table.left_out_bytes,
                     fmt::format("({} more types)", table.left_out_rows));
   }
-  lines.add_total(std::to_string(table.objects), table.bytes, "live");
+  lines.add_total(table.objects, table.bytes, "live");
   if (table.unreachable_bytes != 0) {
-    lines.add_total({}, table.unreachable_bytes, "not reachable, or unused in blocks in use");
+    lines.add_total(std::nullopt, table.unreachable_bytes,
+                    "not reachable, or unused in blocks in use");
   }
-  lines.add_total({}, table.in_use_bytes(), "total in use by the collector");
+  lines.add_total(std::nullopt, table.in_use_bytes(), "total in use by the collector");
   if (table.free_bytes) lines.add_without_percent(*table.free_bytes, "free");
   if (table.heap_bytes) lines.add_without_percent(*table.heap_bytes, "heap");
-  std::string out = lines.format(look);
+  std::string out = lines.format();
   if (!table.complete) {
     out += fmt::format("partial: {}\n", terminal_text(table.reason));
   }

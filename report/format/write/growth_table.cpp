@@ -17,7 +17,8 @@
 //
 // The sources stand above it in the order in which they were compared, since a reader who gave them
 // in the wrong order must see it. What leaks, and what holds it, comes next: it is the answer.
-// Numbers carry no separators, for awk; their signs, always.
+// Numbers are digits alone except on a terminal and with --human, for awk; growth always has a
+// sign.
 
 #include <algorithm>
 
@@ -65,19 +66,20 @@ std::vector<std::string> head_of(const GrowthReport& report) {
 
 std::vector<std::string> cells_of(const GrowthReport& report,
                                   const TypeGrowth& row,
-                                  std::string text) {
+                                  std::string text,
+                                  const Look& look) {
   std::vector<std::string> cells;
   if (report.has_kept()) {
-    cells = {std::to_string(row.kept.bytes), std::to_string(row.kept.objects)};
+    cells = {bytes_cell(row.kept.bytes, look), count_cell(row.kept.objects, look)};
   }
-  cells.push_back(fmt::format("{:+}", row.grown_bytes()));
+  cells.push_back(growth_bytes_cell(row.grown_bytes(), look));
   if (report.difference.has_retained) {
-    cells.push_back(row.retained ? fmt::format("{:+}", row.retained->grown()) : std::string());
+    cells.push_back(row.retained ? growth_bytes_cell(row.retained->grown(), look) : std::string());
   }
   cells.insert(cells.end(),
-               {fmt::format("{:+}", row.grown_objects()), std::to_string(row.before.objects),
-                std::to_string(row.after.objects)});
-  if (report.has_objects()) cells.push_back(std::to_string(row.stayed.objects));
+               {growth_cell(row.grown_objects(), look), count_cell(row.before.objects, look),
+                count_cell(row.after.objects, look)});
+  if (report.has_objects()) cells.push_back(count_cell(row.stayed.objects, look));
   cells.push_back(std::move(text));
   return cells;
 }
@@ -151,13 +153,14 @@ std::string sentence_of(const GrowthReport& report, const analyze::GrowthHolder&
 std::string format_growth_table(const GrowthReport& report, const Look& look) {
   Table table(head_of(report));
   const analyze::Difference& difference = report.difference;
-  for (const TypeGrowth& row : difference.rows) table.add(cells_of(report, row, text_of(row)));
+  for (const TypeGrowth& row : difference.rows)
+    table.add(cells_of(report, row, text_of(row), look));
   if (difference.left_out_rows != 0) {
     table.add(cells_of(report, difference.left_out,
-                       fmt::format("({} more types)", difference.left_out_rows)),
+                       fmt::format("({} more types)", difference.left_out_rows), look),
               Table::Kind::Total);
   }
-  table.add(cells_of(report, difference.total, "all types"), Table::Kind::Total);
+  table.add(cells_of(report, difference.total, "all types", look), Table::Kind::Total);
   std::string out = source_lines(report) + '\n' + holders_text(report, look) + table.format(look) +
                     legend(report);
   for (const std::string& remark : report.kinship.remarks) {

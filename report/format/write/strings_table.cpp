@@ -31,8 +31,8 @@ std::string format_strings_table(const StringReport& report, const Look& look) {
   const snapshot::Duplicates& found = report.found;
   Table table({"wasted", "copies", "bytes", "type", "text"});
   for (const snapshot::DuplicateRow& row : found.rows) {
-    table.add({std::to_string(row.wasted_bytes), std::to_string(row.copies),
-               std::to_string(row.bytes), std::string(row.type),
+    table.add({bytes_cell(row.wasted_bytes, look), count_cell(row.copies, look),
+               bytes_cell(row.bytes, look), std::string(row.type),
                shown(row.text, report.shown_bytes)});
   }
   const auto add_total = [&](std::string wasted, std::string copies, std::string bytes,
@@ -41,11 +41,11 @@ std::string format_strings_table(const StringReport& report, const Look& look) {
               Table::Kind::Total);
   };
   if (found.left_out_rows != 0) {
-    add_total(std::to_string(found.left_out_wasted), {}, {},
+    add_total(bytes_cell(found.left_out_wasted, look), {}, {},
               fmt::format("({} more texts)", found.left_out_rows));
   }
-  add_total(std::to_string(found.wasted_bytes), std::to_string(found.strings),
-            std::to_string(found.bytes),
+  add_total(bytes_cell(found.wasted_bytes, look), count_cell(found.strings, look),
+            bytes_cell(found.bytes, look),
             fmt::format("all strings, {} different texts", found.distinct));
   std::string out = table.format(look);
   if (found.cut != 0) {

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "report/text/human_bytes.h"
 #include "report/text/terminal_text.h"
 
 namespace heapattach {
@@ -15,7 +16,36 @@ namespace {
 constexpr std::size_t kGap = 2;         // between two columns
 constexpr std::size_t kLeastText = 16;  // shorter than this nothing can be told from another
 
+std::string with_separators(std::string digits) {
+  for (std::size_t i = digits.size(); i > 3;) {
+    i -= 3;
+    digits.insert(i, 1, ',');
+  }
+  return digits;
+}
+
+std::uint64_t magnitude_of(std::int64_t value) {
+  return value < 0 ? ~static_cast<std::uint64_t>(value) + 1 : static_cast<std::uint64_t>(value);
+}
+
 }  // namespace
+
+std::string count_cell(std::uint64_t count, const Look& look) {
+  std::string digits = std::to_string(count);
+  return look.with_separators ? with_separators(std::move(digits)) : digits;
+}
+
+std::string bytes_cell(std::uint64_t bytes, const Look& look) {
+  return look.with_units ? human_bytes(bytes) : count_cell(bytes, look);
+}
+
+std::string growth_cell(std::int64_t count, const Look& look) {
+  return (count < 0 ? "-" : "+") + count_cell(magnitude_of(count), look);
+}
+
+std::string growth_bytes_cell(std::int64_t bytes, const Look& look) {
+  return (bytes < 0 ? "-" : "+") + bytes_cell(magnitude_of(bytes), look);
+}
 
 Table::Table(std::vector<std::string> head) : head_{std::move(head)} {}
 

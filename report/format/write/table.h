@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,8 +10,18 @@ namespace heapattach {
 // How a report for people is to look where it goes.
 struct Look {
   bool with_colour = false;
-  std::size_t columns = 0;  // of the terminal; 0: it goes elsewhere, and nothing is cut
+  std::size_t columns = 0;       // of the terminal; 0: it goes elsewhere, and nothing is cut
+  bool with_units = false;       // sizes as "1.2 MiB", not as a number of bytes
+  bool with_separators = false;  // numbers as "1,234,567"
 };
+
+// A number in a cell of a table, as the look wants it; elsewhere than on a terminal it is digits
+// alone, which awk and sort -n can read.
+[[nodiscard]] std::string count_cell(std::uint64_t count, const Look& look);
+[[nodiscard]] std::string bytes_cell(std::uint64_t bytes, const Look& look);
+// The same with a sign in any case.
+[[nodiscard]] std::string growth_cell(std::int64_t count, const Look& look);
+[[nodiscard]] std::string growth_bytes_cell(std::int64_t bytes, const Look& look);
 
 // A table for people: columns of numbers, flush right, and a text behind them, which stands last so
 // that its width never disturbs a column. A text that is wider than the terminal ends in an

@@ -1,4 +1,4 @@
-#include "report/cli/judge.h"
+#include "report/cli/gate.h"
 
 #include <string>
 #include <vector>
@@ -39,14 +39,14 @@ snapshot::RowChoice Gate::rows() const {
   return rows;
 }
 
-std::optional<ExitStatus> Gate::judge(const Measure& measure) const {
+void Gate::judge(const Measure& measure, Answer& answer) const {
   bool is_missing = false;
   bool is_held = false;
   for (FailIf condition : options_.fail_if) {
     NamedType named = names_.find(condition.type);
     if (named.name.empty() && !options_.allow_missing) {
-      console_.error(fmt::format("--fail-if '{}': {}; --allow-missing counts 0 for it",
-                                 condition.text, named.problem));
+      answer.remarks.push_back(fmt::format("--fail-if '{}': {}; --allow-missing counts 0 for it",
+                                           condition.text, named.problem));
       is_missing = true;
       continue;
     }
@@ -54,10 +54,13 @@ std::optional<ExitStatus> Gate::judge(const Measure& measure) const {
     const std::int64_t measured = measure(condition);
     if (!holds(condition, measured)) continue;
     is_held = true;
-    console_.error(fmt::format("--fail-if '{}' holds: {}", condition.text, measured));
+    answer.remarks.push_back(fmt::format("--fail-if '{}' holds: {}", condition.text, measured));
   }
-  if (is_held) return ExitStatus::FailIfHeld;
-  return is_missing ? std::optional(ExitStatus::Usage) : std::nullopt;
+  if (is_held) {
+    answer.status = ExitStatus::FailIfHeld;
+  } else if (is_missing) {
+    answer.status = ExitStatus::Usage;
+  }
 }
 
 }  // namespace heapattach

@@ -1,11 +1,10 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 
 #include "report/cli/console.h"
-#include "report/cli/exit_status.h"
 #include "report/cli/options.h"
+#include "report/cli/runner.h"
 #include "report/model/model.h"
 #include "report/type_names.h"
 
@@ -30,9 +29,10 @@ class Gate {
   [[nodiscard]] snapshot::RowChoice rows() const;
 
   using Measure = std::function<std::int64_t(const FailIf&)>;
-  // Says of each condition that holds what it found, and which name no type. FailIfHeld if one
-  // holds, else Usage if one names no type and --allow-missing was not given; else nothing.
-  [[nodiscard]] std::optional<ExitStatus> judge(const Measure& measure) const;
+  // Adds to the answer what each condition that holds found, and which name is of no type; and sets
+  // its status: FailIfHeld if one holds, else Usage if one names no type and --allow-missing was
+  // not given.
+  void judge(const Measure& measure, Answer& answer) const;
 
  private:
   const Options& options_;

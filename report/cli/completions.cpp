@@ -1,0 +1,160 @@
+// The completions of the shells.
+
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "report/cli/help.h"
+#include "report/cli/report_table.h"
+
+namespace heapattach {
+
+namespace {
+
+std::string words_of_formats() {
+  std::string words = "jsonl";
+  for (const ExportFormat& format : export_formats()) words += fmt::format(" {}", format.name);
+  for (const ReportRow& row : report_rows()) {
+    for (const ReportFormat& format : row.formats) {
+      const std::string word = fmt::format(" {}", format.name);
+      if ((words + ' ').find(word + ' ') == std::string::npos) words += word;
+    }
+  }
+  return words;
+}
+
+std::string all_options() {
+  std::string words;
+  for (const OptionRow& row : option_rows()) words += fmt::format("--{} ", row.name);
+  for (const ReportRow& row : report_rows()) {
+    if (!option_of(row).empty()) words += fmt::format("--{} ", option_of(row));
+  }
+  words.pop_back();
+  return words;
+}
+
+std::string all_reports() {
+  std::string words = "help";
+  for (const ReportRow& row : report_rows()) {
+    if (!row.name.empty()) words += fmt::format(" {}", row.name);
+  }
+  return words;
+}
+
+// "-o | --output", the pattern of a shell's case.
+std::string pattern(const OptionRow& row) {
+  std::string text;
+  if (row.letter != 0) text = fmt::format("-{} | ", row.letter);
+  return text + fmt::format("--{}", row.name);
+}
+
+bool are_files(std::string_view offers) {
+  return offers == "@file" || offers == "@directory";
+}
+
+std::string bash() {
+  std::string cases;
+  for (const OptionRow& row : option_rows()) {
+    if (row.argument.empty() || row.offers.empty()) continue;
+    std::string words(row.offers);
+    if (row.offers == "@format") words = words_of_formats();
+    if (row.offers == "@pid") words = "$(cd /proc && echo [0-9]*)";
+    if (row.offers == "@process") {
+      words = "$(cat /proc/[0-9]*/comm 2>/dev/null | grep -x \"[a-zA-Z0-9._+-]*\" | sort -u)";
+    }
+    cases += are_files(row.offers) ? fmt::format("    {}) is_file=1 ;;\n", pattern(row))
+                                   : fmt::format("    {}) words=\"{}\" ;;\n", pattern(row), words);
+  }
+  return fmt::format(R"sh(# Completion for bash, written by `heapattach help bash`.
+_heapattach() {{
+  local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD - 1]}} words= is_file=
+  [[ $before == "=" && COMP_CWORD -gt 1 ]] && before=${{COMP_WORDS[COMP_CWORD - 2]}}
+  [[ $word == "=" ]] && word=
+  COMPREPLY=()
+  case $before in
+{}    *)
+      if [[ $word == -* ]]; then
+        words="{}"
+      else
+        words="$(cd /proc && echo [0-9]*)"
+        [[ COMP_CWORD -eq 1 ]] && words+=" {}"
+        is_file=1
+      fi ;;
+  esac
+  mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+  if [[ -n $is_file ]]; then
+    compopt -o filenames 2>/dev/null
+    mapfile -t -O "${{#COMPREPLY[@]}}" COMPREPLY < <(compgen -f -- "$word")
+  fi
+}}
+complete -F _heapattach heapattach
+)sh",
+                     cases, all_options(), all_reports());
+}
+
+std::string zsh() {
+  std::string cases;
+  for (const OptionRow& row : option_rows()) {
+    if (row.argument.empty() || row.offers.empty()) continue;
+    std::string action = fmt::format("compadd {}", row.offers);
+    if (row.offers == "@format") action = fmt::format("compadd {}", words_of_formats());
+    if (row.offers == "@pid") action = "_pids";
+    if (row.offers == "@process") action = "compadd ${(f)\"$(ps -eo comm= 2>/dev/null)\"}";
+    if (row.offers == "@file") action = "_files";
+    if (row.offers == "@directory") action = "_files -/";
+    std::string names = pattern(row);
+    if (const auto bar = names.find(" | "); bar != std::string::npos) names.replace(bar, 3, "|");
+    cases += fmt::format("  {}) {}; return ;;\n", names, action);
+  }
+  return fmt::format(R"sh(#compdef heapattach
+# Completion for zsh, written by `heapattach help zsh`.
+case $words[CURRENT-1] in
+{}esac
+if [[ $PREFIX == -* ]]; then
+  compadd -- {}
+else
+  (( CURRENT == 2 )) && compadd {}
+  _alternative 'pids:process:_pids' 'files:snapshot:_files'
+fi
+)sh",
+                     cases, all_options(), all_reports());
+}
+
+std::string fish_option(const OptionRow& row) {
+  std::string line = "complete -c heapattach";
+  if (row.letter != 0) line += fmt::format(" -s {}", row.letter);
+  line += fmt::format(" -l {}", row.name);
+  const bool is_optional = row.argument.starts_with('[');
+  if (!row.argument.empty() && !is_optional) line += are_files(row.offers) ? " -r" : " -x";
+  std::string words(row.offers);
+  if (row.offers == "@format") words = words_of_formats();
+  if (row.offers == "@pid") words = "(__fish_complete_pids)";
+  if (row.offers == "@process") words = "(ps -eo comm=)";
+  if (!words.empty() && !words.starts_with('@')) line += fmt::format(" -a '{}'", words);
+  return line + "\n";
+}
+
+std::string fish() {
+  std::string text = "# Completion for fish, written by `heapattach help fish`.\n";
+  text += fmt::format("complete -c heapattach -n __fish_use_subcommand -a '{}'\n", all_reports());
+  text +=
+      "complete -c heapattach -n 'not string match -q -- \"-*\" (commandline -ct)' "
+      "-a '(__fish_complete_pids)'\n";
+  for (const OptionRow& row : option_rows()) text += fish_option(row);
+  for (const ReportRow& row : report_rows()) {
+    if (option_of(row).empty()) continue;
+    text += fmt::format("complete -c heapattach -l {}{}\n", option_of(row),
+                        row.argument.empty() ? "" : " -x");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string completions(std::string_view shell) {
+  if (shell == "bash") return bash();
+  return shell == "zsh" ? zsh() : fish();
+}
+
+}  // namespace heapattach

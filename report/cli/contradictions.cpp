@@ -1,0 +1,105 @@
+// What contradicts itself beyond what the tables of options and reports know.
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "report/cli/draft.h"
+#include "report/cli/report_table.h"
+
+namespace heapattach {
+
+namespace {
+
+bool is_growth(Report report) {
+  return report == Report::Diff || report == Report::Watch;
+}
+
+Result<void> refuse_conditions(const Options& options) {
+  if (options.allow_missing && options.fail_if.empty()) {
+    return usage("--allow-missing is for --fail-if");
+  }
+  for (const FailIf& condition : options.fail_if) {
+    if (condition.is_of_growth() && !is_growth(options.report)) {
+      return usage(
+          fmt::format("--fail-if '{}': only --diff and --watch know what grew", condition.text));
+    }
+    if (condition.what == FailIf::What::Retained && is_growth(options.report)) {
+      return usage(fmt::format("--fail-if '{}': {} does not compute what is retained; use --sizes",
+                               condition.text, shown_name(row_of(options.report))));
+    }
+  }
+  return {};
+}
+
+Result<void> refuse_calls(const Draft& draft) {
+  const Options& options = draft.options;
+  if (!options.allowed_calls.empty() && options.place != CallPlace::Clone) {
+    return usage("--allow-calls is for a copy: not with --in-place");
+  }
+  if (!options.keep.empty() && !options.output.empty()) {
+    return usage("--keep FILE is all that --inject writes then: no -o");
+  }
+  if (options.report == Report::Inject && options.keep.empty() && options.value_bytes > 0) {
+    return usage("--values: a snapshot by --inject has none; with --keep FILE the dump has all");
+  }
+  return {};
+}
+
+// Outputs in which names cannot be replaced: what a function wrote, or bytes as they are.
+Result<void> refuse_redaction(const Options& options) {
+  if (!options.redact) return {};
+  const bool is_of_bytes = options.exporter != nullptr && needs_contents(*options.exporter);
+  const std::array<std::pair<std::string_view, bool>, 7> given{{
+      {"--values", options.value_bytes > 0},
+      {"--strings", options.report == Report::Strings},
+      {"--stacks", options.report == Report::Stacks},
+      {"--check", options.report == Report::Check},
+      {"--call", options.report == Report::Call},
+      {"--keep", !options.keep.empty()},
+      {"a dump of bytes", is_of_bytes},
+  }};
+  for (const auto& [what, is_given] : given) {
+    if (is_given) return usage(fmt::format("--redact full: {} shows what it should hide", what));
+  }
+  return {};
+}
+
+// A file has the values that it has; of a process none are shown that were not asked for.
+Result<void> refuse_without_values(const Options& options) {
+  const bool is_all = options.exporter != nullptr && options.exporter->name == "gcfull";
+  if (is_all && options.report == Report::Inject) {
+    return usage("-f gcfull: the dump itself is that; --inject --values --keep FILE");
+  }
+  if (!is_all || options.value_bytes > 0 || !options.file.empty()) return {};
+  return usage("-f gcfull writes all bytes of the heap, with the secrets in it: add --values");
+}
+
+}  // namespace
+
+Result<void> refuse_contradictions(const Draft& draft) {
+  const Options& options = draft.options;
+  if (options.quiet && options.verbose) return usage("-q and -v contradict each other");
+  if (options.report == Report::Count && options.rows.sort == snapshot::SortBy::Retained) {
+    return usage("--sort retained: only --sizes, --diff and --watch have it");
+  }
+  HA_TRY(refuse_conditions(options));
+  HA_TRY(refuse_calls(draft));
+  HA_TRY(refuse_without_values(options));
+  return refuse_redaction(options);
+}
+
+bool needs_edges(const Options& options) {
+  const bool counts_alone = options.report == Report::Count || options.report == Report::Strings ||
+                            options.report == Report::Summary;
+  if (!counts_alone) return true;
+  return std::any_of(options.fail_if.begin(), options.fail_if.end(), [](const FailIf& condition) {
+    return condition.what == FailIf::What::Retained;
+  });
+}
+
+bool needs_contents(const Options& options) {
+  return options.exporter != nullptr && needs_contents(*options.exporter);
+}
+
+}  // namespace heapattach

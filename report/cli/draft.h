@@ -1,0 +1,64 @@
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "attach/result.h"
+#include "report/cli/options.h"
+#include "report/similar_names.h"
+
+namespace heapattach {
+
+// The options while they are read: what depends on the report is still as it was given.
+struct Draft {
+  Options options;
+  std::vector<std::string> sources;  // neither options nor their values, in order
+  std::vector<std::string> pids;     // of -p
+  std::vector<std::string> trees;    // of --tree
+  std::string format;                // of -f; empty: by the file's extension
+};
+
+// What is wrong with the arguments.
+[[nodiscard]] inline Error usage(std::string message) {
+  return {ErrorKind::Usage, std::move(message)};
+}
+
+// "; did you mean 'count'?", or nothing.
+[[nodiscard]] inline std::string did_you_mean(std::string_view word,
+                                              std::span<const std::string_view> names,
+                                              std::string_view dashes = "") {
+  const std::string_view meant = most_similar(word, names);
+  return meant.empty() ? std::string() : fmt::format("; did you mean {}{}?", dashes, meant);
+}
+
+// The value that `text` names in `table`, or an error that lists what there is.
+template <class Value, std::size_t N>
+Result<Value> choose(std::string_view text,
+                     const std::array<std::pair<std::string_view, Value>, N>& table) {
+  std::vector<std::string_view> names;
+  for (const auto& [name, value] : table) {
+    if (name == text) return value;
+    names.push_back(name);
+  }
+  return usage(fmt::format("not one of {}{}", fmt::join(names, ", "), did_you_mean(text, names)));
+}
+
+// A process by its number, a file by its name, or how to find several processes. (read_sources.cpp)
+Result<void> read_sources(Draft& draft, std::string_view report_name);
+
+// In which format the report is written, as given or by the extension of its file.
+// (read_formats.cpp)
+Result<void> read_format(Draft& draft);
+
+// A time such as 10, 0.5, 500ms, 10s, 5m or 1h. (read_values.cpp)
+Result<std::chrono::milliseconds> read_interval(std::string_view text);
+
+// What of the options contradicts itself. (contradictions.cpp)
+Result<void> refuse_contradictions(const Draft& draft);
+
+}  // namespace heapattach

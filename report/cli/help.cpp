@@ -1,0 +1,213 @@
+#include "report/cli/help.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "report/cli/exit_status.h"
+#include "report/cli/report_table.h"
+
+namespace heapattach {
+
+namespace {
+
+constexpr std::size_t kColumns = 79;
+constexpr std::size_t kHelpColumn = 25;
+
+// Puts `text` after `first`, wrapped, with all lines after the first indented.
+std::string wrapped(std::string first, std::string_view text, std::size_t indent) {
+  std::string result = std::move(first);
+  std::size_t column = result.size();
+  if (column != 0 && column >= indent) {
+    result += '\n';
+    column = 0;
+  }
+  if (column < indent) result.append(indent - column, ' ');
+  column = indent;
+  bool is_first = true;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    if (!is_first && column + 1 + word.size() > kColumns) {
+      result += '\n';
+      result.append(indent, ' ');
+      column = indent;
+      is_first = true;
+    }
+    if (!is_first) result += ' ';
+    column += word.size() + (is_first ? 0 : 1);
+    result += word;
+    is_first = false;
+  }
+  return result + '\n';
+}
+
+std::string option_line(const OptionRow& row) {
+  const std::string synopsis =
+      fmt::format("  {}{}", row.letter == 0 ? "    " : "", option_synopsis(row));
+  const std::string text = row.help == "{formats}" ? format_list() : std::string(row.help);
+  return wrapped(synopsis, text, kHelpColumn);
+}
+
+std::string usage_of(const ReportRow& row) {
+  return fmt::format("{}{}{} {}", row.name, row.argument.empty() ? "" : " ", row.argument,
+                     row.source);
+}
+
+constexpr std::string_view kSourceText =
+    "SOURCE is the pid of a process that uses the Boehm collector. It is frozen, copied, let go, "
+    "and "
+    "then the copy is examined. Only --snapshot clone, --call and --inject write to the process, "
+    "and "
+    "they undo it. Or SOURCE is a file, plain or gzip (./4711 if its name is a number; - for "
+    "standard "
+    "input): a saved snapshot, a core file (gcore's or the kernel's), or a GCGRPH or GCFULL dump "
+    "of a "
+    "Crystal program, whose types --type-info names.";
+
+std::string exit_statuses() {
+  std::string text;
+  for (const StatusText& row : kStatusTexts) {
+    text +=
+        fmt::format("{}{} {}", text.empty() ? "" : ", ", static_cast<int>(row.status), row.brief);
+  }
+  return text;
+}
+
+std::string all_help() {
+  std::string text = "Usage: heapattach [REPORT] [options] SOURCE\n\nReports:\n";
+  for (const ReportRow& row : report_rows()) {
+    if (!row.name.empty()) text += wrapped("  " + usage_of(row), row.help, 30);
+  }
+  text += "\n";
+  text += wrapped("",
+                  "Each is also an option (--count 4711); retained is --sizes. Without one it is "
+                  "a snapshot.",
+                  0);
+  text += "\n" + wrapped("", kSourceText, 0);
+  OptionGroup group = OptionGroup::General;
+  bool is_first = true;
+  for (const OptionRow& row : option_rows()) {
+    if (is_first || row.group != group) text += fmt::format("\n{}:\n", title_of(row.group));
+    group = row.group;
+    is_first = false;
+    text += option_line(row);
+  }
+  text += "\n" + wrapped("Exit status:", exit_statuses() + ".", 13);
+  return text + "\nAbout one report, with examples: heapattach help NAME\n";
+}
+
+// The options that not every report has.
+std::vector<std::string_view> own_options(Report report) {
+  std::vector<std::string_view> names;
+  for (const OptionRow& row : option_rows()) {
+    if (!row.reports.are_all() && row.reports.contains(report)) names.push_back(row.name);
+  }
+  return names;
+}
+
+std::string help_about(const ReportRow& row) {
+  std::string text = fmt::format("Usage: heapattach {}\n", usage_of(row));
+  if (!option_of(row).empty()) {
+    text += fmt::format("   or: heapattach --{}{}{} {}\n", option_of(row),
+                        row.argument.empty() ? "" : " ", row.argument, row.source);
+  }
+  std::string what(row.help);
+  what.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(what.front())));
+  text += "\n" + wrapped("", fmt::format("{}. {}", what, row.more), 0) + "\n";
+  const auto own = own_options(row.report);
+  if (!own.empty()) {
+    text += wrapped("Options:", fmt::format("--{}", fmt::join(own, ", --")), 10);
+  }
+  std::vector<std::string_view> formats;
+  for (const ReportFormat& format : row.formats) formats.push_back(format.name);
+  const bool is_snapshot = row.report == Report::Snapshot || row.report == Report::Inject;
+  if (is_snapshot) {
+    formats.push_back("jsonl");
+    for (const ExportFormat& format : export_formats()) formats.push_back(format.name);
+  }
+  if (!formats.empty())
+    text += wrapped("Formats:", fmt::format("{}", fmt::join(formats, ", ")), 10);
+  text += "\n";
+  for (const std::string_view example : row.examples) {
+    text += fmt::format("  heapattach {}\n", example);
+  }
+  return text + "\nWhat the options do, and those of all reports: heapattach help all\n";
+}
+
+constexpr std::string_view kShortHelp =
+    R"(Usage: heapattach [REPORT] [options] PID    looks into a running process
+
+  heapattach count 4711              objects and bytes per type
+  heapattach retained 4711           the same, with the bytes that each retains
+  heapattach suspects 4711           the few places where most memory gathers
+  heapattach why Session 4711        what keeps these objects alive
+  heapattach stacks 4711             where threads and fibers wait
+  heapattach check 4711              check permission and estimate the pause
+  heapattach -o heap.jsonl.gz 4711   save all of it; use the file in place of 4711
+  heapattach diff heap.jsonl.gz 4711 what grew since then
+  heapattach -o heap.html 4711       a page for a browser
+
+  -o, --output FILE      write there; the extension chooses the format
+  -f, --format NAME      table, json, ...; of snapshots jsonl, html, pprof, ...
+      --top N, --type GLOB, --min-bytes N, --sort KEY   rows of a table
+      --all, --values    also unreachable objects; texts and numbers
+      --snapshot MODE    freeze (default), clone, auto or read
+      --max-pause MS     give up rather than hold the process longer
+  -q, --quiet; -v, --verbose; -V, --version
+
+One report: heapattach help count. All reports and options: heapattach help all
+)";
+
+Error no_help_about(std::string_view topic) {
+  std::vector<std::string_view> names{"all", "man", "bash", "zsh", "fish"};
+  for (const ReportRow& row : report_rows()) {
+    if (!row.name.empty()) names.push_back(row.name);
+  }
+  return usage(fmt::format("there is no help about '{}'{}", topic, did_you_mean(topic, names)));
+}
+
+}  // namespace
+
+std::string option_synopsis(const OptionRow& row) {
+  std::string text;
+  if (row.letter != 0) text = fmt::format("-{}, ", row.letter);
+  text += fmt::format("--{}", row.name);
+  if (row.argument.empty()) return text;
+  const bool is_joined = row.argument.starts_with("[=");
+  return fmt::format("{}{}{}", text, is_joined ? "" : " ", row.argument);
+}
+
+std::string format_list() {
+  std::string text = "of a snapshot: jsonl";
+  for (const ExportFormat& format : export_formats()) {
+    if (format.name != "hprof") text += fmt::format(", {}", format.name);
+  }
+  text += ", hprof (best effort)";
+  std::vector<const ReportFormat*> listed;
+  for (const ReportRow& row : report_rows()) {
+    if (row.formats.empty() || row.name.empty()) continue;
+    if (std::find(listed.begin(), listed.end(), row.formats.data()) != listed.end()) continue;
+    listed.push_back(row.formats.data());
+    std::vector<std::string_view> names;
+    for (const ReportFormat& format : row.formats) names.push_back(format.name);
+    const bool is_of_counts = row.report == Report::Count;
+    text += fmt::format("; of {}: {}", is_of_counts ? "counts" : shown_name(row),
+                        fmt::join(names, ", "));
+  }
+  return text;
+}
+
+Result<std::string> help_text(std::string_view topic) {
+  const std::string_view name = topic.substr(topic.starts_with("--") ? 2 : 0);
+  if (topic.empty()) return std::string(kShortHelp);
+  if (topic == "all") return all_help();
+  if (topic == "man") return man_options();
+  if (topic == "bash" || topic == "zsh" || topic == "fish") return completions(topic);
+  if (const ReportRow* row = find_report(name)) return help_about(*row);
+  if (const OptionRow* row = find_option(name)) return option_line(*row);
+  return no_help_about(topic);
+}
+
+}  // namespace heapattach

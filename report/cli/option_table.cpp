@@ -1,0 +1,346 @@
+#include "report/cli/option_table.h"
+
+#include <algorithm>
+#include <array>
+
+#include "report/cli/read_values.h"
+
+namespace heapattach {
+
+namespace {
+
+constexpr Reports kCounts{Report::Count, Report::Sizes, Report::Diff, Report::Watch};
+constexpr Reports kTables{Report::Count, Report::Sizes, Report::Diff, Report::Watch,
+                          Report::Strings};
+constexpr Reports kGates{Report::Snapshot, Report::Count, Report::Sizes, Report::Diff,
+                         Report::Watch};
+constexpr Reports kOfHeaps = Reports::all().without({Report::Stacks, Report::Check, Report::Call});
+constexpr Reports kCopies{Report::Call, Report::Inject};
+
+using Group = OptionGroup;
+
+const std::array kOptions{
+    OptionRow{.name = "pid",
+              .letter = 'p',
+              .argument = "PID",
+              .group = Group::Source,
+              .help = "a process as SOURCE; several PIDs: a report for each",
+              .read = add_text<&Draft::pids>,
+              .may_repeat = true,
+              .offers = "@pid"},
+    OptionRow{.name = "tree",
+              .argument = "PID",
+              .group = Group::Source,
+              .help = "this process and all its descendants",
+              .read = add_text<&Draft::trees>,
+              .may_repeat = true,
+              .offers = "@pid"},
+    OptionRow{.name = "name",
+              .argument = "GLOB",
+              .group = Group::Source,
+              .help = "all processes with this name, as ps shows it: 'web-*'",
+              .read = set_text<&Options::name>,
+              .offers = "@process"},
+
+    OptionRow{.name = "output",
+              .letter = 'o',
+              .argument = "FILE",
+              .group = Group::Output,
+              .help = "write there, with mode 0600; %p is the pid, %h the host, %t the time; the "
+                      "extension chooses the format",
+              .read = set_text<&Options::output>,
+              .offers = "@file"},
+    OptionRow{.name = "force",
+              .group = Group::Output,
+              .help = "replace FILE if it exists; write to a FIFO or device",
+              .read = set_flag<&Options::force>},
+    OptionRow{.name = "format",
+              .letter = 'f',
+              .argument = "NAME",
+              .group = Group::Output,
+              .help = "{formats}",
+              .read = keep_text<&Draft::format>,
+              .offers = "@format"},
+    OptionRow{.name = "gzip",
+              .letter = 'z',
+              .group = Group::Output,
+              .help = "compress; a FILE that ends in .gz implies it",
+              .read = set_flag<&Options::with_gzip>},
+    OptionRow{.name = "human",
+              .argument = "[=no]",
+              .group = Group::Output,
+              .help = "sizes in tables as 1.2 MiB; the default on a terminal, which =no turns off",
+              .read = set_human,
+              .reports = Reports{Report::Count, Report::Sizes, Report::Diff, Report::Watch,
+                                 Report::Strings},
+              .offers = "yes no"},
+
+    OptionRow{.name = "top",
+              .argument = "N",
+              .group = Group::Rows,
+              .help = "the first N rows",
+              .read = set_top,
+              .reports = kTables},
+    OptionRow{.name = "type",
+              .argument = "GLOB",
+              .group = Group::Rows,
+              .help = "rows of these types: 'Acme::*'; may be repeated",
+              .read = add_type,
+              .reports = kCounts,
+              .may_repeat = true},
+    OptionRow{.name = "min-bytes",
+              .argument = "N",
+              .group = Group::Rows,
+              .help = "rows of at least N bytes (k, M, G)",
+              .read = set_min_bytes,
+              .reports = kTables},
+    OptionRow{.name = "sort",
+              .argument = "KEY",
+              .group = Group::Rows,
+              .help = "order rows by bytes, count, name or retained",
+              .read = set_sort,
+              .reports = kCounts,
+              .offers = "bytes count name retained"},
+    OptionRow{.name = "by",
+              .argument = "GROUP",
+              .group = Group::Rows,
+              .help = "type (default), or holder: buffers with what holds them",
+              .read = set_by,
+              .reports = kCounts,
+              .offers = "type holder"},
+    OptionRow{.name = "fail-if",
+              .argument = "EXPR",
+              .group = Group::Rows,
+              .help = "exit with status 10 if it holds: 'count(User) > 1000'; also bytes(TYPE) and "
+                      "retained(TYPE), and of --diff and --watch growth(TYPE) and "
+                      "growth_bytes(TYPE); may be repeated",
+              .read = add_fail_if,
+              .reports = kGates,
+              .may_repeat = true},
+    OptionRow{.name = "allow-missing",
+              .group = Group::Rows,
+              .help = "in --fail-if, an unknown TYPE has 0 objects; else it is a usage error",
+              .read = set_flag<&Options::allow_missing>,
+              .reports = kGates},
+    OptionRow{.name = "rounds",
+              .argument = "N",
+              .group = Group::Rows,
+              .help = "how often to compare (default 5)",
+              .read = set_rounds,
+              .reports = Reports{Report::Watch}},
+
+    OptionRow{.name = "paths",
+              .argument = "N",
+              .group = Group::Explain,
+              .help = "at most N paths (default 5)",
+              .read = set_limit<&ExplainOptions::paths, 1>,
+              .reports = Reports{Report::Why}},
+    OptionRow{.name = "exclude",
+              .argument = "TYPE:FIELD",
+              .group = Group::Explain,
+              .help = "ignore these pointers; may be repeated",
+              .read = add_exclusion,
+              .reports = Reports{Report::Why},
+              .may_repeat = true},
+    OptionRow{.name = "levels",
+              .argument = "N",
+              .group = Group::Explain,
+              .help = "how many pointers back (default 5; 0: all)",
+              .read = set_limit<&ExplainOptions::levels, 0>,
+              .reports = Reports{Report::Graph}},
+    OptionRow{.name = "objects",
+              .argument = "N",
+              .group = Group::Explain,
+              .help = "start from at most N objects (default 10; 0: all)",
+              .read = set_limit<&ExplainOptions::objects, 0>,
+              .reports = Reports{Report::Graph}},
+
+    OptionRow{.name = "all",
+              .group = Group::Content,
+              .help = "also objects that are allocated but no longer reachable",
+              .read = set_flag<&Options::all>,
+              .reports = kOfHeaps,
+              .needs = Needs::ProcessOrCore},
+    OptionRow{.name = "values",
+              .argument = "[=N]",
+              .group = Group::Content,
+              .help = "also numbers, and texts of at most N bytes (default 64)",
+              .read = set_values,
+              .reports = Reports{Report::Snapshot, Report::Inject, Report::Strings},
+              .needs = Needs::ProcessOrCore},
+    OptionRow{.name = "redact",
+              .argument = "full",
+              .group = Group::Content,
+              .help = "placeholders for all names that are not a library's",
+              .read = set_redact,
+              .offers = "full"},
+
+    OptionRow{.name = "snapshot",
+              .argument = "MODE",
+              .group = Group::Pause,
+              .help =
+                  "freeze (default); clone (stops it for milliseconds, reads a copy); auto; read "
+                  "(stops nothing, may be torn)",
+              .read = set_hold,
+              .reports = Reports::all().without({Report::Stacks}),
+              .needs = Needs::Process,
+              .offers = "freeze clone auto read"},
+    OptionRow{.name = "max-pause",
+              .argument = "MS",
+              .group = Group::Pause,
+              .help = "give up rather than hold the process longer",
+              .read = set_max_pause,
+              .needs = Needs::Process},
+    OptionRow{.name = "timeout",
+              .argument = "S",
+              .group = Group::Pause,
+              .help = "end after about this long (default 60)",
+              .read = set_timeout},
+    OptionRow{.name = "no-rewind",
+              .group = Group::Pause,
+              .help = "do not restart system calls that the freeze interrupted",
+              .read = set_flag<&Options::rewind, false>,
+              .needs = Needs::Process},
+
+    OptionRow{.name = "returns",
+              .argument = "KIND",
+              .group = Group::Calls,
+              .help = "print the result as long (default), int, pointer or string",
+              .read = set_returns,
+              .reports = Reports{Report::Call},
+              .offers = "long int pointer string"},
+    OptionRow{.name = "in-place",
+              .argument = "[=MANNER]",
+              .group = Group::Calls,
+              .help =
+                  "call in the process itself, where it cannot be undone, on a thread that is in "
+                  "its own code or waits; the others are held for --max-pause (hold) or run on "
+                  "(run)",
+              .read = set_place,
+              .reports = Reports{Report::Call},
+              .offers = "hold run"},
+    OptionRow{.name = "thread",
+              .argument = "TID",
+              .group = Group::Calls,
+              .help = "the thread to run as (default: the first)",
+              .read = set_thread,
+              .reports = kCopies},
+    OptionRow{.name = "allow-calls",
+              .argument = "NAMES",
+              .group = Group::Calls,
+              .help = "system calls that the copy may make besides those in heapattach(1): "
+                      "socket,connect",
+              .read = set_allowed_calls,
+              .reports = kCopies},
+    OptionRow{.name = "routine",
+              .argument = "NAME",
+              .group = Group::Calls,
+              .help = "the routine to call, as NAME(path, mode) (default: heapattach_dump, or else "
+                      "heapdump_dump)",
+              .read = set_text<&Options::routine>,
+              .reports = Reports{Report::Inject},
+              .offers = "heapattach_dump heapdump_dump"},
+    OptionRow{.name = "library",
+              .argument = "FILE",
+              .group = Group::Calls,
+              .help = "load it into the copy where the process has no such routine (default: "
+                      "heapattach's own)",
+              .read = set_text<&Options::routine_library>,
+              .reports = Reports{Report::Inject},
+              .offers = "@file"},
+    OptionRow{.name = "keep",
+              .argument = "FILE",
+              .group = Group::Calls,
+              .help = "keep the raw dump there instead of a snapshot",
+              .read = set_text<&Options::keep>,
+              .reports = Reports{Report::Inject},
+              .offers = "@file"},
+
+    OptionRow{.name = "type-info",
+              .argument = "FILE",
+              .group = Group::Symbols,
+              .help = "type names from the Crystal compiler",
+              .read = set_text<&Options::type_info>,
+              .offers = "@file"},
+    OptionRow{.name = "exe",
+              .argument = "FILE",
+              .group = Group::Symbols,
+              .help = "the program, where it is no longer in its place",
+              .read = set_text<&Options::exe>,
+              .needs = Needs::ProcessOrCore,
+              .offers = "@file"},
+    OptionRow{.name = "debug-dir",
+              .argument = "DIR",
+              .group = Group::Symbols,
+              .help = "where to look for debug files; may be repeated",
+              .read = add_debug_dir,
+              .needs = Needs::ProcessOrCore,
+              .may_repeat = true,
+              .offers = "@directory"},
+    OptionRow{.name = "sysroot",
+              .argument = "DIR",
+              .group = Group::Symbols,
+              .help = "the root of the file system that the libraries are in",
+              .read = set_text<&Options::sysroot>,
+              .needs = Needs::ProcessOrCore,
+              .offers = "@directory"},
+
+    OptionRow{.name = "color",
+              .alias = "colour",
+              .argument = "WHEN",
+              .help = "auto, always or never",
+              .read = set_colour,
+              .offers = "auto always never"},
+    OptionRow{.name = "quiet",
+              .letter = 'q',
+              .help = "print no summary",
+              .read = set_flag<&Options::quiet>},
+    OptionRow{.name = "verbose",
+              .letter = 'v',
+              .help = "print each step",
+              .read = set_flag<&Options::verbose>},
+    // The parser answers these two itself, whatever else is asked.
+    OptionRow{.name = "help",
+              .letter = 'h',
+              .argument = "[NAME|all]",
+              .help = "help, for one report, or all of it"},
+    OptionRow{.name = "version", .letter = 'V', .help = "print the version"},
+};
+
+}  // namespace
+
+std::string_view title_of(OptionGroup group) {
+  switch (group) {
+    case Group::Source: return "Which processes";
+    case Group::Output: return "Output";
+    case Group::Rows: return "Rows and conditions";
+    case Group::Explain: return "How much to explain";
+    case Group::Content: return "Contents";
+    case Group::Pause: return "The pause";
+    case Group::Calls: return "Calls";
+    case Group::Symbols: return "Types and symbols";
+    case Group::General: break;
+  }
+  return "General";
+}
+
+std::span<const OptionRow> option_rows() {
+  return kOptions;
+}
+
+const OptionRow* find_option(std::string_view name) {
+  const auto* const found =
+      std::find_if(kOptions.begin(), kOptions.end(), [name](const OptionRow& row) {
+        return row.name == name || (!row.alias.empty() && row.alias == name);
+      });
+  return found == kOptions.end() ? nullptr : found;
+}
+
+const OptionRow* find_option(char letter) {
+  const auto* const found =
+      std::find_if(kOptions.begin(), kOptions.end(),
+                   [letter](const auto& row) { return row.letter != 0 && row.letter == letter; });
+  return found == kOptions.end() ? nullptr : found;
+}
+
+}  // namespace heapattach

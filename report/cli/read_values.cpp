@@ -1,0 +1,226 @@
+#include "report/cli/read_values.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+#include <system_error>
+
+#include "inject/call_names.h"
+#include "report/collect/join_values.h"
+
+namespace heapattach {
+
+namespace {
+
+constexpr std::array<std::pair<std::string_view, snapshot::SortBy>, 4> kSorts{{
+    {"bytes", snapshot::SortBy::Bytes},
+    {"count", snapshot::SortBy::Count},
+    {"name", snapshot::SortBy::Name},
+    {"retained", snapshot::SortBy::Retained},
+}};
+constexpr std::array<std::pair<std::string_view, snapshot::CountBy>, 2> kGroups{{
+    {"type", snapshot::CountBy::Type},
+    {"holder", snapshot::CountBy::Holder},
+}};
+constexpr std::array<std::pair<std::string_view, snapshot::Hold>, 4> kHolds{{
+    {"read", snapshot::Hold::Nothing},
+    {"freeze", snapshot::Hold::Freeze},
+    {"clone", snapshot::Hold::Clone},
+    {"auto", snapshot::Hold::Auto},
+}};
+constexpr std::array<std::pair<std::string_view, ColourChoice>, 3> kColours{{
+    {"auto", ColourChoice::Auto},
+    {"always", ColourChoice::Always},
+    {"never", ColourChoice::Never},
+}};
+constexpr std::array<std::pair<std::string_view, Returns>, 4> kReturns{{
+    {"int", Returns::Int},
+    {"long", Returns::Long},
+    {"pointer", Returns::Pointer},
+    {"string", Returns::String},
+}};
+constexpr std::array<std::pair<std::string_view, CallPlace>, 2> kPlaces{{
+    {"hold", CallPlace::Held},
+    {"run", CallPlace::Running},
+}};
+constexpr std::array<std::pair<std::string_view, bool>, 2> kYesNo{{{"yes", true}, {"no", false}}};
+
+// A process or program that it started would be out of our hands.
+constexpr std::array<std::string_view, 6> kNeverAllowed{"execve", "execveat", "fork",
+                                                        "vfork",  "clone",    "clone3"};
+
+// A number of `unit`s, with a fraction if one was given, as milliseconds.
+Result<std::chrono::milliseconds> read_time(std::string_view text, double unit_ms) {
+  constexpr double kMostMs = 1e12;  // thirty years: sums with it cannot overflow
+  double value = 0;
+  const auto [rest, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_number = failure == std::errc{} && rest == text.data() + text.size();
+  if (!is_number || !(value > 0) || value * unit_ms > kMostMs) return usage("not a time above 0");
+  return std::chrono::milliseconds(
+      std::max<std::int64_t>(1, static_cast<std::int64_t>(value * unit_ms)));
+}
+
+Result<std::vector<int>> read_calls(std::string_view names) {
+  std::vector<int> numbers;
+  while (!names.empty()) {
+    const std::string_view name = names.substr(0, names.find(','));
+    names.remove_prefix(std::min(names.size(), name.size() + 1));
+    const auto number = call_number(name);
+    if (!number) return usage(fmt::format("{}: no such system call", name));
+    if (std::find(kNeverAllowed.begin(), kNeverAllowed.end(), name) != kNeverAllowed.end()) {
+      return usage(fmt::format("{}: a copy never starts a process", name));
+    }
+    numbers.push_back(*number);
+  }
+  return numbers;
+}
+
+}  // namespace
+
+Result<std::chrono::milliseconds> read_interval(std::string_view text) {
+  constexpr std::array<std::pair<std::string_view, double>, 4> kUnits{
+      {{"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}}};
+  for (const auto& [unit, milliseconds] : kUnits) {
+    if (!text.ends_with(unit)) continue;
+    return read_time(text.substr(0, text.size() - unit.size()), milliseconds);
+  }
+  return read_time(text, 1000);
+}
+
+Result<std::size_t> read_number(const std::string& value, std::size_t least) {
+  const auto number = parse_size(value);
+  if (!number || *number < least) {
+    return usage(least == 0 ? "not a number" : fmt::format("not a number above {}", least - 1));
+  }
+  return static_cast<std::size_t>(*number);
+}
+
+Result<void> set_sort(const std::string& value, Draft& draft) {
+  draft.options.rows.sort = HA_TRY(choose(value, kSorts));
+  return {};
+}
+
+Result<void> set_by(const std::string& value, Draft& draft) {
+  draft.options.by = HA_TRY(choose(value, kGroups));
+  return {};
+}
+
+Result<void> set_top(const std::string& value, Draft& draft) {
+  draft.options.rows.top = HA_TRY(read_number(value, 1));
+  return {};
+}
+
+Result<void> add_type(const std::string& value, Draft& draft) {
+  draft.options.rows.types.push_back(value);
+  return {};
+}
+
+Result<void> set_min_bytes(const std::string& value, Draft& draft) {
+  draft.options.rows.min_bytes = HA_TRY(parse_size(value));
+  return {};
+}
+
+Result<void> add_fail_if(const std::string& value, Draft& draft) {
+  draft.options.fail_if.push_back(HA_TRY(parse_fail_if(value)));
+  return {};
+}
+
+Result<void> add_exclusion(const std::string& value, Draft& draft) {
+  draft.options.explain.exclusions.push_back(HA_TRY(analyze::parse_exclusion(value)));
+  return {};
+}
+
+Result<void> set_values(const std::string& value, Draft& draft) {
+  constexpr std::size_t kDefault = 64;
+  draft.options.value_bytes = kDefault;
+  if (value.empty()) return {};
+  const auto bytes = parse_size(value);
+  if (!bytes || *bytes == 0 || *bytes > snapshot::kMostValueBytes) {
+    return usage(fmt::format("not a number from 1 to {}", snapshot::kMostValueBytes));
+  }
+  draft.options.value_bytes = static_cast<std::size_t>(*bytes);
+  return {};
+}
+
+Result<void> set_redact(const std::string& value, Draft& draft) {
+  if (value != "full") return usage("only full: values are never shown unless --values asks");
+  draft.options.redact = true;
+  return {};
+}
+
+Result<void> set_hold(const std::string& value, Draft& draft) {
+  draft.options.hold = HA_TRY(choose(value, kHolds));
+  return {};
+}
+
+Result<void> set_max_pause(const std::string& value, Draft& draft) {
+  draft.options.max_pause = HA_TRY(read_time(value, 1));
+  return {};
+}
+
+Result<void> set_timeout(const std::string& value, Draft& draft) {
+  draft.options.timeout = HA_TRY(read_time(value, 1000));
+  return {};
+}
+
+Result<void> set_rounds(const std::string& value, Draft& draft) {
+  constexpr std::size_t kMostRounds = 1'000'000;
+  const std::size_t rounds = HA_TRY(read_number(value, 1));
+  if (rounds > kMostRounds) return usage(fmt::format("more than {}", kMostRounds));
+  draft.options.rounds = static_cast<unsigned>(rounds);
+  return {};
+}
+
+Result<void> set_returns(const std::string& value, Draft& draft) {
+  draft.options.returns = HA_TRY(choose(value, kReturns));
+  return {};
+}
+
+Result<void> set_place(const std::string& value, Draft& draft) {
+  draft.options.place = value.empty() ? CallPlace::Held : HA_TRY(choose(value, kPlaces));
+  return {};
+}
+
+Result<void> set_thread(const std::string& value, Draft& draft) {
+  const auto thread = parse_size(value);
+  if (!thread || *thread == 0 || *thread > INT32_MAX) return usage("not the number of a thread");
+  draft.options.call_thread = static_cast<pid_t>(*thread);
+  return {};
+}
+
+Result<void> set_allowed_calls(const std::string& value, Draft& draft) {
+  draft.options.allowed_calls = HA_TRY(read_calls(value));
+  return {};
+}
+
+Result<void> set_colour(const std::string& value, Draft& draft) {
+  draft.options.colour = HA_TRY(choose(value, kColours));
+  return {};
+}
+
+Result<void> set_human(const std::string& value, Draft& draft) {
+  draft.options.human = value.empty() || HA_TRY(choose(value, kYesNo));
+  return {};
+}
+
+Result<void> add_debug_dir(const std::string& value, Draft& draft) {
+  draft.options.debug_dirs.push_back(value);
+  return {};
+}
+
+Result<void> set_explained(const std::string& value, Draft& draft) {
+  draft.options.explain.what = value;
+  return {};
+}
+
+Result<void> set_interval(const std::string& value, Draft& draft) {
+  draft.options.interval = HA_TRY(read_interval(value));
+  return {};
+}
+
+Result<void> set_call(const std::string& value, Draft& draft) {
+  draft.options.call = HA_TRY(parse_call(value));
+  return {};
+}
+
+}  // namespace heapattach

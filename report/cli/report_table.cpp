@@ -1,0 +1,240 @@
+#include "report/cli/report_table.h"
+
+#include <algorithm>
+#include <array>
+
+#include "report/cli/read_values.h"
+#include "report/cli/reports.h"
+
+namespace heapattach {
+
+namespace {
+
+constexpr std::array kCountFormats{
+    ReportFormat{"table", Format::Table, "txt"},
+    ReportFormat{"tsv", Format::Tsv, "tsv"},
+    ReportFormat{"csv", Format::Csv, "csv"},
+    ReportFormat{"json", Format::Json, "json"},
+    ReportFormat{"markdown", Format::Markdown, "md markdown"},
+    ReportFormat{"memprof", Format::Memprof, "memprof"},
+};
+constexpr std::array kPlainFormats{
+    ReportFormat{"table", Format::Table, "txt"},
+    ReportFormat{"json", Format::Json, "json"},
+};
+constexpr std::array kStackFormats{
+    ReportFormat{"table", Format::Table, "txt"},
+    ReportFormat{"json", Format::Json, "json"},
+    ReportFormat{"folded", Format::Folded, "folded"},
+};
+constexpr std::array kGraphFormats{
+    ReportFormat{"mermaid", Format::Mermaid, "mmd mermaid txt"},
+    ReportFormat{"dot", Format::Dot, "dot gv"},
+    ReportFormat{"json", Format::Json, "json"},
+};
+constexpr std::array kGrowthFormats{
+    ReportFormat{"table", Format::Table, "txt"},
+    ReportFormat{"json", Format::Json, "json"},
+    ReportFormat{"html", Format::Html, "html"},
+};
+
+const std::array kReports{
+    ReportRow{.report = Report::Count,
+              .name = "count",
+              .help = "objects and bytes per type",
+              .more =
+                  "The total is what the collector has in use. With --fail-if it is a check for "
+                  "scripts.",
+              .examples = {"count --top 20 4711", "count --fail-if 'count(User) > 1000' 4711"},
+              .written = "counts are",
+              .formats = kCountFormats,
+              .answer = run_snapshot},
+    ReportRow{.report = Report::Sizes,
+              .name = "retained",
+              .option = "sizes",
+              .help = "the same, with the bytes that each type retains",
+              .more =
+                  "Retained bytes are those that would be freed with all objects of the type; "
+                  "transitive bytes are all that they reference. With an ADDRESS before SOURCE: "
+                  "the sizes of one object.",
+              .examples = {"retained 4711", "retained 0x7f12a0 heap.jsonl.gz"},
+              .written = "counts are",
+              .formats = kCountFormats,
+              .answer = run_snapshot},
+    ReportRow{.report = Report::Suspects,
+              .name = "suspects",
+              .help = "the few places where most memory gathers",
+              .more = "Each with the path from the root that holds it.",
+              .examples = {"suspects 4711", "suspects heap.jsonl.gz"},
+              .written = "this report is",
+              .formats = kPlainFormats,
+              .answer = run_suspects},
+    ReportRow{.report = Report::Why,
+              .name = "why",
+              .argument = "TYPE|ADDRESS",
+              .help = "what keeps objects alive: paths from roots",
+              .more = "TYPE is a name, a glob, or a name without its namespaces if only one type "
+                      "ends in it.",
+              .examples = {"why Session 4711", "why 0x7f12a0 --paths 1 heap.jsonl.gz"},
+              .written = "this report is",
+              .formats = kPlainFormats,
+              .read = set_explained,
+              .answer = run_why,
+              .is_of_one_process = true},
+    ReportRow{.report = Report::Graph,
+              .name = "graph",
+              .argument = "TYPE|ADDRESS",
+              .help = "what references them, as a Mermaid graph",
+              .examples = {"graph Session 4711", "graph Session -o session.dot 4711"},
+              .written = "a graph is",
+              .formats = kGraphFormats,
+              .read = set_explained,
+              .answer = run_graph,
+              .is_of_one_process = true},
+    ReportRow{.report = Report::Stacks,
+              .name = "stacks",
+              .help = "where threads and fibers wait, and why it hangs",
+              .more = "Works for any program, with a collector or without, and for core files. The "
+                      "first line is the finding, if there is one.",
+              .examples = {"stacks 4711", "stacks --exe ./server core.4711"},
+              .written = "stacks are",
+              .formats = kStackFormats,
+              .answer = run_stacks,
+              .needs = Needs::ProcessOrCore},
+    ReportRow{.report = Report::Diff,
+              .name = "diff",
+              .source = "BEFORE AFTER [LAST]",
+              .help = "growth per type between two snapshots or processes",
+              .more = "With three sources: what came after BEFORE and stayed until LAST.",
+              .examples = {"diff before.jsonl.gz 4711", "diff a.jsonl b.jsonl c.jsonl"},
+              .written = "a difference is",
+              .formats = kGrowthFormats,
+              .answer = run_diff},
+    ReportRow{.report = Report::Watch,
+              .name = "watch",
+              .argument = "INTERVAL",
+              .source = "PID",
+              .help = "types that grew in every round",
+              .more =
+                  "INTERVAL is in seconds, or 500ms, 10s, 5m, 1h; the subcommand takes 10s where "
+                  "none is given.",
+              .examples = {"watch 4711", "watch 1m --rounds 10 4711"},
+              .written = "this report is",
+              .formats = kPlainFormats,
+              .read = set_interval,
+              .answer = run_watch,
+              .needs = Needs::Process,
+              .is_of_one_process = true},
+    ReportRow{.report = Report::Snapshot,
+              .name = "snapshot",
+              .option = "-",
+              .help = "all objects, types, edges and roots, as JSON Lines",
+              .more = "The default report. On a terminal it goes to heap.PID.jsonl.",
+              .examples = {"-o heap.jsonl.gz 4711", "snapshot --values -o 'heap.%p.%t.jsonl' 4711"},
+              .written = "a snapshot is",
+              .answer = run_snapshot},
+    ReportRow{.report = Report::Snapshot,
+              .name = "export",
+              .option = "-",
+              .help = "a snapshot for another tool, or as a page for a browser",
+              .more = "-f or the extension of -o FILE chooses the format.",
+              .examples = {"export -o heap.html 4711", "export -f pprof -o heap.pb.gz heap.jsonl"},
+              .written = "a snapshot is",
+              .answer = run_snapshot},
+    ReportRow{.report = Report::Strings,
+              .name = "strings",
+              .help = "texts that the heap holds more than once",
+              .examples = {"strings --top 10 4711", "strings --values=20 heap.jsonl"},
+              .written = "this report is",
+              .formats = kPlainFormats,
+              .answer = run_strings},
+    ReportRow{
+        .report = Report::Summary,
+        .name = "summary",
+        .help = "what the memory of the process is used for",
+        .more = "The heap in use and free, stacks, other mappings, against the resident size.",
+        .examples = {"summary 4711", "summary -f json 4711"},
+        .written = "this report is",
+        .formats = kPlainFormats,
+        .answer = run_summary},
+    ReportRow{.report = Report::Check,
+              .name = "check",
+              .source = "PID",
+              .help = "check permission and estimate the pause",
+              .more = "Stops nothing and writes nothing. The status is that of a snapshot.",
+              .examples = {"check 4711", "check -f json 4711"},
+              .written = "this report is",
+              .formats = kPlainFormats,
+              .answer = run_check,
+              .needs = Needs::Process},
+    ReportRow{.report = Report::Call,
+              .name = "call",
+              .argument = "'FN(\"x\", 1)'",
+              .source = "PID",
+              .help = "call a C function in a copy of the process",
+              .more = "Prints what it wrote and what it returned. What the copy may do: "
+                      "heapattach(1), \"Calls in a copy\".",
+              .examples = {"call 'GC_get_heap_size()' 4711", "call --returns string 'name()' 4711"},
+              .read = set_call,
+              .answer = run_call,
+              .needs = Needs::Process,
+              .is_of_one_process = true},
+    ReportRow{.report = Report::Inject,
+              .name = "inject",
+              .source = "PID",
+              .help = "a snapshot by its own dump routine, in a copy",
+              .more = "With --keep FILE: the raw dump.",
+              .examples = {"inject -o heap.jsonl 4711", "inject --keep heap.dump 4711"},
+              .written = "a snapshot is",
+              .answer = run_inject,
+              .needs = Needs::Process,
+              .is_of_one_process = true},
+    // --sizes ADDRESS: read_sources.cpp makes it of --sizes.
+    ReportRow{.report = Report::ObjectSizes,
+              .option = "-",
+              .written = "this report is",
+              .formats = kPlainFormats,
+              .answer = run_object_sizes,
+              .is_of_one_process = true},
+};
+
+}  // namespace
+
+std::span<const ReportRow> report_rows() {
+  return kReports;
+}
+
+const ReportRow& row_of(Report report) {
+  return *std::find_if(kReports.begin(), kReports.end(),
+                       [report](const ReportRow& row) { return row.report == report; });
+}
+
+const ReportRow* find_report(std::string_view name) {
+  const auto* const found =
+      std::find_if(kReports.begin(), kReports.end(), [name](const ReportRow& row) {
+        return !row.name.empty() && (row.name == name || row.option == name);
+      });
+  return found == kReports.end() ? nullptr : found;
+}
+
+const ReportRow* find_report_option(std::string_view option) {
+  const auto* const found =
+      std::find_if(kReports.begin(), kReports.end(), [option](const ReportRow& row) {
+        const bool is_its_name = row.name == option && row.option != "-" && !row.name.empty();
+        return is_its_name || (row.option == option && option != "-");
+      });
+  return found == kReports.end() ? nullptr : found;
+}
+
+std::string_view option_of(const ReportRow& row) {
+  if (row.option == "-") return {};
+  return row.option.empty() ? row.name : row.option;
+}
+
+std::string shown_name(const ReportRow& row) {
+  const std::string_view option = option_of(row);
+  if (!option.empty()) return fmt::format("--{}", option);
+  return row.report == Report::ObjectSizes ? "--sizes ADDRESS" : "a snapshot";
+}
+
+}  // namespace heapattach

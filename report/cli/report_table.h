@@ -1,0 +1,52 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "report/cli/option_table.h"
+#include "report/cli/runner.h"
+
+// All reports, one row each: what they are called, what they ask for, what they are written as,
+// and the function that answers.
+namespace heapattach {
+
+struct ReportFormat {
+  std::string_view name;
+  Format format;
+  std::string_view extensions;  // of files, with spaces between them
+};
+
+struct ReportRow {
+  Report report = Report::Snapshot;
+  std::string_view name = {};      // of the subcommand, and of the option
+  std::string_view option = {};    // where it has another name; "-": there is no option
+  std::string_view argument = {};  // that it takes before its source; empty: none
+  std::string_view source = "SOURCE";
+  std::string_view help = {};         // one line
+  std::string_view more = {};         // what `help NAME` says besides
+  std::string_view examples[2] = {};  // arguments after the program's name
+  std::string_view written = {};      // "counts are", to be followed by "not written as .x"
+  // Empty: snapshots have those of JSON Lines and of exports, calls have none.
+  std::span<const ReportFormat> formats = {};
+  Result<void> (*read)(const std::string& argument, Draft& draft) = nullptr;
+  MakeAnswer answer = nullptr;
+  Needs needs = Needs::AnySource;
+  bool is_of_one_process = false;
+};
+
+[[nodiscard]] std::span<const ReportRow> report_rows();
+
+[[nodiscard]] const ReportRow& row_of(Report report);
+
+// Null if there is none.
+[[nodiscard]] const ReportRow* find_report(std::string_view name);
+[[nodiscard]] const ReportRow* find_report_option(std::string_view option);
+
+// Its option without dashes; empty if it has none.
+[[nodiscard]] std::string_view option_of(const ReportRow& row);
+
+// "--count", or "a snapshot".
+[[nodiscard]] std::string shown_name(const ReportRow& row);
+
+}  // namespace heapattach

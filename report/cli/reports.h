@@ -1,0 +1,25 @@
+#pragma once
+
+#include "report/cli/runner.h"
+
+// What each report answers; report_table.cpp has which function is whose. Each is in the source
+// file of its name.
+namespace heapattach {
+
+Result<Answer> run_snapshot(Job& job);  // also counts, with sizes or without
+// … once it is taken; it lives as long as the job.
+Result<Answer> answer_of_snapshot(Job& job, const snapshot::Snapshot& snapshot);
+Result<Answer> run_check(Job& job);
+Result<Answer> run_stacks(Job& job);
+Result<Answer> run_call(Job& job);
+Result<Answer> run_inject(Job& job);
+Result<Answer> run_diff(Job& job);
+Result<Answer> run_watch(Job& job);
+Result<Answer> run_strings(Job& job);
+Result<Answer> run_summary(Job& job);
+Result<Answer> run_why(Job& job);  // these four: run_explain.cpp
+Result<Answer> run_suspects(Job& job);
+Result<Answer> run_graph(Job& job);
+Result<Answer> run_object_sizes(Job& job);
+
+}  // namespace heapattach

@@ -1,0 +1,49 @@
+#include "report/cli/run_all.h"
+
+#include <chrono>
+
+#include "attach/guardian.h"
+#include "inject/leftovers.h"
+#include "report/cli/confine_to_files.h"
+#include "report/cli/errors.h"
+#include "report/cli/file_kind.h"
+#include "report/cli/process.h"
+#include "report/cli/run_many.h"
+#include "report/cli/runner.h"
+#include "report/cli/sources.h"
+
+namespace heapattach {
+
+namespace {
+
+// Not where the process is not to be stopped, and not once the time is over: the next report clears
+// it up as well.
+void clear_up(const Options& options, Console& console) {
+  if (options.hold == snapshot::Hold::Nothing || options.report == Report::Check) return;
+  if (std::chrono::steady_clock::now() >= guarded_deadline()) return;
+  const auto process = Process::open(options.pid);
+  if (!process) return;
+  if (const auto cleared = clear_leftovers(*process); !cleared) {
+    console.step("what a heapattach that was killed has left stays: " + cleared.error().message);
+  }
+}
+
+}  // namespace
+
+ExitStatus run_all(const Options& options, Console& console) {
+  if (const auto refused = refuse_for_file_kind(options)) return refuse(*refused, console);
+  if (is_of_files(options)) confine_to_files(options, console);
+  if (!options.file.empty() || !options.compared.empty()) {
+    return run_report(options, real_sources(), console);
+  }
+  const auto pids = chosen_processes(options);
+  if (!pids) return report_failure(pids.error(), Stage::Target, Deadline{}, console);
+  const auto run = [&console](const Options& one) {
+    const ExitStatus status = run_report(one, real_sources(), console);
+    clear_up(one, console);
+    return status;
+  };
+  return run_many(options, *pids, run, console);
+}
+
+}  // namespace heapattach

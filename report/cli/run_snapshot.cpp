@@ -1,0 +1,90 @@
+// A snapshot, in one of its formats, or counts of it.
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "report/analyze/type_sizes.h"
+#include "report/cli/gate.h"
+#include "report/cli/look.h"
+#include "report/cli/reports.h"
+#include "report/cli/summary.h"
+#include "report/format/write/count_formats.h"
+#include "report/format/write/json_lines.h"
+
+namespace heapattach {
+
+namespace {
+
+using snapshot::CountTable;
+using snapshot::Snapshot;
+
+std::string format_counts(const CountTable& table, const Options& options) {
+  switch (options.format) {
+    case Format::Tsv: return format_count_tsv(table);
+    case Format::Csv: return format_count_csv(table);
+    case Format::Json: return format_count_json(table);
+    case Format::Markdown: return format_count_markdown(table);
+    case Format::Memprof: return format_count_memprof(table);
+    default: return format_count_table(table, look_of(options));
+  }
+}
+
+// False if the deadline cut it short.
+Result<bool> write_snapshot(Job& job, const Snapshot& snapshot, Sink& sink) {
+  const Options& options = job.options;
+  const auto on_progress = [&](std::uint64_t objects) {
+    job.console.progress("writing objects", objects, snapshot.objects.size());
+  };
+  if (options.exporter != nullptr) {
+    const bool with_values = options.value_bytes > 0 || !options.file.empty();
+    HA_TRY(options.exporter->write(snapshot, sink,
+                                   {options.with_gzip, with_values, job.deadline, on_progress}));
+    return true;
+  }
+  JsonLinesOptions how;
+  how.with_gzip = options.with_gzip;
+  how.deadline = job.deadline;
+  how.on_progress = on_progress;
+  return HA_TRY(write_json_lines(snapshot, sink, how)).in_time;
+}
+
+}  // namespace
+
+// What its reader must know first decides the status: that it ends early, that a condition held
+// (which a missing part could not undo for the better), that a part is missing.
+Result<Answer> answer_of_snapshot(Job& job, const Snapshot& snapshot) {
+  const Options& options = job.options;
+  if (options.exporter != nullptr) HA_TRY(check_exportable(*options.exporter, snapshot));
+  job.console.step(fmt::format("counting {} objects", snapshot.objects.size()));
+  CountTable counts = count_objects(snapshot, options.by);
+  job.console.step(typed_line(counts));
+  if (options.report == Report::Sizes) {
+    job.console.step("computing what keeps what alive");
+    job.console.progress("computing what keeps what alive");
+    analyze::add_sizes(snapshot, options.by, counts);
+  }
+  Gate gate(options, job.console);
+  gate.add(snapshot);
+  Answer answer = answer_about(job, snapshot, {});
+  gate.judge(
+      [&](const FailIf& condition) {
+        return condition.what == FailIf::What::Retained
+                   ? retained_by(condition, snapshot, options.by)
+                   : measure(condition, counts);
+      },
+      answer);
+  if (options.report == Report::Snapshot || options.report == Report::Inject) {
+    job.console.step("writing the snapshot");
+    answer.write = [&job, &snapshot](Sink& sink) { return write_snapshot(job, snapshot, sink); };
+  } else {
+    answer.text = format_counts(choose_rows(counts, gate.rows()), options);
+  }
+  return answer;
+}
+
+Result<Answer> run_snapshot(Job& job) {
+  return answer_of_snapshot(job, *HA_TRY(job.take(job.options)));
+}
+
+}  // namespace heapattach

@@ -1,0 +1,94 @@
+#include "report/cli/runner.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "attach/permission.h"
+#include "report/cli/errors.h"
+#include "report/cli/output_name.h"
+#include "report/cli/report_table.h"
+#include "report/cli/summary.h"
+#include "report/cli/write_text.h"
+#include "report/format/write/gzip.h"
+
+namespace heapattach {
+
+namespace {
+
+// The kernel says no more than "Permission denied"; which rule forbade it can be found out.
+Error with_reason(Error error, const Options& options) {
+  if (error.kind != ErrorKind::Denied || !error.advice.empty() || options.pid == 0) return error;
+  const auto process = Process::open(options.pid);
+  if (!process) return error;
+  const auto allowed = check_may_trace(*process);
+  if (allowed || allowed.error().kind != ErrorKind::Denied) return error;
+  error.message += fmt::format(" ({})", allowed.error().message);
+  return std::move(error).advise(allowed.error().advice);
+}
+
+ExitStatus failed(const Error& error, Stage stage, const Job& job) {
+  const Error& shown = stage == Stage::Target ? with_reason(error, job.options) : error;
+  return report_failure(shown, stage, job.deadline, job.console);
+}
+
+// False if the deadline cut it short.
+Result<bool> write_answer(const Answer& answer, Job& job) {
+  if (answer.is_written) return true;
+  OutputFile sink(std::move(job.output), job.deadline);
+  bool in_time = true;
+  if (answer.write) {
+    in_time = HA_TRY(answer.write(sink));
+  } else {
+    const std::string text = shown_text(job.options, answer.text);
+    HA_TRY(
+        sink.write(job.options.with_gzip ? GzipMembers().compress(text) : std::string_view(text)));
+  }
+  HA_TRY(sink.finish());
+  return in_time;
+}
+
+ExitStatus finish(const Answer& answer, Job& job) {
+  auto in_time = write_answer(answer, job);
+  if (!in_time && has_reader_gone(job.options, in_time.error())) in_time = true;
+  if (!in_time) return failed(in_time.error(), Stage::Output, job);
+  for (const std::string& remark : answer.remarks) job.console.error(remark);
+  if (const std::string name = output_name(job.options);
+      job.options.output.empty() && !name.empty()) {
+    job.console.say(fmt::format("written to {}", name));
+  }
+  if (!answer.summary.empty()) job.console.say(answer.summary);
+  if (*in_time) return answer.status;
+  return report_failure(
+      {ErrorKind::Timeout, "the deadline passed while writing; what is written is marked partial"},
+      Stage::Output, job.deadline, job.console);
+}
+
+}  // namespace
+
+Result<const snapshot::Snapshot*> Job::take(const Options& of) {
+  taken.push_back(HA_TRY(sources.snapshot(of, deadline, console)));
+  return &taken.back();
+}
+
+Answer answer_about(const Job& job, const snapshot::Snapshot& snapshot, std::string text) {
+  Answer answer;
+  answer.text = std::move(text);
+  answer.status = snapshot.complete ? ExitStatus::Complete : ExitStatus::Partial;
+  answer.summary =
+      summary_line(count_objects(snapshot), snapshot, std::chrono::steady_clock::now() - job.start);
+  return answer;
+}
+
+ExitStatus run_report(const Options& options, const Sources& sources, Console& console) {
+  const Deadline deadline = Deadline::in(options.timeout);
+  auto output = open_output(options, deadline);
+  if (!output) return report_failure(output.error(), Stage::Output, deadline, console);
+  Job job{options, sources, console, deadline, std::move(*output)};
+  const auto answer = row_of(options.report).answer(job);
+  if (!answer) return failed(answer.error(), job.stage, job);
+  return finish(*answer, job);
+}
+
+}  // namespace heapattach

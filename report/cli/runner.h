@@ -1,0 +1,92 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/call/function_call.h"
+#include "report/cli/console.h"
+#include "report/cli/exit_status.h"
+#include "report/cli/options.h"
+#include "report/collect/examine.h"
+#include "report/collect/memory_account.h"
+#include "report/deadline.h"
+#include "report/format/write/output_file.h"
+#include "report/model/model.h"
+#include "report/stacks/stack_report.h"
+
+namespace heapattach {
+
+// A heap and, of a live process, its memory at the same moment.
+struct TakenSummary {
+  snapshot::Snapshot snapshot;
+  std::optional<snapshot::SeenMemory> memory;
+};
+
+// The call of a dump routine; see CallOptions.
+struct Routine {
+  CallExpression call;
+  std::vector<std::string> or_else;
+  std::string routine_library;
+  std::function<Result<void>(std::string_view)> take_written;
+  std::optional<std::chrono::milliseconds> patience;
+  std::uint64_t most_written_times = 16;
+};
+
+// Where reports get what they are made of: a process, or what the options' file holds. Tests have
+// others. An entry that no report of a test asks for may be empty.
+struct Sources {
+  template <class Value, class... More>
+  using Take = std::function<Result<Value>(
+      const Options& options, const Deadline& deadline, Console& console, More... more)>;
+  Take<snapshot::Snapshot> snapshot = {};
+  Take<TakenSummary> summary = {};
+  Take<snapshot::Examination> examination = {};
+  Take<stacks::StackReport> stacks = {};
+  Take<CallReport> call = {};
+  Take<CallReport, const Routine&> routine = {};
+};
+
+// One run of one report.
+struct Job {
+  const Options& options;
+  const Sources& sources;
+  Console& console;
+  Deadline deadline;
+  OpenOutput output;                           // opened first, so that a target is not held in vain
+  Stage stage = Stage::Target;                 // what the error that ends the job is about
+  std::vector<snapshot::Snapshot> taken = {};  // what Answer::write may refer to
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+
+  // Takes one more snapshot, which lives as long as the job.
+  Result<const snapshot::Snapshot*> take(const Options& of);
+};
+
+// What a report has come to.
+struct Answer {
+  std::string text = {};  // all of it
+  // If set, writes it instead. False: the deadline cut it short.
+  std::function<Result<bool>(Sink&)> write = {};
+  ExitStatus status = ExitStatus::Complete;
+  std::vector<std::string> remarks = {};  // printed after the report, whatever -q says
+  std::string summary = {};               // printed last; -q silences it
+  bool is_written = false;                // to Job::output, by the report itself
+};
+
+// Makes the answer. On an error nothing is written.
+using MakeAnswer = Result<Answer> (*)(Job& job);
+
+// Runs the report of the options: opens the output, makes the answer, writes it, and prints how it
+// went.
+[[nodiscard]] ExitStatus run_report(const Options& options,
+                                    const Sources& sources,
+                                    Console& console);
+
+// Of a report on one snapshot: its text, with the snapshot's summary and status.
+[[nodiscard]] Answer answer_about(const Job& job,
+                                  const snapshot::Snapshot& snapshot,
+                                  std::string text);
+
+}  // namespace heapattach

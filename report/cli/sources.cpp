@@ -1,0 +1,149 @@
+#include "report/cli/sources.h"
+
+#include <string_view>
+#include <utility>
+
+#include "report/call/in_place_call.h"
+#include "report/cli/file_kind.h"
+#include "report/cli/redaction.h"
+#include "report/cli/take_file.h"
+#include "report/collect/examine.h"
+#include "report/collect/take.h"
+#include "report/stacks/take_stacks.h"
+
+namespace heapattach {
+
+namespace {
+
+SymbolSearch symbol_search(const Options& options) {
+  SymbolSearch search;
+  search.exe = options.exe;
+  search.debug_dirs = options.debug_dirs;
+  search.sysroot = options.sysroot;
+  return search;
+}
+
+snapshot::TakeOptions take_options(const Options& options,
+                                   const Deadline& deadline,
+                                   Console& console) {
+  snapshot::TakeOptions what;
+  what.pid = options.pid;
+  what.core_file = options.file;
+  what.hold = options.hold;
+  what.rewind = options.rewind;
+  what.max_pause = options.max_pause;
+  what.with_unreachable = options.all;
+  what.with_edges = needs_edges(options);
+  what.with_contents = needs_contents(options);
+  what.value_bytes = options.value_bytes;
+  what.texts_only = options.report == Report::Strings;
+  what.type_info = options.type_info;
+  what.symbols = symbol_search(options);
+  what.deadline = deadline;
+  what.on_progress = [&console](std::string_view doing, std::uint64_t done, std::uint64_t all) {
+    console.progress(doing, done, all);
+  };
+  // Steps and warnings have names in them.
+  if (options.redact) {
+    console.step("no steps are shown with --redact");
+    what.warn = [&console](std::string_view) { console.say("a warning: shown without --redact"); };
+    return what;
+  }
+  what.note = [&console](std::string_view step) { console.step(step); };
+  what.warn = [&console](std::string_view text) { console.say(text); };
+  return what;
+}
+
+Result<snapshot::Snapshot> take(const Options& options,
+                                const Deadline& deadline,
+                                Console& console) {
+  const bool is_other_file = !options.file.empty() && !is_elf_file(options.file);
+  auto taken =
+      HA_TRY(is_other_file ? take_from_file(options, deadline, console)
+                           : snapshot::take_snapshot(take_options(options, deadline, console)));
+  redact_if_asked(options, taken, console);
+  return taken;
+}
+
+Result<TakenSummary> take_summary(const Options& options,
+                                  const Deadline& deadline,
+                                  Console& console) {
+  TakenSummary taken;
+  if (!options.file.empty() && !is_elf_file(options.file)) {
+    taken.snapshot = HA_TRY(take_from_file(options, deadline, console));
+    redact_if_asked(options, taken.snapshot, console);
+    return taken;
+  }
+  snapshot::TakeOptions what = take_options(options, deadline, console);
+  what.with_unreachable = true;
+  what.on_memory = [&taken](const snapshot::SeenMemory& seen) { taken.memory = seen; };
+  taken.snapshot = HA_TRY(snapshot::take_snapshot(what));
+  redact_if_asked(options, taken.snapshot, console);
+  return taken;
+}
+
+Result<snapshot::Examination> examine(const Options& options,
+                                      const Deadline& deadline,
+                                      Console& console) {
+  return snapshot::examine(take_options(options, deadline, console));
+}
+
+Result<stacks::StackReport> take_stacks_of(const Options& options,
+                                           const Deadline& deadline,
+                                           Console& console) {
+  stacks::StackOptions what;
+  what.pid = options.pid;
+  what.core_file = options.file;
+  what.rewind = options.rewind;
+  what.max_pause = options.max_pause;
+  what.type_info = options.type_info;
+  what.symbols = symbol_search(options);
+  what.deadline = deadline;
+  what.note = [&console](std::string_view step) { console.step(step); };
+  return stacks::take_stacks(what);
+}
+
+CallOptions call_options(const Options& options, const Deadline& deadline, Console& console) {
+  CallOptions what;
+  what.pid = options.pid;
+  what.call = options.call;
+  what.place = options.place;
+  what.returns = options.returns;
+  what.thread = options.call_thread;
+  what.allowed_calls = options.allowed_calls;
+  what.rewind = options.rewind;
+  what.max_pause = options.max_pause;
+  what.symbols = symbol_search(options);
+  what.deadline = deadline;
+  what.note = [&console](std::string_view step) { console.step(step); };
+  what.warn = [&console](std::string_view warning) { console.error(warning); };
+  return what;
+}
+
+Result<CallReport> call(const Options& options, const Deadline& deadline, Console& console) {
+  const CallOptions what = call_options(options, deadline, console);
+  return what.place == CallPlace::Clone ? call_in_clone(what) : call_in_process(what);
+}
+
+Result<CallReport> call_routine(const Options& options,
+                                const Deadline& deadline,
+                                Console& console,
+                                const Routine& routine) {
+  CallOptions what = call_options(options, deadline, console);
+  what.call = routine.call;
+  what.or_else = routine.or_else;
+  what.routine_library = routine.routine_library;
+  what.take_written = routine.take_written;
+  what.patience = routine.patience;
+  what.most_written_times = routine.most_written_times;
+  return call_in_clone(what);
+}
+
+}  // namespace
+
+const Sources& real_sources() {
+  static const Sources sources{take, take_summary, examine, take_stacks_of, call, call_routine};
+  return sources;
+}
+
+}  // namespace heapattach
