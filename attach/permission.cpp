@@ -88,7 +88,8 @@ Error explain_denied(const AccessFacts& facts) {
     return denied(
         fmt::format("the target belongs to user {}, we are user {} without CAP_SYS_PTRACE",
                     facts.target_uid, facts.our_uid),
-        fmt::format("{}, or run as user {}", as_root, facts.target_uid));
+        facts.target_uid == 0 ? as_root
+                              : fmt::format("{}, or run as user {}", as_root, facts.target_uid));
   }
   if (!facts.has_same_ids) {
     return denied(

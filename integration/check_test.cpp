@@ -98,5 +98,18 @@ TEST_CASE("--check says which rule keeps another user out") {
   const ToolRun run = check(target.pid(), {}, {.uid = 1000});
   CHECK_MESSAGE(run.status == 4, run.output, run.errors);
   CHECK_MESSAGE(says(run, "belongs to user 0"), run.output);
+  const std::string pid = std::to_string(target.pid());
+  const std::vector<std::vector<std::string>> reports = {{"count", pid},
+                                                         {"stacks", pid},
+                                                         {"summary", pid},
+                                                         {"call", "getpid()", pid},
+                                                         {"-f", "jsonl", pid}};
+  for (const auto& arguments : reports) {
+    const ToolRun refused = run_tool(arguments, {.uid = 1000});
+    CAPTURE(arguments.front());
+    CHECK_MESSAGE(refused.status == 4, refused.errors);
+    CHECK_MESSAGE(refused.errors.find("belongs to user 0") != std::string::npos, refused.errors);
+    CHECK_MESSAGE(refused.errors.find("run as root") != std::string::npos, refused.errors);
+  }
   CHECK(target.ask().at("interrupted") == 0);
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
+#include <functional>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -16,6 +18,17 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kProgressEvery = 100ms;
+
+// Signals are for those who work: a thread that holds a target blocks them at times.
+std::thread thread_without_signals(const std::function<void()>& work) {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread thread(work);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
+}
 
 }  // namespace
 
@@ -80,7 +93,7 @@ void Console::progress(std::string_view what, std::uint64_t done, std::uint64_t 
     progress_ = {std::string(what), 0, 0, std::chrono::steady_clock::now()};
   progress_.done = done;
   progress_.all = all;
-  if (!drawing_.joinable()) drawing_ = std::thread([this] { draw(); });
+  if (!drawing_.joinable()) drawing_ = thread_without_signals([this] { draw(); });
 }
 
 std::string Console::progress_line(const Progress& progress, Time now) {

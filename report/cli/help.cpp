@@ -145,7 +145,7 @@ constexpr std::string_view kShortHelp =
   heapattach why Session 4711        what keeps these objects alive
   heapattach stacks 4711             where threads and fibers wait
   heapattach check 4711              check permission and estimate the pause
-  heapattach -o heap.jsonl.gz 4711   save all of it; use the file in place of 4711
+  heapattach -o heap.jsonl.gz 4711   save all of it, to be used like 4711
   heapattach diff heap.jsonl.gz 4711 what grew since then
   heapattach -o heap.html 4711       a page for a browser
 
@@ -185,7 +185,8 @@ std::string format_list() {
     if (format.name != "hprof") text += fmt::format(", {}", format.name);
   }
   text += ", hprof (best effort)";
-  std::vector<const ReportFormat*> listed;
+  const ReportFormat* const others = row_of(Report::Summary).formats.data();
+  std::vector<const ReportFormat*> listed{others};
   for (const ReportRow& row : report_rows()) {
     if (row.formats.empty() || row.name.empty()) continue;
     if (std::find(listed.begin(), listed.end(), row.formats.data()) != listed.end()) continue;
@@ -196,7 +197,7 @@ std::string format_list() {
     text += fmt::format("; of {}: {}", is_of_counts ? "counts" : shown_name(row),
                         fmt::join(names, ", "));
   }
-  return text;
+  return text + "; of others: table, json";
 }
 
 Result<std::string> help_text(std::string_view topic) {

@@ -35,7 +35,8 @@ std::string output_name(const Options& options) {
     return expand_name(options.output, options.pid, host_name(), file_time());
   }
   // Nobody reads a snapshot on a terminal.
-  if (options.report == Report::Snapshot && options.file.empty() && ::isatty(STDOUT_FILENO) == 1) {
+  const bool is_snapshot = options.report == Report::Snapshot || options.report == Report::Inject;
+  if (is_snapshot && options.file.empty() && ::isatty(STDOUT_FILENO) == 1) {
     std::string_view extension = "jsonl";
     if (const ExportFormat* format = options.exporter) {
       extension = format->extension.empty() ? format->name : format->extension;

@@ -65,7 +65,9 @@ ExitStatus show(const ShowText& shown, Console& console) {
 }
 
 ExitStatus refuse(const std::string& message, Console& console) {
-  console.error(fmt::format("{}; try: heapattach --help", message));
+  // A question says itself what to try.
+  console.error(message.ends_with('?') ? message
+                                       : fmt::format("{}; try: heapattach --help", message));
   return ExitStatus::Usage;
 }
 

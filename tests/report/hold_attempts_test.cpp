@@ -13,12 +13,12 @@ namespace {
 // What once() is to return, one after the other, and what was asked of it.
 struct Script {
   std::vector<Result<bool>> results;
-  std::vector<Hold> holds;
-  std::vector<bool> lasts;
+  std::vector<Hold> holds = {};
+  std::vector<bool> lasts = {};
   int waits = 0;
   int fresh_starts = 0;
-  std::string notes;
-  snapshot::TakeOptions options;
+  std::string notes = {};
+  snapshot::TakeOptions options = {};
 
   Result<void> run(Hold asked, Hold first) {
     options.hold = asked;
