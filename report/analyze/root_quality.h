@@ -15,8 +15,8 @@ namespace heapattach::analyze {
 // How good a reason a root is, the best first. The collector scans stacks word by word, so what a
 // call that returned long ago left there keeps objects alive as a variable does; but a variable is
 // what a reader looks for. A path from a better root is told even where one from a worse root is
-// shorter. Globals and locals are of one quality: which of them holds an object more closely is
-// told by the length of the path alone.
+// shorter. Globals and locals are of one quality: the shorter path is told first, and of paths of
+// one length the local's (RootOrder).
 enum class RootQuality : std::uint8_t {
   Variable,     // a global, class variable or live local with a name; an uncollectable object
   Memory,       // static memory without a name

@@ -20,16 +20,17 @@ using snapshot::Snapshot;
 
 // Of roots of one quality.
 int rank_of(const Root& root) {
+  if (!root.variable.empty()) return 0;  // a local
   switch (root.kind) {
-    case RootKind::Global: return 0;
-    case RootKind::ThreadLocal: return 1;
-    case RootKind::Uncollectable: return 2;
-    case RootKind::Fiber: return 3;
-    case RootKind::Stack: return 4;
-    case RootKind::Register: return 5;
-    case RootKind::Finalizer: return 6;
+    case RootKind::Global: return 1;
+    case RootKind::ThreadLocal: return 2;
+    case RootKind::Uncollectable: return 3;
+    case RootKind::Fiber: return 4;
+    case RootKind::Stack: return 5;
+    case RootKind::Register: return 6;
+    case RootKind::Finalizer: return 7;
   }
-  return 7;
+  return 8;
 }
 
 const snapshot::Thread* thread_of(const Snapshot& snapshot, const Root& root) {

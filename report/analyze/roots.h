@@ -13,7 +13,8 @@
 namespace heapattach::analyze {
 
 // The roots that say something, in the order in which they explain most: by quality, and of one
-// quality globals before stacks, and these before registers, which hold things in passing.
+// quality locals that have a name, then globals, then words on stacks, then registers, which hold
+// things in passing.
 struct RootOrder {
   explicit RootOrder(const snapshot::Snapshot& snapshot);
 

@@ -184,13 +184,15 @@ TEST_CASE("a variable's longer path comes before an unnamed word's shorter one")
   CHECK(why(snapshot, "Session").paths[0].root == 0);
 }
 
-TEST_CASE("of two variables the one that is nearer says why") {
+TEST_CASE("of two variables the one that is nearer says why, and of two as near the local") {
   Snapshot snapshot = cache_beside_stacks();
   Root local = word_of(7, 1);
   local.variable = "session";
   snapshot.roots.push_back(local);
   CHECK(why(snapshot, "0x2000").paths[0].root == 1);
   snapshot.roots[1].to = 0;  // as near as the global
+  CHECK(why(snapshot, "0x2000").paths[0].root == 1);
+  snapshot.roots[0].to = 1;
   CHECK(why(snapshot, "0x2000").paths[0].root == 0);
 }
 
