@@ -163,6 +163,22 @@ TEST_CASE(
   CHECK(harm_done_to(service.pid()) == "");
 }
 
+// A class beside its subclasses, what only closures capture, and numbers behind a Pointer(UInt64).
+TEST_CASE("each kind of object of a Crystal program is counted as what it is, without a list") {
+  if (!is_target_built("kinds_debug")) {
+    print_skip("no Crystal compiler");
+    return;
+  }
+  LiveTarget kinds("kinds_debug");
+  const Counts expected = inventory(kinds);
+  for (const char* name : {"Kinds::Animal", "Kinds::Dog", "Kinds::Captured", "Kinds::Limbs"}) {
+    REQUIRE(expected.at(name) > 30);
+  }
+  const Counts counted = count(kinds, {});
+  CHECK(difference(expected, counted) == "");
+  CHECK(counted.at("(buffer of Kinds::Limbs)") == expected.at("Kinds::Limbs"));
+}
+
 TEST_CASE("dead objects of a Crystal service appear with --all alone") {
   const Variant variant{.name = "default"};
   if (!is_built(variant)) return;

@@ -32,6 +32,7 @@ MODES = {
     "static": ["--static"],
     "threads": ["-Dpreview_mt"],
     "contexts": ["-Dpreview_mt", "-Dexecution_context"],
+    "without-mt": ["-Dwithout_mt"],
     "lld": ["--link-flags", "-fuse-ld=lld"],
     "bfd": ["--link-flags", "-fuse-ld=bfd"],
     "stripped": [],
