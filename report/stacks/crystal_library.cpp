@@ -41,6 +41,20 @@ constexpr std::array kClassFiles = {
     ClassFile{"Fiber", "fiber.cr"},
 };
 
+// Classes that have their waits from a module, IO::Evented: the symbol of such a method begins with
+// the class, and is that alone where it was cut.
+constexpr std::array kEventedClasses = {
+    ClassFile{"File", "file.cr"},
+    ClassFile{"IO::FileDescriptor", "io/file_descriptor.cr"},
+    ClassFile{"IPSocket", "socket/ip_socket.cr"},
+    ClassFile{"Socket", "socket.cr"},
+    ClassFile{"TCPServer", "socket/tcp_server.cr"},
+    ClassFile{"TCPSocket", "socket/tcp_socket.cr"},
+    ClassFile{"UDPSocket", "socket/udp_socket.cr"},
+    ClassFile{"UNIXServer", "socket/unix_server.cr"},
+    ClassFile{"UNIXSocket", "socket/unix_socket.cr"},
+};
+
 bool begins_with_class(std::string_view function, std::string_view name) {
   if (!function.starts_with(name)) return false;
   if (name.ends_with("::")) return true;
@@ -113,6 +127,9 @@ std::string_view file_by_class(std::string_view function) {
                         method == "wait_acceptable" || method == "wait_connectable" ||
                         method == "evented_read" || method == "evented_write";
   if (is_of_io) return "io/evented.cr";
+  for (const ClassFile& one : kEventedClasses) {
+    if (function == one.name) return one.file;
+  }
   return function.ends_with("Socket#initialize") ? "socket/tcp_socket.cr" : std::string_view();
 }
 

@@ -123,6 +123,16 @@ void read_unix_sockets(std::string_view text, std::map<std::uint64_t, std::strin
   });
 }
 
+// "flags:	02100002", in octal.
+std::optional<int> read_access(std::string_view text) {
+  std::optional<int> access;
+  each_line(text, [&](const std::vector<std::string_view>& words) {
+    if (words.size() != 2 || words[0] != "flags:") return;
+    if (const auto flags = number(words[1], 8)) access = static_cast<int>(*flags & O_ACCMODE);
+  });
+  return access;
+}
+
 // "tfd:        7 events:       19 data: …", a line for each.
 std::vector<Watched> read_watched(std::string_view text) {
   std::vector<Watched> watched;
@@ -173,6 +183,12 @@ std::string Descriptors::what_is(std::uint64_t fd) {
     return std::string(what);
   }
   return *link;
+}
+
+std::optional<int> Descriptors::access_of(std::uint64_t fd) const {
+  if (process_ == nullptr || fd > kLargestDescriptor) return {};
+  const auto text = process_->read_file(fmt::format("fdinfo/{}", fd));
+  return text ? read_access(*text) : std::nullopt;
 }
 
 std::optional<std::size_t> Descriptors::watched_by(std::uint64_t epoll_fd) const {

@@ -25,6 +25,9 @@ struct Watched {
   std::uint64_t fd = 0;
   std::uint32_t events = 0;
 };
+// What a descriptor was opened for, as the line "flags:" of /proc/<pid>/fdinfo/<fd> has it.
+std::optional<int> read_access(std::string_view text);
+
 // What /proc/<pid>/fdinfo/<fd> of an epoll instance says.
 std::vector<Watched> read_watched(std::string_view text);
 
@@ -39,6 +42,8 @@ class Descriptors {
 
   // "pipe", "/var/log/app.log", "TCP 127.0.0.1:80 listening"; empty if it is not open or not told.
   [[nodiscard]] std::string what_is(std::uint64_t fd);
+  // O_RDONLY, O_WRONLY or O_RDWR: what it was opened for; none if that is not told.
+  [[nodiscard]] std::optional<int> access_of(std::uint64_t fd) const;
   // How many descriptors an epoll instance watches; none if that is not told.
   [[nodiscard]] std::optional<std::size_t> watched_by(std::uint64_t epoll_fd) const;
   // What all epoll instances of the process watch.

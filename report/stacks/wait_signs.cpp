@@ -101,6 +101,13 @@ constexpr std::array kSigns = {
     Sign{"io/evented.cr", "evented_write", Means::Wait, WaitKind::Write},
     Sign{"io/evented.cr", "", Means::Io},
     Sign{"socket/tcp_socket.cr", "initialize", Means::Wait, WaitKind::Connect},
+    // Without line tables, where symbols are cut, the class of the IO is left of its methods.
+    Sign{"socket/tcp_server.cr", "", Means::Wait, WaitKind::Accept},
+    Sign{"socket/unix_server.cr", "", Means::Wait, WaitKind::Accept},
+    Sign{"socket/", "", Means::Io},
+    Sign{"socket.cr", "", Means::Io},
+    Sign{"io/file_descriptor.cr", "", Means::Io},
+    Sign{"file.cr", "", Means::Io},
     Sign{"fiber/execution_context/isolated.cr", "wait", Means::Wait, WaitKind::Context},
     Sign{"fiber/execution_context/isolated.cr", "join", Means::Wait, WaitKind::Context},
     Sign{"fiber/execution_context/isolated.cr", "run", Means::Scheduler},

@@ -3,6 +3,7 @@
 #include <array>
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
@@ -71,6 +72,14 @@ TEST_CASE("sockets are told by address, peer and state") {
   CHECK(sockets[73] == "TCP [::1]:80 listening");
   read_unix_sockets("0000: 00000002 00000000 00010000 0001 01 80 /run/app.sock\n", sockets);
   CHECK(sockets[80] == "unix socket /run/app.sock");
+}
+
+TEST_CASE("what a descriptor was opened for is read from its flags") {
+  CHECK(read_access("pos:\t0\nflags:\t02004000\nmnt_id:\t15\n") == O_RDONLY);
+  CHECK(read_access("flags:\t0100001\n") == O_WRONLY);
+  CHECK(read_access("flags:\t02004002\n") == O_RDWR);
+  CHECK_FALSE(read_access("flags: 9\n"));
+  CHECK_FALSE(read_access("pos: 0\n"));
 }
 
 TEST_CASE("what an epoll instance watches is read line by line") {

@@ -159,6 +159,25 @@ TEST_CASE("each wait of Crystal 1.15 and later is told by its functions") {
            place("Process#wait", "process.cr")}}});
 }
 
+TEST_CASE("a symbol of an IO that was cut says that the fiber waits for the IO, and no more") {
+  const auto wait_without_lines = [](const std::vector<unwind::Place>& outer) {
+    std::vector<unwind::Place> places = old_scheduler() + outer;
+    for (unwind::Place& one : places) one.file.clear();
+    const Stack made = stack_of(places);
+    return wait_by_functions(made.record, made.all, CrystalLibrary::of(made.all)).kind;
+  };
+  const auto at = [&](const std::string& function) { return std::vector{place(function, "")}; };
+  CHECK(wait_without_lines(at("IO::FileDescriptor")) == WaitKind::Io);
+  CHECK(wait_without_lines(at("UNIXSocket")) == WaitKind::Io);
+  CHECK(wait_without_lines(at("TCPServer")) == WaitKind::Accept);
+  CHECK(wait_without_lines(at("TCPSocket#initialize")) == WaitKind::Connect);
+  CHECK(wait_without_lines(at("IO::FileDescriptor#wait_readable")) == WaitKind::Read);
+  // The program's own, which may wait for anything.
+  CHECK(wait_without_lines(at("UNIXSocket#settle")) == WaitKind::Unknown);
+  CHECK(wait_without_lines(at("Socket::Addrinfo")) == WaitKind::Unknown);
+  CHECK(wait_without_lines(at("Shop::Socket")) == WaitKind::Unknown);
+}
+
 TEST_CASE("what the program calls like a method of the library is not taken for it") {
   for (const char* method : {"receive", "lock", "sleep", "select", "wait_readable", "yield"}) {
     CAPTURE(method);
