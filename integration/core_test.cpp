@@ -45,10 +45,14 @@ std::string output_of(const std::vector<std::string>& arguments) {
   return good(arguments).output;
 }
 
-// Lines of a snapshot, without its header and what a core file does not tell of threads.
+// Lines of a snapshot, without its header and what a core file does not tell of threads and waits.
 std::string comparable(const std::string& snapshot) {
   static const std::regex kThread(R"re((\{"record":"thread","tid":\d+)[^\n]*)re");
-  return std::regex_replace(snapshot.substr(snapshot.find('\n') + 1), kThread, "$1");
+  static const std::regex kTold(
+      R"re(,"(left_s|descriptor|process|may_have_limit)":("[^"]*"|[0-9.]+|true))re");
+  const std::string lines =
+      std::regex_replace(snapshot.substr(snapshot.find('\n') + 1), kThread, "$1");
+  return std::regex_replace(lines, kTold, "");
 }
 
 // Stacks as JSON, each frame on a line, without what a core file does not tell.

@@ -4,8 +4,9 @@
     waits.py HEAPATTACH PROGRAM...
 
 Each PROGRAM is targets/waits.cr, built by any Crystal compiler in any way. A fiber's name says what it
-waits for, and the program prints which descriptors and which process these are. Prints a line for each
-program, and one for each fiber that is not as it should be; the status is 1 if there is any.
+waits for, and the program prints which descriptors and which process these are. --stacks is asked, and a
+snapshot that was saved and read again. Prints a line for each program, and one for each fiber that is not
+as it should be; the status is 1 if there is any.
 """
 
 import json
@@ -84,6 +85,19 @@ def stacks_of(tool, pid):
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
+def snapshot_of(tool, pid):
+    """The same of the records of a snapshot, after these were read and written again."""
+    saved = subprocess.run([tool, "--max-pause", "60000", str(pid)], check=True, capture_output=True)
+    again = subprocess.run([tool, "/dev/stdin"], input=saved.stdout, check=True, capture_output=True)
+    records = [json.loads(line) for line in again.stdout.splitlines()]
+    report = {"findings": records[0].get("findings", []), "fibers": [], "groups": records}
+    for record in records:
+        if record["record"] == "fiber":
+            waits = record.get("waits", {"for": "unknown"})
+            report["fibers"].append(record | waits | {"wait": waits["for"]})
+    return report
+
+
 def has_own_events(version):
     """Before 1.15 the limit of a read is in libevent, where nothing leads from the fiber."""
     return tuple(int(part) for part in version.split("-")[0].split(".")[:2]) >= (1, 15)
@@ -91,7 +105,7 @@ def has_own_events(version):
 
 def has_lines(report):
     """Whether the program has debug information; without it lld leaves no names of methods."""
-    return any(frame.get("file", "").endswith(".cr") for group in report["groups"] for frame in group["frames"])
+    return any(frame.get("file", "").endswith(".cr") for group in report["groups"] for frame in group.get("frames", []))
 
 
 def faults_of(fiber, expected, names, numbers, has_methods):
@@ -99,7 +113,8 @@ def faults_of(fiber, expected, names, numbers, has_methods):
     word, details = expected
     faults = []
     is_channel = word in ("send", "receive") and not has_methods and fiber["wait"] == "channel"
-    if fiber["wait"] != word and not is_channel:
+    is_io = word in ("read", "write") and not has_methods and fiber["wait"] == "io"
+    if fiber["wait"] != word and not is_channel and not is_io:
         faults.append(f"wait is {fiber['wait']!r}, not {word!r}")
     for key, wanted in details.items():
         value = fiber.get(key)
@@ -122,25 +137,34 @@ def faults_of(fiber, expected, names, numbers, has_methods):
     return faults
 
 
-def check_all(tool, program):
+def check_report(report, numbers):
     faults, right = [], 0
-    with Target(program, "all") as target:
-        report = stacks_of(tool, target.process.pid)
-        names = {fiber["address"]: fiber.get("name", "") for fiber in report["fibers"]}
-        for fiber in report["fibers"]:
-            name = fiber.get("name", "")
-            if fiber.get("runtime") or fiber.get("of_thread") or name not in EXPECTED:
-                continue
-            wrong = faults_of(fiber, EXPECTED[name], names, target.numbers, has_lines(report))
-            faults += [f'fiber "{name}": {fault}' for fault in wrong]
-            right += not wrong
-        missing = {"receive", "send", "select", "mutex", "main", "sleep", "accept", "process"} - set(names.values())
-        faults += [f'fiber "{name}" is missing' for name in missing]
-        finding = (report["findings"] or ["none"])[0]
-        for word in ("deadlock: ", "Blog::publish", "Blog::archive", "Blog::FIRST_LOCK", "Blog::SECOND_LOCK"):
-            if word not in finding.replace("Blog.", "Blog::"):
-                faults.append(f"the finding lacks {word!r}: {finding}")
+    names = {fiber["address"]: fiber.get("name", "") for fiber in report["fibers"]}
+    for fiber in report["fibers"]:
+        name = fiber.get("name", "")
+        if fiber.get("runtime") or fiber.get("of_thread") or name not in EXPECTED:
+            continue
+        wrong = faults_of(fiber, EXPECTED[name], names, numbers, has_lines(report))
+        faults += [f'fiber "{name}": {fault}' for fault in wrong]
+        right += not wrong
+        is_locked = name.startswith("deadlock-")
+        if is_locked != ("finding" in fiber):
+            faults.append(f'fiber "{name}": finding is {fiber.get("finding")}')
+    missing = {"receive", "send", "select", "mutex", "main", "sleep", "accept", "process"} - set(names.values())
+    faults += [f'fiber "{name}" is missing' for name in missing]
+    finding = (report["findings"] or ["none"])[0]
+    for word in ("deadlock: ", "Blog::publish", "Blog::archive", "Blog::FIRST_LOCK", "Blog::SECOND_LOCK"):
+        if word not in finding.replace("Blog.", "Blog::"):
+            faults.append(f"the finding lacks {word!r}: {finding}")
     return right, faults
+
+
+def check_all(tool, program):
+    with Target(program, "all") as target:
+        right, faults = check_report(stacks_of(tool, target.process.pid), target.numbers)
+        in_snapshot, more = check_report(snapshot_of(tool, target.process.pid), target.numbers)
+    faults += [f"in the snapshot: {fault}" for fault in more]
+    return min(right, in_snapshot), faults
 
 
 def check_shapes(tool, program):

@@ -9,6 +9,7 @@
 #include "report/cli/take_file.h"
 #include "report/collect/examine.h"
 #include "report/collect/take.h"
+#include "report/stacks/join_waits.h"
 #include "report/stacks/take_stacks.h"
 
 namespace heapattach {
@@ -37,6 +38,8 @@ snapshot::TakeOptions take_options(const Options& options,
   what.with_contents = needs_contents(options);
   what.value_bytes = options.value_bytes;
   what.texts_only = options.report == Report::Strings;
+  static const stacks::WaitJoiner kWaits;
+  if (options.report == Report::Snapshot) what.waits = &kWaits;
   what.type_info = options.type_info;
   what.symbols = symbol_search(options);
   what.deadline = deadline;

@@ -65,8 +65,12 @@ Result<bool> Copying::copy(const std::vector<FrozenThread>& threads, bool accept
   for (const crystal::FiberStack& fiber : held_.fibers) add_fiber(fiber);
   const auto more = runtimes::more_roots(target_.runtimes, held_.index, source_.memory, held_.map);
   held_.roots.insert(held_.roots.end(), more.begin(), more.end());
-  const std::vector<Range> rest =
-      boehm::plan_copy(held_.roots, target_.collector_data, heap, held_.map);
+  std::vector<Range> others = target_.collector_data;
+  if (waits_ != nullptr) {
+    const std::vector<Range> needed = waits_->needs(target_, held_, threads);
+    others.insert(others.end(), needed.begin(), needed.end());
+  }
+  const std::vector<Range> rest = boehm::plan_copy(held_.roots, others, heap, held_.map);
   HA_TRY(held_.capture.add(source_.memory, rest, limits_));
   // Of the target itself: a clone has copies of what it touched since.
   if (with_memory_ && target_.process) {

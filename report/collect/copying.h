@@ -29,6 +29,12 @@ class Copying {
     return *this;
   }
 
+  // Copies what the threads' and fibers' waits are read from, too. Null: nobody reads them.
+  Copying& with_waits(const WaitReader* reader) {
+    waits_ = reader;
+    return *this;
+  }
+
   // Copies large objects without pointers in full, too, of which nothing else needs all.
   Copying& with_contents(bool is_wanted) {
     with_contents_ = is_wanted;
@@ -47,6 +53,7 @@ class Copying {
   CopySource source_;
   HeldHeap& held_;
   CopyLimits limits_;
+  const WaitReader* waits_ = nullptr;
   bool with_memory_ = false;
   bool with_contents_ = false;
 };

@@ -1,6 +1,7 @@
 #include "report/collect/held_heap.h"
 
 #include <algorithm>
+#include <ctime>
 #include <thread>
 
 #include <fmt/format.h>
@@ -66,6 +67,13 @@ Error explain_timeout(Error error, const TakeOptions& options, std::chrono::mill
       .advise("--max-pause MS, which allows more, or --snapshot read, which stops nothing");
 }
 
+void note_time(HeldHeap& held) {
+  held.captured = std::chrono::system_clock::now();
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  held.monotonic = std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
+
 // Each of the following: true if the heap was copied, false if it should be tried again.
 Result<bool> copy_running(const Target& target,
                           const TakeOptions& options,
@@ -91,10 +99,12 @@ Result<bool> copy_frozen(const Target& target,
       .budget = longest_pause(options), .rewind = options.rewind, .reads_only = true};
   bool is_copied = false;
   auto frozen = while_frozen(*target.process, freeze, [&](const FrozenView& view) -> Result<void> {
-    held.captured = std::chrono::system_clock::now();
+    note_time(held);
     Copying copying(target, {&*target.process, target.memory}, held,
                     std::min(view.deadline, options.deadline.at));
-    copying.with_memory(options.on_memory != nullptr).with_contents(options.with_contents);
+    copying.with_memory(options.on_memory != nullptr)
+        .with_waits(wait_reader(options))
+        .with_contents(options.with_contents);
     is_copied = HA_TRY(copying.copy(view.threads, accept_misfits));
     return {};
   });
@@ -124,7 +134,7 @@ Result<bool> copy_clone(const Target& target,
       .borrow = std::nullopt};
   bool is_collecting = false;
   how.look = [&](const FrozenView&) -> Result<void> {
-    held.captured = std::chrono::system_clock::now();
+    note_time(held);
     const auto counters = boehm::read_counters(target.collector, target.memory);
     is_collecting = counters.collecting.value_or(false) && !accept_misfits;
     // A clone of this would be good for nothing.
@@ -143,6 +153,7 @@ Result<bool> copy_clone(const Target& target,
   const bool in_passing = is_read_in_passing(Hold::Clone, options);
   auto copied = Copying(target, {&clone.process(), memory, in_passing}, held, options.deadline.at)
                     .with_memory(options.on_memory != nullptr)
+                    .with_waits(wait_reader(options))
                     .with_contents(options.with_contents)
                     .copy(held.freeze.threads, accept_misfits);
   if (!clone.is_whole()) copied = explain_death(clone);
@@ -160,6 +171,7 @@ Result<bool> copy_core(const Target& target, const TakeOptions& options, HeldHea
   held.freeze.threads = target.core->threads();
   held.is_held = true;
   return Copying(target, {nullptr, target.memory}, held, options.deadline.at)
+      .with_waits(wait_reader(options))
       .with_contents(options.with_contents)
       .copy(held.freeze.threads, true);
 }
@@ -222,6 +234,10 @@ Result<std::unique_ptr<HeldHeap>> hold_and_copy(const Target& target, const Take
   attempts.wait = [] { std::this_thread::sleep_for(kBetweenAttempts); };
   HA_TRY(hold_attempts(first, options, attempts));
   return held;
+}
+
+const WaitReader* wait_reader(const TakeOptions& options) {
+  return options.with_edges ? options.waits : nullptr;
 }
 
 Result<void> finish_reading(HeldHeap& held, const TakeOptions& options) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <vector>
 
@@ -26,6 +27,8 @@ struct HeldHeap {
   std::vector<crystal::FiberStack> fibers;
   FreezeReport freeze;
   std::chrono::system_clock::time_point captured;
+  // The time of the target's timers then; a core file does not have it.
+  std::optional<std::chrono::nanoseconds> monotonic;
   std::optional<SeenMemory> memory;  // what of it was in memory, if somebody asks
   bool is_held = false;              // false: it ran while it was read; a core file stands still
   bool is_clone = false;             // it was held until a clone was made, and that was read
@@ -33,6 +36,9 @@ struct HeldHeap {
 
 // By how much the blocks of the index and the collector's own account of its heap differ.
 std::uint64_t unaccounted_bytes(const HeldHeap& held);
+
+// Who reads waits: nobody where edges are not kept.
+[[nodiscard]] const WaitReader* wait_reader(const TakeOptions& options);
 
 // Holds the target as `options` say and copies its heap and roots. If the index of the heap is
 // inconsistent, because the collector was at work on it, the target runs on for some milliseconds

@@ -141,16 +141,22 @@ void mark_partial(const Target& target,
   snapshot.complete = snapshot.reason.empty();
 }
 
-void join_threads(const HeldHeap& held, const MemoryReader& memory, Snapshot& snapshot) {
+// Soon after the thaw: what they wait for is asked of the kernel, too, as it is by then.
+void join_threads(const Target& target,
+                  const HeldHeap& held,
+                  const unwind::Stacks& stacks,
+                  const WaitReader* waits,
+                  Snapshot& snapshot) {
   for (const FrozenThread& thread : held.freeze.threads) {
     snapshot.threads.push_back({thread.tid, thread.name, thread.state});
   }
   for (const crystal::FiberStack& fiber : held.fibers) {
     // A name is a String that never changes; a literal lies outside of what was captured.
     std::string name = crystal::fiber_name(fiber, held.capture);
-    if (name.empty()) name = crystal::fiber_name(fiber, memory);
+    if (name.empty()) name = crystal::fiber_name(fiber, target.memory);
     snapshot.fibers.push_back({fiber.object.value, std::move(name)});
   }
+  if (waits != nullptr) waits->join(target, held, stacks, snapshot);
 }
 
 // The frames on the program's stacks and their variables, found by a worker whose failure costs no
@@ -215,6 +221,8 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
   if (held->clone) alone.emplace();
   begin(options, "walking the stacks");
   const unwind::Stacks stacks = find_stacks(options, *target, *held);
+  Snapshot snapshot;
+  join_threads(*target, *held, stacks, wait_reader(options), snapshot);
   std::vector<types::Variable> variables = target->types.globals;
   variables.insert(variables.end(), stacks.locals.begin(), stacks.locals.end());
   begin(options, "tracing the heap");
@@ -225,7 +233,6 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
   compare_with_marks(options, held->counters, heap, found);
   HA_TRY(options.deadline.check("tracing the heap"));
 
-  Snapshot snapshot;
   fill_header(*target, *held, options, snapshot);
   if (const auto guessed = boehm::count_guesses(heap, found.live); guessed.objects > 0) {
     snapshot.header.marked_conservatively = {guessed.objects, guessed.bytes};
@@ -239,7 +246,6 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
   begin(options, fmt::format("typing {} objects", order.size()));
   const Typing typing(heap, order, held->capture, *target->rows, variables);
   const JoinSources sources{heap, order, *target->rows, typing};
-  join_threads(*held, target->memory, snapshot);
   if (const auto read = finish_reading(*held, options); !read) {
     return without_clone(options, read.error());
   }

@@ -10,6 +10,7 @@
 
 #include "attach/result.h"
 #include "report/collect/memory_account.h"
+#include "report/collect/wait_reader.h"
 #include "report/deadline.h"
 #include "report/model/model.h"
 #include "symbols/elf/module.h"
@@ -35,7 +36,9 @@ struct TakeOptions {
   bool with_contents = false;     // all bytes of the objects; only beside edges
   std::size_t value_bytes = 0;    // of texts and numbers; 0: none at all
   bool texts_only = false;        // texts in full and no other values, whatever value_bytes says
-  std::string type_info;          // a file; empty: none
+  // Says what threads and fibers wait for, beside edges; null: nobody does.
+  const WaitReader* waits = nullptr;
+  std::string type_info;  // a file; empty: none
   SymbolSearch symbols;
   Deadline deadline;
   // Told what of the process is in memory, seen while it was held. May be empty: then nobody looks.

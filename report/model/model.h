@@ -10,6 +10,7 @@
 
 #include "report/model/flat_array.h"
 #include "report/model/values.h"
+#include "report/model/waits.h"
 
 namespace heapattach::unwind {
 enum class FoundBy : std::uint8_t;   // symbols/unwind/stack_record.h
@@ -170,6 +171,11 @@ struct Thread {
   char state = '?';
   std::optional<std::uint32_t> stack{};  // of Snapshot::stacks; none: not known
   bool is_lossy = false;
+  ThreadWait wait{};
+  std::string function{};                // of the program, in which it is: "work (work.c:12)"
+  std::optional<std::size_t> fiber{};    // that is on it: of Snapshot::fibers
+  bool is_idle = false;                  // that fiber waits; the thread looks for another one
+  std::optional<std::size_t> finding{};  // of Header::findings: one that it is part of
 };
 
 struct Fiber {
@@ -177,6 +183,13 @@ struct Fiber {
   std::string name;
   std::optional<std::uint32_t> stack{};  // as a thread's; none of one that is on a thread
   bool is_lossy = false;
+  FiberWait wait{};                      // Unknown: nothing is said of it
+  std::string function{};                // as a thread's
+  std::string context{};                 // the execution context that it is of; empty: not known
+  bool is_of_runtime = false;            // what every Crystal program has
+  std::optional<std::size_t> thread{};   // that it is on: of Snapshot::threads
+  std::string of_thread{};               // whose own fiber it is: "4711 SYSMON"
+  std::optional<std::size_t> finding{};  // as a thread's
 };
 
 struct Collector {
@@ -222,6 +235,9 @@ struct Header {
   std::optional<MarkedConservatively> marked_conservatively;  // none: no object was
   std::string runtime;   // "crystal", "c++", "c"; empty if not known
   std::string redacted;  // "full" where names are stand-ins; empty: they are the target's own
+  // Of the stacks: what is wrong for sure, the worst first, and what may be as it should.
+  std::vector<std::string> findings;
+  std::vector<std::string> remarks;
   bool live_only = true;
   bool is_lossy = false;
 };

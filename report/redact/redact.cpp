@@ -57,11 +57,41 @@ void redact_place(snapshot::Place& place, const StandIns& names) {
   for (snapshot::CodeLine& line : place.inlined) redact_line(line);
 }
 
+// The part of a text that says nothing of the program: "deadlock" of "deadlock: fiber \"a\" …",
+// "read" of "read(5: pipe)", "7" of "7: /srv/app.log".
+std::string begin_of(const std::string& text, std::string_view end) {
+  const std::size_t at = text.find(end);
+  return at == std::string::npos ? std::string() : text.substr(0, at);
+}
+
+// "work (work.c:12)" has the stand-in of the function in frames.
+std::string redact_own_function(const std::string& text, const StandIns& names) {
+  return names.of("function", std::string_view(text).substr(0, text.rfind(" (")));
+}
+
+void redact_waits(snapshot::Thread& thread, const StandIns& names) {
+  thread.wait.call = begin_of(thread.wait.call, "(");
+  thread.wait.mutex = names.of("global", thread.wait.mutex);
+  thread.function = redact_own_function(thread.function, names);
+}
+
+void redact_waits(snapshot::Fiber& fiber, const StandIns& names) {
+  fiber.wait.type = names.of_type(fiber.wait.type);
+  fiber.wait.holder = names.of("global", fiber.wait.holder);
+  fiber.wait.descriptor = begin_of(fiber.wait.descriptor, ":");
+  fiber.function = redact_own_function(fiber.function, names);
+  fiber.context = names.of("context", fiber.context);
+  fiber.of_thread = begin_of(fiber.of_thread, " ");
+}
+
 void redact_header(snapshot::Header& header, const StandIns& names) {
   header.host = names.of("host", header.host);
   header.exe = names.of("program", header.exe);
   header.build_id = names.of_build_id(header.build_id);
   header.redacted = "full";
+  // Sentences, whose names are in the records as well.
+  for (std::string& finding : header.findings) finding = begin_of(finding, ":");
+  header.remarks.clear();
 }
 
 }  // namespace
@@ -70,8 +100,14 @@ bool redact(Snapshot& snapshot, const StandIns& names) {
   if (!snapshot.header.redacted.empty()) return false;
   redact_header(snapshot.header, names);
   for (Type& type : snapshot.types) redact_type(type, names);
-  for (snapshot::Thread& thread : snapshot.threads) thread.name = names.of("thread", thread.name);
-  for (snapshot::Fiber& fiber : snapshot.fibers) fiber.name = names.of("fiber", fiber.name);
+  for (snapshot::Thread& thread : snapshot.threads) {
+    thread.name = names.of("thread", thread.name);
+    redact_waits(thread, names);
+  }
+  for (snapshot::Fiber& fiber : snapshot.fibers) {
+    fiber.name = names.of("fiber", fiber.name);
+    redact_waits(fiber, names);
+  }
   for (snapshot::Place& place : snapshot.places) redact_place(place, names);
   for (snapshot::Root& root : snapshot.roots) redact_root(root, names);
   snapshot.values.clear();

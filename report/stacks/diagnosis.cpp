@@ -80,10 +80,16 @@ std::string cycle_text(const std::vector<std::size_t>& cycle, const std::vector<
 void add_cycles(const StackReport& report, Diagnosis& diagnosis) {
   const auto of_thread = [&](std::size_t i) { return report.threads[i].waits_for; };
   for (const auto& cycle : cycles_of(report.threads.size(), of_thread)) {
+    for (const std::size_t thread : cycle) {
+      diagnosis.finding_of_thread.try_emplace(thread, diagnosis.findings.size());
+    }
     diagnosis.findings.push_back(cycle_text(cycle, report.threads));
   }
   const auto of_fiber = [&](std::size_t i) { return report.fibers[i].wait.owner; };
   for (const auto& cycle : cycles_of(report.fibers.size(), of_fiber)) {
+    for (const std::size_t fiber : cycle) {
+      diagnosis.finding_of_fiber.try_emplace(fiber, diagnosis.findings.size());
+    }
     diagnosis.findings.push_back(cycle_text(cycle, report.fibers));
   }
 }
@@ -144,13 +150,18 @@ Fibers count(const StackReport& report) {
   return fibers;
 }
 
+// Whether the fiber runs code of the program, and only another fiber can wake it.
+bool is_stuck(const FiberSeen& fiber) {
+  return !fiber.is_of_runtime && fiber.is_own && needs_another_fiber(fiber.wait);
+}
+
 // Some of those who wait for others, with what for; those that do alike as one.
 std::string examples(const StackReport& report) {
   constexpr std::size_t kShown = 3;
   std::map<std::pair<std::string, std::string>, std::vector<std::size_t>> alike;
   for (std::size_t i = 0; i < report.fibers.size(); ++i) {
     const FiberSeen& fiber = report.fibers[i];
-    if (fiber.is_of_runtime || !fiber.is_own || !needs_another_fiber(fiber.wait)) continue;
+    if (!is_stuck(fiber)) continue;
     alike[{fiber.function, describe_wait(report, fiber.wait)}].push_back(i);
   }
   std::string text;
@@ -172,6 +183,10 @@ std::string doing_of(const StackReport& report, const Crowd& crowd) {
 
 // Fibers that only fibers could wake, and there is none left that could.
 void add_forgotten_fibers(const StackReport& report, const Fibers& fibers, Diagnosis& diagnosis) {
+  for (std::size_t i = 0; i < report.fibers.size(); ++i) {
+    if (!is_stuck(report.fibers[i])) continue;
+    diagnosis.finding_of_fiber.try_emplace(i, diagnosis.findings.size());
+  }
   const bool is_one = fibers.all == 1;
   if (fibers.crowd.fibers == fibers.all) {
     diagnosis.findings.push_back(
@@ -229,8 +244,13 @@ void add_busy_threads(const StackReport& report, Diagnosis& diagnosis) {
   const auto suspended =
       std::count_if(report.fibers.begin(), report.fibers.end(),
                     [](const FiberSeen& fiber) { return !fiber.is_of_runtime && !fiber.thread; });
-  for (const ThreadSeen& thread : report.threads) {
+  for (std::size_t i = 0; i < report.threads.size(); ++i) {
+    const ThreadSeen& thread = report.threads[i];
     if (!thread.is_busy || thread.is_idle) continue;
+    diagnosis.finding_of_thread.try_emplace(i, diagnosis.findings.size());
+    if (thread.fiber) {
+      diagnosis.finding_of_fiber.try_emplace(*thread.fiber, diagnosis.findings.size());
+    }
     const std::string function = innermost_function(thread.stack);
     std::string text = fmt::format(
         "busy: {} does not let go of its processor{}{}",

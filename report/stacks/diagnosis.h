@@ -1,5 +1,10 @@
 #pragma once
 
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
 #include "report/stacks/stack_report.h"
 
 namespace heapattach::stacks {
@@ -12,6 +17,9 @@ struct Diagnosis {
   std::vector<std::string> findings;
   // May be as it should: many who wait for others that can still come.
   std::vector<std::string> remarks;
+  // The first finding that a thread or fiber is part of, by its number in the report.
+  std::map<std::size_t, std::size_t> finding_of_thread;
+  std::map<std::size_t, std::size_t> finding_of_fiber;
 };
 
 [[nodiscard]] Diagnosis diagnose(const StackReport& report);

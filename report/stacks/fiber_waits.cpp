@@ -5,11 +5,14 @@
 #include "report/stacks/fiber_waits.h"
 
 #include <algorithm>
+#include <charconv>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/epoll.h>
 
 #include "attach/x86_64.h"
+#include "report/stacks/held_stacks.h"
 
 namespace heapattach::stacks {
 
@@ -68,20 +71,14 @@ Range words_around(const unwind::StackRecord& record, const WaitFrame& wait) {
 
 }  // namespace
 
-FiberWaits::FiberWaits(const StackTarget& target,
-                       const HeldStacks& held,
-                       const unwind::Stacks& stacks,
-                       const CrystalLibrary& library,
-                       Descriptors& descriptors)
-    : target_(target),
-      held_(held),
-      stacks_(stacks),
+FiberWaits::FiberWaits(const Scene& scene, const CrystalLibrary& library, Descriptors& descriptors)
+    : scene_(scene),
       library_(library),
       descriptors_(descriptors),
-      objects_(held.index, held.capture, target.classes, held.fibers) {}
+      objects_(scene.index, scene.capture, scene.classes, scene.fibers) {}
 
 FiberWait FiberWaits::of(std::size_t fiber, const unwind::StackRecord& record) {
-  const WaitFrame told = wait_by_functions(record, stacks_, library_);
+  const WaitFrame told = wait_by_functions(record, scene_.stacks, library_);
   FiberWait wait;
   wait.kind = told.kind;
   wait.type = told.type;
@@ -89,11 +86,11 @@ FiberWait FiberWaits::of(std::size_t fiber, const unwind::StackRecord& record) {
   const Event event = event_of(fiber, record, told);
   if (event.polling) wait.kind = kind_by(wait.kind, *event.polling);
   if (wait.kind == WaitKind::Unknown) return wait;
-  if (event.wakes_at && held_.monotonic) {
+  if (event.wakes_at && scene_.monotonic) {
     wait.left = std::chrono::duration_cast<std::chrono::milliseconds>(
-        std::max(std::chrono::nanoseconds(0), *event.wakes_at - *held_.monotonic));
+        std::max(std::chrono::nanoseconds(0), *event.wakes_at - *scene_.monotonic));
   }
-  wait.may_have_limit = event.may_wake || (event.wakes_at && !held_.monotonic);
+  wait.may_have_limit = event.may_wake || (event.wakes_at && !scene_.monotonic);
   const bool has_descriptor = is_io(wait.kind) && event.polling && event.polling->descriptor;
   if (has_descriptor) wait.descriptor = descriptor_text(*event.polling->descriptor);
   refine_by_descriptor(wait);
@@ -104,6 +101,7 @@ FiberWait FiberWaits::of(std::size_t fiber, const unwind::StackRecord& record) {
   if (found->type != nullptr && !found->type->name.empty()) wait.type = found->type->name;
   if (wait.kind == WaitKind::Mutex) wait.owner = objects_.owner_of(*found);
   if (is_io(wait.kind) && !has_descriptor) wait.descriptor = descriptor_in(*found, wait.kind);
+  refine_by_access(wait);
   refine_by_descriptor(wait);
   return wait;
 }
@@ -112,15 +110,16 @@ FiberWaits::Event FiberWaits::event_of(std::size_t fiber,
                                        const unwind::StackRecord& record,
                                        const WaitFrame& wait) {
   Event event;
-  const crystal::FiberStack& of_fiber = held_.fibers[fiber];
+  const crystal::FiberStack& of_fiber = scene_.fibers[fiber];
   Range words = words_around(record, wait);
   if (words.end() > of_fiber.stack.end()) {
     const bool is_inside = of_fiber.stack.end() > words.start;
     words.bytes = is_inside ? of_fiber.stack.end() - words.start : 0;
   }
-  for (const PollingEvent& one : find_polling_events(words, of_fiber.object, held_.capture)) {
+  for (const PollingEvent& one : find_polling_events(words, of_fiber.object, scene_.capture)) {
     // A descriptor that is open: only a live process tells.
-    const bool is_open = !one.descriptor || target_.core || is_open_descriptor(*one.descriptor);
+    const bool is_open =
+        !one.descriptor || scene_.process == nullptr || is_open_descriptor(*one.descriptor);
     if (event.polling || !is_of(one, wait.kind) || !is_open) continue;
     event.polling = one;
     event.wakes_at = one.wakes_at;
@@ -133,23 +132,22 @@ FiberWaits::Event FiberWaits::event_of(std::size_t fiber,
 // The timers that the fiber's object leads to.
 void FiberWaits::add_timers(RemoteAddr fiber, Event& event) const {
   constexpr std::uint64_t kLargestEvent = 160;
-  for (std::uint64_t offset = kWordBytes; offset < target_.fibers.object_bytes;
-       offset += kWordBytes) {
-    const auto word = held_.capture.read_as<std::uint64_t>(fiber + offset);
+  for (std::uint64_t offset = kWordBytes; offset < scene_.fiber_bytes; offset += kWordBytes) {
+    const auto word = scene_.capture.read_as<std::uint64_t>(fiber + offset);
     if (!word || *word == 0 || *word % kWordBytes != 0) continue;
     const RemoteAddr at{*word};
-    if (const auto wakes_at = read_libevent_timer(at, fiber, held_.capture)) {
+    if (const auto wakes_at = read_libevent_timer(at, fiber, scene_.capture)) {
       event.wakes_at = *wakes_at;
       return;
     }
-    const auto object = object_around(held_.index, *word);
+    const auto object = object_around(scene_.index, *word);
     if (!object || object->start != at || object->bytes > kLargestEvent) continue;
-    if (const auto timer = read_polling_event(at + kWordBytes, fiber, held_.capture)) {
+    if (const auto timer = read_polling_event(at + kWordBytes, fiber, scene_.capture)) {
       if (timer->wakes_at) event.wakes_at = *timer->wakes_at;
       continue;
     }
     // Another event loop's.
-    const auto back = held_.capture.read_as<std::uint64_t>(at + 2 * kWordBytes);
+    const auto back = scene_.capture.read_as<std::uint64_t>(at + 2 * kWordBytes);
     if (back && *back == fiber.value) event.may_wake = true;
   }
 }
@@ -163,13 +161,24 @@ std::string FiberWaits::descriptor_text(std::uint32_t number) {
   return fmt::format("{}{}{}", number, what.empty() ? "" : ": ", what);
 }
 
+// What is open for one direction alone is waited for in that direction.
+void FiberWaits::refine_by_access(FiberWait& wait) const {
+  if (wait.kind != WaitKind::Io || wait.descriptor.empty()) return;
+  std::uint32_t number = 0;
+  const char* const end = wait.descriptor.data() + wait.descriptor.size();
+  if (std::from_chars(wait.descriptor.data(), end, number).ec != std::errc()) return;
+  const auto access = descriptors_.access_of(number);
+  if (access == O_RDONLY) wait.kind = WaitKind::Read;
+  if (access == O_WRONLY) wait.kind = WaitKind::Write;
+}
+
 std::string FiberWaits::descriptor_in(const AwaitedObject& io, WaitKind kind) {
   if (!watched_) watched_ = descriptors_.all_watched();
   std::uint32_t direction = is_reading(kind) ? EPOLLIN : EPOLLOUT;
   if (kind == WaitKind::Io) direction = EPOLLIN | EPOLLOUT;
   std::optional<std::uint32_t> found;
   for (std::uint64_t offset = kWordBytes; offset + 4 <= io.bytes; offset += 4) {
-    const auto number = held_.capture.read_as<std::uint32_t>(io.start + offset);
+    const auto number = scene_.capture.read_as<std::uint32_t>(io.start + offset);
     const bool is_watched =
         number && std::any_of(watched_->begin(), watched_->end(), [&](const Watched& one) {
           return one.fd == *number && (one.events & direction) != 0;
@@ -196,7 +205,7 @@ std::optional<pid_t> FiberWaits::process_in(const unwind::StackRecord& record,
          objects_.objects_of({frame.stack_pointer, frame.cfa - frame.stack_pointer})) {
       for (std::uint64_t offset = 4; offset + 4 <= std::min(object.bytes, kHeadBytes);
            offset += 4) {
-        const auto number = held_.capture.read_as<pid_t>(object.start + offset);
+        const auto number = scene_.capture.read_as<pid_t>(object.start + offset);
         if (number && children_->contains(*number)) return *number;
       }
     }

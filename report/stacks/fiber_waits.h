@@ -4,8 +4,8 @@
 
 #include "report/stacks/awaited_objects.h"
 #include "report/stacks/descriptors.h"
-#include "report/stacks/held_stacks.h"
 #include "report/stacks/polling_events.h"
+#include "report/stacks/scene.h"
 
 namespace heapattach::stacks {
 
@@ -13,12 +13,7 @@ namespace heapattach::stacks {
 // stacks' words the rest: which channel, mutex or IO, whose the mutex is, when a sleep ends.
 class FiberWaits {
  public:
-  // `fibers` are held.fibers, in the same order.
-  FiberWaits(const StackTarget& target,
-             const HeldStacks& held,
-             const unwind::Stacks& stacks,
-             const CrystalLibrary& library,
-             Descriptors& descriptors);
+  FiberWaits(const Scene& scene, const CrystalLibrary& library, Descriptors& descriptors);
 
   [[nodiscard]] FiberWait of(std::size_t fiber, const unwind::StackRecord& record);
 
@@ -36,13 +31,12 @@ class FiberWaits {
   void add_timers(RemoteAddr fiber, Event& event) const;
   [[nodiscard]] std::string descriptor_in(const AwaitedObject& io, WaitKind kind);
   [[nodiscard]] std::string descriptor_text(std::uint32_t number);
+  void refine_by_access(FiberWait& wait) const;
   [[nodiscard]] bool is_open_descriptor(std::uint32_t number);
   [[nodiscard]] std::optional<pid_t> process_in(const unwind::StackRecord& record,
                                                 const WaitFrame& wait);
 
-  const StackTarget& target_;
-  const HeldStacks& held_;
-  const unwind::Stacks& stacks_;
+  const Scene& scene_;
   const CrystalLibrary& library_;
   Descriptors& descriptors_;
   AwaitedObjects objects_;

@@ -9,7 +9,7 @@
 
 #include "attach/x86_64.h"
 #include "report/parallel.h"
-#include "report/stacks/system_calls.h"
+#include "report/stacks/needed_memory.h"
 #include "symbols/boehm/roots.h"
 #include "symbols/unwind/signal_stacks.h"
 
@@ -26,7 +26,6 @@ constexpr std::uint64_t kMegabyte = 1U << 20U;
 // A stack pointer that is wrong may lead to the beginning of a heap.
 constexpr std::uint64_t kMostStackBytes = 512 * kMegabyte;
 constexpr std::size_t kMostHeads = 1'000'000;
-constexpr std::uint64_t kTimerBytes = 128;  // libevent's struct event
 
 std::uint64_t stack_bytes(const StackTarget& target) {
   std::uint64_t sum = 0;
@@ -79,19 +78,15 @@ class Copying {
 
   // What the arguments of system calls, the fibers and the innermost frames lead to.
   std::vector<Range> find_heads(const std::vector<FrozenThread>& threads) {
-    std::vector<Range> heads;
-    for (const FrozenThread& thread : threads) {
-      if (!thread.registers) continue;
-      if (const auto call = call_of(*thread.registers, target_.modules)) {
-        for (const Range& range : memory_of(*call)) heads.push_back(range);
-      }
-    }
+    std::vector<Range> heads = memory_of_calls(threads, target_.modules);
     if (held_.fibers.empty()) return heads;
-    std::vector<std::uint64_t> words;
+    FiberWords of_fibers =
+        words_of(held_.fibers, target_.fibers.object_bytes, held_.index, held_.map, held_.capture);
+    heads.insert(heads.end(), of_fibers.timers.begin(), of_fibers.timers.end());
+    std::vector<std::uint64_t> words = std::move(of_fibers.in_heap);
     for (const crystal::FiberStack& fiber : held_.fibers) {
       add_words({fiber.stack.start, std::min(fiber.stack.bytes, kTopBytes)}, words);
     }
-    add_timers(words, heads);
     std::sort(words.begin(), words.end());
     words.erase(std::unique(words.begin(), words.end()), words.end());
     RemoteAddr last{};
@@ -110,39 +105,8 @@ class Copying {
          at += kWordBytes) {
       std::uint64_t word = 0;
       std::memcpy(&word, bytes.data() + at, sizeof word);
-      if (is_in_heap(word)) words.push_back(word);
+      if (is_in_heap(held_.index, word)) words.push_back(word);
     }
-  }
-
-  // The words of the fibers' objects: to the heap, or to a timer outside of it.
-  void add_timers(std::vector<std::uint64_t>& words, std::vector<Range>& heads) const {
-    std::vector<std::uint64_t> contents(target_.fibers.object_bytes / kWordBytes);
-    for (const crystal::FiberStack& fiber : held_.fibers) {
-      const auto read =
-          held_.capture.read(fiber.object, std::as_writable_bytes(std::span(contents)));
-      if (!read) continue;
-      for (const std::uint64_t word : contents) {
-        if (is_in_heap(word)) {
-          words.push_back(word);
-        } else if (may_be_timer(word, fiber)) {
-          heads.push_back({RemoteAddr{word}, kTimerBytes});
-        }
-      }
-    }
-  }
-
-  [[nodiscard]] bool is_in_heap(std::uint64_t word) const {
-    const auto& blocks = held_.index.blocks;
-    if (blocks.empty() || word < blocks.front().start.value) return false;
-    const boehm::Block& last = blocks.back();
-    return word < last.start.value + last.object_bytes * last.objects;
-  }
-  [[nodiscard]] bool may_be_timer(std::uint64_t word, const crystal::FiberStack& fiber) const {
-    if (word % kWordBytes != 0) return false;
-    const Mapping* const mapping = held_.map.find(RemoteAddr{word});
-    if (mapping == nullptr || !mapping->writable || !mapping->is_anonymous()) return false;
-    // Its own stack is no place for one.
-    return !mapping->range.contains(fiber.stack.start);
   }
 
   const StackTarget& target_;
@@ -178,7 +142,7 @@ Error explained(Error error, const StackOptions& options, std::chrono::milliseco
 
 }  // namespace
 
-const ThreadActivity* activity_of(const std::vector<ThreadActivity>& all, pid_t tid) {
+const ThreadActivity* activity_of(std::span<const ThreadActivity> all, pid_t tid) {
   const auto found = std::find_if(all.begin(), all.end(),
                                   [tid](const ThreadActivity& one) { return one.tid == tid; });
   return found == all.end() ? nullptr : &*found;

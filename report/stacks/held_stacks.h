@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -32,7 +33,7 @@ struct HeldStacks {
 };
 
 // Of one thread; null if it was not there.
-[[nodiscard]] const ThreadActivity* activity_of(const std::vector<ThreadActivity>& all, pid_t tid);
+[[nodiscard]] const ThreadActivity* activity_of(std::span<const ThreadActivity> all, pid_t tid);
 
 // The beginning of the object of the heap that `word` points into.
 struct HeapObject {

@@ -8,6 +8,7 @@
 
 #include "report/stacks/contexts.h"
 #include "report/stacks/fiber_waits.h"
+#include "report/stacks/held_stacks.h"
 #include "report/stacks/holders.h"
 #include "report/stacks/named_stacks.h"
 
@@ -25,32 +26,33 @@ bool is_name_of_runtime(std::string_view name) {
 
 class Fibers {
  public:
-  Fibers(const FiberSources& from, StackReport& report)
-      : from_(from),
-        report_(report),
-        waits_(from.target, from.held, from.stacks, from.library, from.descriptors) {
-    for (const unwind::StackRecord& record : from.stacks.stacks) {
+  Fibers(const Scene& scene,
+         const CrystalLibrary& library,
+         Descriptors& descriptors,
+         StackReport& report)
+      : scene_(scene), library_(library), report_(report), waits_(scene, library, descriptors) {
+    for (const unwind::StackRecord& record : scene.stacks.stacks) {
       if (record.thread != 0) by_thread_.emplace(record.thread, &record);
       if (record.fiber != 0) by_fiber_.emplace(record.fiber, &record);
     }
   }
 
   void add() {
-    for (std::size_t i = 0; i < from_.held.fibers.size(); ++i) add(i);
+    for (std::size_t i = 0; i < scene_.fibers.size(); ++i) add(i);
     name_contexts();
     name_holders();
     report_.groups =
-        group_fibers(report_.fibers, records_, from_.stacks, {from_.target.modules, from_.library});
+        group_fibers(report_.fibers, records_, scene_.stacks, {scene_.modules, library_});
   }
 
  private:
   void add(std::size_t index) {
-    const crystal::FiberStack& fiber = from_.held.fibers[index];
+    const crystal::FiberStack& fiber = scene_.fibers[index];
     FiberSeen seen;
     seen.address = fiber.object;
-    seen.name = crystal::fiber_name(fiber, from_.held.capture);
+    seen.name = crystal::fiber_name(fiber, scene_.capture);
     // A literal lies outside of what was captured, and never changes.
-    if (seen.name.empty()) seen.name = crystal::fiber_name(fiber, from_.target.memory);
+    if (seen.name.empty()) seen.name = crystal::fiber_name(fiber, scene_.memory);
     const unwind::StackRecord* record = nullptr;
     if (fiber.is_running) {
       record = put_on_thread(index, seen);
@@ -64,18 +66,18 @@ class Fibers {
   }
 
   void add_wait(std::size_t index, const unwind::StackRecord& record, FiberSeen& seen) {
-    const WaitFrame told = wait_by_functions(record, from_.stacks, from_.library);
+    const WaitFrame told = wait_by_functions(record, scene_.stacks, library_);
     const bool runs = seen.thread && !report_.threads[*seen.thread].is_idle;
     seen.is_of_runtime = told.is_scheduler;
     if (told.is_scheduler) {
       seen.wait.kind = WaitKind::Scheduling;
     } else if (runs) {
-      const WaitKind kind = blocked_by_functions(record, from_.stacks);
+      const WaitKind kind = blocked_by_functions(record, scene_.stacks);
       seen.wait.kind = kind == WaitKind::Unknown ? WaitKind::Running : kind;
     } else {
       seen.wait = waits_.of(index, record);
     }
-    const auto own = own_place(record, from_.stacks, {from_.target.modules, from_.library});
+    const auto own = own_place(record, scene_.stacks, {scene_.modules, library_});
     seen.is_own = own.has_value();
     if (own) seen.function = place_text(*own);
     const bool is_new = record.frames.size() <= 2 && seen.wait.kind == WaitKind::Unknown;
@@ -86,8 +88,8 @@ class Fibers {
   // A thread whose fibers all wait looks for one that can go on, often while it is still on the
   // stack of the one that waited last.
   const unwind::StackRecord* put_on_thread(std::size_t index, FiberSeen& seen) {
-    const Range stack = from_.held.fibers[index].stack;
-    const auto& threads = from_.held.freeze.threads;
+    const Range stack = scene_.fibers[index].stack;
+    const auto threads = scene_.threads;
     for (std::size_t i = 0; i < threads.size(); ++i) {
       const auto& registers = threads[i].registers;
       if (!registers || !stack.contains(registers->stack_pointer)) continue;
@@ -95,7 +97,7 @@ class Fibers {
       report_.threads[i].fiber = index;
       const auto found = by_thread_.find(threads[i].tid);
       if (found == by_thread_.end()) return nullptr;
-      report_.threads[i].is_idle = looks_for_fibers(*found->second, from_.stacks, from_.library);
+      report_.threads[i].is_idle = looks_for_fibers(*found->second, scene_.stacks, library_);
       return found->second;
     }
     return nullptr;
@@ -106,14 +108,14 @@ class Fibers {
   void name_contexts() {
     std::vector<std::string> names;
     for (const FiberSeen& fiber : report_.fibers) names.push_back(fiber.name);
-    std::vector<std::string> contexts = contexts_of(
-        from_.held.fibers, names, from_.target.fibers.object_bytes, from_.target.memory);
+    std::vector<std::string> contexts =
+        contexts_of(scene_.fibers, names, scene_.fiber_bytes, scene_.memory);
     for (std::size_t i = 0; i < report_.fibers.size(); ++i) {
       FiberSeen& fiber = report_.fibers[i];
       fiber.context = std::move(contexts[i]);
-      const Mapping* const stack = from_.held.map.find(from_.held.fibers[i].stack.start);
+      const Mapping* const stack = scene_.map.find(scene_.fibers[i].stack.start);
       if (stack == nullptr || fiber.name != "main") continue;
-      for (const FrozenThread& thread : from_.held.freeze.threads) {
+      for (const FrozenThread& thread : scene_.threads) {
         if (!thread.registers) continue;
         if (!stack->range.contains(thread.registers->thread_pointer)) continue;
         fiber.of_thread = fmt::format("{} {}", thread.tid, thread.name);
@@ -126,10 +128,8 @@ class Fibers {
     for (const FiberSeen& fiber : report_.fibers) {
       if (fiber.wait.object.value != 0) awaited.push_back(fiber.wait.object);
     }
-    const HolderNames globals =
-        names_of_globals(from_.target.modules, from_.target.memory, awaited);
-    const AwaitedObjects objects(from_.held.index, from_.held.capture, from_.target.classes,
-                                 from_.held.fibers);
+    const HolderNames globals = names_of_globals(scene_.modules, scene_.memory, awaited);
+    const AwaitedObjects objects(scene_.index, scene_.capture, scene_.classes, scene_.fibers);
     for (std::size_t i = 0; i < report_.fibers.size(); ++i) {
       FiberWait& wait = report_.fibers[i].wait;
       const auto global = globals.find(wait.object);
@@ -139,15 +139,16 @@ class Fibers {
       const auto& frames = records_[i]->frames;
       if (frames.empty()) continue;
       const Range words{frames.front().stack_pointer, kTopBytes};
-      const Range stack = from_.held.fibers[i].stack;
+      const Range stack = scene_.fibers[i].stack;
       const std::uint64_t left = stack.end() > words.start ? stack.end() - words.start : 0;
       wait.holder =
           name_of_field(wait.object, objects.objects_of({words.start, std::min(words.bytes, left)}),
-                        from_.held.capture);
+                        scene_.capture);
     }
   }
 
-  const FiberSources& from_;
+  const Scene& scene_;
+  const CrystalLibrary& library_;
   StackReport& report_;
   FiberWaits waits_;
   std::unordered_map<pid_t, const unwind::StackRecord*> by_thread_;
@@ -157,8 +158,11 @@ class Fibers {
 
 }  // namespace
 
-void add_fibers(const FiberSources& from, StackReport& report) {
-  Fibers(from, report).add();
+void add_fibers(const Scene& scene,
+                const CrystalLibrary& library,
+                Descriptors& descriptors,
+                StackReport& report) {
+  Fibers(scene, library, descriptors, report).add();
 }
 
 }  // namespace heapattach::stacks

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "attach/remote_addr.h"
+#include "report/model/waits.h"
 #include "symbols/unwind/stack_record.h"
 
 // What --stacks found, as plain values: made by take_stacks(), read by the writers of its formats.
@@ -52,50 +53,12 @@ struct ThreadSeen {
   std::string function;                  // of the program, in which it is
   std::optional<std::size_t> fiber;      // that is on it
   bool is_idle = false;                  // that fiber waits; the thread looks for another one
+  std::optional<std::size_t> finding;    // of the report's findings: one that it is part of
   NamedStack stack;
 };
 
-enum class WaitKind : std::uint8_t {
-  Unknown,
-  Running,     // on a thread
-  Scheduling,  // is the scheduler's: looks for fibers that can run, or watches those that do
-  Ready,       // it has let others run
-  NotStarted,
-  Ended,  // a thread still looks for another one on its stack
-  Receive,
-  Send,
-  Channel,  // one of the two
-  Select,
-  Mutex,
-  Condition,  // a condition variable
-  WaitGroup,
-  Once,        // that another fiber has initialized a constant or class variable
-  Descriptor,  // that others are done with an IO
-  Context,     // the end of an isolated context
-  Process,     // the end of a process
-  Thread,      // the end of a thread; blocks its own
-  Resolve,     // a host's address; blocks its thread
-  Io,          // one of the next four
-  Read,
-  Write,
-  Accept,
-  Connect,
-  Sleep,
-  SleepForever,
-};
-
-// What a fiber waits for.
-struct FiberWait {
-  WaitKind kind = WaitKind::Unknown;
-  RemoteAddr object;                              // the channel, mutex or IO; 0: not known
-  std::string type;                               // of the object
-  std::string holder;                             // "Blog::LOCK", "Account@lock": who holds it
-  std::string descriptor;                         // "7: TCP 127.0.0.1:80 listening"
-  std::optional<std::size_t> owner;               // of the mutex
-  std::optional<std::chrono::milliseconds> left;  // of a sleep, or of a wait with a limit
-  bool may_have_limit = false;                    // it could not be told whether it has one
-  std::optional<pid_t> process;                   // whose end it is
-};
+using snapshot::FiberWait;
+using snapshot::WaitKind;
 
 struct FiberSeen {
   RemoteAddr address;
@@ -107,6 +70,7 @@ struct FiberSeen {
   std::optional<std::size_t> thread;  // that it is on
   std::string function;               // of the program, in which it is: "Blog.publish (blog.cr:34)"
   FiberWait wait;
+  std::optional<std::size_t> finding;  // as a thread's
 };
 
 // Fibers with the same stack.

@@ -1,5 +1,6 @@
 #include "report/format/write/json_lines.h"
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -110,6 +111,13 @@ TEST_CASE("a snapshot is written as the format says") {
   build.snapshot.threads.push_back({4711, "app", 'S', 0});
   build.snapshot.fibers.push_back({0x7f55, "worker-1", 1});
   build.snapshot.fibers.push_back({0x7f99, "", 1});
+  header.findings = {"deadlock: …"};
+  build.snapshot.threads[0].wait.call = "pause";
+  build.snapshot.threads[0].fiber = 1;
+  build.snapshot.fibers[0].wait.kind = WaitKind::Mutex;
+  build.snapshot.fibers[0].wait.owner = 1;
+  build.snapshot.fibers[0].wait.left = std::chrono::milliseconds(250);
+  build.snapshot.fibers[0].finding = 0;
   Root stack;
   stack.kind = RootKind::Stack;
   stack.thread = 4711;
@@ -126,11 +134,11 @@ TEST_CASE("a snapshot is written as the format says") {
   build.snapshot.roots.push_back(rax);
   CHECK(
       written(build.snapshot) ==
-      R"({"record":"snapshot","version":1,"tool":"heapattach 0.1.0","pid":4711,"host":"ci-7","exe":"/srv/app","source":"freeze","pause_ms":41.200,"collector":{"name":"bdwgc","version":"8.2.2","layout":"accessors","collecting":false,"heap_bytes":65536},"marked_conservatively":{"objects":30,"bytes":1920},"runtime":"crystal","live_only":true}
+      R"({"record":"snapshot","version":1,"tool":"heapattach 0.1.0","pid":4711,"host":"ci-7","exe":"/srv/app","source":"freeze","pause_ms":41.200,"collector":{"name":"bdwgc","version":"8.2.2","layout":"accessors","collecting":false,"heap_bytes":65536},"marked_conservatively":{"objects":30,"bytes":1920},"runtime":"crystal","live_only":true,"findings":["deadlock: …"]}
 {"record":"type","name":"Session","id":174,"bytes":40,"known_from":["type-info"],"fields":[{"name":"@user","offset":8,"bytes":8,"type":"String"}]}
 {"record":"type","name":"String"}
-{"record":"thread","tid":4711,"name":"app","state":"S","frames":[{"pc":"0x7e01","module":"libc.so.6"},{"pc":"0x4011","function":"main","file":"app.c","line":7,"module":"app","inlined":[{"function":"read","file":"io.c","line":3}],"found_by":"scan"}]}
-{"record":"fiber","address":"0x7f55","name":"worker-1","frames":[{"pc":"0x7e01","module":"libc.so.6"}],"left_out":10,"left_out_behind":1,"end":"corrupt"}
+{"record":"thread","tid":4711,"name":"app","state":"S","waits":{"call":"pause"},"fiber":"0x7f99","frames":[{"pc":"0x7e01","module":"libc.so.6"},{"pc":"0x4011","function":"main","file":"app.c","line":7,"module":"app","inlined":[{"function":"read","file":"io.c","line":3}],"found_by":"scan"}]}
+{"record":"fiber","address":"0x7f55","name":"worker-1","waits":{"for":"mutex","owner":"0x7f99","left_s":0.250},"finding":0,"frames":[{"pc":"0x7e01","module":"libc.so.6"}],"left_out":10,"left_out_behind":1,"end":"corrupt"}
 {"record":"fiber","address":"0x7f99","same_frames_as":"0x7f55"}
 {"record":"root","kind":"stack","thread":4711,"frame":1,"variable":"session","inlined":0,"address":"0x7ffd10","to":"0x7f12a0"}
 {"record":"root","kind":"register","thread":4711,"register":"rax","to":"0x7f1300"}

@@ -54,6 +54,8 @@ TEST_CASE("threads that wait for each other's mutexes are called a deadlock, wit
         "thread 11 waits for audit_lock, which thread 12 holds; thread 12 waits for a mutex, which "
         "thread 10 holds");
   CHECK(diagnose(report).findings.size() == 1);
+  CHECK(diagnose(report).finding_of_thread ==
+        std::map<std::size_t, std::size_t>{{0, 0}, {1, 0}, {2, 0}});
 }
 
 TEST_CASE("a thread that waits for its own mutex is a deadlock") {

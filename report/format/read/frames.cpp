@@ -70,6 +70,10 @@ bool Frames::read_frame(JsonCursor& json, snapshot::Stack& out) {
   return true;
 }
 
+bool Frames::is_key(std::string_view key) {
+  return key == "frames" || key == "left_out" || key == "left_out_behind" || key == "end";
+}
+
 bool Frames::read(JsonCursor& json, std::string_view key, RawStack& out) {
   if (key == "frames") {
     out.has_frames = true;

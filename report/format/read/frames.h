@@ -21,7 +21,9 @@ class Frames {
  public:
   explicit Frames(Piece& piece) : piece_(piece) {}
 
-  // The value of `key`, which may be one of a stack's or of none that is known.
+  // Whether `key` is one of a stack's.
+  [[nodiscard]] static bool is_key(std::string_view key);
+  // The value of such a key.
   bool read(JsonCursor& json, std::string_view key, RawStack& out);
   // Its number among the piece's; none if there was nothing of it.
   std::optional<std::uint32_t> keep(RawStack stack);

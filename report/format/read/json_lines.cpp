@@ -9,6 +9,7 @@
 
 #include "report/format/read/join_objects.h"
 #include "report/format/read/read_pieces.h"
+#include "report/format/read/waits.h"
 
 namespace heapattach::read {
 
@@ -39,6 +40,7 @@ class Joiner {
       take_threads(piece);
       skipped += piece.skipped_records;
     }
+    resolve_mentions(mentions_, snapshot_);
     if (skipped != 0 && options.note) {
       options.note(fmt::format("{} records are of kinds that this build does not know", skipped));
     }
@@ -57,11 +59,12 @@ class Joiner {
       for (snapshot::Frame& frame : stack.frames) frame.place += first_place;
       snapshot_.stacks.push_back(std::move(stack));
     }
-    for (snapshot::Thread& thread : piece.threads) {
+    for (auto& [thread, mentions] : piece.threads) {
       if (thread.stack) *thread.stack += first_stack;
       snapshot_.threads.push_back(std::move(thread));
+      mentions_.threads.push_back(mentions);
     }
-    for (auto& [fiber, same_frames_as] : piece.fibers) {
+    for (auto& [fiber, same_frames_as, mentions] : piece.fibers) {
       if (fiber.stack) {
         *fiber.stack += first_stack;
         stack_of_fiber_.try_emplace(fiber.address, *fiber.stack);
@@ -70,6 +73,7 @@ class Joiner {
         if (known != stack_of_fiber_.end()) fiber.stack = known->second;
       }
       snapshot_.fibers.push_back(std::move(fiber));
+      mentions_.fibers.push_back(mentions);
     }
   }
 
@@ -185,6 +189,7 @@ class Joiner {
   bool is_cut_ = false;
   EndRecord end_;
   std::uint64_t bytes_ = 0;
+  AllMentions mentions_;
   std::unordered_map<std::uint64_t, std::uint32_t> stack_of_fiber_;  // those that say it themselves
   Snapshot snapshot_;
 };

@@ -31,9 +31,25 @@ struct RawRoot {
   std::uint64_t to = 0;
 };
 
+// The threads and fibers that the record of one mentions: by their numbers and addresses.
+struct ThreadMentions {
+  std::optional<pid_t> owner;  // of the mutex that it waits for
+  std::optional<std::uint64_t> fiber;
+};
+struct FiberMentions {
+  std::optional<std::uint64_t> owner;  // as a thread's
+  std::optional<pid_t> thread;
+};
+
+struct RawThread {
+  snapshot::Thread thread;
+  ThreadMentions mentions;
+};
+
 struct RawFiber {
   snapshot::Fiber fiber;
   std::optional<std::uint64_t> same_frames_as;  // the address of another
+  FiberMentions mentions;
 };
 
 struct EndRecord {
@@ -66,9 +82,9 @@ struct Piece {
   std::vector<OnLine<snapshot::Header>> headers;
   std::vector<OnLine<snapshot::Type>> types;
   std::vector<snapshot::Place> places;
-  std::vector<snapshot::Stack> stacks;    // their places are of this piece
-  std::vector<snapshot::Thread> threads;  // their stacks are of this piece
-  std::vector<RawFiber> fibers;           // as well
+  std::vector<snapshot::Stack> stacks;  // their places are of this piece
+  std::vector<RawThread> threads;       // their stacks are of this piece
+  std::vector<RawFiber> fibers;         // as well
   std::vector<OnLine<RawRoot>> roots;
   std::vector<OnLine<EndRecord>> ends;
   std::size_t first_record = 0;  // lines within the block; 0: it has no records

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "report/format/read/waits.h"
 #include "report/model/root_kinds.h"
 #include "symbols/text/json_cursor.h"
 
@@ -85,6 +86,10 @@ bool read_marked(JsonCursor& json, snapshot::MarkedConservatively& out) {
   });
 }
 
+bool read_texts(JsonCursor& json, std::vector<std::string>& out) {
+  return json.array([&] { return json.string(out.emplace_back()); });
+}
+
 bool read_header_text(JsonCursor& json, std::string_view key, snapshot::Header& out) {
   if (key == "tool") return json.string(out.tool);
   if (key == "host") return json.string(out.host);
@@ -95,6 +100,8 @@ bool read_header_text(JsonCursor& json, std::string_view key, snapshot::Header& 
   if (key == "source") return json.string(out.source);
   if (key == "runtime") return json.string(out.runtime);
   if (key == "redacted") return json.string(out.redacted);
+  if (key == "findings") return read_texts(json, out.findings);
+  if (key == "remarks") return read_texts(json, out.remarks);
   return json.skip();
 }
 
@@ -197,9 +204,7 @@ void Records::read_type(std::string_view line) {
     if (key == "bytes") return read_number(json, out.instance_bytes);
     if (key == "holder") return json.string(out.holder);
     if (key == "lossy") return json.boolean(out.is_lossy);
-    if (key == "known_from") {
-      return json.array([&] { return json.string(out.known_from.emplace_back()); });
-    }
+    if (key == "known_from") return read_texts(json, out.known_from);
     if (key == "fields") {
       return json.array([&] { return read_field(json, out.fields.emplace_back()); });
     }
@@ -216,19 +221,19 @@ void Records::read_type(std::string_view line) {
 
 void Records::read_thread(std::string_view line) {
   JsonCursor json(line);
-  snapshot::Thread out;
+  RawThread out;
   RawStack stack;
   std::string state;
   json.object([&](std::string_view key) {
-    if (key == "tid") return read_number(json, out.tid);
-    if (key == "name") return json.string(out.name);
+    if (key == "tid") return read_number(json, out.thread.tid);
+    if (key == "name") return json.string(out.thread.name);
     if (key == "state") return json.string(state);
-    if (key == "lossy") return json.boolean(out.is_lossy);
-    return frames_.read(json, key, stack);
+    if (key == "lossy") return json.boolean(out.thread.is_lossy);
+    return Frames::is_key(key) ? frames_.read(json, key, stack) : read_wait(json, key, out);
   });
-  out.stack = frames_.keep(std::move(stack));
+  out.thread.stack = frames_.keep(std::move(stack));
   if (!json.is_good()) wrong_ = json.error();
-  if (state.size() == 1) out.state = state[0];
+  if (state.size() == 1) out.thread.state = state[0];
   piece_.threads.push_back(std::move(out));
 }
 
@@ -241,7 +246,7 @@ void Records::read_fiber(std::string_view line) {
     if (key == "name") return json.string(out.fiber.name);
     if (key == "same_frames_as") return read_address(json, out.same_frames_as);
     if (key == "lossy") return json.boolean(out.fiber.is_lossy);
-    return frames_.read(json, key, stack);
+    return Frames::is_key(key) ? frames_.read(json, key, stack) : read_wait(json, key, out);
   });
   out.fiber.stack = frames_.keep(std::move(stack));
   if (!json.is_good()) wrong_ = json.error();

@@ -10,6 +10,7 @@
 #include "report/format/write/json_frames.h"
 #include "report/format/write/json_objects.h"
 #include "report/format/write/json_record.h"
+#include "report/format/write/json_waits.h"
 #include "report/model/root_kinds.h"
 
 namespace heapattach {
@@ -94,6 +95,7 @@ JsonRecord header_record(const snapshot::Header& header) {
   record.text_unless_empty("runtime", header.runtime);
   record.text_unless_empty("redacted", header.redacted);
   record.boolean("live_only", header.live_only);
+  add_findings(header, record);
   record.lossy_if(header.is_lossy);
   return record;
 }
@@ -131,15 +133,19 @@ JsonRecord thread_record(const Snapshot& snapshot, const snapshot::Thread& threa
   record.number("tid", thread.tid);
   record.text_unless_empty("name", thread.name);
   if (thread.state != '?') record.text("state", {&thread.state, 1});
+  add_waits(snapshot, thread, record);
   if (thread.stack) add_stack(snapshot, snapshot.stacks.at(*thread.stack), record);
   record.lossy_if(thread.is_lossy);
   return record;
 }
 
-JsonRecord fiber_record(const snapshot::Fiber& fiber, FiberFrames& frames) {
+JsonRecord fiber_record(const Snapshot& snapshot,
+                        const snapshot::Fiber& fiber,
+                        FiberFrames& frames) {
   JsonRecord record("fiber");
   record.address("address", fiber.address);
   record.text_unless_empty("name", fiber.name);
+  add_waits(snapshot, fiber, record);
   frames.add(fiber, record);
   record.lossy_if(fiber.is_lossy);
   return record;
@@ -185,7 +191,9 @@ Result<void> write_head(const Snapshot& snapshot, RecordWriter& out) {
   for (const auto* type : one_of_each_name(snapshot.types)) HA_TRY(out.add(type_record(*type)));
   for (const auto& thread : snapshot.threads) HA_TRY(out.add(thread_record(snapshot, thread)));
   FiberFrames frames(snapshot);
-  for (const auto& fiber : snapshot.fibers) HA_TRY(out.add(fiber_record(fiber, frames)));
+  for (const auto& fiber : snapshot.fibers) {
+    HA_TRY(out.add(fiber_record(snapshot, fiber, frames)));
+  }
   for (const auto& root : snapshot.roots) HA_TRY(out.add(root_record(snapshot, root)));
   return out.flush();
 }

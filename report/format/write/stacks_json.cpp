@@ -5,15 +5,17 @@
 //    "remarks":["6 of 7 fibers wait for other fibers: …"],
 //    "threads":[{"tid":12,"tid_in_target":12,"name":"app","state":"S","wait_channel":"futex_wait",
 //      "call":"futex(0x55d0…)","cpu_s":0.120,"load":0.00,"waits_for_thread":13,"awaited":"lock",
-//      "own_function":"work (work.c:12)","fiber":"0x7f…","idle":true,"frames":[FRAME, …],
+//      "own_function":"work (work.c:12)","fiber":"0x7f…","idle":true,"finding":0,
+//      "frames":[FRAME, …],
 //      "left_out":N,"left_out_behind":N,"end":"outermost"}],
 //    "fibers":[{"address":"0x7f…","name":"worker-1","context":"DEFAULT","of_thread":"13 SYSMON",
 //      "runtime":true,"thread":12,"own_function":"Shop.work (shop.cr:55)","wait":"receive",
 //      "object":"0x7f…","type":"Channel(Int32)","holder":"Shop::LOCK","process":4712,
-//      "descriptor":"7: pipe","owner":"0x7f…","left_s":9.500,"group":0}],
+//      "descriptor":"7: pipe","owner":"0x7f…","left_s":9.500,"finding":0,"group":0}],
 //    "groups":[{"fibers":12,"frames":[FRAME, …],"end":"outermost"}]}
 //
-// A finding is proved, and says what is wrong; a remark may be as it should. "wait" is what the
+// A finding is proved, and says what is wrong; a remark may be as it should. A thread or fiber that
+// is part of a finding has its number, from 0, as "finding". "wait" is what the
 // fiber waits for: "receive", "send" or (one of both) "channel", "select", "mutex", "condition",
 // "wait group", "once" (a constant that another fiber initializes), "descriptor" (that others are
 // done with an IO), "context" (the end of an isolated one), "process", "thread", "resolve" (a
@@ -46,39 +48,6 @@ using stacks::NamedFrame;
 using stacks::NamedStack;
 using stacks::StackReport;
 using stacks::ThreadSeen;
-using stacks::WaitKind;
-
-std::string_view text_of(WaitKind kind) {
-  switch (kind) {
-    case WaitKind::Unknown: return "unknown";
-    case WaitKind::Running: return "running";
-    case WaitKind::Scheduling: return "scheduling";
-    case WaitKind::Ready: return "ready";
-    case WaitKind::NotStarted: return "not started";
-    case WaitKind::Ended: return "ended";
-    case WaitKind::Receive: return "receive";
-    case WaitKind::Send: return "send";
-    case WaitKind::Channel: return "channel";
-    case WaitKind::Select: return "select";
-    case WaitKind::Mutex: return "mutex";
-    case WaitKind::Condition: return "condition";
-    case WaitKind::WaitGroup: return "wait group";
-    case WaitKind::Once: return "once";
-    case WaitKind::Descriptor: return "descriptor";
-    case WaitKind::Context: return "context";
-    case WaitKind::Process: return "process";
-    case WaitKind::Thread: return "thread";
-    case WaitKind::Resolve: return "resolve";
-    case WaitKind::Io: return "io";
-    case WaitKind::Read: return "read";
-    case WaitKind::Write: return "write";
-    case WaitKind::Accept: return "accept";
-    case WaitKind::Connect: return "connect";
-    case WaitKind::Sleep: return "sleep";
-    case WaitKind::SleepForever: return "sleep forever";
-  }
-  return {};
-}
 
 std::string decimal(double value) {
   return fmt::format("{:.3f}", value);
@@ -132,6 +101,7 @@ JsonRecord thread_record(const StackReport& report, const ThreadSeen& thread) {
   record.text_unless_empty("own_function", thread.function);
   if (thread.fiber) record.address("fiber", report.fibers.at(*thread.fiber).address.value);
   if (thread.is_idle) record.boolean("idle", true);
+  record.number("finding", thread.finding);
   if (!thread.is_readable) record.boolean("readable", false);
   add_stack(thread.stack, record);
   return record;
@@ -148,7 +118,7 @@ JsonRecord fiber_record(const StackReport& report,
   if (fiber.is_of_runtime) record.boolean("runtime", true);
   if (fiber.thread) record.number("thread", report.threads.at(*fiber.thread).tid);
   record.text_unless_empty("own_function", fiber.function);
-  record.text("wait", text_of(fiber.wait.kind));
+  record.text("wait", snapshot::word_for(snapshot::kWaitWords, fiber.wait.kind));
   if (fiber.wait.object.value != 0) record.address("object", fiber.wait.object.value);
   record.text_unless_empty("type", fiber.wait.type);
   record.text_unless_empty("holder", fiber.wait.holder);
@@ -158,6 +128,7 @@ JsonRecord fiber_record(const StackReport& report,
   if (fiber.wait.left) {
     record.raw("left_s", decimal(static_cast<double>(fiber.wait.left->count()) / 1000));
   }
+  record.number("finding", fiber.finding);
   if (group) record.number("group", *group);
   return record;
 }

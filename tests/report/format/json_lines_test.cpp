@@ -1,5 +1,6 @@
 #include "report/format/read/json_lines.h"
 
+#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <string>
@@ -51,6 +52,35 @@ const std::string kB =
     "\"refs\":{\"@a\":\"0x10\"}}\n";
 const std::string kEnd = "{\"record\":\"end\",\"complete\":true,\"objects\":2}\n";
 
+void add_waits(Snapshot& snapshot) {
+  snapshot.header.findings = {"deadlock: a \xff", "busy: b"};
+  snapshot.header.remarks = {"2 of 4 fibers wait"};
+  snapshot::Thread& thread = snapshot.threads[0];
+  thread.wait = {.call = "futex(0x10) \xff", .thread = 2, .mutex = "lock"};
+  thread.function = "work (work.c:12)";
+  thread.fiber = 3;
+  thread.is_idle = true;
+  thread.finding = 1;
+  snapshot::FiberWait& wait = snapshot.fibers[1].wait;
+  wait.kind = snapshot::WaitKind::Mutex;
+  wait.object = RemoteAddr{0x7f10};
+  wait.type = "Mutex";
+  wait.holder = "Blog::LOCK";
+  wait.owner = 0;
+  wait.left = std::chrono::milliseconds(1500);
+  snapshot::Fiber& reader = snapshot.fibers[2];
+  reader.wait.kind = snapshot::WaitKind::Read;
+  reader.wait.descriptor = "7: pipe \xff";
+  reader.wait.process = 4712;
+  reader.wait.may_have_limit = true;
+  reader.function = "Blog.read (blog.cr:3)";
+  reader.context = "DEFAULT";
+  reader.is_of_runtime = true;
+  reader.of_thread = "4712 SYSMON";
+  reader.finding = 0;
+  snapshot.fibers[3].thread = 0;
+}
+
 void add_stacks(Snapshot& snapshot) {
   snapshot.places = {{0x4011, {"main", "app.c", 7}, {{"read", "io.c", 3}, {"x", "", 0}}, "app"},
                      {0x7e01, {"odd \xff", "", 0}, {}, ""},
@@ -61,6 +91,7 @@ void add_stacks(Snapshot& snapshot) {
       {{}, 0, 0, unwind::StackEnd::Corrupt}};
   snapshot.threads = {{4711, "app", 'S', 0}, {4712, "other", 'D'}, {4713, "", '?', 2}};
   snapshot.fibers = {{0x9000, "worker", 1}, {0x9100, "", 1}, {0x9200, "new"}, {0x9300, "", 1}};
+  add_waits(snapshot);
   snapshot::Root& root = snapshot.roots.emplace_back();
   root.kind = snapshot::RootKind::Stack;
   root.thread = 4711;
@@ -101,6 +132,65 @@ TEST_CASE("a snapshot that was read is written again as the same bytes, plain an
   const auto packed = read_text(written(with_every_kind_of_key(), true));
   REQUIRE(packed);
   CHECK(written(*packed) == text);
+}
+
+TEST_CASE("what threads and fibers wait for is read as it was written") {
+  const auto found = read_text(written(with_every_kind_of_key()));
+  REQUIRE(found);
+  CHECK(found->header.findings.size() == 2);
+  CHECK(found->header.remarks == std::vector<std::string>{"2 of 4 fibers wait"});
+  const snapshot::Thread& thread = found->threads[0];
+  CHECK(thread.wait.thread == 2);
+  CHECK(thread.wait.mutex == "lock");
+  CHECK(thread.fiber == 3);
+  CHECK(thread.is_idle);
+  CHECK(thread.finding == 1);
+  const snapshot::Fiber& fiber = found->fibers[1];
+  CHECK(fiber.wait.kind == snapshot::WaitKind::Mutex);
+  CHECK(fiber.wait.object.value == 0x7f10);
+  CHECK(fiber.wait.holder == "Blog::LOCK");
+  CHECK(fiber.wait.owner == 0);
+  REQUIRE(fiber.wait.left);
+  CHECK(fiber.wait.left->count() == 1500);
+  CHECK_FALSE(fiber.finding);
+  const snapshot::Fiber& reader = found->fibers[2];
+  CHECK(reader.wait.kind == snapshot::WaitKind::Read);
+  CHECK(reader.wait.may_have_limit);
+  CHECK(reader.wait.process == 4712);
+  CHECK(reader.of_thread == "4712 SYSMON");
+  CHECK(reader.finding == 0);
+  CHECK(found->fibers[3].thread == 0);
+  CHECK(found->fibers[0].wait.kind == snapshot::WaitKind::Unknown);
+}
+
+TEST_CASE(
+    "a record that mentions a fiber, thread or finding that is not there is read without it") {
+  const auto found = read_text(
+      kHead +
+      "{\"record\":\"thread\",\"tid\":7,\"waits\":{\"thread\":8},\"fiber\":\"0x99\",\"finding\":3}"
+      "\n"
+      "{\"record\":\"fiber\",\"address\":\"0x10\",\"thread\":9,\"waits\":{\"for\":\"mutex\","
+      "\"owner\":\"0x98\",\"later\":[1]}}\n"
+      "{\"record\":\"fiber\",\"address\":\"0x20\",\"waits\":{\"for\":\"what is to come\"}}\n" +
+      kA + kB + kEnd);
+  REQUIRE(found);
+  CHECK_FALSE(found->threads[0].wait.thread);
+  CHECK_FALSE(found->threads[0].fiber);
+  CHECK_FALSE(found->threads[0].finding);
+  CHECK(found->fibers[0].wait.kind == snapshot::WaitKind::Mutex);
+  CHECK_FALSE(found->fibers[0].wait.owner);
+  CHECK_FALSE(found->fibers[0].thread);
+  CHECK(found->fibers[1].wait.kind == snapshot::WaitKind::Unknown);
+}
+
+TEST_CASE("a time that cannot be is refused") {
+  for (const std::string time : {"-1", "1e300"}) {
+    CAPTURE(time);
+    const std::string fiber =
+        "{\"record\":\"fiber\",\"address\":\"0x10\",\"waits\":{\"for\":\"sleep\",\"left_s\":" +
+        time + "}}\n";
+    CHECK(refusal(kHead + fiber + kA + kB + kEnd).find("time") != std::string::npos);
+  }
 }
 
 TEST_CASE("stacks are read as they were written, also a fiber's that stands like another") {

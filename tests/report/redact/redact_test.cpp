@@ -55,6 +55,19 @@ Snapshot secret_snapshot() {
   root.variable = "secret_session";
   build.snapshot.roots.push_back(root);
   build.snapshot.fibers.push_back({0x7f0000001000, "secret-fiber"});
+  Thread& thread = build.snapshot.threads[0];
+  thread.wait = {.call = "openat(\"/srv/secret\")", .thread = {}, .mutex = "secret_lock"};
+  thread.function = "secret_part (secret.cr:7)";
+  Fiber& fiber = build.snapshot.fibers[0];
+  fiber.wait.kind = WaitKind::Mutex;
+  fiber.wait.type = "Channel(SecretShop::Session)";
+  fiber.wait.holder = "SecretShop::LOCK";
+  fiber.wait.descriptor = "7: /srv/secret.log";
+  fiber.function = "Secret#keep (/srv/secret.cr:5)";
+  fiber.context = "secret-context";
+  fiber.of_thread = "4711 secret-thread";
+  build.snapshot.header.findings = {"deadlock: fiber \"secret-fiber\" in Secret#keep waits"};
+  build.snapshot.header.remarks = {"1 fiber waits for SecretShop::LOCK"};
   build.snapshot.header.host = "secret-host";
   build.snapshot.header.exe = "/srv/secret";
   build.snapshot.header.build_id = "3317f6a05ec7e7";
@@ -93,6 +106,10 @@ TEST_CASE("a redacted snapshot has none of the program's names in any format") {
   CHECK(lines.find("\"symbol\":\"main_arena\",\"module\":\"libc.so.6\"") != std::string::npos);
   CHECK(lines.find("\"function\":\"read\",\"file\":\"read.c\",\"line\":26") != std::string::npos);
   CHECK(lines.find("\"line\":7") != std::string::npos);
+  CHECK(lines.find("\"findings\":[\"deadlock\"]") != std::string::npos);
+  CHECK(lines.find("\"waits\":{\"call\":\"openat\"") != std::string::npos);
+  CHECK(lines.find("\"type\":\"Channel(Type-") != std::string::npos);
+  CHECK(lines.find("\"descriptor\":\"7\"") != std::string::npos);
   for (const ExportFormat& format : export_formats()) {
     CAPTURE(format.name);
     MemorySink sink;

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "attach/freeze.h"
+#include "attach/remote_addr.h"
+
+namespace heapattach::unwind {
+struct Stacks;
+}
+
+namespace heapattach::snapshot {
+
+class Target;
+struct HeldHeap;
+struct Snapshot;
+
+// Says of a snapshot's threads and fibers what they wait for. report/stacks has the one there is.
+class WaitReader {
+ public:
+  virtual ~WaitReader() = default;
+
+  // What it needs of the target's memory besides the heap, the roots and the stacks; any order.
+  // Asked while the target is held and the heap is copied.
+  [[nodiscard]] virtual std::vector<Range> needs(const Target& target,
+                                                 const HeldHeap& held,
+                                                 std::span<const FrozenThread> threads) const = 0;
+
+  // `snapshot` has its threads and fibers, in the order of `held`.
+  virtual void join(const Target& target,
+                    const HeldHeap& held,
+                    const unwind::Stacks& stacks,
+                    Snapshot& snapshot) const = 0;
+};
+
+}  // namespace heapattach::snapshot

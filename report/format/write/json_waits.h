@@ -1,0 +1,35 @@
+#pragma once
+
+#include "report/format/write/json_record.h"
+#include "report/model/model.h"
+
+// What the records of threads and fibers say of waits:
+//
+//   {"record":"thread",…,"waits":{"call":"futex(0x55d0…)","thread":4713,"mutex":"lock"},
+//    "own_function":"work (work.c:12)","fiber":"0x7f…","idle":true,"finding":0,"frames":…}
+//   {"record":"fiber",…,"waits":{"for":"mutex","object":"0x7f…","type":"Mutex","holder":"Blog::LOCK",
+//    "owner":"0x7f…","descriptor":"7: pipe","process":4712,"left_s":9.500,"may_have_limit":true},
+//    "own_function":"Blog.publish (blog.cr:34)","context":"DEFAULT","runtime":true,"thread":4711,
+//    "of_thread":"4713 SYSMON","finding":0,"frames":…}
+//
+// `for` is a word of model/waits.h; a fiber of which it is not known what it waits for has no
+// `waits`. `holder` is the global or field that holds the object, `owner` the fiber that holds the
+// lock. A thread's `thread` holds the mutex that it waits for; its `fiber` runs on it, or, where it
+// is idle, waits there. `of_thread` is the thread whose own fiber it is. `finding` counts from 0 in
+// `findings` of the first record:
+//
+//   {"record":"snapshot",…,"findings":["deadlock: …"],"remarks":["2 of 3 fibers wait …"]}
+//
+// A finding is proved; a remark may be as it should. A snapshot cannot say which threads never let
+// go of their processor: that takes several looks.
+namespace heapattach {
+
+void add_findings(const snapshot::Header& header, JsonRecord& record);
+void add_waits(const snapshot::Snapshot& snapshot,
+               const snapshot::Thread& thread,
+               JsonRecord& record);
+void add_waits(const snapshot::Snapshot& snapshot,
+               const snapshot::Fiber& fiber,
+               JsonRecord& record);
+
+}  // namespace heapattach

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <sys/types.h>
+
+#include "attach/remote_addr.h"
+
+// What fibers and threads wait for, as plain values.
+namespace heapattach::snapshot {
+
+enum class WaitKind : std::uint8_t {
+  Unknown,
+  Running,     // on a thread
+  Scheduling,  // is the scheduler's: looks for fibers that can run, or watches those that do
+  Ready,       // it has let others run
+  NotStarted,
+  Ended,  // a thread still looks for another one on its stack
+  Receive,
+  Send,
+  Channel,  // one of the two
+  Select,
+  Mutex,
+  Condition,  // a condition variable
+  WaitGroup,
+  Once,        // that another fiber has initialized a constant or class variable
+  Descriptor,  // that others are done with an IO
+  Context,     // the end of an isolated context
+  Process,     // the end of a process
+  Thread,      // the end of a thread; blocks its own
+  Resolve,     // a host's address; blocks its thread
+  Io,          // one of the next four
+  Read,
+  Write,
+  Accept,
+  Connect,
+  Sleep,
+  SleepForever,
+};
+
+// The words for them in records and reports.
+inline constexpr std::array<std::pair<std::string_view, WaitKind>, 26> kWaitWords{{
+    {"unknown", WaitKind::Unknown},
+    {"running", WaitKind::Running},
+    {"scheduling", WaitKind::Scheduling},
+    {"ready", WaitKind::Ready},
+    {"not started", WaitKind::NotStarted},
+    {"ended", WaitKind::Ended},
+    {"receive", WaitKind::Receive},
+    {"send", WaitKind::Send},
+    {"channel", WaitKind::Channel},
+    {"select", WaitKind::Select},
+    {"mutex", WaitKind::Mutex},
+    {"condition", WaitKind::Condition},
+    {"wait group", WaitKind::WaitGroup},
+    {"once", WaitKind::Once},
+    {"descriptor", WaitKind::Descriptor},
+    {"context", WaitKind::Context},
+    {"process", WaitKind::Process},
+    {"thread", WaitKind::Thread},
+    {"resolve", WaitKind::Resolve},
+    {"io", WaitKind::Io},
+    {"read", WaitKind::Read},
+    {"write", WaitKind::Write},
+    {"accept", WaitKind::Accept},
+    {"connect", WaitKind::Connect},
+    {"sleep", WaitKind::Sleep},
+    {"sleep forever", WaitKind::SleepForever},
+}};
+
+// What a fiber waits for.
+struct FiberWait {
+  WaitKind kind = WaitKind::Unknown;
+  RemoteAddr object;                              // the channel, mutex or IO; 0: not known
+  std::string type;                               // of the object
+  std::string holder;                             // "Blog::LOCK", "Account@lock": who holds it
+  std::string descriptor;                         // "7: TCP 127.0.0.1:80 listening"
+  std::optional<std::size_t> owner;               // of the mutex: a fiber
+  std::optional<std::chrono::milliseconds> left;  // of a sleep, or of a wait with a limit
+  bool may_have_limit = false;                    // it could not be told whether it has one
+  std::optional<pid_t> process;                   // whose end it is
+  bool is_lossy = false;                          // a text had been changed before it was read
+};
+
+// What a thread waits for.
+struct ThreadWait {
+  std::string call;                   // "read(5: pipe)"; empty: it is in no system call
+  std::optional<std::size_t> thread;  // that owns the mutex that it waits for
+  std::string mutex;                  // the name of that mutex; empty: not known
+  bool is_lossy = false;              // as a fiber's
+
+  [[nodiscard]] bool is_known() const { return !call.empty() || thread || !mutex.empty(); }
+};
+
+}  // namespace heapattach::snapshot

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "attach/capture.h"
+#include "attach/freeze.h"
+#include "attach/memory_map.h"
+#include "symbols/boehm/blocks.h"
+#include "symbols/crystal/fibers.h"
+#include "symbols/elf/module.h"
+
+// What of a held target is needed, besides its stacks, to say what threads and fibers wait for.
+namespace heapattach::stacks {
+
+// What the arguments of the threads' system calls lead to.
+[[nodiscard]] std::vector<Range> memory_of_calls(std::span<const FrozenThread> threads,
+                                                 const Modules& modules);
+
+// Where the words of Fiber objects lead.
+struct FiberWords {
+  std::vector<std::uint64_t> in_heap;
+  std::vector<Range> timers;  // libevent's, outside of the heap
+};
+// `capture` has the objects.
+[[nodiscard]] FiberWords words_of(std::span<const crystal::FiberStack> fibers,
+                                  std::uint64_t fiber_bytes,
+                                  const boehm::BlockIndex& index,
+                                  const MemoryMap& map,
+                                  const Capture& capture);
+
+// Whether an address is between the first and the last object of the heap.
+[[nodiscard]] bool is_in_heap(const boehm::BlockIndex& index, std::uint64_t word);
+
+}  // namespace heapattach::stacks

@@ -1,0 +1,132 @@
+#include "report/stacks/scene.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "report/stacks/caught_signals.h"
+#include "report/stacks/crystal_library.h"
+#include "report/stacks/descriptors.h"
+#include "report/stacks/diagnosis.h"
+#include "report/stacks/held_stacks.h"
+#include "report/stacks/join_fibers.h"
+#include "report/stacks/load.h"
+#include "report/stacks/mutexes.h"
+#include "report/stacks/named_stacks.h"
+#include "report/stacks/system_calls.h"
+#include "symbols/cxx/function_name.h"
+
+namespace heapattach::stacks {
+
+namespace {
+
+class Joining {
+ public:
+  explicit Joining(const Scene& scene)
+      : scene_(scene), library_(CrystalLibrary::of(scene.stacks)), descriptors_(scene.process) {
+    for (const unwind::StackRecord& record : scene.stacks.stacks) {
+      if (record.thread != 0) by_thread_.emplace(record.thread, &record);
+    }
+  }
+
+  StackReport join() {
+    report_.pause = scene_.pause;
+    for (const FrozenThread& thread : scene_.threads) add_thread(thread);
+    add_owners();
+    add_fibers(scene_, library_, descriptors_, report_);
+    if (scene_.process != nullptr) {
+      const auto status = scene_.process->read_file("status");
+      if (status) report_.caught_signals = caught_signals_in(*status);
+    }
+    add_diagnosis();
+    return std::move(report_);
+  }
+
+ private:
+  void add_diagnosis() {
+    Diagnosis diagnosis = diagnose(report_);
+    report_.findings = std::move(diagnosis.findings);
+    report_.remarks = std::move(diagnosis.remarks);
+    for (const auto& [thread, finding] : diagnosis.finding_of_thread) {
+      report_.threads.at(thread).finding = finding;
+    }
+    for (const auto& [fiber, finding] : diagnosis.finding_of_fiber) {
+      report_.fibers.at(fiber).finding = finding;
+    }
+  }
+
+  void add_thread(const FrozenThread& thread) {
+    ThreadSeen seen;
+    seen.tid = thread.tid;
+    seen.tid_in_target = thread.tid;
+    seen.name = thread.name;
+    seen.state = thread.state;
+    seen.is_readable = thread.registers.has_value();
+    const ThreadActivity* const before = activity_of(scene_.before, thread.tid);
+    const ThreadActivity* const after = activity_of(scene_.after, thread.tid);
+    if (const ThreadActivity* const one = before != nullptr ? before : after; one != nullptr) {
+      seen.tid_in_target = one->tid_in_target;
+      seen.processor_time = one->time.running;
+      if (thread.state != 'R') seen.wait_channel = one->wait_channel;
+    }
+    seen.is_busy = scene_.busy != nullptr && scene_.busy->contains(thread.tid);
+    if (before != nullptr && after != nullptr) {
+      seen.load = load_between(*before, *after, scene_.pause);
+    }
+    if (const auto record = by_thread_.find(thread.tid); record != by_thread_.end()) {
+      const CodeSources sources{scene_.modules, library_};
+      seen.stack = named(*record->second, scene_.stacks, sources);
+      const auto own = own_place(*record->second, scene_.stacks, sources);
+      if (own) seen.function = place_text(*own);
+    }
+    std::optional<pid_t> owner;
+    if (thread.registers) {
+      if (const auto call = call_of(*thread.registers, scene_.modules)) {
+        seen.call = describe(*call, scene_.capture, descriptors_);
+        owner = owner_of_awaited_mutex(*call, seen.stack, scene_.capture);
+        if (owner) seen.awaited = name_of_data(*awaited_futex(*call));
+      }
+    }
+    owners_.push_back(owner);
+    report_.threads.push_back(std::move(seen));
+  }
+
+  void add_owners() {
+    for (std::size_t i = 0; i < report_.threads.size(); ++i) {
+      if (!owners_[i]) continue;
+      const auto owner = std::find_if(
+          report_.threads.begin(), report_.threads.end(),
+          [&](const ThreadSeen& thread) { return thread.tid_in_target == *owners_[i]; });
+      if (owner == report_.threads.end()) continue;
+      report_.threads[i].waits_for = static_cast<std::size_t>(owner - report_.threads.begin());
+    }
+  }
+
+  // The variable that is at an address; empty if none is known to be.
+  [[nodiscard]] std::string name_of_data(RemoteAddr at) const {
+    const Module* const module = scene_.modules.find(at);
+    if (module == nullptr) return {};
+    const auto symbol = module->symbol_at(at);
+    if (!symbol || symbol->is_function) return {};
+    const std::uint64_t offset = at - symbol->address;
+    return function_name(symbol->name) + (offset == 0 ? "" : fmt::format("+{}", offset));
+  }
+
+  const Scene& scene_;
+  CrystalLibrary library_;
+  Descriptors descriptors_;
+  std::unordered_map<pid_t, const unwind::StackRecord*> by_thread_;
+  std::vector<std::optional<pid_t>> owners_;  // of what the threads wait for
+  StackReport report_;
+};
+
+}  // namespace
+
+StackReport report_on(const Scene& scene) {
+  return Joining(scene).join();
+}
+
+}  // namespace heapattach::stacks

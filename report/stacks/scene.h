@@ -1,0 +1,51 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <span>
+
+#include "attach/capture.h"
+#include "attach/freeze.h"
+#include "attach/memory_map.h"
+#include "attach/process.h"
+#include "attach/thread_activity.h"
+#include "report/stacks/stack_report.h"
+#include "symbols/boehm/blocks.h"
+#include "symbols/crystal/fibers.h"
+#include "symbols/crystal/type_table.h"
+#include "symbols/elf/module.h"
+#include "symbols/unwind/stacks.h"
+
+namespace heapattach::stacks {
+
+// The stacks of a target as they were while it was held, and what is known of it: copied for
+// --stacks alone, or with the whole heap. Borrows all.
+struct Scene {
+  const Process* process = nullptr;  // null: a core file
+  const Modules& modules;
+  const MemoryReader& memory;  // of the target as it is now
+  const crystal::TypeTable& classes;
+  std::uint64_t fiber_bytes = 0;  // of a Fiber object
+
+  const Capture& capture;
+  const MemoryMap& map;
+  const boehm::BlockIndex& index;
+  std::span<const crystal::FiberStack> fibers;
+  std::span<const FrozenThread> threads;
+  // The time of the target's timers; a core file does not have it.
+  std::optional<std::chrono::nanoseconds> monotonic;
+  const unwind::Stacks& stacks;
+
+  // What the kernel told of the threads before and after, if it was asked.
+  std::span<const ThreadActivity> before{};
+  std::span<const ThreadActivity> after{};
+  std::chrono::nanoseconds pause{};
+  const std::set<pid_t>* busy = nullptr;  // as HeldStacks has it; null: nobody looked
+};
+
+// The threads and fibers, what they wait for, and what is wrong.
+[[nodiscard]] StackReport report_on(const Scene& scene);
+
+}  // namespace heapattach::stacks
