@@ -272,6 +272,7 @@ stage "build" build "$release" -DCMAKE_BUILD_TYPE=RelWithDebInfo "${parts[@]}"
 again=(--repeat until-pass:2)
 [[ $long == 0 ]] || again=()
 ctest_stage "live tests" "$release" -L integration "${again[@]}"
+stage "benchmarks, quick form" integration/bench/run.sh --quick "$release/report/heapattach"
 # For the fuzzers as well, hence by clang. Without the Crystal services, which none of these stages
 # looks at. Names and lines are all that a report needs of debug information.
 stage "build with address and undefined sanitizers" build "$sanitized" \
