@@ -1,6 +1,4 @@
-#include <cstdlib>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -23,16 +21,7 @@ using namespace heapattach;
 namespace {
 
 std::vector<std::string> programs() {
-  const char* const given = std::getenv("HEAPATTACH_MARKING_RULES");
-  if (given == nullptr) return {"marking_rules", "marking_rules_stripped"};
-  std::vector<std::string> paths;
-  std::string_view rest = given;
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find(':'), rest.size());
-    paths.emplace_back(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  return paths;
+  return programs_in("HEAPATTACH_MARKING_RULES", {"marking_rules", "marking_rules_stripped"});
 }
 
 void check_program(const std::string& program, const std::string& mode, bool may_have_more) {

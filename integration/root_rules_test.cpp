@@ -1,7 +1,6 @@
 #include <algorithm>
-#include <cstdlib>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -22,17 +21,9 @@ using namespace heapattach;
 namespace {
 
 std::vector<std::string> programs() {
-  const char* const given = std::getenv("HEAPATTACH_ROOT_RULES");
-  if (given == nullptr && !is_long_run()) return {"root_rules", "root_rules_stripped"};
-  if (given == nullptr) return {"root_rules", "root_rules_static", "root_rules_stripped"};
-  std::vector<std::string> paths;
-  std::string_view rest = given;
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find(':'), rest.size());
-    paths.emplace_back(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  return paths;
+  std::vector<std::string> ours{"root_rules", "root_rules_stripped"};
+  if (is_long_run()) ours.emplace_back("root_rules_static");
+  return programs_in("HEAPATTACH_ROOT_RULES", std::move(ours));
 }
 
 constexpr const char* kModes[] = {"areas",         "many",         "excluded",

@@ -2,6 +2,8 @@
 
 #include <cinttypes>
 #include <cstdio>
+#include <cstdlib>
+#include <sstream>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -129,6 +131,15 @@ std::vector<KnownObject> ask_known(LiveTarget& target) {
     known.push_back(std::move(object));
   }
   return known;
+}
+
+std::vector<std::string> programs_in(const char* variable, std::vector<std::string> usual) {
+  const char* const given = std::getenv(variable);
+  if (given == nullptr) return usual;
+  std::vector<std::string> programs;
+  std::istringstream words(given);
+  for (std::string word; std::getline(words, word, ':');) programs.push_back(word);
+  return programs;
 }
 
 }  // namespace heapattach

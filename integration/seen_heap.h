@@ -45,4 +45,7 @@ struct KnownObject {
 };
 std::vector<KnownObject> ask_known(LiveTarget& target);
 
+// The programs that an environment variable names, with colons between them, or the usual ones.
+std::vector<std::string> programs_in(const char* variable, std::vector<std::string> usual);
+
 }  // namespace heapattach

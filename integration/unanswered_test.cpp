@@ -51,6 +51,25 @@ void check_unharmed(LiveTarget& target, std::int64_t most) {
   CHECK(target.ask().at("interrupted") <= most);
 }
 
+// The freeze tool reads memory that nobody provides, by a thread beside the tracer or on it, with
+// so many milliseconds for all of it. It ends with `words`, and has interrupted `most` calls.
+void check_let_go(const char* where, const char* limit, const char* words, std::int64_t most) {
+  const auto target = unanswered("later");
+  if (!target) return;
+  REQUIRE(target->ask("register").at("registered") == 1);
+  const std::string at = std::to_string(target->greeting().at("at"));
+  const auto start = Clock::now();
+  ChildProcess tool({FREEZE_TOOL, std::to_string(target->pid()), "read", at, where, limit});
+  const auto end = tool.wait_end(60s);
+  REQUIRE(end.has_value());
+  const double took = in_milliseconds(Clock::now() - start);
+  CHECK(WEXITSTATUS(*end) == 6);
+  CHECK(tool.read_rest(1s).find(words) != std::string::npos);
+  check_unharmed(*target, most);
+  print_figure(
+      fmt::format("unanswered memory, read {} the tracer: ended after {:.0f} ms", where, took));
+}
+
 // A program on a file system whose server is told to stop.
 class ServedProgram {
  public:
@@ -129,36 +148,12 @@ TEST_CASE("a page of the heap that cannot be read is no zeros: the report is par
 }
 
 TEST_CASE("a target is let go although reading it does not end, and its calls go on") {
-  const auto target = unanswered("later");
-  if (!target) return;
-  REQUIRE(target->ask("register").at("registered") == 1);
-  const std::string at = std::to_string(target->greeting().at("at"));
-  const auto start = Clock::now();
-  ChildProcess tool({FREEZE_TOOL, std::to_string(target->pid()), "read", at, "beside", "3600000"});
-  const auto end = tool.wait_end(60s);
-  REQUIRE(end.has_value());
-  const double took = in_milliseconds(Clock::now() - start);
-  CHECK(WEXITSTATUS(*end) == 6);
-  CHECK(tool.read_rest(1s).find("does not end") != std::string::npos);
-  check_unharmed(*target, 0);
-  print_figure(fmt::format("unanswered memory, 100 ms allowed: let go after {:.0f} ms", took));
+  check_let_go("beside", "3600000", "does not end", 0);
 }
 
 TEST_CASE("a tool that hangs while it traces is ended by its guardian, and the target runs on") {
-  const auto target = unanswered("later");
-  if (!target) return;
-  REQUIRE(target->ask("register").at("registered") == 1);
-  const std::string at = std::to_string(target->greeting().at("at"));
-  const auto start = Clock::now();
-  ChildProcess tool({FREEZE_TOOL, std::to_string(target->pid()), "read", at, "on", "500"});
-  const auto end = tool.wait_end(60s);
-  REQUIRE(end.has_value());
-  const double took = in_milliseconds(Clock::now() - start);
-  CHECK(WEXITSTATUS(*end) == 6);
-  CHECK(tool.read_rest(1s).find("late") != std::string::npos);
-  // Nobody was left to make the call good that the stop interrupted.
-  check_unharmed(*target, 1);
-  print_figure(fmt::format("unanswered memory, 500 ms for all: ended after {:.0f} ms", took));
+  // Nothing was left to restart the call that the stop interrupted.
+  check_let_go("on", "500", "late", 1);
 }
 
 TEST_CASE("one SIGTERM ends a tool that hangs, and SIGKILL lets the target go") {
