@@ -44,6 +44,7 @@ enum class Format : std::uint8_t {
   Json,
   Markdown,
   Memprof,
+  OpenMetrics,
   Folded,
   Mermaid,
   Dot,

@@ -17,10 +17,16 @@ constexpr std::array kCountFormats{
     ReportFormat{"json", Format::Json, "json"},
     ReportFormat{"markdown", Format::Markdown, "md markdown"},
     ReportFormat{"memprof", Format::Memprof, "memprof"},
+    ReportFormat{"openmetrics", Format::OpenMetrics, "prom"},
 };
 constexpr std::array kPlainFormats{
     ReportFormat{"table", Format::Table, "txt"},
     ReportFormat{"json", Format::Json, "json"},
+};
+constexpr std::array kWatchFormats{
+    ReportFormat{"table", Format::Table, "txt"},
+    ReportFormat{"json", Format::Json, "json"},
+    ReportFormat{"openmetrics", Format::OpenMetrics, "prom"},
 };
 constexpr std::array kStackFormats{
     ReportFormat{"table", Format::Table, "txt"},
@@ -120,7 +126,7 @@ const std::array kReports{
                   "none is given.",
               .examples = {"watch 4711", "watch 1m --rounds 10 4711"},
               .written = "this report is",
-              .formats = kPlainFormats,
+              .formats = kWatchFormats,
               .read = set_interval,
               .answer = run_watch,
               .needs = Needs::Process,

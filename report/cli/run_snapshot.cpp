@@ -26,6 +26,7 @@ std::string format_counts(const CountTable& table, const Options& options) {
     case Format::Json: return format_count_json(table);
     case Format::Markdown: return format_count_markdown(table);
     case Format::Memprof: return format_count_memprof(table);
+    case Format::OpenMetrics: return format_count_openmetrics(table);
     default: return format_count_table(table, look_of(options));
   }
 }

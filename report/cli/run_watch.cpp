@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -13,6 +14,8 @@
 #include "report/cli/gate.h"
 #include "report/cli/growth_text.h"
 #include "report/cli/reports.h"
+#include "report/cli/write_text.h"
+#include "report/format/write/count_formats.h"
 
 namespace heapattach {
 
@@ -33,6 +36,10 @@ class Rounds {
       job_.deadline = Deadline::in(job_.options.timeout);
       auto taken = HA_TRY(job_.sources.snapshot(job_.options, job_.deadline, job_.console));
       count(taken, round);
+      if (has_metrics()) {
+        if (is_published()) HA_TRY(publish());
+        continue;
+      }
       // The first and the last are compared in the end.
       if (job_.taken.size() == 2) job_.taken.pop_back();
       job_.taken.push_back(std::move(taken));
@@ -49,6 +56,40 @@ class Rounds {
     const analyze::Difference all = watch_.all();
     gate_.judge([&](const FailIf& condition) { return measure(condition, all); }, answer);
     job_.deadline.interrupted = []() noexcept { return std::optional<int>(); };
+    answer.is_written = is_published();
+    answer.text = has_metrics() ? metrics() : growth();
+    return answer;
+  }
+
+  [[nodiscard]] std::size_t taken() const { return watch_.rounds(); }
+
+ private:
+  // The counts of single rounds are written, not what grew.
+  [[nodiscard]] bool has_metrics() const { return job_.options.format == Format::OpenMetrics; }
+  // They go to the file in each round; others read it meanwhile.
+  [[nodiscard]] bool is_published() const { return has_metrics() && !job_.options.output.empty(); }
+
+  [[nodiscard]] std::string metrics() const {
+    return format_count_openmetrics(choose_rows(latest_, gate_.rows()));
+  }
+
+  // Replaces what the round before has written.
+  Result<void> publish() {
+    job_.stage = Stage::Output;
+    if (has_published_) {
+      Options again = job_.options;
+      again.force = true;
+      job_.output = HA_TRY(open_output(again, job_.deadline));
+    }
+    has_published_ = true;
+    OutputFile sink(std::move(job_.output), job_.deadline);
+    HA_TRY(write_shown(job_.options, metrics(), sink));
+    HA_TRY(sink.finish());
+    job_.stage = Stage::Target;
+    return {};
+  }
+
+  [[nodiscard]] std::string growth() {
     report_.kind = GrowthKind::Watch;
     report_.difference = watch_.difference();
     if (watch_.rounds() > 0 && !report_.difference.rows.empty()) {
@@ -56,15 +97,11 @@ class Rounds {
                                                             &job_.taken.back()};
       add_holders(compared, job_.options.by, report_);
     }
-    answer.text = growth_text(job_.options, gate_.rows(), std::move(report_));
-    return answer;
+    return growth_text(job_.options, gate_.rows(), std::move(report_));
   }
 
-  [[nodiscard]] std::size_t taken() const { return watch_.rounds(); }
-
- private:
   void count(const snapshot::Snapshot& taken, unsigned round) {
-    const snapshot::CountTable counts = count_objects(taken, job_.options.by);
+    const snapshot::CountTable& counts = latest_ = count_objects(taken, job_.options.by);
     watch_.add(counts);
     gate_.add(taken);
     is_complete_ = is_complete_ && taken.complete;
@@ -97,6 +134,8 @@ class Rounds {
   Gate gate_;
   analyze::Watch watch_;
   GrowthReport report_;
+  snapshot::CountTable latest_;  // of the last round
+  bool has_published_ = false;
   bool is_complete_ = true;
 };
 
@@ -106,7 +145,8 @@ class Rounds {
 Result<Answer> run_watch(Job& job) {
   Rounds rounds(job);
   const auto taken = rounds.take();
-  if (!taken && rounds.taken() == 0) return taken.error();
+  const bool is_lost = rounds.taken() == 0 || job.stage == Stage::Output;
+  if (!taken && is_lost) return taken.error();
   return std::move(rounds).answer(taken ? std::optional<Error>() : taken.error());
 }
 

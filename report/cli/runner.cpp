@@ -11,7 +11,6 @@
 #include "report/cli/report_table.h"
 #include "report/cli/summary.h"
 #include "report/cli/write_text.h"
-#include "report/format/write/gzip.h"
 
 namespace heapattach {
 
@@ -41,9 +40,7 @@ Result<bool> write_answer(const Answer& answer, Job& job) {
   if (answer.write) {
     in_time = HA_TRY(answer.write(sink));
   } else {
-    const std::string text = shown_text(job.options, answer.text);
-    HA_TRY(
-        sink.write(job.options.with_gzip ? GzipMembers().compress(text) : std::string_view(text)));
+    HA_TRY(write_shown(job.options, answer.text, sink));
   }
   HA_TRY(sink.finish());
   return in_time;

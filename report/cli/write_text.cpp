@@ -9,6 +9,7 @@
 
 #include "report/cli/look.h"
 #include "report/cli/output_name.h"
+#include "report/format/write/gzip.h"
 #include "report/text/terminal_text.h"
 
 namespace heapattach {
@@ -34,6 +35,11 @@ std::string shown_text(const Options& options, std::string text) {
   if (is_raw || options.format != Format::Table) return text;
   const bool is_terminal = options.output.empty() && ::isatty(STDOUT_FILENO) == 1;
   return wants_ascii(surroundings(), is_terminal) ? ascii_text(text) : text;
+}
+
+Result<void> write_shown(const Options& options, std::string text, Sink& sink) {
+  text = shown_text(options, std::move(text));
+  return sink.write(options.with_gzip ? GzipMembers().compress(text) : std::string_view(text));
 }
 
 bool has_reader_gone(const Options& options, const Error& error) {

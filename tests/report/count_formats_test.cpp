@@ -133,3 +133,46 @@ TEST_CASE("sizes are columns of their own, empty where nothing reaches the objec
   CHECK(format_count_markdown(table).find("| 1000 | 48000 | 80000 | 64000 | `Hash") !=
         std::string::npos);
 }
+
+TEST_CASE("OpenMetrics has a gauge for each number, and escapes what labels may hold") {
+  CountTable table = hostile();
+  table.pid = 4711;
+  table.objects = 3;
+  table.bytes = 48;
+  table.complete = false;
+  CHECK(format_count_openmetrics(table) ==
+        "# TYPE heapattach_type_objects gauge\n"
+        "# HELP heapattach_type_objects Objects of a type.\n"
+        "heapattach_type_objects{pid=\"4711\",type=\"a\\\\tb\\\"\\\\x1b[31m\\\\n`|\\\\xff\","
+        "reachable=\"false\"} 1\n"
+        "# TYPE heapattach_type_bytes gauge\n"
+        "# UNIT heapattach_type_bytes bytes\n"
+        "# HELP heapattach_type_bytes Bytes of the objects of a type.\n"
+        "heapattach_type_bytes{pid=\"4711\",type=\"a\\\\tb\\\"\\\\x1b[31m\\\\n`|\\\\xff\","
+        "reachable=\"false\"} 16\n"
+        "# TYPE heapattach_objects gauge\n"
+        "# HELP heapattach_objects Reachable objects.\n"
+        "heapattach_objects{pid=\"4711\"} 3\n"
+        "# TYPE heapattach_live_bytes gauge\n"
+        "# UNIT heapattach_live_bytes bytes\n"
+        "# HELP heapattach_live_bytes Bytes of the reachable objects.\n"
+        "heapattach_live_bytes{pid=\"4711\"} 48\n"
+        "# TYPE heapattach_unreachable_bytes gauge\n"
+        "# UNIT heapattach_unreachable_bytes bytes\n"
+        "# HELP heapattach_unreachable_bytes Bytes in use that no reachable object has.\n"
+        "heapattach_unreachable_bytes{pid=\"4711\"} 0\n"
+        "# TYPE heapattach_complete gauge\n"
+        "# HELP heapattach_complete 1 if the whole heap was read, 0 if the numbers are of a part.\n"
+        "heapattach_complete{pid=\"4711\"} 0\n"
+        "# EOF\n");
+}
+
+TEST_CASE("OpenMetrics has retained bytes where they were asked for") {
+  CountTable table = sample();
+  table.has_sizes = true;
+  table.rows[1].sizes = snapshot::RowSizes{64000, 40000};
+  const std::string text = format_count_openmetrics(table);
+  CHECK(text.find("heapattach_type_retained_bytes{pid=\"4711\",type=\"String\",reachable=\"true\"} "
+                  "40000\n# TYPE heapattach_objects gauge\n") != std::string::npos);
+  CHECK(text.find("heapattach_heap_bytes{pid=\"4711\"} 131072\n") != std::string::npos);
+}

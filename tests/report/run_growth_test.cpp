@@ -146,6 +146,26 @@ TEST_CASE("a watch tells what grew in every round") {
   CHECK(runner.run(Report::Watch, {sessions(1), sessions(4), sessions(4)}) == ExitStatus::Usage);
 }
 
+TEST_CASE("a watch as OpenMetrics leaves the counts of the last round in the file") {
+  Runner runner;
+  runner.options.format = Format::OpenMetrics;
+  runner.options.rounds = 2;
+  const std::string objects = "heapattach_objects{pid=\"0\"} ";
+  CHECK(runner.run(Report::Watch, {sessions(1), sessions(2), sessions(4)}) == ExitStatus::Complete);
+  CHECK(runner.told(objects + "4\n"));
+  // The round before is there already when a look fails, although the file was not to be replaced.
+  runner.options.output = runner.directory.file("fresh");
+  runner.options.force = false;
+  CHECK(runner.run(Report::Watch, {sessions(3), sessions(2)}) == ExitStatus::Gone);
+  const auto fd = Fd::open(runner.options.output, O_RDONLY);
+  REQUIRE(fd);
+  CHECK(read_all(*fd, 1 << 20)->find(objects + "2\n") != std::string::npos);
+  // What others have is not replaced.
+  CHECK(runner.run(Report::Watch, {sessions(5), sessions(6), sessions(7)}) != ExitStatus::Complete);
+  CHECK(read_all(*Fd::open(runner.options.output, O_RDONLY), 1 << 20)->find(objects + "2\n") !=
+        std::string::npos);
+}
+
 TEST_CASE("a watch whose process ends tells what was seen until then") {
   Runner runner;
   CHECK(runner.run(Report::Watch, {sessions(1), sessions(2)}) == ExitStatus::Gone);

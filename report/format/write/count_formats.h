@@ -19,6 +19,7 @@ namespace heapattach {
 [[nodiscard]] std::string format_count_json(const snapshot::CountTable& table);
 [[nodiscard]] std::string format_count_markdown(const snapshot::CountTable& table);
 [[nodiscard]] std::string format_count_memprof(const snapshot::CountTable& table);
+[[nodiscard]] std::string format_count_openmetrics(const snapshot::CountTable& table);
 
 // A row's transitive and retained bytes with `separator` between them; empty fields if it has none.
 [[nodiscard]] std::string sizes_text(const snapshot::CountRow& row, std::string_view separator);

@@ -1,0 +1,94 @@
+// OpenMetrics 1.0, which is also Prometheus's text format: what the textfile collector of a node
+// exporter reads, a gauge for each number.
+//
+//   # TYPE heapattach_type_objects gauge
+//   # HELP heapattach_type_objects Objects of a type.
+//   heapattach_type_objects{pid="4711",type="String",reachable="true"} 2000
+//   …
+//   # EOF
+//
+// A sample has no time: the collector refuses those that have one. Labels are UTF-8, with \\, \"
+// and \n escaped; names are made safe to show first, so that none has a line end. --all gives a
+// type two samples, and `reachable` tells them apart.
+
+#include <fmt/format.h>
+
+#include "report/format/write/count_formats.h"
+#include "report/text/terminal_text.h"
+
+namespace heapattach {
+
+namespace {
+
+std::string label_text(std::string_view text) {
+  std::string escaped;
+  for (const char letter : terminal_text(text)) {
+    if (letter == '\\' || letter == '"') escaped += '\\';
+    escaped += letter;
+  }
+  return escaped;
+}
+
+class Exposition {
+ public:
+  explicit Exposition(const snapshot::CountTable& table) : table_(table) {}
+
+  // One number of the whole heap.
+  void add(std::string_view name, std::string_view help, std::uint64_t value) {
+    begin(name, help);
+    text_ += fmt::format("heapattach_{}{{pid=\"{}\"}} {}\n", name, table_.pid, value);
+  }
+
+  // One number of each row; none for a row that `number_of` has no value for.
+  template <typename NumberOf>
+  void add_rows(std::string_view name, std::string_view help, NumberOf number_of) {
+    begin(name, help);
+    for (const snapshot::CountRow& row : table_.rows) {
+      const std::optional<std::uint64_t> number = number_of(row);
+      if (!number) continue;
+      text_ += fmt::format("heapattach_{}{{pid=\"{}\",type=\"{}\",reachable=\"{}\"}} {}\n", name,
+                           table_.pid, label_text(row.type), row.is_reachable, *number);
+    }
+  }
+
+  std::string end() && { return std::move(text_) + "# EOF\n"; }
+
+ private:
+  void begin(std::string_view name, std::string_view help) {
+    text_ += fmt::format("# TYPE heapattach_{0} gauge\n", name);
+    if (name.ends_with("_bytes")) text_ += fmt::format("# UNIT heapattach_{0} bytes\n", name);
+    text_ += fmt::format("# HELP heapattach_{0} {1}\n", name, help);
+  }
+
+  const snapshot::CountTable& table_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string format_count_openmetrics(const snapshot::CountTable& table) {
+  using Number = std::optional<std::uint64_t>;
+  using Row = snapshot::CountRow;
+  Exposition out(table);
+  out.add_rows("type_objects", "Objects of a type.",
+               [](const Row& row) { return Number(row.objects); });
+  out.add_rows("type_bytes", "Bytes of the objects of a type.",
+               [](const Row& row) { return Number(row.bytes); });
+  if (table.has_sizes) {
+    out.add_rows(
+        "type_retained_bytes", "Bytes that would be freed with the objects of a type.",
+        [](const Row& row) { return row.sizes ? Number(row.sizes->retained_bytes) : Number(); });
+  }
+  out.add("objects", "Reachable objects.", table.objects);
+  out.add("live_bytes", "Bytes of the reachable objects.", table.bytes);
+  out.add("unreachable_bytes", "Bytes in use that no reachable object has.",
+          table.unreachable_bytes);
+  if (table.heap_bytes) out.add("heap_bytes", "Bytes of the heap.", *table.heap_bytes);
+  if (table.free_bytes)
+    out.add("free_bytes", "Bytes of the heap in free blocks.", *table.free_bytes);
+  out.add("complete", "1 if the whole heap was read, 0 if the numbers are of a part.",
+          table.complete ? 1 : 0);
+  return std::move(out).end();
+}
+
+}  // namespace heapattach
