@@ -7,6 +7,8 @@
 // - A function whose system_name equals its name goes through the removal of C++ arguments, and
 //   `Hash(String, Foo | Nil)` comes out as `Hash`. Without system_name it is left alone.
 // - One mapping with has_functions keeps it from looking for the program and its symbols.
+// - Pyroscope merges profiles by the type of their period, and shows these types as a Go program's
+//   heap; Parca wants ids of mappings, locations and functions that count from 1.
 // - Recursion counts once per sample in `cum`, as it does in the tree.
 // - Fields may come in any order, so samples are written as they are found, strings last. Of
 //   packed and plain repeated numbers packed is shorter.
@@ -35,6 +37,7 @@ enum String : std::uint32_t {
   kRoot,
   kExe,
   kBuildId,
+  kPeriodSpace,
   kHowToRead,
   kPartial,
   kFirstFrame,
@@ -48,6 +51,8 @@ constexpr std::uint32_t kLocation = 4;
 constexpr std::uint32_t kFunction = 5;
 constexpr std::uint32_t kStringTable = 6;
 constexpr std::uint32_t kTimeNanos = 9;
+constexpr std::uint32_t kPeriodType = 11;
+constexpr std::uint32_t kPeriod = 12;
 constexpr std::uint32_t kComment = 13;
 constexpr std::uint32_t kDefaultSampleType = 14;
 
@@ -79,7 +84,12 @@ void put_head(ExportStream& out, const snapshot::Snapshot& snapshot) {
   mapping.number(6, kBuildId);
   mapping.number(7, 1);  // has_functions
   put_message(out, kMapping, mapping);
+  ProtobufMessage period_type;
+  period_type.number(1, kPeriodSpace);
+  period_type.number(2, kBytes);
+  put_message(out, kPeriodType, period_type);
   ProtobufMessage rest;
+  rest.number(kPeriod, 1);  // each byte is counted
   rest.number(kTimeNanos, unix_nanoseconds(snapshot.header.captured));
   rest.number(kComment, kHowToRead);
   if (!snapshot.complete) rest.number(kComment, kPartial);
@@ -140,6 +150,7 @@ void put_strings(ExportStream& out, const snapshot::Snapshot& snapshot, const Ty
   }
   strings.bytes(kStringTable, snapshot.header.exe);
   strings.bytes(kStringTable, snapshot.header.build_id);
+  strings.bytes(kStringTable, "space");
   strings.bytes(kStringTable,
                 "Stacks are chains of dominators: each frame is what would have to go for the "
                 "frames before it to go.");

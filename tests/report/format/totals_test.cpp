@@ -209,7 +209,18 @@ Counts read_pprof(const std::string& text) {
     const Message function = read_message(at->second);
     names[function.numbers.find(1)->second] = function.numbers.find(2)->second;
     CHECK(function.numbers.count(3) == 0);
+    CHECK(function.numbers.find(1)->second == names.size());  // counts from 1, as Parca wants it
   }
+  std::uint64_t locations = 0;
+  const auto [first_location, last_location] = profile.bytes.equal_range(4);
+  for (auto at = first_location; at != last_location; ++at) {
+    CHECK(read_message(at->second).numbers.find(1)->second == ++locations);
+  }
+  // Pyroscope needs the type of the period to merge profiles.
+  REQUIRE(profile.bytes.count(11) == 1);
+  const Message period = read_message(profile.bytes.find(11)->second);
+  CHECK(strings.at(period.numbers.find(1)->second) == "space");
+  CHECK(strings.at(period.numbers.find(2)->second) == "bytes");
   Counts counts;
   const auto [first_sample, last_sample] = profile.bytes.equal_range(2);
   for (auto at = first_sample; at != last_sample; ++at) {
