@@ -14,6 +14,18 @@
 
 namespace heapattach {
 
+namespace {
+
+// For people in ASCII where nothing else can be shown.
+std::string shown_text(const Options& options, std::string text) {
+  const bool is_raw = options.report == Report::Call || !options.keep.empty();
+  if (is_raw || options.format != Format::Table) return text;
+  const bool is_terminal = options.output.empty() && ::isatty(STDOUT_FILENO) == 1;
+  return wants_ascii(surroundings(), is_terminal) ? ascii_text(text) : text;
+}
+
+}  // namespace
+
 Result<OpenOutput> open_output(const Options& options, const Deadline& deadline) {
   const std::string name = options.keep.empty() ? output_name(options) : options.keep;
   if (!name.empty()) return OpenOutput::file(name, options.force, deadline);
@@ -28,13 +40,6 @@ Result<OpenOutput> open_output(const Options& options, const Deadline& deadline)
         .advise("--count, or a new file with -o");
   }
   return OpenOutput::standard_output();
-}
-
-std::string shown_text(const Options& options, std::string text) {
-  const bool is_raw = options.report == Report::Call || !options.keep.empty();
-  if (is_raw || options.format != Format::Table) return text;
-  const bool is_terminal = options.output.empty() && ::isatty(STDOUT_FILENO) == 1;
-  return wants_ascii(surroundings(), is_terminal) ? ascii_text(text) : text;
 }
 
 Result<void> write_shown(const Options& options, std::string text, Sink& sink) {

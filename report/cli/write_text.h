@@ -20,7 +20,4 @@ Result<OpenOutput> open_output(const Options& options, const Deadline& deadline)
 // Writes a report's text as it is shown, compressed if the options say so.
 Result<void> write_shown(const Options& options, std::string text, Sink& sink);
 
-// The report's text as it is written: for people in ASCII where nothing else can be shown.
-[[nodiscard]] std::string shown_text(const Options& options, std::string text);
-
 }  // namespace heapattach

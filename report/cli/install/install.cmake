@@ -19,11 +19,15 @@ function(install_compressed file destination)
   set(packed_files ${packed_files} ${packed} PARENT_SCOPE)
 endfunction()
 install_compressed(${man_page} ${CMAKE_INSTALL_MANDIR}/man1)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/heapattach-watchdog.1.in heapattach-watchdog.1 @ONLY)
+install_compressed(${CMAKE_CURRENT_BINARY_DIR}/heapattach-watchdog.1 ${CMAKE_INSTALL_MANDIR}/man1)
 install_compressed(${CMAKE_CURRENT_LIST_DIR}/changelog ${CMAKE_INSTALL_DOCDIR})
 add_custom_target(heapattach_man ALL DEPENDS ${packed_files})
 
 install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/LICENSE
   ${CMAKE_CURRENT_LIST_DIR}/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(PROGRAMS ${PROJECT_SOURCE_DIR}/integration/ci/heapattach-watchdog TYPE BIN)
+add_custom_target(heapattach_completions)
 function(install_completion shell name destination)
   set(file ${CMAKE_CURRENT_BINARY_DIR}/completions/${name})
   add_custom_command(OUTPUT ${file}
@@ -31,6 +35,7 @@ function(install_completion shell name destination)
     COMMAND $<TARGET_FILE:heapattach> help ${shell} > ${file}
     DEPENDS heapattach VERBATIM)
   add_custom_target(heapattach_${shell}_completion ALL DEPENDS ${file})
+  add_dependencies(heapattach_completions heapattach_${shell}_completion)
   install(FILES ${file} DESTINATION ${CMAKE_INSTALL_DATADIR}/${destination})
 endfunction()
 install_completion(bash heapattach bash-completion/completions)
