@@ -50,6 +50,7 @@ stage() {
     exit 1
   fi
   echo "ok $((SECONDS - start)) s"
+  ! grep -m 1 '^warning: could not compile many' "$log" || true
 }
 
 # ctest_stage NAME BUILD_DIR CTEST_ARGUMENT...: the same for tests, which are counted.
@@ -106,16 +107,6 @@ our_files() {  # our_files EXTENSION...: with NUL between them
 check_format() { our_files h cpp c | xargs -0 clang-format-14 --dry-run --Werror; }
 
 check_rooms() { cmake -P tests/rooms.cmake; }
-
-# build DIR CMAKE_OPTION... [-- TARGET...]
-build() {
-  local dir=$1 options=()
-  shift
-  while [[ $# -gt 0 && $1 != -- ]]; do options+=("$1"); shift; done
-  [[ $# -eq 0 ]] || shift
-  cmake -S "$top" -B "$dir" -G Ninja -DHEAPATTACH_WERROR=ON "${launcher[@]}" "${options[@]}"
-  ninja -C "$dir" -j "$jobs" "$@"
-}
 
 check_tidy_list() {
   local count
@@ -174,7 +165,8 @@ check_packages() {
   install_and_remove "$deb"
   dpkg-deb --extract "$deb" "$package"
   tar -tzf "$out"/packages/*.tar.gz >"$out/tar-list"
-  for file in bin/heapattach share/doc/heapattach/README.md share/doc/heapattach/changelog.gz; do
+  for file in bin/heapattach bin/heapattach-watchdog share/man/man1/heapattach-watchdog.1.gz \
+    share/doc/heapattach/README.md share/doc/heapattach/changelog.gz; do
     test -s "$package/usr/$file"
     grep -q "/$file\$" "$out/tar-list"
   done
@@ -198,21 +190,6 @@ run_installed() {
   read -r -t 20 line <&"${target[0]}"
   kill "$pid"
   [[ $line == "sum=12497500 "* && $status == 0 ]]
-}
-
-# One program, linked with all that it needs, in a root directory in which there is nothing else.
-check_static() {
-  local root=$out/empty-root pid line count
-  build "$out/static" -DHEAPATTACH_STATIC=ON -DBUILD_TESTING=OFF -- heapattach
-  mkdir -p "$root/proc"
-  cp "$out/static/report/heapattach" "$root/"
-  coproc target { exec "$release/integration/target_still" 5000; }
-  pid=$target_PID
-  read -r -t 20 line <&"${target[0]}"
-  count=$(unshare --mount sh -c "mount --bind /proc '$root/proc' && exec chroot '$root' \
-    /heapattach --count -f json $pid")
-  kill "$pid"
-  jq -e '.objects >= 5000 and .bytes + .unreachable_bytes + .free_bytes == .heap_bytes' <<<"$count"
 }
 
 # What this machine lacks, as the tests put it. What a test lacks besides is a skip too many.
@@ -262,10 +239,11 @@ stage "format" check_format
 stage "rooms" check_rooms
 stage "list of lint checks" check_tidy_list
 # The unit tests are built and run with sanitizers, below; with --long also as they are released.
-# Without precompiled headers only with --long: that shows a forgotten include.
-parts=(-DHEAPATTACH_PRECOMPILE=ON -- heapattach heapattach_man heapattach_integration)
-[[ $long == 0 ]] || parts=(-DHEAPATTACH_PRECOMPILE=OFF -- all heapattach_long_targets)
-stage "build" build "$release" -DCMAKE_BUILD_TYPE=RelWithDebInfo "${parts[@]}"
+# Each source is compiled by itself only with --long: that shows a forgotten include.
+in_units=1 parts=(heapattach heapattach_man heapattach_completions heapattach_integration)
+[[ $long == 0 ]] || in_units=0 parts=(all heapattach_long_targets)
+stage "build" build "$release" -DHEAPATTACH_WERROR=ON "${launcher[@]}" \
+  -DCMAKE_BUILD_TYPE=RelWithDebInfo -- "${parts[@]}"
 [[ $long == 0 ]] || ctest_stage "unit tests" "$release" -L unit -j "$jobs"
 # A live test meets processes that other work on the machine may keep from running for seconds. One
 # that fails has a second run in the short form, and is then named.
@@ -276,10 +254,11 @@ stage "benchmarks, quick form" integration/bench/run.sh --quick "$release/report
 # For the fuzzers as well, hence by clang. Without the Crystal services, which none of these stages
 # looks at. Names and lines are all that a report needs of debug information.
 stage "build with address and undefined sanitizers" build "$sanitized" \
+  -DHEAPATTACH_WERROR=ON "${launcher[@]}" \
   -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ \
   -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-g1 \
   -DHEAPATTACH_SANITIZE=address,undefined -DHEAPATTACH_FAULT_POINTS=ON -DHEAPATTACH_FUZZ=ON \
-  -DHEAPATTACH_PRECOMPILE=ON -DCRYSTAL= -- heapattach_tests heapattach_faults heapattach_fuzzers
+  -DCRYSTAL= -- heapattach_tests heapattach_faults heapattach_fuzzers
 # Leaks cannot be looked for while we are traced ourselves, as in some containers.
 ASAN_OPTIONS=detect_leaks=0 ctest_stage "unit tests, sanitized" "$sanitized" -L unit -j "$jobs"
 ASAN_OPTIONS=detect_leaks=0 ctest_stage "each system call failing, sanitized" "$sanitized" \
@@ -291,7 +270,7 @@ stage "packages" check_packages
 stage "the installed program on a live target" run_installed "$out/staging/bin/heapattach"
 stage "the packed program on a live target" run_installed "$out/packages/deb/usr/bin/heapattach"
 if [[ $long == 1 ]]; then
-  stage "the static program in an empty root" check_static
+  stage "static archive, in an empty root" integration/release.sh
   stage "clang-tidy" check_tidy
 fi
 stage "count of skipped tests" check_skips

@@ -1,10 +1,11 @@
-# Sourced by check.sh, try.sh and bench/run.sh: installs the Debian packages that are missing.
+# Sourced by check.sh, try.sh, release.sh and bench/run.sh: installs the Debian packages that are
+# missing, and builds.
 
 build_packages=(g++ cmake ninja-build pkg-config libelf-dev libdw-dev liblzma-dev libcapstone-dev
-  libfmt-dev libsimdjson-dev zlib1g-dev)
+  libfmt-dev libsimdjson-dev zlib1g-dev python3)
 crystal_packages=(crystal libgc-dev libevent-dev libpcre3-dev libssl-dev libyaml-dev libxml2-dev
   libgmp-dev)
-test_packages=(doctest-dev clang libclang-rt-14-dev gcc-multilib dwz llvm-14 python3 jq guile-3.0 w3m ecl
+test_packages=(doctest-dev clang libclang-rt-14-dev gcc-multilib dwz llvm-14 jq guile-3.0 w3m ecl
   ruby sqlite3 gdb elfutils musl-tools xz-utils)
 # Readers of what is exported.
 consumer_packages=(golang-go nodejs valgrind libdevel-nytprof-perl chromium)
@@ -15,6 +16,23 @@ long_consumer_npm_packages=(chrome-devtools-mcp@1.11.0 @memlab/heap-analysis@2.0
 lint_packages=(clang-format-14 clang-tidy-14)
 package_packages=(dpkg-dev file fakeroot lintian)
 bench_packages=(openjdk-17-jdk-headless)
+
+# build DIR CMAKE_OPTION... [-- TARGET...]: many sources compiled as one, unless in_units is 0. Where two
+# of them do not go together although unity.py found nothing against it, each is compiled by itself.
+build() {
+  local dir=$1 options=() in_units=${in_units:-1}
+  shift
+  while [[ $# -gt 0 && $1 != -- ]]; do options+=("$1"); shift; done
+  [[ $# -eq 0 ]] || shift
+  options+=(-S . -B "$dir" -G Ninja)
+  if [[ $in_units == 1 ]]; then
+    cmake "${options[@]}" -DHEAPATTACH_UNITY=ON -DHEAPATTACH_PRECOMPILE=OFF
+    ! ninja -C "$dir" "$@" || return 0
+    echo "warning: could not compile many sources as one (integration/unity.py); each by itself:"
+  fi
+  cmake "${options[@]}" -DHEAPATTACH_UNITY=OFF -DHEAPATTACH_PRECOMPILE="$in_units"
+  ninja -C "$dir" "$@"
+}
 
 # install_packages NAME...: only what is missing, and says so first.
 install_packages() {

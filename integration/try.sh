@@ -12,13 +12,13 @@ install_packages "${build_packages[@]}" "${crystal_packages[@]}"
 out=$PWD/build/try
 mkdir -p "$out"
 echo "building heapattach and the service (the log is build/try/build.log)"
-build() {
-  cmake -S . -B "$out/heapattach" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DBUILD_TESTING=OFF
-  ninja -C "$out/heapattach" heapattach
+build_all() {
+  build "$out/heapattach" -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O1 \
+    -DBUILD_TESTING=OFF -- heapattach &&
   CRYSTAL_CACHE_DIR=$out/crystal-cache crystal build --debug --no-color -o "$out/demo" \
     integration/targets/demo.cr
 }
-build >"$out/build.log" 2>&1 || { tail -n 50 "$out/build.log" >&2; exit 1; }
+build_all >"$out/build.log" 2>&1 || { tail -n 50 "$out/build.log" >&2; exit 1; }
 heapattach=$(find "$out/heapattach" -type f -name heapattach -perm -u+x | head -n 1)
 
 coproc service { exec "$out/demo" 2>&1; }

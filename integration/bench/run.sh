@@ -22,9 +22,8 @@ mkdir -p "$out"
 bench=(python3 integration/bench/bench.py --build "$out" "${arguments[@]}")
 if [[ -z ${heapattach:-} ]]; then
   install_packages "${build_packages[@]}" binutils gcc libgc-dev python3 "${bench_packages[@]}"
-  cmake -S . -B "$out/heapattach" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DBUILD_TESTING=OFF \
-    -DHEAPATTACH_UNITY=ON >"$out/build.log"
-  ninja -C "$out/heapattach" heapattach >>"$out/build.log" || { tail -n 50 "$out/build.log"; exit 1; }
+  build "$out/heapattach" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DBUILD_TESTING=OFF \
+    -- heapattach >"$out/build.log" || { tail -n 50 "$out/build.log"; exit 1; }
   heapattach=$out/heapattach/report/heapattach
   [[ " ${arguments[*]} " == *" --no-java "* ]] || javac -d "$out" integration/bench/BigHeap.java
 else

@@ -1,6 +1,9 @@
 # How the packages are made. Their bytes depend on nothing but the sources where SOURCE_DATE_EPOCH is
 # set, as dpkg-buildpackage does.
 set(CPACK_GENERATOR "TGZ;DEB")
+if(HEAPATTACH_STATIC)
+  string(TOLOWER heapattach-${CMAKE_SYSTEM_PROCESSOR}-${CMAKE_SYSTEM_NAME} CPACK_PACKAGE_FILE_NAME)
+endif()
 set(CPACK_PACKAGE_CONTACT "heapattach maintainers <heapattach@example.org>")
 set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
