@@ -22,7 +22,7 @@ constexpr std::size_t rounded_up(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
-// Makes the kernel find memory for all of `bytes` now.
+// Makes the kernel allocate memory for all of `bytes` now.
 void touch(std::span<std::byte> bytes) {
 #ifdef MADV_POPULATE_WRITE
   if (madvise(bytes.data(), bytes.size(), MADV_POPULATE_WRITE) == 0) return;  // since Linux 5.14
@@ -40,7 +40,7 @@ void touch_on_all_cores(std::span<std::byte> bytes) {
     try {
       threads.emplace_back(touch, bytes.first(share));
     } catch (const std::system_error&) {
-      break;  // no thread to be had: the rest is touched here
+      break;  // no more threads available: touch the rest here
     }
     bytes = bytes.subspan(share);
   }
@@ -54,7 +54,7 @@ Result<Arena> Arena::reserve(std::size_t bytes, std::size_t touched) {
     return Error{ErrorKind::Os, fmt::format("an arena of {} bytes", bytes), ENOMEM};
   }
   const std::size_t size = std::max(rounded_up(bytes, kPageBytes), kPageBytes);
-  // Room to begin at a huge page's boundary; what is before and behind is given back.
+  // Room to align to a huge page; the surplus on both sides is returned.
   const std::size_t reserved = size + kHugePageBytes;
   void* const mapped = fault_at(FaultPoint::MapArena)
                            ? MAP_FAILED
@@ -70,7 +70,7 @@ Result<Arena> Arena::reserve(std::size_t bytes, std::size_t touched) {
   if (before > 0) munmap(begin, before);
   munmap(begin + before + size, kHugePageBytes - before);
   Arena arena(begin + before, size);
-  // Where huge pages are off, small ones do.
+  // Falls back to small pages where huge pages are off.
   madvise(arena.begin_, arena.size_, MADV_HUGEPAGE);
   if (const std::size_t now = std::min(rounded_up(touched, kPageBytes), size); now > 0) {
     touch_on_all_cores(arena.bytes().first(now));

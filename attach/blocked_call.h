@@ -7,14 +7,14 @@
 
 namespace heapattach {
 
-// Where a thread that blocks in the kernel will come back to, as /proc/<tid>/syscall tells.
+// Where a thread that blocks in the kernel will return to, from /proc/<tid>/syscall.
 struct BlockedCall {
-  long number = -1;  // of the system call; -1 for a page fault or the like
+  long number = -1;  // the system call; -1 for a page fault or similar
   RemoteAddr stack_pointer;
   RemoteAddr instruction_pointer;
 };
 
-// None for a thread that runs ("running"), and for anything else that is not such a line.
+// None for a running thread ("running") and for any line of another form.
 std::optional<BlockedCall> parse_blocked_call(std::string_view text);
 
 }  // namespace heapattach

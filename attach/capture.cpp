@@ -13,7 +13,7 @@ namespace heapattach {
 
 namespace {
 
-// Pieces keep their address modulo this, so that what is aligned in the target is aligned here.
+// Pieces keep their address modulo this, so what is aligned in the target is aligned here.
 constexpr std::size_t kAlignment = 64;
 
 }  // namespace

@@ -10,7 +10,7 @@
 
 namespace heapattach {
 
-// Memory of ours, reserved and touched before the freeze so that copying does not fault.
+// Memory of our own, reserved and touched before the freeze so that copying does not fault.
 class Arena {
  public:
   // Reserves address space for `bytes`, and touches the first `touched` of them on all cores.
@@ -40,14 +40,14 @@ class Capture final : public MemoryReader {
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
 
-  // Copies `ranges` (sorted, disjoint) into what is left of the arena; may be called again with
-  // further ranges that do not overlap the earlier ones. Holes are remembered and read as zero.
+  // Copies `ranges` (sorted, disjoint) into the free part of the arena. May be called again with
+  // ranges that do not overlap the earlier ones. Holes are recorded and read as zero.
   Result<void> add(const MemoryReader& memory,
                    std::span<const Range> ranges,
                    const CopyLimits& limits);
 
-  // Instead of copying them, shows `ranges` through a window on the memory behind `mem`, of which
-  // at most about `limit` bytes are here at any time. Once, and with what window.h asks for.
+  // Instead of copying, shows `ranges` of `mem` (a /proc/<pid>/mem) through a window that keeps at
+  // most about `limit` bytes here. May be called once; window.h lists the conditions.
   Result<void> add_window(Fd mem, std::span<const Range> ranges, std::size_t limit);
   // Null if there is none.
   [[nodiscard]] Window* window() const { return window_.get(); }
@@ -55,8 +55,8 @@ class Capture final : public MemoryReader {
   [[nodiscard]] Result<std::size_t> read_some(RemoteAddr from,
                                               std::span<std::byte> into) const override;
 
-  // The copy of what stood at `at`, as far as it goes on without a break; empty if not copied.
-  // Holds for the capture's life, also after further adds.
+  // The copied bytes from `at` to the end of its piece; empty if not copied. Valid as long as the
+  // capture, also after further adds.
   [[nodiscard]] std::span<const std::byte> bytes_from(RemoteAddr at) const;
   [[nodiscard]] const std::vector<Range>& holes() const { return holes_; }
 

@@ -2,12 +2,12 @@
 
 namespace heapattach {
 
-// Throws std::logic_error that names the place. Not abort(): unwinding is what lets the target go.
+// Throws std::logic_error that names the location. Not abort(): unwinding releases the target.
 [[noreturn]] void fail_check(const char* condition, const char* file, int line);
 
 }  // namespace heapattach
 
-// A bug of ours if it does not hold; on in every build.
+// Fails only through a bug of ours; checked in every build.
 #define HA_CHECK(condition)                                     \
   do {                                                          \
     if (!(condition)) {                                         \

@@ -1,7 +1,7 @@
-// A core file is an ELF file without sections: a program header for each piece of memory (PT_LOAD),
-// and for the notes, which tell of threads and files (core(5), fs/binfmt_elf.c of the kernel, gcore
-// of gdb). Where there are more headers than e_phnum can say, their number stands in the one
-// section header that there is then (PN_XNUM).
+// A core file is an ELF file without sections. It has a program header for each piece of memory
+// (PT_LOAD) and one for the notes, which describe threads and files (core(5), fs/binfmt_elf.c in
+// the kernel, gcore in gdb). If there are more headers than e_phnum can count, the single section
+// header holds their number (PN_XNUM).
 
 #include "attach/core_file.h"
 
@@ -25,13 +25,13 @@ namespace heapattach {
 
 namespace {
 
-// The user's half of the address space with four levels of page tables is half a bit smaller; what
-// the kernel maps above (vsyscall) is no memory of the process.
+// The user half of the address space with five levels of page tables. Above it the kernel maps only
+// vsyscall, which is not memory of the process.
 constexpr std::uint64_t kAddressEnd = std::uint64_t{1} << 56;
 constexpr std::uint64_t kMostNoteBytes = std::uint64_t{1} << 30;
 constexpr std::uint64_t kMostHeaders = 1 << 24;
 
-// Up to `into.size()` bytes at `offset`: fewer at the end of the file.
+// Reads up to `into.size()` bytes at `offset`: fewer at the end of the file.
 Result<std::size_t> read_at(const Fd& file, std::uint64_t offset, std::span<std::byte> into) {
   std::size_t done = 0;
   while (done < into.size() && offset + done <= INT64_MAX) {
@@ -63,7 +63,7 @@ std::string_view kind_of(std::uint16_t type) {
 
 }  // namespace
 
-// Takes the headers of one file apart.
+// Decodes the headers of one file.
 class CoreLoader {
  public:
   explicit CoreLoader(CoreFile& core) : core_(core) {}
@@ -71,7 +71,7 @@ class CoreLoader {
   Result<void> load() {
     struct stat status {};
     if (::fstat(core_.file_.get(), &status) != 0) return os_error("fstat", errno);
-    if (!S_ISREG(status.st_mode)) return malformed("is no regular file");
+    if (!S_ISREG(status.st_mode)) return malformed("is not a regular file");
     size_ = static_cast<std::uint64_t>(status.st_size);
     core_.written_ = std::chrono::system_clock::time_point(
         std::chrono::seconds(status.st_mtim.tv_sec) +
@@ -101,13 +101,13 @@ class CoreLoader {
     Elf64_Ehdr header{};
     const bool is_whole = HA_TRY(read_whole(core_.file_, 0, std::span(&header, 1)));
     if (!is_whole || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
-      return malformed("is no ELF file, or ends in its header");
+      return malformed("is not an ELF file, or is cut off in its header");
     }
     const bool is_ours = header.e_ident[EI_CLASS] == ELFCLASS64 &&
                          header.e_ident[EI_DATA] == ELFDATA2LSB && header.e_machine == EM_X86_64;
     if (!is_ours) return unsupported("an ELF file, but not for x86-64");
     if (header.e_type != ET_CORE) {
-      return unsupported(fmt::format("{}, and no core file", kind_of(header.e_type)));
+      return unsupported(fmt::format("{}, not a core file", kind_of(header.e_type)));
     }
     return header;
   }
@@ -123,12 +123,12 @@ class CoreLoader {
                            count <= (size_ - header.e_phoff) / sizeof(Elf64_Phdr) &&
                            count <= kMostHeaders;
     if (!is_inside || (count != 0 && header.e_phentsize != sizeof(Elf64_Phdr))) {
-      return malformed("is a core file that ends before its list of memory does");
+      return malformed("is a core file that is cut off in its list of memory");
     }
     std::vector<Elf64_Phdr> headers(count);
     const bool is_whole =
         HA_TRY(read_whole(core_.file_, header.e_phoff, std::span<Elf64_Phdr>(headers)));
-    if (!is_whole) return malformed("is a core file that ends before its list of memory does");
+    if (!is_whole) return malformed("is a core file that is cut off in its list of memory");
     return headers;
   }
 
@@ -167,9 +167,8 @@ class CoreLoader {
   Result<void> finish_threads() {
     CoreNotes& notes = core_.notes_;
     if (notes.threads.empty()) {
-      return malformed(is_cut_
-                           ? "is a core file that is cut off: what it tells of threads is missing"
-                           : "is a core file that tells of no thread");
+      return malformed(is_cut_ ? "is a core file that is cut off: its list of threads is missing"
+                               : "is a core file without threads");
     }
     FrozenThread& first = notes.threads.front();
     first.name = notes.name;
@@ -200,7 +199,7 @@ class CoreLoader {
     name_vdso();
   }
 
-  // It has no file to be named by.
+  // The vdso has no file to take a name from.
   void name_vdso() {
     const auto at = core_.told_by_kernel(AT_SYSINFO_EHDR);
     if (!at) return;
@@ -220,7 +219,7 @@ class CoreLoader {
 
 Result<std::unique_ptr<CoreFile>> CoreFile::open(const std::string& path) {
   auto file = Fd::open(path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
-  // That it is not there says nothing of a process.
+  // A missing file says nothing about a process.
   if (!file) return Error{ErrorKind::Os, file.error().message, file.error().os_errno};
   std::unique_ptr<CoreFile> core(new CoreFile(std::move(file).value(), path));
   HA_TRY(CoreLoader(*core).load());

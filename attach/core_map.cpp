@@ -11,9 +11,9 @@ namespace {
 
 constexpr std::string_view kDeleted = " (deleted)";  // as the kernel marks such paths
 
-// What is known of one file besides where its parts are.
+// What is known of one file besides the location of its parts.
 struct FileFacts {
-  std::uint64_t inode = 0;  // a number of ours
+  std::uint64_t inode = 0;  // a number we make up
   std::size_t parts = 0;
   std::optional<bool> is_elf;
 };
@@ -68,7 +68,7 @@ class MapMaker {
     mappings_.push_back(std::move(mapping));
   }
 
-  // The parts of a file that no segment tells of.
+  // The parts of a file that no segment describes.
   void add_gaps(const CoreMappedFile& file) {
     const FileFacts& facts = facts_.at(file.path);
     RemoteAddr at = file.range.start;

@@ -11,26 +11,26 @@
 
 namespace heapattach {
 
-// A piece of memory that a core file tells of, whether it holds its bytes or not (PT_LOAD).
+// A piece of memory listed in a core file (PT_LOAD), whether the file holds its bytes or not.
 struct CoreSegment {
   Range range;
   std::uint64_t file_offset = 0;  // in the core file
-  std::uint64_t stored = 0;       // bytes of it there; the others it leaves out
+  std::uint64_t stored = 0;       // how many bytes of it the file holds
   bool readable = false;
   bool writable = false;
   bool executable = false;
 };
 
-// Makes `segments` sorted and disjoint, dropping what lies over others.
+// Makes `segments` sorted and disjoint; drops what overlaps others.
 void make_disjoint(std::vector<CoreSegment>& segments);
 
-// The memory map that the segments (sorted, disjoint) and the list of mapped files make together.
+// The memory map from the segments (sorted, disjoint) and the list of mapped files together.
 //
-// gcore writes no segments for what it leaves out, so that of some files' parts it is not told what
-// was allowed there. They may be read; and they may hold code where the file looks like a program:
-// `begins_as_elf` says of the address that its beginning was mapped at whether an ELF file stands
-// there. Where the core file has left that out too, several parts of a file are taken for a
-// program's, and a single one for data.
+// gcore writes no segments for what it leaves out, so the permissions of some parts are unknown.
+// Those parts count as readable, and as code where the file looks like a program: `begins_as_elf`
+// reports whether an ELF header is at the address where the beginning of the file was mapped. If
+// the core file leaves that out too, a file with several parts counts as a program, and one with a
+// single part as data.
 MemoryMap core_map(std::span<const CoreSegment> segments,
                    std::vector<CoreMappedFile> files,
                    const std::function<std::optional<bool>(RemoteAddr)>& begins_as_elf);

@@ -16,7 +16,7 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-// The user's half of the address space, also with five levels of page tables.
+// The user half of the address space, also with five levels of page tables.
 constexpr std::uint64_t kAddressEnd = std::uint64_t{1} << 56;
 constexpr std::size_t kMostAuxv = 1 << 16;
 constexpr std::size_t kMostFaults = 20;
@@ -43,7 +43,7 @@ class Reader {
       bytes = bytes.subspan(sizeof header);
       const std::uint64_t name_bytes = padded(header.n_namesz);
       if (name_bytes > bytes.size() || header.n_descsz > bytes.size() - name_bytes) {
-        return fault("a note is longer than what there is of them");
+        return fault("a note is longer than its segment");
       }
       const std::string_view name = as_text(bytes.first(header.n_namesz));
       const Bytes body = bytes.subspan(name_bytes, header.n_descsz);
@@ -66,7 +66,7 @@ class Reader {
       case NT_PRPSINFO: return take_process(body);
       case NT_AUXV: return take_auxv(body);
       case NT_FILE: return take_files(body);
-      default: return;  // floating-point registers and the like
+      default: return;  // floating-point registers and others
     }
   }
 
@@ -83,7 +83,7 @@ class Reader {
     RawRegisters raw;
     static_assert(sizeof raw == sizeof status.pr_reg);
     std::memcpy(&raw, &status.pr_reg, sizeof raw);
-    // The first one is that which ended it, in what the kernel writes.
+    // In files that the kernel writes, the first thread is the one that ended the process.
     if (notes_.threads.empty()) notes_.signal = status.pr_cursig;
     FrozenThread thread;
     thread.tid = tid;
@@ -93,15 +93,15 @@ class Reader {
 
   void take_process(Bytes body) {
     elf_prpsinfo info{};
-    if (!copy_out(body, 0, info)) return fault("what it says of the process is cut off");
+    if (!copy_out(body, 0, info)) return fault("its description of the process is cut off");
     if (notes_.pid != 0 || info.pr_pid <= 0) return;
     notes_.pid = info.pr_pid;
-    // gcore writes a byte more than the kernel has of a name.
+    // gcore writes one byte more of a name than the kernel does.
     notes_.name.assign(info.pr_fname, ::strnlen(info.pr_fname, sizeof info.pr_fname - 1));
   }
 
-  // The number of parts and the size of a page; for each part its begin, end, and place in the file
-  // in pages; then their names (fs/binfmt_elf.c, fill_files_note).
+  // The number of parts and the page size; for each part its begin, its end and its file offset in
+  // pages; then their names (fs/binfmt_elf.c, fill_files_note).
   void take_files(Bytes body) {
     std::uint64_t count = 0;
     std::uint64_t page = 0;

@@ -18,19 +18,19 @@ struct CoreMappedFile {
   std::string path;
 };
 
-// What the notes of a core file say (core(5); NT_… of elf.h), as far as we use it.
+// The notes of a core file (core(5); NT_… in elf.h), as far as we use them.
 struct CoreNotes {
-  pid_t pid = 0;                      // 0: not told
+  pid_t pid = 0;                      // 0: unknown
   std::string name;                   // of the program, cut off after 15 bytes
-  int signal = 0;                     // that ended it; 0: none, or not told
+  int signal = 0;                     // that ended it; 0: none, or unknown
   std::string auxv;                   // as /proc/<pid>/auxv has it
-  bool has_files = false;             // whether it says which files were mapped at all
+  bool has_files = false;             // whether it lists mapped files at all
   std::vector<CoreMappedFile> files;  // in the order of the file
-  std::vector<FrozenThread> threads;  // as they come: the one that ended it first
+  std::vector<FrozenThread> threads;  // in file order: the one that ended it first
   std::vector<std::string> faults;    // what was skipped because it cannot be true
 };
 
-// Adds what one note segment says. Takes any bytes: what does not fit is skipped.
+// Adds the notes of one segment. Accepts any bytes: what does not fit is skipped.
 void read_core_notes(std::span<const std::byte> bytes, CoreNotes& notes);
 
 }  // namespace heapattach

@@ -6,7 +6,7 @@ namespace heapattach {
 
 namespace {
 
-// Without taking notice of anything else that the tracing thread has yet to hear.
+// Leaves all other events for the tracing thread to collect.
 bool has_ended(pid_t tid) {
   siginfo_t news{};
   constexpr int kPeek = WEXITED | WNOHANG | WNOWAIT | __WALL;
@@ -20,7 +20,8 @@ void reap_dead_threads(const Process& process) {
   const auto listing = process.list_threads();
   if (!listing) return;
   for (const pid_t tid : listing->tids) {
-    // The first thread is its parent's, who may be us, and execve does not wait for its tracer.
+    // The first thread is its parent's to reap (we may be the parent), and execve does not wait for
+    // its tracer.
     if (tid != process.pid() && has_ended(tid)) waitpid(tid, nullptr, __WALL | WNOHANG);
   }
 }

@@ -6,8 +6,8 @@
 
 namespace heapattach {
 
-// Calls `see(tid, state)` for each thread of a process that is not about to end. Gone if it was
-// called for none.
+// Calls `see(tid, state)` for each thread of a process that is not about to end. Gone if there was
+// no such thread.
 template <class See>
 Result<void> see_each_thread(const Process& process, See see) {
   const ThreadListing listing = HA_TRY(process.list_threads());

@@ -6,7 +6,7 @@
 
 namespace heapattach {
 
-// What a caller can do about a failure. A new kind needs a caller that branches on it; anything
+// What a caller can do about a failure. Add a kind only with a caller that branches on it; anything
 // else belongs in the message.
 enum class ErrorKind : std::uint8_t {
   Gone,         // the process or thread exited

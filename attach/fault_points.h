@@ -5,7 +5,7 @@
 
 namespace heapattach {
 
-// The places where this room calls the kernel. Their numbers are their positions here, from 1.
+// The call sites where this room calls the kernel. Their numbers are their positions here, from 1.
 enum class FaultPoint : unsigned {
   None,
   OpenFile,
@@ -30,19 +30,19 @@ enum class FaultPoint : unsigned {
   ReadMem,
   MapArena,
   StartThread,
-  Work,  // not the kernel's: of one thread among several, which runs out of memory
+  Work,  // not a system call: one thread among several runs out of memory
   End
 };
 
-// How many points there are: valid numbers are 1 … kFaultPoints.
+// The number of points: valid numbers are 1 … kFaultPoints.
 inline constexpr std::size_t kFaultPoints = static_cast<std::size_t>(FaultPoint::End) - 1;
-// What stands at a number, for lists and messages; empty for a number that is none.
+// The name of a number, for lists and messages; empty if the number is not valid.
 std::string_view fault_point_name(std::size_t number);
 
 #ifdef HEAPATTACH_FAULT_POINTS
-// Whether the call at `point` must fail now instead of being made; errno then says with what.
-// HEAPATTACH_FAULT=<number>[:<errno>[:<hit>]] in the environment chooses it: at each hit, or only
-// at the given one. Builds without the option HEAPATTACH_FAULT_POINTS know nothing of it.
+// Whether the call at `point` must fail now instead of being made; errno then holds the reason. The
+// environment variable HEAPATTACH_FAULT=<number>[:<errno>[:<hit>]] chooses it: at each hit, or only
+// at the given one. Builds without the option HEAPATTACH_FAULT_POINTS ignore it.
 bool fault_at(FaultPoint point) noexcept;
 #else
 constexpr bool fault_at(FaultPoint) noexcept {

@@ -26,13 +26,13 @@ class Fd {
 
   // Opens `path` with O_CLOEXEC added to `flags`.
   static Result<Fd> open(const std::string& path, int flags);
-  // The same below the directory `at`, which also says where errors came from.
+  // The same, relative to the directory `at`, which errors name too.
   static Result<Fd> open_at(const Fd& at, const std::string& path, int flags);
 
   [[nodiscard]] int get() const noexcept { return fd_; }
   [[nodiscard]] bool empty() const noexcept { return fd_ < 0; }
 
-  // Gives the descriptor up to the caller, who must close it.
+  // Hands the descriptor to the caller, who must close it.
   [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
   void reset() noexcept;
 
@@ -40,7 +40,8 @@ class Fd {
   int fd_ = -1;
 };
 
-// All of a file whose size is not known beforehand, as those of /proc; at most `limit_bytes`.
+// The contents of a file whose size is not known beforehand, such as those in /proc; at most
+// `limit_bytes`.
 Result<std::string> read_all(const Fd& fd, std::size_t limit_bytes);
 
 }  // namespace heapattach

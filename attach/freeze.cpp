@@ -27,12 +27,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Work = std::function<Result<void>(const FrozenView&)>;
 
-// After this long the tracing thread may be held up by an execve: see dead_threads.h.
+// After this long the tracing thread may be blocked by an execve: see dead_threads.h.
 constexpr std::chrono::milliseconds kSeizePatience{20};
-// Reading looks at its deadline every few milliseconds; what is this late does not look at all.
+// Reading checks its deadline every few milliseconds. If it is this late, it no longer does.
 constexpr std::chrono::milliseconds kHangPatience{500};
 
-// Runs the work on a thread that waits for the freeze: if it hangs, it holds nobody up.
+// Runs the work on a second thread, so that work that hangs does not block the freeze.
 class Reader {
  public:
   explicit Reader(const Work& work)
@@ -50,7 +50,7 @@ class Reader {
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  // None if it takes longer than that. Throws what the work throws.
+  // None if it takes longer. Throws what the work throws.
   std::optional<Result<void>> run(const FrozenView& view, Clock::time_point until) {
     has_begun_ = true;
     view_.set_value(&view);
@@ -63,12 +63,12 @@ class Reader {
   std::promise<Result<void>> done_;
   std::future<Result<void>> end_ = done_.get_future();
   bool has_begun_ = false;
-  std::jthread thread_;  // joined before the others go
+  std::jthread thread_;  // last member: joined before the others are destroyed
 };
 
 Error hangs(const FreezeOptions& options) {
   return {ErrorKind::Timeout,
-          fmt::format("reading the target's memory does not end (the target was held for {} ms, "
+          fmt::format("reading the target's memory does not end (the target was held for {} ms,"
                       "and let go)",
                       (options.budget + kHangPatience).count())};
 }
@@ -82,7 +82,7 @@ Result<FreezeReport> freeze_here(const Process& process,
     try {
       reader.emplace(work);
     } catch (const std::system_error&) {
-      // No thread to be had: it reads here.
+      // No thread available: read on this one.
     }
   }
   PtraceTracer tracer(process, is_seizing);
@@ -110,21 +110,21 @@ Result<FreezeReport> freeze_here(const Process& process,
                       .rewound_calls = thaw.rewound};
 }
 
-// Signals to us are for other threads: none may be handled between the stop and the release.
+// Other threads handle our signals: none may be handled between the stop and the release.
 void block_signals() noexcept {
   sigset_t all;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, nullptr);
 }
 
-// Woken threads of the target, and whatever else is busy, should not run before us while others of
-// them still stand. Only the privileged may; the rest goes without.
+// Raises our priority, so that woken threads of the target and other busy processes do not run
+// before us while some threads are still stopped. Does nothing without the privilege.
 void hurry() noexcept {
   constexpr int kMostUrgent = -20;
   setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kMostUrgent);
 }
 
-// A thread counts as joined shortly before the kernel lets its targets go (do_exit: exit_mm comes
+// A thread counts as joined shortly before the kernel releases its targets (do_exit: exit_mm comes
 // before exit_notify). Its number vanishes after that.
 void wait_until_vanished(pid_t tid) {
   const auto patience = Clock::now() + std::chrono::seconds(1);
@@ -148,7 +148,8 @@ Result<FreezeReport> while_frozen(const Process& process,
       block_signals();
       hurry();
       tracing_tid = gettid();
-      // Unwinding to here is what lets the target go; without a handler it need not happen at all.
+      // Unwinding to here releases the target. Without a handler, unwinding might not happen at
+      // all.
       try {
         result = freeze_here(process, options, work, is_seizing);
       } catch (...) {

@@ -11,13 +11,13 @@
 
 namespace heapattach {
 
-// One thread as the freeze found it.
+// One thread in the state in which the freeze found it.
 struct FrozenThread {
   pid_t tid = 0;
   std::string name;
   char state = '?';  // its state letter before the stop: R, S, D, T, …
-  // None where the thread could not be stopped (uninterruptible sleep, a frozen cgroup): its
-  // stack pointer, where the kernel tells it, is then in `blocked_stack_pointer`.
+  // None where the thread could not be stopped (uninterruptible sleep, a frozen cgroup). Its stack
+  // pointer is then in `blocked_stack_pointer`, if the kernel shows it.
   std::optional<Registers> registers;
   std::optional<RemoteAddr> blocked_stack_pointer;
 };
@@ -32,26 +32,28 @@ struct FreezeReport {
 
 struct FreezeOptions {
   std::chrono::milliseconds thread_deadline{500};  // for each thread to stop
-  std::chrono::milliseconds budget{2000};  // for the whole freeze; the work must watch it too
+  std::chrono::milliseconds budget{2000};  // for the whole freeze; the work must respect it too
   bool rewind = true;                      // re-issue untimed calls that the stop interrupted
-  // `work` only reads, on a thread of its own. If it does not end with the budget, the target is
-  // let go without it, and we give up (guardian.h).
+  // `work` only reads, and runs on a thread of its own. If it does not end within the budget, the
+  // target is released without it, and we give up (guardian.h).
   bool reads_only = false;
-  bool for_cleaning = false;  // goes on although the user has asked us to end
+  bool for_cleaning = false;  // continues although the user has asked us to end
 };
 
-// What the work done during the freeze sees of it.
+// What the work sees of the freeze.
 struct FrozenView {
   const std::vector<FrozenThread>& threads;
   std::chrono::steady_clock::time_point deadline;  // when the work must have ended
 };
 
-// Stops every thread of `process`, also those that appear meanwhile, runs `work`, and lets all go,
-// whatever happens. All tracing is done by a thread of its own, whose end makes the kernel release
-// even a thread that never stopped. `work` runs on it, or beside it where it only reads, at the
-// highest priority we may have and with signals to us blocked; threads that `work` starts inherit
-// both. Both a failed freeze and failed work give an error; in either case the target runs again
-// (or stays stopped, if its user had stopped it) when this returns.
+// Stops every thread of `process`, including those that appear meanwhile, runs `work`, and releases
+// all threads, whatever happens.
+//
+// A separate thread does all tracing: when it ends, the kernel releases even a thread that never
+// stopped. `work` runs on that thread, or beside it if it only reads, at the highest priority that
+// we may have and with signals to us blocked; threads that `work` starts inherit both. A failed
+// freeze and failed work both give an error. In either case the target runs again (or stays
+// stopped, if its user had stopped it) when this returns.
 Result<FreezeReport> while_frozen(const Process& process,
                                   const FreezeOptions& options,
                                   const std::function<Result<void>(const FrozenView&)>& work);

@@ -15,14 +15,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Phase = TracedThread::Phase;
 
-// After this long without any thread stopping, the state letters of the rest are looked at.
+// If no thread stops for this long, the state letters of the rest are checked.
 constexpr std::chrono::milliseconds kQuiet{5};
-// How long a thread in uninterruptible sleep is waited for.
+// How long to wait for a thread in uninterruptible sleep.
 constexpr std::chrono::milliseconds kUninterruptible{50};
-// How long threads are waited for that only need a processor to stop on, while none stands still:
-// that costs the target nothing. A busy machine may keep those of a low priority waiting for long.
+// How long to wait, while no thread is stopped yet, for threads that only need a processor to stop.
+// This costs the target nothing. A busy machine may keep low-priority threads waiting for long.
 constexpr std::chrono::seconds kForProcessor{5};
-// A listing that cannot be shown to be whole counts if it shows nobody new this many times.
+// A listing that cannot be shown to be complete counts after this many passes without a new thread.
 constexpr int kQuietPasses = 5;
 
 Error gone(std::string message) {
@@ -31,7 +31,7 @@ Error gone(std::string message) {
 
 }  // namespace
 
-// The work of FrozenProcess::freeze; whatever it holds when it gives up is released by its members.
+// Implements FrozenProcess::freeze. If it gives up, its members release what they hold.
 class Freezer {
  public:
   Freezer(Tracer& tracer, const FreezeOptions& options) : tracer_(tracer), options_(options) {
@@ -65,14 +65,14 @@ class Freezer {
                                  : "")};
   }
 
-  // True if a whole listing showed nobody new.
+  // True if a complete listing showed no new thread.
   Result<bool> pass() {
     ++frozen_.passes_;
     listing_ = HA_TRY(tracer_.threads());
     bool can_vanish = false;
     const auto found = HA_TRY(find_new(can_vanish));
     const std::size_t held_before = frozen_.held_.size();
-    // First all are seized, which they do not feel, and then all stopped: the pause is short.
+    // Seize all first, which does not disturb them, then stop all: the pause is short.
     for (const auto& [tid, state] : found) {
       if (auto seized = tracer_.seize(tid); seized) {
         hold(tid, state);
@@ -88,7 +88,7 @@ class Freezer {
     }
     const bool found_new = frozen_.held_.size() > held_before;
     HA_TRY(collect());
-    if (held_.empty() && !found_new) return gone("it has no thread that could be stopped");
+    if (held_.empty() && !found_new) return gone("none of its threads could be stopped");
     if (found_new) {
       quiet_passes_ = 0;
       return false;
@@ -98,9 +98,9 @@ class Freezer {
 
   // The threads of the listing that are not held and have not ended.
   //
-  // A listing is shown to be whole by the number of threads a moment later, and that counts only if
-  // none of those listed was gone by then: else the one that vanished makes up for one that was
-  // missed. What is held cannot vanish; nor does a first thread that has ended.
+  // A listing is complete if the number of threads is the same a moment later. That counts only if
+  // no listed thread was gone by then: otherwise the one that vanished makes up for one that was
+  // missed. A held thread cannot vanish, nor can a first thread that has ended.
   Result<std::vector<std::pair<pid_t, ThreadState>>> find_new(bool& can_vanish) {
     std::vector<std::pair<pid_t, ThreadState>> found;
     std::unordered_set<pid_t> ended;
@@ -141,7 +141,7 @@ class Freezer {
     if (is_early && !is_any_still) frozen_.begin_ = tracer_.now();
   }
 
-  // Waits until all that are pending stand still, have ended, or cannot be waited for.
+  // Waits until each pending thread has stopped, has ended, or cannot be waited for.
   Result<void> collect() {
     last_stop_ = tracer_.now();
     next_look_ = last_stop_ + kQuiet;
@@ -172,7 +172,7 @@ class Freezer {
       if (event && event->kind == TraceEvent::Kind::Executed) {
         return gone("it began another program (execve) while it was being stopped");
       }
-      // The kernel has seized the new thread for us, and stops it.
+      // The kernel has already seized the new thread for us and will stop it.
       if (event && event->kind == TraceEvent::Kind::Cloned && event->other > 0 &&
           !held_.contains(event->other)) {
         hold(event->other, ThreadState());
@@ -188,7 +188,7 @@ class Freezer {
     return happened;
   }
 
-  // Nothing has happened for a while: why?
+  // Nothing has happened for a while: find out why.
   Result<void> look_at_letters() {
     const auto quiet = tracer_.now() - last_stop_;
     next_look_ = tracer_.now() + kQuiet;
@@ -198,14 +198,14 @@ class Freezer {
       TracedThread& thread = frozen_.held_[index];
       const auto state = HA_TRY(state_unless_ending(thread.tid()));
       if (!state) {
-        // Its end is reported to us by poll, except that of the first thread while others live. It
-        // stays in held_: listings go on showing it.
+        // poll reports its end, except for the first thread while others live. It stays in held_
+        // because listings go on showing it.
         thread.mark_ended();
       } else if (state->state == 'D' && quiet >= kUninterruptible) {
         held_[thread.tid()].is_unstoppable = true;
         held_[thread.tid()].before.state = 'D';
       } else if (state->state == 'R') {
-        still.push_back(index);  // it stops when it is given a processor
+        still.push_back(index);  // stops as soon as it gets a processor
         continue;
       } else if (quiet >= options_.thread_deadline) {
         return Error{
@@ -222,8 +222,8 @@ class Freezer {
   }
 
   Result<void> describe() {
-    // A clone that is traced but is no thread of this process (clone without CLONE_THREAD) is let
-    // go here.
+    // Also releases a traced clone that is not a thread of this process (clone without
+    // CLONE_THREAD).
     const std::unordered_set<pid_t> listed(listing_.tids.begin(), listing_.tids.end());
     std::erase_if(frozen_.held_, [&listed](const TracedThread& thread) {
       return thread.phase() == Phase::Ended || !listed.contains(thread.tid());
@@ -258,7 +258,7 @@ class Freezer {
   std::unordered_map<pid_t, Held> held_;  // of all that are held and have not been reaped
   std::vector<std::size_t> pending_;      // indices of frozen_.held_
   ThreadListing listing_;
-  std::unordered_set<pid_t> ended_;  // of the last listing, without having been held
+  std::unordered_set<pid_t> ended_;  // seen in the last listing but never held
   int quiet_passes_ = 0;
   bool is_waiting_for_processor_ = false;  // and for nothing else
   Clock::time_point started_;

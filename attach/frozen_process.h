@@ -7,19 +7,19 @@
 
 namespace heapattach {
 
-// Every thread of a process, held still. They run again when this ends.
+// Every thread of a process, stopped. They run again when this ends.
 class FrozenProcess {
  public:
-  // How the threads were let go.
+  // How the threads were released.
   struct Thaw {
     int rewound = 0;
     int left_behind = 0;  // to be released by the end of the tracing thread
   };
 
-  // Stops the threads, lists again until a whole listing shows nobody new, and reads the registers.
-  // Threads in uninterruptible sleep are held without being stopped: they cannot come back to user
-  // code. `tracer` must outlive the result. Timeout if one does not stop, Gone if the process ends
-  // or begins another program meanwhile.
+  // Stops the threads, lists again until a complete listing shows no new one, and reads the
+  // registers. Threads in uninterruptible sleep are held without being stopped: they cannot return
+  // to user code. `tracer` must outlive the result. Timeout if a thread does not stop; Gone if the
+  // process ends or begins another program meanwhile.
   static Result<FrozenProcess> freeze(Tracer& tracer, const FreezeOptions& options);
 
   [[nodiscard]] const std::vector<FrozenThread>& threads() const { return threads_; }
@@ -27,7 +27,7 @@ class FrozenProcess {
   // When the first thread was asked to stop.
   [[nodiscard]] std::chrono::steady_clock::time_point begin() const { return begin_; }
 
-  // Lets all go. Nothing is held afterwards.
+  // Releases all. Nothing is held afterwards.
   Thaw thaw() noexcept;
 
  private:

@@ -13,7 +13,7 @@ static_assert(std::atomic<int>::is_always_lock_free);  // the handler below may 
 // SA_RESETHAND has restored the default action by now, so the same signal ends us the second time.
 void ask_for_end(int signal) {
   asked_by.store(signal, std::memory_order_relaxed);
-  // The other one must end us too.
+  // The other signal must end us too.
   std::signal(signal == SIGINT ? SIGTERM : SIGINT, SIG_DFL);
 }
 

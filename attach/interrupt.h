@@ -8,16 +8,16 @@
 
 namespace heapattach {
 
-// Makes SIGINT and SIGTERM ask for an end instead of ending us: waits and copies in this room then
-// give up with kind Interrupted, and the target is let go on the way out. A second such signal ends
-// us at once; the kernel lets the target go then. One that was ignored (nohup) stays ignored.
+// Makes SIGINT and SIGTERM request an end instead of ending us: waits and copies in this room then
+// fail with kind Interrupted, and the target is released on the way out. A second such signal ends
+// us at once; the kernel then releases the target. A signal that was ignored (nohup) stays ignored.
 void install_interrupt_handlers();
 
-// The same for a process with a guardian: heeds only those signals that `guardian` hands on. A
-// terminal sends its own to both, and a second one is the guardian's to act on.
+// The same for a process with a guardian: heeds only signals that `guardian` forwards. A terminal
+// sends signals to both, and the guardian handles a second one.
 void install_interrupt_handlers(pid_t guardian);
 
-// The signal that asked us to end, if one did.
+// The signal that asked us to end, if any.
 [[nodiscard]] std::optional<int> interrupted_by() noexcept;
 
 // Interrupted if a signal asked us to end.

@@ -31,18 +31,18 @@ ssize_t vm_readv(pid_t tid, std::span<const iovec> local, std::span<const iovec>
   return process_vm_readv(tid, local.data(), local.size(), remote.data(), remote.size(), 0);
 }
 
-// The address as the kernel wants it in an iovec; nothing here ever dereferences it.
+// The address in the form that an iovec needs; nothing here ever dereferences it.
 void* as_pointer(RemoteAddr at) {
   return reinterpret_cast<void*>(at.value);  // NOLINT(*-no-int-to-ptr)
 }
 
-// Refused for reasons that the descriptor of mem does not share: a seccomp filter (container
-// runtimes did so), an old kernel, or the thread we name it by having ended before the others.
+// Refused for a reason that does not apply to the descriptor of mem: a seccomp filter (container
+// runtimes had one), an old kernel, or the thread that names the process ended before the others.
 bool is_refused(int failure) {
   return failure == EPERM || failure == ENOSYS || failure == EACCES || failure == ESRCH;
 }
 
-// Splits what is large and joins what adjoins on both sides.
+// Splits large pieces and joins those that adjoin on both sides.
 std::vector<Copy> evenly(std::span<const Copy> copies) {
   std::vector<Copy> pieces;
   pieces.reserve(copies.size());
@@ -156,7 +156,7 @@ class LiveMemory::Worker {
     return {reinterpret_cast<std::uintptr_t>(remote_[first_].iov_base)};
   }
 
-  // As many bytes as can be had in one call; 0 if the first of them cannot be read.
+  // As many bytes as one call can read; 0 if the first of them cannot be read.
   Result<std::size_t> read_from_first() {
     if (memory_.use_vm_readv_.load(std::memory_order_relaxed)) {
       const auto pending = count_ - first_;
@@ -187,7 +187,7 @@ class LiveMemory::Worker {
     }
   }
 
-  // Goes on behind the page that cannot be read.
+  // Continues after the page that cannot be read.
   void skip_page() {
     const RemoteAddr from = at();
     const std::size_t gap =
@@ -202,7 +202,7 @@ class LiveMemory::Worker {
   const CopyLimits& limits_;
   std::array<iovec, kBatchPieces> local_{};
   std::array<iovec, kBatchPieces> remote_{};
-  std::size_t first_ = 0;  // the first entry of both that is not done
+  std::size_t first_ = 0;  // the first entry of both that is not done yet
   std::size_t count_ = 0;
   std::vector<Range> holes_;
   std::optional<Error> failure_;
@@ -227,7 +227,7 @@ Result<std::size_t> LiveMemory::read_mem(RemoteAddr from, std::span<std::byte> i
                                                            static_cast<off_t>(from.value));
     const int failure = errno;
     if (got > 0) return static_cast<std::size_t>(got);
-    // The memory that the descriptor stands for has no user any more (mem_rw: mmget_not_zero).
+    // The memory that the descriptor refers to has no user any more (mem_rw: mmget_not_zero).
     if (got == 0) return Error{ErrorKind::Gone, "the process exited or runs another program"};
     if (failure == EINTR) continue;
     if (failure == EINVAL || failure == EFAULT) {
@@ -263,7 +263,7 @@ Result<std::size_t> LiveMemory::read_some(RemoteAddr from, std::span<std::byte> 
   return read_mem(from, into);
 }
 
-// What of `copies` can be read without waiting; the rest joins `holes`.
+// The part of `copies` that can be read without waiting; the rest joins `holes`.
 std::vector<Copy> LiveMemory::without_stalling(std::span<const Copy> copies,
                                                std::vector<Range>& holes) const {
   std::vector<Copy> readable;

@@ -12,24 +12,25 @@
 namespace heapattach {
 
 // The memory of a live process: process_vm_readv in large batches, or /proc/<pid>/mem where that is
-// refused. Never waits for a page that somebody else has to provide: such a page cannot be read.
+// refused. Never waits for a page that another process has to provide: such a page cannot be read.
 class LiveMemory final : public MemoryReader {
  public:
   static Result<Fd> open_mem(const Process& process);
   enum class By : std::uint8_t {
     ProcessVmReadv,
-    // /proc/<pid>/mem alone: of a clone, process_vm_readv would copy each page that it pins.
+    // /proc/<pid>/mem only. In a clone, process_vm_readv pins each page that it reads, which copies
+    // it.
     MemFile,
   };
-  // `mem` comes from open_mem; it stays that of the program that runs now, also after an execve.
+  // `mem` comes from open_mem. It refers to the program that runs now, also after an execve.
   LiveMemory(const Process& process, Fd mem, By by = By::ProcessVmReadv);
 
   Result<std::size_t> read_some(RemoteAddr from, std::span<std::byte> into) const override;
 
-  // What has to be provided by somebody else.
+  // Memory that another process has to provide.
   [[nodiscard]] const StallingMemory& stalling() const { return stalling_; }
 
-  // On `limits.workers` threads. Also gives up with Interrupted.
+  // Copies with `limits.workers` threads. Also fails with Interrupted.
   Result<std::vector<Range>> copy_all(std::span<const Copy> copies,
                                       const CopyLimits& limits) const override;
 

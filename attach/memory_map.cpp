@@ -11,7 +11,7 @@ namespace heapattach {
 
 namespace {
 
-// Takes pieces off the front of one line. Once something did not fit, `ok` stays false.
+// Takes pieces off the front of one line. `ok` stays false after the first mismatch.
 struct Cursor {
   std::string_view rest;
   bool ok = true;
@@ -40,7 +40,7 @@ struct Cursor {
   }
 };
 
-// The kernel escapes the newline in a path, and nothing else (show_map_vma: seq_path(…, "\n")).
+// The kernel escapes newlines in a path, and nothing else (show_map_vma: seq_path(…, "\n")).
 std::string unescaped(std::string_view path) {
   constexpr std::string_view kNewline = "\\012";
   std::string text;

@@ -23,7 +23,7 @@ struct Mapping {
   std::string path;         // as the kernel wrote it, unescaped, without " (deleted)"; "[heap]"
   bool is_deleted = false;
 
-  // No file behind it: the heap, stacks, bss, and what mmap gave.
+  // Without a file: heap, stacks, bss and memory from mmap.
   [[nodiscard]] bool is_anonymous() const { return inode == 0; }
 };
 

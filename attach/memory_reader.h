@@ -11,13 +11,13 @@
 
 namespace heapattach {
 
-// A piece of the target to be copied, and where to.
+// A piece of the target to copy, and its destination.
 struct Copy {
   RemoteAddr from;
   std::span<std::byte> into;
 };
 
-// How a bulk copy is bounded.
+// The bounds of a bulk copy.
 struct CopyLimits {
   unsigned workers = 1;
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
@@ -31,19 +31,20 @@ class MemoryReader {
   MemoryReader& operator=(const MemoryReader&) = delete;
   virtual ~MemoryReader() = default;
 
-  // Reads at least one byte into `into`, and says how many; Fault if `from` itself is unreadable.
+  // Reads at least one byte into `into`, and returns how many. Fault if `from` itself is
+  // unreadable.
   [[nodiscard]] virtual Result<std::size_t> read_some(RemoteAddr from,
                                                       std::span<std::byte> into) const = 0;
 
   // Fills `into`, or fails with a Fault that names the first address it could not read.
   Result<void> read(RemoteAddr from, std::span<std::byte> into) const;
 
-  // Makes all `copies`. What cannot be read is zeroed here and listed; only the end of the process
-  // (Gone) or the deadline (Timeout) is an error. The default reads one after the other.
+  // Makes all `copies`. What cannot be read is zeroed here and listed. Only the end of the process
+  // (Gone) and the deadline (Timeout) are errors. The default reads one after the other.
   [[nodiscard]] virtual Result<std::vector<Range>> copy_all(std::span<const Copy> copies,
                                                             const CopyLimits& limits) const;
 
-  // Copies out one value. T must be laid out as in the target, which only the caller can know.
+  // Copies out one value. T must have the target's layout, which only the caller can know.
   template <class T>
   Result<T> read_as(RemoteAddr from) const {
     static_assert(std::is_trivially_copyable_v<T>);

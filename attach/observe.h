@@ -8,18 +8,18 @@
 
 namespace heapattach {
 
-// One thread as it can be seen without stopping it; each moment differs from the next.
+// One thread, seen without stopping it. The fields are from different moments.
 struct ObservedThread {
   pid_t tid = 0;
   std::string name;
   char state = '?';
-  // Only of a thread that blocks in the kernel, and only where we may look: ptrace(2), read mode.
+  // Only for a thread that blocks in the kernel, and only with ptrace(2) read access.
   std::optional<RemoteAddr> stack_pointer;
   std::optional<RemoteAddr> instruction_pointer;
 };
 
-// The threads of a process that may not or cannot be stopped, without tracing any of them. Those
-// that end meanwhile are left out. Gone if the process has ended.
+// The threads of a process that may not or cannot be stopped, without tracing any of them. Omits
+// those that end meanwhile. Gone if the process has ended.
 Result<std::vector<ObservedThread>> observe_threads(const Process& process);
 
 }  // namespace heapattach

@@ -30,9 +30,10 @@ bool shares_user_namespace(const Process& process) {
   struct stat ours {};
   struct stat theirs {};
   if (stat("/proc/self/ns/user", &ours) != 0) return true;
-  // Whoever may not trace a process may not look at its namespaces either. With a capability of the
-  // first namespace one may, whatever the target's; so if that fails in another, the target is not
-  // in it. (The first one's inode is PROC_USER_INIT_INO, linux/proc_ns.h.)
+  // If we may not trace a process, we may not read its namespaces either. With a capability in the
+  // first namespace we may, in whichever namespace the target is. So if reading fails in another
+  // namespace, the target is not in it. (The inode of the first one is PROC_USER_INIT_INO,
+  // linux/proc_ns.h.)
   constexpr ino_t kFirstUserNamespace = 0xEFFFFFFD;
   if (fstatat(process.directory().get(), "ns/user", &theirs, 0) != 0) {
     return ours.st_ino == kFirstUserNamespace;
@@ -125,7 +126,7 @@ AccessFacts access_facts(const Process& process) {
   const auto target = process.thread_status(process.pid());
   if (!target) return facts;
   facts.target_uid = target->real_uid;
-  // ptrace compares with our real ids (PTRACE_MODE_REALCREDS).
+  // ptrace compares against our real ids (PTRACE_MODE_REALCREDS).
   facts.has_same_ids = target->real_uid == own.real_uid && target->effective_uid == own.real_uid &&
                        target->saved_uid == own.real_uid && target->real_gid == own.real_gid &&
                        target->effective_gid == own.real_gid && target->saved_gid == own.real_gid;
@@ -157,7 +158,7 @@ Result<void> check_may_trace(const Process& process) {
     if (mem.error().kind != ErrorKind::Denied) return mem.error();
     return explain_denied(access_facts(process));
   }
-  // ESRCH, since nobody here traces it, unless a filter that we run under refuses the call itself.
+  // ESRCH, because nobody here traces it, unless a filter refuses the call itself.
   if (ptrace(PTRACE_INTERRUPT, process.pid(), nullptr, nullptr) == 0 || errno != EPERM) return {};
   return explain_denied(access_facts(process));
 }

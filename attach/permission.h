@@ -9,8 +9,8 @@
 
 namespace heapattach {
 
-// What the kernel looks at when it decides whether one process may trace another: ptrace(2),
-// "Ptrace access mode checking".
+// What the kernel checks when it decides whether one process may trace another: ptrace(2), "Ptrace
+// access mode checking".
 struct AccessFacts {
   uid_t our_uid = 0;
   uid_t target_uid = 0;
@@ -25,14 +25,14 @@ struct AccessFacts {
 // Denied, with the rule that forbade it, and as advice the least that would lift it.
 [[nodiscard]] Error explain_denied(const AccessFacts& facts);
 
-// As far as they can be found out from outside; what cannot is left as if it were no obstacle.
+// As far as they can be found out from outside. An unknown counts as no obstacle.
 [[nodiscard]] AccessFacts access_facts(const Process& process);
 
-// That `tracer` traces it already.
+// The error for a target that `tracer` traces already.
 [[nodiscard]] Error traced_by(pid_t tracer);
 
 // Whether a freeze would be allowed, without trying one: Denied with the reason, or Traced. The
-// kernel asks the same of who opens its memory as of who traces it.
+// kernel applies the same check to opening its memory as to tracing it.
 Result<void> check_may_trace(const Process& process);
 
 }  // namespace heapattach

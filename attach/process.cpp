@@ -24,7 +24,7 @@ namespace heapattach {
 
 namespace {
 
-// More than any text of /proc: 65,530 mappings with paths of 4,096 characters.
+// Longer than any text in /proc: 65,530 mappings with paths of 4,096 characters.
 constexpr std::size_t kLongestFileBytes = std::size_t{512} * 1024 * 1024;
 
 Result<Fd> open_pidfd(pid_t pid) {
@@ -56,7 +56,7 @@ Error unsupported(std::string message) {
   return {ErrorKind::Unsupported, std::move(message)};
 }
 
-// Where the program cannot be opened, the first read of registers finds out the same.
+// If the program cannot be opened, the first read of registers finds out the same.
 Result<void> check_is_64_bit(const Process& process) {
   const auto exe = process.open_file("exe", O_RDONLY);
   if (!exe) return {};
@@ -91,11 +91,12 @@ Result<Process> Process::open(pid_t pid) {
   if (state.is_exiting() && state.threads <= 1) {
     return Error{
         ErrorKind::Gone,
-        fmt::format("process {} ({}) is a zombie: it has exited, its parent has not noticed yet",
-                    pid, state.name)};
+        fmt::format(
+            "process {} ({}) is a zombie: it has exited, but its parent has not reaped it yet", pid,
+            state.name)};
   }
-  // The directory may have been opened just after the number was given to another; the descriptor
-  // of the first is dead then.
+  // The directory may have been opened just after the number was reused; the descriptor opened
+  // first is dead then.
   if (!process.is_alive()) return Error{ErrorKind::Gone, fmt::format("process {} exited", pid)};
   HA_TRY(check_is_64_bit(process));
   return process;
@@ -107,7 +108,7 @@ bool Process::is_alive() const {
     const int ready = fault_at(FaultPoint::PidfdPoll) ? -1 : poll(&waiting, 1, 0);
     if (ready >= 0) return ready == 0;  // readable once the last thread has ended
   }
-  // Not read_file: that asks here what its errors mean.
+  // Not read_file: that one calls this function to explain its errors.
   const auto file = Fd::open_at(directory_, "stat", O_RDONLY);
   if (!file) return false;
   const auto text = read_all(*file, kLongestFileBytes);
@@ -126,13 +127,14 @@ Result<pid_t> Process::live_tid() const {
 }
 
 Result<std::string> Process::live_name(const std::string& name) const {
-  // Only the first thread's own numbers are still to be had after its end.
+  // After its end, only the first thread's own numbers remain available.
   if (name.starts_with("task") || name == "stat" || name == "status") return name;
   const pid_t tid = HA_TRY(live_tid());
   return tid == pid_ ? name : fmt::format("task/{}/{}", tid, name);
 }
 
-// What fails because the process is gone should say so: the kernel answers ENOENT or ESRCH.
+// An operation that fails because the process is gone should say so: the kernel answers ENOENT or
+// ESRCH.
 Error Process::explained(Error error) const {
   const bool may_be_gone = error.os_errno == ENOENT || error.os_errno == ESRCH;
   if (may_be_gone && !is_alive()) {
@@ -173,8 +175,8 @@ Result<MemoryMap> Process::maps() const {
   return read_maps([this] { return read_file("maps"); }, pid_);
 }
 
-// The kernel shows a piece at a time, and mappings that are joined, split or moved in between do
-// not fit together: since Linux 6.17 not even their order is certain.
+// The kernel shows the map in pieces. Mappings that are joined, split or moved in between do not
+// fit together: since Linux 6.17 not even their order is certain.
 Result<MemoryMap> read_maps(const std::function<Result<std::string>()>& read, pid_t pid) {
   constexpr int kReadings = 50;
   for (int reading = 1;; ++reading) {
@@ -207,8 +209,8 @@ Result<ThreadListing> Process::list_threads() const {
     std::from_chars(name.data(), name.data() + name.size(), tid);
     if (tid > 0) listing.tids.push_back(tid);
   }
-  // A listing ends early when the thread it has come to exits (fs/proc/base.c: next_tid). The link
-  // count is the number of threads and two (proc_task_getattr).
+  // A listing ends early when the thread that it has reached exits (fs/proc/base.c: next_tid). The
+  // link count is the number of threads plus two (proc_task_getattr).
   struct stat now {};
   const int failed = fault_at(FaultPoint::StatTaskDirectory) ? -1 : fstat(fd, &now);
   listing.is_whole = failed == 0 && now.st_nlink == listing.tids.size() + 2;

@@ -15,22 +15,22 @@
 
 namespace heapattach {
 
-// The threads of a process as one listing found them; stale as soon as it is made.
+// The threads of a process from one listing; stale as soon as it is made.
 struct ThreadListing {
   std::vector<pid_t> tids;
   // False if a thread that came or went meanwhile may have hidden others: list again.
   bool is_whole = false;
 };
 
-// One process, never its successor under the same number: everything is opened below a descriptor
-// of its /proc directory, which goes stale with it.
+// One process, never its successor with the same number: everything is opened relative to a
+// descriptor of its /proc directory, which becomes invalid when the process ends.
 //
 // If its first thread has ended while others live, the kernel shows no maps, mem, exe, cwd or root
-// in /proc/<pid>; files are then taken from the directory of a live thread, unasked.
+// in /proc/<pid>. Those files are then taken from the directory of a live thread.
 class Process {
  public:
   // Gone if there is none or only a zombie; Unsupported for a kernel thread, a 32-bit program, a
-  // thread's number or ourselves; Denied if we may not even see it.
+  // thread's number or ourselves; Denied if /proc hides it from us.
   static Result<Process> open(pid_t pid);
 
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
@@ -49,7 +49,7 @@ class Process {
   [[nodiscard]] Result<ThreadListing> list_threads() const;
   [[nodiscard]] Result<ThreadState> thread_state(pid_t tid) const;
   [[nodiscard]] Result<ProcessStatus> thread_status(pid_t tid) const;
-  // False once it exited, even if its number was given to another.
+  // False once it has exited, even if its number is in use again.
   [[nodiscard]] bool is_alive() const;
   // A thread that has not ended: the first one, if it lives. Gone if there is none.
   [[nodiscard]] Result<pid_t> live_tid() const;
@@ -70,7 +70,7 @@ class Process {
   std::uint64_t start_ticks_;  // since boot; with the pid, the identity
 };
 
-// The memory map in the texts that `read` gives: the first one that holds together, of a few. For
+// The memory map from the texts that `read` returns: tries a few times until one is consistent. For
 // Process::maps, which reads the file of `pid`.
 Result<MemoryMap> read_maps(const std::function<Result<std::string>()>& read, pid_t pid);
 

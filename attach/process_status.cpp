@@ -9,7 +9,7 @@ namespace heapattach {
 
 namespace {
 
-// Takes the next number off the front, behind white space; 0 if there is none.
+// Takes the next number and the white space before it off the front; 0 if there is none.
 std::uint64_t take_number(std::string_view& text, int base) {
   const std::size_t begin = text.find_first_not_of(" \t");
   text.remove_prefix(begin == std::string_view::npos ? text.size() : begin);

@@ -34,7 +34,7 @@ TraceEvent decode(int status) {
   const int signal = WSTOPSIG(status);
   switch (status >> 16) {
     case 0: return {.kind = Kind::Signal, .signal = signal};
-    // SIGTRAP marks our interrupt, or a new thread; anything else a stop of the whole process.
+    // SIGTRAP marks our interrupt or a new thread; any other signal is a stop of the whole process.
     case PTRACE_EVENT_STOP:
       return {.kind = Kind::Stopped, .signal = signal == SIGTRAP ? 0 : signal};
     case PTRACE_EVENT_CLONE: return {.kind = Kind::Cloned};
@@ -43,7 +43,7 @@ TraceEvent decode(int status) {
   }
 }
 
-// Whether no signal waits for the thread, or, by the flag, for its process.
+// Whether no signal is pending for the thread or, depending on the flag, for its process.
 bool has_empty_queue(pid_t tid, std::uint32_t flags) {
   __ptrace_peeksiginfo_args which{.off = 0, .flags = flags, .nr = 1};
   siginfo_t first{};
@@ -66,8 +66,8 @@ Result<ThreadState> PtraceTracer::state(pid_t tid) {
 }
 
 Result<void> PtraceTracer::seize(pid_t tid) {
-  // The clone option catches a thread born between the seizing of its parent and the parent's stop;
-  // the exec option tells a new program from the one we came for.
+  // The clone option catches a thread born between the seizing of its parent and the parent's stop.
+  // The exec option shows when another program replaces the one that we attached to.
   constexpr std::uintptr_t kOptions = PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC;
   is_seizing_.store(true, std::memory_order_relaxed);
   const long seized = traced(FaultPoint::Seize, PTRACE_SEIZE, tid, nullptr, ptrace_word(kOptions));
@@ -78,7 +78,7 @@ Result<void> PtraceTracer::seize(pid_t tid) {
   return explain_refusal(tid);
 }
 
-// The kernel answers EPERM for "you may not", for "it is traced already" and for "it is exiting".
+// The kernel answers EPERM for "not permitted", for "already traced" and for "exiting".
 Result<void> PtraceTracer::explain_refusal(pid_t tid) const {
   const auto status = process_.thread_status(tid);
   if (status && status->tracer == own_tid_) return {};
@@ -97,11 +97,11 @@ Result<void> PtraceTracer::interrupt(pid_t tid) {
 
 Result<std::optional<TraceEvent>> PtraceTracer::poll(pid_t tid) {
   int status = 0;
-  // By number: the kernel finds the thread at once then, where -1 would walk through all.
+  // By number: the kernel then finds the thread at once; with -1 it would walk through all.
   const pid_t got = fault_at(FaultPoint::WaitThread) ? -1 : waitpid(tid, &status, __WALL | WNOHANG);
   const int failure = errno;
   if (got == 0 || (got < 0 && failure == EINTR)) return std::optional<TraceEvent>();
-  // After execve by another thread, the number is no more.
+  // After execve by another thread, the number no longer exists.
   if (got < 0 && failure == ECHILD) return std::optional(TraceEvent{TraceEvent::Kind::Ended});
   if (got < 0) return os_error("waitpid", failure);
   TraceEvent event = decode(status);
@@ -152,12 +152,12 @@ bool PtraceTracer::is_behind_syscall(pid_t tid, RemoteAddr rip) {
   return errno == 0 && (found & 0xffff) == kSyscall;
 }
 
-// A call such as epoll_pwait has its own mask of blocked signals while it lasts: that one stands in
-// /proc, and the mask it will put back is what PTRACE_GETSIGMASK gives. A signal that either of
-// them lets through counts: the program may use the call to wait for just that signal.
+// A call such as epoll_pwait sets its own mask of blocked signals while it lasts. /proc shows that
+// mask; PTRACE_GETSIGMASK returns the mask that the call will restore. A signal that either of them
+// lets through counts: the program may use the call to wait for just that signal.
 std::uint64_t PtraceTracer::deliverable_signals(pid_t tid) {
   constexpr std::uint64_t kAll = ~std::uint64_t{0};
-  // Almost always nothing is pending, and asking that is much cheaper than the text of /proc.
+  // Almost always nothing is pending, and this check is much cheaper than the text in /proc.
   if (has_empty_queue(tid, 0) && has_empty_queue(tid, PTRACE_PEEKSIGINFO_SHARED)) return 0;
   std::uint64_t mask = 0;
   if (traced(FaultPoint::GetSignalMask, PTRACE_GETSIGMASK, tid, ptrace_word(sizeof mask), &mask) !=

@@ -7,12 +7,12 @@
 
 namespace heapattach {
 
-// The real Tracer: PTRACE_SEIZE and PTRACE_INTERRUPT, so no signal is ever sent to the target, and
-// never PTRACE_O_EXITKILL, so it survives us. All calls must come from the thread that made it: the
-// kernel ties tracing to a thread, and ends it with that.
+// The real Tracer. It uses PTRACE_SEIZE and PTRACE_INTERRUPT, so no signal is ever sent to the
+// target, and never PTRACE_O_EXITKILL, so the target survives us. All calls must come from the
+// thread that created it: the kernel ties tracing to a thread, and ends it with that thread.
 class PtraceTracer final : public Tracer {
  public:
-  // Both must outlive this. `is_seizing` holds while the kernel may hold us up in PTRACE_SEIZE: see
+  // Both must outlive this. `is_seizing` is true while the kernel may block us in PTRACE_SEIZE: see
   // dead_threads.h.
   PtraceTracer(const Process& process, std::atomic<bool>& is_seizing) noexcept;
 
@@ -32,8 +32,8 @@ class PtraceTracer final : public Tracer {
   void rest(int idle_rounds) override;
 
  private:
-  // Why PTRACE_SEIZE was refused; nothing if it was only because the kernel had seized the thread
-  // for us already, at its birth.
+  // Why PTRACE_SEIZE was refused; nothing if only because the kernel had already seized the thread
+  // for us, at its birth.
   Result<void> explain_refusal(pid_t tid) const;
 
   const Process& process_;

@@ -8,12 +8,12 @@
 
 namespace heapattach {
 
-// The arguments of ptrace are words in the shape of pointers.
+// ptrace takes its arguments as pointers.
 inline void* ptrace_word(std::uintptr_t value) {
   return reinterpret_cast<void*>(value);  // NOLINT(performance-no-int-to-ptr)
 }
 
-// What a request that gives no value back has come to; errno must still be its own.
+// The result of a request that returns no value; errno must still be that of the request.
 inline Result<void> checked(std::string_view operation, long result) {
   const int failure = errno;
   if (result == 0) return {};

@@ -6,7 +6,7 @@ namespace heapattach {
 
 namespace {
 
-// What a call returns inside the kernel when it is to be entered again (include/linux/errno.h):
+// What a call returns inside the kernel when it will be entered again (include/linux/errno.h):
 // ERESTARTSYS, ERESTARTNOINTR, ERESTARTNOHAND, ERESTART_RESTARTBLOCK. A few return EINTR instead.
 bool is_thrown_out(std::int64_t returned) {
   return returned == -512 || returned == -513 || returned == -514 || returned == -516 ||

@@ -18,12 +18,12 @@ struct Registers {
   RemoteAddr instruction_pointer;
   RemoteAddr stack_pointer;
   RemoteAddr thread_pointer;  // fs_base: glibc's pthread_t
-  // The system call that the stop threw it out of, which it enters again or which fails with EINTR;
-  // none if it was not in one that waits. Its arguments stand in rdi, rsi, rdx, r10, r8 and r9.
+  // The system call that the stop interrupted, which is entered again or fails with EINTR; none if
+  // the thread was not in a blocking call. Its arguments are in rdi, rsi, rdx, r10, r8 and r9.
   std::optional<std::uint64_t> system_call{};
 };
 
-// All of them, as the kernel gives and takes them.
+// All registers, in the kernel's own layout.
 using RawRegisters = user_regs_struct;
 
 [[nodiscard]] Registers registers_of(const RawRegisters& raw);

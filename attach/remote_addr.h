@@ -7,8 +7,8 @@
 
 namespace heapattach {
 
-// An address in the target. Not a pointer: it cannot be dereferenced here, and it does not mix with
-// FileAddr, the address the linker gave the same thing before the module was loaded.
+// An address in the target. Not a pointer: it cannot be dereferenced here, and does not mix with
+// FileAddr, the address that the linker assigned before the module was loaded.
 struct RemoteAddr {
   std::uint64_t value = 0;
 
@@ -18,15 +18,15 @@ struct RemoteAddr {
   friend constexpr std::uint64_t operator-(RemoteAddr a, RemoteAddr b) { return a.value - b.value; }
 };
 
-// An address as the linker gave it, in one module.
+// An address that the linker assigned, in one module.
 struct FileAddr {
   std::uint64_t value = 0;
 
   friend auto operator<=>(FileAddr, FileAddr) = default;
 };
 
-// A piece of the target's address space. `start + bytes` does not wrap: who makes one from numbers
-// of the target checks that first.
+// A piece of the target's address space. `start + bytes` does not wrap: code that builds one from
+// numbers of the target checks that first.
 struct Range {
   RemoteAddr start;
   std::uint64_t bytes = 0;
@@ -38,8 +38,7 @@ struct Range {
 
 }  // namespace heapattach
 
-// Written in a file of their own: every file that sees an address would compile all of fmt
-// otherwise.
+// Defined in a .cpp of its own: otherwise every file that uses an address would compile all of fmt.
 template <>
 struct fmt::formatter<heapattach::RemoteAddr> : fmt::formatter<std::string_view> {
   fmt::format_context::iterator format(heapattach::RemoteAddr addr, format_context& ctx) const;

@@ -26,7 +26,7 @@ bool read_rss(std::string_view line, std::uint64_t& bytes) {
   return true;
 }
 
-// The lines of a mapping's account begin with a capital letter, its own with a digit of hex.
+// The detail lines of a mapping begin with a capital letter, its first line with a hex digit.
 bool begins_mapping(std::string_view line) {
   return !line.empty() &&
          ((line[0] >= '0' && line[0] <= '9') || (line[0] >= 'a' && line[0] <= 'f'));

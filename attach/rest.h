@@ -2,13 +2,13 @@
 
 namespace heapattach {
 
-// How long who waits for a thread of the target rests between two looks.
+// Back-off schedule for polling a target thread.
 struct RestPlan {
-  int yields;                // rounds in which only the processor is given up
-  long longest_nanoseconds;  // of a rest
+  int yields;                // rounds that only yield the processor
+  long longest_nanoseconds;  // longest sleep
 };
 
-// A moment's rest, longer the longer nothing has happened: `round` counts looks without news.
+// Waits a moment, longer as `round` grows: `round` counts polls without news.
 void rest(int round, const RestPlan& plan);
 
 }  // namespace heapattach

@@ -8,8 +8,8 @@
 
 namespace heapattach {
 
-// Either a T or the Error that kept it from existing. The members are spelled as in std::expected,
-// so that the class can give way to it once the standard we build with has it.
+// Either a T or the Error that prevented it. The members are spelled as in std::expected, so that
+// the standard class can replace this one later.
 template <class T>
 class [[nodiscard]] Result {
  public:

@@ -8,21 +8,21 @@
 
 // The constraints, with what they rest on:
 //
-// - A stop throws a thread out of its call, and the call's result is in rax when we see it.
-//   -ERESTARTSYS and its kin (-512 … -516) never reach the program: on the way out the kernel
-//   backs up to the call, with what is left of its time. Nothing is done for those. -EINTR is
-//   final, and stands there before any handler ran: after a handler, or in one, orig_rax is -1
-//   (rt_sigreturn sets it) or rax is something else.
-// - Only calls whose arguments say that they wait for ever are listed. accept, recv and the like
-//   return EINTR only on sockets that have a timeout, which the arguments do not show: never.
-// - `syscall` is two bytes (0f 05) and rip points behind it, so rip - 2 enters the call again with
-//   the same arguments: the kernel has changed only rax, rcx and r11. orig_rax = -1 tells the
-//   kernel that the thread is in no call, so that it does not meddle with rax again.
-// - A restartable sequence (rseq(2)) needs no care here. The kernel looks at it when a thread
-//   returns to user space after it was switched out, which each stop is, and moves rip to the
-//   sequence's abort handler if rip lies inside. So a freeze that changes no register aborts a
-//   sequence as any preemption does. And we change registers only of a thread in a system call,
-//   which a sequence must not contain; the rip we set lies in the same code as the one we found.
+// - A stop interrupts a thread's call, and the call's result is in rax when we see it. -ERESTARTSYS
+//   and its relatives (-512 … -516) never reach the program: on the way out the kernel backs up to
+//   the call, with what is left of its time. Nothing is done for those. -EINTR is final. It is in
+//   rax before any handler ran: after a handler, or in one, orig_rax is -1 (rt_sigreturn sets it)
+//   or rax is something else.
+// - Only calls whose arguments show that they wait for ever are listed. accept, recv and similar
+//   calls return EINTR only on sockets that have a timeout, which the arguments do not show: never.
+// - `syscall` is two bytes (0f 05) and rip points after it, so rip - 2 enters the call again with
+//   the same arguments: the kernel has changed only rax, rcx and r11. orig_rax = -1 marks the
+//   thread as being in no call, so the kernel does not change rax again.
+// - A restartable sequence (rseq(2)) needs no care here. When a thread returns to user space after
+//   it was switched out, which happens at each stop, the kernel moves rip to the sequence's abort
+//   handler if rip is inside. So a freeze that changes no register aborts a sequence as any
+//   preemption does. And we change registers only of a thread in a system call, which a sequence
+//   must not contain; the rip we set is in the same code as the one we found.
 
 namespace heapattach {
 

@@ -59,7 +59,7 @@ bool is_served(std::string_view type) {
          std::find(kServed.begin(), kServed.end(), type) != kServed.end();
 }
 
-// Only root may see it; for all others there may be one.
+// Only root may read it; for everybody else the answer is "maybe".
 bool may_have_userfaultfd() {
   const auto file = Fd::open("/proc/slabinfo", O_RDONLY);
   const auto text = file ? read_all(*file, kLongestText) : Result<std::string>(file.error());
@@ -126,7 +126,7 @@ std::set<std::uint64_t> served_devices(std::string_view mountinfo) {
   return devices;
 }
 
-// A cache with a constructor is never merged with others, so that it is listed by its name
+// A cache with a constructor is never merged with others, so it is listed under its own name
 // (mm/slab_common.c: slab_unmergeable). "name <active objects> <objects> …"
 bool has_userfaultfd(std::string_view slabinfo) {
   while (!slabinfo.empty()) {
@@ -147,7 +147,7 @@ StallingMemory StallingMemory::of(const Process& process) {
   for (const Range& range : userfaults_of(process)) all.push_back({range, true});
   add_served_files(process, all);
   if (all.empty()) return {};
-  // The lists are of two moments and may overlap; of the same place the first counts.
+  // The lists are from two moments and may overlap; the first wins.
   std::stable_sort(all.begin(), all.end(),
                    [](const Mapped& a, const Mapped& b) { return a.range.start < b.range.start; });
   std::vector<Mapped> apart;
@@ -180,8 +180,8 @@ StallingMemory::Part StallingMemory::first_part(Range range) const {
   return part_within(*next, {range.start, end - range.start.value});
 }
 
-// Documentation/admin-guide/mm/pagemap.rst. Under a userfaultfd what is swapped out counts as not
-// there: the kernel also marks pages so that were never provided.
+// Documentation/admin-guide/mm/pagemap.rst. Under a userfaultfd, a swapped-out page counts as
+// absent: the kernel also marks pages as swapped that were never provided.
 StallingMemory::Part StallingMemory::part_within(const Mapped& mapped, Range range) const {
   constexpr std::uint64_t kPresent = std::uint64_t{1} << 63;
   constexpr std::uint64_t kSwapped = std::uint64_t{1} << 62;

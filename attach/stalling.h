@@ -10,29 +10,29 @@
 
 namespace heapattach {
 
-// The memory of a process that somebody else provides, and may never provide: what is registered
-// with a userfaultfd, and files of a file system that a process (FUSE) or another machine serves.
-// Who reads a page of it that is not there sleeps in the kernel. Pages that are there can be read.
+// Memory of a process that another process provides, and may never provide: memory registered with
+// a userfaultfd, and files that a process (FUSE) or another machine serves. Reading an absent page
+// of it sleeps in the kernel. Pages that are present can be read.
 class StallingMemory {
  public:
   StallingMemory() = default;
-  // As far as it can be learned: what this misses is for the guardian.
+  // As far as can be found out; the guardian handles the rest.
   static StallingMemory of(const Process& process);
   struct Mapped {
     Range range;
-    bool has_userfaults = false;  // or else it is of a served file
+    bool has_userfaults = false;  // otherwise it maps a served file
   };
-  // `sorted` does not overlap; `pagemap` is that of the process.
+  // `sorted` has no overlaps; `pagemap` is that of the process.
   StallingMemory(std::vector<Mapped> sorted, Fd pagemap)
       : mapped_(std::move(sorted)), pagemap_(std::move(pagemap)) {}
 
   [[nodiscard]] bool empty() const { return mapped_.empty(); }
 
-  // How many bytes of `parts` are registered with a userfaultfd. What is not there of a file has
-  // never been written to, and is no loss.
+  // How many bytes of `parts` are registered with a userfaultfd. An absent page of a file was never
+  // written to, so it is not a loss.
   [[nodiscard]] std::uint64_t userfault_bytes(const std::vector<Range>& parts) const;
 
-  // The first bytes of a range, up to where it changes whether they may be read.
+  // The longest prefix of a range in which all or none of the bytes may be read.
   struct Part {
     std::uint64_t bytes = 0;  // 0 only of an empty range
     bool may_stall = false;
@@ -43,21 +43,20 @@ class StallingMemory {
   [[nodiscard]] Part part_within(const Mapped& mapped, Range range) const;
 
   std::vector<Mapped> mapped_;
-  Fd pagemap_;  // empty: nothing is known to be there
+  Fd pagemap_;  // empty: no page is known to be present
 };
 
 // Whether a process has memory that is registered with a userfaultfd.
 [[nodiscard]] bool has_userfaults(const Process& process);
 
-// The mappings of the text of /proc/<pid>/smaps that are registered with a userfaultfd, by their
+// The mappings in the text of /proc/<pid>/smaps that are registered with a userfaultfd, from their
 // VmFlags (Documentation/filesystems/proc.rst).
 [[nodiscard]] std::vector<Range> userfault_ranges(std::string_view smaps);
 
-// The devices in the text of /proc/<pid>/mountinfo whose files are served by a process or another
-// machine.
+// The devices in the text of /proc/<pid>/mountinfo whose files a process or another machine serves.
 [[nodiscard]] std::set<std::uint64_t> served_devices(std::string_view mountinfo);
 
-// Whether the text of /proc/slabinfo allows for a userfaultfd anywhere on this machine.
+// Whether the text of /proc/slabinfo leaves room for a userfaultfd anywhere on this machine.
 [[nodiscard]] bool has_userfaultfd(std::string_view slabinfo);
 
 }  // namespace heapattach

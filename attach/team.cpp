@@ -41,7 +41,7 @@ class Team {
         do_work(number);
       });
     } catch (const std::exception&) {  // no thread, or no memory for it
-      return false;                    // those that there are do it all
+      return false;                    // the existing threads do all the work
     }
     return true;
   }
@@ -71,7 +71,7 @@ class Team {
 
   const TeamWork& work_;
   std::latch go_{1};
-  bool is_called_off_ = false;  // written before the others go
+  bool is_called_off_ = false;  // written before the others start
   std::mutex mutex_;            // of first_
   std::exception_ptr first_;
 };

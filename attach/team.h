@@ -4,19 +4,19 @@
 
 namespace heapattach {
 
-// Work that several threads do together, waiting for each other. Each part may be empty but `work`.
+// Work that several threads do together, waiting for each other. All parts but `work` may be empty.
 struct TeamWork {
-  // Once, before the others: how many there will be.
+  // Called once, before the others, with the number of workers.
   std::function<void(unsigned workers)> begin;
-  // Of each worker, by number.
+  // Called for each worker, by number.
   std::function<void(unsigned worker)> work;
-  // If a worker has thrown: must make all others return soon, also those that wait. Must not throw.
+  // Called if a worker has thrown. It must make all others return soon, including those that wait,
+  // and must not throw.
   std::function<void()> abandon;
 };
 
-// Runs the work with `most` workers, one of them the calling thread, or with as many as there are
-// threads to be had, and returns when all have ended. The first exception of one is thrown again
-// then.
+// Runs the work with `most` workers, one of them the calling thread, or with as many threads as are
+// available. Returns when all have ended, and rethrows the first exception of a worker.
 void run_team(unsigned most, const TeamWork& team);
 
 }  // namespace heapattach

@@ -42,7 +42,7 @@ ThreadActivity activity_of(const Process& process, pid_t tid, const ThreadState&
     if (const auto time = parse_schedstat(*text)) seen.time = *time;
     seen.seen = std::chrono::steady_clock::now();
   }
-  // "0" if it runs, and to those who may not know.
+  // "0" if it runs, and also without permission.
   if (auto text = process.read_file(fmt::format("task/{}/wchan", tid)); text && *text != "0") {
     seen.wait_channel = std::move(*text);
   }

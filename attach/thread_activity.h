@@ -11,7 +11,7 @@
 
 namespace heapattach {
 
-// How long a thread has had a processor, and has waited for one.
+// How long a thread has run on a processor, and has waited for one.
 struct ProcessorTime {
   std::chrono::nanoseconds running{};
   std::chrono::nanoseconds waiting{};
@@ -19,21 +19,21 @@ struct ProcessorTime {
   [[nodiscard]] std::chrono::nanoseconds wanted() const { return running + waiting; }
 };
 
-// What one thread is at, as the kernel tells it without stopping it.
+// What one thread is doing, as the kernel shows it without stopping it.
 struct ThreadActivity {
   pid_t tid = 0;
-  pid_t tid_in_target = 0;   // what the target itself calls it, in its own pid namespace
+  pid_t tid_in_target = 0;   // its number in the target's own pid namespace
   std::string name;          // chosen by the target: any bytes
-  char state = '?';          // as ThreadState has it
-  std::string wait_channel;  // the kernel's function that it waits in; empty: none, or not told
+  char state = '?';          // see ThreadState
+  std::string wait_channel;  // the kernel function that it waits in; empty: none, or unknown
   ProcessorTime time;
   std::chrono::steady_clock::time_point seen;
 };
 
-// The threads of a process. Those that end meanwhile are left out.
+// The threads of a process, without those that end meanwhile.
 Result<std::vector<ThreadActivity>> observe_activity(const Process& process);
 
-// What /proc/<pid>/task/<tid>/schedstat says. None if it is not there, as on some kernels.
+// Parses /proc/<pid>/task/<tid>/schedstat. None if it does not exist, as on some kernels.
 std::optional<ProcessorTime> parse_schedstat(std::string_view text);
 
 // The last number of the line "NSpid:" of /proc/<pid>/status; 0 if there is none.

@@ -9,7 +9,7 @@ namespace heapattach {
 
 namespace {
 
-// The field with the number that proc(5) gives it, from the text that begins with number 3.
+// The field with this number in proc(5), from the text that begins with field 3.
 Result<std::uint64_t> number_of(std::string_view after_name, int wanted) {
   std::string_view rest = after_name;
   for (int field = 3; field < wanted; ++field) {
@@ -26,7 +26,7 @@ Result<std::uint64_t> number_of(std::string_view after_name, int wanted) {
 
 Result<ThreadState> parse_thread_state(std::string_view stat) {
   const std::size_t name_begin = stat.find('(');
-  // Behind the name there are only numbers and the state letter, so its end is the last ')'.
+  // After the name there are only numbers and the state letter, so its end is the last ')'.
   const std::size_t name_end = stat.rfind(')');
   if (name_begin == std::string_view::npos || name_end == std::string_view::npos ||
       name_end < name_begin || name_end + 3 >= stat.size() || stat[name_end + 1] != ' ') {

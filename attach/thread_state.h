@@ -8,7 +8,7 @@
 
 namespace heapattach {
 
-// What the line /proc/<pid>/stat (or task/<tid>/stat) says, as far as we use it: proc(5).
+// The fields of /proc/<pid>/stat (or task/<tid>/stat) that we use: proc(5).
 struct ThreadState {
   std::string name;  // chosen by the target: any bytes
   char state = '?';  // R running, S sleeping, D uninterruptible, T stopped, t traced, Z zombie, …

@@ -29,7 +29,7 @@ TracedThread& TracedThread::operator=(TracedThread&& other) noexcept {
 
 Result<void> TracedThread::interrupt() {
   auto asked = tracer_->interrupt(tid_);
-  // Its end will be reported by poll, as that of any other.
+  // poll will report its end, as for any other thread.
   if (!asked && asked.error().kind == ErrorKind::Gone) return {};
   return asked;
 }
@@ -48,10 +48,10 @@ Result<std::optional<TraceEvent>> TracedThread::poll() {
     case TraceEvent::Kind::Cloned:
     case TraceEvent::Kind::Passing: break;
   }
-  // It stands still now, but at a place where it must not be kept: with a signal half delivered or
-  // inside clone. Each event takes back our request to stop (ptrace_stop clears
-  // JOBCTL_TRAP_STOP), so ask again before it runs on; the kernel stops it for that before the
-  // next signal, so a storm of them cannot keep it going.
+  // It has stopped, but where it must not be kept: with a signal half delivered or inside clone.
+  // Each event cancels our request to stop (ptrace_stop clears JOBCTL_TRAP_STOP), so ask again
+  // before it runs on. The kernel then stops it before the next signal, so a storm of signals
+  // cannot keep it running.
   phase_ = Phase::Stopped;
   owed_signal_ = event->signal;
   HA_TRY(interrupt());
@@ -62,7 +62,7 @@ Result<std::optional<TraceEvent>> TracedThread::poll() {
 
 Result<RawRegisters> TracedThread::registers(bool may_rewind) {
   const RawRegisters found = HA_TRY(tracer_->registers(tid_));
-  // A call that the user's own stop has interrupted returns EINTR without us, too.
+  // A call that the user's own stop interrupted returns EINTR without us, too.
   if (may_rewind && !is_group_stop_ && is_rewindable(found) &&
       tracer_->is_behind_syscall(tid_, {found.rip})) {
     interrupted_call_ = found;
@@ -70,7 +70,7 @@ Result<RawRegisters> TracedThread::registers(bool may_rewind) {
   return found;
 }
 
-// Last of all, right before the detach: a signal that comes between this look and the detach is
+// Last of all, right before the detach: a signal that comes between this check and the detach is
 // delivered, but the call does not return for it. That window is microseconds wide.
 bool TracedThread::pay_rewind() noexcept {
   if (!interrupted_call_) return false;

@@ -7,19 +7,19 @@
 namespace heapattach {
 
 // One seized thread. It is released when this ends, whatever it was doing: the signal that its stop
-// held back is delivered, and the call that its stop interrupted goes on. Made on the line after
-// the thread was seized.
+// held back is delivered, and the call that its stop interrupted continues. Constructed on the line
+// after the thread was seized.
 class TracedThread {
  public:
   enum class Phase : std::uint8_t {
     Running,  // as far as we know
-    Stopped,  // stands still until it is released
+    Stopped,  // until it is released
     Ended,
   };
   enum class Release : std::uint8_t {
     Detached,
-    Rewound,     // detached, and its call goes on
-    LeftBehind,  // does not stand still: only the end of the tracing thread can release it
+    Rewound,     // detached, and its call continues
+    LeftBehind,  // not stopped: only the end of the tracing thread can release it
     Nothing,     // it has ended
   };
 
@@ -35,14 +35,14 @@ class TracedThread {
   [[nodiscard]] Phase phase() const noexcept { return phase_; }
 
   Result<void> interrupt();
-  // Takes in what the thread has done. Signals are handed on at once and the stop is asked for
+  // Processes the thread's latest event. Signals are delivered at once and the stop is requested
   // again, so that in the end it is Stopped in user code or in a call, and owes nothing.
   Result<std::optional<TraceEvent>> poll();
   // For a first thread that has ended before the others: the kernel does not report its end.
   void mark_ended() noexcept { phase_ = Phase::Ended; }
 
   // The registers of a stopped thread. If `may_rewind`, and the stop has interrupted an untimed
-  // call, the thread enters it again when it is released.
+  // call, the thread enters it again on release.
   Result<RawRegisters> registers(bool may_rewind);
 
   Release release() noexcept;

@@ -1,10 +1,10 @@
-// Each chunk of the view is either absent, a part of one large mapping that may not be touched, or
-// here: a small mapping of its own that may be read. It is read into memory that nobody else knows
-// and then moved into place, so that no thread ever sees half of it; it goes by mapping what may
-// not be touched over it. The kernel does each of the two in one step.
+// Each chunk of the view is either absent (part of one large inaccessible mapping) or present (a
+// small readable mapping of its own). A chunk is read into memory that no other thread knows and
+// then moved into position, so no thread ever sees half of it. To drop a chunk, an inaccessible
+// mapping replaces it. The kernel does each of the two in one step.
 //
-// Rejected: userfaultfd, which containers forbid; /proc/<pid>/mem mapped, which the kernel does not
-// do; a cache asked by functions, which would have every reader of the heap hold its own pieces.
+// Rejected: userfaultfd, which containers forbid; mapping /proc/<pid>/mem, which the kernel does
+// not support; a cache behind functions, where every reader of the heap would hold its own pieces.
 
 #include "attach/window.h"
 
@@ -27,11 +27,11 @@ namespace {
 
 // Large enough for what is read in order, small enough for what is not.
 constexpr std::size_t kLeastChunk = std::size_t{8} * kPageBytes;
-// Each chunk that is here is a mapping, of which a process may have 65530 (max_map_count).
+// Each present chunk is a mapping, of which a process may have 65530 (max_map_count).
 constexpr std::size_t kMostChunks = 8192;
 constexpr std::size_t kFewestChunks = 64;
 
-// The one that there is; null: none.
+// the open window, or null
 std::atomic<Window*> current{nullptr};
 struct sigaction before_ours {};
 
@@ -88,14 +88,14 @@ Window::~Window() {
   munmap(begin_, bytes_);
 }
 
-// On the thread that looked, in the midst of an instruction of ours that reads memory: it holds no
-// lock of this file, so that one can be taken here, and nothing is allocated.
+// Runs on the faulting thread, in the middle of one of our memory-reading instructions. That code
+// holds no lock of this file, so one can be taken here, and nothing is allocated.
 void Window::handle_fault(int, siginfo_t* about, void*) {
   const int failure = errno;
   Window* const window = current.load();
   const auto* const at = static_cast<const std::byte*>(about->si_addr);
   const bool is_ours = window != nullptr && about->si_code > 0 && window->provide(at);
-  if (!is_ours) sigaction(SIGSEGV, &before_ours, nullptr);  // the instruction is tried once more
+  if (!is_ours) sigaction(SIGSEGV, &before_ours, nullptr);  // retry the instruction
   errno = failure;
 }
 
@@ -105,9 +105,9 @@ bool Window::provide(const std::byte* at) {
   if (offset >= bytes_ || getpid() != owner_) return false;
   const std::size_t chunk = offset / chunk_bytes_;
   const std::lock_guard lock(mutex_);
-  if (is_here_[chunk] != 0) return true;  // another thread was quicker
+  if (is_here_[chunk] != 0) return true;  // another thread was faster
   if (count_ == ring_.size() && !drop_oldest()) return false;
-  // Where the kernel has no mapping left to give, others of ours go.
+  // Drop other chunks while the kernel has no mapping left.
   while (!fill(chunk)) {
     if (!drop_oldest()) return false;
   }
@@ -157,7 +157,7 @@ void Window::read_chunk(std::size_t chunk, std::byte* into) {
 bool Window::drop_oldest() {
   if (count_ == 0) return false;
   const std::size_t chunk = ring_[oldest_];
-  // Over it, in one step: nobody else can be given the place.
+  // Over it, in one step: no other mapping can take the address.
   const void* const none = mmap(begin_ + chunk * chunk_bytes_, chunk_bytes_, PROT_NONE,
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   if (none == MAP_FAILED) return false;

@@ -17,18 +17,18 @@
 
 namespace heapattach {
 
-// Another process's memory, seen as if all of it had been copied, while only a part of it is here.
-// What is looked at is read in that moment; what came first goes first when there is too much. The
-// process must not change while the window is open, which is why this is for clones.
+// Another process's memory, visible as if all of it had been copied, while only part of it is here.
+// A chunk is read when it is first accessed; the oldest chunks go first when there are too many.
+// The process must not change while the window is open, which is why this is for clones.
 //
-// Looking at what is not here is a fault of the processor, and the handler of SIGSEGV is where it
-// is read: whoever holds a span of it needs to know nothing. So there is one window at a time, its
-// bytes are to be looked at by threads of this process that do not block that signal, and never by
-// the kernel. A process that was forked off has none of it: there a look is the end.
+// Access to an absent chunk is a processor fault, and the SIGSEGV handler reads the chunk: code
+// that holds a span of it needs to know nothing. So there is one window at a time, and only threads
+// of this process that do not block that signal may access its bytes, never the kernel. A forked
+// child has none of it: there an access ends the child.
 class Window {
  public:
-  // `ranges`, sorted and disjoint, of the memory behind `mem`, a /proc/<pid>/mem; at most about
-  // `limit` bytes of it are here at any time.
+  // Shows `ranges`, sorted and disjoint, of `mem`, a /proc/<pid>/mem. At most about `limit` bytes
+  // of it are here at any time.
   static Result<std::unique_ptr<Window>> open(Fd mem,
                                               std::span<const Range> ranges,
                                               std::size_t limit);
@@ -36,15 +36,15 @@ class Window {
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
 
-  // The first byte of range number `i`, at the same place in its page as in the process. The
-  // ranges stand one after the other, with gaps.
+  // The first byte of range number `i`, at the same offset in its page as in the process. The
+  // ranges follow one another, with gaps.
   [[nodiscard]] const std::byte* begin_of(std::size_t i) const {
     return begin_ + places_[i].offset;
   }
 
-  // How many bytes were looked at and could not be read; they are zero here.
+  // How many accessed bytes could not be read; they are zero here.
   [[nodiscard]] std::uint64_t unread_bytes() const { return unread_.load(); }
-  // Gives back what is here; whoever looks again reads again.
+  // Drops what is here; the next access reads again.
   void forget();
 
  private:
@@ -68,7 +68,7 @@ class Window {
   pid_t owner_;
   std::mutex mutex_;                   // of what follows
   std::vector<std::uint8_t> is_here_;  // by chunk
-  std::vector<std::uint32_t> ring_;    // the chunks that are here, in the order in which they came
+  std::vector<std::uint32_t> ring_;    // the present chunks, in order of arrival
   std::size_t oldest_ = 0;             // in the ring
   std::size_t count_ = 0;
   std::atomic<std::uint64_t> unread_{0};
