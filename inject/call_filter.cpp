@@ -15,7 +15,7 @@ namespace {
 
 using Filter = std::vector<sock_filter>;
 
-// A later part of the kernel's headers than some systems have.
+// Newer than the kernel headers of some systems.
 constexpr int kClone3 = 435;
 constexpr int kOpenat2 = 437;
 constexpr unsigned kX32Bit = 0x40000000;
@@ -34,7 +34,7 @@ void give(Filter& filter, unsigned verdict) {
   filter.push_back(BPF_STMT(BPF_RET | BPF_K, verdict));
 }
 
-// Goes on after the next `count` instructions unless the loaded word is `value`.
+// Skips the next `count` instructions unless the loaded word is `value`.
 void unless_is(Filter& filter, int value, std::uint8_t count) {
   filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(value), 0, count));
 }
@@ -67,7 +67,8 @@ std::vector<sock_filter> call_filter(const CallRules& rules) {
   for (const int number : {SYS_fork, SYS_vfork}) {
     verdict_on(filter, number, SECCOMP_RET_TRACE | kTriesProcess);
   }
-  // What these are to do lies in memory, where no filter can look; libraries then take older ones.
+  // Their arguments are in memory, where a filter cannot look; libraries then fall back to older
+  // calls.
   for (const int number : {kClone3, kOpenat2}) verdict_on(filter, number, kUnknown);
   unless_is(filter, SYS_clone, 4);
   load(filter, kFirstArgument);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t kStackAlignment = 16;
 constexpr std::size_t kInRegisters = 6;
-// The ABI wants the direction flag clear; none of the others is anybody's business in a function.
+// The ABI wants the direction flag clear; a function must not depend on the others.
 constexpr std::uint64_t kFlags = 0x202;
 
 std::uint64_t align_down(std::uint64_t value, std::uint64_t alignment) {
@@ -65,12 +65,12 @@ Result<CallFrame> make_call_frame(const RawRegisters& found,
   in = found;
   in.rip = function.value;
   in.rsp = at;
-  in.rbp = 0;  // whoever follows the chain of frames ends here
+  in.rbp = 0;  // the chain of frames ends here
   in.rax = 0;  // no vector registers hold arguments
   const std::array slots{&in.rdi, &in.rsi, &in.rdx, &in.rcx, &in.r8, &in.r9};
   for (std::size_t i = 0; i < slots.size(); ++i) *slots[i] = words[i];
   in.eflags = kFlags;
-  in.orig_rax = static_cast<std::uint64_t>(-1);  // in no call, so that nothing is begun again
+  in.orig_rax = static_cast<std::uint64_t>(-1);  // in no call, so the kernel restarts nothing
   return frame;
 }
 

@@ -11,17 +11,17 @@
 
 namespace heapattach {
 
-// A number or an address, or a text of which the function gets the address.
+// A number or an address, or a text whose address the function gets.
 using CallArgument = std::variant<std::uint64_t, std::string>;
 
-// Where a called function returns to: nothing is ever mapped there, so that its return shows as a
-// fault at this very address, with the stack as it was. No instruction has to be put anywhere.
+// Where a called function returns to. Nothing is ever mapped there, so its return shows as a fault
+// at this very address, with the stack as it was. No instruction has to be written anywhere.
 inline constexpr RemoteAddr kReturnAddress{0xca11};
 
-// How a thread that stands still enters a C function, by the System V ABI for x86-64.
+// How a stopped thread enters a C function, by the System V ABI for x86-64.
 struct CallFrame {
   RawRegisters registers{};
-  RemoteAddr at;                 // where `stack` is to be written: its stack pointer on entry
+  RemoteAddr at;                 // where to write `stack`: its stack pointer on entry
   std::vector<std::byte> stack;  // the return address, arguments that did not fit, the texts
   [[nodiscard]] RemoteAddr stack_after() const { return at + sizeof(std::uint64_t); }
 };
@@ -29,12 +29,12 @@ struct CallFrame {
 // More than this is refused: the thread's stack has to hold it.
 inline constexpr std::size_t kMostTextBytes = std::size_t{64} * 1024;
 
-// `found` stands still with nothing of its own below its stack pointer.
+// `found` is stopped and uses nothing below its stack pointer.
 Result<CallFrame> make_call_frame(const RawRegisters& found,
                                   RemoteAddr function,
                                   std::span<const CallArgument> arguments);
 
-// Whether a thread that was stopped by SIGSEGV has come back from the function.
+// Whether a thread that SIGSEGV has stopped has returned from the function.
 [[nodiscard]] bool has_returned(const CallFrame& frame, const RawRegisters& now);
 
 }  // namespace heapattach

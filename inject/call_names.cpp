@@ -10,8 +10,8 @@ namespace heapattach {
 
 namespace {
 
-// The kernel numbers them without a gap, but for one: what is new has the same number on all
-// processors since 5.1 (arch/x86/entry/syscalls/syscall_64.tbl).
+// System call numbers have one gap. Calls added since 5.1 have the same number on all processors
+// (arch/x86/entry/syscalls/syscall_64.tbl).
 constexpr int kFirstCommon = 424;
 
 constexpr std::array<std::string_view, 335> kNames = {

@@ -6,7 +6,7 @@
 
 namespace heapattach {
 
-// What x86-64 calls the system call of that number; "call 999" for one that is not known here.
+// The x86-64 name of a system call number; "call 999" for an unknown one.
 [[nodiscard]] std::string call_name(long number);
 
 // The number of the system call with that name; none if there is none.

@@ -17,11 +17,11 @@ namespace heapattach {
 
 namespace {
 
-// Not in the headers of all systems that this is built on.
+// Missing from the headers of some supported systems.
 constexpr int kEpollPwait2 = 441;
 constexpr int kFaccessat2 = 439;
 constexpr int kFutexWaitv = 449;
-constexpr unsigned kSetVma = 0x53564d41;  // PR_SET_VMA: names memory of its own
+constexpr unsigned kSetVma = 0x53564d41;  // PR_SET_VMA: names its own memory
 
 constexpr std::array kFree{
     // memory
@@ -29,12 +29,12 @@ constexpr std::array kFree{
     // time
     SYS_time, SYS_gettimeofday, SYS_clock_gettime, SYS_clock_getres, SYS_nanosleep,
     SYS_clock_nanosleep, SYS_times,
-    // threads and signals of its own
+    // its own threads and signals
     SYS_futex, kFutexWaitv, SYS_set_robust_list, SYS_set_tid_address, SYS_rseq, SYS_arch_prctl,
     SYS_sched_yield, SYS_sched_getaffinity, SYS_getcpu, SYS_rt_sigaction, SYS_rt_sigprocmask,
     SYS_rt_sigreturn, SYS_rt_sigpending, SYS_rt_sigtimedwait, SYS_rt_sigsuspend, SYS_sigaltstack,
     SYS_pause, SYS_exit, SYS_exit_group, SYS_restart_syscall,
-    // what it is
+    // its identity
     SYS_getpid, SYS_gettid, SYS_getppid, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid,
     SYS_getresuid, SYS_getresgid, SYS_getgroups, SYS_getpgrp, SYS_getpgid, SYS_getsid, SYS_uname,
     SYS_sysinfo, SYS_getrusage, SYS_getrlimit, SYS_getpriority, SYS_getrandom, SYS_getcwd,
@@ -43,7 +43,7 @@ constexpr std::array kFree{
     SYS_close, SYS_close_range, SYS_dup, SYS_dup2, SYS_dup3, SYS_fstat, SYS_stat, SYS_lstat,
     SYS_newfstatat, SYS_statx, SYS_statfs, SYS_fstatfs, SYS_access, SYS_faccessat, kFaccessat2,
     SYS_readlink, SYS_readlinkat, SYS_getdents64, SYS_fadvise64, SYS_fsync, SYS_fdatasync,
-    // waiting for what is open, which is its own
+    // waiting for open files, which are its own
     SYS_poll, SYS_ppoll, SYS_select, SYS_pselect6, SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_wait,
     SYS_epoll_pwait, kEpollPwait2, SYS_eventfd2, SYS_pipe, SYS_pipe2};
 
@@ -53,7 +53,7 @@ constexpr std::array<std::string_view, 25> kChangeFiles{
     "symlink", "symlinkat", "mknod",   "mknodat",  "truncate",  "ftruncate", "fallocate",
     "chmod",   "chown",     "connect", "bind"};
 
-// The pipe that a function is given to write to, and what else it has open.
+// The pipe that a function writes to, and its other open files.
 bool is_own_descriptor(std::string_view path) {
   constexpr std::string_view kOwn = "/proc/self/fd/";
   if (!path.starts_with(kOwn)) return false;
@@ -66,7 +66,7 @@ bool may_open(std::uint64_t path, std::uint64_t flags, const MemoryReader& memor
   if ((flags & kChanging) == O_RDONLY) return true;
   std::array<char, 64> text{};
   const auto got = memory.read_some({path}, std::as_writable_bytes(std::span(text)));
-  if (!got) return true;  // the kernel will say so
+  if (!got) return true;  // the kernel will report it
   const auto* const end = std::find(text.begin(), text.end(), '\0');
   return end != text.end() &&
          is_own_descriptor({text.data(), static_cast<std::size_t>(end - text.begin())});
@@ -79,7 +79,7 @@ bool may_control_file(std::uint64_t command, std::uint64_t argument) {
     case F_GETFD:
     case F_SETFD:
     case F_GETFL: return true;
-    case F_SETFL: return (argument & O_ASYNC) == 0;  // which signals its owner
+    case F_SETFL: return (argument & O_ASYNC) == 0;  // which makes the file signal its owner
     default: return false;
   }
 }
@@ -115,10 +115,10 @@ bool is_allowed(const CallRules& rules, const RawRegisters& at, const MemoryRead
     case SYS_fcntl: return may_control_file(at.rsi, at.rdx);
     case SYS_ioctl: return may_control_device(at.rsi);
     case SYS_prctl: return at.rdi == PR_SET_NAME || at.rdi == PR_GET_NAME || at.rdi == kSetVma;
-    // Only to ask.
+    // Only to query.
     case SYS_prlimit64: return (at.rdi == 0 || is_of_process(at.rdi, rules)) && at.rdx == 0;
-    // A thread's number that it has from before it was a clone is another process's: musl's raise()
-    // would send SIGABRT to the thread of the target that the clone was made of.
+    // A thread id that the code saved before it was cloned belongs to another process: musl's
+    // raise() would send SIGABRT to the target's thread that the clone was made from.
     case SYS_kill:
     case SYS_tkill:
     case SYS_tgkill:

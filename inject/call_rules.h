@@ -10,27 +10,27 @@
 
 namespace heapattach {
 
-// What a function that runs in a clone may ask the kernel for. A list of what it may not would
-// never end: there is always one more system call that reaches another process. What it may is what
-// a dump routine, an interpreter and the loader need: memory, time, threads of its own, files
-// opened for reading, and writing to what is open.
+// The system calls that a function in a clone may make. A list of forbidden calls would never be
+// complete: there is always one more call that reaches another process. Allowed is what a dump
+// routine, an interpreter and the loader need: memory, time, threads of its own, opening files for
+// reading, and writing to open files.
 struct CallRules {
-  pid_t self = 0;             // the clone, as itself knows it
-  std::vector<int> beyond;    // the system calls that its user allows besides, by number
-  std::vector<Range> shared;  // memory that others have too, and that must stay read-only
+  pid_t self = 0;             // the clone's pid, in its own view
+  std::vector<int> beyond;    // extra system calls that the user allows, by number
+  std::vector<Range> shared;  // memory shared with other processes that must stay read-only
 };
 
-// The system calls that are allowed whatever their arguments are.
+// The system calls that are allowed with any arguments.
 [[nodiscard]] std::span<const int> free_calls();
 
-// Whether the call that a thread is about to make is allowed with the arguments that it has there,
-// although it is not a free one. `memory` is the clone's. A path that is judged here may be changed
-// by another thread of the clone before the kernel looks at it; Landlock has the last word there.
+// Whether a call that is not free is allowed with the arguments in these registers. `memory` is the
+// clone's. Another thread of the clone may change a path between this check and the kernel's use of
+// it; Landlock covers that case.
 [[nodiscard]] bool is_allowed(const CallRules& rules,
                               const RawRegisters& at,
                               const MemoryReader& memory);
 
-// Whether what the user allows besides may change files.
+// Whether the extra calls that the user allows may change files.
 [[nodiscard]] bool may_change_files(const CallRules& rules);
 
 }  // namespace heapattach

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kUserCode64 = 0x33;  // __USER_CS of the kernel
 constexpr std::uint64_t kTrapFlag = 0x100;
-// Looking closer than at this many threads costs more than a second-best one.
+// Examining more threads than this costs more than a second-best thread does.
 constexpr std::size_t kMostLookedAt = 64;
 constexpr std::uint64_t kSignalPwr = std::uint64_t{1} << 29;   // SIGPWR is 30
 constexpr std::uint64_t kSignalXcpu = std::uint64_t{1} << 23;  // SIGXCPU is 24
@@ -53,8 +53,8 @@ Result<Candidate> look_at(RemoteControl& control,
 
 Borrowed borrow(const Candidate& best, const Process& process, bool rewind) {
   Borrowed thread{.tid = best.tid, .found = best.registers, .way_back = {}, .mask = best.mask};
-  // Here the kernel no longer sees that the thread left a sequence half done: it looks at where
-  // the thread is, and that is our stub.
+  // In the stub, the kernel no longer sees that the thread left a sequence half done: it checks
+  // where the thread is, and that is our stub.
   if (best.sequence && best.sequence->is_inside) thread.found.rip = best.sequence->abort.value;
   std::optional<RawRegisters> again;
   if (rewind && best.is_behind_syscall && is_rewindable(best.registers)) {
@@ -90,7 +90,7 @@ std::optional<std::string_view> objection_to(const Candidate& candidate) {
   if (is_in_call(at)) {
     switch (at.orig_rax) {
       case SYS_vfork: return "it is in vfork";
-      // Where a collector keeps the threads that it has stopped, in its signal's frame.
+      // A collector keeps the threads that it has stopped here, in its signal's frame.
       case SYS_rt_sigsuspend: return "it waits in a signal handler";
       default: break;
     }
@@ -101,10 +101,10 @@ std::optional<std::string_view> objection_to(const Candidate& candidate) {
 int reluctance_to(const Candidate& candidate) {
   int reluctance = 0;
   if (candidate.sequence && candidate.sequence->is_inside) reluctance += 4;
-  // With these blocked it is likely in a handler, perhaps a collector's.
+  // A thread that blocks these is probably in a handler, perhaps a collector's.
   if ((candidate.mask & kSignalPwr) != 0 && (candidate.mask & kSignalXcpu) != 0) reluctance += 2;
   if (is_in_call(candidate.registers) && call_state(candidate.registers) == CallState::None) {
-    ++reluctance;  // it has just made a thread, or been thrown out of a call
+    ++reluctance;  // it has just made a thread, or a call of it was interrupted
   }
   return reluctance;
 }
@@ -112,12 +112,12 @@ int reluctance_to(const Candidate& candidate) {
 std::optional<std::string_view> objection_in_place(const Candidate& candidate) {
   if (const auto objection = objection_to(candidate)) return objection;
   if (candidate.sequence->is_inside) return "it is in a restartable sequence";
-  // A fault that is blocked costs the process its handler, if not its life.
+  // A blocked fault costs the process its handler, if not its life.
   if ((candidate.mask & kFaults) != 0) return "it blocks the signals of a crash";
   const RawRegisters& at = candidate.registers;
   if (!is_in_call(at)) return std::nullopt;
   if (call_state(at) == CallState::RestartsRest) {
-    return "it waits for a time of which only the kernel knows the rest";
+    return "it waits with a time limit of which only the kernel knows the rest";
   }
   const bool is_interrupted = static_cast<std::int64_t>(at.rax) == -EINTR;
   const bool goes_on = candidate.is_behind_syscall && is_rewindable(at);

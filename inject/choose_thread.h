@@ -10,7 +10,7 @@
 
 namespace heapattach {
 
-// What is known of a stopped thread that might be borrowed.
+// The facts about a stopped thread that might be borrowed.
 struct Candidate {
   pid_t tid = 0;
   RawRegisters registers{};
@@ -18,7 +18,7 @@ struct Candidate {
   bool is_filtered = false;           // seccomp
   bool has_stack = true;              // memory below its stack pointer is mapped and writable
   bool is_behind_syscall = true;      // the two bytes before rip are the instruction
-  std::optional<RseqState> sequence;  // none: what it says of itself makes no sense
+  std::optional<RseqState> sequence;  // none: its own description makes no sense
 };
 
 // Whether the two bytes before `rip` are the instruction.
@@ -27,19 +27,19 @@ struct Candidate {
 // Why a thread must not be borrowed; nothing if it may.
 [[nodiscard]] std::optional<std::string_view> objection_to(const Candidate& candidate);
 
-// How little one likes to: 0 for a thread in user code or in an ordinary call.
+// How unsuitable a thread is: 0 in user code or in an ordinary call.
 [[nodiscard]] int reluctance_to(const Candidate& candidate);
 
-// Why a function must not be called on it while it has a life of its own; nothing if it may.
+// Why a function must not be called on it in the target itself; nothing if it may.
 [[nodiscard]] std::optional<std::string_view> objection_in_place(const Candidate& candidate);
 
-// The thread `tid`, which stands still, to call a function on; Unsupported with why it may not be.
+// The stopped thread `tid`, borrowed to call a function on; Unsupported with the reason if that is
+// not possible.
 Result<Borrowed> borrow_in_place(
     RemoteControl& control, const Process& process, const MemoryMap& map, pid_t tid, bool rewind);
 
-// The registers, mask and way back of the thread that is best borrowed, of those in `tids`, which
-// all stand still. Denied if each is under a seccomp filter, Unsupported if none will do; the
-// message says why. `rewind` as in FreezeOptions.
+// The most suitable of the stopped threads `tids`. Denied if each is under a seccomp filter,
+// Unsupported if none is suitable; the message has the reason. `rewind` as in FreezeOptions.
 Result<Borrowed> choose_thread(RemoteControl& control,
                                const Process& process,
                                const MemoryMap& map,

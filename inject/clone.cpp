@@ -22,10 +22,10 @@ namespace heapattach {
 
 namespace {
 
-// How long a clone sleeps between its birth, which the tracing thread of the freeze sees, and our
-// taking hold of it; then it exits by itself.
+// How long a clone sleeps between its birth, which the freeze's tracing thread sees, and the moment
+// when we take hold of it. After that it exits by itself.
 constexpr std::uint64_t kSleepSeconds = 3;
-// For giving up a clone nobody ends us that long, whatever the deadline.
+// Nothing interrupts the disposal of a clone for this long, whatever the deadline.
 constexpr std::chrono::seconds kCleaning{30};
 
 constexpr const char* kInstead = "--snapshot freeze";
@@ -48,17 +48,17 @@ struct Newborn {
   pid_t number = 0;  // as the target knows it
 };
 
-// Where and how a clone is made, found out beforehand.
+// Where and how to make a clone, decided beforehand.
 struct Plan {
   const Process& target;
   MemoryMap map;
   RemoteAddr padding;
   const CloneOptions& options;
   Headroom headroom;
-  std::vector<Range> not_copied;  // once a copy has ended at once
+  std::vector<Range> not_copied;  // filled once a copy has ended at once
 };
 
-// The threads that may be borrowed: all that stand still, or the one that was asked for.
+// The threads that may be borrowed: all stopped ones, or the one that was asked for.
 Result<std::vector<pid_t>> standing_still(const Plan& plan, const FrozenView& view) {
   std::vector<pid_t> tids;
   bool is_any_still = false;
@@ -106,7 +106,7 @@ Result<Plan> make_plan(const Process& target,
   return Plan{target, std::move(map), *padding, options, Headroom::of(target, facts), {}};
 }
 
-// What is to be done with a clone before it has cost any memory. It sleeps afterwards.
+// Prepares a clone before it costs any memory. It sleeps afterwards.
 Result<Process> prepare(pid_t born, RemoteControl& control) {
   HA_TRY(control.offer_to_oom_killer(born));
   Process process = HA_TRY(Process::open(born));
@@ -138,7 +138,7 @@ Result<Newborn> give_birth(const Plan& plan, const FrozenView& view, RemoteContr
 
 }  // namespace
 
-// Private to Clone: it makes one.
+// Private to Clone, which it builds.
 class CloneMaker {
  public:
   CloneMaker(Plan& plan, RemoteControl& control) : plan_(plan), control_(control) {}
@@ -175,8 +175,8 @@ class CloneMaker {
     return error;
   }
 
-  // Whether it is worth trying again: a copy ends at once where memory is missing in it that the
-  // kernel itself needs.
+  // Whether another try makes sense: a copy ends at once if it lacks memory that the kernel itself
+  // needs.
   bool can_do_better() {
     if (!has_ended_early_ || !plan_.not_copied.empty()) return false;
     const auto smaps = plan_.target.read_file("smaps");
@@ -193,7 +193,7 @@ class CloneMaker {
 Result<Clone> Clone::make(const Process& target,
                           const CloneOptions& options,
                           RemoteControl& control) {
-  // What a heapattach has left that was killed may take all the room that there is.
+  // The leftovers of a killed heapattach may fill all the padding.
   if (const auto left = left_stubs(HA_TRY(target.maps()), control.memory()); !left.empty()) {
     HA_TRY(clear_leftovers(target, control));
   }
@@ -231,7 +231,7 @@ Clone& Clone::operator=(Clone&& other) noexcept {
 bool Clone::is_whole() const {
   constexpr char kHeldByTracer = 't';
   if (!process_ || given_up()) return false;
-  // SIGKILL wakes it from this before anything else is done to it.
+  // SIGKILL wakes it from this sleep before anything else happens to it.
   const auto state = process_->thread_state(process_->pid());
   return state && state->state == kHeldByTracer;
 }
@@ -248,7 +248,7 @@ Result<void> Clone::end() {
   const auto control = PtraceControl::open(*target_);
   auto reaped =
       control ? clear_leftovers(*target_, **control, {number_}) : Result<void>(control.error());
-  // Its parent gone, somebody else takes notice.
+  // If its parent is gone, init reaps it.
   if (reaped || !target_->is_alive()) return {};
   return std::move(reaped).error().context(
       fmt::format("the clone {} stays a zombie of process {}", clone.pid(), target_->pid()));

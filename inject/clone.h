@@ -12,26 +12,25 @@
 namespace heapattach {
 
 struct CloneOptions {
-  // Its budget also bounds the clone: where the copying of page tables may take longer, none is
-  // tried.
+  // Its budget also bounds the clone: if copying the page tables may take longer, no clone is made.
   FreezeOptions freeze;
-  // Called while the target is frozen, before the clone is made; an error stops it there.
+  // Called while the target is frozen, before the clone is made; an error prevents the clone.
   std::function<Result<void>(const FrozenView&)> look;
-  std::optional<pid_t> borrow;  // this thread and no other, if it may be
+  std::optional<pid_t> borrow;  // borrow this thread or none
 };
 
-// A throwaway copy of a process, made by one system call that a thread of it was borrowed for, and
-// held still. It has the memory that the target had in that instant, and nothing else: no open
-// files, no signals, and it never runs the target's code. The target ran on at once.
+// A throwaway copy of a process, made by one system call in a borrowed thread of it, and kept
+// stopped. It has the memory that the target had in that instant, and nothing else: no open files,
+// no signals, and it never runs the target's code. The target runs on at once.
 //
-// It belongs to the thread of ours that made it, dies with us, and is given up before memory runs
-// out: see CloneWatch. It is an invisible child of the target: without exit signal, so that neither
-// SIGCHLD nor the target's own wait() tells of it.
+// It belongs to our thread that made it, dies with us, and is given up before memory runs out: see
+// CloneWatch. It is an invisible child of the target: it has no exit signal, so neither SIGCHLD nor
+// the target's own wait() reports it.
 //
-// Denied or Unsupported if none can be made, with the reason; Timeout, Gone.
+// Denied or Unsupported with the reason if no clone can be made; Timeout, Gone.
 class Clone {
  public:
-  // `target` must outlive the result. `control` is how the target is touched.
+  // `target` must outlive the result. All changes to the target go through `control`.
   static Result<Clone> make(const Process& target,
                             const CloneOptions& options,
                             RemoteControl& control);
@@ -43,19 +42,19 @@ class Clone {
   Clone& operator=(const Clone&) = delete;
 
   [[nodiscard]] const Process& process() const { return *process_; }
-  // What the target went through.
+  // The freeze that the target went through.
   [[nodiscard]] const FreezeReport& freeze() const { return freeze_; }
 
-  // Whether it still stands as it was made, so that all that was read of it until now is true. A
-  // process that is being killed for want of memory may already have lost parts of its own.
+  // Whether it is still as it was made, so that everything read from it so far is valid. A process
+  // that the OOM killer is killing may already have lost memory.
   [[nodiscard]] bool is_whole() const;
-  // Where memory became so short that it was given up; nothing if it was not.
+  // Where memory became so short that the clone was given up; nothing if it was not.
   [[nodiscard]] std::optional<std::string> given_up() const {
     return watch_ ? watch_->given_up() : std::nullopt;
   }
 
-  // Ends it, and has a thread of the target take notice, so that nothing is left, not even a
-  // zombie. An error says what is; the next report then clears that away too.
+  // Ends it, and has a thread of the target reap it, so that nothing is left, not even a zombie. An
+  // error says what is left; the next report clears that away.
   Result<void> end();
 
  private:
@@ -69,7 +68,7 @@ class Clone {
 
   const Process* target_;           // null after a move
   std::optional<Process> process_;  // none once it has ended
-  pid_t number_;                    // what the target calls it
+  pid_t number_;                    // its pid in the target's view
   FreezeReport freeze_;
   std::unique_ptr<CloneWatch> watch_;  // null after a move, and once it has ended
 };

@@ -46,7 +46,7 @@ bool is_harmless(int signal) {
   return signal == SIGCHLD || signal == SIGURG || signal == SIGWINCH || signal == SIGCONT;
 }
 
-// Nobody is there to let it go on again.
+// Nobody would continue it.
 bool is_stop(int signal) {
   return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
 }
@@ -77,7 +77,7 @@ Result<void> CloneCalls::give_descriptors() {
     const std::array<std::uint64_t, 2> arguments{name.value, 0};
     const std::int64_t got = HA_TRY(own_->system_call(SYS_memfd_create, arguments));
     if (got != expected) return refused("memfd_create", got);
-    // Held, because they outlive the clone only so.
+    // Kept open: the files outlive the clone only this way.
     files_.at(static_cast<std::size_t>(expected)) =
         HA_TRY(own_->process().open_file(fmt::format("fd/{}", expected), O_RDONLY));
   }
@@ -91,7 +91,7 @@ Result<ClonePipe> CloneCalls::open_pipe() {
   if (made < 0) return refused("pipe2", made);
   const auto ends = HA_TRY((own_->memory().read_as<std::array<std::int32_t, 2>>(at)));
   Fd reading = HA_TRY(own_->process().open_file(fmt::format("fd/{}", ends[0]), O_RDONLY));
-  // Nobody reads in the clone.
+  // Unused: nobody reads in the clone.
   const std::array<std::uint64_t, 1> not_ours{static_cast<std::uint64_t>(ends[0])};
   static_cast<void>(HA_TRY(own_->system_call(SYS_close, not_ours)));
   return ClonePipe{fmt::format("/proc/self/fd/{}", ends[1]), std::move(reading)};
@@ -108,7 +108,7 @@ Result<CallOutcome> CloneCalls::call(RemoteAddr function,
 Result<CallOutcome> CloneCalls::follow(const CallFrame& frame,
                                        OwnStop stop,
                                        Clock::time_point deadline) {
-  std::optional<CallOutcome> handled;  // the first crash that it took into its own hands
+  std::optional<CallOutcome> handled;  // the first crash that its own handler took
   std::optional<CallOutcome> outcome;
   int processes = 0;
   std::vector<int> calls;
@@ -133,7 +133,7 @@ Result<CallOutcome> CloneCalls::follow(const CallFrame& frame,
     if (outcome) break;
     stop = HA_TRY(own_->go_on(stop.thread, hand_on, deadline));
   }
-  // What its handler made of a crash tells less than the crash.
+  // A crash says more than what the program's handler made of it.
   const bool is_told = outcome->end == End::Returned || outcome->end == End::TimedOut;
   if (handled && !is_told) outcome = std::move(handled);
   outcome->refused_processes = processes;

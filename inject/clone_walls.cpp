@@ -31,12 +31,12 @@ Error refused(std::string_view what, std::int64_t result) {
   return error;
 }
 
-// Landlock as <linux/landlock.h> has it, of which systems have different versions.
+// Landlock as in <linux/landlock.h>, whose version differs between systems.
 constexpr long kCreateRuleset = 444;
 constexpr long kAddRule = 445;
 constexpr long kRestrictSelf = 446;
 struct RulesetAttributes {
-  std::uint64_t files = 0;    // what is forbidden but where a rule allows it
+  std::uint64_t files = 0;    // forbidden unless a rule allows it
   std::uint64_t network = 0;  // since version 4
   std::uint64_t scoped = 0;   // since version 6
 };
@@ -47,7 +47,7 @@ struct __attribute__((packed)) BeneathRule {
 constexpr std::uint64_t kRead = 1U << 2 | 1U << 3;  // files, directories
 constexpr std::uint64_t kMakeBlockDevice = 1U << 11;
 
-// What capget(2) and capset(2) take: a header, and two parts of the three sets.
+// The arguments of capget(2) and capset(2): a header, and the three sets in two parts.
 struct Rights {
   std::uint32_t version = _LINUX_CAPABILITY_VERSION_3;
   std::int32_t pid = 0;
@@ -59,7 +59,7 @@ struct Rights {
 };
 constexpr std::uint32_t kReadFiles = 1U << CAP_DAC_READ_SEARCH;
 
-// What of files each version knows.
+// The file rights that each version knows.
 std::uint64_t all_about_files(std::int64_t version) {
   std::uint64_t all = (1U << 13) - 1;
   if (version >= 2) all |= 1U << 13;  // to move between directories
@@ -81,7 +81,7 @@ class Closing {
   }
 
   Result<CloneWalls> run() {
-    // A signal to its process group is then one to itself.
+    // A signal to its process group then reaches only itself.
     static_cast<void>(HA_TRY(must("setsid", SYS_setsid, {})));
     HA_TRY(unshare_memory());
     static_cast<void>(
@@ -112,7 +112,7 @@ class Closing {
     return {};
   }
 
-  // Also what cannot be written to at present: it could be made so.
+  // Includes memory that is read-only now: the clone could make it writable.
   Result<void> unshare_memory() {
     const MemoryMap map = HA_TRY(own_.process().maps());
     std::optional<FilePassage> passage;
@@ -130,8 +130,8 @@ class Closing {
     return {};
   }
 
-  // What the kernel shows as the file of a mapping; only of a regular file, because to open a
-  // device may do something.
+  // The file of a mapping, as the kernel shows it. Regular files only: opening a device may have
+  // effects.
   [[nodiscard]] Result<Fd> file_of(const Mapping& mapping) const {
     const std::string name =
         fmt::format("map_files/{:x}-{:x}", mapping.range.start.value, mapping.range.end().value);
@@ -143,7 +143,7 @@ class Closing {
     return own_.process().open_file(name, O_RDONLY);
   }
 
-  // True if the clone has its own now.
+  // True if the clone now has its own copy.
   bool replace(const Mapping& mapping, FilePassage& passage) {
     const auto file = file_of(mapping);
     if (!file) return false;
@@ -170,15 +170,15 @@ class Closing {
     return {};
   }
 
-  // False where the kernel does not know Landlock. A process that it restricts cannot trace others
-  // either, nor open what only a tracer may in their directories of /proc.
+  // False where the kernel does not know Landlock. A process under Landlock cannot trace others
+  // either, nor open the files in their /proc directories that only a tracer may open.
   Result<bool> restrict_files() {
     constexpr std::uint64_t kVersion = 1;  // LANDLOCK_CREATE_RULESET_VERSION
     const std::int64_t version = HA_TRY(call(kCreateRuleset, {0, 0, kVersion}));
     if (version < 1) return false;
     const bool keeps_files = !may_change_files(walls_.rules);
     RulesetAttributes attributes;
-    // There has to be something that it forbids.
+    // The kernel rejects a ruleset that forbids nothing.
     attributes.files = keeps_files ? all_about_files(version) : kMakeBlockDevice;
     if (walls_.rules.beyond.empty()) attributes.network = attributes.scoped = 3;
     const std::uint64_t at = HA_TRY(put(attributes));
@@ -202,8 +202,8 @@ class Closing {
     return close(root);
   }
 
-  // Of a privileged process's rights only that to read its own files, whoever owns them, is kept:
-  // with CAP_PERFMON, say, one sees what is in the memory of others.
+  // Keeps only one right of a privileged process: to read its own files, whoever owns them.
+  // CAP_PERFMON, for example, would show the memory of other processes.
   Result<void> drop_rights() {
     Rights rights;
     const std::uint64_t at = HA_TRY(put(rights));
@@ -223,7 +223,7 @@ class Closing {
   Result<void> filter_calls() {
     const std::vector<sock_filter> filter = call_filter(walls_.rules);
     const std::uint64_t at = own_.scratch().value;
-    // struct sock_fprog: how many, and where.
+    // struct sock_fprog: the count and the address.
     const std::array<std::uint64_t, 2> program{filter.size(), at + sizeof program};
     std::vector<std::byte> bytes(sizeof program + filter.size() * sizeof(sock_filter));
     if (bytes.size() > OwnProcess::kScratchBytes) {

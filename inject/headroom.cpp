@@ -19,8 +19,8 @@ constexpr std::uint64_t kMegabyte = std::uint64_t{1} << 20;
 constexpr std::uint64_t kGigabyte = std::uint64_t{1} << 30;
 // Room for the clone's own structures, and for the first pages that the target writes to.
 constexpr std::uint64_t kMargin = 16 * kMegabyte;
-// A writer at full speed makes 400 to 800 MB of copies a second, and a clone of that many bytes
-// goes in less than a second.
+// A fast writer makes 400 to 800 MB of copies a second, and a clone of that many bytes ends in less
+// than a second.
 constexpr std::uint64_t kReserve = 8 * kMegabyte;
 constexpr std::uint64_t kReservedShare = 32;
 constexpr std::uint64_t kPauseMsPerGigabyte = 15;
@@ -34,7 +34,7 @@ std::string text_of(const std::string& path) {
   return text ? std::move(*text) : std::string();
 }
 
-// "max" and anything else that is no number count as no limit.
+// "max" and anything else that is not a number means no limit.
 std::uint64_t number_in(const std::string& path, std::uint64_t otherwise) {
   const std::string text = text_of(path);
   std::uint64_t value = 0;
@@ -66,7 +66,7 @@ bool has_word(std::string_view list, std::string_view wanted) {
   return false;
 }
 
-// Of a line in memory.stat, which has no colon and no unit.
+// From a line in memory.stat, which has no colon and no unit.
 std::uint64_t statistic(const std::string& text, std::string_view key) {
   std::uint64_t value = 0;
   for_each_line(text, [&](std::string_view line) {
@@ -75,7 +75,7 @@ std::uint64_t statistic(const std::string& text, std::string_view key) {
   return value;
 }
 
-// Up to the limit; what the kernel could drop is not free in this.
+// Up to the limit; memory that the kernel could drop does not count as free here.
 std::uint64_t unused_bytes(const GroupDirectory& directory) {
   const std::string& at = directory.path;
   const bool is_new = directory.is_version_2;
@@ -155,7 +155,7 @@ std::optional<std::uint64_t> bytes_of_line(std::string_view text, std::string_vi
 }
 
 std::vector<GroupDirectory> memory_groups(std::string_view cgroup, std::string_view mounts) {
-  // Where the memory groups of either version are mounted; the last mount lies on top.
+  // Where the memory groups of either version are mounted; a later mount covers an earlier one.
   std::string mounted_1;
   std::string mounted_2;
   for_each_line(mounts, [&](std::string_view line) {
@@ -173,7 +173,7 @@ std::vector<GroupDirectory> memory_groups(std::string_view cgroup, std::string_v
     if (!is_version_2 && !has_word(controllers, "memory")) return;
     const std::string& mounted = is_version_2 ? mounted_2 : mounted_1;
     if (mounted.empty()) return;
-    std::string path(line);  // begins with a slash; "/../x" lies outside of our namespace
+    std::string path(line);  // begins with a slash; "/../x" is outside of our namespace
     while (path.size() > 1 && path.find("..") == std::string::npos) {
       found.push_back({mounted + path, is_version_2});
       path.resize(path.find_last_of('/'));
@@ -221,7 +221,7 @@ Headroom Headroom::of(const Process& process, const CloneFacts& facts) {
 
 std::optional<std::string> Headroom::shortage() const {
   for (const GroupDirectory& group : groups_) {
-    // The second look costs more, and is needed only where files fill the group up.
+    // The second check costs more, and is needed only where files fill the group up.
     if (unused_bytes(group) >= reserve_) continue;
     const std::uint64_t left = look_at(group).free_bytes;
     if (left >= reserve_) continue;

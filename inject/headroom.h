@@ -11,14 +11,14 @@
 
 namespace heapattach {
 
-// What a control group allows in memory; the narrowest of a process's groups counts.
+// The memory limits of one control group; the tightest of a process's groups counts.
 struct GroupMemory {
   std::string path;
-  std::uint64_t free_bytes = 0;     // up to the limit, with what the kernel can drop at once
-  bool kills_all_together = false;  // memory.oom.group: its OOM killer spares nobody
+  std::uint64_t free_bytes = 0;     // up to the limit, including what the kernel can drop at once
+  bool kills_all_together = false;  // memory.oom.group: its OOM killer kills all of it
 };
 
-// Where the memory groups of a process lie, from the text of /proc/<pid>/cgroup and of
+// The directories of a process's memory groups, from the text of /proc/<pid>/cgroup and of
 // /proc/self/mounts: its own directory and those above it, up to the mount point.
 struct GroupDirectory {
   std::string path;
@@ -27,39 +27,39 @@ struct GroupDirectory {
 [[nodiscard]] std::vector<GroupDirectory> memory_groups(std::string_view cgroup,
                                                         std::string_view mounts);
 
-// What a clone of a process would need, and what there is.
+// What a clone of a process needs, and what is available.
 struct CloneFacts {
-  std::uint64_t anonymous_bytes = 0;   // that are its own: RssAnon
+  std::uint64_t anonymous_bytes = 0;   // its own: RssAnon
   std::uint64_t page_table_bytes = 0;  // VmPTE: what the clone copies at once
   std::uint64_t private_bytes = 0;    // writable address space that the kernel accounts for: VmData
   std::uint64_t available_bytes = 0;  // on the machine: MemAvailable
   bool commits_strictly = false;      // vm.overcommit_memory is 2
   std::uint64_t commit_left_bytes = 0;
   std::vector<GroupMemory> groups;
-  bool makes_namespaces = false;   // its children begin a pid namespace (unshare(2))
+  bool makes_namespaces = false;   // its children start a pid namespace (unshare(2))
   bool shares_its_memory = false;  // with its parent, as between vfork and execve
-  bool has_userfaults = false;     // some of its memory is provided through a userfaultfd
+  bool has_userfaults = false;     // a userfaultfd provides some of its memory
 };
 
-// Measured at 11 to 13 ms for a gigabyte in pages of 4 KiB; huge pages take less. An upper bound.
+// Measured: 11 to 13 ms for a gigabyte in pages of 4 KiB; less with huge pages. An upper bound.
 [[nodiscard]] std::chrono::milliseconds estimated_clone_pause(const CloneFacts& facts);
 
-// Why no clone should be tried, and what to do instead; nothing if one may.
+// Why not to try a clone, and what to do instead; nothing if one may be tried.
 [[nodiscard]] std::optional<std::string> obstacle_to_clone(const CloneFacts& facts,
                                                            std::chrono::milliseconds longest);
 
-// What must be left in each group and on the machine while a clone lives: it is given up before the
-// kernel would have to choose somebody to kill. The target writes on while the clone goes, and each
-// first write to a page costs one.
+// What must stay free in each group and on the machine while a clone lives. Below that the clone is
+// given up, before the kernel has to choose a process to kill. The target keeps writing while the
+// clone ends, and each first write to a page costs a page.
 [[nodiscard]] std::uint64_t reserve_bytes(std::uint64_t anonymous_bytes);
 
-// What has become of that reserve: the places where memory can run out, found once.
+// How much of that reserve is left. Finds once where memory can run out.
 class Headroom {
  public:
-  // Of the places where `process` and its clone are counted.
+  // For the groups that `process` and its clone count in.
   static Headroom of(const Process& process, const CloneFacts& facts);
 
-  // Where less than the reserve is left, in words; nothing if nowhere.
+  // Describes where less than the reserve is left; nothing if nowhere.
   [[nodiscard]] std::optional<std::string> shortage() const;
 
  private:
@@ -67,11 +67,11 @@ class Headroom {
   std::uint64_t reserve_ = 0;
 };
 
-// Looks at the process, its control groups and the machine; stops nothing. What cannot be found out
-// is left as if it were no obstacle.
+// Inspects the process, its control groups and the machine; stops nothing. An unknown fact counts
+// as no obstacle.
 Result<CloneFacts> clone_facts(const Process& process);
 
-// The number behind `key`, as in "VmPTE:     12 kB", in bytes; none if there is no such line.
+// The number after `key`, as in "VmPTE:     12 kB", in bytes; none if there is no such line.
 [[nodiscard]] std::optional<std::uint64_t> bytes_of_line(std::string_view text,
                                                          std::string_view key);
 

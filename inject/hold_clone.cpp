@@ -24,10 +24,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kPatience{3};
-// To give back the page tables of a large heap takes the kernel long.
+// The kernel takes long to free the page tables of a large heap.
 constexpr std::chrono::seconds kDeathPatience{30};
 
-// Whether a stopped clone has come to its sleep, and so has let go of the target's files.
+// Whether a stopped clone has reached its sleep, and so no longer shares the target's files.
 bool is_asleep(pid_t pid) {
   RawRegisters at{};
   iovec area{&at, sizeof at};
@@ -43,14 +43,14 @@ Result<void> wait_for_stop(pid_t pid, Clock::time_point deadline) {
   while (Clock::now() < deadline) {
     int status = 0;
     const pid_t got = waitpid(pid, &status, __WALL | WNOHANG);
-    // All that can be blocked is blocked in it: this one the kernel forces on it.
+    // It blocks every signal that can be blocked: the kernel forces this one on it.
     const bool is_crash =
         got > 0 && WIFSTOPPED(status) && status >> 16 == 0 && WSTOPSIG(status) == SIGSEGV;
     if (got > 0 && WIFSTOPPED(status) && !is_crash) return {};
     if (got > 0 || (got < 0 && errno != EINTR)) return ended_early(pid);
     sched_yield();
   }
-  return Error{ErrorKind::Timeout, fmt::format("the clone {} does not stop", pid)};
+  return Error{ErrorKind::Timeout, fmt::format("the clone {} did not stop", pid)};
 }
 
 }  // namespace
@@ -59,7 +59,7 @@ Result<void> hold_clone(const Process& clone) {
   const pid_t pid = clone.pid();
   if (ptrace(PTRACE_SEIZE, pid, nullptr, ptrace_word(PTRACE_O_EXITKILL)) != 0) {
     const int failure = errno;
-    // For what has ended the errno is the same as for what one may not trace.
+    // The errno is the same for an ended process and for one that may not be traced.
     if (!clone.is_alive()) return ended_early(pid);
     return os_error(fmt::format("taking hold of the clone {}", pid), failure);
   }
@@ -71,7 +71,7 @@ Result<void> hold_clone(const Process& clone) {
     ptrace(PTRACE_CONT, pid, nullptr, nullptr);
     sched_yield();
   }
-  return Error{ErrorKind::Timeout, fmt::format("the clone {} does not come to its sleep", pid)};
+  return Error{ErrorKind::Timeout, fmt::format("the clone {} did not reach its sleep", pid)};
 }
 
 bool kill_and_wait(const Process& clone) {

@@ -4,12 +4,12 @@
 
 namespace heapattach {
 
-// Takes hold of a clone that was just made, where it sleeps; the calling thread traces it then.
-// PTRACE_O_EXITKILL, which no target of ours must ever see, is right here: nobody else has any use
-// for it. Gone if the clone has ended before.
+// Takes hold of a new clone while it sleeps; the calling thread then traces it. PTRACE_O_EXITKILL,
+// which must never be set on a target, is right here: only we use the clone. Gone if the clone has
+// ended before.
 Result<void> hold_clone(const Process& clone);
 
-// Ends a clone that the calling thread traces. True once it is dead and has been taken notice of.
+// Ends a clone that the calling thread traces. True once it is dead and reaped.
 bool kill_and_wait(const Process& clone);
 
 }  // namespace heapattach

@@ -14,20 +14,21 @@
 
 // The steps, and what happens if we die after each:
 //
-//   the stub is written           nobody knows of it
-//   the frame is written          nobody owns what is below the red zone
-//   the registers enter the stub  the function is called; the thread puts back errno and its vector
+//   the stub is written           nothing refers to it
+//   the frame is written          memory below the red zone is unused
+//   the registers enter the stub  the function is called; the thread restores errno and its vector
 //                                 registers, makes a system call, sets its mask, loads every
 //                                 register, and is back where it was
-//   it runs in the function       the same. Signals are handed on: the collector of the target may
-//                                 want to stop this thread. Each system call stops it for us, so
-//                                 that we see the one behind the function, and those that would end
-//                                 the process
-//   it stands at the call behind  the same
-//   the function; from here on    the same, as told in injection.cpp
+//   it runs in the function       the same. Signals are passed on: the target's collector may want
+//                                 to stop this thread. Each system call stops it for us, so that we
+//                                 see the one after the function, and those that would end the
+//                                 process
+//   it is at the call after       the same
+//   the function; from here on    the same, as described in injection.cpp
 //
-// After a crash the thread stands before the signal that would end the process. Were we to die
-// then, it would: the function has crashed, and there is nobody who could still take it out.
+// After a crash the thread is stopped before the signal that would end the process. If we died
+// then, the process would end: the function has crashed, and nobody else could take the thread out
+// of it.
 
 namespace heapattach {
 
@@ -40,7 +41,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::uint64_t kAllSignals = ~std::uint64_t{0};
 constexpr std::chrono::milliseconds kBetweenQuestions{100};
 constexpr std::chrono::seconds kToStop{5};
-constexpr int kSentByThread = -6;  // SI_TKILL: as raise() and abort() do
+constexpr int kSentByThread = -6;  // SI_TKILL: from raise() and abort()
 
 bool is_fault(int signal) {
   return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE ||
@@ -78,7 +79,7 @@ class InPlace {
   }
 
  private:
-  // What another tool of our kind left there may be some thread's way back.
+  // Another tool's bytes there may be some thread's way back.
   Result<void> check_padding() const {
     std::vector<std::byte> there(image_.size());
     HA_TRY(control_.memory().read(call_.stub, there));
@@ -89,7 +90,7 @@ class InPlace {
                  fmt::format("the padding at {} is in use by now", call_.stub)};
   }
 
-  // Lets it run to whatever comes next; asks whether to give up meanwhile.
+  // Lets it run to its next stop; checks meanwhile whether to give up.
   Result<std::optional<RemoteStop>> next(bool to_call, int signal, Clock::time_point deadline) {
     HA_TRY(to_call ? control_.run_to_call(thread_.tid, signal)
                    : control_.run_on(thread_.tid, signal));
@@ -107,14 +108,14 @@ class InPlace {
       return std::optional<RemoteStop>(taken(HA_TRY(std::move(stop))));
     }
   }
-  // A thread that the function has started: it is not ours to hold.
+  // A thread that the function has started: not ours to hold.
   void let_go(pid_t other) {
     if (other > 0 && control_.wait(other, Clock::now() + kToStop)) {
       static_cast<void>(control_.detach(other));
     }
   }
 
-  // Until it stands at the system call behind the function, or has ended otherwise.
+  // Until it is at the system call after the function, or has ended otherwise.
   Result<void> follow() {
     int signal = 0;
     for (;;) {
@@ -131,13 +132,13 @@ class InPlace {
     }
   }
 
-  // True if the function has ended by it; else `hand_on` is what the thread is to get.
+  // True if the function has ended by it; else `hand_on` is the signal to deliver.
   Result<bool> judge_signal(int signal, int& hand_on) {
     const SignalOrigin origin = HA_TRY(control_.signal_origin(thread_.tid));
     const RawRegisters at = HA_TRY(control_.registers(thread_.tid));
     const bool is_crash = is_fault(signal) && origin.code > 0;
     const bool is_abort = signal == SIGABRT && origin.code == kSentByThread;
-    // A collector has pages protected, and finds out so when they are written to.
+    // A collector protects pages and learns of writes to them by this signal.
     const bool is_handled = has_signal(call_.handled_signals, signal);
     const bool may_be_meant = signal == SIGSEGV && origin.code == SEGV_ACCERR && is_handled &&
                               std::pair{RemoteAddr{at.rip}, origin.address} != last_fault_;
@@ -168,14 +169,14 @@ class InPlace {
     }
     outcome_.number = static_cast<int>(at.rdi);
     outcome_.where = at;
-    at.orig_rax = static_cast<std::uint64_t>(-1);  // no call is made
+    at.orig_rax = static_cast<std::uint64_t>(-1);  // the call is skipped
     HA_TRY(control_.set_registers(thread_.tid, at));
     HA_TRY(take_out());
     return true;
   }
 
-  // From a stop in the function to one of the sort that the thread was found in, before it has run
-  // another instruction, and undoes what the function's part of the stub would have undone.
+  // From a stop in the function to a stop of the kind in which the thread was found, before it has
+  // run another instruction. Also undoes what the function's part of the stub would have undone.
   Result<void> take_out() {
     HA_TRY(control_.set_signal_mask(thread_.tid, kAllSignals));
     is_blocked_ = true;
@@ -187,15 +188,15 @@ class InPlace {
     return control_.write(thread_.tid, {*where}, std::as_bytes(std::span(&*what, 1)));
   }
 
-  // The next stop of `kind`. All signals are blocked but those that stop the process, which are
-  // handed on; whatever comes first takes the place of the stop that was asked for.
+  // The next stop of `kind`. All signals are blocked except those that stop the process, which are
+  // passed on. Any event that comes first cancels the requested stop, so it is requested again.
   Result<void> come_to(Kind kind) {
     const auto deadline = Clock::now() + kToStop;
     int signal = 0;
     for (;;) {
       if (kind == Kind::Stopped) HA_TRY(control_.interrupt(thread_.tid));
       const auto stop = HA_TRY(next(kind == Kind::SystemCall, signal, deadline));
-      if (!stop) return Error{ErrorKind::Timeout, "it does not stop"};
+      if (!stop) return Error{ErrorKind::Timeout, "it did not stop"};
       if (stop->kind == Kind::Ended) return Error{ErrorKind::Gone, "it was killed meanwhile"};
       if (stop->kind == kind) return {};
       signal = stop->kind == Kind::Signal ? stop->signal : 0;
@@ -207,7 +208,7 @@ class InPlace {
     return {};
   }
 
-  // It stands at the entry of the call behind the function. As in injection.cpp.
+  // It is at the entry of the call after the function. As in injection.cpp.
   Result<void> come_behind_call() {
     is_blocked_ = true;
     HA_TRY(control_.set_signal_mask(thread_.tid, kAllSignals));
@@ -215,7 +216,7 @@ class InPlace {
     return stop_here();
   }
 
-  // It goes on in the function, and with it the stub stays; or it comes back at the last moment.
+  // It continues in the function, so the stub stays; or it returns at the last moment.
   Result<void> leave_alone() {
     const auto deadline = Clock::now() + kToStop;
     for (;;) {
@@ -245,8 +246,8 @@ class InPlace {
     return stop;
   }
 
-  // Undoes what was done, last things first, but for a thread that is still in the function or the
-  // stub, or out of reach: that has its own way back.
+  // Undoes everything, last things first. Does not touch a thread that is still in the function or
+  // the stub, or out of reach: that one has its own way back.
   Result<void> put_back() {
     if (is_running_) return {};
     if (std::exchange(is_under_way_, false)) {
@@ -269,15 +270,16 @@ class InPlace {
   const Borrowed& thread_;
   const InPlaceCall& call_;
   const std::vector<std::byte> image_;
-  const RemoteAddr behind_;  // of the system call that follows the function
+  const RemoteAddr behind_;  // the system call after the function
   std::vector<std::byte> extended_;
   InPlaceFrame frame_;
   InPlaceOutcome outcome_;
-  std::pair<RemoteAddr, RemoteAddr> last_fault_;  // that was left to a handler: where, and of what
+  std::pair<RemoteAddr, RemoteAddr>
+      last_fault_;  // the last fault left to a handler: where, and of what
   bool is_written_ = false;
   bool is_entered_ = false;
   bool is_blocked_ = false;
-  bool is_under_way_ = false;  // in the function or the stub, not yet where it may be put back
+  bool is_under_way_ = false;  // in the function or the stub, where it may not be restored yet
   bool is_running_ = false;    // out of reach: running, or gone
 };
 

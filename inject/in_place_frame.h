@@ -10,30 +10,30 @@
 
 namespace heapattach {
 
-// How a thread that has a life of its own enters a C function by way of the stub (stub.h). All that
-// it needs lies below its red zone, which nobody owns:
+// How a live thread enters a C function through the stub (stub.h). Everything it needs is below its
+// red zone, in unused memory:
 //
 //   its red zone, and room for the flags
-//   its general registers, for a collector that looks for pointers on its stack while the function
-//   runs: what only they held would be freed otherwise
-//   its vector registers, as they are to be afterwards
-//   the first six arguments; where errno is, and what was in it
+//   its general registers, for a collector that scans its stack while the function runs: without
+//   them it would free objects that only the registers reference
+//   its vector registers, to be restored afterwards
+//   the first six arguments; the address of errno, and its value
 //   the texts, the other arguments
 struct InPlaceFrame {
   RawRegisters registers{};
-  RemoteAddr at;                 // where `bytes` are to be written
+  RemoteAddr at;                 // where to write `bytes`
   std::vector<std::byte> bytes;  // up to its red zone
   RemoteAddr saved_errno;        // two words: its address, 0 until it is known, and its value
 };
 
-// What of the target is called.
+// The function of the target to call.
 struct InPlaceFunction {
   RemoteAddr function;
-  RemoteAddr errno_location;  // __errno_location; 0: errno is not put back
+  RemoteAddr errno_location;  // __errno_location; 0: errno is not restored
   std::span<const CallArgument> arguments;
 };
 
-// `stub` is where the stub begins, `extended` what xrstor takes.
+// `stub` is where the stub begins, `extended` the input of xrstor.
 Result<InPlaceFrame> make_in_place_frame(const RawRegisters& found,
                                          RemoteAddr stub,
                                          const InPlaceFunction& function,

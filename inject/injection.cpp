@@ -13,25 +13,26 @@
 
 // The steps, and what happens if we die after each:
 //
-//   the stub is written           nobody knows of it
-//   the registers enter it        the thread makes the call and goes back by itself; signals that
+//   the stub is written           nothing refers to it
+//   the registers enter it        the thread makes the call and returns by itself; signals that
 //                                 come meanwhile are handled on top of it
 //   all signals are blocked       the same; the stub sets the mask. This comes after the registers:
-//                                 the other way round, a thread that never enters the stub would
+//                                 in the reverse order, a thread that never enters the stub would
 //                                 keep the mask
-//   it stands at the call         the same
+//   it is at the call             the same
 //   the call is made              the same; a process it has made exits by itself
-//   it is asked to stop behind    the same
+//   it is asked to stop after     the same
 //   the call, and runs on
-//   it stands behind the call     the same. It could go on to the stub's end, but each stop costs
-//                                 a turn on a processor, and it is in the right sort of stop here
-//   its mask is as found          the same
-//   the registers are as found    as after any freeze: the kernel finds the thread in the stop that
+//   it is after the call          the same. It could run to the stub's end, but each stop costs a
+//                                 turn on a processor, and it is in the right kind of stop here
+//   its mask is restored          the same
+//   its registers are restored    as after any freeze: the kernel finds the thread in the stop that
 //                                 it was in, with the result of its interrupted call and orig_rax,
-//                                 and decides whether the call goes on or returns EINTR for a
-//                                 signal. Nobody else can: that is why the stub's own end, which
-//                                 always goes on with the call, is only for the case of our death
-//   the padding is zeroed         nothing is left. Before this, what is left is the padding
+//                                 and decides whether the call continues or returns EINTR for a
+//                                 signal. Only the kernel can: that is why the stub's own end,
+//                                 which always continues the call, is only for the case of our
+//                                 death
+//   the padding is zeroed         nothing is left. Before this, only the padding is
 
 namespace heapattach {
 
@@ -66,11 +67,11 @@ class Injection {
     HA_TRY(put_back());
     return result_;
   }
-  // The process that the call made, also if it failed afterwards; 0: none.
+  // The process that the call made, even if the call failed afterwards; 0: none.
   [[nodiscard]] pid_t born() const { return result_.born; }
 
  private:
-  // What another tool of our kind left there may be some thread's way back.
+  // Another tool's bytes there may be some thread's way back.
   Result<void> check_padding() const {
     std::vector<std::byte> there(image_.size());
     HA_TRY(control_.memory().read(call_.stub, there));
@@ -81,8 +82,8 @@ class Injection {
                  fmt::format("the padding at {} is in use by now", call_.stub)};
   }
 
-  // Lets the thread run to its next stop that is not a signal; those are handed on. All are
-  // blocked, so only a stop signal gets here.
+  // Lets the thread run to its next stop that is not a signal. All signals are blocked except those
+  // that stop the process, which are passed on.
   Result<RemoteStop> run(bool to_call) {
     int signal = 0;
     for (;;) {
@@ -101,9 +102,9 @@ class Injection {
     }
   }
 
-  // Through the call and into a stop of the sort that the thread was in when found: the kernel
-  // comes to that before any signal. To ask for the stop before the call is made would keep it from
-  // being made: clone gives way to whatever is pending (copy_process).
+  // Through the call and into a stop of the kind in which the thread was found: the kernel does
+  // that before any signal. The stop must not be requested before the call is made: clone fails
+  // while anything is pending (copy_process).
   Result<void> run_behind_call() {
     for (;;) {
       HA_TRY(run_to_result());
@@ -112,7 +113,7 @@ class Injection {
       if (stop.kind != Kind::Stopped) continue;
       const RawRegisters at = HA_TRY(control_.registers(thread_.tid));
       if (!is_behind_call(at)) continue;
-      // The kernel is about to make the call once more, because a stop signal came.
+      // The kernel is about to repeat the call, because a stop signal came.
       if (call_state(at) != CallState::None) continue;
       result_.value = static_cast<std::int64_t>(at.rax);
       is_under_way_ = false;
@@ -120,7 +121,7 @@ class Injection {
     }
   }
 
-  // Until the call has done its work: it has made a process, or stands at its exit.
+  // Until the call has done its work: it has made a process, or is at its exit.
   Result<void> run_to_result() {
     bool is_entered = false;
     while (result_.born == 0) {
@@ -136,15 +137,15 @@ class Injection {
     return at.rip == (call_.stub + entry + kSyscallBytes).value;
   }
 
-  // Undoes what was done, last things first. A thread that is out of reach, or stands in the midst
-  // of the stub, is left its own way back: in the midst of a call, the kernel would still write the
-  // call's result over the registers that we set.
+  // Undoes everything, last things first. A thread that is out of reach, or in the middle of the
+  // stub, keeps its own way back: in the middle of a call, the kernel would still write the call's
+  // result over the registers that we set.
   Result<void> put_back() {
     if (is_running_) return {};
     if (is_under_way_) return control_.detach(thread_.tid);
     if (is_blocked_) HA_TRY(control_.set_signal_mask(thread_.tid, thread_.mask));
     is_blocked_ = false;
-    // Only a thread that is not in the stub any more can do without it.
+    // Only a thread that has left the stub can do without it.
     if (is_entered_) HA_TRY(control_.set_registers(thread_.tid, thread_.found));
     is_entered_ = false;
     const std::vector<std::byte> zeros(image_.size());
@@ -161,7 +162,7 @@ class Injection {
   bool is_written_ = false;
   bool is_entered_ = false;
   bool is_blocked_ = false;
-  bool is_under_way_ = false;  // in the stub, not yet behind the call
+  bool is_under_way_ = false;  // in the stub, not yet after the call
   bool is_running_ = false;    // out of reach: running, or dead
 };
 

@@ -23,11 +23,11 @@ namespace heapattach {
 namespace {
 
 constexpr std::size_t kMostText = 65536;
-// Of one padding that is looked at; most are shorter than a page.
+// How much of one padding to search; most are shorter than a page.
 constexpr std::uint64_t kMostPadding = 65536;
 constexpr std::uint64_t kStubAlignment = 64;
-// On a stack, what may lead back into a stub is not farther away than this from where a thread is,
-// or was when it was borrowed: frames of signal handlers and of the function that was called.
+// How far from a thread's stack pointer, now or when it was borrowed, a return address into a stub
+// can be on a stack: past the frames of signal handlers and of the called function.
 constexpr std::uint64_t kNearBytes = std::uint64_t{96} << 10;
 
 std::string text_of(const std::string& path) {
@@ -37,7 +37,7 @@ std::string text_of(const std::string& path) {
   return text ? std::move(*text) : std::string();
 }
 
-// The last number of the line "NSpid:": the process as the innermost namespace knows it.
+// The last number of the line "NSpid:": the process's pid in the innermost namespace.
 pid_t innermost_number(std::string_view status) {
   const std::size_t line = status.find("\nNSpid:");
   if (line == std::string_view::npos) return 0;
@@ -49,8 +49,8 @@ pid_t innermost_number(std::string_view status) {
   return number;
 }
 
-// A clone that was killed before it could take its name is known by what only it has: the rank that
-// it was given with the OOM killer.
+// A clone that was killed before it could set its name is recognised by its OOM score, which only a
+// clone has.
 bool is_first_to_go(pid_t pid) {
   return text_of(fmt::format("/proc/{}/oom_score_adj", pid)) == "1000\n";
 }
@@ -75,7 +75,7 @@ bool is_dead_clone(pid_t child, bool is_any_first) {
   return state->name == kCloneName || (!is_any_first && is_first_to_go(child));
 }
 
-// Whether a word between these addresses leads into `stub`. What cannot be read holds none.
+// Whether a word between these addresses points into `stub`. Unreadable memory counts as not.
 bool leads_into(const LeftStub& stub, Range where, const MemoryReader& memory) {
   std::vector<std::uint64_t> words(where.bytes / sizeof(std::uint64_t));
   const auto got = memory.read_some(where.start, std::as_writable_bytes(std::span(words)));
@@ -105,7 +105,7 @@ class Clearing {
 
   Result<void> run(const std::vector<pid_t>& dead) {
     map_ = HA_TRY(target_.maps());
-    if (tids_.empty()) return Error{ErrorKind::Timeout, "none of its threads stands still"};
+    if (tids_.empty()) return Error{ErrorKind::Timeout, "none of its threads is stopped"};
     for (const LeftStub& stub : left_stubs(map_, control_.memory())) {
       if (is_in_use(stub, view_, map_, control_.memory())) continue;
       const std::vector<std::byte> zeros(stub.range.bytes);
@@ -128,7 +128,7 @@ class Clearing {
                                         static_cast<std::uint64_t>(WNOHANG | __WCLONE), 0},
                           .deadline = view_.deadline};
     const CallResult got = HA_TRY(make_call(control_, thread, call));
-    // ECHILD: the target has taken notice of it by itself.
+    // ECHILD: the target has reaped it by itself.
     if (got.value == number || got.value == -ECHILD) return {};
     return Error{ErrorKind::Os, fmt::format("wait4({}) in the target gave {}", number, got.value)};
   }
@@ -149,7 +149,7 @@ std::vector<pid_t> dead_clones(const Process& target) {
   const bool is_any_first = is_first_to_go(target.pid());
   for (const pid_t tid : listing->tids) {
     const auto children = target.read_file(fmt::format("task/{}/children", tid));
-    if (!children) continue;  // the kernel may be built without it
+    if (!children) continue;  // absent from some kernel builds
     for (const pid_t child : numbers_in(*children)) {
       if (!is_dead_clone(child, is_any_first)) continue;
       const pid_t number = innermost_number(text_of(fmt::format("/proc/{}/status", child)));
@@ -186,9 +186,9 @@ bool is_in_use(const LeftStub& stub,
     const Range near = within_mapping(map, stub.stack, {stub.stack - kNearBytes, 2 * kNearBytes});
     is_stack_in_sight = is_stack_in_sight || near.contains(stack);
   }
-  // Whatever returns to the stub would be above that thread's stack pointer, and was not there.
+  // A return address into the stub would be above that thread's stack pointer, and was not there.
   if (is_stack_in_sight) return false;
-  // No thread is on that stack: a function that was called may have left it for another.
+  // No thread is on that stack: a called function may have switched to another.
   const Range below{stub.stack - kNearBytes, kNearBytes};
   return leads_into(stub, within_mapping(map, stub.stack, below), memory);
 }
@@ -201,7 +201,7 @@ Result<void> clear_leftovers(const Process& target,
     if (std::find(also.begin(), also.end(), number) == also.end()) also.push_back(number);
   }
   if (also.empty() && left_stubs(map, control.memory()).empty()) return {};
-  // What would stay otherwise is worse than a stop on a machine that is too busy for its threads.
+  // Leaving the stub would be worse than a long stop on an overloaded machine.
   const FreezeOptions options{.thread_deadline = std::chrono::seconds(5),
                               .budget = std::chrono::seconds(10),
                               .for_cleaning = true};

@@ -7,30 +7,29 @@
 
 namespace heapattach {
 
-// The numbers, as the target knows them, of clones of ours that have ended unnoticed: those of a
-// heapattach that was killed. They are children of the target, zombies, and called kCloneName, or
-// were killed before they were.
+// The pids, in the target's view, of dead clones that a killed heapattach has left. They are zombie
+// children of the target, with the name kCloneName unless they were killed before they set it.
 std::vector<pid_t> dead_clones(const Process& target);
 
-// The stubs that a heapattach that was killed has left in the target's padding.
+// The stubs that a killed heapattach has left in the target's padding.
 struct LeftStub {
   Range range;
-  RemoteAddr stack;  // of the thread that was to run it
+  RemoteAddr stack;  // of the thread that it was written for
 };
 std::vector<LeftStub> left_stubs(const MemoryMap& map, const MemoryReader& memory);
 
-// Whether a thread may still be in `stub`, or come back to it from a signal handler or a function
-// that it called. `view` is of the target frozen. True where that cannot be told.
+// Whether a thread may still be in `stub`, or return to it from a signal handler or a function that
+// the stub called. `view` is of the frozen target. True if unknown.
 bool is_in_use(const LeftStub& stub,
                const FrozenView& view,
                const MemoryMap& map,
                const MemoryReader& memory);
 
-// Clears away all of that, and has the target take notice of the clones in `also`, too. Stops the
-// target only if there is something. A stub that may be in use stays.
+// Clears all of that away, and has the target reap the clones in `also`, too. Stops the target only
+// if there is something to clear. A stub that may be in use stays.
 //
-// wait4 with __WCLONE sees only children without the usual exit signal, so none that the target
-// waits for can be taken from it.
+// wait4 with __WCLONE sees only children without the usual exit signal, so it cannot take a child
+// that the target waits for.
 Result<void> clear_leftovers(const Process& target,
                              RemoteControl& control,
                              std::vector<pid_t> also = {});

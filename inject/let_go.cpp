@@ -5,8 +5,8 @@
 
 namespace heapattach {
 
-// A thread that has left nothing behind but its registers cannot be harmed: what fails here, the
-// end of the freeze does again.
+// Only the threads' registers could have been changed, so errors do no harm: the end of the freeze
+// repeats what fails here.
 void let_others_go(RemoteControl& control,
                    const Process& process,
                    const FrozenView& view,

@@ -7,8 +7,8 @@
 
 namespace heapattach {
 
-// Lets all threads of a freeze run on but `kept`, long before it ends. With `rewind` the untimed
-// calls that the freeze interrupted go on, as at its end.
+// Releases all threads of a freeze except `kept`, long before the freeze ends. With `rewind`, the
+// untimed calls that the freeze interrupted continue, as at its end.
 void let_others_go(RemoteControl& control,
                    const Process& process,
                    const FrozenView& view,

@@ -27,7 +27,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Kind = OwnStop::Kind;
 
-// PTRACE_O_EXITKILL is right for a clone, of which nobody else has any use.
+// PTRACE_O_EXITKILL is right for a clone, which only we use.
 constexpr std::uintptr_t kOptions = PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD |
                                     PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC |
                                     PTRACE_O_TRACESECCOMP;
@@ -73,7 +73,7 @@ OwnStop signal_stop(pid_t thread, int signal) {
   stop.signal = signal;
   siginfo_t about{};
   if (ptrace(PTRACE_GETSIGINFO, thread, nullptr, &about) != 0) return stop;
-  // SI_USER and its like are 0 or below; SI_KERNEL is a fault without an address.
+  // SI_USER and similar codes are 0 or below; SI_KERNEL is a fault without an address.
   stop.is_fault = about.si_code > 0;
   if (stop.is_fault && about.si_code != SI_KERNEL && (signal == SIGSEGV || signal == SIGBUS)) {
     stop.fault = {reinterpret_cast<std::uintptr_t>(about.si_addr)};
@@ -133,7 +133,7 @@ Result<int> OwnProcess::wait_for(pid_t thread, Clock::time_point deadline) const
     if (const auto status = status_of(thread)) return *status;
     rest(round, kRest);
   }
-  return Error{ErrorKind::Timeout, fmt::format("the clone {} does not stop", clone_.pid())};
+  return Error{ErrorKind::Timeout, fmt::format("the clone {} did not stop", clone_.pid())};
 }
 
 Result<std::int64_t> OwnProcess::system_call(long number,
@@ -149,7 +149,7 @@ Result<std::int64_t> OwnProcess::system_call(long number,
   const pid_t pid = clone_.pid();
   HA_TRY(set_registers(pid, in));
   const auto deadline = Clock::now() + kPatience;
-  for (int stops = 0; stops < 2;) {  // at the call, and behind it
+  for (int stops = 0; stops < 2;) {  // at the call, and after it
     HA_TRY(resume(pid, 0, PTRACE_SYSCALL));
     const int status = HA_TRY(wait_for(pid, deadline));
     if (!WIFSTOPPED(status)) return Error{ErrorKind::Gone, "the clone was killed"};
@@ -187,7 +187,7 @@ Result<OwnStop> OwnProcess::wait_for_news(Clock::time_point deadline) {
   return stopped(Kind::TimedOut, clone_.pid());
 }
 
-// What one of its threads has come to, if there is anything to decide; else it runs on.
+// The event of one of its threads, if it needs a decision; otherwise the thread runs on.
 std::optional<OwnStop> OwnProcess::look_at(pid_t thread, int status) {
   if (!WIFSTOPPED(status)) {
     std::erase(threads_, thread);
@@ -202,7 +202,7 @@ std::optional<OwnStop> OwnProcess::look_at(pid_t thread, int status) {
       if (auto stop = look_at_filtered(thread)) return stop;
       break;
     case PTRACE_EVENT_CLONE: {
-      unsigned long born = 0;  // a thread: the filter lets nothing else through
+      unsigned long born = 0;  // a thread: the filter allows nothing else
       ptrace(PTRACE_GETEVENTMSG, thread, nullptr, &born);
       if (born != 0) threads_.push_back(static_cast<pid_t>(born));
       break;
@@ -220,7 +220,7 @@ std::optional<OwnStop> OwnProcess::look_at_filtered(pid_t thread) const {
   const auto now = registers(thread);
   if (!now) return std::nullopt;
   if (what == kTriesCall && is_allowed(rules_, *now, memory_)) return std::nullopt;
-  // No call is made then, and this is its result (seccomp(2), SECCOMP_RET_TRACE).
+  // The call is skipped, and this is its result (seccomp(2), SECCOMP_RET_TRACE).
   RawRegisters refused = *now;
   refused.orig_rax = static_cast<std::uint64_t>(-1);
   refused.rax = static_cast<std::uint64_t>(-EPERM);

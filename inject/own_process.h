@@ -14,13 +14,13 @@
 
 namespace heapattach {
 
-// What a clone of ours that was let run has come to.
+// Why a running clone of ours has stopped.
 struct OwnStop {
   enum class Kind : std::uint8_t {
     Signal,        // `signal` is about to reach it
-    TriesProcess,  // is about to start a process, and the call is refused
-    TriesProgram,  // is about to begin another program
-    TriesCall,     // is about to make system call `call`, which is refused
+    TriesProcess,  // is about to start a process; refused
+    TriesProgram,  // is about to start another program
+    TriesCall,     // is about to make system call `call`; refused
     Exited,        // with `status`
     Killed,        // by `signal`
     TimedOut,      // it still ran at the deadline, and was stopped
@@ -28,17 +28,17 @@ struct OwnStop {
   Kind kind = Kind::Signal;
   int signal = 0;
   int status = 0;
-  bool is_fault = false;  // of a signal: what an instruction of its own has caused
+  bool is_fault = false;  // of a signal: one of its own instructions caused it
   RemoteAddr fault;       // … at this address, if it is about memory
   int call = 0;
-  pid_t thread = 0;  // that stands there
+  pid_t thread = 0;  // the thread that stopped
 };
 
-// A clone that is made to run: it is ours, so that nothing has to be put back, and it is killed
-// with all its threads when this ends or we die. To be used by the thread that holds the clone.
+// A clone that runs. It is ours, so nothing has to be restored, and it is killed with all its
+// threads when this ends or we die. Only the thread that holds the clone may use it.
 class OwnProcess {
  public:
-  // `clone` stands still behind a system call instruction, and must outlive the result.
+  // `clone` is stopped after a system call instruction, and must outlive the result.
   static Result<std::unique_ptr<OwnProcess>> take(const Process& clone);
   ~OwnProcess();
   OwnProcess(const OwnProcess&) = delete;
@@ -46,11 +46,11 @@ class OwnProcess {
 
   [[nodiscard]] const Process& process() const { return clone_; }
   [[nodiscard]] const MemoryReader& memory() const { return memory_; }
-  // As it was taken: nothing of its own is below its stack pointer.
+  // As it was taken over: nothing below its stack pointer is in use.
   [[nodiscard]] const RawRegisters& found() const { return found_; }
   static Result<RawRegisters> registers(pid_t thread);
   Result<void> write(RemoteAddr at, std::span<const std::byte> bytes) const;
-  // Where system calls of ours find what they read: on its stack, below what is in use.
+  // Where our system calls find their input: on its stack, below what is in use.
   static constexpr std::uint64_t kScratchBytes = 4096;
   [[nodiscard]] RemoteAddr scratch() const {
     return {(found_.rsp - kScratchBytes) & ~std::uint64_t{15}};
@@ -58,11 +58,11 @@ class OwnProcess {
 
   // Makes one system call in its first thread; its result, or minus an errno.
   Result<std::int64_t> system_call(long number, std::span<const std::uint64_t> arguments);
-  // What it may ask the kernel for from now on, of the calls that its filter stops.
+  // What it may ask of the kernel from now on, among the calls that its filter stops.
   void judge_by(CallRules rules) { rules_ = std::move(rules); }
-  // Sets the registers of its first thread, lets it run, and says what is to be decided next.
+  // Sets the registers of its first thread, lets it run, and returns the next event.
   Result<OwnStop> run(const RawRegisters& from, std::chrono::steady_clock::time_point deadline);
-  // The same from where it stands, `signal` handed on if it is not 0.
+  // Continues from here, delivering `signal` if it is not 0.
   Result<OwnStop> go_on(pid_t thread, int signal, std::chrono::steady_clock::time_point deadline);
 
  private:
@@ -79,7 +79,7 @@ class OwnProcess {
   Fd mem_;
   CallRules rules_;
   RawRegisters found_{};
-  std::vector<pid_t> threads_;  // that live, the first first
+  std::vector<pid_t> threads_;  // live ones, the first thread first
 };
 
 }  // namespace heapattach

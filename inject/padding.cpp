@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint64_t kAlignment = 64;
 constexpr std::size_t kMostSegments = 64;
 // The kernel's own library, which it maps into each process; a write makes the page private, as in
-// any other.
+// any other mapping.
 constexpr std::string_view kVdso = "[vdso]";
 
 // The first mapping of the module that `code` belongs to: its ELF header is there.
@@ -36,7 +36,7 @@ bool is_header(const Elf64_Ehdr& header) {
          header.e_phnum <= kMostSegments;
 }
 
-// Where the segment that is mapped as `code` ends: behind its last byte, at most at the end of the
+// Where the segment that is mapped as `code` ends: after its last byte, at most at the end of the
 // mapping.
 std::optional<RemoteAddr> end_of_code(const Mapping& first,
                                       const Mapping& code,
@@ -48,7 +48,7 @@ std::optional<RemoteAddr> end_of_code(const Mapping& first,
   if (!memory.read(table, std::as_writable_bytes(std::span(segments)))) return std::nullopt;
   for (const Elf64_Phdr& segment : segments) {
     if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) == 0) continue;
-    // By the place in the file, which needs no knowledge of where the module was put.
+    // By file offset, which does not depend on the load address.
     const std::uint64_t begin = segment.p_offset;
     const std::uint64_t bytes = std::max(segment.p_filesz, segment.p_memsz);
     const std::uint64_t mapped_end = code.file_offset + code.range.bytes;

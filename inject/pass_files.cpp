@@ -14,11 +14,11 @@ namespace heapattach {
 
 namespace {
 
-// Later than the headers of some systems.
+// Newer than the headers of some systems.
 constexpr long kPidfdOpen = 434;
 constexpr long kPidfdGetfd = 438;
 
-// What recvmsg(2) reads and writes, as it lies in the clone.
+// What recvmsg(2) reads and writes, as laid out in the clone.
 struct Letter {
   msghdr header{};
   iovec piece{};

@@ -4,11 +4,11 @@
 
 namespace heapattach {
 
-// Hands files that we have open to a clone of ours, which may not be allowed to open them itself:
-// by a socket of which one end is taken from it. Holds two descriptors in the clone until it ends.
+// Passes our open files to a clone of ours, which may not be allowed to open them itself, through a
+// socket with one end in the clone. Holds two descriptors in the clone until it ends.
 class FilePassage {
  public:
-  // `own` must outlive the result, and stand still whenever it is used.
+  // `own` must outlive the result, and be stopped whenever it is used.
   static Result<FilePassage> open(OwnProcess& own);
   ~FilePassage();
   FilePassage(FilePassage&& other) noexcept;

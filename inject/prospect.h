@@ -10,9 +10,9 @@
 
 namespace heapattach {
 
-// What would keep a clone of `process` from being made, as far as it shows beforehand, and while
-// the process runs: want of room, a filter over all threads, no place for the instructions. Nothing
-// if one should succeed that may hold the process up to `longest`.
+// What would prevent a clone of `process`, as far as can be seen while the process runs: lack of
+// memory, a filter on all threads, no room for the instructions. Nothing if a clone should succeed
+// that stops the process for at most `longest`.
 std::optional<std::string> clone_obstacle(const Process& process,
                                           const MemoryMap& map,
                                           const MemoryReader& memory,

@@ -26,13 +26,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// System calls get a mark of their own; the rest is what the freeze has set (PtraceTracer::seize).
+// Marks system call stops; the other options are those of the freeze (PtraceTracer::seize).
 constexpr std::uintptr_t kOptions =
     PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC;
 constexpr int kSystemCall = SIGTRAP | 0x80;
 
-// What PTRACE_GET_RSEQ_CONFIGURATION answers; <linux/ptrace.h> does not go with <sys/ptrace.h>,
-// which knows the request on some systems only.
+// The answer to PTRACE_GET_RSEQ_CONFIGURATION. <linux/ptrace.h> conflicts with <sys/ptrace.h>,
+// which has the request on some systems only.
 struct RseqAnswer {
   std::uint64_t area = 0;
   std::uint32_t area_bytes = 0;
@@ -106,7 +106,7 @@ Result<RseqConfiguration> PtraceControl::rseq(pid_t tid) {
   RseqAnswer found;
   const long got = ptrace(kGetRseqConfiguration, tid, ptrace_word(sizeof found), &found);
   const int failure = errno;
-  // Kernels before 5.13 do not say, and what is not known may be a sequence half done.
+  // Kernels before 5.13 cannot answer, and the thread may be inside a sequence.
   if (got < 0) return os_error("asking for its restartable sequences", failure);
   return RseqConfiguration{.area = {found.area}, .signature = found.signature};
 }
@@ -147,7 +147,7 @@ Result<SignalOrigin> PtraceControl::signal_origin(pid_t tid) {
 Result<void> PtraceControl::write(pid_t tid, RemoteAddr at, std::span<const std::byte> bytes) {
   const auto put = pwrite(mem_.get(), bytes.data(), bytes.size(), static_cast<off_t>(at.value));
   if (put == static_cast<ssize_t>(bytes.size())) return {};
-  // Since 6.12 the kernel can be told to refuse this (proc_mem.force_override) but not the other.
+  // Since 6.12 the kernel can be set to refuse this (proc_mem.force_override) but not the other.
   for (std::size_t done = 0; done < bytes.size(); done += sizeof(long)) {
     long value = 0;
     const std::size_t count = std::min(sizeof value, bytes.size() - done);

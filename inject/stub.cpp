@@ -5,33 +5,32 @@
 
 #include "attach/check.h"
 
-// What the code rests on, and what was rejected:
+// What the code relies on, and what was rejected:
 //
 // - No breakpoint, no single step, no debug register: each of them kills the target if we die while
 //   it is armed. The tracer stops the thread at a system call instead (PTRACE_SYSCALL), and a
 //   thread without a tracer does not stop at one.
-// - What follows the call is reached only without a tracer: a living one stops the thread behind
-// the
-//   call and sets the registers as they were, which also restores what a program cannot (orig_rax,
-//   by which the kernel knows how to go on with an interrupted call).
-// - Flags go back only by popf, through memory below the red zone, which nobody owns: a signal
-//   handler's frame would lie there as well. No call and no ret, so that a shadow stack (CET) stays
-//   as it is. No vector register is touched, so none has to be saved.
-// - The clone closes no file of the target. It shares the table of descriptors (CLONE_FILES), which
-//   costs nothing, and lets go of it first thing: close_range with CLOSE_RANGE_UNSHARE makes an
-//   empty table of its own. Otherwise a connection that the service closes meanwhile would stay
-//   open until the clone ends. Kernels before 5.9 do not know that; the table then stays shared,
-//   which keeps nothing open that the service has closed.
-// - The clone sleeps for some seconds, so that it can be taken hold of by another thread of ours
-//   than the one that traced its birth, and exits. That is all it ever does by itself.
+// - The code after the call runs only without a tracer: a living one stops the thread after the
+//   call and restores its registers, including one that a program cannot restore (orig_rax, by
+//   which the kernel knows how to continue an interrupted call).
+// - Only popf restores flags. It reads memory below the red zone, which is unused: a signal
+//   handler's frame would be there as well. There is no call and no ret, so a shadow stack (CET)
+//   stays as it is. No vector register is touched, so none has to be saved.
+// - The clone closes no file of the target. It shares the descriptor table (CLONE_FILES), which
+//   costs nothing, and leaves it first thing: close_range with CLOSE_RANGE_UNSHARE makes an empty
+//   table of its own. Otherwise a connection that the service closes meanwhile would stay open
+//   until the clone ends. Kernels before 5.9 do not know that; the table then stays shared, which
+//   keeps nothing open that the service has closed.
+// - The clone sleeps for some seconds, so that a thread of ours other than the one that traced its
+//   birth can take hold of it, and exits. It does nothing else by itself.
 //
-// The piece in front is for a function of the target's own. It is entered by a real call and comes
-// back by a real ret, so that a shadow stack agrees. What the thread had in errno and in its vector
-// registers is put back behind it, from what the tracer has written below the red zone; then comes
-// a system call like any other, at which a living tracer finds the result in r12. The function
-// keeps rbx and r12 to r15 for us, by the ABI.
+// The piece in front is for a function of the target. A real call enters it and a real ret leaves
+// it, so a shadow stack agrees. Afterwards the code restores the thread's errno and vector
+// registers from what the tracer has written below the red zone. Then comes a system call like any
+// other, where a living tracer finds the result in r12. By the ABI, the function preserves rbx and
+// r12 to r15.
 //
-// The assembler resolves every address relative to rip, so the bytes may be put anywhere.
+// The assembler resolves every address relative to rip, so the bytes can be at any address.
 asm(R"(
   .pushsection .rodata
   .balign 16
@@ -146,7 +145,7 @@ extern const std::byte heapattach_stub_end[];
 
 namespace {
 
-// The words that the code loads, in the order in which they stand behind it.
+// The words that the code loads, in the order in which they follow it.
 struct Words {
   std::uint64_t scratch_stack;
   std::uint64_t flags;
@@ -243,7 +242,7 @@ RawRegisters entering(const RawRegisters& found,
   in.r10 = argument(3);
   in.r8 = argument(4);
   in.r9 = argument(5);
-  // It is in no call as far as the kernel is concerned, so that rax stays what we say.
+  // For the kernel it is in no call, so rax stays as we set it.
   in.orig_rax = static_cast<std::uint64_t>(-1);
   return in;
 }

@@ -24,8 +24,8 @@ constexpr long kProcessMrelease = 448;
 constexpr long kProcessMrelease = SYS_process_mrelease;
 #endif
 
-// A busy machine is where the watch matters most. Real-time, where we may: being nice or not counts
-// only among the processes of our own session. It is at work for some microseconds at a time.
+// A busy machine is where the watch matters most. Real-time priority, where we may: niceness counts
+// only among the processes of our own session. It works for a few microseconds at a time.
 void be_urgent() noexcept {
   sched_param priority{};
   priority.sched_priority = sched_get_priority_min(SCHED_FIFO);
@@ -68,7 +68,7 @@ void CloneWatch::watch(const std::stop_token& stop,
                        const std::function<void(pid_t)>& give_up) {
   sigset_t all;
   sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, nullptr);  // signals to us are for other threads
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);  // other threads handle our signals
   be_urgent();
   while (!stop.stop_requested()) {
     const pid_t clone = clone_;

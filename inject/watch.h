@@ -12,24 +12,24 @@
 
 namespace heapattach {
 
-// Ends a process of ours at once and takes its memory back ourselves, so that it does not matter
-// when it gets a processor to die on. Somebody still has to take notice of it.
+// Ends a process of ours at once and frees its memory from here, so that it does not matter when it
+// gets a processor to die on. It still has to be reaped.
 void kill_and_release(pid_t pid) noexcept;
 
-// Looks every millisecond, from a thread of its own, whether there is still room for a clone, and
+// Checks every millisecond, from a thread of its own, whether there is still room for a clone, and
 // gives the clone up before there is none. The kernel's own choice comes too late: while the
-// process that it has chosen is going, it can look again, see neither that nor yet its memory back,
-// and choose the target.
+// process that it has chosen is dying, its next check sees neither that process nor the freed
+// memory, and may choose the target.
 class CloneWatch {
  public:
-  // Why there is no room any more; nothing while there is.
+  // Why there is no room any more; nothing while there is some.
   using Shortage = std::function<std::optional<std::string>()>;
 
-  // Begins before there is a clone, so that no time is lost once there is one. `shortage` is asked,
-  // and `give_up` called with the clone at most once, on the watching thread.
+  // Starts before there is a clone, so that no time is lost afterwards. `shortage` is called
+  // repeatedly, and `give_up` with the clone at most once, on the watching thread.
   static Result<std::unique_ptr<CloneWatch>> start(Shortage shortage,
                                                    std::function<void(pid_t)> give_up);
-  // Does no more after this.
+  // Nothing is called after this.
   ~CloneWatch() = default;
   CloneWatch(const CloneWatch&) = delete;
   CloneWatch& operator=(const CloneWatch&) = delete;
@@ -37,7 +37,7 @@ class CloneWatch {
   // From now on there is a clone.
   void look_after(pid_t clone) { clone_ = clone; }
 
-  // What shortage() said when the clone was given up; nothing if it was not.
+  // The result of shortage() when the clone was given up; nothing if it was not.
   [[nodiscard]] std::optional<std::string> given_up() const;
 
  private:

@@ -24,7 +24,7 @@ Error malformed(RemoteAddr at) {
 
 }  // namespace
 
-// As the kernel does it (kernel/rseq.c: rseq_get_rseq_cs, rseq_ip_fixup).
+// Follows the kernel (kernel/rseq.c: rseq_get_rseq_cs, rseq_ip_fixup).
 Result<RseqState> rseq_state(const RseqConfiguration& configuration,
                              RemoteAddr instruction,
                              const MemoryReader& memory) {

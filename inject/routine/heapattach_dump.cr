@@ -1,4 +1,4 @@
-# The dump routine for Crystal programs: copy this file beside yours and `require` it. The library
+# The dump routine for Crystal programs: copy this file next to yours and `require` it. The library
 # (-lheapattach_dump) is linked into the program, where `heapattach --inject` finds it.
 
 @[Link("heapattach_dump")]
@@ -8,7 +8,7 @@ end
 
 module Heapattach
   # Writes every object that a collection finds alive, with its pointers, or with all its bytes if
-  # `full`. How many there are.
+  # `full`. Returns their number.
   def self.dump(path : String, full : Bool = false) : Int64
     count = LibHeapattach.heapattach_dump(path, full ? 1 : 0)
     raise IO::Error.from_os_error("dumping the heap to #{path}", Errno.new((-count).to_i32)) if count < 0
@@ -16,5 +16,5 @@ module Heapattach
   end
 end
 
-# Refused for want of a path; but so the routine is in the program that only requires this file.
+# Fails for lack of a path, but puts the routine into a program that only requires this file.
 LibHeapattach.heapattach_dump(Pointer(LibC::Char).null, 0)
