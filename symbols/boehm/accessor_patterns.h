@@ -34,7 +34,7 @@ class Matcher {
  public:
   explicit Matcher(const ExprPool& pool) : pool_(pool) {}
 
-  // p >> shift, whole.
+  // p >> shift, without a mask.
   [[nodiscard]] std::optional<unsigned> shifted_argument(Expr expr) const {
     const ExprNode& node = pool_.at(expr);
     if (node.op != ExprOp::Bits || !is_argument(node.left) || node.shift <= 0) return std::nullopt;
@@ -102,7 +102,7 @@ class Matcher {
 
   // Whether an int variable is 0.
   [[nodiscard]] std::optional<RemoteAddr> condition_on_variable(Expr expr) const {
-    // setcc writes one byte; the others are known to be 0 only to the compiler at times.
+    // setcc writes one byte; sometimes only the compiler knows that the others are 0.
     if (pool_.at(expr).op == ExprOp::Insert) expr = pool_.at(expr).right;
     const ExprNode& node = pool_.at(expr);
     if (node.op != ExprOp::Condition || pool_.constant_of(node.right) != 0) return std::nullopt;

@@ -7,7 +7,7 @@
 #include "attach/x86_64.h"
 #include "symbols/boehm/accessor_patterns.h"
 
-// The expressions that are looked for, for an argument p:
+// The expressions to find, for an argument p:
 //
 //   bottom index   load(top + ((p >> a) & b) * 8), or load(bottom index + chain)
 //   header         load(bottom index + ((p >> c) & d) * 8)
@@ -38,12 +38,12 @@ class Learned {
   bool is_ambiguous_ = false;
 };
 
-// Gathers what all paths say.
+// Combines what all paths show.
 class LayoutReader {
  public:
   explicit LayoutReader(const ExprPool& pool) : match_(pool) {}
 
-  // An expression that may be a field of a header: learns the way to it, and its offset.
+  // An expression that may be a field of a header: learns how to reach it, and its offset.
   void read_size(Expr expr) {
     if (const auto offset = read_header_field(expr, kWordBytes)) size_.add(*offset);
   }
@@ -89,7 +89,7 @@ class LayoutReader {
  private:
   static Error missing(std::string_view what) {
     return {ErrorKind::Malformed,
-            fmt::format("its accessor functions do not tell where {} is", what)};
+            fmt::format("its accessor functions do not show where {} is", what)};
   }
 
   bool read_bottom_index(Expr expr) {
@@ -115,7 +115,7 @@ class LayoutReader {
     return field->offset;
   }
 
-  // Only what is surely a bottom index counts: the loop is not the only thing that compares.
+  // Only a certain bottom index counts: code outside the loop compares values, too.
   void read_comparison(Expr left, Expr right) {
     if (const auto field = match_.field(left, kWordBytes); field && is_bottom_index(field->base)) {
       const auto shift = match_.shifted_argument(right);
@@ -134,7 +134,7 @@ class LayoutReader {
 
   [[nodiscard]] std::optional<RemoteAddr> constant(Expr expr) const {
     const auto value = match_.constant(expr);
-    // A null check is no comparison with the empty index.
+    // A null check is not a comparison with the empty index.
     if (!value || *value == 0) return std::nullopt;
     return RemoteAddr{*value};
   }
@@ -175,8 +175,8 @@ CodeSource code_of(const Module& module, const MemoryReader& memory) {
     }
     return {};
   };
-  // What is read-only after relocation holds the global offset table, with the addresses that the
-  // dynamic linker chose.
+  // Data that is read-only after relocation holds the global offset table, with the addresses that
+  // the dynamic linker chose.
   source.constant = [&module, &memory](RemoteAddr at) -> std::optional<std::uint64_t> {
     const auto relro = module.relro();
     if (!relro || !relro->contains(at) || !relro->contains(at + 7)) return std::nullopt;
@@ -240,7 +240,7 @@ std::optional<std::uint64_t> AccessorReader::read_constant(RemoteAddr function) 
 std::optional<RemoteAddr> AccessorReader::read_setter(RemoteAddr function) {
   ExprPool pool;
   Learned<RemoteAddr> variable;
-  // Locking and unlocking around it is of no interest.
+  // Ignores locking and unlocking around it.
   for (const auto& path : evaluate(pool, disassembler_, source_, function, {.call_depth = 0})) {
     for (const Store& store : path.stores) {
       const ExprNode& value = pool.at(store.value);
@@ -275,7 +275,7 @@ AccessorReader::Activity AccessorReader::read_activity(RemoteAddr function) {
   const Matcher match(pool);
   Learned<RemoteAddr> collecting;
   Learned<RemoteAddr> mark_state;
-  // Calls are not followed: what is looked for stands in the function itself.
+  // Calls are not followed: the pattern is in the function itself.
   const auto paths = evaluate(pool, disassembler_, source_, function, {.call_depth = 0});
   for (const FunctionPath& path : paths) {
     if (const auto state = match.condition_on_variable(path.returned)) mark_state.add(*state);

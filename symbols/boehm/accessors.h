@@ -10,28 +10,30 @@
 
 namespace heapattach::boehm {
 
-// The code and the constants of one module, which must outlive it, as must `memory`.
+// The code and the constants of one module. The module and `memory` must outlive it.
 [[nodiscard]] CodeSource code_of(const Module& module, const MemoryReader& memory);
 
-// What GC_size and GC_get_kind_and_size say about the layout.
+// The layout as GC_size and GC_get_kind_and_size show it.
 struct AccessorLayout {
-  // Complete but for `all_nils`; flags and descriptor are those that follow kind and size.
+  // Complete except `all_nils`. The offsets of flags and descriptor follow from those of kind and
+  // size.
   Layout layout;
   RemoteAddr all_nils;                // the empty index, or the variable that points to it …
   bool all_nils_is_variable = false;  // … if this is set
 };
 
-// Learns from the machine code of accessor functions of the collector.
+// Learns the layout from the machine code of the collector's accessor functions.
 class AccessorReader {
  public:
   AccessorReader(const Disassembler& disassembler, const CodeSource& source)
       : disassembler_(disassembler), source_(source) {}
 
-  // From GC_size, and GC_get_kind_and_size where there is one (it is new in release 8.0). Malformed
-  // if the code is not of the shape that every release has had; the message names what is missing.
+  // From GC_size, and from GC_get_kind_and_size if it exists (new in release 8.0). Malformed if the
+  // code does not have the shape that it has in every known release; the message names what is
+  // missing.
   Result<AccessorLayout> read_layout(RemoteAddr size, std::optional<RemoteAddr> kind_and_size);
 
-  // A function that returns a variable, or one less another.
+  // A function that returns a variable, or the difference of two.
   struct Difference {
     RemoteAddr variable;
     std::optional<RemoteAddr> less;
@@ -43,10 +45,10 @@ class AccessorReader {
   // The variable in which a function keeps its first argument.
   std::optional<RemoteAddr> read_setter(RemoteAddr function);
 
-  // The table of bytes in which a function sets the one that its first argument numbers.
+  // The table of bytes in which a function sets the entry that its first argument selects.
   std::optional<RemoteAddr> read_flag_table(RemoteAddr function);
 
-  // The variables that tell that a collection is under way, from GC_collect_a_little, which sets
+  // The variables that show whether a collection is running: from GC_collect_a_little, which sets
   // one of them around its work and returns whether the other is not 0, or from
   // GC_collection_in_progress, which does only the latter.
   struct Activity {

@@ -10,20 +10,20 @@
 
 #include "symbols/boehm/heap_memory.h"
 
-// The index is read in three steps, each in large batches, because all of it happens while the
-// target is stopped:
+// The index is read in three steps, each in large batches, because the target is stopped all the
+// while:
 //
 //   1. the top index, an array of pointers to bottom indices;
 //   2. the bottom indices, level by level along their hash chains (a chain is one or two long);
-//   3. the headers. There is one for each block, some 330 bytes with its mark bytes, and the
-//      collector cuts them one after the other from memory of its own. Reading each for itself
-//      would cost a page look-up in the kernel per header; so their addresses are sorted,
-//      neighbours are joined to runs, and the runs are copied chunk by chunk into one buffer that
+//   3. the headers. There is one for each block, about 330 bytes with its mark bytes, and the
+//      collector allocates them one after the other from its own memory. Reading them one by one
+//      would cost a page look-up in the kernel per header. So their addresses are sorted,
+//      neighbours are joined into runs, and the runs are copied chunk by chunk into one buffer that
 //      stays in the cache.
 //
-// All numbers are the target's. A bottom index or a header counts only if it lies in mapped memory
-// and agrees with where it was found; the number of bottom indices and headers is bounded by the
-// memory there is to hold them, and a block that reaches into the next one is dropped.
+// All numbers come from the target. A bottom index or a header counts only if it is in mapped
+// memory and agrees with the slot where it was found. The number of bottom indices and headers is
+// bounded by the memory that could hold them, and a block that overlaps the next one is dropped.
 
 namespace heapattach::boehm {
 namespace {
@@ -41,7 +41,7 @@ std::uint64_t word_at(std::span<const std::byte> bytes, std::uint64_t offset) {
   return word;
 }
 
-// The memory of a process that may hold a heap, as few, long ranges: in incremental mode every
+// The memory of a process that may hold a heap, as a few long ranges: in incremental mode every
 // other page may be a mapping of its own.
 class Readable {
  public:
@@ -72,7 +72,7 @@ class Readable {
  private:
   std::vector<Range> ranges_;
   std::uint64_t total_ = 0;
-  mutable std::size_t last_ = 0;  // where the last question was answered: the next one is near
+  mutable std::size_t last_ = 0;  // where the last query was answered: the next one is near
 };
 
 struct BottomIndex {
@@ -80,7 +80,7 @@ struct BottomIndex {
   std::vector<std::byte> bytes;
 };
 
-// A header that the index names, and the block that it must be of.
+// A header that the index references, and the block that it must describe.
 struct Candidate {
   RemoteAddr header;
   RemoteAddr block;
@@ -107,7 +107,7 @@ class IndexReader {
   }
 
  private:
-  // A layout is as little to be believed as the memory: keeps shifts and sizes within what can be
+  // A layout is no more trustworthy than the memory: keeps shifts and sizes within what can be
   // computed with.
   [[nodiscard]] Result<void> check_layout() const {
     constexpr std::uint64_t kFarOffset = 1U << 16;
@@ -143,7 +143,7 @@ class IndexReader {
     return bytes;
   }
 
-  // A bottom index that is to be read, and the slot of the top index that leads to it.
+  // A bottom index to read, and the slot of the top index that references it.
   struct Pending {
     RemoteAddr at;
     std::uint64_t slot;
@@ -159,7 +159,7 @@ class IndexReader {
     for (std::uint64_t slot = 0; slot <= layout_.top_mask; ++slot) {
       enqueue({{word_at(top, slot * 8)}, slot}, seen, pending);
     }
-    // As many as there is memory for, had each its own.
+    // As many as would fit in memory.
     const std::uint64_t most = readable_.total() / bottom_bytes() + 1;
     std::vector<BottomIndex> bottoms;
     std::unordered_set<std::uint64_t> keys;
@@ -206,7 +206,7 @@ class IndexReader {
     return fresh;
   }
 
-  // Reads the key, which must lead to the slot where the bottom index was found.
+  // Reads the key, which must match the slot where the bottom index was found.
   bool settle_key(const Pending& from,
                   BottomIndex& bottom,
                   std::unordered_set<std::uint64_t>& keys) {
@@ -214,12 +214,12 @@ class IndexReader {
     const bool fits = (bottom.key & layout_.top_mask) == from.slot &&
                       bottom.key < kAddressLimit >> layout_.top_shift;
     if (!fits) {
-      // The shared empty one has key 0, and stands in most slots.
+      // The shared empty one has key 0, and is in most slots.
       const bool is_empty = std::all_of(
           bottom.bytes.begin(),
           bottom.bytes.begin() + static_cast<std::ptrdiff_t>((layout_.bottom_mask + 1) * 8),
           [](std::byte b) { return b == std::byte{0}; });
-      if (!is_empty) add_misfit(from.at, "a bottom index whose key is of another place");
+      if (!is_empty) add_misfit(from.at, "a bottom index whose key belongs to another slot");
       return false;
     }
     if (!keys.insert(bottom.key).second) {
@@ -231,13 +231,13 @@ class IndexReader {
 
   std::vector<Candidate> list_candidates(std::span<const BottomIndex> bottoms) {
     std::vector<Candidate> candidates;
-    // Headers are disjoint: no more than fit into the memory there is.
+    // Headers are disjoint: there cannot be more than fit in memory.
     const std::uint64_t most = readable_.total() / header_bytes() + 1;
     for (const BottomIndex& bottom : bottoms) {
       const RemoteAddr base{bottom.key << layout_.top_shift};
       for (std::uint64_t i = 0; i <= layout_.bottom_mask; ++i) {
         const std::uint64_t entry = word_at(bottom.bytes, i * 8);
-        if (entry < layout_.block_bytes()) continue;  // nothing, or a count: the object goes on
+        if (entry < layout_.block_bytes()) continue;  // nothing, or a count: the object continues
         const RemoteAddr block = base + (i << layout_.block_shift);
         if (entry % 8 != 0 || readable_.bytes_from({entry}) < header_bytes()) {
           add_misfit(block, fmt::format("its header, {:#x}, is not in mapped memory", entry));
@@ -252,7 +252,7 @@ class IndexReader {
     return candidates;
   }
 
-  // Up to the end of the last field we know; the tail may follow.
+  // Up to the end of the last known field; the tail may follow.
   [[nodiscard]] std::uint64_t header_bytes() const {
     return std::max({layout_.header_block + 8, layout_.header_kind + 1, layout_.header_flags + 1,
                      layout_.header_size + 8, layout_.header_descriptor + 8});
@@ -281,7 +281,7 @@ class IndexReader {
     const std::uint64_t span = std::max(header_bytes(), tail_at() + HeaderTail::kBytes);
     for (std::size_t i = 0; i < order.size();) {
       const RemoteAddr start{order[i].header};
-      // Never beyond the mapping: what is behind a header there is not read.
+      // Never past the mapping: bytes after a header there are not read.
       const std::uint64_t limit = readable_.bytes_from(start);
       std::uint64_t end = std::min(span, limit);
       std::size_t last = i + 1;
@@ -304,7 +304,7 @@ class IndexReader {
     return {};
   }
 
-  // What a header turned out to be of; as wide as a block that overlaps nothing.
+  // What a header describes; as wide as a block so that parallel writes do not collide.
   enum class Found : std::uint8_t { Nothing, Used, Free };
 
   void take_header(const Candidate& candidate,
@@ -333,7 +333,8 @@ class IndexReader {
 
   [[nodiscard]] std::optional<std::string> find_misfit(const Block& block,
                                                        std::uint64_t named) const {
-    // headers.c and allchblk.c only install the header of a free block: its name is set on use.
+    // headers.c and allchblk.c only install the header of a free block: its name is set on first
+    // use.
     if (named != block.start.value && (block.flags & kFreeBlock) == 0) {
       return fmt::format("its header names {:#x} as its block", named);
     }
@@ -342,7 +343,7 @@ class IndexReader {
       return fmt::format("a size of {:#x} bytes", block.object_bytes);
     }
     if ((block.flags & kFreeBlock) != 0) {
-      // Free memory may have been given back, so where it lies is not asked.
+      // Free memory may have been unmapped, so its location is not checked.
       if (block.object_bytes % layout_.block_bytes() == 0) return std::nullopt;
       return fmt::format("a free block of {:#x} bytes", block.object_bytes);
     }
@@ -368,8 +369,8 @@ class IndexReader {
     return (block.object_bytes + mask) & ~mask;
   }
 
-  // Between two headers that both fit but overlap, the earlier one claims too much: inside of an
-  // object the index holds counts and no headers.
+  // If two headers both fit but overlap, the earlier one claims too much: inside an object the
+  // index holds counts, not headers.
   void drop_overlaps() {
     RemoteAddr next{kAddressLimit};
     for (std::size_t i = index_.blocks.size(); i-- > 0;) {
@@ -396,7 +397,7 @@ class IndexReader {
     std::reverse(index_.free.begin(), index_.free.end());
   }
 
-  // Closes the gaps that free blocks and misfits leave, in the tails' indices too.
+  // Closes the gaps that free blocks and misfits leave, also in the tails' indices.
   void compact() {
     std::sort(index_.tails.begin(), index_.tails.end(),
               [](const HeaderTail& a, const HeaderTail& b) { return a.block < b.block; });
@@ -423,7 +424,7 @@ class IndexReader {
   const Layout& layout_;
   Readable readable_;
   BlockIndex index_;
-  std::vector<Found> found_;  // as index_.blocks, until compact()
+  std::vector<Found> found_;  // parallel to index_.blocks, until compact()
   std::size_t sample_step_ = 1;
 };
 

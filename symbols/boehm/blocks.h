@@ -12,7 +12,7 @@
 
 namespace heapattach::boehm {
 
-// The collector's object kinds that mean something outside; the program may add more.
+// The collector's predefined object kinds; the program may add more.
 enum : std::uint8_t {
   kAtomic = 0,
   kNormal = 1,
@@ -32,7 +32,7 @@ enum BlockFlag : std::uint8_t {
 // A block in use, or a run of blocks that one large object takes.
 struct Block {
   RemoteAddr start;
-  std::uint64_t object_bytes = 0;  // as the collector gave it, slack included
+  std::uint64_t object_bytes = 0;  // the collector's size, slack included
   std::uint64_t descriptor = 0;
   std::uint32_t objects = 0;  // how many it holds, in use or free
   std::uint8_t kind = kNormal;
@@ -45,19 +45,19 @@ struct Block {
   }
 };
 
-// Something in the index that cannot be true, skipped.
+// Something in the index that cannot be true, and was skipped.
 struct Misfit {
   RemoteAddr at;
   std::string what;
 };
 
-// What stands in a block's header behind the fields that a Layout names, the mark bits among it;
-// kept of uncollectable blocks and of a few others. Zero where it could not be read.
+// The bytes of a block's header after the fields that a Layout names, the mark bits among them.
+// Kept for uncollectable blocks and a few others. Zero where unreadable.
 struct HeaderTail {
   static constexpr std::size_t kBytes = 288;  // enough for a count and 257 mark bytes
 
   std::uint32_t block = 0;                // index into BlockIndex::blocks
-  std::array<std::byte, kBytes> bytes{};  // from just behind the descriptor
+  std::array<std::byte, kBytes> bytes{};  // starts right after the descriptor
 };
 
 // The blocks of a heap as its index lists them.
@@ -72,9 +72,9 @@ struct BlockIndex {
   std::uint64_t skipped = 0;
 };
 
-// Walks the index. Reads it in batches, believes nothing: work is bounded by the mapped memory,
-// each header must name its block, lie in readable memory and fit. An Error means that nothing of
-// the index could be read.
+// Walks the index, in batches, and trusts nothing: the mapped memory bounds the work, and each
+// header must name its block, be in readable memory and fit. An Error means that no part of the
+// index could be read.
 Result<BlockIndex> read_blocks(const MemoryReader& memory,
                                const MemoryMap& map,
                                const Layout& layout);

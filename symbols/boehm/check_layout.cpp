@@ -20,7 +20,8 @@ constexpr std::uint64_t kGranule = 16;
 constexpr std::uint64_t kMostEntries = 1 << 16;    // of an index
 constexpr std::size_t kMostBottomIndexes = 32;     // in a sample
 constexpr std::size_t kHeadersOfBottomIndex = 32;  // in a sample
-constexpr std::uint64_t kHeaderBytes = 0x80;  // of which all fields we need are among the first
+constexpr std::uint64_t kHeaderBytes =
+    0x80;  // the fields that we need are all among the first ones
 // gc_priv.h of all releases: MAXOBJKINDS is 16, later 24.
 constexpr unsigned kMostKinds = 64;
 
@@ -39,7 +40,7 @@ struct SampledHeader {
   }
 };
 
-// Of `all`, at most `count`, evenly spread.
+// At most `count` of `all`, evenly spread.
 template <class T>
 std::vector<T> spread(const std::vector<T>& all, std::size_t count) {
   if (all.size() <= count) return all;
@@ -56,7 +57,7 @@ Result<std::vector<std::uint64_t>> read_words(const MemoryReader& memory,
   return words;
 }
 
-// Numbers that no collector has would make the walk meaningless.
+// With numbers that no collector has, the walk would be meaningless.
 Result<void> check_numbers(const Layout& layout) {
   const auto is_in_header = [](std::uint64_t offset) {
     return offset <= kHeaderBytes - kWordBytes;
@@ -72,7 +73,7 @@ Result<void> check_numbers(const Layout& layout) {
   if (fits) return {};
   return Error{
       ErrorKind::Malformed,
-      fmt::format("shifts {} and {} and masks {:#x} and {:#x} do not go together", layout.top_shift,
+      fmt::format("shifts {} and {} and masks {:#x} and {:#x} do not match", layout.top_shift,
                   layout.block_shift, layout.top_mask, layout.bottom_mask)};
 }
 
@@ -100,10 +101,10 @@ class Sampler {
  private:
   struct BottomIndex {
     RemoteAddr at;
-    std::uint64_t key = 0;  // what all addresses in it begin with
+    std::uint64_t key = 0;  // the common prefix of all addresses in it
   };
 
-  // Where nothing is to be read, a layout is wrong; the target's end is another matter.
+  // If nothing can be read, the layout is wrong; but not if the target has ended.
   Result<std::vector<std::uint64_t>> read_top_index() const {
     auto top = read_words(memory_, layout_.top_index, layout_.top_mask + 1);
     if (top) return top;
@@ -116,8 +117,8 @@ class Sampler {
     const auto key = HA_TRY(memory_.read_as<std::uint64_t>(bottom + layout_.bottom_key));
     if ((key & layout_.top_mask) == slot && key >> (64 - layout_.top_shift) == 0) return key;
     return Error{ErrorKind::Malformed,
-                 fmt::format("the bottom index at {} has key {:#x} but stands in slot {:#x}",
-                             bottom, key, slot)};
+                 fmt::format("the bottom index at {} has key {:#x} but is in slot {:#x}", bottom,
+                             key, slot)};
   }
 
   void add_headers(const BottomIndex& bottom, std::vector<SampledHeader>& into) const {
@@ -126,7 +127,8 @@ class Sampler {
     std::vector<SampledHeader> all;
     for (std::size_t i = 0; i < entries->size(); ++i) {
       const std::uint64_t entry = (*entries)[i];
-      if (entry < layout_.block_bytes()) continue;  // none, or so many blocks into a large one
+      if (entry < layout_.block_bytes())
+        continue;  // none, or the distance in blocks into a large one
       all.push_back({RemoteAddr{entry},
                      RemoteAddr{(bottom.key << layout_.top_shift) + (i << layout_.block_shift)}});
     }
@@ -166,7 +168,8 @@ std::string misfit_of(const SampledHeader& header, const Layout& layout, const M
   }
   if (kind >= kMostKinds) return fmt::format("the header at {} has kind {}", header.header, kind);
   const std::uint64_t descriptor = header.word(layout.header_descriptor);
-  // A length: of all of the object, or all but what is added so that no pointer is past its end.
+  // A length: that of the object, with or without the byte that keeps pointers from pointing past
+  // its end.
   const bool is_length_of_object = descriptor <= size && size - descriptor < kGranule;
   if ((kind == kAtomic && descriptor != 0) || (kind == kNormal && !is_length_of_object)) {
     return fmt::format("the header at {} has kind {}, size {:#x} and descriptor {:#x}",
@@ -199,14 +202,14 @@ Result<LayoutFit> check_layout(const Layout& layout,
     ++fit.misfits;
     if (first.empty()) first = misfit;
   }
-  // The map may be older than the newest blocks, and a block may change hands while we look.
+  // The map may be older than the newest blocks, and a block may change its use meanwhile.
   if (fit.misfits * 8 <= fit.headers) return fit;
   return Error{ErrorKind::Malformed,
                fmt::format("{} of {} headers do not fit: {}", fit.misfits, fit.headers, first)};
 }
 
 Result<std::uint64_t> find_block_field(const Layout& layout, const MemoryReader& memory) {
-  // Where it is in all releases, for a heap that has nothing to tell it by.
+  // Its offset in all releases, used for a heap without evidence.
   constexpr std::uint64_t kUsual = 0x10;
   auto headers = HA_TRY(Sampler(layout, memory).headers());
   // The header of a free block need not name it.

@@ -19,7 +19,7 @@ namespace heapattach::boehm {
 
 namespace {
 
-// All symbols of a module that may be the collector's.
+// All symbols of a module that may belong to the collector.
 class CollectorSymbols {
  public:
   explicit CollectorSymbols(const Module& module) {
@@ -34,7 +34,7 @@ class CollectorSymbols {
     if (found == by_name_.end()) return std::nullopt;
     return found->second.address;
   }
-  // The range of a variable whose size the symbol tells.
+  // The range of a variable, if the symbol has its size.
   [[nodiscard]] std::optional<Range> range(std::string_view name) const {
     const auto found = by_name_.find(name);
     if (found == by_name_.end() || found->second.bytes == 0) return std::nullopt;
@@ -55,12 +55,12 @@ std::string version_text(std::uint64_t version) {
   const std::uint64_t minor = version >> 8 & 0xff;
   const std::uint64_t micro = version & 0xff;
   if (major == 0 || major > 99) return {};
-  // Releases before 7.3 had no third number; 0xff stood there.
+  // Releases before 7.3 had no third number; 0xff took its place.
   if (micro == 0xff) return fmt::format("{}.{}", major, minor);
   return fmt::format("{}.{}.{}", major, minor, micro);
 }
 
-// Learns what there is to know of the collector in one module.
+// Learns everything about the collector in one module.
 class Finder {
  public:
   Finder(const Modules& modules,
@@ -90,8 +90,8 @@ class Finder {
  private:
   void note(std::string text) { collector_.notes.push_back(std::move(text)); }
 
-  // The sources in the order in which they can be trusted: the code of the very library in the
-  // target, its debug information, a table, and at last the shape of its data.
+  // The sources, most trusted first: the code of the very library in the target, its debug
+  // information, a table, and finally the shape of its data.
   Result<void> learn_layout(const MemoryMap& map) {
     auto first = try_layout(layout_from_accessors(), map, "its accessor functions");
     if (first || is_final(first.error())) return first;
@@ -114,7 +114,7 @@ class Finder {
     return bytes && *bytes == 0;
   }
 
-  // That there is no process any more is so whatever the layout.
+  // A missing process is final, whatever the layout.
   static bool is_final(const Error& error) { return error.kind == ErrorKind::Gone; }
 
   Result<void> try_layout(Result<Layout> layout, const MemoryMap& map, std::string_view source) {
@@ -150,7 +150,7 @@ class Finder {
     return complete(layout, *variable, true);
   }
 
-  // The last resort: what stands in GC_arrays of release 8.2, as Debian builds it.
+  // The last resort: the offsets in GC_arrays of release 8.2, as Debian builds it.
   Result<Layout> layout_from_table() {
     const auto arrays = symbols_.range("GC_arrays");
     if (!arrays) return Error{ErrorKind::Malformed, "there is no GC_arrays"};
@@ -165,10 +165,10 @@ class Finder {
     return complete(layout, arrays->start + release.all_nils, true);
   }
 
-  // Adds what only the live memory tells.
+  // Adds what only live memory shows.
   Result<Layout> complete(Layout layout, RemoteAddr all_nils, bool is_variable) {
     if (is_variable) all_nils = RemoteAddr{HA_TRY(memory_.read_as<std::uint64_t>(all_nils))};
-    // It is 0, and the top index with it, until the collector is initialised.
+    // It and the top index are 0 until the collector is initialised.
     layout.all_nils = all_nils;
     layout.header_block = HA_TRY(find_block_field(layout, memory_));
     return layout;
@@ -197,7 +197,8 @@ class Finder {
     if (collections) collector_.collections = collections->variable;
     if (!collector_.unmapped_bytes && heap) collector_.unmapped_bytes = heap->less;
     if (!collector_.collections) collector_.collections = symbols_.find("GC_gc_no");
-    if (!heap) note("GC_get_heap_size is not there or not understood: no size to compare with");
+    if (!heap)
+      note("GC_get_heap_size is missing or not understood: there is no size to compare with");
   }
 
   std::optional<AccessorReader::Difference> counter(std::string_view function) {
@@ -218,8 +219,8 @@ class Finder {
   }
 
   void read_variables() {
-    // The program may have its own copy of an exported variable (a copy relocation), which then is
-    // the one that counts: it comes first in the order of the dynamic linker.
+    // The program may have its own copy of an exported variable (a copy relocation). That copy
+    // counts: it comes first in the dynamic linker's order.
     if (symbols_.find("GC_stackbottom")) {
       collector_.stack_bottom = modules_.find_symbol("GC_stackbottom")->address;
     }
@@ -245,7 +246,7 @@ class Finder {
     if (!collector_.layout.all_interior_pointers) read_displacements();
   }
 
-  // Only then, for there is much code to be followed.
+  // Only then, because it means following much code.
   void read_displacements() {
     for (const auto* const name : {"GC_register_displacement_inner", "GC_register_displacement"}) {
       const auto function = symbols_.find(name);
@@ -281,7 +282,7 @@ class Finder {
   Collector collector_;
 };
 
-// Modules in the order in which they are worth asking: what is called libgc, the program, others.
+// Modules, the most likely first: those called libgc, the program, others.
 std::vector<const Module*> likely_modules(const Modules& modules) {
   std::vector<const Module*> ordered;
   for (const Module& module : modules.all()) ordered.push_back(&module);
@@ -291,7 +292,7 @@ std::vector<const Module*> likely_modules(const Modules& modules) {
   return ordered;
 }
 
-// The part of a module's data that ends at `end`: how far GC_arrays reaches down is not sure.
+// The part of a module's data that ends at `end`: how far GC_arrays extends downwards is uncertain.
 Range data_before(const Module& module, RemoteAddr end) {
   for (const Segment& segment : module.segments()) {
     if (segment.range.start < end && end <= segment.range.end()) {
@@ -301,7 +302,7 @@ Range data_before(const Module& module, RemoteAddr end) {
   return {end, 0};
 }
 
-// A collector without names.
+// A collector without symbols.
 Result<Collector> find_by_structure(const Modules& modules,
                                     const MemoryReader& memory,
                                     const MemoryMap& map) {

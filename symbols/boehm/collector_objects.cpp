@@ -3,9 +3,9 @@
 
 #include "symbols/boehm/roots.h"
 
-// Entries in 8.2.2 (finalize.c): a finalizer's is hidden object · next · procedure · data · size of
-// the object · mark procedure; a disappearing link's is hidden link · next · hidden object. Hidden
-// is the complement. Both hang in chains from hash tables, which are objects too.
+// Entries in 8.2.2 (finalize.c). A finalizer's is: hidden object · next · procedure · data · size
+// of the object · mark procedure. A disappearing link's is: hidden link · next · hidden object.
+// Hidden means complemented. Both are in chains from hash tables, which are objects too.
 
 namespace heapattach::boehm {
 namespace {
@@ -49,9 +49,9 @@ class Finder {
     found_.own.push_back({ref, *what});
   }
 
-  // What is held by objects with a procedure for their end that may need it, dead or not: they are
-  // told from places that are free by the low bits of their first word (GC_push_unconditionally in
-  // mark.c).
+  // What is referenced by objects that have a disclaim procedure that may need it, dead or alive.
+  // Such an object differs from a free slot in the low bits of its first word
+  // (GC_push_unconditionally in mark.c).
   void add_rescued() {
     for (std::uint32_t block = 0; block < heap_.blocks().size(); ++block) {
       const Block& of = heap_.blocks()[block];
@@ -68,7 +68,8 @@ class Finder {
   [[nodiscard]] std::uint64_t word(ObjectRef ref, std::uint64_t index) const {
     return heap_.word_at(ref, index * 8).value_or(0);
   }
-  // The object that a finalizer's entry is for, if `address` is its first word, revealed.
+  // The object that a finalizer's entry is for, if `address` points to its first word, which is
+  // then revealed.
   [[nodiscard]] std::optional<ObjectRef> finalized(ObjectRef entry, std::uint64_t address) const {
     const auto object = heap_.object_at(address);
     if (!object || word(entry, 2) == 0) return std::nullopt;
@@ -82,7 +83,7 @@ class Finder {
     return ~word(entry, 0) < kAddressLimit && heap_.object_at(~word(entry, 2)).has_value();
   }
 
-  // Pairs of a bitmap and whether it goes on (typd_mlc.c, ext_descr), in an object without
+  // Pairs of a bitmap and whether it continues (typd_mlc.c, ext_descr), in an object without
   // pointers.
   [[nodiscard]] bool is_descriptors(ObjectRef ref) const {
     const Block& block = heap_.blocks()[ref.block];

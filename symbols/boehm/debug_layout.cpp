@@ -25,8 +25,7 @@ namespace {
 
 constexpr std::uint64_t kNone = ~std::uint64_t{0};
 
-// What the worker tells of the file: offsets of members and sizes of arrays, kNone for what is not
-// there.
+// The worker's result: offsets of members and sizes of arrays, kNone for what is missing.
 struct Numbers {
   std::uint64_t has_all = 0;  // the three structures; 0 or 1
   std::uint64_t block = kNone;
@@ -52,7 +51,7 @@ struct Member {
 };
 using Members = std::map<std::string, Member, std::less<>>;
 
-// A reference to an entry before it, which no compiler writes, would lead in a circle.
+// A reference backwards, which no compiler writes, would cause a loop.
 bool to_sibling(Dwarf_Die& die) {
   const void* const before = die.addr;
   return dwarf_siblingof(&die, &die) == 0 && std::less<>()(before, die.addr);
@@ -161,7 +160,7 @@ Result<Numbers> parse_in_sandbox(const Fd& file) {
       limits));
   Numbers numbers;
   if (result.output.size() != sizeof numbers) {
-    return Error{ErrorKind::Malformed, "the worker did not say what it found"};
+    return Error{ErrorKind::Malformed, "the worker returned no result"};
   }
   std::memcpy(&numbers, result.output.data(), sizeof numbers);
   return numbers;
@@ -203,7 +202,7 @@ Result<DebugLayout> read_debug_layout(const Fd& file) {
   if (layout.has_hash_chain) layout.bottom_next = found.hash_link;
   result.top_index = HA_TRY(known(found.top, "_top_index"));
   layout.top_mask = HA_TRY(entries(found.top_bytes)) - 1;
-  // No structure tells the size of a block; all default configurations have 4096 bytes.
+  // No structure has the size of a block; all default configurations use 4096 bytes.
   layout.top_shift = layout.block_shift + static_cast<unsigned>(std::popcount(layout.bottom_mask));
   if (found.nils != kNone) result.all_nils = found.nils;
   return result;

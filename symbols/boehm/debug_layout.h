@@ -8,7 +8,7 @@
 
 namespace heapattach::boehm {
 
-// What debug information says of the collector's structures.
+// The collector's structures as debug information describes them.
 struct DebugLayout {
   Layout layout;                            // all but the addresses
   std::uint64_t top_index = 0;              // within GC_arrays
@@ -17,8 +17,9 @@ struct DebugLayout {
 };
 
 // Reads struct hblkhdr, struct bi and struct _GC_arrays from the DWARF of an ELF file, in a worker
-// without rights: to be called while this process has one thread (sandbox.h). Unsupported if there
-// is none or it lacks them, Malformed if what it says of them cannot be or ends the worker.
+// without rights. Call only while this process has one thread (sandbox.h). Unsupported if there is
+// no debug information or it lacks them, Malformed if their description is impossible or ends the
+// worker.
 Result<DebugLayout> read_debug_layout(const Fd& file);
 
 }  // namespace heapattach::boehm

@@ -24,9 +24,10 @@ std::optional<Displacements> as_table(std::span<const std::byte> bytes) {
   return table;
 }
 
-// How sure it is that there is a table at `at`: 2 if the one of its remainders of eight
-// (GC_modws_valid_offsets) is right behind it, as up to 7.4, 1 if that may be somewhere before, 0
-// if not. Where all displacements count, that other table is not kept, and nothing else looks so.
+// How certain it is that there is a table at `at`: 2 if the table of its remainders modulo eight
+// (GC_modws_valid_offsets) follows directly, as up to 7.4; 1 if that table may be somewhere before;
+// 0 otherwise. If all displacements count, that other table is not kept, and nothing else looks
+// like this one.
 int rank(const Displacements& table, std::span<const std::byte> bytes, std::size_t at) {
   std::array<std::byte, 8> expected{};
   bool has_all = true;
@@ -58,7 +59,7 @@ std::optional<DisplacementsFound> search_displacements(const Range& arrays,
   if (!memory.copy_all({&copy, 1}, {})) return std::nullopt;
   std::optional<DisplacementsFound> found;
   std::pair<int, std::ptrdiff_t> best{1, 0};
-  std::size_t run = 0;  // of small bytes, from the one looked at on
+  std::size_t run = 0;  // of small bytes, starting at the current one
   for (std::size_t i = bytes.size(); i-- > 0;) {
     run = bytes[i] > std::byte{1} ? 0 : run + 1;
     if (i % 8 != 0 || run < kTableBytes || bytes[i] == std::byte{0}) continue;

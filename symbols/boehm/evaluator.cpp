@@ -7,19 +7,19 @@
 #include <utility>
 
 // A symbolic interpreter, just large enough for accessor functions: a dozen instructions that
-// compute an address from an argument and load from it. Each conditional jump is taken both ways,
-// whatever its condition, a bounded number of times per path; what the jumps compared is recorded,
-// as it tells what loops look for. Calls are followed by pushing the return address to the
-// simulated stack, which needs no notion of functions at all.
+// compute an address from an argument and load from it. It takes each conditional jump both ways,
+// whatever its condition, a bounded number of times per path. It records what the jumps compared,
+// because that shows what loops search for. It follows calls by pushing the return address on the
+// simulated stack, and needs no notion of functions.
 //
 // Rejected: matching instruction patterns (each compiler and option has its own), executing the
-// code in an emulator with made-up memory (one sees values, not where they came from).
+// code in an emulator with made-up memory (which shows values, not where they came from).
 
 namespace heapattach::boehm {
 
 namespace {
 
-// Of one unconditional jump on one path. Loops end by their conditional one long before.
+// For one unconditional jump on one path. Loops end at their conditional jump long before.
 constexpr unsigned kMostJumpVisits = 8;
 
 enum class Next : std::uint8_t { Continue, Returned, Dropped };
@@ -92,7 +92,7 @@ class Evaluation {
     return Next::Continue;
   }
 
-  // --- instructions; each group says whether the instruction was one of its own ---
+  // --- instructions; each group returns whether the instruction is one of its own ---
 
   bool move(MachineState& state, const cs_insn& instruction) {
     const cs_x86& x86 = instruction.detail->x86;
@@ -135,7 +135,7 @@ class Evaluation {
     }
   }
 
-  // endbr64 is a hint of its own; Capstone 4 knows it as one instruction or not at all.
+  // endbr64 is a hint; Capstone 4 decodes it as one instruction or not at all.
   static bool is_endbr(const cs_insn& instruction) {
     constexpr std::array<std::uint8_t, 4> kEndbr64 = {0xf3, 0x0f, 0x1e, 0xfa};
     return instruction.size == kEndbr64.size() &&
@@ -246,7 +246,7 @@ class Evaluation {
     return std::string_view(instruction.mnemonic).starts_with(mnemonics_begin);
   }
 
-  // setcc: that something holds of what was compared last.
+  // setcc: whether a condition holds for the last comparison.
   void set_condition(MachineState& state, const cs_insn& instruction) {
     const auto& comparisons = state.path.comparisons;
     const Expr value = comparisons.empty()
@@ -328,7 +328,7 @@ class Evaluation {
   const Disassembler& disassembler_;
   const CodeSource& source_;
   const EvaluationLimits& limits_;
-  std::vector<MachineState> open_;  // paths to be followed
+  std::vector<MachineState> open_;  // paths still to follow
   unsigned steps_ = 0;
 };
 

@@ -10,14 +10,14 @@
 namespace heapattach::boehm {
 
 struct EvaluationLimits {
-  unsigned call_depth = 3;  // calls deeper than this are not followed; they return an unknown
+  unsigned call_depth = 3;  // deeper calls are not followed; they return an unknown
   unsigned visits = 2;      // of one conditional jump on one path: how often loops are unrolled
-  unsigned paths = 64;      // after which the others are left out
-  unsigned instructions = 20000;  // over all paths, likewise
+  unsigned paths = 64;      // further paths are left out
+  unsigned instructions = 20000;  // likewise, over all paths
 };
 
 // Follows the data flow of the function at `entry` on every path, with its arguments unknown. Knows
-// the integer instructions that compilers make of address arithmetic; what it does not know makes
+// the integer instructions that compilers use for address arithmetic; any other instruction makes
 // the registers that it writes unknown. Never fails: code that cannot be followed has no paths.
 std::vector<FunctionPath> evaluate(ExprPool& pool,
                                    const Disassembler& disassembler,

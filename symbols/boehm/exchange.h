@@ -13,12 +13,12 @@
 
 namespace heapattach::boehm {
 
-// Which worker had best deal with a block of a heap. Two workers that mark neighbouring objects
-// take each other's cache lines away with every mark: on two cores they are hardly faster than one.
-// So the heap is cut into a few large regions, each with an owner, and what is found out about an
-// object goes to the owner of its block, in packets. That is a preference and no rule: a worker
-// with nothing else to do follows such words itself, so that a list which wanders over the whole
-// heap is never handed to and fro.
+// Which worker should process a block of a heap. Two workers that mark neighbouring objects take
+// each other's cache lines away with every mark: on two cores they are hardly faster than one. So
+// the heap is cut into a few large regions, each with an owner, and found words go to the owner of
+// their block, in packets. This is a preference, not a rule: a worker with nothing else to do
+// follows such words itself, so a list that wanders over the whole heap is not handed back and
+// forth.
 class Owners {
  public:
   Owners(std::size_t blocks, unsigned workers)
@@ -37,20 +37,20 @@ class Owners {
   int shift_;  // a region has 2^shift_ blocks
 };
 
-// Packets of work on their way from one worker to another, and who waits for one.
+// Packets of work on their way from one worker to another, and the workers that wait for one.
 template <class Packet>
 class Exchange {
  public:
   explicit Exchange(unsigned workers) : inboxes_(workers) {}
 
-  // Whether a worker waits. May be asked often.
+  // Whether a worker waits. Cheap enough to call often.
   [[nodiscard]] bool is_hungry() const { return waiting_.load(std::memory_order_relaxed) != 0; }
-  // Whether there is a packet for `worker`. May be asked often.
+  // Whether there is a packet for `worker`. Cheap enough to call often.
   [[nodiscard]] bool has_for(unsigned worker) const {
     return inboxes_[worker].size.load(std::memory_order_relaxed) != 0;
   }
 
-  // False, and `packet` is as it was, if too much waits for that worker already.
+  // False, with `packet` unchanged, if too many packets wait for that worker already.
   bool give(unsigned to, Packet& packet) {
     const std::lock_guard lock(mutex_);
     Inbox& inbox = inboxes_[to];
@@ -68,8 +68,8 @@ class Exchange {
     return take_from(inboxes_[worker], into);
   }
 
-  // A packet for `worker`, or else one that another has had no time for. Waits for one; false if
-  // all wait, so that there will never be one, or if the work was abandoned.
+  // A packet for `worker`, or one that another worker has had no time for. Waits for one. False if
+  // all wait, so there will never be one, or if the work was abandoned.
   bool take(unsigned worker, Packet& into) {
     std::unique_lock lock(mutex_);
     if (is_abandoned()) return false;
@@ -88,7 +88,7 @@ class Exchange {
     return true;
   }
 
-  // Has all who wait, and all who ask for a packet, end: a worker has failed.
+  // Makes all waiting workers, and all that ask for a packet, end: a worker has failed.
   void abandon() {
     const std::lock_guard lock(mutex_);
     is_abandoned_.store(true, std::memory_order_relaxed);
@@ -101,7 +101,7 @@ class Exchange {
 
   struct Inbox {
     std::deque<Packet> packets;
-    std::atomic<std::size_t> size{0};  // of `packets`, to be read without the lock
+    std::atomic<std::size_t> size{0};  // size of `packets`, to be read without the lock
   };
 
   static bool take_from(Inbox& inbox, Packet& into) {

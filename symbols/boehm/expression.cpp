@@ -8,7 +8,7 @@ namespace heapattach::boehm {
 
 namespace {
 
-// No accessor adds more; code that does must not cost us more than it is worth.
+// No accessor adds more terms; other code must not cost too much.
 constexpr std::size_t kMostTerms = 16;
 
 std::uint64_t shifted(std::uint64_t value, int right) {
@@ -71,8 +71,8 @@ std::uint64_t ExprPool::possible_bits(Expr expr) const {
   }
 }
 
-// All of (x >> a) & b, (x << a) & b and their nestings are exactly one such pair: the mask carries
-// the bits that a shift dropped.
+// (x >> a) & b, (x << a) & b and their nestings all equal one such pair: the mask accounts for the
+// bits that a shift dropped.
 Expr ExprPool::bits(Expr base, int shift, std::uint64_t mask) {
   ExprNode node = at(base);
   if (node.op == ExprOp::Constant) return constant(shifted(node.constant, shift) & mask);

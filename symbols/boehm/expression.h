@@ -8,19 +8,20 @@
 
 namespace heapattach::boehm {
 
-// What a register or a memory cell holds, as an expression of a function's arguments. Expressions
-// are values of a pool: equal ones have equal numbers, so `==` compares whole expressions.
+// The content of a register or a memory cell, as an expression of a function's arguments.
+// Expressions are values of a pool: equal ones have equal numbers, so `==` compares whole
+// expressions.
 enum class Expr : std::uint32_t {};
 
 enum class ExprOp : std::uint8_t {
-  Unknown,    // `constant` tells one from another
+  Unknown,    // `constant` distinguishes them
   Constant,   // `constant`
   Argument,   // the `constant`-th, from 0
   Stack,      // the stack pointer at entry
   Load,       // `width` bytes at `left`, zero-extended
   Bits,       // (`left` >> shift) & mask; a negative shift goes left
   Insert,     // the low `width` bytes are those of `right`, the others those of `left`
-  Condition,  // 0 or 1: something holds of `left` and `right`
+  Condition,  // 0 or 1: whether a condition on `left` and `right` holds
   Sum,        // `constant` plus terms, each times its factor
 };
 
@@ -43,8 +44,8 @@ struct ExprNode {
 };
 
 // Makes expressions in one normal form, whatever instructions computed them: shifts, masks and
-// truncations of one value become one Bits node, additions and scalings one Sum. Two compilers'
-// ways to write `table[(p >> 22) & 0x7ff]` then are the same expression.
+// truncations of one value become one Bits node, additions and scalings one Sum. Then two
+// compilers' versions of `table[(p >> 22) & 0x7ff]` are the same expression.
 class ExprPool {
  public:
   [[nodiscard]] const ExprNode& at(Expr expr) const {
@@ -66,7 +67,7 @@ class ExprPool {
   Expr truncate(Expr a, unsigned width);
 
   [[nodiscard]] std::optional<std::uint64_t> constant_of(Expr expr) const;
-  // The bits that can be set in it.
+  // The bits of it that can be 1.
   [[nodiscard]] std::uint64_t possible_bits(Expr expr) const;
 
  private:

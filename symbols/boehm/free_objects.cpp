@@ -69,7 +69,7 @@ class FreeListWalker {
   ObjectSet free_;
 };
 
-// Whether a place looks as one does that the collector swept or was given back.
+// Whether a slot looks swept by the collector or explicitly freed.
 bool looks_free(const Heap& heap, ObjectRef ref) {
   const Block& block = heap.blocks()[ref.block];
   if (block.objects == 1) return false;  // a free large object is a free block
@@ -82,7 +82,7 @@ bool looks_free(const Heap& heap, ObjectRef ref) {
     const Block& other = heap.blocks()[next->block];
     if (other.object_bytes != block.object_bytes || other.kind != block.kind) return false;
   }
-  // Objects without pointers keep what was in them; then the link alone has to tell.
+  // Objects without pointers keep their old contents; only the link counts then.
   if (block.is_atomic()) return link != 0;
   return std::all_of(bytes.begin() + 8, bytes.end(), [](std::byte b) { return b == std::byte{0}; });
 }

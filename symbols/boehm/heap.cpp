@@ -102,7 +102,7 @@ void Heap::fill_records() {
       ++unreadable_;
       if (block.objects > 1) continue;
     }
-    // The collector leaves the spare bytes at an object's end out of the length (headers.c).
+    // The collector's length leaves out the spare bytes at an object's end (headers.c).
     const std::uint64_t words = std::min(block.descriptor, block.object_bytes) / 8;
     const bool is_whole = block.objects > 1 && (block.descriptor & kDescriptorTags) == kByLength &&
                           words > 0 && words <= 256;
@@ -186,19 +186,19 @@ ScannedWords Heap::scanned_words(ObjectRef ref) const {
   return words;
 }
 
-// The descriptor of its own to which an object leads.
+// The object's own descriptor, which it references.
 std::optional<std::uint64_t> Heap::per_object(ObjectRef ref, std::uint64_t descriptor) const {
   if (static_cast<std::int64_t>(descriptor) >= 0) return word_at(ref, descriptor - kPerObject);
   const auto first = word_at(ref, 0);
-  // The first word leads to a structure that holds the descriptor; 0 ends a free list.
+  // The first word points to a structure that holds the descriptor; 0 ends a free list.
   if (!first || *first == 0) return first;
   const RemoteAddr at{*first - (descriptor + kIndirectBias - kPerObject)};
   const auto word = captured_word(at);
   return word ? word : rules_.outside_word(at);
 }
 
-// Narrows `words`, the whole object, to what the descriptor says. Where that cannot be read, or is
-// a procedure of the program's, the whole object is scanned.
+// Narrows `words`, the whole object, to what the descriptor names. If the descriptor is unreadable,
+// or is a procedure of the program, the whole object is scanned.
 void Heap::follow_descriptor(ObjectRef ref, ScannedWords& words) const {
   const Block& block = blocks()[ref.block];
   std::optional<std::uint64_t> descriptor = block.descriptor;

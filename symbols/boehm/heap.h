@@ -15,7 +15,7 @@
 
 namespace heapattach::boehm {
 
-// An object, or the free place for one: which block, and which place in it.
+// An object, or a free slot for one: which block, and which slot in it.
 struct ObjectRef {
   std::uint32_t block = 0;  // index into Heap::blocks()
   std::uint32_t slot = 0;
@@ -23,16 +23,16 @@ struct ObjectRef {
   friend auto operator<=>(ObjectRef, ObjectRef) = default;
 };
 
-// What must be copied of a heap for tracing and naming it: every block in use, but of a large
-// object without pointers only its beginning, unless the collector's own bitmaps may be in it.
-// Sorted, disjoint, neighbours joined.
+// What to copy of a heap for tracing and naming it: every block in use, but only the beginning of a
+// large object without pointers, unless the collector's own bitmaps may be in it. Sorted, disjoint,
+// neighbours joined.
 std::vector<Range> plan_copy(const BlockIndex& index, const Layout& layout);
 
-// What of the objects `copied`, planned as above, leaves out: nothing that points or is typed by.
+// The contents that `copied`, planned as above, leaves out: no references and no types are in them.
 std::vector<Range> rest_of_contents(const BlockIndex& index, std::span<const Range> copied);
 
-// The blocks of a heap with the copy of their contents. Answers in a few instructions which object
-// an address is in, by the collector's own rules (GC_mark_from and its macros in mark.c and
+// The blocks of a heap with the copy of their contents. Finds in a few instructions the object that
+// contains an address, by the collector's own rules (GC_mark_from and its macros in mark.c and
 // private/gc_pmark.h, 8.2.2):
 //   - an address in a small block belongs to the object around it, whatever the offset, if the
 //   build
@@ -50,7 +50,7 @@ std::vector<Range> rest_of_contents(const BlockIndex& index, std::span<const Ran
 // Borrows the index's blocks and the capture; both must outlive it and stay where they are.
 class Heap {
  public:
-  // Where a word stood: the rules differ only where interior pointers are not recognised.
+  // Where a word was: the rules differ only if interior pointers are not recognised.
   enum class From : std::uint8_t { Heap, Stack };
 
   Heap(const BlockIndex& index, const Layout& layout, const Capture& capture);
@@ -59,8 +59,8 @@ class Heap {
   [[nodiscard]] const BlockIndex& index() const { return *index_; }
   [[nodiscard]] const Layout& layout() const { return layout_; }
 
-  // How many places for objects there are, in use or not. Each has a number below this, in order of
-  // address.
+  // How many slots for objects there are, in use or not. Each has a number below this, in address
+  // order.
   [[nodiscard]] std::uint64_t slots() const { return slots_; }
   [[nodiscard]] std::uint64_t number(ObjectRef ref) const {
     return records_[ref.block].first_slot + ref.slot;
@@ -69,8 +69,8 @@ class Heap {
     return index_->blocks[ref.block].object(ref.slot);
   }
 
-  // The object that `word` points into, were it a pointer. Whether that object is in use is not
-  // known here.
+  // The object that `word` would point into if it were a pointer, whether that object is in use or
+  // not.
   [[nodiscard]] std::optional<ObjectRef> resolve(std::uint64_t word, From from = From::Heap) const {
     const std::uint32_t block = block_of(word);
     if (block == kNone) return std::nullopt;
@@ -86,7 +86,7 @@ class Heap {
     }
     return ObjectRef{block, slot};
   }
-  // Whether a word at this displacement counts, where interior pointers are not recognised.
+  // Whether a word with this displacement counts if interior pointers are not recognised.
   [[nodiscard]] bool counts(std::uint64_t displacement) const {
     return displacement < rules_.displacements->size() && (*rules_.displacements)[displacement];
   }
@@ -98,8 +98,8 @@ class Heap {
     return ref;
   }
 
-  // The copy of an object's contents; shorter than the object where not all was copied, empty where
-  // it could not be read.
+  // The copy of an object's contents; shorter than the object if not all was copied, empty if it
+  // was unreadable.
   [[nodiscard]] std::span<const std::byte> contents(ObjectRef ref) const {
     const Block& block = index_->blocks[ref.block];
     const std::uint64_t offset = ref.slot * block.object_bytes;
@@ -116,15 +116,15 @@ class Heap {
   // A word of the heap, or of anything else that was captured.
   [[nodiscard]] std::optional<std::uint64_t> captured_word(RemoteAddr at) const;
 
-  // Blocks of which nothing was copied although they were to be scanned.
+  // Blocks of which nothing was copied although they should be scanned.
   [[nodiscard]] std::uint64_t unreadable_blocks() const { return unreadable_; }
 
-  // How the collector marks, to be said before anybody asks for words or edges.
+  // How the collector marks. Call it before asking for words or edges.
   void follow(MarkingRules rules);
   [[nodiscard]] const MarkingRules& rules() const { return rules_; }
 
-  // Words of the heap that the collector scans but that are none of the program's pointers, such as
-  // the heads of free lists in its thread records. Sorted, disjoint. They are no edges.
+  // Words of the heap that the collector scans but that are not the program's pointers, such as the
+  // heads of free lists in its thread records. Sorted, disjoint. They give no edges.
   void hide(std::vector<Range> words);
   [[nodiscard]] std::span<const Range> hidden() const { return hidden_; }
 
@@ -151,13 +151,13 @@ class Heap {
     });
   }
 
-  // The words of one object that its descriptor makes the collector scan.
+  // The words of one object that the collector scans, by its descriptor.
   [[nodiscard]] ScannedWords scanned_words(ObjectRef ref) const;
 
   // How the words of a block's objects are scanned.
   enum class Scan : std::uint8_t {
     Nothing,  // atomic, or not copied
-    Whole,    // the first words of a small object, as a length descriptor says
+    Whole,    // the first words of a small object, by a length descriptor
     Special,  // large, by a descriptor, or with hidden words: see scanned_words
   };
 
@@ -165,7 +165,7 @@ class Heap {
   struct alignas(32) Record {
     std::uint64_t start = 0;
     const std::byte* data = nullptr;  // the copy of the block; null if there is none
-    std::uint32_t extent = 0;         // in granules: what an offset must be below to count
+    std::uint32_t extent = 0;         // in granules: a smaller offset counts
     std::uint32_t first_slot = 0;
     std::uint32_t reciprocal = 0;     // 2^32 / object size, rounded up; 0 if there is one object
     std::uint16_t size_granules = 0;  // of a small object; 0 if there is one object
@@ -211,7 +211,7 @@ class Heap {
   }
   void fill_records();
   void fill_table();
-  // Whether a word on a stack leads to a large object although one in the heap would not.
+  // Whether a word on a stack references a large object that the same word in the heap would not.
   [[nodiscard]] bool owns_from_stack(std::uint32_t block, std::uint64_t offset) const;
   void follow_descriptor(ObjectRef ref, ScannedWords& words) const;
   [[nodiscard]] std::optional<std::uint64_t> per_object(ObjectRef ref,
@@ -221,9 +221,10 @@ class Heap {
   const Capture* capture_;
   Layout layout_;
   bool all_interior_;
-  MarkingRules rules_;                 // with displacements
-  std::vector<Record> records_;        // as the blocks
-  std::vector<std::uint64_t> copied_;  // as the blocks: how many bytes there are at Record::data
+  MarkingRules rules_;           // with displacements
+  std::vector<Record> records_;  // parallel to the blocks
+  std::vector<std::uint64_t>
+      copied_;  // parallel to the blocks: the number of bytes at Record::data
   std::uint64_t slots_ = 0;
   std::uint64_t unreadable_ = 0;
   std::uint64_t lowest_ = 0;

@@ -28,7 +28,8 @@ std::optional<ArraysFound> find_arrays(const Layout& layout, const MemoryReader&
   if (pointer && RemoteAddr{*pointer} == layout.all_nils && is_plausible(release, known, memory)) {
     return ArraysFound{{known, release.bytes}, true};
   }
-  // Elsewhere the struct is of about that size; the farthest pointer is nearest to its beginning.
+  // Other builds of the struct are about as large; the farthest such pointer is closest to its
+  // beginning.
   constexpr std::uint64_t kMostBytesBefore = 0x40000;
   const RemoteAddr end = layout.top_index + (layout.top_mask + 1) * kWordBytes;
   std::vector<std::uint64_t> words(std::min(kMostBytesBefore, layout.top_index.value) / kWordBytes);

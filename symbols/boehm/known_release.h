@@ -7,8 +7,8 @@
 
 namespace heapattach::boehm {
 
-// Where the fields of GC_arrays are in release 8.2.2 as Debian builds it for x86-64, shared and
-// static alike. The last resort where neither code nor names tell; never believed unchecked.
+// The offsets of the fields of GC_arrays in release 8.2.2 as Debian builds it for x86-64, both
+// shared and static. The last resort without code and symbols; always checked before use.
 struct KnownRelease {
   std::uint64_t heap_bytes = 0x0;
   std::uint64_t large_free_bytes = 0x18;
@@ -19,9 +19,9 @@ struct KnownRelease {
   std::uint64_t bytes = 0x2c9f0;  // in all
 };
 
-// GC_arrays around a top index that was found without names: as in the known release if that fits,
-// else from the pointer to the empty index, which stands near its beginning, to the top index's
-// end. None if there is no such pointer.
+// GC_arrays around a top index that was found without symbols: as in the known release if that
+// fits; otherwise from the pointer to the empty index, which is near its beginning, to the end of
+// the top index. None if there is no such pointer.
 struct ArraysFound {
   Range range;
   bool is_known_release = false;

@@ -9,14 +9,14 @@
 
 namespace heapattach::boehm {
 
-// Where this build of the collector keeps what we need. All offsets are in bytes. Plain data: it is
-// filled by whoever learned it and believed only after check_layout().
+// Where this build of the collector keeps what we need. All offsets are in bytes. Plain data, from
+// any source; trusted only after check_layout().
 struct Layout {
   enum class Source : std::uint8_t {
-    Accessors,  // the machine code of its accessor functions
+    Accessors,  // from the machine code of its accessor functions
     DebugInfo,
-    Table,      // offsets known for a release
-    Structure,  // searched for by its shape
+    Table,      // from the known offsets of a release
+    Structure,  // found by its shape
   };
   Source source = Source::Accessors;
 
@@ -29,7 +29,7 @@ struct Layout {
   std::uint64_t bottom_mask = 0x3ff;
   std::uint64_t bottom_key = 0x2010;   // in a bottom index
   std::uint64_t bottom_next = 0x2018;  // hash chain, in a bottom index
-  bool has_hash_chain = true;          // else the top index is addressed directly
+  bool has_hash_chain = true;          // otherwise addresses index the top index directly
 
   // In a block's header.
   std::uint64_t header_block = 0x10;

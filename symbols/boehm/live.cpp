@@ -24,7 +24,7 @@ std::vector<std::string> threads_without_stack(std::span<const FrozenThread> thr
   return problems;
 }
 
-// The words of the heap that lead to free lists, sorted.
+// The words of the heap that point to free lists, sorted.
 std::vector<Range> list_heads(const Heap& heap, std::span<const ThreadRecord> records) {
   std::vector<Range> heads;
   for (const ThreadRecord& record : records) {
@@ -36,8 +36,8 @@ std::vector<Range> list_heads(const Heap& heap, std::span<const ThreadRecord> re
   return heads;
 }
 
-// What the kinds' table points to: their heads of free lists, which the collector marks but does
-// not scan (mark_rts.c, GC_push_roots).
+// The free-list heads in the kinds' table, which the collector marks but does not scan (mark_rts.c,
+// GC_push_roots).
 std::vector<ObjectRef> free_list_heads(const Heap& heap,
                                        const Capture& capture,
                                        const std::optional<Range>& kinds) {
@@ -51,7 +51,7 @@ std::vector<ObjectRef> free_list_heads(const Heap& heap,
   return heads;
 }
 
-// The collector scans these also where it does not scan its own data (pthread_support.c,
+// The collector scans these even where it does not scan its own data (pthread_support.c,
 // GC_push_thread_structures).
 std::vector<ObjectRef> record_objects(const Heap& heap, std::span<const ThreadRecord> records) {
   std::vector<ObjectRef> objects;
@@ -63,8 +63,8 @@ std::vector<ObjectRef> record_objects(const Heap& heap, std::span<const ThreadRe
   return objects;
 }
 
-// Registers count like words of a stack, and the stack pointer like none. A thread that runs a
-// fiber has that fiber's stack.
+// Registers count as words of a stack, except the stack pointer. A thread that runs a fiber has
+// that fiber's stack.
 bool counts_registers(pid_t thread, const ScannedStacks& stacks) {
   const auto& counted = stacks.with_registers;
   return std::find(counted.begin(), counted.end(), thread) != counted.end() ||
@@ -77,7 +77,7 @@ std::optional<RemoteAddr> guess_stack_bottom(const Heap& heap,
                                              const Capture& capture,
                                              const Roots& roots,
                                              std::span<const ThreadRecord> records) {
-  // What the collector calls its first thread is the one that initialised it.
+  // For the collector, the first thread is the one that initialised it.
   const auto record = std::find_if(records.begin(), records.end(),
                                    [](const ThreadRecord& r) { return !r.has_own_end; });
   const pid_t first = record == records.end() ? roots.pid : record->thread;
@@ -88,7 +88,7 @@ std::optional<RemoteAddr> guess_stack_bottom(const Heap& heap,
   return likely_stack_bottom(heap, capture, roots.collector_data, roots.tables.excluded, *stack);
 }
 
-// A thread that could not be stopped may have any record: its stack is to stay.
+// A thread that could not be stopped may have any record: its stack must stay.
 std::vector<ThreadRecord> with_unstopped(std::vector<ThreadRecord> records,
                                          std::span<const FrozenThread> threads) {
   if (records.empty()) return records;
@@ -123,8 +123,8 @@ std::vector<std::string> problems_of(const Roots& roots,
 LiveSet find_live(
     Heap& heap, const Capture& capture, Roots roots, const MemoryMap& map, unsigned workers) {
   auto records = find_thread_records(heap, capture, roots.collector_data, roots.threads, map);
-  // The table of kinds leads to all lists; anything else in the data of a program that has the
-  // collector in it may be a structure of its own that looks like one.
+  // The table of kinds references all lists. Any other match in a program with a built-in collector
+  // may be a structure of the program's own.
   const std::span<const Range> lead_to_lists =
       roots.kinds ? std::span(&*roots.kinds, 1) : std::span<const Range>(roots.collector_data);
   auto free = find_free_objects(heap, capture, lead_to_lists, records);

@@ -7,7 +7,7 @@ namespace heapattach::boehm {
 namespace {
 
 constexpr unsigned kNoRegister = 16;
-// Which general register a register is part of, and which bytes of it.
+// The general register that a register is part of, and which bytes of it.
 struct RegisterPart {
   unsigned number = kNoRegister;
   unsigned width = 8;
@@ -35,7 +35,7 @@ constexpr std::array<RegisterNames, 16> kRegisters = {{
     {X86_REG_R14, X86_REG_R14D, X86_REG_R14W, X86_REG_R14B, X86_REG_INVALID},
     {X86_REG_R15, X86_REG_R15D, X86_REG_R15W, X86_REG_R15B, X86_REG_INVALID},
 }};
-// More is no accessor's; what is not kept is unknown.
+// No accessor needs more; any further cell is unknown.
 constexpr std::size_t kMostCells = 256;
 // System V x86-64 ABI: where the first arguments are.
 constexpr std::array kArguments = {7U, 6U, 2U, 1U, 8U, 9U};
@@ -175,7 +175,7 @@ void Machine::write(MachineState& state, const cs_x86_op& operand, Expr value) {
   }
 }
 
-// The same number in `to` bytes, sign and all. Only exact where the sign bit is known to be 0.
+// The same number in `to` bytes, sign-extended. Exact only if the sign bit is known to be 0.
 Expr Machine::sign_extended(Expr value, unsigned from, unsigned to) {
   if (from == 0 || from > 8) return pool_.unknown();
   if (const auto constant = pool_.constant_of(value)) {
@@ -200,8 +200,8 @@ Expr Machine::pop(MachineState& state) {
   return value;
 }
 
-// Only the returned value is taken for changed: compilers read another caller-saved register
-// after a call only where they know that the callee leaves it alone (gcc's -fipa-ra).
+// Assumes that only the returned value changes: compilers read another caller-saved register after
+// a call only if they know that the callee preserves it (gcc's -fipa-ra).
 void Machine::forget_call(MachineState& state) {
   state.registers[kRax] = pool_.unknown();
 }

@@ -15,7 +15,7 @@
 
 namespace heapattach::boehm {
 
-// Two values that the code compared, in no order.
+// Two values that the code compared, in either order.
 struct Comparison {
   Expr left{};
   Expr right{};
@@ -28,7 +28,7 @@ struct Store {
   unsigned width = 8;
 };
 
-// One way through a function, from its entry to a return.
+// One path through a function, from its entry to a return.
 struct FunctionPath {
   Expr returned{};
   std::vector<Comparison> comparisons;
@@ -37,7 +37,7 @@ struct FunctionPath {
 
 // Where the evaluator finds the function.
 struct CodeSource {
-  // The code from an address on; empty where there is none.
+  // The code from an address on; empty if there is none.
   std::function<std::span<const std::byte>(RemoteAddr)> code;
   // The word at an address whose content never changes, such as an entry of the global offset
   // table; none for all others.
@@ -47,17 +47,17 @@ struct CodeSource {
 constexpr unsigned kRax = 0;
 constexpr unsigned kRsp = 4;
 constexpr unsigned kRbp = 5;
-// The return address of the function that is looked at.
+// The return address of the analysed function.
 constexpr std::uint64_t kReturnToCaller = 0xfee1deadfee1dead;
 
-// What one path knows of registers and of the function's frame.
+// The state of registers and of the function's frame on one path.
 struct MachineState {
   struct Cell {
     Expr value{};
     unsigned width = 8;
   };
   RemoteAddr pc;
-  std::array<Expr, 16> registers{};    // in the order of their encoding
+  std::array<Expr, 16> registers{};    // in encoding order
   std::map<std::int64_t, Cell> frame;  // by offset from the stack pointer at entry
   unsigned depth = 0;                  // of followed calls
   std::map<RemoteAddr, unsigned> visits;
@@ -69,14 +69,14 @@ class Machine {
  public:
   Machine(ExprPool& pool, const CodeSource& source) : pool_(pool), source_(source) {}
 
-  // At a function's entry, with its arguments in their registers and all else unknown.
+  // At a function's entry, with its arguments in their registers and everything else unknown.
   [[nodiscard]] MachineState at_entry(RemoteAddr entry);
   [[nodiscard]] static bool is_general(unsigned reg);  // not a vector or segment register
 
   Expr read(const MachineState& state, const cs_x86_op& operand);
   void write(MachineState& state, const cs_x86_op& operand, Expr value);
   Expr register_value(const MachineState& state, unsigned reg);
-  // As the processor does: 32 bits clear the upper half, fewer leave the rest as it was.
+  // Like the processor: 32 bits clear the upper half, fewer leave the rest unchanged.
   void set_register(MachineState& state, unsigned reg, Expr value);
   void truncate_to_half(MachineState& state, const cs_x86_op& operand);
   Expr effective_address(const MachineState& state, const x86_op_mem& memory);
@@ -85,7 +85,7 @@ class Machine {
   void push(MachineState& state, Expr value);
   Expr pop(MachineState& state);
   void forget_call(MachineState& state);
-  // The same number in `to` bytes, sign and all; unknown where the sign is not known to be 0.
+  // The same number in `to` bytes, sign-extended; unknown unless the sign is known to be 0.
   Expr sign_extended(Expr value, unsigned from, unsigned to);
 
  private:

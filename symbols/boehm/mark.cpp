@@ -13,18 +13,18 @@
 namespace heapattach::boehm {
 namespace {
 
-// Something to be scanned: an object of a small block, or a part of a large one, whose `slot` is
-// then the part's number.
+// Something to scan: an object of a small block, or a part of a large one, whose `slot` is then the
+// part's number.
 using Item = ObjectRef;
 
 constexpr std::uint64_t kPartWords = 8192;  // of a large object, and of a root
-constexpr std::size_t kQueueItems = 16;     // on their way to the cache; a power of two
-constexpr std::size_t kAhead = 8;           // words of a packet looked at before their turn
-constexpr std::size_t kPacketWords = 512;   // gathered for another worker before they are given
-constexpr std::size_t kShareAbove = 64;     // items that a worker keeps when others run dry
-constexpr unsigned kShareEvery = 64;        // scanned items between looks at whether they do
+constexpr std::size_t kQueueItems = 16;     // being prefetched into the cache; a power of two
+constexpr std::size_t kAhead = 8;           // words of a packet examined ahead of their turn
+constexpr std::size_t kPacketWords = 512;   // collected for another worker before they are given
+constexpr std::size_t kShareAbove = 64;     // items that a worker keeps when others run out
+constexpr unsigned kShareEvery = 64;        // scanned items between checks whether they do
 
-constexpr unsigned kPatience = 32;  // such looks before work is shared against ownership
+constexpr unsigned kPatience = 32;  // such checks before work is shared against ownership
 
 // A piece of a root.
 struct RootPart {
@@ -32,8 +32,8 @@ struct RootPart {
   Heap::From from;
 };
 
-// What one worker gives to another: words that point into blocks of the other's, and objects that
-// are marked but not scanned yet.
+// What one worker gives to another: words that point into the other's blocks, and objects that are
+// marked but not scanned yet.
 struct Packet {
   std::vector<std::uint64_t> words;
   std::vector<Item> items;
@@ -83,7 +83,7 @@ class Worker {
     }
   }
 
-  // Words that point into blocks of ours, or that nobody else would take.
+  // Words that point into our own blocks, or that no other worker would take.
   void follow(std::span<const std::uint64_t> words) {
     for (std::size_t i = 0; i < words.size(); ++i) {
       if (i + kAhead < words.size()) {
@@ -93,7 +93,7 @@ class Worker {
     }
   }
 
-  // What was gathered for others and was not enough for a packet.
+  // What was collected for others but did not fill a packet.
   void follow_kept() {
     for (bool is_done = false; !is_done;) {
       is_done = true;
@@ -181,8 +181,8 @@ class Worker {
     follow(packet.words);
   }
 
-  // What waits for its owner first. If that did not help for a while, the older half of the stack,
-  // since what was found first leads to more.
+  // Shares first what waits for its owner. If that did not help for a while, the older half of the
+  // stack, because what was found first references more.
   void share() {
     for (unsigned owner = 0; owner < for_others_.size(); ++owner) {
       if (for_others_[owner].size() > kShareAbove) give(owner);
@@ -191,7 +191,7 @@ class Worker {
     looked_hungry_ = 0;
     const auto half = stack_.begin() + static_cast<std::ptrdiff_t>(stack_.size() / 2);
     Packet packet{{}, {stack_.begin(), half}};
-    const unsigned next = (number_ + 1) % owners_.workers();  // or whoever waits
+    const unsigned next = (number_ + 1) % owners_.workers();  // or any waiting worker
     if (exchange_.give(next, packet)) stack_.erase(stack_.begin(), half);
   }
 
@@ -223,7 +223,7 @@ class Worker {
   std::vector<Item> stack_;
   std::array<Item, kQueueItems> queue_{};
   unsigned looked_hungry_ = 0;  // how often in a row another worker waited
-  std::size_t head_ = 0;        // where the next item is put; tail_ is where the oldest is
+  std::size_t head_ = 0;        // the next free slot of the queue; tail_ is the oldest item
   std::size_t tail_ = 0;
   std::vector<std::vector<std::uint64_t>> for_others_;  // by owner: words not given yet
 };
@@ -258,7 +258,7 @@ void Tracer::trace(std::span<const RootWords> words, std::span<const ObjectRef> 
   const std::vector<RootPart> parts = cut(words);
   std::atomic<std::size_t> next_part{0};
   std::optional<Exchange<Packet>> exchange;
-  std::deque<Worker> workers;  // a deque, because they do not move
+  std::deque<Worker> workers;  // a deque, because workers do not move
   const auto begin = [&](unsigned count) {
     exchange.emplace(count);
     const Owners owners(heap_.blocks().size(), count);

@@ -10,7 +10,7 @@
 
 namespace heapattach::boehm {
 
-// A set of a heap's objects: one bit for each place, by Heap::number.
+// A set of a heap's objects: one bit for each slot, by Heap::number.
 class ObjectSet {
  public:
   explicit ObjectSet(const Heap& heap) : words_((heap.slots() + 63) / 64) {}
@@ -18,17 +18,17 @@ class ObjectSet {
   [[nodiscard]] bool contains(std::uint64_t number) const {
     return (words_[number / 64] >> (number % 64) & 1) != 0;
   }
-  // False if it was in the set already.
+  // False if it was already in the set.
   bool insert(std::uint64_t number) {
     const bool is_new = !contains(number);
     words_[number / 64] |= std::uint64_t{1} << (number % 64);
     return is_new;
   }
-  // The same while others insert too.
+  // The same, while other threads insert too.
   bool insert_shared(std::uint64_t number) {
     const std::atomic_ref<std::uint64_t> word(words_[number / 64]);
     const std::uint64_t bit = std::uint64_t{1} << (number % 64);
-    // Most words lead to objects that were seen before: looking costs less than a locked write.
+    // Most words reference objects that were seen before: reading costs less than a locked write.
     if ((word.load(std::memory_order_relaxed) & bit) != 0) return false;
     return (word.fetch_or(bit, std::memory_order_relaxed) & bit) == 0;
   }
@@ -41,24 +41,24 @@ class ObjectSet {
   std::vector<std::uint64_t> words_;
 };
 
-// Copied words that the collector takes for pointers if they look like ones.
+// Copied words that the collector treats as pointers if they look like pointers.
 struct RootWords {
   std::span<const std::byte> bytes;  // of aligned words
   Heap::From from = Heap::From::Heap;
-  RemoteAddr at{};  // where the first stood
+  RemoteAddr at{};  // the address of the first
 };
 
 // Follows pointers from roots through a heap, as the collector's marker does, on several threads.
-// Depth-first with stacks of its own, so that a list of ten million objects needs no more than a
-// few entries; a worker that runs dry takes half of another's stack. Objects wait in a short queue
-// between being found and being scanned, while their memory is on its way to the cache.
+// Depth-first with stacks of its own, so a list of ten million objects needs only a few entries; an
+// idle worker takes half of another's stack. Objects wait in a short queue between being found and
+// being scanned, while their memory is prefetched.
 //
-// What has been traced stays traced, so that more roots can be added to what is known already, as
-// the collector itself does for finalizers.
+// Traced objects stay traced, so more roots can be added later, as the collector itself does for
+// finalizers.
 class Tracer {
  public:
-  // Objects in `never` (those on free lists) are neither entered nor counted. `never` and the heap
-  // are borrowed.
+  // Objects in `never` (those on free lists) are neither entered nor counted. Borrows `never` and
+  // the heap.
   Tracer(const Heap& heap, const ObjectSet& never, unsigned workers);
 
   void trace(std::span<const RootWords> words, std::span<const ObjectRef> objects);
@@ -73,11 +73,11 @@ class Tracer {
  private:
   const Heap& heap_;
   const ObjectSet& never_;
-  ObjectSet marks_;  // with `never`, so that one look answers both
+  ObjectSet marks_;  // includes `never`, so that one lookup covers both
   unsigned workers_;
 };
 
-// Calls visit(ref) for each object of blocks [first, last) that is in `set`, in order of address.
+// Calls visit(ref) for each object of blocks [first, last) that is in `set`, in address order.
 template <class Visit>
 void for_each_object(const Heap& heap,
                      const ObjectSet& set,

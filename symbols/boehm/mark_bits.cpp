@@ -4,7 +4,7 @@
 
 namespace heapattach::boehm {
 
-// The mark behind the last object is always set.
+// The mark after the last object is always set.
 std::size_t MarkBits::sentinel(const Block& block, const Layout& layout) const {
   if (!is_per_granule_) return block.objects;
   return block.objects > 1 ? index(block, block.objects)
@@ -19,7 +19,7 @@ std::optional<bool> MarkBits::is_set(const HeaderTail& tail, std::size_t at) con
   return (value >> (at % 8) & 1) != 0;
 }
 
-// Nothing but objects and the one behind them is ever marked.
+// Only objects, and the slot after the last, are ever marked.
 bool MarkBits::fits(const HeaderTail& tail, const Block& block, const Layout& layout) const {
   const std::size_t last = sentinel(block, layout);
   const std::size_t step =

@@ -8,11 +8,11 @@
 
 namespace heapattach::boehm {
 
-// Where the marks are in what follows a header's descriptor. 8.2.2 has a map and a count before
-// them, and a byte for each granule; other builds have no map, bits, or one for each object.
+// The position of the marks after a header's descriptor. 8.2.2 has a map and a count before them,
+// and a byte for each granule; other builds have no map, bits, or one for each object.
 class MarkBits {
  public:
-  // The form that all headers fit of which the index keeps the tails.
+  // The form that fits all headers whose tails the index keeps.
   static std::optional<MarkBits> find(const Heap& heap);
 
   // Whether an object is marked; none if its header was not read that far.
@@ -38,13 +38,13 @@ class MarkBits {
   bool is_per_granule_;
 };
 
-// What was found alive against the marks of the collector's last collection, in a sample of blocks.
-// Of use if nothing was allocated since: then what was found is marked, and what is marked was
-// found or has been dropped.
+// Compares, in a sample of blocks, the live set with the marks of the collector's last collection.
+// Meaningful if nothing was allocated since: then a live object is marked, and a marked object is
+// live or has been dropped.
 struct MarkComparison {
   std::size_t blocks = 0;
-  std::uint64_t marked = 0;    // but for what lies on free lists
-  std::uint64_t missing = 0;   // of these, not found
+  std::uint64_t marked = 0;    // except what is on free lists
+  std::uint64_t missing = 0;   // of these, not in the live set
   std::uint64_t unmarked = 0;  // found
 };
 MarkComparison compare_with_marks(const Heap& heap, const LiveSet& found);

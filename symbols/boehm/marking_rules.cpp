@@ -26,8 +26,8 @@ std::uint64_t environment_of(std::uint64_t descriptor) {
   return descriptor >> (2 + kProcedureBits);
 }
 
-// The kinds are those of GC_init_explicit_typing: a descriptor in each object's last word, and next
-// to it the array's, whose procedure is numbered right after the other one.
+// The kinds made by GC_init_explicit_typing: one has a descriptor in each object's last word; the
+// next one is for arrays, and its procedure has the next number.
 class KindsReader {
  public:
   KindsReader(const MemoryReader& memory, const Range& table) : memory_(memory), table_(table) {}
@@ -58,7 +58,7 @@ class KindsReader {
   Range table_;
 };
 
-// Whether the words that a descriptor for `bitmaps` names all lie in an object of `words`.
+// Whether the words that a descriptor with `bitmaps` names are all inside an object of `words`.
 bool fits(std::span<const ExtendedBitmap> bitmaps, std::uint64_t first, std::uint64_t words) {
   for (std::uint64_t i = first; i < bitmaps.size(); ++i) {
     const std::uint64_t before = (i - first) * kBitmapWords;
@@ -71,8 +71,8 @@ bool fits(std::span<const ExtendedBitmap> bitmaps, std::uint64_t first, std::uin
 }
 
 // Finds the table of long bitmaps: an object without pointers, made for 100 entries or twice as
-// many, and so on, to which a word of the collector's leads, and in which all that typed objects
-// use fits these objects.
+// many, and so on. A word of the collector's data references it, and every entry that typed objects
+// use fits those objects.
 class BitmapFinder {
  public:
   BitmapFinder(const Heap& heap, const MarkingRules& rules) : heap_(heap) {
@@ -139,11 +139,11 @@ class BitmapFinder {
   }
 
   const Heap& heap_;
-  std::unordered_set<std::uint64_t> tables_;  // addresses of what may be one
+  std::unordered_set<std::uint64_t> tables_;  // addresses of possible tables
   std::vector<Use> uses_;
 };
 
-// The descriptors that objects lead to by their first words, as far as they were not captured.
+// The descriptors that objects reference by their first words and that were not captured.
 std::vector<std::pair<RemoteAddr, std::uint64_t>> read_outside(const Heap& heap,
                                                                const MemoryReader& memory) {
   std::unordered_set<std::uint64_t> wanted;
@@ -170,7 +170,7 @@ std::vector<std::pair<RemoteAddr, std::uint64_t>> read_outside(const Heap& heap,
   return found;
 }
 
-// GC_push_all_stack takes words one by one where it may not put the stack itself on the mark stack:
+// GC_push_all_stack takes words one by one if it may not put the stack itself on the mark stack:
 // always in releases before 8, later if interior pointers do not count or in incremental mode.
 bool finds_bases(const Heap& heap, const Collector& collector, const MemoryReader& captured) {
   if (!heap.recognises_interior()) return true;
@@ -239,7 +239,7 @@ bool may_hold_bitmaps(const Block& block) {
   if (block.kind != kAtomic) return false;
   for (std::uint64_t bytes = kFirstBytes; bytes <= kMostBytes; bytes *= 2) {
     if (block.object_bytes < bytes) return false;
-    // Small objects come in sizes that are not all there are.
+    // Not every size exists for small objects.
     const std::uint64_t most = block.objects > 1 ? bytes + bytes / 2 : bytes + 16;
     if (block.object_bytes <= most) return true;
   }

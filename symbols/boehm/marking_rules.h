@@ -17,29 +17,29 @@ struct Collector;
 class Heap;
 class ObjectSet;
 
-// How the collector marks, as far as neither the heap's blocks nor the layout say it. Facts:
-// obj_map.c, typd_mlc.c, gcj_mlc.c and mark.c (GC_mark_from, GC_push_all_stack) of 7.4 to 8.3.
+// How the collector marks, beyond what the heap's blocks and the layout show. Facts: obj_map.c,
+// typd_mlc.c, gcj_mlc.c and mark.c (GC_mark_from, GC_push_all_stack) of 7.4 to 8.3.
 struct MarkingRules {
-  // Where interior pointers are not recognised: the displacements from an object's beginning at
-  // which a word of the heap or of static data counts (GC_valid_offsets). None if not known.
+  // If interior pointers are not recognised: the displacements from an object's beginning at which
+  // a word of the heap or of static data counts (GC_valid_offsets). None if unknown.
   std::optional<Displacements> displacements;
 
-  // The numbers of the collector's own mark procedures, of objects and of arrays whose types are
-  // longer than a bitmap in one word; none while the program has made no type.
+  // The numbers of the collector's own mark procedures, for objects and for arrays whose types are
+  // longer than a one-word bitmap; none while the program has made no type.
   std::optional<std::uint64_t> typed_procedure;
   std::optional<std::uint64_t> array_procedure;
   std::vector<ExtendedBitmap> bitmaps;  // GC_ext_descriptors
 
-  // Descriptors that objects lead to and that were not captured, such as those of constant tables;
-  // sorted by address.
+  // Descriptors that objects reference and that were not captured, such as those in constant
+  // tables; sorted by address.
   std::vector<std::pair<RemoteAddr, std::uint64_t>> outside;
 
-  // Words on stacks count wherever they point into an object, also beyond the first page of one
-  // that ignores such pointers: the collector looks for an object's beginning first.
+  // Words on stacks count wherever they point into an object, even past the first page of one that
+  // ignores such pointers: the collector looks for an object's beginning first.
   bool finds_bases_from_stacks = false;
 
   // What a simple descriptor (a length, a bitmap, or the collector's procedure for long ones) makes
-  // it scan; none if it is of another sort.
+  // it scan; none for another kind of descriptor.
   [[nodiscard]] std::optional<WordPattern> pattern_of(std::uint64_t descriptor) const;
   // Whether it is that of an array, which follow_array() scans.
   [[nodiscard]] bool is_array(std::uint64_t descriptor) const;
@@ -54,12 +54,12 @@ enum DescriptorTag : std::uint64_t {
   kByProcedure = 2,
   kPerObject = 3
 };
-// How far below zero a per-object descriptor must be to be reached through the object's first word
+// How far below zero a per-object descriptor must be to be found through the object's first word
 // (GC_INDIR_PER_OBJ_BIAS in gc_mark.h).
 inline constexpr std::uint64_t kIndirectBias = 0x10;
 
-// Reads the rules from what was captured, `collector_data` among it; `outside` is asked for what
-// was not.
+// Reads the rules from captured memory, which includes `collector_data`; reads the rest from
+// `outside`.
 MarkingRules read_marking_rules(const Heap& heap,
                                 const Collector& collector,
                                 std::span<const Range> collector_data,
@@ -70,17 +70,17 @@ MarkingRules read_marking_rules(const Heap& heap,
 // many, and so on, without pointers.
 bool may_hold_bitmaps(const Block& block);
 
-// Objects whose descriptors could not be followed, most of all because a procedure of the program's
-// own marks them: they were scanned whole.
+// Objects that were scanned whole because their descriptors could not be followed, mostly because a
+// procedure of the program marks them.
 struct MarkedConservatively {
   std::uint64_t objects = 0;
   std::uint64_t bytes = 0;
 };
 MarkedConservatively count_guesses(const Heap& heap, const ObjectSet& live);
 
-// Scans an array of typed elements as GC_array_mark_proc does: its last word leads to what
-// describes the elements. False if that cannot be followed, or has more parts than fit on a mark
-// stack: then the collector scans the whole array too.
+// Scans an array of typed elements as GC_array_mark_proc does: its last word points to a
+// description of the elements. False if that cannot be followed, or has more parts than fit on a
+// mark stack: then the collector scans the whole array too.
 bool follow_array(const Heap& heap, std::uint64_t description, ScannedWords& words);
 
 }  // namespace heapattach::boehm

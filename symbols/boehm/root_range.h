@@ -17,7 +17,7 @@ struct RootRange {
   Range range;
   pid_t thread = 0;            // of a stack
   std::uint64_t fiber = 0;     // address of the fiber's object
-  std::string_view name = {};  // of memory that is no variable: a constant; empty: it has none
+  std::string_view name = {};  // of memory that is not a variable: a constant; empty: none
 };
 
 }  // namespace heapattach::boehm

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kIndexEntries = 64;
 constexpr std::size_t kMostAreas = 8192;
-constexpr std::uint64_t kBytesBefore = 2U << 20;  // of the block index, where the tables may be
+constexpr std::uint64_t kBytesBefore = 2U << 20;  // before the block index, where the tables may be
 constexpr std::uint64_t kBytesAfter = 64U << 10;
 
 std::size_t hash_of(std::uint64_t start) {
@@ -43,8 +43,8 @@ class Tables {
     if (!memory.read(start_, std::as_writable_bytes(std::span(words_)))) words_.clear();
   }
 
-  // Of all ranges that hold both the block index and themselves, GC_arrays is the smallest: the
-  // others are of the whole module's data.
+  // Of all ranges that contain both the block index and themselves, GC_arrays is the smallest: the
+  // others cover the whole module's data.
   [[nodiscard]] std::vector<Range> exclusions() const {
     std::optional<std::size_t> best;
     for (std::size_t i = 0; i + 1 < words_.size(); ++i) {
@@ -64,7 +64,7 @@ class Tables {
     return found;
   }
 
-  // The areas of the index that has most; none if there is none.
+  // The areas of the index that has the most; none if there is no index.
   [[nodiscard]] std::vector<RootArea> areas() const {
     std::vector<RootArea> most;
     std::optional<std::size_t> tried;
@@ -90,7 +90,7 @@ class Tables {
            words_[i + 1] % kWordBytes == 0;
   }
 
-  // Where an entry of GC_static_roots stands that `pointer` leads to.
+  // The entry of GC_static_roots that `pointer` points to.
   [[nodiscard]] std::optional<std::size_t> record_at(std::uint64_t pointer) const {
     if (pointer < start_.value || pointer % kWordBytes != 0) return std::nullopt;
     const std::size_t at = (pointer - start_.value) / kWordBytes;
@@ -99,7 +99,7 @@ class Tables {
     return (words_[at + 3] & 0xffffffff) <= 1 ? std::optional(at) : std::nullopt;
   }
 
-  // Empty if not all of it fits.
+  // Empty if any part does not fit.
   [[nodiscard]] std::vector<RootArea> areas_of_index(std::size_t index) const {
     std::vector<RootArea> found;
     if (index + kIndexEntries > words_.size()) return found;
@@ -151,14 +151,14 @@ RootTables read_root_tables(const Collector& collector,
   const bool has_temporary = covers({{0}, ~std::uint64_t{0}});
   const auto collections = value_of<std::uint64_t>(memory, collector.collections);
   const bool has_collected = collections.value_or(0) != 0;
-  // A collection has registered what there is to register, or must not register anything. Where
-  // nothing tells of collections: the collector begins with one unless it is asked not to.
+  // A collection has registered all there is, or must not register anything. Without a sign of a
+  // collection: the collector begins with one unless it is asked not to.
   if (collector.no_dls) {
     tables.registers_modules = value_of<std::uint32_t>(memory, collector.no_dls).value_or(0) == 0;
   } else if (tables.has_index && (has_collected || !collections)) {
     tables.registers_modules = has_temporary;
   }
-  // The collector's own module, at least, was there at the last collection.
+  // At least the collector's own module existed at the last collection.
   if (collector.roots_filter) {
     const auto filter = value_of<std::uint64_t>(memory, collector.roots_filter);
     tables.filters_modules = filter.value_or(0) != 0;

@@ -35,7 +35,7 @@ bool is_collectors(const Module& module, const Collector& collector) {
   return module.name() == collector.module || module.path() == collector.module;
 }
 
-// Whether the next collection registers this part of a module. What the program's filter says of it
+// Whether the next collection registers this part of a module. The decision of the program's filter
 // is known from the last one.
 bool is_registered(const Range& part, const RootTables& tables) {
   if (!tables.registers_modules) return false;
@@ -132,7 +132,7 @@ std::vector<Range> plan_copy(std::span<const RootRange> roots,
     if (range.bytes == 0 || range.end() <= done) continue;
     if (range.start < done) range = {done, range.end() - done};
     done = range.end();
-    // Only the mappings that it reaches into: there are two for each fiber.
+    // Only the mappings that overlap it: there are two for each fiber.
     const auto& mappings = map.mappings();
     auto mapping = std::partition_point(mappings.begin(), mappings.end(), [&](const Mapping& m) {
       return m.range.end() <= range.start;
@@ -141,7 +141,7 @@ std::vector<Range> plan_copy(std::span<const RootRange> roots,
       if (!mapping->readable) continue;
       const RemoteAddr start = std::max(range.start, mapping->range.start);
       const RemoteAddr end = std::min(range.end(), mapping->range.end());
-      // Only the heap's ranges that may reach in, for there are many.
+      // Only the heap ranges that may overlap, because there are many.
       const auto first = std::partition_point(heap.begin(), heap.end(),
                                               [&](const Range& r) { return r.end() <= start; });
       const auto last =

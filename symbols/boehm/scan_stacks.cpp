@@ -58,7 +58,7 @@ class StackScan {
     return root.thread == pid_ || (stack_bottom_ && is_end_of(root, *stack_bottom_));
   }
 
-  // The first thread's stack counts also where it has no record: in a collector without threads.
+  // The first thread's stack counts even without a record: in a collector without threads.
   void scan_unknown(const RootRange& root) {
     if (is_first(root)) {
       scan_to(root, stack_bottom_);
@@ -77,7 +77,7 @@ class StackScan {
       const bool is_inside = root.range.contains(*record.blocked_at);
       if (is_inside) from.range = words_between(*record.blocked_at, root.range.end());
     }
-    // In the record of the first thread the end is that of another time, if any.
+    // In the first thread's record, the end may be an old one.
     std::optional<RemoteAddr> end = record.has_own_end ? record.stack_end : stack_bottom_;
     if (record.alternate_stack && record.alternate_stack->contains(from.range.start)) {
       end = record.alternate_stack->end();
@@ -97,7 +97,7 @@ class StackScan {
     if (!record.blocked_at) found_.with_registers.push_back(root.thread);
   }
 
-  // A thread that changes to another fiber is for a moment on neither.
+  // A thread that switches to another fiber is on neither for a moment.
   [[nodiscard]] bool is_a_fibers(RemoteAddr end) const {
     return std::any_of(roots_.begin(), roots_.end(), [&](const RootRange& root) {
       return root.kind == RootKind::Fiber && is_end_of(root, end);
@@ -128,7 +128,7 @@ class StackScan {
   ScannedStacks found_;
 };
 
-// A stack in an object ends with it, and any other where the heap begins.
+// A stack in an object ends with the object; any other where the heap begins.
 RemoteAddr end_before_heap(const RootRange& stack, const Heap& heap) {
   if (const auto object = heap.resolve(stack.range.start.value, Heap::From::Stack)) {
     return heap.address(*object) + heap.blocks()[object->block].object_bytes;

@@ -17,8 +17,8 @@ struct ExtendedBitmap {
   bool goes_on = false;  // the next entry describes the next 64 words
 };
 
-// Which words the collector scans, counted from some place: all of the first `words`, or of these
-// the ones that a bitmap names.
+// Which words the collector scans, counted from some position: the first `words`, or those of them
+// that a bitmap names.
 struct WordPattern {
   std::uint64_t words = 0;
   std::uint64_t bitmap = 0;  // highest bit first; 0: no bitmap
@@ -33,14 +33,14 @@ struct ScannedElements {
   WordPattern pattern;
 };
 
-// The words of one object that its descriptor makes the collector scan.
+// The words of one object that the collector scans, by its descriptor.
 struct ScannedWords {
   const std::byte* data = nullptr;
-  std::uint64_t count = 0;  // words that there are, from the object's first
+  std::uint64_t count = 0;  // the number of words from the object's first
   RemoteAddr address;
   WordPattern pattern;                    // of the object, unless it is an array
   std::vector<ScannedElements> elements;  // of an array
-  std::span<const Range> hidden;          // words that are no edges, and reach into the object
+  std::span<const Range> hidden;          // words that give no edges, and overlap the object
   // The descriptor could not be followed: all words of the object are scanned.
   bool is_guess = false;
 
@@ -68,8 +68,8 @@ void for_each_place(const WordPattern& pattern,
   }
 }
 
-// Calls visit(offset_words, word) for each scanned word at an offset in [from, to), in order but
-// for arrays whose elements overlap.
+// Calls visit(offset_words, word) for each scanned word at an offset in [from, to), in order,
+// except for arrays whose elements overlap.
 template <class Visit>
 void for_each_word(const ScannedWords& words,
                    std::uint64_t from,

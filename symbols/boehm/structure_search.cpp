@@ -13,14 +13,14 @@
 #include "symbols/boehm/check_layout.h"
 #include "symbols/boehm/heap_memory.h"
 
-// The top index is an array of 2048 pointers in bss. Nearly all are the same one, to the shared
-// empty bottom index, which is all zero; each of the others leads to a bottom index whose key ends
-// in the bits that are its slot in the array. So every pointer in the data to something with a key
-// in the right place names where the array would begin, and there all 2048 words must agree.
-// Nothing else has that shape, and the headers must fit on top of it.
+// The top index is an array of 2048 pointers in bss. Nearly all point to the shared empty bottom
+// index, which is all zero. Each of the others points to a bottom index whose key ends in the bits
+// that are its slot in the array. So every pointer in the data to something with a key at the right
+// offset shows where the array would begin, and there all 2048 words must agree. Nothing else has
+// that shape, and the headers must fit as well.
 //
-// Only the default configuration for 64 bits is looked for: blocks of 4096 bytes, 1024 of them to a
-// bottom index. No distribution is known to build another.
+// The search covers only the default configuration for 64 bits: blocks of 4096 bytes, 1024 of them
+// to a bottom index. No distribution is known to build another.
 
 namespace heapattach::boehm {
 
@@ -30,7 +30,7 @@ constexpr std::uint64_t kMostDataBytes = std::uint64_t{256} << 20;
 constexpr int kLongestChain = 64;
 constexpr std::uint64_t kBottomIndexBytes = 0x2020;
 
-// A module's writable data as it was read.
+// A module's writable data as read.
 struct Data {
   RemoteAddr start;
   std::vector<std::uint64_t> words;
@@ -50,7 +50,7 @@ std::vector<Data> read_data(const Module& module, const MemoryReader& memory) {
   return all;
 }
 
-// Where heaps and the collector's own structures lie.
+// Where heaps and the collector's own structures are.
 class AnonymousMemory {
  public:
   explicit AnonymousMemory(const MemoryMap& map) {
@@ -104,7 +104,7 @@ class Search {
   }
 
  private:
-  // The key of a bottom index, if there is one at `bottom` that covers memory there is.
+  // The key of a bottom index, if there is one at `bottom` that covers existing memory.
   [[nodiscard]] std::optional<std::uint64_t> key_of(std::uint64_t bottom) const {
     const auto key = memory_.read_as<std::uint64_t>(RemoteAddr{bottom} + default_.bottom_key);
     if (!key || *key == 0 || *key >> (47 - default_.top_shift) != 0) return std::nullopt;
@@ -170,13 +170,13 @@ class Search {
   const MemoryMap& map_;
   AnonymousMemory anonymous_;
   const Layout default_;
-  std::set<std::size_t> tried_;  // places in the data where the index does not begin
+  std::set<std::size_t> tried_;  // offsets in the data where the index does not begin
 };
 
 constexpr std::size_t kFirstKinds = 4;
 
-// Whether these are four arrays of free lists: in GC_arrays, or next to each other in the data, if
-// it is not known how far that goes.
+// Whether these are four arrays of free lists: in GC_arrays, or next to each other in the data if
+// the extent of GC_arrays is unknown.
 bool are_free_lists(std::array<std::uint64_t, kFirstKinds> lists,
                     const Data& data,
                     const Range& arrays) {
@@ -204,7 +204,7 @@ Result<Layout> search_structure(const Module& module,
     if (auto layout = search.in(data)) return layout;
   }
   return Error{ErrorKind::Unsupported,
-               fmt::format("the data of {} holds nothing like a block index", module.name())};
+               fmt::format("the data of {} contains nothing like a block index", module.name())};
 }
 
 std::optional<Range> search_kinds(const Module& module,

@@ -19,7 +19,7 @@ constexpr std::uint64_t kLowestAddress = 0x10000;
 constexpr std::uint64_t kAddressLimit = std::uint64_t{1} << 47;
 
 // Until 8.2 the flags are followed by a byte for a blocked thread, and by two counts for
-// finalizers; the rest of the word is padding, as it is behind the flags of 8.3.
+// finalizers; the rest of the word is padding, as it is after the flags of 8.3.
 constexpr std::uint64_t kBlockedByte = 0x100;
 constexpr std::uint64_t kOldFlags = 0xff'ffff'011f;
 constexpr std::uint64_t kBlockedFlag = 0x20;
@@ -79,7 +79,7 @@ class RecordReader {
   bool read_ends(bool is_blocked) {
     const auto pointer = word(stack_at_, form_.stack_pointer);
     const auto end = word(stack_at_, form_.stack_end);
-    // Until the thread was stopped for the first time this is only near its stack, if not 0.
+    // Until the thread is first stopped this is only near its stack, if not 0.
     if (!pointer || (*pointer != 0 && !is_address(*pointer))) return false;
     if (is_blocked && !is_on_stack(*pointer)) return false;
     if (is_blocked) record_.blocked_at = RemoteAddr{*pointer};
@@ -101,7 +101,7 @@ class RecordReader {
     return true;
   }
 
-  // Each holds where the stack pointer was, and leads to the one before.
+  // Each holds a saved stack pointer, and points to the one before.
   bool read_sections() {
     const auto first = word(stack_at_, form_.section);
     if (!first) return false;

@@ -9,14 +9,14 @@
 
 namespace heapattach::boehm {
 
-// Where the fields of GC_Thread_Rep stand in a release, in words (pthread_support.h and
-// pthread_stop_world.h, 64-bit Linux). Those from `stack_pointer` on are in a structure of their
-// own where `context` leads to one.
+// The word offsets of the fields of GC_Thread_Rep in a release (pthread_support.h and
+// pthread_stop_world.h, 64-bit Linux). If `context` is set, those from `stack_pointer` on are in a
+// structure of their own that it points to.
 struct RecordForm {
   const char* releases = nullptr;
   std::size_t id = 0;
   std::size_t flags = 0;
-  // In the word of the flags: a byte of its own until 8.2, then a flag.
+  // In the word of the flags: a separate byte until 8.2, then a flag.
   std::uint64_t blocked_mask = 0;
   std::uint64_t known_flags = 0;  // others are never set
   std::optional<std::size_t> context;
@@ -25,14 +25,14 @@ struct RecordForm {
   std::optional<std::size_t> alternate_stack;  // its start, and …
   std::size_t alternate_bytes = 0;             // … its size
   std::size_t section = 0;
-  std::optional<std::size_t> counts;  // of finalizers, where they have a word of their own
+  std::optional<std::size_t> counts;  // of finalizers, if they have a word of their own
 };
 
 // All forms, the latest first.
 std::span<const RecordForm> record_forms();
 
-// Reads the record at `at` as one of `form`; none if it cannot be one. `is_finished` is set for one
-// of a thread that has exited.
+// Reads the record at `at` in the given form; none if it cannot be one. Sets `is_finished` for the
+// record of a thread that has exited.
 std::optional<ThreadRecord> read_record(const RecordForm& form,
                                         RemoteAddr at,
                                         const Capture& capture,

@@ -8,23 +8,24 @@
 
 #include "symbols/boehm/thread_forms.h"
 
-// Where each thread's record is, and what it says. Its first words are in thread_forms.cpp. Free
+// Finds each thread's record and reads it. Its first words are described in thread_forms.cpp. Free
 // lists follow: three or four arrays of 25 words (pointer-free, normal, uncollectable, other), and
-// more. Word g of an array is a small count or leads to an object of g granules (one granule for
-// g = 0). Other words that lead to objects do not fit an array, because 24 neighbours would have to
+// more. Word g of an array is a small count or points to an object of g granules (one granule for g
+// = 0). Other words that point to objects do not fit an array, because 24 neighbours would have to
 // fit as well.
 //
-// Where no form fits, only this is relied on: the id is among the first words, and stack_end is the
-// highest address in the words before the free lists that lies in the stack the thread is on.
+// If no form fits, only this is relied on: the id is among the first words, and stack_end is the
+// highest address in the words before the free lists that is in the stack the thread is on.
 
 namespace heapattach::boehm {
 namespace {
 
-constexpr std::size_t kIdWithin = 6;          // words from a record's start
-constexpr std::size_t kStackEndWithin = 24;   // likewise, if the form is unknown
-constexpr std::size_t kRecordWords = 192;     // as far as free lists are looked for
-constexpr std::size_t kListWords = 25;        // GC_TINY_FREELISTS
-constexpr std::uint64_t kLargestCount = 256;  // DIRECT_GRANULES, of an array's word that is no list
+constexpr std::size_t kIdWithin = 6;         // words from a record's start
+constexpr std::size_t kStackEndWithin = 24;  // likewise, if the form is unknown
+constexpr std::size_t kRecordWords = 192;    // how far to search for free lists
+constexpr std::size_t kListWords = 25;       // GC_TINY_FREELISTS
+constexpr std::uint64_t kLargestCount =
+    256;  // DIRECT_GRANULES, in an array's word that is not a list
 constexpr std::size_t kMostRecords = 100'000;
 
 using Words = std::vector<std::uint64_t>;
@@ -35,7 +36,7 @@ Words load(std::span<const std::byte> bytes, std::size_t most) {
   return words;
 }
 
-// Whether `word`, as number g of a free-list array, leads to a list of objects of that size.
+// Whether `word`, as number g of a free-list array, points to a list of objects of that size.
 bool is_list_head(const Heap& heap, std::uint64_t word, std::size_t g) {
   const auto ref = heap.object_at(word);
   return ref && heap.blocks()[ref->block].object_bytes == std::max<std::size_t>(g, 1) * 16;
@@ -66,11 +67,11 @@ std::vector<Range> find_list_heads(const Heap& heap, RemoteAddr at, const Words&
   return heads;
 }
 
-// A word that holds a thread's id, where a record may be around it.
+// A word that contains a thread's id, with a possible record around it.
 struct Candidate {
   const FrozenThread* thread = nullptr;
   RemoteAddr id_at;
-  std::optional<RemoteAddr> object;  // that it is in; else it is in the collector's data
+  std::optional<RemoteAddr> object;  // that contains it; otherwise it is in the collector's data
 };
 
 class CandidateFinder {
@@ -91,7 +92,7 @@ class CandidateFinder {
   }
 
  private:
-  // Looks at an object, and along the links in first words as long as they lead to objects of the
+  // Examines an object, and follows the links in first words while they point to objects of the
   // same size: records with one hash are chained.
   void follow(ObjectRef ref) {
     while (seen_.size() < kMostRecords && seen_.insert(heap_.number(ref)).second) {
@@ -160,7 +161,7 @@ class RecordFinder {
       record->list_heads = find_list_heads(heap_, at, words_at(at));
       add(std::move(*record), records);
     }
-    // A thread that the collector knows is not to be lost because of one field.
+    // One unclear field must not lose a thread that the collector knows.
     if (!records.empty()) add_of_no_form(unclear, records);
     return records;
   }
@@ -197,8 +198,8 @@ class RecordFinder {
     return likely;
   }
 
-  // A record holds more than the id: the collector keeps the id elsewhere too. One with a stack end
-  // or with free lists is preferred.
+  // A record is more than the id, which the collector keeps elsewhere too. Prefers one with a stack
+  // end or with free lists.
   static void add(ThreadRecord record, std::vector<ThreadRecord>& records) {
     const auto same = std::find_if(records.begin(), records.end(), [&](const ThreadRecord& r) {
       return r.thread == record.thread;

@@ -13,10 +13,10 @@
 
 namespace heapattach::boehm {
 
-// What the collector keeps about one thread (GC_Thread_Rep, pthread_support.h).
+// The collector's record of one thread (GC_Thread_Rep, pthread_support.h).
 struct ThreadRecord {
   // A part of a stack that GC_call_with_gc_active began: the collector scans from the hot end to
-  // `at`, and goes on from `saved`, where the blocking call around it had begun.
+  // `at`, and continues from `saved`, where the blocking call around it had begun.
   struct Section {
     RemoteAddr at;
     RemoteAddr saved;
@@ -25,51 +25,53 @@ struct ThreadRecord {
   pid_t thread = 0;
   RemoteAddr at;
   std::optional<RemoteAddr> stack_end = std::nullopt;  // cold end of the stack it is on
-  std::vector<Range> list_heads = {};                  // words that lead to thread-local free lists
-  bool is_understood = false;                          // its form is known, and so is what follows
-  bool has_own_end = true;  // else it is the first thread's, which GC_stackbottom tells
+  std::vector<Range> list_heads = {};  // words that point to thread-local free lists
+  bool is_understood = false;          // its form is known, so the following fields are valid
+  bool has_own_end = true;  // otherwise it is the first thread's, and GC_stackbottom has its end
   // Inside GC_do_blocking: where the collector begins to scan, whatever the stack pointer is, and
   // without the registers.
   std::optional<RemoteAddr> blocked_at = std::nullopt;
   std::optional<Range> alternate_stack = std::nullopt;  // as registered
   std::vector<Section> sections = {};                   // the hottest first
-  std::vector<RemoteAddr> objects = {};                 // of the collector's that it consists of
+  std::vector<RemoteAddr> objects = {};  // the collector's objects that it consists of
 };
 
-// Records are looked for by content, because their form differs from release to release: in the
-// collector's own data (the first thread's) and in the objects that it leads to. They hold the
-// thread's pthread_t. If one of the known forms fits, each record has that form and
-// `is_understood`; if none does, what looks like a record is one. Threads that the collector does
-// not know have none, nor have those that it has seen exit.
+// Finds records by content, because their form differs from release to release: in the collector's
+// own data (the first thread's) and in the objects that it references. They hold the thread's
+// pthread_t. If one of the known forms fits, each record has that form and `is_understood`; if none
+// does, anything that looks like a record counts. Threads that the collector does not know have
+// none, nor have those that it has seen exit.
 std::vector<ThreadRecord> find_thread_records(const Heap& heap,
                                               const Capture& capture,
                                               std::span<const Range> collector_data,
                                               std::span<const FrozenThread> threads,
                                               const MemoryMap& map);
 
-// Where the first thread's stack (one of `roots`) ends, if no name leads to GC_stackbottom: at the
-// highest address in the collector's data, outside of its tables (`excluded`), that lies above the
-// stack pointer and before anything of the heap. None if there is none.
+// Where the first thread's stack (one of `roots`) ends if there is no symbol for GC_stackbottom:
+// the highest address in the collector's data, outside its tables (`excluded`), that is above the
+// stack pointer and before the next part of the heap. None if there is none.
 std::optional<RemoteAddr> likely_stack_bottom(const Heap& heap,
                                               const Capture& capture,
                                               std::span<const Range> collector_data,
                                               std::span<const Range> excluded,
                                               const RootRange& stack);
 
-// Which parts of the threads' stacks the collector scans.
+// The parts of the threads' stacks that the collector scans.
 struct ScannedStacks {
-  std::vector<RootRange> ranges;      // those of `roots`, stacks cut as below
+  std::vector<RootRange> ranges;      // those of `roots`, with stacks cut as described below
   std::vector<pid_t> with_registers;  // threads whose registers count
   std::vector<std::string> problems;  // threads whose stacks are not where they should be
 };
 
-// Cuts the stacks among `roots`, each from a thread's stack pointer to the end of its mapping, to
-// what their records say: from the stack pointer, or from where a blocked thread's call began, in
-// sections, to the end that the record or, for the first thread (`pid`, or the one whose stack
-// `stack_bottom` is in), `stack_bottom` tells. A stack without a record is dropped, as the
-// collector does not scan it either (its own marker threads among them); but if no thread has one,
-// then this build keeps none that we recognise, and all stacks stay. A stack of a thread with a
-// record whose end cannot be true stays whole, and is a problem.
+// Cuts the stacks among `roots`, each from a thread's stack pointer to the end of its mapping, as
+// their records say: from the stack pointer, or from where a blocked thread's call began, in
+// sections, to the end in the record. For the first thread (`pid`, or the one whose stack contains
+// `stack_bottom`) the end is `stack_bottom`.
+//
+// A stack without a record is dropped, because the collector does not scan it either (its own
+// marker threads among them). But if no thread has a record, this build keeps none that we
+// recognise, and all stacks stay. A stack of a thread whose record has an impossible end stays
+// whole, and is a problem.
 ScannedStacks scan_stacks(std::span<const RootRange> roots,
                           std::span<const ThreadRecord> records,
                           std::optional<RemoteAddr> stack_bottom,

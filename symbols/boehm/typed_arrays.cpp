@@ -3,15 +3,15 @@
 #include "symbols/boehm/heap.h"
 #include "symbols/boehm/marking_rules.h"
 
-// What describes an array's elements (typd_mlc.c, complex_descriptor) is a tree:
+// The description of an array's elements (typd_mlc.c, complex_descriptor) is a tree:
 //
 //   leaf      1 · bytes of an element · how many · a simple descriptor
-//   array     2 · how many · what describes one
-//   sequence  3 · what describes the first part · the second
+//   array     2 · how many · the description of one
+//   sequence  3 · the description of the first part · the second
 //
 // The collector puts an entry for each element on its mark stack, or scans the whole array if there
 // is no room. A marker's own stack has 4096 entries; only the common one may grow, at a later
-// collection and if there are no parallel markers. So what has more elements is taken as whole.
+// collection and without parallel markers. So an array with more elements is scanned whole.
 
 namespace heapattach::boehm {
 
@@ -79,7 +79,7 @@ bool follow_array(const Heap& heap, std::uint64_t description, ScannedWords& wor
     words.elements.clear();
     return false;
   }
-  // The last word itself leads to the description, which is kept.
+  // The last word itself references the description, which is retained.
   words.elements.push_back({words.count - 1, 1, 1, {1, 0, {}}});
   return true;
 }

@@ -16,7 +16,7 @@ class Disassembler {
  public:
   static Result<Disassembler> open();
 
-  // The instruction at the start of `code`, which is loaded at `at`; null if there is none. Holds
+  // The instruction at the start of `code`, which is loaded at `at`; null if there is none. Valid
   // until the next call.
   [[nodiscard]] const cs_insn* decode(std::span<const std::byte> code, RemoteAddr at) const;
 

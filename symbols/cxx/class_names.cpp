@@ -5,9 +5,8 @@
 #include <cstddef>
 #include <vector>
 
-// A name is taken apart into words, numbers, character constants and single signs. Spaces of its
-// own count only before a parenthesis and after one, where they mean something: "void (T::*)(int)
-// const".
+// A name is split into words, numbers, character constants and single signs. Spaces count only
+// before and after a parenthesis, where they mean something: "void (T::*)(int) const".
 
 namespace heapattach::cxx {
 namespace {
@@ -27,7 +26,7 @@ bool is_of_word(char c) {
          c == '.' || (c & 0x80) != 0;
 }
 
-// "5UL" is "5": compilers differ in whether they say a constant's type.
+// "5UL" is "5": only some compilers write a constant's type.
 std::string_view without_suffix(std::string_view word) {
   if (!is_digit(word.front())) return word;
   const std::size_t end = word.find_last_not_of("uUlL");
@@ -65,7 +64,7 @@ bool is_of_number(const Token& token) {
   return std::find(kWords.begin(), kWords.end(), token.text) != kWords.end();
 }
 
-// "long unsigned int" in the order that people write it.
+// "long unsigned int" in the usual order.
 std::string number_name(const std::vector<Token>& words, std::size_t first, std::size_t last) {
   const auto count = [&](std::string_view wanted) {
     return std::count_if(words.begin() + static_cast<std::ptrdiff_t>(first),
@@ -104,7 +103,7 @@ std::vector<Token> with_numbers_named(const std::vector<Token>& tokens) {
   return named;
 }
 
-// Behind the type's own name that begins at `first`: "ns::list<int>" of "ns::list<int>* const".
+// After the type's own name that begins at `first`: "ns::list<int>" in "ns::list<int>* const".
 std::size_t end_of_type(const std::vector<Token>& tokens, std::size_t first) {
   int depth = 0;
   for (std::size_t i = first; i < tokens.size(); ++i) {
@@ -120,7 +119,7 @@ std::size_t end_of_type(const std::vector<Token>& tokens, std::size_t first) {
   return tokens.size();
 }
 
-// "pair<const int>" is "pair<int const>", as the demangler and g++ have it.
+// "pair<const int>" becomes "pair<int const>", as the demangler and g++ write it.
 std::vector<Token> with_const_behind(std::vector<Token> tokens) {
   for (std::size_t i = tokens.size(); i-- > 1;) {  // inner ones first
     const std::string& before = tokens[i - 1].text;

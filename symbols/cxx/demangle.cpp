@@ -8,13 +8,13 @@
 namespace heapattach::cxx {
 namespace {
 
-// Each reference to an earlier part of the name can double what comes out. These bounds keep it
-// below some megabytes, and the depth of the demangler's recursion below some hundred calls.
+// Each reference to an earlier part of the name can double the result. These bounds keep it below a
+// few megabytes, and the demangler's recursion below a few hundred calls.
 constexpr std::size_t kLongestMangled = 1000;
 constexpr int kMostReferences = 14;
 constexpr std::size_t kLongestName = 4096;
 
-// "S_", "S1_", "T0_" and so on; also what only looks so within an identifier.
+// "S_", "S1_", "T0_" and so on, even if it is only part of an identifier.
 int references_in(std::string_view mangled) {
   int count = 0;
   for (std::size_t end = mangled.find('_'); end != std::string_view::npos;

@@ -5,8 +5,8 @@
 
 namespace heapattach::cxx {
 
-// What the mangled name `symbol` stands for, in the demangler's own spelling; `symbol` itself if it
-// is none, or one that would take the demangler too far. At most 4 KiB.
+// The meaning of the mangled name `symbol`, in the demangler's own spelling; `symbol` itself if it
+// is not a mangled name, or too complex for the demangler. At most 4 KiB.
 [[nodiscard]] std::string demangled(std::string_view symbol);
 
 }  // namespace heapattach::cxx

@@ -19,8 +19,8 @@ bool is_digit(char letter) {
   return letter >= '0' && letter <= '9';
 }
 
-// Where the method's own name begins in a Crystal symbol, and where it ends: before its arguments
-// in angle brackets, or the single colon before its return type.
+// The method's own name in a Crystal symbol: where it begins, and where it ends, which is before
+// its arguments in angle brackets or the single colon before its return type.
 std::size_t end_of_crystal_name(std::string_view text) {
   int depth = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -45,7 +45,7 @@ std::size_t end_of_crystal_name(std::string_view text) {
   return text.size();
 }
 
-// The last place outside of parentheses where `what` stands.
+// The last position of `what` outside of parentheses.
 std::size_t find_outside(std::string_view text, std::string_view what) {
   int depth = 0;
   std::size_t found = std::string_view::npos;
@@ -64,7 +64,7 @@ std::string crystal_name(std::string_view text) {
     if (text.ends_with('+')) text.remove_suffix(1);
     return std::string(text);
   }
-  // Who is called, and where that is defined: "File@IO::Evented#wait_readable".
+  // The receiver, and where the method is defined: "File@IO::Evented#wait_readable".
   std::string_view receiver = text.substr(0, at);
   if (receiver.ends_with('+')) receiver.remove_suffix(1);
   const std::string_view definition = text.substr(at + 1);
@@ -107,7 +107,7 @@ std::string_view without_parameters(std::string_view name) {
   return name;
 }
 
-// "void run<int>" is "run<int>": templates carry what they return.
+// "void run<int>" is "run<int>": symbols of templates include the return type.
 std::string_view without_return_type(std::string_view name) {
   int depth = 0;
   std::size_t begin = 0;
@@ -132,7 +132,7 @@ std::string_view without_additions(std::string_view name) {
     const std::size_t at = name.find(added);
     if (at != 0 && at != std::string_view::npos) name = name.substr(0, at);
   }
-  // "static_function.7", as compilers number what would be there twice.
+  // "static_function.7": compilers number names that would otherwise occur twice.
   std::size_t end = name.size();
   while (end > 0 && is_digit(name[end - 1])) --end;
   if (end < name.size() && end > 1 && name[end - 1] == '.') name = name.substr(0, end - 1);
@@ -141,7 +141,7 @@ std::string_view without_additions(std::string_view name) {
 
 }  // namespace
 
-// A whole one goes on behind the method's name, with its arguments or what it returns.
+// A complete one continues after the method's name, with its arguments or return type.
 bool is_cut_short(std::string_view symbol) {
   if (!symbol.starts_with('*') || symbol.size() < 2) return false;
   const std::string_view text = symbol.substr(1);

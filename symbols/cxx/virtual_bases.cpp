@@ -3,10 +3,10 @@
 //
 //     …, offset of a virtual base, …, offset to top, type_info of the class, functions …
 //
-// The pointer leads to the first of the functions. Debug information says how far below that the
-// offset of a virtual base stands, in the table of whatever names that base. So: go through all
-// bases of the class, and look into the table of each that names a virtual one. The tables of the
-// group are told apart by their offsets to the top: minus the base's place in the object.
+// The pointer points to the first of the functions. Debug information has the distance from there
+// down to the offset of a virtual base, in the table of the class that names that base. So: go
+// through all bases of the class, and look into the table of each that names a virtual one. The
+// offset to top distinguishes the tables of the group: it is minus the base's offset in the object.
 
 #include "symbols/cxx/virtual_bases.h"
 
@@ -51,7 +51,7 @@ class Placement {
     }
   }
 
-  // The members that stand for the virtual bases of `klass`.
+  // The members for the virtual bases of `klass`.
   std::vector<Member> of(TypeRef klass) {
     const std::uint64_t end = model_[klass].bytes.value_or(0);
     open_.push_back({klass, 0});
@@ -80,7 +80,7 @@ class Placement {
     std::uint64_t place = 0;
   };
 
-  // By the table of what names it, which stands at `from`.
+  // Through the table, at `from`, of the class that names it.
   [[nodiscard]] std::optional<std::uint64_t> place_of(const types::VirtualBase& base,
                                                       std::uint64_t from) const {
     const auto table = tables_.find(from);
@@ -92,7 +92,7 @@ class Placement {
 
   const TypeModel& model_;
   std::vector<std::uint64_t> words_;
-  std::map<std::uint64_t, std::size_t> tables_;  // by the base's place: the first function's index
+  std::map<std::uint64_t, std::size_t> tables_;  // by the base's offset: the first function's index
   std::vector<Base> open_;
   std::set<TypeRef> seen_;
   std::vector<Member> found_;

@@ -10,16 +10,16 @@
 
 namespace heapattach::cxx {
 
-// Where the virtual bases of C++ classes stand: in the vtables of the classes that have them, which
-// are constant from the program's start on. Each class whose vtable has a name gets its virtual
-// bases as members, those that its bases name too. Returns how many members that made; after any,
-// the model has to pass make_sound() again.
+// The offsets of the virtual bases of C++ classes: they are in the vtables of the classes that have
+// them, which are constant from the program's start on. Each class whose vtable has a symbol gets
+// its virtual bases as members, including those that its bases name. Returns the number of new
+// members; if there are any, the model has to pass make_sound() again.
 std::size_t place_virtual_bases(const Modules& modules,
                                 const MemoryReader& memory,
                                 types::TypeModel& model);
 
-// The same for one class, by the bytes of its vtable. `type_info` is the address that the vtable
-// has for the class's type_info.
+// The same for one class, from the bytes of its vtable. `type_info` is the address of the class's
+// type_info as the vtable holds it.
 std::size_t place_virtual_bases_of(types::TypeRef klass,
                                    std::span<const std::byte> vtable,
                                    RemoteAddr type_info,

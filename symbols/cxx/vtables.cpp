@@ -1,11 +1,11 @@
-// A vtable (Itanium C++ ABI, 2.5.2) is one symbol, and one or more tables behind each other in it,
-// for the class and for those of its bases that stand elsewhere in the object. Each table is
+// A vtable (Itanium C++ ABI, 2.5.2) is one symbol with one or more tables one after the other, for
+// the class and for those of its bases that are elsewhere in the object. Each table is
 //
 //     offsets of virtual bases and calls …, offset to top, RTTI, functions …
 //
-// and objects point to the first of the functions, so to at least two words behind the symbol's
-// start. Nothing else points to words within a vtable, so all of them count. The contents cannot
-// tell more: in a position-independent program they are zero in the file.
+// and objects point to the first of the functions, at least two words after the symbol's start.
+// Nothing else points to words within a vtable, so all of them count. The contents cannot narrow
+// that down: in a position-independent program they are zero in the file.
 
 #include "symbols/cxx/vtables.h"
 
@@ -22,7 +22,7 @@ namespace {
 constexpr std::string_view kVtable = "_ZTV";
 constexpr std::uint64_t kLargestVtable = 1U << 20U;
 
-// Modules that every program has, or that have no C++ in them.
+// Modules that every program has, or that contain no C++.
 bool is_systems(const Module& module) {
   constexpr std::array<std::string_view, 11> kNames = {
       "ld-linux", "libc.so",    "libm.so",   "libgcc_s",  "libpthread", "libdl.",
@@ -71,7 +71,7 @@ void VtableNames::add(const std::vector<Symbol>& symbols) {
   std::vector<Symbol> sorted = symbols;
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const Symbol& a, const Symbol& b) { return a.address < b.address; });
-  std::uint64_t end = 0;  // of the last one taken
+  std::uint64_t end = 0;  // of the last accepted one
   for (const Symbol& symbol : sorted) {
     const std::uint64_t start = symbol.address.value;
     const bool is_sane = symbol.bytes >= 16 && symbol.bytes <= kLargestVtable && start % 8 == 0 &&
@@ -82,7 +82,7 @@ void VtableNames::add(const std::vector<Symbol>& symbols) {
     const auto [known, is_new] =
         index_of_name.try_emplace(name, static_cast<std::uint32_t>(names_.size()));
     if (is_new) names_.push_back(std::move(name));
-    // A class with virtual bases and no functions has its table's end for an address.
+    // A class with virtual bases and no functions uses its table's end as the address.
     vtables_.push_back({start + 16, std::max(end - 8, start + 16), known->second});
   }
 }

@@ -69,7 +69,7 @@ void DebugInformation::find_supplement(std::span<const Companion> companions) {
     std::unique_ptr<Elf, EndElf> elf(
         elf_memory(reinterpret_cast<char*>(bytes.data()), bytes.size()));
     if (elf == nullptr || !std::ranges::equal(build_id_of(elf.get()), wanted)) {
-      reason = "its build id is another one";
+      reason = "its build id differs";
       continue;
     }
     supplement_.reset(dwarf_begin_elf(elf.get(), DWARF_C_READ, nullptr));
@@ -151,7 +151,7 @@ SplitContext DebugInformation::context_of(const Skeleton& skeleton) const {
           .ranges = from_base(section(".debug_ranges"), skeleton.ranges, range_bases_)};
 }
 
-// A section that libdw has uncompressed already.
+// A section that libdw has already uncompressed.
 Bytes DebugInformation::section(std::string_view name) const {
   Elf* const elf = dwarf_getelf(main_.get());
   std::size_t names = 0;

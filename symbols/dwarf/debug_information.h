@@ -17,17 +17,17 @@
 
 namespace heapattach::types {
 
-// The debug information of one module as libdw reads it: a file, what dwz moved out of it into
-// another, and the units that were split off. Parses what nobody vouches for: to be used in a
-// sandbox. Entries hold as long as this object.
+// The debug information of one module as libdw reads it: a file, the supplementary file that dwz
+// made, and the split units. Parses untrusted data: use it in a sandbox. Entries are valid as long
+// as this object.
 class DebugInformation {
  public:
-  // `file` is open; `companions` are what find_companions() found for it.
+  // `file` is open; `companions` is the result of find_companions() for it.
   DebugInformation(int file, std::span<const Companion> companions);
 
   [[nodiscard]] Dwarf* main() const { return main_.get(); }  // null if there is none
   // The root of the unit that was split off the one with the root `skeleton`; none if it was not
-  // split, or if nothing was found, which notes() then says.
+  // split, or if it was not found, which notes() then mentions.
   std::optional<Dwarf_Die> split_off(const Dwarf_Die& skeleton);
   [[nodiscard]] static bool is_skeleton(const Dwarf_Die& root);
   // What could not be found, and why.
@@ -59,7 +59,7 @@ class DebugInformation {
   std::unique_ptr<Elf, EndElf> supplement_elf_;
   std::unique_ptr<Dwarf, EndDwarf> supplement_;
   std::unique_ptr<Dwarf, EndDwarf> main_;
-  std::optional<std::vector<SplitFile>> split_files_;  // once one is needed
+  std::optional<std::vector<SplitFile>> split_files_;  // opened when first needed
   std::vector<std::uint64_t> address_bases_;           // of all skeletons, sorted
   std::vector<std::uint64_t> range_bases_;
   std::unordered_map<const void*, Image> images_;  // by the skeleton's root

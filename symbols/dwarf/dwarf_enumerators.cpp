@@ -3,8 +3,8 @@
 
 #include "symbols/dwarf/dwarf_names.h"
 
-// "Lock<ns::Atomic>", as clang calls a class whose argument is an enumerator, is
-// "Lock<(ns::Policy)2>" for everybody else, the demangler of vtables' names among them.
+// clang writes "Lock<ns::Atomic>" for a class whose argument is an enumerator; everything else,
+// including the demangler of vtables' names, writes "Lock<(ns::Policy)2>".
 
 namespace heapattach::types {
 namespace {
@@ -15,7 +15,7 @@ bool is_of_list(char c) {
   return c == '<' || c == '>' || c == ',' || c == ' ';
 }
 
-// Where `name` has `word` as an argument of a template; npos: nowhere.
+// Where `name` has `word` as a template argument; npos: nowhere.
 std::size_t argument_at(std::string_view name, std::string_view word) {
   for (std::size_t at = name.find(word, 1); at < name.size() && !word.empty();
        at = name.find(word, at + 1)) {
@@ -38,8 +38,8 @@ std::vector<std::string> names_of_value(const Dwarf_Die& enumeration, std::uint6
 
 }  // namespace
 
-// clang puts a template's parameters before everything else in the class; g++, which writes
-// numbers, behind, so that this costs nothing there.
+// clang puts a template's parameters before everything else in the class. g++, which writes
+// numbers, puts them last, so this costs nothing there.
 std::string DwarfNames::with_numbers_for_enumerators(const Dwarf_Die& die,
                                                      std::string name,
                                                      int depth) {

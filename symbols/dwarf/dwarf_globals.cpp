@@ -2,7 +2,7 @@
 
 #include "symbols/dwarf/dwarf_reader.h"
 
-// Variables that stand at one address for the whole run, those of functions too.
+// Variables with one address for the whole run, including those in functions.
 
 namespace heapattach::types {
 
@@ -31,7 +31,7 @@ std::optional<std::uint64_t> DwarfReader::address_of(const Dwarf_Die& variable) 
   std::size_t length = 0;
   if (dwarf_getlocation(&attribute, &expression, &length) != 0 || length != 1) return std::nullopt;
   if (expression[0].atom == DW_OP_addr) {
-    // Zero is what a linker makes of what it threw away.
+    // The linker sets discarded variables to zero.
     return expression[0].number == 0 ? std::nullopt : std::optional(expression[0].number);
   }
   if (expression[0].atom != DW_OP_addrx && expression[0].atom != DW_OP_GNU_addr_index) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kLargestType = std::uint64_t{1} << 40;
 
-// Compilers give a negative value as such, and every other one in as many bytes as it needs.
+// Compilers write a negative value as such, and every other one in as many bytes as it needs.
 std::optional<std::int64_t> value_of(Dwarf_Attribute& attribute) {
   const unsigned form = dwarf_whatform(&attribute);
   Dwarf_Sword with_sign = 0;
@@ -94,7 +94,7 @@ void DwarfReader::add_member(std::vector<Member>& members,
   members.push_back(std::move(member));
 }
 
-// Which may be the same class in many units: only the first that describes it gets here.
+// The same class may appear in many units: only the first that describes it gets here.
 void DwarfReader::add_virtual_base(TypeRef at, const Dwarf_Die& die) {
   const auto slot = slot_of_virtual_base(die);
   const TypeRef type = ref_of_type(die, 0);
@@ -106,7 +106,7 @@ void DwarfReader::add_virtual_base(TypeRef at, const Dwarf_Die& die) {
   ++members_;
 }
 
-// "(Exception | Nil)" may be described as a union of all that it may be, where each is a reference.
+// "(Exception | Nil)" may be described as a union of all its possible types, each a reference.
 bool DwarfReader::describe_union_of_references(TypeRef at, const std::vector<Member>& members) {
   const bool are_references =
       !members.empty() && std::all_of(members.begin(), members.end(), [this](const Member& member) {
@@ -126,7 +126,7 @@ bool DwarfReader::describe_union_of_references(TypeRef at, const std::vector<Mem
   return true;
 }
 
-// A function and the data that it captured, of which debug information says nothing.
+// A function and its captured data, about which debug information says nothing.
 void DwarfReader::describe_proc(TypeRef at) {
   const TypeRef code = intern("(code)");
   const TypeRef data = intern("Pointer(Void)");

@@ -98,7 +98,8 @@ const std::string& DwarfNames::of_type_of(const Dwarf_Die& die) {
 }
 
 std::string DwarfNames::of_variable(const Dwarf_Die& die) {
-  // A definition of one that is declared in a scope may itself have a type, of an array's length.
+  // A definition of a variable that is declared in a scope may have a type of its own, with an
+  // array's length.
   Dwarf_Die declared = declaration_of(die);
   declared = die_at(declared, DW_AT_specification).value_or(declared);
   const DwarfUnit& unit = units_.of(declared);
@@ -129,7 +130,7 @@ std::string DwarfNames::write(const Dwarf_Die& die, std::string declarator, int 
   }
 }
 
-// The rest of a declaration whose entry has the type that it is of.
+// The rest of a declaration whose entry refers to its target type.
 std::string DwarfNames::write_target(const Dwarf_Die& die, std::string declarator, int depth) {
   const auto target = die_at(die, DW_AT_type);
   if (!target) return join("void", declarator);
@@ -225,7 +226,7 @@ std::string DwarfNames::without_name(const Dwarf_Die& die, int depth) {
   if (std::string name = units_.typedef_elsewhere(die); !name.empty()) return name;
   const bool is_lambda = tag_of(die) != DW_TAG_enumeration_type && !own_name(die).empty();
   const std::string_view word = is_lambda ? "lambda" : word_for(tag_of(die));
-  // A template's types stand at one place for all of its instances.
+  // All instances of a template have its types at one location.
   std::string scopes = unit.language() == Language::C ? std::string() : scopes_of(die, depth);
   return cut(fmt::format("{}({} at {})", scopes, word, file_and_line(die)));
 }
@@ -234,12 +235,12 @@ std::string DwarfNames::file_and_line(const Dwarf_Die& die) const {
   Dwarf_Die at = die;
   const char* path = units_.file_of(die);
   int line = 0;
-  if (path == nullptr || dwarf_decl_line(&at, &line) != 0) return "an unknown place";
+  if (path == nullptr || dwarf_decl_line(&at, &line) != 0) return "an unknown location";
   const std::string_view file(path);
   return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), line);
 }
 
-// The entry that declares a member class is in its scope, the one that defines it need not be.
+// The entry that declares a member class is in its scope; the one that defines it may be elsewhere.
 std::string DwarfNames::scopes_of(const Dwarf_Die& die, int depth) {
   const Dwarf_Die declared = die_at(die, DW_AT_specification).value_or(die);
   const DwarfUnit& unit = units_.of(declared);
@@ -285,7 +286,7 @@ std::string DwarfNames::static_array(const Dwarf_Die& die, int depth) {
   return fmt::format("StaticArray({}, {})", of_what, dimensions_of(die).front().value_or(0));
 }
 
-// The value of a mixed union, whose members are called by their types.
+// The value of a mixed union, whose members are named after their types.
 std::string DwarfNames::mixed_value(const Dwarf_Die& die) {
   std::string list;
   each_child(die, [&](const Dwarf_Die& child) {

@@ -11,34 +11,34 @@
 
 namespace heapattach::types {
 
-// The names that a TypeModel has for the types of debug information, as type_model.h states them.
-// The same type has the same name in every unit and from every compiler:
-//   C       "struct node", "enum color"; what has no tag is called by its typedef: "list_t"
+// The names of the types in a TypeModel, as type_model.h specifies them. The same type has the same
+// name in every unit and from every compiler:
+//   C       "struct node", "enum color"; without a tag the name of its typedef: "list_t"
 //   C++     "ns::Order<int>", "(anonymous namespace)::Cache"; a local type "run::Job"
 //   both    "unsigned long", "struct node *", "struct node *[4]", "int (*)(char *)", "void *";
 //           without a name of any kind "(struct at list.c:12)"
 //   Crystal "Acme::Session" is the class; a reference to it, which is a type of its own in a
 //           TypeModel, is "Acme::Session *"; "Pointer(Int32)", "(Acme::Session | Nil)",
-//           "StaticArray(Int32, 24)" are what they are in the language
-// Qualifiers and typedefs of what has a name are left out.
+//           "StaticArray(Int32, 24)" are written as in the language
+// Qualifiers and typedefs of named types are left out.
 class DwarfNames {
  public:
-  // `dwarf` is asked only for the language of units that do not state it.
+  // Needs `dwarf` only for the language of units that do not state it.
   explicit DwarfNames(Dwarf* dwarf) : units_(dwarf) {}
 
-  // The name of the type `die`. The reference holds as long as this object.
+  // The name of the type `die`. The reference is valid as long as this object.
   const std::string& of(const Dwarf_Die& die);
   // The name of the type of a variable, member or parameter: "void" if it has none.
   const std::string& of_type_of(const Dwarf_Die& die);
-  // The name of what an array of several dimensions has in the given one: "int[3]" for 1 of
-  // int[2][3].
+  // The name of the element type of an array of several dimensions, from the given dimension on:
+  // "int[3]" for 1 of int[2][3].
   std::string of_row(const Dwarf_Die& array, std::size_t dimension);
   // A variable's name with its scopes: "ns::cache".
   [[nodiscard]] std::string of_variable(const Dwarf_Die& die);
   [[nodiscard]] DwarfUnits& units() { return units_; }
 
  private:
-  // What stands before and after the name in a declaration: "int (*" and ")[4]".
+  // The parts before and after the name in a declaration: "int (*" and ")[4]".
   struct Written {
     std::string before;
     std::string after;
@@ -69,13 +69,12 @@ class DwarfNames {
 
   DwarfUnits units_;
   std::unordered_map<const void*, std::string> known_;  // by the entry's address
-  int steps_ = 0;                                       // towards the name that is being made
+  int steps_ = 0;                                       // so far, for the current name
 };
 
-// What a type is without its qualifiers, and typedefs. Nothing if that is void, or if they lead in
-// a circle.
+// The type without its qualifiers and typedefs. Nothing if that is void, or if they form a circle.
 [[nodiscard]] std::optional<Dwarf_Die> without_qualifiers(Dwarf_Die die);
-// The number of elements in each dimension of an array, outermost first; none: not known.
+// The number of elements in each dimension of an array, outermost first; none: unknown.
 [[nodiscard]] std::vector<std::optional<std::uint64_t>> dimensions_of(const Dwarf_Die& array);
 // Which kind of Crystal's pointers an entry is.
 enum class CrystalPointer : std::uint8_t { Reference, UnionOfReferences, Pointer };

@@ -142,7 +142,7 @@ bool DwarfReader::is_repeated(TypeRef at, const Dwarf_Die& die) {
   return true;
 }
 
-// Of what must be the same in all units: the size, and names and places of what takes room.
+// Of what must be the same in all units: the size, and the names and offsets of the members.
 std::uint64_t DwarfReader::fingerprint(const Dwarf_Die& die) const {
   constexpr std::uint64_t kPrime = 0x100000001b3;
   constexpr std::size_t kMostCompared = 1000;
@@ -240,7 +240,7 @@ void DwarfReader::describe_crystal_pointer(TypeRef at, const Dwarf_Die& die, int
   if (!target) return;
   const CrystalPointer kind = crystal_pointer(die);
   if (kind == CrystalPointer::Pointer) {
-    // A pointer to nothing known, like Pointer(Void), is described as one to an address.
+    // A pointer to an unknown type, like Pointer(Void), is described as one to an address.
     const TypeRef to = ref(*target, depth);
     if (to != kNoType && model_[to].name != "Void") model_[at].target = to;
     return;

@@ -24,27 +24,26 @@ struct DwarfReadLimits {
   std::size_t disagreements = 1000;
 };
 
-// Fills a TypeModel with what the debug information of one module describes. A type that many units
-// repeat is read once; that the others agree is checked by their sizes and a few of their members.
-// Believes nothing: what does not make sense is left out, and the model still has to pass
-// make_sound().
+// Fills a TypeModel from the debug information of one module. A type that many units repeat is read
+// once; the sizes and a few members of the others are compared with it. Trusts nothing: what makes
+// no sense is left out, and the model still has to pass make_sound().
 class DwarfReader {
  public:
   struct Counts {
     std::size_t units = 0;
     std::size_t repeated = 0;  // types that had been read before
     std::size_t too_deep = 0;  // units cut off
-    std::size_t no_place = 0;  // members whose place only running code knows
+    std::size_t no_place = 0;  // members whose offset only running code knows
     std::size_t left_out = 0;  // because of a limit
   };
 
-  // Globals are where the linker put them, `bias` added.
+  // Globals are where the linker put them, plus `bias`.
   DwarfReader(DebugInformation& information,
               std::uint64_t bias,
               const DwarfReadLimits& limits,
               TypeModel& into);
 
-  // All units, those that were split off among them.
+  // All units, including the split ones.
   void read();
   [[nodiscard]] const Counts& counts() const { return counts_; }
 
@@ -90,9 +89,10 @@ class DwarfReader {
   Counts counts_;
   std::size_t members_ = 0;
   std::unordered_map<const void*, TypeRef> refs_;     // by the entry's address
-  std::unordered_map<TypeRef, Described> described_;  // those whose inside is known
+  std::unordered_map<TypeRef, Described> described_;  // those with known contents
   std::vector<Dwarf_Die> pending_;                    // referred to, in units not walked
-  std::unordered_set<const void*> crystal_unions_;  // entries that stand for references to several
+  std::unordered_set<const void*>
+      crystal_unions_;  // entries that represent references to several types
   std::unordered_set<const void*> crystal_classes_;
 };
 

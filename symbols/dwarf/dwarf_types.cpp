@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::string_view kLeftOut = "left out because of a limit";
 constexpr std::uint64_t kMostOutput = std::uint64_t{256} << 20;
 
-// What one module's types are read from.
+// The input for one module's types.
 struct Source {
   const Fd& file;
   std::span<const Companion> companions;
@@ -35,7 +35,7 @@ std::string summary_of(const DwarfReader::Counts& counts, const TypeModel& model
     if (count > 0) text += fmt::format(", {} {}", count, what);
   };
   add(counts.repeated, "repeated");
-  add(counts.no_place, "members left out because their place is not known");
+  add(counts.no_place, "members left out because their offset is unknown");
   add(counts.too_deep, "units nested too deep");
   add(counts.left_out, kLeftOut);
   return text;
@@ -120,7 +120,7 @@ TypeModel read_types_of(const Fd& file,
   return model;
 }
 
-// Only where a system keeps them: a program's own libutil.so is another's.
+// Only in the directories where a system keeps them: a program's own libutil.so is a different one.
 bool is_of_c_library(std::string_view path) {
   static constexpr std::array<std::string_view, 16> kNames = {
       "ld-linux-x86-64", "ld",       "libc",         "libm",           "libmvec",  "libpthread",

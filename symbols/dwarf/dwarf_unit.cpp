@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kDeepest = 128;
 
-// libdw takes no const DIE, although it changes only the abbreviation that it caches there.
+// libdw takes no const DIE, although it changes only a cached abbreviation in it.
 Dwarf_Die* open(const Dwarf_Die& die) {
   return const_cast<Dwarf_Die*>(&die);  // NOLINT(cppcoreguidelines-pro-type-const-cast)
 }
@@ -38,7 +38,7 @@ Language language_from(std::uint64_t number) {
     case DW_LANG_C_plus_plus_14: return Language::Cxx;
     default: break;
   }
-  // C17, C++17 and C++20 have numbers that libdw 0.188 does not name yet.
+  // C17, C++17 and C++20 have numbers that libdw 0.188 has no names for.
   if (number == 0x2c || number == 0x3e) return Language::C;
   if (number == 0x2a || number == 0x2b || number == 0x3a) return Language::Cxx;
   if (number == 0x0028) return Language::Crystal;
@@ -64,8 +64,8 @@ void DwarfUnit::walk(Dwarf_Die parent, std::uint32_t scope, int depth) {
 }
 
 void DwarfUnit::take(Dwarf_Die die, std::uint32_t scope, int depth) {
-  // The entries stand in the order of the walk. A false reference to a sibling could make it pass
-  // the same ones over and over.
+  // Entries come in walk order. A false reference to a sibling could repeat the same ones over and
+  // over.
   if (!std::less<>()(last_, static_cast<const void*>(die.addr))) return;
   last_ = die.addr;
   const int tag = dwarf_tag(&die);
@@ -73,7 +73,7 @@ void DwarfUnit::take(Dwarf_Die die, std::uint32_t scope, int depth) {
   if (is_type || (tag == DW_TAG_pointer_type && language_ == Language::Crystal)) {
     types_.push_back({die, scope});
   }
-  // Until DWARF 5 a static member is declared as a member.
+  // Before DWARF 5 a static member is declared as a member.
   const bool is_variable =
       tag == DW_TAG_variable || (tag == DW_TAG_member && has(die, DW_AT_declaration));
   if (is_variable) variables_.push_back({die, scope});
@@ -81,7 +81,7 @@ void DwarfUnit::take(Dwarf_Die die, std::uint32_t scope, int depth) {
   const bool opens_scope =
       is_aggregate(tag) || tag == DW_TAG_namespace || tag == DW_TAG_module || is_function(tag);
   if (!opens_scope || dwarf_haschildren(&die) <= 0) return;
-  // What Crystal nests is members only; its functions have no types of their own.
+  // Crystal nests only members; its functions contain no types.
   if (language_ == Language::Crystal && is_aggregate(tag)) return;
   scopes_.push_back({die, scope, is_function(tag)});
   walk(die, static_cast<std::uint32_t>(scopes_.size() - 1), depth + 1);
@@ -133,14 +133,14 @@ Language DwarfUnits::language_of(const Dwarf_Die& die) {
   if (dwarf_cu_die(die.cu, &root, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr) !=
       nullptr) {
     const Language language = language_of_root(root);
-    languages_[die.cu] = language;  // the other reference may have moved
+    languages_[die.cu] = language;  // the other reference may have become invalid
     return language;
   }
   return Language::Other;
 }
 
 Language DwarfUnits::language_of_root(Dwarf_Die root) {
-  // Crystal's compiler gives the number of C or C++, as its LLVM allows.
+  // Crystal's compiler writes the number of C or C++, as its LLVM allows.
   Dwarf_Attribute attribute;
   const char* producer = dwarf_formstring(dwarf_attr_integrate(&root, DW_AT_producer, &attribute));
   if (producer != nullptr && std::string_view(producer).starts_with("Crystal")) {
@@ -150,7 +150,7 @@ Language DwarfUnits::language_of_root(Dwarf_Die root) {
   if (dwarf_formudata(dwarf_attr_integrate(&root, DW_AT_language, &attribute), &number) == 0) {
     return language_from(number);
   }
-  // dwz leaves the language to those who import what they share.
+  // In dwz's output, the units that import shared ones state the language.
   if (!imported_) learn_imports();
   const auto found = imported_->find(root.addr);
   return found == imported_->end() ? Language::Other : found->second;

@@ -15,8 +15,8 @@ namespace heapattach::types {
 
 enum class Language : std::uint8_t { C, Cxx, Crystal, Other };
 
-// Which types and variables one unit of debug information describes, and in which scopes. Made in a
-// single pass over the unit, because its entries do not know their parents.
+// The types and variables that one unit of debug information describes, and their scopes. Built in
+// a single pass over the unit, because its entries do not know their parents.
 class DwarfUnit {
  public:
   static constexpr std::uint32_t kNoScope = 0xffffffff;
@@ -39,7 +39,7 @@ class DwarfUnit {
   [[nodiscard]] const std::vector<Entry>& types() const { return types_; }
   [[nodiscard]] const std::vector<Entry>& variables() const { return variables_; }
   [[nodiscard]] const Scope& scope(std::uint32_t at) const { return scopes_[at]; }
-  // The entry among them; null if it is none of them.
+  // The matching entry; null if there is none.
   [[nodiscard]] const Entry* find(const Dwarf_Die& die) const;
   // The typedef that names a type without a tag, if one does.
   [[nodiscard]] const Entry* typedef_of(const Dwarf_Die& die) const;
@@ -61,22 +61,22 @@ class DwarfUnit {
 };
 
 // The units of a file of debug information and of those that it refers to (a supplementary file,
-// the type units, the units of split DWARF), each read when it is first asked for.
+// the type units, the units of split DWARF), each read on first use.
 class DwarfUnits {
  public:
-  // `dwarf` may be null: then no partial unit's language is known.
+  // `dwarf` may be null: then the language of partial units is unknown.
   explicit DwarfUnits(Dwarf* dwarf) : dwarf_(dwarf) {}
 
-  // The unit that an entry stands in. The reference holds until forget() or the end.
+  // The unit that contains an entry. The reference is valid until forget() or the end.
   const DwarfUnit& of(const Dwarf_Die& die);
   [[nodiscard]] Language language_of(const Dwarf_Die& die);
   void forget(const Dwarf_Die& die);
   // The name that a typedef in another unit gives to a type without a tag that has a unit of its
   // own (-fdebug-types-section); empty if there is none.
   [[nodiscard]] std::string typedef_elsewhere(const Dwarf_Die& die);
-  // The unit that the one with the root `split` was split off, which may have its list of files.
+  // The unit that the one with the root `split` was split off, which may hold its list of files.
   void set_skeleton(const Dwarf_Die& split, const Dwarf_Die& skeleton);
-  // The path of the file that declares an entry; null if it is not known.
+  // The path of the file that declares an entry; null if unknown.
   [[nodiscard]] const char* file_of(const Dwarf_Die& die) const;
 
  private:

@@ -8,11 +8,10 @@
 #include "symbols/dwarf/dwarf_names.h"
 #include "symbols/dwarf/dwarf_unit.h"
 
-// LLVM writes a member as a bit field if the size that it was given for the member is not the one
-// that it was given for the type (DwarfUnit::constructMemberDIE, until LLVM 15). Crystal says of a
-// Bool that it has one bit, and of an array that it has as many bits as elements. With F, the
-// type's bits, and S, the member's, LLVM then computes from the true offset O, without a look at
-// overflow:
+// LLVM writes a member as a bit field if the member's size differs from its type's size
+// (DwarfUnit::constructMemberDIE, until LLVM 15). Crystal declares a Bool as one bit, and an array
+// as having as many bits as elements. With F, the type's bits, and S, the member's, LLVM then
+// computes from the true offset O, without checking for overflow:
 //
 //     H = (O + F) & ~(F - 1)            the end of the unit that it takes to hold the field
 //     DW_AT_byte_size            = F / 8
@@ -20,14 +19,16 @@
 //     DW_AT_bit_offset           = H - O - S
 //     DW_AT_data_member_location = (H - F) / 8
 //
-// The divisions lose what is below a byte; that O is a whole number of bytes restores it.
+// The divisions drop fractions of a byte; they can be restored because O is a whole number of
+// bytes.
 
 namespace heapattach::types {
 namespace {
 
 constexpr std::uint64_t kBitsOfByte = 8;
 
-// F: what byte_size has lost of it is known for arrays, the only types whose bits are no bytes.
+// F: the bits that byte_size has dropped are known for arrays, the only types whose size is not in
+// whole bytes.
 std::uint64_t bits_given_for_type(const Dwarf_Die& member, std::uint64_t byte_size) {
   const auto type = die_at(member, DW_AT_type);
   const auto plain = type ? without_qualifiers(*type) : std::nullopt;
@@ -53,7 +54,7 @@ std::optional<std::uint64_t> offset_of_member(const Dwarf_Die& die) {
   return expression[0].number;
 }
 
-// All compilers: the address, plus what stands at the vtable's address minus a constant.
+// All compilers: the address, plus the value at the vtable's address minus a constant.
 std::optional<std::uint64_t> slot_of_virtual_base(const Dwarf_Die& die) {
   constexpr std::uint64_t kFarthest = std::uint64_t{1} << 20;
   constexpr std::size_t kConstant = 2;
@@ -91,7 +92,7 @@ void place_bits(const Dwarf_Die& die, Member& member) {
   if (const auto from_start = number_at(die, DW_AT_data_bit_offset)) {
     first = *from_start;
   } else {
-    // From the highest bit of a unit that starts at the member's offset.
+    // Counted from the highest bit of a unit that starts at the member's offset.
     const std::uint64_t unit = number_at(die, DW_AT_byte_size).value_or(4) * kBitsOfByte;
     const std::uint64_t from_end = number_at(die, DW_AT_bit_offset).value_or(0) + *count;
     if (unit > 128 || from_end > unit) return;
@@ -110,7 +111,7 @@ std::optional<std::uint64_t> offset_of_crystal_member(const Dwarf_Die& die) {
   if (!location || !size || !bit_offset) return location;
   const std::uint64_t type_bits =
       bits_given_for_type(die, number_at(die, DW_AT_byte_size).value_or(0));
-  // Within the next seven bits lies H, as far from a whole byte as H - O is.
+  // H is within the next seven bits, as far from a whole byte as H - O is.
   const std::uint64_t to_end = *bit_offset + *size;
   std::uint64_t end = *location * kBitsOfByte + type_bits;
   end += (to_end - end) % kBitsOfByte;

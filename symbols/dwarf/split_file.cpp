@@ -34,7 +34,7 @@ std::uint32_t word_at(Bytes bytes, std::size_t at) {
   return word;
 }
 
-// With its end; the last one of a section need not have one.
+// Including its end; the last one of a section may lack one.
 Bytes string_at(Bytes strings, std::size_t at) {
   if (at >= strings.size()) return {};
   const Bytes rest = strings.subspan(at);
@@ -92,7 +92,7 @@ void SplitFile::take_section(Elf_Scn* handle, bool is_compressed, std::string na
   const auto [known, is_new] = sections_.try_emplace(name, bytes);
   const bool has_units = name == ".debug_info" || name == ".debug_types";
   if (is_new || !has_units) return;
-  // g++ gives each type unit a section of its own, all of the same name.
+  // g++ gives each type unit a section of its own, all with the same name.
   std::vector<std::byte>& joined = joined_[name];
   if (joined.empty()) joined.assign(known->second.begin(), known->second.end());
   joined.insert(joined.end(), bytes.begin(), bytes.end());
@@ -125,7 +125,7 @@ void SplitFile::find_units() {
   if (units_.empty()) find_old_units();
 }
 
-// Before, an attribute was it.
+// Before DWARF 5, the id was an attribute.
 void SplitFile::find_old_units() {
   const std::unique_ptr<Dwarf, EndDwarf> dwarf(dwarf_begin_elf(elf_.get(), DWARF_C_READ, nullptr));
   if (dwarf == nullptr) return;
@@ -166,7 +166,7 @@ SplitSections SplitFile::of_file(const Unit& unit) {
                          .strings = section(".debug_str")};
   if (sections.locations.empty()) sections.locations = section(".debug_loc");
   if (sections.type_units.empty() && units_.size() == 1) {
-    // In DWARF 5 they stand before and behind the unit.
+    // In DWARF 5 they are before and after the unit.
     const Bytes before = info.first(unit.offset);
     const Bytes behind = info.subspan(unit.offset + unit.bytes);
     type_units_.assign(before.begin(), before.end());
@@ -195,7 +195,7 @@ SplitSections SplitFile::of_package(const PackageIndex::Row& row) {
   return sections;
 }
 
-// Those that came with the unit into the package use the same abbreviations.
+// Those that came into the package with the unit use the same abbreviations.
 void SplitFile::gather_type_units(const PackageIndex::Row& unit) {
   type_units_.clear();
   const auto [first, last] = type_rows_.equal_range(unit.abbreviations.offset);
@@ -207,13 +207,13 @@ void SplitFile::gather_type_units(const PackageIndex::Row& unit) {
   }
 }
 
-// The strings of a package are those of all its units: too many to be copied for each.
+// A package has the strings of all its units together: too many to copy for each.
 Bytes SplitFile::gather_strings(Bytes offsets) {
   const Bytes all = section(".debug_str");
   string_offsets_.assign(offsets.begin(), offsets.end());
   strings_.assign(1, std::byte{0});
   std::unordered_map<std::uint32_t, std::uint32_t> moved;
-  // DWARF 5 has a header: the length, the version in two bytes and two for nothing.
+  // DWARF 5 has a header: the length, the version in two bytes and two bytes of padding.
   const bool has_header = (word_at(offsets, 4) & 0xffffU) == 5 && word_at(offsets, 0) > 0 &&
                           word_at(offsets, 0) + std::size_t{4} == offsets.size();
   for (std::size_t at = has_header ? 8 : 0; at + 4 <= offsets.size(); at += 4) {

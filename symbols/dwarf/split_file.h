@@ -16,16 +16,16 @@
 
 namespace heapattach::types {
 
-// A file of split debug information: a .dwo with one unit, or a package of many. Parses what nobody
-// vouches for: to be used in a sandbox.
+// A file of split debug information: a .dwo with one unit, or a package of many. Parses untrusted
+// data: use it in a sandbox.
 class SplitFile {
  public:
-  // Of the bytes of a file, which libelf writes to, and which outlive this object.
+  // From the bytes of a file, which libelf writes to, and which must outlive this object.
   explicit SplitFile(std::span<std::byte> file);
 
   [[nodiscard]] bool has(std::uint64_t id) const;
-  // The sections of the unit with this id. They hold as long as this object, those of a unit of a
-  // package until the next is asked for.
+  // The sections of the unit with this id. They are valid as long as this object; those of a unit
+  // in a package, until the next call.
   std::optional<SplitSections> sections_of(std::uint64_t id);
 
  private:
@@ -50,7 +50,7 @@ class SplitFile {
 
   std::unique_ptr<Elf, EndElf> elf_;
   std::map<std::string, Bytes, std::less<>> sections_;                 // by name, without ".dwo"
-  std::map<std::string, std::vector<std::byte>, std::less<>> joined_;  // of several of one name
+  std::map<std::string, std::vector<std::byte>, std::less<>> joined_;  // sections that share a name
   std::map<std::uint64_t, Unit> units_;  // of .debug_info, by id; none in a package
   PackageIndex index_;
   std::unordered_multimap<std::uint32_t, PackageIndex::Row> type_rows_;  // by their abbreviations

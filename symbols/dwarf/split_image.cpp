@@ -17,22 +17,23 @@
 // lowest address, from which lists of ranges and of locations count, and which only the skeleton in
 // the program states.
 //
-// DWARF 5. The header of a split unit has eight bytes more than that of a plain one, its id:
+// DWARF 5. The header of a split unit is eight bytes longer than that of a plain one, because of
+// its id:
 //
 //     length 4, version 2, kind 1, bytes of an address 1, abbreviations 4, id 8, | root entry
 //
-// Entries refer to each other by their distance from the header, so that none may move but the
-// root, which nobody refers to. It moves over the id, and gains eight bytes for two attributes:
+// Entries refer to each other by their distance from the header, so only the root may move, which
+// nothing refers to. It moves over the id, and gains eight bytes for two attributes:
 //
 //     length 4, version 2, kind 1, bytes of an address 1, abbreviations 4, |
 //     code n, DW_AT_low_pc as DW_FORM_addrx4, DW_AT_stmt_list as DW_FORM_sec_offset, (rest of root)
 //
-// The code is as long as it was. Its abbreviation gets both attributes in front, in a copy of the
-// table behind the others, and the address stands behind those of .debug_addr.
+// The code keeps its length. Its abbreviation gets both attributes at its beginning, in a copy of
+// the table after the others, and the address follows those of .debug_addr.
 //
-// DWARF 4. libdw must go on taking the unit for a split one, whose lists of locations are of
-// another kind. Those need no lowest address; only the lists of ranges do, which are the program's.
-// It is added to them here.
+// DWARF 4. libdw must go on treating the unit as a split one, whose lists of locations have another
+// form. Those need no lowest address; only the lists of ranges, which are the program's, do. The
+// address is added to them here.
 
 namespace heapattach::types {
 namespace {
@@ -59,7 +60,7 @@ void append(Buffer& bytes, T number) {
   bytes.insert(bytes.end(), from, from + sizeof number);
 }
 
-// Reads the numbers of an abbreviation table. Zero for ever from its end on.
+// Reads the numbers of an abbreviation table; zeros after its end.
 class Abbreviations {
  public:
   explicit Abbreviations(Bytes bytes) : bytes_(bytes) {}
@@ -102,7 +103,7 @@ std::optional<std::size_t> attributes_of(Bytes table, std::uint64_t code) {
   return std::nullopt;
 }
 
-// The table at `offset` with two attributes more for `code`.
+// The table at `offset` with two more attributes for `code`.
 std::optional<Buffer> table_with_more(Bytes abbreviations, std::uint64_t offset, Bytes code) {
   if (offset > abbreviations.size()) return std::nullopt;
   const Bytes table = abbreviations.subspan(offset);
@@ -146,7 +147,7 @@ std::optional<Unit> whole_unit(const SplitSections& sections, std::uint32_t low_
   return unit;
 }
 
-// Lists of ranges that count from zero, of lists that count from `low_pc`.
+// Converts lists of ranges that count from `low_pc` to lists that count from zero.
 Buffer moved_ranges(Bytes ranges, std::uint64_t low_pc) {
   constexpr std::uint64_t kNewBase = ~std::uint64_t{0};
   Buffer moved(ranges.begin(), ranges.end());
@@ -166,7 +167,7 @@ Buffer moved_ranges(Bytes ranges, std::uint64_t low_pc) {
   return moved;
 }
 
-// An ELF file of nothing but sections.
+// An ELF file that contains only sections.
 class ElfWriter {
  public:
   ElfWriter() : bytes_(sizeof(Elf64_Ehdr)) { add_header("", SHT_NULL, {}); }

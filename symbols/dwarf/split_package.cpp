@@ -11,7 +11,7 @@
 //     a row of offsets for each unit                          4 a column
 //     a row of sizes for each unit                            4 a column
 //
-// The slots are a hash table, which is of no use to who wants all of them.
+// The slots are a hash table, which is of no use for reading all units.
 
 namespace heapattach::types {
 namespace {
@@ -37,7 +37,7 @@ class Numbers {
   std::span<const std::byte> bytes_;
 };
 
-// The part that a column is of; null if it is of no use here.
+// The part for a column; null if the column is not used here.
 PackageIndex::Part* part_of(PackageIndex::Row& row, std::uint32_t section, std::uint32_t version) {
   switch (section) {
     case 1: return &row.info;
@@ -46,7 +46,7 @@ PackageIndex::Part* part_of(PackageIndex::Row& row, std::uint32_t section, std::
     case 4: return &row.lines;
     case 5: return &row.locations;
     case 6: return &row.string_offsets;
-    case 8: return version == 5 ? &row.ranges : nullptr;  // before that: of macros
+    case 8: return version == 5 ? &row.ranges : nullptr;  // older: that of macros
     default: return nullptr;
   }
 }

@@ -8,7 +8,7 @@
 namespace heapattach::types {
 
 // The index of a package of split units (.debug_cu_index and .debug_tu_index of a .dwp): which part
-// of each section is a unit's own. GNU's for DWARF 4 (version 2) and that of DWARF 5.
+// of each section belongs to a unit. Reads GNU's form for DWARF 4 (version 2) and that of DWARF 5.
 class PackageIndex {
  public:
   struct Part {
@@ -26,7 +26,7 @@ class PackageIndex {
   };
 
   PackageIndex() = default;
-  // What cannot be read is left out; that the parts lie in their sections is for the caller to see.
+  // Leaves out what cannot be read; the caller checks that the parts are inside their sections.
   explicit PackageIndex(std::span<const std::byte> section);
 
   [[nodiscard]] const std::map<std::uint64_t, Row>& rows() const { return rows_; }  // by unit's id

@@ -26,7 +26,7 @@ class Finder {
   Finder(std::span<const boehm::Block> blocks, const MemoryReader& memory)
       : blocks_(blocks), memory_(memory) {}
 
-  // The environment that the process at `process` has; nothing if it does not lead back.
+  // The environment of the process at `process`; nothing if it does not point back.
   [[nodiscard]] std::optional<Environment> of(std::uint64_t process, std::uint64_t at) const {
     if (at == 0 || at % 8 != 0) return std::nullopt;
     const std::uint64_t bytes = kPageBytes - at % kPageBytes;
@@ -42,7 +42,7 @@ class Finder {
   }
 
  private:
-  // The atomic object that begins at `at`: its size, else 0.
+  // The size of the atomic object that begins at `at`; otherwise 0.
   [[nodiscard]] std::uint64_t atomic_bytes(std::uint64_t at) const {
     const auto after = std::upper_bound(
         blocks_.begin(), blocks_.end(), RemoteAddr{at},
@@ -55,9 +55,9 @@ class Finder {
     return is_start && block.is_atomic() ? block.object_bytes : 0;
   }
 
-  // Of the words: how many elements there is room for, how many may be used, where the stack
-  // begins, its top, and its limit. The top of the Lisp stack, whose elements are words, is behind
-  // what is in use, the top of others is the last element.
+  // By the words of a stack: its capacity, its limit, its start, its top. The top of the Lisp
+  // stack, whose elements are words, points after the last used element; that of the others points
+  // to it.
   [[nodiscard]] std::optional<Range> stack_at(std::span<const std::uint64_t> words) const {
     const std::uint64_t start = words[2];
     const std::uint64_t top = words[3];

@@ -15,7 +15,7 @@ constexpr std::uint64_t kMostEntry = 32;   // … and a descriptor for the colle
 constexpr std::uint32_t kMostBytes = 4096;
 constexpr std::uint8_t kMostTypes = 127;
 constexpr std::uint64_t kMostSymbols = 1U << 20;
-constexpr std::size_t kCodeBytes = 64;  // of the function that looks at the table
+constexpr std::size_t kCodeBytes = 64;  // of the function that reads the table
 
 std::vector<std::uint32_t> read_sizes(RemoteAddr table,
                                       std::uint64_t entry_bytes,

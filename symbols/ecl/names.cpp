@@ -32,7 +32,7 @@ class Namer {
       const auto shape = objects_.read(ref, found);
       if (shape) said.emplace_back(heap_.number(ref), *shape);
     });
-    // What holds an object's contents says nothing of itself, whatever it begins with.
+    // An object's contents carry no type, whatever they begin with.
     for (const Part& part : found) parts_.claim(part);
     for (const auto& [number, shape] : said) {
       if (!names_.has(number)) names_.set(number, shape);
@@ -60,7 +60,7 @@ class Namer {
     });
   }
 
-  // What a thread of ECL has: its stacks, caches and buffers.
+  // A thread of ECL's own memory: its stacks, caches and buffers.
   void name_environments() {
     const ShapeNumber stack = names_.intern(runtimes::part_of("process", "stack"));
     const ShapeNumber memory = names_.intern(runtimes::part_of("process", "memory"));

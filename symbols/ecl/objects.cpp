@@ -19,7 +19,7 @@ constexpr std::uint64_t kInstanceSlots = 5;
 constexpr std::uint64_t kClassNameSlot = 3;
 constexpr std::uint64_t kMostSlots = 4096;
 
-// What parts of some types are made of.
+// The shapes of the parts of some types.
 Shape part_shape(const KnownType& type, const Field& field) {
   Shape shape = runtimes::part_of(type.name, field.name);
   const std::string_view name = field.name;
@@ -48,7 +48,7 @@ std::optional<Objects::Candidate> Objects::candidate(boehm::ObjectRef ref) const
                    .is_atomic = block.is_atomic()};
   object.type = type_of(facts_, object.number);
   if (object.type == nullptr || facts_.size_of(object.number) == 0) return std::nullopt;
-  // The collector clears what may hold pointers, and few types have something in these bytes.
+  // The collector clears what may hold pointers, and few types have data in these bytes.
   const bool is_readtable = object.number == facts_.symbol + kReadtable;
   const std::uint64_t never_set = is_readtable ? 0xff00 : 0xffff'ffff'0000'ff00;
   if (!object.is_atomic && (header & never_set) != 0) return std::nullopt;
@@ -59,7 +59,7 @@ bool Objects::has_size(const Candidate& object) const {
   const std::uint64_t size = facts_.size_of(object.number);
   if (object.is_atomic == object.type->is_atomic) return fits(object.bytes, size);
   if (!object.is_atomic || !object.type->is_compact || object.bytes < size) return false;
-  // What is behind it is its own contents, which it has a pointer to.
+  // What follows is its own contents, which it points to.
   const std::uint64_t contents = word(object, object.number == kBignum ? 2 : 4);
   return contents - object.at >= size && contents - object.at < size + 16;
 }

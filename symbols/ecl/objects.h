@@ -14,16 +14,16 @@
 
 namespace heapattach::ecl {
 
-// Reads the objects that say their type. The type is not believed alone: the object must have the
-// size of one, hold pointers or none as such objects do, and its other words must be what they
-// should.
+// Reads the objects that carry their type. The type alone is not trusted: the object must have the
+// size of its type, hold pointers or none as such objects do, and its other words must be
+// plausible.
 class Objects {
  public:
   // Borrows all.
   Objects(const Facts& facts, const runtimes::HeapView& view, runtimes::ObjectNames& names)
       : facts_(facts), view_(view), names_(names) {}
 
-  // What the object is; nothing if it does not say. Its parts are added to `parts`.
+  // What the object is; nothing if it does not carry a type. Adds its parts to `parts`.
   [[nodiscard]] std::optional<runtimes::ShapeNumber> read(boehm::ObjectRef ref,
                                                           std::vector<runtimes::Part>& parts);
   // Whether it is a cons, which has no type: two values, in an object of just that size.

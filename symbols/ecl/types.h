@@ -7,10 +7,10 @@
 
 #include "symbols/ecl/facts.h"
 
-// ECL's types in their order, and what is in their objects: ecl/object.h of 21.2.1.
+// ECL's types in their order, and the fields of their objects: ecl/object.h of 21.2.1.
 namespace heapattach::ecl {
 
-// What a word of an object is. An array's elements follow from the array itself.
+// What a word of an object is. The array itself describes its elements.
 enum class FieldKind : std::uint8_t { None, Value, Part, Raw };
 
 struct Field {
@@ -20,9 +20,9 @@ struct Field {
 
 struct KnownType {
   const char* name;
-  std::uint32_t bytes;           // of an object; where it differs, the fields are not as here
-  bool is_atomic;                // it is allocated where the collector looks for no pointers
-  bool is_compact;               // … or may be, with its contents behind it
+  std::uint32_t bytes;           // of an object; if it differs, the fields do too
+  bool is_atomic;                // allocated where the collector looks for no pointers
+  bool is_compact;               // … or possibly so, with its contents after it
   std::array<Field, 13> fields;  // from the second word on
 };
 
@@ -36,7 +36,7 @@ constexpr Field raw() {
   return {FieldKind::Raw, nullptr};
 }
 
-// The types from symbols on, in order. Those before are numbers, listed below by name.
+// The types from symbols on, in order. The earlier ones are numbers, listed below by name.
 enum Later : std::uint8_t {
   kSymbol,
   kPackage,
@@ -168,7 +168,7 @@ inline constexpr std::array<KnownType, kLaterTypes> kLater = {{
     {"weak-pointer", 16, true, false, {}},
 }};
 
-// Numbers, by their type itself; complex numbers of machine floats may be left out.
+// The numbers, by their types; complex numbers of machine floats may be missing.
 inline constexpr std::uint8_t kBignum = 4;
 inline constexpr std::uint8_t kSingleFloat = 6;
 inline constexpr std::array<KnownType, 9> kNumbers = {{
@@ -183,7 +183,7 @@ inline constexpr std::array<KnownType, 9> kNumbers = {{
     {"complex-long-float", 48, true, false, {}},
 }};
 
-// The type of that number; null if objects have none such.
+// The type with that number; null if no objects have it.
 [[nodiscard]] inline const KnownType* type_of(const Facts& facts, std::uint8_t number) {
   if (number >= facts.symbol) {
     const std::size_t later = static_cast<std::size_t>(number) - facts.symbol;

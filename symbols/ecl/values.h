@@ -7,23 +7,23 @@
 #include "symbols/ecl/facts.h"
 #include "symbols/runtimes/heap_view.h"
 
-// ECL's values, read one by one. facts.h says how they look.
+// ECL's values, read one by one. facts.h describes their form.
 namespace heapattach::ecl {
 
 inline constexpr std::uint64_t kNil = 1;
 
-// Whether a word can be a value. 0 is one that was not given yet.
+// Whether a word can be a value. 0 is one that has not been set yet.
 [[nodiscard]] bool is_value(const runtimes::HeapView& view, std::uint64_t word);
 
-// The address of the cons that a value is; 0 if it is none.
+// The address of the cons that a value refers to; 0 if it is not a cons.
 [[nodiscard]] std::uint64_t cons_of(std::uint64_t value);
 
-// What a symbol is called, in UTF-8; empty if it is none, or longer than 256 characters.
+// A symbol's name, in UTF-8; empty if it is not a symbol, or longer than 256 characters.
 [[nodiscard]] std::string symbol_name(const Facts& facts,
                                       const runtimes::HeapView& view,
                                       std::uint64_t value);
 
-// The values in a list of exactly `count`; empty if it is none.
+// The values in a list of exactly `count`; empty if it is not such a list.
 [[nodiscard]] std::vector<std::uint64_t> list_of(const runtimes::HeapView& view,
                                                  std::uint64_t value,
                                                  std::uint64_t count);

@@ -16,7 +16,7 @@ using runtimes::fits;
 using runtimes::Shape;
 
 constexpr std::uint64_t kMostElements = std::uint64_t{1} << 40;
-constexpr std::uint64_t kLookedAt = 64;  // values of an array that are looked at, at most
+constexpr std::uint64_t kLookedAt = 64;  // array values that are examined, at most
 
 constexpr std::uint64_t kBig = kNumber | 0x100;
 constexpr std::uint64_t kReal = kNumber | 0x200;
@@ -27,7 +27,7 @@ constexpr std::uint64_t kContiguous = std::uint64_t{0x100} << 7;  // a byte vect
 constexpr std::uint64_t kByteVectorHeader = 32;
 
 constexpr std::uint64_t kUnboxedSlot = 6;    // of a vtable of 3.0
-constexpr std::uint64_t kUnboxedFields = 0;  // a key that is no tag
+constexpr std::uint64_t kUnboxedFields = 0;  // a key that is not a tag
 
 constexpr std::uint64_t kSmobTypes = 256;
 constexpr std::uint64_t kSmobTypeBytes = 64;  // name, size, and six procedures
@@ -155,7 +155,7 @@ Cells::Found Cells::read_fixed(const Cell& cell, Parts& parts) {
   return at->second;
 }
 
-// An array says in its tag how many elements it has.
+// An array's tag holds the number of its elements.
 Cells::Found Cells::read_array(const Cell& cell) {
   const std::uint64_t tag = cell.tag & kTagMask;
   const std::uint64_t count = cell.tag >> (tag == kProgram ? 16 : tag == kArray ? 17 : 8);
@@ -199,7 +199,7 @@ Cells::Found Cells::read_bytes(const Cell& cell, Parts& parts) {
   return known(kByteVector, [] { return Shape{.name = "bytevector", .words = {{24, "parent"}}}; });
 }
 
-// A large integer has its digits behind it, or elsewhere.
+// The digits of a large integer follow it, or are elsewhere.
 Cells::Found Cells::read_number(const Cell& cell, Parts& parts) {
   if (cell.tag == kReal && cell.is_atomic && fits(cell.bytes, 16)) {
     return known(kReal, [] { return Shape{.name = "flonum"}; });
@@ -221,7 +221,7 @@ Cells::Found Cells::read_number(const Cell& cell, Parts& parts) {
 
 Cells::Found Cells::read_smob(const Cell& cell, Parts& parts) {
   const bool fits_one = fits(cell.bytes, 16) || fits(cell.bytes, 32) || fits(cell.bytes, 40);
-  const bool is_tag = cell.tag >> 48 == 0;  // flags of the type's own stand in the bits below
+  const bool is_tag = cell.tag >> 48 == 0;  // the type's own flags are in the bits below
   if (!facts_.smobs || cell.is_atomic || !fits_one || !is_tag) return std::nullopt;
   const std::uint64_t number = cell.tag >> 8 & (kSmobTypes - 1);
   const std::uint64_t type = facts_.smobs->value + number * kSmobTypeBytes;

@@ -23,15 +23,14 @@ struct Cell {
 
 [[nodiscard]] runtimes::Shape vector_shape();
 
-// Reads the cells that have a tag. A tag is not believed alone: the object must have the size that
-// it asks for, hold pointers or none as such cells do, and its other words must be what they
-// should.
+// Reads the cells that have a tag. The tag alone is not trusted: the object must have the size of
+// its type, hold pointers or none as such cells do, and its other words must be plausible.
 class Cells {
  public:
   // Borrows all.
   Cells(const Facts& facts, const runtimes::HeapView& view, runtimes::ObjectNames& names);
 
-  // What the object is; nothing if it is no such cell. Its parts are added to `parts`.
+  // What the object is; nothing if it is not such a cell. Adds its parts to `parts`.
   [[nodiscard]] std::optional<runtimes::ShapeNumber> read(boehm::ObjectRef ref,
                                                           std::vector<runtimes::Part>& parts);
   // Whether it is a pair, which has no tag: two values, in an object of just that size.
@@ -51,7 +50,7 @@ class Cells {
   Found read_smob(const Cell& cell, Parts& parts);
   [[nodiscard]] std::uint64_t word(const Cell& cell, std::uint64_t index) const;
   [[nodiscard]] bool are_values(const Cell& cell, std::uint64_t first, std::uint64_t count) const;
-  // The number of a shape that all objects with `key` have.
+  // The number of the shape that all objects with `key` share.
   ShapeNumber known(std::uint64_t key, runtimes::Shape (*make)());
   ShapeNumber name_smob(std::uint64_t number, std::uint64_t type);
 

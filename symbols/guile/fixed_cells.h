@@ -10,7 +10,7 @@
 // others of 2.2.7 and 3.0.8.
 namespace heapattach::guile {
 
-// A Part is memory of the cell's own, a Target whatever somebody gave it.
+// A Part is memory of the cell's own, a Target is any other object.
 enum class FieldKind : std::uint8_t { None, Value, Part, Target, Raw };
 
 struct FixedField {
@@ -21,7 +21,7 @@ struct FixedField {
 
 struct FixedCell {
   std::uint64_t tag = 0;
-  std::uint64_t flags = 0;  // bits of the first word that may be set besides
+  std::uint64_t flags = 0;  // extra bits of the first word that may be set
   std::uint64_t bytes = 0;
   const char* name = nullptr;
   std::array<FixedField, 4> fields;  // from the second word on

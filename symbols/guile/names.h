@@ -7,7 +7,7 @@
 namespace heapattach::guile {
 
 // Names the objects of a heap that have no name yet, in this order: cells with a tag; their parts;
-// pairs; and what only parts lead to, which is the memory of those. Linear in the heap, on one
+// pairs; and what only parts reference, which is named as their memory. Linear in the heap, on one
 // core.
 void name_objects(const Facts& facts, const runtimes::HeapView& view, runtimes::ObjectNames& names);
 

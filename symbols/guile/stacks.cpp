@@ -6,8 +6,8 @@ namespace heapattach::guile {
 
 namespace {
 
-// Where a machine's registers are, in words of the object that has them: struct scm_vm in vm.h, of
-// 2.2 an object of its own, of 3.0 a part of a thread's state.
+// The word offsets of a machine's registers in the object that contains them: struct scm_vm in
+// vm.h; in 2.2 an object of its own, in 3.0 a part of a thread's state.
 struct Registers {
   std::size_t stack_pointer;
   std::size_t frame_pointer;

@@ -6,7 +6,7 @@
 
 #include "symbols/runtimes/heap_view.h"
 
-// Guile's values, read one by one. facts.h says how they look.
+// Guile's values, read one by one. facts.h describes their form.
 namespace heapattach::guile {
 
 enum Tag : std::uint64_t {
@@ -46,14 +46,14 @@ inline constexpr std::uint64_t kEmptyList = 0x304;
   return (first & 7) == 1;
 }
 
-// Whether a word can be a value: a small integer, a character, a constant, or the address of
-// something.
+// Whether a word can be a value: a small integer, a character, a constant, or an address.
 [[nodiscard]] bool is_value(const runtimes::HeapView& view, std::uint64_t word);
 
-// What a symbol or a string says, in UTF-8; empty if it is none, or longer than 256 characters.
+// The text of a symbol or a string, in UTF-8; empty if it is neither, or longer than 256
+// characters.
 [[nodiscard]] std::string text_of(const runtimes::HeapView& view, std::uint64_t value);
 
-// The values in a list of exactly `count`; empty if it is none.
+// The values in a list of exactly `count`; empty if it is not such a list.
 [[nodiscard]] std::vector<std::uint64_t> list_of(const runtimes::HeapView& view,
                                                  std::uint64_t value,
                                                  std::uint64_t count);

@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint64_t kLayoutSlot = 0;
 constexpr std::uint64_t kFlagsSlot = 1;
 constexpr std::uint64_t kMakesVtables = 2;  // of the flags
-constexpr std::uint64_t kOwnSlots = 8;      // that every vtable has; those of its kind follow
+constexpr std::uint64_t kOwnSlots = 8;      // slots of every vtable; those of its kind follow
 constexpr std::uint64_t kMostOwnSlots = 32;
 constexpr std::uint64_t kMostSlots = 4096;
 
@@ -39,8 +39,8 @@ std::optional<std::uint64_t> Vtables::slot(std::uint64_t cell, std::uint64_t ind
   return view_.word(cell + facts_.slots_at + index * 8);
 }
 
-// A layout has two characters for each slot. Those of 2.2 with an array at their end are not told
-// from others, and their instances do not fit.
+// A layout has two characters for each slot. In 2.2, layouts with an array at their end look like
+// others, but their instances do not fit.
 std::optional<std::uint64_t> Vtables::slots_of_instances(std::uint64_t cell) const {
   const auto layout = slot(cell, kLayoutSlot);
   const auto tag = layout && *layout % 8 == 0 ? view_.word(*layout) : std::nullopt;
@@ -68,7 +68,7 @@ std::optional<Vtable> Vtables::read(std::uint64_t cell) const {
   return vtable;
 }
 
-// A record's type and a class of GOOPS keep a list with one entry for each slot of an instance: its
+// A record's type and a class of GOOPS have a list with one entry for each slot of an instance: its
 // name, or a struct that begins with it.
 std::vector<std::string> Vtables::fields_of(std::uint64_t cell,
                                             std::uint64_t own_slots,

@@ -11,11 +11,11 @@
 
 namespace heapattach::guile {
 
-// What a struct's vtable says of it.
+// A struct's description in its vtable.
 struct Vtable {
   std::string name;                 // "<session>"; empty if it has none
   std::uint64_t slots = 0;          // of an instance
-  std::vector<std::string> fields;  // their names; empty if it does not tell
+  std::vector<std::string> fields;  // their names; empty if unknown
   bool makes_vtables = false;       // its instances are vtables themselves
 };
 
@@ -25,7 +25,7 @@ class Vtables {
   // Borrows both.
   Vtables(const Facts& facts, const runtimes::HeapView& view) : facts_(facts), view_(view) {}
 
-  // The vtable that the first word of a struct leads to; null if that is none.
+  // The vtable that the first word of a struct points to; null if it is not one.
   [[nodiscard]] const Vtable* of(std::uint64_t first_word);
 
  private:

@@ -11,11 +11,12 @@
 
 namespace heapattach::runtimes {
 
-// A heap as a runtime's reader sees it: the copy of its objects, what else was captured, and what
-// was not, such as constants of compiled files, which is read from the target when it is asked for.
+// A heap as a runtime's reader sees it: the copy of its objects, other captured memory, and memory
+// that was not captured, such as constants of compiled files, which is read from the target on
+// demand.
 class HeapView {
  public:
-  // Borrows all. `listed` are the objects that are to be named.
+  // Borrows all. `listed` are the objects to name.
   HeapView(const boehm::Heap& heap,
            const boehm::ObjectSet& listed,
            const MemoryMap& map,
@@ -25,17 +26,17 @@ class HeapView {
 
   [[nodiscard]] const boehm::Heap& heap() const { return heap_; }
   [[nodiscard]] const boehm::ObjectSet& listed() const { return listed_; }
-  // The heap and all else that was copied.
+  // The heap and everything else that was copied.
   [[nodiscard]] const MemoryReader& captured() const { return captured_; }
 
   // The listed object that begins exactly at `at`.
   [[nodiscard]] std::optional<boehm::ObjectRef> object_at(std::uint64_t at) const;
   // Whether a value may refer to something at `at`: a listed object begins there, or it is readable
-  // memory outside of the heap's blocks.
+  // memory outside the heap's blocks.
   [[nodiscard]] bool may_refer_to(std::uint64_t at) const;
-  // A word of an object, or of anything else that is readable.
+  // A word of an object, or of any other readable memory.
   [[nodiscard]] std::optional<std::uint64_t> word(std::uint64_t at) const;
-  // Bytes of what a value refers to, at most 256.
+  // Bytes of the memory that a value refers to, at most 256.
   [[nodiscard]] std::vector<std::byte> bytes(std::uint64_t at, std::uint64_t count) const;
 
  private:

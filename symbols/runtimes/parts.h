@@ -9,7 +9,7 @@
 
 namespace heapattach::runtimes {
 
-// Memory that an object says is a part of it.
+// Memory that an object claims as a part of it.
 struct Part {
   std::uint64_t at = 0;
   std::uint64_t bytes = 0;  // at least
@@ -22,11 +22,11 @@ class Parts {
  public:
   Parts(const HeapView& view, ObjectNames& names) : view_(view), names_(names) {}
 
-  // False if there is no such object, it is too small, or it has a name other than `instead_of`.
+  // False if there is no such object, or it is too small, or it has a name other than `instead_of`.
   bool claim(const Part& part, ShapeNumber instead_of = ObjectNames::kNone);
 
-  // Names what parts lead to, and what that leads to, if nobody else says what it is: it is the
-  // memory of what the part belongs to. To be called last.
+  // Names what parts reference, and what that references, if it has no other name: it is the memory
+  // of the part's object. Call it last.
   void name_memory();
 
  private:

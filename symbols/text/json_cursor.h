@@ -8,14 +8,15 @@
 namespace heapattach {
 
 // Reads one JSON value piece by piece, checking all of it, without recursion and without building
-// anything. Each function consumes what it is named after and the blanks before it; once something
-// is wrong all of them fail, and error() tells what, where.
+// anything. Each function consumes what its name says and the blanks before it. After the first
+// error all of them fail, and error() describes what is wrong, and where.
 class JsonCursor {
  public:
   explicit JsonCursor(std::string_view text)
       : begin_(text.data()), at_(text.data()), end_(text.data() + text.size()) {}
 
-  // Calls visit(key), the key decoded, which must consume the value and tell whether it could.
+  // Calls visit(key), with the decoded key; visit must consume the value and return whether it
+  // could.
   template <class Visit>
   bool object(const Visit& visit) {
     std::string key;
@@ -25,7 +26,7 @@ class JsonCursor {
     }
     return is_good();
   }
-  // Calls visit(), which must consume an element and tell whether it could.
+  // Calls visit(), which must consume an element and return whether it could.
   template <class Visit>
   bool array(const Visit& visit) {
     if (!open('[')) return false;
@@ -40,24 +41,25 @@ class JsonCursor {
   bool number(double& out);
   bool boolean(bool& out);
   bool address(std::uint64_t& out);  // "0x7f12a0"
-  // A number, true, false or null as it is written.
+  // A number, true, false or null as written.
   bool word(std::string_view& out);
   bool skip();                          // any value
-  bool skipped(std::string_view& out);  // the same, and its text
-  bool is_string();                     // what comes next
+  bool skipped(std::string_view& out);  // the same, with its text
+  bool is_string();                     // the next value
 
-  // Nothing but blanks is left.
+  // Only blanks are left.
   bool at_end();
 
   [[nodiscard]] bool is_good() const { return wrong_.empty(); }
-  // Makes everything fail from here on, for a reason of the caller's.
+  // Makes every further call fail, with the caller's reason.
   bool fail(std::string_view why = "it is not what it should be");
   [[nodiscard]] std::string error() const;
 
  private:
   void blanks();
   bool open(char bracket);
-  // Whether the bracket closes here; else a comma must stand before the next, unless it is first.
+  // Whether the bracket closes here; otherwise a comma must precede the next element, unless it is
+  // the first.
   bool close(char bracket, bool is_first);
   bool colon();
   bool raw_string(std::string_view& out, bool& has_escapes);

@@ -57,7 +57,8 @@ const char* after_digits(const char* at, const char* end) {
   return at;
 }
 
-// Appends what the escape at `at`, which stands behind its backslash, means. What is wrong with it.
+// Appends the meaning of the escape at `at`, which is after its backslash. Returns what is wrong
+// with it.
 std::string_view decode_escape(const char*& at, const char* end, std::string& out) {
   const char letter = *at++;
   if (letter != 'u') {

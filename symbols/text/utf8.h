@@ -7,7 +7,7 @@
 
 namespace heapattach {
 
-// The first character of a text, or the longest piece that could have begun one but does not.
+// The first character of a text, or the longest piece that could begin one but does not.
 struct Utf8Step {
   char32_t code = 0;  // meaningless unless valid
   std::size_t bytes = 1;
@@ -17,14 +17,14 @@ struct Utf8Step {
 // `text` must not be empty. Overlong forms, surrogates and codes past U+10FFFF are not valid.
 [[nodiscard]] Utf8Step next_utf8(std::string_view text);
 
-// `code` is at most 0x1fffff; what is no character is written in the same way.
+// `code` is at most 0x1fffff; codes that are not characters are written in the same form.
 void append_utf8(std::string& out, std::uint32_t code);
 
-// Whether a character could steer a terminal or reorder what is read: C0, DEL, C1, line and
-// paragraph separators, bidirectional controls, interlinear and tag characters.
+// Whether a character could control a terminal or reorder text: C0, DEL, C1, line and paragraph
+// separators, bidirectional controls, interlinear and tag characters.
 [[nodiscard]] bool is_unsafe_to_show(char32_t code);
 
-// The longest beginning of `text` of at most `limit_bytes` that does not cut a character in two.
+// The longest prefix of `text` of at most `limit_bytes` that does not cut a character in two.
 [[nodiscard]] std::string_view cut_utf8(std::string_view text, std::size_t limit_bytes);
 
 // Names longer than this are cut: a mangled name may be of any length.

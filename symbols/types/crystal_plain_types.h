@@ -6,8 +6,8 @@
 
 namespace heapattach::types {
 
-// Describes a type of Crystal's own that has no inside: numbers, Nil, the type id that a class is
-// as a value. False if `name` is none of those; `type` is as it was then.
+// Describes a Crystal type without contents: numbers, Nil, or a type id (a class as a value).
+// False, with `type` unchanged, if `name` is none of those.
 bool describe_plain(Type& type, std::string_view name);
 
 }  // namespace heapattach::types

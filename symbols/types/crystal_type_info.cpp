@@ -25,7 +25,7 @@ bool is_union(std::string_view name) {
          (name.starts_with('(') && name.ends_with(')'));
 }
 
-// What stands between "Tuple(" and ")"; nothing if `name` is not one.
+// The text between "Tuple(" and ")"; nothing if `name` is not a tuple.
 std::optional<std::string_view> arguments(std::string_view name, std::string_view generic) {
   if (!name.starts_with(generic) || !name.ends_with(')')) return std::nullopt;
   return name.substr(generic.size(), name.size() - generic.size() - 1);
@@ -81,7 +81,7 @@ class Builder {
     return members;
   }
 
-  // The type that a field or element of this type name has; its size if its holder knows it.
+  // The type of a field or element with this type name, and its size if its holder knows it.
   TypeRef ref(std::string_view written, Bytes bytes, int depth) {
     std::string name = crystal::canonical_name(written);
     if (depth > kDeepest || name.empty() || name == "Void") return kNoType;
@@ -230,7 +230,7 @@ class Builder {
     return at;
   }
 
-  // Whether each part is certainly a class. The plus sign of one with subclasses tells, too.
+  // Whether each part is certainly a class. The plus sign of one with subclasses shows it, too.
   [[nodiscard]] bool all_references(std::string_view written) const {
     const auto parts = crystal::union_parts(written);
     return std::all_of(parts.begin(), parts.end(), [this](std::string_view part) {

@@ -69,7 +69,7 @@ void write_type(Writer& out, const Type& type) {
   });
 }
 
-// Reads until something does not fit; from then on everything is zero and empty.
+// Reads until something does not fit; after that, everything is zero and empty.
 class Reader {
  public:
   explicit Reader(std::span<const std::byte> bytes) : rest_(bytes) {}
@@ -95,7 +95,7 @@ class Reader {
     return text;
   }
   std::string_view text() { return raw(number<std::uint32_t>()); }
-  // How many elements follow: no more than there are bytes for.
+  // How many elements follow: no more than the bytes can hold.
   std::size_t count() {
     const auto count = number<std::uint32_t>();
     if (count > rest_.size()) fail();
@@ -147,7 +147,7 @@ void read_type(Reader& in, TypeModel& model) {
   const auto flags = in.number<std::uint8_t>();
   const bool makes_sense = at == before && shape <= static_cast<std::uint8_t>(Shape::Array) &&
                            encoding <= static_cast<std::uint8_t>(Encoding::Symbol);
-  if (!makes_sense) return in.fail();  // each name stands once
+  if (!makes_sense) return in.fail();  // each name is unique
   Type& type = model[at];
   type.shape = static_cast<Shape>(shape);
   type.encoding = static_cast<Encoding>(encoding);
@@ -192,7 +192,7 @@ Result<TypeModel> model_from_bytes(std::span<const std::byte> bytes) {
       texts->emplace_back(in.text());
     }
   }
-  if (!in.is_at_end()) return Error{ErrorKind::Malformed, "these bytes are no model of types"};
+  if (!in.is_at_end()) return Error{ErrorKind::Malformed, "these bytes are not a model of types"};
   return model;
 }
 

@@ -9,8 +9,8 @@
 
 namespace heapattach::types {
 
-// A TypeModel as bytes, to leave a sandbox. Little-endian; a string is its length in 32 bits and
-// its bytes, a list its length in 32 bits and its elements:
+// A TypeModel as bytes, to pass it out of a sandbox. Little-endian; a string is its length in 32
+// bits and its bytes, a list its length in 32 bits and its elements:
 //
 //     "types 1\n" types globals notes disagreements
 //     type: name shape:8 encoding:8 flags:8 [bytes:64] target:32 [count:64] members virtual_bases
@@ -21,11 +21,11 @@ namespace heapattach::types {
 //     enumerator: name value:64
 //     global: name type:32 address:64
 //
-// known_from and what make_sound() finds out are not written; all other fields of variables are
+// known_from and the results of make_sound() are not written; all other fields of variables are
 // those of locals.
 [[nodiscard]] std::vector<std::byte> to_bytes(const TypeModel& model);
 
-// Survives any bytes. What it gives still has to pass make_sound(). Malformed if they are no model.
+// Accepts any bytes. The result still has to pass make_sound(). Malformed if they are not a model.
 Result<TypeModel> model_from_bytes(std::span<const std::byte> bytes);
 
 }  // namespace heapattach::types

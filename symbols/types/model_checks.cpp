@@ -48,8 +48,8 @@ class Containment {
     open_.push_back({at, 0});
   }
 
-  // A type that the innermost open one contains; null if there is no more. The model's own
-  // reference is handed out, because one that closes a circle is cut there.
+  // The next type that the innermost open one contains; null if there is none left. Returns the
+  // model's own reference, because one that closes a circle is cut there.
   const TypeRef* next_inner() {
     Open& open = open_.back();
     Type& type = model_[open.type];
@@ -87,7 +87,7 @@ void check_refs(TypeModel& model) {
   for (Variable& variable : model.globals) check(variable.type);
 }
 
-// A type's inside, once what it contains is in order.
+// Checks a type's contents, after those of the types that it contains.
 void check_inside(const TypeModel& model, Type& type) {
   if (type.shape == Shape::Array) {
     const std::uint64_t element = type.target == kNoType ? 0 : model[type.target].bytes.value_or(0);
@@ -100,7 +100,7 @@ void check_inside(const TypeModel& model, Type& type) {
     if (!type.bytes) return false;
     if (member.offset > *type.bytes) return true;
     if (member.type == kNoType || !holds_others(model[member.type])) return false;
-    // The room of its virtual bases is not part of a base.
+    // A base does not include the space of its virtual bases.
     if (member.is_base && model[member.type].has_virtual_bases) return false;
     return model[member.type].bytes.value_or(0) > *type.bytes - member.offset;
   };

@@ -4,13 +4,13 @@
 
 namespace heapattach::types {
 
-// Makes a model that nobody vouches for safe to walk, whatever it was made of: every TypeRef is
-// one, no type contains itself, arrays know their size if that can be known, members lie in their
-// structs, and members and enumerators are sorted. A class whose first base has a header has one.
+// Makes an untrusted model safe to walk, whatever its source: every TypeRef is valid, no type
+// contains itself, arrays know their size if possible, members are inside their structs, and
+// members and enumerators are sorted. A class whose first base has a header has one.
 void make_sound(TypeModel& model);
 
-// Adds what another model knows. Of a type that both describe, `into` keeps its own description; if
-// they do not agree, it is listed as a disagreement.
+// Adds what another model knows. If both describe a type, `into` keeps its own description; if they
+// do not agree, the type is listed as a disagreement.
 void merge(TypeModel& into, const TypeModel& from);
 
 }  // namespace heapattach::types

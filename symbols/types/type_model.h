@@ -11,43 +11,43 @@
 
 #include "attach/remote_addr.h"
 
-// The program's types as plain data, whatever they are known from. Who reads a source (debug
-// information, what the compiler wrote) fills a TypeModel; who types objects reads it and need not
-// know which source it was.
+// The program's types as plain data, whatever their source. The reader of a source (debug
+// information, compiler output) fills a TypeModel; the code that types objects reads it and need
+// not know the source.
 namespace heapattach::types {
 
 using TypeRef = std::uint32_t;  // index into TypeModel::types()
 inline constexpr TypeRef kNoType = 0xffffffff;
 
 enum class Shape : std::uint8_t {
-  Opaque,       // nothing is known of its inside: void, an incomplete type, a source's gap
+  Opaque,       // nothing is known of its contents: void, an incomplete type, a gap in the source
   Number,       // holds no pointer: integers, floats, characters, booleans, symbols
   Enumeration,  // a number whose values have names
   Pointer,      // a word: null, or the address of a `target`
   Code,         // a word: null, or the address of a function
   Struct,       // members one after the other; a class's instance too
-  Union,        // members in the same place; which of them counts is not known
+  Union,        // members at the same offset; which of them is valid is unknown
   Array,        // `count` times `target`
 };
 
 enum class Encoding : std::uint8_t { None, Unsigned, Signed, Float, Boolean, Character, Symbol };
 
 struct Member {
-  std::string name;          // "@user", "next"; empty for what has no name, and for a base class
+  std::string name;          // "@user", "next"; empty for an unnamed member, and for a base class
   std::uint64_t offset = 0;  // in bytes from the start of the struct, its type id included
   TypeRef type = kNoType;
-  bool is_base = false;          // its members are this struct's own
+  bool is_base = false;          // its members belong to this struct
   std::uint8_t bit_count = 0;    // of a bit field; 0: whole bytes
   std::uint8_t bit_offset = 0;   // of a bit field: from the lowest bit of the byte at `offset`
   bool is_virtual_base = false;  // a base of complete instances, not of a struct that this one is
                                  // a base of
 };
 
-// A virtual base of a C++ class. Where it stands in an instance is not the class's own to say, but
-// that of the class that the instance is of: symbols/cxx/virtual_bases.h makes a member of it.
+// A virtual base of a C++ class. Its position depends on the class of the complete instance:
+// symbols/cxx/virtual_bases.h makes a member of it there.
 struct VirtualBase {
   TypeRef type = kNoType;
-  std::uint64_t slot = 0;  // how many bytes below its vtable's functions stands how far it is away
+  std::uint64_t slot = 0;  // how many bytes below the vtable's functions its distance is
 };
 
 struct Enumerator {
@@ -58,12 +58,12 @@ struct Enumerator {
 struct Type {
   // As its language writes it, and the same from every source and unit: "Hash(String, Session)",
   // "struct node", "ns::Order<int>", "struct node *", "int[4]", "(struct at list.c:12)". Qualifiers
-  // and typedefs of what has a name are left out.
+  // and typedefs of named types are left out.
   std::string name;
   Shape shape = Shape::Opaque;
   Encoding encoding = Encoding::None;  // of numbers and enumerations
-  std::optional<std::uint64_t> bytes;  // of an instance; none if not known
-  TypeRef target = kNoType;            // of pointers (kNoType: says nothing) and arrays
+  std::optional<std::uint64_t> bytes;  // of an instance; none if unknown
+  TypeRef target = kNoType;            // of pointers (kNoType: unknown) and arrays
   std::optional<std::uint64_t> count;  // of arrays; none: as many as fit
   bool is_reference = false;           // a pointer to one instance of a class with a header of its
                                        // own, never to the first of many: Crystal's references
@@ -71,27 +71,27 @@ struct Type {
                                        // Crystal class, a C++ class with virtual functions
   std::vector<Member> members;         // of structs and unions, by offset
   std::vector<VirtualBase> virtual_bases;  // those that it names itself
-  bool has_virtual_bases = false;          // it or a base names some; known once make_sound() ran
+  bool has_virtual_bases = false;          // it or a base has some; valid after make_sound()
   std::vector<Enumerator> enumerators;     // by value
   std::vector<std::string> known_from;     // words of SNAPSHOT.md: "dwarf", "type-info", …
 };
 
-// A variable and where it stands: a global, or one of a frame on a stack of the capture.
+// A variable and its location: a global, or one of a frame on a captured stack.
 struct Variable {
   std::string name;  // "session", "ns::cache"
   TypeRef type = kNoType;
-  RemoteAddr address;                  // of its first byte; not meant if it has a `value`
-  std::optional<std::uint64_t> value;  // of one that is in a register: the word
+  RemoteAddr address;                  // of its first byte; unused if it has a `value`
+  std::optional<std::uint64_t> value;  // of a variable in a register: the word
   pid_t thread = 0;                    // of a local; 0: global, or of a fiber
   std::uint64_t fiber = 0;             // of a local on a suspended fiber's stack: its object
   std::uint32_t frame = 0;             // of a local; 0 is the innermost frame
   std::uint32_t inlined = 0;           // of a local: how many functions are inlined around it
 };
 
-// All types, each name once. References between them are indices, which stay what they are.
+// All types, each name once. References between them are indices, which never change.
 class TypeModel {
  public:
-  // The type of that name; an opaque one, to be completed, if there was none.
+  // The type of that name; if there was none, an opaque one to be completed.
   TypeRef intern(std::string_view name);
   [[nodiscard]] TypeRef find(std::string_view name) const;  // kNoType: there is none
   [[nodiscard]] const Type& operator[](TypeRef ref) const { return types_[ref]; }
@@ -100,7 +100,7 @@ class TypeModel {
   [[nodiscard]] bool empty() const { return types_.empty(); }
 
   std::vector<Variable> globals;
-  std::vector<std::string> notes;          // for -v: what was read, what was missing and why
+  std::vector<std::string> notes;          // for -v: what was read, what was missing, and why
   std::vector<std::string> disagreements;  // types that two sources or units describe differently
 
  private:

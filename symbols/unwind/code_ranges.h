@@ -7,14 +7,14 @@
 
 namespace heapattach::unwind {
 
-// Ranges of code, each with the number of its owner, which may overlap and nest.
+// Ranges of code, each with the number of its owner. They may overlap and nest.
 class CodeRanges {
  public:
   void add(std::uint64_t start, std::uint64_t end, std::size_t owner);
-  // Once, after the last add().
+  // Call once, after the last add().
   void sort();
 
-  // The owner of the range that has `pc` and starts last.
+  // The owner of the range around `pc` that starts last.
   [[nodiscard]] std::optional<std::size_t> at(std::uint64_t pc) const;
 
   [[nodiscard]] std::size_t size() const { return ranges_.size(); }

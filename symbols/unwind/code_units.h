@@ -9,18 +9,18 @@
 
 namespace heapattach::unwind {
 
-// Which compile unit an instruction of a module is of. By the units' own ranges: not every compiler
+// The compile unit of an instruction of a module, from the units' own ranges: not every compiler
 // writes .debug_aranges.
 class CodeUnits {
  public:
-  // `dwarf` may be null: then there are none.
+  // `dwarf` may be null: then there are no units.
   explicit CodeUnits(Dwarf* dwarf);
 
   [[nodiscard]] std::optional<Dwarf_Die> at(Dwarf_Addr pc) const;
 
  private:
   std::vector<Dwarf_Die> units_;
-  CodeRanges ranges_;  // whose owners are places in units_
+  CodeRanges ranges_;  // whose owners are indices into units_
 };
 
 }  // namespace heapattach::unwind

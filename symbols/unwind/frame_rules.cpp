@@ -6,7 +6,7 @@ namespace heapattach::unwind {
 
 namespace {
 
-// So many different instructions no stack has that is not made up.
+// No genuine stack has this many different instructions.
 constexpr std::size_t kMostRules = 100'000;
 
 }  // namespace

@@ -14,23 +14,24 @@
 
 namespace heapattach::unwind {
 
-// How a frame at one instruction finds its caller, by the program's call frame information. What it
-// comes to nearly always (a register and an offset) is kept as such, so that a stack of a million
-// frames or a hundred thousand stacks cost little; anything else is an expression.
+// How a frame at one instruction finds its caller, from the program's call frame information. The
+// usual result (a register and an offset) is kept as such, so that a stack of a million frames or a
+// hundred thousand stacks cost little; anything else is an expression.
 class FrameRule {
  public:
   FrameRule(ModuleDebug::FramePtr table, std::uint64_t bias);
 
-  // Where the caller's part of the stack begins; none if what it needs is not known.
+  // Where the caller's part of the stack begins; none if its inputs are unknown.
   [[nodiscard]] std::optional<std::uint64_t> cfa(const MachineState& state,
                                                  const MemoryReader& memory) const;
-  // A register of the caller. What a function must keep is unchanged if its tables say nothing.
+  // A register of the caller. Callee-saved registers are unchanged if the tables do not mention
+  // them.
   [[nodiscard]] std::optional<std::uint64_t> restored(std::size_t number,
                                                       const MachineState& state,
                                                       const MemoryReader& memory,
                                                       std::uint64_t cfa) const;
   [[nodiscard]] bool is_signal_frame() const { return is_signal_; }
-  // The tables say that nobody called it.
+  // The tables mark it as having no caller.
   [[nodiscard]] bool is_outermost() const {
     return rules_[MachineState::kReturnAddress].how == How::Unknown;
   }
@@ -47,7 +48,7 @@ class FrameRule {
   void read_cfa();
   static Rule rule_of(Dwarf_Frame& table, std::size_t number);
 
-  ModuleDebug::FramePtr table_;  // owns what some operations refer to
+  ModuleDebug::FramePtr table_;  // owns data that some operations refer to
   std::uint64_t bias_;
   bool is_signal_ = false;
   bool is_usable_ = false;
@@ -57,7 +58,7 @@ class FrameRule {
   std::array<Rule, MachineState::kCount> rules_;
 };
 
-// Those of all instructions that were asked for.
+// The rules of all instructions that were asked for.
 class FrameRules {
  public:
   // Null if no table covers `pc`, an address in the target.

@@ -15,7 +15,7 @@ constexpr int kMostSteps = 8;
 constexpr std::uint64_t kPointerBytes = 8;
 constexpr std::uint64_t kLargestCount = std::uint64_t{1} << 32;
 
-// The name less a pointer's star: "struct node *" is "struct node", "char **" is "char *".
+// The name without a pointer's star: "struct node *" is "struct node", "char **" is "char *".
 std::string_view pointed_to(std::string_view name) {
   name.remove_suffix(1);
   if (name.ends_with(' ')) name.remove_suffix(1);

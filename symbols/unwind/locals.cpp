@@ -13,7 +13,7 @@ namespace heapattach::unwind {
 namespace {
 
 constexpr int kDeepestScope = 200;
-constexpr std::size_t kMostVariables = 2000;  // in one place
+constexpr std::size_t kMostVariables = 2000;  // at one location
 constexpr std::uint64_t kPointerBytes = 8;
 
 bool is_scope_of_code(int tag) {
@@ -21,7 +21,7 @@ bool is_scope_of_code(int tag) {
          tag == DW_TAG_lexical_block || tag == DW_TAG_try_block || tag == DW_TAG_catch_block;
 }
 
-// What functions may stand in.
+// What may contain functions.
 bool is_scope_of_names(int tag) {
   return tag == DW_TAG_namespace || tag == DW_TAG_module || types::is_aggregate(tag);
 }
@@ -37,7 +37,7 @@ bool is_static(std::span<const Dwarf_Op> expression) {
   return atom == DW_OP_addr || atom == DW_OP_addrx || atom == DW_OP_GNU_addr_index;
 }
 
-// The expression that holds at `pc`; empty if none does.
+// The expression that is valid at `pc`; empty if none is.
 std::span<const Dwarf_Op> expression_at(Dwarf_Attribute attribute, Dwarf_Addr pc) {
   Dwarf_Op* ops = nullptr;
   std::size_t count = 0;
@@ -47,7 +47,7 @@ std::span<const Dwarf_Op> expression_at(Dwarf_Attribute attribute, Dwarf_Addr pc
 
 }  // namespace
 
-// Gathers the variables of one place, scope by scope.
+// Gathers the variables at one location, scope by scope.
 class Locals::Collector {
  public:
   Collector(Dwarf_Addr pc, types::DwarfNames& names, std::vector<Variable>& into)
@@ -62,7 +62,7 @@ class Locals::Collector {
 
  private:
   void take(Dwarf_Die die, int depth) {
-    // In the order of the walk, whatever references to siblings say.
+    // Only forward, even if a reference to a sibling points back.
     if (!std::less<>()(last_, static_cast<const void*>(die.addr))) return;
     last_ = die.addr;
     const int tag = types::tag_of(die);
@@ -146,7 +146,7 @@ void Locals::locate(const Variable& variable,
   }
 }
 
-// What `place` says of it, if that is known.
+// The variable at `place`, if that is known.
 void Locals::add(const std::optional<Location>& place,
                  const Frame& frame,
                  const Variable& variable,
@@ -167,7 +167,7 @@ std::vector<Local> Locals::of(const Frame& frame) {
   ModuleDebug* const module = modules_.find(frame.pc());
   if (module == nullptr) return locals;
   // The C library's types are not read either, and unpacking its debug file takes ten times as long
-  // as all the rest does in a small program.
+  // as everything else in a small program.
   if (types::is_without_types(module->module())) return locals;
   const Dwarf_Addr pc = frame.pc().value - module->bias();
   for (const Variable& variable : variables_at(*module, pc)) {

@@ -17,21 +17,20 @@
 
 namespace heapattach::unwind {
 
-// A variable or parameter of a frame, and where it is: an address, or a value that is in a register
-// or was computed.
+// A variable or parameter of a frame, and its location: an address, or a value that is in a
+// register or was computed.
 struct Local {
   std::string name;
-  std::string type;  // as a TypeModel calls it
+  std::string type;  // its name in a TypeModel
   bool is_value = false;
   std::uint64_t at = 0;       // the address, or the value
-  std::uint32_t inlined = 0;  // how many functions around it are inlined, one into the other
+  std::uint32_t inlined = 0;  // how many functions around it are inlined, one into the next
 };
 
-// Finds the variables of frames by debug information: those of all scopes around the instruction,
-// those of functions that were inlined there among them. Of a variable that is kept in several
-// places ("session" of which only ".user" is in a register), each pointer counts as one. What
-// stands at a fixed address is no local, and what the compiler keeps nowhere is left out. To be
-// used in a sandbox.
+// Finds the variables of frames in debug information: those of all scopes around the instruction,
+// including inlined functions. If a variable is split over several locations ("session", of which
+// only ".user" is in a register), each pointer counts as one. A variable at a fixed address is not
+// a local; one that the compiler keeps nowhere is left out. Use it in a sandbox.
 class Locals {
  public:
   Locals(ModuleDebugs& modules, const MemoryReader& memory) : modules_(modules), memory_(memory) {}
@@ -42,16 +41,16 @@ class Locals {
   struct Variable {
     std::string name;
     std::string type;
-    Dwarf_Die described{};  // the entry that has its type
+    Dwarf_Die described{};  // the entry with its type
     Dwarf_Attribute location{};
     std::optional<Dwarf_Attribute> frame_base;  // of the function around it
-    std::uint32_t inlined = 0;                  // as of a Local
+    std::uint32_t inlined = 0;                  // as in a Local
   };
   class Collector;
 
   types::DwarfNames& names_of(ModuleDebug& module);
   const std::vector<Variable>& variables_at(ModuleDebug& module, Dwarf_Addr pc);
-  // Adds the variable, or those of its parts that are pointers if it is kept in several places.
+  // Adds the variable, or its parts that are pointers if it is split over several locations.
   void locate(const Variable& variable,
               const Frame& frame,
               ModuleDebug& module,
@@ -64,7 +63,7 @@ class Locals {
   ModuleDebugs& modules_;
   const MemoryReader& memory_;
   std::map<const Module*, std::unique_ptr<types::DwarfNames>> names_;
-  std::map<std::uint64_t, std::vector<Variable>> variables_;  // by the address in the target
+  std::map<std::uint64_t, std::vector<Variable>> variables_;  // by address in the target
 };
 
 }  // namespace heapattach::unwind

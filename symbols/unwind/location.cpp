@@ -26,7 +26,7 @@ class Follower {
       if (steps == kMostSteps) return {};
       const Dwarf_Op& op = expression_[at_++];
       if (const auto place = last_word(op)) {
-        // Anything after it makes it a piece of something larger.
+        // Any operation after it makes it a piece of something larger.
         return at_ == expression_.size() ? place : std::nullopt;
       }
       if (!step(op) || has_failed_ || stack_.size() > kDeepestStack) return {};
@@ -36,7 +36,7 @@ class Follower {
   }
 
  private:
-  // Operations that say where the value is instead of computing.
+  // Operations that describe the value's location instead of computing it.
   std::optional<Location> last_word(const Dwarf_Op& op) {
     if (is_between(op.atom, DW_OP_reg0, DW_OP_reg31)) {
       return Location{Location::Kind::Register, std::uint64_t{op.atom} - DW_OP_reg0};
@@ -74,7 +74,7 @@ class Follower {
     }
   }
 
-  // Addresses that depend on the frame, and what stands there.
+  // Addresses that depend on the frame, and the values there.
   bool push_place(const Dwarf_Op& op) {
     if (is_between(op.atom, DW_OP_breg0, DW_OP_breg31)) {
       push(context_.state.at(op.atom - DW_OP_breg0), op.number);
@@ -153,7 +153,7 @@ class Follower {
     }
   }
 
-  // libdw gives the operations' own offsets, and a jump's distance from its end.
+  // libdw gives the operations' own offsets; a jump's distance counts from its end.
   bool jump(const Dwarf_Op& op) {
     if (op.atom != DW_OP_skip && op.atom != DW_OP_bra) return false;
     if (op.atom == DW_OP_bra && pop() == 0) return true;
@@ -199,7 +199,7 @@ class Follower {
   const LocationContext& context_;
   std::size_t at_ = 0;
   std::vector<std::uint64_t> stack_;
-  bool has_failed_ = false;  // something was not known
+  bool has_failed_ = false;  // an input was unknown
 };
 
 }  // namespace

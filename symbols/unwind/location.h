@@ -27,10 +27,10 @@ struct LocationContext {
   std::optional<std::uint64_t> frame_base;  // DW_OP_fbreg
 };
 
-// Follows an expression of debug information, on a stack that starts with `initial`. Nothing if it
-// needs what is not known (a register that nobody saved, memory that was not copied), says that
-// there is no value, is split over several places, or uses what only a debugger that runs the
-// program could know. Bounded, whatever it says.
+// Evaluates an expression of debug information, on a stack that starts with `initial`. Nothing if
+// it needs unknown input (a register that was not saved, memory that was not copied), states that
+// there is no value, is split over several locations, or uses what only a debugger that runs the
+// program could know. Bounded for any input.
 std::optional<Location> follow(std::span<const Dwarf_Op> expression,
                                const LocationContext& context,
                                std::optional<std::uint64_t> initial = {});

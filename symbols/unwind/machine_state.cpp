@@ -3,7 +3,7 @@
 namespace heapattach::unwind {
 
 MachineState::MachineState(const Registers& registers) {
-  // Where rax, rbx, rcx, rdx, rsi, rdi, rbp and r8 to r15 go.
+  // The numbers of rax, rbx, rcx, rdx, rsi, rdi, rbp and r8 to r15.
   constexpr std::array<std::size_t, 15> kNumbers = {0, 3,  2,  1,  4,  5,  6, 8,
                                                     9, 10, 11, 12, 13, 14, 15};
   for (std::size_t i = 0; i < kNumbers.size(); ++i) values_[kNumbers[i]] = registers.general[i];

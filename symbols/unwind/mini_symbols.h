@@ -11,12 +11,12 @@
 namespace heapattach::unwind {
 
 // The names of functions that distributions leave in stripped programs (.gnu_debugdata, "mini debug
-// info"): a symbol table in an ELF file, compressed with xz. For a sandbox.
+// info"): a symbol table in an ELF file, compressed with xz. Use it in a sandbox.
 class MiniSymbols {
  public:
   explicit MiniSymbols(Elf* elf);  // may be null
 
-  // Of the function around `pc`, an address as linked; empty if none is known.
+  // The function around `pc`, an address as linked; empty if unknown.
   [[nodiscard]] std::string at(std::uint64_t pc) const;
 
  private:
@@ -34,7 +34,7 @@ class MiniSymbols {
   std::vector<Function> functions_;  // by address
 };
 
-// What an xz stream holds; empty if it is none, or holds more than `limit` bytes.
+// The contents of an xz stream; empty if it is not one, or has more than `limit` bytes.
 [[nodiscard]] std::vector<char> unpack_xz(std::span<const std::byte> packed, std::size_t limit);
 
 }  // namespace heapattach::unwind

@@ -45,7 +45,7 @@ ModuleDebug::FramePtr ModuleDebug::frame_at(Dwarf_Addr pc) {
       dwarf_cfi_addrframe(exception_tables_.get(), pc, &frame) == 0) {
     return FramePtr(frame);
   }
-  // Cheap to ask for once the file is open; few modules have any.
+  // Cheap to query once the file is open; few modules have any.
   Dwarf_CFI* const debug_frames = dwarf() == nullptr ? nullptr : dwarf_getcfi(dwarf());
   if (debug_frames != nullptr && dwarf_cfi_addrframe(debug_frames, pc, &frame) == 0) {
     return FramePtr(frame);

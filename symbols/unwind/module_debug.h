@@ -15,8 +15,8 @@
 
 namespace heapattach::unwind {
 
-// What libdw makes of the files of one module. All addresses that it is asked with are the file's:
-// less the module's bias.
+// libdw's view of the files of one module. All address arguments are the file's: minus the module's
+// bias.
 class ModuleDebug {
  public:
   explicit ModuleDebug(const Module& module);
@@ -25,14 +25,14 @@ class ModuleDebug {
   [[nodiscard]] std::uint64_t bias() const { return module_->bias(); }
   [[nodiscard]] Dwarf* dwarf();  // null if it has no debug information
   // The unit that was split off the one with this root; that one itself if it was not split. None
-  // if what was split off is missing.
+  // if the split unit is missing.
   [[nodiscard]] std::optional<Dwarf_Die> whole_unit(const Dwarf_Die& root);
   [[nodiscard]] const CodeUnits& units();
-  // How the function around `pc`, an address in the target, is called where no symbol says it: by
-  // the symbols that were left in compressed form, or as the stub of another, "getppid@plt".
+  // The name of the function around `pc`, an address in the target, if no symbol names it: from
+  // compressed symbols, or as the stub of another, "getppid@plt".
   [[nodiscard]] std::string name_without_symbol(RemoteAddr pc);
 
-  // How a frame at `pc` finds its caller: from the tables for exceptions, else from those for
+  // How a frame at `pc` finds its caller: from the tables for exceptions, otherwise from those for
   // debuggers. Null if neither covers it.
   struct FreeFrame {
     void operator()(Dwarf_Frame* frame) const noexcept;
@@ -51,19 +51,19 @@ class ModuleDebug {
   const Module* module_;
   std::unique_ptr<Elf, EndElf> elf_;  // null if there is no file
   std::unique_ptr<Dwarf_CFI, EndCfi> exception_tables_;
-  std::optional<types::DebugInformation> information_;  // once it is asked for
+  std::optional<types::DebugInformation> information_;  // created on first use
   std::optional<CodeUnits> units_;
   std::optional<StubNames> stubs_;
   std::optional<MiniSymbols> mini_symbols_;
 };
 
-// Those of all modules, each made when it is first asked for. Parses what nobody vouches for: to be
-// used in a sandbox. Borrows the modules.
+// The ModuleDebug of every module, each made on first use. Parses untrusted data: use it in a
+// sandbox. Borrows the modules.
 class ModuleDebugs {
  public:
   explicit ModuleDebugs(const Modules& modules);
 
-  // Of the module whose executable memory holds `pc`; null if there is none.
+  // For the module whose executable memory contains `pc`; null if there is none.
   ModuleDebug* find(RemoteAddr pc);
   [[nodiscard]] bool is_code(RemoteAddr at) const;
 

@@ -16,7 +16,7 @@ constexpr std::uint64_t kLargest = std::uint64_t{1} << 32;
 
 struct Part {
   Dwarf_Die type{};
-  std::uint64_t offset = 0;  // left to go within it
+  std::uint64_t offset = 0;  // remaining, within it
   std::string path;
 };
 
@@ -30,7 +30,7 @@ std::uint64_t bytes_of(Dwarf_Die type) {
   return dwarf_aggregate_size(&type, &bytes) == 0 && bytes <= kLargest ? bytes : 0;
 }
 
-// Into the element of an array of one dimension.
+// The element of a one-dimensional array.
 std::optional<Part> into_array(const Part& at) {
   const auto element = plain_type_of(at.type);
   const std::uint64_t bytes = element ? bytes_of(*element) : 0;
@@ -38,7 +38,7 @@ std::optional<Part> into_array(const Part& at) {
   return Part{*element, at.offset % bytes, fmt::format("{}[{}]", at.path, at.offset / bytes)};
 }
 
-// Into the member of a structure that covers the place.
+// The member of a structure that covers the offset.
 std::optional<Part> into_structure(const Part& at) {
   std::optional<Part> found;
   types::each_child(at.type, [&](const Dwarf_Die& child) {

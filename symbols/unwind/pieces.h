@@ -11,23 +11,23 @@
 
 namespace heapattach::unwind {
 
-// A part of a variable that the compiler keeps in several places.
+// A part of a variable that the compiler keeps in several locations.
 struct Piece {
   std::uint64_t offset = 0;  // in the variable, in bytes
   std::uint64_t bytes = 0;
-  std::span<const Dwarf_Op> expression;  // empty: it is nowhere
+  std::span<const Dwarf_Op> expression;  // empty: the compiler keeps it nowhere
 };
 
-// The pieces of an expression that puts a variable together of several; empty if it does not.
+// The pieces of an expression that composes a variable from several; empty if it does not.
 std::vector<Piece> pieces_of(std::span<const Dwarf_Op> expression);
 
 // A pointer among the members and elements of a type.
 struct PointerPart {
   std::string path;  // as C writes it: ".parent", "[1]"
-  std::string type;  // as a TypeModel calls it
+  std::string type;  // its name in a TypeModel
 };
 
-// The pointer that stands `offset` bytes behind the start of a `type`, if there is one.
+// The pointer `offset` bytes after the start of a `type`, if there is one.
 std::optional<PointerPart> pointer_at(const Dwarf_Die& type,
                                       std::uint64_t offset,
                                       types::DwarfNames& names);

@@ -23,8 +23,8 @@ std::string cut(const char* text) {
                          : std::string(std::string_view(text).substr(0, kLongestFile));
 }
 
-// The functions around an instruction, the outermost first: one that has code of its own, and those
-// that were inlined into it.
+// The functions around an instruction, outermost first: one with code of its own, and those that
+// were inlined into it.
 class Functions {
  public:
   explicit Functions(Dwarf_Addr pc) : pc_(pc) {}
@@ -35,9 +35,9 @@ class Functions {
   [[nodiscard]] const std::vector<Dwarf_Die>& found() const { return found_; }
 
  private:
-  // False once what is sought was in `die`: nothing beside it can hold it too.
+  // False once `die` contained the wanted instruction: nothing beside it can contain it too.
   bool take(Dwarf_Die die, int depth) {
-    // In the order of the walk, whatever references to siblings say.
+    // Only forward, even if a reference to a sibling points back.
     if (!std::less<>()(last_, static_cast<const void*>(die.addr))) return false;
     last_ = die.addr;
     const int tag = types::tag_of(die);
@@ -69,7 +69,7 @@ std::string text_at(Dwarf_Die die, unsigned name) {
                                                        : cut(dwarf_formstring(&attribute));
 }
 
-// A function, then what it is an instance of, and what that is a definition of.
+// A function, then the one that it is an instance of, and the one that this is a definition of.
 std::vector<Dwarf_Die> declarations_of(const Dwarf_Die& function) {
   constexpr std::size_t kMost = 4;
   std::vector<Dwarf_Die> all = {function};
@@ -128,7 +128,7 @@ void set_call(Dwarf_Die unit, const Dwarf_Die& inlined, Place& place) {
 
 }  // namespace
 
-// What no other unit can call has no name for the linker.
+// A function that no other unit can call has no linkage name.
 std::string Places::name_of(Dwarf_Die function) {
   const std::vector<Dwarf_Die> all = declarations_of(function);
   for (const Dwarf_Die& die : all) {
@@ -147,7 +147,8 @@ std::string Places::name_of(Dwarf_Die function) {
 }
 
 std::vector<Place> Places::by_debug_information(ModuleDebug& module, Dwarf_Addr pc) {
-  const auto unit = module.units().at(pc);  // the lines of what was split off it stay with it
+  const auto unit =
+      module.units().at(pc);  // the line table of a split unit stays with the skeleton
   if (!unit) return {};
   Functions functions(pc);
   if (const auto whole = module.whole_unit(*unit)) functions.find(*whole);

@@ -10,11 +10,11 @@
 
 namespace heapattach::unwind {
 
-// Names instructions: functions by debug information, else by the module's symbols, files and lines
-// by the line tables. To be used in a sandbox.
+// Finds functions, files and lines of instructions: functions from debug information, otherwise
+// from the module's symbols; files and lines from the line tables. Use it in a sandbox.
 class Places {
  public:
-  // Without `with_library_lines` only symbols are asked for what a module without types has.
+  // Without `with_library_lines`, modules whose types are not read give only symbols.
   explicit Places(ModuleDebugs& modules, bool with_library_lines = true)
       : modules_(modules), with_library_lines_(with_library_lines) {}
 

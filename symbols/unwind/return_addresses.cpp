@@ -8,7 +8,7 @@ namespace heapattach::unwind {
 namespace {
 
 constexpr std::size_t kDirectBytes = 5;                           // e8 and 32 bits
-constexpr std::array<std::size_t, 5> kOtherBytes{2, 3, 4, 6, 7};  // ff /2 with what it goes by
+constexpr std::array<std::size_t, 5> kOtherBytes{2, 3, 4, 6, 7};  // ff /2 with its operand
 
 unsigned byte_at(std::span<const std::byte> code, std::size_t index) {
   return std::to_integer<unsigned>(code[index]);

@@ -39,7 +39,7 @@ const std::string& Scopes::around(const Dwarf_Die& die) {
   const auto behind = std::partition_point(unit.begin() + 1, unit.end(), [&](const Scope& scope) {
     return !is_before(die.addr, scope.begin);
   });
-  // A scope that is the last one in its own ends with it.
+  // The last scope in another one ends with it.
   auto around = static_cast<std::size_t>(std::prev(behind) - unit.begin());
   for (std::size_t at = around; at != 0; at = unit[at].parent) {
     const bool is_over = unit[at].end != nullptr && !is_before(die.addr, unit[at].end);
@@ -56,9 +56,9 @@ Scopes::Unit Scopes::read(const Dwarf_Die& root) {
 }
 
 void Scopes::walk(Dwarf_Die parent, std::size_t scope, int depth, Unit& unit) {
-  std::size_t open = 0;  // the last scope found, whose end is the entry behind it
+  std::size_t open = 0;  // the last scope found, whose end is the next entry
   types::each_child(parent, [&](Dwarf_Die child) {
-    // In the order of the walk, whatever references to siblings say.
+    // Only forward, even if a reference to a sibling points back.
     if (!is_before(unit.back().begin, child.addr)) return false;
     if (open != 0) unit[open].end = child.addr;
     open = 0;

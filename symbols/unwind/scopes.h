@@ -9,17 +9,17 @@
 
 namespace heapattach::unwind {
 
-// The namespaces and classes around the entries of debug information, which do not know them: of
-// each unit that is asked about, found in one pass. To be used in a sandbox.
+// The namespaces and classes around the entries of debug information, which do not know their
+// parents. Reads each unit on first use, in one pass. Use it in a sandbox.
 class Scopes {
  public:
-  // "app::Cart::" for what is declared in that class; empty at the outermost level.
+  // "app::Cart::" for members of that class; empty at the outermost level.
   [[nodiscard]] const std::string& around(const Dwarf_Die& die);
 
  private:
   struct Scope {
     const void* begin = nullptr;  // its entry,
-    const void* end = nullptr;    // and what stands behind its last one; null: nothing
+    const void* end = nullptr;    // and what follows its last one; null: nothing
     std::size_t parent = 0;
     std::string prefix;
   };

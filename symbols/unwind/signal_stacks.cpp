@@ -14,7 +14,7 @@ constexpr std::uint64_t kRedZone = 128;
 constexpr std::uint64_t kSearched = 64 << 10;  // stacks for handlers are small
 constexpr std::size_t kMostCandidates = 4096;
 
-// The thread's own data lies at the end of the stack that it was made with.
+// The thread's own data is at the end of the stack that it was created with.
 bool is_on_own_stack(const Registers& registers, const Mapping& mapping) {
   return mapping.path == "[stack]" || mapping.range.contains(registers.thread_pointer);
 }

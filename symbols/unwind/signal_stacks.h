@@ -9,9 +9,9 @@
 
 namespace heapattach::unwind {
 
-// What a signal interrupted goes on on another stack where the handler has one of its own
-// (sigaltstack): the used parts of those stacks, for threads that are not on their own. `memory`
-// has the code of the target, and what of the stacks the threads are on now.
+// A signal handler may have a stack of its own (sigaltstack); what it interrupted is then on
+// another stack. Returns the used parts of those interrupted stacks, for threads that are not on
+// their own. `memory` has the target's code, and the present stacks of the threads.
 std::vector<Range> interrupted_stacks(std::span<const FrozenThread> threads,
                                       const MemoryMap& map,
                                       const MemoryReader& memory);

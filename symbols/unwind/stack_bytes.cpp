@@ -27,7 +27,7 @@ class Writer {
   std::vector<std::byte> bytes_;
 };
 
-// What is missing reads as nothing, and is remembered.
+// Missing bytes read as zero, and are recorded.
 class Reader {
  public:
   explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -48,12 +48,12 @@ class Reader {
     bytes_ = bytes_.subspan(size);
     return text;
   }
-  // A count of things of which each takes at least `bytes`.
+  // A number of items, each at least `bytes` long.
   std::size_t take_count(std::size_t bytes) {
     const auto count = take<std::uint32_t>();
     return has(count * bytes) ? count : 0;
   }
-  // One of an enumeration whose last is `last`.
+  // A value of an enumeration whose last value is `last`.
   template <class Enum>
   Enum take_one_of(Enum last) {
     const auto value = take<std::uint8_t>();
@@ -73,7 +73,7 @@ class Reader {
   bool is_broken_ = false;
 };
 
-// What comes next.
+// The next part.
 enum class Tag : std::uint8_t { Stack, Places };
 
 constexpr std::size_t kFrameBytes = 25;

@@ -11,8 +11,8 @@
 #include "symbols/unwind/locals.h"
 #include "symbols/unwind/stacks.h"
 
-// How the worker that walks stacks tells what it found: one stack after the other, as bytes. They
-// come from code that parses hostile files, so they are read like anything else that is hostile.
+// How the worker that walks stacks returns its result: one stack after the other, as bytes. They
+// come from code that parses hostile files, so the reader does not trust them.
 namespace heapattach::unwind {
 
 struct FoundLocal {
@@ -25,7 +25,7 @@ struct FoundStack {
   std::vector<FoundLocal> locals;
 };
 
-// A stack, or what is at an instruction of some stack.
+// A stack, or the functions at an instruction of some stack.
 using FoundPart = std::variant<FoundStack, CodePlaces>;
 
 std::vector<std::byte> to_bytes(const FoundPart& part);

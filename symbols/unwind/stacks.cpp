@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t kMostOutput = std::uint64_t{256} << 20;
 
-// Gathers what the worker says, so that it says it in few large pieces.
+// Collects the worker's output, so that it is written in a few large pieces.
 class Gathered {
  public:
   explicit Gathered(SandboxOutput& output) : output_(output) {}
@@ -39,7 +39,7 @@ class Gathered {
   std::vector<std::byte> bytes_;
 };
 
-// What goes on in the worker.
+// The work of the worker.
 class StackFinder {
  public:
   StackFinder(const Modules& modules, const MemoryReader& capture, const StackLimits& limits)

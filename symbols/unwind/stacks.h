@@ -20,7 +20,7 @@ struct Stacks {
   std::vector<types::Variable> locals;  // of all frames, with types that the model has
   std::vector<std::string> notes;       // for -v
 
-  // Those of `pc`; empty if nothing is known.
+  // The functions at `pc`; empty if unknown.
   [[nodiscard]] std::span<const Place> places_of(RemoteAddr pc) const;
 };
 
@@ -30,29 +30,29 @@ struct StackOwners {
   std::span<const crystal::FiberStack> fibers;
 };
 
-// What is wanted, and how much of it.
+// What to find, and how much of it.
 struct StackLimits {
   FrameLimits frames{};
   bool with_locals = true;
   bool with_places = false;
-  // Also files and lines of modules whose types are not read, as of the C library, whose debug file
-  // takes longer to unpack than all the rest of a small program; else only their functions.
+  // Includes files and lines of modules whose types are not read, such as the C library, whose
+  // debug file takes longer to unpack than everything else in a small program. Otherwise only their
+  // functions.
   bool with_library_lines = true;
   std::chrono::milliseconds time{10'000};
 };
 
-// Walks the stacks of all threads that were stopped and of all fibers that are put aside, in the
-// copy of the target's memory, and finds the variables of their frames. Done by a worker in a
-// sandbox, of which even the result is not believed; its death is an error, and costs no more than
-// what it would have found. To be called while this process has one thread. Pointers and arrays
-// that only variables have are added to `model`.
+// Walks the stacks of all stopped threads and of all suspended fibers in the copy of the target's
+// memory, and finds the variables of their frames. A sandboxed worker does it, and even its result
+// is not trusted; if it dies, that is an error, and costs only its results. Call it while this
+// process has one thread. Adds pointers and arrays that only variables have to `model`.
 Result<Stacks> walk_stacks(const Modules& modules,
                            types::TypeModel& model,
                            const MemoryReader& capture,
                            const StackOwners& owners,
                            const StackLimits& limits = {});
 
-// What is at these instructions, by address. Done by such a worker, too.
+// The functions at these instructions, by address. Such a worker finds them, too.
 Result<std::vector<CodePlaces>> find_places(const Modules& modules,
                                             std::span<const RemoteAddr> instructions,
                                             std::chrono::milliseconds time);

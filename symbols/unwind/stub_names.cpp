@@ -12,7 +12,7 @@
 //   [f3 0f 1e fa]  [f2] ff 25 <32 bits>    (endbr64;) jmp *word(%rip)
 //   [f3 0f 1e fa]  68 <32 bits> [f2] e9 …  (endbr64;) push $number; jmp to the first stub
 //
-// The first one of .plt, which the others jump to, belongs to no function.
+// The first stub of .plt, which the others jump to, belongs to no function.
 
 namespace heapattach::unwind {
 

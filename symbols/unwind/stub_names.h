@@ -11,14 +11,14 @@
 
 namespace heapattach::unwind {
 
-// The stubs by which a module calls functions of others (its procedure linkage table): they have no
-// symbols, and lead to what the relocation of the word that they jump by names.
+// The stubs through which a module calls functions of other modules (its procedure linkage table).
+// They have no symbols; the relocation of the word that a stub jumps through names the function.
 class StubNames {
  public:
-  // `elf` may be null; both outlive this.
+  // `elf` may be null; both must outlive this.
   StubNames(const Module& module, Elf* elf);
 
-  // Of what the stub at `pc`, an address in the target, calls; empty if there is none.
+  // The function that the stub at `pc`, an address in the target, calls; empty if there is none.
   [[nodiscard]] std::string at(RemoteAddr pc) const;
 
  private:

@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::size_t kScannedWords = 256;
 constexpr int kMostSignalFrames = 8;
-constexpr int kMostGuesses = 64;  // what is left of earlier calls may go on for long
+constexpr int kMostGuesses = 64;  // leftovers of earlier calls may continue for long
 
-// The frames of one stack: the innermost, and of the others the last ones.
+// The frames of one stack: the innermost ones, and the last ones of the others.
 class KeptFrames {
  public:
   explicit KeptFrames(const FrameLimits& limits) : limits_(limits) {}
@@ -63,8 +63,8 @@ struct Unwinder::Step {
   std::optional<std::uint64_t> cfa{};
   FoundBy found_by = FoundBy::FrameTables;
   bool has_caller = true;
-  bool is_exact = false;    // the caller was interrupted: it called nothing
-  bool is_certain = false;  // scanned: the caller called just this function
+  bool is_exact = false;    // the caller was interrupted: it made no call
+  bool is_certain = false;  // from a scan: the caller called this very function
 
   static Step to(std::uint64_t cfa,
                  std::uint64_t pc,
@@ -93,8 +93,7 @@ WalkedStack Unwinder::walk(const MachineState& innermost,
     if (kept.count() >= limits.followed) return kept.take(StackEnd::Limit);
     guesses = step->found_by == FoundBy::Scan ? guesses + 1 : 0;
     if (guesses > kMostGuesses) return kept.take(StackEnd::Unknown);
-    // Nothing was called from where a handler returns to: what stands before it is another
-    // function.
+    // The code that a handler returns to made no call: before it is another function.
     const bool calls_nothing = step->is_exact || returns_from_signal(step->caller.pc());
     kept.add({.state = step->caller, .is_exact = calls_nothing, .found_by = step->found_by});
   }
@@ -104,7 +103,7 @@ std::optional<StackEnd> Unwinder::end_at(const Frame& frame, const std::optional
   if (!step) return modules_.is_code(frame.pc()) ? StackEnd::Unknown : StackEnd::Corrupt;
   if (!step->has_caller || step->caller.pc() == 0) return StackEnd::Outermost;
   if (step->is_exact && ++signal_frames_ <= kMostSignalFrames) return {};
-  // A thread's first frame may have no more than its return address between it and its caller.
+  // Between a thread's first frame and its caller there may be nothing but a return address.
   const bool leads_up = step->caller.sp() > frame.state.sp();
   if (!leads_up || !modules_.is_code(RemoteAddr{step->caller.pc() - 1})) return StackEnd::Corrupt;
   return {};
@@ -115,19 +114,19 @@ std::optional<Unwinder::Step> Unwinder::next(const Frame& frame) {
   if (returns_from_signal(frame.state.pc())) return by_signal_frame(frame);
   if (ModuleDebug* debug = modules_.find(frame.pc()); debug != nullptr) {
     const auto step = by_tables(*debug, frame);
-    // Where a guess led here, the registers that the tables start from may be wrong.
+    // After a guess, the registers that the tables start from may be wrong.
     if (step && (!is_guess(frame.found_by) || may_follow(frame, *step))) return step;
   }
   const auto by_pointer = by_frame_pointer(frame);
   auto scanned = by_scan(frame);
-  // Where code makes no frame of its own the frame pointer is that of some caller, and those in
-  // between would be left out.
+  // If the code makes no frame of its own, the frame pointer is an outer caller's, and following it
+  // would skip the frames in between.
   const bool is_nearer = scanned && by_pointer && scanned->cfa < by_pointer->cfa &&
                          (scanned->is_certain || !may_have_frame_pointer(frame));
   return by_pointer && !is_nearer ? by_pointer : scanned;
 }
 
-// Whether its function begins as those that have one; also if that is not known.
+// Whether its function begins by setting up a frame pointer; true if unknown.
 bool Unwinder::may_have_frame_pointer(const Frame& frame) {
   const ModuleDebug* const debug = modules_.find(frame.pc());
   if (debug == nullptr) return true;
@@ -170,7 +169,7 @@ std::optional<Unwinder::Step> Unwinder::by_tables(ModuleDebug& debug, const Fram
   for (std::size_t number = 0; number < MachineState::kCount; ++number) {
     step.caller.set(number, rule->restored(number, frame.state, memory_, *cfa));
   }
-  // The stack pointer is the CFA, unless the tables say how else to restore it.
+  // The stack pointer is the CFA, unless the tables restore it in another way.
   if (!step.caller.at(MachineState::kStackPointer)) {
     step.caller.set(MachineState::kStackPointer, *cfa);
   }
@@ -188,9 +187,9 @@ std::optional<Unwinder::Step> Unwinder::by_frame_pointer(const Frame& frame) {
   return Step::to(*base + 2 * kWordBytes, *returns_to, *saved, FoundBy::FramePointer);
 }
 
-// Code without tables or a frame: what is on the stack and follows a call may be where it returns
-// to. Sure is a call of just this function; a call of another one may be what is left of the past,
-// or of a function that has jumped here.
+// Code without tables or a frame: a word on the stack that follows a call may be the return
+// address. A call of this very function is certain; a call of another one may be a leftover, or of
+// a function that has jumped here.
 std::optional<Unwinder::Step> Unwinder::by_scan(const Frame& frame) {
   const ModuleDebug* const here = modules_.find(frame.pc());
   const auto function = here == nullptr ? std::nullopt : here->module().symbol_at(frame.pc());

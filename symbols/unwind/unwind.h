@@ -14,34 +14,33 @@
 
 namespace heapattach::unwind {
 
-// One function that has been called and has not returned.
+// A function that has been called and has not returned.
 struct Frame {
-  MachineState state{};                // as it is, or will be when the frame called returns
+  MachineState state{};                // current, or as it will be when the called frame returns
   std::optional<std::uint64_t> cfa{};  // where its caller's part of the stack begins
-  bool is_exact = false;               // its pc is the next instruction, not one behind a call
+  bool is_exact = false;               // its pc is the next instruction, not one after a call
   FoundBy found_by = FoundBy::Registers;
 
-  // An address in the instruction that the frame is in: what to look up functions and lines by.
+  // An address in the frame's current instruction: use it to look up functions and lines.
   [[nodiscard]] RemoteAddr pc() const { return {state.pc() - (is_exact ? 0 : 1)}; }
 };
 
 struct WalkedStack {
   std::vector<Frame> frames;  // the innermost first
-  // Of a stack that has very many frames some in the middle are left out: how many, and behind how
-  // many of the above.
+  // How many middle frames of a very deep stack are left out, and after how many of those above.
   std::uint64_t left_out = 0;
   std::size_t left_out_behind = 0;
   StackEnd end = StackEnd::Outermost;
 };
 
-// Walks stacks of the target as they were captured. Nothing on them is believed: each step must
-// lead to code, and upwards, except from the stack of a signal's handler to the one it interrupted.
+// Walks captured stacks of the target. Nothing on them is trusted: each step must go to code, and
+// upwards, except from the stack of a signal handler to the one it interrupted.
 class Unwinder {
  public:
   Unwinder(ModuleDebugs& modules, const MemoryReader& memory)
       : modules_(modules), memory_(memory) {}
 
-  // `is_exact` says it of the first frame.
+  // `is_exact` applies to the first frame.
   WalkedStack walk(const MachineState& innermost, bool is_exact, const FrameLimits& limits);
 
  private:
@@ -61,11 +60,12 @@ class Unwinder {
   ModuleDebugs& modules_;
   const MemoryReader& memory_;
   FrameRules rules_;
-  std::unordered_map<std::uint64_t, bool> signal_returns_;  // what is where a handler returns to
+  std::unordered_map<std::uint64_t, bool>
+      signal_returns_;  // whether a handler returns to an address
   int signal_frames_ = 0;
 };
 
-// The registers of a fiber that is put aside, whose stack pointer was saved as `stack_pointer`.
+// The registers of a suspended fiber whose saved stack pointer is `stack_pointer`.
 Result<MachineState> suspended_fiber(const MemoryReader& memory, RemoteAddr stack_pointer);
 
 }  // namespace heapattach::unwind

@@ -82,7 +82,7 @@ TEST_CASE("numbers that no collector has are refused before they are used") {
   SUBCASE("a kind far away") {
     heap.layout().header_kind = 1 << 30;
   }
-  check_refused(heap, ErrorKind::Malformed, "do not go together");
+  check_refused(heap, ErrorKind::Malformed, "do not match");
 }
 
 TEST_CASE("a heap without blocks is no reason to doubt the layout") {
