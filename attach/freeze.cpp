@@ -68,7 +68,7 @@ class Reader {
 
 Error hangs(const FreezeOptions& options) {
   return {ErrorKind::Timeout,
-          fmt::format("reading the target's memory does not end (the target was held for {} ms,"
+          fmt::format("reading the target's memory does not end (the target was held for {} ms, "
                       "and let go)",
                       (options.budget + kHangPatience).count())};
 }

@@ -190,7 +190,7 @@ Result<RemoteStop> PtraceControl::wait(pid_t tid, Clock::time_point deadline) {
     if (got < 0 && failure != EINTR) return os_error("waitpid", failure);
     rest(round, {.yields = 50, .longest_nanoseconds = 200'000});
   }
-  return Error{ErrorKind::Timeout, fmt::format("thread {} did not come back in time", tid)};
+  return Error{ErrorKind::Timeout, fmt::format("thread {} did not return in time", tid)};
 }
 
 Result<void> PtraceControl::offer_to_oom_killer(pid_t pid) {

@@ -81,7 +81,7 @@ TEST_CASE("what a call in a clone comes to is told, and stays there") {
            {"give_up()", 1, {"aborted (SIGABRT)", "called by give_up"}},
            {"become_another()", 1, {"begin another program", "called by become_another"}},
            {"no_such_function()", 1, {"has no function no_such_function"}},
-           {"no_function()", 1, {"no_function", "is no function"}},
+           {"no_function()", 1, {"no_function", "is not a function"}},
        }) {
     check_ending(target, ending, {});
   }

@@ -80,7 +80,7 @@ TEST_CASE("files in the wrong order, twice the same, and of two programs are tol
   }
   SUBCASE("the same") {
     files.after = files.before;
-    word = "of the same moment";
+    word = "at the same moment";
   }
   SUBCASE("two programs") {
     files.after = text_of({.exe = "/srv/other", .captured = "2026-11-20T11:00:05.000Z"});

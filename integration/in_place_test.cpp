@@ -80,7 +80,7 @@ TEST_CASE("a call in place is refused where no thread is at a safe point, with t
   };
   for (const Unsafe& unsafe : {Unsafe{"unsafe", "malloc", "in malloc or free (malloc_info)"},
                                Unsafe{"unsafe", "loader", "in the dynamic loader"},
-                               Unsafe{"unsafe", "handler", "in a signal's handler"},
+                               Unsafe{"unsafe", "handler", "in a signal handler"},
                                Unsafe{"unsafe_collector", "", "in the collector"}}) {
     if (!is_target_built(unsafe.program)) {
       print_skip("the collector's library is not installed");

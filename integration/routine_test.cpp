@@ -229,7 +229,7 @@ TEST_CASE("a program without a dump routine is told so, and no file is left") {
   const ToolRun data = run_tool({"--inject", "--routine", "no_function", "--keep", file, pid});
   CHECK(data.status == 1);
   CHECK_MESSAGE(data.errors.find("no_function") != std::string::npos, data.errors);
-  CHECK_MESSAGE(data.errors.find("is no function") != std::string::npos, data.errors);
+  CHECK_MESSAGE(data.errors.find("is not a function") != std::string::npos, data.errors);
   CHECK(directory.list().empty());
   CHECK(harm_done_to(target.pid()) == "");
 }

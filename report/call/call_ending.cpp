@@ -19,10 +19,10 @@ namespace {
 using End = CallOutcome::End;
 
 constexpr std::size_t kMostFrames = 32;
-// Where it hangs is what one wants to know then: a busy machine gets more time than was asked for.
+// The user then wants to see where it hangs: a busy machine gets more time than requested.
 constexpr std::chrono::milliseconds kForStack{15000};
 
-// The piece of the clone's stack that was kept; everything else is in the modules' files.
+// The kept piece of the clone's stack; everything else is in the modules' files.
 class KeptStack final : public MemoryReader {
  public:
   KeptStack(RemoteAddr from, std::span<const std::byte> bytes) : from_(from), bytes_(bytes) {}
@@ -52,7 +52,7 @@ std::string crash_text(const CallOutcome& outcome) {
   const std::string signal = name_of_signal(outcome.number);
   if (outcome.is_shared) {
     return fmt::format(
-        "was stopped as it was about to write at {}, to memory that the target shares with others "
+        "was stopped before it wrote at {}, to memory that the target shares with others "
         "and that is read-only in the clone ({})",
         outcome.fault, signal);
   }
@@ -74,11 +74,11 @@ std::string ending_text(const CallOutcome& outcome, const std::optional<std::str
     case End::Returned: return {};
     case End::Crashed: return crash_text(outcome);
     case End::Exited: return fmt::format("ended its process with exit({})", outcome.number);
-    case End::Executed: return "was stopped as it was about to begin another program (execve)";
-    case End::TimedOut: return "did not come back in time";
+    case End::Executed: return "was stopped before it started another program (execve)";
+    case End::TimedOut: return "did not return in time";
     case End::Killed: break;
   }
-  if (given_up) return "was given up with the clone, because " + *given_up;
+  if (given_up) return "was given up together with the clone, because " + *given_up;
   return fmt::format("was killed with the clone by {}", name_of_signal(outcome.number));
 }
 
@@ -109,7 +109,7 @@ std::vector<std::string> name_frames(const CallOptions& options,
   }
   std::vector<std::string> frames;
   if (found->stacks.empty()) return frames;
-  // A caller is looked for in the instruction before the one that is returned to.
+  // Look up a caller by the instruction before the return address.
   const RemoteAddr behind = standing.return_address - 1;
   for (const unwind::FrameRecord& frame : found->stacks.front().frames) {
     const bool is_ours = frame.pc.value <= kReturnAddress.value ||

@@ -10,15 +10,15 @@
 
 namespace heapattach {
 
-// Where a thread stood that did not come back from a function.
+// Where a thread was that did not return from a function.
 struct Standing {
   pid_t thread = 0;
-  std::optional<RawRegisters> where;  // none: not known
+  std::optional<RawRegisters> where;  // none: unknown
   std::span<const std::byte> stack;   // from its stack pointer on
-  RemoteAddr return_address;          // of the function itself: what is behind it is ours
+  RemoteAddr return_address;          // of the function itself: everything above it is ours
 };
 
-// The functions there, the innermost first. To be called while this process has one thread.
+// The functions there, innermost first. Call it while this process has one thread.
 std::vector<std::string> name_frames(const CallOptions& options,
                                      const Modules& modules,
                                      const Standing& standing);
@@ -29,9 +29,9 @@ std::vector<std::string> name_frames(const CallOptions& options,
 // "SIGSEGV".
 [[nodiscard]] std::string name_of_signal(int signal);
 
-// Says in `report` what became of a call that did not return, and where it stood: with the names of
-// functions, from the piece of its stack in `outcome`. `given_up` is why the clone was, if it was.
-// To be called while this process has one thread.
+// Adds to `report` how a call ended that did not return, and where it was, with the names of
+// functions from the piece of its stack in `outcome`. `given_up` is why the clone was given up, if
+// it was. Call it while this process has one thread.
 void explain_ending(const CallOptions& options,
                     const Modules& modules,
                     const CallOutcome& outcome,

@@ -19,14 +19,14 @@ class Parser {
   Result<CallExpression> parse() {
     CallExpression call;
     const std::size_t open = text_.find('(');
-    if (open == std::string_view::npos) return wrong("no '(' behind a function's name");
+    if (open == std::string_view::npos) return wrong("no '(' after a function's name");
     call.function = trimmed(text_.substr(0, open));
     if (call.function.empty()) return wrong("no function's name before '('");
     at_ = open + 1;
     if (!take(')')) HA_TRY(take_arguments(call.arguments));
     take(';');
     skip_spaces();
-    if (at_ != text_.size()) return wrong("something behind the call");
+    if (at_ != text_.size()) return wrong("extra text after the call");
     return call;
   }
 
@@ -36,7 +36,7 @@ class Parser {
       if (arguments.size() == kMostArguments) return wrong("too many arguments");
       arguments.push_back(HA_TRY(take_argument()));
     } while (take(','));
-    if (!take(')')) return wrong("neither ',' nor ')' behind an argument");
+    if (!take(')')) return wrong("neither ',' nor ')' after an argument");
     return {};
   }
 
@@ -47,7 +47,7 @@ class Parser {
     const std::string word = trimmed(text_.substr(at_, end - at_));
     const auto number = number_of(word);
     if (!number) {
-      return wrong(fmt::format("'{}' is no number, no \"text\" and not null", word));
+      return wrong(fmt::format("'{}' is not a number, a \"text\" or null", word));
     }
     at_ = end;
     return CallArgument{*number};
@@ -66,7 +66,7 @@ class Parser {
     return is_negative ? std::uint64_t{0} - value : value;
   }
 
-  // Behind the first quotation mark.
+  // After the opening quotation mark.
   Result<std::string> take_text() {
     std::string taken;
     while (at_ < text_.size() && text_[at_] != '"') {
@@ -94,7 +94,7 @@ class Parser {
     const char* const first = text_.data() + at_;
     const char* const last = text_.data() + std::min(text_.size(), at_ + (is_hex ? 2 : 3));
     const auto [rest, failure] = std::from_chars(first, last, value, is_hex ? 16 : 8);
-    if (failure != std::errc{} || value > 0xff) return wrong("an escape that C does not know");
+    if (failure != std::errc{} || value > 0xff) return wrong("an unknown escape");
     at_ += static_cast<std::size_t>(rest - first);
     return static_cast<char>(value);
   }

@@ -8,10 +8,10 @@
 
 namespace heapattach {
 
-// What is in memory at `at` up to a zero byte, or the first 16 MiB of it.
+// The bytes at `at` up to a zero byte, or the first 16 MiB of them.
 Result<std::string> string_at(const MemoryReader& memory, RemoteAddr at);
 
-// What a function returned, as it is to be shown.
+// A function's result as text for the user.
 Result<std::string> value_text(std::uint64_t value, Returns returns, const MemoryReader& memory);
 
 }  // namespace heapattach

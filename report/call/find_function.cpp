@@ -12,8 +12,8 @@ namespace heapattach {
 
 namespace {
 
-// Whether the function behind a symbol only says which function to call: of the C library, which
-// has several for several processors.
+// Whether a symbol's function only returns the function to call: the C library has several for
+// different processors.
 bool is_resolver(const Modules& modules, const Symbol& found) {
   const Module* module = modules.find(found.address);
   if (module == nullptr || module->file().empty()) return false;

@@ -9,27 +9,28 @@
 
 namespace heapattach {
 
-// How a library is loaded.
+// How to load a library.
 struct Loader {
-  RemoteAddr open;  // dlopen, and the others likewise
+  RemoteAddr open;  // dlopen, and so on
   RemoteAddr symbol;
   RemoteAddr error;
 };
 
-// What a call comes down to.
+// The addresses that a call needs.
 struct Functions {
   std::string name;
   RemoteAddr called;
-  bool is_resolver = false;                  // of an indirect function: it says which one to call
-  std::optional<RemoteAddr> flush;           // fflush
+  bool is_resolver = false;         // of an indirect function, which returns the one to call
+  std::optional<RemoteAddr> flush;  // fflush
   std::optional<RemoteAddr> errno_location;  // __errno_location
-  std::optional<Loader> loader;              // if the function is yet to be loaded
+  std::optional<Loader> loader;              // set if the function must be loaded first
 };
 
-// The functions that it may be, as a message says them.
+// The acceptable functions, in words for a message.
 [[nodiscard]] std::string names_of(const CallOptions& options);
 
-// Where what `options` name is. An error if there is none of that name, or it is no code.
+// Finds the function that `options` names. An error if there is none of that name, or it is not
+// code.
 Result<Functions> find_functions(const CallOptions& options,
                                  const Modules& modules,
                                  const MemoryMap& map);

@@ -24,7 +24,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using End = CallOutcome::End;
 
-// What is left of the time after the call, for saying what became of it.
+// Time reserved after the call, to find out how it ended.
 constexpr std::chrono::seconds kForReport{3};
 constexpr std::chrono::seconds kForEnding{10};
 // Flushing takes no time, or for ever: on a lock that another thread held.
@@ -54,7 +54,7 @@ std::string walls_text(const CloneWalls& walls) {
           : fmt::format("{} pieces of shared memory are read-only", walls.rules.shared.size()));
 }
 
-// The first thread is the one that interpreters and libraries know best.
+// Interpreters and libraries know the first thread best.
 Result<Clone> make_clone(const Process& process, const CallOptions& options) {
   CloneOptions how = clone_options(options);
   how.borrow = options.thread.value_or(process.pid());
@@ -67,7 +67,7 @@ Result<Clone> make_clone(const Process& process, const CallOptions& options) {
   return Clone::make(process, how);
 }
 
-// One call in one clone, with what it needs around it.
+// One call in one clone, with everything that it needs.
 class Calling {
  public:
   // `own_bytes`: how much memory the process has of its own.
@@ -81,7 +81,7 @@ class Calling {
         most_written_(kLeastWritten + own_bytes * options.most_written_times) {}
 
   Result<CallOutcome> run() {
-    // What the target itself has not written yet is its own business: it is dropped.
+    // The target's own unwritten output is not ours to write: it is dropped.
     flush();
     before_ = {calls_.output_bytes(1), calls_.output_bytes(2)};
     const auto left = options_.deadline.at - Clock::now();
@@ -117,7 +117,7 @@ class Calling {
   }
 
  private:
-  // Returns where the function is, or how loading it went wrong.
+  // Returns the address of the function, or how loading it failed.
   Result<CallOutcome> load(const Loader& loader) {
     constexpr std::uint64_t kNow = 2;  // RTLD_NOW
     const std::array<CallArgument, 2> library{options_.routine_library, kNow};
@@ -134,7 +134,7 @@ class Calling {
     return found;
   }
   Error loading_failed(const Loader& loader) {
-    std::string reason = "dlerror does not say why";
+    std::string reason = "dlerror has no message";
     const auto said = calls_.call(loader.error, {}, until_);
     if (said && said->end == End::Returned && said->value != 0) {
       if (auto text = string_at(calls_.memory(), {said->value})) reason = terminal_text(*text);
@@ -153,7 +153,7 @@ class Calling {
     written_ = drain.bytes();
     return outcome;
   }
-  // A routine gone wrong, or a hostile one, could fill all memory or the disk in no time.
+  // A faulty or hostile routine could quickly fill all memory or the disk.
   PipeDrain::Take bounded() {
     return [this, taken = std::uint64_t{0}](std::string_view bytes) mutable -> Result<void> {
       taken += bytes.size();
@@ -181,7 +181,7 @@ class Calling {
   Clock::time_point until_;
   std::uint64_t written_ = 0;
   bool can_flush_ = true;
-  std::string loading_;  // the function of the loader that did not come back; empty: none
+  std::string loading_;  // the loader function that did not return; empty: none
 };
 
 }  // namespace
@@ -213,9 +213,9 @@ Result<CallReport> call_in_clone(const CallOptions& options) {
     }
     if (const auto ended = clone.end(); !ended) note(options, ended.error().message);
   }
-  // To say where it hangs is worth some seconds more.
+  // Finding out where it hangs is worth a few more seconds.
   if (outcome->end != End::Returned) set_guarded_deadline(Clock::now() + kForEnding);
-  // Only now: what follows is done by a worker, which is forked off.
+  // Only now: a forked worker does the rest.
   explain_ending(options, modules, *outcome, given_up, report);
   return report;
 }

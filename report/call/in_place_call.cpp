@@ -28,12 +28,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using End = InPlaceOutcome::End;
 
-// How long all stand still at most, unless --max-pause says so. A collector of which one thread is
-// held gives its process up after 15 seconds.
+// How long all threads are stopped at most, unless --max-pause is set. A collector aborts its
+// process if one of its threads does not respond for 15 seconds.
 constexpr std::chrono::milliseconds kHeld{2000};
 constexpr std::chrono::seconds kToComeBack{10};
 constexpr std::chrono::seconds kSearch{3};
-constexpr int kShareOfSearch = 20;  // of what is left of the time
+constexpr int kShareOfSearch = 20;  // of the remaining time
 constexpr std::chrono::milliseconds kBetween{20};
 constexpr std::size_t kStackShown = std::size_t{256} << 10;
 
@@ -66,10 +66,11 @@ class InProcess {
       note(is_late ? tried.error().message : threads_.objections());
       std::this_thread::sleep_for(kBetween);
     }
-    return Error{ErrorKind::Os,
-                 fmt::format("no thread of process {} was at a safe point in any of {} looks ({}); "
-                             "try again, or without --in-place",
-                             process_.pid(), looks, threads_.objections())};
+    return Error{
+        ErrorKind::Os,
+        fmt::format("no thread of process {} was at a safe point in any of {} attempts ({}); "
+                    "try again, or without --in-place",
+                    process_.pid(), looks, threads_.objections())};
   }
 
  private:
@@ -86,7 +87,7 @@ class InProcess {
     return how;
   }
 
-  // Looks at all threads, and calls the function if one will do.
+  // Checks all threads, and calls the function if one is suitable.
   Result<void> try_once() {
     map_ = HA_TRY(process_.maps());
     FreezeOptions looking = freeze_options();
@@ -98,7 +99,7 @@ class InProcess {
     return points.empty() ? Result<void>() : call_on_one_of(points);
   }
 
-  // Freezes once more, and calls it on the first thread that is where it was.
+  // Freezes once more, and calls it on the first thread that has not moved.
   Result<void> call_on_one_of(const std::vector<SafePoint>& points) {
     const auto padding = find_padding(map_, control_.memory(), in_place_bytes());
     if (!padding) {
@@ -127,7 +128,7 @@ class InProcess {
 
   Result<void> call_on(const Borrowed& thread, RemoteAddr padding, const FrozenView& view) {
     has_begun_ = true;
-    // Nobody may end us while a thread of the process runs on our behalf.
+    // Nothing may end us while a thread of the process runs on our behalf.
     need_time(std::chrono::ceil<std::chrono::milliseconds>(options_.deadline.at - Clock::now()) +
               kToComeBack);
     const bool lets_others_run = options_.place == CallPlace::Running;
@@ -177,32 +178,32 @@ class InProcess {
 
   [[nodiscard]] std::string ending_text(const std::vector<std::string>& frames) const {
     constexpr std::string_view kTakenOut =
-        "the thread was taken out of it and runs on, and what it had begun stays half done: locks "
+        "the thread was taken out of it and runs on, but what it had begun stays half done: locks "
         "that it took are still held";
     switch (outcome_->end) {
       case End::Returned: break;
       case End::Crashed: {
         const std::string at =
             outcome_->fault.value == 0 ? std::string() : fmt::format(" at {}", outcome_->fault);
-        return fmt::format("crashed ({}{}) in the process itself, which was not told: {}",
+        return fmt::format("crashed ({}{}) in the process itself, which did not get the signal: {}",
                            name_of_signal(outcome_->number), at, kTakenOut);
       }
       case End::Exits:
-        return fmt::format("was kept from ending the process with exit({}): {}", outcome_->number,
-                           kTakenOut);
+        return fmt::format("tried to end the process with exit({}), which was prevented: {}",
+                           outcome_->number, kTakenOut);
       case End::Executes:
         return fmt::format(
-            "was kept from beginning another program (execve) in place of the "
+            "tried to start another program (execve) in place of the "
             "process: {}",
             kTakenOut);
-      case End::Vanished: return "did not come back: the process has ended";
+      case End::Vanished: return "did not return: the process has ended";
       case End::LeftAlone: break;
     }
     const std::string lock =
         waits_for_lock(frames) ? "; it waits for a lock, perhaps of a thread that was held" : "";
     return fmt::format(
-        "did not come back in time and cannot be undone: thread {} goes on in it in the process "
-        "itself, and finds its own way back when it returns{}; {} bytes of padding stay in use",
+        "did not return in time and cannot be undone: thread {} continues in it in the process "
+        "itself, and resumes its work when it returns{}; {} bytes of padding stay in use",
         standing_.thread, lock, in_place_bytes());
   }
 

@@ -4,10 +4,10 @@
 
 namespace heapattach {
 
-// Calls the function in the process itself, on a thread that stands at a safe point (safe_point.h),
-// and leaves that as it was found. While none does, the threads are let go and looked at again, for
-// some seconds. An error if it did not come to the call, with why no thread would do; what the
-// function makes of it is no error but a report.
+// Calls the function in the process itself, on a thread that is at a safe point (safe_point.h), and
+// restores the thread. While there is no such thread, the threads are released and checked again,
+// for a few seconds. If the call was never made, the error has the reason why no thread was
+// suitable; how the function ends is in the report, not an error.
 Result<CallReport> call_in_process(const CallOptions& options);
 
 }  // namespace heapattach

@@ -50,7 +50,7 @@ bool PipeDrain::take_piece(std::span<char> piece) {
   bytes_ += static_cast<std::uint64_t>(got);
   if (auto taken = take_({piece.data(), static_cast<std::size_t>(got)}); !taken) {
     failure_ = std::move(taken).error();
-    fd_ = Fd();  // whoever writes gets SIGPIPE
+    fd_ = Fd();  // the writer gets SIGPIPE
     return false;
   }
   return true;

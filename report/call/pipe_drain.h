@@ -12,19 +12,19 @@
 
 namespace heapattach {
 
-// Takes in what comes out of a pipe, on a thread of its own, while somebody fills it.
+// Reads everything from a pipe, on a thread of its own, while another process fills it.
 class PipeDrain {
  public:
   using Take = std::function<Result<void>(std::string_view)>;
 
-  // `take` is called on that thread. After an error of it the pipe is closed, so that whoever
-  // writes comes to an end.
+  // `take` is called on that thread. After an error from it the pipe is closed, so that the writer
+  // ends.
   PipeDrain(Fd reading_end, Take take);
   ~PipeDrain() { static_cast<void>(finish()); }
   PipeDrain(const PipeDrain&) = delete;
   PipeDrain& operator=(const PipeDrain&) = delete;
 
-  // Takes what is there still, and ends. The first error, if there was one.
+  // Takes the rest, and ends. Returns the first error, if there was one.
   Result<void> finish();
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
 
@@ -35,7 +35,7 @@ class PipeDrain {
 
   Fd fd_;
   Take take_;
-  std::atomic<bool> is_over_{false};  // nobody writes any more
+  std::atomic<bool> is_over_{false};  // there are no writers any more
   std::atomic<std::uint64_t> bytes_{0};
   std::optional<Error> failure_;
   std::jthread thread_;

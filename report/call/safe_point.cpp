@@ -15,7 +15,7 @@ namespace {
 using unwind::FoundBy;
 using unwind::StackEnd;
 
-// What a stack has above the frame of its first function.
+// The bytes of a stack above the frame of its first function.
 constexpr std::uint64_t kMostAboveFirst = 512;
 
 enum class Kind : std::uint8_t { Program, Library, Collector, Allocator, Loader };
@@ -26,8 +26,8 @@ bool begins_with_one(std::string_view text, const std::array<std::string_view, N
                      [&](std::string_view beginning) { return text.starts_with(beginning); });
 }
 
-// What hands out memory, by any of its names: without its symbol table, the C library has at least
-// those that it exports, and one of them is behind all others.
+// An allocation function by any of its names: without its symbol table, the C library still has
+// those that it exports, and one of them precedes each of the others.
 bool is_allocator(const CodeName& code) {
   constexpr std::array<std::string_view, 3> kModules{"libjemalloc", "libtcmalloc", "libmimalloc"};
   constexpr std::array<std::string_view, 22> kNames{"malloc",         "free",
@@ -71,7 +71,7 @@ std::string in_what(Kind kind, const CodeName& code) {
     case Kind::Collector: return "it is in the collector" + name;
     case Kind::Allocator: return "it is in malloc or free" + name;
     case Kind::Loader: return "it is in the dynamic loader" + name;
-    case Kind::Library: return "it is in the midst of the C library" + name;
+    case Kind::Library: return "it is in the middle of the C library" + name;
     case Kind::Program: break;
   }
   return "it runs" + name;
@@ -95,12 +95,12 @@ std::optional<std::string> objection_to_stack(const WalkedThread& thread,
   const bool is_in_handler = std::any_of(
       frames.begin(), frames.end(),
       [](const unwind::FrameRecord& frame) { return frame.found_by == FoundBy::SignalFrame; });
-  if (is_in_handler) return "it is in a signal's handler";
+  if (is_in_handler) return "it is in a signal handler";
   if (!is_followed_to_its_end(thread)) return "its stack cannot be followed to its end";
   std::vector<CodeName> names;
   names.reserve(frames.size());
   for (const unwind::FrameRecord& frame : frames) names.push_back(name_of(frame.pc));
-  // What starts threads.
+  // The functions that start threads.
   std::size_t first = names.size();
   while (first > 0) {
     const Kind kind = kind_of(names[first - 1]);

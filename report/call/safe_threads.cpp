@@ -11,7 +11,7 @@ namespace heapattach {
 namespace {
 
 constexpr std::chrono::seconds kToWalk{5};
-// Looking at more than this many threads costs more than it brings.
+// Checking more threads than this costs more than it gains.
 constexpr std::size_t kMostLookedAt = 64;
 constexpr std::size_t kMostTold = 3;
 
@@ -55,7 +55,7 @@ Result<std::vector<SafePoint>> SafeThreads::judge() {
   for (const unwind::StackRecord& record : walked->stacks) {
     if (auto point = judge(record)) points.push_back(*std::move(point));
   }
-  // It is the one that interpreters and libraries know best.
+  // Interpreters and libraries know the first thread best.
   std::stable_partition(points.begin(), points.end(),
                         [&](const SafePoint& point) { return point.tid == process_.pid(); });
   return points;
@@ -86,7 +86,7 @@ CodeName SafeThreads::name_of_code(RemoteAddr pc) const {
   return {module->name(), symbol ? std::string(symbol->name) : std::string()};
 }
 
-// Empty unless it is the program's own: in the C library a step may take a lock.
+// Empty unless it is the program's own: in the C library a single step may take a lock.
 Range SafeThreads::own_function(RemoteAddr pc) const {
   const Module* module = modules_.find(pc);
   if (module == nullptr || !module->is_main_program()) return {};

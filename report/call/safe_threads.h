@@ -11,25 +11,25 @@
 
 namespace heapattach {
 
-// Looks for threads of a process on which a function may be called: copies their stacks while it
-// stands still, and judges them afterwards.
+// Finds threads of a process on which a function may be called: copies their stacks while the
+// process is stopped, and checks them afterwards.
 class SafeThreads {
  public:
   SafeThreads(const Process& process, const Modules& modules)
       : process_(process), modules_(modules) {}
 
-  // Copies the stacks of the threads of a freeze, or of `only` one. An error if nothing may run in
+  // Copies the stacks of the threads of a freeze, or only of `only`. An error if nothing may run in
   // the process at all.
   Result<void> copy(const FrozenView& view,
                     std::optional<pid_t> only,
                     const MemoryMap& map,
                     const MemoryReader& memory);
 
-  // Those at a safe point, the first thread of the process first. To be called while this process
-  // has one thread: a worker is forked off.
+  // Those at a safe point, the first thread of the process first. Call it while this process has
+  // one thread: it forks a worker.
   Result<std::vector<SafePoint>> judge();
 
-  // Why the threads that were looked at last would not do: "thread 12: it is in malloc or free".
+  // Why the last checked threads were not suitable: "thread 12: it is in malloc or free".
   void object(pid_t tid, std::string_view why);
   [[nodiscard]] std::string objections() const;
 

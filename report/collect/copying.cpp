@@ -10,9 +10,9 @@ namespace heapattach::snapshot {
 
 namespace {
 
-// How much of a heap is to be here while it is looked at in passing. The list of objects that is
-// made afterwards takes 16 bytes for each, so that a little less costs nothing; what the collector
-// scans is looked at in no order, and the rest, such as texts, in the order in which it stands.
+// How much of a heap to keep here while it is read through a window. The list of objects that is
+// made afterwards takes 16 bytes for each, so a little less costs nothing. What the collector scans
+// is accessed in random order, and the rest, such as texts, in address order.
 std::size_t window_bytes(const boehm::BlockIndex& index) {
   constexpr std::uint64_t kLeast = 16U << 20;
   constexpr std::uint64_t kPerObject = 10;
@@ -26,8 +26,8 @@ std::size_t window_bytes(const boehm::BlockIndex& index) {
   return kLeast + objects * kPerObject + scanned / kShareOfScanned;
 }
 
-// A collector that was stopped while it grew its heap has counted what its index does not list yet,
-// and one that was about to collect may have been at work on its table of roots.
+// A collector that was stopped while it grew its heap has counted what its index does not list yet.
+// One that was about to collect may have been changing its table of roots.
 bool is_consistent(const HeldHeap& held) {
   return held.index.skipped == 0 && unaccounted_bytes(held) == 0 &&
          held.root_tables.problem.empty();
@@ -72,7 +72,7 @@ Result<bool> Copying::copy(const std::vector<FrozenThread>& threads, bool accept
   }
   const std::vector<Range> rest = boehm::plan_copy(held_.roots, others, heap, held_.map);
   HA_TRY(held_.capture.add(source_.memory, rest, limits_));
-  // Of the target itself: a clone has copies of what it touched since.
+  // Of the target itself: a clone has its own copies of pages that the target has written to since.
   if (with_memory_ && target_.process) {
     held_.memory = HA_TRY(see_memory(*target_.process, held_.index, threads, held_.fibers));
   }
@@ -94,9 +94,9 @@ Result<std::vector<Range>> Copying::add_heap(std::vector<Range> heap) {
   return heap;
 }
 
-// A running fiber's stack is its thread's. The collector is told where it ends only when a
-// collection begins, so for all threads but the first, whose own stack may well be meant by what
-// it knows, the fiber says it.
+// A running fiber's stack is its thread's. The collector learns where it ends only when a
+// collection begins. So the fiber gives the end, except for the first thread: what the collector
+// knows may well be that thread's own stack.
 void Copying::add_fiber(const crystal::FiberStack& fiber) {
   if (!fiber.is_running) {
     held_.roots.push_back({boehm::RootKind::Fiber, fiber.stack, 0, fiber.object.value});

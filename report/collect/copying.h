@@ -8,14 +8,15 @@
 
 namespace heapattach::snapshot {
 
-// Where a heap is copied from: the target, or a clone of it.
+// The source of a copy of the heap: the target, or a clone of it.
 struct CopySource {
-  const Process* process;  // null: a core file, which is as the target was learned
+  const Process* process;  // null: a core file, as loaded into the target
   const MemoryReader& memory;
-  bool in_passing = false;  // its heap is not copied, but shown through a window
+  bool in_passing = false;  // the heap is not copied, but shown through a window
 };
 
-// One attempt at copying, while the source is held (or not, with Hold::Nothing). Borrows all.
+// One attempt at copying, while the source is held (or not, with Hold::Nothing). Borrows
+// everything.
 class Copying {
  public:
   Copying(const Target& target,
@@ -23,7 +24,7 @@ class Copying {
           HeldHeap& held,
           std::chrono::steady_clock::time_point deadline);
 
-  // Looks at what of the target is in memory, too.
+  // Also records which memory of the target is resident.
   Copying& with_memory(bool is_wanted) {
     with_memory_ = is_wanted;
     return *this;
@@ -45,7 +46,8 @@ class Copying {
   Result<bool> copy(const std::vector<FrozenThread>& threads, bool accept_misfits);
 
  private:
-  // Copies the heap, or shows it through a window. Returns what is there then, sorted.
+  // Copies the heap, or shows it through a window. Returns the ranges that are then available,
+  // sorted.
   Result<std::vector<Range>> add_heap(std::vector<Range> heap);
   void add_fiber(const crystal::FiberStack& fiber);
 

@@ -9,14 +9,14 @@ std::vector<std::string> warnings_of(const CoreFile& core, const Modules& module
   std::vector<std::string> warnings;
   if (core.missing_bytes() > 0) warnings.push_back(cut_core(core));
   if (modules.all().empty()) {
-    warnings.push_back("it does not say which program and libraries were mapped");
+    warnings.push_back("it does not list the program and libraries that were mapped");
   }
   std::size_t unused = 0;
   for (const Module& module : modules.all()) {
     if (!module.file().empty()) continue;
     if (++unused > kShown) continue;
     const auto& notes = module.notes();
-    warnings.push_back(fmt::format("{}: {}; {} names the right one", module.path(),
+    warnings.push_back(fmt::format("{}: {}; use {} to name the right one", module.path(),
                                    notes.empty() ? "no symbols" : notes.front(),
                                    module.is_main_program() ? "--exe FILE" : "--sysroot DIR"));
   }

@@ -8,11 +8,11 @@
 
 namespace heapattach::snapshot {
 
-// What somebody who looks into a core file should know: what of it is missing, and which of the
-// files that its process had could not be used, or are other ones by now.
+// Warnings for the user of a core file: what is missing in it, and which of its process's files
+// could not be used, or have changed since.
 [[nodiscard]] std::vector<std::string> warnings_of(const CoreFile& core, const Modules& modules);
 
-// That a core file is cut off, and by how much.
+// Whether a core file is cut off, and by how much.
 [[nodiscard]] std::string cut_core(const CoreFile& core);
 
 }  // namespace heapattach::snapshot

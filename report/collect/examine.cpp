@@ -43,10 +43,11 @@ void look_at_symbols(const Target& target, Examination& found) {
   }
 }
 
-// Stopping the threads and letting them go, whatever there is to copy.
+// For stopping and releasing the threads, without the copying.
 constexpr std::chrono::milliseconds kStops{4};
 
-// Variables that --why can name: by symbols, and by debug information where those were taken away.
+// Variables that --why can name: from symbols, or from debug information if the symbols were
+// stripped.
 std::size_t named_globals(const Target& target) {
   std::size_t count = 0;
   for (const Module& module : target.modules.all()) {
@@ -103,7 +104,7 @@ void add_obstacles(const Target& target, std::chrono::milliseconds longest, Exam
   }
 }
 
-// Whether some way is left, of freeze and clone.
+// Whether both freeze and clone are blocked.
 bool is_blocked(const Examination& found, std::string_view way) {
   return std::any_of(found.obstacles.begin(), found.obstacles.end(),
                      [&](const Obstacle& one) { return one.way == way || one.way == "any"; });

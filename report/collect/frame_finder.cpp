@@ -72,7 +72,8 @@ std::optional<std::uint32_t> FrameFinder::frame_around(const OneStack& stack, Re
   }
   const std::uint32_t frame = std::prev(behind)->frame;
   const RemoteAddr end = frames[frame].cfa;
-  // Where it ends is not known: then where the next begins, but not over what was left out.
+  // If its end is unknown, it ends where the next one begins, unless frames were left out in
+  // between.
   const bool is_next_known =
       frame + 1 < frames.size() &&
       (stack.record->left_out == 0 || frame + 1 != stack.record->left_out_behind);
@@ -102,7 +103,7 @@ std::optional<FrameFinder::Found> FrameFinder::at(pid_t thread,
   const OneStack& stack = owner->second;
   const auto frame = frame_around(stack, at);
   if (!frame) return {};
-  // What is passed on the stack stands in the caller's frame.
+  // Arguments on the stack are in the caller's frame.
   for (const std::uint32_t of : {*frame, *frame == 0 ? *frame : *frame - 1}) {
     const auto [first, last] = std::equal_range(
         stack.in_memory.begin(), stack.in_memory.end(), InMemory{of, {}, 0, nullptr},

@@ -12,26 +12,26 @@
 
 namespace heapattach::snapshot {
 
-// Tells of which frame a word of a stack or a register is, and of which variable. Borrows `stacks`
-// and `types`.
+// Finds the frame and the variable that a word of a stack or a register belongs to. Borrows
+// `stacks` and `types`.
 class FrameFinder {
  public:
   FrameFinder(const unwind::Stacks& stacks, const types::TypeModel& types);
 
   struct Found {
-    std::uint32_t frame = 0;  // of those that the stack's record has
-    std::string variable;     // empty: of none that is known
-    // Of Place::inlined: the function that the variable is of, if it does not have the frame.
+    std::uint32_t frame = 0;  // an index into the stack's record
+    std::string variable;     // empty: unknown
+    // In Place::inlined: the function that the variable belongs to, if it is not the frame's own.
     std::optional<std::uint32_t> inlined;
-    bool is_below = false;  // the stack pointer of a thread
+    bool is_below = false;  // the thread's stack pointer
   };
-  // The word at `at`, which is `word`. `thread` is 0 for the stack of a suspended fiber. A register
-  // that an inner frame has put aside is told as the variable of the frame that it belongs to.
+  // For the word at `at`, which is `word`. `thread` is 0 for the stack of a suspended fiber. A
+  // register that an inner frame has saved counts as a variable of the frame that it belongs to.
   [[nodiscard]] std::optional<Found> at(pid_t thread,
                                         std::uint64_t fiber,
                                         RemoteAddr at,
                                         std::uint64_t word) const;
-  // What holds `word` in a register of that thread.
+  // The variable that is in a register of that thread and has the value `word`.
   [[nodiscard]] std::optional<Found> in_register(pid_t thread, std::uint64_t word) const;
 
  private:

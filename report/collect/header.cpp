@@ -32,7 +32,7 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
-// The kernel counts a process's start in ticks since boot, and tells when that was.
+// The kernel counts a process's start in ticks since boot, and has the time of boot.
 std::string start_time(const Process& process) {
   const auto stat = Fd::open("/proc/stat", O_RDONLY);
   if (!stat) return "";
@@ -54,7 +54,7 @@ Collector account_of(const Target& target, const HeldHeap& held) {
   account.layout = name_of(target.collector.layout.source);
   account.collecting = held.counters.collecting;
   account.collections = held.counters.collections;
-  // Where the collector's own counters are not to be had, its blocks add up to the same.
+  // If the collector's own counters are unavailable, its blocks add up to the same.
   account.heap_bytes =
       held.counters.heap_bytes.value_or(held.index.used_bytes + held.index.free_bytes);
   account.free_bytes = held.counters.free_bytes.value_or(held.index.free_bytes);
@@ -82,7 +82,7 @@ void fill_header(const Target& target,
   header.tool = "heapattach " HEAPATTACH_VERSION;
   header.pid = target.pid();
   if (target.core) {
-    // Of the machine that it comes from nothing is told, nor when the process began.
+    // A core file has neither the machine nor the start time of the process.
     header.exe = target.core->program();
   } else {
     header.host = host_name();

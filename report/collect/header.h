@@ -9,13 +9,13 @@
 
 namespace heapattach::snapshot {
 
-// Fills the header: which process, when, how it was held, and the collector's own account.
+// Fills the header: which process, when, how it was held, and the collector's own counters.
 void fill_header(const Target& target,
                  const HeldHeap& held,
                  const TakeOptions& options,
                  Snapshot& snapshot);
 
-// How a layout was learned, as the header says it: "accessors".
+// The name of a layout's source, as in the header: "accessors".
 [[nodiscard]] std::string_view name_of(boehm::Layout::Source source);
 
 }  // namespace heapattach::snapshot

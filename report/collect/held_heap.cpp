@@ -30,15 +30,15 @@ std::uint64_t total_bytes(const std::vector<boehm::RootRange>& roots) {
   return sum;
 }
 
-// Room for all that will be copied. Address space costs nothing, so it is generous; what is touched
-// beforehand is what will surely be used.
+// Room for everything that will be copied. Address space costs nothing, so it is generous; only
+// what will surely be used is touched beforehand.
 Result<Arena> make_arena(const Target& target, bool is_heap_copied) {
   const boehm::Counters now = boehm::read_counters(target.collector, target.memory);
   std::uint64_t mapped = 0;
   for (const Mapping& mapping : target.map.mappings()) {
     if (boehm::may_hold_heap(mapping)) mapped += mapping.range.bytes;
   }
-  // What it has left out is not to be copied, however much it says that was.
+  // Memory that it leaves out is not copied, however much that is.
   if (target.core) mapped = std::min(mapped, target.core->stored_bytes());
   const std::uint64_t heap = now.heap_bytes.value_or(0);
   const std::uint64_t copied =
@@ -47,12 +47,12 @@ Result<Arena> make_arena(const Target& target, bool is_heap_copied) {
   return Arena::reserve(mapped + mapped / 2 + 256 * kMegabyte, likely);
 }
 
-// Counting needs each object's contents for a moment only, in the order in which they are found.
+// Counting needs each object's contents only once, in the order in which the objects are found.
 bool is_read_in_passing(Hold hold, const TakeOptions& options) {
   return hold == Hold::Clone && !options.with_edges && !options.texts_only;
 }
 
-// The target is let go before the time of the whole run is over.
+// The target is released before the time of the whole run is over.
 std::chrono::milliseconds longest_pause(const TakeOptions& options) {
   const auto left =
       std::chrono::duration_cast<std::chrono::milliseconds>(options.deadline.at - Clock::now());
@@ -74,7 +74,7 @@ void note_time(HeldHeap& held) {
   held.monotonic = std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
 }
 
-// Each of the following: true if the heap was copied, false if it should be tried again.
+// Each of these returns true if the heap was copied, false if it should be tried again.
 Result<bool> copy_running(const Target& target,
                           const TakeOptions& options,
                           bool accept_misfits,
@@ -137,8 +137,8 @@ Result<bool> copy_clone(const Target& target,
     note_time(held);
     const auto counters = boehm::read_counters(target.collector, target.memory);
     is_collecting = counters.collecting.value_or(false) && !accept_misfits;
-    // A clone of this would be good for nothing.
-    if (is_collecting) return Error{ErrorKind::Timeout, "a collection is under way"};
+    // A clone of this state would be useless.
+    if (is_collecting) return Error{ErrorKind::Timeout, "a collection is running"};
     return {};
   };
   auto made = Clone::make(*target.process, how);
@@ -191,7 +191,7 @@ Result<bool> hold_once(const Target& target,
   return copy_frozen(target, options, accept_misfits, held);
 }
 
-// What --snapshot auto comes to here.
+// The choice of --snapshot auto.
 Hold decide(const Target& target, const TakeOptions& options) {
   if (options.hold != Hold::Auto || target.core) return options.hold;
   const boehm::Counters now = boehm::read_counters(target.collector, target.memory);

@@ -12,8 +12,8 @@
 
 namespace heapattach::snapshot {
 
-// What was copied of a target while it was held: all that is needed to go on without it. Or, of a
-// heap that is looked at in a clone and not copied, until finish_reading().
+// What was copied of a target while it was held: everything needed to go on without it. If a heap
+// is read in a clone without copying it, that holds only until finish_reading().
 struct HeldHeap {
   explicit HeldHeap(Arena arena) : capture(std::move(arena)) {}
 
@@ -34,7 +34,7 @@ struct HeldHeap {
   bool is_clone = false;             // it was held until a clone was made, and that was read
 };
 
-// By how much the blocks of the index and the collector's own account of its heap differ.
+// The difference between the blocks of the index and the collector's counters of its heap.
 std::uint64_t unaccounted_bytes(const HeldHeap& held);
 
 // Who reads waits: nobody where edges are not kept.
@@ -45,8 +45,8 @@ std::uint64_t unaccounted_bytes(const HeldHeap& held);
 // and is held again, a few times.
 Result<std::unique_ptr<HeldHeap>> hold_and_copy(const Target& target, const TakeOptions& options);
 
-// To be called when nothing of the heap's contents is needed any more: ends the clone, if there is
-// one, and says if it did not live that long. What it showed is zero from then on.
+// Call it when none of the heap's contents is needed any more: ends the clone, if there is one, and
+// reports an error if it did not live that long. The memory that it showed is zero from then on.
 Result<void> finish_reading(HeldHeap& held, const TakeOptions& options);
 
 }  // namespace heapattach::snapshot

@@ -16,7 +16,7 @@ ObjectKind kind_of(const boehm::Block& block) {
   return block.kind == boehm::kNormal ? ObjectKind::Normal : ObjectKind::Custom;
 }
 
-// The size classes of the blocks, each once; by block which it is.
+// The size classes of the blocks, each once, and the class of each block.
 std::vector<std::uint32_t> size_classes(const boehm::Heap& heap,
                                         std::vector<std::uint64_t>& sizes) {
   std::unordered_map<std::uint64_t, std::uint32_t> classes;
@@ -31,7 +31,7 @@ std::vector<std::uint32_t> size_classes(const boehm::Heap& heap,
   return of_block;
 }
 
-// Which rows have objects; many threads may say so at once.
+// Which rows have objects; many threads may add to it at once.
 class UsedRows {
  public:
   explicit UsedRows(std::size_t rows) : used_(rows) {}
@@ -66,7 +66,7 @@ void join_objects(const JoinSources& from, const boehm::ObjectSet& live, Snapsho
     std::uint64_t index = order.rank(heap.number({first, 0}));
     boehm::for_each_object(heap, order.listed(), first, last, [&](boehm::ObjectRef ref) {
       const boehm::Block& block = heap.blocks()[ref.block];
-      // Written as a whole: who reads fresh memory before writing it pays for it twice.
+      // Written as a whole: reading fresh memory before writing it costs twice.
       Object object{};
       object.address = heap.address(ref).value & ((std::uint64_t{1} << 48) - 1);
       object.kind = static_cast<std::uint64_t>(kind_of(block)) & 3;
@@ -84,8 +84,8 @@ void join_objects(const JoinSources& from, const boehm::ObjectSet& live, Snapsho
 void join_edges(const JoinSources& from, Snapshot& snapshot) {
   const boehm::Heap& heap = from.heap;
   const ObjectOrder& order = from.order;
-  // Counted first and then written in place: the array is the largest of all, and a second copy of
-  // it while it grows would double the memory that a snapshot takes.
+  // Counted first and then filled in: the array is the largest of all, and a second copy of it
+  // while it grows would double the memory that a snapshot takes.
   snapshot.first_edge.resize(order.size() + 1);
   const auto for_each_listed_edge = [&](boehm::ObjectRef ref, TypeIndex row, const auto& visit) {
     const Layout& layout = from.rows.layout(row);

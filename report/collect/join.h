@@ -6,7 +6,7 @@
 
 namespace heapattach::snapshot {
 
-// What a snapshot's objects and edges are made from.
+// The sources of a snapshot's objects and edges.
 struct JoinSources {
   const boehm::Heap& heap;
   const ObjectOrder& order;
@@ -14,12 +14,12 @@ struct JoinSources {
   const Typing& typing;
 };
 
-// Fills types, sizes and objects of `snapshot`. What is listed but not in `live` is marked so. Of
-// the rows that only a referrer can give, those that no object has stay without a name.
+// Fills types, sizes and objects of `snapshot`. Marks what is listed but not in `live`. Rows that
+// only a reference can give, and that no object has, stay without a name.
 void join_objects(const JoinSources& from, const boehm::ObjectSet& live, Snapshot& snapshot);
 
 // Fills first_edge and edges: each word of a listed object that points into a listed object, unless
-// the object's type says that the word is no pointer.
+// by the object's type the word is not a pointer.
 void join_edges(const JoinSources& from, Snapshot& snapshot);
 
 }  // namespace heapattach::snapshot

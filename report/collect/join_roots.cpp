@@ -45,7 +45,7 @@ void take(std::optional<FrameFinder::Found> found, Root& root) {
   root.is_below_stack_pointer = found->is_below;
 }
 
-// A fiber that is on a thread stands where the thread does.
+// A fiber that runs on a thread has the thread's stack.
 void name_frame(const RootSources& from, const boehm::RootRange& range, RemoteAddr at, Root& root) {
   const auto word = from.held.capture.read_as<std::uint64_t>(at);
   if (!word) return;

@@ -7,7 +7,7 @@
 
 namespace heapattach::snapshot {
 
-// What the roots of a snapshot are made from.
+// The sources of a snapshot's roots.
 struct RootSources {
   const Target& target;
   const HeldHeap& held;
@@ -17,8 +17,8 @@ struct RootSources {
   const FrameFinder& frames;
 };
 
-// Fills roots: each word of the roots that points into a listed object, where it stands and whose
-// it is, and the objects that are alive by themselves.
+// Fills roots: each word of the roots that points into a listed object, with its location and
+// owner, and the objects that are alive by themselves.
 void join_roots(const RootSources& from, Snapshot& snapshot);
 
 }  // namespace heapattach::snapshot

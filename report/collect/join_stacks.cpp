@@ -12,7 +12,7 @@ CodeLine line_of(const unwind::Place& place) {
   return {.function = place.function, .file = place.file, .line = place.line};
 }
 
-// What stands at the instructions of frames, each once.
+// The locations of frames, each once.
 class Places {
  public:
   Places(const unwind::Stacks& stacks, const Modules& modules, std::vector<Place>& places)
@@ -38,7 +38,7 @@ class Places {
   std::unordered_map<std::uint64_t, std::uint32_t> known_;
 };
 
-// By what of a stack is kept.
+// By the parts of a stack that are stored.
 using StackKey = std::pair<std::vector<std::uint64_t>, std::uint64_t>;
 
 StackKey key_of(const unwind::StackRecord& record) {

@@ -6,8 +6,8 @@
 
 namespace heapattach::snapshot {
 
-// Says of the snapshot's threads and fibers, which must be there already, where they stand. The
-// frames of a Stack are those of its record, in the same order; fibers that stand alike share one.
+// Adds stacks to the snapshot's threads and fibers, which must exist already. The frames of a Stack
+// are those of its record, in the same order; fibers with equal stacks share one.
 void join_stacks(const unwind::Stacks& stacks, const Modules& modules, Snapshot& snapshot);
 
 }  // namespace heapattach::snapshot

@@ -14,10 +14,10 @@ namespace heapattach::snapshot {
 
 namespace {
 
-constexpr std::size_t kCrystalText = 12;  // where it begins in a String
+constexpr std::size_t kCrystalText = 12;  // of the text in a String
 
 std::string_view text_of(std::span<const std::byte> bytes) {
-  // Bytes of any type may be looked at as characters.
+  // Bytes of any type may be accessed as characters.
   return {static_cast<const char*>(static_cast<const void*>(bytes.data())), bytes.size()};
 }
 
@@ -28,7 +28,7 @@ Number load(std::span<const std::byte> bytes, std::size_t at) {
   return number;
 }
 
-// Reads the values of one object after the other into a piece.
+// Reads the values of one object after another into a piece.
 class Reader {
  public:
   Reader(const JoinSources& from, const TextLengths& lengths, std::size_t limit, ValuePiece& piece)
@@ -53,7 +53,7 @@ class Reader {
   }
 
  private:
-  // `bytes` is how long the text is, of which `text` is as much as is known.
+  // `bytes` is the length of the text; `text` is the known part of it.
   void add(std::string_view text, std::uint32_t path, bool is_text, std::uint64_t bytes) {
     const std::string_view shown = is_text ? cut_utf8(text, limit_) : text;
     Value value;

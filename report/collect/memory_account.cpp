@@ -11,7 +11,7 @@ bool holds_any(const Range& range, std::span<const RemoteAddr> addresses) {
                      [&](RemoteAddr at) { return range.contains(at); });
 }
 
-// The use of a mapping, or of what of it is no block of the heap.
+// The use of a mapping, or of the part of it that is not a block of the heap.
 MemoryUse use_of(const Mapping& mapping, const SeenMemory& seen) {
   // The first fiber of a Crystal program is its first thread.
   if (mapping.path == "[stack]") return MemoryUse::ThreadStacks;
@@ -22,7 +22,7 @@ MemoryUse use_of(const Mapping& mapping, const SeenMemory& seen) {
   return mapping.is_anonymous() && !is_kernels ? MemoryUse::Other : MemoryUse::Files;
 }
 
-// How many bytes of `page` ranges cover; they are of whole pages.
+// How many bytes of `page` the ranges cover; they consist of whole pages.
 bool covers(std::span<const Range> ranges, RemoteAddr page) {
   const auto after =
       std::upper_bound(ranges.begin(), ranges.end(), page,
@@ -30,11 +30,11 @@ bool covers(std::span<const Range> ranges, RemoteAddr page) {
   return after != ranges.begin() && (after - 1)->contains(page);
 }
 
-// Of the pages of one use in a mapping.
+// The pages of one use in a mapping.
 struct PageCount {
   std::uint64_t pages = 0;
-  std::uint64_t own = 0;     // surely in RSS
-  std::uint64_t shared = 0;  // in RSS unless they are the page of zeros
+  std::uint64_t own = 0;     // certainly in RSS
+  std::uint64_t shared = 0;  // in RSS unless they are the zero page
 };
 
 class Accounting {
@@ -68,9 +68,9 @@ class Accounting {
     share.mapped_bytes += mapped;
   }
 
-  // A mapping with blocks of the heap: each page by itself. The kernel's sum for the mapping stays
-  // what it is; where it counts fewer pages than are present, zeros were read, and what is surely
-  // the process's own goes first.
+  // A mapping with blocks of the heap: counts page by page. The kernel's sum for the mapping is
+  // kept. If it counts fewer pages than are present, zero pages were read; then pages that are
+  // certainly the process's own come first.
   void split(const SeenMapping& one, MemoryUse rest) {
     std::array<PageCount, 3> counts;
     RemoteAddr at = one.mapping.mapping.range.start;
@@ -91,7 +91,7 @@ class Accounting {
         left -= taken;
       }
     }
-    resident[2] += left;  // came between the two readings
+    resident[2] += left;  // appeared between the two readings
     for (std::size_t i = 0; i < uses.size(); ++i) {
       add_to(uses[i], resident[i] * kPageBytes, counts[i].pages * kPageBytes);
     }

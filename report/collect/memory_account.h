@@ -8,17 +8,17 @@
 
 #include "attach/resident.h"
 
-// What the memory of a process is made of: each page that is in memory counts to one use, so that
-// the uses add up to the kernel's own sum, RSS.
+// What the memory of a process consists of: each resident page counts to one use, so the uses add
+// up to the kernel's own sum, RSS.
 namespace heapattach::snapshot {
 
 enum class MemoryUse : std::uint8_t {
   BlocksInUse,   // of the collector's heap
-  FreeBlocks,    // of it, kept for later
+  FreeBlocks,    // its free blocks
   ThreadStacks,  // of threads
   FiberStacks,   // of fibers
   Malloc,        // the C library's first heap, "[heap]"
-  Files,         // programs, libraries, mapped files and what they share
+  Files,         // programs, libraries, mapped files and their shared memory
   Other,         // anonymous memory: the collector's tables, the C library's further heaps, …
 };
 inline constexpr std::size_t kMemoryUses = 7;
@@ -30,7 +30,7 @@ struct MemoryShare {
   friend bool operator==(const MemoryShare&, const MemoryShare&) = default;
 };
 
-// One mapping as it was seen, with its pages if it holds blocks of the heap.
+// One mapping, with its pages if it holds blocks of the heap.
 struct SeenMapping {
   ResidentMapping mapping;
   std::vector<PageState> pages;
@@ -40,9 +40,9 @@ struct SeenMapping {
 struct SeenMemory {
   std::vector<SeenMapping> mappings;
   std::vector<Range> used;         // blocks of the heap, sorted, disjoint, of whole pages
-  std::vector<Range> free;         // the same of free ones, without what was given back
+  std::vector<Range> free;         // the same for free ones, without unmapped memory
   std::vector<RemoteAddr> stacks;  // an address in each stack of a thread
-  std::vector<RemoteAddr> fibers;  // the same of fibers; a thread may run on one
+  std::vector<RemoteAddr> fibers;  // the same for fibers; a thread may run on one
 };
 
 struct MemoryAccount {
@@ -58,18 +58,18 @@ struct MemoryAccount {
 
 [[nodiscard]] MemoryAccount account_for(const SeenMemory& seen);
 
-// The collector's own account of its heap, in bytes; all parts add up to `heap`.
+// The collector's heap, in bytes, from its own counters; all parts add up to `heap`.
 struct HeapAccount {
-  std::uint64_t live = 0;         // objects that roots lead to
-  std::uint64_t unreachable = 0;  // objects that nothing leads to any more
-  std::uint64_t fragmented = 0;   // in blocks in use, and no object: free places, ends
-  std::uint64_t free = 0;         // free blocks, less what was given back
-  std::uint64_t unmapped = 0;     // free blocks that were given back to the system
+  std::uint64_t live = 0;         // objects that roots reference, directly or not
+  std::uint64_t unreachable = 0;  // objects that nothing references any more
+  std::uint64_t fragmented = 0;   // in used blocks but not in an object: free slots, ends
+  std::uint64_t free = 0;         // free blocks, without the unmapped ones
+  std::uint64_t unmapped = 0;     // free blocks that were returned to the system
   std::uint64_t heap = 0;
-  bool fragmented_known = true;  // else it is in `unreachable`
+  bool fragmented_known = true;  // otherwise it is in `unreachable`
 };
 
-// What --summary tells of a process, or of a snapshot: then without its memory.
+// What --summary shows of a process; for a snapshot, without its memory.
 struct MemorySummary {
   std::optional<HeapAccount> heap;
   std::optional<MemoryAccount> memory;

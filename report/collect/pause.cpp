@@ -6,10 +6,10 @@ namespace heapattach::snapshot {
 
 namespace {
 
-// Measured at 100 to 240 ms for a gigabyte, by machine and by how many cores are free.
+// Measured at 100 to 240 ms for a gigabyte, depending on the machine and the number of idle cores.
 constexpr std::uint64_t kFreezeMsPerGigabyte = 200;
 constexpr std::uint64_t kMegabyte = std::uint64_t{1} << 20;
-// What few would notice.
+// A pause that hardly anybody notices.
 constexpr std::chrono::milliseconds kMoment{200};
 
 }  // namespace

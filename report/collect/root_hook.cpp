@@ -17,8 +17,8 @@ std::string unknown_root_hook(const Target& target, const HeldHeap& held) {
   const auto function = module->symbol_at(RemoteAddr{*hook});
   if (function && function->name.starts_with("GC_")) return {};
   return fmt::format(
-      "the program has the collector look for more roots with {} of {}, and what only those keep "
-      "alive is not here",
+      "the program makes the collector look for more roots with {} of {}, and objects that only "
+      "those keep alive are missing here",
       function ? function_name(function->name) : fmt::format("the function at {:#x}", *hook),
       module->name());
 }

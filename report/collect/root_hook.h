@@ -7,9 +7,9 @@
 
 namespace heapattach::snapshot {
 
-// A program may have the collector call a function of its own for more roots
-// (GC_set_push_other_roots). Those of Crystal and of the runtimes that are known are found
-// otherwise. Why the result may lack something if it is anybody else's; empty: it is not.
+// A program may make the collector call a function of its own for more roots
+// (GC_set_push_other_roots). The roots of Crystal and of the known runtimes are found in other
+// ways. Returns why the result may be incomplete if it is another hook; otherwise empty.
 [[nodiscard]] std::string unknown_root_hook(const Target& target, const HeldHeap& held);
 
 }  // namespace heapattach::snapshot

@@ -44,7 +44,7 @@ void add_stacks(std::span<const FrozenThread> threads, pid_t leader, SeenMemory&
       continue;
     }
     seen.stacks.push_back(thread.registers->stack_pointer);
-    // glibc keeps what belongs to a thread at the end of its stack; of the first one, elsewhere.
+    // glibc keeps a thread's own data at the end of its stack; the first thread's is elsewhere.
     if (thread.tid != leader) seen.stacks.push_back(thread.registers->thread_pointer);
   }
 }

@@ -9,8 +9,8 @@
 
 namespace heapattach::snapshot {
 
-// Reads what of the process is in memory, while it is held, beside the blocks of its heap and the
-// stacks of its threads and fibers.
+// Reads, while the process is held, which of its memory is resident, and records where the heap's
+// blocks and the stacks of its threads and fibers are.
 Result<SeenMemory> see_memory(const Process& process,
                               const boehm::BlockIndex& index,
                               std::span<const FrozenThread> threads,

@@ -55,7 +55,7 @@ boehm::LiveSet find_live(const Target& target, const HeldHeap& held, boehm::Heap
                           workers_for(heap.blocks().size()));
 }
 
-// Compares what was found with the marks of the last collection, if nothing was allocated since.
+// Compares the live set with the marks of the last collection, if nothing was allocated since.
 void compare_with_marks(const TakeOptions& options,
                         const boehm::Counters& counters,
                         const boehm::Heap& heap,
@@ -111,14 +111,14 @@ void mark_partial(const Target& target,
                                   ? std::string()
                                   : fmt::format(", the first at {}: {}", held.index.misfits[0].at,
                                                 held.index.misfits[0].what);
-    snapshot.reason = fmt::format(
-        "{} entries of the heap's index could not be true{}{}", held.index.skipped, first,
-        held.counters.collecting.value_or(false) ? "; a collection was under way" : "");
+    snapshot.reason =
+        fmt::format("{} entries of the heap's index are impossible{}{}", held.index.skipped, first,
+                    held.counters.collecting.value_or(false) ? "; a collection was running" : "");
   } else if (const std::uint64_t unasked =
                  target.live ? target.live->stalling().userfault_bytes(held.capture.holes()) : 0;
              unasked > 0) {
     snapshot.reason = fmt::format(
-        "{} bytes are not in memory, and were not asked for: who provides them, through a "
+        "{} bytes are not in memory, and were not read: the process that provides them through a "
         "userfaultfd, may not answer",
         unasked);
   } else if (const std::uint64_t unread = unread_bytes(heap, held.capture.holes()); unread > 0) {
@@ -129,8 +129,8 @@ void mark_partial(const Target& target,
   } else if (heap.unreadable_blocks() > 0) {
     snapshot.reason = fmt::format("{} blocks could not be read", heap.unreadable_blocks());
   } else if (const std::uint64_t bytes = unaccounted_bytes(held); bytes > 0) {
-    snapshot.reason = fmt::format(
-        "the heap's index and the collector's account of its size differ by {} bytes", bytes);
+    snapshot.reason =
+        fmt::format("the heap's index and the collector's counters differ by {} bytes", bytes);
   } else if (std::string hook = unknown_root_hook(target, held); !hook.empty()) {
     snapshot.reason = std::move(hook);
   } else if (!held.is_held) {
@@ -151,7 +151,7 @@ void join_threads(const Target& target,
     snapshot.threads.push_back({thread.tid, thread.name, thread.state});
   }
   for (const crystal::FiberStack& fiber : held.fibers) {
-    // A name is a String that never changes; a literal lies outside of what was captured.
+    // A name is a String that never changes; a literal is outside the captured memory.
     std::string name = crystal::fiber_name(fiber, held.capture);
     if (name.empty()) name = crystal::fiber_name(fiber, target.memory);
     snapshot.fibers.push_back({fiber.object.value, std::move(name)});
@@ -159,8 +159,8 @@ void join_threads(const Target& target,
   if (waits != nullptr) waits->join(target, held, stacks, snapshot);
 }
 
-// The frames on the program's stacks and their variables, found by a worker whose failure costs no
-// more than these. Counts need the variables alone.
+// The frames on the program's stacks and their variables, found by a worker whose failure costs
+// nothing else. Counts need only the variables.
 unwind::Stacks find_stacks(const TakeOptions& options, Target& target, const HeldHeap& held) {
   unwind::StackLimits limits;
   limits.with_locals = !target.types.empty();
@@ -180,7 +180,7 @@ unwind::Stacks find_stacks(const TakeOptions& options, Target& target, const Hel
   return std::move(*found);
 }
 
-// A clone that did not live long enough has the target frozen instead where that was left to us.
+// If a clone ended too early, freezes the target instead, if we may choose.
 Result<Snapshot> without_clone(const TakeOptions& options, const Error& error) {
   if (options.hold != Hold::Auto) return error;
   note(options, error.message + ": freezing instead");
@@ -189,7 +189,7 @@ Result<Snapshot> without_clone(const TakeOptions& options, const Error& error) {
   return take_snapshot(frozen);
 }
 
-// What was copied, for as long as somebody reads it.
+// The copied memory, for as long as it has readers.
 class KeptHeap final : public MemoryReader {
  public:
   explicit KeptHeap(std::unique_ptr<HeldHeap> held) : held_(std::move(held)) {}
@@ -216,7 +216,7 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
 
   if (options.on_memory && held->memory) options.on_memory(*held->memory);
 
-  // Each look at what is not here stops all threads for a moment, to change what they see.
+  // Each access to memory that is not here stops all threads for a moment, to change the window.
   std::optional<WithOneWorker> alone;
   if (held->clone) alone.emplace();
   begin(options, "walking the stacks");

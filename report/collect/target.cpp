@@ -30,7 +30,7 @@ void note(const TakeOptions& options, std::string_view text) {
   if (options.note) options.note(text);
 }
 
-// Of a core file that is told with all else that it lacks.
+// For a core file, another warning covers this.
 void warn_of_names(const TakeOptions& options, const Target& target) {
   if (!options.warn || target.core) return;
   for (const Module& module : target.modules.all()) {
@@ -54,10 +54,10 @@ Result<void> find_heap(const TakeOptions& options, Target& target) {
   return {};
 }
 
-// Longer than this nobody waits for where classes without a name are made.
+// How long to search for the allocation sites of classes without a name.
 constexpr std::chrono::milliseconds kLongestLabelling{5'000};
 
-// Where the functions of the main program stand.
+// Where the main program's code is.
 std::vector<Range> code_of(const Modules& modules) {
   std::vector<Range> code;
   const Module* program = modules.main_program();
@@ -74,7 +74,7 @@ bool uses_cxx(const Modules& modules) {
   });
 }
 
-// `from_file` is what --type-info gave.
+// `from_file` comes from --type-info.
 Result<void> find_names(const TakeOptions& options,
                         std::vector<crystal::TypeList> from_file,
                         Target& target) {
@@ -104,12 +104,12 @@ Result<void> find_names(const TakeOptions& options,
   return {};
 }
 
-// Costs the types at worst: what cannot be read leaves a note.
+// Costs only the types at worst: what cannot be read leaves a note.
 void find_types(const TakeOptions& options, Target& target) {
   types::TypeOptions how;
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
       options.deadline.at - std::chrono::steady_clock::now());
-  // Half of the time is for the rest.
+  // The other half of the time is for everything else.
   how.time_per_module = std::clamp(left / 2, std::chrono::milliseconds(1), how.time_per_module);
   how.warn = [&options](std::string_view text) {
     if (options.warn) options.warn("warning: " + std::string(text));
@@ -180,7 +180,7 @@ void tell_of_core(const TakeOptions& options, const Target& target) {
 
 Error why_not_learned(const Target& target, Error error) {
   if (auto interrupted = check_interrupt(); !interrupted) return std::move(interrupted).error();
-  // Of a process that exits meanwhile, parts are missing in many ways.
+  // If the process exits meanwhile, parts may be missing anywhere.
   if (target.process && is_gone(*target.process)) {
     return Error{ErrorKind::Gone, fmt::format("process {} exited", target.pid())};
   }

@@ -23,8 +23,8 @@
 namespace heapattach::snapshot {
 
 // Everything that can be learned about a target while it runs undisturbed: where its heap is, how
-// to read it, what its types are called. Or about what a core file has of one. Stays where it was
-// made, since its parts refer to each other.
+// to read it, and the names of its types. Or the same about a core file. Stays where it was made,
+// because its parts refer to each other.
 class Target {
  public:
   // Reads the target's files and a little of its memory; stops nothing.
@@ -38,8 +38,8 @@ class Target {
 
   [[nodiscard]] pid_t pid() const { return process ? process->pid() : core->pid(); }
 
-  std::optional<Process> process;        // none of a core file
-  const std::unique_ptr<CoreFile> core;  // null of a process
+  std::optional<Process> process;        // none for a core file
+  const std::unique_ptr<CoreFile> core;  // null for a process
   const std::unique_ptr<const LiveMemory> live;
   const MemoryReader& memory;  // of either
   MemoryMap map;

@@ -17,13 +17,13 @@ struct Count {
   std::uint64_t bytes = 0;
 };
 
-// Two counts per type: of what is not reachable, and of what is.
+// Two counts per type: of unreachable objects, and of reachable ones.
 using Counts = std::vector<Count>;
 
 constexpr std::size_t kObjectsPerWorker = 65536;  // below this a thread costs more than it saves
 
-// Neighbours often share a type, and adding to the count just added to would wait for that store:
-// two sets of counts, for odd and even objects, let the additions overlap.
+// Neighbours often share a type, and adding to the count that was just changed would wait for that
+// store: two sets of counts, for odd and even objects, let the additions overlap.
 void count_range(const Snapshot& snapshot, std::size_t from, std::size_t to, Counts& counts) {
   Counts odd(counts.size());
   const auto add = [&](const Object& object, Counts& into) {
@@ -62,7 +62,7 @@ Counts count_by_type(const Snapshot& snapshot) {
   return std::move(parts[0]);
 }
 
-// Ids of different programs or sources can share a name; their reader sees one type.
+// Ids of different programs or sources can share a name; the table shows them as one type.
 void merge_same_names(std::vector<CountRow>& rows) {
   std::sort(rows.begin(), rows.end(), [](const CountRow& a, const CountRow& b) {
     return std::tie(a.type, b.is_reachable) < std::tie(b.type, a.is_reachable);
@@ -82,7 +82,7 @@ void merge_same_names(std::vector<CountRow>& rows) {
 
 void sort_rows(std::vector<CountRow>& rows, SortBy sort) {
   std::sort(rows.begin(), rows.end(), [sort](const CountRow& a, const CountRow& b) {
-    // Larger first, except for names; a type's reachable row stands before its other one.
+    // Larger first, except for names; a type's reachable row comes before its unreachable one.
     switch (sort) {
       case SortBy::Name: return std::tie(a.type, b.is_reachable) < std::tie(b.type, a.is_reachable);
       case SortBy::Count:
@@ -145,7 +145,7 @@ CountTable count_objects(const Snapshot& snapshot, CountBy by) {
       table.rows.push_back({name, dead.objects, dead.bytes, false});
     }
   }
-  // A file tells the sums, but not which type of one name is known from what.
+  // A file has the sums, but not the source of each type of one name.
   if (snapshot.header.typed && snapshot.complete) {
     table.typed = *snapshot.header.typed;
     table.typed_bytes = table.typed.header + table.typed.vtable + table.typed.referrer;
@@ -157,7 +157,7 @@ CountTable count_objects(const Snapshot& snapshot, CountBy by) {
     const std::uint64_t in_use =
         table.heap_bytes.value_or(0) -
         std::min(table.free_bytes.value_or(0), table.heap_bytes.value_or(0));
-    // A heap read without a freeze may contradict itself; then what was seen is what is told.
+    // A heap read without a freeze may contradict itself; then the table shows what was seen.
     if (in_use >= table.bytes + dead_bytes) table.unreachable_bytes = in_use - table.bytes;
   }
   merge_same_names(table.rows);

@@ -10,8 +10,8 @@
 
 namespace heapattach::snapshot {
 
-// Memory for the large arrays of plain values: not cleared twice, and in huge pages where the
-// kernel has them, since ten million objects would otherwise cost forty thousand page faults.
+// Memory for large arrays of plain values. It is not cleared twice, and uses huge pages where
+// available: ten million objects would otherwise cost forty thousand page faults.
 template <class T>
 struct FlatAllocator {
   using value_type = T;
@@ -35,7 +35,7 @@ struct FlatAllocator {
       ::operator delete (at, std::align_val_t{kHugeBytes});
     }
   }
-  // resize() leaves new elements as they are: who resizes fills them.
+  // resize() leaves new elements uninitialised: the caller fills them.
   template <class U>
   void construct(U* at) noexcept {
     ::new (static_cast<void*>(at)) U;

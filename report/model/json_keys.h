@@ -10,23 +10,23 @@
 
 namespace heapattach {
 
-// The keys of `refs` for one type's objects: the path of the word where the type knows one, else
-// "+<offset>". Made ready once, so that writing a key is copying text. No two offsets of an object
-// have one key: of two words with one path the second keeps its offset, and so does a path that
-// could be taken for another kind of key, or that is not UTF-8. What was read from a file is
-// written as it stood there.
+// The keys of `refs` for one type's objects: the path of the word if the type has one, otherwise
+// "+<offset>". Prepared once, so that writing a key only copies text. No two offsets of an object
+// share a key: of two words with the same path the second keeps its offset, and so does a path that
+// looks like another kind of key or is not UTF-8. A path that was read from a file is written
+// unchanged.
 class JsonKeys {
  public:
   explicit JsonKeys(const snapshot::Type& type);
 
-  // Room that a key takes at most, its colon included.
+  // The maximum length of a key, including its colon.
   [[nodiscard]] std::size_t longest() const { return longest_; }
 
-  // Writes the keys of one object, whose offsets must come in order.
+  // Writes the keys of one object. Call with ascending offsets.
   class Cursor {
    public:
     explicit Cursor(const JsonKeys& keys) : keys_(keys) {}
-    // Returns the end of what it put at `at`.
+    // Writes at `at`, and returns the end of the text.
     char* put(char* at, std::uint64_t offset);
 
    private:
@@ -39,10 +39,10 @@ class JsonKeys {
  private:
   struct Key {
     std::uint64_t offset = 0;
-    std::string text;  // of fixed places with quotes and colon; of elements what follows "[3]"
+    std::string text;  // at fixed offsets: with quotes and colon; of elements: what follows "[3]"
   };
 
-  // A key that was read from a file, escaped; its number stands in the middle if it has one.
+  // A key that was read from a file, escaped; its number, if any, is in the middle.
   struct Named {
     std::string before;
     std::string after;
@@ -58,7 +58,7 @@ class JsonKeys {
   std::vector<Key> in_element_;
   std::string before_element_;  // "\"items["
   std::uint64_t elements_at_ = 0;
-  std::uint64_t element_bytes_ = 0;  // 0: there are none
+  std::uint64_t element_bytes_ = 0;  // 0: no elements
   std::size_t longest_ = 0;
   std::vector<Named> named_;        // as Type::keys
   std::size_t first_numbered_ = 0;  // of them

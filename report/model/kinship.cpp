@@ -12,8 +12,8 @@ namespace heapattach::snapshot {
 
 namespace {
 
-// Seconds since some midnight of "2026-11-20T09:00:00Z", the day apart: enough to see whether two
-// times of start are the same, give or take what setting the clock does to them.
+// Parses "2026-11-20T09:00:00Z" into the day and the seconds since midnight: enough to compare two
+// start times within the slack that setting the clock requires.
 std::optional<std::pair<std::string_view, int>> day_and_second(std::string_view time) {
   constexpr std::size_t kDay = 10;
   if (time.size() < kDay + 9 || time[kDay] != 'T') return std::nullopt;
@@ -39,7 +39,7 @@ bool is_same_program(const Header& a, const Header& b) {
   return a.exe == b.exe;
 }
 
-// A core file does not say on which machine and since when its process ran.
+// A core file does not record the machine or the start time of its process.
 bool is_core(const Header& header) {
   return header.source == "core";
 }
@@ -49,7 +49,7 @@ bool is_same_process(const Header& a, const Header& b) {
   return is_core(a) || is_core(b) || (a.host == b.host && is_same_start(a.started, b.started));
 }
 
-// Times as this program writes them compare like text.
+// Times that this program writes sort like text.
 bool are_times_of_one_form(std::string_view a, std::string_view b) {
   return !a.empty() && a.size() == b.size() && a.back() == 'Z' && b.back() == 'Z';
 }
@@ -64,24 +64,24 @@ void remark_identity(const NamedSnapshot& a, const NamedSnapshot& b, Kinship& ki
   if (is_same_process(of_a, of_b)) {
     if (!is_core(of_a) && !is_core(of_b)) return;
     kinship.remarks.push_back(
-        fmt::format("a core file does not say on which machine and since when its process ran: {} "
-                    "and {} are taken for one process by its number and program",
+        fmt::format("a core file does not record the machine or the start time of its process: {} "
+                    "and {} are assumed to be the same process, by pid and program",
                     a.name, b.name));
     return;
   }
   kinship.is_same_process = false;
   std::string what;
   if (!is_same_program(of_a, of_b)) {
-    what = of_a.exe == of_b.exe ? fmt::format("{} and {} are of two builds of {}", a.name, b.name,
+    what = of_a.exe == of_b.exe ? fmt::format("{} and {} are from two builds of {}", a.name, b.name,
                                               or_unknown(of_a.exe))
-                                : fmt::format("{} is of {}, {} is of {}: two programs", a.name,
+                                : fmt::format("{} is from {}, {} is from {}: two programs", a.name,
                                               or_unknown(of_a.exe), b.name, or_unknown(of_b.exe));
   } else {
-    what = fmt::format("{} and {} are of two processes of {} ({} and {})", a.name, b.name,
+    what = fmt::format("{} and {} are from two processes of {} ({} and {})", a.name, b.name,
                        or_unknown(of_a.exe), of_a.pid, of_b.pid);
   }
   kinship.remarks.push_back(what +
-                            "; types are compared by name, objects cannot be told one by one");
+                            "; types are compared by name, single objects cannot be matched");
 }
 
 void remark_times(const NamedSnapshot& a, const NamedSnapshot& b, Kinship& kinship) {
@@ -89,13 +89,13 @@ void remark_times(const NamedSnapshot& a, const NamedSnapshot& b, Kinship& kinsh
   const std::string& at_b = b.snapshot->header.captured;
   if (!are_times_of_one_form(at_a, at_b)) return;
   if (at_a > at_b) {
-    kinship.remarks.push_back(fmt::format(
-        "{} was taken after {} ({} and {}): are they in the wrong order? what is shown as growth "
-        "would be the opposite",
-        a.name, b.name, at_a, at_b));
-  } else if (at_a == at_b && is_same_process(a.snapshot->header, b.snapshot->header)) {
     kinship.remarks.push_back(
-        fmt::format("{} and {} are of the same moment: nothing can have grown", a.name, b.name));
+        fmt::format("{} was taken after {} ({} and {}): are they in the wrong order? growth "
+                    "would be shown with the wrong sign",
+                    a.name, b.name, at_a, at_b));
+  } else if (at_a == at_b && is_same_process(a.snapshot->header, b.snapshot->header)) {
+    kinship.remarks.push_back(fmt::format(
+        "{} and {} were taken at the same moment: nothing can have grown", a.name, b.name));
   }
 }
 
@@ -107,16 +107,17 @@ std::optional<double> untyped_share(const Header& header) {
   return 100.0 * static_cast<double>(typed.unknown) / static_cast<double>(all);
 }
 
-// With debug information at hand for one of them only, objects change their names and nothing else.
+// If debug information was available for one of them only, objects change their names and nothing
+// else.
 void remark_types(const NamedSnapshot& a, const NamedSnapshot& b, Kinship& kinship) {
   constexpr double kMuch = 25;
   const auto of_a = untyped_share(a.snapshot->header);
   const auto of_b = untyped_share(b.snapshot->header);
   if (!of_a || !of_b || std::abs(*of_a - *of_b) < kMuch) return;
-  kinship.remarks.push_back(fmt::format(
-      "of {} {:.0f} % of the bytes have no type, of {} {:.0f} %: what looks like growth "
-      "may be a name that one of them lacks",
-      a.name, *of_a, b.name, *of_b));
+  kinship.remarks.push_back(
+      fmt::format("in {} {:.0f} % of the bytes have no type, in {} {:.0f} %: apparent growth "
+                  "may only be a missing name",
+                  a.name, *of_a, b.name, *of_b));
 }
 
 }  // namespace

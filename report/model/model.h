@@ -18,7 +18,8 @@ enum class StackEnd : std::uint8_t;  // as well
 }  // namespace heapattach::unwind
 
 // The one model between all sources and all reports: flat arrays of plain values, indices instead
-// of pointers. Whoever fills it keeps what the comments say; nobody changes it afterwards.
+// of pointers. The code that fills it keeps the invariants in the comments; nothing changes it
+// afterwards.
 namespace heapattach {
 class MemoryReader;
 }
@@ -30,20 +31,20 @@ using ObjectIndex = std::uint32_t;
 
 enum class ObjectKind : std::uint8_t { Normal, Atomic, Uncollectable, Custom };
 
-// What says of which type an object is.
+// The evidence for an object's type.
 enum class TypedBy : std::uint8_t {
   Nothing,
-  Header,    // it says it itself: a Crystal class's id
-  Vtable,    // it says it itself: a C++ class's vtable
+  Header,    // the object itself: a Crystal class's id
+  Vtable,    // the object itself: a C++ class's vtable
   Referrer,  // what points to it: a field, a variable
 };
 
-// A row of the counts: a class, or what stands in for one. Several rows may have one name.
+// A row of the counts: a class, or a placeholder for one. Several rows may share a name.
 struct Type {
-  std::string name;  // "(unknown)", "(type 174)" where nothing better is known
+  std::string name;  // "(unknown)", "(type 174)" if nothing better is known
   std::optional<std::uint32_t> id;
   std::optional<std::uint64_t> instance_bytes;
-  std::vector<std::string> known_from;  // empty for stand-ins
+  std::vector<std::string> known_from;  // empty for placeholders
   struct Field {
     std::string name;
     std::string type;
@@ -52,10 +53,10 @@ struct Type {
     bool is_lossy = false;  // as below
   };
   std::vector<Field> fields;
-  TypedBy typed_by = TypedBy::Nothing;  // anything else counts towards typed_bytes
-  std::string holder;                   // what it is part of, by name: of buffers; else empty
+  TypedBy typed_by = TypedBy::Nothing;  // all but Nothing count towards typed_bytes
+  std::string holder;  // for buffers: the name of the type that they are part of; otherwise empty
 
-  // What the words of an instance are called, where that is known: keys of `refs`.
+  // The names of the words of an instance, where known: keys of `refs`.
   struct Path {
     std::uint64_t offset = 0;
     std::string text;  // "@point.@next"
@@ -63,34 +64,34 @@ struct Type {
   // The elements of an array: "[3].key" for offset elements_at + 3 * element_bytes + its offset.
   struct Elements {
     std::uint64_t at = 0;
-    std::uint64_t bytes = 0;  // of one; 0: there are none
+    std::uint64_t bytes = 0;  // of one; 0: no elements
     std::string name;         // before the bracket: "items" of "items[3]"
     std::vector<Path> paths;  // within an element, by offset; empty text: the element itself
   };
-  std::vector<Path> paths;  // at fixed places, by offset
+  std::vector<Path> paths;  // at fixed offsets, in order
   Elements elements;
-  std::vector<std::string> value_paths;  // of the fields whose values are kept
+  std::vector<std::string> value_paths;  // of the fields whose values are stored
 
-  // In a snapshot that was read from a file offsets are not known, only keys, and an Edge's word
-  // numbers these: first the texts that stand for themselves, in order; then, for each number, one
-  // after the other those with a number in them. Empty where words are offsets.
+  // In a snapshot read from a file, the offsets are unknown. There are only keys, and an Edge's
+  // word is an index into these: first the plain texts, in order; then, for each number, those that
+  // contain a number, one after the other. Empty if words are offsets.
   struct Key {
     std::string before;
     std::string after;
-    std::uint32_t unit = 0;  // what the number counts: 1 of "[3].key", 8 of "+24"; 0: no number
+    std::uint32_t unit = 0;  // what the number counts: 1 in "[3].key", 8 in "+24"; 0: no number
   };
   std::vector<Key> keys;
-  bool is_lossy = false;  // a text of its record had been changed before it was read
+  bool is_lossy = false;  // a text in its record was changed before it was read
 
   [[nodiscard]] bool is_known() const { return typed_by != TypedBy::Nothing; }
 };
 
-// Sixteen bytes; its edges, where there are any, start at Snapshot::first_edge of its index.
+// Sixteen bytes; its edges, if any, start at Snapshot::first_edge of its index.
 struct Object {
   std::uint64_t address : 48;
   std::uint64_t kind : 2;
   std::uint64_t is_reachable : 1;
-  std::uint64_t is_lossy : 1;  // a text of its record had been changed before it was read
+  std::uint64_t is_lossy : 1;  // a text in its record was changed before it was read
   std::uint64_t reserved : 12;
   TypeIndex type;
   std::uint32_t size_class;  // index into Snapshot::sizes
@@ -99,7 +100,7 @@ struct Object {
 };
 static_assert(sizeof(Object) == 16);
 
-// From a word of one object to the object that it points into. The word's offset tells the key.
+// From a word of one object to the object that it points into. The word's offset gives the key.
 struct Edge {
   std::uint32_t offset_words;  // offset / 8 of the word in its object, unless its Type has keys
   ObjectIndex to;
@@ -120,21 +121,21 @@ struct Root {
   RootKind kind = RootKind::Global;
   std::optional<pid_t> thread;         // stack, register
   std::optional<std::uint64_t> fiber;  // address of the fiber's object
-  std::string symbol;                  // global: the variable, if it has a name; register: its name
+  std::string symbol;  // global: the variable, if it has a name; register: the register's name
   std::string module;
-  std::uint64_t address = 0;  // where the word stands; 0 for a register
+  std::uint64_t address = 0;  // of the word; 0 for a register
   ObjectIndex to = 0;
-  std::optional<std::uint32_t> frame{};  // of its thread's or fiber's Stack: whose word it is
-  std::string variable{};                // of that frame, if it is known to be one
-  // The variable is not of the function that has the frame, but of this one of Place::inlined.
+  std::optional<std::uint32_t>
+      frame{};             // in its thread's or fiber's Stack: the frame that the word belongs to
+  std::string variable{};  // of that frame, if known
+  // The variable belongs not to the function of the frame, but to this one in Place::inlined.
   std::optional<std::uint32_t> inlined{};
-  // On a thread's stack, but below its stack pointer, where only functions that call none keep
-  // words.
+  // On a thread's stack, but below its stack pointer, where only leaf functions keep words.
   bool is_below_stack_pointer = false;
   bool is_lossy = false;
 };
 
-// A function and where in it, as people write it; what is not known is empty or 0.
+// A function and a position in it, as people write it; unknown parts are empty or 0.
 struct CodeLine {
   std::string function;
   std::string file;
@@ -142,13 +143,12 @@ struct CodeLine {
   bool is_lossy = false;
 };
 
-// Where frames are; many are at one place.
+// The location of frames; many frames share one.
 struct Place {
-  std::uint64_t pc = 0;  // in the instruction
-  CodeLine at;           // in the function that has the frame
-  std::vector<CodeLine>
-      inlined;         // into it, the innermost first, each called at the next one's line
-  std::string module;  // empty: in none
+  std::uint64_t pc = 0;           // in the instruction
+  CodeLine at;                    // in the function of the frame
+  std::vector<CodeLine> inlined;  // into it, innermost first, each called at the next one's line
+  std::string module;             // empty: none
   bool is_lossy = false;
 };
 
@@ -157,11 +157,11 @@ struct Frame {
   unwind::FoundBy found_by{};
 };
 
-// Where a thread or fiber stands; many fibers stand alike.
+// The stack of a thread or fiber; many fibers share one.
 struct Stack {
   std::vector<Frame> frames;          // the innermost first
-  std::uint64_t left_out = 0;         // in the middle of very deep ones,
-  std::uint32_t left_out_behind = 0;  // behind so many of the above
+  std::uint64_t left_out = 0;         // in the middle of a very deep stack,
+  std::uint32_t left_out_behind = 0;  // after this many of those above
   unwind::StackEnd end{};             // Outermost
 };
 
@@ -169,7 +169,7 @@ struct Thread {
   pid_t tid = 0;
   std::string name;
   char state = '?';
-  std::optional<std::uint32_t> stack{};  // of Snapshot::stacks; none: not known
+  std::optional<std::uint32_t> stack{};  // index into Snapshot::stacks; none: unknown
   bool is_lossy = false;
   ThreadWait wait{};
   std::string function{};                // of the program, in which it is: "work (work.c:12)"
@@ -181,7 +181,7 @@ struct Thread {
 struct Fiber {
   std::uint64_t address = 0;
   std::string name;
-  std::optional<std::uint32_t> stack{};  // as a thread's; none of one that is on a thread
+  std::optional<std::uint32_t> stack{};  // as for a thread; none if it runs on a thread
   bool is_lossy = false;
   FiberWait wait{};                      // Unknown: nothing is said of it
   std::string function{};                // as a thread's
@@ -204,7 +204,7 @@ struct Collector {
   bool is_lossy = false;
 };
 
-// Bytes of the reachable objects by what says of which type they are.
+// Bytes of the reachable objects by the evidence for their types.
 struct TypedBytes {
   std::uint64_t header = 0;
   std::uint64_t vtable = 0;
@@ -212,8 +212,8 @@ struct TypedBytes {
   std::uint64_t unknown = 0;
 };
 
-// Objects that were scanned as if every word of theirs might be a pointer, because the program
-// marks them by a procedure of its own or their descriptor could not be read. What only they hold
+// Objects that were scanned as if every word of theirs were a pointer, because the program marks
+// them by a procedure of its own or their descriptor could not be read. What only they reference
 // may be dead to the collector.
 struct MarkedConservatively {
   std::uint64_t objects = 0;
@@ -253,11 +253,10 @@ struct Snapshot {
   std::vector<std::uint64_t> sizes;     // size class -> bytes
   FlatArray<Object> objects;            // sorted by address
   FlatArray<std::uint64_t> first_edge;  // objects.size() + 1 entries, or empty: no edges kept
-  FlatArray<Edge> edges;  // grouped by object, in order of their offset where that is known
+  FlatArray<Edge> edges;                // grouped by object, in offset order if offsets are known
 
-  std::vector<ValuePiece> values;  // by object; empty: none kept
-  // What stands at the objects' addresses; null unless it was asked for. Copies of a snapshot share
-  // it, which is why nobody owns it alone.
+  std::vector<ValuePiece> values;  // by object; empty: not stored
+  // The bytes of the objects; null unless requested. Shared, because copies of a snapshot share it.
   std::shared_ptr<const MemoryReader> contents;
 
   bool complete = true;

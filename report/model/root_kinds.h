@@ -8,7 +8,7 @@
 
 namespace heapattach::snapshot {
 
-// What the kinds of roots are called in records and reports.
+// The names of the kinds of roots in records and reports.
 inline constexpr std::array<std::pair<std::string_view, RootKind>, 7> kRootKinds{{
     {"stack", RootKind::Stack},
     {"register", RootKind::Register},

@@ -5,7 +5,7 @@
 
 namespace heapattach::snapshot {
 
-// A key taken apart: "[3].key" is "[", 3, "].key"; "+24" is 3 words after "+".
+// A key split into parts: "[3].key" is "[", 3, "].key"; "+24" is 3 words after "+".
 struct SplitKey {
   std::string_view before;
   std::string_view after;
@@ -14,8 +14,8 @@ struct SplitKey {
 };
 [[nodiscard]] SplitKey split_key(std::string_view text);
 
-// Digits as we write them at `at`: no zero before others, and below 2^32. Returns what follows
-// them; null if there are none.
+// Reads digits at `at` in the form in which we write them: no leading zero, and below 2^32. Returns
+// what follows them; null if there are none.
 [[nodiscard]] const char* read_number(const char* at, const char* end, std::uint32_t& out);
 
 }  // namespace heapattach::snapshot

@@ -9,21 +9,21 @@
 
 namespace heapattach::snapshot {
 
-// Something that a person would look for in an object: its text, or a field's number.
+// Something that a user would look for in an object: its text, or a field's number.
 struct Value {
   static constexpr std::uint32_t kOwn = std::numeric_limits<std::uint32_t>::max();
 
-  std::uint64_t at = 0;       // where its text begins in the piece
+  std::uint64_t at = 0;       // the offset of its text in the piece
   std::uint32_t bytes = 0;    // of its text
-  std::uint32_t path = kOwn;  // index into Type::value_paths; kOwn: the object is nothing else
-  bool is_text = true;        // else a JSON number, true or false
-  bool is_cut = false;        // there was more
+  std::uint32_t path = kOwn;  // index into Type::value_paths; kOwn: the object is only this value
+  bool is_text = true;        // otherwise a JSON number, true or false
+  bool is_cut = false;        // the rest was cut
 };
 
 // The values of objects in a row, by number.
 struct ValuePiece {
   std::uint32_t first_object = 0;
-  std::vector<std::uint32_t> first_value;  // by object, and one behind the last
+  std::vector<std::uint32_t> first_value;  // by object, plus one after the last
   std::vector<Value> values;
   std::string text;  // bytes of the target, not checked
 
@@ -31,7 +31,7 @@ struct ValuePiece {
     return std::string_view(text).substr(value.at, value.bytes);
   }
   [[nodiscard]] std::span<const Value> of(std::uint32_t object) const {
-    const std::uint32_t at = object - first_object;  // wraps for those before
+    const std::uint32_t at = object - first_object;  // wraps for earlier objects
     if (at + std::uint64_t{1} >= first_value.size()) return {};
     return std::span(values).subspan(first_value[at], first_value[at + 1] - first_value[at]);
   }

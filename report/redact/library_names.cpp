@@ -21,7 +21,7 @@ Words words_of(std::string_view text) {
   return words;
 }
 
-// At the top, and below.
+// At the top level, and below.
 constexpr std::string_view kCrystal =
     "ArgumentError Array Atomic Base64 Benchmark BigDecimal BigFloat BigInt BigRational BitArray "
     "Bool Box Bytes CSV Channel Char Class Colorize Comparable Complex Compress Crypto Crystal "
@@ -108,7 +108,7 @@ constexpr std::string_view kWithinCrystal =
     "WriteHandler Writer X509 X509VerifyFlags X509VerifyParam XPathContext XPathObject "
     "XPathObjectType ZStream Zip Zlib Zone ZoneTransition";
 
-// Words of C and C++, and what their headers declare at the top.
+// Words of C and C++, and names that their headers declare at the top level.
 constexpr std::string_view kPlain =
     "auto bool char char16_t char32_t char8_t class const decltype double enum false float int "
     "long "
@@ -124,7 +124,7 @@ constexpr std::string_view kPlain =
     "ucontext_t uid_t uint16_t uint32_t uint64_t uint8_t uintmax_t uintptr_t va_list wint_t "
     "NULL Bool Int8 Int16 Int32 Int64 UInt8 UInt16 UInt32 UInt64 Float32 Float64";
 
-// Of Array, Hash, String, Fiber and their like.
+// Of Array, Hash, String, Fiber and similar classes.
 constexpr std::string_view kFields =
     "block buffer bytesize c capacity cause compare_by_identity context current data deleted_count "
     "end entries exclusive fd fiber first hash head indices indices_bytesize indices_size_pow2 io "
@@ -132,7 +132,7 @@ constexpr std::string_view kFields =
     "last length list mutex next offset_to_buffer previous proc queue regs resume_event size stack "
     "stack_bottom stack_top start stop tail value";
 
-// Of std, __gnu_cxx and __cxxabiv1, and below.
+// In std, __gnu_cxx and __cxxabiv1, and below.
 constexpr std::string_view kStandard =
     "_Alloc_hider _Any_data _Async_state_common _Async_state_impl _Base_manager _Bit_iterator "
     "_Bit_reference _Bvector_base _Bvector_impl _Default_ranged_hash _Deferred_state _Deque_base "
@@ -194,7 +194,7 @@ constexpr std::string_view kReserved =
     "__once_flag __pthread_cond_s __pthread_internal_list __pthread_mutex_s "
     "__pthread_rwlock_arch_t __sigset_t __va_list_tag";
 
-// Parts of what those name.
+// Fields of those types.
 constexpr std::string_view kReservedFields =
     "_M_alloc _M_allocated_capacity _M_array _M_automaton _M_base _M_bbegin _M_before_begin "
     "_M_bucket_count _M_buckets _M_buf _M_caches _M_cat _M_category _M_code _M_color _M_cond "
@@ -213,7 +213,7 @@ constexpr std::string_view kReservedFields =
     "__pad1 __pad2 __prev __readers __rwelision __saved_mask __shared __size __spins __val "
     "__value __wch __wchb __wrefs __writers __writers_futex __wseq";
 
-// Variables of the collector and of what is linked into every program.
+// Variables of the collector and of code that is linked into every program.
 constexpr std::string_view kVariables =
     "GC_active_count GC_all_interior_pointers GC_allocate_ml GC_allocd_bytes_per_finalizer "
     "GC_aobjfreelist_ptr GC_array_kind GC_arrays GC_auobjfreelist_ptr GC_black_list_spacing "

@@ -32,7 +32,7 @@ void append_unsafe(std::string& out, char32_t code) {
   }
 }
 
-// Unicode's wide and full-width characters in a few lines, and what takes no column of its own.
+// Unicode's wide and full-width characters in a few lines, and those that take no column.
 std::size_t columns_of(char32_t code) {
   using Span = std::pair<char32_t, char32_t>;
   constexpr std::array<Span, 4> kNone{

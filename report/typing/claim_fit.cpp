@@ -6,17 +6,17 @@ namespace {
 
 constexpr std::uint64_t kGranule = 16;
 
-// One instance by itself: the collector adds a byte and rounds up to 16. Size classes that are
-// merged (GC_extend_size_map in misc.c) leave a little more.
+// One instance by itself: the collector adds a byte and rounds up to 16. Merged size classes
+// (GC_extend_size_map in misc.c) leave a little more.
 Fit fit_instance(const Claim& claim, std::uint64_t object_bytes) {
   const std::uint64_t n = claim.bytes;
   if (object_bytes < n) return {};
   if (object_bytes - n <= kGranule && n >= kGranule / 2) return {Rank::Exact, claim.one};
-  // A small structure by itself takes the smallest place that there is. An array of some could lie
-  // there too, but who points to a structure mostly means one.
+  // A small structure by itself takes the smallest slot. An array could fit there too, but a
+  // pointer to a structure usually means one.
   if (object_bytes <= kGranule && claim.one != claim.many) return {Rank::Loose, claim.one};
   if (claim.has_tail) return {Rank::Loose, claim.one};
-  // Several take the collector's byte too: 80 bytes are no room for two of 40.
+  // Several instances need the collector's byte, too: two of 40 bytes do not fit in 80.
   if (object_bytes / 2 >= n && object_bytes > 2 * n && claim.many != kNoRow) {
     return {Rank::Several, claim.many};
   }
@@ -50,7 +50,8 @@ Fit fit(const Claim& claim, const boehm::Block& block, std::uint64_t inside, con
   if (!layout.is_precise) return found;
   if (block.is_atomic() && layout.has_pointers()) return {};
   if (!block.is_atomic() && claim.by_kind && !layout.may_point()) {
-    // Crystal itself would have made it atomic: it is something else, or a C library's.
+    // Crystal itself would have allocated it as atomic: it is something else, or belongs to a C
+    // library.
     return claim.other_kind == kNoRow ? Fit{} : Fit{Rank::Name, claim.other_kind};
   }
   return found;

@@ -7,7 +7,7 @@
 
 namespace heapattach::snapshot {
 
-// How sure a type is of an object, from least to most.
+// How certain an object's type is, from least to most.
 enum class Rank : std::uint8_t { None, Name, Inside, Several, Loose, Elements, Exact, Header };
 
 struct Fit {
@@ -15,14 +15,15 @@ struct Fit {
   TypeIndex row = kNoRow;
 };
 
-// What `claim` makes of an object of `block` that is pointed to `inside` bytes behind its start.
+// How well `claim` fits an object of `block` that the pointer enters `inside` bytes after its
+// start.
 [[nodiscard]] Fit fit(const Claim& claim,
                       const boehm::Block& block,
                       std::uint64_t inside,
                       const TypeRows& rows);
 
-// Whether that fit is one of text to an object which is text only if it holds no pointers: one to
-// characters is often one to anything.
+// Whether the fit is text in an object that is text only if it holds no pointers: a pointer to
+// characters often points to anything.
 [[nodiscard]] bool may_be_no_text(const Claim& claim,
                                   const Fit& found,
                                   const boehm::Block& block,

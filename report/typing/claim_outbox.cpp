@@ -7,7 +7,7 @@ namespace heapattach::snapshot {
 
 namespace {
 
-constexpr std::size_t kShareAbove = 4;  // regions that a worker keeps when others run dry
+constexpr std::size_t kShareAbove = 4;  // regions that a worker keeps when others run out
 
 }  // namespace
 

@@ -9,8 +9,8 @@
 
 namespace heapattach::snapshot {
 
-// What one worker found and has not seen to: claims by region, in chunks. Full ones go where all
-// workers find them, but for those of the region that this worker is at.
+// What one worker found and has not processed: claims by region, in chunks. Full chunks go where
+// all workers find them, except those of this worker's current region.
 class ClaimOutbox {
  public:
   // Borrows the regions.
@@ -23,24 +23,24 @@ class ClaimOutbox {
     if (chunk->is_full()) end_chunk(region);
   }
 
-  // How many regions something was found for, without the own one.
+  // For how many regions, other than its own, something was found.
   [[nodiscard]] std::size_t regions_waiting() const { return regions_waiting_; }
-  // One of them, if there are any: in order of address the next for which no less waits than for
+  // One of them, if there are any: the next in address order for which no less waits than for
   // others.
   [[nodiscard]] std::uint32_t next_region();
-  // Takes hold of a region, which is the own one then, with what waits for it. False if another
-  // worker has it: that one gets what was found for it.
+  // Takes a region, which becomes its own, with what waits for it. False if another worker has it:
+  // that worker gets what was found for it.
   bool enter(std::uint32_t region);
-  // The same of one that the caller holds already.
+  // The same for a region that the caller holds already.
   void enter_held(std::uint32_t region);
-  // Lets go of it, unless more was left for it meanwhile.
+  // Releases its own region, unless more was left for it meanwhile.
   bool leave_own();
-  // Leaves every other region to workers that have nothing to do.
+  // Leaves every other region to idle workers.
   void share();
 
-  // What waits for the own region, and more may be added. Null if nothing does.
+  // What waits for its own region; more may be added. Null if nothing does.
   [[nodiscard]] std::unique_ptr<ClaimChunk> take_own();
-  // Takes a chunk to be filled again.
+  // Takes back a chunk for reuse.
   void give_back(std::unique_ptr<ClaimChunk> chunk) { spare_.push_back(std::move(chunk)); }
 
  private:
@@ -56,7 +56,7 @@ class ClaimOutbox {
   std::uint32_t cursor_ = 0;               // where to look for the next one
   std::uint32_t own_ = TypingRegions::kNone;
   ClaimChunks own_chunks_;
-  ClaimChunks spare_;  // memory follows what waits, not what ever waited
+  ClaimChunks spare_;  // memory is bounded by what waits now
 };
 
 }  // namespace heapattach::snapshot

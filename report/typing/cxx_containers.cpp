@@ -19,15 +19,15 @@ struct Row {
   Leads leads;
   std::string_view node = {};  // "std::_List_node"
   std::size_t argument = 0;
-  std::string_view more = {};  // what else the node's template may take
+  std::string_view more = {};  // further names that the node's template may have
 };
 
 constexpr std::string_view kList = "std::_List_node";
 constexpr std::string_view kTree = "std::_Rb_tree_node";
 constexpr std::string_view kHash = "std::__detail::_Hash_node";
 
-// The first rows name the containers by the names of what is inside of them, since a map is a
-// structure around an _Rb_tree that has all that counts.
+// The first rows list the containers by the names of their inner structures: a map is a structure
+// around an _Rb_tree, which has everything that counts.
 constexpr std::array kRows = {
     Row{"std::vector<", "_M_start", Leads::ToBuffer},
     Row{"std::vector<", "_M_finish", Leads::Nowhere},
@@ -89,7 +89,7 @@ std::size_t end_of_argument(std::string_view name, std::size_t start) {
   return name.size();
 }
 
-// A template's instance by name; the blank before a closing bracket is a matter of taste.
+// A template's instance by name, with or without the blank before a closing bracket.
 types::TypeRef find_instance(const types::TypeModel& model,
                              std::string_view name,
                              std::string_view argument,
@@ -101,7 +101,7 @@ types::TypeRef find_instance(const types::TypeModel& model,
   return types::kNoType;
 }
 
-// The buckets of the four hash tables belong to one class, whose arguments tell which it is.
+// The buckets of the four hash tables belong to one class, whose arguments show which it is.
 std::string hash_name(std::string_view type_name, std::string_view key) {
   constexpr std::size_t kTraits = 9;
   const std::string_view value = template_argument(type_name, 1);
@@ -144,7 +144,7 @@ std::optional<ContainerWord> follow(const types::TypeModel& model,
     const std::string_view argument = template_argument(container, row.argument);
     const auto node = find_instance(model, row.node, argument, row.more);
     if (node != types::kNoType) return ContainerWord{row.leads, node};
-    result = ContainerWord{Leads::Nowhere};  // a node's base says too little
+    result = ContainerWord{Leads::Nowhere};  // a node's base is too general
   }
   return result;
 }
@@ -175,7 +175,7 @@ std::optional<types::TypeRef> value_in_storage(const types::TypeModel& model,
   const std::string_view value = template_argument(type_name, 0);
   const auto found = model.find(value);
   if (found != types::kNoType) return found;
-  // "ns::Item*" as an argument is "ns::Item *" as a type.
+  // The argument "ns::Item*" is the type "ns::Item *".
   const std::size_t star = value.find_last_not_of('*') + 1;
   return model.find(fmt::format("{} {}", value.substr(0, star), value.substr(star)));
 }

@@ -6,9 +6,9 @@
 
 #include "symbols/types/type_model.h"
 
-// What the containers of libstdc++ do not say with their types: that a vector's first pointer leads
-// to its elements and its others to their ends, that a pointer to a node's base leads to a node,
-// that an array of bytes is a value's place. Names and members as of g++ 5 to 14.
+// What the types of libstdc++'s containers do not show: that a vector's first pointer points to its
+// elements and its others to their ends, that a pointer to a node's base points to a node, that an
+// array of bytes is storage for a value. Names and members as of g++ 5 to 14.
 namespace heapattach::snapshot {
 
 // How to follow a pointer member of a container.
@@ -25,21 +25,22 @@ struct ContainerWord {
 // Whether a structure of this name is a container that follow() knows.
 [[nodiscard]] bool is_cxx_container(std::string_view type_name);
 
-// How the member called `member` ("_M_start") somewhere inside a container leads on; nothing if
-// as its type says.
+// How to follow the member called `member` ("_M_start") somewhere inside a container; nothing if
+// its type suffices.
 [[nodiscard]] std::optional<ContainerWord> follow(const types::TypeModel& model,
                                                   std::string_view container,
                                                   std::string_view member);
 
-// Whether a structure of this name is the base of all nodes, and a pointer to it says nothing.
+// Whether a structure of this name is the base of all nodes, so that a pointer to it proves
+// nothing.
 [[nodiscard]] bool is_node_base(std::string_view type_name);
 
-// The name that buffers are given: a container's without its allocator and what else has a default,
+// The name for buffers: the container's name without its allocator and other default arguments,
 // "std::vector<int>", "std::string", "std::unordered_map<int, char*>".
 [[nodiscard]] std::string container_name(std::string_view type_name);
 
-// Whether a structure of this name is raw memory for a value, and whose: kNoType if that is not to
-// be found.
+// Whether a structure of this name is raw storage for a value, and of which type: kNoType if that
+// cannot be found.
 [[nodiscard]] std::optional<types::TypeRef> value_in_storage(const types::TypeModel& model,
                                                              std::string_view type_name);
 

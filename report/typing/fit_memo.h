@@ -10,17 +10,17 @@
 
 namespace heapattach::snapshot {
 
-// Remembers what claims make of objects of a size and kind: there are few such pairs in a heap,
-// and working it out takes longer than all else that is done with a pointer.
+// Remembers how claims fit objects of a size and kind: a heap has few such pairs, and computing the
+// fit takes longer than everything else that is done with a pointer.
 class FitMemo {
  public:
-  // For a claim that points to the start of an object.
+  // For a claim through a pointer to the start of an object.
   struct Entry {
     std::uint64_t key = 0;
-    std::uint32_t cell = 0;  // as TypeCells has it
+    std::uint32_t cell = 0;  // as in TypeCells
     TypeIndex row = 0;
-    bool is_plain = false;  // else it does not fit, or the object's contents have a say
-    bool leads = false;     // objects of that row say something of others
+    bool is_plain = false;  // otherwise it does not fit, or the object's contents decide
+    bool leads = false;     // objects of that row make claims about others
   };
 
   // Borrows all three.

@@ -9,7 +9,7 @@
 
 namespace heapattach::snapshot {
 
-// A pointer that was found, with what it claims of the object that it leads to.
+// A pointer that was found, with its claim about the object that it points to.
 struct FoundClaim {
   std::uint64_t word = 0;
   std::uint32_t block = 0;  // of the heap, that the word points into

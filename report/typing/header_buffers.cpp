@@ -45,7 +45,7 @@ class Buffers {
     buffers.insert_shared(heap_.number(*buffer));
   }
 
-  // A Proc is two words: the address of code, and that of the closure's data.
+  // A Proc is two words: the address of its code, and the address of the closure's data.
   void add_closures(boehm::ObjectRef ref, boehm::ObjectSet& buffers) const {
     const std::uint64_t bytes = std::min<std::uint64_t>(heap_.contents(ref).size(), kMostLooked);
     for (std::uint64_t offset = 8; offset + 16 <= bytes; offset += 8) {
@@ -75,8 +75,8 @@ boehm::ObjectSet find_buffers(const boehm::Heap& heap,
                               std::span<const TypeIndex> row_of) {
   const Buffers buffers(heap, order, rows, row_of);
   const boehm::ObjectSet nothing(heap);
-  // Once more without the holders that turned out to be buffers. A false holder that only another
-  // false one refutes would need a third round; two of them in a row were never seen.
+  // Repeated without the holders that turned out to be buffers. A false holder that only another
+  // false one refutes would need a third round; that was never seen.
   return buffers.pointed_to_except(buffers.pointed_to_except(nothing));
 }
 

@@ -8,9 +8,9 @@
 
 namespace heapattach::snapshot {
 
-// The objects that instances of Crystal classes, by their headers, point to as their buffers: these
-// are no instances, whatever their first word looks like. `rows` has the row of each object, by
-// Heap::number. A holder that is itself such a buffer has no say: its header is somebody's data.
+// The objects that instances of Crystal classes, known by their headers, point to as their buffers:
+// these are not instances, whatever their first word looks like. `rows` has the row of each object,
+// by Heap::number. A holder that is itself such a buffer does not count: its header is only data.
 [[nodiscard]] boehm::ObjectSet find_buffers(const boehm::Heap& heap,
                                             const ObjectOrder& order,
                                             const TypeRows& rows,

@@ -16,32 +16,32 @@
 
 namespace heapattach::snapshot {
 
-// Gives each object its row: the class that its header or its first vtable pointer proves, else
-// what little is known. Borrows both sources, which must stay as they are; safe to ask from several
+// Gives each object its row: the class that its header or its first vtable pointer proves, or else
+// what little is known. Borrows both sources, which must not change; safe to use from several
 // threads.
 class Naming {
  public:
-  // `code` is where the program's functions stand.
+  // `code` is where the program's functions are.
   Naming(const crystal::TypeTable& classes,
          const cxx::VtableNames& vtables,
          std::vector<Range> code = {});
 
-  // All rows there can be; TypeIndex is an index into it.
+  // All possible rows; TypeIndex is an index into it.
   [[nodiscard]] const std::vector<Type>& types() const { return types_; }
 
   // `contents` may be shorter than the object.
   [[nodiscard]] TypeIndex type_of(const boehm::Block& block,
                                   std::span<const std::byte> contents) const;
-  // The row of an object of which only the kind is known.
+  // The row of an object about which only its kind is known.
   [[nodiscard]] static TypeIndex unknown_of(const boehm::Block& block);
   [[nodiscard]] static bool is_unknown(TypeIndex row);
-  // Whether no object says what it is, so that none need be looked at.
+  // Whether no object carries its type, so that none need be examined.
   [[nodiscard]] bool knows_no_headers() const { return knows_no_headers_; }
 
-  // Where instances of the type keep pointers to buffers: what those point to is no instance of
-  // anything but String, whatever its first word looks like.
+  // Where instances of the type keep pointers to buffers: the objects they point to are instances
+  // of String or of nothing, whatever their first word looks like.
   [[nodiscard]] std::span<const crystal::BufferPointer> buffer_pointers(TypeIndex type) const;
-  // Whether there is a row of this name whose instances say themselves what they are.
+  // Whether there is a row of this name whose instances carry their type.
   [[nodiscard]] bool has_class(const std::string& name) const { return names_.contains(name); }
   [[nodiscard]] bool is_string(TypeIndex type) const { return type == string_; }
   // Whether a word is the address of code of the program.

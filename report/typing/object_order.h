@@ -9,7 +9,7 @@
 
 namespace heapattach::snapshot {
 
-// Which of a heap's objects a snapshot lists, and in which order: by address.
+// Which of a heap's objects a snapshot lists: in address order.
 class ObjectOrder {
  public:
   // Borrows both.
@@ -17,11 +17,11 @@ class ObjectOrder {
 
   [[nodiscard]] std::uint64_t size() const { return size_; }
   [[nodiscard]] const boehm::ObjectSet& listed() const { return listed_; }
-  // How many listed objects stand before the one with this number.
+  // How many listed objects come before the one with this number.
   [[nodiscard]] std::uint64_t rank(std::uint64_t number) const;
   // The index of an object, if it is listed.
   [[nodiscard]] std::optional<ObjectIndex> index_of(boehm::ObjectRef ref) const;
-  // The same of one that is known to be.
+  // The same for an object that is known to be listed.
   [[nodiscard]] ObjectIndex index_of_listed(boehm::ObjectRef ref) const {
     return static_cast<ObjectIndex>(rank(heap_.number(ref)));
   }
@@ -29,12 +29,11 @@ class ObjectOrder {
  private:
   const boehm::Heap& heap_;
   const boehm::ObjectSet& listed_;
-  std::vector<std::uint32_t>
-      before_;  // for each word of the set: listed objects in those before it
+  std::vector<std::uint32_t> before_;  // for each word of the set: the listed objects before it
   std::uint64_t size_ = 0;
 };
 
-// The live objects, and those that are in use though nothing reaches them.
+// The live objects, and those that are in use although unreachable.
 boehm::ObjectSet objects_in_use(const boehm::Heap& heap, const boehm::LiveSet& found);
 
 }  // namespace heapattach::snapshot

@@ -23,7 +23,7 @@ constexpr std::uint64_t kLargest = std::uint64_t{1} << 40;  // of an instance: a
 constexpr int kDeepest = 48;
 constexpr std::size_t kMostSteps = 65536;
 
-// Where in the instance the flattening stands, and what is around it.
+// The position in the instance during flattening, and its surroundings.
 struct Place {
   std::uint64_t offset = 0;
   std::string path;
@@ -31,10 +31,10 @@ struct Place {
   TypeRef container = types::kNoType;
   int depth = 0;
   bool is_named = true;   // whether `path` is known
-  bool is_mixed = false;  // in the union of a mixed union, whose values have no names
-  bool is_root = true;    // nothing but structures, each at the end of the one around it
+  bool is_mixed = false;  // in the value of a mixed union, whose members have no names
+  bool is_root = true;    // only structures, each at the end of the one around it
   bool is_base = false;   // a base class of the structure around it
-  bool is_whole = true;   // the class that it is a base of says where all virtual bases stand
+  bool is_whole = true;   // the class derived from it gives the offsets of all virtual bases
 };
 
 std::string joined(const std::string& path, std::string_view name) {
@@ -43,13 +43,13 @@ std::string joined(const std::string& path, std::string_view name) {
   return fmt::format("{}{}{}", path, name.front() == '[' ? "" : ".", name);
 }
 
-// A union of Crystal that is not all references: which of its values it is, and that.
+// A union of Crystal that is not all references: the tag of its value, and the value.
 bool is_mixed_union(const Type& type) {
   return type.members.size() == 2 && type.members[0].name == "type_id" &&
          type.members[1].name == "union";
 }
 
-// While it lives, and is meant, no leaves are noted.
+// While it lives and is active, no leaves are recorded.
 class LeafStop {
  public:
   LeafStop(int& count, bool is_meant) : count_(count), by_(is_meant ? 1 : 0) { count_ += by_; }
@@ -90,7 +90,8 @@ class Flattening {
   }
 
   void finish() {
-    // A base's room reaches over what stands in it: of two for one place, the one with a name.
+    // A base's size covers what is inside it: of two words at one offset, prefer the one with a
+    // name.
     std::stable_sort(words_.begin(), words_.end(), [](const auto& a, const auto& b) {
       return std::pair(a.offset, !a.is_named) < std::pair(b.offset, !b.is_named);
     });
@@ -112,7 +113,7 @@ class Flattening {
   }
 
   void add_word(TypeRef type, const Place& at, WordKind kind) {
-    // No collector looks there; but the offset may be a source's mistake.
+    // The collector does not look there; but the offset may be a mistake in the source.
     if (at.offset % kWordBytes != 0) return add_gap(at.offset & ~7ULL, (at.offset | 7) + 9, {});
     if (words_.size() >= kMostWords) stop(at.offset);
     if (is_stopped_) return;
@@ -122,7 +123,7 @@ class Flattening {
     words_.back().is_named = false;
   }
 
-  // The whole words of [from, to), of which nothing is known; the first is called `path`.
+  // The whole words of [from, to), about which nothing is known; the first is called `path`.
   void add_gap(std::uint64_t from, std::uint64_t to, std::string path = {}) {
     const std::uint64_t first = (from + kWordBytes - 1) / kWordBytes * kWordBytes;
     Place at;
@@ -150,7 +151,7 @@ class Flattening {
     leaves_.push_back(std::move(leaf));
   }
 
-  // What its language says more of than its members do.
+  // Types about which the language defines more than their members show.
   bool add_peculiar(TypeRef ref, const Type& type, const Place& at) {
     const bool is_proc = type.name.starts_with("Proc(") && type.bytes.value_or(16) == 16;
     if (is_proc && type.shape != Shape::Pointer) {
@@ -199,7 +200,7 @@ class Flattening {
     }
     const std::uint64_t end = type.bytes.value_or(0);
     if (end > kLargest) return stop(at.offset + covered);
-    // What is behind a base's members belongs to virtual bases that stand elsewhere.
+    // What follows a base's members belongs to virtual bases that are elsewhere.
     const bool is_elsewhere = at.is_base && at.is_whole && type.has_virtual_bases;
     if (end > covered && !is_elsewhere) add_gap(at.offset + covered, at.offset + end);
   }
@@ -267,8 +268,8 @@ class Flattening {
     merge_union(std::move(merged), at.is_mixed);
   }
 
-  // Of several words for one place the first that has a type names it. The one value of several
-  // that is a pointer is likely to be meant, if it is known that one of them is.
+  // If several words share an offset, the first that has a type names it. If exactly one of several
+  // possible values is a pointer, and one of them must be valid, it is likely the pointer.
   void merge_union(std::vector<PointerWord> merged, bool is_mixed) {
     const auto rank = [](const PointerWord& word) {
       return std::pair(word.offset, word.type == types::kNoType);

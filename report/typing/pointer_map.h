@@ -9,11 +9,11 @@
 
 namespace heapattach::snapshot {
 
-// What a word of an instance may hold.
+// What a word of an instance may contain.
 enum class WordKind : std::uint8_t {
-  Pointer,    // null or the address of the pointed-to type, be it the first of many or one inside
-  Reference,  // null or the address of one instance that says itself what it is
-  Closure,    // null or the address of what a Crystal Proc captured
+  Pointer,    // null or the address of the pointed-to type: of one, of the first of many, or inside
+  Reference,  // null or the address of one instance that carries its type
+  Closure,    // null or the address of the data that a Crystal Proc captured
   Conservative,  // anything: unions, parts that no source describes
 };
 
@@ -23,12 +23,12 @@ struct PointerWord {
   WordKind kind = WordKind::Conservative;
   types::TypeRef type = types::kNoType;    // of the word: a pointer type, a closure's Proc, or none
   types::TypeRef holder = types::kNoType;  // the innermost structure that it is a member of
-  types::TypeRef container = types::kNoType;  // the C++ container around that, if there is one
+  types::TypeRef container = types::kNoType;  // the C++ container around it, if any
   std::string path;                           // "@point.@next"; empty: the instance itself
   bool is_named = true;                       // false: no path is known
 };
 
-// A member that is not taken apart further: a number, a pointer, an array as a whole.
+// A member that is not split further: a number, a pointer, an array as a whole.
 struct Leaf {
   std::string path;
   std::uint64_t offset = 0;
@@ -38,8 +38,8 @@ struct Leaf {
   std::uint8_t bit_offset = 0;
 };
 
-// A type flattened: its words that may hold addresses, in order. Words that are not listed and lie
-// below `known_to` hold none.
+// A type flattened: its words that may contain addresses, in order. Words below `known_to` that are
+// not listed contain none.
 struct PointerMap {
   // What follows the members of a structure that ends in an array of as many elements as fit.
   struct Tail {
@@ -48,7 +48,7 @@ struct PointerMap {
     types::TypeRef element = types::kNoType;
   };
 
-  std::uint64_t bytes = 0;  // of an instance; 0: not known
+  std::uint64_t bytes = 0;  // of an instance; 0: unknown
   std::uint64_t known_to = ~std::uint64_t{0};
   std::vector<PointerWord> words;
   std::vector<Leaf> leaves;  // the first few hundred
@@ -57,14 +57,14 @@ struct PointerMap {
 
 inline constexpr std::size_t kMostWords = 4096;   // of one type
 inline constexpr std::size_t kMostLeaves = 512;   // of one type
-inline constexpr std::size_t kLongestPath = 256;  // a longer one counts as not known
+inline constexpr std::size_t kLongestPath = 256;  // a longer one counts as unknown
 
-// Flattens a type: bases and anonymous members are transparent, unions conservative, words that no
-// member covers too, since a source may have left out a member that it could not describe. Bounded
-// whatever the model says: what goes beyond the limits is conservative.
+// Flattens a type: bases and anonymous members are transparent. Unions are conservative, and so are
+// words that no member covers, because a source may have left out a member that it could not
+// describe. Bounded for any model: what exceeds the limits is conservative.
 [[nodiscard]] PointerMap flatten(const types::TypeModel& model, types::TypeRef type);
 
-// How many bytes an instance takes; 0 if that is not known.
+// How many bytes an instance takes; 0 if unknown.
 [[nodiscard]] std::uint64_t bytes_of(const types::TypeModel& model, types::TypeRef type);
 
 }  // namespace heapattach::snapshot

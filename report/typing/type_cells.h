@@ -6,8 +6,7 @@
 
 namespace heapattach::snapshot {
 
-// The type of each place for an object: a rank and a row in 32 bits, the better the greater. 0 is
-// none.
+// The type of each object slot: a rank and a row in 32 bits; a higher value is better. 0 is none.
 class TypeCells {
  public:
   static std::uint32_t encode(Rank rank, TypeIndex row) {

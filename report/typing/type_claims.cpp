@@ -1,5 +1,5 @@
-// What each pointer of a type says of the object that it leads to: the part of TypeRows that knows
-// the languages.
+// The claim that each pointer of a type makes about the object that it points to: the part of
+// TypeRows that knows the languages.
 
 #include <algorithm>
 #include <array>
@@ -33,7 +33,7 @@ std::string_view last_member(std::string_view path) {
   return dot == std::string_view::npos ? path : path.substr(dot + 1);
 }
 
-// An incomplete type tells nothing but a name, and "void" not even that.
+// An incomplete type has only a name, and "void" not even that.
 bool says_nothing(const types::Type& type) {
   return type.name.empty() || type.name.front() == '(' || type.name == "void" ||
          type.name == "Void";
@@ -65,7 +65,8 @@ std::optional<Claim> TypeRows::claim_of(const PointerWord& word) {
     claim->how = Claim::How::Start;
     claim->one = claim->many = intern({Kind::Closure, types::kNoType, model_[word.type].name});
   } else if (word.type != types::kNoType && word.kind == WordKind::Conservative) {
-    // The only pointer that a union may hold, or else a number: to the start of something it fits.
+    // The only pointer that a union may hold, or else a number: to the start of an object that
+    // fits.
     if (is_crystal_pointer(model_[word.type])) claim = claim_of_pointer(word);
     if (claim) claim->step = 0;
   } else if (word.kind == WordKind::Pointer || word.kind == WordKind::Reference) {
@@ -93,7 +94,7 @@ std::optional<Claim> TypeRows::claim_of_pointer(const PointerWord& word) {
   if (pointer.target >= model_.types().size()) return std::nullopt;
   const types::Type& target = model_[pointer.target];
   if (word.kind == WordKind::Reference) {
-    // An instance says itself what it is, but not if its id has no name.
+    // An instance carries its type, unless its id has no name.
     if (target.shape != Shape::Struct || naming_.has_class(target.name)) return std::nullopt;
     auto claim = instance_claim(pointer.target);
     if (claim) claim->many = kNoRow;
@@ -137,7 +138,7 @@ std::optional<Claim> TypeRows::instance_claim(TypeRef target) {
   claim.many = intern({Kind::Many, target, ""});
   claim.one = is_structure ? intern({Kind::One, target, ""}) : claim.many;
   claim.has_tail = ends_in_array(model_, type);
-  // A pointer to a number inside of something is most likely one to a member.
+  // A pointer to a number inside an object most likely points to a member.
   claim.step = is_structure && !claim.has_tail ? claim.bytes : 0;
   return claim;
 }

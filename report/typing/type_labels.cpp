@@ -12,9 +12,9 @@ namespace heapattach::snapshot {
 
 namespace {
 
-constexpr std::size_t kMostPlaces = 4;  // of one class that are looked at
+constexpr std::size_t kMostPlaces = 4;  // of one class that are examined
 
-// The runtime's own functions between the allocator and what wants the object.
+// The runtime's own functions between the allocator and its caller.
 bool is_allocator(std::string_view function) {
   const std::size_t at = function.find_last_of(".#:");
   const std::string_view name = at == std::string_view::npos ? function : function.substr(at + 1);
@@ -22,7 +22,7 @@ bool is_allocator(std::string_view function) {
          name.starts_with("__crystal_malloc") || name.starts_with("GC_malloc");
 }
 
-// The file with the directory that it is in.
+// The file with its directory.
 std::string_view short_path(std::string_view path) {
   const std::size_t file = path.rfind('/');
   if (file == std::string_view::npos || file == 0) return path;

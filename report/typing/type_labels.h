@@ -10,14 +10,15 @@
 
 namespace heapattach::snapshot {
 
-// Says of classes without a name where their instances are made: "allocated in new,
-// src/cart.cr:55". Does nothing where most classes have names. Without debug information and
-// symbols nothing is said.
+// Labels classes without a name with the locations where their instances are allocated: "allocated
+// in new, src/cart.cr:55". Does nothing if most classes have names, or without debug information
+// and symbols.
 void label_types(const Modules& modules,
                  std::chrono::milliseconds time,
                  crystal::TypeTable& classes);
 
-// What is said of a class that is made at these places, each with all that was inlined there.
+// The label of a class that is allocated at these locations, each with everything that was inlined
+// there.
 [[nodiscard]] std::string label_of(const std::vector<std::vector<unwind::Place>>& made_at);
 
 }  // namespace heapattach::snapshot

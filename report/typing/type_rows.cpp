@@ -12,16 +12,17 @@ namespace {
 using types::Shape;
 using types::TypeRef;
 
-constexpr std::size_t kMostRows = std::size_t{1} << 20;  // of a model that wants more, the rest …
+constexpr std::size_t kMostRows = std::size_t{1} << 20;  // in a model that needs more, the rest …
 constexpr std::size_t kMostTotal = std::size_t{1} << 23;  // … stays without fields
 
-// A key and a value of a hash are called so, whatever the compiler calls the entry's variables.
+// The key and value of a hash entry are called so, whatever the compiler calls the entry's
+// variables.
 std::string element_path(std::string_view element_type, std::string path) {
   if (element_type.starts_with("Hash::Entry(") && path.starts_with('@')) path.erase(0, 1);
   return path;
 }
 
-// A reference to an instance is called what the language calls it: like its class.
+// A reference to an instance is named after its class, as in the language.
 const std::string& field_type_name(const types::TypeModel& model, TypeRef ref) {
   const types::Type& type = model[ref];
   const bool is_plain = type.is_reference && type.target < model.types().size() &&
@@ -142,14 +143,14 @@ void TypeRows::fill(const Key& key, TypeIndex row) {
   Type type = types_[row];
   if (kind == Kind::One) {
     fill_instance(ref, map_of(ref), layout, type);
-    // An instance is all that the type tells of; what lies behind it is not.
+    // An instance is as large as its type; what follows it is not described.
     if (type.instance_bytes && layout.element_bytes == 0) {
       layout.known_to = std::min(layout.known_to, (*type.instance_bytes + 7) / 8 * 8);
     }
   } else if (kind == Kind::Many || kind == Kind::Buffer) {
     fill_elements(ref, 0, layout, type);
   } else if (kind == Kind::Unknown || kind == Kind::Held) {
-    // What it points to in turn is held by the same, if nothing says anything better of it.
+    // What it points to in turn belongs to the same holder, unless something better is known.
     Claim claim;
     claim.how = Claim::How::Start;
     claim.one = claim.many = intern({Kind::Held, types::kNoType, holder});
@@ -174,7 +175,7 @@ void TypeRows::fill_instance(TypeRef ref, PointerMap map, Layout& layout, Type& 
   layout.is_precise = model_[ref].shape != Shape::Opaque;
   layout.known_to = map.known_to;
   if (map.bytes != 0) named.instance_bytes = map.bytes;
-  // What a weak reference leads to must not be found in it, so it is no pointer to the collector.
+  // A weak reference must not keep its object alive, so it is not a pointer to the collector.
   if (model_[ref].name.starts_with("WeakRef(")) map.words.clear();
   for (PointerWord& word : map.words) {
     layout.words.push_back(word.offset);
@@ -198,7 +199,7 @@ void TypeRows::fill_elements(TypeRef element, std::uint64_t at, Layout& layout, 
   const std::string& type_name = model_[element].name;
   PointerMap map = map_of(element);
   const bool has_words = !map.words.empty() || map.known_to < map.bytes;
-  // Elements that are not made of whole words have their pointers at ever other places.
+  // Elements that are not made of whole words have their pointers at varying offsets.
   const bool is_regular =
       map.bytes != 0 && map.bytes % 8 == 0 && at % 8 == 0 && map.known_to >= map.bytes && !map.tail;
   if (!is_regular && (has_words || map.bytes == 0)) {
@@ -227,7 +228,7 @@ void TypeRows::fill_class(TypeIndex row) {
   const auto& by_header = types_[row].instance_bytes;
   if (by_model && by_header && *by_model != *by_header) {
     notes_.push_back(
-        fmt::format("{}: instances take {} bytes, but its fields make {}: not believed",
+        fmt::format("{}: instances take {} bytes, but its fields add up to {}: ignored",
                     types_[row].name, *by_header, *by_model));
     return;
   }
@@ -247,8 +248,8 @@ void TypeRows::fill_class(TypeIndex row) {
   layouts_[row] = std::move(layout);
 }
 
-// Crystal's pointers to buffers and closures, as the type's fields say, with those that Naming
-// knows without fields.
+// Crystal's pointers to buffers and closures, from the type's fields, and those that Naming knows
+// without fields.
 void TypeRows::add_buffer_pointers(TypeIndex row, const PointerMap& map) {
   const auto known = naming_.buffer_pointers(row);
   std::vector<crystal::BufferPointer>& pointers = buffer_pointers_[row];
@@ -266,7 +267,7 @@ void TypeRows::add_buffer_pointers(TypeIndex row, const PointerMap& map) {
   }
 }
 
-// Without fields the containers of the standard library are still known by their names.
+// Without fields, the containers of the standard library are still recognised by their names.
 void TypeRows::fall_back(TypeIndex row) {
   const auto known = naming_.buffer_pointers(row);
   buffer_pointers_[row].assign(known.begin(), known.end());
@@ -287,10 +288,10 @@ void TypeRows::fall_back(TypeIndex row) {
   has_claims_ = has_claims_ || layouts_[row].has_claims();
 }
 
-// What an instance points to, and what neither says itself what it is nor is claimed by anything
-// better, is a buffer or a closure or the like of its own: it is named for who holds it.
+// An object that an instance points to, that does not carry its type, and that nothing claims
+// better, is a buffer, a closure or similar: it is named after its holder.
 void TypeRows::claim_the_rest(TypeIndex row) {
-  constexpr std::uint64_t kLargest = 1024;  // of an instance: what is larger holds arrays in place
+  constexpr std::uint64_t kLargest = 1024;  // of an instance: a larger one contains arrays
   const std::uint64_t bytes = types_[row].instance_bytes.value_or(kLargest);
   if (bytes > kLargest || naming_.is_string(row)) return;
   const std::string holder = types_[row].name;

@@ -18,31 +18,33 @@ namespace heapattach::snapshot {
 
 inline constexpr TypeIndex kNoRow = ~TypeIndex{0};
 
-// What a pointer says of the object that it leads to.
+// What a pointer claims about the object that it points to.
 struct Claim {
   enum class How : std::uint8_t {
-    Instance,  // one instance at the object's start, or as many as it has room for: a C pointer
-    Elements,  // elements from the object's start on, perhaps pointed to inside: a buffer
-    Start,     // nothing but that something begins where it points
+    Instance,  // one instance at the object's start, or as many as fit: a C pointer
+    Elements,  // elements from the object's start on, perhaps with a pointer inside: a buffer
+    Start,     // only that something begins where it points
   };
   std::uint64_t offset = 0;  // of the pointer: in the instance, or in the element
-  std::uint64_t bytes = 0;   // of an instance or element; 0: not known
-  std::uint64_t step = 0;  // it may point so many bytes inside, or a multiple; 0: to the start only
-  TypeIndex one = kNoRow;  // the row of an object with one instance
-  TypeIndex many = kNoRow;  // … with several; kNoRow: there are none such
+  std::uint64_t bytes = 0;   // of an instance or element; 0: unknown
+  std::uint64_t step =
+      0;  // it may point this many bytes inside, or a multiple; 0: only to the start
+  TypeIndex one = kNoRow;   // the row of an object that contains one instance
+  TypeIndex many = kNoRow;  // … several; kNoRow: impossible
   How how = How::Instance;
-  bool by_kind = false;           // the object is atomic exactly if it holds no pointers: Crystal's
-  TypeIndex other_kind = kNoRow;  // the row of one that should be atomic and is not: a C library's
-  bool has_tail = false;          // an instance may be larger than its type
+  bool by_kind = false;  // the object is atomic exactly if it holds no pointers: Crystal's
+  TypeIndex other_kind =
+      kNoRow;             // the row of an object that should be atomic but is not: a C library's
+  bool has_tail = false;  // an instance may be larger than its type
 };
 
-// How the words of an instance are to be read. Offsets are in bytes.
+// How to read the words of an instance. Offsets are in bytes.
 struct Layout {
   static constexpr std::uint64_t kEverything = ~std::uint64_t{0};
 
-  bool is_precise = false;               // else every word may be a pointer
+  bool is_precise = false;               // otherwise every word may be a pointer
   std::vector<std::uint64_t> words;      // that may be pointers
-  std::uint64_t known_to = kEverything;  // behind it every word may be a pointer
+  std::uint64_t known_to = kEverything;  // after it every word may be a pointer
   std::uint64_t elements_at = 0;
   std::uint64_t element_bytes = 0;  // 0: no elements
   std::vector<std::uint64_t> element_words;
@@ -50,48 +52,48 @@ struct Layout {
   std::vector<Claim> element_claims;
 
   [[nodiscard]] bool has_claims() const { return !claims.empty() || !element_claims.empty(); }
-  // Whether what is known of an instance has pointers in it.
+  // Whether the known part of an instance has pointers in it.
   [[nodiscard]] bool has_pointers() const {
     return !is_precise || !words.empty() || !element_words.empty();
   }
-  // Whether an instance can hold a pointer, as far as is known.
+  // Whether an instance can contain a pointer, as far as is known.
   [[nodiscard]] bool may_point() const { return has_pointers() || known_to != kEverything; }
 };
 
-// All rows that objects can have: those of Naming, in its order, and those that only a referrer can
-// tell: buffers, structures without a header. They follow from the types alone, so they are made
-// before the target is held; only what variables of its stacks add comes later.
+// All rows that objects can have: those of Naming, in its order, and those that only a reference
+// can give: buffers, structures without a header. They follow from the types alone, so they are
+// made before the target is held; only rows for variables on its stacks are added later.
 class TypeRows {
  public:
-  // Borrows both, which must stay as they are.
+  // Borrows both, which must not change.
   TypeRows(const Naming& naming, const types::TypeModel& model);
 
   [[nodiscard]] const std::vector<Type>& types() const { return types_; }
   [[nodiscard]] const Layout& layout(TypeIndex row) const { return layouts_[row]; }
-  // Whether any row says anything of others.
+  // Whether any row makes claims about others.
   [[nodiscard]] bool has_claims() const { return has_claims_; }
-  // Where instances of the row keep pointers to memory that is no instance of anything but String,
+  // Where instances of the row keep pointers to memory that is an instance of String or of nothing,
   // whatever its first word looks like.
   [[nodiscard]] std::span<const crystal::BufferPointer> buffer_pointers(TypeIndex row) const;
   [[nodiscard]] bool has_buffer_pointers() const { return has_buffer_pointers_; }
-  // Whether instances of the row say themselves what they are, but nothing says what is in them.
+  // Whether instances of the row carry their type, but nothing describes their contents.
   [[nodiscard]] bool has_unknown_fields(TypeIndex row) const {
     return row < has_unknown_fields_.size() && has_unknown_fields_[row];
   }
 
-  // How to read a variable of that type. Makes the rows that it leads to.
+  // How to read a variable of that type. Adds the rows that it references.
   [[nodiscard]] const Layout& variable(types::TypeRef type);
 
-  // Makes rows for the shapes of objects that a runtime's reader named, once.
+  // Adds rows for the shapes of objects that a runtime's reader named. Call once.
   void add_named(runtimes::ObjectNames names);
   [[nodiscard]] bool has_named() const { return !named_.shapes().empty(); }
-  // The row of the object with this number, by its shape; kNoRow if it has none.
+  // The row of the object with this number, from its shape; kNoRow if it has none.
   [[nodiscard]] TypeIndex named_row(std::uint64_t number) const {
     const runtimes::ShapeNumber shape = named_.at(number);
     return shape == runtimes::ObjectNames::kNone ? kNoRow : first_named_ + shape;
   }
 
-  // For -v: types whose two sources differ so that their fields are not believed.
+  // For -v: types whose two sources contradict each other, so that their fields are ignored.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   [[nodiscard]] const types::TypeModel& model() const { return model_; }
   [[nodiscard]] const Naming& naming() const { return naming_; }

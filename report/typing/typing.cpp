@@ -32,7 +32,7 @@ Typing::Typing(const boehm::Heap& heap,
                TypeRows& rows,
                std::span<const types::Variable> variables)
     : heap_(heap), order_(order), rows_(rows) {
-  // Rows are made here, before the threads that read them start.
+  // Adds rows here, before the threads that read them start.
   for (const types::Variable& variable : variables) (void)rows.variable(variable.type);
   if (rows.naming().knows_no_headers() && !rows.has_claims() && !rows.has_named()) return;
   cells_.resize(heap.slots());
@@ -47,7 +47,7 @@ TypeIndex Typing::row_of(boehm::ObjectRef ref) const {
   return TypeCells::row_of(cell);
 }
 
-// Until typed by reference, cells hold plain rows: that is what looking for buffers needs.
+// Until typed by reference, cells hold plain rows, which the search for buffers needs.
 void Typing::type_by_header() {
   const Naming& naming = rows_.naming();
   if (naming.knows_no_headers()) {
@@ -79,7 +79,7 @@ void Typing::type_by_header() {
   });
 }
 
-// What a class's header or vtable proves comes before.
+// What a class's header or vtable proves has precedence.
 void Typing::take_named() {
   for_block_ranges(heap_, [&](std::uint32_t first, std::uint32_t last) {
     boehm::for_each_object(heap_, order_.listed(), first, last, [&](boehm::ObjectRef ref) {

@@ -10,32 +10,32 @@
 #include "report/typing/type_rows.h"
 #include "symbols/boehm/live.h"
 
-// Typing by reference. Objects that say themselves what they are come first. Then types go along
-// pointers to those that do not: from the fields of typed objects and from variables, and on from
-// what was typed so. A pointer makes a claim (Claim), and an object takes the best of those that
+// Typing by reference. Objects that carry their type come first. Then types spread along pointers
+// to objects that do not: from the fields of typed objects and from variables, and on from objects
+// that were typed so. A pointer makes a claim (Claim), and an object takes the best of those that
 // fit its size and kind:
 //
 //     its own header or vtable        always, unless a buffer pointer of a Crystal class refutes it
 //     one instance, of the exact size
 //     elements from its start on
-//     one instance, in a size class a little larger, or as large as it likes
-//     several instances from its start on, or elements that are pointed to inside
-//     no more than a name
+//     one instance, in a size class a little larger, or of any size if its type allows that
+//     several instances from its start on, or elements with a pointer inside
+//     only a name
 //
-// Claims of one rank that differ are decided by the order of the rows, so that the result does not
-// depend on which thread came first. It may in one way: what was claimed by way of an object whose
-// type was bettered later stays claimed. Conflicts are counted.
+// The order of the rows decides between different claims of one rank, so the result does not depend
+// on which thread came first. There is one exception: a claim made by an object whose type improved
+// later stays. Conflicts are counted.
 //
-// The work is that of a trace, but not its order: what bounds it is memory, not instructions. So
-// the heap is cut into regions (typing_regions.h) that a worker has to itself while it is at one,
-// and pointers into others wait until there are many for one region. What was tried before, workers
-// that follow pointers wherever they lead, took three times as long on two cores as here, since
-// they took each other's cache lines away, and more than on one core.
+// The work is that of a trace, but in a different order: memory limits it, not instructions. So the
+// heap is cut into regions (typing_regions.h). A worker has a region to itself while it processes
+// it, and pointers into others wait until there are many for one region. Rejected: workers that
+// follow pointers wherever they point. On two cores this took three times as long as the present
+// design, because they took each other's cache lines away, and longer than on one core.
 namespace heapattach::snapshot {
 
 class Typing {
  public:
-  // Types the objects of `order`. `capture` holds the variables, which may be locals too.
+  // Types the objects of `order`. `capture` contains the variables, including locals.
   Typing(const boehm::Heap& heap,
          const ObjectOrder& order,
          const Capture& capture,
@@ -44,7 +44,7 @@ class Typing {
 
   // The row of a listed object.
   [[nodiscard]] TypeIndex row_of(boehm::ObjectRef ref) const;
-  // How many claims were made that another one of an equally sure or surer kind contradicts.
+  // How many claims an equally or more certain claim contradicts.
   [[nodiscard]] std::uint64_t conflicts() const { return conflicts_; }
 
  private:

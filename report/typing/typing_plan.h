@@ -8,11 +8,11 @@
 
 namespace heapattach::snapshot {
 
-// The claims of all rows, one behind the other, so that a claim is a number and those of a row lie
-// together: typing looks at them a hundred million times.
+// The claims of all rows, one after the other, so that a claim is a number and those of a row are
+// adjacent: typing reads them a hundred million times.
 class TypingPlan {
  public:
-  // What is said of others by an object of a row, or by a variable.
+  // The claims that an object of a row, or a variable, makes about others.
   struct Part {
     std::uint32_t first = 0;
     std::uint32_t count = 0;
@@ -26,7 +26,7 @@ class TypingPlan {
 
   explicit TypingPlan(const TypeRows& rows);
 
-  // Adds what a variable of that layout says.
+  // Adds the claims of a variable of that layout.
   [[nodiscard]] Part add(const Layout& layout);
 
   [[nodiscard]] const Part& of_row(TypeIndex row) const { return rows_[row]; }

@@ -14,17 +14,17 @@
 
 namespace heapattach::snapshot {
 
-// A part of a large object whose type says something of others.
+// A part of a large object whose type makes claims about others.
 struct LargePart {
   std::uint32_t block = 0;
   std::uint32_t part = 0;
   TypeIndex row = 0;
 };
 
-// A heap cut into regions of some hundred kilobytes, what waits for each, and which worker is at
-// it. Only a worker that holds a region looks at its objects and their types, so it needs no atomic
-// operations, and what it looks at stays in its core's cache. Pointers into other regions wait
-// until there are many for the same region.
+// A heap cut into regions of a few hundred kilobytes, what waits for each, and which worker has it.
+// Only the worker that holds a region accesses its objects and their types, so it needs no atomic
+// operations, and the data stays in its core's cache. Pointers into other regions wait until there
+// are many for the same region.
 class TypingRegions {
  public:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
@@ -36,37 +36,37 @@ class TypingRegions {
   [[nodiscard]] std::uint32_t first_block(std::uint32_t region) const { return region << shift_; }
   [[nodiscard]] std::uint32_t end_block(std::uint32_t region) const;
 
-  // Leaves a chunk for whoever holds the region next, or holds it now.
+  // Leaves a chunk for the worker that holds the region now, or next.
   void leave(std::uint32_t region, std::unique_ptr<ClaimChunk> chunk);
-  // How many chunks wait for a region. May be asked often.
+  // How many chunks wait for a region. Cheap enough to call often.
   [[nodiscard]] std::size_t waiting_for(std::uint32_t region) const {
     return states_[region].waiting.load(std::memory_order_relaxed);
   }
   [[nodiscard]] std::size_t waiting() const { return waiting_.load(std::memory_order_relaxed); }
 
-  // Takes hold of a region and of what waits for it; false if another worker has it, to whom
-  // `found`, which may be null, is left then.
+  // Takes a region and what waits for it. False if another worker has it; `found`, which may be
+  // null, is then left to that worker.
   bool hold(std::uint32_t region, std::unique_ptr<ClaimChunk>& found, ClaimChunks& into);
-  // What waits for the region that the caller holds. If nothing does, lets go of it and returns
+  // What waits for the region that the caller holds. If nothing does, releases it and returns
   // false.
   bool take_or_let_go(std::uint32_t region, ClaimChunks& into);
-  // Whether this is the first time that somebody asks so of a region. The caller holds it.
+  // Whether this is the first call for a region. The caller holds it.
   bool begin(std::uint32_t region) { return !std::exchange(states_[region].is_begun, true); }
 
-  // Work for whoever has none.
+  // Work for an idle worker.
   struct Task {
     std::uint32_t region = kNone;  // held by the taker then
     std::vector<LargePart> parts;
   };
-  // Whether a worker waits for some. May be asked often.
+  // Whether a worker waits for work. Cheap enough to call often.
   [[nodiscard]] bool is_hungry() const { return idle_.load(std::memory_order_relaxed) != 0; }
-  // Has somebody else see to a region.
+  // Offers a region to another worker.
   void offer(std::uint32_t region);
   void give(std::vector<LargePart> parts);
-  // Waits for some. False if all wait, so that there will never be any.
+  // Waits for work. False if all wait, so that there will never be any.
   bool wait_for(Task& task);
 
-  // Makes all others end as soon as they can: one has failed.
+  // Makes all others end as soon as they can, because one has failed.
   void abandon();
   [[nodiscard]] bool is_abandoned() const { return is_abandoned_.load(std::memory_order_relaxed); }
 
@@ -76,7 +76,7 @@ class TypingRegions {
     ClaimChunks chunks;
     bool is_held = false;
     bool is_offered = false;
-    bool is_begun = false;                  // for who holds the region
+    bool is_begun = false;                  // used by the worker that holds the region
     std::atomic<std::uint32_t> waiting{0};  // chunks
   };
 

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::uint64_t kPartBytes = 65536;  // of a large object
 constexpr std::size_t kVariablesAtATime = 16;
-constexpr std::size_t kEnoughChunks = 16384;  // that wait, before more are looked for
-constexpr std::size_t kTextBytes = 4096;      // how far text is looked at
+constexpr std::size_t kEnoughChunks = 16384;  // that wait before the search for more continues
+constexpr std::size_t kTextBytes = 4096;      // how far text is checked
 
 std::uint64_t load_word(std::span<const std::byte> contents, std::uint64_t at) {
   std::uint64_t word = 0;
@@ -30,14 +30,14 @@ TypingWorker::TypingWorker(TypingWork& work)
 void TypingWorker::run() {
   while (!work_.regions.is_abandoned()) {
     if (work_.regions.is_hungry()) share();
-    // What waits is worked off before more is found, which bounds how much can wait.
+    // Processes what waits before finding more, which bounds how much can wait.
     if (work_.regions.waiting() < kEnoughChunks && begin_next()) continue;
     if (go_to_next_region() || scan_next_part()) continue;
     if (!take_from_others()) return;
   }
 }
 
-// The variables, and then each region for what its objects say themselves.
+// The variables, then each region for the claims of its own objects.
 bool TypingWorker::begin_next() {
   const std::size_t groups = (work_.variables.size() + kVariablesAtATime - 1) / kVariablesAtATime;
   const std::size_t end = groups + (work_.has_headers ? work_.regions.count() : 0);
@@ -97,7 +97,7 @@ void TypingWorker::enter(std::uint32_t region) {
   if (outbox_.enter(region)) work_on(region);
 }
 
-// Until nothing waits in the region that its own objects lead to, nor is anything left for it.
+// Until nothing waits in the region from its own objects or from other workers.
 void TypingWorker::work_on(std::uint32_t region) {
   if (work_.has_headers && work_.regions.begin(region)) begin(region);
   do {
@@ -123,7 +123,8 @@ void TypingWorker::begin(std::uint32_t region) {
                          });
 }
 
-// Each step for all of them before the next one: while one waits for its memory, others go on.
+// Does each step for all of them before the next one: while one waits for its memory, others
+// continue.
 void TypingWorker::settle_all(const ClaimChunk& chunk) {
   std::size_t places = 0;
   for (const FoundClaim& found : chunk.found()) {
@@ -138,7 +139,7 @@ void TypingWorker::settle_all(const ClaimChunk& chunk) {
   }
 }
 
-// Where the object is that a pointer leads to. False if there is none.
+// Finds the object that a pointer points to. False if there is none.
 bool TypingWorker::look_up(const FoundClaim& found, Place& place) const {
   const boehm::Heap::Record& record = work_.heap.record(found.block);
   const std::uint64_t offset = found.word - record.start;
@@ -154,8 +155,8 @@ void TypingWorker::settle(const Place& place) {
   std::uint32_t& cell = work_.cells[place.number];
   const FitMemo::Entry& fitting = fits_.of(place.claim, work_.heap.blocks()[place.ref.block]);
   const std::uint32_t old = cell;
-  // Nearly always: a first type, or the same once more. Which of them nobody can foretell, so
-  // there is no branch for it.
+  // Nearly always: a first type, or the same again. Which of the two is unpredictable, so there is
+  // no branch for it.
   const bool is_plain = fitting.is_plain & (place.inside == 0);
   if (is_plain & ((old == 0) | (old == fitting.cell))) {
     cell = fitting.cell;
@@ -179,7 +180,7 @@ void TypingWorker::settle_slowly(const Place& place) {
   if (TypeCells::encode(found.rank, found.row) == cell) return;
   if (may_be_no_text(claim, found, block, work_.rows) && has_pointers(place.ref)) return;
   if (!improve(cell, found) || !work_.plan.of_row(found.row).has_claims()) return;
-  if (block.is_atomic()) return;  // what looks like pointers there is none
+  if (block.is_atomic()) return;  // what looks like a pointer there is not one
   if (block.objects > 1) {
     typed_[objects_++] = {place.ref, found.row};
   } else {
@@ -233,12 +234,12 @@ void TypingWorker::scan_part(std::span<const std::byte> contents,
 void TypingWorker::keep(std::uint32_t claim, std::uint64_t word) {
   const std::uint32_t block = work_.heap.block_of(word);
   if (block == boehm::Heap::kNone) return;
-  // What points to itself says nothing new.
+  // A pointer to the object itself shows nothing new.
   if (word - source_.start.value < source_.bytes) return;
   outbox_.add(work_.regions.of(block), {word, block, claim});
 }
 
-// Makes the cell at least as good as `found`. True if the row is another one then.
+// Makes the cell at least as good as `found`. True if that changed its row.
 bool TypingWorker::improve(std::uint32_t& cell, const Fit& found) {
   const std::uint32_t mine = TypeCells::encode(found.rank, found.row);
   const std::uint32_t old = cell;

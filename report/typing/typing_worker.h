@@ -14,42 +14,42 @@
 
 namespace heapattach::snapshot {
 
-// A variable that says something of what it leads to.
+// A variable that makes claims about what it points to.
 struct VariableWords {
   std::span<const std::byte> contents;
   TypingPlan::Part says;
 };
 
-// What all workers share.
+// Shared by all workers.
 struct TypingWork {
   const boehm::Heap& heap;
   const ObjectOrder& order;
   const TypeRows& rows;
   const TypingPlan& plan;
   std::span<const VariableWords> variables;
-  bool has_headers = false;        // some cells are filled already, by what objects say themselves
+  bool has_headers = false;        // objects that carry their type have filled some cells already
   std::span<std::uint32_t> cells;  // by Heap::number
   TypingRegions& regions;
   std::atomic<std::size_t> next{0};  // where to begin: variables in groups, then regions
 };
 
-// Follows the claims of typed objects; see typing.h. One for each thread.
+// Follows the claims of typed objects; see typing.h. One per thread.
 class TypingWorker {
  public:
   explicit TypingWorker(TypingWork& work);
 
-  // Until there is nothing left, for nobody, or another worker has failed.
+  // Until no work is left anywhere, or another worker has failed.
   void run();
 
   [[nodiscard]] std::uint64_t conflicts() const { return conflicts_; }
 
  private:
-  static constexpr std::size_t kAhead = 16;  // objects on their way to the cache
+  static constexpr std::size_t kAhead = 16;  // objects being prefetched
 
-  // An object that a pointer leads to.
+  // An object that a pointer points to.
   struct Place {
     std::uint64_t number = 0;
-    std::uint64_t inside = 0;  // how far behind the object's start
+    std::uint64_t inside = 0;  // from the object's start
     boehm::ObjectRef ref;
     std::uint32_t claim = 0;
   };
@@ -90,7 +90,7 @@ class TypingWorker {
   std::array<Place, kAtATime> places_{};
   std::array<TypedObject, kAtATime> typed_{};
   std::size_t objects_ = 0;  // in typed_
-  Range source_;             // of the target's memory: what is scanned, if it is an object
+  Range source_;             // the target's memory that is being scanned, if it is an object
   std::vector<LargePart> parts_;
   std::uint64_t conflicts_ = 0;
 };

@@ -16,7 +16,7 @@ namespace {
 using types::Encoding;
 using types::Shape;
 
-constexpr std::size_t kMostFields = 16;  // of one object: more is nothing that a person would read
+constexpr std::size_t kMostFields = 16;  // of one object: nobody would read more
 constexpr std::string_view kStringData = "._M_dataplus._M_p";
 
 bool is_scalar(const types::Type& type) {
@@ -87,7 +87,7 @@ std::optional<Scalar> scalar_of(const types::Type& type, std::uint64_t raw, unsi
   return Scalar{is_signed(type) ? fmt::format("{}", number) : fmt::format("{}", raw), false};
 }
 
-// A std::string in place is a value by itself; its parts are none.
+// A std::string in place is one value; its parts are not.
 bool add_string(const Leaf& leaf, std::vector<ValuePlan::Field>& fields) {
   if (!std::string_view(leaf.path).ends_with(kStringData)) return false;
   ValuePlan::Field field;

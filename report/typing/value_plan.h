@@ -11,7 +11,7 @@
 
 namespace heapattach::snapshot {
 
-// What of a row's objects is a value.
+// Which parts of a row's objects are values.
 struct ValuePlan {
   enum class Whole : std::uint8_t {
     Nothing,
@@ -29,7 +29,7 @@ struct ValuePlan {
   };
   Whole whole = Whole::Nothing;
   std::vector<Field> fields;
-  bool is_one_number = false;  // the first field is all that there is
+  bool is_one_number = false;  // the first field is the whole value
 };
 
 [[nodiscard]] ValuePlan plan_values(const TypeRows& rows, TypeIndex row);
@@ -40,7 +40,7 @@ struct Scalar {
   bool is_text = false;
 };
 
-// Reads a number of the type from its bytes; nothing if it has a size that no number has.
+// Reads a number of the type from its bytes; nothing if no number has that size.
 [[nodiscard]] std::optional<Scalar> read_scalar(const types::Type& type,
                                                 std::span<const std::byte> bytes,
                                                 const ValuePlan::Field& field);

@@ -7,8 +7,8 @@
 
 namespace heapattach::snapshot {
 
-// Says of an object's words, one after the other, which may be pointers by its layout. Borrows the
-// layout.
+// Decides for an object's words, one after the other, which may be pointers by its layout. Borrows
+// the layout.
 class WordFilter {
  public:
   WordFilter(const Layout& layout, std::uint64_t object_bytes)
@@ -21,7 +21,7 @@ class WordFilter {
     elements_end_ = layout.elements_at + room / layout.element_bytes * layout.element_bytes;
   }
 
-  // To be asked of ever greater offsets, in bytes.
+  // Call with ascending offsets, in bytes.
   bool admits(std::uint64_t offset) {
     if (!layout_.is_precise || offset >= layout_.known_to) return true;
     if (offset >= layout_.elements_at && offset < elements_end_) return admits_in_element(offset);

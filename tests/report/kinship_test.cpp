@@ -76,7 +76,7 @@ TEST_CASE("a core file is taken for the process of its number and program, and t
   const Kinship found = kinship_of(first, core);
   CHECK(found.is_same_process);
   REQUIRE(found.remarks.size() == 1);
-  CHECK(found.remarks[0].find("taken for one process") != std::string::npos);
+  CHECK(found.remarks[0].find("assumed to be the same process") != std::string::npos);
   CHECK(kinship_of(core, first).is_same_process);
   core.header.pid = 5;
   CHECK_FALSE(kinship_of(first, core).is_same_process);

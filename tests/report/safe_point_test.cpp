@@ -48,7 +48,7 @@ TEST_CASE("a thread in its own code, or that waits in a call of its own, is at a
   waiting.is_in_call = true;
   CHECK(waiting.objection().empty());
   waiting.is_in_call = false;
-  CHECK(waiting.objection().find("the midst of the C library") != std::string::npos);
+  CHECK(waiting.objection().find("the middle of the C library") != std::string::npos);
 }
 
 TEST_CASE("a thread with malloc, the loader or the collector on its stack is at none") {
