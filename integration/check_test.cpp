@@ -47,7 +47,7 @@ TEST_CASE("--check says what a snapshot would find, and neither stops nor change
   CHECK(switches_of(target.pid()) == switches);
   CHECK(difference(before, traces_of(target.pid())) == "");
   CHECK_MESSAGE(table.status == 0, table.output, table.errors);
-  CHECK_MESSAGE(says(table, "nothing stands in the way"), table.output);
+  CHECK_MESSAGE(says(table, "nothing prevents a snapshot"), table.output);
   CHECK_MESSAGE(says(table, "1: 1 sleeping"), table.output);
   CHECK(json.status == 0);
   CHECK_MESSAGE(says(json, fmt::format("\"heap_bytes\":{},", truth.at("heap"))), json.output);

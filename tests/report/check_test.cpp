@@ -76,9 +76,9 @@ TEST_CASE("what --check found is a line for each thing, and the verdict is the l
         "heap        4.0 MiB, 1.0 MiB of it free; 17 collections so far\n"
         "types       crystal program; 174 classes that its objects name, 812 types with fields, 95 "
         "globals\n"
-        "freeze      would hold it for about 110 ms, longer on a busy machine\n"
-        "clone       would hold it for about 9 ms, longer on a busy machine\n"
-        "verdict     nothing stands in the way\n");
+        "freeze      would stop it for about 110 ms, longer on a busy machine\n"
+        "clone       would stop it for about 9 ms, longer on a busy machine\n"
+        "verdict     nothing prevents a snapshot\n");
 }
 
 TEST_CASE("what --check found is one object of JSON") {

@@ -36,12 +36,12 @@ TEST_CASE("the table of growth names what is compared, what grew, what went, and
 
 TEST_CASE("of two processes nothing is said of single objects, and why") {
   GrowthReport report = sample();
-  report.kinship = {false, {"a.jsonl and b.jsonl are from two processes"}};
+  report.kinship = {false, {"a.jsonl and b.jsonl are of two processes"}};
   report.difference.left_out_rows = 2;
   const std::string text = format_growth_table(report, {});
   CHECK(text.find("stayed") == std::string::npos);
   CHECK(text.find("    +0        +0       0      0  (2 more types)\n") != std::string::npos);
-  CHECK(text.ends_with("note: a.jsonl and b.jsonl are from two processes\n"));
+  CHECK(text.ends_with("note: a.jsonl and b.jsonl are of two processes\n"));
   const std::string json = format_growth_json(report);
   CHECK(json.find("\"same_process\":false,\"remarks\":[\"a.jsonl and") != std::string::npos);
   CHECK(json.find("stayed") == std::string::npos);

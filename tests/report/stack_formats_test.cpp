@@ -91,8 +91,8 @@ TEST_CASE("what a core file does not tell is said, and not told as if it were no
   report.threads[0].state = '?';
   report.fibers[0].wait.left.reset();
   const std::string text = format_stacks_text(report, false);
-  CHECK(says(text,
-             "2 fibers, from a core file of signal 11 SIGSEGV in thread 4711 (which tells no "));
+  CHECK(
+      says(text, "2 fibers, from a core file of signal 11 SIGSEGV in thread 4711 (which has no "));
   CHECK(says(text, "\nthread 4711 app, in read(5: pipe)\n"));
   CHECK_FALSE(says(text, "paused"));
   const std::string json = format_stacks_json(report);

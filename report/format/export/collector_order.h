@@ -9,7 +9,7 @@
 
 namespace heapattach {
 
-// The first object, not before `first`, that begins in the page of the last one before `end`.
+// The first object, not before `first`, in the page of the last object before `end`.
 inline std::size_t first_of_page(const snapshot::Snapshot& snapshot,
                                  std::size_t first,
                                  std::size_t end) {
@@ -20,10 +20,10 @@ inline std::size_t first_of_page(const snapshot::Snapshot& snapshot,
   return at;
 }
 
-// Calls `visit` with the index of each object, in the order in which the collector itself goes
-// through its blocks (GC_apply_to_all_blocks of bdwgc 7.2 to 8.2): its index has a part for each
-// four megabytes, and within a part the pages come from the last to the first; the objects of a
-// page come by address. Stops when `visit` returns false.
+// Calls `visit` with the index of each object, in the order in which the collector itself walks its
+// blocks (GC_apply_to_all_blocks of bdwgc 7.2 to 8.2). Its index has a part for each four
+// megabytes; within a part the pages come from the last to the first, and the objects of a page in
+// address order. Stops when `visit` returns false.
 template <class Visit>
 void in_collector_order(const snapshot::Snapshot& snapshot, const Visit& visit) {
   constexpr unsigned kPartBits = 22;
@@ -45,8 +45,8 @@ void in_collector_order(const snapshot::Snapshot& snapshot, const Visit& visit) 
   }
 }
 
-// Whether a word leads into an object that the snapshot counts: by its page, of which there are a
-// hundredth as many as objects, and then by halving what stands in that page.
+// Whether a word points into an object that the snapshot counts. Finds the page first (there are
+// about a hundredth as many as objects), then the object in it by binary search.
 class CountedPlaces {
  public:
   explicit CountedPlaces(const snapshot::Snapshot& snapshot) : snapshot_(snapshot) {

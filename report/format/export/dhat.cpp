@@ -1,10 +1,11 @@
-// What valgrind's DHAT writes and its dh_view.html shows: JSON with `ftbl`, the frames, and `pps`,
-// for each path its bytes, its blocks and its frames by number, the innermost first. The viewer
-// groups by the innermost frame, so its tree begins with types and goes on to their holders.
+// The format of valgrind's DHAT for its dh_view.html: JSON with `ftbl`, the frames, and `pps`,
+// which has for each path its bytes, its blocks and its frames by number, innermost first. The
+// viewer groups by the innermost frame, so its tree begins with types and continues with their
+// holders.
 //
-// A snapshot knows no lifetimes and no accesses: `bklt` and `bkacc` are false, and with them all
-// keys about such are left out. `te`, the time at the end, must be there all the same (the viewer
-// stops with "data file is missing a field: te"). `ftbl[0]` must be "[root]".
+// A snapshot has no lifetimes and no accesses: `bklt` and `bkacc` are false, and all keys about
+// those are left out. `te`, the time at the end, is still required (without it the viewer stops
+// with "data file is missing a field: te"). `ftbl[0]` must be "[root]".
 
 #include "report/format/export/formats.h"
 #include "report/format/export/stream.h"

@@ -8,12 +8,12 @@
 
 namespace heapattach {
 
-// Stands behind the last object of a dump, and behind the pointers of each object of a GCGRPH.
+// Follows the last object of a dump, and the pointers of each object in a GCGRPH dump.
 inline constexpr std::uint64_t kDumpEnd = ~std::uint64_t{0};
 
 // Writes a dump as the collector's own tools do: its name of six letters and version 1, then for
-// each object that counts its address, its size (bit 63: it holds no pointers), and what
-// `put_rest(object, out)` writes of it.
+// each counted object its address, its size (bit 63: it holds no pointers), and whatever
+// `put_rest(object, out)` writes.
 template <class PutRest>
 Result<void> write_dump(std::string_view name,
                         const snapshot::Snapshot& snapshot,

@@ -1,10 +1,10 @@
-// Folded stacks, as flamegraph.pl, inferno and speedscope read them: a line for each path,
+// Folded stacks, for flamegraph.pl, inferno and speedscope: a line for each path,
 //
 //   static data;CACHE;Hash(String, Session);(buffer of Hash(String, Session));Session 48000
 //
-// the outermost frame first, a space, and a number: here bytes (`--countname bytes`). The number is
-// what follows the last space, so that spaces and brackets in frames do no harm; a semicolon within
-// a frame would, and becomes a comma. Lines end at a newline, and terminal_text leaves none.
+// outermost frame first, then a space and a number: here bytes (`--countname bytes`). The number is
+// what follows the last space, so spaces and brackets in frames are fine. A semicolon within a
+// frame would end it, and becomes a comma. Lines end at a newline, and terminal_text leaves none.
 
 #include <algorithm>
 

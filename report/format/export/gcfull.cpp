@@ -1,8 +1,8 @@
 // All bytes of a heap, as perf-tools' DumpHeap and the embedded routine write them: words of eight
-// bytes, the lowest first, behind the eight bytes "GCFULL\1\0"; for each object its address, its
-// size (bit 63: it holds no pointers) and its bytes; a word of ones at the end. Objects come as the
-// collector goes through them. It is a snapshot without names, roots and threads, and with every
-// secret that the heap has.
+// bytes, lowest byte first, after the eight bytes "GCFULL\1\0". For each object: its address, its
+// size (bit 63: it holds no pointers) and its bytes; at the end a word of ones. Objects come in the
+// collector's order. It is a snapshot without names, roots and threads, and with every secret in
+// the heap.
 
 #include "report/format/export/dump.h"
 #include "report/format/export/formats.h"

@@ -1,19 +1,19 @@
-// The graph that perf-tools' DumpHeap writes for Crystal programs, and the embedded routine of any:
-// words of eight bytes, the lowest first, behind the eight bytes "GCGRPH\1\0".
+// The graph that perf-tools' DumpHeap writes for Crystal programs, and the embedded routine for
+// any: words of eight bytes, lowest byte first, after the eight bytes "GCGRPH\1\0".
 //
 //   for each object     its address, its size, its first word
-//                       unless it holds no pointers: for each word that leads into an object of the
-//                       file its offset and the word, then a word of ones
+//                       unless it holds no pointers: for each word that points into an object of
+//                       the file its offset and the word, then a word of ones
 //   at the end          a word of ones
 //
-// Bit 63 of a size says that the object holds no pointers. Objects come as the collector goes
-// through them, so that the file is the one that the routine writes. Of what the collector keeps
-// without being asked to (uncollectable objects) it is not known here which hold pointers.
+// Bit 63 of a size means that the object holds no pointers. Objects come in the collector's order,
+// so the file equals the one that the routine writes. For uncollectable objects, it is unknown here
+// which hold pointers.
 //
-// The first word's lower half is the type id of an object that has one. Its upper half, and all of
-// it in an object without an id, are contents like any others: they are 0 unless values were asked
-// for, but for Strings, whose upper half is their length. Roots, threads and names have no place in
-// it.
+// The lower half of the first word is the type id of an object that has one. Its upper half, and
+// all of it in an object without an id, are contents like any others: they are 0 unless values were
+// requested, except for Strings, whose upper half is their length. The format has no roots, threads
+// and names.
 
 #include "report/format/export/collector_order.h"
 #include "report/format/export/dump.h"
@@ -25,7 +25,7 @@ namespace heapattach {
 
 namespace {
 
-// How much of a first word may be told.
+// Which part of a first word may be written.
 std::uint64_t told_of_first_word(const snapshot::Type& type, const ExportOptions& options) {
   if (options.with_values) return ~std::uint64_t{0};
   if (type.typed_by != snapshot::TypedBy::Header) return 0;

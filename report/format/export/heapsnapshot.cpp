@@ -1,23 +1,23 @@
 // V8's .heapsnapshot, for Chrome DevTools and memlab, which find dominators, retainers, paths and
-// differences by themselves. One JSON object; its loaders scan forward, so the order of keys is
-// part of the format, and of numbers they read digits alone.
+// differences by themselves. One JSON object. Its loaders scan forward, so the order of keys is
+// part of the format; numbers must be plain digits.
 //
 //   nodes   7 numbers each: type, name (a string), id, size, count of edges, 0, 0
 //   edges   3 numbers each, by node: type, name (a string or an element's number), target, which is
-//           the target's place in `nodes`, that is 7 times its number
+//           the target's index in `nodes`, that is 7 times its number
 //   strings last, since their number is known only then
 //
 // Facts about the readers that shaped this:
-// - Every number is 32 bits, and more is cut silently. An object of 4 GiB is written as several
-//   nodes that it leads to, "(rest of TYPE)", so that sums stay true; ids are no addresses
-//   (heapsnapshot_ids.h).
-// - With a child of the root that is not synthetic, DevTools believes that it knows the program's
-//   own roots, moves sizes about and hides what only other roots hold. So the root has one child,
-//   "(GC roots)", that has one for each place, "(thread 4711 stack)", and the name of the variable
-//   is on the edge from there.
-// - The class shown is a node's name if its type is object. `Object` would be renamed by its
-//   properties. A text whose value was asked for is a string, shown under "(string)".
-// - All strings are parsed at once by JSON.parse: beyond kMostText letters values are left out.
+// - Every number has 32 bits, and larger ones are cut silently. An object of 4 GiB is written as
+//   several nodes that it references, "(rest of TYPE)", so that sums stay right; ids are not
+//   addresses (heapsnapshot_ids.h).
+// - If a child of the root is not synthetic, DevTools assumes that it knows the program's own
+//   roots, changes sizes and hides what only other roots hold. So the root has one child, "(GC
+//   roots)", with one child per location, "(thread 4711 stack)". The name of the variable is on the
+//   edge from there.
+// - The class shown is the node's name if its type is object. `Object` would be renamed by its
+//   properties. A text whose value was requested is a string, shown under "(string)".
+// - JSON.parse parses all strings at once: beyond kMostText letters, values are left out.
 
 #include <algorithm>
 #include <limits>
@@ -100,7 +100,7 @@ class Writer {
     for (const RootGroup& group : groups_) count += group.roots.size();
     return count;
   }
-  // Of the nodes of objects; behind these come the further pieces of large ones.
+  // The index of the first object. Further pieces of large objects follow the objects.
   [[nodiscard]] std::uint32_t first_object() const {
     return static_cast<std::uint32_t>(2 + groups_.size());
   }
@@ -126,7 +126,7 @@ class Writer {
     out_.put(",0,0\n");
   }
 
-  // Ids of what is no object are even.
+  // Ids of nodes that are not objects are even.
   void put_nodes() {
     out_.put("\"nodes\":[");
     std::uint32_t id = kRootId;
@@ -182,7 +182,7 @@ class Writer {
     out_.put('\n');
   }
 
-  // The variables' names, while strings can still be added.
+  // Adds the variables' names while strings can still be added.
   void name_roots() {
     for (const snapshot::Root& root : snapshot_.roots) {
       root_names_.push_back(root.symbol.empty() ? 0 : strings_.number_of(root.symbol));
@@ -257,9 +257,9 @@ class Writer {
   HeapsnapshotStrings strings_;
   std::vector<std::uint32_t> names_;  // of types
   std::vector<HeapsnapshotEdgeNames> edge_names_;
-  std::vector<std::uint32_t> root_names_;  // by root; 0: it has none
+  std::vector<std::uint32_t> root_names_;  // by root; 0: no name
   std::vector<std::uint32_t> rest_names_;  // by large object
-  std::vector<std::string_view> texts_;    // values, behind the other strings
+  std::vector<std::string_view> texts_;    // values, after the other strings
   std::uint64_t text_bytes_ = 0;
   bool has_edges_ = false;
 };

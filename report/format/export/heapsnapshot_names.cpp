@@ -8,8 +8,8 @@ namespace heapattach {
 
 namespace {
 
-// Words up to here that no type names are properties "+16"; further ones, of which a buffer may
-// have millions, are elements by their number.
+// Words up to this number without a name in the type are properties "+16"; later ones, of which a
+// buffer may have millions, are elements by number.
 constexpr std::uint64_t kPlainWords = 512;
 
 template <class Path>
@@ -60,7 +60,7 @@ HeapsnapshotEdgeNames::HeapsnapshotEdgeNames(const snapshot::Type& type,
   sort_by_offset(in_element_);
 }
 
-// "items[3].key" is "[].key" here, as it is of a type whose layout is known.
+// "items[3].key" becomes "[].key", as for a type with a known layout.
 void HeapsnapshotEdgeNames::add_keys(const snapshot::Type& type, HeapsnapshotStrings& strings) {
   for (const snapshot::Type::Key& key : type.keys) {
     Key named{0, key.unit, key.before == "+"};

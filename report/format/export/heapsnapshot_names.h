@@ -20,11 +20,11 @@ class HeapsnapshotStrings {
   [[nodiscard]] const std::deque<std::string>& all() const { return texts_; }
 
  private:
-  std::deque<std::string> texts_;  // does not move what the map looks at
+  std::deque<std::string> texts_;  // does not move the texts that the map refers to
   std::unordered_map<std::string_view, std::uint32_t> numbers_;
 };
 
-// What the edges from objects of one type are called there.
+// The names of the edges from objects of one type.
 class HeapsnapshotEdgeNames {
  public:
   struct Name {
@@ -40,7 +40,7 @@ class HeapsnapshotEdgeNames {
   // A key of a type that was read from a file (Type::Key).
   struct Key {
     std::uint32_t text = 0;  // 0: the number is that of the element, or an offset
-    std::uint32_t unit = 0;  // what its number counts; 0: it has none
+    std::uint32_t unit = 0;  // what its number counts; 0: no number
     bool is_offset = false;
   };
 
@@ -56,8 +56,8 @@ class HeapsnapshotEdgeNames {
   std::vector<Path> fixed_;
   std::vector<Path> in_element_;
   std::uint64_t elements_at_ = 0;
-  std::uint64_t element_bytes_ = 0;  // 0: there are none
-  std::uint32_t first_plain_ = 0;    // the string "+0", behind it "+8" and so on
+  std::uint64_t element_bytes_ = 0;  // 0: no elements
+  std::uint32_t first_plain_ = 0;    // the string "+0"; "+8" and so on follow
   std::vector<Key> keys_;            // as Type::keys
   std::size_t first_numbered_ = 0;   // of them
 };

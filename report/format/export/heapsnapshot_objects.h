@@ -10,8 +10,8 @@
 
 namespace heapattach {
 
-// Which objects of a snapshot are written to a .heapsnapshot, as the how manieth, with how many
-// edges, and in how many pieces, since no node may be larger than kMostBytes.
+// Which objects of a snapshot go to a .heapsnapshot: their ordinals, their numbers of edges, and
+// their numbers of pieces, because no node may be larger than kMostBytes.
 class HeapsnapshotObjects {
  public:
   static constexpr std::uint64_t kMostBytes = 0x7fff'fff0;
@@ -31,20 +31,20 @@ class HeapsnapshotObjects {
   explicit HeapsnapshotObjects(const snapshot::Snapshot& snapshot);
 
   [[nodiscard]] std::uint64_t count() const { return count_; }
-  [[nodiscard]] std::uint64_t edges() const { return edges_; }  // those to pieces included
+  [[nodiscard]] std::uint64_t edges() const { return edges_; }  // including those to pieces
   [[nodiscard]] bool is_written(snapshot::ObjectIndex object) const {
     return ordinals_.empty() || is_counted(snapshot_, snapshot_.objects[object]);
   }
   [[nodiscard]] std::uint32_t ordinal_of(snapshot::ObjectIndex object) const {
     return ordinals_.empty() ? object : ordinals_[object];
   }
-  // All edges, also to what is not written.
+  // All edges, even to objects that are not written.
   [[nodiscard]] std::span<const snapshot::Edge> edges_of(snapshot::ObjectIndex object) const {
     if (snapshot_.first_edge.empty()) return {};
     const auto from = snapshot_.first_edge[object];
     return std::span(snapshot_.edges).subspan(from, snapshot_.first_edge[object + 1] - from);
   }
-  // Those to what is written, without pieces.
+  // Edges to objects that are written, without pieces.
   [[nodiscard]] std::uint64_t count_edges(snapshot::ObjectIndex object) const;
 
   // By object.
@@ -60,7 +60,7 @@ class HeapsnapshotObjects {
   std::vector<Large> large_;
 };
 
-// Tells of objects that are asked for in rising order how many pieces they have.
+// The number of pieces of each object. Call with ascending objects.
 class HeapsnapshotPieces {
  public:
   explicit HeapsnapshotPieces(const HeapsnapshotObjects& objects) : large_(objects.large()) {}

@@ -1,22 +1,20 @@
-// A heap dump of Java, "JAVA PROFILE 1.0.2", for Eclipse MAT and VisualVM. Best effort: these are
-// readers of Java's heaps, and a heap of anything else fits them as well as it can. Numbers are
-// big-endian. Behind a head come records, each with its length: strings, classes by name, one empty
-// stack trace, then segments of the dump with sub-records for classes, roots and objects.
+// A heap dump of Java, "JAVA PROFILE 1.0.2", for Eclipse MAT and VisualVM. Best effort: these read
+// Java's heaps, and another heap fits only approximately. Numbers are big-endian. After a head come
+// records, each with its length: strings, classes by name, one empty stack trace, then segments of
+// the dump with sub-records for classes, roots and objects.
 //
 // Facts about the readers that shaped this:
-// - They count sizes themselves: a head of 16 bytes and the fields or elements, eight bytes each.
-// So
-//   classes have fields `fill…`, and arrays empty elements, until that is the object's size. An
-//   object all of whose words lead somewhere appears up to 16 bytes larger than it is.
-// - Unreachable objects are dropped by MAT unless it is told otherwise, and so is a heap without
-//   roots; hence all roots are here, variables as JNI globals, what else there is as "unknown".
+// - They compute sizes themselves: a head of 16 bytes and the fields or elements, eight bytes each.
+//   So classes have fields `fill…`, and arrays empty elements, to make up the object's size. An
+//   object whose words are all references appears up to 16 bytes too large.
+// - MAT drops unreachable objects unless it is set otherwise, and so it would drop a heap without
+//   roots. Hence all roots are here: variables as JNI globals, everything else as "unknown".
 // - A class name that begins with [ is an array's: `[LFoo;` shows as Foo[].
 // - VisualVM adds the head to an instance's size unless java.lang.Object has a size of its own, as
-// in
-//   the dumps of newer Javas: so all sizes here are with the head.
+//   in the dumps of newer Javas: so all sizes here include the head.
 // - VisualVM wants java.lang.System with a static `props`, an instance of a class with a `table` of
 //   references, and java.lang.ref.Reference with a `referent` and four subclasses, before it
-//   computes sizes or ways to roots. The properties and their table are objects for readers alone.
+//   computes sizes or paths to roots. The properties and their table are objects for readers only.
 // - A segment has 32 bits for its length, so there are many; an array is cut at kMostElements.
 
 #include <algorithm>
@@ -72,7 +70,7 @@ class Writer {
   }
 
  private:
-  // Classes that are there for the readers' sake come behind those of the types.
+  // Classes for the readers' sake come after those of the types.
   enum Extra : std::uint8_t {
     kObjectClass,
     kClassClass,
@@ -91,7 +89,7 @@ class Writer {
   [[nodiscard]] std::uint64_t class_of(Extra extra) const {
     return class_of(snapshot_.types.size() + extra);
   }
-  // Of an instance with so many words of fields.
+  // For an instance with that many words of fields.
   static std::uint32_t instance_bytes(std::size_t words) {
     return static_cast<std::uint32_t>(kHeadBytes + 8 * words);
   }
@@ -122,7 +120,7 @@ class Writer {
     records_.put(HprofTag::LoadClass, body);
   }
 
-  // Opens the sub-record of a class, up to its static fields.
+  // Begins the sub-record of a class, up to its static fields.
   std::string& open_class(std::uint64_t id, std::uint64_t super, std::uint32_t bytes) {
     std::string& body = records_.segment(4096);
     add(body, std::uint8_t{kClassDump});
@@ -197,7 +195,7 @@ class Writer {
     }
   }
 
-  // No properties, in a table of none.
+  // Empty properties, in an empty table.
   void put_properties() {
     std::string& properties = records_.segment(64);
     add(properties, std::uint8_t{kInstance});
@@ -276,7 +274,7 @@ class Writer {
     body.append(std::size_t{shape.fill_words} * 8, '\0');
   }
 
-  // A large one has a segment of its own and is never in memory as a whole.
+  // A large array has a segment of its own and is never in memory as a whole.
   void put_array(const snapshot::Object& object, std::span<const snapshot::Edge> edges) {
     const std::uint64_t words = snapshot_.bytes_of(object) / 8;
     const std::uint64_t room = words > 2 ? words - 2 : 0;

@@ -16,7 +16,7 @@ enum class HprofTag : std::uint8_t {
   End = 0x2c,
 };
 
-// Appends a number, its highest byte first.
+// Appends a number, highest byte first.
 template <class Number>
 void add(std::string& out, Number value) {
   for (int shift = 8 * (int{sizeof value} - 1); shift >= 0; shift -= 8) {
@@ -27,7 +27,7 @@ inline void add_id(std::string& out, std::uint64_t id) {
   add(out, id);
 }
 
-// The records of a heap dump, on their way out. Sub-records are collected to segments.
+// Writes the records of a heap dump. Collects sub-records into segments.
 class HprofRecords {
  public:
   static constexpr std::size_t kSegmentBytes = std::size_t{1} << 20;
@@ -35,7 +35,7 @@ class HprofRecords {
   explicit HprofRecords(ExportStream& out) : out_(out) {}
 
   void put(HprofTag tag, std::string_view body);
-  // The head of a record whose body of `bytes` the caller puts behind it.
+  // The head of a record; the caller appends its body of `bytes`.
   void put_head(HprofTag tag, std::uint64_t bytes);
   // Returns the string's number.
   std::uint64_t put_string(std::string_view text);

@@ -11,8 +11,8 @@
 
 namespace heapattach {
 
-// The bytes of one object after the other, from what the snapshot keeps of them, by the page: zero
-// where they could not be read.
+// The bytes of one object after another, from the snapshot's contents, by page: zero where
+// unreadable.
 class ObjectBytes {
  public:
   explicit ObjectBytes(const snapshot::Snapshot& snapshot) : snapshot_(snapshot), part_(kPart) {}
@@ -51,7 +51,7 @@ class ObjectBytes {
 
   const snapshot::Snapshot& snapshot_;
   std::vector<char> part_;
-  std::uint64_t from_ = 0;  // what stands in the part
+  std::uint64_t from_ = 0;  // the offset of the part
   std::uint64_t end_ = 0;   // how much of it is filled
 };
 

@@ -1,17 +1,17 @@
 // pprof's profile.proto, as `go tool pprof` reads it: a gzip of one message Profile. A sample is a
-// path of the tree of types: the type first, its holder's type next, last the place of the roots,
+// path of the tree of types (the type first, its holder's type next, the location of the root last)
 // with two values, objects and bytes. Locations, functions and strings are the frames.
 //
 // Facts about the reader that shaped this:
 // - Ids are not 0, each sample has as many values as there are sample types, a line has a function.
-// - A function whose system_name equals its name goes through the removal of C++ arguments, and
-//   `Hash(String, Foo | Nil)` comes out as `Hash`. Without system_name it is left alone.
+// - If a function's system_name equals its name, C++ arguments are removed from it, and
+//   `Hash(String, Foo | Nil)` becomes `Hash`. Without system_name the name is kept.
 // - One mapping with has_functions keeps it from looking for the program and its symbols.
 // - Pyroscope merges profiles by the type of their period, and shows these types as a Go program's
 //   heap; Parca wants ids of mappings, locations and functions that count from 1.
 // - Recursion counts once per sample in `cum`, as it does in the tree.
-// - Fields may come in any order, so samples are written as they are found, strings last. Of
-//   packed and plain repeated numbers packed is shorter.
+// - Fields may come in any order, so samples are written as they are found, strings last. For
+//   repeated numbers, packed is shorter than plain.
 
 #include <ctime>
 
@@ -26,7 +26,7 @@ namespace heapattach {
 
 namespace {
 
-// The string table: fixed ones, then what is said of this snapshot, then the frames.
+// The string table: fixed ones, then those about this snapshot, then the frames.
 enum String : std::uint32_t {
   kEmpty,
   kObjects,
@@ -43,7 +43,7 @@ enum String : std::uint32_t {
   kFirstFrame,
 };
 
-// Of Profile.
+// In Profile.
 constexpr std::uint32_t kSampleType = 1;
 constexpr std::uint32_t kSample = 2;
 constexpr std::uint32_t kMapping = 3;
@@ -62,7 +62,7 @@ void put_message(ExportStream& out, std::uint32_t field, const ProtobufMessage& 
   out.put(framed.text());
 }
 
-// 0 if the text is none.
+// 0 if the text is not a time.
 std::uint64_t unix_nanoseconds(const std::string& rfc3339) {
   std::tm parts{};
   const char* const rest = ::strptime(rfc3339.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
@@ -104,7 +104,7 @@ void put_label(ProtobufMessage& sample, std::uint32_t key, std::uint64_t text) {
   sample.message(3, label);
 }
 
-// A location and a function have the number of their frame.
+// A location and a function share the number of their frame.
 void put_samples(ExportStream& out, const TypeTree& tree) {
   for (TypeTree::NodeIndex node = 1; node < tree.nodes.size() && !out.has_failed(); ++node) {
     const TypeTree::Node& counted = tree.nodes[node];

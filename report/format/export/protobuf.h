@@ -19,7 +19,7 @@ class ProtobufMessage {
     text_ += value;
   }
   void message(std::uint32_t field, const ProtobufMessage& value) { bytes(field, value.text_); }
-  // An element of a packed field: such a message is its numbers alone.
+  // An element of a packed field: such a message is only its numbers.
   void varint(std::uint64_t value) {
     for (; value >= 0x80; value >>= 7) text_ += static_cast<char>(value | 0x80);
     text_ += static_cast<char>(value);

@@ -8,21 +8,21 @@
 
 namespace heapattach {
 
-// What the roots that stand in one place have in common: "static data", "thread 4711 stack".
+// The roots in one location, with its name: "static data", "thread 4711 stack".
 struct RootGroup {
   snapshot::RootKind kind = snapshot::RootKind::Global;
   std::string label;                 // safe to show
-  std::vector<std::uint32_t> roots;  // indices into Snapshot::roots, in their order
+  std::vector<std::uint32_t> roots;  // indices into Snapshot::roots, ascending
 };
 
-// The roots by place, in the order in which the places first occur. Roots of the snapshot whose
-// object it does not count are left out.
+// The roots by location, in the order in which the locations first occur. Leaves out roots whose
+// object the snapshot does not count.
 [[nodiscard]] std::vector<RootGroup> group_roots(const snapshot::Snapshot& snapshot);
-// The same of some roots, by their numbers.
+// The same for some roots, by index.
 [[nodiscard]] std::vector<RootGroup> group_roots(const snapshot::Snapshot& snapshot,
                                                  const std::vector<std::uint32_t>& roots);
 
-// Whether the snapshot's counts have the object.
+// Whether the snapshot counts the object.
 [[nodiscard]] inline bool is_counted(const snapshot::Snapshot& snapshot,
                                      const snapshot::Object& object) {
   return object.is_reachable != 0 || !snapshot.header.live_only;

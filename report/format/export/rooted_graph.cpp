@@ -11,7 +11,7 @@ namespace {
 using analyze::ObjectIndex;
 using snapshot::Snapshot;
 
-// Who a place leads to: objects at once, and variables with theirs.
+// What a location references: objects directly, and variables with theirs.
 struct Place {
   std::string label;
   std::vector<ObjectIndex> objects;

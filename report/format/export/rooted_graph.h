@@ -10,8 +10,8 @@
 
 namespace heapattach {
 
-// The graph of a snapshot's objects with a node more for each place that has roots, and for each
-// variable among them, so that these can dominate as objects do. They are numbered behind the
+// The graph of a snapshot's objects with one more node for each location that has roots, and for
+// each variable in it, so that these can dominate as objects do. They are numbered after the
 // objects.
 struct RootedGraph {
   // Of all roots.
@@ -22,10 +22,10 @@ struct RootedGraph {
   [[nodiscard]] std::size_t size() const { return first_edge.size() - 1; }
 
   std::size_t objects = 0;
-  std::vector<std::string> labels;  // of the nodes behind the objects, safe to show
+  std::vector<std::string> labels;  // of the nodes after the objects, safe to show
   snapshot::FlatArray<std::uint64_t> first_edge;
   snapshot::FlatArray<snapshot::Edge> edges;
-  std::vector<analyze::ObjectIndex> roots;  // the places, in their order
+  std::vector<analyze::ObjectIndex> roots;  // the locations, in order
 };
 
 }  // namespace heapattach

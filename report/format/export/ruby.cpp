@@ -1,14 +1,14 @@
 // The lines of Ruby's ObjectSpace.dump_all, for sheap, heapy and harb: one JSON object for each
-// root, class and object. Their readers are less than JSON parsers, and this is what they need:
+// root, class and object. Their readers are not full JSON parsers, and need this:
 //
-// - no space behind a colon, "references" separated by a comma and a space, `memsize` not last
-//   (sheap takes lines apart with regular expressions)
+// - no space after a colon, "references" separated by a comma and a space, `memsize` not last
+//   (sheap parses lines with regular expressions)
 // - addresses that are not 0, in lower-case hex; the class of an object is a line of its own
 // - the name of a root from a-z and _
 //
 // A type becomes a class at an address that no object can have, and its objects OBJECTs of it; only
-// a text whose value was asked for is a STRING. Classes take no memory, so sums stay the heap's.
-// What heapy's per-line report asks for, `file` and `line`, is not known.
+// a text whose value was requested is a STRING. Classes take no memory, so sums stay the heap's.
+// `file` and `line`, which heapy's per-line report needs, are unknown.
 
 #include <fmt/format.h>
 
@@ -25,7 +25,7 @@ namespace {
 using snapshot::RootKind;
 using snapshot::Snapshot;
 
-constexpr std::uint64_t kClasses = 0xffff'8000'0000'0000;  // addresses of no user's program
+constexpr std::uint64_t kClasses = 0xffff'8000'0000'0000;  // no user program has such addresses
 
 std::string_view root_name(RootKind kind) {
   switch (kind) {

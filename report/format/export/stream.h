@@ -12,14 +12,14 @@
 
 namespace heapattach {
 
-// Text or bytes on their way to a sink, a megabyte at a time, compressed if that was asked for. The
-// first failure, of the sink or because time is up, is kept and told by finish(); what is put after
-// it is thrown away, and has_failed() says that it is no use to go on.
+// Buffers text or bytes for a sink, a megabyte at a time, compressed if requested. The first
+// failure, of the sink or of the deadline, is kept, and finish() returns it; everything after it is
+// dropped, and has_failed() shows that continuing is useless.
 class ExportStream {
  public:
   ExportStream(Sink& sink, const ExportOptions& options)
       : ExportStream(sink, options, options.with_gzip) {}
-  // For a format that is compressed by itself.
+  // For a format that compresses by itself.
   ExportStream(Sink& sink, const ExportOptions& options, bool with_gzip);
 
   void put(std::string_view bytes) {
@@ -37,18 +37,18 @@ class ExportStream {
     char* const at = room(kMostNumberBytes);
     used_ += static_cast<std::size_t>(std::to_chars(at, at + kMostNumberBytes, value, 16).ptr - at);
   }
-  // Eight bytes, the lowest first.
+  // Eight bytes, lowest first.
   void put_word(std::uint64_t value) {
     std::memcpy(room(sizeof value), &value, sizeof value);
     used_ += sizeof value;
   }
 
   [[nodiscard]] bool has_failed() const { return error_.has_value(); }
-  // Tells whoever watches how many objects were written so far.
+  // Reports the number of objects written so far.
   void progress(std::uint64_t objects) const {
     if (options_.on_progress) options_.on_progress(objects);
   }
-  // Hands on what is left.
+  // Writes the rest.
   Result<void> finish();
 
  private:

@@ -1,13 +1,13 @@
-// A flame graph of the tree of types as one SVG file that needs no script: a frame is a rectangle
-// whose width is what it retains, what holds it stands below it, and its whole name and figures are
-// its <title>, which browsers show as a tooltip and screen readers read. The widest stand first.
-// Colours are one for each type, grey for places and variables, and darker where the reader's
-// browser is dark; other viewers, which know no style sheets, show the light ones.
+// A flame graph of the tree of types as one SVG file without a script. A frame is a rectangle whose
+// width is what it retains; its holder is below it. Its whole name and figures are its <title>,
+// which browsers show as a tooltip and screen readers read. The widest come first. Each type has a
+// colour; locations and variables are grey. Colours are darker if the reader's browser is dark;
+// viewers without style sheets show the light ones.
 //
-// Frames narrower than a fifth of a pixel are not drawn, nor what stands on them: the file has at
-// most a few thousand rectangles for each row, whatever the heap. Nothing is lost by that, since a
-// frame's figures hold all above it. Everything that comes from the target is text content,
-// escaped, never an attribute or a name of anything.
+// Frames narrower than a fifth of a pixel are not drawn, nor are the frames on them: the file has
+// at most a few thousand rectangles for each row, whatever the heap. No figures are lost, because a
+// frame's figures include all above it. Everything that comes from the target is text content,
+// escaped, never an attribute or a name.
 
 #include <algorithm>
 #include <numeric>
@@ -33,9 +33,9 @@ constexpr double kMargin = 10;
 constexpr double kRow = 20;
 constexpr double kHead = 62;
 constexpr double kNarrowest = 0.2;
-constexpr double kLetter = 6.6;  // width of one, roughly
+constexpr double kLetter = 6.6;  // of one, roughly
 
-// Text between tags. Of what XML 1.0 does not allow at all frames have only U+FFFE and U+FFFF left.
+// Text between tags. Of the characters that XML 1.0 forbids, only U+FFFE and U+FFFF can be left.
 std::string xml(std::string_view text) {
   std::string escaped;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -64,7 +64,7 @@ std::string shortened(std::string_view text, double width) {
   return xml(cut_utf8(text, letters - 2)) + "\xe2\x80\xa6";
 }
 
-// One of a few calm colours, the same for a name each time.
+// One of a few calm colours, always the same for a name.
 std::string colour_of(std::string_view name) {
   std::uint32_t hash = 2166136261U;  // FNV-1a
   for (const char letter : name) hash = (hash ^ static_cast<unsigned char>(letter)) * 16777619U;
@@ -110,7 +110,7 @@ class Layout {
   [[nodiscard]] std::uint32_t rows() const { return rows_; }
 
  private:
-  // The nodes by parent, the largest first.
+  // The nodes by parent, largest first.
   void link_children() {
     by_parent_.resize(tree_.nodes.size() - 1);
     std::iota(by_parent_.begin(), by_parent_.end(), NodeIndex{1});

@@ -7,13 +7,12 @@
 
 namespace heapattach {
 
-// The texts that objects are, where a snapshot was asked to keep them. Objects are asked for in
-// rising order.
+// The texts of objects, if the snapshot keeps them. Call with ascending objects.
 class TextValues {
  public:
   explicit TextValues(const snapshot::Snapshot& snapshot) : pieces_(snapshot.values) {}
 
-  // The text that the object is and nothing else; it may hold any bytes.
+  // The text of an object that is only a text; it may contain any bytes.
   [[nodiscard]] std::optional<std::string_view> own_text(snapshot::ObjectIndex object) {
     while (next_ < pieces_.size() && pieces_[next_].first_object <= object) ++next_;
     if (next_ == 0) return std::nullopt;
@@ -26,7 +25,7 @@ class TextValues {
 
  private:
   const std::vector<snapshot::ValuePiece>& pieces_;
-  std::size_t next_ = 0;  // the first piece that begins behind the last object asked for
+  std::size_t next_ = 0;  // the first piece after the last requested object
 };
 
 }  // namespace heapattach

@@ -56,7 +56,7 @@ class TreeMaker {
     return static_cast<NodeIndex>(tree_.nodes.size() - 1);
   }
 
-  // Where an object of this frame counts whose dominator counts at `parent`.
+  // The node for an object of this frame whose dominator counts at `parent`.
   NodeIndex find_or_add(NodeIndex parent, FrameIndex frame) {
     for (NodeIndex at = parent; at != 0; at = tree_.nodes[at].parent) {
       if (tree_.nodes[at].frame == frame) return at;

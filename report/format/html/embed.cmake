@@ -1,13 +1,13 @@
 # Makes a C++ source of the page: cmake -DPAGE=page.html -DSTYLES=a.css,b.css -DSCRIPTS=a.js,b.js
-# -DOUTPUT=page.cpp -P embed.cmake, all in the directory of this file but for the output. Styles
-# and scripts go into the page itself, with their hashes, which its policy allows by name.
+# -DOUTPUT=page.cpp -P embed.cmake. All files but the output are in the directory of this file.
+# Styles and scripts become part of the page, with their hashes, which its policy allows by name.
 
-# The value for a Content-Security-Policy: the hash in base64, which CMake has no command for.
+# The value for a Content-Security-Policy: the hash in base64, which no CMake command computes.
 function(policy_hash text result)
   string(SHA256 hex "${text}")
   set(letters ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/)
   set(encoded "")
-  foreach(at RANGE 0 60 6)  # three bytes at a time; of the last group two
+  foreach(at RANGE 0 60 6)  # three bytes at a time; the last group has two
     string(SUBSTRING "${hex}0000" ${at} 6 group)
     foreach(shift 18 12 6 0)
       math(EXPR digit "(0x${group} >> ${shift}) & 63")

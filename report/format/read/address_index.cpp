@@ -17,7 +17,7 @@ AddressIndex::AddressIndex(std::span<const snapshot::Object> objects) : objects_
   const std::uint64_t slots = std::bit_ceil(2 * pages + 2);
   slots_.resize(slots);
   shift_ = 64 - std::countr_zero(slots);
-  // At random, so that nobody can write a file whose pages all want one slot.
+  // Random, so that nobody can craft a file whose pages all want one slot.
   std::random_device random;
   multiplier_ = (std::uint64_t{random()} << 32 | random()) | 1;
   for (std::size_t i = 0; i < objects.size(); ++i) {

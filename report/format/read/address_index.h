@@ -8,8 +8,8 @@
 
 namespace heapattach::read {
 
-// Which object stands at an address: by the page of four kilobytes that it lies in, which has a few
-// hundred objects at most, and then by halving. Borrows the objects, sorted by address.
+// The object at an address. Finds its page of four kilobytes first, which has at most a few hundred
+// objects, then the object by binary search. Borrows the objects, sorted by address.
 class AddressIndex {
  public:
   static constexpr snapshot::ObjectIndex kNone = 0xffffffff;
@@ -18,7 +18,7 @@ class AddressIndex {
 
   // kNone if no object begins there.
   [[nodiscard]] snapshot::ObjectIndex find(std::uint64_t address) const;
-  // Asks memory for what find() will look at first.
+  // Prefetches what find() will read first.
   void prefetch(std::uint64_t address) const {
     __builtin_prefetch(&slots_[slot_of(address >> 12)]);
   }

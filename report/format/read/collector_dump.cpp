@@ -20,7 +20,7 @@ constexpr std::uint64_t kEnd = ~std::uint64_t{0};
 constexpr std::uint64_t kAtomic = std::uint64_t{1} << 63;
 constexpr std::uint64_t kGranule = 16;
 constexpr std::uint64_t kHighest = std::uint64_t{1} << 47;  // addresses of programs are lower
-// Of all objects together: a dump of a few bytes may claim as much as it likes.
+// Of all objects together: a dump of a few bytes may claim any size.
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 38;
 
 // One object.
@@ -30,21 +30,21 @@ struct Record {
   bool is_atomic = false;
 };
 
-// Bytes that the dump has of an object; the others are zero. A few words may be all that is known
-// of an object of gigabytes.
+// The bytes that the dump has of an object; the others are zero. A few words may be all that is
+// known of an object of gigabytes.
 struct Piece {
   Range range;
-  std::uint64_t at = 0;  // of the contents
+  std::uint64_t at = 0;  // the offset in the contents
 };
 
 Error broken(std::string_view file, std::string_view what) {
   return {ErrorKind::Malformed, fmt::format("{}: {}", file, what)};
 }
 
-// The contents of objects, to be copied from as from a process.
+// The contents of objects, readable like a process's memory.
 class DumpMemory final : public MemoryReader {
  public:
-  // Of pieces that are sorted by address.
+  // From pieces sorted by address.
   DumpMemory(const std::vector<Piece>& pieces, const std::vector<char>& contents)
       : pieces_(pieces), contents_(contents) {}
 
@@ -53,7 +53,7 @@ class DumpMemory final : public MemoryReader {
     copy({from, into});
     return into.size();
   }
-  // The copy is zero where nothing was written to it, and pages that stay so take no memory.
+  // The copy is zero where nothing was written to it, and untouched pages take no memory.
   Result<std::vector<Range>> copy_all(std::span<const Copy> copies,
                                       const CopyLimits& /*limits*/) const override {
     for (const Copy& one : copies) copy(one);
@@ -108,7 +108,7 @@ class Reader {
  private:
   enum class Next : std::uint8_t { Object, End, Cut };
 
-  // As many bytes, or fewer at the end of the file.
+  // As many bytes as requested, or fewer at the end of the file.
   Result<std::string_view> take(std::uint64_t bytes) {
     while (end_ - first_ < bytes) {
       if (first_ != 0) {
@@ -165,7 +165,7 @@ class Reader {
     return true;
   }
 
-  // The first word and those that are pointers, in order of their places.
+  // The first word and those that are pointers, by ascending offset.
   Result<bool> read_words(const Record& record) {
     std::uint64_t word = 0;
     if (!HA_TRY(take_word(word))) return false;
@@ -182,7 +182,7 @@ class Reader {
                                                 record.address, offset));
       }
       behind = offset + sizeof word;
-      // The first word stands there already, and may have been told as another.
+      // The first word was written already, possibly with another value.
       if (offset == 0) {
         contents_.resize(contents_.size() - sizeof word);
         pieces_.back().range.bytes = 0;
@@ -192,7 +192,7 @@ class Reader {
     return true;
   }
 
-  // One word behind the others of its object.
+  // Adds one word after the others of its object.
   void put(RemoteAddr at, std::uint64_t word) {
     if (pieces_.back().range.end() != at) pieces_.push_back({{at, 0}, contents_.size()});
     pieces_.back().range.bytes += sizeof word;
@@ -200,8 +200,8 @@ class Reader {
     std::memcpy(contents_.data() + contents_.size() - sizeof word, &word, sizeof word);
   }
 
-  // Finds the blocks that hold the objects. The collector fills a page with objects of one size,
-  // from its first byte on; what is larger than half a page has pages of its own.
+  // Finds the blocks of the objects. The collector fills a page with objects of one size, from its
+  // first byte on; an object larger than half a page has pages of its own.
   Result<void> place_all(CollectorDump& dump) {
     RemoteAddr behind{0};  // the last block
     for (const Record& record : records_) {
@@ -254,7 +254,7 @@ class Reader {
   }
 
   Result<void> copy_contents(CollectorDump& dump) {
-    constexpr std::uint64_t kAlignment = 64;  // that a copy may ask for before each range
+    constexpr std::uint64_t kAlignment = 64;  // that a copy may require before each range
     const std::vector<Range> ranges = boehm::plan_copy(dump.index, dump.layout);
     std::vector<Range> rest;
     if (with_all_contents_) rest = boehm::rest_of_contents(dump.index, ranges);
@@ -275,7 +275,7 @@ class Reader {
   Deadline deadline_;
   bool with_all_contents_;
   std::vector<char> buffer_;
-  std::size_t first_ = 0;  // of the buffer, not yet taken
+  std::size_t first_ = 0;  // of the buffer, not yet consumed
   std::size_t end_ = 0;
   bool is_full_ = false;
   std::vector<Record> records_;

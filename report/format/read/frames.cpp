@@ -31,7 +31,7 @@ bool read_inlined(JsonCursor& json, snapshot::CodeLine& out) {
   });
 }
 
-// A word that this build does not know says nothing to it.
+// Ignores a word that this build does not know.
 template <class Words, class Value>
 bool read_word(JsonCursor& json, const Words& words, Value& out) {
   std::string text;
@@ -63,7 +63,7 @@ bool Frames::read_frame(JsonCursor& json, snapshot::Stack& out) {
     known->second.place = static_cast<std::uint32_t>(piece_.places.size());
     JsonCursor frame(text);
     if (!read_place(frame, piece_.places.emplace_back(), known->second)) {
-      return json.fail("a frame that is none");
+      return json.fail("not a frame");
     }
   }
   out.frames.push_back(known->second);

@@ -9,14 +9,14 @@
 
 namespace heapattach::read {
 
-// What the record of a thread or fiber says of its stack.
+// The stack in the record of a thread or fiber.
 struct RawStack {
   snapshot::Stack stack;
   bool has_frames = false;
 };
 
-// Reads the stacks of a piece's threads and fibers. Frames at one place are written alike and kept
-// once.
+// Reads the stacks of a piece's threads and fibers. Frames at one location are written alike and
+// stored once.
 class Frames {
  public:
   explicit Frames(Piece& piece) : piece_(piece) {}
@@ -25,14 +25,14 @@ class Frames {
   [[nodiscard]] static bool is_key(std::string_view key);
   // The value of such a key.
   bool read(JsonCursor& json, std::string_view key, RawStack& out);
-  // Its number among the piece's; none if there was nothing of it.
+  // Its index in the piece; none if the record had no stack.
   std::optional<std::uint32_t> keep(RawStack stack);
 
  private:
   bool read_frame(JsonCursor& json, snapshot::Stack& out);
 
   Piece& piece_;
-  std::unordered_map<std::string, snapshot::Frame> known_;  // by what is written of them
+  std::unordered_map<std::string, snapshot::Frame> known_;  // by their text
 };
 
 }  // namespace heapattach::read

@@ -20,7 +20,7 @@ namespace {
 Result<crystal::TypeTable> read_classes(const std::string& type_info) {
   crystal::TypeTable classes;
   if (type_info.empty()) return classes;
-  // A dump has nothing of the program that could tell which list is its own.
+  // A dump contains nothing of the program that would show which list belongs to it.
   std::vector<crystal::TypeList> lists = HA_TRY(crystal::read_type_info(type_info));
   for (crystal::Type& type : lists.back()) classes.add(std::move(type));
   return classes;

@@ -14,8 +14,8 @@ struct DumpOptions {
   bool with_texts = false;  // of strings, in full, if the dump has contents
 };
 
-// A dump as a snapshot. It lists all objects that the dump does, as alive; it has no roots, no
-// threads and no account of the collector's, because the dump has none.
+// A dump as a snapshot. It lists all objects of the dump as alive. It has no roots, threads and
+// collector counters, because the dump has none.
 Result<snapshot::Snapshot> join_dump(const CollectorDump& dump, const DumpOptions& options);
 
 }  // namespace heapattach::read

@@ -9,14 +9,14 @@
 
 namespace heapattach::read {
 
-// The names of all workers as those of the whole snapshot: fills its types and sizes, and says what
-// each worker's numbers have become.
+// Joins the names of all workers: fills the snapshot's types and sizes, and maps each worker's
+// numbers to them.
 class JoinedNames {
  public:
-  // What a key has become: an Edge's word is `base`, and `step` more for each of its number.
+  // The code of a key: an Edge's word is `base`, plus `step` times its number.
   struct Code {
     std::uint32_t base = 0;
-    std::uint32_t step = 0;  // 0: it has no number
+    std::uint32_t step = 0;  // 0: no number
   };
   struct OfWorker {
     std::vector<snapshot::TypeIndex> types;
@@ -25,7 +25,7 @@ class JoinedNames {
     std::vector<std::vector<std::uint32_t>> value_paths;  // by type, by path
   };
 
-  // `snapshot` has the types that have a record; those without one follow in the order of the file.
+  // `snapshot` has the types with a record; those without one follow in file order.
   JoinedNames(const Pieces& pieces, snapshot::Snapshot& snapshot);
 
   [[nodiscard]] const OfWorker& of(const NameTables& names) const;

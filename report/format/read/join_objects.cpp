@@ -66,7 +66,7 @@ class Joiner {
       const std::uint64_t first = objects.front().address;
       if (first <= last) {
         wrong(i, pieces_.all[i].line_of(0),
-              fmt::format("object {:#x} stands behind {:#x}; objects come in order, each once",
+              fmt::format("object {:#x} comes after {:#x}; objects must be in order, each once",
                           first, last));
       }
       last = objects.back().address;
@@ -120,7 +120,7 @@ class Joiner {
     }
   }
 
-  // Replaces addresses by objects. end_ becomes how many edges lead somewhere.
+  // Replaces addresses by objects. end_ becomes the number of edges whose object exists.
   void resolve_edges(std::size_t at, const AddressIndex& index) {
     auto& edges = pieces_.all[at].edges;
     std::uint64_t found = 0;
@@ -188,8 +188,8 @@ class Joiner {
 
   Pieces& pieces_;
   Snapshot& snapshot_;
-  std::vector<std::uint64_t> first_;    // by piece, and one more: its first object in all
-  std::vector<std::uint64_t> end_;      // by piece: its edges; then the end of them in all
+  std::vector<std::uint64_t> first_;    // by piece, plus one: the index of its first object
+  std::vector<std::uint64_t> end_;      // by piece: its edges; then the running total
   std::vector<std::uint64_t> dropped_;  // by piece
   std::vector<std::size_t> too_large_ = std::vector<std::size_t>(pieces_.all.size());  // lines
   ObjectsJoined result_;

@@ -17,7 +17,7 @@ namespace {
 
 using snapshot::Snapshot;
 
-// Checks that the records of a file's pieces stand where they may, and joins them.
+// Checks that the records of a file's pieces are where they may be, and joins them.
 class Joiner {
  public:
   Joiner(std::string file, Pieces pieces) : file_(std::move(file)), pieces_(std::move(pieces)) {
@@ -50,7 +50,7 @@ class Joiner {
   }
 
  private:
-  // The threads and fibers of a piece, with the stacks that they have there.
+  // The threads and fibers of a piece, with their stacks.
   void take_threads(Piece& piece) {
     const auto first_place = static_cast<std::uint32_t>(snapshot_.places.size());
     const auto first_stack = static_cast<std::uint32_t>(snapshot_.stacks.size());
@@ -82,10 +82,10 @@ class Joiner {
             fmt::format("{}, line {}: {}", file_, lines_before_[piece] + line, what)};
   }
   [[nodiscard]] Error no_snapshot(std::string_view why) const {
-    return {ErrorKind::Unsupported, fmt::format("{} is no snapshot: {}", file_, why)};
+    return {ErrorKind::Unsupported, fmt::format("{} is not a snapshot: {}", file_, why)};
   }
 
-  // The first record of the file, and nowhere else.
+  // The first record of the file, and only that.
   Result<void> take_header() {
     std::size_t first = 0;
     while (first < pieces_.all.size() && pieces_.all[first].first_record == 0) ++first;
@@ -115,7 +115,7 @@ class Joiner {
     for (std::size_t piece = 0; piece < pieces_.all.size(); ++piece) {
       for (auto& [type, line] : pieces_.all[piece].types) {
         if (!names.insert(type.name).second) {
-          return broken(piece, line, "this type has a record already");
+          return broken(piece, line, "this type already has a record");
         }
         snapshot_.types.push_back(std::move(type));
       }
@@ -129,12 +129,12 @@ class Joiner {
     for (std::size_t piece = 0; piece < pieces_.all.size(); ++piece) {
       const Piece& here = pieces_.all[piece];
       if (has_end && here.first_record != 0) {
-        return broken(piece, here.first_record, "there is more behind the end record");
+        return broken(piece, here.first_record, "there is more after the end record");
       }
       if (here.ends.empty()) continue;
       const auto& [end, line] = here.ends[0];
       if (line != here.last_record) {
-        return broken(piece, line + 1, "there is more behind the end record");
+        return broken(piece, line + 1, "there is more after the end record");
       }
       has_end = true;
       end_ = end;
@@ -155,12 +155,13 @@ class Joiner {
     auto joined = join_objects(pieces_, options.with_edges, snapshot_);
     if (!joined.wrong.empty()) return broken(joined.piece, joined.line, joined.wrong);
     if (joined.dropped != 0 && options.note) {
-      options.note(fmt::format("{} pointers lead to what is not in the file", joined.dropped));
+      options.note(
+          fmt::format("{} pointers point to objects that are not in the file", joined.dropped));
     }
     return {};
   }
 
-  // Lines that were lost or doubled show nowhere else.
+  // Lost or duplicated lines show nowhere else.
   Result<void> check_counts() const {
     if (!snapshot_.complete) return {};
     std::uint64_t roots = 0;

@@ -16,13 +16,13 @@ namespace heapattach::read {
 
 namespace {
 
-constexpr std::size_t kBeginning = 16;  // bytes that tell what a file is
+constexpr std::size_t kBeginning = 16;  // bytes that show the kind of a file
 constexpr std::size_t kInputBytes = std::size_t{256} << 10;
-constexpr int kPollMs = 50;  // how late an interruption may be noticed
-// Snapshots shrink to a twentieth; gzip can promise a thousand times what it is given.
+constexpr int kPollMs = 50;  // how late we may notice an interruption
+// Snapshots shrink to a twentieth; a hostile gzip file can expand a thousandfold.
 constexpr std::uint64_t kMostExpansion = 150;
 constexpr std::uint64_t kFreeExpansion = std::uint64_t{64} << 20;
-// Of an object with thirty million edges.
+// For an object with thirty million edges.
 constexpr std::size_t kLongestLine = std::size_t{1} << 30;
 constexpr int kGzipWindow = 15 + 16;  // the largest window; +16 expects gzip framing (zlib.h)
 
@@ -30,7 +30,7 @@ Error failed_to(std::string_view what, const std::string& name, int number) {
   return {ErrorKind::Os, fmt::format("{} {}: {}", what, name, std::strerror(number)), number};
 }
 
-// What a file is that is no snapshot, as far as its first bytes tell.
+// The format of a file that is not a snapshot, from its first bytes.
 std::string_view other_format(std::string_view beginning) {
   struct Magic {
     std::string_view bytes;
@@ -64,7 +64,7 @@ TextFile::~TextFile() = default;
 TextFile::TextFile(TextFile&&) noexcept = default;
 
 Result<TextFile> TextFile::open(const std::string& name, const Deadline& deadline) {
-  // A pipe that nobody writes to yet is waited for by poll(), which can be interrupted.
+  // poll() waits for a pipe without a writer, and can be interrupted.
   auto fd = Fd::open(name, O_RDONLY | O_NOCTTY | O_NONBLOCK);
   if (!fd) return failed_to("open", name, fd.error().os_errno);
   TextFile file(std::move(fd).value(), name, deadline);
@@ -96,7 +96,7 @@ Result<void> TextFile::look_at_packed() {
     unpacked_.append(bytes.data(), count);
   }
   if (const auto what = other_format(unpacked_); !what.empty()) {
-    return Error{ErrorKind::Unsupported, fmt::format("{} has packed in it {}", name_, what)};
+    return Error{ErrorKind::Unsupported, fmt::format("{} contains, packed, {}", name_, what)};
   }
   return {};
 }
@@ -111,7 +111,7 @@ Result<std::size_t> TextFile::read_some(char* to, std::size_t size) {
   for (;;) {
     HA_TRY(deadline_.check(fmt::format("read {}", name_)));
     pollfd waited{fd_.get(), POLLIN, 0};
-    // An error or a hang-up ends the waiting too; the reading then says which.
+    // An error or a hang-up ends the waiting too; read() then reports which.
     if (::poll(&waited, 1, kPollMs) <= 0) continue;
     const auto count = ::read(fd_.get(), to, size);
     const int failure = errno;
@@ -120,7 +120,7 @@ Result<std::size_t> TextFile::read_some(char* to, std::size_t size) {
   }
 }
 
-// Reads more behind what is there. False at the end of the file.
+// Appends more bytes. False at the end of the file.
 Result<bool> TextFile::refill() {
   if (first_ == end_) first_ = end_ = 0;
   const std::size_t count = HA_TRY(read_some(input_.data() + end_, input_.size() - end_));

@@ -14,8 +14,8 @@ struct z_stream_s;
 
 namespace heapattach::read {
 
-// A file's bytes, unpacked if it is a gzip file of one or more members. Streams: it may be a pipe,
-// which is waited for until the deadline.
+// A file's bytes, unpacked if it is a gzip file of one or more members. Streams: the file may be a
+// pipe, which is waited for until the deadline.
 class TextFile {
  public:
   static Result<TextFile> open(const std::string& name, const Deadline& deadline);
@@ -27,9 +27,9 @@ class TextFile {
 
   // Up to `size` more bytes to `to`; 0 at the end of the file.
   Result<std::size_t> read(char* to, std::size_t size);
-  // What is known of the next bytes, unpacked: sixteen at least if there are as many.
+  // The next bytes, unpacked: at least sixteen if there are as many.
   [[nodiscard]] std::string_view beginning() const;
-  // Whether packed data ended before its end.
+  // Whether packed data ended early.
   [[nodiscard]] bool is_cut() const { return is_cut_; }
   [[nodiscard]] const std::string& name() const { return name_; }
 
@@ -51,17 +51,17 @@ class TextFile {
   std::string name_;
   Deadline deadline_;
   std::unique_ptr<z_stream_s, EndStream> stream_;  // null unless packed
-  std::vector<char> input_;                        // read and not yet unpacked or handed out
+  std::vector<char> input_;                        // read and not yet unpacked or returned
   std::size_t first_ = 0;                          // of it
   std::size_t end_ = 0;                            // of it
-  std::string unpacked_;                           // to look at, and not yet handed out
-  std::uint64_t packed_bytes_ = 0;                 // read of the file and unpacked
-  std::uint64_t unpacked_bytes_ = 0;               // made of those
+  std::string unpacked_;                           // peeked at, and not yet returned
+  std::uint64_t packed_bytes_ = 0;                 // read from the file and unpacked
+  std::uint64_t unpacked_bytes_ = 0;               // the result
   bool is_cut_ = false;
   bool is_between_members_ = false;
 };
 
-// Whole lines, some megabytes of them at a time.
+// Whole lines, several megabytes at a time.
 struct LineBlock {
   std::size_t number = 0;
   std::vector<char> bytes;  // may be larger than the text
@@ -71,7 +71,7 @@ struct LineBlock {
   [[nodiscard]] std::string_view text() const { return {bytes.data(), size}; }
 };
 
-// Cuts a file into blocks of about `block_bytes`. A line longer than that makes its block longer.
+// Cuts a file into blocks of about `block_bytes`. A longer line makes its block longer.
 class LineSource {
  public:
   LineSource(TextFile file, std::size_t block_bytes)
@@ -84,7 +84,7 @@ class LineSource {
  private:
   TextFile file_;
   std::size_t block_bytes_;
-  std::string rest_;  // of the line that the last block ended in
+  std::string rest_;  // the beginning of the line that the last block ended in
   std::size_t blocks_ = 0;
   bool is_at_end_ = false;
 };

@@ -18,7 +18,7 @@ bool is_plain(const std::string& text) {
 }  // namespace
 
 std::uint32_t KeyTable::number_of(snapshot::Type::Key key) {
-  // With the length of what stands before the number, so that no two keys have one text here.
+  // Includes the length of the text before the number, so that no two keys get the same text here.
   std::string text = key.unit == 0
                          ? "=" + key.before
                          : std::to_string(key.before.size()) + ':' + key.before + key.after;
@@ -39,7 +39,7 @@ KeyTable::Found KeyTable::intern(std::string_view text) {
 }
 
 void KeyTable::learn(std::uint32_t after, std::uint32_t key) {
-  // What stands in a file with escapes cannot be told by its bytes.
+  // A text with escapes in the file cannot be compared by its bytes.
   (after == kFirst ? first_ : following_[after]) = is_plain_[key] ? key : kFirst;
 }
 

@@ -20,7 +20,7 @@ namespace {
 using snapshot::ObjectKind;
 using snapshot::Value;
 
-constexpr std::uint64_t kMostAddress = (std::uint64_t{1} << 48) - 1;  // as Object has room for
+constexpr std::uint64_t kMostAddress = (std::uint64_t{1} << 48) - 1;  // the width of Object's field
 
 constexpr std::array<std::pair<std::string_view, ObjectKind>, 4> kKinds{{
     {"normal", ObjectKind::Normal},
@@ -36,7 +36,7 @@ std::optional<ObjectKind> kind_of(std::string_view text) {
   return std::nullopt;
 }
 
-// Steps over `literal`; false if something else stands there.
+// Steps over `literal`; false if something else is there.
 template <std::size_t N>
 bool take(const char*& at, const char* end, const char (&literal)[N]) {
   if (static_cast<std::size_t>(end - at) < N - 1 || std::memcmp(at, literal, N - 1) != 0) {
@@ -56,7 +56,7 @@ constexpr auto kHexValues = [] {
   return values;
 }();
 
-// One to twelve digits, and what stands behind them.
+// One to twelve hex digits; returns the position after them.
 const char* take_hex(const char* at, const char* end, std::uint64_t& out) {
   const char* const last = end - at > 12 ? at + 12 : end;
   const char* const first = at;
@@ -188,7 +188,7 @@ std::string ObjectLines::any_parts(JsonCursor& json) {
     if (kind) record.kind = *kind;
     return kind || json.fail("an unknown kind of object");
   });
-  if (!json.at_end()) return json.is_good() ? "there is more behind the record" : json.error();
+  if (!json.at_end()) return json.is_good() ? "there is more after the record" : json.error();
   if (!has_type || record.bytes == 0) return "an object without type or bytes";
   record.type = names_.type(name_, block_, piece_.objects.size());
   const auto values_before = piece_.values.values.size();
@@ -235,21 +235,22 @@ bool ObjectLines::any_value(JsonCursor& json, std::uint32_t path) {
   value.is_text = json.is_string();
   if (!(value.is_text ? json.string(text) : json.word(word))) return false;
   if (!value.is_text) text = word;
-  if (text.size() > std::numeric_limits<std::uint32_t>::max()) return json.fail("a value too long");
+  if (text.size() > std::numeric_limits<std::uint32_t>::max())
+    return json.fail("a value is too long");
   value.bytes = static_cast<std::uint32_t>(text.size());
   piece_.values.text += text;
-  // Those of the objects before, which had none.
+  // Adds entries for the earlier objects, which had no values.
   piece_.values.first_value.resize(piece_.objects.size() + 1,
                                    static_cast<std::uint32_t>(piece_.values.values.size()));
   piece_.values.values.push_back(value);
   return true;
 }
 
-// What is wrong with it, empty if nothing.
+// Returns what is wrong with it, empty if nothing.
 std::string ObjectLines::add(const Record& record) {
   if (record.address == 0 || record.address > kMostAddress) return "an object without an address";
   if (!piece_.objects.empty() && piece_.objects.back().address >= record.address) {
-    return fmt::format("object {:#x} stands behind {:#x}; objects come in order, each once",
+    return fmt::format("object {:#x} comes after {:#x}; objects must be in order, each once",
                        record.address, std::uint64_t{piece_.objects.back().address});
   }
   if (piece_.edges.size() > std::numeric_limits<std::uint32_t>::max()) return "too many edges";

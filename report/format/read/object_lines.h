@@ -6,20 +6,20 @@
 #include "report/format/read/piece.h"
 #include "symbols/text/json_cursor.h"
 
-// Lines of objects, nearly all there is in a snapshot. Those that stand as we write them are read
-// with no more than a comparison for each part that is known beforehand; others, with blanks, with
-// escapes, with other keys or another order, by a JsonCursor. Both come to the same.
+// Lines of objects, nearly all of a snapshot. A line in exactly the form that we write is read with
+// a comparison for each part that is known beforehand; others, with blanks, escapes, other keys or
+// another order, with a JsonCursor. Both give the same result.
 namespace heapattach::read {
 
 class ObjectLines {
  public:
-  // Adds to `piece`, which block `block` of the file becomes; without edges if so asked.
+  // Adds to `piece`, for block `block` of the file; without edges on request.
   ObjectLines(NameTables& names, Piece& piece, std::size_t block, bool with_edges)
       : names_(names), piece_(piece), block_(block), with_edges_(with_edges) {}
 
-  // Reads `line` if it is an object as we write it; else false, and nothing happened.
+  // Reads `line` if it is an object as we write it; otherwise returns false, without effect.
   bool read_plain(std::string_view line);
-  // Reads an object in any form. What is wrong with it, empty if nothing.
+  // Reads an object in any form. Returns what is wrong with it, empty if nothing.
   std::string read_any(std::string_view line);
 
  private:

@@ -11,7 +11,7 @@
 
 namespace heapattach::read {
 
-// An edge before it is known which object stands where it leads to.
+// An edge before its target object is known.
 struct RawEdge {
   std::uint64_t to = 0;   // an address
   std::uint32_t key = 0;  // of the type's KeyTable
@@ -19,7 +19,7 @@ struct RawEdge {
 };
 static_assert(sizeof(RawEdge) == 16);
 
-// Something that stands on a line of its own, and where.
+// A record on a line of its own, with the number of that line.
 template <class Record>
 struct OnLine {
   Record record;
@@ -64,18 +64,18 @@ struct Wrong {
   std::string what;
 };
 
-// What the lines of one block say. Types, sizes and keys are numbers of the tables of the worker
-// that read it.
+// The records of one block. Types, sizes and keys are numbers of the tables of the worker that read
+// it.
 struct Piece {
   const NameTables* names = nullptr;
   std::size_t lines = 0;
-  bool is_cut = false;  // its last line is not whole, and the file ends there
+  bool is_cut = false;  // its last line is incomplete, at the end of the file
 
   snapshot::FlatArray<snapshot::Object> objects;
-  std::vector<std::uint32_t> edge_ends;  // by object: behind its last edge
+  std::vector<std::uint32_t> edge_ends;  // by object: the end of its edges
   snapshot::FlatArray<RawEdge> edges;
   snapshot::ValuePiece values;  // empty if no object has any
-  // Where objects are not on the lines after each other: number of the object, its line.
+  // Where objects are not on consecutive lines: the object's number and its line.
   std::vector<std::pair<std::uint32_t, std::size_t>> object_lines;
   std::uint64_t bytes = 0;  // of the objects
 
@@ -89,7 +89,7 @@ struct Piece {
   std::vector<OnLine<EndRecord>> ends;
   std::size_t first_record = 0;  // lines within the block; 0: it has no records
   std::size_t last_record = 0;
-  std::size_t skipped_records = 0;  // of kinds that are not known
+  std::size_t skipped_records = 0;  // of unknown kinds
 
   std::optional<Wrong> wrong;  // reading ended there
 

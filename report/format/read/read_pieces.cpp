@@ -100,7 +100,7 @@ class PiecesReader {
     }
   }
 
-  // The next block; blocks are claimed in order, so none is missing before one that is wrong.
+  // The next block. Blocks are claimed in order, so none is missing before a wrong one.
   bool claim(LineBlock& block) {
     const std::lock_guard lock(source_mutex_);
     if (is_over_) return false;

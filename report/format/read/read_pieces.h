@@ -9,14 +9,14 @@
 
 namespace heapattach::read {
 
-// A file taken apart, its pieces in order. Each borrows one of the tables.
+// A file split into pieces, in order. Each borrows one of the tables.
 struct Pieces {
   std::vector<Piece> all;
-  std::deque<NameTables> names;  // one for each worker
+  std::deque<NameTables> names;  // one per worker
   bool is_cut = false;           // its compressed data ends early
 };
 
-// Reads all blocks on all cores. After a line that is wrong it stops; the piece says which.
+// Reads all blocks on all cores. Stops after a wrong line; the piece has the error.
 Result<Pieces> read_pieces(TextFile file, const ReadOptions& options);
 
 }  // namespace heapattach::read

@@ -17,7 +17,7 @@ namespace {
 
 using snapshot::kRootKinds;
 
-constexpr std::uint64_t kVersion = 1;  // rises only if the meaning of a key changes
+constexpr std::uint64_t kVersion = 1;  // increases only if the meaning of a key changes
 
 template <class Number>
 bool read_number(JsonCursor& json, Number& out) {
@@ -116,8 +116,8 @@ bool read_field(JsonCursor& json, snapshot::Type::Field& out) {
   });
 }
 
-// What the type of a buffer or of an unknown object was known from does not say that a header or
-// a vtable told it; the header's sums do (count_objects).
+// The source of a buffer's or an unknown object's type does not show whether a header or a vtable
+// proved it; the header's sums do (count_objects).
 snapshot::TypedBy typed_by(const snapshot::Type& type) {
   if (type.known_from.empty()) return snapshot::TypedBy::Nothing;
   for (const std::string& source : type.known_from) {
@@ -135,10 +135,10 @@ std::string Records::kind_of(std::string_view line, std::string& wrong) {
   json.object(
       [&](std::string_view key) { return key == "record" ? json.string(kind) : json.skip(); });
   if (!json.at_end()) {
-    wrong = json.is_good() ? "there is more behind the record" : json.error();
+    wrong = json.is_good() ? "there is more after the record" : json.error();
     return {};
   }
-  if (kind.empty()) wrong = "no `record` says what this is";
+  if (kind.empty()) wrong = "the key `record` is missing";
   return kind;
 }
 
@@ -185,7 +185,7 @@ void Records::read_header(std::string_view line) {
   if (!json.is_good()) {
     wrong_ = json.error();
   } else if (version == 0) {
-    wrong_ = "the snapshot does not say its version";
+    wrong_ = "the snapshot has no version";
   } else if (version > kVersion) {
     wrong_ = fmt::format(
         "the snapshot has version {}, and this build reads version {}; read it with a newer "

@@ -8,15 +8,15 @@
 
 namespace heapattach::read {
 
-// Reads a line that is no object, as its record says: the header, types, threads, fibers, roots,
-// the end. Records and keys that are not known are checked and passed over.
+// Reads a line that is not an object, by its record: the header, types, threads, fibers, roots, the
+// end. Unknown records and keys are checked and skipped.
 class Records {
  public:
   explicit Records(Piece& piece) : piece_(piece), frames_(piece) {}
 
-  // What kind of record a line is; empty, and `wrong` says why, if it is none.
+  // The kind of record in a line; if there is none, empty, and `wrong` has the reason.
   static std::string kind_of(std::string_view line, std::string& wrong);
-  // What is wrong with it, empty if nothing. `line` was looked at by kind_of.
+  // Returns what is wrong with it, empty if nothing. `line` was passed to kind_of before.
   std::string read(std::string_view kind, std::string_view line);
 
  private:

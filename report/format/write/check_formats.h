@@ -4,10 +4,10 @@
 
 #include "report/collect/examine.h"
 
-// What --check found, as text.
+// The result of --check as text.
 namespace heapattach {
 
-// For people: a line for each thing, the verdict last.
+// For people: a line for each fact, the verdict last.
 [[nodiscard]] std::string format_check_table(const snapshot::Examination& found);
 
 // For programs.

@@ -7,9 +7,9 @@
 //    "types":812,"globals":95,"pause_ms":{"freeze":110,"clone":9},
 //    "obstacles":[{"way":"clone","reason":"…"}]}
 //
-// `ok` is whether a snapshot can be taken in some way. An obstacle to the way "any" is one to each.
-// Without permission, or a heap, the keys from "modules" or "collector" on are left out, but for
-// the obstacles, which say why.
+// `ok` is whether any way of taking a snapshot works. An obstacle to the way "any" is one to each.
+// Without permission, or a heap, the keys from "modules" or "collector" on are left out, except the
+// obstacles, which have the reason.
 
 #include <iterator>
 

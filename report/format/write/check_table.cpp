@@ -30,7 +30,7 @@ void add_heap(std::string& out, const snapshot::HeapFacts& heap) {
   line(out, "collector",
        fmt::format("bdwgc{}{} in {}, its layout known from: {}{}", heap.version.empty() ? "" : " ",
                    heap.version, heap.module, heap.layout,
-                   heap.is_collecting ? "; a collection is under way" : ""));
+                   heap.is_collecting ? "; a collection is running" : ""));
   std::string text =
       fmt::format("{}, {} of it free", human_bytes(heap.heap_bytes), human_bytes(heap.free_bytes));
   if (heap.collections) text += fmt::format("; {} collections so far", *heap.collections);
@@ -38,7 +38,7 @@ void add_heap(std::string& out, const snapshot::HeapFacts& heap) {
   line(out, "types",
        fmt::format("{} program; {} classes that its objects name, {} types with fields, {} globals",
                    heap.runtime, heap.classes, heap.types, heap.globals));
-  constexpr std::string_view kHold = "would hold it for about {} ms, longer on a busy machine";
+  constexpr std::string_view kHold = "would stop it for about {} ms, longer on a busy machine";
   line(out, "freeze", fmt::format(kHold, heap.freeze.count()));
   line(out, "clone", fmt::format(kHold, heap.clone.count()));
 }
@@ -59,7 +59,7 @@ std::string format_check_table(const snapshot::Examination& found) {
   }
   line(out, "verdict",
        found.refusal             ? "no snapshot can be taken"
-       : found.obstacles.empty() ? "nothing stands in the way"
+       : found.obstacles.empty() ? "nothing prevents a snapshot"
                                  : "a snapshot can be taken");
   return out;
 }

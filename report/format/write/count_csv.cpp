@@ -1,7 +1,7 @@
 // Comma-separated values as in RFC 4180: a header line, CRLF after each line, and every type in
-// quotes with quotes inside doubled, since names such as Hash(String, Int32) hold commas. Control
-// characters are written as \t, \n, \x1b: a quoted line break would be allowed by the standard, but
-// not understood by the line-based tools that read most CSV files.
+// quotes with quotes inside doubled, because names such as Hash(String, Int32) contain commas.
+// Control characters are written as \t, \n, \x1b: a quoted line break would be allowed by the
+// standard, but not understood by the line-based tools that read most CSV files.
 
 #include <fmt/format.h>
 

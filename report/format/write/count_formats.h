@@ -24,8 +24,8 @@ namespace heapattach {
 // A row's transitive and retained bytes with `separator` between them; empty fields if it has none.
 [[nodiscard]] std::string sizes_text(const snapshot::CountRow& row, std::string_view separator);
 
-// A row's type as the formats without a column for it tell that nothing reaches its objects, made
-// safe to show.
+// A row's type, safe to show, for formats without a column for reachability: marked if its objects
+// are unreachable.
 [[nodiscard]] std::string shown_type(const snapshot::CountRow& row);
 
 }  // namespace heapattach

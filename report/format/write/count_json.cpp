@@ -4,10 +4,10 @@
 //    "unreachable_bytes":N,"typed_bytes":N,"types":[{"type":"Session","objects":1000,"bytes":48000}]}
 //
 // `objects` and `bytes` are the live ones of the whole heap, whatever --top left out of `types`.
-// With sizes, a row has "transitive_bytes" and "retained_bytes" too.
-// Keys with nothing to say are left out: heap_bytes and free_bytes where the collector's numbers
-// are not known, "reachable":false on a type's row unless nothing reaches its objects, "lossy":true
-// unless a name had to be changed, and "complete":false with its "reason" unless part is missing.
+// With sizes, a row has "transitive_bytes" and "retained_bytes" too. Empty keys are left out:
+// heap_bytes and free_bytes if the collector's numbers are unknown, "reachable":false on a type's
+// row unless its objects are unreachable, "lossy":true unless a name had to be changed, and
+// "complete":false with its "reason" unless part is missing.
 
 #include <iterator>
 

@@ -1,7 +1,7 @@
-// A Markdown table as GitHub and GitLab render it, for issues and merge requests. Types stand in
-// code spans, so that `Pointer(T)*` and `__init__` are not read as emphasis. A bar ends a cell even
-// inside a code span, and is written \| (and Crystal's unions are full of bars). A backtick within
-// a name makes the span's own marks two.
+// A Markdown table as GitHub and GitLab render it, for issues and merge requests. Types are in code
+// spans, so that `Pointer(T)*` and `__init__` do not become emphasis. A bar ends a cell even inside
+// a code span, and is written \| (Crystal's unions are full of bars). If a name contains a
+// backtick, the span's own marks have two.
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// The format that memory profilers for Crystal exchange: the number of lines that follow, then one
+// The exchange format of memory profilers for Crystal: the number of lines that follow, then one
 // line per type, objects<TAB>type, or with sizes transitive bytes<TAB>type. No totals.
 
 #include <fmt/format.h>

@@ -38,7 +38,7 @@ std::vector<std::string> head_of(const snapshot::CountTable& table) {
   return {"rank", "objects", "bytes", "%", "transitive", "retained", "type"};
 }
 
-// The lines of a table under construction; `whole` is what percentages are of.
+// The lines of a table under construction; percentages are of `whole`.
 class Lines {
  public:
   Lines(const snapshot::CountTable& table, const Look& look)

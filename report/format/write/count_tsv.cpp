@@ -1,8 +1,7 @@
 // Tab-separated values, with a header line: objects, bytes, type; with sizes, transitive_bytes and
-// retained_bytes before the type, empty where nothing reaches the objects. The type stands last and
-// holds no tab and no line break: control characters are written as \t, \n, \x1b, a backslash as
-// \\, so that a line is always one row and `cut -f3-` always the whole name. No totals: they would
-// be rows.
+// retained_bytes before the type, empty for unreachable objects. The type comes last and contains
+// no tab and no line break: control characters are written as \t, \n, \x1b, a backslash as \\. So a
+// line is always one row, and `cut -f3-` always the whole name. No totals: they would be rows.
 
 #include <fmt/format.h>
 

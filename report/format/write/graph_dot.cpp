@@ -1,4 +1,4 @@
-// Graphviz's dot language: `dot -Tsvg`. What was cut off stands in comments at the end.
+// Graphviz's dot language: `dot -Tsvg`. Comments at the end list what was cut off.
 
 #include <fmt/format.h>
 

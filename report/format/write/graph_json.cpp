@@ -5,7 +5,7 @@
 //    "roots":[{"kind":"global","text":"global CACHE of app","to":"0x7f1200"}],
 //    "cut":["990 more objects (--objects)"]}
 //
-// The objects asked for come first, with "asked":true.
+// The requested objects come first, with "asked":true.
 
 #include <utility>
 

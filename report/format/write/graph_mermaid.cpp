@@ -1,4 +1,4 @@
-// Mermaid, as GitHub, GitLab and mermaid.live draw it, in the shape that MemProf gives:
+// Mermaid, as GitHub, GitLab and mermaid.live draw it, in the form that MemProf writes:
 //
 //    graph LR
 //      0x7f12a0["0x7f12a0 Session"]
@@ -6,8 +6,8 @@
 //      root1(["global CACHE of app"]) --> 0x7f1200
 //      %% cut: 990 more objects of the type (--objects)
 //
-// A link is labelled with its field and how many edges lie between its end and the object asked
-// for. Labels stand in quotes, and a quote within them is #quot;.
+// A link is labelled with its field and the number of edges between its end and the requested
+// object. Labels are in quotes, and a quote within them is #quot;.
 
 #include <unordered_set>
 
@@ -53,11 +53,11 @@ std::vector<std::string> cut_lines(const analyze::Neighbourhood& found) {
     lines.push_back(fmt::format("{} more objects (--objects)", found.left_out_objects));
   }
   if (found.open_objects != 0) {
-    lines.push_back(
-        fmt::format("more leads to {} of the objects shown (--levels)", found.open_objects));
+    lines.push_back(fmt::format("{} of the objects shown have more references to them (--levels)",
+                                found.open_objects));
   }
   if (found.has_too_many_links) {
-    lines.push_back(fmt::format("after {} links, which is what can be drawn", analyze::kMostLinks));
+    lines.push_back(fmt::format("after {} links, the most that can be drawn", analyze::kMostLinks));
   }
   return lines;
 }

@@ -9,7 +9,7 @@ namespace heapattach {
 namespace {
 
 // Level 1: on this text level 6 saves a fifth of the size for three times the time, and the user
-// waits for the time.
+// waits.
 constexpr int kLevel = 1;
 constexpr int kWindowBits = 15 + 16;  // the largest window; +16 asks for gzip framing (zlib.h)
 constexpr int kMemoryLevel = 9;

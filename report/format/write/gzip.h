@@ -9,7 +9,7 @@ struct z_stream_s;
 namespace heapattach {
 
 // Compresses piece after piece, each into a gzip member of its own. Members one after the other are
-// a valid gzip file (RFC 1952, 2.2) and read as one, so that pieces can be compressed in parallel.
+// a valid gzip file (RFC 1952, 2.2) and read as one, so pieces can be compressed in parallel.
 class GzipMembers {
  public:
   GzipMembers();
@@ -19,7 +19,7 @@ class GzipMembers {
   GzipMembers(const GzipMembers&) = delete;
   GzipMembers& operator=(const GzipMembers&) = delete;
 
-  // The member for `bytes`; holds until the next call. At most 1 GiB at a time.
+  // The member for `bytes`; valid until the next call. At most 1 GiB at a time.
   [[nodiscard]] std::string_view compress(std::string_view bytes);
 
  private:

@@ -13,16 +13,16 @@
 //   "left_out":N,"left_out_behind":N,"end":"corrupt"
 //
 // The innermost frame comes first, and so does the innermost of the functions that are inlined into
-// one. `found_by` is said of what was guessed ("frame pointer", "scan") and of what a signal
-// interrupted ("signal"), `end` unless it is the stack's own. A fiber that stands exactly like one
-// before it has "same_frames_as" with that one's address instead: of 100,000 fibers most do.
+// one. `found_by` marks guesses ("frame pointer", "scan") and frames that a signal interrupted
+// ("signal"); `end` is left out if the stack ends normally. A fiber with exactly the frames of an
+// earlier one has "same_frames_as" with that one's address instead: of 100,000 fibers most do.
 namespace heapattach {
 
 void add_stack(const snapshot::Snapshot& snapshot,
                const snapshot::Stack& stack,
                JsonRecord& record);
 
-// Remembers which fiber has said its frames already.
+// Remembers which fiber's record already has its frames.
 class FiberFrames {
  public:
   explicit FiberFrames(const snapshot::Snapshot& snapshot)

@@ -21,7 +21,7 @@ using snapshot::Snapshot;
 
 constexpr std::size_t kFlushBytes = 512 * 1024;
 
-// Collects the records that are not objects, and hands them on before they grow large.
+// Collects the records that are not objects, and writes them before they grow large.
 class RecordWriter {
  public:
   RecordWriter(Sink& sink, const JsonLinesOptions& options) : sink_(sink), options_(options) {}
@@ -169,8 +169,8 @@ JsonRecord root_record(const Snapshot& snapshot, const snapshot::Root& root) {
   return record;
 }
 
-// Of several rows of one name, as the entries and the indices of a hash have, the one that says
-// most: the first with fields, else the first.
+// Of several rows of one name, such as the entries and the indices of a hash, the most informative
+// one: the first with fields, otherwise the first.
 std::vector<const snapshot::Type*> one_of_each_name(const std::vector<snapshot::Type>& types) {
   std::vector<const snapshot::Type*> chosen;
   std::unordered_map<std::string_view, std::size_t> by_name;

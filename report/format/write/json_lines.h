@@ -20,9 +20,9 @@
 //   {"record":"end","complete":true,"objects":N,"bytes":N,"roots":N,"skipped":0}
 //
 // - Addresses are strings of lower-case hex: 64 bits do not fit a JavaScript number.
-// - Keys with nothing to say are left out. The version changes only if a key's meaning does.
-// - `refs` is keyed by the path of the word where the type knows one ("@point.@next", "[3].key"),
-//   else by "+<offset>". No key stands twice: of two words with one path the second keeps its
+// - Empty keys are left out. The version changes only if a key's meaning does.
+// - The keys of `refs` are the paths of the words if the type has them ("@point.@next", "[3].key"),
+//   otherwise "+<offset>". No key occurs twice: of two words with one path the second keeps its
 //   offset, and so does a path that begins with "+".
 // - Several types may have one name, such as the buffers of one hash; one of them has a record.
 // - A type's `holder` is the type that such buffers are part of.
@@ -35,39 +35,41 @@
 // - Only if asked for, `value` is what text or a number an object is, `values` what its fields
 // hold,
 //   by path; "cut":true says that a text was longer.
-// - An object that nothing reaches has "reachable":false, and is left out where live_only is true.
+// - An unreachable object has "reachable":false, and is left out if live_only is true.
 // - "marked_conservatively":{"objects":N,"bytes":N} in the first record: so many objects were
 // scanned
 //   whole, because the program marks them by a procedure of its own or their mark descriptor could
 //   not be read. They may hold objects that the collector does not keep.
-// - "redacted":"full" in the first record says that names are stand-ins.
+// - "redacted":"full" in the first record means that names are placeholders.
 // - A record in which a name was cut or was not UTF-8 has "lossy":true.
 // - A file without its end record, or with "complete":false there, is partial; `reason` says why.
 //
-// Speed decides the rest. Workers format objects in pieces of a few thousand, each into one buffer
-// of fixed size that is made once, and write them in order (OrderedOutput). Whatever is the same
-// for all objects of a type is escaped beforehand. A buffer that fills up within a piece waits for
-// its turn and goes out in parts, so an array of a billion elements needs no more memory than any
-// other object. Rejected: formatting into memory as a whole (the text is three times the heap), one
-// writer fed by a queue (a copy more, and a thread that mostly waits), fmt in the inner loop (a
-// third of the speed).
+// The rest is for speed. Workers format objects in pieces of a few thousand, each into one buffer
+// of fixed size that is made once, and write them in order (OrderedOutput). Text that all objects
+// of a type share is escaped beforehand. If a buffer fills up within a piece, it waits for its turn
+// and is written in parts, so an array of a billion elements needs no more memory than any other
+// object. Rejected: formatting everything in memory (the text is three times the heap), one writer
+// fed by a queue (one more copy, and a thread that mostly waits), fmt in the inner loop (a third of
+// the speed).
 namespace heapattach {
 
 struct JsonLinesOptions {
   bool with_gzip = false;
   Deadline deadline;
-  // Told now and then how many objects were written; from any one thread at a time. May be empty.
+  // Called now and then, from one thread at a time, with the number of objects written. May be
+  // empty.
   std::function<void(std::uint64_t objects)> on_progress;
 };
 
 struct JsonLinesWritten {
   std::uint64_t objects = 0;
   std::uint64_t bytes = 0;  // of the objects, not of the text
-  // False if the deadline passed first: the text then ends early, and its end record says so.
+  // False if the deadline passed first: the text then ends early, and its end record has the
+  // reason.
   bool in_time = true;
 };
 
-// Writes all of `snapshot`; does not finish the sink.
+// Writes the whole `snapshot`; does not finish the sink.
 Result<JsonLinesWritten> write_json_lines(const snapshot::Snapshot& snapshot,
                                           Sink& sink,
                                           const JsonLinesOptions& options);

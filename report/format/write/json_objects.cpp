@@ -29,7 +29,7 @@ using snapshot::Snapshot;
 
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
 constexpr std::size_t kObjectsPerPiece = 4096;  // about half a buffer of text
-constexpr std::size_t kEdgesAhead = 24;  // far enough for memory to answer before it is needed
+constexpr std::size_t kEdgesAhead = 24;         // far enough for memory to answer in time
 
 // Text goes through a bare pointer below: each line reserves its room first.
 
@@ -68,9 +68,9 @@ char* put_hex(char* at, std::uint64_t value) {
   return end;
 }
 
-// What is the same in every line of a type.
+// The text that all lines of a type share.
 struct TypeText {
-  std::string name;  // from the end of the address to the number of bytes
+  std::string name;  // from after the address up to the number of bytes
   bool is_lossy = false;
   JsonKeys keys;
 };
@@ -99,7 +99,7 @@ constexpr std::array<std::string_view, 8> kMarks{",\"reachable\":false",
                                                  ",\"kind\":\"custom\",\"reachable\":false",
                                                  ",\"kind\":\"custom\""};
 
-// A worker's text on its way out.
+// Buffers a worker's text.
 class LineBuffer {
  public:
   LineBuffer(OrderedOutput& output, bool with_gzip) : output_(output), bytes_(kBufferBytes) {
@@ -107,7 +107,7 @@ class LineBuffer {
   }
 
   void start(std::size_t piece) { piece_ = piece; }
-  // Where to put up to `bytes` of text; give the end of it to `took`.
+  // Where to put up to `bytes` of text; pass the end of it to `took`.
   char* room(std::size_t bytes) {
     if (bytes_.size() - used_ < bytes) flush();
     return bytes_.data() + used_;
@@ -117,7 +117,7 @@ class LineBuffer {
     flush();
     output_.finish(piece_);
   }
-  // An empty string to build text of unknown length in.
+  // An empty string for text of unknown length.
   std::string& scratch() {
     scratch_.clear();
     return scratch_;
@@ -126,7 +126,7 @@ class LineBuffer {
  private:
   void flush() {
     const std::string_view text(bytes_.data(), used_);
-    // Failure is remembered by the output; what follows is thrown away there.
+    // The output remembers the failure, and drops what follows.
     if (used_ != 0) output_.append(piece_, gzip_ ? gzip_->compress(text) : text);
     used_ = 0;
   }
@@ -237,7 +237,7 @@ class ObjectWriter {
   void work() {
     LineBuffer out(output_, options_.with_gzip);
     while (may_go_on()) {
-      // No claimed piece is ever dropped: what is written has no gaps.
+      // No claimed piece is ever dropped, so the written text has no gaps.
       const std::size_t piece = next_piece_.fetch_add(1);
       if (piece >= pieces()) break;
       out.start(piece);

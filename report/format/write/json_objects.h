@@ -4,7 +4,7 @@
 
 namespace heapattach {
 
-// The object records of json_lines.h, on all cores: the part of it whose speed matters.
+// Writes the object records of json_lines.h on all cores: the part whose speed matters.
 Result<JsonLinesWritten> write_json_objects(const snapshot::Snapshot& snapshot,
                                             Sink& sink,
                                             const JsonLinesOptions& options);

@@ -28,10 +28,10 @@ class JsonRecord {
   void boolean(std::string_view key, std::optional<bool> value);
   void address(std::string_view key, std::uint64_t value);
   void object(std::string_view key, JsonRecord value);
-  // `json` stands as it is.
+  // Adds `json` unchanged.
   void raw(std::string_view key, std::string_view json);
 
-  // The record is to say "lossy" whether or not its texts lose anything now.
+  // Makes the record "lossy" whether or not its texts lose anything now.
   void lossy_if(bool was_lossy) { is_lossy_ |= was_lossy; }
 
   void open_list(std::string_view key);

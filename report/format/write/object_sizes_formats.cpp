@@ -13,10 +13,9 @@ std::string format_object_sizes_text(const snapshot::Snapshot& snapshot,
                                      const analyze::ObjectSizes& sizes) {
   std::string text = object_text(snapshot, sizes.object) + "\n";
   text += fmt::format("  {} bytes of its own\n", sizes.bytes);
-  text += fmt::format("  {} bytes with all that it leads to\n", sizes.transitive_bytes);
-  text += sizes.retained_bytes == 0
-              ? "  no root leads to it\n"
-              : fmt::format("  {} bytes with all that would go with it\n", sizes.retained_bytes);
+  text += fmt::format("  {} bytes with everything that it references\n", sizes.transitive_bytes);
+  text += sizes.retained_bytes == 0 ? "  no root reaches it\n"
+                                    : fmt::format("  {} bytes retained\n", sizes.retained_bytes);
   return text;
 }
 

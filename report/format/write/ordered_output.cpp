@@ -10,7 +10,7 @@ bool OrderedOutput::append(std::size_t piece, std::string_view bytes) {
     turn_changed_.wait(lock, [&] { return turn_ == piece || error_; });
     if (error_) return false;
   }
-  // Unlocked: whose turn it is has the sink for itself.
+  // Unlocked: only the piece whose turn it is uses the sink.
   auto written = sink_.write(bytes);
   if (written) return true;
   fail(std::move(written).error());

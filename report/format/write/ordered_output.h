@@ -11,21 +11,21 @@
 namespace heapattach {
 
 // Lets workers that make the pieces of a text in parallel write them in order. Pieces are numbered
-// from 0; each worker works on one piece at a time and takes its numbers in rising order, so the
-// lowest unfinished piece is always being worked on and nobody waits for ever.
+// from 0. Each worker works on one piece at a time and takes numbers in ascending order, so some
+// worker always works on the lowest unfinished piece, and none waits for ever.
 class OrderedOutput {
  public:
   explicit OrderedOutput(Sink& sink) : sink_(sink) {}
 
   // Waits until all pieces before `piece` are finished, then writes. False once anything failed.
   bool append(std::size_t piece, std::string_view bytes);
-  // Nothing more comes for `piece`.
+  // No more text comes for `piece`.
   void finish(std::size_t piece);
-  // Makes every append fail from now on. The first error stays.
+  // Makes every later append fail. The first error is kept.
   void fail(Error error);
 
   [[nodiscard]] bool has_failed() const;
-  // After all workers ended.
+  // Call after all workers have ended.
   [[nodiscard]] Result<void> result() const;
 
  private:

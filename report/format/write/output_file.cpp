@@ -24,9 +24,9 @@ namespace heapattach {
 namespace {
 
 constexpr mode_t kMode = 0600;
-// A pipe that poll() calls writable takes this much without blocking (pipe(7)).
+// If poll() reports a pipe as writable, it takes this much without blocking (pipe(7)).
 constexpr std::size_t kPipeBytes = PIPE_BUF;
-constexpr int kPollMs = 50;  // how late an interruption may be noticed
+constexpr int kPollMs = 50;  // how late we may notice an interruption
 
 Error exists(const std::string& name) {
   return {ErrorKind::Os, fmt::format("{} exists; --force replaces it", terminal_text(name)),
@@ -69,7 +69,7 @@ Result<Fd> duplicate(int descriptor, std::string_view name) {
   return Fd(fd);
 }
 
-// Devices that pass nothing on to anybody: /dev/null, /dev/zero, /dev/full.
+// Devices without a reader: /dev/null, /dev/zero, /dev/full.
 bool is_harmless(const struct stat& status) {
   constexpr unsigned kMemoryDevices = 1;
   const unsigned number = minor(status.st_rdev);
@@ -81,7 +81,7 @@ bool is_ours(uid_t owner) {
   return owner == ::geteuid() || owner == 0;
 }
 
-// Whoever reads from a FIFO gets the heap, and somebody else may have put it there.
+// The reader of a FIFO gets the heap, and another user may have created the FIFO.
 Result<void> check_stream(const Fd& directory,
                           const struct stat& status,
                           const std::string& shown,
@@ -95,14 +95,14 @@ Result<void> check_stream(const Fd& directory,
   struct stat around {};
   const bool is_known = ::fstat(directory.get(), &around) == 0;
   if (!is_known || ((around.st_mode & S_ISVTX) != 0 && around.st_uid != ::geteuid())) {
-    return refused("anybody can put such things into its directory");
+    return refused("anybody can create files in its directory");
   }
   if (!force) return refused("--force writes to it");
   return {};
 }
 
-// A FIFO cannot be opened for writing until somebody reads it (fifo(7): ENXIO); we wait, but not
-// past the deadline, which a blocking open() could not promise.
+// A FIFO cannot be opened for writing until it has a reader (fifo(7): ENXIO). We wait, but not past
+// the deadline, which a blocking open() could not promise.
 Result<Fd> open_directly(const Fd& directory,
                          const Place& place,
                          const std::string& shown,
@@ -120,7 +120,7 @@ Result<Fd> open_directly(const Fd& directory,
     if (!fd.empty()) {
       struct stat status {};
       if (::fstat(fd.get(), &status) != 0) return os_error(fmt::format("open {}", shown), errno);
-      // It may have been exchanged meanwhile.
+      // It may have been replaced meanwhile.
       HA_TRY(check_stream(directory, status, shown, force));
       const int now = ::fcntl(fd.get(), F_GETFL);
       ::fcntl(fd.get(), F_SETFL, now & ~O_NONBLOCK);
@@ -132,14 +132,14 @@ Result<Fd> open_directly(const Fd& directory,
   }
 }
 
-// What stands under a name, without following it.
+// What a name refers to, without following it.
 enum class Found { Nothing, File, Stream, Directory, Other };
 
 Found look_up(const Fd& directory, const std::string& name) {
   if (name.empty()) return Found::Directory;  // the path ended in a slash
   struct stat status {};
   if (::fstatat(directory.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
-    return Found::Nothing;  // or not to be seen: making a file there then fails
+    return Found::Nothing;  // or hidden from us: creating a file there then fails
   }
   switch (status.st_mode & S_IFMT) {
     case S_IFREG:
@@ -153,7 +153,7 @@ Found look_up(const Fd& directory, const std::string& name) {
 
 std::string random_name() {
   std::uint64_t number = 0;
-  // A short or failed read leaves a worse name, which O_EXCL still keeps from being anybody's.
+  // A short or failed read gives a worse name; O_EXCL still keeps others' files safe.
   if (::getrandom(&number, sizeof number, GRND_NONBLOCK) < 0) {
     timespec now{};
     ::clock_gettime(CLOCK_MONOTONIC, &now);
@@ -202,7 +202,7 @@ Result<OpenOutput> OpenOutput::open(const std::string& name, bool force, const D
     case Found::Stream:
       return OpenOutput(HA_TRY(open_directly(directory, place, shown, force, deadline)), shown);
     case Found::Other:
-      return Error{ErrorKind::Os, fmt::format("{} is no file that could be replaced", shown)};
+      return Error{ErrorKind::Os, fmt::format("{} is not a file that can be replaced", shown)};
     case Found::File:
       if (!force) return exists(name);
       break;
@@ -254,7 +254,8 @@ Result<void> OpenOutput::link_anew(const std::string& name) {
     const int at = directory_.get();
     status = ::renameat2(at, temporary_.c_str(), at, name.c_str(), RENAME_NOREPLACE);
     if (status != 0 && errno == EINVAL) {
-      // Not on this file system: a second link does as well, and the destructor removes the first.
+      // This file system cannot rename without replacing: a second link works as well, and the
+      // destructor removes the first.
       status = ::linkat(at, temporary_.c_str(), at, name.c_str(), 0);
     } else if (status == 0) {
       temporary_.clear();
@@ -292,7 +293,7 @@ OutputFile::OutputFile(OpenOutput output, const Deadline& deadline)
 Result<void> OutputFile::wait_for_room() {
   for (;;) {
     pollfd waited{output_.fd_.get(), POLLOUT, 0};
-    // An error or a hang-up ends the waiting too; the write then says which.
+    // An error or a hang-up ends the waiting too; write() then reports which.
     if (::poll(&waited, 1, kPollMs) > 0) return {};
     HA_TRY(deadline_.check(fmt::format("write {}", output_.shown_name_)));
   }
@@ -339,7 +340,7 @@ std::string expand_name(std::string_view pattern,
       case '%': name += '%'; break;
       default: name += pattern[i]; continue;
     }
-    // A host's name comes from outside, and must not lead elsewhere.
+    // A host's name comes from outside, and must not contain a path.
     std::replace(name.begin() + static_cast<std::ptrdiff_t>(before), name.end(), '/', '_');
     ++i;
   }

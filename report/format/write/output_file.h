@@ -7,29 +7,30 @@
 #include "report/deadline.h"
 #include "report/format/write/sink.h"
 
-// Where a report goes, and that nothing half-written is ever found there.
+// Opens the destination of a report, and makes sure that no half-written report is ever found
+// there.
 //
-// A file is written without a name (O_TMPFILE) or, where the file system has no such thing, under a
-// random one beside its place, and gets its name by linkat() or rename() once it is whole and on
-// the disk. So whoever finds the name finds all of it; if we are killed, a file without a name is
-// gone. All of it happens below one descriptor of the directory, so that swapping the directory
-// meanwhile leads nowhere else. The mode is 0600 whatever the umask: a heap holds secrets.
+// A file is written without a name (O_TMPFILE) or, if the file system does not support that, under
+// a random name in the same directory. It gets its name by linkat() or rename() once it is complete
+// and on the disk. So a file with that name is always complete; if we are killed, a file without a
+// name is gone. Everything happens relative to one descriptor of the directory, so replacing the
+// directory meanwhile has no effect. The mode is 0600 whatever the umask: a heap contains secrets.
 //
-// The name itself is never followed if it is a symbolic link. Neither is a link, a file or anything
-// else replaced without `force`: the check when opening is for the user's sake, the one that counts
-// is made by the kernel when the name is given (EEXIST). What is no regular file cannot be replaced
-// at all. A FIFO or a character device is written to directly, but only with `force`, only if it is
-// ours or root's, and never in a sticky directory of another user: whoever put it there would read
-// the heap. /dev/null needs no force. /dev/stdout, /dev/stderr and /dev/fd/N mean a descriptor of
-// ours, as shells have it; anything else is refused.
+// A symbolic link with that name is never followed. Neither a link nor a file nor anything else is
+// replaced without `force`: the check at opening time is for the user's sake; the one that counts
+// is made by the kernel when the file gets its name (EEXIST). Anything but a regular file or a link
+// cannot be replaced at all. A FIFO or a character device is written to directly, but only with
+// `force`, only if it belongs to us or root, and never in a sticky directory of another user: its
+// creator would read the heap. /dev/null needs no force. /dev/stdout, /dev/stderr and /dev/fd/N
+// mean a descriptor of ours, as in shells; anything else is refused.
 namespace heapattach {
 
-// An open destination; drops what was written to it unless it was finished.
+// An open destination. Unless it is finished, what was written to it is dropped.
 class OpenOutput {
  public:
   // Standard output.
   static Result<OpenOutput> standard_output();
-  // The file `name`. Waits until `deadline` for somebody to read if it is a FIFO.
+  // The file `name`. If it is a FIFO, waits until `deadline` for a reader.
   static Result<OpenOutput> file(const std::string& name, bool force, const Deadline& deadline);
 
   // For a process that gives up its rights before it writes: opens the file now, which file() then
@@ -56,10 +57,10 @@ class OpenOutput {
   [[nodiscard]] Result<void> link_anew(const std::string& name);
 
   Fd fd_;
-  std::string shown_name_;  // as the user knows it
-  Fd directory_;            // empty unless this becomes a file
+  std::string shown_name_;  // as the user wrote it
+  Fd directory_;            // set only if this becomes a file
   std::string name_;        // in the directory
-  std::string temporary_;   // its name in the directory until then; empty if it has none
+  std::string temporary_;   // its temporary name in the directory; empty if it has none
   bool force_ = false;
 };
 
@@ -67,7 +68,7 @@ class OutputFile final : public Sink {
  public:
   OutputFile(OpenOutput output, const Deadline& deadline);
 
-  // Fails with Timeout or Interrupted rather than wait past the deadline for a reader.
+  // Fails with Timeout or Interrupted instead of waiting past the deadline for a reader.
   Result<void> write(std::string_view bytes) override;
   Result<void> finish() override;
 

@@ -6,7 +6,7 @@
 
 namespace heapattach {
 
-// Where a report goes. Writers know nothing of files, pipes or memory.
+// The destination of a report. Writers know nothing about files, pipes or memory.
 class Sink {
  public:
   Sink() = default;
@@ -16,7 +16,8 @@ class Sink {
 
   // Takes all of `bytes`, or fails for good. Called from one thread at a time.
   virtual Result<void> write(std::string_view bytes) = 0;
-  // The report is whole: makes it appear under its name. Without it nothing appears there.
+  // The report is complete: makes it appear under its name. Without this call nothing appears
+  // there.
   virtual Result<void> finish() = 0;
 };
 

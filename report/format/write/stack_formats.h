@@ -4,7 +4,7 @@
 
 #include "report/stacks/stack_report.h"
 
-// What --stacks found, as text.
+// The result of --stacks as text.
 namespace heapattach {
 
 // For people: what is wrong, the threads, the fibers by stack.
@@ -13,7 +13,8 @@ namespace heapattach {
 // For programs: one JSON object on one line.
 [[nodiscard]] std::string format_stacks_json(const stacks::StackReport& report);
 
-// For flame graphs: a line for each stack, outermost first, with how many stand there.
+// For flame graphs: a line for each stack, outermost function first, with the number of threads or
+// fibers.
 [[nodiscard]] std::string format_stacks_folded(const stacks::StackReport& report);
 
 }  // namespace heapattach

@@ -1,6 +1,6 @@
 // Folded stacks, as flame graph programs read them: "app;thread worker;main;handle;read 1". The
-// outermost function comes first, the number of threads or fibers that stand there last. What would
-// end a function or a line too early is replaced.
+// outermost function comes first, the number of threads or fibers with that stack last. Characters
+// that would end a function or a line too early are replaced.
 
 #include <map>
 

@@ -22,16 +22,16 @@
 // host's address), "read", "write", "accept", "connect" or (one of these four) "io", "sleep",
 // "sleep forever"; or what it does: "running", "scheduling" (it serves the scheduler),
 // "ready", "not started", "ended", "unknown". "holder" is the global or field that holds the
-// object; "runtime" is a fiber that every Crystal program has; "of_thread" is whose own fiber it
-// is.
+// object; "runtime" marks a fiber that every Crystal program has; "of_thread" is the thread whose
+// own fiber it is.
 //
 // FRAME is {"pc":"0x55d0…","function":"Channel(Int32)#receive","file":"channel.cr","line":311,
 // "column":5,"inlined":true,"own":true,"module":"app","offset":"0x4f2a","found_by":"tables"}; one
-// of the program's own functions, which is no library's, has "own"; an inlined one
-// stands before the one that it is part of, with the same pc. `end` is "outermost", "limit",
-// "unknown" or "corrupt". Keys with nothing to say are left out. A fiber on a thread is in no
-// group. A core file has "core":{"signal":11,"thread":12} in place of the pause, and tells no
-// states, wait channels and times.
+// of the program's own functions, not a library's, has "own"; an inlined one comes before the one
+// that contains it, with the same pc. `end` is "outermost", "limit", "unknown" or "corrupt". Empty
+// keys are left out. A fiber on a thread is in no group. For a core file there is
+// "core":{"signal":11,"thread":12} in place of the pause, and there are no states, wait channels
+// and times.
 
 #include <fmt/format.h>
 

@@ -1,5 +1,4 @@
-// The report of --stacks for people. What is wrong comes first, before the process itself is named,
-// so that it is on the first screen whatever the process has:
+// The report of --stacks for people. The findings come first, so that they are on the first screen:
 //
 //   deadlock: fiber "transfer" in Ledger#transfer waits for Ledger@audit, which fiber "report" …
 //   process 4711 /srv/app: 1 thread, 7 fibers, paused for 0.6 ms
@@ -15,8 +14,8 @@
 //     each waits to receive from Channel(Int32) 0x7f0c1ab3ef80
 //      0  …
 //
-// Numbers of frames are those of the stack, also behind a gap. What a frame was guessed by, rather
-// than known from tables, is said behind it. Names come from the target, and are made safe to show.
+// Frames keep their numbers on the stack, also after a gap. A guessed frame has a note after it.
+// Names come from the target, and are made safe to show.
 
 #include <algorithm>
 #include <csignal>
@@ -58,9 +57,9 @@ std::string_view words_for(unwind::FoundBy by) {
 
 std::string_view words_for(unwind::StackEnd end) {
   switch (end) {
-    case unwind::StackEnd::Limit: return "… and more, which were not followed";
-    case unwind::StackEnd::Unknown: return "… how it goes on is not known";
-    case unwind::StackEnd::Corrupt: return "… what follows on the stack cannot be true";
+    case unwind::StackEnd::Limit: return "… and more frames, not followed";
+    case unwind::StackEnd::Unknown: return "… the rest is unknown";
+    case unwind::StackEnd::Corrupt: return "… the rest of the stack is corrupt";
     case unwind::StackEnd::Outermost: break;
   }
   return {};
@@ -148,11 +147,11 @@ void add_thread(const StackReport& report, const ThreadSeen& thread, Text& text)
     text.line(
         fmt::format("  on it: {}, which {}", title_of(fiber), describe_wait(report, fiber.wait)));
   }
-  if (!thread.is_readable) text.line("  could not be stopped: its stack is not known");
+  if (!thread.is_readable) text.line("  could not be stopped: its stack is unknown");
   text.stack(thread.stack);
 }
 
-// How the process was looked at, and what cannot be told for that.
+// How the process was read, and what is therefore missing.
 std::string words_for_source(const StackReport& report) {
   if (!report.core) {
     const double pause = std::chrono::duration<double, std::milli>(report.pause).count();
@@ -165,8 +164,7 @@ std::string words_for_source(const StackReport& report) {
                          name == nullptr ? "" : " SIG", name == nullptr ? "" : name,
                          report.core->thread);
   }
-  return words +
-         " (which tells no states, wait channels, descriptors, processor time or time left)";
+  return words + " (which has no states, wait channels, descriptors, processor time or time left)";
 }
 
 std::string names_of(const StackReport& report, const FiberGroup& group) {

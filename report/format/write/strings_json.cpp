@@ -4,12 +4,11 @@
 //    "wasted_bytes":N,"duplicates":[{"text":"user-1","type":"String","copies":100,"bytes":3200,
 //    "wasted_bytes":3168}]}
 //
-// `strings` and `bytes` are all reachable strings, `wasted_bytes` what all duplicates take beyond
+// `strings` and `bytes` count all reachable strings, `wasted_bytes` what all duplicates take beyond
 // one copy each, whatever --top left out of `duplicates`. A text of which only the beginning is
-// told has "cut":true and "text_bytes". Keys with nothing to say are left out: "cut_strings" and
-// "without_text", strings that could not be compared since the snapshot has only their beginning or
-// nothing of them; "lossy":true unless a text had to be changed; "complete":false with its
-// "reason".
+// shown has "cut":true and "text_bytes". Empty keys are left out: "cut_strings" and "without_text",
+// strings that could not be compared because the snapshot has only their beginning or none of their
+// text; "lossy":true unless a text had to be changed; "complete":false with its "reason".
 
 #include "report/format/write/json_record.h"
 #include "report/format/write/string_formats.h"

@@ -3,10 +3,9 @@
 //   wasted  copies  bytes    type  text
 //     3168     100   3200  String  "user-1"
 //       96       4    128  String  "a longer one of which the beginning is sh"… (52 bytes)
-//     3264                         wasted by all that is there more than once
-//     9600     300                 all strings; 203 different texts
+//     3264     300   9600          all strings, 203 different texts
 //
-// A text is quoted and escaped; one that is not shown in full says how long it is.
+// A text is quoted and escaped; one that is not shown in full has its length after it.
 
 #include <fmt/format.h>
 
@@ -50,15 +49,15 @@ std::string format_strings_table(const StringReport& report, const Look& look) {
   std::string out = table.format(look);
   if (found.cut != 0) {
     out += fmt::format(
-        "note: of {} strings the snapshot has only the beginning: they are compared with none; "
+        "note: the snapshot has only the beginning of {} strings, which are not compared; "
         "--values=4096 keeps more\n",
         found.cut);
   }
   if (found.without_text != 0) {
-    out += fmt::format("note: of {} strings there is no text\n", found.without_text);
+    out += fmt::format("note: {} strings have no text\n", found.without_text);
   }
   if (found.strings == 0) {
-    out += "note: no object is known to be a string: without types they cannot be told\n";
+    out += "note: no object is known to be a string: without types they cannot be recognised\n";
   }
   if (!report.complete) out += fmt::format("partial: {}\n", terminal_text(report.reason));
   return out;

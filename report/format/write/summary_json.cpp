@@ -7,8 +7,8 @@
 //    "unmapped_bytes":N,"heap_bytes":N}}
 //
 // The resident bytes of all uses add up to rss_bytes; the parts of the heap to heap_bytes. Uses:
-// heap_in_use, heap_free, thread_stacks, fiber_stacks, malloc, files, other. Of a saved snapshot
-// there is no memory, and of its heap fragmented_bytes is in unreachable_bytes.
+// heap_in_use, heap_free, thread_stacks, fiber_stacks, malloc, files, other. A saved snapshot has
+// no memory, and its fragmented_bytes are in unreachable_bytes.
 
 #include <string_view>
 

@@ -1,12 +1,12 @@
-// The two accounts of a process's memory, for people: the kernel's, what is in memory and what for,
-// and the collector's, what its heap holds.
+// A process's memory in two tables, for people: the kernel's view (what is resident, and for what
+// use) and the collector's (what is in its heap).
 //
 //   process 4711, /srv/app, 2026-11-20T11:34:07.215Z
 //
 //   resident    mapped  what
 //    5103616   5103616  the collector's heap: blocks in use
 //     …
-//   12345678  99999999  in all (resident: RSS)
+//   12345678  99999999  total (resident: RSS)
 //
 //      bytes  of the collector's heap
 //    4913888  live objects
@@ -54,7 +54,7 @@ std::string memory_table(const MemoryAccount& memory, const Look& look) {
     if (memory.of(use) == MemoryShare{}) continue;
     add(memory.of(use), words_for(use, memory), Table::Kind::Row);
   }
-  add(memory.total, "in all (what is resident: RSS)", Table::Kind::Total);
+  add(memory.total, "total (resident: RSS)", Table::Kind::Total);
   return table.format(look);
 }
 
@@ -65,13 +65,13 @@ std::string heap_table(const snapshot::HeapAccount& heap, const Look& look) {
   };
   add(heap.live, "live objects");
   if (heap.fragmented_known) {
-    add(heap.unreachable, "objects that nothing reaches: the next collection takes them");
-    add(heap.fragmented, "fragmented: free places and ends of blocks in use");
+    add(heap.unreachable, "unreachable objects: the next collection frees them");
+    add(heap.fragmented, "fragmented: free slots and ends of blocks in use");
   } else {
     add(heap.unreachable, "not reachable, or unused in blocks in use");
   }
   add(heap.free, "free blocks");
-  add(heap.unmapped, "free blocks given back to the system (unmapped)");
+  add(heap.unmapped, "free blocks returned to the system (unmapped)");
   table.add({std::to_string(heap.heap), "heap"}, Table::Kind::Total);
   return table.format(look);
 }
@@ -84,12 +84,12 @@ std::string format_summary_table(const SummaryReport& report, const Look& look) 
   if (report.summary.memory) {
     out += memory_table(*report.summary.memory, look) + '\n';
   } else {
-    out += "note: a file has no account of the process's memory; ask the process\n\n";
+    out += "note: a file does not show the process's memory; run --summary on the process\n\n";
   }
   if (report.summary.heap) {
     out += heap_table(*report.summary.heap, look);
   } else {
-    out += "note: the collector's numbers are not known\n";
+    out += "note: the collector's numbers are unknown\n";
   }
   if (!report.complete) out += fmt::format("partial: {}\n", terminal_text(report.reason));
   return out;

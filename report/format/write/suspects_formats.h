@@ -8,7 +8,7 @@
 // Where most of the memory is, as text; one format per source file.
 namespace heapattach {
 
-// For people: of each place a sentence, the way to it, and what is there by type.
+// For people: for each suspect a sentence, the path to it, and its contents by type.
 [[nodiscard]] std::string format_suspects_text(const snapshot::Snapshot& snapshot,
                                                const analyze::Suspects& suspects,
                                                const Look& look);

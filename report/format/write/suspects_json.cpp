@@ -8,9 +8,9 @@
 //                 "summary":"global CACHE → @h","root":{…},"path":[…]}]}
 //
 // `kind` is `object`, `list` (the address is of the first link, `objects` the number of links) or
-// `type` (the address is of one of the `objects`). Root and path are as of --why. `untyped_bytes`
-// are retained by objects of unknown types and by no suspect. A suspect that another one retains
-// has "within", the number of that one in the list (the first is 0), and "part", what of it it is.
+// `type` (the address is of one of the `objects`). Root and path are as in --why. Objects of
+// unknown types, but no suspect, retain `untyped_bytes`. A suspect that another one retains has
+// "within", the number of that one in the list (the first is 0), and "part", its part of that one.
 
 #include <string_view>
 #include <utility>

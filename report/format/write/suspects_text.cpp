@@ -1,15 +1,16 @@
 // Where most of the memory is, for people:
 //
-//    1. one Hash(String, Session) keeps 4676224 bytes, 95 % of all that is alive: mostly 20375
-//    Session global CACHE of app
+//   1. one Hash(String, Session) keeps 4676224 bytes, 95 % of all that is alive: mostly 20375
+//      Session
+//        global CACHE of app
 //          → 0x7f1200 Cache
 //          @h → 0x7f1240 Hash(String, Session)
 //          @entries → 0x7f1300 (buffer of Hash(String, Session))
-//      what would go with it
+//      it retains
 //         20375 objects   978000 bytes  Session
 //
-// What is within a place follows it, indented, with the path from there on. If no place gathers a
-// tenth, that is said.
+// A suspect within another follows it, indented, with the path from there on. If nothing retains a
+// tenth, the report says so.
 
 #include <algorithm>
 
@@ -86,31 +87,30 @@ std::string format_suspects_text(const snapshot::Snapshot& snapshot,
                                  const Look& look) {
   analyze::EdgeNames names(snapshot);
   std::string text;
-  std::size_t places = 0;
+  std::size_t outer = 0;
   for (std::size_t i = 0; i < suspects.found.size(); ++i) {
     const analyze::Suspect& suspect = suspects.found[i];
-    if (!suspect.within) ++places;
-    const std::string head = (suspect.within ? std::string() : fmt::format("{}. ", places)) +
+    if (!suspect.within) ++outer;
+    const std::string head = (suspect.within ? std::string() : fmt::format("{}. ", outer)) +
                              terminal_text(suspect.sentence);
     std::string part = look.with_colour ? fmt::format("\x1b[1m{}\x1b[0m\n", head) : head + "\n";
     if (suspect.is_type) {
       part += fmt::format("  most through {}, for instance\n", terminal_text(suspect.way_summary));
     }
     part += path_text(snapshot, suspects, suspect, names, look);
-    part += fmt::format("  what would go with {}\n", suspect.is_type ? "them" : "it");
+    part += fmt::format("  {}\n", suspect.is_type ? "they retain" : "it retains");
     part += contents_text(snapshot, suspect.contents, look) + "\n";
     text += indented(part, depth_of(suspects, i));
   }
   if (suspects.found.empty()) {
-    text += fmt::format("nothing gathers a tenth of the {} bytes that are alive\n",
-                        suspects.live_bytes);
+    text += fmt::format("nothing retains a tenth of the {} live bytes\n", suspects.live_bytes);
   } else {
-    text += fmt::format("{} gather{} a tenth or more of the {} bytes that are alive\n",
-                        counted(places, "place"), places == 1 ? "s" : "", suspects.live_bytes);
+    text += fmt::format("{} retain{} a tenth or more of the {} live bytes\n",
+                        counted(outer, "suspect"), outer == 1 ? "s" : "", suspects.live_bytes);
   }
   if (suspects.untyped_bytes >= suspects.threshold) {
-    text +=
-        fmt::format("{} bytes are of unknown types, and gather nowhere\n", suspects.untyped_bytes);
+    text += fmt::format("{} bytes are of unknown types, and no suspect retains them\n",
+                        suspects.untyped_bytes);
   }
   if (!snapshot.complete) text += fmt::format("partial: {}\n", terminal_text(snapshot.reason));
   return text;

@@ -14,7 +14,7 @@ namespace heapattach {
 namespace {
 
 constexpr std::size_t kGap = 2;         // between two columns
-constexpr std::size_t kLeastText = 16;  // shorter than this nothing can be told from another
+constexpr std::size_t kLeastText = 16;  // shorter texts cannot be distinguished
 
 std::string with_separators(std::string digits) {
   for (std::size_t i = digits.size(); i > 3;) {

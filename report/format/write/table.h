@@ -7,7 +7,7 @@
 
 namespace heapattach {
 
-// How a report for people is to look where it goes.
+// How to print a report for people.
 struct Look {
   bool with_colour = false;
   std::size_t columns = 0;       // of the terminal; 0: it goes elsewhere, and nothing is cut
@@ -30,10 +30,10 @@ class Table {
  public:
   enum class Kind { Row, Total };  // a total is faint where there is colour
 
-  // What stands above each column, the text's last.
+  // The headings of the columns, the text's last.
   explicit Table(std::vector<std::string> head);
 
-  // As many cells as the head has, the text last: safe to show. An empty cell has nothing to say.
+  // As many cells as there are headings, the text last: safe to show. A cell may be empty.
   void add(std::vector<std::string> cells, Kind kind = Kind::Row);
 
   [[nodiscard]] std::string format(const Look& look) const;

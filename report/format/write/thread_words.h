@@ -4,7 +4,7 @@
 
 namespace heapattach {
 
-// The state of a thread, as /proc has it, in words.
+// The state of a thread in /proc, in words.
 [[nodiscard]] std::string_view words_for_state(char state);
 
 }  // namespace heapattach

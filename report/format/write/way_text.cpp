@@ -16,10 +16,10 @@ namespace {
 using analyze::EdgeNames;
 using snapshot::Snapshot;
 
-constexpr std::size_t kShownLines = 16;  // of a way, before and behind what is left out, together
+constexpr std::size_t kShownLines = 16;  // of a path, before and after the omission, together
 constexpr std::size_t kShownDominators = 6;
 
-// One line of a way, which may stand for several links that look alike.
+// One line of a path, which may represent several similar links.
 struct Link {
   std::uint32_t kind = 0;  // of the edge
   snapshot::TypeIndex type = 0;
@@ -31,8 +31,8 @@ struct Link {
   }
 };
 
-// The steps behind the first, with those that repeat as one. Links of lists come in turns of up to
-// three steps; only single ones are drawn together here.
+// The steps after the first, with repeated ones merged. Links of lists come in cycles of up to
+// three steps; only cycles of one are merged here.
 std::vector<Link> links_of(const Snapshot& snapshot, const analyze::Way& way, EdgeNames& names) {
   std::vector<Link> links;
   for (std::size_t i = 1; i < way.size(); ++i) {

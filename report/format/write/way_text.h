@@ -10,18 +10,18 @@
 #include "report/format/write/table.h"
 #include "report/model/model.h"
 
-// Ways and chains of dominators, as the reports that have some show them.
+// Paths and chains of dominators, as reports show them.
 namespace heapattach {
 
-// A line each for the root and the objects that it leads to, indented. Of very long ways the
-// beginning and the end; links of a list that repeat stand once, with how many more there are.
+// A line each for the root and the objects on the path, indented. Very long paths show the
+// beginning and the end; repeated links of a list appear once, with the number of further ones.
 [[nodiscard]] std::string way_text(const snapshot::Snapshot& snapshot,
                                    std::uint32_t root,
                                    const analyze::Way& way,
                                    analyze::EdgeNames& names,
                                    const Look& look);
 
-// The same without the root: the objects behind the first, which is told already.
+// The same without the root: the objects after the first, which the caller has shown already.
 [[nodiscard]] std::string steps_text(const snapshot::Snapshot& snapshot,
                                      const analyze::Way& way,
                                      analyze::EdgeNames& names,
@@ -39,7 +39,7 @@ namespace heapattach {
 // "1 object", "2 objects".
 [[nodiscard]] std::string counted(std::uint64_t count, std::string_view thing);
 
-// Adds "root", "path" and "dominators" to a record. Nothing is left out of them.
+// Adds "root", "path" and "dominators" to a record. Nothing is left out.
 void add_way(const snapshot::Snapshot& snapshot,
              std::uint32_t root,
              const analyze::Way& way,

@@ -8,8 +8,8 @@
 //                      {"by":"@h","address":"0x7f1240","type":"Hash(String, Session)"},…],
 //              "dominators":[{"address":"0x7f1240","type":"…","retained_bytes":97000}]}]}
 //
-// Of one object there is its "address" and the "type" that it has, and a path has no "summary".
-// Dominators come outermost first. "complete":false and a "reason" if the snapshot is partial.
+// For a single object there are its "address" and "type", and a path has no "summary". Dominators
+// come outermost first. "complete":false and a "reason" if the snapshot is partial.
 
 #include <utility>
 

@@ -1,6 +1,6 @@
 // What keeps something alive, for people:
 //
-//    1000 objects of Session, 48000 bytes; with what hangs on them 96000
+//    1000 objects of Session, 48000 bytes; they retain 96000 bytes
 //
 //    998 of 1000 through global CACHE → @h → @entries → [*].value, for instance
 //        global CACHE of app
@@ -8,10 +8,10 @@
 //          @h → 0x7f1240 Hash(String, Session)
 //          @entries → 0x7f1300 (buffer of Hash(String, Session))
 //          [3].value → 0x7f12a0 Session
-//      all hang on (dominators, the closest last)
+//      all are retained by (dominators, the closest last)
 //          0x7f1240 Hash(String, Session), retains 97000 bytes
 //
-// Of one object there is no summary, and a way from each object that a root holds.
+// For a single object there is no summary, and one path from each object that a root references.
 
 #include <fmt/format.h>
 
@@ -30,13 +30,13 @@ std::string heading(const snapshot::Snapshot& snapshot, const Why& why) {
   const std::string what =
       why.object ? object_text(snapshot, *why.object)
                  : fmt::format("{} of {}", counted(why.objects, "object"), terminal_text(why.what));
-  return fmt::format("{}, {} bytes; with all that would go with {} {}\n", what, why.bytes,
-                     why.objects == 1 ? "it" : "them", why.retained_bytes);
+  return fmt::format("{}, {} bytes; {} {} bytes\n", what, why.bytes,
+                     why.objects == 1 ? "it retains" : "they retain", why.retained_bytes);
 }
 
 std::string path_heading(const Why& why, const WhyPath& path, std::size_t number) {
   if (why.object) {
-    return fmt::format("way {} of {}, {}\n", number, why.paths.size(),
+    return fmt::format("path {} of {}, {}\n", number, why.paths.size(),
                        counted(path.way.size() - 1, "step"));
   }
   return fmt::format("{} of {} through {}{}\n", path.objects, why.objects,
@@ -46,11 +46,11 @@ std::string path_heading(const Why& why, const WhyPath& path, std::size_t number
 std::string dominators_heading(const Why& why, const WhyPath& path) {
   if (path.dominators.empty()) {
     return why.object || path.objects == 1
-               ? "  it hangs on no single object: there is another way, or a root holds it\n"
-               : "  they hang on no single object\n";
+               ? "  no single object retains it: there is another path, or a root references it\n"
+               : "  no single object retains them all\n";
   }
-  return fmt::format("  {} hang{} on (dominators, the closest last)\n",
-                     path.objects == 1 ? "it" : "all", path.objects == 1 ? "s" : "");
+  return fmt::format("  {} retained by (dominators, the closest last)\n",
+                     path.objects == 1 ? "it is" : "all are");
 }
 
 }  // namespace
@@ -63,7 +63,7 @@ std::string format_why_text(const snapshot::Snapshot& snapshot, const Why& why, 
     const std::string head = path_heading(why, path, i + 1);
     text += look.with_colour ? fmt::format("\n\x1b[1m{}\x1b[0m", head) : "\n" + head;
     text += way_text(snapshot, path.root, path.way, names, look);
-    // Of one object all ways have the same.
+    // All paths to one object have the same dominators.
     if (why.object && i + 1 != why.paths.size()) continue;
     text += dominators_heading(why, path);
     text += dominators_text(snapshot, path.dominators, look);
@@ -71,11 +71,11 @@ std::string format_why_text(const snapshot::Snapshot& snapshot, const Why& why, 
   if (why.other_paths != 0) {
     text +=
         fmt::format("\n{} more through {}; --paths N shows more\n",
-                    counted(why.other_objects, "object"), counted(why.other_paths, "other way"));
+                    counted(why.other_objects, "object"), counted(why.other_paths, "other path"));
   }
   if (why.unreached != 0) {
-    text += fmt::format("\n{} of {}: no root leads there{}\n", why.unreached, why.objects,
-                        why.excluded_edges != 0 ? " but over what was excluded" : "");
+    text += fmt::format("\n{} of {}: no root reaches them{}\n", why.unreached, why.objects,
+                        why.excluded_edges != 0 ? " except through what was excluded" : "");
   }
   if (why.excluded_edges != 0) {
     text += fmt::format("\n{} excluded\n", counted(why.excluded_edges, "pointer"));

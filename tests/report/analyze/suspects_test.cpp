@@ -75,7 +75,7 @@ TEST_CASE("objects of unknown types are no suspects together, but told") {
   CHECK(suspects.found.empty());
   CHECK(suspects.untyped_bytes == 3200);
   CHECK(format_suspects_text(build.snapshot, suspects, {}) ==
-        "nothing gathers a tenth of the 3200 bytes that are alive\n"
+        "nothing retains a tenth of the 3200 live bytes\n"
         "3200 bytes are of unknown types, and gather nowhere\n");
 }
 
@@ -114,7 +114,7 @@ TEST_CASE("a place within another is told there, by what of it it is") {
   CHECK(text.find("1. one game::World keeps") == 0);
   CHECK(text.find("\n    of it, game::World.log's buffer keeps") != std::string::npos);
   CHECK(text.find("\n          log._M_impl._M_start → 0x2000 (buffer of") != std::string::npos);
-  CHECK(text.find("1 place gathers a tenth or more") != std::string::npos);
+  CHECK(text.find("1 suspect retains a tenth or more") != std::string::npos);
   CHECK(text.find("2.") == std::string::npos);
   const std::string json = format_suspects_json(snapshot, suspects);
   CHECK(json.find(R"("within":0,"part":"game::World.log's buffer")") != std::string::npos);

@@ -150,7 +150,7 @@ TEST_CASE("a packed core file is named as what it is") {
   const auto file = TextFile::open(directory.file("core.gz"), {});
   REQUIRE_FALSE(file);
   CHECK(file.error().kind == ErrorKind::Unsupported);
-  CHECK(file.error().message.find("core.gz has packed in it an ELF file") != std::string::npos);
+  CHECK(file.error().message.find("core.gz contains, packed, an ELF file") != std::string::npos);
   CHECK(file.error().message.find("unpacked") != std::string::npos);
 }
 

@@ -249,7 +249,7 @@ TEST_CASE("what is broken is refused with its line") {
   CHECK(refusal(kHead + kB + kEnd).find("line 2") != std::string::npos);            // dangling
   CHECK(refusal(kHead + kA + kEnd).find("missing") != std::string::npos);           // lost
   CHECK(refusal(kHead + kHead + kEnd).find("second snapshot") != std::string::npos);
-  CHECK(refusal(kHead + kA + kB + kEnd + "{\"record\":\"news\"}\n").find("behind the end") !=
+  CHECK(refusal(kHead + kA + kB + kEnd + "{\"record\":\"news\"}\n").find("after the end") !=
         std::string::npos);
 }
 
