@@ -43,7 +43,7 @@ TEST_CASE("a capture reads as the target did") {
   CHECK(capture.holes().empty());
 }
 
-TEST_CASE("adjoining ranges become one piece") {
+TEST_CASE("adjacent ranges become one piece") {
   FakeMemory memory;
   map_numbered(memory, 0x10000, 4 * kPage);
   Capture capture = capture_of(8 * kPage);
@@ -79,7 +79,7 @@ TEST_CASE("a later add leaves earlier bytes where they were, and may go before t
   }
 }
 
-TEST_CASE("holes read as zero and are remembered") {
+TEST_CASE("holes read as zero and are listed") {
   FakeMemory memory;
   map_numbered(memory, 0x10000, kPage);
   map_numbered(memory, 0x12000, kPage);
@@ -90,7 +90,7 @@ TEST_CASE("holes read as zero and are remembered") {
   CHECK(capture.read_as<std::uint64_t>({0x12008}).value() == 0x12008);
 }
 
-TEST_CASE("ranges that do not fit are refused, and nothing is lost by it") {
+TEST_CASE("ranges that do not fit are refused, and nothing is lost") {
   FakeMemory memory;
   map_numbered(memory, 0x10000, kPage);
   Capture capture = capture_of(kPage);

@@ -38,7 +38,7 @@ struct Opened {
     REQUIRE_MESSAGE(core, core.error().message);
     return **core;
   }
-  // What stands at an address, until its end or 64 bytes.
+  // The text at an address, up to its end or 64 bytes.
   std::string text_at(std::uint64_t address) {
     std::array<std::byte, 64> bytes{};
     const auto count = (**this).read_some(RemoteAddr{address}, bytes);
@@ -57,7 +57,7 @@ struct Opened {
 
 }  // namespace
 
-TEST_CASE("a core file tells of its process, threads and memory") {
+TEST_CASE("a core file shows its process, threads and memory") {
   Opened opened(small_core().text());
   const CoreFile& core = *opened;
   CHECK(core.pid() == 4711);
@@ -77,7 +77,7 @@ TEST_CASE("a core file tells of its process, threads and memory") {
   CHECK(core.faults().empty());
 }
 
-TEST_CASE("memory and mapped files make one map, also where gcore leaves parts out") {
+TEST_CASE("memory and mapped files make one map, even where gcore leaves parts out") {
   CoreBuilder builder = small_core();
   builder.program_headers_at(kProgram + 64)
       .files({{kProgram, kProgram + kPage, 0, "/srv/app"},
@@ -95,7 +95,7 @@ TEST_CASE("memory and mapped files make one map, also where gcore leaves parts o
   REQUIRE(mappings.size() == 7);
   CHECK(std::is_sorted(mappings.begin(), mappings.end(),
                        [](const Mapping& a, const Mapping& b) { return a.range < b.range; }));
-  // What no segment tells of, of a file that begins as a program does.
+  // A part that no segment describes, of a file that begins as a program does.
   const Mapping* const code = core.map().find(RemoteAddr{kProgram + kPage});
   REQUIRE(code != nullptr);
   CHECK(code->range == Range{RemoteAddr{kProgram + kPage}, 2 * kPage});
@@ -106,7 +106,7 @@ TEST_CASE("memory and mapped files make one map, also where gcore leaves parts o
   const Mapping* const data = core.map().find(RemoteAddr{kProgram + 3 * kPage});
   CHECK(data->writable);
   CHECK(data->path == "/srv/app");
-  // One part of a file that the core file has nothing of is data; two are a program.
+  // One part of a file that is not in the core file counts as data; two count as a program.
   CHECK_FALSE(core.map().find(RemoteAddr{0x500000})->executable);
   CHECK(core.map().find(RemoteAddr{0x600000})->executable);
   CHECK(core.map().find(RemoteAddr{0x600000})->path == "/srv/old");
@@ -114,7 +114,7 @@ TEST_CASE("memory and mapped files make one map, also where gcore leaves parts o
   CHECK(core.map().find(RemoteAddr{kHeap})->is_anonymous());
 }
 
-TEST_CASE("what a core file leaves out is read from the file that is lent for it") {
+TEST_CASE("what a core file leaves out is read from the file lent for it") {
   CoreBuilder builder = small_core();
   builder.memory(kProgram, 2 * kPage, "core", PF_R | PF_X);
   Opened opened(builder.text());
@@ -125,13 +125,13 @@ TEST_CASE("what a core file leaves out is read from the file that is lent for it
   REQUIRE((*opened).lend({RemoteAddr{kProgram}, 2 * kPage}, fd, 2));
   CHECK(opened.text_at(kProgram) == "core");
   CHECK(opened.text_at(kProgram + 4) == "from its beginning");
-  CHECK(opened.text_at(kProgram + 100) == "(fault)");  // behind the end of the file
+  CHECK(opened.text_at(kProgram + 100) == "(fault)");  // past the end of the file
   // A second one for the same memory is not used.
   REQUIRE((*opened).lend({RemoteAddr{kProgram + kPage}, kPage}, fd, 0));
   CHECK(opened.text_at(kProgram + kPage) == "(fault)");
 }
 
-TEST_CASE("a core file that ends early says how much is missing, and what is there can be read") {
+TEST_CASE("a core file that ends early shows how much is missing, and the rest can be read") {
   const std::string text =
       small_core().memory(kHeap + kPage, kPage, std::string(kPage, 'x')).text();
   Opened opened(text.substr(0, text.size() - kPage - 100));
@@ -151,7 +151,7 @@ TEST_CASE("a core file can have more pieces of memory than its header can count"
   CHECK(opened.text_at(kHeap + 2 * kCount * kPage) == "last");
 }
 
-TEST_CASE("what is no core file is refused by what it is") {
+TEST_CASE("a file that is not a core file is refused by its kind") {
   std::string text = small_core().text();
   const auto poke = [&text](std::size_t at, int value) { text[at] = static_cast<char>(value); };
   ErrorKind kind = ErrorKind::Unsupported;
@@ -161,13 +161,13 @@ TEST_CASE("what is no core file is refused by what it is") {
   SUBCASE("an object file") {
     poke(16, ET_REL);
   }
-  SUBCASE("of another machine") {
+  SUBCASE("for another machine") {
     poke(18, EM_AARCH64);
   }
   SUBCASE("of 32 bits") {
     poke(EI_CLASS, ELFCLASS32);
   }
-  SUBCASE("of the other byte order") {
+  SUBCASE("in the other byte order") {
     poke(EI_DATA, ELFDATA2MSB);
   }
   SUBCASE("not an ELF file") {
@@ -198,7 +198,7 @@ TEST_CASE("what is no core file is refused by what it is") {
   CHECK(opened.error_kind() == kind);
 }
 
-TEST_CASE("what cannot be true in a core file is skipped, and the rest is read") {
+TEST_CASE("impossible entries in a core file are skipped, and the rest is read") {
   CoreBuilder builder = small_core();
   SUBCASE("memory over other memory") {
     builder.memory(kHeap + 100, kPage, "over it");
@@ -242,7 +242,7 @@ TEST_CASE("what cannot be true in a core file is skipped, and the rest is read")
   SUBCASE("a file beyond all addresses") {
     builder.files({{kProgram, ~0ULL, 0, "/a"}});
   }
-  SUBCASE("a file at no place in it") {
+  SUBCASE("a file without an offset") {
     builder.files({{kProgram, kProgram + 1, ~0ULL, "/a"}});
   }
   SUBCASE("an auxiliary vector that is cut off") {

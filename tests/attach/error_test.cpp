@@ -6,7 +6,7 @@
 
 using namespace heapattach;
 
-TEST_CASE("an error reads inside out and keeps its kind") {
+TEST_CASE("an error reads from the outermost step to the innermost and keeps its kind") {
   const Error error = os_error("PTRACE_SEIZE", ESRCH).context("stopping thread 4711");
   CHECK(error.kind == ErrorKind::Gone);
   CHECK(error.os_errno == ESRCH);

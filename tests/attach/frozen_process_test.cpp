@@ -50,12 +50,12 @@ TEST_CASE("all threads are held until the frozen process ends") {
   CHECK(tracer.still_traced().empty());
 }
 
-TEST_CASE("listings repeat until a whole one shows nobody new") {
+TEST_CASE("listings repeat until a complete one shows no new thread") {
   ScriptedTracer tracer;
   SUBCASE("new threads in two of them") {
     tracer.listings = {whole({1}), whole({1, 2}), whole({1, 2, 3})};
   }
-  SUBCASE("one that was cut short between") {
+  SUBCASE("an incomplete one in between") {
     tracer.listings = {whole({1, 2}), ThreadListing{{1}, false}, whole({1, 2, 3})};
   }
   const auto frozen = FrozenProcess::freeze(tracer, {});
@@ -64,7 +64,7 @@ TEST_CASE("listings repeat until a whole one shows nobody new") {
   CHECK(tracer.listings_made == 4);
 }
 
-TEST_CASE("a thread that vanishes from the listing cannot stand for one that was missed") {
+TEST_CASE("a thread that vanishes from the listing does not make up for one that was missed") {
   ScriptedTracer tracer;
   // In the second listing 3 is missing and 2 is on its way out, so the count is right by accident.
   tracer.listings = {whole({1}), whole({1, 2}), whole({1, 3})};
@@ -74,7 +74,7 @@ TEST_CASE("a thread that vanishes from the listing cannot stand for one that was
   SUBCASE("it is not reaped yet") {
     tracer.script[2].state = 'Z';
   }
-  SUBCASE("it ends when it is to be seized") {
+  SUBCASE("it ends when it is about to be seized") {
     tracer.script[2].seize_failure = Error{ErrorKind::Gone, "exiting", ESRCH};
   }
   const auto frozen = FrozenProcess::freeze(tracer, {});
@@ -82,7 +82,7 @@ TEST_CASE("a thread that vanishes from the listing cannot stand for one that was
   CHECK(tids_of(*frozen) == std::vector<pid_t>{1, 3});
 }
 
-TEST_CASE("a first thread that has ended long ago does not call for more listings") {
+TEST_CASE("a first thread that ended long ago needs no further listings") {
   ScriptedTracer tracer;
   tracer.listings = {whole({1, 2})};
   tracer.script[1].state = 'Z';
@@ -92,7 +92,7 @@ TEST_CASE("a first thread that has ended long ago does not call for more listing
   CHECK(tracer.listings_made == 2);
 }
 
-TEST_CASE("listings that never become whole are believed in the end") {
+TEST_CASE("listings that never become complete are accepted in the end") {
   ScriptedTracer tracer;
   tracer.listings = {ThreadListing{{1, 2}, false}};
   CHECK(FrozenProcess::freeze(tracer, {}));
@@ -137,7 +137,7 @@ TEST_CASE("a failed freeze leaves no thread traced") {
     tracer.script[3].seize_failure = Error{ErrorKind::Traced, "gdb", EPERM};
     expected = ErrorKind::Traced;
   }
-  SUBCASE("a signal was on its way when another failed") {
+  SUBCASE("a signal was pending when another thread failed") {
     tracer.script[1].events = {{.kind = Kind::Signal, .signal = SIGUSR1}};
     tracer.script[3].register_failure = Error{ErrorKind::Gone, "killed", ESRCH};
     expected = ErrorKind::Gone;
@@ -157,7 +157,8 @@ TEST_CASE("a failed freeze leaves no thread traced") {
   const auto frozen = FrozenProcess::freeze(tracer, {});
   REQUIRE_FALSE(frozen);
   CHECK(frozen.error().kind == expected);
-  // One that was seized and not yet asked to stop runs on; the end of the tracing thread frees it.
+  // A thread that was seized and not yet asked to stop runs on; the end of the tracing thread frees
+  // it.
   for (const pid_t tid : tracer.still_traced()) {
     CHECK_FALSE(tracer.script[tid].is_still);
     CHECK_FALSE(tracer.script[tid].is_interrupted);
@@ -178,7 +179,7 @@ TEST_CASE("a sleeping thread that does not stop is a timeout that names it") {
   CHECK(tracer.still_traced() == std::set<pid_t>{4712});  // until the tracing thread ends
 }
 
-TEST_CASE("a thread that has no processor is waited for as long as others may be held") {
+TEST_CASE("a thread without a processor is waited for as long as others may be held") {
   ScriptedTracer tracer;
   tracer.listings = {whole({4711, 4712})};
   tracer.script[4712].stops = false;
@@ -192,7 +193,7 @@ TEST_CASE("a thread that has no processor is waited for as long as others may be
   CHECK(tracer.now() - begin < 800ms);
 }
 
-TEST_CASE("while no thread stands still, those that have no processor are waited for longer") {
+TEST_CASE("while no thread is stopped, those without a processor are waited for longer") {
   ScriptedTracer tracer;
   tracer.listings = {whole({4711})};
   tracer.script[4711].state = 'R';
@@ -212,7 +213,7 @@ TEST_CASE("while no thread stands still, those that have no processor are waited
   }
 }
 
-TEST_CASE("a thread in uninterruptible sleep is held without its registers, and soon") {
+TEST_CASE("a thread in uninterruptible sleep is soon held without its registers") {
   ScriptedTracer tracer;
   tracer.listings = {whole({1, 2})};
   tracer.script[2].stops = false;
@@ -240,7 +241,7 @@ TEST_CASE("a thread in uninterruptible sleep is held without its registers, and 
   }
 }
 
-TEST_CASE("signals that come before the stop are handed on, and the stop is asked for again") {
+TEST_CASE("signals that come before the stop are passed on, and the stop is requested again") {
   ScriptedTracer tracer;
   tracer.listings = {whole({1})};
   tracer.script[1].events = {{.kind = Kind::Signal, .signal = SIGUSR1},
@@ -259,11 +260,11 @@ TEST_CASE("a thread cloned after the seizing of its parent is held too") {
   ScriptedTracer tracer;
   tracer.script[1].events = {{.kind = Kind::Cloned, .other = 2}};
   std::vector<pid_t> held{1};
-  SUBCASE("one of the process") {
+  SUBCASE("one that belongs to the process") {
     tracer.listings = {whole({1}), whole({1, 2})};
     held = {1, 2};
   }
-  SUBCASE("one that is a process of its own is let go") {
+  SUBCASE("one that is a process of its own is released") {
     tracer.listings = {whole({1})};
   }
   const auto frozen = FrozenProcess::freeze(tracer, {});
@@ -301,7 +302,7 @@ TEST_CASE("a process whose threads all end is gone") {
   CHECK(frozen.error().kind == ErrorKind::Gone);
 }
 
-TEST_CASE("threads that appear for ever use up the budget, and all are let go") {
+TEST_CASE("threads that appear for ever use up the budget, and all are released") {
   ScriptedTracer tracer;
   std::vector<pid_t> tids;
   for (pid_t tid = 1; tid < 50; ++tid) {
@@ -315,7 +316,7 @@ TEST_CASE("threads that appear for ever use up the budget, and all are let go") 
   CHECK(tracer.still_traced().empty());
 }
 
-TEST_CASE("an untimed call that the stop interrupted goes on") {
+TEST_CASE("an untimed call that the stop interrupted continues") {
   ScriptedTracer tracer;
   tracer.listings = {whole({1})};
   tracer.script[1].registers = interrupted_epoll_wait();
@@ -324,10 +325,10 @@ TEST_CASE("an untimed call that the stop interrupted goes on") {
   SUBCASE("as a rule") {
     goes_on = true;
   }
-  SUBCASE("not if the user does not want it") {
+  SUBCASE("not if the user has turned it off") {
     options.rewind = false;
   }
-  SUBCASE("not if a signal is there for it") {
+  SUBCASE("not if a signal is pending for it") {
     tracer.script[1].deliverable = 1;
   }
   SUBCASE("not if it was not entered by `syscall`") {

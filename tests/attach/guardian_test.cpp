@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The child must not write what the test has not written yet.
+// The child must not write the test's own buffered output.
 GuardedEnd guarded(std::chrono::milliseconds time, const std::function<int()>& work) {
   std::fflush(nullptr);
   std::cout.flush();
@@ -28,7 +28,7 @@ GuardedEnd guarded(std::chrono::milliseconds time, const std::function<int()>& w
   });
 }
 
-// What no deadline and no request ends.
+// Work that no deadline and no request ends.
 [[noreturn]] void hang() {
   for (;;) ::pause();
 }
@@ -50,10 +50,10 @@ TEST_CASE("guarded work that ignores its deadline is ended a little after it") {
   CHECK_FALSE(end.signal);
   CHECK_FALSE(end.is_left);
   CHECK(Clock::now() - start >= 100ms);
-  CHECK(Clock::now() - start < 30s);  // 60 s is what it takes if nobody ends it
+  CHECK(Clock::now() - start < 30s);  // 60 s if nothing ends it
 }
 
-TEST_CASE("a guarded deadline can be moved, and time be had for what must not be cut short") {
+TEST_CASE("a guarded deadline can be moved, and extended for work that must not be cut short") {
   SUBCASE("moved") {
     const GuardedEnd end = guarded(1ms, [] {
       set_guarded_deadline(Clock::now() + 60s);
@@ -72,7 +72,7 @@ TEST_CASE("a guarded deadline can be moved, and time be had for what must not be
   }
 }
 
-TEST_CASE("guarded work that gives up says why, at once") {
+TEST_CASE("guarded work that gives up reports why, at once") {
   const GuardedEnd end = guarded(3600s, []() -> int {
     const std::jthread stuck([] { hang(); });
     give_up("it does not answer");
@@ -82,7 +82,7 @@ TEST_CASE("guarded work that gives up says why, at once") {
   CHECK(end.why == "it does not answer");
 }
 
-TEST_CASE("what kills guarded work is told") {
+TEST_CASE("the signal that kills guarded work is reported") {
   const GuardedEnd end = guarded(60s, []() -> int {
     ::raise(SIGKILL);
     return 1;
@@ -91,7 +91,7 @@ TEST_CASE("what kills guarded work is told") {
   CHECK(end.signal == SIGKILL);
 }
 
-TEST_CASE("a request to end is handed on, and ends work that does not heed it") {
+TEST_CASE("a request to end is forwarded, and ends work that does not heed it") {
   const auto asks = [] { ::kill(guardian_pid(), SIGTERM); };
   SUBCASE("it is heeded") {
     const GuardedEnd end = guarded(3600s, [&] {
@@ -130,7 +130,7 @@ TEST_CASE("a request to end is handed on, and ends work that does not heed it") 
   }
 }
 
-TEST_CASE("without a guardian nothing of it does anything") {
+TEST_CASE("without a guardian all of this has no effect") {
   CHECK(guardian_pid() == 0);
   set_guarded_deadline(Clock::now());
   need_time(1s);

@@ -42,7 +42,7 @@ TEST_CASE("a line of the memory map gives all its fields") {
   CHECK(map.mappings()[1].path == "[stack]");
 }
 
-TEST_CASE("a path keeps its spaces and newlines, and loses only the mark of deletion") {
+TEST_CASE("a path keeps its spaces and newlines, and loses only the deletion mark") {
   const std::string longest(4095, 'x');
   const auto map = parsed(
       "1000-2000 r--p 00000000 00:01 7 /a  b (deleted) c\n"
@@ -137,7 +137,7 @@ TEST_CASE("a memory map that changes while it is read is read again, but not for
   CHECK(readings < 1000);
 }
 
-TEST_CASE("a memory map without mappings is that of a process that is gone") {
+TEST_CASE("a memory map without mappings means that the process is gone") {
   const auto map = read_maps([]() -> Result<std::string> { return std::string(); }, 4711);
   REQUIRE_FALSE(map);
   CHECK(map.error().kind == ErrorKind::Gone);

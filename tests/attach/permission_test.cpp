@@ -23,7 +23,7 @@ bool says(const AccessFacts& facts, const char* part) {
 
 }  // namespace
 
-TEST_CASE("a refusal names the rule and the way out") {
+TEST_CASE("a refusal names the rule and the remedy") {
   AccessFacts facts = as_user(1000);
   SUBCASE("another user") {
     facts.target_uid = 33;
@@ -55,14 +55,14 @@ TEST_CASE("a refusal names the rule and the way out") {
     CHECK(says(facts, "ptrace_scope is 3"));
     CHECK_FALSE(says(facts, "run as root"));
   }
-  SUBCASE("nothing that can be seen") {
+  SUBCASE("nothing visible") {
     facts.yama_scope = 0;
     CHECK(says(facts, "CAP_SYS_PTRACE"));
     CHECK(says(facts, "run as root"));
   }
 }
 
-TEST_CASE("another user comes before what would then matter too") {
+TEST_CASE("another user is reported before the rules that then apply as well") {
   AccessFacts facts = as_user(1000);
   facts.target_uid = 0;
   facts.has_same_ids = false;
@@ -71,7 +71,7 @@ TEST_CASE("another user comes before what would then matter too") {
   CHECK(says(facts, "belongs to user 0"));
 }
 
-TEST_CASE("with the capability, what is left is named") {
+TEST_CASE("with the capability, the remaining rule is named") {
   AccessFacts facts = as_user(0);
   facts.has_capability = true;
   SUBCASE("a security module") {

@@ -22,12 +22,12 @@ TEST_CASE("the status of a thread gives ids, signals and capabilities") {
   CHECK(status.effective_capabilities == 0x1ffffffffff);
 }
 
-TEST_CASE("a status without the lines wanted, or with empty ones, leaves zeros") {
+TEST_CASE("a status without the expected lines, or with empty ones, leaves zeros") {
   CHECK(parse_process_status("").tracer == 0);
   CHECK(parse_process_status("TracerPid:\nUid:\t\nTgid").tracer == 0);
 }
 
-TEST_CASE("a thread is not taken for a process, nor one that has just ended for a thread") {
+TEST_CASE("a thread does not pass for a process, nor a process that has just ended for a thread") {
   CHECK(check_is_process(4711, parse_process_status("Tgid:\t4711\n")).has_value());
   const auto thread = check_is_process(4712, parse_process_status("Tgid:\t4711\n"));
   REQUIRE_FALSE(thread.has_value());

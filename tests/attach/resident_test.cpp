@@ -5,7 +5,7 @@
 
 using namespace heapattach;
 
-TEST_CASE("smaps tell of each mapping how much is in memory") {
+TEST_CASE("smaps show how much of each mapping is resident") {
   const auto found = parse_smaps(
       "55d0c0000000-55d0c0004000 r-xp 00000000 08:01 42 /srv/app\n"
       "Size:                 16 kB\n"
@@ -21,7 +21,7 @@ TEST_CASE("smaps tell of each mapping how much is in memory") {
   CHECK((*found)[1].resident_bytes == 8 * 1024);
 }
 
-TEST_CASE("smaps that make no sense are refused or count nothing") {
+TEST_CASE("smaps that make no sense are refused or count as nothing") {
   CHECK(parse_smaps("")->empty());
   CHECK(parse_smaps("Rss: 1 kB\n")->empty());
   CHECK_FALSE(parse_smaps("5000-4000 rw-p 00000000 00:00 0\nRss: 4 kB\n"));

@@ -30,7 +30,7 @@ TEST_CASE("untimed calls are rewound, timed ones and all others are not") {
   };
   const Row rows[] = {
       {SYS_epoll_wait, 8, kMinusOne, 0, true},
-      {SYS_epoll_wait, 8, 0xffffffff, 0, true},  // an int: the upper half is not the kernel's
+      {SYS_epoll_wait, 8, 0xffffffff, 0, true},  // an int: the kernel ignores the upper half
       {SYS_epoll_wait, 8, 0xffffffff00000010, 0, false},
       {SYS_epoll_wait, 8, 0, 0, false},
       {SYS_epoll_wait, 8, 1500, 0, false},
@@ -50,7 +50,7 @@ TEST_CASE("untimed calls are rewound, timed ones and all others are not") {
       {SYS_io_uring_enter, 1, 1, 0, true},
       {SYS_io_uring_enter, 1, 1 | 8, 0x7000, false},  // an argument that may hold a time limit
       {SYS_io_uring_enter, 1, 0, 0, false},
-      {SYS_recvfrom, 8, 0, 0, false},  // the socket's own time limit is not to be seen
+      {SYS_recvfrom, 8, 0, 0, false},  // the socket's own time limit is invisible
       {SYS_accept, 8, 0, 0, false},
       {SYS_read, 8, 0, 0, false},
       {SYS_nanosleep, 0, 0, 0, false},
@@ -79,7 +79,7 @@ TEST_CASE("only EINTR is rewound: the kernel restarts the rest, and results stay
   }
 }
 
-TEST_CASE("a rewound thread stands before its call, in no call, all else as it was") {
+TEST_CASE("a rewound thread is before its call, in no call, with everything else unchanged") {
   RawRegisters at_stop = in_call(SYS_epoll_wait, EINTR);
   at_stop.r10 = kMinusOne;
   const auto again = rewound(at_stop, 0);

@@ -42,7 +42,7 @@ std::string text_of(const SandboxResult& result) {
   return text;
 }
 
-// What errno the worker saw, as it says itself.
+// The errno that the worker saw.
 void say_errno(SandboxOutput& out, bool failed) {
   say(out, failed ? std::to_string(errno) : "allowed");
 }
@@ -58,14 +58,14 @@ bool has_filter() {
 
 }  // namespace
 
-TEST_CASE("what the work writes comes back") {
+TEST_CASE("the output of the work comes back") {
   const std::string text(300'000, 'x');
   const auto result = run_sandboxed([&](SandboxOutput& out) { say(out, text); }, short_limits());
   REQUIRE(result);
   CHECK(text_of(*result) == text);
 }
 
-TEST_CASE("work that says nothing gives no bytes") {
+TEST_CASE("work without output gives no bytes") {
   const auto result = run_sandboxed([](SandboxOutput&) {}, short_limits());
   REQUIRE(result);
   CHECK(result->output.empty());
@@ -201,7 +201,7 @@ TEST_CASE("a worker that reaches for other processes or the network is ended") {
   CHECK(result.error().message == "the worker made a system call that it has no use for");
 }
 
-TEST_CASE("a worker reads the descriptors it is given, and no others") {
+TEST_CASE("a worker reads only the descriptors that it is given") {
   auto given = Fd::open("/proc/self/exe", O_RDONLY);
   auto other = Fd::open("/proc/self/exe", O_RDONLY);
   REQUIRE(given);
@@ -222,7 +222,7 @@ TEST_CASE("a worker reads the descriptors it is given, and no others") {
   CHECK(text_of(*result) == "right");
 }
 
-TEST_CASE("a worker has the rights of nobody") {
+TEST_CASE("a worker has the rights of the user nobody") {
   const auto result = run_sandboxed(
       [](SandboxOutput& out) {
         say(out, setuid(0) == 0 && syscall(SYS_geteuid) == 0 ? "root" : "nobody");

@@ -33,7 +33,7 @@ TEST_CASE("mappings under a userfaultfd are found by their flags") {
   CHECK(userfault_ranges("").empty());
 }
 
-TEST_CASE("file systems that somebody serves are found among the mounts") {
+TEST_CASE("file systems with a server are found among the mounts") {
   const auto devices = served_devices(
       "21 26 0:20 / /proc rw,relatime shared:5 - proc proc rw\n"
       "60 26 0:51 / /home/x/.gvfs rw,nosuid shared:9 master:2 - fuse.gvfsd-fuse gvfsd-fuse rw\n"
@@ -45,14 +45,14 @@ TEST_CASE("file systems that somebody serves are found among the mounts") {
   CHECK(devices == std::set<std::uint64_t>{makedev(0, 51), makedev(0, 52), makedev(0, 53)});
 }
 
-TEST_CASE("the kernel's list of caches tells whether there is any userfaultfd") {
+TEST_CASE("the kernel's list of caches shows whether there is any userfaultfd") {
   const std::string head = "slabinfo - version: 2.1\n";
   CHECK_FALSE(has_userfaultfd(head + "dentry 100 200 192 21 1 : tunables 0 0 0\n"));
   CHECK_FALSE(has_userfaultfd(head + "userfaultfd_ctx_cache      0      0    192   21    1 :\n"));
   CHECK(has_userfaultfd(head + "userfaultfd_ctx_cache      0     21    192   21    1 :\n"));
 }
 
-TEST_CASE("of memory that may stall only pages that are there are read") {
+TEST_CASE("in memory that may stall, only present pages are read") {
   const Fd pagemap = Fd::open("/proc/self/pagemap", O_RDONLY).value();
   void* const mapped =
       mmap(nullptr, 8 * kPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -75,7 +75,7 @@ TEST_CASE("of memory that may stall only pages that are there are read") {
   CHECK(part(7 * kPageBytes, kPageBytes) == std::pair(kPageBytes, false));
   CHECK(memory.userfault_bytes({{at, 2 * kPageBytes}, {at + 6 * kPageBytes, 2 * kPageBytes}}) ==
         2 * kPageBytes);
-  // Where the kernel does not tell, nothing is there.
+  // If the kernel gives no answer, no page is present.
   const StallingMemory unknown({{{at, 8 * kPageBytes}, false}}, Fd());
   CHECK(unknown.userfault_bytes({{at, kPageBytes}}) == 0);
   CHECK(unknown.first_part({at + 2 * kPageBytes, 8}).may_stall);

@@ -10,7 +10,7 @@
 namespace heapattach {
 namespace {
 
-TEST_CASE("each worker of a team is run once, and told how many there are") {
+TEST_CASE("each worker of a team runs once, and gets their number") {
   unsigned told = 0;
   std::vector<std::atomic<int>> runs(3);
   run_team(3, {.begin = [&](unsigned workers) { told = workers; },
@@ -21,7 +21,7 @@ TEST_CASE("each worker of a team is run once, and told how many there are") {
   for (unsigned worker = 0; worker < 3; ++worker) CHECK(runs[worker] == (worker < told ? 1 : 0));
 }
 
-TEST_CASE("workers that wait for one that fails are told, and the failure is passed on") {
+TEST_CASE("workers that wait for one that fails are called off, and the failure is passed on") {
   unsigned workers = 0;
   std::counting_semaphore<> told(0);
   const TeamWork team{.begin = [&](unsigned count) { workers = count; },
@@ -34,7 +34,7 @@ TEST_CASE("workers that wait for one that fails are told, and the failure is pas
   CHECK_THROWS_WITH(run_team(4, team), "out of everything");
 }
 
-TEST_CASE("nobody works if the beginning fails") {
+TEST_CASE("no worker runs if the beginning fails") {
   std::atomic<int> runs = 0;
   const TeamWork team{.begin = [](unsigned) { throw std::runtime_error("not today"); },
                       .work = [&](unsigned) { ++runs; },

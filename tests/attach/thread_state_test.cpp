@@ -39,7 +39,7 @@ TEST_CASE("zombies and the dead are exiting, others are not") {
   }
 }
 
-TEST_CASE("a kernel thread is known by its flag") {
+TEST_CASE("a kernel thread is recognised by its flag") {
   CHECK(parse_thread_state(stat_line("kworker/0:1", 'I', "69238880")).value().is_kernel_thread());
 }
 
@@ -49,7 +49,7 @@ TEST_CASE("a stat line that is cut off is malformed") {
     CAPTURE(length);
     const auto state = parse_thread_state(whole.substr(0, length));
     if (!state) CHECK(state.error().kind == ErrorKind::Malformed);
-    // What parses in spite of a cut has at least found its name and letter.
+    // If a cut text still parses, it has at least the name and letter.
     if (state) CHECK(state->state == 'S');
   }
   CHECK_FALSE(parse_thread_state(""));

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 
-// Memory of this process, to be looked at from outside as it were.
+// Memory of this process, read as if from outside.
 class Numbered {
  public:
   explicit Numbered(std::size_t pages) : bytes_(pages * kPage) {
@@ -53,7 +53,7 @@ std::uint64_t word_at(const std::byte* begin, std::size_t word) {
   return value;
 }
 
-// Pages of ours between two addresses that take up memory.
+// How many of our pages between two addresses are resident.
 std::size_t resident_pages(const std::byte* begin, std::size_t pages) {
   std::vector<unsigned char> present(pages);
   REQUIRE(mincore(const_cast<std::byte*>(begin), pages * kPage, present.data()) == 0);
@@ -64,7 +64,7 @@ std::size_t resident_pages(const std::byte* begin, std::size_t pages) {
 
 }  // namespace
 
-TEST_CASE("a window shows all of a memory and has only a part of it here") {
+TEST_CASE("a window shows a whole memory and keeps only a part of it here") {
   constexpr std::size_t kPages = 4096;
   const Numbered memory(kPages);
   const auto window = open_window({memory.pages(0, kPages)}, 1);
@@ -80,7 +80,7 @@ TEST_CASE("a window shows all of a memory and has only a part of it here") {
   CHECK(window->unread_bytes() == 0);
 }
 
-TEST_CASE("many threads look through one window at once") {
+TEST_CASE("many threads read through one window at once") {
   constexpr std::size_t kPages = 2048;
   const Numbered memory(kPages);
   const auto window = open_window({memory.pages(0, kPages)}, 1);
@@ -101,7 +101,7 @@ TEST_CASE("many threads look through one window at once") {
   for (const std::uint64_t count : wrong) CHECK(count == 0);
 }
 
-TEST_CASE("the ranges of a window stand at their places in a page, one behind the other") {
+TEST_CASE("the ranges of a window keep their page offsets, one after the other") {
   Numbered memory(64);
   const Range middle{memory.pages(3, 1).start + 512, 5000};
   const auto window = open_window({memory.pages(0, 1), middle, memory.pages(20, 40)}, 1 << 20);
@@ -116,7 +116,7 @@ TEST_CASE("the ranges of a window stand at their places in a page, one behind th
   CHECK(word_at(window->begin_of(2), 0) == 4711);
 }
 
-TEST_CASE("what cannot be read through a window is zero, and counted") {
+TEST_CASE("unreadable bytes in a window are zero, and counted") {
   const Numbered memory(32);
   const Range gone = memory.pages(4, 2);
   void* const at = reinterpret_cast<void*>(gone.start.value);  // NOLINT(performance-no-int-to-ptr)
@@ -127,7 +127,7 @@ TEST_CASE("what cannot be read through a window is zero, and counted") {
   CHECK(window->unread_bytes() == 2 * kPage);
 }
 
-TEST_CASE("a crash beside a window is a crash, and in a child any look is one") {
+TEST_CASE("a crash outside a window is a crash, and so is any access in a child") {
   const Numbered memory(32);
   const auto window = open_window({memory.pages(0, 32)}, 1 << 20);
   const auto ends_by = [](const auto& look) {
@@ -135,7 +135,7 @@ TEST_CASE("a crash beside a window is a crash, and in a child any look is one") 
     if (child == 0) {
       signal(SIGALRM, SIG_DFL);
       alarm(30);
-      // Whoever handled crashes before says what it thinks of this one.
+      // The previous crash handler prints what it thinks of this one.
       const int silence = open("/dev/null", O_WRONLY);
       dup2(silence, STDOUT_FILENO);
       dup2(silence, STDERR_FILENO);

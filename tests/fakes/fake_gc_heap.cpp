@@ -37,7 +37,7 @@ RemoteAddr FakeGcHeap::add_block(const BlockSpec& spec) {
   for (std::uint64_t i = 1; i < blocks; ++i) {
     set_entry(at + i * kBlockBytes, std::min<std::uint64_t>(i, kBlockBytes - 1));
   }
-  // The mark behind the last object is always set.
+  // The mark after the last object is always set.
   const std::uint64_t end =
       is_large ? kBlockBytes : kBlockBytes / spec.object_bytes * spec.object_bytes;
   put(header + kMarksAt + end / 16, std::uint8_t{1});

@@ -12,7 +12,7 @@
 
 namespace heapattach {
 
-// A collector's heap laid out by hand in a FakeMemory, as libgc 8.2.2 lays it out on x86-64: top
+// A collector's heap built by hand in a FakeMemory, in the layout of libgc 8.2.2 on x86-64: top
 // index, bottom indices, headers with mark bytes, and blocks of objects.
 //
 //   FakeGcHeap heap;
@@ -34,13 +34,13 @@ class FakeGcHeap {
   static constexpr std::uint64_t kMaxBottoms = 8;
   static constexpr std::uint64_t kMaxHeaders = 128;
 
-  // What add_block makes; what is left out is as the collector would have it.
+  // What add_block makes; omitted fields are as the collector would set them.
   struct BlockSpec {
     std::uint64_t object_bytes = 0;
     std::uint8_t kind = boehm::kNormal;
     std::uint8_t flags = 0;
     std::optional<std::uint64_t> descriptor = std::nullopt;
-    std::optional<RemoteAddr> at = std::nullopt;  // else behind the last one
+    std::optional<RemoteAddr> at = std::nullopt;  // default: after the last one
   };
 
   // The heap's memory is `pages` blocks from kHeap on.
@@ -55,10 +55,10 @@ class FakeGcHeap {
   // Sets the mark of the object at `at` in the block at `block`, as of the last collection.
   void set_mark(RemoteAddr block, RemoteAddr at);
 
-  // Makes the index say `entry` of the block at `at`.
+  // Sets the index entry of the block at `at`.
   void set_entry(RemoteAddr at, std::uint64_t entry);
 
-  // The bottom index of the 4 MiB around `at`, made if there is none, at the head of its chain.
+  // The bottom index of the 4 MiB around `at`; made, at the head of its chain, if there is none.
   RemoteAddr bottom_of(RemoteAddr at);
 
   [[nodiscard]] RemoteAddr header_of(RemoteAddr block) const;

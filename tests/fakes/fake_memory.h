@@ -10,15 +10,15 @@
 
 namespace heapattach {
 
-// A target address space written by hand; whatever was not written faults. Reads stop at the end of
-// each piece, so code that forgets about short reads fails here first.
+// A target address space written by hand; unwritten memory faults. Reads stop at the end of each
+// piece, so code that forgets about short reads fails here first.
 class FakeMemory final : public MemoryReader {
  public:
   // Makes one piece of `bytes`. Pieces must not overlap; put and poke below write into them.
   void map(RemoteAddr at, std::vector<std::byte> bytes);
   void map_zero(RemoteAddr at, std::size_t bytes);
 
-  // Writes `value` into the piece that holds `at`, or makes a piece of its own for it.
+  // Writes `value` into the piece that contains `at`, or makes a new piece for it.
   template <class T>
   void put(RemoteAddr at, const T& value) {
     static_assert(std::is_trivially_copyable_v<T>);

@@ -12,8 +12,8 @@
 
 namespace heapattach {
 
-// One thread that stands still and can be borrowed: plays the kernel's part while it runs the stub,
-// fails at the step it is told to, and records what was done, in order.
+// One stopped thread that can be borrowed. Plays the kernel's part while the thread runs the stub,
+// fails at the chosen step, and records what was done, in order.
 class ScriptedControl final : public RemoteControl {
  public:
   using Kind = RemoteStop::Kind;
@@ -29,24 +29,24 @@ class ScriptedControl final : public RemoteControl {
   int fail_at = 0;  // the number of the step that fails; 0: none
   std::int64_t call_gives = kChild;
   std::vector<RemoteStop> before_call;  // stops that come before the call is made
-  // What the thread does instead each time it is waited for, with the stop that ends it.
+  // What the thread does instead at each wait, with the stop that ends it.
   std::vector<std::function<RemoteStop(ScriptedControl&)>> script;
   // What happened:
   std::vector<std::string> log;
   int steps = 0;
   bool is_detached = false;
   bool is_child_killed = false;
-  std::vector<int> signals;  // that were handed on
+  std::vector<int> signals;  // that were passed on
 
   ScriptedControl() { space.map_zero(kStub, 4096); }
 
-  // Whether the padding is as it was found.
+  // Whether the padding is unchanged.
   [[nodiscard]] bool is_padding_zero() const {
     std::vector<std::byte> there(Stub::size_bytes());
     if (!space.read(kStub, there)) return false;
     return std::all_of(there.begin(), there.end(), [](std::byte b) { return b == std::byte{0}; });
   }
-  // Whether the thread is on its way back by itself: in the stub, with the stub in place.
+  // Whether the thread returns by itself: it is in the stub, and the stub is in memory.
   [[nodiscard]] bool finds_its_way() const {
     return is_detached && !is_padding_zero() && now.rip - kStub.value < Stub::size_bytes();
   }
@@ -127,7 +127,7 @@ class ScriptedControl final : public RemoteControl {
  private:
   Result<void> step(const char* what) {
     log.emplace_back(what);
-    if (++steps == fail_at) return Error{ErrorKind::Os, "it was told to fail"};
+    if (++steps == fail_at) return Error{ErrorKind::Os, "it was set to fail"};
     return {};
   }
 

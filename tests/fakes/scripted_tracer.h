@@ -10,9 +10,9 @@
 
 namespace heapattach {
 
-// Plays back listings, events and failures of threads, and records who is still traced and which
-// signals and registers were handed back. A thread without a script stops when it is asked to. Time
-// passes only while the freeze rests, and with each listing.
+// Plays back listings, events and failures of threads, and records which are still traced and which
+// signals and registers were restored. A thread without a script stops on request. Time passes only
+// while the freeze rests, and with each listing.
 class ScriptedTracer final : public Tracer {
  public:
   using Kind = TraceEvent::Kind;
@@ -20,11 +20,11 @@ class ScriptedTracer final : public Tracer {
   struct Thread {
     char state = 'S';
     std::optional<Error> seize_failure;
-    std::deque<TraceEvent> events;  // before it stops: one for each look
+    std::deque<TraceEvent> events;  // before it stops: one per poll
     bool ends_when_interrupted = false;
     bool stops = true;                         // false: it never does
     std::chrono::milliseconds stops_after{0};  // of all the time that has passed
-    bool is_reborn = false;                    // after its end, a new thread has its number
+    bool is_reborn = false;                    // after its end, a new thread gets its number
     std::optional<char> state_when_interrupted;
     bool is_behind_syscall = true;
     std::optional<Error> register_failure;
@@ -41,7 +41,7 @@ class ScriptedTracer final : public Tracer {
   };
 
   std::map<pid_t, Thread> script;
-  std::deque<ThreadListing> listings;  // one for each call; the last one repeats
+  std::deque<ThreadListing> listings;  // one per call; the last one repeats
   std::optional<Error> listing_failure;
   int listings_made = 0;
 
@@ -89,7 +89,7 @@ class ScriptedTracer final : public Tracer {
     if (!thread.events.empty()) {
       event = thread.events.front();
       thread.events.pop_front();
-      thread.is_interrupted = false;  // as in the kernel: any event takes the request's place
+      thread.is_interrupted = false;  // as in the kernel: any event cancels the request
     } else if (thread.ends_when_interrupted) {
       event.kind = Kind::Ended;
     } else if (!thread.is_interrupted || !thread.stops || now_ < kBegin + thread.stops_after) {

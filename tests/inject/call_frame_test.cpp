@@ -31,7 +31,7 @@ const char* text_at(const CallFrame& frame, std::uint64_t address) {
 
 }  // namespace
 
-TEST_CASE("a function is entered as the ABI says") {
+TEST_CASE("a function is entered as the ABI requires") {
   const std::vector<CallArgument> arguments{std::uint64_t{1}, std::string("text"), std::uint64_t{3},
                                             std::uint64_t{4}, std::uint64_t{5},    std::uint64_t{6},
                                             std::uint64_t{7}, std::string("")};
@@ -56,7 +56,7 @@ TEST_CASE("a function is entered as the ABI says") {
   CHECK(std::string(text_at(*frame, word_at(*frame, in.rsp + 16))).empty());
 }
 
-TEST_CASE("a return is told from a jump to the same address") {
+TEST_CASE("a return is distinguished from a jump to the same address") {
   const auto frame = make_call_frame(standing(), {0x4000}, {});
   REQUIRE(frame.has_value());
   RawRegisters now = frame->registers;

@@ -113,7 +113,7 @@ TEST_CASE("no call that reaches another process is free") {
   }
 }
 
-TEST_CASE("the man page names the calls that are free") {
+TEST_CASE("the man page lists the free calls") {
   std::ifstream file(MAN_PAGE);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   for (const int number : free_calls()) {
@@ -127,7 +127,7 @@ TEST_CASE("the man page names the calls that are free") {
   CHECK(!call_number("no_such_call"));
 }
 
-TEST_CASE("files are opened to read, and the function's own pipe to write") {
+TEST_CASE("files are opened for reading, and the function's own pipe for writing") {
   const auto at = kText.value;
   CHECK(may({SYS_openat, 0, at, O_RDONLY | O_CLOEXEC}, "/etc/hosts"));
   CHECK(may({SYS_open, at, O_RDONLY | O_DIRECTORY}, "/etc"));
@@ -142,7 +142,7 @@ TEST_CASE("files are opened to read, and the function's own pipe to write") {
   CHECK(!may({SYS_creat, at, 0600}, "/tmp/x"));
 }
 
-TEST_CASE("what can be asked of a file cannot have it signal or lock") {
+TEST_CASE("requests to a file cannot make it signal or lock") {
   CHECK(may({SYS_fcntl, 3, F_GETFL}));
   CHECK(may({SYS_fcntl, 3, F_DUPFD_CLOEXEC, 10}));
   CHECK(may({SYS_fcntl, 3, F_SETFL, O_NONBLOCK}));
@@ -152,7 +152,7 @@ TEST_CASE("what can be asked of a file cannot have it signal or lock") {
   }
 }
 
-TEST_CASE("signals and limits are for itself") {
+TEST_CASE("signals and limits apply only to itself") {
   for (const long number : {SYS_kill, SYS_tgkill, SYS_tkill, SYS_rt_sigqueueinfo}) {
     CHECK(may({number, kSelf, 6}));
     CHECK(!may({number, kSelf - 1, 6}));
@@ -179,7 +179,7 @@ TEST_CASE("memory that is shared still does not become writable") {
   CHECK(!may({SYS_madvise, kShared.start.value, 0x1000, MADV_REMOVE}));
 }
 
-TEST_CASE("a filter fits where it is put, and jumps nowhere but forward") {
+TEST_CASE("a filter fits its buffer, and jumps only forward") {
   CallRules rules;
   rules.beyond = {SYS_semop, SYS_socket};
   const auto filter = call_filter(rules);

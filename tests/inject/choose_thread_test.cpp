@@ -24,14 +24,14 @@ Candidate in_call(long number, std::int64_t result) {
 
 }  // namespace
 
-TEST_CASE("a thread in user code or in an interrupted call is borrowed gladly") {
+TEST_CASE("a thread in user code or in an interrupted call is preferred") {
   CHECK(!objection_to(good()));
   CHECK(reluctance_to(good()) == 0);
   CHECK(!objection_to(in_call(SYS_read, -512)));
   CHECK(reluctance_to(in_call(SYS_read, -512)) == 0);
 }
 
-TEST_CASE("a thread is not borrowed where a call of ours could hurt it") {
+TEST_CASE("a thread is not borrowed where a call of ours could harm it") {
   Candidate bad = good();
   SUBCASE("32-bit code") {
     bad.registers.cs = 0x23;
@@ -39,7 +39,7 @@ TEST_CASE("a thread is not borrowed where a call of ours could hurt it") {
   SUBCASE("a seccomp filter") {
     bad.is_filtered = true;
   }
-  SUBCASE("single steps of its own") {
+  SUBCASE("its own single steps") {
     bad.registers.eflags = 0x100;
   }
   SUBCASE("no stack below the red zone") {
@@ -73,7 +73,7 @@ TEST_CASE("a thread in a restartable sequence, or in a handler, is the last reso
   CHECK(reluctance_to(in_call(SYS_epoll_wait, -4)) > reluctance_to(good()));
 }
 
-TEST_CASE("a function is called only on a thread that can go on with what it did") {
+TEST_CASE("a function is called only on a thread that can continue afterwards") {
   CHECK(!objection_in_place(good()));
   CHECK(!objection_in_place(in_call(SYS_read, -512)));
   CHECK(!objection_in_place(in_call(SYS_write, 12)));
@@ -85,7 +85,7 @@ TEST_CASE("a function is called only on a thread that can go on with what it did
     bad = for_ever;
     bad.registers.r10 = 1000;
   }
-  SUBCASE("one of which only the kernel knows the rest") {
+  SUBCASE("one whose remaining time only the kernel knows") {
     bad = in_call(SYS_nanosleep, -516);
   }
   SUBCASE("a restartable sequence") {
@@ -94,7 +94,7 @@ TEST_CASE("a function is called only on a thread that can go on with what it did
   SUBCASE("blocked faults") {
     bad.mask = ~std::uint64_t{0};
   }
-  SUBCASE("what no call of ours may be made on") {
+  SUBCASE("a thread that must not make any call of ours") {
     bad.is_filtered = true;
   }
   CHECK(objection_in_place(bad).has_value());

@@ -26,21 +26,21 @@ bool mentions(const CloneFacts& facts, std::string_view word) {
 
 }  // namespace
 
-TEST_CASE("with room to spare nothing is in the way of a clone") {
+TEST_CASE("with room to spare nothing prevents a clone") {
   CHECK(!obstacle_to_clone(comfortable(), 2000ms));
 }
 
-TEST_CASE("what is in the way of a clone is named") {
+TEST_CASE("the obstacle to a clone is named") {
   CloneFacts facts = comfortable();
   SUBCASE("too many page tables for the pause that is allowed") {
     facts.anonymous_bytes = 300 * kGigabyte;
     CHECK(mentions(facts, "page tables"));
   }
-  SUBCASE("memory of the machine") {
+  SUBCASE("the machine's memory") {
     facts.available_bytes = kGigabyte / 256;
     CHECK(mentions(facts, "machine"));
   }
-  SUBCASE("memory of a control group") {
+  SUBCASE("a control group's memory") {
     facts.groups = {{"/sys/fs/cgroup/a", 8 * kGigabyte, false}, {"/sys/fs/cgroup", 1000, false}};
     CHECK(mentions(facts, "/sys/fs/cgroup has"));
   }
@@ -66,7 +66,7 @@ TEST_CASE("what is in the way of a clone is named") {
   }
 }
 
-TEST_CASE("a clone begins with more room than it is given up at") {
+TEST_CASE("a clone starts with more room than the limit at which it is given up") {
   CloneFacts facts = comfortable();
   facts.groups = {{"/sys/fs/cgroup/a", reserve_bytes(facts.anonymous_bytes), false}};
   CHECK(mentions(facts, "/sys/fs/cgroup/a"));
@@ -74,14 +74,14 @@ TEST_CASE("a clone begins with more room than it is given up at") {
   CHECK(reserve_bytes(32 * kGigabyte) > kGigabyte);
 }
 
-TEST_CASE("the pause of a clone is estimated from what is in memory") {
+TEST_CASE("the pause of a clone is estimated from resident memory") {
   CloneFacts facts;
   CHECK(estimated_clone_pause(facts) == 1ms);
   facts.anonymous_bytes = 10 * kGigabyte;
   CHECK(estimated_clone_pause(facts) == 151ms);
 }
 
-TEST_CASE("sizes are read from the texts of /proc") {
+TEST_CASE("sizes are parsed from the texts in /proc") {
   const std::string_view text = "Name:\tVmPTE: 9 kB\nVmPTE:\t    2048 kB\nRssAnon:\t12 kB\n";
   CHECK(bytes_of_line(text, "VmPTE") == 2048 * 1024);
   CHECK(bytes_of_line(text, "RssAnon") == 12 * 1024);
@@ -89,7 +89,7 @@ TEST_CASE("sizes are read from the texts of /proc") {
   CHECK(!bytes_of_line("VmPTE:\t99999999999999999999 kB\n", "VmPTE"));
 }
 
-TEST_CASE("the memory groups of a process are those of its directory and above") {
+TEST_CASE("the memory groups of a process are those of its directory and its parents") {
   const std::string_view mounts =
       "cgroup /sys/fs/cgroup/cpu cgroup rw,relatime,cpu 0 0\n"
       "cgroup /sys/fs/cgroup/memory cgroup rw,relatime,memory 0 0\n"

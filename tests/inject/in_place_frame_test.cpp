@@ -38,7 +38,7 @@ std::uint64_t word_at(const InPlaceFrame& frame, std::uint64_t address) {
 
 }  // namespace
 
-TEST_CASE("a function in place finds its arguments, and the stub what to put back") {
+TEST_CASE("a function in place finds its arguments, and the stub what to restore") {
   const std::vector<CallArgument> arguments{std::uint64_t{1}, std::string("text"), std::uint64_t{3},
                                             std::uint64_t{4}, std::uint64_t{5},    std::uint64_t{6},
                                             std::uint64_t{7}};
@@ -62,7 +62,7 @@ TEST_CASE("a function in place finds its arguments, and the stub what to put bac
   CHECK(word_at(frame, frame.saved_errno.value) == 0);
 }
 
-TEST_CASE("a collector finds on the stack what only the registers held") {
+TEST_CASE("a collector finds on the stack what only the registers referenced") {
   RawRegisters found = standing();
   found.rax = 0x1111'0000'0008;
   found.rbx = 0x2222'0000'0008;
@@ -79,13 +79,13 @@ TEST_CASE("a collector finds on the stack what only the registers held") {
   }
 }
 
-TEST_CASE("nothing of a call in place lies in the red zone, or where the stub keeps the flags") {
+TEST_CASE("a call in place uses neither the red zone nor the stub's room for the flags") {
   const InPlaceFrame frame = frame_of({});
   CHECK(frame.at.value + frame.bytes.size() == kStackPointer - kStackBytes);
   CHECK(kStackBytes >= 128 + sizeof(std::uint64_t));
 }
 
-TEST_CASE("a function is given room on the stack, which that of the first thread makes itself") {
+TEST_CASE("a function gets room on the stack, which on the first thread grows by itself") {
   const InPlaceFrame frame = frame_of({});
   Mapping stack;
   stack.writable = true;

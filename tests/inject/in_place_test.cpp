@@ -36,7 +36,7 @@ RemoteAddr behind_function() {
   return ScriptedControl::kStub + Stub::function_bytes() + Stub::call_entry() + 2;
 }
 
-// The kernel's part: a stop at the call behind the function, then behind it, then ours.
+// The kernel's part: a stop at the call after the function, then after it, then ours.
 RemoteStop at_call_behind(ScriptedControl& control) {
   control.now.rip = behind_function().value;
   control.now.orig_rax = SYS_getpid;
@@ -70,7 +70,7 @@ RemoteStop fault(ScriptedControl& control) {
   control.extended.assign(832, std::byte{9});
   control.mask = 0;
   control.space.put(kErrno, std::int32_t{EBADF});
-  // The stub has found out where errno is, and what was in it.
+  // The stub has found the address of errno, and its value.
   const std::uint64_t block = control.now.r14;
   control.space.put(RemoteAddr{block + 48}, kErrno.value);
   control.space.put(RemoteAddr{block + 56}, std::int32_t{77});
@@ -119,7 +119,7 @@ struct Played {
 
 }  // namespace
 
-TEST_CASE("a function in place gives its result, and the thread is left as it was found") {
+TEST_CASE("a function in place gives its result, and the thread is restored") {
   Played played;
   const auto outcome = played.run();
   REQUIRE(outcome.has_value());
@@ -129,7 +129,7 @@ TEST_CASE("a function in place gives its result, and the thread is left as it wa
   CHECK(!played.control.is_detached);
 }
 
-TEST_CASE("what a function in place needs is there before the thread enters it") {
+TEST_CASE("everything that a function in place needs is written before the thread enters it") {
   Played played;
   REQUIRE(played.run().has_value());
   const std::vector<std::string> begin(played.control.log.begin(), played.control.log.begin() + 5);
@@ -141,7 +141,8 @@ TEST_CASE("what a function in place needs is there before the thread enters it")
   CHECK(std::count(played.control.log.begin(), blocked, std::string("wait")) == 1);
 }
 
-TEST_CASE("a failure at any step of a call in place leaves a thread as found, or its way back") {
+TEST_CASE(
+    "a failure at any step of a call in place leaves a thread restored, or with its way back") {
   Played whole;
   REQUIRE(whole.run().has_value());
   for (int step = 1; step <= whole.control.steps; ++step) {
@@ -171,7 +172,7 @@ TEST_CASE("signals reach a function in place, and its system calls are its own")
   CHECK(played.is_as_found());
 }
 
-TEST_CASE("a crash in place is thrown away, and the thread is taken out as it was found") {
+TEST_CASE("a crash in place is discarded, and the thread is taken out and restored") {
   Played played;
   played.control.script = {fault, interrupted};
   played.control.origin = {.code = 1, .sender = 0, .address = {8}};
@@ -188,7 +189,7 @@ TEST_CASE("a crash in place is thrown away, and the thread is taken out as it wa
   CHECK(played.control.space.read_as<std::int32_t>(kErrno).value() == 77);
 }
 
-TEST_CASE("a write to a protected page is left to the handler of a collector, once") {
+TEST_CASE("a write to a protected page is left to the collector's handler, once") {
   Played played;
   played.handled = std::uint64_t{1} << (SIGSEGV - 1);
   played.control.origin = {.code = SEGV_ACCERR, .sender = 0, .address = {8}};
@@ -209,7 +210,7 @@ TEST_CASE("a write to a protected page is left to the handler of a collector, on
   }
 }
 
-TEST_CASE("a function in place is kept from ending the process") {
+TEST_CASE("a function in place cannot end the process") {
   Played played;
   played.control.script = {other_call, about_to_exit, interrupted};
   const auto outcome = played.run();
@@ -219,7 +220,7 @@ TEST_CASE("a function in place is kept from ending the process") {
   CHECK(played.is_as_found());
 }
 
-TEST_CASE("a function that does not come back in time goes on, with its way back") {
+TEST_CASE("a function that does not return in time continues, with its way back") {
   Played played;
   played.time = std::chrono::milliseconds(-1);
   played.control.script = {interrupted};
@@ -230,7 +231,7 @@ TEST_CASE("a function that does not come back in time goes on, with its way back
   CHECK(played.control.mask == kMask);
 }
 
-TEST_CASE("a function that comes back at the last moment has come back") {
+TEST_CASE("a function that returns at the last moment counts as returned") {
   Played played;
   played.time = std::chrono::milliseconds(-1);
   const auto outcome = played.run();
@@ -240,7 +241,8 @@ TEST_CASE("a function that comes back at the last moment has come back") {
   CHECK(played.is_as_found());
 }
 
-TEST_CASE("a process that ends under a call in place is told, and padding in use is left alone") {
+TEST_CASE(
+    "a process that ends during a call in place is reported, and padding in use is left alone") {
   Played played;
   played.control.script = {vanished};
   CHECK(played.run()->end == End::Vanished);

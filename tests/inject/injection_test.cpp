@@ -53,7 +53,7 @@ ScriptedControl& prepared(ScriptedControl& control) {
 
 }  // namespace
 
-TEST_CASE("a call leaves the registers, the mask and the padding as they were") {
+TEST_CASE("a call leaves the registers, the mask and the padding unchanged") {
   ScriptedControl control;
   const auto made = make_call(prepared(control), thread(), a_clone());
   REQUIRE(made.has_value());
@@ -73,7 +73,7 @@ TEST_CASE("the thread enters the stub before its signals are blocked, and leaves
   CHECK(end == std::vector<std::string>{"set registers", "write", "wait"});  // for the child
 }
 
-TEST_CASE("a failure at any step leaves a thread as found, or with its own way back") {
+TEST_CASE("a failure at any step leaves a thread restored, or with its own way back") {
   ScriptedControl whole;
   REQUIRE(make_call(prepared(whole), thread(), a_clone()).has_value());
   for (int step = 1; step <= whole.steps; ++step) {
@@ -93,7 +93,7 @@ TEST_CASE("a failure at any step leaves a thread as found, or with its own way b
   }
 }
 
-TEST_CASE("a process that was made is killed if what follows fails") {
+TEST_CASE("a process that was made is killed if a later step fails") {
   ScriptedControl whole;
   REQUIRE(make_call(prepared(whole), thread(), a_clone()).has_value());
   ScriptedControl control;
@@ -104,7 +104,7 @@ TEST_CASE("a process that was made is killed if what follows fails") {
   CHECK(control.is_padding_zero());
 }
 
-TEST_CASE("a stop signal that comes meanwhile is handed on") {
+TEST_CASE("a stop signal that comes meanwhile is passed on") {
   ScriptedControl control;
   control.before_call = {{.kind = RemoteStop::Kind::Signal, .signal = SIGSTOP, .other = 0},
                          {.kind = RemoteStop::Kind::Stopped, .signal = 0, .other = 0}};
@@ -121,7 +121,7 @@ TEST_CASE("a thread that is killed meanwhile is Gone") {
   CHECK(made.error().kind == ErrorKind::Gone);
 }
 
-TEST_CASE("padding in which something stands is left alone") {
+TEST_CASE("padding that is in use is left alone") {
   ScriptedControl control;
   control.space.put(ScriptedControl::kStub + 40, std::uint8_t{1});
   const auto made = make_call(prepared(control), thread(), a_clone());
@@ -130,7 +130,7 @@ TEST_CASE("padding in which something stands is left alone") {
   CHECK(control.log.empty());
 }
 
-TEST_CASE("the stub holds the way back, and is the same wherever it is put") {
+TEST_CASE("the stub holds the way back, and is the same at any address") {
   const auto image = Stub::image(thread().way_back, kMask, 3);
   CHECK(image.size() == Stub::size_bytes());
   CHECK(image.size() < 512);

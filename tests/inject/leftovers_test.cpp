@@ -86,7 +86,7 @@ TEST_CASE("a stub with a function's piece in front is found as a whole") {
   CHECK(stubs[0].range == Range{kPadding, in_place_bytes()});
 }
 
-TEST_CASE("what is not quite a stub is left alone") {
+TEST_CASE("code that is not exactly a stub is left alone") {
   Left left;
   auto image = Stub::image(left.way_back, 0, 3);
   SUBCASE("another instruction") {
@@ -99,7 +99,7 @@ TEST_CASE("what is not quite a stub is left alone") {
   CHECK(left_stubs(left.map, left.memory).empty());
 }
 
-TEST_CASE("a stub is in use while a thread is in it or may come back to it") {
+TEST_CASE("a stub is in use while a thread is in it or may return to it") {
   Left left;
   left.put(kPadding, Stub::image(left.way_back, 0, 3));
   CHECK(!left.is_used(at(kElsewhere, kStackPointer)));

@@ -4,7 +4,7 @@
 
 using namespace heapattach;
 
-TEST_CASE("memory that no copy has is known by its flag") {
+TEST_CASE("memory that no copy gets is recognised by its flag") {
   const auto ranges = not_copied(
       "00400000-00401000 r-xp 00000000 08:01 12    /bin/x dc\n"
       "Size:                  4 kB\n"

@@ -59,13 +59,13 @@ MemoryMap map_of(bool is_private = true) {
 
 }  // namespace
 
-TEST_CASE("padding lies behind the last byte of the code, aligned") {
+TEST_CASE("padding comes after the last byte of the code, aligned") {
   const auto at = padding_of(Image(0x801), map_of());
   REQUIRE(at.has_value());
   CHECK(*at == kCode + 0x840);
 }
 
-TEST_CASE("bytes in use by somebody else are passed over") {
+TEST_CASE("bytes in use are skipped") {
   FakeMemory memory;
   Image(0x801).write_to(memory);
   memory.put(kCode + 0x900, std::uint8_t{7});
@@ -74,7 +74,7 @@ TEST_CASE("bytes in use by somebody else are passed over") {
   CHECK(*at == kCode + 0x940);
 }
 
-TEST_CASE("where there is no padding none is made up") {
+TEST_CASE("without padding, none is found") {
   CHECK(!padding_of(Image(0x1000), map_of()));
   CHECK(!padding_of(Image(0xf00), map_of()));
   CHECK(!padding_of(Image(0x801), map_of(false)));
@@ -100,9 +100,9 @@ TEST_CASE("a program whose last page of code is full has padding in the kernel's
   CHECK(!find_padding(MemoryMap(mappings), memory, kNeeded));
 }
 
-TEST_CASE("headers that contradict the map are not believed") {
+TEST_CASE("headers that contradict the map are ignored") {
   Image image(0x801);
-  SUBCASE("no ELF file") {
+  SUBCASE("not an ELF file") {
     image.header.e_ident[1] = 'X';
   }
   SUBCASE("a segment longer than its mapping") {

@@ -15,7 +15,7 @@ void wait_until(const std::atomic<int>& count, int least) {
 
 }  // namespace
 
-TEST_CASE("a clone is given up once, when room runs short") {
+TEST_CASE("a clone is given up once, when memory runs short") {
   std::atomic<int> looks = 0;
   std::atomic<int> ends = 0;
   const auto watch = CloneWatch::start(
@@ -36,7 +36,7 @@ TEST_CASE("a clone is given up once, when room runs short") {
   CHECK(ends == 1);
 }
 
-TEST_CASE("a clone with room to spare is left alone, and the watch ends when it is told to") {
+TEST_CASE("a clone with room to spare is left alone, and the watch ends on request") {
   std::atomic<int> looks = 0;
   std::atomic<int> ends = 0;
   {

@@ -41,7 +41,7 @@ rseq_cs a_sequence() {
 
 }  // namespace
 
-TEST_CASE("without a tracer an interrupted call goes on as the kernel would have it") {
+TEST_CASE("without a tracer an interrupted call continues as the kernel would do it") {
   struct Row {
     std::int64_t result;
     std::uint64_t rax, rip;
@@ -64,7 +64,7 @@ TEST_CASE("a thread in user code keeps a rax that looks like an interrupted call
   CHECK(way_back(at, std::nullopt).rip == at.rip);
 }
 
-TEST_CASE("a call that would return EINTR for nothing goes on without a tracer, too") {
+TEST_CASE("a call that would return EINTR for no reason continues without a tracer, too") {
   RawRegisters again = in_call(-1, SYS_epoll_wait);
   again.rip = 0x401000;
   const RawRegisters back = way_back(in_call(SYS_epoll_wait, -4), again);
@@ -87,7 +87,7 @@ TEST_CASE("a thread inside a restartable sequence is sent to its abort handler")
   }
 }
 
-TEST_CASE("what the kernel would not accept as a restartable sequence is refused") {
+TEST_CASE("a restartable sequence that the kernel would not accept is refused") {
   const RseqConfiguration known{.area = kArea, .signature = kSignature};
   const auto is_refused = [&](const rseq_cs& sequence, const RseqConfiguration& configuration) {
     FakeMemory memory;
@@ -108,7 +108,7 @@ TEST_CASE("what the kernel would not accept as a restartable sequence is refused
   CHECK(is_refused(a_sequence(), {.area = {0x9000}, .signature = kSignature}));
 }
 
-TEST_CASE("a thread that has registered nothing, or stands in nothing, is in no sequence") {
+TEST_CASE("a thread without a registered or current sequence is in none") {
   FakeMemory memory;
   memory.map_zero(kArea, 32);
   CHECK(!rseq_state({}, {0x4010}, memory)->is_inside);

@@ -32,14 +32,14 @@ TEST_CASE("a call is written as in C") {
   CHECK(number_at(*call, 4) == 0);
 }
 
-TEST_CASE("a call may have no arguments, and an empty text is one") {
+TEST_CASE("a call may have no arguments, and an empty text is an argument") {
   CHECK(parse_call("run()")->arguments.empty());
   CHECK(parse_call("run ( )")->arguments.empty());
   CHECK(text_at(*parse_call("run(\"\")"), 0).empty());
   CHECK(number_at(*parse_call("f(0xffffffffffffffff)"), 0) == ~std::uint64_t{0});
 }
 
-TEST_CASE("what is no call says where it ceases to be one") {
+TEST_CASE("an invalid call is refused with the position of the error") {
   for (const char* text :
        {"", "run", "(1)", "run(", "run(1", "run(1,)", "run(,)", "run(1 2)", "run(x)", "run(\"a)",
         "run(\"a\\", "run(\"\\q\")", "run(\"a\\0b\")", "run(1) + 1", "run(0x)", "run(-)",

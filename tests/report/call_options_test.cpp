@@ -33,7 +33,7 @@ TEST_CASE("a call is an expression, a kind of result, and a process") {
   CHECK(options->call_thread == 12);
 }
 
-TEST_CASE("a call is in a copy, or in the process itself, its other threads held or not") {
+TEST_CASE("a call runs in a copy, or in the process itself, with its other threads held or not") {
   const auto place = [](const char* how) {
     const ParsedOptions parsed = parse({"--call", "run()", how, "4711"});
     const auto* options = std::get_if<Options>(&parsed);
@@ -50,7 +50,7 @@ TEST_CASE("a call is in a copy, or in the process itself, its other threads held
   CHECK(is_refused({"--inject", "--in-place", "4711"}, "--call"));
 }
 
-TEST_CASE("more system calls are allowed by their names") {
+TEST_CASE("additional system calls are allowed by name") {
   const ParsedOptions parsed = parse({"--call", "run()", "--allow-calls", "semop,socket", "4711"});
   const auto* options = std::get_if<Options>(&parsed);
   REQUIRE(options != nullptr);
@@ -61,7 +61,7 @@ TEST_CASE("more system calls are allowed by their names") {
   CHECK(is_refused({"--count", "--allow-calls", "semop", "4711"}, "--call"));
 }
 
-TEST_CASE("what is no call, or not for calls, is refused") {
+TEST_CASE("anything but a call, and options not for calls, are refused") {
   CHECK(is_refused({"--call", "run", "4711"}, "'('"));
   CHECK(is_refused({"--call", "run()", "--returns", "float", "4711"}, "--returns float"));
   CHECK(is_refused({"--call", "run()", "--thread", "0", "4711"}, "--thread 0"));

@@ -67,7 +67,7 @@ class CheckRunner {
 
 }  // namespace
 
-TEST_CASE("what --check found is a line for each thing, and the verdict is the last") {
+TEST_CASE("--check prints a line for each fact, and the verdict last") {
   CHECK(format_check_table(sample()) ==
         "process     4711 /srv/app\\x1b, user 1000\n"
         "threads     3: 2 sleeping, 1 running\n"
@@ -81,7 +81,7 @@ TEST_CASE("what --check found is a line for each thing, and the verdict is the l
         "verdict     nothing prevents a snapshot\n");
 }
 
-TEST_CASE("what --check found is one object of JSON") {
+TEST_CASE("--check prints one JSON object") {
   Examination found = sample();
   found.obstacles.push_back({"clone", "a \"seccomp\" filter"});
   CHECK(format_check_json(found) ==
@@ -95,15 +95,15 @@ TEST_CASE("what --check found is one object of JSON") {
         "\n");
 }
 
-TEST_CASE("--check ends as a snapshot would have begun") {
+TEST_CASE("the status of --check is that of a snapshot") {
   CheckRunner runner;
-  SUBCASE("complete where a way is left, and the other is named") {
+  SUBCASE("complete if one way works, and the obstacle to the other is named") {
     Examination found = sample();
     found.obstacles.push_back({"clone", "no room"});
     CHECK(runner.run_on(found) == ExitStatus::Complete);
     CHECK(runner.report().ends_with("no clone    no room\nverdict     a snapshot can be taken\n"));
   }
-  SUBCASE("with the status of what forbids all") {
+  SUBCASE("with the status of the obstacle to all ways") {
     Examination found;
     found.pid = 4711;
     found.obstacles.push_back({"any", "not permitted: Yama"});
@@ -112,11 +112,11 @@ TEST_CASE("--check ends as a snapshot would have begun") {
     CHECK(runner.report().ends_with(
         "obstacle    not permitted: Yama\nverdict     no snapshot can be taken\n"));
   }
-  SUBCASE("as gone where there is no process") {
+  SUBCASE("as gone if there is no process") {
     CHECK(runner.run_on(Error{ErrorKind::Gone, "process 4711 exited"}) == ExitStatus::Gone);
     CHECK(runner.report().empty());
   }
-  SUBCASE("with an error where its output cannot be written") {
+  SUBCASE("with an error if its output cannot be written") {
     runner.options.output = runner.directory.file("missing/check");
     CHECK(runner.run_on(sample()) == ExitStatus::Output);
   }

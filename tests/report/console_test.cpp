@@ -21,7 +21,7 @@ using namespace heapattach;
 
 namespace {
 
-// What a console with these settings wrote.
+// The output of a console with these settings.
 template <class Talk>
 std::string heard(Console::Settings settings, const Talk& talk) {
   int ends[2] = {};
@@ -57,14 +57,14 @@ TEST_CASE("a dumb terminal and a locale that is not of UTF-8 get plain ASCII") {
   CHECK(wants_ascii(around, true));
 }
 
-TEST_CASE("messages are ASCII where nothing else can be shown") {
+TEST_CASE("messages are ASCII if nothing else can be shown") {
   Console::Settings settings;
   settings.is_ascii = true;
   CHECK(heard(settings, [](Console& console) { console.error("a → b… caf\u00e9"); }) ==
         "heapattach: a -> b... caf\\u{e9}\n");
 }
 
-TEST_CASE("colour is for terminals, unless it is asked for or refused") {
+TEST_CASE("colour is for terminals, unless it is requested or refused") {
   CHECK(wants_colour(ColourChoice::Auto, true, nullptr));
   CHECK(wants_colour(ColourChoice::Auto, true, ""));
   CHECK_FALSE(wants_colour(ColourChoice::Auto, true, "1"));
@@ -73,7 +73,7 @@ TEST_CASE("colour is for terminals, unless it is asked for or refused") {
   CHECK_FALSE(wants_colour(ColourChoice::Never, true, nullptr));
 }
 
-TEST_CASE("quiet silences what is not an error, verbose tells the steps") {
+TEST_CASE("quiet silences everything but errors, verbose prints the steps") {
   const auto talk = [](Console& console) {
     console.step("looking");
     console.say("found");
@@ -165,7 +165,7 @@ TEST_CASE("an error about the target and one about the output differ in status")
   CHECK(exit_status_of(ErrorKind::Interrupted, Stage::Output, 15) == ExitStatus::Terminated);
 }
 
-TEST_CASE("the summary of a Crystal program without names says how to get them") {
+TEST_CASE("the summary of a Crystal program without names explains how to get them") {
   snapshot::CountTable table;
   snapshot::Snapshot snapshot;
   table.bytes = 1000;

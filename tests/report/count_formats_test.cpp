@@ -42,7 +42,7 @@ TEST_CASE("the table ends in lines that add up to the heap") {
         "               131072          heap\n");
 }
 
-TEST_CASE("the table tells of rows left out and of a partial heap") {
+TEST_CASE("the table mentions omitted rows and a partial heap") {
   CountTable table = sample();
   table.rows.pop_back();
   table.left_out_rows = 1;
@@ -62,7 +62,7 @@ TEST_CASE("an empty table is still a table") {
         "                   0     total in use by the collector\n");
 }
 
-TEST_CASE("colour stands only where it was asked for") {
+TEST_CASE("colour appears only on request") {
   CHECK(format_count_table(sample(), {}).find('\x1b') == std::string::npos);
   CHECK(format_count_table(sample(), {.with_colour = true}).starts_with("\x1b[1mrank"));
 }
@@ -82,7 +82,7 @@ TEST_CASE("comma-separated values are quoted as in RFC 4180") {
         "objects,bytes,type\r\n1,16,\"a\\tb\"\"\\x1b[31m\\n`|\\xff (unreachable)\"\r\n");
 }
 
-TEST_CASE("JSON holds the totals and a list of types") {
+TEST_CASE("JSON has the totals and a list of types") {
   CHECK(format_count_json(sample()) ==
         R"({"version":1,"pid":4711,"objects":3000,"bytes":80000,"heap_bytes":131072,)"
         R"("free_bytes":31072,"unreachable_bytes":20000,"typed_bytes":80000,"types":[)"
@@ -111,7 +111,7 @@ TEST_CASE("memprof is the line count, then objects and type") {
   CHECK(format_count_memprof(sample()) == "2\n1000\tHash(String, Foo | Nil)\n2000\tString\n");
 }
 
-TEST_CASE("sizes are columns of their own, empty where nothing reaches the objects") {
+TEST_CASE("sizes are separate columns, empty for unreachable objects") {
   CountTable table = sample();
   table.has_sizes = true;
   table.rows[0].sizes = snapshot::RowSizes{80000, 64000};

@@ -9,7 +9,7 @@ using namespace heapattach::snapshot;
 
 namespace {
 
-// Two Sessions, three Strings, an unknown thing and one dead Session.
+// Two Sessions, three Strings, an unknown object and one dead Session.
 Snapshot sample() {
   SnapshotBuilder build;
   const auto session = build.type("Session");
@@ -43,12 +43,12 @@ TEST_CASE("live and unreachable bytes add up to what the collector has in use") 
   CHECK(table.rows[2] == CountRow{"Session", 2, 96, true});
 }
 
-TEST_CASE("without the collector's numbers the total is what was seen") {
+TEST_CASE("without the collector's numbers the total is the sum of what was read") {
   Snapshot snapshot = sample();
-  SUBCASE("none are known") {
+  SUBCASE("none is known") {
     snapshot.header.collector.reset();
   }
-  SUBCASE("they contradict what was seen") {
+  SUBCASE("they contradict what was read") {
     snapshot.header.collector->free_bytes = 65000;
   }
   SUBCASE("more is free than there is") {
@@ -59,7 +59,7 @@ TEST_CASE("without the collector's numbers the total is what was seen") {
   CHECK(table.in_use_bytes() == table.bytes + 48);
 }
 
-TEST_CASE("with all asked for, unreachable objects have rows of their own") {
+TEST_CASE("with all requested, unreachable objects have rows of their own") {
   Snapshot snapshot = sample();
   snapshot.header.live_only = false;
   const CountTable table = count_objects(snapshot);
@@ -99,7 +99,7 @@ TEST_CASE("counting in parallel loses and doubles nothing") {
   CHECK(table.bytes == count * 16ULL + (count / 2) * 16ULL);
 }
 
-TEST_CASE("rows are chosen by type, bytes and number, and what is left out is counted") {
+TEST_CASE("rows are chosen by type, bytes and number, and omitted ones are counted") {
   RowChoice choice;
   SUBCASE("by type") {
     choice.types = {"S*"};
@@ -107,7 +107,7 @@ TEST_CASE("rows are chosen by type, bytes and number, and what is left out is co
     CHECK(table.rows.size() == 2);
     CHECK(table.left_out_rows == 1);
     CHECK(table.left_out_bytes == 4096);
-    CHECK(table.bytes == 4288);  // the totals stay those of the heap
+    CHECK(table.bytes == 4288);  // the totals are still those of the heap
   }
   SUBCASE("by bytes") {
     choice.min_bytes = 97;

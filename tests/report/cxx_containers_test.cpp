@@ -20,7 +20,7 @@ TEST_CASE("a template's arguments are found by number, however deep they nest") 
   CHECK(template_argument("broken<int", 0).empty());
 }
 
-TEST_CASE("a vector's first pointer leads to its elements, the others nowhere") {
+TEST_CASE("a vector's first pointer points to its elements, the others add nothing") {
   const types::TypeModel model;
   constexpr auto kVector = "std::vector<int, std::allocator<int> >";
   CHECK(is_cxx_container(kVector));
@@ -30,7 +30,7 @@ TEST_CASE("a vector's first pointer leads to its elements, the others nowhere") 
   CHECK_FALSE(is_cxx_container("ns::vector<int>"));
 }
 
-TEST_CASE("a container is named without its allocator, and a hash table for what it is") {
+TEST_CASE("a container is named without its allocator, and a hash table by its kind") {
   CHECK(container_name("std::vector<ns::A*, std::allocator<ns::A*> >") == "std::vector<ns::A*>");
   CHECK(container_name("std::__cxx11::basic_string<char, std::char_traits<char>, A<char> >") ==
         "std::string");
@@ -48,7 +48,7 @@ TEST_CASE("a container is named without its allocator, and a hash table for what
   CHECK(container_name("ns::Plain") == "ns::Plain");
 }
 
-TEST_CASE("pointers to the base of a node lead to the container's own nodes") {
+TEST_CASE("pointers to the base of a node point to the container's own nodes") {
   ModelBuilder build;
   const auto tree = build.structure("std::_Rb_tree_node<std::pair<int const, ns::A> >", 48);
   const auto hash = build.structure("std::__detail::_Hash_node<int, false>", 16);
@@ -65,7 +65,7 @@ TEST_CASE("pointers to the base of a node lead to the container's own nodes") {
   CHECK(follow(build.model, "std::__cxx11::list<ns::A>", "_M_next")->leads == Leads::Nowhere);
 }
 
-TEST_CASE("raw memory for a pointer is found by the pointer's name as a type") {
+TEST_CASE("raw storage for a pointer is found by the pointer's type name") {
   ModelBuilder build;
   const auto item = build.pointer(build.structure("ns::Item", 8));
   CHECK(value_in_storage(build.model, "__gnu_cxx::__aligned_membuf<ns::Item*>") == item);

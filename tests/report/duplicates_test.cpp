@@ -14,7 +14,7 @@ using namespace heapattach::snapshot;
 
 namespace {
 
-// Strings one behind the other, in pieces of a few objects.
+// Strings one after the other, in pieces of a few objects.
 class StringsBuilder {
  public:
   SnapshotBuilder build;
@@ -48,7 +48,7 @@ class StringsBuilder {
 
 }  // namespace
 
-TEST_CASE("texts that are there more than once are told by what they waste") {
+TEST_CASE("duplicate texts are ranked by what they waste") {
   StringsBuilder strings;
   for (int i = 0; i < 3; ++i) strings.add("often");
   strings.add("large", 4096);
@@ -69,7 +69,7 @@ TEST_CASE("texts that are there more than once are told by what they waste") {
   CHECK(found.wasted_bytes == 1088);
 }
 
-TEST_CASE("a text that was cut or is not there is compared with none, and that is said") {
+TEST_CASE("a cut or missing text is not compared, and the report mentions it") {
   StringsBuilder strings;
   const std::string text = "begins alike";
   strings.add(strings.string, 64, &text, true);
@@ -80,13 +80,13 @@ TEST_CASE("a text that was cut or is not there is compared with none, and that i
   CHECK(report.found.rows.empty());
   CHECK(report.found.cut == 2);
   CHECK(report.found.without_text == 1);
-  CHECK(format_strings_table(report, {}).find("of 2 strings the snapshot has only the beginning") !=
+  CHECK(format_strings_table(report, {}).find("the snapshot has only the beginning of 2 strings") !=
         std::string::npos);
   CHECK(format_strings_json(report).find("\"cut_strings\":2,\"without_text\":1") !=
         std::string::npos);
 }
 
-TEST_CASE("a snapshot without any texts has strings all the same") {
+TEST_CASE("a snapshot without any texts still has strings") {
   SnapshotBuilder build;
   build.object(0x1000, build.type("String"), 32);
   const Duplicates found = find_duplicates(build.snapshot);
@@ -94,7 +94,7 @@ TEST_CASE("a snapshot without any texts has strings all the same") {
   CHECK(found.without_text == 1);
 }
 
-TEST_CASE("duplicates equal those of a plain map, also over many pieces") {
+TEST_CASE("duplicates equal those of a plain map, even over many pieces") {
   std::mt19937 random(11);
   StringsBuilder strings;
   std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> naive;

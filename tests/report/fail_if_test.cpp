@@ -30,7 +30,7 @@ bool held_by_growth(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("a condition looks at the reachable objects of a type") {
+TEST_CASE("a condition counts the reachable objects of a type") {
   CHECK(held("count(Session) > 999"));
   CHECK_FALSE(held("count(Session) > 1000"));
   CHECK(held("count(Session)>=1000"));
@@ -43,7 +43,7 @@ TEST_CASE("a condition looks at the reachable objects of a type") {
   CHECK_FALSE(held("count(Session) != 1000"));
 }
 
-TEST_CASE("growth is negative where there is less, and counts are those of the last snapshot") {
+TEST_CASE("growth is negative if there is less, and counts are those of the last snapshot") {
   CHECK(held_by_growth("growth(Session) > 2"));
   CHECK_FALSE(held_by_growth("growth(Session) > 3"));
   CHECK(held_by_growth("growth_bytes(Session) == 144"));
@@ -54,7 +54,7 @@ TEST_CASE("growth is negative where there is less, and counts are those of the l
   CHECK(held_by_growth("bytes(Job) == 100"));
 }
 
-TEST_CASE("what is no condition is refused with how to write one") {
+TEST_CASE("an invalid condition is refused with an example") {
   for (const char* text :
        {"", "count", "count(", "count()", "count( ) > 1", "count(A > 1", "count(A) 1", "count(A) >",
         "count(A) > x", "count(A) > 1x", "count(A) > -1", "count(A) > 99999999999999999999",

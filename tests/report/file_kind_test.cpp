@@ -13,7 +13,7 @@
 namespace heapattach {
 namespace {
 
-// A core file and a snapshot, and what is said of options for them.
+// A core file and a snapshot, and the message about options for them.
 struct Files {
   Files() {
     std::ofstream(core, std::ios::binary) << CoreBuilder().process(1, "a").thread(1, 0).text();
@@ -36,7 +36,7 @@ struct Files {
 
 }  // namespace
 
-TEST_CASE("a core file is known by its first bytes") {
+TEST_CASE("a core file is recognised by its first bytes") {
   const Files files;
   CHECK(is_elf_file(files.core));
   CHECK_FALSE(is_elf_file(files.snapshot));
@@ -45,7 +45,7 @@ TEST_CASE("a core file is known by its first bytes") {
   CHECK_FALSE(is_elf_file("/"));
 }
 
-TEST_CASE("what only processes and core files can be asked is refused for other files") {
+TEST_CASE("options for processes and core files are refused for other files") {
   const Files files;
   const std::vector<std::vector<std::string>> questions = {
       {"--stacks"},         {"--all"},         {"--values"}, {"--exe", "x"},

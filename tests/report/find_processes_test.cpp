@@ -5,7 +5,7 @@
 
 using namespace heapattach;
 
-TEST_CASE("a process is read from its line, whatever its name is") {
+TEST_CASE("a process is parsed from its line, whatever its name is") {
   const auto plain = parse_listed("4711 (app) S 12 4711 4711 0 -1");
   REQUIRE(plain);
   CHECK(plain->pid == 4711);
@@ -26,17 +26,17 @@ TEST_CASE("a tree has the parents before their children, each once") {
   CHECK(tree_of(all, 7) == std::vector<pid_t>{7, 8, 9, 5});
   CHECK(tree_of(all, 20) == std::vector<pid_t>{20});
   CHECK(tree_of(all, 99).empty());
-  // A listing that was made while numbers were reused.
+  // A listing made while numbers were reused.
   CHECK(tree_of({{2, 3, "a"}, {3, 2, "b"}}, 2) == std::vector<pid_t>{2, 3});
 }
 
-TEST_CASE("processes are found by a pattern for their name") {
+TEST_CASE("processes are found by a name pattern") {
   const std::vector<ListedProcess> all = {{1, 0, "init"}, {7, 1, "web-1"}, {8, 1, "web-2"}};
   CHECK(named_like(all, "web-*") == std::vector<pid_t>{7, 8});
   CHECK(named_like(all, "web").empty());
 }
 
-TEST_CASE("a listing has our parent and not ourselves") {
+TEST_CASE("a listing includes our parent and excludes ourselves") {
   bool has_parent = getppid() == 0;  // it is in another pid namespace
   for (const ListedProcess& one : list_processes()) {
     CHECK(one.pid != getpid());

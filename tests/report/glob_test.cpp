@@ -6,7 +6,7 @@
 
 using namespace heapattach;
 
-TEST_CASE("a star stands for any characters of a type name") {
+TEST_CASE("a star matches any characters of a type name") {
   CHECK(matches_glob("Acme::*", "Acme::Order::Line"));
   CHECK(matches_glob("Hash(*)", "Hash(String, Foo | Nil)"));
   CHECK(matches_glob("*Nil)", "Array(Int32 | Nil)"));

@@ -26,11 +26,11 @@ struct SmallStacks {
     pair = types.intern("struct pair");
     types[pair].bytes = 16;
     add_local("session", 1).address = RemoteAddr{0x1030};
-    add_local("on_stack", 0).address = RemoteAddr{0x1050};  // as an argument is
+    add_local("on_stack", 0).address = RemoteAddr{0x1050};  // like an argument
     add_local("in_register", 0).value = 0x7000;
     types::Variable& outer_register = add_local("put_aside", 1);
     outer_register.value = 0x8000;
-    outer_register.inlined = 1;  // but nothing is known of what is inlined there
+    outer_register.inlined = 1;  // but what is inlined there is unknown
     types::Variable& in_inlined = add_local("number", 0);
     in_inlined.address = RemoteAddr{0x1000};
     in_inlined.inlined = 1;
@@ -52,7 +52,7 @@ struct SmallStacks {
 
 }  // namespace
 
-TEST_CASE("a word on a stack is of a frame, and of a variable if one is there") {
+TEST_CASE("a word on a stack belongs to a frame, and to a variable if there is one") {
   const SmallStacks small;
   const FrameFinder frames(small.stacks, small.types);
   const auto second_word = frames.at(7, 0, RemoteAddr{0x1038}, 1);
@@ -69,7 +69,7 @@ TEST_CASE("a word on a stack is of a frame, and of a variable if one is there") 
   CHECK(inlined->inlined == 0);
 }
 
-TEST_CASE("a word is of the frame whose variable it is, wherever it stands") {
+TEST_CASE("a word belongs to the frame whose variable it is, wherever it is") {
   const SmallStacks small;
   const FrameFinder frames(small.stacks, small.types);
   const auto argument = frames.at(7, 0, RemoteAddr{0x1058}, 1);
@@ -81,7 +81,7 @@ TEST_CASE("a word is of the frame whose variable it is, wherever it stands") {
   CHECK(saved->frame == 1);
   CHECK(saved->variable == "put_aside");
   CHECK_FALSE(saved->inlined);
-  // What an inner frame has in a register is no reason for a word of an outer one.
+  // A value in a register of an inner frame does not name a word of an outer one.
   CHECK(frames.at(7, 0, RemoteAddr{0x1040}, 0x7000)->variable == "");
 }
 
@@ -95,10 +95,10 @@ TEST_CASE("a word outside of every frame, or of an unknown stack, is in none") {
   CHECK(!frames.at(7, 0, RemoteAddr{0xf78}, 1));
   CHECK(!frames.at(7, 0, RemoteAddr{0x1080}, 1));
   CHECK(!frames.at(8, 0, RemoteAddr{0x1008}, 1));
-  CHECK(!frames.at(0, 0x9000, RemoteAddr{0x5008}, 1));  // nobody knows where that frame ends
+  CHECK(!frames.at(0, 0x9000, RemoteAddr{0x5008}, 1));  // the end of that frame is unknown
 }
 
-TEST_CASE("words in what is left out of a stack are in no frame") {
+TEST_CASE("words in the omitted part of a stack are in no frame") {
   SmallStacks small;
   small.stacks.stacks[0].left_out = 1000;
   small.stacks.stacks[0].left_out_behind = 1;
@@ -123,7 +123,7 @@ TEST_CASE("a variable in a register is found by its value") {
   CHECK(!frames.in_register(8, 0x7000));
 }
 
-TEST_CASE("frames at one place share it, and fibers that stand alike their stack") {
+TEST_CASE("frames share locations, and fibers with equal frames share a stack") {
   SmallStacks small;
   Snapshot snapshot;
   snapshot.threads.emplace_back().tid = 7;

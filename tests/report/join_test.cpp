@@ -26,7 +26,7 @@ crystal::Type class_of(std::uint32_t id,
   return type;
 }
 
-// Joins the objects at the given addresses, of which all but `unreachable` are live.
+// Joins the objects at the given addresses; all but `unreachable` are live.
 Snapshot join(const CapturedHeap& captured,
               const crystal::TypeTable& classes,
               const std::vector<RemoteAddr>& objects,
@@ -55,7 +55,7 @@ std::string type_at(const Snapshot& snapshot, RemoteAddr at) {
   return "(not listed)";
 }
 
-TEST_CASE("listed objects come by address, with size, kind and whether something reaches them") {
+TEST_CASE("listed objects come in address order, with size, kind and reachability") {
   FakeGcHeap fake;
   const RemoteAddr small = fake.add_block({.object_bytes = 32});
   const RemoteAddr large = fake.add_block({.object_bytes = 12288, .kind = boehm::kAtomic});
@@ -71,7 +71,7 @@ TEST_CASE("listed objects come by address, with size, kind and whether something
   CHECK(snapshot.objects[2].object_kind() == ObjectKind::Atomic);
 }
 
-TEST_CASE("edges lead between listed objects, from inside to inside, in order of their offset") {
+TEST_CASE("edges connect listed objects, from inside to inside, in offset order") {
   FakeGcHeap fake;
   const RemoteAddr a = fake.add_block({.object_bytes = 32});
   fake.put(a + 8, a + 32 + 5);  // into the middle of the second
@@ -89,7 +89,7 @@ TEST_CASE("edges lead between listed objects, from inside to inside, in order of
   CHECK(snapshot.edges[1].to == 0);
 }
 
-TEST_CASE("the order of objects counts those before, also across words of the set") {
+TEST_CASE("the order of objects counts earlier ones, even across words of the set") {
   FakeGcHeap fake;
   const RemoteAddr block = fake.add_block({.object_bytes = 16});
   const CapturedHeap captured(fake);
@@ -106,7 +106,7 @@ TEST_CASE("the order of objects counts those before, also across words of the se
   CHECK_FALSE(order.index_of(*captured.heap().object_at((block + 16).value)).has_value());
 }
 
-TEST_CASE("a buffer of small integers is no instance once an array points to it") {
+TEST_CASE("a buffer of small integers is not an instance once an array points to it") {
   crystal::TypeTable classes;
   CHECK(classes.add(class_of(7, "Array(Int32)", 24, false)));
   CHECK(classes.add(class_of(9, "Point", 12, true)));
@@ -130,7 +130,7 @@ TEST_CASE("a buffer of small integers is no instance once an array points to it"
   CHECK(type_at(snapshot, numbers + 16) == "Point");
 }
 
-TEST_CASE("what looks like an array in a buffer has no say about others") {
+TEST_CASE("what looks like an array inside a buffer makes no claims about others") {
   crystal::TypeTable classes;
   CHECK(classes.add(class_of(7, "Array(Int32)", 24, false)));
   CHECK(classes.add(class_of(9, "Point", 12, true)));
@@ -148,7 +148,7 @@ TEST_CASE("what looks like an array in a buffer has no say about others") {
   CHECK(type_at(snapshot, point) == "Point");
 }
 
-TEST_CASE("an object is named by its vtable where it has no header of Crystal's") {
+TEST_CASE("an object without a Crystal header is named by its vtable") {
   FakeGcHeap fake;
   const RemoteAddr a = fake.add_block({.object_bytes = 32});
   fake.put(a, RemoteAddr{0x55550000'1010});

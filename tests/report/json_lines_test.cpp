@@ -36,7 +36,7 @@ std::vector<std::string> lines_of(std::string_view text) {
   return lines;
 }
 
-// Each line must be JSON to a parser that is not ours.
+// Each line must be JSON to another parser than ours.
 std::vector<simdjson::dom::element> parsed(simdjson::dom::parser* parsers,
                                            const std::vector<std::string>& lines) {
   std::vector<simdjson::dom::element> elements;
@@ -80,7 +80,7 @@ Snapshot ring(std::uint32_t count) {
 
 }  // namespace
 
-TEST_CASE("a snapshot is written as the format says") {
+TEST_CASE("a snapshot is written in the documented format") {
   SnapshotBuilder build;
   Header& header = build.snapshot.header;
   header.host = "ci-7";
@@ -205,7 +205,7 @@ TEST_CASE("hostile names stay inside their strings") {
   }
 }
 
-TEST_CASE("elements are keyed by number and path, also behind fixed fields") {
+TEST_CASE("elements are keyed by number and path, even after fixed fields") {
   SnapshotBuilder build;
   const auto entries = build.type("(buffer of Hash(K, V))");
   build.snapshot.types[entries].elements = {0, 24, "", {{8, "key"}, {16, "value"}}};
@@ -236,7 +236,7 @@ TEST_CASE("of several rows of one name the first with fields makes the type's re
   CHECK(lines[1].find("@user") != std::string::npos);
 }
 
-TEST_CASE("the header says how many bytes are typed by what") {
+TEST_CASE("the header has the typed bytes by source") {
   SnapshotBuilder build;
   build.snapshot.header.typed = TypedBytes{10, 20, 30, 40};
   CHECK(lines_of(written(build.snapshot))[0].find(
@@ -244,7 +244,7 @@ TEST_CASE("the header says how many bytes are typed by what") {
         std::string::npos);
 }
 
-TEST_CASE("unreachable objects are written only if they were asked for") {
+TEST_CASE("unreachable objects are written only on request") {
   Snapshot snapshot = ring(3);
   snapshot.objects[1].is_reachable = 0;
   CHECK(lines_of(written(snapshot)).size() == 5);
@@ -254,7 +254,7 @@ TEST_CASE("unreachable objects are written only if they were asked for") {
         std::string::npos);
 }
 
-TEST_CASE("a partial snapshot says why") {
+TEST_CASE("a partial snapshot has a reason") {
   Snapshot snapshot = ring(1);
   snapshot.complete = false;
   snapshot.reason = "2 blocks could not be read";
@@ -286,7 +286,7 @@ TEST_CASE("a full disk ends the writing with its error") {
   }
 }
 
-TEST_CASE("past the deadline the text ends early and says so") {
+TEST_CASE("past the deadline the text ends early and is marked partial") {
   MemorySink sink;
   JsonLinesOptions options;
   options.deadline.at = std::chrono::steady_clock::now();

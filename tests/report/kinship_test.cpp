@@ -26,7 +26,7 @@ const Snapshot first = at("2026-11-20T11:00:00.000Z");
 
 }  // namespace
 
-TEST_CASE("two snapshots of one process, in order, are no matter for remarks") {
+TEST_CASE("two snapshots of one process, in order, need no remarks") {
   Snapshot second = at("2026-11-20T11:00:01.000Z");
   second.header.started = "2026-11-20T09:00:01Z";  // the clock was set in between
   const Kinship found = kinship_of(first, second);
@@ -34,7 +34,7 @@ TEST_CASE("two snapshots of one process, in order, are no matter for remarks") {
   CHECK(found.remarks.empty());
 }
 
-TEST_CASE("swapped snapshots and one given twice are told") {
+TEST_CASE("swapped snapshots and one given twice are reported") {
   const Snapshot second = at("2026-11-20T11:00:01.000Z");
   REQUIRE(kinship_of(second, first).remarks.size() == 1);
   CHECK(kinship_of(second, first).remarks[0].find("wrong order") != std::string::npos);
@@ -42,7 +42,7 @@ TEST_CASE("swapped snapshots and one given twice are told") {
   CHECK(kinship_of(first, first).remarks[0].find("same moment") != std::string::npos);
 }
 
-TEST_CASE("other programs, builds and processes are told, and objects not followed") {
+TEST_CASE("other programs, builds and processes are reported, and objects not followed") {
   Snapshot second = at("2026-11-20T11:00:01.000Z");
   const char* word = "";
   SUBCASE("another program") {
@@ -58,7 +58,7 @@ TEST_CASE("other programs, builds and processes are told, and objects not follow
     second.header.pid = 4712;
     word = "two processes";
   }
-  SUBCASE("a process of the same number, started later") {
+  SUBCASE("a process with the same number, started later") {
     second.header.started = "2026-11-20T10:00:00Z";
     word = "two processes";
   }
@@ -68,7 +68,7 @@ TEST_CASE("other programs, builds and processes are told, and objects not follow
   CHECK(found.remarks[0].find(word) != std::string::npos);
 }
 
-TEST_CASE("a core file is taken for the process of its number and program, and that is said") {
+TEST_CASE("a core file is assumed to be of the process with its pid and program, with a remark") {
   Snapshot core = at("2026-11-20T11:00:01.000Z");
   core.header.source = "core";
   core.header.host.clear();
@@ -82,7 +82,7 @@ TEST_CASE("a core file is taken for the process of its number and program, and t
   CHECK_FALSE(kinship_of(first, core).is_same_process);
 }
 
-TEST_CASE("a missing part and missing types are told") {
+TEST_CASE("a missing part and missing types are reported") {
   Snapshot second = at("2026-11-20T11:00:01.000Z");
   second.complete = false;
   second.reason = "it ends early";

@@ -44,7 +44,7 @@ TEST_CASE("each mapping counts to one use, and all uses add up to what is reside
   CHECK(account.total == MemoryShare{22 * kPage, 38 * kPage});
 }
 
-TEST_CASE("a mapping with blocks of the heap is told apart page by page") {
+TEST_CASE("a mapping with blocks of the heap is counted page by page") {
   SeenMemory seen;
   SeenMapping heap = mapping(0x10000, 6, 4);
   //             used          used          free          free           tables        tables
@@ -60,12 +60,12 @@ TEST_CASE("a mapping with blocks of the heap is told apart page by page") {
   CHECK(account.total == MemoryShare{4 * kPage, 6 * kPage});
 }
 
-TEST_CASE("the kernel's sum holds whatever its account of single pages says") {
+TEST_CASE("the kernel's sum is kept, whatever its account of single pages") {
   SeenMemory seen;
   SeenMapping heap = mapping(0x10000, 2, 2);
   heap.pages = {{false, false}, {false, false}};
-  SUBCASE("less is present than was resident") {}
-  SUBCASE("more is present") {
+  SUBCASE("fewer pages are present than were resident") {}
+  SUBCASE("more pages are present") {
     heap.mapping.resident_bytes = 0;
     heap.pages = {{true, false}, {true, true}};
   }

@@ -59,7 +59,7 @@ TEST_CASE("a finished file appears whole, for its owner alone, and nothing else 
   CHECK(directory.entries() == 1);
 }
 
-TEST_CASE("what was not finished is not there") {
+TEST_CASE("an unfinished file does not appear") {
   const TemporaryDirectory directory;
   {
     auto output = OpenOutput::file(directory.file("x"), false, {});
@@ -118,7 +118,7 @@ TEST_CASE("nothing is written through a symbolic link") {
   }
 }
 
-TEST_CASE("a directory that is swapped meanwhile leads nowhere half-way") {
+TEST_CASE("swapping the directory meanwhile causes no half-written file") {
   const TemporaryDirectory directory;
   const std::string place = directory.file("place");
   const std::string other = directory.file("other");
@@ -127,7 +127,7 @@ TEST_CASE("a directory that is swapped meanwhile leads nowhere half-way") {
   REQUIRE(::mkdir(other.c_str(), 0700) == 0);
   std::jthread swapping([&](const std::stop_token& stop) {
     while (!stop.stop_requested()) {
-      // The place is now the one directory, now a link to the other, now nothing at all.
+      // The path is now the one directory, now a link to the other, now nothing at all.
       (void)::rename(place.c_str(), aside.c_str());
       (void)::symlink(other.c_str(), place.c_str());
       (void)::unlink(place.c_str());
@@ -136,7 +136,7 @@ TEST_CASE("a directory that is swapped meanwhile leads nowhere half-way") {
   });
   const std::string text(10'000, 'x');
   int written = 0;
-  // Where the other thread was put aside half-way, there is no place to write to for a while.
+  // If the other thread was suspended half-way, the path does not exist for a while.
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   for (int i = 0; i < 3000 || (written == 0 && std::chrono::steady_clock::now() < end); ++i) {
     if (write_file(place + "/heap." + std::to_string(i), text)) ++written;
@@ -165,7 +165,7 @@ TEST_CASE("a hard link's other name keeps its content") {
   CHECK(content(directory.file("a")) == "precious");
 }
 
-TEST_CASE("what is no file and no place for one is refused") {
+TEST_CASE("a path that is not and cannot become a file is refused") {
   const TemporaryDirectory directory;
   CHECK_FALSE(write_file(directory.file("missing/x"), "text"));
   CHECK_FALSE(write_file(directory.file("."), "text", true));
@@ -181,7 +181,7 @@ TEST_CASE("a full device fails the write") {
   CHECK(written.error().os_errno == ENOSPC);
 }
 
-TEST_CASE("a FIFO is written to directly, and waited for only so long") {
+TEST_CASE("a FIFO is written to directly, and waited for until the deadline") {
   const TemporaryDirectory directory;
   const std::string name = directory.file("fifo");
   REQUIRE(::mkfifo(name.c_str(), 0600) == 0);
@@ -194,7 +194,7 @@ TEST_CASE("a FIFO is written to directly, and waited for only so long") {
   CHECK(*read_all(*reader, 100) == "text");
 }
 
-TEST_CASE("a FIFO is written to only by force, and never if somebody else may have put it there") {
+TEST_CASE("a FIFO is written to only by force, and never if another user may have made it") {
   constexpr uid_t kOther = 65534;
   const TemporaryDirectory directory;
   const std::string name = directory.file("fifo");
@@ -225,14 +225,14 @@ TEST_CASE("a FIFO is written to only by force, and never if somebody else may ha
   CHECK(refused(true));
 }
 
-TEST_CASE("a pipe that nobody empties ends with the deadline, a closed one at once") {
+TEST_CASE("writing to a pipe without a reader ends with the deadline, to a closed one at once") {
   int ends[2] = {};
   REQUIRE(::pipe(ends) == 0);
   Fd reader(ends[0]);
   const Fd writer(ends[1]);
   const std::string name = "/dev/fd/" + std::to_string(writer.get());
   const std::string much(1 << 20, 'x');
-  SUBCASE("nobody empties it") {
+  SUBCASE("it has no reader") {
     auto output = OpenOutput::file(name, false, {});
     REQUIRE(output);
     OutputFile file(std::move(output).value(), soon());
@@ -260,7 +260,7 @@ TEST_CASE("a pipe that nobody empties ends with the deadline, a closed one at on
   }
 }
 
-TEST_CASE("a name is made of pid, host and time, and leads nowhere else") {
+TEST_CASE("a name is made of pid, host and time, and cannot contain a path") {
   CHECK(expand_name("heap.%p.%h.%t.jsonl", 4711, "ci-7", "20261120T113407Z") ==
         "heap.4711.ci-7.20261120T113407Z.jsonl");
   CHECK(expand_name("dir/100%%-%x-%", 1, "h", "t") == "dir/100%-%x-%");

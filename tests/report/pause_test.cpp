@@ -5,7 +5,7 @@
 using namespace heapattach::snapshot;
 using namespace std::chrono_literals;
 
-TEST_CASE("auto freezes where that is short, and clones where it is not") {
+TEST_CASE("auto freezes if that is short, and clones if it is not") {
   PauseEstimate estimate{.freeze = 150ms, .clone = 10ms, .clone_obstacle = std::nullopt};
   CHECK(choose_hold(estimate, std::nullopt) == Hold::Freeze);
   CHECK(choose_hold(estimate, 100ms) == Hold::Clone);
@@ -14,7 +14,7 @@ TEST_CASE("auto freezes where that is short, and clones where it is not") {
   CHECK(choose_hold(estimate, 1000ms) == Hold::Freeze);
 }
 
-TEST_CASE("auto freezes where no clone can be had") {
+TEST_CASE("auto freezes if no clone is possible") {
   const PauseEstimate estimate{.freeze = 900ms, .clone = 60ms, .clone_obstacle = "no memory"};
   CHECK(choose_hold(estimate, std::nullopt) == Hold::Freeze);
 }

@@ -10,7 +10,7 @@
 namespace heapattach::snapshot {
 namespace {
 
-// "8 @user, 16? @value": the words by offset, with a mark for those that are conservative.
+// "8 @user, 16? @value": the words by offset, with a mark for conservative ones.
 std::string words_of(const PointerMap& map) {
   std::string text;
   for (const PointerWord& word : map.words) {
@@ -34,7 +34,7 @@ TEST_CASE("numbers are no pointers, and pointers have the names of their members
   CHECK(map.leaves.size() == 3);
 }
 
-TEST_CASE("nested structures have paths, bases and members without a name do not show") {
+TEST_CASE("nested structures have paths; bases and unnamed members add nothing to them") {
   ModelBuilder build;
   const auto text = build.number("char", 1);
   const auto pointer = build.pointer(text);
@@ -46,7 +46,7 @@ TEST_CASE("nested structures have paths, bases and members without a name do not
         "0 name, 8 @point.@x, 16 @point.@next, 24 @x, 32 @next");
 }
 
-TEST_CASE("what stands in the room of a base has its own name") {
+TEST_CASE("a member inside a base's room keeps its own name") {
   ModelBuilder build;
   const auto pointer = build.pointer(build.number("int", 4));
   const auto left = build.klass("Left", 32, {{"of_left", 8, pointer}});  // with a virtual base
@@ -54,7 +54,7 @@ TEST_CASE("what stands in the room of a base has its own name") {
   CHECK(words_of(flatten(build.model, whole)) == "8 of_left, 16 of_whole, 24? ");
 }
 
-TEST_CASE("a virtual base stands once, where the complete class has it") {
+TEST_CASE("a virtual base occurs once, at its offset in the complete class") {
   ModelBuilder build;
   const auto number = build.number("long", 8);
   const auto pointer = build.pointer(number);
@@ -73,7 +73,7 @@ TEST_CASE("a virtual base stands once, where the complete class has it") {
   CHECK(words_of(flatten(build.model, around)) == "0? , 16 inner.of_left, 32 inner.of_part");
 }
 
-TEST_CASE("the members of a named tuple and of a tuple are called as the language does") {
+TEST_CASE("the members of a named tuple and of a tuple have the language's names") {
   ModelBuilder build;
   const auto pointer = build.pointer(build.number("int", 4));
   const auto tuple = build.structure("Tuple(A, B)", 16, {{"[0]", 0, pointer}, {"[1]", 8, pointer}});
@@ -95,7 +95,7 @@ TEST_CASE("elements of an array of structures are numbered") {
         "64 grid[1][0], 72 grid[1][1]");
 }
 
-TEST_CASE("a union is conservative where any member points, and the first such names it") {
+TEST_CASE("a union is conservative where any member is a pointer, and the first such names it") {
   ModelBuilder build;
   const auto number = build.number("long", 8);
   const auto pointer = build.pointer(number);
@@ -122,7 +122,7 @@ TEST_CASE("the values of a Crystal union have its own path, and a single pointer
   CHECK(map.words[0].type == pointer);
 }
 
-TEST_CASE("words that no source describes are conservative") {
+TEST_CASE("undescribed words are conservative") {
   ModelBuilder build;
   const auto number = build.number("int", 4);
   const auto gap = build.opaque("Proc", 16);
@@ -134,7 +134,7 @@ TEST_CASE("words that no source describes are conservative") {
     const auto all = build.structure("All", 32, {{"n", 0, number}, {"m", 24, number}});
     CHECK(words_of(flatten(build.model, all)) == "8? , 16? ");
   }
-  SUBCASE("a structure of which nothing is known") {
+  SUBCASE("a structure with unknown contents") {
     CHECK(words_of(flatten(build.model, build.structure("All", 16))) == "0? , 8? ");
   }
   SUBCASE("but not the header of a class") {
@@ -168,7 +168,7 @@ TEST_CASE("what follows an array of as many elements as fit is its tail") {
   }
 }
 
-TEST_CASE("a value in raw memory of libstdc++ is flattened as what it is") {
+TEST_CASE("a value in raw storage of libstdc++ is flattened by its own type") {
   ModelBuilder build;
   const auto number = build.number("unsigned char", 1);
   const auto bytes = build.array(number, 16);
@@ -182,7 +182,7 @@ TEST_CASE("a value in raw memory of libstdc++ is flattened as what it is") {
   CHECK(words_of(flatten(build.model, node)) == "0? , 8 a.name, 16? b, 24? ");
 }
 
-TEST_CASE("hostile types cost no more than others, and stay conservative where they end") {
+TEST_CASE("hostile types cost no more than others, and are conservative where they are cut") {
   ModelBuilder build;
   const auto number = build.number("int", 4);
   const auto pointer = build.pointer(number);
@@ -226,12 +226,12 @@ TEST_CASE("hostile types cost no more than others, and stay conservative where t
     CHECK(map.known_to == kMostWords * 8);
     CHECK(map.leaves.size() == kMostLeaves);
   }
-  SUBCASE("members that do not exist, and one that lies behind the end") {
+  SUBCASE("members that do not exist, and one past the end") {
     const auto all = build.structure("All", 16, {{"a", 0, 4711}, {"b", 16, pointer}});
     CHECK(words_of(flatten(build.model, all)) == "0? , 8? ");
     CHECK(flatten(build.model, 4711).words.empty());
   }
-  SUBCASE("a pointer that is not aligned is none, as for the collector") {
+  SUBCASE("an unaligned pointer is ignored, as by the collector") {
     const auto all = build.structure("All", 12, {{"a", 0, number}, {"p", 4, pointer}});
     CHECK(words_of(flatten(build.model, all)) == "0? ");  // an offset may be a mistake
   }

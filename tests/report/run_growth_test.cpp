@@ -1,4 +1,4 @@
-// --diff, --watch and --strings as runs: what they write and with which status they end.
+// --diff, --watch and --strings as runs: their output and their exit status.
 
 #include <string>
 #include <utility>
@@ -125,13 +125,13 @@ TEST_CASE("a difference with a partial snapshot is written and told by the statu
   CHECK(runner.told("b is partial: it ends early"));
 }
 
-TEST_CASE("a difference with a source that cannot be had is none") {
+TEST_CASE("a difference with an unavailable source is not written") {
   Runner runner;
   CHECK(runner.run(Report::Diff, {sessions(1)}) == ExitStatus::Gone);
   CHECK(runner.report().empty());
 }
 
-TEST_CASE("a watch tells what grew in every round") {
+TEST_CASE("a watch reports what grew in every round") {
   Runner runner;
   runner.options.rounds = 2;
   CHECK(runner.run(Report::Watch, {sessions(1), sessions(2), sessions(4)}) == ExitStatus::Complete);
@@ -166,20 +166,20 @@ TEST_CASE("a watch as OpenMetrics leaves the counts of the last round in the fil
         std::string::npos);
 }
 
-TEST_CASE("a watch whose process ends tells what was seen until then") {
+TEST_CASE("a watch whose process ends reports what was seen until then") {
   Runner runner;
   CHECK(runner.run(Report::Watch, {sessions(1), sessions(2)}) == ExitStatus::Gone);
   CHECK(runner.told("it ended after 1 of 5 rounds"));
   CHECK(runner.told(R"("type":"Session")"));
 }
 
-TEST_CASE("a watch that has nothing to compare writes nothing") {
+TEST_CASE("a watch with nothing to compare writes nothing") {
   Runner runner;
   CHECK(runner.run(Report::Watch, {sessions(1)}) == ExitStatus::Gone);
   CHECK(runner.report().empty());
 }
 
-TEST_CASE("strings without their texts are no report but an error") {
+TEST_CASE("strings without their texts are an error") {
   Runner runner;
   SnapshotBuilder build;
   build.object(0x1000, build.type("String"), 32);

@@ -20,7 +20,7 @@ struct Walk {
   std::uint64_t unseen = 0;
   std::vector<CodeName> names;
 
-  // The innermost first.
+  // Innermost first.
   explicit Walk(std::vector<CodeName> frames) : names(std::move(frames)) {
     for (std::uint64_t i = 0; i < names.size(); ++i) {
       stack.frames.push_back({.pc = {i},
@@ -51,7 +51,7 @@ TEST_CASE("a thread in its own code, or that waits in a call of its own, is at a
   CHECK(waiting.objection().find("the middle of the C library") != std::string::npos);
 }
 
-TEST_CASE("a thread with malloc, the loader or the collector on its stack is at none") {
+TEST_CASE("a thread with malloc, the loader or the collector on its stack is not at a safe point") {
   const auto objection = [](const CodeName& code) {
     Walk walk({kRead, code, kMain, kStartThread});
     walk.is_in_call = true;
@@ -68,7 +68,7 @@ TEST_CASE("a thread with malloc, the loader or the collector on its stack is at 
   CHECK(objection({"libc.so.6", "qsort"}).empty());
 }
 
-TEST_CASE("what a collector starts threads with is no objection, unless nothing else is there") {
+TEST_CASE("a collector's thread starter is no objection, unless nothing else is on the stack") {
   CHECK(Walk({kOwn, {"libgc.so.1", ""}, {"libgc.so.1", "GC_call_with_stack_base"}, kStartThread})
             .objection()
             .empty());
@@ -77,7 +77,7 @@ TEST_CASE("what a collector starts threads with is no objection, unless nothing 
   CHECK(marker.objection().find("nothing of the program") != std::string::npos);
 }
 
-TEST_CASE("a thread in a handler, or whose stack is not known to its end, is at no safe point") {
+TEST_CASE("a thread in a handler, or with an incomplete stack, is not at a safe point") {
   Walk walk({kOwn, kMain});
   SUBCASE("a signal's handler") {
     walk.stack.frames[1].found_by = FoundBy::SignalFrame;
@@ -86,27 +86,27 @@ TEST_CASE("a thread in a handler, or whose stack is not known to its end, is at 
   SUBCASE("a guess") {
     walk.stack.frames[1].found_by = FoundBy::Scan;
   }
-  SUBCASE("more than is kept") {
+  SUBCASE("more frames than are kept") {
     walk.stack.left_out = 3;
   }
   SUBCASE("nonsense") {
     walk.stack.end = StackEnd::Corrupt;
   }
-  SUBCASE("much that was not seen") {
+  SUBCASE("much of it unseen") {
     walk.stack.end = StackEnd::Unknown;
     walk.unseen = 10'000;
   }
   CHECK(!walk.objection().empty());
 }
 
-TEST_CASE("a fiber's stack may end without a word, where its memory ends") {
+TEST_CASE("a fiber's stack may end without a mark where its memory ends") {
   Walk walk({kOwn, {"service", "~procProc(Nil)"}});
   walk.stack.end = StackEnd::Unknown;
   walk.unseen = 64;
   CHECK(walk.objection().empty());
 }
 
-TEST_CASE("a thread is where it was if its frames are, and it does the same") {
+TEST_CASE("a thread has not moved if its frames and its activity are the same") {
   FakeMemory memory;
   memory.map_zero({0x1000}, 0x1000);
   memory.put(RemoteAddr{0x1038}, std::uint64_t{0x4010});

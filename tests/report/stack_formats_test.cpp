@@ -50,7 +50,7 @@ bool says(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("what is wrong comes first, then the process, its threads and its fibers") {
+TEST_CASE("findings come first, then the process, its threads and its fibers") {
   const std::string text = format_stacks_text(small_report(), false);
   CHECK(text ==
         "deadlock: nobody goes on\n"
@@ -68,7 +68,7 @@ TEST_CASE("what is wrong comes first, then the process, its threads and its fibe
   CHECK(says(format_stacks_text(small_report(), true), "\x1b[1;31mdeadlock"));
 }
 
-TEST_CASE("a fiber is called by its thread and context where its name does not tell which it is") {
+TEST_CASE("a fiber is identified by its thread and context if its name is ambiguous") {
   StackReport report = small_report();
   report.fibers[0].name = report.fibers[1].name = "main";
   report.fibers[0].of_thread = "4712 SYSMON";
@@ -85,7 +85,7 @@ TEST_CASE("a fiber is called by its thread and context where its name does not t
   CHECK(says(json, "\"of_thread\":\"4712 SYSMON\""));
 }
 
-TEST_CASE("what a core file does not tell is said, and not told as if it were nothing") {
+TEST_CASE("what a core file lacks is reported as missing, not as zero") {
   StackReport report = small_report();
   report.core = CoreFacts{11, 4711};
   report.threads[0].state = '?';
@@ -103,7 +103,7 @@ TEST_CASE("what a core file does not tell is said, and not told as if it were no
   CHECK(says(format_stacks_json(report), R"("core":{})"));
 }
 
-TEST_CASE("a gap in a deep stack is said, and numbers go on behind it") {
+TEST_CASE("a gap in a deep stack is shown, and numbers continue after it") {
   StackReport report = small_report();
   NamedStack& stack = report.threads[0].stack;
   stack.frames = {frame("first"), frame("last")};
@@ -112,10 +112,10 @@ TEST_CASE("a gap in a deep stack is said, and numbers go on behind it") {
   stack.end = unwind::StackEnd::Corrupt;
   const std::string text = format_stacks_text(report, false);
   CHECK(says(text, "… 1000 more frames …\n  1001  last"));
-  CHECK(says(text, "… what follows on the stack cannot be true"));
+  CHECK(says(text, "… the rest of the stack is corrupt"));
 }
 
-TEST_CASE("names that could steer a terminal do not") {
+TEST_CASE("names cannot control a terminal") {
   StackReport report = small_report();
   report.threads[0].name = "\x1b[2J";
   report.threads[0].stack.frames[0].function = "a\nb;c";
@@ -123,13 +123,13 @@ TEST_CASE("names that could steer a terminal do not") {
   CHECK(says(format_stacks_folded(report), "a\\nb:c"));
 }
 
-TEST_CASE("folded stacks begin with the outermost function and end with how many stand there") {
+TEST_CASE("folded stacks begin with the outermost function and end with a count") {
   CHECK(format_stacks_folded(small_report()) ==
         "app;fibers;run;sleep 2\n"
         "app;thread app;app+0x234;outer;inner 1\n");
 }
 
-TEST_CASE("the JSON has every frame, and fibers know their group") {
+TEST_CASE("the JSON has every frame, and fibers have their group") {
   const std::string json = format_stacks_json(small_report());
   CHECK(
       json.starts_with("{\"version\":1,\"pid\":4711,\"exe\":\"/srv/app\",\"pause_ms\":1.500,"

@@ -8,7 +8,7 @@
 
 using namespace heapattach;
 
-TEST_CASE("a long text ends at the terminal's width and nowhere else") {
+TEST_CASE("a long text is cut at the terminal's width and nowhere else") {
   Table table({"bytes", "type"});
   table.add({"1000000", "Hash(String, Array(Tuple(Int32, Int32)))"});
   table.add({"1", "Foo"});

@@ -24,7 +24,7 @@ bool is_lossy(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("what could steer a terminal or reorder text is escaped in JSON") {
+TEST_CASE("characters that control a terminal or reorder text are escaped in JSON") {
   CHECK(json("Größe 漢字 🐈") == "\"Größe 漢字 🐈\"");
   CHECK(json("a\"b\\c/d") == R"("a\"b\\c/d")");
   CHECK(json({"\0\x01\t\n\r\x1b\x7f", 7}) == R"("\u0000\u0001\t\n\r\u001b\u007f")");
@@ -34,7 +34,7 @@ TEST_CASE("what could steer a terminal or reorder text is escaped in JSON") {
   CHECK_FALSE(is_lossy("\x1b\u202e"));
 }
 
-TEST_CASE("what is not UTF-8 is replaced, and said to be") {
+TEST_CASE("invalid UTF-8 is replaced, and reported") {
   // From the Unicode standard, table 3-8 and its neighbours: one replacement per maximal part.
   CHECK(json("\xc0\xaf") == "\"\uFFFD\uFFFD\"");                      // overlong
   CHECK(json("\xed\xa0\x80") == "\"\uFFFD\uFFFD\uFFFD\"");            // a surrogate

@@ -20,14 +20,14 @@ const unwind::Place kRuntime = place("__crystal_malloc64", "/usr/share/crystal/s
 
 }  // namespace
 
-TEST_CASE("a class without a name is told by the first function that is not the runtime's") {
+TEST_CASE("a class without a name is labelled by the first function that is not the runtime's") {
   CHECK(label_of({{kMalloc, kRuntime, place("new", "/srv/shop/src/cart.cr", 55),
                    place("Shop::Store#add", "/srv/shop/src/store.cr", 7)}}) ==
         "allocated in new, src/cart.cr:55");
   CHECK(label_of({{place("Shop::Store#add", "", 0)}}) == "allocated in Shop::Store#add");
 }
 
-TEST_CASE("a class that is made in several places says so only if they differ") {
+TEST_CASE("a class allocated in several locations is labelled so only if they differ") {
   const std::vector<unwind::Place> cart = {kRuntime, place("new", "/srv/shop/src/cart.cr", 55)};
   const std::vector<unwind::Place> copy = {kRuntime,
                                            place("dup", "/usr/share/crystal/src/reference.cr", 9)};
@@ -35,7 +35,7 @@ TEST_CASE("a class that is made in several places says so only if they differ") 
   CHECK(label_of({cart, copy}) == "allocated in new, src/cart.cr:55 and elsewhere");
 }
 
-TEST_CASE("nothing is said of a class where nothing is known") {
+TEST_CASE("a class about which nothing is known has no label") {
   CHECK(label_of({}).empty());
   CHECK(label_of({{}, {kMalloc}, {place("", "", 0)}}).empty());
 }

@@ -14,7 +14,7 @@ NamedType find(std::string_view wanted) {
   return find_type_name(wanted, kKnown);
 }
 
-TEST_CASE("a type is found by its name, by a glob, or by what only one name ends in") {
+TEST_CASE("a type is found by its name, by a glob, or by a unique suffix") {
   CHECK(find("Blog::RequestLog").name == "Blog::RequestLog");
   CHECK(find("Blog::*").name == "Blog::*");
   CHECK(find("RequestLog").name == "Blog::RequestLog");
@@ -23,7 +23,7 @@ TEST_CASE("a type is found by its name, by a glob, or by what only one name ends
   CHECK(find("Log").name == "Log");  // whole, though A::Log ends in it
 }
 
-TEST_CASE("a short name of several types is none of them") {
+TEST_CASE("an ambiguous short name is refused") {
   const NamedType several = find("Session");
   CHECK(several.name.empty());
   CHECK(several.problem ==
@@ -31,7 +31,7 @@ TEST_CASE("a short name of several types is none of them") {
         "'*::Session' for all");
 }
 
-TEST_CASE("a name that nothing has is answered with those that are like it") {
+TEST_CASE("an unknown name is answered with similar ones") {
   CHECK(find("RequestLgo").problem ==
         "no type is called 'RequestLgo'; did you mean 'Blog::RequestLog'?");
   CHECK(find("blog::requestlog").problem.find("did you mean 'Blog::RequestLog'") !=
@@ -43,7 +43,7 @@ TEST_CASE("a name that nothing has is answered with those that are like it") {
   CHECK(find("x*").name.empty());
 }
 
-TEST_CASE("all types are a name for any heap") {
+TEST_CASE("" all types " is a name for any heap") {
   CHECK(find_type_name("*", {}).name == "*");
   CHECK(find_type_name("A*", {}).name.empty());
 }

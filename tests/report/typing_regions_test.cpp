@@ -29,7 +29,7 @@ TEST_CASE("each block of a heap is in one region, whatever its size") {
   }
 }
 
-TEST_CASE("what is left for a region goes to whoever holds it, before it can be let go") {
+TEST_CASE("work left for a region goes to its holder, before it can be released") {
   TypingRegions regions(5000, 2);
   ClaimChunks taken;
   std::unique_ptr<ClaimChunk> found;
@@ -54,12 +54,12 @@ TEST_CASE("what is left for a region goes to whoever holds it, before it can be 
   CHECK(regions.hold(3, found, of_another));
 }
 
-TEST_CASE("whoever has nothing to do is given a region that nobody holds") {
+TEST_CASE("an idle worker gets a region that no worker holds") {
   TypingRegions regions(5000, 2);
   ClaimChunks taken;
   std::unique_ptr<ClaimChunk> found;
   REQUIRE(regions.hold(1, found, taken));
-  regions.offer(1);  // is its holder's business
+  regions.offer(1);  // its holder takes care of it
   regions.offer(2);
   regions.give({{7, 0, 9}});
   TypingRegions::Task parts;

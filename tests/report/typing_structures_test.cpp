@@ -20,7 +20,8 @@ struct ListHeap : TypedHeap {
   types::TypeRef pointer = 0;
 };
 
-TEST_CASE("a structure without a header is known by the variable and the fields that lead to it") {
+TEST_CASE(
+    "a structure without a header is typed by the variable and the fields that reference it") {
   ListHeap heap;
   const RemoteAddr first = heap.object(32);
   const RemoteAddr second = heap.object(32);
@@ -58,13 +59,13 @@ TEST_CASE("variables may be arrays, structures, or in a register") {
   CHECK(heap.type_at(node) == "struct node");
 }
 
-TEST_CASE("where there is room for several, a structure's pointer leads to an array") {
+TEST_CASE("if there is room for several, a structure's pointer points to an array") {
   ListHeap heap;
   const RemoteAddr nodes = heap.object(112);  // four, and the collector's byte
   const RemoteAddr last = heap.object(32);
   heap.fake.put(nodes + 24 + 8, nodes);
   heap.fake.put(nodes + 72, last);
-  heap.fake.put(nodes + 96, last);  // behind the last whole one
+  heap.fake.put(nodes + 96, last);  // after the last whole one
   heap.global("nodes", heap.pointer, 0, nodes);
   heap.join();
   CHECK(heap.type_at(nodes) == "struct node[]");
@@ -86,7 +87,7 @@ TEST_CASE(
   CHECK(heap.type_at(several) == "struct leaf[]");
 }
 
-TEST_CASE("a size class that is a little larger is no room for several") {
+TEST_CASE("a slightly larger size class is no room for several") {
   ListHeap heap;
   const auto large = heap.build.structure("struct large", 40, {{"node", 0, heap.pointer}});
   const RemoteAddr at = heap.object(80);
@@ -113,7 +114,7 @@ TEST_CASE("a structure that ends in an array may be of any size") {
 }
 
 TEST_CASE(
-    "a pointer to void says nothing, one to characters says text where there are no pointers") {
+    "a pointer to void claims nothing, one to characters claims text if there are no pointers") {
   ListHeap heap;
   const auto text = heap.build.pointer(heap.build.number("char", 1));
   const RemoteAddr any = heap.object(32);
@@ -133,7 +134,7 @@ TEST_CASE(
   CHECK(heap.keys_at(used_as_bytes) == "+8");
 }
 
-TEST_CASE("of two types the one that fits exactly is kept, in whatever order they come") {
+TEST_CASE("of two types, the one that fits exactly is kept, in any order") {
   ListHeap heap;
   const auto base = heap.build.structure("struct base", 8, {{"next", 0, heap.pointer}});
   const auto other = heap.build.structure("struct other", 120);
@@ -155,7 +156,7 @@ TEST_CASE("of two types the one that fits exactly is kept, in whatever order the
   CHECK(heap.conflicts == 1);
 }
 
-TEST_CASE("a structure of numbers may be in memory that holds no pointers, one with pointers not") {
+TEST_CASE("a structure of numbers may be in atomic memory, one with pointers may not") {
   ListHeap heap;
   const auto point =
       heap.build.structure("struct point", 16, {{"x", 0, heap.number}, {"y", 8, heap.number}});
@@ -168,7 +169,7 @@ TEST_CASE("a structure of numbers may be in memory that holds no pointers, one w
   CHECK(heap.type_at(node) == "(unknown atomic)");
 }
 
-TEST_CASE("a pointer into the middle of something names it only as an array of its kind") {
+TEST_CASE("a pointer into the middle of an object names it only as an array of its kind") {
   ListHeap heap;
   const RemoteAddr number_in = heap.object(64);
   const RemoteAddr nodes = heap.object(96);
@@ -182,7 +183,7 @@ TEST_CASE("a pointer into the middle of something names it only as an array of i
   CHECK(heap.type_at(not_aligned) == "(unknown)");
 }
 
-TEST_CASE("a type of which only the name is known gives that") {
+TEST_CASE("a type of which only the name is known gives the name") {
   ListHeap heap;
   const RemoteAddr at = heap.object(64);
   heap.fake.put(at + 8, at);
@@ -192,7 +193,7 @@ TEST_CASE("a type of which only the name is known gives that") {
   CHECK(heap.keys_at(at) == "+8");
 }
 
-TEST_CASE("a vector's buffer is named for it, and a string's for std::string") {
+TEST_CASE("a vector's buffer is named after it, and a string's after std::string") {
   ListHeap heap;
   const auto base =
       heap.build.structure("std::_Vector_base<node*, std::allocator<node*> >", 24,
@@ -229,7 +230,7 @@ TEST_CASE("a vector's buffer is named for it, and a string's for std::string") {
   CHECK(heap.conflicts == 0);
 }
 
-TEST_CASE("a long list is typed to its end, and the same on every run") {
+TEST_CASE("a long list is typed to its end, and identically on every run") {
   ListHeap heap(120);
   std::vector<RemoteAddr> nodes;
   for (int i = 0; i < 12000; ++i) nodes.push_back(heap.object(32));

@@ -50,7 +50,7 @@ struct CrystalHeap : TypedHeap {
   types::TypeRef string = 0;
 };
 
-TEST_CASE("the buffer of an array is named for it, and its elements are numbered") {
+TEST_CASE("the buffer of an array is named after it, and its elements are numbered") {
   CrystalHeap heap;
   const RemoteAddr a = heap.text("a", 1);
   const RemoteAddr buffer = heap.object(64);
@@ -71,7 +71,7 @@ TEST_CASE("the buffer of an array is named for it, and its elements are numbered
   CHECK(heap.conflicts == 0);
 }
 
-TEST_CASE("numbers in a buffer and in fields are no edges, whatever they look like") {
+TEST_CASE("numbers in a buffer and in fields are not edges, whatever they look like") {
   CrystalHeap heap;
   const RemoteAddr a = heap.text("a", 1);
   const RemoteAddr buffer = heap.object(32, boehm::kAtomic);
@@ -90,7 +90,7 @@ TEST_CASE("numbers in a buffer and in fields are no edges, whatever they look li
   CHECK(heap.keys_at(box) == "@text");
 }
 
-TEST_CASE("a buffer of the wrong kind is not believed") {
+TEST_CASE("a buffer of the wrong kind is ignored") {
   CrystalHeap heap;
   const RemoteAddr buffer = heap.object(64);  // numbers would have been allocated atomic
   heap.array_of(CrystalHeap::kNumbers, buffer);
@@ -102,7 +102,7 @@ TEST_CASE("a buffer of the wrong kind is not believed") {
   CHECK(heap.conflicts == 2);
 }
 
-TEST_CASE("numbers that a C library keeps where pointers may be are its holder's buffer") {
+TEST_CASE("numbers that a C library keeps in scanned memory are its holder's buffer") {
   CrystalHeap heap;
   const auto number = heap.build.number("UInt64", 8);
   heap.build.klass("BigNumber", 16, {{"@limbs", 8, heap.build.buffer(number)}});
@@ -114,7 +114,7 @@ TEST_CASE("numbers that a C library keeps where pointers may be are its holder's
   CHECK(heap.type_at(limbs) == "(buffer of BigNumber)");
 }
 
-TEST_CASE("what only an instance of unknown fields holds is named for it, and what that holds") {
+TEST_CASE("what only an instance with unknown fields references is named after it, recursively") {
   CrystalHeap heap;
   heap.add_class(9, "Holder", 24);
   const RemoteAddr inner = heap.object(64, boehm::kAtomic);
@@ -125,7 +125,7 @@ TEST_CASE("what only an instance of unknown fields holds is named for it, and wh
   heap.fake.put(holder + 16, outer);
   heap.fake.put(outer + 8, inner);
   heap.fake.put(outer + 16, text);
-  heap.fake.put(inner + 8, behind);  // a number: what is atomic holds no pointers
+  heap.fake.put(inner + 8, behind);  // a number: atomic objects hold no pointers
   heap.join();
   CHECK(heap.type_at(outer) == "(held by Holder)");
   CHECK(heap.type_at(inner) == "(held by Holder)");
@@ -133,7 +133,7 @@ TEST_CASE("what only an instance of unknown fields holds is named for it, and wh
   CHECK(heap.type_at(behind) == "(unknown)");
 }
 
-TEST_CASE("the data of a closure is no instance, whatever number it begins with") {
+TEST_CASE("the data of a closure is not an instance, whatever number it begins with") {
   CrystalHeap heap;
   constexpr RemoteAddr kCode{0x401000};
   heap.code = {{kCode, 4096}};
@@ -184,7 +184,7 @@ TEST_CASE("entries of a hash are keyed by key and value") {
   CHECK(heap.type_at(closure) == "(closure of Proc(String, Int32))");
 }
 
-TEST_CASE("a header beats what a pointer says") {
+TEST_CASE("a header beats a pointer's claim") {
   CrystalHeap heap;
   const RemoteAddr a = heap.text("a", 1);
   heap.global("text", heap.build.pointer(heap.build.structure("struct other", 24)), 0, a);
@@ -192,7 +192,7 @@ TEST_CASE("a header beats what a pointer says") {
   CHECK(heap.type_at(a) == "String");
 }
 
-TEST_CASE("without fields a container's buffer is named all the same, and conservative") {
+TEST_CASE("without fields a container's buffer still has a name, and is conservative") {
   CrystalHeap heap;
   heap.add_class(9, "Deque(String)", 24);
   const RemoteAddr a = heap.text("a", 1);
@@ -206,7 +206,7 @@ TEST_CASE("without fields a container's buffer is named all the same, and conser
   CHECK(heap.keys_at(buffer) == "+8");
 }
 
-TEST_CASE("fields that do not add up to an instance's size are not believed") {
+TEST_CASE("fields that do not add up to an instance's size are ignored") {
   CrystalHeap heap;
   heap.build.klass("Session", 40, {{"@user", 8, heap.build.reference(heap.string)}});
   heap.add_class(9, "Session", 24);
@@ -218,7 +218,7 @@ TEST_CASE("fields that do not add up to an instance's size are not believed") {
   CHECK(heap.keys_at(session) == "+8");
 }
 
-TEST_CASE("a weak reference, which the collector does not look into, is named by who holds it") {
+TEST_CASE("a weak reference, which the collector does not scan, is named after its holder") {
   CrystalHeap heap;
   const auto weak = heap.build.klass(
       "WeakRef(String)", 16, {{"@target", 8, heap.build.buffer(heap.build.opaque("Void"))}});
@@ -231,7 +231,7 @@ TEST_CASE("a weak reference, which the collector does not look into, is named by
   CHECK(heap.type_at(object) == "WeakRef(String)");
 }
 
-TEST_CASE("the fields of a class are called by the types that the program writes") {
+TEST_CASE("the fields of a class use the program's own type names") {
   CrystalHeap heap;
   const auto user = heap.build.klass("User", 16);
   const auto values = heap.build.any_of("(value of Int32 | String)", 8, {{"Int32", 0, heap.int32}});
@@ -248,7 +248,7 @@ TEST_CASE("the fields of a class are called by the types that the program writes
   CHECK(fields[1].type == "(Int32 | String)");
 }
 
-TEST_CASE("an instance whose id has no name is named by the field that leads to it") {
+TEST_CASE("an instance whose id has no name is named by the field that references it") {
   CrystalHeap heap;
   const auto tag = heap.build.klass("Tag", 24, {{"@text", 8, heap.build.reference(heap.string)}});
   heap.build.klass("Holder", 16, {{"@tag", 8, heap.build.reference(tag)}});

@@ -9,7 +9,7 @@
 namespace heapattach::snapshot {
 namespace {
 
-// What the record of the object at `at` says of its values; "!" before it if it lost something.
+// The values in the record of the object at `at`; "!" before them if the record lost something.
 std::string values_at(TypedHeap& heap, RemoteAddr at) {
   std::string text;
   const auto index = static_cast<ObjectIndex>(heap.index_of(at));
@@ -42,7 +42,7 @@ TEST_CASE("a String's text is its value, cut between characters and marked if it
   CHECK(values_at(heap, umlauts) == ",\"value\":\"\u00e4\u00f6\",\"cut\":true");
 }
 
-TEST_CASE("no value appears unless it was asked for") {
+TEST_CASE("no value appears unless requested") {
   Strings heap;
   (void)heap.text("secret", 32);
   heap.join();
@@ -80,7 +80,7 @@ TEST_CASE("fields show numbers, booleans, and enumerations and symbols by name")
                                R"("price":1.5,"low":2,"high":3})");
 }
 
-TEST_CASE("an instance of one number alone has it as its value") {
+TEST_CASE("an instance of a single number has it as its value") {
   TypedHeap heap;
   const auto number = heap.build.number("Int32", 4);
   heap.build.klass("Box(Int32)", 8, {{"@object", 4, number}});
@@ -93,7 +93,8 @@ TEST_CASE("an instance of one number alone has it as its value") {
 }
 
 TEST_CASE(
-    "a std::string is one value, in place or elsewhere, and text in a buffer ends where it does") {
+    "a std::string is one value, in place or elsewhere, and text in a buffer ends where the string "
+    "does") {
   TypedHeap heap;
   auto& build = heap.build;
   const auto letter = build.number("char", 1);
@@ -117,7 +118,7 @@ TEST_CASE(
   CHECK(values_at(heap, at) == R"(,"values":{"name":"bob","mail":"a@"})");
   CHECK(values_at(heap, far) == R"(,"value":"a@")");
 
-  // A NUL within is text; that the string is this long is believed of one that ends there.
+  // A NUL inside is text; the string's length counts if the text ends in a NUL there.
   heap.fake.put(far, std::array<char, 8>{'a', 0, 'b', 0, 'x', 0});
   heap.fake.put(at + 40, std::uint64_t{3});
   heap.join();
@@ -127,7 +128,7 @@ TEST_CASE(
   CHECK(values_at(heap, far) == R"(,"value":"a")");
 }
 
-TEST_CASE("a length that is a lie shows no more than was there") {
+TEST_CASE("a false length shows no more than exists") {
   Strings heap;
   const RemoteAddr at = heap.text("short", 32);
   heap.fake.put(at + 4, std::uint32_t{19});

@@ -12,7 +12,7 @@
 namespace heapattach {
 
 // Writes a core file of a few bytes, as the kernel does: the header, the list of memory, the notes,
-// and what of the memory is in it.
+// and the stored part of the memory.
 class CoreBuilder {
  public:
   CoreBuilder& process(int pid, std::string_view name) {
@@ -51,7 +51,7 @@ class CoreBuilder {
     notes_.resize((notes_.size() + 3) / 4 * 4);
     return *this;
   }
-  // Memory of `bytes` bytes, of which the core file has those of `stored`.
+  // Memory of `bytes` bytes, of which the core file holds those of `stored`.
   CoreBuilder& memory(std::uint64_t start,
                       std::uint64_t bytes,
                       const std::string& stored,
@@ -82,7 +82,7 @@ class CoreBuilder {
     header.e_phoff = sizeof header;
     std::uint64_t at = sizeof header + count * sizeof(Elf64_Phdr);
     std::string section;
-    if (count >= PN_XNUM) {  // then it has a section header, and that says it
+    if (count >= PN_XNUM) {  // then a section header has the count
       Elf64_Shdr first{};
       first.sh_info = static_cast<std::uint32_t>(count);
       header.e_shoff = at;

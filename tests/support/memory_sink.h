@@ -7,7 +7,7 @@
 
 namespace heapattach {
 
-// A Sink that keeps what it was given, and fails once it holds `limit_bytes`, like a full disk.
+// A Sink that keeps what is written, and fails once it holds `limit_bytes`, like a full disk.
 class MemorySink final : public Sink {
  public:
   Result<void> write(std::string_view bytes) override {

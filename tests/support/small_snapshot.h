@@ -7,7 +7,7 @@
 
 namespace heapattach {
 
-// Builds a Snapshot from a few lines; objects are given in order of their addresses.
+// Builds a Snapshot from a few lines. Add objects in address order.
 class SnapshotBuilder {
  public:
   SnapshotBuilder() {

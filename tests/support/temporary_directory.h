@@ -7,7 +7,7 @@
 
 namespace heapattach {
 
-// A directory of its own for a test; gone with it.
+// A temporary directory for one test.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {

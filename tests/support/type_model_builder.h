@@ -8,7 +8,7 @@
 
 namespace heapattach {
 
-// Builds a TypeModel from a few lines: types are made by their names as the readers give them.
+// Builds a TypeModel from a few lines, with type names as the readers write them.
 class ModelBuilder {
  public:
   using Members = std::vector<types::Member>;

@@ -26,7 +26,7 @@ namespace heapattach {
 //   CHECK(typed.type_at(at) == "Session");
 class TypedHeap {
  public:
-  // Where globals stand.
+  // Where globals are.
   static constexpr RemoteAddr kData{0x5660'0000'0000};
 
   explicit TypedHeap(std::uint64_t pages = 64);
@@ -40,7 +40,7 @@ class TypedHeap {
                  std::uint64_t bytes,
                  bool is_atomic = false);
 
-  // A new object, in a block of its own if that kind and size has none yet.
+  // A new object, in a new block if that kind and size has none yet.
   RemoteAddr object(std::uint64_t bytes, std::uint8_t kind = boehm::kNormal);
   // … that begins with a type id.
   RemoteAddr instance(std::uint32_t id, std::uint64_t bytes, std::uint8_t kind = boehm::kNormal);

@@ -9,7 +9,7 @@ namespace {
 
 using snapshot::TypeIndex;
 
-// A tree by its dominators alone: the number of each object's parent, which is smaller.
+// A dominator tree only: the number of each object's parent, which is smaller.
 struct Tree {
   Dominators dominators;
   std::vector<std::uint64_t> bytes;
@@ -28,7 +28,7 @@ struct Tree {
   }
 };
 
-TEST_CASE("what gathers is the last object above many small ones, not what holds that") {
+TEST_CASE("the suspect is the last object above many small ones, not its holder") {
   Tree tree;
   const ObjectIndex cache = tree.add(kNone, 16, 0);
   const ObjectIndex hash = tree.add(cache, 48, 1);
@@ -38,7 +38,7 @@ TEST_CASE("what gathers is the last object above many small ones, not what holds
   CHECK(tree.find(1000) == std::vector<Accumulation>{{buffer, 10'000, 1}});
 }
 
-TEST_CASE("two places below one holder are two, and the larger comes first") {
+TEST_CASE("two suspects below one holder are separate, and the larger comes first") {
   Tree tree;
   const ObjectIndex app = tree.add(kNone, 16, 0);
   const ObjectIndex small = tree.add(app, 16, 1);
@@ -48,7 +48,7 @@ TEST_CASE("two places below one holder are two, and the larger comes first") {
   CHECK(tree.find(1000) == std::vector<Accumulation>{{large, 2016, 1}, {small, 1016, 1}});
 }
 
-TEST_CASE("a list is found at its first link, with all of its links that are large") {
+TEST_CASE("a list is found at its first link, with all of its large links") {
   Tree tree;
   ObjectIndex last = tree.add(tree.add(kNone, 16, 0), 16, 1);
   const ObjectIndex head = last;
@@ -63,14 +63,14 @@ TEST_CASE("a list is found at its first link, with all of its links that are lar
   CHECK(found[0].gathered == 999 * 100 + 16);
 }
 
-TEST_CASE("nothing gathers where nothing is large") {
+TEST_CASE("there are no suspects where nothing is large") {
   CHECK(Tree().find(1).empty());
   Tree tree;
   for (int i = 0; i < 10; ++i) tree.add(kNone, 16, 0);
   CHECK(tree.find(17).empty());
 }
 
-TEST_CASE("what gathers is gathered once, on 2,000 random graphs") {
+TEST_CASE("memory counts to one suspect only, on 2,000 random graphs") {
   for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
     CAPTURE(seed);
     const RandomGraph random(seed);

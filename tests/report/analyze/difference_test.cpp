@@ -29,7 +29,7 @@ std::set<Identity> identities(const Snapshot& snapshot) {
   return found;
 }
 
-// The same by sets of all objects, slow and plain.
+// The same with sets of all objects, slow and simple.
 std::vector<TypeGrowth> naive(const std::vector<Snapshot>& snapshots) {
   const auto first = identities(snapshots.front());
   const auto last = identities(snapshots.back());
@@ -54,7 +54,7 @@ std::vector<TypeGrowth> naive(const std::vector<Snapshot>& snapshots) {
   return all;
 }
 
-// Types are numbered anew in each, and one name may have two numbers.
+// Each has its own type numbers, and one name may have two numbers.
 Snapshot random_snapshot(std::mt19937& random) {
   const auto below = [&](unsigned limit) { return static_cast<unsigned>(random() % limit); };
   SnapshotBuilder build;
@@ -76,7 +76,7 @@ Difference compare_all(const std::vector<Snapshot>& snapshots) {
 
 }  // namespace
 
-TEST_CASE("growth is by type, and new and gone types are told") {
+TEST_CASE("growth is by type, and marks new and gone types") {
   SnapshotBuilder a;
   a.object(0x1000, a.type("Session"), 48);
   a.object(0x2000, a.type("Old"), 16);
@@ -97,7 +97,7 @@ TEST_CASE("growth is by type, and new and gone types are told") {
   CHECK(found.total.grown_bytes() == 48);
 }
 
-TEST_CASE("of three, what came after the first and stayed is told from what went again") {
+TEST_CASE("of three, what came after the first and stayed is distinguished from what went again") {
   const auto with = [](const std::vector<std::uint64_t>& addresses) {
     SnapshotBuilder build;
     const auto session = build.type("Session");

@@ -7,7 +7,7 @@
 namespace heapattach::analyze {
 namespace {
 
-// By definition: what is no longer reached without an object is dominated by it.
+// By definition: an object dominates whatever cannot be reached without it.
 std::vector<std::vector<bool>> dominated_by(const RandomGraph& random) {
   const std::vector<bool> all = random.reached();
   std::vector<std::vector<bool>> result;

@@ -8,8 +8,8 @@
 
 namespace heapattach::analyze {
 
-// A small graph at random, with cycles, shared parts, self edges, double edges, several roots and
-// parts that nothing leads to. The same for the same seed.
+// A small random graph, with cycles, shared parts, self edges, double edges, several roots and
+// unreachable parts. The same for the same seed.
 struct RandomGraph {
   explicit RandomGraph(std::uint64_t seed, ObjectIndex most = 14) {
     std::mt19937_64 random(seed);
@@ -32,7 +32,7 @@ struct RandomGraph {
 
   [[nodiscard]] Graph graph() const { return {first_edge, edges, roots}; }
 
-  // What is reached from the roots over objects other than `without`, by the plainest of means.
+  // What is reachable from the roots through objects other than `without`, by the simplest method.
   [[nodiscard]] std::vector<bool> reached(ObjectIndex without = kNone) const {
     return reached_from(roots, without);
   }

@@ -24,8 +24,8 @@ snapshot::Place place(std::string function, std::string file, std::string module
   return made;
 }
 
-// A cache that a global holds two steps away, as a Crystal program has it. Thread 7 runs the
-// program, thread 8 is the runtime's own, fiber 0x9000 waits in the program's code.
+// A cache two steps from a global, as a Crystal program has it. Thread 7 runs the program, thread 8
+// is the runtime's own, fiber 0x9000 waits in the program's code.
 Snapshot cache_beside_stacks() {
   SnapshotBuilder build;
   const auto cache = build.type("Cache");
@@ -88,7 +88,7 @@ TEST_CASE("a word on a stack is a reason by what it is") {
   CHECK(quality(word_of(7, 2)) == RootQuality::Leftover);  // the loader's
   CHECK(quality(word_of(7, {})) == RootQuality::RuntimeWord);
   CHECK(quality(word_of(7, 99)) == RootQuality::RuntimeWord);
-  CHECK(quality(word_of(99, {})) == RootQuality::Word);  // nothing is known of its stack
+  CHECK(quality(word_of(99, {})) == RootQuality::Word);  // its stack is unknown
   for (const std::uint32_t frame : {0U, 1U, 2U}) {
     Root idle = word_of(8, frame);
     CHECK(quality(idle) == RootQuality::Leftover);
@@ -104,7 +104,7 @@ TEST_CASE("a word on a stack is a reason by what it is") {
   CHECK(quality(waiting) == RootQuality::Word);
 }
 
-TEST_CASE("what is static is a variable if it has a name, and not the collector's") {
+TEST_CASE("static data is a variable if it has a name, and is not the collector's") {
   const Snapshot snapshot = cache_beside_stacks();
   RootQualities qualities(snapshot);
   Root root;
@@ -121,7 +121,7 @@ TEST_CASE("what is static is a variable if it has a name, and not the collector'
   CHECK(qualities.of(root) == RootQuality::Variable);
 }
 
-TEST_CASE("a thread whose stack was followed in part only may run the program") {
+TEST_CASE("a thread whose stack was followed only in part may run the program") {
   Snapshot snapshot = cache_beside_stacks();
   SUBCASE("its end is not known") {
     snapshot.stacks[1].end = unwind::StackEnd::Unknown;
@@ -158,7 +158,7 @@ TEST_CASE("a leftover word one step away is no reason where a global holds the o
   for (const auto& suspect : suspects.found) CHECK(suspect.root == 0);
 }
 
-TEST_CASE("a leftover word that alone holds an object is called so, in text and JSON") {
+TEST_CASE("a leftover word that alone holds an object is marked as such, in text and JSON") {
   Snapshot snapshot = cache_beside_stacks();
   snapshot.roots = {word_of(8, 1)};
   const auto found = why(snapshot, "Session");

@@ -42,7 +42,7 @@ Snapshot pages_and_requests() {
 
 }  // namespace
 
-TEST_CASE("the place that gathers and the type that gathers are told, the larger first") {
+TEST_CASE("a single suspect and a suspect type are reported, the larger first") {
   const Snapshot snapshot = pages_and_requests();
   const auto suspects = analyze::find_suspects(snapshot);
   REQUIRE(suspects.found.size() == 2);
@@ -64,7 +64,7 @@ TEST_CASE("the place that gathers and the type that gathers are told, the larger
   CHECK(format_suspects_json(snapshot, suspects).find("\"kind\":\"type\"") != std::string::npos);
 }
 
-TEST_CASE("objects of unknown types are no suspects together, but told") {
+TEST_CASE("objects of unknown types are not a suspect together, but reported") {
   SnapshotBuilder build;
   const auto unknown = build.type("(unknown atomic)", false);
   for (std::uint32_t i = 0; i < 50; ++i) {
@@ -76,7 +76,7 @@ TEST_CASE("objects of unknown types are no suspects together, but told") {
   CHECK(suspects.untyped_bytes == 3200);
   CHECK(format_suspects_text(build.snapshot, suspects, {}) ==
         "nothing retains a tenth of the 3200 live bytes\n"
-        "3200 bytes are of unknown types, and gather nowhere\n");
+        "3200 bytes are of unknown types, and no suspect retains them\n");
 }
 
 // WORLD holds a World with 40 cells of its own and a log of 100 entries.
@@ -101,7 +101,7 @@ Snapshot world_with_log() {
   return build.snapshot;
 }
 
-TEST_CASE("a place within another is told there, by what of it it is") {
+TEST_CASE("a suspect within another is reported there, as a part of it") {
   const Snapshot snapshot = world_with_log();
   const auto suspects = analyze::find_suspects(snapshot);
   REQUIRE(suspects.found.size() == 2);
@@ -125,7 +125,7 @@ TEST_CASE("a heap without objects has no suspects") {
   CHECK(analyze::find_suspects(empty).found.empty());
 }
 
-TEST_CASE("what leads to the objects of a type is a graph, and says where it was cut") {
+TEST_CASE("the references to the objects of a type form a graph, and cuts are marked") {
   const Snapshot snapshot = pages_and_requests();
   const auto found = analyze::find_neighbourhood(snapshot, {"Page", 1, 2});
   REQUIRE(found);

@@ -35,7 +35,7 @@ snapshot::Snapshot snapshot_of(const RandomGraph& random) {
   return build.snapshot;
 }
 
-// What is not reached without the objects of a type, which are not reached then themselves.
+// What is unreachable without the objects of a type, which are then unreachable themselves.
 std::uint64_t lost_without(const RandomGraph& random, snapshot::TypeIndex type) {
   std::vector<bool> seen(random.bytes.size());
   std::vector<ObjectIndex> waiting = random.roots;
@@ -54,7 +54,8 @@ std::uint64_t lost_without(const RandomGraph& random, snapshot::TypeIndex type) 
   return lost;
 }
 
-TEST_CASE("a type's retained bytes lie between its largest object's and what goes with all of it") {
+TEST_CASE(
+    "a type's retained bytes are between its largest object's and those freed with all of it") {
   for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
     CAPTURE(seed);
     const RandomGraph random(seed);
@@ -65,7 +66,7 @@ TEST_CASE("a type's retained bytes lie between its largest object's and what goe
     const auto retained = retained_bytes(dominators, random.bytes);
     for (const snapshot::CountRow& row : table.rows) {
       const auto type = static_cast<snapshot::TypeIndex>(row.type[0] - 'A');
-      // By definition: of the objects of the type those that no other of it dominates.
+      // By definition: the sum over those objects of the type that no other of it dominates.
       std::uint64_t sum = 0;
       for (const ObjectIndex object : dominators.order) {
         if (random.types[object] != type) continue;

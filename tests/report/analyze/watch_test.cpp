@@ -15,7 +15,7 @@ snapshot::CountTable table(std::vector<snapshot::CountRow> rows) {
 
 }  // namespace
 
-TEST_CASE("only what grew in every round is left") {
+TEST_CASE("only types that grew in every round remain") {
   Watch watch;
   watch.add(table({{"Burst", 1, 10}, {"Leak", 1, 10}, {"Same", 1, 10}}));
   CHECK(watch.rounds() == 0);
@@ -34,7 +34,7 @@ TEST_CASE("only what grew in every round is left") {
   CHECK(watch.all().rows.size() == 5);
 }
 
-TEST_CASE("what nothing reaches does not grow") {
+TEST_CASE("unreachable objects do not grow") {
   Watch watch;
   watch.add(table({{"Foo", 1, 10, false}}));
   watch.add(table({{"Foo", 2, 20, false}}));

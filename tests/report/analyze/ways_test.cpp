@@ -10,7 +10,7 @@
 namespace heapattach::analyze {
 namespace {
 
-// By object how many edges it is from `starts`, by walking on until nothing gets shorter.
+// The distance of each object from `starts`, by relaxing until nothing gets shorter.
 std::vector<std::size_t> distances(const Graph& graph, const std::vector<ObjectIndex>& starts) {
   std::vector<std::size_t> distance(graph.size(), kNone);
   for (const ObjectIndex start : starts) distance[start] = 0;
@@ -39,7 +39,7 @@ bool is_way(const Graph& graph, const Way& way, ObjectIndex target) {
   return way.back().object == target;
 }
 
-TEST_CASE("ways from roots are ways, and the shortest, on 2,000 random graphs") {
+TEST_CASE("paths from roots are valid and shortest, on 2,000 random graphs") {
   for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
     CAPTURE(seed);
     const RandomGraph random(seed);
@@ -61,7 +61,7 @@ TEST_CASE("ways from roots are ways, and the shortest, on 2,000 random graphs") 
   }
 }
 
-TEST_CASE("ways to an object are the shortest from each object held, on 2,000 random graphs") {
+TEST_CASE("paths to an object are the shortest from each root object, on 2,000 random graphs") {
   for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
     CAPTURE(seed);
     const RandomGraph random(seed);
@@ -88,7 +88,7 @@ TEST_CASE("ways to an object are the shortest from each object held, on 2,000 ra
   }
 }
 
-TEST_CASE("ways from better roots come before shorter ones, on 2,000 random graphs") {
+TEST_CASE("paths from better roots come before shorter ones, on 2,000 random graphs") {
   for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
     CAPTURE(seed);
     const RandomGraph random(seed);

@@ -70,7 +70,7 @@ analyze::Why why(const Snapshot& snapshot,
 
 }  // namespace
 
-TEST_CASE("the ways to the objects of a type are merged and counted") {
+TEST_CASE("the paths to the objects of a type are merged and counted") {
   const Snapshot snapshot = cache_of_sessions();
   const auto found = why(snapshot, "Session");
   CHECK(found.objects == 1000);
@@ -90,7 +90,7 @@ TEST_CASE("the ways to the objects of a type are merged and counted") {
   CHECK(json.find("\"by\":\"@entries\"") != std::string::npos);
 }
 
-TEST_CASE("a root on a stack is told by its frame and its variable, wherever they are known") {
+TEST_CASE("a root on a stack is shown with its frame and its variable, if known") {
   Snapshot snapshot = cache_of_sessions();
   snapshot.places = {{0x41, {"handle", "src/app.cr", 55}, {{"read", "io.cr", 7}}, "app"},
                      {0x42, {"", "", 0}, {}, "libc.so.6"}};
@@ -111,10 +111,10 @@ TEST_CASE("a root on a stack is told by its frame and its variable, wherever the
   session.variable.clear();
   CHECK(words() == "thread 7 worker, frame 0 ? (libc.so.6), at 0x7ff0");
   CHECK(kind() == "stacks of threads");
-  session.frame = 2;  // behind a hundred that are left out
+  session.frame = 2;  // after a hundred that are left out
   session.inlined = 9;
   CHECK(words() == "thread 7 worker, frame 102 handle (src/app.cr:55, guessed), at 0x7ff0");
-  session.frame = 3;  // there is none
+  session.frame = 3;  // there is no such frame
   CHECK(words() == "stack of thread 7 worker at 0x7ff0");
   session.kind = snapshot::RootKind::Fiber;
   session.thread.reset();
@@ -124,7 +124,7 @@ TEST_CASE("a root on a stack is told by its frame and its variable, wherever the
   CHECK(kind() == "handle on stacks of fibers");
 }
 
-TEST_CASE("of two roots that hold the same, the one with a variable says why") {
+TEST_CASE("of two roots that reference the same object, the one with a variable is the reason") {
   Snapshot snapshot = cache_of_sessions();
   snapshot.places = {{0x41, {"handle", "src/app.cr", 55}, {}, "app"}};
   snapshot.stacks = {{{{0}}, 0, 0, {}}};
@@ -141,7 +141,7 @@ TEST_CASE("of two roots that hold the same, the one with a variable says why") {
                   R"("variable":"session")") != std::string::npos);
 }
 
-TEST_CASE("one object is found by any address in it, with its way and its dominators") {
+TEST_CASE("one object is found by any address in it, with its path and its dominators") {
   const Snapshot snapshot = cache_of_sessions();
   const auto found = why(snapshot, "0x10035");
   REQUIRE(found.object);
@@ -152,7 +152,7 @@ TEST_CASE("one object is found by any address in it, with its way and its domina
   CHECK(found.retained_bytes == 48);
 }
 
-TEST_CASE("what is excluded leads nowhere") {
+TEST_CASE("excluded edges are not followed") {
   const Snapshot snapshot = cache_of_sessions();
   const auto found = why(snapshot, "Session", {{"Hash(*)", "@entries"}});
   CHECK(found.excluded_edges == 1);
@@ -161,7 +161,7 @@ TEST_CASE("what is excluded leads nowhere") {
   CHECK(why(snapshot, "Session", {{"(buffer of *", "[*].value"}}).unreached == 998);
 }
 
-TEST_CASE("a list of a million links is one way, told at once") {
+TEST_CASE("a list of a million links is one path, found at once") {
   const Snapshot snapshot = list_of(1'000'000);
   const auto found = why(snapshot, "Node");
   REQUIRE(found.paths.size() == 2);
@@ -173,7 +173,7 @@ TEST_CASE("a list of a million links is one way, told at once") {
   CHECK(format_why_text(snapshot, last, {}).size() < 2000);
 }
 
-TEST_CASE("the collector's own variables are no reason where there is another") {
+TEST_CASE("the collector's own variables are not the reason if there is another") {
   Snapshot snapshot = cache_of_sessions();
   snapshot::Root last_looked_at;
   last_looked_at.module = "libgc.so.1.5.1";
@@ -192,7 +192,7 @@ TEST_CASE("the collector's own variables are no reason where there is another") 
   CHECK(alone.paths[0].summary.ends_with(" → [*].value"));
 }
 
-TEST_CASE("what is not there is told, with what is like it") {
+TEST_CASE("a missing name is reported, with similar ones") {
   const Snapshot snapshot = cache_of_sessions();
   const auto none = analyze::explain_why(snapshot, {"session", 5, {}});
   REQUIRE_FALSE(none);
@@ -203,7 +203,7 @@ TEST_CASE("what is not there is told, with what is like it") {
   CHECK(analyze::parse_exclusion("Acme::Session:@user")->type == "Acme::Session");
 }
 
-TEST_CASE("an object that a root holds hangs on nothing, whatever hangs on it") {
+TEST_CASE("an object that a root references has no dominator, whatever it dominates") {
   const auto head = why(list_of(3), "0x1000");
   REQUIRE(head.paths.size() == 1);
   CHECK(head.paths[0].dominators.empty());

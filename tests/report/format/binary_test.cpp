@@ -1,4 +1,4 @@
-// The formats that are neither text nor anybody's JSON, taken apart byte by byte.
+// The binary formats, decoded byte by byte.
 
 #include <cstring>
 #include <map>
@@ -48,7 +48,7 @@ struct JavaClass {
   std::uint64_t super = 0;
   std::uint64_t instance_bytes = 0;
   std::map<std::string, std::uint64_t> statics;  // references, by name
-  std::vector<std::string> references;           // fields that are, by name
+  std::vector<std::string> references;           // other fields, by name
   std::uint64_t field_bytes = 0;
 };
 
@@ -57,11 +57,11 @@ struct JavaObject {
   std::uint64_t type = 0;
   bool is_array = false;
   std::uint64_t bytes = 0;              // of the fields or elements
-  std::vector<std::uint64_t> elements;  // of an instance only the first ones are references
+  std::vector<std::uint64_t> elements;  // of an instance, only the first ones are references
 };
 
-// The objects of each class of a heap dump; bytes as a reader of Java's would count them. The two
-// objects that are there for readers' sake are in `objects` alone.
+// The objects of each class of a heap dump; bytes as a reader of Java's dumps counts them. The two
+// objects for readers' sake are only in `objects`.
 struct Dump {
   std::map<std::uint64_t, JavaClass> classes;
   std::map<std::uint64_t, JavaObject> objects;
@@ -171,7 +171,7 @@ std::string written(Result<void> (*write)(const Snapshot&, Sink&, const ExportOp
 
 }  // namespace
 
-TEST_CASE("a heap dump has each object, its class, and its size where that can be") {
+TEST_CASE("a heap dump has each object, its class, and if possible its size") {
   HostileSnapshot build;
   build.snapshot.header.captured = "2025-11-20T11:34:07.215Z";
   const Dump dump = read_dump(written(write_hprof, build.snapshot));
@@ -184,12 +184,12 @@ TEST_CASE("a heap dump has each object, its class, and its size where that can b
   CHECK(bytes == 4 * 128);
 }
 
-// What VisualVM's engine (org.graalvm.visualvm.lib.jfluid.heap) asks of a dump before it shows one
-// number of it, and what Eclipse MAT reads: else it ends with an exception.
+// What VisualVM's engine (org.graalvm.visualvm.lib.jfluid.heap) requires of a dump before it shows
+// any number, and what Eclipse MAT reads. Otherwise both end with an exception.
 void check_rules_of_readers(const Dump& dump) {
   std::map<std::string, std::uint64_t> by_name;
   for (const auto& [id, name] : dump.names) by_name[name] = id;
-  // How large a reference is, the engine takes from the size of an Object, less one id.
+  // The engine derives the size of a reference from the size of an Object, minus one id.
   CHECK(dump.classes.at(by_name.at("java/lang/Object")).instance_bytes == 16);
   CHECK(dump.classes.contains(by_name.at("java/lang/Class")));
   for (const auto& [id, type] : dump.classes) {
@@ -216,7 +216,7 @@ void check_rules_of_readers(const Dump& dump) {
       CHECK((object.elements[i] == 0 || dump.objects.contains(object.elements[i])));
     }
   }
-  // It asks for system properties, and for the field that makes a reference weak.
+  // It wants system properties, and the field that makes a reference weak.
   const std::uint64_t props = dump.classes.at(by_name.at("java/lang/System")).statics.at("props");
   const JavaObject& properties = dump.objects.at(props);
   const auto& fields = dump.classes.at(properties.type).references;
@@ -232,7 +232,7 @@ void check_rules_of_readers(const Dump& dump) {
 }
 
 TEST_CASE("a heap dump keeps the rules of its readers' engines") {
-  SUBCASE("of a heap that nobody is kind to") {
+  SUBCASE("of a hostile heap") {
     HostileSnapshot build;
     build.snapshot.header.captured = "2025-11-20T11:34:07.215Z";
     check_rules_of_readers(read_dump(written(write_hprof, build.snapshot)));
@@ -244,7 +244,7 @@ TEST_CASE("a heap dump keeps the rules of its readers' engines") {
   }
 }
 
-TEST_CASE("an object of a heap dump that has no room for a head is larger by a head at most") {
+TEST_CASE("an object without room for a head grows by at most a head in a heap dump") {
   SnapshotBuilder build;
   build.snapshot.header.captured = "2025-11-20T11:34:07.215Z";
   const auto pair = build.type("Pair");

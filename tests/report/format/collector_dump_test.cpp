@@ -124,7 +124,7 @@ TEST_CASE("a dump of contents is read with its texts") {
   CHECK(snapshot->values[0].text == "hello");
 }
 
-TEST_CASE("a packed dump is read as a plain one is, and one that is cut off up to there") {
+TEST_CASE("a packed dump is read like a plain one, and a cut-off one up to the cut") {
   Dump dump;
   dump.words({kPage, 32, 1, kEnd, kPage + 32, 32, 2, 8, kPage, kEnd, kEnd});
   GzipMembers members;
@@ -143,7 +143,7 @@ TEST_CASE("a packed dump is read as a plain one is, and one that is cut off up t
   CHECK(half->is_cut);
 }
 
-TEST_CASE("a packed core file is named as what it is") {
+TEST_CASE("a packed core file is refused by its kind") {
   const TemporaryDirectory directory;
   GzipMembers members;
   write_text(directory.file("core.gz"), members.compress(std::string("\177ELF and more of it")));
@@ -154,7 +154,7 @@ TEST_CASE("a packed core file is named as what it is") {
   CHECK(file.error().message.find("unpacked") != std::string::npos);
 }
 
-TEST_CASE("a dump that ends early has what came before") {
+TEST_CASE("a dump that ends early has everything before its end") {
   Dump dump;
   dump.words({kPage, 32, 7, kEnd, kPage + 32, 32, 7, 8});
   SUBCASE("in an object") {}
@@ -173,7 +173,7 @@ TEST_CASE("a dump that ends early has what came before") {
   CHECK_FALSE(snapshot->complete);
 }
 
-TEST_CASE("what cannot be in a heap is refused with its address") {
+TEST_CASE("impossible objects are refused with their address") {
   Dump dump;
   SUBCASE("a size of nothing") {
     dump.words({kPage, 0, 7, kEnd, kEnd});
@@ -199,13 +199,13 @@ TEST_CASE("what cannot be in a heap is refused with its address") {
   SUBCASE("within another") {
     dump.words({kPage, 8192, 7, kEnd, kPage + 4096, 32, 7, kEnd, kEnd});
   }
-  SUBCASE("between two places") {
+  SUBCASE("between two slots") {
     dump.words({kPage + 16, 32, 7, kEnd, kEnd});
   }
-  SUBCASE("over the end of its page") {
+  SUBCASE("past the end of its page") {
     dump.words({kPage + 2032, 2032, 7, kEnd, kPage + 4064, 2032, 7, kEnd, kEnd});
   }
-  SUBCASE("a pointer behind its object") {
+  SUBCASE("a pointer after its object") {
     dump.words({kPage, 32, 7, 32, kPage, kEnd, kEnd});
   }
   SUBCASE("pointers that go back") {

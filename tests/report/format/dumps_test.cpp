@@ -1,5 +1,6 @@
-// GCGRPH and GCFULL, the dumps that perf-tools and the embedded routine write, as exports: word by
-// word, read again by heapattach itself, and refused where the snapshot does not have the bytes.
+// GCGRPH and GCFULL, the dumps that perf-tools and the embedded routine write, as exports: compared
+// word by word, read again by heapattach itself, and refused if the snapshot does not have the
+// bytes.
 
 #include <cstring>
 #include <fstream>
@@ -38,7 +39,7 @@ std::string written(Write write, const Snapshot& snapshot, bool with_values = tr
   return sink.text;
 }
 
-// The bytes that a snapshot built by hand would have had: a first word and its pointers.
+// The bytes that a snapshot built by hand would have: a first word and its pointers.
 class Kept {
  public:
   explicit Kept(Snapshot& snapshot) : snapshot_(snapshot) {
@@ -73,9 +74,9 @@ SnapshotBuilder small_heap() {
       static_cast<std::uint64_t>(snapshot::ObjectKind::Atomic) & 3;
   Kept kept(build.snapshot);
   kept.put(1, 0, std::uint64_t{9} << 32 | 174);
-  kept.put(1, 24, kPage + 64);      // nothing reaches that
+  kept.put(1, 24, kPage + 64);      // unreachable
   kept.put(2, 8, kPage + 32 + 24);  // into itself
-  kept.put(2, 16, kPage + 128);     // behind the last of its page
+  kept.put(2, 16, kPage + 128);     // after the last of its page
   kept.put(4, 0, std::uint64_t{7} << 32 | 1);
   kept.put(4, 8, 0x6873696620656874);
   return build;
@@ -89,7 +90,7 @@ std::string words(std::initializer_list<std::uint64_t> all) {
   return text;
 }
 
-// As a file of it comes back, without the names that the file has no place for.
+// The file read back, without the names that the format cannot hold.
 Snapshot read_again(const std::string& text) {
   const TemporaryDirectory directory;
   std::ofstream(directory.file("dump"), std::ios::binary) << text;
@@ -105,10 +106,10 @@ Snapshot read_again(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a graph has each word that leads into an object, in the collector's order") {
+TEST_CASE("a graph has each word that points into an object, in the collector's order") {
   const std::string text = written(write_gcgrph, small_heap().snapshot);
   CHECK(text.substr(0, 8) == std::string("GCGRPH\1\0", 8));
-  // The page that comes last in its four megabytes is first.
+  // The page that is last in its four megabytes comes first.
   const std::string same_page = words({kPage, 32, std::uint64_t{9} << 32 | 174, 8, kPage + 32, 16,
                                        kPage - 4096, kEnd, kPage + 32, 32, 0, 8, kPage + 56, kEnd});
   const std::string page_before = words({kPage - 4096, 4096, 0, 4088, kPage, kEnd});
@@ -117,7 +118,7 @@ TEST_CASE("a graph has each word that leads into an object, in the collector's o
   CHECK(text.substr(8) == same_page + page_before + others);
 }
 
-TEST_CASE("without values a graph tells of the first words no more than ids and lengths of texts") {
+TEST_CASE("without values, a graph has only ids and text lengths of the first words") {
   SnapshotBuilder build = small_heap();
   const std::string told = written(write_gcgrph, build.snapshot, false);
   CHECK(told.find(words({kPage, 32, 174, 8})) != std::string::npos);
@@ -127,7 +128,7 @@ TEST_CASE("without values a graph tells of the first words no more than ids and 
   CHECK(less.find(words({48 | kAtomic, 0, kEnd})) != std::string::npos);
 }
 
-TEST_CASE("a full dump has all bytes, of objects that are larger than a buffer too") {
+TEST_CASE("a full dump has all bytes, even of objects larger than a buffer") {
   SnapshotBuilder build;
   build.object(kPage, build.type("A"), 200000);
   {
@@ -145,7 +146,7 @@ TEST_CASE("a dump that is read and written again is the same, byte for byte") {
       static_cast<std::uint64_t>(snapshot::ObjectKind::Atomic) & 3;
   {
     Kept kept(build.snapshot);
-    kept.put(5, 4096, 0x6c6c612074612074);  // beyond what types are told by
+    kept.put(5, 4096, 0x6c6c612074612074);  // contents that types do not come from
   }
   const auto counted = count_objects(build.snapshot);
   for (const Write write : {write_gcgrph, write_gcfull}) {
@@ -156,12 +157,12 @@ TEST_CASE("a dump that is read and written again is the same, byte for byte") {
     CHECK(counts.objects == counted.objects);
     CHECK(counts.bytes == counted.bytes);
   }
-  // All that a graph has stands in the bytes.
+  // All parts of a graph are in the bytes.
   CHECK(written(write_gcgrph, read_again(written(write_gcfull, build.snapshot))) ==
         written(write_gcgrph, build.snapshot));
 }
 
-TEST_CASE("what needs bytes or offsets that a snapshot does not have says so") {
+TEST_CASE("a format that needs bytes or offsets that a snapshot lacks is refused") {
   SnapshotBuilder build = small_heap();
   const auto why_not = [&](std::string_view name) {
     const auto checked = check_exportable(*find_export_format(name), build.snapshot);

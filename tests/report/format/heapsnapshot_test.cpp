@@ -57,7 +57,7 @@ TEST_CASE("the heapsnapshot of one object held by one variable") {
       "\"+4088\",\n\"A\",\n\"(GC roots)\",\n\"(static data)\",\n\"CACHE\"]}\n"));
 }
 
-TEST_CASE("an edge of a heapsnapshot is called by its field, its element or its offset") {
+TEST_CASE("an edge of a heapsnapshot is named after its field, its element or its offset") {
   Type type;
   type.paths = {{16, "@size"}, {8, "@name"}};
   type.elements = {32, 24, "", {{0, ""}, {8, "key"}}};
@@ -72,7 +72,7 @@ TEST_CASE("an edge of a heapsnapshot is called by its field, its element or its 
   CHECK(name_of(names, strings, 48 + 24 * 1000) == std::to_string((48 + 24 * 1000) / 8));
 }
 
-TEST_CASE("an edge of a heapsnapshot is called the same of a snapshot that was saved") {
+TEST_CASE("an edge of a heapsnapshot has the same name from a saved snapshot") {
   Type type;
   type.keys = {
       {"@name", "", 0}, {"@size", "", 0}, {"+", "", 8}, {"items[", "]", 1}, {"[", "].key", 1}};
@@ -87,7 +87,7 @@ TEST_CASE("an edge of a heapsnapshot is called the same of a snapshot that was s
   CHECK(of_word(2 + 3 * 7 + 2) == "[].key");
 }
 
-TEST_CASE("an object's number in a heapsnapshot is that of its address, wherever the heap lies") {
+TEST_CASE("an object's id in a heapsnapshot follows from its address, wherever the heap is") {
   const auto one = ids_of({0x7f0000001000, 0x7f0000002000});
   const auto other = ids_of({0x7effffff0000, 0x7f0000002000, 0x7f0000003000});
   CHECK(one.are_stable());
@@ -96,20 +96,20 @@ TEST_CASE("an object's number in a heapsnapshot is that of its address, wherever
   CHECK(one.of(0x7f0000001000, 0) % 2 == 1);
 }
 
-TEST_CASE("numbers of a heapsnapshot never meet") {
+TEST_CASE("ids of a heapsnapshot never collide") {
   SUBCASE("two stretches of a heap that fold to the same numbers") {
     const auto ids = ids_of({0x550000001000, 0x7f0000001000});
     CHECK_FALSE(ids.are_stable());
     CHECK(ids.of(0x550000001000, 0) != ids.of(0x7f0000001000, 1));
   }
-  SUBCASE("addresses that no collector hands out") {
+  SUBCASE("addresses that no collector uses") {
     const auto ids = ids_of({0x7f0000001000, 0x7f0000001008});
     CHECK_FALSE(ids.are_stable());
     CHECK(ids.of(0x7f0000001000, 0) != ids.of(0x7f0000001008, 1));
   }
 }
 
-TEST_CASE("an object too large for 32 bits is several nodes whose sizes make its own") {
+TEST_CASE("an object too large for 32 bits becomes several nodes whose sizes add up") {
   SnapshotBuilder build;
   const std::uint64_t bytes = (std::uint64_t{5} << 30) + 48;
   build.object(0x7f0000001000, build.type("Large"), bytes);

@@ -25,7 +25,7 @@ std::string page_of(const Snapshot& snapshot) {
   return sink.text;
 }
 
-// What stands in the page as data.
+// The data in the page.
 std::string data_of(const std::string& page) {
   const std::string_view begin = "<script type=\"application/json\" id=\"data\">";
   const std::size_t at = page.find(begin);
@@ -34,7 +34,7 @@ std::string data_of(const std::string& page) {
   return page.substr(at + begin.size(), end - at - begin.size());
 }
 
-// By value: what a loop goes over must outlive the result that it came in.
+// By value: a loop over it must not outlive its temporary.
 template <class Value>
 simdjson::dom::array array_of(const Value& value) {
   return value.get_array().value();
@@ -75,7 +75,7 @@ std::size_t times(const std::string& text, std::string_view part) {
   return count;
 }
 
-// TREE holds a list of nodes each of which holds a text; two stacks hold a text together.
+// TREE holds a list of nodes, each with a text; two stacks hold a text together.
 Snapshot list_of_texts() {
   SnapshotBuilder build;
   const auto node = build.type("Node");
@@ -104,8 +104,8 @@ Snapshot list_of_texts() {
 
 TEST_CASE("a page has the counts of each type, what they retain, and a tree of the same") {
   HostileSnapshot build;
-  SUBCASE("of what is alive") {}
-  SUBCASE("of all that there is") {
+  SUBCASE("of live objects") {}
+  SUBCASE("of all objects") {
     build.snapshot.header.live_only = false;
   }
   const Snapshot& snapshot = build.snapshot;
@@ -131,7 +131,7 @@ TEST_CASE("a page has the counts of each type, what they retain, and a tree of t
   CHECK(report.rows("tree")[0][4] == bytes);
 }
 
-TEST_CASE("a page says who holds what, by which ways, and what each stack holds by itself") {
+TEST_CASE("a page shows what holds what, by which paths, and what each stack retains") {
   Snapshot snapshot = list_of_texts();
   const Report report(page_of(snapshot));
   const auto names = report.names();
@@ -139,11 +139,11 @@ TEST_CASE("a page says who holds what, by which ways, and what each stack holds 
   for (const auto& row : report.rows("links")) {
     links[{names.at(row[0]), names.at(row[1])}] = {row[2], row[3], row[4]};
   }
-  // The links of a list hold each other: what goes with them is counted once.
+  // The links of a list hold each other: what they retain counts once.
   CHECK(links.at({"TREE", "Node"}) == std::vector<std::uint64_t>{1, 32, 8000});
   CHECK(links.at({"Node", "Node"}) == std::vector<std::uint64_t>{99, 99 * 32, 99 * 80});
   CHECK(links.at({"Node", "Text"}) == std::vector<std::uint64_t>{100, 4800, 4800});
-  CHECK(links.size() == 3);  // no single place holds the last text
+  CHECK(links.size() == 3);  // no single holder retains the last text
   std::vector<std::string> ways;
   for (const element way : array_of(report.data["ways"])) {
     std::string text = names.at(way["type"].get_uint64().value()) + " " +
@@ -163,7 +163,7 @@ TEST_CASE("a page says who holds what, by which ways, and what each stack holds 
   }
 }
 
-TEST_CASE("a page says where threads stand, a stack once for all that stand alike") {
+TEST_CASE("a page shows the stacks of threads, each different stack once") {
   Snapshot snapshot = list_of_texts();
   snapshot.places.push_back({0x1234, {"wait<T>", "wait.c", 7}, {{"poll", "", 0}}, "app"});
   snapshot.places.push_back({0x5678, {}, {}, "app"});
@@ -185,7 +185,8 @@ TEST_CASE("a page says where threads stand, a stack once for all that stand alik
   CHECK(text == "poll@\nwait<T>@wait.c:7\n0x5678 of app@\n");
 }
 
-TEST_CASE("whatever the target calls its types, a page has two scripts, and one of them is data") {
+TEST_CASE(
+    "whatever the names of the target's types, a page has two scripts, and one of them is data") {
   const HostileSnapshot build;
   const std::string page = page_of(build.snapshot);
   CHECK(times(page, "<script") == 2);
@@ -199,7 +200,7 @@ TEST_CASE("whatever the target calls its types, a page has two scripts, and one 
   CHECK(page.find("https:") == std::string::npos);
 }
 
-TEST_CASE("a page of a source that does not say what holds what has its counts all the same") {
+TEST_CASE("a page of a source without edges still has its counts") {
   HostileSnapshot build;
   SUBCASE("without edges") {
     build.snapshot.first_edge.clear();

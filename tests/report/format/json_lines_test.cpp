@@ -211,7 +211,8 @@ TEST_CASE("stacks are read as they were written, also a fiber's that stands like
   CHECK_FALSE(found->fibers[2].stack);
 }
 
-TEST_CASE("a frame that is none is refused, and one with news or like a missing fiber is read") {
+TEST_CASE(
+    "an invalid frame is refused; one with unknown keys, or equal to a missing fiber's, is read") {
   const auto thread = [](const std::string& keys) {
     return kHead + "{\"record\":\"thread\",\"tid\":7," + keys + "}\n" + kA + kB + kEnd;
   };
@@ -242,7 +243,7 @@ TEST_CASE("unknown records, unknown keys, blanks and another order of keys are r
   CHECK(written(*found).find(kB) != std::string::npos);
 }
 
-TEST_CASE("what is broken is refused with its line") {
+TEST_CASE("broken input is refused with its line") {
   CHECK(refusal(kHead + kA + "{\"record\":\n" + kB + kEnd).find("line 3") != std::string::npos);
   CHECK(refusal(kHead + kB + kA + kEnd).find("line 3") != std::string::npos);       // reordered
   CHECK(refusal(kHead + kA + kA + kB + kEnd).find("line 3") != std::string::npos);  // doubled
@@ -253,7 +254,7 @@ TEST_CASE("what is broken is refused with its line") {
         std::string::npos);
 }
 
-TEST_CASE("what is no snapshot, or one of the future, is told") {
+TEST_CASE("another kind of file, or a snapshot of a later version, is reported") {
   CHECK(refusal("").find("no records") != std::string::npos);
   CHECK(refusal("hello\n").find("no snapshot") != std::string::npos);
   CHECK(refusal("\x7f"
@@ -262,7 +263,7 @@ TEST_CASE("what is no snapshot, or one of the future, is told") {
   CHECK(refusal("{\"record\":\"snapshot\",\"version\":2}\n").find("newer") != std::string::npos);
 }
 
-TEST_CASE("a file cut anywhere behind its header is partial and keeps what it has") {
+TEST_CASE("a file cut anywhere after its header is partial and keeps what it has") {
   const std::string text = kHead + kA + kB + kEnd;
   for (std::size_t size = kHead.size(); size < text.size() - 2; ++size) {
     CAPTURE(size);
@@ -276,7 +277,7 @@ TEST_CASE("a file cut anywhere behind its header is partial and keeps what it ha
   CHECK_FALSE(cut->complete);
 }
 
-TEST_CASE("neither depth nor length of a line is a danger") {
+TEST_CASE("neither depth nor length of a line does harm") {
   const std::string deep(1'000'000, '[');
   CHECK(refusal(kHead + "{\"record\":\"x\",\"a\":" + deep + "}\n" + kEnd).find("line 2") !=
         std::string::npos);
@@ -301,7 +302,7 @@ TEST_CASE("blocks of lines may end anywhere") {
   }
 }
 
-TEST_CASE("waiting for a pipe that nobody writes to ends at the deadline and when interrupted") {
+TEST_CASE("waiting for a pipe without a writer ends at the deadline and when interrupted") {
   const TemporaryDirectory directory;
   const std::string name = directory.file("pipe");
   REQUIRE(::mkfifo(name.c_str(), 0600) == 0);
@@ -317,7 +318,7 @@ TEST_CASE("waiting for a pipe that nobody writes to ends at the deadline and whe
   CHECK(interrupted.error().kind == ErrorKind::Interrupted);
 }
 
-TEST_CASE("a packed file that unpacks to far more than any snapshot is not read to its end") {
+TEST_CASE("a file that unpacks to far more than any snapshot is not read to its end") {
   const TemporaryDirectory directory;
   const std::string name = directory.file("bomb.jsonl.gz");
   GzipMembers members;

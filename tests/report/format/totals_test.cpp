@@ -1,4 +1,4 @@
-// One snapshot in every format, each read back by a small reader of its own.
+// One snapshot in every format, each read back by a small reader.
 
 #include <map>
 #include <set>
@@ -81,7 +81,7 @@ Counts truth_of(const Snapshot& snapshot) {
   return counts;
 }
 
-// By value: what value() of a temporary result leads to is gone when a loop begins.
+// By value: the value() of a temporary result is gone when a loop begins.
 simdjson::dom::array array_of(const element& object, std::string_view key) {
   return object[key].get_array().value();
 }
@@ -152,7 +152,7 @@ Counts read_dhat(const std::string& text) {
   return counts;
 }
 
-// Bytes alone.
+// Only bytes.
 Counts read_folded(const std::string& text) {
   Counts counts;
   for (const std::string& line : lines_of(text)) {
@@ -245,7 +245,7 @@ Count sum_of(const Counts& counts) {
   return sum;
 }
 
-// Escaped names differ, but the tests' types all have sizes of their own.
+// Escaped names differ, but each of the tests' types has its own size.
 void check_same(const Counts& found, const Counts& truth) {
   CHECK(without_names(found) == without_names(truth));
   const std::string plain = "Hash(String, Foo | Nil)";
@@ -267,27 +267,27 @@ void check_all(const Snapshot& snapshot) {
 
 TEST_CASE("objects and bytes by type are the same in every format") {
   HostileSnapshot build;
-  SUBCASE("of what is alive") {}
-  SUBCASE("of all that there is") {
+  SUBCASE("of live objects") {}
+  SUBCASE("of all objects") {
     build.snapshot.header.live_only = false;
   }
-  SUBCASE("where texts are kept") {
+  SUBCASE("with texts") {
     build.keep_texts();
   }
-  SUBCASE("of a heap read in part") {
+  SUBCASE("of a partial heap") {
     build.snapshot.complete = false;
     build.snapshot.reason = "\"torn\"\n";
   }
   if (build.snapshot.values.empty()) {
     check_all(build.snapshot);
-  } else {  // a text is named by itself
+  } else {  // a text is its own name
     CHECK(sum_of(read_heapsnapshot(written(build.snapshot, "heapsnapshot"))) ==
           sum_of(truth_of(build.snapshot)));
     check_same(read_ruby(written(build.snapshot, "ruby")), truth_of(build.snapshot));
   }
 }
 
-TEST_CASE("whatever the target calls its types, no format of text is more than text") {
+TEST_CASE("whatever the names of the target's types, text formats contain only text") {
   const HostileSnapshot build;
   for (const ExportFormat& format : export_formats()) {
     CAPTURE(format.name);
@@ -300,7 +300,7 @@ TEST_CASE("whatever the target calls its types, no format of text is more than t
   }
 }
 
-TEST_CASE("an export that cannot be written to its end fails") {
+TEST_CASE("an export that cannot be written completely fails") {
   const HostileSnapshot build;
   for (const ExportFormat& format : export_formats()) {
     CAPTURE(format.name);
@@ -317,7 +317,7 @@ TEST_CASE("an export that cannot be written to its end fails") {
   }
 }
 
-TEST_CASE("a compressed export is what it would be otherwise") {
+TEST_CASE("a compressed export unpacks to the plain one") {
   const HostileSnapshot build;
   for (const ExportFormat& format : export_formats()) {
     CAPTURE(format.name);

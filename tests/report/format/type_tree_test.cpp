@@ -11,7 +11,7 @@ using namespace heapattach::snapshot;
 
 namespace {
 
-// "static data;CACHE;Node" -> the objects and bytes of its own.
+// "static data;CACHE;Node" -> the objects and bytes of that node.
 std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> by_path(const TypeTree& tree) {
   std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> paths;
   for (TypeTree::NodeIndex node = 1; node < tree.nodes.size(); ++node) {
@@ -44,7 +44,7 @@ using Paths = std::map<std::string, std::pair<std::uint64_t, std::uint64_t>>;
 
 }  // namespace
 
-TEST_CASE("an object stands below what would have to go for it to go") {
+TEST_CASE("an object is below what must be freed before it") {
   SnapshotBuilder build;
   const auto a = build.type("A");
   const auto b = build.type("B");
@@ -63,7 +63,7 @@ TEST_CASE("an object stands below what would have to go for it to go") {
                                                          {"(several roots);C", {1, 16}}});
 }
 
-TEST_CASE("a list of any length is one frame, and so is a type that comes back") {
+TEST_CASE("a list of any length is one frame, and so is a recurring type") {
   SnapshotBuilder build;
   const auto node = build.type("Node");
   const auto other = build.type("Other");
@@ -80,7 +80,7 @@ TEST_CASE("a list of any length is one frame, and so is a type that comes back")
               {"thread 4711 stack;Node;Other", {count / 2, count * 8}}});
 }
 
-TEST_CASE("a path of more types than any program nests ends in a frame for the rest") {
+TEST_CASE("a path of too many types ends in a frame for the rest") {
   SnapshotBuilder build;
   const ObjectIndex count = 1000;
   for (ObjectIndex i = 0; i < count; ++i) {
@@ -94,22 +94,22 @@ TEST_CASE("a path of more types than any program nests ends in a frame for the r
   CHECK(tree.frames[tree.nodes.back().frame] == "(deeper)");
 }
 
-TEST_CASE("what no root leads to counts as well, and says so") {
+TEST_CASE("objects that no root reaches count too, and are marked") {
   SnapshotBuilder build;
   const auto a = build.type("A");
   build.object(0x1000, a, 32);
   build.object(0x1020, a, 48).is_reachable = 0;
-  SUBCASE("what nothing reaches is left out unless it was asked for") {
+  SUBCASE("unreachable objects are left out unless requested") {
     CHECK(by_path(make_type_tree(build.snapshot)) == Paths{{"(no path known);A", {1, 32}}});
   }
-  SUBCASE("what nothing reaches has a frame of its own") {
+  SUBCASE("unreachable objects have a frame of their own") {
     build.snapshot.header.live_only = false;
     CHECK(by_path(make_type_tree(build.snapshot)) ==
           Paths{{"(no path known);A", {1, 32}}, {"(not reachable);A", {1, 48}}});
   }
 }
 
-TEST_CASE("a snapshot without objects, without edges or without roots makes a tree all the same") {
+TEST_CASE("a snapshot without objects, without edges or without roots still makes a tree") {
   SnapshotBuilder build;
   CHECK(make_type_tree(build.snapshot).nodes.size() == 1);
   build.object(0x1000, build.type("A"), 32);

@@ -17,7 +17,7 @@ using namespace heapattach::snapshot;
 
 namespace {
 
-// Each name of the program's own has "secret" in it.
+// Every name of the program's own contains "secret".
 Snapshot secret_snapshot() {
   SnapshotBuilder build;
   const auto session = build.type("SecretShop::Session");
@@ -136,7 +136,7 @@ TEST_CASE("redaction leaves counts, sizes and edges as they are") {
   CHECK(after.objects.size() == before.objects.size());
 }
 
-TEST_CASE("what was redacted is not redacted again") {
+TEST_CASE("a redacted snapshot is not redacted again") {
   Snapshot snapshot = secret_snapshot();
   const StandIns names(snapshot.header.build_id, true);
   REQUIRE(redact(snapshot, names));

@@ -15,7 +15,7 @@ namespace {
 
 const StandIns names("3317f6a0", true);
 
-// With A for each stand-in, in order B for the next that differs, and so on.
+// Writes A for the first placeholder, B for the next different one, and so on.
 std::string shape_of(std::string text) {
   std::string known;
   for (const std::string_view what : {"Type-", "field-"}) {
@@ -41,7 +41,7 @@ TEST_CASE("the keyed hash is SipHash-2-4") {
   CHECK(sip_hash(key, text) == 0xa129ca6149be45e5);
 }
 
-TEST_CASE("of a type's name all is replaced but what libraries call their own") {
+TEST_CASE("everything in a type's name is replaced except library names") {
   const std::pair<const char*, const char*> table[] = {
       {"Shop::Session", "A"},
       {"Array(Shop::Session)", "Array(A)"},
@@ -83,7 +83,7 @@ TEST_CASE("of a type's name all is replaced but what libraries call their own") 
   }
 }
 
-TEST_CASE("of a field's path numbers, brackets and sigils stay") {
+TEST_CASE("numbers, brackets and sigils of a field's path stay") {
   CHECK(shape_of(names.of_path("@cart.@total", false)) == "@A.@B");
   CHECK(shape_of(names.of_path("items[3].item", false)) == "A[3].B");
   CHECK(names.of_path("+24", false) == "+24");
@@ -95,7 +95,7 @@ TEST_CASE("of a field's path numbers, brackets and sigils stay") {
   CHECK(shape_of(names.of_path("@salary", true)) == "@A");
 }
 
-TEST_CASE("a name has one stand-in in all snapshots of a build, and another elsewhere") {
+TEST_CASE("a name has one placeholder in all snapshots of a build, and another elsewhere") {
   const StandIns again("3317f6a0", true);
   const StandIns other("3317f6a1", true);
   CHECK(names.of_type("Shop") == again.of_type("Shop"));
@@ -111,7 +111,7 @@ TEST_CASE("a name has one stand-in in all snapshots of a build, and another else
   CHECK(first.of_type("Shop") != second.of_type("Shop"));
 }
 
-TEST_CASE("a class of another language is not Crystal's because it is called so") {
+TEST_CASE("a class of another language is not Crystal's because of its name") {
   const StandIns of_cxx("3317f6a0", false);
   CHECK(shape_of(of_cxx.of_type("Channel")) == "A");
   CHECK(names.of_type("Channel") == "Channel");
@@ -119,7 +119,7 @@ TEST_CASE("a class of another language is not Crystal's because it is called so"
   CHECK_FALSE(is_library_symbol("Log", false));
 }
 
-TEST_CASE("libraries that everybody has are known by their file") {
+TEST_CASE("common libraries are recognised by their file") {
   for (const char* file : {"libc.so.6", "/usr/lib/x86_64-linux-gnu/libgc.so.1.5.1", "libc-2.31.so",
                            "ld-linux-x86-64.so.2", "libstdc++.so.6", "libyaml-0.so.2"}) {
     CHECK(is_library_file(file));
@@ -129,7 +129,7 @@ TEST_CASE("libraries that everybody has are known by their file") {
   }
 }
 
-TEST_CASE("a variable is a library's by its whole name, not by how that begins") {
+TEST_CASE("a variable is a library's by its whole name, not by its prefix") {
   CHECK(is_library_symbol("GC_arrays", false));
   CHECK(is_library_symbol("__environ", false));
   CHECK_FALSE(is_library_symbol("GC_secret", false));

@@ -25,7 +25,7 @@ struct Truth {
       descriptor, heap, large_free, unmapped;
 };
 
-// One compiled form of accessor_functions.c: loaded if it is a shared library, else as a file only.
+// One compiled form of accessor_functions.c: loaded if it is a shared library, otherwise only read.
 class Compiled {
  public:
   explicit Compiled(const std::string& path)
@@ -131,10 +131,10 @@ void check_tables_of(const Compiled& compiled, AccessorReader& reader) {
 
 }  // namespace
 
-TEST_CASE("the layout is learned from what gcc and clang make of the accessors") {
+TEST_CASE("the layout is learned from the accessors as gcc and clang compile them") {
   const auto paths = compiled_forms();
   if (paths.empty()) {
-    MESSAGE("skipped: neither gcc nor clang was there to compile the accessor functions");
+    MESSAGE("skipped: neither gcc nor clang is available to compile the accessor functions");
     return;
   }
   auto disassembler = Disassembler::open();

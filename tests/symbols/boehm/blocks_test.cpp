@@ -18,7 +18,7 @@ BlockIndex read(FakeGcHeap& heap) {
   return std::move(index).value();
 }
 
-TEST_CASE("blocks in use are listed by address, with the objects they hold") {
+TEST_CASE("blocks in use are listed by address, with their objects") {
   FakeGcHeap heap;
   heap.add_block({.object_bytes = 48, .at = kHeap + 8 * 4096});
   heap.add_block({.object_bytes = 16, .kind = kAtomic, .at = kHeap});
@@ -39,7 +39,7 @@ TEST_CASE("blocks in use are listed by address, with the objects they hold") {
   CHECK(index.skipped == 0);
 }
 
-TEST_CASE("free blocks are counted and not listed, wherever they lie") {
+TEST_CASE("free blocks are counted and not listed, wherever they are") {
   FakeGcHeap heap;
   heap.add_block({.object_bytes = 8192, .flags = kFreeBlock, .at = kHeap});
   heap.put(heap.header_of(kHeap) + heap.layout().header_block, std::uint64_t{0});  // never used yet
@@ -77,7 +77,7 @@ TEST_CASE("a build without hash chains is addressed by the slot alone") {
   CHECK(index.blocks[0].start == low);
 }
 
-TEST_CASE("uncollectable blocks keep what stands behind the known part of their header") {
+TEST_CASE("uncollectable blocks keep the bytes after the known part of their header") {
   FakeGcHeap heap;
   heap.add_block({.object_bytes = 4096});
   const RemoteAddr block = heap.add_block({.object_bytes = 32, .kind = kUncollectable});
@@ -88,7 +88,7 @@ TEST_CASE("uncollectable blocks keep what stands behind the known part of their 
   CHECK(index.tails[0].bytes[FakeGcHeap::kMarksAt - 0x30 + 4] == std::byte{1});
 }
 
-TEST_CASE("a header that lies is skipped and named, and the rest is still read") {
+TEST_CASE("a false header is skipped and named, and the rest is still read") {
   FakeGcHeap heap;
   const RemoteAddr liar = heap.add_block({.object_bytes = 64});
   const RemoteAddr honest = heap.add_block({.object_bytes = 64});
@@ -107,7 +107,7 @@ TEST_CASE("a header that lies is skipped and named, and the rest is still read")
   SUBCASE("with a size that wraps") {
     heap.put(header + layout.header_size, ~std::uint64_t{0} - 15);
   }
-  SUBCASE("with a size that is no multiple of the granule") {
+  SUBCASE("with a size that is not a multiple of the granule") {
     heap.put(header + layout.header_size, std::uint64_t{24 + 1});
   }
   SUBCASE("with a size that leaves the mapped memory") {
@@ -139,7 +139,7 @@ TEST_CASE("a header that lies is skipped and named, and the rest is still read")
   CHECK_FALSE(index.misfits[0].what.empty());
 }
 
-TEST_CASE("bottom indices that lie do no harm") {
+TEST_CASE("false bottom indices do no harm") {
   FakeGcHeap heap;
   heap.add_block({.object_bytes = 64});
   const RemoteAddr bottom = heap.bottom_of(kHeap);
@@ -150,13 +150,13 @@ TEST_CASE("bottom indices that lie do no harm") {
     heap.put(bottom + layout.bottom_next, bottom);
     CHECK(read(heap).blocks.size() == 1);
   }
-  SUBCASE("a chain that leads out of memory") {
+  SUBCASE("a chain that points outside memory") {
     heap.put(bottom + layout.bottom_next, std::uint64_t{0xdead'beef'0000});
     const BlockIndex index = read(heap);
     CHECK(index.blocks.size() == 1);
     CHECK(index.skipped == 1);
   }
-  SUBCASE("a slot that leads out of memory") {
+  SUBCASE("a slot that points outside memory") {
     heap.put(FakeGcHeap::kTopIndex, std::uint64_t{8});
     const BlockIndex index = read(heap);
     CHECK(index.blocks.size() == 1);
@@ -177,7 +177,7 @@ TEST_CASE("bottom indices that lie do no harm") {
     CHECK(read(heap).blocks.size() <= 1);
   }
   SUBCASE("a different piece of garbage in every slot") {
-    // Each address leads to overlapping bytes; more than there can be bottom indices.
+    // Each address points to overlapping bytes; there are more than possible bottom indices.
     heap.put(slot, FakeGcHeap::kAllNils);
     for (std::uint64_t i = 0; i < 2048; ++i) {
       heap.put(FakeGcHeap::kTopIndex + i * 8, FakeGcHeap::kHeap + i * 8);
@@ -196,10 +196,10 @@ TEST_CASE("bottom indices that lie do no harm") {
   }
 }
 
-TEST_CASE("a heap of holes is read where there is memory") {
+TEST_CASE("a heap with holes is read where there is memory") {
   FakeGcHeap heap;
   const RemoteAddr kept = heap.add_block({.object_bytes = 64});
-  // A bottom index and headers that the map promises and the memory does not hold.
+  // The map promises a bottom index and headers that are not in memory.
   const RemoteAddr hole = kHeap + (1U << 22);
   heap.add_memory(RemoteAddr{0x6000'0000'0000}, 0x10000);
   heap.memory().map(RemoteAddr{0x6000'0000'0000}, {});
@@ -211,8 +211,7 @@ TEST_CASE("a heap of holes is read where there is memory") {
   CHECK(index.skipped == 1);  // the header of zeros; the bottom index of zeros is as an empty one
 }
 
-TEST_CASE(
-    "pages that the collector has write-protected are heap, those that nobody may read are not") {
+TEST_CASE("pages that the collector has write-protected are heap, unreadable ones are not") {
   FakeGcHeap heap;
   heap.add_block({.object_bytes = 32});
   heap.add_block({.object_bytes = 3 * 4096});
@@ -235,7 +234,7 @@ TEST_CASE(
   CHECK(index->blocks[1].start == kHeap + 4096);
   CHECK(index->skipped == 1);
 
-  for (Mapping& page : mappings) page.inode = 7;  // a file's pages are none of its heap
+  for (Mapping& page : mappings) page.inode = 7;  // pages of a file are not its heap
   const auto of_files = read_blocks(heap.memory(), MemoryMap(mappings), heap.layout());
   CHECK((!of_files || of_files->blocks.empty()));
 }
@@ -256,7 +255,7 @@ TEST_CASE("a layout with impossible numbers is refused") {
   SUBCASE("a shift of 200") {
     heap.layout().top_shift = 200;
   }
-  SUBCASE("a mask that is none") {
+  SUBCASE("an invalid mask") {
     heap.layout().top_mask = 0x7fe;
   }
   SUBCASE("a huge top index") {

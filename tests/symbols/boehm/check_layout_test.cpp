@@ -19,7 +19,7 @@ struct SmallHeap : FakeGcHeap {
   }
 };
 
-// That the layout is refused, and why.
+// Checks that the layout is refused, and why.
 void check_refused(FakeGcHeap& heap, ErrorKind kind, std::string_view word) {
   const auto fit = check_layout(heap.layout(), heap.memory(), heap.map());
   REQUIRE_FALSE(fit);

@@ -9,11 +9,11 @@
 using namespace heapattach;
 using namespace heapattach::boehm;
 
-TEST_CASE("debug information gives the layout that the compiler chose") {
+TEST_CASE("debug information gives the compiler's layout") {
   for (const std::string version : {"4", "5"}) {
     const std::string path = std::string(ACCESSOR_DIR) + "/debug_layout_" + version;
     if (!std::filesystem::exists(path)) {
-      MESSAGE("skipped: there was no gcc to compile the structures");
+      MESSAGE("skipped: gcc is not available to compile the structures");
       return;
     }
     CAPTURE(path);

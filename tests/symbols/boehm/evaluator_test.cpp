@@ -51,7 +51,7 @@ TEST_CASE("an argument goes through the frame of an unoptimised function") {
   CHECK(paths[0].stores.empty());
 }
 
-TEST_CASE("an entry of the global offset table is the address that stands in it") {
+TEST_CASE("an entry of the global offset table is the address in it") {
   // mov rax, [rip+0x1ff9]; mov eax, [rax+4]; ret
   const Program program = {0x48, 0x8b, 0x05, 0xf9, 0x1f, 0x00, 0x00, 0x8b, 0x40, 0x04, 0xc3};
   ExprPool pool;
@@ -60,7 +60,7 @@ TEST_CASE("an entry of the global offset table is the address that stands in it"
   CHECK(paths[0].returned == pool.load(pool.constant(0x505004), 4));
 }
 
-TEST_CASE("both sides of a jump are followed, and what it compared is told") {
+TEST_CASE("both sides of a jump are followed, and its comparison is recorded") {
   // test rdi, rdi; je +3; mov eax, [rdi]; ret; xor eax, eax; ret
   const Program program = {0x48, 0x85, 0xff, 0x74, 0x03, 0x8b, 0x07, 0xc3, 0x31, 0xc0, 0xc3};
   ExprPool pool;
@@ -74,7 +74,7 @@ TEST_CASE("both sides of a jump are followed, and what it compared is told") {
   CHECK(paths[0].comparisons[0].right == pool.constant(0));
 }
 
-TEST_CASE("a function of the same module is followed into and out of") {
+TEST_CASE("calls within a module are followed") {
   // call +1; ret; lea rax, [rdi+rsi*4]; ret
   const Program program = {0xe8, 0x01, 0x00, 0x00, 0x00, 0xc3, 0x48, 0x8d, 0x04, 0xb7, 0xc3};
   ExprPool pool;
@@ -83,7 +83,7 @@ TEST_CASE("a function of the same module is followed into and out of") {
   CHECK(paths[0].returned == pool.add(pool.argument(0), pool.multiply(pool.argument(1), 4)));
 }
 
-TEST_CASE("a loop without an end has an end") {
+TEST_CASE("an endless loop is cut off") {
   ExprPool pool;
   SUBCASE("jmp to itself") {
     CHECK(Program{0xeb, 0xfe}.paths(pool).empty());
@@ -110,7 +110,7 @@ TEST_CASE("random code is followed within bounds and does no harm") {
   for (int round = 0; round < 500; ++round) {
     std::vector<std::byte> bytes(200);
     for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
-    // Instructions that matter here, more often than chance has them.
+    // Instructions that matter here, more frequent than by chance.
     constexpr unsigned kOften[] = {0xc3, 0x48, 0x8b, 0x89, 0x50, 0x74,
                                    0xc1, 0x0f, 0xb0, 0x01, 0xff};
     for (int i = 0; i < 100; ++i)

@@ -16,7 +16,7 @@ Packet packet(int value) {
   return {value};
 }
 
-TEST_CASE("a worker takes what was given to it before what was given to others") {
+TEST_CASE("a worker takes packets given to it before those of others") {
   Exchange<Packet> exchange(2);
   Packet first = packet(1);
   Packet second = packet(2);
@@ -33,7 +33,7 @@ TEST_CASE("a worker takes what was given to it before what was given to others")
   CHECK_FALSE(exchange.has_for(1));
 }
 
-TEST_CASE("what a worker has no room for stays with the giver") {
+TEST_CASE("a packet without room stays with the giver") {
   Exchange<Packet> exchange(2);
   int given = 0;
   for (Packet next = packet(0); exchange.give(1, next); next = packet(++given)) {
@@ -53,7 +53,7 @@ TEST_CASE("all are done when all wait, and not before") {
     for (unsigned worker = 0; worker < 3; ++worker) {
       workers.emplace_back([&, worker] {
         Packet mine = packet(worker == 0 ? 12 : 0);
-        do {  // each packet is halved and handed on until nothing is left of it
+        do {  // halve each packet and pass it on until nothing is left
           for (const int value : mine) {
             sum += value;
             Packet half = packet(value / 2);
@@ -80,7 +80,7 @@ TEST_CASE("a heap has a few regions for each worker, and all workers own some") 
   CHECK(Owners(0, 4).of(0) == 0);
 }
 
-TEST_CASE("nobody waits for a packet once the work is abandoned") {
+TEST_CASE("no worker waits for a packet once the work is abandoned") {
   Exchange<Packet> exchange(2);
   std::atomic<bool> is_taken{true};
   {

@@ -4,7 +4,7 @@
 
 using namespace heapattach::boehm;
 
-TEST_CASE("all ways to cut an index out of an address are one expression") {
+TEST_CASE("all ways to extract an index from an address are one expression") {
   ExprPool pool;
   const Expr p = pool.argument(0);
   const Expr plain = pool.multiply(pool.bit_and(pool.shift_right(p, 22), 0x7ff), 8);
@@ -32,7 +32,7 @@ TEST_CASE("sums are sorted, merged and scaled") {
         pool.add(pool.multiply(x, 8), pool.constant(40)));
 }
 
-TEST_CASE("what is written to a register's low bytes is read from there") {
+TEST_CASE("a value written to a register's low bytes is read from there") {
   ExprPool pool;
   const Expr old = pool.argument(2);
   const Expr low = pool.load(pool.constant(0x2000), 1);

@@ -9,7 +9,7 @@
 namespace heapattach::boehm {
 namespace {
 
-TEST_CASE("every address in a small object leads to it, whatever the size") {
+TEST_CASE("every address in a small object belongs to it, whatever the size") {
   FakeGcHeap fake;
   std::vector<RemoteAddr> starts;
   for (const std::uint64_t bytes : {16U, 32U, 48U, 80U, 112U, 208U, 336U, 1360U, 2032U, 2048U}) {
@@ -26,7 +26,7 @@ TEST_CASE("every address in a small object leads to it, whatever the size") {
         REQUIRE(ref->block == block);
         REQUIRE(ref->slot == offset / bytes);
       } else {
-        REQUIRE_FALSE(ref.has_value());  // the rest behind the last whole object
+        REQUIRE_FALSE(ref.has_value());  // the rest after the last whole object
       }
     }
   }
@@ -55,7 +55,7 @@ TEST_CASE("beyond the first page of a block that ignores it nothing counts") {
   CHECK_FALSE(captured.heap().resolve(a.value + 4096).has_value());
 }
 
-TEST_CASE("free blocks, gaps and wild numbers lead nowhere") {
+TEST_CASE("free blocks, gaps and wild numbers belong to no object") {
   FakeGcHeap fake;
   const RemoteAddr a = fake.add_block({.object_bytes = 32});
   const RemoteAddr free = fake.add_block({.object_bytes = 4096, .flags = kFreeBlock});
@@ -79,7 +79,7 @@ TEST_CASE("free blocks, gaps and wild numbers lead nowhere") {
   }
 }
 
-TEST_CASE("without interior pointers only the first word counts, but on stacks") {
+TEST_CASE("without interior pointers only the first word counts, except on stacks") {
   FakeGcHeap fake;
   fake.layout().all_interior_pointers = false;
   const RemoteAddr a = fake.add_block({.object_bytes = 48});
@@ -94,7 +94,7 @@ TEST_CASE("without interior pointers only the first word counts, but on stacks")
   CHECK_FALSE(heap.resolve(large.value + 8).has_value());
 }
 
-TEST_CASE("objects are numbered densely and lead back to their addresses") {
+TEST_CASE("objects are numbered densely, and numbers map back to addresses") {
   FakeGcHeap fake;
   const RemoteAddr a = fake.add_block({.object_bytes = 1024});
   const RemoteAddr b = fake.add_block({.object_bytes = 5000 / 16 * 16});
@@ -110,7 +110,7 @@ TEST_CASE("objects are numbered densely and lead back to their addresses") {
   CHECK_FALSE(heap.object_at(c.value + 2047).has_value());
 }
 
-TEST_CASE("large objects without pointers are copied at their beginning only") {
+TEST_CASE("only the beginning of large objects without pointers is copied") {
   FakeGcHeap fake;
   const RemoteAddr a = fake.add_block({.object_bytes = 16, .kind = kAtomic});
   const RemoteAddr b = fake.add_block({.object_bytes = 20'480, .kind = kAtomic});
@@ -125,7 +125,7 @@ TEST_CASE("large objects without pointers are copied at their beginning only") {
   CHECK(captured.heap().address({1, 0}) == b);
 }
 
-TEST_CASE("a descriptor says which words are edges") {
+TEST_CASE("a descriptor selects the words that are edges") {
   FakeGcHeap fake;
   const RemoteAddr target = fake.add_block({.object_bytes = 4096});
   const auto edges_of = [&](std::uint64_t descriptor, std::uint64_t last_word) {
@@ -155,12 +155,12 @@ TEST_CASE("a descriptor says which words are edges") {
   CHECK(edges_of(56 | 3, 16) == Offsets{0, 1});   // the descriptor is the object's last word
   CHECK(edges_of(56 | 3, kTop >> 4 | 1) == Offsets{4});
   CHECK(edges_of(4096 | 3, 0).size() == 8);     // beyond the object
-  CHECK(edges_of(56 | 3, 56 | 3).size() == 7);  // leads to itself
+  CHECK(edges_of(56 | 3, 56 | 3).size() == 7);  // points to itself
   // By the first word: it leads to the target object, whose words are 0.
   CHECK(edges_of(~std::uint64_t{0} - 0x40 + 1 + 3, 0) == Offsets{});
 }
 
-TEST_CASE("hidden words are no edges") {
+TEST_CASE("hidden words are not edges") {
   FakeGcHeap fake;
   const RemoteAddr a = fake.add_block({.object_bytes = 64});
   for (std::uint64_t i = 0; i < 16; ++i) fake.put(a + i * 8, a);

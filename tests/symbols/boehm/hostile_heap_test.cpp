@@ -78,7 +78,7 @@ class LyingHeap {
   std::vector<RemoteAddr> blocks_;
 };
 
-// All that is done with a heap, and that each answer is one about this heap.
+// Everything that is done with a heap; checks that each answer is about this heap.
 void read_everything(LyingHeap& lying) {
   FakeGcHeap& fake = lying.fake();
   CapturedHeap captured(fake, {lying.data()});
@@ -100,7 +100,7 @@ void read_everything(LyingHeap& lying) {
   CHECK(edges <= 64 * 4096 / 8);
 }
 
-TEST_CASE("heaps that lie at random are read without harm, and what is refused is counted") {
+TEST_CASE("randomly false heaps are read without harm, and refused parts are counted") {
   int refused = 0;
   for (std::uint64_t seed = 1; seed <= kHeaps; ++seed) {
     CAPTURE(seed);

@@ -33,19 +33,19 @@ std::vector<RemoteAddr> trace(const CapturedHeap& captured,
 
 using Addresses = std::vector<RemoteAddr>;
 
-TEST_CASE("what a root leads to is live, rings and interior pointers too") {
+TEST_CASE("everything that a root references is live, including rings and interior pointers") {
   FakeGcHeap fake;
   const RemoteAddr a = fake.add_block({.object_bytes = 32});
   fake.put(a, a + 64 + 7);  // into the middle of the third
   fake.put(a + 64 + 24, a);
-  fake.put(a + 96, a);  // nobody leads here
+  fake.put(a + 96, a);  // unreferenced
   const CapturedHeap captured(fake);
   CHECK(trace(captured, {a.value + 31}) == Addresses{a, a + 64});
   CHECK(trace(captured, {}).empty());
   CHECK(trace(captured, {0, ~0ULL, 17}).empty());
 }
 
-TEST_CASE("atomic objects are live but lead nowhere") {
+TEST_CASE("atomic objects are live but reference nothing") {
   FakeGcHeap fake;
   const RemoteAddr a = fake.add_block({.object_bytes = 32, .kind = kAtomic});
   const RemoteAddr b = fake.add_block({.object_bytes = 32});

@@ -60,7 +60,7 @@ struct Rig {
     return block;
   }
 
-  // Entries of GC_ext_descriptors, in a table that the collector's data lead to.
+  // Entries of GC_ext_descriptors, in a table that the collector's data references.
   void add_bitmaps(const std::vector<ExtendedBitmap>& bitmaps) {
     const RemoteAddr table = fake.add_block({.object_bytes = 1616, .kind = kAtomic});
     for (std::size_t i = 0; i < bitmaps.size(); ++i) {
@@ -92,7 +92,7 @@ struct Rig {
   };
 };
 
-TEST_CASE("only the displacements that are registered lead to an object") {
+TEST_CASE("only registered displacements reference an object") {
   Rig rig;
   rig.fake.layout().all_interior_pointers = false;
   for (const std::uint64_t at : {0U, 8U, 1000U}) rig.fake.put(kTable + at, std::uint8_t{1});
@@ -108,13 +108,13 @@ TEST_CASE("only the displacements that are registered lead to an object") {
   CHECK(heap.resolve(large.value + 1000));
   CHECK_FALSE(heap.resolve(large.value + 1001));
   CHECK_FALSE(heap.resolve(large.value + 4096 + 8));
-  // On a stack all that points into an object counts.
+  // On a stack every pointer into an object counts.
   CHECK(heap.resolve(small.value + 64, Heap::From::Stack));
   CHECK(heap.resolve(large.value + 9000, Heap::From::Stack));
   CHECK_FALSE(heap.resolve(large.value + 9008, Heap::From::Stack));
 }
 
-TEST_CASE("a table of displacements is found by content, also if all of them count") {
+TEST_CASE("a table of displacements is found by content, even if all of them count") {
   FakeMemory memory;
   memory.map_zero(kData, 0x8000);
   const Range arrays{kData, 0x8000};
@@ -127,7 +127,7 @@ TEST_CASE("a table of displacements is found by content, also if all of them cou
   REQUIRE(found);
   CHECK(found->at == kTable);
   CHECK_FALSE(found->has_all);
-  // As up to 7.4: of the words behind the table, which are 0 or 1 too, none is taken into it.
+  // As up to 7.4. The words after the table, which are 0 or 1 too, do not become part of it.
   memory.put(kTable + 4096, std::uint64_t{0x01'0000'0001});
   memory.put(kTable + 8, std::uint8_t{1});
   memory.put(kData + 0x38, std::uint64_t{0});
@@ -159,7 +159,7 @@ TEST_CASE("in incremental mode and in old releases a stack reaches beyond the fi
   CHECK(leads(Heap::From::Stack));
 }
 
-TEST_CASE("long bitmaps say which words of an object are scanned") {
+TEST_CASE("long bitmaps select the words of an object that are scanned") {
   Rig rig;
   rig.make_kinds();
   rig.add_bitmaps({{1, false}, {1U << 3 | kTop, true}, {4, false}});
@@ -175,7 +175,7 @@ TEST_CASE("long bitmaps say which words of an object are scanned") {
   CHECK(taken.is_guess(foreign));
 }
 
-TEST_CASE("what uses more bitmaps than there are is scanned whole") {
+TEST_CASE("an object with more bitmaps than exist is scanned whole") {
   Rig rig;
   rig.make_kinds();
   rig.add_bitmaps({{1, false}});
@@ -185,7 +185,7 @@ TEST_CASE("what uses more bitmaps than there are is scanned whole") {
   CHECK(taken.is_guess(object));
 }
 
-TEST_CASE("an array is scanned as the tree that describes its elements says") {
+TEST_CASE("an array is scanned by the tree that describes its elements") {
   Rig rig;
   rig.make_kinds();
   const RemoteAddr nodes = rig.fake.add_block({.object_bytes = 64});
@@ -212,11 +212,11 @@ TEST_CASE("an array is scanned as the tree that describes its elements says") {
   wrong.push_back(add(write(384, {1, 12, 6, kTop | kByBitmap})));    // not of whole words
   wrong.push_back(add(write(448, {2, ~std::uint64_t{0}, pair})));    // without end
   wrong.push_back(add(write(512, {3, (nodes + 512).value, pair})));  // within itself
-  wrong.push_back(add(write(576, {4, 1, 1, 1})));                    // no such sort
+  wrong.push_back(add(write(576, {4, 1, 1, 1})));                    // unknown kind
   wrong.push_back(add(0x1234));                                      // nowhere
   wrong.push_back(add(write(640, {1, 16, 1, procedure(11)})));       // marked by the program
   Rig::Taken taken(rig);
-  // The last word leads to the description.
+  // The last word points to the description.
   CHECK(taken.edges_of(leaf) == Offsets{0, 3, 6, 15});
   CHECK(taken.edges_of(sequence) == Offsets{0, 3, 6, 9, 10, 11, 12, 15});
   CHECK(taken.edges_of(on_free_list).empty());
@@ -248,7 +248,7 @@ TEST_CASE("parts of a large array are scanned by themselves") {
   CHECK(parts == whole);
 }
 
-TEST_CASE("a descriptor in constant memory is read where it stands") {
+TEST_CASE("a descriptor in constant memory is read from there") {
   Rig rig;
   rig.fake.put(kConstant + 8, (kTop >> 2) | kByBitmap);
   const std::uint64_t by_first_word = (~std::uint64_t{0} - 8 - kIndirectBias + 1) | kPerObject;
@@ -263,7 +263,7 @@ TEST_CASE("a descriptor in constant memory is read where it stands") {
   CHECK(taken.edges_of(block + 128).empty());  // the end of a free list
 }
 
-TEST_CASE("objects that are scanned for want of a rule are counted") {
+TEST_CASE("objects that are scanned whole for lack of a rule are counted") {
   Rig rig;
   const RemoteAddr own =
       rig.add_objects({.object_bytes = 64, .kind = 7, .descriptor = procedure(12)});
@@ -278,7 +278,7 @@ TEST_CASE("objects that are scanned for want of a rule are counted") {
   CHECK(count_guesses(heap, live).bytes == 128);
 }
 
-TEST_CASE("what objects hold that are marked unconditionally is kept, dead or not") {
+TEST_CASE("objects that are marked unconditionally keep their references, dead or not") {
   Rig rig;
   const RemoteAddr block =
       rig.fake.add_block({.object_bytes = 64, .kind = 7, .flags = kMarkUnconditionally});
@@ -293,7 +293,7 @@ TEST_CASE("what objects hold that are marked unconditionally is kept, dead or no
   CHECK(taken.captured.heap().address(found.finalizable[0]) == held);
 }
 
-TEST_CASE("what is found is compared with the marks of the last collection") {
+TEST_CASE("the live set is compared with the marks of the last collection") {
   Rig rig;
   const RemoteAddr block = rig.fake.add_block({.object_bytes = 64});
   for (const std::uint64_t at : {0U, 64U, 128U}) rig.fake.set_mark(block, block + at);
@@ -305,7 +305,7 @@ TEST_CASE("what is found is compared with the marks of the last collection") {
   };
   found.live.insert(number(0));
   found.live.insert(number(640));  // not marked
-  found.free.insert(number(64));   // the collector marks what is on free lists
+  found.free.insert(number(64));   // the collector marks objects on free lists
   const MarkComparison compared = compare_with_marks(heap, found);
   CHECK(compared.blocks == 1);
   CHECK(compared.marked == 2);

@@ -55,7 +55,7 @@ struct FakeTables {
 
 TEST_CASE("areas and exclusions are found in the collector's data") {
   FakeTables fake;
-  fake.add(kData, kDataBytes, true);  // holds the index, too, and is no exclusion
+  fake.add(kData, kDataBytes, true);  // contains the index, too, and is not an exclusion
   fake.add({0x7000'0000'0000}, 64, false);
   fake.add({0x7000'0000'1000}, 8, false);
   fake.exclude(1, kArrays + kArraysBytes + 64, 0x100);
@@ -73,13 +73,13 @@ TEST_CASE("areas and exclusions are found in the collector's data") {
   CHECK(tables.problem.empty());
 }
 
-TEST_CASE("many areas are found, those of one hash in a chain") {
+TEST_CASE("many areas are found, chained by hash") {
   FakeTables fake;
   for (std::uint64_t i = 0; i < 150; ++i) fake.add({0x7000'0000'0000 + i * 4096}, 16, false);
   CHECK(fake.read().areas.size() == 150);
 }
 
-TEST_CASE("an entry that no chain leads to counts no more") {
+TEST_CASE("an entry that no chain references no longer counts") {
   FakeTables fake;
   fake.add({0x7000'0000'0000}, 64, false);
   fake.add({0x7000'0000'1000}, 64, false);
@@ -87,7 +87,7 @@ TEST_CASE("an entry that no chain leads to counts no more") {
   CHECK(fake.read().areas == std::vector<RootArea>{{{{0x7000'0000'0000}, 64}, false}});
 }
 
-TEST_CASE("an index that does not fit as a whole is none") {
+TEST_CASE("an index is ignored unless all of it fits") {
   FakeTables fake;
   fake.add({0x7000'0000'0000}, 64, false);
   SUBCASE("a chain that goes in a circle") {
@@ -96,7 +96,7 @@ TEST_CASE("an index that does not fit as a whole is none") {
   SUBCASE("an area under another's hash") {
     fake.memory.put(kIndex + (hash_of(0x7000'0000'0000) + 1) % 64 * 8, kAreas);
   }
-  SUBCASE("a chain that leads out of the data") {
+  SUBCASE("a chain that points outside the data") {
     fake.memory.put(kAreas + 16, std::uint64_t{0x7fff'0000'0000});
   }
   SUBCASE("an area that ends before it begins") {
@@ -131,7 +131,7 @@ TEST_CASE("whether a collection registers modules is known from the collector or
     CHECK_FALSE(fake.read().registers_modules);
     CHECK(fake.read().problem.empty());
   }
-  SUBCASE("a filter that nothing names keeps the collector's own module out") {
+  SUBCASE("a filter without a symbol keeps the collector's own module out") {
     fake.add({0x7000'0000'0000}, 64, true);
     CHECK(fake.read().filters_modules);
     fake.add(kData, kDataBytes, true);

@@ -35,7 +35,7 @@ struct Target {
   [[nodiscard]] CapturedHeap capture() { return CapturedHeap(fake, {{kData, 4096}}); }
 };
 
-TEST_CASE("a stack is taken from its red zone to the end of its mapping") {
+TEST_CASE("a stack extends from its red zone to the end of its mapping") {
   Target target;
   const auto roots = stack_roots(target.threads, target.fake.map());
   REQUIRE(roots.size() == 1);
@@ -52,7 +52,7 @@ TEST_CASE("a stack pointer that points nowhere gives no root") {
   CHECK(stack_roots(target.threads, target.fake.map()).empty());
 }
 
-TEST_CASE("what is to be copied is sorted, disjoint, mapped and not of the heap") {
+TEST_CASE("ranges to copy are sorted, disjoint, mapped and outside the heap") {
   Target target;
   const std::vector<RootRange> roots = {{.range = {kData + 8, 64}},
                                         {.range = {kData, 32}},
@@ -70,7 +70,7 @@ TEST_CASE("what is to be copied is sorted, disjoint, mapped and not of the heap"
   CHECK(plan == expected);
 }
 
-TEST_CASE("a thread's record tells where its stack ends and where its free lists begin") {
+TEST_CASE("a thread's record shows where its stack ends and where its free lists begin") {
   Target target;
   FakeGcHeap& fake = target.fake;
   const RemoteAddr records = fake.add_block({.object_bytes = 1024});
@@ -109,7 +109,7 @@ TEST_CASE("a thread's record tells where its stack ends and where its free lists
 TEST_CASE("the first thread's record is a variable of the collector") {
   Target target;
   const RemoteAddr small = target.fake.add_block({.object_bytes = 48});
-  target.fake.put(kData + 108 * 8, kThreadPointer);  // an id without a record behind it
+  target.fake.put(kData + 108 * 8, kThreadPointer);  // an id without a record after it
   target.fake.put(kData + 201 * 8, kThreadPointer);
   for (std::uint64_t g = 0; g < 75; ++g) target.fake.put(kData + (214 + g) * 8, std::uint64_t{2});
   target.fake.put(kData + (214 + 25 + 3) * 8, small);
@@ -121,7 +121,7 @@ TEST_CASE("the first thread's record is a variable of the collector") {
   CHECK_FALSE(found[0].stack_end.has_value());
 }
 
-TEST_CASE("what of the roots was not copied is said, but not of a module that is gone") {
+TEST_CASE("roots that were not copied are reported, except those of a module that is gone") {
   Target target;
   const CapturedHeap captured = target.capture();
   const RemoteAddr gone = kData + 0x10000;
@@ -133,19 +133,19 @@ TEST_CASE("what of the roots was not copied is said, but not of a module that is
   REQUIRE(missing.size() == 1);
   CHECK(missing[0].find("4096 bytes of the stack of thread 9") != std::string::npos);
 
-  SUBCASE("a registered area is never gone") {
+  SUBCASE("a registered area always counts as missing") {
     const RootArea area{.range = {gone + 64, 128}};
     missing = unread_roots(roots, {&area, 1}, captured.capture());
     REQUIRE(missing.size() == 2);
     CHECK(missing[0].find("of the roots from") != std::string::npos);
   }
-  SUBCASE("a part is missing of a module that is there") {
+  SUBCASE("a part of an existing module is missing") {
     const std::vector<RootRange> part = {{.range = {kData + 4000, 200}}};
     CHECK(unread_roots(part, {}, captured.capture()).size() == 1);
   }
 }
 
-TEST_CASE("the words of a root are found in all pieces that were copied of it") {
+TEST_CASE("the words of a root are found in all its copied pieces") {
   Target target;
   const RemoteAddr block = target.fake.add_block({.object_bytes = 64});
   const CapturedHeap captured(target.fake, {{kData, 8}, {kData + 4096 - 16, 16}});
@@ -158,7 +158,7 @@ TEST_CASE("the words of a root are found in all pieces that were copied of it") 
   CHECK(root_words({&in_heap, 1}, captured.capture())[0].at == block);
 }
 
-TEST_CASE("global free lists are found by the sizes of what they lead to") {
+TEST_CASE("global free lists are found by the sizes of their objects") {
   Target target;
   FakeGcHeap& fake = target.fake;
   const RemoteAddr a = fake.add_block({.object_bytes = 32});
@@ -172,17 +172,17 @@ TEST_CASE("global free lists are found by the sizes of what they lead to") {
   SUBCASE("a list that goes in a circle") {
     fake.put(a + 64, a);
   }
-  SUBCASE("a list that leads elsewhere") {
+  SUBCASE("a list that points elsewhere") {
     fake.put(a + 64, b);
   }
-  SUBCASE("a list that leads nowhere") {
+  SUBCASE("a list that points nowhere") {
     fake.put(a + 64, std::uint64_t{0x123456});
   }
   const CapturedHeap captured = target.capture();
   CHECK(find_free_objects(captured.heap(), captured.capture(), target.data, {}).count() == 3);
 }
 
-TEST_CASE("an array whose words lead to other sizes is no array of free lists") {
+TEST_CASE("an array whose words point to other sizes is not an array of free lists") {
   Target target;
   const RemoteAddr a = target.fake.add_block({.object_bytes = 32});
   target.fake.put(kData, kData + 1024);
@@ -224,14 +224,14 @@ TEST_CASE("objects with finalizers are found through the collector's table") {
     fake.put(entry + 32, std::uint64_t{96});
   };
   put_entry(entries, objects, entries + 64);
-  put_entry(entries + 64, objects + 192, entries);  // the chain's end leads back
+  put_entry(entries + 64, objects + 192, entries);  // the chain's end points back
   const CapturedHeap captured = target.capture();
   const auto found = find_collector_objects(captured.heap(), captured.capture(), target.data);
   CHECK(found.finalizable == std::vector<ObjectRef>{{2, 0}, {2, 2}});
   CHECK(found.tables == std::vector<ObjectRef>{{0, 0}});
 }
 
-TEST_CASE("tables of links and finalizers that are due are kept, other objects are not") {
+TEST_CASE("tables of links and due finalizers are kept, other objects are not") {
   Target target;
   FakeGcHeap& fake = target.fake;
   const RemoteAddr objects = fake.add_block({.object_bytes = 64});
@@ -252,12 +252,12 @@ TEST_CASE("tables of links and finalizers that are due are kept, other objects a
   CHECK(found.finalizable.empty());
 }
 
-TEST_CASE("places that look swept are free, others that nobody reaches are unreachable") {
+TEST_CASE("slots that look swept are free, other unreached ones are unreachable") {
   Target target;
   FakeGcHeap& fake = target.fake;
   const RemoteAddr a = fake.add_block({.object_bytes = 32});
   const RemoteAddr text = fake.add_block({.object_bytes = 32, .kind = kAtomic});
-  fake.put(a, a + 64);                      // a link, and nothing else
+  fake.put(a, a + 64);                      // only a link
   fake.put(a + 32 + 16, std::uint64_t{5});  // something written
   fake.put(text + 16, std::uint64_t{77});
   fake.put(text + 32, text);

@@ -20,7 +20,7 @@ std::vector<Range> ranges_of(const ScannedStacks& stacks) {
   return ranges;
 }
 
-TEST_CASE("stacks end where the collector says, and strangers' stacks are dropped") {
+TEST_CASE("stacks end where the collector's records say, and unknown stacks are dropped") {
   const RootRange first = stack_of(1, kStack, 0x1000);
   const RootRange global{.range = {kData, 64}};
   const std::vector<RootRange> all = {global, first, stack_of(2, kStack + 0x2000, 0x1000),
@@ -36,18 +36,18 @@ TEST_CASE("stacks end where the collector says, and strangers' stacks are droppe
   SUBCASE("without any record all stay") {
     CHECK(scan_stacks(all, {}, {}, 1).ranges.size() == 4);
   }
-  SUBCASE("what the first thread's record holds is an old stack pointer, and not its end") {
+  SUBCASE("the first thread's record holds an old stack pointer, not its end") {
     const std::vector<ThreadRecord> old = {
         {.thread = 1, .at = kData, .stack_end = kStack + 0x80},
         {.thread = 2, .at = kData, .stack_end = kStack + 0x2080}};
     CHECK(ranges_of(scan_stacks(all, old, kStack + 0x100, 1))[1] == Range{kStack, 0x100});
     CHECK(ranges_of(scan_stacks(all, old, {}, 1))[1] == first.range);
-    // The collector was initialised by another thread than the first.
+    // A thread other than the first initialised the collector.
     const auto other = ranges_of(scan_stacks(all, old, kStack + 0x2100, 1));
     CHECK(other[1] == first.range);
     CHECK(other[2] == Range{kStack + 0x2000, 0x100});
   }
-  SUBCASE("an end on another stack is not believed") {
+  SUBCASE("an end on another stack is ignored") {
     CHECK(ranges_of(scan_stacks(all, records, RemoteAddr{5}, 1))[1] == first.range);
   }
 }
@@ -61,7 +61,7 @@ TEST_CASE("a thread with a record whose end is elsewhere is a problem, and its s
   CHECK(found.problems[0].find("thread 2") != std::string::npos);
   CHECK(ranges_of(found) == std::vector<Range>{all[0].range});
 
-  SUBCASE("unless it is about to go on with another fiber") {
+  SUBCASE("unless it is about to continue with another fiber") {
     const RootRange fiber{.kind = RootKind::Fiber, .range = {kStack + 0x8000, 0x1000}};
     CHECK(scan_stacks(std::vector{all[0], fiber}, {&record, 1}, {}, 1).problems.empty());
   }
@@ -73,7 +73,7 @@ TEST_CASE("a thread with a record whose end is elsewhere is a problem, and its s
   }
 }
 
-TEST_CASE("of a blocked thread only what is above its blocking call is scanned") {
+TEST_CASE("a blocked thread's stack is scanned only above its blocking call") {
   const std::vector<RootRange> all = {stack_of(2, kStack, 0x1000)};
   const ThreadRecord record{.thread = 2,
                             .at = kData,

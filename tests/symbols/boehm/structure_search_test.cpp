@@ -45,7 +45,7 @@ TEST_CASE("the block index is found by its shape") {
   CHECK(layout->header_descriptor == heap.layout().header_descriptor);
 }
 
-TEST_CASE("what only resembles a block index is not found") {
+TEST_CASE("data that only resembles a block index is not found") {
   SmallHeap heap;
   Range data{kData, 2048 * 8};
   SUBCASE("one slot holds something else") {
@@ -73,7 +73,7 @@ TEST_CASE("what only resembles a block index is not found") {
   CHECK_FALSE(search_structure(program, heap.memory(), heap.map()));
 }
 
-TEST_CASE("a collector without names is found, and what is not known of it is none") {
+TEST_CASE("a collector without symbols is found, and its unknown facts are none") {
   SmallHeap heap;
   std::vector<Module> modules;
   modules.push_back(program_with_data({kData, 2048 * 8}));
@@ -85,7 +85,7 @@ TEST_CASE("a collector without names is found, and what is not known of it is no
   CHECK_FALSE(read_counters(*found, heap.memory()).collecting);
 }
 
-TEST_CASE("a program without a collector is unsupported, and the error says what was looked for") {
+TEST_CASE("a program without a collector is unsupported, and the error lists what was searched") {
   FakeMemory memory;
   memory.map_zero(kData, 4096);
   std::vector<Module> modules;

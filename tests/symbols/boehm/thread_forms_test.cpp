@@ -12,7 +12,7 @@ constexpr RemoteAddr kData{0x6000'0000'0000};
 constexpr RemoteAddr kStack{0x7000'0000'0000};
 constexpr RemoteAddr kThreadPointer{0x7000'0000'f000};
 
-// One thread, and one record for it, in an object that the collector's data leads to.
+// One thread, and one record for it, in an object that the collector's data references.
 struct Target {
   const RecordForm& form;
   FakeGcHeap fake;
@@ -56,7 +56,7 @@ TEST_CASE("a thread's record is understood in the form of each release") {
     CHECK(found[0].stack_end == kStack + 0xe000);
     CHECK_FALSE(found[0].blocked_at.has_value());
 
-    // Before it was stopped for the first time.
+    // As before the thread was first stopped.
     target.put(target.stack_at, form.stack_pointer, kStack.value - 0x10000);
     found = target.find();
     REQUIRE(found.size() == 1);
@@ -87,7 +87,7 @@ TEST_CASE("sections of a stack are followed from the hottest") {
     CHECK(found[0].sections[0].at == kStack + 0x3000);
     CHECK(found[0].sections[1].saved == kStack + 0x6000);
 
-    // In a circle: nothing of it is believed.
+    // In a circle: all of it is ignored.
     target.put(kStack + 0x5000, 1, kStack.value + 0x3000);
     found = target.find();
     CHECK((found.empty() || found[0].sections.empty()));

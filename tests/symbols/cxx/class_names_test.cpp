@@ -6,7 +6,7 @@
 
 using heapattach::cxx::one_spelling;
 
-TEST_CASE("a C++ class has one name, whoever wrote it") {
+TEST_CASE("a C++ class has one name, whichever tool wrote it") {
   struct Spelling {
     const char* name;
     std::initializer_list<const char*> written;  // by g++, clang and the demangler
@@ -51,7 +51,7 @@ TEST_CASE("a number's type has one name") {
   CHECK(one_spelling("char8_t") == "char8_t");
 }
 
-TEST_CASE("a name that is none stays in bounds") {
+TEST_CASE("an invalid name stays in bounds") {
   for (const char* name : {"", "'", "''", "'\\", "<", ">>>", "0x", "uUlL", "  ", "\xff(", "1ul",
                            "<const", "<const(", ",const<"}) {
     CHECK(one_spelling(name).size() <= 8);

@@ -28,7 +28,7 @@ struct Diamond {
     build.model[right].virtual_bases = {{part, 24}};
     make_sound(build.model);
   }
-  // Members that stand for virtual bases: "Part at 40, …".
+  // Members for virtual bases: "Part at 40, …".
   std::string place(const std::vector<std::uint64_t>& words) {
     const auto bytes = std::as_bytes(std::span(words));
     cxx::place_virtual_bases_of(whole, bytes, kTypeInfo, build.model);
@@ -55,7 +55,7 @@ std::uint64_t minus(std::uint64_t number) {
 
 }  // namespace
 
-TEST_CASE("a virtual base stands where the vtable of the whole class says, once") {
+TEST_CASE("a virtual base occurs once, at the offset in the vtable of the whole class") {
   Diamond diamond;
   CHECK(diamond.build.model[diamond.whole].has_virtual_bases);
   CHECK(diamond.place({
@@ -65,7 +65,7 @@ TEST_CASE("a virtual base stands where the vtable of the whole class says, once"
         }) == "Part at 40");
 }
 
-TEST_CASE("it is found by the table of whatever base names it") {
+TEST_CASE("it is found through the table of the base that names it") {
   Diamond diamond;
   diamond.build.model[diamond.left].virtual_bases.clear();
   CHECK(diamond.place({40, 0, kTypeInfo.value, 0x1000, 24, minus(16), kTypeInfo.value}) ==
@@ -75,8 +75,8 @@ TEST_CASE("it is found by the table of whatever base names it") {
 TEST_CASE("a vtable that makes no sense places no virtual base") {
   CHECK(Diamond().place({}).empty());
   CHECK(Diamond().place({kTypeInfo.value}).empty());
-  CHECK(Diamond().place({0, kTypeInfo.value, 0}).empty());               // nothing stands below
-  CHECK(Diamond().place({56, 0, kTypeInfo.value}).empty());              // behind its end
+  CHECK(Diamond().place({0, kTypeInfo.value, 0}).empty());               // nothing is below
+  CHECK(Diamond().place({56, 0, kTypeInfo.value}).empty());              // after its end
   CHECK(Diamond().place({minus(8), 0, kTypeInfo.value}).empty());        // before its start
   CHECK(Diamond().place({40, 0, kTypeInfo.value + 8, 0x1000}).empty());  // of another class
   Diamond diamond;

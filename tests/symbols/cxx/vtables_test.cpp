@@ -13,7 +13,7 @@ TEST_CASE("a vtable's symbol names its class") {
   CHECK(class_of_vtable("_ZTV").empty());
 }
 
-TEST_CASE("a name that would unfold without end is kept as it is") {
+TEST_CASE("a name that would expand without end stays mangled") {
   CHECK(class_of_vtable("_ZTVnonsense") == "nonsense");
   // Each pair of references doubles the result: 2^60 characters and more.
   std::string doubling = "_ZTV4PairI1A1BE";
@@ -24,7 +24,7 @@ TEST_CASE("a name that would unfold without end is kept as it is") {
   CHECK(class_of_vtable(deep).size() == 4096);
 }
 
-TEST_CASE("a word in a vtable behind its first two words is of that class") {
+TEST_CASE("a word in a vtable after its first two words is of that class") {
   const VtableNames names({{"_ZTV3Foo", {0x2000}, 40, false},
                            {"_ZTV3Bar", {0x1000}, 24, false},
                            {"_ZTV4None", {0x3000}, 8, false},
@@ -43,7 +43,7 @@ TEST_CASE("a word in a vtable behind its first two words is of that class") {
   CHECK_FALSE(names.name_of(~0ULL).has_value());
 }
 
-TEST_CASE("two vtables of one class have one name, and no vtables have none") {
+TEST_CASE("two vtables of one class share a name, and no vtables have none") {
   const VtableNames names({{"_ZTV3Foo", {0x1000}, 24, false}, {"_ZTV3Foo", {0x2000}, 24, false}});
   CHECK(names.names().size() == 1);
   CHECK(names.index_of(0x1010) == names.index_of(0x2010));

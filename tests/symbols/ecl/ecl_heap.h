@@ -11,7 +11,7 @@
 
 namespace heapattach {
 
-// A heap of ECL, laid out by hand. Its types are numbered as in Debian's build.
+// A heap of ECL, built by hand. Types have the numbers of Debian's build.
 class EclHeap {
  public:
   static constexpr std::uint8_t kFirst = 13;  // the type of symbols

@@ -10,7 +10,7 @@ namespace {
 
 using ecl::Later;
 
-TEST_CASE("ECL's own table says how large its types are") {
+TEST_CASE("ECL's own table has the sizes of its types") {
   for (const std::uint64_t entry : {24U, 32U}) {
     CAPTURE(entry);
     EclHeap ecl;
@@ -27,7 +27,7 @@ TEST_CASE("ECL's own table says how large its types are") {
   }
 }
 
-TEST_CASE("types of another release are not guessed at") {
+TEST_CASE("types of another release are not guessed") {
   EclHeap ecl;
   ecl::Facts more = ecl.facts;
   more.sizes.insert(more.sizes.end(), {24, 24});
@@ -70,7 +70,7 @@ TEST_CASE("an object's type must fit its size, its kind and its words") {
   CHECK(ecl.type_at(symbol) == "(unknown atomic)");
 }
 
-TEST_CASE("a string may have its text behind it, and then says so") {
+TEST_CASE("a string may have its text after it, and then points to it") {
   EclHeap ecl;
   const auto string = EclHeap::type(Later::kBaseString);
   const auto inside = ecl.object({string, 0, 20, 20, 0}, 64, boehm::kAtomic);
@@ -81,7 +81,7 @@ TEST_CASE("a string may have its text behind it, and then says so") {
   CHECK(ecl.type_at(elsewhere) == "(unknown atomic)");
 }
 
-TEST_CASE("an instance is called what its class is, and its slots too") {
+TEST_CASE("an instance takes its name from its class, and so do its slots") {
   EclHeap ecl;
   const auto session = ecl.make_class("SESSION");
   const auto names = ecl.cons(ecl.symbol("ID"), ecl.cons(ecl.symbol("USER"), EclHeap::kNil));
@@ -94,9 +94,9 @@ TEST_CASE("an instance is called what its class is, and its slots too") {
   CHECK(ecl.type_at(no_class) == "(unknown)");
 }
 
-TEST_CASE("what an object says to be its contents is that, whatever it begins with") {
+TEST_CASE("memory that an object claims as its contents is that, whatever it begins with") {
   EclHeap ecl;
-  // Looks as a symbol does, but an array has its elements there.
+  // Looks like a symbol, but an array has its elements there.
   const std::vector<std::uint64_t> words(8, EclHeap::kNil);
   const auto contents = ecl.object(words, 64);
   ecl.heap.fake.put(RemoteAddr{contents}, EclHeap::type(Later::kSymbol));
@@ -107,7 +107,7 @@ TEST_CASE("what an object says to be its contents is that, whatever it begins wi
   CHECK(ecl.type_at(contents) == "(elements of vector)");
 }
 
-TEST_CASE("what ECL has for a thread is found from its process, and so are its stacks") {
+TEST_CASE("ECL's thread data is found from its process, and so are its stacks") {
   EclHeap ecl;
   const RemoteAddr environment = TypedHeap::kData;
   const auto process = ecl.object(

@@ -10,7 +10,7 @@
 
 namespace heapattach {
 
-// A heap of Guile 3.0, or of 2.2, laid out by hand.
+// A heap of Guile 3.0, or of 2.2, built by hand.
 class GuileHeap {
  public:
   static constexpr std::uint64_t kFalse = 0x4;

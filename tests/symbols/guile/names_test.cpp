@@ -7,7 +7,7 @@
 namespace heapattach {
 namespace {
 
-TEST_CASE("Guile's first vtable shows how structs are laid out") {
+TEST_CASE("Guile's first vtable shows the layout of structs") {
   GuileHeap of_30;
   REQUIRE(of_30.facts.has_value());
   CHECK(of_30.facts->slots_at == 8);
@@ -30,7 +30,7 @@ TEST_CASE("a pair is two values in sixteen bytes") {
   GuileHeap guile;
   const auto last = guile.pair(GuileHeap::number(-3), GuileHeap::kEmpty);
   const auto first = guile.pair(last, last);
-  const auto nothing = guile.pair(0, GuileHeap::kEmpty);        // 0 is no value
+  const auto nothing = guile.pair(0, GuileHeap::kEmpty);        // 0 is not a value
   const auto inside = guile.pair(last + 8, GuileHeap::kEmpty);  // nothing begins there
   const auto constant = guile.pair(0xff04, GuileHeap::kEmpty);  // there is no such constant
   const auto larger = guile.object({last, last}, 32);
@@ -46,7 +46,7 @@ TEST_CASE("a pair is two values in sixteen bytes") {
   CHECK(guile.type_at(atomic) == "(unknown atomic)");
 }
 
-TEST_CASE("a vector has as many elements as its tag says, and nothing but values") {
+TEST_CASE("a vector has as many elements as its tag says, all of them values") {
   GuileHeap guile;
   const std::uint64_t tag = 7 << 8 | 0x0d;
   std::vector<std::uint64_t> words(8, GuileHeap::number(5));
@@ -76,7 +76,7 @@ TEST_CASE("strings and their buffers, of either width") {
   CHECK(guile.type_at(no_atom) == "(unknown)");
 }
 
-TEST_CASE("a record is called what its vtable says, and so are its fields") {
+TEST_CASE("a record takes its name from its vtable, and so do its fields") {
   for (const bool is_22 : {false, true}) {
     CAPTURE(is_22);
     GuileHeap guile(is_22);
@@ -98,7 +98,7 @@ TEST_CASE("a record is called what its vtable says, and so are its fields") {
   }
 }
 
-TEST_CASE("what leads to no vtable is no struct") {
+TEST_CASE("an object without a vtable is not a struct") {
   GuileHeap guile;
   const auto pair = guile.pair(GuileHeap::number(1), GuileHeap::kEmpty);
   const auto of_pair = guile.object({pair + 1, GuileHeap::number(1)}, 32);
@@ -122,7 +122,7 @@ TEST_CASE("the vector and the counts of a hash table are parts of it") {
   CHECK(guile.type_at(counts) == "(counts of hash-table)");
 }
 
-TEST_CASE("the entries of a weak table are found through its buckets, also in a circle") {
+TEST_CASE("the entries of a weak table are found through its buckets, even in a circle") {
   GuileHeap guile;
   const auto second = guile.object({11, 0, 0, 0}, 32);
   const auto first = guile.object({12, second, 0, 0}, 32);
@@ -138,7 +138,7 @@ TEST_CASE("the entries of a weak table are found through its buckets, also in a 
   CHECK(guile.type_at(second) == "(entry of weak-table)");
 }
 
-TEST_CASE("a smob is called what its type is, and its data belongs to it") {
+TEST_CASE("a smob takes its name from its type, and its data belongs to it") {
   GuileHeap guile;
   const RemoteAddr types = TypedHeap::kData + 512;
   const RemoteAddr name = TypedHeap::kData + 64;

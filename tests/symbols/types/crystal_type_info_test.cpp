@@ -11,7 +11,7 @@ using namespace heapattach::types;
 
 namespace {
 
-// As the compiler writes it, cut down to one class of many fields and what they need.
+// As the compiler writes it, cut down to one class of many fields and the types that they need.
 constexpr std::string_view kJson = R"json({"types":[
 {"name":"String","id":1,"size":8,"instance_size":16,"instance_vars":[
   {"name":"@bytesize","type_name":"Int32","offset":4,"size":4}]},
@@ -67,7 +67,7 @@ TEST_CASE("a class of the compiler's list has a header and its fields") {
   CHECK(session.known_from == std::vector<std::string>{"type-info"});
 }
 
-TEST_CASE("unions of classes are references, which know their class if there is but one") {
+TEST_CASE("unions of classes are references, which know their class if there is only one") {
   const TypeModel model = model_of(kJson);
   for (const char* name : {"@parent", "@error", "@owner"}) {
     CHECK(field(model, "Session", name).shape == Shape::Pointer);
@@ -126,7 +126,7 @@ TEST_CASE("arrays in place, procs, enumerations and classes of classes have thei
   CHECK(field(model, "Session", "@io").is_reference);
 }
 
-TEST_CASE("type names nested without end are survived") {
+TEST_CASE("endlessly nested type names do no harm") {
   std::string name = "Int32";
   for (int i = 0; i < 1000; ++i) name = fmt::format("Pointer({})", name);
   const TypeModel model = model_of(

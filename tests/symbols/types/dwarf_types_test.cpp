@@ -42,7 +42,7 @@ using Lines = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("the members of a C struct have names, places and types") {
+TEST_CASE("the members of a C struct have names, offsets and types") {
   for (const std::string& program : typed_programs("c")) {
     CAPTURE(program);
     const TypeModel model = types_of(program);
@@ -113,7 +113,7 @@ TEST_CASE("a C++ class has its bases, and a header if it has virtual functions")
   }
 }
 
-TEST_CASE("a virtual base is known by where its vtable says how far away it is") {
+TEST_CASE("a virtual base is known by the vtable slot that holds its offset") {
   for (const std::string& program : typed_programs("cxx")) {
     CAPTURE(program);
     const TypeModel model = types_of(program);
@@ -128,7 +128,7 @@ TEST_CASE("a virtual base is known by where its vtable says how far away it is")
   }
 }
 
-TEST_CASE("a member of Crystal's is where it is, even if LLVM took it for a bit field") {
+TEST_CASE("a Crystal member has its true offset, even if LLVM wrote it as a bit field") {
   for (const std::string& program : typed_programs("crystal")) {
     const TypeModel model = types_of(program);
     CHECK(members_of(model, "Nested") ==
@@ -168,7 +168,7 @@ TEST_CASE("the sandbox gives the same types") {
   }
 }
 
-TEST_CASE("the C library's modules are left out, and nobody else's") {
+TEST_CASE("only the C library's modules are left out") {
   for (const char* path :
        {"/usr/lib/x86_64-linux-gnu/libc.so.6", "/lib64/ld-linux-x86-64.so.2", "/lib/ld-2.31.so",
         "/usr/lib/x86_64-linux-gnu/libm-2.31.so", "/lib/x86_64-linux-gnu/libgcc_s.so.1",
@@ -199,7 +199,7 @@ TEST_CASE("the modules that are left out are named") {
   CHECK(model.notes.front().ends_with("libc.so.6, libm.so.6"));
 }
 
-TEST_CASE("a file without debug information gives no types and says so") {
+TEST_CASE("a file without debug information gives no types and a note") {
   auto file = Fd::open("/proc/self/cmdline", O_RDONLY);
   REQUIRE(file);
   const TypeModel model = read_types_of(*file, 0, {});

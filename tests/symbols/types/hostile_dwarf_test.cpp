@@ -12,7 +12,7 @@ using namespace heapattach;
 using namespace heapattach::types;
 
 // Debug information that is damaged or made to harm. Whatever is in it, reading it ends, and the
-// model that comes out can be walked.
+// resulting model can be walked.
 namespace {
 
 void put_sections(Bytes& bytes, const std::vector<Elf64_Shdr>& sections) {
@@ -47,7 +47,7 @@ std::vector<std::string> all_programs() {
 
 }  // namespace
 
-TEST_CASE("debug information cut off at any section's boundary is survived") {
+TEST_CASE("debug information cut off at any section's boundary does no harm") {
   for (const std::string& program : all_programs()) {
     const Bytes whole = bytes_of(program);
     for (const Elf64_Shdr& section : sections_of(whole)) {
@@ -60,7 +60,7 @@ TEST_CASE("debug information cut off at any section's boundary is survived") {
   }
 }
 
-TEST_CASE("sections of debug information that end too early are survived") {
+TEST_CASE("sections of debug information that end too early do no harm") {
   for (const std::string& program : all_programs()) {
     const Bytes whole = bytes_of(program);
     const auto sections = sections_of(whole);
@@ -77,7 +77,7 @@ TEST_CASE("sections of debug information that end too early are survived") {
   }
 }
 
-TEST_CASE("wrong bytes anywhere in debug information are survived") {
+TEST_CASE("wrong bytes anywhere in debug information do no harm") {
   for (const std::string& program : all_programs()) {
     const Bytes whole = bytes_of(program);
     std::uint32_t random = 12345;
@@ -85,7 +85,7 @@ TEST_CASE("wrong bytes anywhere in debug information are survived") {
       Bytes bytes = whole;
       for (int changes = 0; changes < 8; ++changes) {
         random = random * 1664525 + 1013904223;
-        // Behind the loaded segments stand the sections of debug information.
+        // The sections of debug information come after the loaded segments.
         const std::size_t at = 0x3000 + (random >> 4) % (bytes.size() - 0x3000);
         bytes[at] = static_cast<char>(random >> 24);
       }

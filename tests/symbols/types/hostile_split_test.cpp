@@ -12,8 +12,8 @@
 using namespace heapattach;
 using namespace heapattach::types;
 
-// The other files of debug information, damaged: whatever is in them, reading ends, and the model
-// that comes out can be walked.
+// The other files of debug information, damaged: whatever is in them, reading ends, and the
+// resulting model can be walked.
 namespace {
 
 struct Spread {
@@ -39,7 +39,7 @@ std::vector<Spread> all_spread() {
   return found;
 }
 
-// How many types there are with these bytes for what belongs to the program.
+// How many types there are with these bytes as the companion file.
 std::size_t types_with(const Spread& spread, const Bytes& bytes) {
   const auto program = Fd::open(spread.program, O_RDONLY);
   REQUIRE(program);

@@ -42,7 +42,7 @@ TypeModel small_model() {
 
 }  // namespace
 
-TEST_CASE("a model comes back from its bytes as it was") {
+TEST_CASE("a model survives the round trip through bytes") {
   const TypeModel model = small_model();
   const auto bytes = to_bytes(model);
   const auto read = model_from_bytes(bytes);
@@ -56,14 +56,14 @@ TEST_CASE("a model comes back from its bytes as it was") {
   CHECK(read->notes == model.notes);
 }
 
-TEST_CASE("no beginning of a model's bytes is a model") {
+TEST_CASE("no prefix of a model's bytes is a model") {
   const auto bytes = to_bytes(small_model());
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     CHECK_FALSE(model_from_bytes(std::span(bytes).first(size)));
   }
 }
 
-TEST_CASE("wrong bytes in a model are survived") {
+TEST_CASE("wrong bytes in a model do no harm") {
   const auto bytes = to_bytes(small_model());
   for (std::size_t at = 0; at < bytes.size(); ++at) {
     for (const int wrong : {0x00, 0x01, 0x7f, 0x80, 0xff}) {

@@ -40,7 +40,7 @@ TEST_CASE("a struct that contains itself loses that member") {
   CHECK(model[array].target == kNoType);
 }
 
-TEST_CASE("a hundred thousand structs in each other are walked without recursion") {
+TEST_CASE("a hundred thousand nested structs are walked without recursion") {
   TypeModel model;
   TypeRef last = add_struct(model, "0", 8);
   for (int i = 1; i < 100'000; ++i) {
@@ -52,7 +52,7 @@ TEST_CASE("a hundred thousand structs in each other are walked without recursion
   CHECK(model[last].members.size() == 1);
 }
 
-TEST_CASE("references to types that are none become no type") {
+TEST_CASE("references to nonexistent types become no type") {
   TypeModel model;
   const TypeRef node = add_struct(model, "node", 16);
   model[node].members = {{"next", 0, 77}};
@@ -64,7 +64,7 @@ TEST_CASE("references to types that are none become no type") {
   CHECK(model.globals[0].type == kNoType);
 }
 
-TEST_CASE("sizes that no type has are not believed") {
+TEST_CASE("sizes that no type has are ignored") {
   TypeModel model;
   const TypeRef huge = add_struct(model, "huge", std::uint64_t{1} << 63);
   const TypeRef element = add_struct(model, "element", std::uint64_t{1} << 39);
@@ -88,7 +88,7 @@ TEST_CASE("members outside of their struct are left out") {
   CHECK(model[outer].members[0].name == "c");
 }
 
-TEST_CASE("a merge keeps the first description, and says where the other differs") {
+TEST_CASE("a merge keeps the first description, and reports where the other differs") {
   TypeModel into;
   const TypeRef ours = add_struct(into, "node", 16);
   into[ours].known_from = {"dwarf"};
@@ -106,7 +106,7 @@ TEST_CASE("a merge keeps the first description, and says where the other differs
   CHECK(into.globals[0].type == ours);
 }
 
-TEST_CASE("a merge completes what is not described") {
+TEST_CASE("a merge completes undescribed types") {
   TypeModel into;
   const TypeRef ours = into.intern("node");
   TypeModel from;

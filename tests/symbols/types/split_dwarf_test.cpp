@@ -20,7 +20,7 @@ using Lines = std::vector<std::string>;
 Result<Fd> open_anywhere(const std::string& path) {
   return Fd::open(path, O_RDONLY);
 }
-// The .dwo that a package was made of is still where it was.
+// The .dwo files that a package was made from still exist.
 Result<Fd> open_packages(const std::string& path) {
   if (path.ends_with(".dwp")) return open_anywhere(path);
   return Error{ErrorKind::Gone, path};
@@ -78,20 +78,20 @@ Lines missing_in(const Lines& found, const Lines& wanted) {
   return missing;
 }
 
-// The program with whole debug information that a split one is to be compared with.
+// The unsplit program to compare a split one with.
 std::string whole_of(const std::string& split) {
   const std::string name = std::filesystem::path(split).filename();
   return fmt::format("{}/{}_{}", TYPED_DIR, name.substr(0, name.find("_split")), name.back());
 }
 
-// Reads `program` with these bytes for whatever it is split into.
+// Reads `program` with these bytes in place of its companion file.
 TypeModel read_with(const std::string& program, const Bytes& bytes) {
   return read(program, [&](const std::string&) -> Result<Fd> { return file_of(bytes); }).model;
 }
 
 }  // namespace
 
-TEST_CASE("a split program has the types and globals of a whole one") {
+TEST_CASE("a split program has the types and globals of an unsplit one") {
   for (const char* source : {"c", "cxx"}) {
     for (const bool packaged : {false, true}) {
       for (const std::string& program : split_programs(source, packaged)) {
@@ -106,7 +106,7 @@ TEST_CASE("a split program has the types and globals of a whole one") {
   }
 }
 
-TEST_CASE("what a missing file of split debug information costs is named") {
+TEST_CASE("the loss from a missing file of split debug information is reported") {
   for (const std::string& program : split_programs("c", false)) {
     CAPTURE(program);
     const TypeModel model = read(program, open_nothing).model;
@@ -116,7 +116,7 @@ TEST_CASE("what a missing file of split debug information costs is named") {
   }
 }
 
-TEST_CASE("a file of split debug information of another build is not used, and named") {
+TEST_CASE("a file of split debug information from another build is named and not used") {
   for (const std::string& program : split_programs("c", false)) {
     CAPTURE(program);
     const std::string other = split_programs("cxx", false).front() + ".dwo";
@@ -126,7 +126,7 @@ TEST_CASE("a file of split debug information of another build is not used, and n
   }
 }
 
-TEST_CASE("what is no regular file is not taken for split debug information") {
+TEST_CASE("only a regular file is used as split debug information") {
   for (const std::string& program : split_programs("c", false)) {
     const Read result =
         read(program, [](const std::string&) { return open_anywhere("/dev/zero"); });

@@ -13,10 +13,10 @@
 
 #include "attach/fd.h"
 
-// The programs of inputs/, with what the tests ask of them.
+// The programs of inputs/, and helpers for the tests.
 namespace heapattach::types {
 
-// Those of a source, from whichever compilers there are: "c" gives c_gcc_4, c_clang_5, …
+// Those of a source, from all available compilers: "c" gives c_gcc_4, c_clang_5, …
 inline std::vector<std::string> typed_programs(const std::string& source) {
   std::vector<std::string> found;
   for (const char* compiler : {"gcc", "clang"}) {
@@ -28,7 +28,7 @@ inline std::vector<std::string> typed_programs(const std::string& source) {
   return found;
 }
 
-// Split ones: "c_gcc_split4", …; those of packages with a .dwp beside them instead of a .dwo.
+// Split ones: "c_gcc_split4", …; those in packages have a .dwp next to them instead of a .dwo.
 inline std::vector<std::string> split_programs(const std::string& source, bool packaged) {
   std::vector<std::string> found;
   const std::string directory = std::string(TYPED_DIR) + (packaged ? "/packages/" : "/");
@@ -51,7 +51,7 @@ class OpenDwarf {
   }
   [[nodiscard]] Dwarf* get() const { return dwarf_.get(); }
 
-  // The first variable of that name, or the member function's local, wherever it stands.
+  // The first variable of that name, or the member function's local, wherever it is.
   [[nodiscard]] Dwarf_Die variable(const std::string& name) const {
     Dwarf_CU* unit = nullptr;
     Dwarf_Die root;

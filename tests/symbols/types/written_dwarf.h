@@ -52,12 +52,12 @@ class WrittenDwarf {
   }
 
   Label label() { return {next_label_++}; }
-  // The entry that is written next.
+  // The next entry to be written.
   void place(Label label) { places_[label.number] = static_cast<std::uint32_t>(info_.size()); }
   void entry(unsigned tag, const std::vector<Attribute>& attributes) {
     write(tag, attributes, false);
   }
-  // What follows until close() is inside it.
+  // Entries until close() are inside it.
   void open(unsigned tag, const std::vector<Attribute>& attributes) {
     write(tag, attributes, true);
   }
@@ -72,7 +72,7 @@ class WrittenDwarf {
     others_.emplace_back(std::move(name), std::move(bytes));
   }
 
-  // The ELF file with all that was written.
+  // The ELF file with everything written so far.
   [[nodiscard]] Fd file() {
     const std::string bytes = elf();
     Fd file(memfd_create("written", MFD_CLOEXEC));

@@ -15,13 +15,12 @@
 using namespace heapattach;
 using namespace heapattach::types;
 
-// Debug information that is well formed and says what cannot be, or more than anybody wants.
+// Debug information that is well formed but describes the impossible, or far too much.
 namespace {
 
 using W = WrittenDwarf;
 
-// The types by value inside a type end, everything referred to is there, and nothing has more than
-// the largest size.
+// The chain of types by value ends, every reference is valid, and nothing exceeds the largest size.
 void walk(const TypeModel& model, TypeRef at, int depth) {
   REQUIRE(depth < 200);
   REQUIRE(at < model.types().size());
@@ -94,7 +93,7 @@ TEST_CASE("types that contain themselves are cut where the circle closes") {
   CHECK(model.globals.size() == 1);
 }
 
-TEST_CASE("types that are only themselves are no types") {
+TEST_CASE("types that are defined only by themselves are no types") {
   for (const unsigned tag :
        {DW_TAG_typedef, DW_TAG_const_type, DW_TAG_pointer_type, DW_TAG_array_type,
         DW_TAG_subroutine_type, DW_TAG_ptr_to_member_type, DW_TAG_reference_type}) {
@@ -111,7 +110,7 @@ TEST_CASE("types that are only themselves are no types") {
   }
 }
 
-TEST_CASE("entries that are declared by themselves are named all the same") {
+TEST_CASE("entries that are declared by themselves still have names") {
   W dwarf;
   const W::Label a = dwarf.label();
   for (const unsigned attribute : {DW_AT_specification, DW_AT_abstract_origin, DW_AT_signature}) {
@@ -127,7 +126,7 @@ TEST_CASE("entries that are declared by themselves are named all the same") {
   read_twice(dwarf);
 }
 
-TEST_CASE("siblings that lead back do not go round in circles") {
+TEST_CASE("siblings that point back do not cause endless loops") {
   W dwarf;
   const W::Label first = dwarf.label();
   const W::Label second = dwarf.label();
@@ -144,7 +143,7 @@ TEST_CASE("siblings that lead back do not go round in circles") {
 
 TEST_CASE("entries that are their parents' siblings too are walked over once") {
   W dwarf;
-  // Each doubles what a reader that believes it has to walk.
+  // Each doubles the walk of a reader that trusts it.
   for (int depth = 0; depth < 100; ++depth) {
     const W::Label inside = dwarf.label();
     dwarf.open(DW_TAG_lexical_block, {W::ref(DW_AT_sibling, inside)});
@@ -156,7 +155,7 @@ TEST_CASE("entries that are their parents' siblings too are walked over once") {
   CHECK(model.find("struct deep") != kNoType);
 }
 
-TEST_CASE("sizes of 2^63 are not believed") {
+TEST_CASE("sizes of 2^63 are ignored") {
   constexpr std::uint64_t kHuge = std::uint64_t{1} << 63U;
   W dwarf;
   const W::Label number = dwarf.label();
@@ -263,7 +262,7 @@ TEST_CASE("names of any bytes and of any length are names") {
   for (const Variable& global : model.globals) CHECK(global.name.size() <= 64U << 10U);
 }
 
-TEST_CASE("a reference to a supplementary file opens none") {
+TEST_CASE("a reference to a supplementary file opens no file") {
   const TemporaryDirectory directory;
   const std::string planted = directory.file("planted");
   std::ofstream(planted) << "nothing";

@@ -1,5 +1,5 @@
-// Names of code that no symbol of the file has: stubs, compressed symbols, the vDSO, and what a
-// handler returns to.
+// Names of code without a symbol in the file: stubs, compressed symbols, the vDSO, and the code
+// that a signal handler returns to.
 
 #include <array>
 #include <cstring>
@@ -40,7 +40,7 @@ constexpr std::array<std::uint8_t, 64> kPacked = {
 
 }  // namespace
 
-TEST_CASE("the stub of a function of another module is called after it") {
+TEST_CASE("the stub of another module's function is named after it") {
   const Modules modules = own_modules();
   const RemoteAddr function{reinterpret_cast<std::uint64_t>(&known_call_outside)};
   const Module* const module = modules.find(function);
@@ -66,7 +66,7 @@ TEST_CASE("the code that the kernel maps into a process is a module") {
   CHECK(vdso->file().get() >= 0);
 }
 
-TEST_CASE("a process without it, or with something else in its place, has no such module") {
+TEST_CASE("a process without it, or with something else there, has no such module") {
   FakeMemory memory;
   CHECK_FALSE(load_vdso(memory, {}));
   const auto map =

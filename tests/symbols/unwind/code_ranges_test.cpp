@@ -4,7 +4,7 @@
 
 using namespace heapattach::unwind;
 
-TEST_CASE("code inside a range that another one interrupts is still that range's") {
+TEST_CASE("code in a range that another one interrupts still belongs to it") {
   CodeRanges ranges;
   ranges.add(0x3000, 0x3100, 2);
   ranges.add(0x1000, 0x2000, 0);

@@ -1,4 +1,4 @@
-// Code that nothing describes: where it returns to is guessed by what stands on the stack.
+// Code that nothing describes: its return address is guessed from the words on the stack.
 
 #include <algorithm>
 
@@ -52,7 +52,9 @@ __attribute__((noinline)) RemoteAddr called_directly() {
 
 }  // namespace
 
-TEST_CASE("without tables and frame pointers the calls on the stack lead on, marked as guessed") {
+TEST_CASE(
+    "without tables and frame pointers the walk continues by calls on the stack, marked as "
+    "guessed") {
   const Modules modules = own_modules();
   Walked walked{modules, {}, {}};
   known_without_frame(walk_here, &walked);
@@ -67,7 +69,7 @@ TEST_CASE("without tables and frame pointers the calls on the stack lead on, mar
   CHECK(walked.stack.end == StackEnd::Outermost);
 }
 
-TEST_CASE("a return address is told by the call before it, and whom it calls") {
+TEST_CASE("a return address is recognised by the call before it, and by what it calls") {
   const Modules modules = own_modules();
   const RemoteAddr back = called_directly();
   const Module* const module = modules.find(back);
@@ -86,7 +88,7 @@ TEST_CASE("a return address is told by the call before it, and whom it calls") {
   CHECK_FALSE(call_before(*module, RemoteAddr{0x5000}));
 }
 
-TEST_CASE("a function that makes a frame pointer is known by its beginning") {
+TEST_CASE("a function with a frame pointer is recognised by its first instructions") {
   const Modules modules = own_modules();
   const auto begins = [&](auto* function) {
     const RemoteAddr at = address_of(reinterpret_cast<const void*>(function));

@@ -37,7 +37,7 @@ constexpr auto minus(std::uint64_t number) {
 
 }  // namespace
 
-TEST_CASE("an expression says where a variable is") {
+TEST_CASE("an expression gives the location of a variable") {
   Place place;
   place.state.set(6, 0x5000);
   place.memory.put(RemoteAddr{0x5010}, std::uint64_t{0x1122334455667788});
@@ -60,7 +60,7 @@ TEST_CASE("an expression says where a variable is") {
 
 TEST_CASE("an expression computes, compares and jumps") {
   Place place;
-  // What the procedure linkage table's frames are described by.
+  // The expression of the procedure linkage table's frames.
   CHECK(place.address({op(DW_OP_const1u, 0x1c), op(DW_OP_lit15), op(DW_OP_and), op(DW_OP_lit11),
                        op(DW_OP_ge), op(DW_OP_lit3), op(DW_OP_shl)}) == 8);
   CHECK(place.address({op(DW_OP_lit5), op(DW_OP_lit2), op(DW_OP_swap), op(DW_OP_minus)}) ==
@@ -70,7 +70,7 @@ TEST_CASE("an expression computes, compares and jumps") {
                        op(DW_OP_lit9, 0, 5), op(DW_OP_lit4, 0, 6)}) == 4);
 }
 
-TEST_CASE("an expression that needs what is not known gives nothing") {
+TEST_CASE("an expression with unknown inputs gives nothing") {
   const Place place;
   CHECK_FALSE(place.follow({}));
   CHECK_FALSE(place.follow({op(DW_OP_breg3, 8)}));
@@ -82,7 +82,7 @@ TEST_CASE("an expression that needs what is not known gives nothing") {
   CHECK_FALSE(place.follow({op(DW_OP_lit1), op(DW_OP_deref_size, 9)}));
 }
 
-TEST_CASE("an expression that never ends is left") {
+TEST_CASE("an endless expression is abandoned") {
   const Place place;
   CHECK_FALSE(place.follow({op(DW_OP_skip, minus(3), 0)}));
   CHECK_FALSE(place.follow({op(DW_OP_lit1, 0, 0), op(DW_OP_skip, minus(4), 1)}));

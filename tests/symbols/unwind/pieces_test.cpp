@@ -29,7 +29,7 @@ std::string pointer_in(const types::OpenDwarf& dwarf,
 
 }  // namespace
 
-TEST_CASE("a variable in several places is known piece by piece") {
+TEST_CASE("a variable in several locations is known piece by piece") {
   const std::vector<Dwarf_Op> expression = {op(DW_OP_reg3),        op(DW_OP_piece, 8),
                                             op(DW_OP_piece, 4),    op(DW_OP_lit5),
                                             op(DW_OP_stack_value), op(DW_OP_piece, 8)};
@@ -45,13 +45,13 @@ TEST_CASE("a variable in several places is known piece by piece") {
   CHECK(pieces[2].expression.size() == 2);
 }
 
-TEST_CASE("a variable in one place has no pieces") {
+TEST_CASE("a variable in one location has no pieces") {
   CHECK(pieces_of({}).empty());
   const std::vector<Dwarf_Op> whole = {op(DW_OP_breg6, 16), op(DW_OP_deref)};
   CHECK(pieces_of(whole).empty());
 }
 
-TEST_CASE("pieces that cannot be right are left, however many there are") {
+TEST_CASE("impossible pieces are ignored, however many there are") {
   const std::vector<Dwarf_Op> huge = {op(DW_OP_reg0), op(DW_OP_piece, ~std::uint64_t{0}),
                                       op(DW_OP_reg1), op(DW_OP_piece, 8)};
   CHECK(pieces_of(huge).empty());
@@ -59,7 +59,7 @@ TEST_CASE("pieces that cannot be right are left, however many there are") {
   CHECK(pieces_of(many).size() < many.size());
 }
 
-TEST_CASE("a piece is the pointer that stands where it starts") {
+TEST_CASE("a piece is the pointer at its offset") {
   for (const std::string& program : types::typed_programs("c")) {
     CAPTURE(program);
     const types::OpenDwarf dwarf(program);
@@ -70,7 +70,7 @@ TEST_CASE("a piece is the pointer that stands where it starts") {
   }
 }
 
-TEST_CASE("a piece that is no whole pointer is none") {
+TEST_CASE("a piece that is not a whole pointer is ignored") {
   for (const std::string& program : types::typed_programs("c")) {
     CAPTURE(program);
     const types::OpenDwarf dwarf(program);

@@ -1,4 +1,4 @@
-// The stacks of threads whose handlers run on another one.
+// The stacks of threads whose handlers run on another stack.
 
 #include "symbols/unwind/signal_stacks.h"
 
@@ -53,25 +53,25 @@ TEST_CASE("the stack that a signal interrupted is found from its handler's") {
   Target target;
   const auto stacks = target.stacks();
   REQUIRE(stacks.size() == 1);
-  CHECK(stacks[0].start == kOwnStack + 0x780);  // with what lies below the stack pointer
+  CHECK(stacks[0].start == kOwnStack + 0x780);  // including the area below the stack pointer
   CHECK(stacks[0].end() == kOwnStack + 0x1000);
 }
 
-TEST_CASE("only a frame that a handler returns from leads to another stack") {
+TEST_CASE("only a frame that a handler returns from continues on another stack") {
   Target target;
   SUBCASE("the code is something else") {
     target.memory.put(kCode + 0x100, std::uint64_t{0x90909090});
     CHECK(target.stacks().empty());
   }
-  SUBCASE("it interrupted what stands on the same stack") {
+  SUBCASE("it interrupted code on the same stack") {
     target.interrupted_at(kHandlerStack.value + 0x900);
     CHECK(target.stacks().empty());
   }
-  SUBCASE("the stack pointer leads nowhere") {
+  SUBCASE("the stack pointer points nowhere") {
     target.interrupted_at(0x7777);
     CHECK(target.stacks().empty());
   }
-  SUBCASE("the stack pointer leads to what is no stack") {
+  SUBCASE("the stack pointer does not point to a stack") {
     target.interrupted_at(0x40800);
     CHECK(target.stacks().empty());
   }

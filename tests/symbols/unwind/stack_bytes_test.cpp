@@ -68,7 +68,7 @@ TEST_CASE("a stack that is cut anywhere is an error") {
   }
 }
 
-TEST_CASE("places come out as they went in, and cut short they are none") {
+TEST_CASE("code places survive the round trip, and cut-off ones are refused") {
   const std::vector<std::byte> bytes = to_bytes(example_places());
   std::span<const std::byte> rest = bytes;
   const auto part = take_part(rest);
@@ -118,7 +118,7 @@ TEST_CASE("pointers and arrays that only variables have are added to the model")
   CHECK(model[type_of_local("struct node **", model)].target == pointer);
 }
 
-TEST_CASE("a variable's type that leads to nothing known adds nothing") {
+TEST_CASE("a variable's type that the model does not know adds nothing") {
   types::TypeModel model;
   model.intern("struct node");
   const std::size_t size = model.types().size();

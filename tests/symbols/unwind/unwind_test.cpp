@@ -29,7 +29,7 @@ std::uint64_t word_at(std::uint64_t address) {
   return word ? *word : 0;
 }
 
-// A variable, and the two words that stood there.
+// A variable, and the two words at its location.
 struct SeenLocal {
   Local local;
   std::uint64_t first = 0;
@@ -55,7 +55,7 @@ struct Seen {
   }
 };
 
-// Walks the stack that it is called on, and looks at it while it is as it is.
+// Walks the stack that it is called on, while it is unchanged.
 void walk_own(void* context) {
   auto& seen = *static_cast<Seen*>(context);
   ucontext_t here;
@@ -122,11 +122,11 @@ TEST_CASE("the variables and parameters of a frame are found with their types an
   const SeenLocal* plain = seen.local("known_outer", "plain");
   REQUIRE(plain != nullptr);
   CHECK(plain->first == number_of(&first_node));
-  // It stands at a fixed address, with the globals.
+  // It has a fixed address, like the globals.
   CHECK(seen.local("known_inner", "no_local") == nullptr);
 }
 
-TEST_CASE("where there are no tables the frame pointers lead on") {
+TEST_CASE("without tables the walk continues by frame pointers") {
   const Modules modules = own_modules();
   Seen seen{modules, {}, {}, {}};
   known_without_tables(walk_own, &seen);
@@ -137,7 +137,7 @@ TEST_CASE("where there are no tables the frame pointers lead on") {
   CHECK(seen.stack.end == StackEnd::Outermost);
 }
 
-TEST_CASE("a signal's handler stands on what it interrupted") {
+TEST_CASE("the caller of a signal handler is the code that it interrupted") {
   const Modules modules = own_modules();
   Seen seen{modules, {}, {}, {}};
   seen_by_handler = &seen;
@@ -186,7 +186,7 @@ TEST_CASE("a corrupt stack ends with a mark") {
     CHECK(walked.frames.size() == 1);
     CHECK(walked.end == StackEnd::Corrupt);
   }
-  SUBCASE("more frames than are wanted") {
+  SUBCASE("more frames than the limit") {
     for (std::uint64_t at = 0x100; at < 0xf00; at += 0x10) {
       memory.put(stack + at, stack.value + at + 0x10);
       memory.put(stack + at + 8, code);
@@ -202,7 +202,7 @@ TEST_CASE("a corrupt stack ends with a mark") {
   }
 }
 
-TEST_CASE("a fiber that is put aside has its registers on its stack") {
+TEST_CASE("a suspended fiber has its registers on its stack") {
   FakeMemory memory;
   const RemoteAddr at{0x7000};
   for (std::uint64_t i = 0; i < 8; ++i) memory.put(at + 8 * i, 100 + i);

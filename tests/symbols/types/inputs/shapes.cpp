@@ -59,7 +59,7 @@ int use(int n) {
   return l.n + cache.n + derived_reference.d;
 }
 
-// What g++ and clang spell differently within a name.
+// Names that g++ and clang spell differently.
 template <class First, unsigned long Count>
 struct Row {
   First first[Count];

@@ -1,7 +1,7 @@
 #pragma once
 
-// Functions that call back from a stack of theirs that is known, in four ways: described by tables
-// and debug information, by frame pointers alone, by nothing, and below a signal's handler.
+// Functions that call back from a known stack, in four ways: described by tables and debug
+// information, by frame pointers only, by nothing, and below a signal handler.
 
 #ifdef __cplusplus
 extern "C" {
@@ -14,7 +14,7 @@ struct known_node {
 
 typedef void (*known_visitor)(void* context);
 
-// known_outer holds `first` in a parameter, calls known_inner with `second`, which has it in a
+// known_outer has `first` in a parameter and calls known_inner with `second`, which has it in a
 // parameter, in `array[1]` and in `inside.next`, and the word 77 in `inside.value`.
 long known_outer(known_visitor visit,
                  void* context,
