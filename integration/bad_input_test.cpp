@@ -1,5 +1,5 @@
-// What users get wrong, and what the world does to them: each ends with its status and one clear
-// message, and nothing is overwritten.
+// User errors and failing environments: each ends with its status and one clear message, and
+// nothing is overwritten.
 
 #include <algorithm>
 #include <csignal>
@@ -28,7 +28,7 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// One line that begins with our name, says something, and holds no control characters.
+// One line that begins with our name, has text, and contains no control characters.
 bool is_one_clear_message(const std::string& errors) {
   const std::size_t end = errors.find('\n');
   return errors.starts_with("heapattach: ") && errors.size() > 20 && end + 1 == errors.size() &&
@@ -37,7 +37,7 @@ bool is_one_clear_message(const std::string& errors) {
          });
 }
 
-// That `run` failed as it should, and without a word on standard output.
+// `run` must have failed with this status, without output.
 void check_refused(const ToolRun& run, int status, const std::string& word) {
   CAPTURE(run.errors);
   CHECK(run.status == status);
@@ -50,14 +50,14 @@ std::string text_of(pid_t pid) {
   return fmt::format("{}", pid);
 }
 
-// A pid that was somebody's a moment ago.
+// A pid that was in use a moment ago.
 pid_t pid_of_nobody() {
   ChildProcess gone({"/bin/true"});
   gone.wait_end(seconds(10));
   return gone.pid();
 }
 
-// A thread of the kernel, if any is visible here.
+// A kernel thread, if any is visible here.
 std::optional<pid_t> find_kernel_thread() {
   constexpr unsigned long kIsKernelThread = 0x00200000;  // PF_KTHREAD, field 9 of stat
   for (const auto& entry : fs::directory_iterator("/proc")) {
@@ -81,7 +81,7 @@ bool can_unshare() {
 
 }  // namespace
 
-TEST_CASE("a pid that nobody has is refused") {
+TEST_CASE("an unused pid is refused") {
   const std::string pid = text_of(pid_of_nobody());
   check_refused(run_tool({"--count", pid}), 3, pid);
   check_refused(run_tool({pid}), 3, pid);
@@ -106,7 +106,7 @@ TEST_CASE("arguments that make no sense are refused as wrong usage") {
   }
 }
 
-TEST_CASE("what is neither a number nor a file that is there is refused by its name") {
+TEST_CASE("an argument that is neither a number nor an existing file is refused by name") {
   for (const char* source : {"-5", "12ab", "/no/such/file.jsonl"}) {
     check_refused(run_tool({"--count", source}), 1, source);
   }
@@ -117,7 +117,7 @@ TEST_CASE("heapattach does not attach to itself") {
   check_refused(run_in_shell("exec \"$0\" --count $$", {}), 5, "itself");
 }
 
-TEST_CASE("the first process of a system is looked at like any other") {
+TEST_CASE("the first process of a system is read like any other") {
   if (!can_unshare()) {
     print_skip("no rights to make a pid namespace");
     return;
@@ -136,7 +136,7 @@ TEST_CASE("a thread of the kernel is refused") {
   check_refused(run_tool({"--count", text_of(*pid)}), 5, "kernel thread");
 }
 
-TEST_CASE("a process without a collector is refused, with what was looked for") {
+TEST_CASE("a process without a collector is refused, with a list of what was searched") {
   LiveTarget target("plain");
   check_refused(run_tool({"--count", text_of(target.pid())}), 5, "GC_size");
   check_refused(run_tool({text_of(target.pid())}), 5, "GC_size");
@@ -153,7 +153,7 @@ TEST_CASE("a 32-bit process is refused") {
   CHECK(target.child().is_running());
 }
 
-TEST_CASE("another user's process is refused, with the way out") {
+TEST_CASE("another user's process is refused, with the remedy") {
   if (::geteuid() != 0) {
     print_skip("only root can be two users");
     return;
@@ -262,7 +262,7 @@ TEST_CASE("an output that cannot be written is reported") {
   SUBCASE("a directory where nothing can be made") {
     check_refused(run_tool({"-q", "-o", "/proc/heap.jsonl", pid}), 8, "/proc");
   }
-  SUBCASE("a directory in its place") {
+  SUBCASE("a directory with that name") {
     const TemporaryDirectory directory;
     check_refused(run_tool({"-q", "--force", "-o", directory.path(), pid}), 8, directory.path());
     CHECK(directory.list().empty());
@@ -304,7 +304,7 @@ TEST_CASE("a file system that is read-only is named") {
   check_refused(run, 8, "Read-only");
 }
 
-TEST_CASE("no secret of the target gets into a snapshot unasked") {
+TEST_CASE("no secret of the target gets into a snapshot without a request") {
   const TemporaryDirectory directory;
   const std::string name = directory.file("heap.jsonl");
   ::setenv("HEAPATTACH_TEST_SECRET", "sentinel-of-the-environment", 1);

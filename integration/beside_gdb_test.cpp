@@ -1,5 +1,5 @@
 // HAZARDS H1: gdb and heapattach call the same function of a service, and are killed at a random
-// moment. Of gdb it is only counted what becomes of the service; of heapattach it is demanded.
+// moment. heapattach must not harm the service; for gdb the test only counts.
 
 #include <csignal>
 #include <cstdlib>
@@ -30,12 +30,12 @@ std::vector<std::string> by_gdb(const std::string& pid) {
   return words;
 }
 
-// One call as long as those together.
+// One call as long as all of gdb's together.
 std::vector<std::string> by_us(const std::string& pid) {
   return {tool_path(), "--in-place", "--call", fmt::format("beats_within({})", 30 * kCalls), pid};
 }
 
-// gdb 13 cannot where the processor has more state than it knows of (AMX).
+// gdb 13 cannot if the processor has more state than it knows (AMX).
 bool can_gdb_call() {
   LiveTarget target("borrowed");
   ChildProcess gdb(by_gdb(std::to_string(target.pid())));
@@ -64,7 +64,7 @@ std::string harm_after(LiveTarget& target) {
 
 }  // namespace
 
-TEST_CASE("killed in the midst of a call that gdb makes too, heapattach harms nothing") {
+TEST_CASE("killed in the middle of a call that gdb makes too, heapattach harms nothing") {
   const int times = rounds(2, 40);
   for (int i = 0; i < times; ++i) {
     LiveTarget target("borrowed");

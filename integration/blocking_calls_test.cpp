@@ -29,7 +29,7 @@ struct Row {
   bool mask_changed = false;
   pid_t tid = 0;
 
-  // Whether the call came back other than it would have without us.
+  // Whether the call returned differently than without us.
   [[nodiscard]] bool is_disturbed() const {
     if (mask_changed || error == EINTR) return true;
     if (due_s == 0) return ended;
@@ -98,14 +98,14 @@ Seen look_at(LiveTarget& target) {
   return seen;
 }
 
-// What the manual says cannot be hidden: the timed calls that the kernel does not restart, and
+// The calls that by the manual must notice: timed calls that the kernel does not restart, and
 // transfers that had begun.
 const std::set<std::string> documented{
     "epoll_wait-timed",      "epoll_pwait2-timed", "recv-rcvtimeo",      "accept-rcvtimeo",
     "rt_sigtimedwait-timed", "semtimedop-timed",   "io_getevents-timed", "write-much-to-pipe",
     "write-much-to-socket",  "recv-waitall"};
 
-// What goes on unnoticed only because it is made again.
+// Calls that go unnoticed only because they are repeated.
 const std::set<std::string> rewound_only{"epoll_wait", "epoll_pwait", "rt_sigtimedwait", "semop",
                                          "io_uring_enter"};
 
@@ -115,7 +115,7 @@ bool is_subset(const std::set<std::string>& part, const std::set<std::string>& o
 
 }  // namespace
 
-TEST_CASE("of 54 blocking calls no untimed one notices a freeze, but for begun transfers") {
+TEST_CASE("of 54 blocking calls no untimed one notices a freeze, except begun transfers") {
   LiveTarget target("blockers");
   CHECK(target.greeting().at("rows") == 54);
   wait_until_blocked(target);

@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Copies at 1 MB a second, as from a target whose pages come from far away, until it is time.
+// Copies at 1 MB a second, like a target whose pages come from far away, until its time is over.
 Result<void> copy_slowly(const FrozenView& view) {
   for (int kilobytes = 0; kilobytes < 100'000; ++kilobytes) {
     if (std::chrono::steady_clock::now() >= view.deadline) {
@@ -42,10 +42,10 @@ TEST_CASE("a slow reader is cut off by the budget") {
   }
 }
 
-TEST_CASE("work that fails or throws lets the target go") {
+TEST_CASE("work that fails or throws releases the target") {
   LiveTarget target("sleeper");
   const auto report = freeze_once(target.pid(), {}, [](const FrozenView&) -> Result<void> {
-    return Error{ErrorKind::Malformed, "a heap of lies"};
+    return Error{ErrorKind::Malformed, "an inconsistent heap"};
   });
   REQUIRE(!report.has_value());
   CHECK(report.error().kind == ErrorKind::Malformed);

@@ -1,6 +1,6 @@
-// HAZARDS B1, B2, B4 for --call, in a clone and in place, and --inject: the tool dies at each of
-// its calls by which it touches another process, and at any moment; the target goes on, and no
-// clone survives.
+// HAZARDS B1, B2, B4 for --call, in a clone and in place, and --inject: the tool dies at each call
+// with which it touches another process, and at random moments. The target continues, and no clone
+// survives.
 
 #include <csignal>
 #include <cstdlib>
@@ -30,14 +30,14 @@ std::vector<std::string> call_of(const LiveTarget& target, const std::string& st
           std::to_string(target.pid())};
 }
 
-// access(path, mode) is no dump routine, but called as one.
+// access(path, mode) is not a dump routine, but is called like one.
 std::vector<std::string> inject_of(const LiveTarget& target, const std::string& state) {
   return {tool_path(), "--inject",  "--routine",
           "access",    "--thread",  std::to_string(target.greeting().at(state)),
           "--keep",    "/dev/null", std::to_string(target.pid())};
 }
 
-// A function that leaves another errno, mask and other vector registers behind.
+// A function that changes errno, the mask and the vector registers.
 std::vector<std::string> in_place_of(const LiveTarget& target, const std::string& state) {
   return {tool_path(),
           "--in-place",
@@ -84,7 +84,7 @@ TEST_CASE("the tool dies at each step of a call, and the target goes on") {
                     : std::vector<std::string>{"computing", "events"};
   int first = 1;
   for (const std::string& state : states) {
-    // The short form takes other steps in each state.
+    // The short form uses different steps in each state.
     const int apart = rounds(24, 1);
     deaths += die_at_steps(sweep, call_of, state, first, apart);
     deaths += die_at_steps(sweep, inject_of, state, first + apart / 4, apart);
@@ -95,7 +95,7 @@ TEST_CASE("the tool dies at each step of a call, and the target goes on") {
                            deaths, states.size()));
 }
 
-TEST_CASE("the tool dies at each step of a call in place, and the thread finds its way back") {
+TEST_CASE("the tool dies at each step of a call in place, and the thread returns by itself") {
   DeathSweep sweep;
   int deaths = 0;
   const std::vector<std::string> states =

@@ -1,4 +1,4 @@
-// --call: functions run in a clone, whatever becomes of them, and the target never notices.
+// --call: functions run in a clone, however they end, and the target never notices.
 
 #include <algorithm>
 #include <csignal>
@@ -54,7 +54,7 @@ void check_ending(LiveTarget& target, const Ending& ending, const std::vector<st
 
 }  // namespace
 
-TEST_CASE("a function that is called in a clone gets its arguments, and gives what it returns") {
+TEST_CASE("a function called in a clone gets its arguments, and its result is printed") {
   LiveTarget target("called");
   target.ask();  // something is in its buffer now
   const Traces before = traces_of(target.pid());
@@ -64,7 +64,7 @@ TEST_CASE("a function that is called in a clone gets its arguments, and gives wh
   CHECK(call(target, "minus_one()", {"--returns", "int"}).output == "-1\n");
   CHECK(call(target, "minus_one()", {"--returns", "pointer"}).output == "0xffffffff\n");
   CHECK(call(target, "with_a_thread(-5)").output == "-4\n");
-  // One that the C library chooses at run time.
+  // A function that the C library selects at run time.
   CHECK(call(target, "strlen(\"four\")").output == "4\n");
   const ToolRun spoken = call(target, "announce(\"a word\")");
   CHECK(spoken.output == "a word\n6\n");
@@ -73,13 +73,13 @@ TEST_CASE("a function that is called in a clone gets its arguments, and gives wh
   check_unharmed(target);
 }
 
-TEST_CASE("what a call in a clone comes to is told, and stays there") {
+TEST_CASE("the outcome of a call in a clone is reported, and stays in the clone") {
   LiveTarget target("called");
   for (const Ending& ending : std::vector<Ending>{
            {"crash()", 1, {"crash crashed (SIGSEGV at 0x8)", "in crash"}},
            {"leave(3)", 1, {"exit(3)"}},
            {"give_up()", 1, {"aborted (SIGABRT)", "called by give_up"}},
-           {"become_another()", 1, {"begin another program", "called by become_another"}},
+           {"become_another()", 1, {"started another program", "called by become_another"}},
            {"no_such_function()", 1, {"has no function no_such_function"}},
            {"no_function()", 1, {"no_function", "is not a function"}},
        }) {
@@ -93,7 +93,7 @@ TEST_CASE("what a call in a clone comes to is told, and stays there") {
   check_unharmed(target);
 }
 
-TEST_CASE("no way leads out of a call in a clone, and which was tried is said") {
+TEST_CASE("nothing can leave a clone, and attempts are reported") {
   LiveTarget target("called");
   const TemporaryDirectory directory;
   const Answer before = target.ask();
@@ -131,7 +131,7 @@ TEST_CASE("no way leads out of a call in a clone, and which was tried is said") 
   CHECK(::access(directory.file("made").c_str(), F_OK) != 0);
 }
 
-TEST_CASE("what its user allows, a call in a clone may do") {
+TEST_CASE("a call in a clone may do what the user allows") {
   LiveTarget target("called");
   const TemporaryDirectory directory;
   CHECK(call(target, "raise_semaphore()", {"--allow-calls", "semtimedop"}).output == "0\n");
@@ -142,7 +142,7 @@ TEST_CASE("what its user allows, a call in a clone may do") {
   const ToolRun made = call(target, make, {"--allow-calls", "semop,openat"});
   CHECK_MESSAGE(made.output != "-1\n", made.errors);
   CHECK(::access(file.c_str(), F_OK) == 0);
-  // What only a tracer may see stays closed.
+  // What only a tracer may read stays closed.
   CHECK(call(target, "write_memory()", {"--allow-calls", "openat"}).output == "-1\n");
   check_unharmed(target);
 }
@@ -158,7 +158,7 @@ TEST_CASE("shared memory is read-only for a call where heapattach may not make i
   check_unharmed(target);
 }
 
-TEST_CASE("a dump routine that never ends writing is stopped") {
+TEST_CASE("a dump routine that writes without end is stopped") {
   LiveTarget target("called");
   const std::string pid = std::to_string(target.pid());
   const TemporaryDirectory directory;
@@ -172,19 +172,19 @@ TEST_CASE("a dump routine that never ends writing is stopped") {
   check_unharmed(target);
 }
 
-TEST_CASE("a call in a clone that does not end is given up, and where it hangs is told") {
+TEST_CASE("a call in a clone that does not end is given up, and its stack is printed") {
   const std::vector<std::string> quickly{"--timeout", "5"};
   const auto look = [&](const Ending& ending) {
     LiveTarget target("called");
     check_ending(target, ending, quickly);
   };
   const auto loop = std::async(std::launch::async, [&] {
-    look({"loop_for_ever()", 6, {"did not come back", "in loop_for_ever"}});
+    look({"loop_for_ever()", 6, {"did not return", "in loop_for_ever"}});
   });
   look({"wait_for_lock()", 6, {"it waits for a lock", "called by wait_for_lock"}});
 }
 
-TEST_CASE("a call in a clone runs as the thread that is named") {
+TEST_CASE("a call in a clone runs as the named thread") {
   LiveTarget target("called");
   const pid_t main = target.pid();
   for (const pid_t thread : threads_of(main)) {
@@ -197,7 +197,7 @@ TEST_CASE("a call in a clone runs as the thread that is named") {
   check_unharmed(target);
 }
 
-TEST_CASE("the tool is killed in the midst of a call, and neither clone nor harm is left") {
+TEST_CASE("the tool is killed in the middle of a call, and leaves neither a clone nor harm") {
   LiveTarget target("called");
   for (int i = 0; i < rounds(12, 300); ++i) {
     ChildProcess tool({tool_path(), "--call",
@@ -208,7 +208,7 @@ TEST_CASE("the tool is killed in the midst of a call, and neither clone nor harm
     REQUIRE(tool.wait_end(60s).has_value());
     CHECK(eventually(30s, [&] { return harm_done_to(target.pid()).empty(); }));
   }
-  // The next one takes notice of what the dead have left.
+  // The next run reaps the dead clones.
   CHECK(eventually(30s, [&] {
     return call(target, "getpid()").status == 0 && children_of(target.pid()).empty();
   }));

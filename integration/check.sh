@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Checks everything there is to check, in one command: integration/check.sh [--long]
+# Runs every check in one command: integration/check.sh [--long]
 #
 # On a fresh Debian 12 (as root, or with sudo) it first installs what is missing. It stops at the
-# first stage that fails and exits with 1; a log of each stage lies in build/check. Nothing is
-# written outside this directory but by apt and to temporary files. --long runs the long forms of
-# the tests, the unit tests without sanitizers too, the fuzzers for ten minutes, and clang-tidy over
-# every source. The last line is "N passed, N failed", with ", N skipped" if tests could not run here.
+# first stage that fails and exits with 1; each stage has a log in build/check. It writes only to
+# this directory and to temporary files, except through apt. --long runs the long forms of the
+# tests, the unit tests without sanitizers too, the fuzzers for ten minutes, and clang-tidy over
+# every source. The last line is "N passed, N failed", with ", N skipped" if tests could not run
+# here.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -29,7 +30,7 @@ rm -rf "$out"/*.skips "$out/staging"
 launcher=()
 if command -v ccache >/dev/null; then
   launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
-  export CCACHE_BASEDIR=$top CCACHE_NOHASHDIR=1  # another checkout may use what this one compiled
+  export CCACHE_BASEDIR=$top CCACHE_NOHASHDIR=1  # another checkout may use objects that this one compiled
 fi
 
 # stage NAME COMMAND...: runs it with its output in a log; shows the log's end and stops if it fails.
@@ -38,7 +39,7 @@ stage() {
   shift
   log=$out/${name//[^a-zA-Z0-9]/-}.log
   printf '%-44s' "$name"
-  # A shell of its own, so that "set -e" holds inside although we look at the status.
+  # A separate shell, so that "set -e" applies inside although we check the status.
   set +e
   (set -e; "$@") >"$log" 2>&1 </dev/null
   status=$?
@@ -82,7 +83,7 @@ ctest_stage() {
   second_runs "$log"
 }
 
-# Which tests failed and then passed, where ctest was told to try again.
+# Lists the tests that failed and then passed, if ctest was told to repeat.
 second_runs() {
   local number
   sed -n 's/^.*Test *#\([0-9]*\): .*\*\*\*.*$/\1/p' "$1" | sort -un | while read -r number; do
@@ -96,11 +97,11 @@ closing_line() {
   echo "$line"
 }
 
-our_files() {  # our_files EXTENSION...: with NUL between them
+our_files() {  # our_files EXTENSION...: separated by NUL
   local extension
   for extension in "$@"; do
     find attach inject symbols report tests integration -name "*.$extension" -print0 2>/dev/null ||
-      true  # a room that is not there
+      true  # a missing room
   done | sort -z
 }
 
@@ -117,7 +118,7 @@ check_tidy_list() {
   }
 }
 
-# Every source that the build knows, one process per core; prints only what clang-tidy finds.
+# Runs clang-tidy on every source of the build, one process per core; prints only findings.
 check_tidy() {
   python3 -c '
 import json, sys
@@ -129,16 +130,16 @@ sys.stdout.write("".join(f + "\0" for f in sorted(files) if f.endswith(".cpp")))
     <"$out/tidy-files" 2>&1 | { grep -v ' warnings\? generated\.$' || true; }
 }
 
-# The readers of foreign bytes, for a minute together, or ten each; from the same start each time
-# in the short form, so that a change is not blamed for what it did not do.
+# Fuzzes the readers of foreign bytes, for a minute together, or ten each. The short form always
+# starts from the same seed, so that a change is not blamed for an old fault.
 check_fuzz() {
   local options=(-seed=1) seconds=40
   if [[ $long == 1 ]]; then options=() seconds=600; fi
   tests/fuzz/run.sh "$sanitized" "$out/fuzz" "$seconds" "${options[@]}"
 }
 
-# install_and_remove DEB: with what this machine has installed for its dependencies, but into a
-# directory of its own.
+# install_and_remove DEB: uses this machine's packages for its dependencies, but a directory of its
+# own.
 install_and_remove() {
   local root=$out/packages/root options
   options=(--root="$root" --force-script-chrootless --log=/dev/null)
@@ -150,7 +151,7 @@ install_and_remove() {
   [[ -z $(find "$root" -type f ! -path '*/var/*') ]]
 }
 
-# Packs, twice with the same bytes, and looks whether what a user needs is in it.
+# Packs twice, compares the bytes, and checks that everything a user needs is included.
 check_packages() {
   local package=$out/packages/deb deb
   rm -rf "$out/packages" "$out/packages-again"
@@ -205,7 +206,7 @@ list_excuses() {
     printf '%s\n' "no rights to" "unshare --pid does not work"
 }
 
-# The number of skips that the machine does not explain must be the one on record.
+# The number of skips that the machine does not explain must match the record.
 check_skips() {
   local unexplained
   list_excuses >"$out/excuses"
@@ -218,7 +219,8 @@ check_skips() {
   }
 }
 
-# What npm alone has, once: what drives Chromium, and with --long DevTools' heap engine.
+# Packages that only npm has, installed once: a driver for Chromium, and with --long DevTools' heap
+# engine.
 install_consumers() {
   local packages=("${consumer_npm_packages[@]}") done
   [[ $long == 0 ]] || packages+=("${long_consumer_npm_packages[@]}")
@@ -245,8 +247,8 @@ in_units=1 parts=(heapattach heapattach_man heapattach_completions heapattach_in
 stage "build" build "$release" -DHEAPATTACH_WERROR=ON "${launcher[@]}" \
   -DCMAKE_BUILD_TYPE=RelWithDebInfo -- "${parts[@]}"
 [[ $long == 0 ]] || ctest_stage "unit tests" "$release" -L unit -j "$jobs"
-# A live test meets processes that other work on the machine may keep from running for seconds. One
-# that fails has a second run in the short form, and is then named.
+# Other work on the machine may delay the processes of a live test for seconds. In the short form, a
+# test that fails runs a second time, and is then named.
 again=(--repeat until-pass:2)
 [[ $long == 0 ]] || again=()
 ctest_stage "live tests" "$release" -L integration "${again[@]}"

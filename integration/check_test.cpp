@@ -1,4 +1,4 @@
-// --check: what it finds is true, and the process does not notice that it was looked at.
+// --check: its results are true, and the process does not notice it.
 
 #include <doctest/doctest.h>
 #include <sys/syscall.h>
@@ -32,7 +32,7 @@ std::string switches_of(pid_t pid) {
 
 }  // namespace
 
-TEST_CASE("--check says what a snapshot would find, and neither stops nor changes the process") {
+TEST_CASE("--check reports what a snapshot would find, and neither stops nor changes the process") {
   if (!is_target_built("still")) {
     print_skip("no libgc-dev");
     return;
@@ -55,7 +55,7 @@ TEST_CASE("--check says what a snapshot would find, and neither stops nor change
   CHECK(target.ask().at("sum") == truth.at("sum"));
 }
 
-TEST_CASE("--check names what stands in the way, and ends with its status") {
+TEST_CASE("--check names the obstacle, and ends with its status") {
   SUBCASE("no collector") {
     LiveTarget target("plain");
     const ToolRun run = check(target.pid());
@@ -71,7 +71,7 @@ TEST_CASE("--check names what stands in the way, and ends with its status") {
     CHECK_MESSAGE(run.status == 9, run.output, run.errors);
     CHECK_MESSAGE(says(run, "traces it already"), run.output);
   }
-  SUBCASE("a process that is not there") {
+  SUBCASE("a process that does not exist") {
     CHECK(check(4194303).status == 3);
   }
 }
@@ -89,7 +89,7 @@ TEST_CASE("--check knows when a seccomp filter forbids a clone") {
   CHECK_MESSAGE(says(run, "a snapshot can be taken"), run.output);
 }
 
-TEST_CASE("--check says which rule keeps another user out") {
+TEST_CASE("--check names the rule that keeps another user out") {
   if (::geteuid() != 0) {
     print_skip("running as another user needs root");
     return;

@@ -31,7 +31,7 @@ int milliseconds_until(steady_clock::time_point deadline) {
   return left > 0 ? static_cast<int>(left) : 0;
 }
 
-// Appends what can be read before `deadline`; false at the end of the stream or when it passed.
+// Appends what can be read before `deadline`; false at the end of the stream or after the deadline.
 bool read_more(const Fd& from, std::string& into, steady_clock::time_point deadline) {
   pollfd ready{from.get(), POLLIN, 0};
   if (::poll(&ready, 1, milliseconds_until(deadline)) <= 0) return false;
@@ -42,13 +42,13 @@ bool read_more(const Fd& from, std::string& into, steady_clock::time_point deadl
   return true;
 }
 
-// What the child does between fork and exec; only async-signal-safe calls.
+// Runs in the child between fork and exec; only async-signal-safe calls.
 [[noreturn]] void become(const std::vector<char*>& arguments,
                          const std::array<int, 3>& streams,
                          uid_t uid,
                          pid_t parent) {
   ::setpgid(0, 0);
-  // Handlers of the test's own are not for it: a signal may come before it is the new program.
+  // The test's own handlers are not for it: a signal may come before exec.
   for (int number = 1; number < SIGSYS; ++number) ::signal(number, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
@@ -87,7 +87,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command, const ChildO
   if (pid_ == 0) become(arguments, streams, options.uid, parent);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (pid_ < 0) throw std::runtime_error("fork");
-  ::setpgid(pid_, pid_);  // by whoever comes first, so that its group can always be killed
+  ::setpgid(pid_, pid_);  // both processes do it, so that its group can always be killed
   input_ = std::move(input);
   output_ = std::move(output);
   errors_ = std::move(errors);
@@ -103,7 +103,7 @@ ChildProcess::~ChildProcess() {
 
 void ChildProcess::send_line(const std::string& line) {
   const std::string text = line + "\n";
-  // A child that is gone shows by its missing answer.
+  // A dead child shows by its missing answer.
   ::signal(SIGPIPE, SIG_IGN);
   if (::write(input_.get(), text.data(), text.size()) < 0) return;
 }

@@ -11,15 +11,15 @@
 
 namespace heapattach {
 
-// What a child is started with besides its arguments.
+// How to start a child, besides its arguments.
 struct ChildOptions {
-  uid_t uid = 0;               // whom it runs as; 0 leaves it as we are
+  uid_t uid = 0;               // the user to run as; 0: ours
   bool capture_stderr = true;  // otherwise it shares ours
 };
 
-// A program we started: in a process group of its own, its standard streams in our hands. Killed
-// with its whole group and reaped on destruction; it also dies with us. Made on the thread that
-// outlives it, since the kernel ends it with that thread (PR_SET_PDEATHSIG).
+// A program that we started, in a process group of its own, with its standard streams connected to
+// us. It is killed with its whole group and reaped on destruction; it also dies with us. Create it
+// on a thread that outlives it, because the kernel ends it with that thread (PR_SET_PDEATHSIG).
 class ChildProcess {
  public:
   // Throws std::runtime_error if the program cannot be started.
@@ -31,15 +31,15 @@ class ChildProcess {
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
 
   void send_line(const std::string& line);
-  // The next line of its standard output, without the end of line; none at its end or after
+  // The next line of its standard output, without the line break; none at the end or after
   // `timeout`.
   std::optional<std::string> read_line(std::chrono::milliseconds timeout);
-  // All that is still to come on either stream, until it ends or `timeout` is over.
+  // Everything else from either stream, until the end or `timeout`.
   std::string read_rest(std::chrono::milliseconds timeout);
   std::string read_errors(std::chrono::milliseconds timeout);
 
   void signal(int number) const;
-  // Reaps it: its wait status; none if it runs on after `timeout`.
+  // Reaps it and returns its wait status; none if it still runs after `timeout`.
   std::optional<int> wait_end(std::chrono::milliseconds timeout);
   [[nodiscard]] bool is_running() { return !wait_end(std::chrono::milliseconds(0)).has_value(); }
 
@@ -49,7 +49,7 @@ class ChildProcess {
   Fd input_;                   // its standard input
   Fd output_;
   Fd errors_;
-  std::string pending_;  // read from output_, not yet asked for
+  std::string pending_;  // read from output_, not yet returned
 };
 
 }  // namespace heapattach

@@ -1,5 +1,5 @@
-// HAZARDS B1, B2, B4: the tool dies at each step of a clone, in each state of the thread that it
-// has borrowed, and at any moment; the target goes on, and no clone survives.
+// HAZARDS B1, B2, B4: the tool dies at each step of a clone, in each state of the borrowed thread,
+// and at random moments. The target continues, and no clone survives.
 
 #include <csignal>
 #include <cstdlib>
@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// How many times it died: at each step of a clone made on that thread.
+// How many times it died: at each step of a clone made with that thread.
 int die_at_each_step(DeathSweep& sweep, const std::string& state) {
   for (int step = 1;; ++step) {
     LiveTarget& target = sweep.fresh();
@@ -41,7 +41,7 @@ int die_at_each_step(DeathSweep& sweep, const std::string& state) {
 
 }  // namespace
 
-TEST_CASE("the tool dies at each step of a clone, and the target goes on") {
+TEST_CASE("the tool dies at each step of a clone, and the target continues") {
   DeathSweep sweep;
   int deaths = 0;
   const std::vector<std::string> states =
@@ -68,7 +68,7 @@ TEST_CASE("the tool dies at each step of a clone of a static program without pad
                   deaths, states.size()));
 }
 
-TEST_CASE("the tool dies at each step of clearing up after another, and the target goes on") {
+TEST_CASE("the tool dies at each step of clearing up after another, and the target continues") {
   DeathSweep sweep;
   int deaths = 0;
   for (int step = 1;; step += rounds(3, 1)) {
@@ -112,7 +112,7 @@ TEST_CASE("the next report of any kind clears away what a killed tool has left")
   CHECK(stubs > 0);
 }
 
-TEST_CASE("the tool is killed at any moment of its clones, and the target goes on") {
+TEST_CASE("the tool is killed at random moments of its clones, and the target continues") {
   DeathSweep sweep;
   const int times = rounds(60, 1000);
   for (int i = 0; i < times; ++i) {

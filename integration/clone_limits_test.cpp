@@ -1,4 +1,4 @@
-// HAZARDS B5, D3 to D5: a clone under limits, and of targets with something to hide.
+// HAZARDS B5, D3 to D5: a clone under limits, and of targets with uncopied memory.
 
 #include <csignal>
 #include <cstdlib>
@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A control group of version 1 that is removed again; empty if none can be made.
+// A control group of version 1, removed at the end; empty if none can be made.
 class Group {
  public:
   explicit Group(const std::string& controller)
@@ -56,7 +56,7 @@ LiveTarget filtered(const std::vector<long>& refused, const std::string& program
 
 }  // namespace
 
-TEST_CASE("a target under a seccomp filter is not borrowed from, and is told why") {
+TEST_CASE("no thread is borrowed under a seccomp filter, and the reason is reported") {
   LiveTarget target = filtered({SYS_ptrace}, "plain");
   const Traces before = traces_of(target.pid());
   const auto report = clone_once(target.pid());
@@ -67,7 +67,7 @@ TEST_CASE("a target under a seccomp filter is not borrowed from, and is told why
   CHECK(target.ask().at("interrupted") == 0);
 }
 
-TEST_CASE("a clone that the kernel refuses leaves the target as it was, and says which limit") {
+TEST_CASE("a clone that the kernel refuses leaves the target unchanged, and names the limit") {
   const Group group("pids");
   if (!group.exists()) {
     print_skip("no rights to make a control group for pids");
@@ -106,7 +106,7 @@ TEST_CASE("threads whose stacks are kept out of copies are not borrowed") {
   CHECK(target.ask().at("interrupted") == 0);
 }
 
-TEST_CASE("of a process in uninterruptible sleep no copy is made, and the reason is said") {
+TEST_CASE("a process in uninterruptible sleep is not copied, and the reason is reported") {
   LiveTarget target("stuck");
   REQUIRE(eventually(10s, [&] { return state_of(target.pid(), target.pid()) == 'D'; }));
   for (const char* thread : {"", "--thread"}) {
@@ -120,7 +120,7 @@ TEST_CASE("of a process in uninterruptible sleep no copy is made, and the reason
   CHECK(state_of(target.pid(), target.pid()) == 'D');
 }
 
-TEST_CASE("where no thread can be copied, the reason is said") {
+TEST_CASE("if no thread can be copied, the reason is reported") {
   LiveTarget target("uncopied", {"all"});
   const auto refused = clone_once(target.pid());
   REQUIRE(!refused.has_value());
@@ -130,9 +130,9 @@ TEST_CASE("where no thread can be copied, the reason is said") {
   CHECK(harm_done_to(target.pid()) == "");
 }
 
-// Were the choice left to the kernel, it could look again while the clone that it has chosen is
-// going, see neither that nor yet its memory back, and choose the target: 3 of 12 runs on a busy
-// machine.
+// If the choice were left to the kernel: while the clone that it has chosen is dying, its next
+// check would see neither that clone nor the freed memory, and might choose the target: 3 of 12
+// runs on a busy machine.
 TEST_CASE("a target that rewrites its heap in a narrow memory group survives its clones") {
   constexpr std::int64_t kMegabytes = 64;
   const Group group("memory");
@@ -148,7 +148,7 @@ TEST_CASE("a target that rewrites its heap in a narrow memory group survives its
   target.ask("fill");
   for (int i = 0; i < clones; ++i) {
     const auto report = clone_once(target.pid(), {}, [&](const Clone& clone) -> Result<void> {
-      // Each page is written to meanwhile, so that there are two of it, and no room for that.
+      // Each page is written to meanwhile, so there are two copies of it, without room for them.
       const Answer before = target.ask();
       CHECK(eventually(10s, [&] { return target.ask().at("passes") > before.at("passes") + 1; }));
       CHECK(!clone.is_whole());
@@ -200,13 +200,13 @@ TEST_CASE("a service that rewrites its heap in a narrow memory group survives it
   print_figure(
       fmt::format("D3: {} snapshots of a service with a heap of {} MiB that rewrites it within "
                   "1.27 times that: "
-                  "it survived all; {} were whole, {} were given up for want of memory",
+                  "it survived all; {} were whole, {} were given up for lack of memory",
                   snapshots, built.at("heap") >> 20, complete, given_up));
   CHECK(target.ask().at("sum") == built.at("sum"));
   CHECK(harm_done_to(target.pid()) == "");
 }
 
-TEST_CASE("a clone is given up before its memory group is full, and says which") {
+TEST_CASE("a clone is given up before its memory group is full, and the group is named") {
   const Group group("memory");
   if (!group.exists()) {
     print_skip("no rights to make a control group for memory");
@@ -218,7 +218,7 @@ TEST_CASE("a clone is given up before its memory group is full, and says which")
   const auto report = clone_once(target.pid(), {}, [&](const Clone& clone) -> Result<void> {
     CHECK(clone.is_whole());
     CHECK(!clone.given_up());
-    // Less than is kept in reserve, and more than is in use.
+    // Less than the reserve, and more than is in use.
     REQUIRE(group.set("memory.limit_in_bytes", "6M"));
     CHECK(eventually(10s, [&] { return clone.given_up().has_value(); }));
     CHECK(clone.given_up().value_or("").find("heapattach-test") != std::string::npos);
@@ -233,7 +233,7 @@ TEST_CASE("a clone is given up before its memory group is full, and says which")
   CHECK_MESSAGE(refused.error().message.find("has 6 MiB left") != std::string::npos, why(refused));
 }
 
-TEST_CASE("a clone holds what its target held in one instant") {
+TEST_CASE("a clone holds the target's memory of one instant") {
   constexpr std::size_t kPage = 4096;
   LiveTarget target("rewriting", {"8"});
   const Answer filled = target.ask("fill");
@@ -245,7 +245,7 @@ TEST_CASE("a clone holds what its target held in one instant") {
     const auto report = clone_once(target.pid(), {}, [&](const Clone& clone) -> Result<void> {
       const LiveMemory memory(clone.process(), HA_TRY(LiveMemory::open_mem(clone.process())),
                               LiveMemory::By::MemFile);
-      // One thread writes the number of its pass to one page after the other.
+      // One thread writes the number of its pass to one page after another.
       const auto first = HA_TRY(memory.read_as<std::uint64_t>(base));
       std::uint64_t last = first;
       int steps = 0;
@@ -264,12 +264,12 @@ TEST_CASE("a clone holds what its target held in one instant") {
   }
   print_figure(
       fmt::format("D4: {} clones of a heap that is being rewritten, {} of them in the "
-                  "midst of a pass, none torn",
+                  "middle of a pass, none torn",
                   clones, between));
   CHECK(between > 0);
 }
 
-TEST_CASE("a clone changes no signal disposition, and none that debuggers use") {
+TEST_CASE("a clone changes no signal disposition, not even those that debuggers use") {
   LiveTarget target("rewriting", {"1"});
   for (const char* how : {"default", "ignore", "handle", "block"}) {
     target.ask(std::string("sigtrap ") + how);

@@ -1,4 +1,4 @@
-// A snapshot of a clone says what one of the frozen target says.
+// A snapshot from a clone equals one from the frozen target.
 
 #include <atomic>
 #include <csignal>
@@ -27,7 +27,7 @@ struct Lines {
   std::size_t count = 0;
 };
 
-// The records that a target which stands still gives again and again.
+// The records that are the same each time for a stopped target.
 Lines lines_of(const std::string& output) {
   Lines lines;
   std::istringstream text(output);
@@ -72,12 +72,12 @@ TEST_CASE("a clone gives the same objects and edges as a freeze, and leaves noth
   CHECK(target.ask("sum").at("sum") == 12497500);
 }
 
-TEST_CASE("a count that looks into a clone without copying it is that of a freeze") {
+TEST_CASE("a count that reads a clone without copying it equals that of a freeze") {
   if (::access(target_path("still").c_str(), X_OK) != 0) {
     print_skip("the collector's library is not installed");
     return;
   }
-  // More than is looked at together.
+  // More objects than a window holds at once.
   LiveTarget target("still", {"2000000"});
   const std::string pid = std::to_string(target.pid());
   const Traces before = traces_of(target.pid());
@@ -91,7 +91,7 @@ TEST_CASE("a count that looks into a clone without copying it is that of a freez
   CHECK(harm_done_to(target.pid()) == "");
 }
 
-TEST_CASE("a clone that dies while it is looked at gives no count, or it was looked at before") {
+TEST_CASE("a clone that dies while it is read gives no count, unless it was read before") {
   if (::access(target_path("still").c_str(), X_OK) != 0) {
     print_skip("the collector's library is not installed");
     return;
@@ -119,7 +119,7 @@ TEST_CASE("a clone that dies while it is looked at gives no count, or it was loo
   CHECK(harm_done_to(target.pid()) == "");
 }
 
-TEST_CASE("where no clone can be had, clone says why and auto freezes") {
+TEST_CASE("if no clone is possible, clone reports why and auto freezes") {
   if (::access(target_path("still").c_str(), X_OK) != 0) {
     print_skip("the collector's library is not installed");
     return;

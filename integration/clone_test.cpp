@@ -39,7 +39,7 @@ pid_t thread_named(const LiveTarget& target, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("a pipeline loses, doubles and interrupts nothing under clones, and nothing is left") {
+TEST_CASE("a pipeline loses, doubles and interrupts nothing under clones, which leave nothing") {
   LiveTarget target("pipeline");
   const Traces before = traces_of(target.pid());
   const int clones = rounds(300, 10'000);
@@ -65,7 +65,7 @@ TEST_CASE("a pipeline loses, doubles and interrupts nothing under clones, and no
   CHECK(harm_done_to(target.pid()) == "");
 }
 
-TEST_CASE("a thread in any state is borrowed and finds everything as it was") {
+TEST_CASE("a thread in any state is borrowed and restored") {
   LiveTarget target("borrowed");
   const Traces before = traces_of(target.pid());
   const int clones = rounds(20, 1000);
@@ -124,7 +124,7 @@ TEST_CASE("a thread in a restartable sequence begins it again after each clone")
   print_figure(fmt::format("B6: {} clones in a restartable sequence, none committed", clones));
 }
 
-TEST_CASE("20,000 queued signals arrive exactly once, whatever clones fall between them") {
+TEST_CASE("20,000 queued signals arrive exactly once, with clones between them") {
   constexpr std::int64_t kSignals = 20'000;
   LiveTarget target("signaller");
   target.child().send_line("send " + std::to_string(kSignals));
@@ -177,7 +177,8 @@ TEST_CASE("a stopped target is cloned and stays stopped, unknown to its parent")
   CHECK(children_of(target.pid()).empty());
 }
 
-TEST_CASE("of 54 blocking calls a clone disturbs those that a freeze does, whichever it borrows") {
+TEST_CASE(
+    "of 54 blocking calls a clone disturbs only those that a freeze does, whichever it borrows") {
   static const std::set<std::string> documented{
       "epoll_wait-timed",      "epoll_pwait2-timed", "recv-rcvtimeo",      "accept-rcvtimeo",
       "rt_sigtimedwait-timed", "semtimedop-timed",   "io_getevents-timed", "write-much-to-pipe",

@@ -1,9 +1,9 @@
-// The clone as a process of its own, for the tests that kill it:
+// The clone as a separate process, for the tests that kill it:
 //   clone_tool PID [ROUNDS [DIE_AT [TID]]]
-// makes clones of PID and reads some of each, that often (0: for ever). With DIE_AT it kills itself
-// before the step of that number (1, 2, …) of the first round: each use of RemoteControl is one,
-// and each stage of a clone's life. TID is the thread to borrow. It prints "began", then a line for
-// each clone or the error, and at the end "steps=N".
+// makes clones of PID and reads some of each, that many times (0: for ever). With DIE_AT it kills
+// itself before the step of that number (1, 2, …) of the first round: each use of RemoteControl is
+// a step, and so is each stage of a clone's life. TID is the thread to borrow. It prints "began",
+// then a line for each clone or the error, and at the end "steps=N".
 
 #include <csignal>
 #include <cstdio>
@@ -21,7 +21,7 @@ namespace heapattach {
 
 namespace {
 
-// Counts what is done with the target, and ends us at the step it is told.
+// Counts the operations on the target, and kills us at the chosen step.
 class Dying final : public RemoteControl {
  public:
   Dying(RemoteControl& real, long die_at) : real_(real), die_at_(die_at) {}
@@ -78,7 +78,7 @@ class Dying final : public RemoteControl {
   long steps_ = 0;
 };
 
-// The first bytes of each mapping that can be read, so that the clone is seen to hold them.
+// The first bytes of each readable mapping, to prove that the clone holds them.
 Result<std::size_t> read_some_of(const Clone& clone) {
   const MemoryMap map = HA_TRY(clone.process().maps());
   const LiveMemory memory(clone.process(), HA_TRY(LiveMemory::open_mem(clone.process())),

@@ -73,8 +73,8 @@ std::vector<pid_t> children_of(pid_t pid) {
 }
 
 Traces traces_of(pid_t pid) {
-  // A thread that was just started may not have been given a processor yet, and until then the C
-  // library has it block every signal that can be blocked.
+  // A new thread may not have run yet, and until then the C library makes it block every signal
+  // that can be blocked.
   (void)eventually(kPatience, [&] {
     return signals_of(pid).find("SigBlk:\tfffffffffffbfeff") == std::string::npos;
   });

@@ -11,7 +11,7 @@
 
 namespace heapattach {
 
-// Makes one clone of the process, has `work` look at it, and ends it, as each run of the tool does.
+// Makes one clone of the process, runs `work` on it, and ends it, as each run of the tool does.
 Result<FreezeReport> clone_once(pid_t pid,
                                 const CloneOptions& options = {},
                                 const std::function<Result<void>(const Clone&)>& work = nullptr);
@@ -19,18 +19,18 @@ Result<FreezeReport> clone_once(pid_t pid,
 // What a clone could leave behind in a process, as text to be compared: its mappings, open files,
 // children, signal dispositions, the code in memory. Not the values of its data.
 struct Traces {
-  std::string mappings;  // without the heap, the stacks and what else grows
+  std::string mappings;  // without the heap, the stacks and other growing parts
   std::vector<std::string> files;
   std::vector<pid_t> children;
   std::string signals;  // blocked, ignored and caught, of each thread
   std::string oom_score_adj;
-  std::uint64_t code = 0;  // a sum over all bytes that are executable
+  std::uint64_t code = 0;  // a sum over all executable bytes
 
   friend bool operator==(const Traces&, const Traces&) = default;
 };
 Traces traces_of(pid_t pid);
 
-// What differs between two, in words; empty if nothing does.
+// The differences between two, in words; empty if there are none.
 std::string difference(const Traces& before, const Traces& after);
 
 // Blocked, ignored and caught signals of each thread, as text to be compared.

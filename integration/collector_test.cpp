@@ -1,4 +1,4 @@
-// HAZARDS C1, C2 and C6: a collector that never rests is frozen at any moment and goes on.
+// HAZARDS C1, C2 and C6: a collector that never rests is frozen at random moments and continues.
 
 #include <csignal>
 #include <cstdlib>
@@ -25,7 +25,7 @@ bool has_collector() {
   return false;
 }
 
-// Whether the collector holds its mutators now: they wait in rt_sigsuspend (130) for its signal.
+// Whether the collector stops its mutators now: they wait in rt_sigsuspend (130) for its signal.
 bool is_collecting(pid_t pid) {
   for (const pid_t tid : threads_of(pid)) {
     std::ifstream file(fmt::format("/proc/{}/task/{}/syscall", pid, tid));
@@ -35,7 +35,7 @@ bool is_collecting(pid_t pid) {
   return false;
 }
 
-// It collects and allocates, and none of its lists was damaged.
+// It collects and allocates, and none of its lists is damaged.
 void check_collects(LiveTarget& target) {
   const Answer before = target.ask();
   CHECK(eventually(10s, [&] {
@@ -88,7 +88,7 @@ TEST_CASE("a collector at work survives a long freeze") {
   REQUIRE_MESSAGE(report.has_value(), why(report));
   check_collects(target);
   print_figure(
-      fmt::format("C2: frozen for {} s in the midst of collections, goes on", hold.count()));
+      fmt::format("C2: frozen for {} s in the middle of collections, continues", hold.count()));
 }
 
 TEST_CASE("the signals of the collector are not lost by a tool that is killed") {
@@ -105,7 +105,7 @@ TEST_CASE("the signals of the collector are not lost by a tool that is killed") 
   check_collects(target);
 }
 
-TEST_CASE("what is read in the middle of a collection adds up or is marked partial") {
+TEST_CASE("a heap read in the middle of a collection adds up or is marked partial") {
   if (!has_collector()) return;
   LiveTarget target("collecting", {"3"});
   int collecting = 0;

@@ -1,6 +1,6 @@
 // Programs whose files are not where they seem to be: in a root of their own, deleted, replaced by
-// another build, by a link out of the root, by a pipe. Names are right, or it is said why there are
-// none; nothing waits for what is no file.
+// another build, by a link out of the root, by a pipe. Names are right, or the report has the
+// reason why there are none; nothing waits for a pipe.
 
 #include <algorithm>
 #include <chrono>
@@ -28,7 +28,7 @@ namespace {
 constexpr const char* kProgram = "typed_c_gcc5";
 constexpr uid_t kNobody = 65534;
 
-// A root of its own with the program as /app/service, and its libraries beside it.
+// A root of its own with the program as /app/service, and its libraries next to it.
 constexpr const char* kEnter =
     "mount -t tmpfs none \"$0\" && cd \"$0\" && mkdir -p usr proc old app real && "
     "mount --rbind /usr usr && ln -s usr/lib lib && ln -s usr/lib64 lib64 && cp \"$1\"/* app && "
@@ -39,7 +39,7 @@ bool contains(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
-// Where a library of the system is.
+// The path of a system library.
 std::string library(const std::string& name) {
   return run_in_shell("ldd \"$1\" | sed -n \"s/.*$2.* => \\([^ ]*\\) .*/\\1/p\"",
                       {target_path(kProgram), name})
@@ -52,7 +52,7 @@ void copy(std::string from, const std::string& to) {
   ::chmod(to.c_str(), 0755);
 }
 
-// The same file, but of another build.
+// Makes the same file look like another build.
 void change_build_id(const std::string& file) {
   const std::string note("\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0", 16);
   const std::string bytes = read_text(file);
@@ -98,7 +98,7 @@ struct Boxed {
     arguments.push_back(fmt::format("{}", pid));
     return run_tool(arguments, who);
   }
-  // What somebody does in there who has nothing good in mind.
+  // Runs a hostile script inside.
   void change(const std::string& script) const {
     const ToolRun run = run_in_shell("cd \"$1\" && " + script, {app}, who);
     REQUIRE_MESSAGE(run.status == 0, run.errors);
@@ -107,7 +107,7 @@ struct Boxed {
   Installed installed;
   ChildOptions who;
   std::optional<ChildProcess> child;
-  pid_t pid = 0;  // 0: it could not be made
+  pid_t pid = 0;  // 0: it could not be started
   std::string app;
 };
 
@@ -123,7 +123,7 @@ bool has_all_types(const ToolRun& count) {
 
 }  // namespace
 
-TEST_CASE("a program in a container is looked at as any other, by root and by its own user") {
+TEST_CASE("a program in a container is read like any other, by root and by its own user") {
   if (!is_target_built(kProgram)) return;
   for (const uid_t uid : {uid_t{0}, kNobody}) {
     CAPTURE(uid);
@@ -138,14 +138,14 @@ TEST_CASE("a program in a container is looked at as any other, by root and by it
   }
 }
 
-TEST_CASE("what stands at a library's path in a container is followed no further than its root") {
+TEST_CASE("a library's path in a container is never followed out of its root") {
   if (!is_target_built(kProgram)) return;
   const Boxed boxed(kNobody);
   if (boxed.pid == 0) return;
   boxed.change("cp libc.so.6 ../real && rm libc.so.6 && ln -s /real/libc.so.6 libc.so.6");
   const ToolRun linked = boxed.look({"--stacks"});
   CHECK_MESSAGE(has_all_names(linked), linked.output, linked.errors);
-  // That is our own C library, and not the one of the program.
+  // That is our own C library, not the program's.
   boxed.change("ln -sf ../../../../../../proc/1/root/../etc/passwd libc.so.6");
   boxed.change("rm libgc.so.1 && mkfifo libgc.so.1 && rm service && mkfifo service");
   const ToolRun stacks = boxed.look({"--stacks"});
@@ -159,7 +159,7 @@ TEST_CASE("what stands at a library's path in a container is followed no further
   CHECK(harm_done_to(boxed.pid) == "");
 }
 
-TEST_CASE("a library of another build than the one in memory is named and not believed") {
+TEST_CASE("a library of another build than the one in memory is named and not used") {
   if (!is_target_built(kProgram)) return;
   const Boxed boxed(kNobody);
   if (boxed.pid == 0) return;
@@ -173,11 +173,11 @@ TEST_CASE("a library of another build than the one in memory is named and not be
   CHECK(contains(stacks.output, "warning: /app/libc.so.6: no symbols: the file has build id "));
   CHECK_FALSE(contains(stacks.output, "fgets "));
   CHECK(contains(stacks.output, "  libc.so.6+0x"));
-  CHECK_FALSE(contains(stacks.output, "  libc.so.6+0x7f"));  // an offset, and no address
+  CHECK_FALSE(contains(stacks.output, "  libc.so.6+0x7f"));  // an offset, not an address
   const ToolRun count = boxed.look({"--count"});
   CAPTURE(count.errors);
   CHECK(count.status == 0);
-  CHECK(contains(count.output, "struct node"));  // the program itself is reached by its link
+  CHECK(contains(count.output, "struct node"));  // its link leads to the program itself
   CHECK(contains(count.errors, "warning: /app/libc.so.6: no symbols: the file has build id "));
 }
 

@@ -1,5 +1,5 @@
-// A core file is a process that stands still for good: what gcore or the kernel wrote of one says
-// the same as the process itself did, but for what no core file has, and that is said.
+// Core files: what gcore or the kernel wrote of a process gives the same reports as the process
+// itself, except for what no core file has, and the reports mention that.
 
 #include <csignal>
 #include <filesystem>
@@ -24,7 +24,7 @@ namespace {
 
 namespace files = std::filesystem;
 
-// A target that stands still, so that it says the same each time that it is asked.
+// Stops a target, so that it gives the same answers each time.
 void stop(LiveTarget& target) {
   target.child().signal(SIGSTOP);
   REQUIRE(eventually(30s, [&] {
@@ -55,7 +55,7 @@ std::string comparable(const std::string& snapshot) {
   return std::regex_replace(lines, kTold, "");
 }
 
-// Stacks as JSON, each frame on a line, without what a core file does not tell.
+// Stacks as JSON, each frame on a line, without what a core file lacks.
 std::string comparable_stacks(std::string stacks) {
   static const std::regex kThread(R"re(("tid":\d+),("name":"[^"]*",)?("state":".",)?)re");
   static const std::regex kTold(
@@ -69,7 +69,7 @@ std::string comparable_stacks(std::string stacks) {
   return std::regex_replace(stacks, kEach, "\n{");
 }
 
-// The first line that differs, of each.
+// The first line of each that differs.
 std::string difference_of(const std::string& a, const std::string& b) {
   std::istringstream lines_a(a);
   std::istringstream lines_b(b);
@@ -83,7 +83,7 @@ std::string difference_of(const std::string& a, const std::string& b) {
   }
 }
 
-// Where the kernel writes a core file of this process; empty if that cannot be told beforehand.
+// Where the kernel writes a core file of this process; empty if that cannot be predicted.
 std::string kernel_core_of(pid_t pid) {
   std::string pattern = read_text("/proc/sys/kernel/core_pattern");
   while (!pattern.empty() && pattern.back() == '\n') pattern.pop_back();
@@ -93,7 +93,7 @@ std::string kernel_core_of(pid_t pid) {
   return (directory / (has_pid ? fmt::format("{}.{}", pattern, pid) : pattern)).string();
 }
 
-// Has the kernel end a stopped target with a core file, and puts that where it is wanted.
+// Makes the kernel end a stopped target with a core file, and moves that to the given path.
 bool end_with_core(LiveTarget& target, const std::string& wanted) {
   const std::string core = kernel_core_of(target.pid());
   if (core.empty()) return false;
@@ -109,7 +109,7 @@ bool end_with_core(LiveTarget& target, const std::string& wanted) {
   return true;
 }
 
-// gcore's core file of it; the process stands as it stood. Empty without gcore.
+// gcore's core file of it; the process stays as it was. Empty without gcore.
 std::string write_gcore(pid_t pid, const TemporaryDirectory& directory) {
   const std::string prefix = directory.file("gcore");
   const ToolRun run =
@@ -120,7 +120,7 @@ std::string write_gcore(pid_t pid, const TemporaryDirectory& directory) {
   return fmt::format("{}.{}", prefix, pid);
 }
 
-// What a process and a core file of it say.
+// Compares the reports of a process and of a core file of it.
 void check_same(const std::string& snapshot, const std::string& stacks, const std::string& core) {
   const std::string from_core = output_of({core});
   CHECK(from_core.substr(0, from_core.find('\n')).find("\"source\":\"core\"") != std::string::npos);
@@ -159,15 +159,15 @@ void check_gcore_and_kernel(const std::string& name, bool with_kernel) {
 
 }  // namespace
 
-TEST_CASE("core files of a C program say what the process said") {
+TEST_CASE("core files of a C program give the same reports as the process") {
   check_gcore_and_kernel("typed_c_gcc4", true);
 }
 
-TEST_CASE("core files of a C++ program say what the process said") {
+TEST_CASE("core files of a C++ program give the same reports as the process") {
   check_gcore_and_kernel("typed_cxx_gcc5", false);
 }
 
-TEST_CASE("core files of a Crystal program say what the process said") {
+TEST_CASE("core files of a Crystal program give the same reports as the process") {
   check_gcore_and_kernel("typed_service_default", true);
 }
 

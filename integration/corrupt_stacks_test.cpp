@@ -1,4 +1,4 @@
-// Stacks that cannot be walked: each comes to an end with a mark, and costs the others nothing.
+// Stacks that cannot be walked: each ends with a mark, and costs the others nothing.
 
 #include <algorithm>
 #include <map>
@@ -16,8 +16,8 @@ namespace {
 
 struct Seen {
   std::string end;
-  std::vector<std::string> functions;  // the innermost first
-  std::uint64_t frames = 0;            // with those that are left out
+  std::vector<std::string> functions;  // innermost first
+  std::uint64_t frames = 0;            // including those that are left out
 };
 
 // By the names of the threads.
@@ -46,29 +46,29 @@ std::map<std::string, Seen> stacks_of(pid_t pid) {
 
 }  // namespace
 
-TEST_CASE("corrupt stacks end with a mark, and the other threads are still there") {
+TEST_CASE("corrupt stacks end with a mark, and the other threads are still reported") {
   LiveTarget target("corrupt");
   const auto stacks = stacks_of(target.pid());
   struct Way {
     const char* thread;
-    const char* function;  // that it stands in
+    const char* function;  // that it waits in
     const char* end;
     std::uint64_t most_frames;
   };
   const std::vector<Way> ways = {
-      {"circle", "wait_without", "unknown", 4},        // frame pointers that lead to themselves
+      {"circle", "wait_without", "unknown", 4},        // frame pointers that point to themselves
       {"turns", "wait_without", "unknown", 4},         // or to each other
-      {"guesses", "wait_without", "unknown", 100},     // nothing but return addresses
+      {"guesses", "wait_without", "unknown", 100},     // only return addresses
       {"no-stack", "wait_without", "unknown", 1},      // a stack pointer into nowhere,
-      {"no-address", "wait_without", "unknown", 1},    // that is no address at all,
+      {"no-address", "wait_without", "unknown", 1},    // that is not an address at all,
       {"code-stack", "wait_without", "unknown", 1},    // or into code
       {"zeroes", "wait_without", "unknown", 1},        //
       {"no-stack-lie", "wait_again", "unknown", 1},    // the same with tables
       {"in-place", "wait_in_place", "corrupt", 1},     // tables by which the stack does not end,
       {"below", "wait_below", "corrupt", 1},           // or goes down
       {"loop", "wait_in_loop", "unknown", 100},        // an expression without an end,
-      {"nowhere", "wait_nowhere", "unknown", 100},     // that reads what is no memory,
-      {"empty", "wait_empty", "unknown", 100},         // or has nothing to work on
+      {"nowhere", "wait_nowhere", "unknown", 100},     // that reads invalid memory,
+      {"empty", "wait_empty", "unknown", 100},         // or has no operands
       {"signalled", "wait_signalled", "corrupt", 16},  // signals that interrupt each other
   };
   for (const Way& way : ways) {

@@ -1,5 +1,5 @@
-// The Crystal service says how many instances of each of its classes are alive, and heapattach must
-// count exactly as many, however the service was built.
+// The Crystal service reports how many instances of each of its classes are alive, and heapattach
+// must count exactly as many, however the service was built.
 
 #include <charconv>
 #include <map>
@@ -25,7 +25,7 @@ std::uint64_t number_of(std::string_view text) {
   return number;
 }
 
-// What the service says is alive.
+// The service's own count of live instances.
 Counts inventory(LiveTarget& service) {
   Counts counts;
   const auto classes = service.ask("counts").at("classes");
@@ -38,8 +38,8 @@ Counts inventory(LiveTarget& service) {
   return counts;
 }
 
-// The rows of a table of tab-separated values: objects, bytes, type. The service's names have
-// nothing to be unescaped.
+// The rows of a table of tab-separated values: objects, bytes, type. The service's names contain
+// nothing escaped.
 Counts rows_of(const std::string& table) {
   Counts counts;
   std::size_t at = table.find('\n') + 1;
@@ -64,7 +64,7 @@ Counts count(const LiveTarget& service, std::vector<std::string> options) {
   return rows_of(run.output);
 }
 
-// What differs, a line for each class.
+// The differences, a line for each class.
 std::string difference(const Counts& expected, const Counts& counted) {
   std::string text;
   for (const auto& [name, instances] : expected) {
@@ -77,7 +77,7 @@ std::string difference(const Counts& expected, const Counts& counted) {
 
 struct Variant {
   const char* name = nullptr;
-  bool needs_ids = false;  // the machine code does not tell the names
+  bool needs_ids = false;  // the machine code does not show the names
 };
 
 bool is_built(const Variant& variant) {
@@ -138,7 +138,8 @@ TEST_CASE("the counts of a stripped Crystal service of --release are exact, give
 }
 
 TEST_CASE(
-    "buffers of numbers of a Crystal service have no edges, and what its classes reach a type") {
+    "number buffers of a Crystal service have no edges, and what its classes reference has a "
+    "type") {
   if (!is_built({.name = "debug"})) return;
   LiveTarget service("service_debug");
   const DescribedHeap heap = snapshot_of(service);

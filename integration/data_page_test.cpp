@@ -1,4 +1,5 @@
-// The page on a snapshot as data shows what its queries print: they are taken from the page itself.
+// The page about snapshots as data shows the real output of its queries: the test takes them from
+// the page itself.
 
 #include <cstdlib>
 
@@ -12,7 +13,8 @@ namespace heapattach {
 
 namespace {
 
-// A line of bash in a directory with the page's snapshot; its $1 is where page and script are.
+// Runs a line of bash in a directory with the page's snapshot; its $1 is the directory of page and
+// script.
 ToolRun try_page(const std::string& before, const std::string& tools) {
   const TemporaryDirectory directory;
   const char* const modules = std::getenv("HEAPATTACH_NPM");
@@ -25,7 +27,7 @@ ToolRun try_page(const std::string& before, const std::string& tools) {
 
 }  // namespace
 
-TEST_CASE("what jq and SQLite make of a snapshot stands on the page on data") {
+TEST_CASE("the page on data shows the output of jq and SQLite") {
   for (const char* tool : {"jq", "sqlite3"}) {
     if (run_in_shell("command -v \"$1\"", {tool}).status == 0) continue;
     print_skip(fmt::format("{} is not installed", tool));
@@ -37,7 +39,7 @@ TEST_CASE("what jq and SQLite make of a snapshot stands on the page on data") {
   CHECK(run.output == "ran=7\n");
 }
 
-TEST_CASE("what DuckDB makes of a snapshot stands on the page on data") {
+TEST_CASE("the page on data shows the output of DuckDB") {
   if (!is_long_run() || std::getenv("HEAPATTACH_NPM") == nullptr) return;  // check.sh --long
   const ToolRun run = try_page(
       "printf '#!/bin/sh\\nexec node \"%s/duckdb.mjs\" \"%s\" \"$@\"\\n' \"$3\" \"$4\" >duckdb && "
@@ -48,7 +50,7 @@ TEST_CASE("what DuckDB makes of a snapshot stands on the page on data") {
   CHECK(run.output == "ran=3\n");
 }
 
-TEST_CASE("the snapshot of the page on data is one that heapattach reads") {
+TEST_CASE("heapattach reads the snapshot of the page on data") {
   const std::string file = CONSUMERS "/../data/heap.jsonl";
   const ToolRun run = run_tool({"-q", "--count", "-f", "tsv", "--top", "2", file});
   INFO(run.errors);

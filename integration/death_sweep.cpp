@@ -15,10 +15,10 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// More would have to wait for too many clones.
+// More deaths would have to wait for too many clones.
 constexpr int kDeathsPerTarget = 8;
 
-// How many children of the target are clones that live.
+// How many live clones are children of the target.
 int living_clones(pid_t pid, std::size_t own_children) {
   int living = 0;
   for (const pid_t child : children_of(pid)) {
@@ -68,7 +68,7 @@ LiveTarget& DeathSweep::fresh() {
 void DeathSweep::check_death(const std::string& when) {
   ++deaths_;
   check_unharmed(*targets_.back(), when);
-  // A borrowed thread sets its mask again itself, once it has been given a processor.
+  // A borrowed thread restores its mask itself, once it gets a processor.
   const pid_t pid = targets_.back()->pid();
   CHECK_MESSAGE(eventually(30s, [&] { return signals_of(pid) == signals_; }), when, ":\n",
                 signals_of(pid), "instead of\n", signals_);

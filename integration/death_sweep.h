@@ -13,31 +13,31 @@
 
 namespace heapattach {
 
-// That a "borrowed" target goes on in all its threads, as it was; `when` is said if it does not.
+// Checks that all threads of a "borrowed" target continue unchanged; `when` is part of the message.
 void check_unharmed(LiveTarget& target, const std::string& when);
 
-// A whole clone after a death: it must not mind what the dead tool has left.
+// Makes a whole clone after a death: the dead tool's leftovers must not matter.
 void check_next_clone(LiveTarget& target, const std::string& when);
 
-// Targets for one death of the tool after the other. One that has seen enough of them waits,
-// stopped, until the clones of the dead have ended by themselves.
+// Provides targets for one death of the tool after another. A target that has seen enough deaths is
+// stopped until the clones have ended by themselves.
 class DeathSweep {
  public:
   explicit DeathSweep(std::string program = "borrowed") : program_(std::move(program)) {}
 
   LiveTarget& fresh();
   void check_death(const std::string& when);
-  // The next clone clears away what the dead tool has left in the code.
+  // The next clone clears the dead tool's leftovers out of the code.
   void check_next_clone(const std::string& when);
-  // The next tool takes notice of the dead clones for the target.
+  // The next tool makes the target reap the dead clones.
   void finish();
 
  private:
   std::string program_;
   std::vector<std::unique_ptr<LiveTarget>> targets_;
-  std::string signals_;     // of the last
+  std::string signals_;     // of the last target
   std::uint64_t code_ = 0;  // … a sum of its code
-  int deaths_ = 0;          // that the last has seen
+  int deaths_ = 0;          // of the tool, with the last target
 };
 
 }  // namespace heapattach

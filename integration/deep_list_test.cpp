@@ -1,4 +1,4 @@
-// A list as long as a heap, from a file: no report follows it by recursion, and each tells of its
+// A list as long as a heap, from a file: no report follows it by recursion, and each reaches its
 // end.
 
 #include <cstdio>
@@ -19,7 +19,7 @@ struct CloseFile {
   void operator()(std::FILE* file) const noexcept { std::fclose(file); }
 };
 
-// A snapshot of a list, of which a global holds the first link.
+// A snapshot of a list whose first link a global references.
 void write_list(const std::string& name, int links) {
   const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(name.c_str(), "w"));
   REQUIRE(file != nullptr);
@@ -43,7 +43,7 @@ void write_list(const std::string& name, int links) {
 
 }  // namespace
 
-TEST_CASE("a list as long as the heap is told by every report") {
+TEST_CASE("every report handles a list as long as the heap") {
   const int links = rounds(50'000, 10'000'000);
   const TemporaryDirectory directory;
   const std::string file = directory.file("list.jsonl");

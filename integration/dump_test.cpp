@@ -1,5 +1,5 @@
-// A dump of pointers alone, as perf-tools writes it, as the source of reports: the same objects and
-// types as of the process, but for what such a dump lacks, which is said.
+// A dump of pointers, as perf-tools writes it, as the source of reports: the same objects and types
+// as from the process, except for what such a dump lacks, which the reports mention.
 
 #include <chrono>
 #include <string>
@@ -42,11 +42,11 @@ struct Counts {
 
 }  // namespace
 
-TEST_CASE("a dump of a service counts the same, and says what it cannot tell") {
+TEST_CASE("a dump of a service gives the same counts, and the reports mention what it lacks") {
   if (!is_target_built(kLeaking)) return;
   LiveTarget target(kLeaking);
   (void)target.ask("cache=300");
-  // It has answered, and may not have been given a processor since to wait for the next question.
+  // It has answered, but may not have run since to wait for the next question.
   REQUIRE(eventually(30s, [&] { return state_of(target.pid(), target.pid()) == 'S'; }));
   const std::string pid = fmt::format("{}", target.pid());
   const TemporaryDirectory directory;
@@ -62,7 +62,7 @@ TEST_CASE("a dump of a service counts the same, and says what it cannot tell") {
     CHECK(dumped.of(type).first == live.of(type).first);
     CHECK(dumped.of(type).second == live.of(type).second);
   }
-  // An exported dump does not have the lengths by which long Strings are told from buffers.
+  // An exported dump does not have the lengths that distinguish long Strings from buffers.
   CHECK(dumped.of("String").first >= 300);
   CHECK(dumped.of("String").first <= live.of("String").first);
   CHECK(std::int64_t(dumped.report["objects"]) == std::int64_t(live.report["objects"]));

@@ -1,4 +1,4 @@
-// HAZARDS A10: targets that end, or become something else, while they are being frozen.
+// HAZARDS A10: targets that end, or become another program, while they are being frozen.
 
 #include <algorithm>
 #include <csignal>
@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// What became of the freezes of one sort of end.
+// The outcomes of the freezes for one kind of end.
 struct Tally {
   int rounds = 0;
   int frozen = 0;
@@ -64,8 +64,8 @@ void take_in(Tally& tally, const std::string& output) {
   }
 }
 
-// The tool freezes the target again and again. It is another process: the kernel takes what a
-// tracer hears of its own child's end for the parent's knowledge, so that we could not reap it.
+// The tool freezes the target again and again. It is another process: the kernel counts a tracer's
+// notice of its own child's end as the parent's, so we could not reap the child.
 class Freezing {
  public:
   Freezing(const LiveTarget& target, Tally& tally)
@@ -73,7 +73,7 @@ class Freezing {
     ++tally_.rounds;
     REQUIRE(tool_.read_line(20s).value_or("") == "began");
   }
-  // Once the target is gone the tool has to see that by itself.
+  // Once the target is gone the tool has to notice it by itself.
   void expect_end() { finish(20s); }
   void stop() {
     tool_.signal(SIGTERM);
@@ -91,7 +91,7 @@ class Freezing {
   ChildProcess tool_;
 };
 
-// Freezes a target again and again while it comes to the end that `how` names.
+// Freezes a target again and again until the end that `how` names.
 std::optional<int> freeze_to_the_end(const std::string& how, Tally& tally, int kill_after_us = -1) {
   LiveTarget target("ending", {how, std::to_string(std::rand() % 4000)});
   Freezing freezing(target, tally);
@@ -107,7 +107,7 @@ std::optional<int> freeze_to_the_end(const std::string& how, Tally& tally, int k
 
 }  // namespace
 
-TEST_CASE("a target that exits while it is being frozen exits as it would have") {
+TEST_CASE("a target that exits while it is being frozen exits as usual") {
   Tally tally;
   for (int round = 0; round < rounds(60, 1000); ++round) {
     const auto status = freeze_to_the_end("exit", tally);
@@ -177,7 +177,7 @@ TEST_CASE("a target that executes another program while it is being frozen does 
     LiveTarget target("ending", {"exec", std::to_string(std::rand() % 4000)});
     Freezing freezing(target, tally);
     target.child().send_line("go");
-    // It says ready once more, as the new program.
+    // It prints ready once more, as the new program.
     REQUIRE(target.child().read_line(3s).value_or("") == "ready");
     freezing.stop();
     CHECK(target.ask().at("beats") >= 0);
@@ -200,7 +200,7 @@ TEST_CASE("a target that executes another program while its many threads are sei
   tally.print("exec with many threads");
 }
 
-TEST_CASE("a target that becomes itself again and again gets there") {
+TEST_CASE("a target that executes itself again and again gets there") {
   LiveTarget target("execer", {std::to_string(rounds(200, 3000))});
   Tally tally;
   target.child().send_line("report");  // answered by the last of them

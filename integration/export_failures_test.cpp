@@ -1,5 +1,5 @@
-// Outputs that cannot be written, and sources that end early, in every format: the exit status says
-// which it was, and under the name that was asked for there is either all of it or nothing.
+// Outputs that cannot be written, and sources that end early, in every format: the exit status
+// shows which it was, and the requested file is either complete or absent.
 
 #include <string>
 #include <utility>
@@ -17,7 +17,7 @@ namespace heapattach {
 
 namespace {
 
-// A process, and what was saved of it: formats that need bytes are made of a dump of all bytes.
+// A process, and what was saved of it: formats that need bytes are made from a dump of all bytes.
 class Sources {
  public:
   Sources() : target_("still", {"500"}) {
@@ -31,7 +31,7 @@ class Sources {
 
   [[nodiscard]] std::string saved() const { return directory_.file("heap.jsonl"); }
   [[nodiscard]] std::string dumped() const { return directory_.file("heap.gcfull"); }
-  // Each format, with a file that it can be made of.
+  // Each format, with a file to make it from.
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> formats() const {
     std::vector<std::pair<std::string, std::string>> all;
     for (const char* name : {"jsonl", "heapsnapshot", "pprof", "folded", "svg", "dhat", "ruby"}) {
@@ -102,7 +102,7 @@ TEST_CASE("whatever the format, a reader that goes away ends the writing in sile
   }
 }
 
-TEST_CASE("of a source that ends early there is what came before, and status 7") {
+TEST_CASE("a source that ends early gives what came before, and status 7") {
   if (is_missing()) return;
   const Sources sources;
   const TemporaryDirectory directory;
@@ -123,7 +123,7 @@ TEST_CASE("of a source that ends early there is what came before, and status 7")
     const std::size_t written = read_text(file).size();
     CHECK(written > 0);
   }
-  // One that is packed and cut is no stream to its end: what it held is told as well.
+  // A packed file that is cut has no valid end: everything before the cut is reported as well.
   const std::string packed = directory.file("cut.jsonl.gz");
   const ToolRun pack =
       run_in_shell("gzip -c \"$1\" | head -c 2000 >\"$2\"", {sources.saved(), packed});

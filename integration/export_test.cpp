@@ -1,5 +1,5 @@
-// Each export is read by the program that it is made for, which must come to the counts that
-// heapattach comes to. The readers stand in consumers/; they print objects, bytes and type.
+// Each export is read by the program that it is made for, which must get the same counts as
+// heapattach. The readers are in consumers/; they print objects, bytes and type.
 
 #include <algorithm>
 #include <cstdlib>
@@ -21,7 +21,7 @@ namespace {
 
 using Rows = std::multimap<std::string, std::pair<std::uint64_t, std::uint64_t>>;
 
-// Lines of objects, bytes, type and whatever else, with tabs between them.
+// Lines of objects, bytes, type and further fields, separated by tabs.
 Rows rows_of(const std::string& text) {
   Rows rows;
   std::istringstream lines(text);
@@ -40,7 +40,7 @@ Rows rows_of(const std::string& text) {
   return rows;
 }
 
-// What of the one is not in the other, a line each.
+// What is only in one of them, a line each.
 std::string difference(const Rows& found, const Rows& truth) {
   std::string text;
   for (const auto& [more, less, sign] :
@@ -61,9 +61,8 @@ bool is_there(const char* program, const char* package) {
   return false;
 }
 
-// One snapshot of a service with generics and unions in the names of its types: everything is
-// exported of that, so that nothing may differ. Built with debug information, for the names of
-// fields.
+// One snapshot of a service with generics and unions in its type names: all exports are made from
+// it, so nothing may differ. Built with debug information, for the names of fields.
 constexpr const char* kService = "typed_service_debug";
 
 class Exported {
@@ -94,12 +93,12 @@ class Exported {
     run({"-o", directory_.file(name), saved()});
     return directory_.file(name);
   }
-  // Of the process itself, for what a saved snapshot does not have.
+  // From the process itself, for data that a saved snapshot does not have.
   std::string live_file(const std::string& name) {
     run({"-o", directory_.file(name), pid_});
     return directory_.file(name);
   }
-  // What a line of bash makes of the file, which is its $1; the others follow.
+  // The output of a line of bash for the file, which is its $1; other arguments follow.
   Rows read(const std::string& script, std::vector<std::string> arguments) {
     const ToolRun run = run_in_shell(script, arguments);
     CAPTURE(run.errors);
@@ -120,7 +119,7 @@ bool is_missing() {
   return true;
 }
 
-// What --sizes says that the objects of a type retain, of types with one object.
+// What the objects of a type retain by --sizes, for types with one object.
 std::map<std::string, std::string> retained_alone(const std::string& tsv) {
   std::map<std::string, std::string> retained;
   std::istringstream lines(tsv);
@@ -141,7 +140,7 @@ std::map<std::string, std::string> retained_alone(const std::string& tsv) {
   return retained;
 }
 
-// The same of a reader's lines: objects, bytes, type, retained.
+// The same from a reader's lines: objects, bytes, type, retained.
 std::string retained_otherwise(const std::string& lines,
                                const std::map<std::string, std::string>& truth) {
   std::string text;
@@ -191,7 +190,7 @@ TEST_CASE("flamegraph.pl draws all bytes of a folded export") {
   }
   if (is_missing()) return;
   Exported heap;
-  // As it draws them: the figures of the frame for all, without the commas.
+  // As it draws them: the figures of the root frame, without the commas.
   const ToolRun run = run_in_shell(
       "perl \"$2\" --countname bytes \"$1\" | tr -d , | grep -o '<title>all ([0-9]* bytes'",
       {heap.file("heap.folded"), reader});
@@ -209,10 +208,10 @@ TEST_CASE("a flame graph in SVG is well-formed and shows all bytes") {
   CHECK(run.output.starts_with(fmt::format("all: {} bytes retained (100.0%)", heap.all_bytes())));
 }
 
-// A type whose way to the root is one field of a global variable, and how that is told.
+// A type whose path to the root is one field of a global variable, and how it is shown.
 constexpr const char* kInventory = "Hash(String, Int32)";
 
-TEST_CASE("DevTools counts, sizes and leads back to the root as heapattach does") {
+TEST_CASE("DevTools shows the counts, sizes and paths to the root that heapattach shows") {
   const char* const modules = std::getenv("HEAPATTACH_NPM");
   if (!is_long_run() || modules == nullptr) return;  // integration/check.sh --long sets it
   if (is_missing() || !is_there("node", "nodejs")) return;
@@ -225,12 +224,12 @@ TEST_CASE("DevTools counts, sizes and leads back to the root as heapattach does"
   CHECK(difference(rows_of(run.output), heap.truth()) == "");
   const auto sizes = retained_alone(Exported::run({"--sizes", "-f", "tsv", heap.saved()}));
   CHECK(retained_otherwise(run.output, sizes) == "");
-  // The stack leads to the global's object, too, by as many steps.
+  // The stack references the global's object, too, by as many steps.
   CHECK(run.output.find("via\t@inventory\tStore\nvia\t") != std::string::npos);
   CHECK(run.output.find("\t(GC roots)\n") != std::string::npos);
 }
 
-TEST_CASE("memlab counts, sizes and leads back to the root as heapattach does") {
+TEST_CASE("memlab shows the counts, sizes and paths to the root that heapattach shows") {
   const char* const modules = std::getenv("HEAPATTACH_NPM");
   if (!is_long_run() || modules == nullptr) return;  // integration/check.sh --long sets it
   if (is_missing() || !is_there("node", "nodejs")) return;
@@ -277,7 +276,7 @@ TEST_CASE("VisualVM's reader of heap dumps counts each type") {
   Exported heap;
   const Rows found = heap.read("java -cp \"$2/*:/usr/share/visualvm/platform/lib/*\" \"$3\" \"$1\"",
                                {heap.live_file("heap.hprof"), jars, CONSUMERS "/Hprof.java"});
-  std::map<std::string, std::uint64_t> objects;  // it has one name for those of several forms
+  std::map<std::string, std::uint64_t> objects;  // it has one name for several formats
   for (const auto& [type, counts] : heap.truth()) objects[type] += counts.first;
   for (const auto& [type, counts] : found) objects[type] -= counts.first;
   for (const auto& [type, left] : objects) {

@@ -1,6 +1,6 @@
-// HAZARDS E11: each system call that attach/ makes can fail, and the target does not feel it. The
-// points and how one is chosen are described in attach/fault_points.h; they exist only in builds
-// with HEAPATTACH_FAULT_POINTS.
+// HAZARDS E11: each system call in attach/ can fail, and the target does not notice.
+// attach/fault_points.h describes the points and how to choose one; they exist only in builds with
+// HEAPATTACH_FAULT_POINTS.
 
 #include "attach/fault_points.h"
 
@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// In the environment of those that are started meanwhile.
+// In the environment of programs that are started meanwhile.
 class ChosenFault {
  public:
   explicit ChosenFault(const std::string& choice) {
@@ -35,7 +35,7 @@ struct Outcome {
   int refused = 0;
 };
 
-// One run of the tool, twice over the target, with the fault; it ends by itself, and in time.
+// One run of the tool, twice over the target, with the fault; it must end by itself, and in time.
 void run_with_fault(LiveTarget& target, const std::string& choice, Outcome& outcome) {
   const ChosenFault fault(choice);
   ChildProcess tool({FREEZE_TOOL, std::to_string(target.pid()), "2"});

@@ -17,7 +17,7 @@ using namespace heapattach;
 
 namespace {
 
-// A target as symbols/ sees it. It waits for questions meanwhile, so its heap stands still.
+// A target as symbols/ sees it. It waits for questions meanwhile, so its heap does not change.
 struct Seen {
   explicit Seen(pid_t pid, const SymbolSearch& search = {})
       : process(Process::open(pid).value()),
@@ -37,7 +37,7 @@ bool is_built(const std::string& name) {
   return false;
 }
 
-// That the collector's own account was found, and that the blocks add up to it.
+// Checks that the collector's own counters were found, and that the blocks add up to them.
 void check_account(LiveTarget& target, const Seen& seen, const boehm::Collector& collector) {
   const Answer account = target.ask();
   const boehm::Counters counters = boehm::read_counters(collector, seen.memory);
@@ -72,7 +72,7 @@ void check_named(LiveTarget& target, const boehm::Collector& collector) {
 
 }  // namespace
 
-TEST_CASE("a collector with names is found, and its account is its own") {
+TEST_CASE("a collector with symbols is found, and its counters are right") {
   for (const std::string name : {"known_counters", "known_counters_static", "known_counters_fixed",
                                  "known_counters_split"}) {
     CAPTURE(name);
@@ -103,7 +103,7 @@ TEST_CASE("a stripped program with a static collector is found by the shape of i
   CHECK(collector->excluded.size() == 2);
 }
 
-TEST_CASE("a program that was deleted since it was started is read all the same") {
+TEST_CASE("a program that was deleted since it was started is still read") {
   const std::string name = "known_counters_static";
   if (!is_built(name)) return;
   const std::string copy = "known_counters_deleted";
@@ -117,7 +117,7 @@ TEST_CASE("a program that was deleted since it was started is read all the same"
   check_named(target, *collector);
 }
 
-TEST_CASE("a file that is not what the target has loaded is not believed") {
+TEST_CASE("a file that differs from what the target has loaded is not used") {
   const std::string name = "known_counters_static";
   if (!is_built(name)) return;
   LiveTarget target(name);
@@ -144,7 +144,7 @@ TEST_CASE("modules are the files with code, the program first") {
   REQUIRE(libgc != nullptr);
   CHECK(libgc->name().starts_with("libgc.so"));
   CHECK(libgc->symbol_at(size->address + 1)->name == "GC_size");
-  // What is loaded is what the file says, where nothing was relocated.
+  // Where nothing is relocated, memory equals the file.
   const auto in_file = libgc->file_bytes(size->address).first(16);
   std::array<std::byte, 16> in_memory{};
   REQUIRE(seen.memory.read(size->address, in_memory));

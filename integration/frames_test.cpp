@@ -1,4 +1,4 @@
-// The frames of --stacks are those of gdb and of eu-stack: consumers/frames.py compares them for
+// The frames of --stacks equal those of gdb and of eu-stack: consumers/frames.py compares them for
 // programs that consumers/frames_of_builds.py builds in many ways.
 
 #include <algorithm>
@@ -26,7 +26,7 @@ bool is_there(const char* program, const char* package) {
   return false;
 }
 
-// In epoll_wait, as a program whose fibers all wait.
+// In epoll_wait, like a program whose fibers all wait.
 bool is_waiting(pid_t pid) {
   return read_text(fmt::format("/proc/{}/syscall", pid))
       .starts_with(fmt::format("{} ", SYS_epoll_wait));
@@ -39,7 +39,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// Of the builds whose first words these are.
+// For the builds whose first words these are.
 void compare_builds(const std::string& words) {
   if (!is_there("gdb", "gdb") || !is_there("eu-stack", "elfutils")) return;
   const auto builds = lines_of(
@@ -74,11 +74,11 @@ TEST_CASE("a C++ program's frames are those of gdb and eu-stack, however it was 
   compare_builds("cxx ");
 }
 
-TEST_CASE("where a C library has no tables the program's own functions are found") {
+TEST_CASE("if a C library has no tables, the program's own functions are still found") {
   compare_builds("c musl-gcc ");
 }
 
-// It wakes up every few seconds, so that it is stopped as by its user.
+// It wakes up every few seconds, so it is stopped as a user would stop it.
 TEST_CASE("the frames of a Crystal program are those of gdb and eu-stack") {
   if (!is_there("gdb", "gdb") || !is_there("eu-stack", "elfutils")) return;
   struct Program {

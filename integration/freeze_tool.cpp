@@ -1,10 +1,10 @@
-// The freeze as a process of its own, for the tests that kill it, run it as another user, or count
-// on it to know only a number: "freeze_tool PID [ROUNDS [HOLD_MS]]" freezes PID that often (0: for
-// ever), and holds it each time. It prints "began" before the first freeze, then "frozen" or the
-// error for each, how long it took, and ends with 1 if there was an error.
+// The freeze as a separate process, for the tests that kill it, run it as another user, or need it
+// to know only a pid: "freeze_tool PID [ROUNDS [HOLD_MS]]" freezes PID that many times (0: for
+// ever), and holds it each time. It prints "began" before the first freeze, then for each freeze
+// "frozen" or the error, and how long it took. It exits with 1 if there was an error.
 //
-// "freeze_tool PID read ADDRESS beside|on MS" reads there while it holds the target, beside the
-// thread that traces or on it, as nothing should that may have to wait. It has a guardian, which
+// "freeze_tool PID read ADDRESS beside|on MS" reads there while it holds the target, on another
+// thread than the tracing one or on it, which nothing that may have to wait should do. Its guardian
 // ends it after MS; then it prints why, and "late".
 
 #include <array>

@@ -1,5 +1,5 @@
-// What is given to --diff may be anything: cut off, out of order, from elsewhere, the wrong way
-// round. Each gets a right answer or is told by its name; nothing crashes or hangs.
+// Bad inputs for --diff: cut off, out of order, from other programs, in the wrong order. Each gives
+// a right answer or is named in a message; nothing crashes or hangs.
 
 #include <string>
 
@@ -60,7 +60,7 @@ bool says(const ToolRun& run, std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("two good files are compared, with lines of the future in them") {
+TEST_CASE("two good files are compared, with unknown records in them") {
   Compared files;
   files.after = text_of({.captured = "2026-11-20T11:00:05.000Z",
                          .sessions = 5,
@@ -71,7 +71,7 @@ TEST_CASE("two good files are compared, with lines of the future in them") {
   CHECK_FALSE(says(run, "note:"));
 }
 
-TEST_CASE("files in the wrong order, twice the same, and of two programs are told") {
+TEST_CASE("files in the wrong order, the same file twice, and files of two programs are reported") {
   Compared files;
   const char* word = "";
   SUBCASE("swapped") {
@@ -94,7 +94,7 @@ TEST_CASE("files in the wrong order, twice the same, and of two programs are tol
   CHECK(says(json, word));
 }
 
-TEST_CASE("a file that ends early is compared as far as it goes, and told by the status") {
+TEST_CASE("a file that ends early is compared as far as it goes, with its own status") {
   Compared files;
   files.after.resize(files.after.size() - 150);
   const ToolRun run = files.run();
@@ -102,7 +102,7 @@ TEST_CASE("a file that ends early is compared as far as it goes, and told by the
   CHECK(says(run, "after.jsonl is partial: "));
 }
 
-TEST_CASE("what is no snapshot is refused with its file and line") {
+TEST_CASE("a file that is not a snapshot is refused with its name and line") {
   Compared files;
   SUBCASE("objects out of order") {
     const std::size_t first = files.after.find("{\"record\":\"object\"");
@@ -111,7 +111,7 @@ TEST_CASE("what is no snapshot is refused with its file and line") {
     files.after = files.after.substr(0, first) + files.after.substr(second, third - second) +
                   files.after.substr(first, second - first) + files.after.substr(third);
   }
-  SUBCASE("a line that is no JSON") {
+  SUBCASE("a line that is not JSON") {
     files.after.insert(files.after.find('\n') + 1, "hello\n");
   }
   SUBCASE("another kind of file") {
@@ -126,7 +126,7 @@ TEST_CASE("what is no snapshot is refused with its file and line") {
   CHECK(says(run, "after.jsonl"));
 }
 
-TEST_CASE("a type's name of a megabyte is compared and cut where it is shown") {
+TEST_CASE("a type name of a megabyte is compared in full and cut in the output") {
   Compared files;
   const std::string name(1 << 20, 'x');
   files.before = text_of({.type = name + "a"});
@@ -139,11 +139,11 @@ TEST_CASE("a type's name of a megabyte is compared and cut where it is shown") {
     CHECK(says(run, "(gone)"));
     CHECK(run.output.size() < 100'000);
   } else {
-    CHECK(says(run, "before.jsonl"));  // refused for its length, by its name
+    CHECK(says(run, "before.jsonl"));  // refused for its length, with the file name
   }
 }
 
-TEST_CASE("a source that is not there is told by its name") {
+TEST_CASE("a missing source is named") {
   Compared files;
   CHECK(run_tool({"--diff", "/nonexistent/a.jsonl", files.directory.file("b.jsonl")})
             .errors.find("/nonexistent/a.jsonl") != std::string::npos);

@@ -1,5 +1,5 @@
-// A service whose memory only grows: what grew between two snapshots must name the culprit, what
-// came and stayed between three must not count what came and went.
+// A service whose memory only grows: the difference of two snapshots must name the culprit; three
+// snapshots must not count what came and went.
 
 #include <string>
 #include <string_view>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kLeaking = "leaking_debug";
 constexpr int kLeaked = 300;
-// Objects that a register or a word on a stack still leads to.
+// Objects that a register or a word on a stack still references.
 constexpr std::int64_t kLeftOver = 20;
 
 // The number under `key` in the row of a type, 0 if it has none.
@@ -52,7 +52,7 @@ std::string leak(LiveTarget& target, std::string_view how, int count = kLeaked) 
   return fmt::format("{}={}", how, count);
 }
 
-// What grew while `how` was asked for, as JSON.
+// The growth while `how` was requested, as JSON.
 std::string growth_of(LiveTarget& target, std::string_view how) {
   const TemporaryDirectory directory;
   const std::string before = directory.file("before.jsonl");
@@ -74,7 +74,7 @@ bool is_about(std::int64_t value, std::int64_t wanted) {
 
 }  // namespace
 
-TEST_CASE("a difference names what a service forgets to let go") {
+TEST_CASE("a difference names what a service forgets to drop") {
   if (!is_target_built(kLeaking)) return;
   LiveTarget target(kLeaking);
   SUBCASE("a cache that never evicts") {
@@ -106,7 +106,7 @@ TEST_CASE("a difference names what a service forgets to let go") {
 }
 
 TEST_CASE(
-    "of three snapshots, what came after the first and stayed is told; the last may be live") {
+    "of three snapshots, what came after the first and stayed is shown; the last may be live") {
   if (!is_target_built(kLeaking)) return;
   LiveTarget target(kLeaking);
   const TemporaryDirectory directory;
@@ -134,7 +134,7 @@ TEST_CASE(
   CHECK(harm_done_to(target.pid()) == "");
 }
 
-// What it says of one that grows is shown without a process, where no round can come too early.
+// Unit tests show the watch of a growing process, where no round can come too early.
 TEST_CASE("a watch on a service at rest names nothing") {
   if (!is_target_built(kLeaking)) return;
   const LiveTarget target(kLeaking);

@@ -7,7 +7,7 @@
 
 namespace heapattach {
 
-// What the kernel says of a process, read independently of the code under test.
+// The kernel's view of a process, read independently of the code under test.
 
 std::vector<pid_t> threads_of(pid_t pid);
 // The state letter of one thread; '?' once it is gone.
@@ -16,12 +16,12 @@ char state_of(pid_t pid, pid_t tid);
 std::string status_line(pid_t pid, const std::string& key);
 std::vector<std::string> open_files(pid_t pid);
 
-// What is wrong with a process that ought to be as if nobody had ever looked at it: a thread that
-// is stopped or still traced. Empty if nothing. What the target can say of itself (lost signals,
-// checksums) its test asks it.
+// What is wrong with a process that should look untouched: a thread that is stopped or still
+// traced. Empty if nothing. What the target knows itself (lost signals, checksums) is for its test
+// to ask.
 std::string harm_done_to(pid_t pid);
 
-// How many of its threads run or sleep, and are not held.
+// How many of its threads run or sleep, and are not stopped.
 int threads_not_frozen(pid_t pid);
 
 }  // namespace heapattach

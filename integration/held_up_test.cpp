@@ -1,4 +1,4 @@
-// HAZARDS A9: threads that cannot be stopped are reported, not waited for, and go on unharmed.
+// HAZARDS A9: threads that cannot be stopped are reported, not waited for, and continue unharmed.
 
 #include <filesystem>
 #include <fstream>
@@ -28,7 +28,7 @@ bool write_to(const std::filesystem::path& file, const std::string& text) {
   return static_cast<bool>(stream.flush());
 }
 
-// A control group of its own; taken away at the end, when nothing is in it any more.
+// A control group of its own, removed at the end, when it is empty.
 class ControlGroup {
  public:
   explicit ControlGroup(const std::filesystem::path& below)
@@ -59,8 +59,8 @@ class ControlGroup {
   bool exists_ = false;
 };
 
-// Holds all in a control group until its end, which must come before that of the target: what the
-// older freezer holds cannot even be killed.
+// Freezes a control group until its own end, which must come before the target's: what the older
+// freezer holds cannot even be killed.
 class Freezer {
  public:
   Freezer(const ControlGroup& group, const char* file, const char* hold, const char* release)
@@ -77,7 +77,7 @@ class Freezer {
   const char* release_;
 };
 
-// Freezes a target that a control group holds already; it must come to an end soon, either way.
+// Freezes a target that a control group holds already; either way it must end soon.
 void try_to_freeze(pid_t pid, const char* what) {
   const auto start = std::chrono::steady_clock::now();
   const auto report = freeze_once(pid);
@@ -119,7 +119,7 @@ TEST_CASE("a thread that waits for its vfork child is reported, not waited for")
   CHECK(harm_done_to(target.pid()) == "");
 }
 
-TEST_CASE("vfork parents come out of many freezes unharmed") {
+TEST_CASE("vfork parents survive many freezes unharmed") {
   LiveTarget target("forker", {"vfork", "20"});
   FreezeOptions options;
   options.thread_deadline = 100ms;
@@ -134,7 +134,7 @@ TEST_CASE("vfork parents come out of many freezes unharmed") {
   CHECK(harm_done_to(target.pid()) == "");
 }
 
-TEST_CASE("a target in the freezer of control groups, version 1, is left as it is") {
+TEST_CASE("a target in the freezer of control groups, version 1, stays as it is") {
   const ControlGroup group("/sys/fs/cgroup/freezer");
   if (!group.holds("freezer.state")) {
     print_skip("no freezer of control groups version 1 that we may use");
@@ -154,7 +154,7 @@ TEST_CASE("a target in the freezer of control groups, version 1, is left as it i
   CHECK_MESSAGE(report.has_value(), why(report));
 }
 
-TEST_CASE("a target in the freezer of control groups, version 2, is left as it is") {
+TEST_CASE("a target in the freezer of control groups, version 2, stays as it is") {
   std::filesystem::path root;
   for (const char* candidate : {"/sys/fs/cgroup/unified", "/sys/fs/cgroup"}) {
     if (std::filesystem::exists(std::filesystem::path(candidate) / "cgroup.controllers")) {

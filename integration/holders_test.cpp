@@ -1,6 +1,5 @@
-// A Crystal program says of twenty objects what holds each: a constant, a class variable, a
-// closure, a variable of a fiber. --why names that first, whatever calls have left behind on
-// stacks.
+// A Crystal program prints for twenty objects what references each: a constant, a class variable, a
+// closure, a variable of a fiber. --why names that first, whatever calls have left on stacks.
 
 #include <chrono>
 #include <sstream>
@@ -43,7 +42,7 @@ bool contains(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
-// The first root and the path from there, as JSON.
+// The first root and its path, as JSON.
 std::string first_path(const std::string& source, const std::string& address) {
   const ToolRun run = run_tool({"-q", "--why", address, "--paths", "1", "-f", "json", source});
   REQUIRE_MESSAGE(run.status == 0, run.errors);
@@ -71,7 +70,7 @@ void check_holder(const Held& held, const std::string& why, bool has_variables) 
 
 }  // namespace
 
-TEST_CASE("why an object is alive begins with what holds it, in twenty cases of each build") {
+TEST_CASE("--why names first what references an object, in twenty cases of each build") {
   for (const char* name : {"holders_debug", "holders_default", "holders_release"}) {
     if (!is_target_built(name)) continue;
     CAPTURE(name);

@@ -1,5 +1,5 @@
 // HAZARDS E1, E10: types are read in a worker without rights, from files that belong to the target
-// and stand below its root, or not at all; what is said without them stays right.
+// and are below its root, or not at all; the rest of the report stays right.
 
 #include <filesystem>
 #include <optional>
@@ -34,7 +34,7 @@ bool says(const ToolRun& run, const std::string& text) {
   return run.errors.find(text) != std::string::npos;
 }
 
-// A stripped program, whose debug file is where a test puts it.
+// A stripped program whose debug file is where the test puts it.
 struct MovedProgram {
   explicit MovedProgram(const std::string& path) {
     files::copy_file(target_path(kStripped), path);
@@ -49,7 +49,7 @@ struct MovedProgram {
   std::optional<ChildProcess> child;
 };
 
-// The last lines of a table: all that a count says without types.
+// The last lines of a table: the part of a count that does not depend on types.
 std::string totals_of(const ToolRun& run) {
   const std::size_t at = run.output.find("  live\n");
   REQUIRE(at != std::string::npos);
@@ -108,7 +108,7 @@ TEST_CASE("a link in the target's root does not lead out of it") {
       "\"$2/usr/lib\"",
       {std::to_string(program.child->pid()), root});
   REQUIRE_MESSAGE(copied.status == 0, copied.errors);
-  // Where /usr/lib/debug leads: in the target's root it is another place than in ours.
+  // Where /usr/lib/debug points: in the target's root it is another directory than in ours.
   const std::string place = directory.file("planted");
   const auto plant = [&](const std::string& below) {
     const files::path to = below + directory.path();

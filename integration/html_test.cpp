@@ -1,4 +1,4 @@
-// Reports for a browser, driven in a real one as a reader would: consumers/html.mjs is the reader.
+// Reports for a browser, used in a real one as a reader would: consumers/html.mjs is the reader.
 
 #include <cstdlib>
 #include <sstream>
@@ -31,7 +31,7 @@ bool has_browser() {
   return false;
 }
 
-// Types, variables and threads that are called what a page could trip over.
+// Types, variables and threads with names that could break a page.
 std::string hostile_snapshot() {
   const std::vector<std::string> names{
       R"(</script><script>window.hacked = 1</script>)",
@@ -79,7 +79,7 @@ void read_in_browser(const std::vector<std::string>& checks) {
 
 }  // namespace
 
-TEST_CASE("reports open in a browser, answer mouse and keys, and take what names say for text") {
+TEST_CASE("reports open in a browser, answer mouse and keys, and show names as text only") {
   if (!has_browser() || !is_target_built("leaking_debug")) return;
   const TemporaryDirectory files;
   const std::string before = files.file("before.jsonl");

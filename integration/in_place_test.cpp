@@ -1,5 +1,5 @@
-// --call --in-place: a function runs in the service itself, and its thread finds everything as it
-// was; where that cannot be, it is refused.
+// --call --in-place: a function runs in the service itself, and its thread is restored; if that is
+// impossible, the call is refused.
 
 #include <csignal>
 #include <string>
@@ -39,7 +39,7 @@ constexpr char kDisturb[] = "disturb(1, 2, \"three\")";
 
 }  // namespace
 
-TEST_CASE("a function that is called in place gives its result, and its thread goes on as it was") {
+TEST_CASE("a function called in place gives its result, and its thread continues unchanged") {
   LiveTarget target("borrowed");
   const Traces before = traces_of(target.pid());
   for (const char* name : {"main", "computing", "events", "condition", "waiting"}) {
@@ -59,7 +59,7 @@ TEST_CASE("a function that is called in place gives its result, and its thread g
   CHECK(difference(before, traces_of(target.pid())) == "");
 }
 
-TEST_CASE("the other threads are held during a call in place, or run on, as is asked for") {
+TEST_CASE("the other threads are stopped during a call in place, or run on, as requested") {
   LiveTarget target("borrowed");
   const ToolRun held = call(target, "beats_within(30)", {"--in-place=hold"});
   CHECK_MESSAGE(held.output == "0\n", held.errors);
@@ -72,7 +72,7 @@ TEST_CASE("the other threads are held during a call in place, or run on, as is a
   check_unharmed(target, "afterwards");
 }
 
-TEST_CASE("a call in place is refused where no thread is at a safe point, with the reason") {
+TEST_CASE("a call in place is refused if no thread is at a safe point, with the reason") {
   struct Unsafe {
     const char* program;
     const char* where;
@@ -96,7 +96,7 @@ TEST_CASE("a call in place is refused where no thread is at a safe point, with t
   }
 }
 
-TEST_CASE("a thread in a call of which only the kernel knows the rest is not called on") {
+TEST_CASE("a thread in a call whose remaining time only the kernel knows is not used") {
   ChildProcess sleeper({"/bin/sleep", "60"});
   const std::string pid = std::to_string(sleeper.pid());
   // clock_nanosleep
@@ -108,7 +108,7 @@ TEST_CASE("a thread in a call of which only the kernel knows the rest is not cal
   CHECK(harm_done_to(sleeper.pid()) == "");
 }
 
-TEST_CASE("a crash or an end in place is kept from the process, and told") {
+TEST_CASE("a crash or an end in place does not reach the process, and is reported") {
   LiveTarget target("borrowed");
   const ToolRun crash = call(target, "crash(8)", on_thread(target, "computing"));
   CHECK(crash.status == 1);
@@ -126,14 +126,14 @@ TEST_CASE("a crash or an end in place is kept from the process, and told") {
   CHECK_MESSAGE(says(none, "has no function"), none.errors);
 }
 
-TEST_CASE("a call in place that does not end in time goes on, and its thread comes back itself") {
+TEST_CASE("a call in place that does not end in time continues, and its thread returns by itself") {
   LiveTarget target("borrowed");
   const std::string signals = signals_of(target.pid());
   std::vector<std::string> how = on_thread(target, "computing");
   how.insert(how.end(), {"--max-pause", "300"});
   const ToolRun run = call(target, "sleep_well(1500)", how);
   CHECK_MESSAGE(run.status == 6, run.errors);
-  CHECK_MESSAGE(says(run, "goes on in it"), run.errors);
+  CHECK_MESSAGE(says(run, "continues in it"), run.errors);
   check_unharmed(target, "afterwards");
   CHECK(signals_of(target.pid()) == signals);
   const ToolRun next = call(target, kDisturb);
@@ -141,7 +141,7 @@ TEST_CASE("a call in place that does not end in time goes on, and its thread com
 }
 
 // HAZARDS C4: a collection needs all threads of the service, and the lock that they allocate under.
-TEST_CASE("a collection is called in place, and waits for threads that are held") {
+TEST_CASE("a collection is called in place, and waits for stopped threads") {
   if (!is_target_built("dumping")) return;
   LiveTarget target("dumping", {"1000", "busy"});
   const int calls = rounds(3, 1000);
@@ -152,7 +152,7 @@ TEST_CASE("a collection is called in place, and waits for threads that are held"
   print_figure(fmt::format("C4: {} collections called in place, none hung", calls));
   const ToolRun held = call(target, "GC_gcollect()", {"--in-place=hold", "--max-pause", "300"});
   CHECK_MESSAGE(held.status == 6, held.errors);
-  CHECK_MESSAGE(says(held, "goes on in it"), held.errors);
+  CHECK_MESSAGE(says(held, "continues in it"), held.errors);
   CHECK(target.ask().at("length") == 1000);
   const Answer before = target.ask();
   CHECK(eventually(30s, [&] { return target.ask().at("others") > before.at("others"); }));

@@ -1,5 +1,5 @@
 // HAZARDS B2 and B3 for the tool itself: ended at any moment of a count, before, in and after the
-// freeze, by any signal, it leaves a target that goes on.
+// freeze, by any signal, it leaves a target that continues.
 
 #include <algorithm>
 #include <csignal>
@@ -32,7 +32,7 @@ int microseconds_of_a_count(const LiveTarget& target) {
   ChildProcess tool(count_of(target));
   const auto status = tool.wait_end(60s);
   REQUIRE(status.has_value());
-  // 7: a collection was under way, as it nearly always is in this target.
+  // 7: a collection was running, as nearly always in this target.
   const bool is_done =
       WIFEXITED(*status) && (WEXITSTATUS(*status) == 0 || WEXITSTATUS(*status) == 7);
   CHECK_MESSAGE(is_done, "status ", *status, ": ", tool.read_errors(1s));
@@ -40,7 +40,8 @@ int microseconds_of_a_count(const LiveTarget& target) {
 }
 
 bool is_expected_end(int number, int status) {
-  if (WIFSIGNALED(status)) return WTERMSIG(status) == number;  // before it was listening, or SIGHUP
+  if (WIFSIGNALED(status))
+    return WTERMSIG(status) == number;  // before its handlers were installed, or SIGHUP
   // It may have been done just before; else interrupted.
   const int code = WEXITSTATUS(status);
   return code == 0 || code == 7 || code == 128 + number;

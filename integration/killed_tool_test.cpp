@@ -1,4 +1,4 @@
-// HAZARDS B2 and B3: the tool is killed at any moment, and the target goes on.
+// HAZARDS B2 and B3: the tool is killed at random moments, and the target continues.
 
 #include <csignal>
 #include <cstdlib>
@@ -21,7 +21,7 @@ struct Fate {
   double release_ms{};  // the longest until all threads ran
 };
 
-// Starts the tool on `target`, sends it `number` at some moment, and looks whether all run on.
+// Starts the tool on `target`, sends it `number` at some moment, and checks that all threads run.
 void kill_once(LiveTarget& target, int number, Fate& fate) {
   ChildProcess tool(
       {FREEZE_TOOL, std::to_string(target.pid()), "0", std::rand() % 2 == 0 ? "0" : "1"});
@@ -58,12 +58,12 @@ TEST_CASE("the tool killed at any moment leaves no thread stopped and loses no w
   CHECK(answer.at("bad") == 0);
   CHECK(answer.at("cut_short") == 0);
   CHECK(answer.at("early") == 0);
-  // A call that was stopped but not yet made good when the tool was killed returns EINTR: the
-  // kernel does that. It is one call per kill and thread at the most.
+  // If the tool is killed after it has stopped a call and before it has repaired it, the call
+  // returns EINTR: the kernel does that. It is at most one call per kill and thread.
   CHECK(answer.at("interrupted") <= 11 * rounds(200, 1000));
 }
 
-TEST_CASE("the tool ended by SIGINT, SIGTERM or SIGHUP lets the target go") {
+TEST_CASE("the tool ended by SIGINT, SIGTERM or SIGHUP releases the target") {
   LiveTarget target("pipeline");
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     kill_often(target, number, rounds(70, 350));

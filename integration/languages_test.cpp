@@ -1,4 +1,4 @@
-// Programs in other languages: what they make is counted, exactly, by the names that they give it.
+// Programs in other languages: their objects are counted exactly, by the languages' own type names.
 
 #include <map>
 
@@ -43,8 +43,8 @@ Count count_of(pid_t pid) {
   return count;
 }
 
-// A program that reads a number, makes so many objects of each kind instead of those before, says
-// "made", and so on; at 0 it says how many it has.
+// A program that reads a number, makes that many objects of each kind in place of the earlier ones,
+// prints "made", and so on; at 0 it prints how many it has.
 class Maker {
  public:
   explicit Maker(const std::vector<std::string>& arguments) : child_(arguments) {}
@@ -70,8 +70,8 @@ class Maker {
   ChildProcess child_;
 };
 
-// Words left on a stack may keep a few of the round before, for the collector as for us, but not
-// in every round. None may be missing in any.
+// Words left on a stack may keep a few objects of the round before, for the collector as for us,
+// but not in every round. None may be missing in any.
 void check_differences(Maker& maker, int more, Counts each) {
   constexpr int kRounds = 8;
   constexpr int kFew = 500;
@@ -136,12 +136,12 @@ void check_guile(const std::string& program) {
 
 }  // namespace
 
-TEST_CASE("what a Guile program makes is counted by its names") {
+TEST_CASE("a Guile program's objects are counted by its type names") {
   check_guile("/usr/bin/guile-3.0");
   if (is_long_run()) check_guile("/usr/bin/guile-2.2");
 }
 
-TEST_CASE("what an ECL program makes is counted by its names") {
+TEST_CASE("an ECL program's objects are counted by its type names") {
   const std::string ecl = "/usr/bin/ecl";
   if (::access(ecl.c_str(), X_OK) != 0) {
     print_skip(ecl + " is not installed");

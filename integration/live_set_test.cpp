@@ -7,11 +7,11 @@
 #include "integration/live_target.h"
 #include "integration/seen_heap.h"
 
-// The truth test: what we find alive in a process against what its collector lists itself.
+// The truth test: what we find alive in a process against the collector's own list.
 
 using namespace heapattach;
 
-TEST_CASE("what is alive is what the collector lists, but for the links of free lists") {
+TEST_CASE("the live set equals the collector's list, except for the links of free lists") {
   LiveTarget target("known_live_set");
   const SeenHeap seen = look_at(target.pid());
   CHECK(harm_done_to(target.pid()) == "");
@@ -32,7 +32,7 @@ TEST_CASE("what is alive is what the collector lists, but for the links of free 
   CHECK(difference.other_sizes == 0);
   CHECK(difference.links > 0);
 
-  // A stale word somewhere may keep what should be dead; then it keeps it for the collector too.
+  // A stale word somewhere may keep a dead object; then it keeps it for the collector too.
   int dead = 0;
   int kept = 0;
   for (const KnownObject& object : ask_known(target)) {

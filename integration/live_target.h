@@ -11,12 +11,12 @@
 
 namespace heapattach {
 
-// What a target says of itself: the numbers of a line such as "made=12 joined=12".
+// A target's answer: the numbers of a line such as "made=12 joined=12".
 using Answer = std::map<std::string, std::int64_t>;
 
-// A real process to attach to: a program of targets/, started and waited for until it prints a line
-// that begins with "ready". It answers questions line by line (targets/talk.h). Throws
-// std::runtime_error, with what was missing, if it does not.
+// A real process to attach to: a program from targets/, started and waited for until it prints a
+// line that begins with "ready". It answers questions line by line (targets/talk.h). If it does
+// not, throws std::runtime_error with what was missing.
 class LiveTarget {
  public:
   explicit LiveTarget(const std::string& name,
@@ -28,7 +28,7 @@ class LiveTarget {
   // The numbers that followed "ready" on its line.
   [[nodiscard]] const Answer& greeting() const noexcept { return greeting_; }
 
-  // Asks "report", or another question, and takes the answer apart.
+  // Asks "report", or another question, and parses the answer.
   Answer ask(const std::string& question = "report",
              std::chrono::milliseconds timeout = std::chrono::seconds(20));
   // One further line of an answer that has several.
@@ -40,10 +40,10 @@ class LiveTarget {
   Answer greeting_;
 };
 
-// Where the program of a target lies; a path is one already.
+// The path of a target's program; a path is returned unchanged.
 std::string target_path(const std::string& name);
 
-// Whether it could be built here. If not, the test that asks is skipped, and that is said.
+// Whether it could be built here. If not, the calling test is skipped, with a message.
 bool is_target_built(const std::string& name);
 
 }  // namespace heapattach

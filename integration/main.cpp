@@ -1,6 +1,6 @@
 // The watchdog of the live tests: a mistake with ptrace hangs, it does not fail. An alarm ends us,
-// and with us all targets, at a limit that suits the form that runs; ctest's own limit has to allow
-// for the long one.
+// and with us all targets, at a limit that depends on the form; ctest's own limit has to allow for
+// the long form.
 
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>

@@ -10,11 +10,9 @@
 #include "integration/seen_heap.h"
 #include "integration/tool.h"
 
-// The collector's less usual rules of marking: what we find by them against
-// what the collector lists itself, object by object. HEAPATTACH_MARKING_RULES
-// names programs to be used instead of those of this build, with colons between
-// them: marking_rules.c, built with other releases of the collector
-// (releases.sh).
+// The collector's less usual rules of marking: our live set against the collector's own list,
+// object by object. HEAPATTACH_MARKING_RULES names programs to use instead of this build's,
+// separated by colons: marking_rules.c, built with other releases of the collector (releases.sh).
 
 using namespace heapattach;
 
@@ -49,8 +47,8 @@ void check_program(const std::string& program, const std::string& mode, bool may
   if (!may_have_more) CHECK(difference.unlisted == 0);
 }
 
-// What is found alive of a target in this mode is what its collector lists.
-// Where a rule cannot be followed, more may be found.
+// The live set of a target in this mode equals its collector's list. If a rule cannot be followed,
+// it may be larger.
 void check_mode(const std::string& mode, bool may_have_more = false) {
   for (const std::string& program : programs()) check_program(program, mode, may_have_more);
 }
@@ -63,25 +61,25 @@ TEST_CASE(
   check_mode("displacements");
 }
 
-TEST_CASE("the end of an object holds it") {
+TEST_CASE("a pointer to the end of an object keeps it alive") {
   check_mode("ends");
 }
 
-TEST_CASE("typed objects and arrays are scanned where their descriptors say") {
+TEST_CASE("typed objects and arrays are scanned by their descriptors") {
   check_mode("typed");
 }
 
-TEST_CASE("objects that lead to their descriptors are scanned where these say") {
+TEST_CASE("objects that reference their descriptors are scanned by them") {
   check_mode("gcj");
 }
 
-TEST_CASE("what dead objects with a procedure for their end hold is kept") {
+TEST_CASE("references of dead objects with a disclaim procedure are kept") {
   check_mode("disclaim");
 }
 
 TEST_CASE(
     "objects that a procedure of the program's marks are scanned whole, "
-    "and that is said") {
+    "and that is reported") {
   check_mode("own", true);
   LiveTarget target("marking_rules", {"own"});
   const ToolRun count = run_tool({"--count", std::to_string(target.pid())});
@@ -96,7 +94,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "a heap with write-protected pages is read as any other, also within "
+    "a heap with write-protected pages is read like any other, even within "
     "a cycle") {
   for (const char* mode : {"incremental", "cycle"}) {
     check_mode(mode);

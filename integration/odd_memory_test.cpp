@@ -1,5 +1,4 @@
-// HAZARDS D9: what else processes have mapped: it is read, copied and called in without harm to
-// them.
+// HAZARDS D9: unusual mappings of processes: they are read, copied and called in without harm.
 
 #include <doctest/doctest.h>
 
@@ -26,7 +25,7 @@ RemoteAddr place(const LiveTarget& target, const char* name) {
   return {static_cast<std::uint64_t>(target.greeting().at(name))};
 }
 
-// All that can be read of it, page by page.
+// Everything that can be read of it, page by page.
 std::size_t read_pages(const MemoryReader& memory, const MemoryMap& map) {
   constexpr std::uint64_t kPage = 4096;
   std::size_t read = 0;

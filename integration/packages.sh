@@ -7,7 +7,7 @@ crystal_packages=(crystal libgc-dev libevent-dev libpcre3-dev libssl-dev libyaml
   libgmp-dev)
 test_packages=(doctest-dev clang libclang-rt-14-dev gcc-multilib dwz llvm-14 jq guile-3.0 w3m ecl
   ruby sqlite3 gdb elfutils musl-tools xz-utils)
-# Readers of what is exported.
+# Readers of exports.
 consumer_packages=(golang-go nodejs valgrind libdevel-nytprof-perl chromium)
 long_consumer_packages=(ruby-heapy visualvm openjdk-17-jdk-headless)
 consumer_npm_packages=(playwright-core@1.56.1)

@@ -1,4 +1,4 @@
-// HAZARDS E9: what an ordinary user may freeze, and what is said of the rest.
+// HAZARDS E9: what an ordinary user may freeze, and the messages about the rest.
 
 #include <filesystem>
 
@@ -20,7 +20,7 @@ namespace {
 constexpr uid_t kUser = 1000;
 constexpr uid_t kOtherUser = 1001;
 
-// What a freeze says that is begun by `command` before its own words.
+// The output of a freeze that `command` starts.
 std::string freeze_by(std::vector<std::string> command, pid_t pid, const ChildOptions& options) {
   command.insert(command.end(), {FREEZE_TOOL, std::to_string(pid)});
   ChildProcess tool(command, options);
@@ -29,7 +29,7 @@ std::string freeze_by(std::vector<std::string> command, pid_t pid, const ChildOp
   return text.rfind("began\n", 0) == 0 ? text.substr(6) : "it did not start: " + text;
 }
 
-// What the freeze says to user `kUser` about `pid`.
+// The freeze's message to user `kUser` about `pid`.
 std::string freeze_as_user(pid_t pid) {
   return freeze_by({}, pid, {.uid = kUser});
 }
@@ -42,7 +42,7 @@ bool can_make_user_namespace() {
   return false;
 }
 
-// A program that runs as root whoever starts it.
+// A program that runs as root for every user.
 std::string copy_for_everybody_as_root(const std::string& program, const std::string& to) {
   std::filesystem::copy_file(program, to);
   REQUIRE(::chmod(to.c_str(), 04755) == 0);
@@ -111,7 +111,7 @@ TEST_CASE("a program that runs with root's rights is refused to the user who sta
 
 TEST_CASE("a process in another user namespace is frozen from outside, and refused from inside") {
   if (!can_change_user() || !can_make_user_namespace()) return;
-  SUBCASE("from outside, by root and by who made it") {
+  SUBCASE("from outside, by root and by its creator") {
     ChildProcess target({"/usr/bin/unshare", "--user", "--map-root-user", target_path("plain")},
                         as(kUser));
     CHECK(target.read_line(10s) == "ready");
@@ -132,7 +132,7 @@ TEST_CASE("a process in another user namespace is frozen from outside, and refus
   }
 }
 
-TEST_CASE("a target that may make hardly any system call makes none because of us") {
+TEST_CASE("a target that may make hardly any system calls makes none because of us") {
   for (const char* how : {"--strict", "--filter", "--no-new-privileges"}) {
     CAPTURE(how);
     LiveTarget target("plain", {how});
@@ -145,7 +145,7 @@ TEST_CASE("a target that may make hardly any system call makes none because of u
   }
 }
 
-TEST_CASE("under a filter we say what it forbids, or do without") {
+TEST_CASE("under a filter we report what it forbids, or do without it") {
   LiveTarget target("plain");
   const auto under = [&](std::initializer_list<long> calls) {
     std::vector<std::string> command = {target_path("filtered")};

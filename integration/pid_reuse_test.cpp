@@ -1,4 +1,4 @@
-// HAZARDS E7: a number that was given to another process is not the process we were asked for.
+// HAZARDS E7: a pid that now belongs to another process is not the requested process.
 
 #include <algorithm>
 #include <csignal>
@@ -22,8 +22,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Runs `work` as the first process of a pid namespace with a /proc of its own, where numbers go
-// only up to `pid_max`, and returns what it says; "skip: …" if there is none to be had.
+// Runs `work` as the first process of a pid namespace with a /proc of its own, where numbers only
+// go up to `pid_max`, and returns its result; "skip: …" if there can be none.
 std::string in_small_namespace(int pid_max, const std::function<std::string()>& work) {
   std::array<int, 2> ends{};
   REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
@@ -59,7 +59,7 @@ std::string in_small_namespace(int pid_max, const std::function<std::string()>& 
   return *said;
 }
 
-// A child that does nothing until it is killed; by the number `wanted` if that is above 0.
+// A child that does nothing until it is killed; with the number `wanted` if that is above 0.
 pid_t start_idle(pid_t wanted = 0) {
   if (wanted > 0) std::ofstream("/proc/sys/kernel/ns_last_pid") << wanted - 1;
   const pid_t pid = ::fork();
@@ -74,7 +74,7 @@ void end(pid_t pid) {
   ::waitpid(pid, nullptr, 0);
 }
 
-// Opens a process, gives its number to another, and tries to freeze what was opened.
+// Opens a process, lets another one take its number, and tries to freeze the opened one.
 std::string freeze_successor(int times) {
   for (int round = 0; round < times; ++round) {
     const pid_t pid = start_idle(250);
@@ -99,13 +99,13 @@ std::string freeze_successor(int times) {
     if (report.error().kind != ErrorKind::Gone) return "not Gone but " + text_of(report.error());
     if (!harm.empty()) return harm;
     if (maps) return "the maps of the successor were read";
-    if (is_alive) return "it is said to be alive";
+    if (is_alive) return "it is reported alive";
   }
   return "ok";
 }
 
-// Freezes what has the number 250 while processes with that number come and go. The work compares
-// the process it was given with the one it sees: they must have the same start time.
+// Freezes whatever has the number 250 while processes with that number come and go. The work
+// compares the process it was given with the one it sees: their start times must be equal.
 std::string freeze_in_a_churn(int times) {
   const pid_t churn = ::fork();
   if (churn == 0) {
@@ -132,7 +132,7 @@ std::string freeze_in_a_churn(int times) {
       return {};
     });
     if (!report && report.error().kind != ErrorKind::Gone) wrong = text_of(report.error());
-    // Frozen, but dead before it: the descriptor of its directory tells the one from the other.
+    // Frozen, but dead before: the descriptor of its directory distinguishes the two.
     if (report && !process->is_alive() && process->maps()) wrong = "a successor was read";
   }
   end(churn);
@@ -155,6 +155,6 @@ TEST_CASE("the successor under the same number is never frozen") {
   check(in_small_namespace(400, [] { return freeze_successor(rounds(50, 1000)); }));
 }
 
-TEST_CASE("in a churn of processes with one number, what is frozen is what was opened") {
+TEST_CASE("in a churn of processes with one number, the frozen process is the opened one") {
   check(in_small_namespace(400, [] { return freeze_in_a_churn(rounds(500, 10'000)); }));
 }

@@ -45,6 +45,7 @@ TEST_CASE("a pipeline loses, doubles and interrupts nothing under thousands of f
   CHECK(rewound > 0);
   CHECK(harm_done_to(target.pid()) == "");
   CHECK(open_files(target.pid()) == files);
-  // 0.5 ms is what a quiet machine has to keep; this only tells a blunder from a busy machine.
+  // A quiet machine must keep to 0.5 ms; this limit only distinguishes a blunder from a busy
+  // machine.
   CHECK(quantile(pauses, 0.5) < 20);
 }

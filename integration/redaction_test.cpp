@@ -1,4 +1,4 @@
-// What leaves the house has none of the service's own names, and all of its figures.
+// A redacted snapshot has none of the service's own names, and all of its figures.
 
 #include <algorithm>
 #include <array>
@@ -50,7 +50,7 @@ std::vector<std::string> own_names() {
 
 }  // namespace
 
-TEST_CASE("a redacted snapshot and what is made of it have none of the service's names") {
+TEST_CASE("a redacted snapshot and its exports have none of the service's names") {
   if (!is_target_built(kService)) {
     print_skip("no Crystal compiler");
     return;
@@ -84,7 +84,7 @@ TEST_CASE("a redacted snapshot and what is made of it have none of the service's
   CHECK(harm_done_to(target.pid()) == "");
 }
 
-TEST_CASE("redaction changes no figure, and stand-ins are the same of process and file") {
+TEST_CASE("redaction changes no figure, and placeholders are the same for process and file") {
   if (!is_target_built(kService)) {
     print_skip("no Crystal compiler");
     return;

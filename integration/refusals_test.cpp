@@ -1,5 +1,5 @@
-// HAZARDS A8: what cannot be frozen is refused by name and at once, and what only looks strange is
-// frozen all the same.
+// HAZARDS A8: processes that cannot be frozen are refused by name and at once; processes that only
+// look strange are frozen.
 
 #include <csignal>
 #include <cstring>
@@ -51,7 +51,7 @@ pid_t some_kernel_thread() {
   return 0;
 }
 
-// Traces a process, as a debugger would, until it is killed.
+// Traces a process, like a debugger, until it is killed.
 class OtherTracer {
  public:
   explicit OtherTracer(pid_t target) : pid_(::fork()) {
@@ -94,7 +94,7 @@ TEST_CASE("a process whose leader has ended is frozen through its other threads"
   CHECK(harm_done_to(target.pid()) == "");
 }
 
-TEST_CASE("a process that another traces is refused, and the message names who does") {
+TEST_CASE("a process that another traces is refused, and the message names the tracer") {
   LiveTarget target("plain");
   const OtherTracer tracer(target.pid());
   const Refusal refusal = refusal_of(target.pid());
@@ -163,7 +163,7 @@ TEST_CASE("we refuse ourselves") {
   CHECK(status_line(::getpid(), "TracerPid") == "0");
 }
 
-TEST_CASE("a process that is not there, and numbers that are none, are refused") {
+TEST_CASE("a process that does not exist, and invalid numbers, are refused") {
   LiveTarget target("plain");
   const pid_t pid = target.pid();
   target.child().signal(SIGKILL);

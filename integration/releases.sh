@@ -5,9 +5,9 @@
 #
 #   integration/releases.sh BUILD PREFIX...     BUILD: a build directory with the live tests
 #
-# Prints a table: for each program and kind of root, or rule, what the collector lists, how much of that is
-# links of free lists, what is missing of the rest, and what is found and not listed. Fails if
-# anything is.
+# Prints a table: for each program and kind of root, or rule, how much the collector lists, how much
+# of that is links of free lists, what is missing of the rest, and what is found but not listed.
+# Fails if anything is.
 set -euo pipefail
 build=$(realpath "$1")
 shift

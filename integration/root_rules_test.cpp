@@ -12,9 +12,9 @@
 #include "integration/seen_heap.h"
 #include "integration/tool.h"
 
-// Each way of giving the collector roots, or of taking some away, against what it lists itself.
-// HEAPATTACH_ROOT_RULES names programs to be used instead of those of this build, with colons
-// between them: root_rules.c, built with other releases of the collector (releases.sh).
+// Each way of adding or removing roots of the collector, against its own list.
+// HEAPATTACH_ROOT_RULES names programs to use instead of this build's, separated by colons:
+// root_rules.c, built with other releases of the collector (releases.sh).
 
 using namespace heapattach;
 
@@ -48,7 +48,7 @@ void check_mode(const std::string& program, const std::string& mode) {
   const bool has_list = target.greeting().at("objects") >= 0;
   std::size_t known = 0;
   for (const KnownObject& object : ask_known(target)) {
-    // A stale word may keep what should be dead. It keeps it for the collector too, which says so.
+    // A stale word may keep a dead object. It keeps it for the collector too, which lists it.
     if (!object.is_alive && has_list) continue;
     INFO(object.line);
     CHECK(seen.live.count(object.address) == (object.is_alive ? 1 : 0));
@@ -69,7 +69,7 @@ void check_mode(const std::string& program, const std::string& mode) {
                            difference.unlisted));
 }
 
-// What heapattach itself says of a target whose roots are not all to be had.
+// heapattach's own output for a target whose roots are not all available.
 ToolRun count(const std::string& program, const std::string& mode) {
   const LiveTarget target(program, {mode});
   return run_tool({"--max-pause", "30000", std::to_string(target.pid())});
@@ -77,7 +77,7 @@ ToolRun count(const std::string& program, const std::string& mode) {
 
 }  // namespace
 
-TEST_CASE("what every kind of root holds is alive, and nothing else") {
+TEST_CASE("exactly what every kind of root references is alive") {
   ::setenv("ROOTED_LIBRARY", target_path("rooted_library").c_str(), 1);
   for (const std::string& program : programs()) {
     if (!is_target_built(program)) continue;
@@ -106,7 +106,7 @@ TEST_CASE("a program whose collector has no objects yet has an empty heap") {
     for (const std::string mode : {"uninitialised", "empty"}) {
       const ToolRun run = count(program, mode);
       INFO(program << " " << mode << ": " << run.output << run.errors);
-      // Without names nothing tells of a collector that has not begun.
+      // Without symbols nothing shows a collector that has not started.
       const bool is_hidden = program.ends_with("stripped") && mode == "uninitialised";
       CHECK(run.status == (is_hidden ? 5 : 0));
       CHECK(run.errors.find(is_hidden ? "no collector found" : "0 objects") != std::string::npos);

@@ -17,20 +17,20 @@ inline int rounds(int in_short, int in_long) {
   return is_long_run() ? in_long : in_short;
 }
 
-// Prints what was measured, where it can be found: "A1: 1000 freezes, p99 0.3 ms".
+// Prints a measured figure where it can be found: "A1: 1000 freezes, p99 0.3 ms".
 void print_figure(const std::string& line);
 
-// Prints why the running test cannot do its work here; the test then returns.
+// Prints why the running test cannot run here; the test then returns.
 void print_skip(const std::string& reason);
 
-// The value below which `fraction` of `values` lie; 0 without values.
+// The value with `fraction` of `values` below it; 0 without values.
 double quantile(std::vector<double> values, double fraction);
 
 // "p50 0.20 p99 0.31 max 2.10" of a set of milliseconds.
 std::string spread_of(const std::vector<double>& milliseconds);
 
-// True as soon as `question` is; false if that takes longer than `timeout`. A machine that stood
-// still itself, as virtual ones do for seconds, has let no time pass: looks are counted as well.
+// True as soon as `question` is; false if that takes longer than `timeout`. On a machine that was
+// suspended, as virtual ones are for seconds, no time has passed: attempts are counted as well.
 template <class Question>
 bool eventually(std::chrono::milliseconds timeout, const Question& question) {
   constexpr std::chrono::milliseconds kBetweenLooks{1};

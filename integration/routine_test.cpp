@@ -40,7 +40,7 @@ long length_of_list(const Dump& dump, std::uint64_t at) {
 constexpr std::uint64_t kEnd = ~std::uint64_t{0};
 constexpr std::uint64_t kAtomic = std::uint64_t{1} << 63;
 
-// Each object's record as it stands in a dump, by address, and the addresses in their order.
+// Each object's record in a dump, by address, and the addresses in order.
 struct Records {
   std::map<std::uint64_t, std::string> by_address;
   std::vector<std::uint64_t> order;
@@ -72,7 +72,7 @@ Records records_of(const std::string& text, bool is_full) {
   }
 }
 
-// Whether it is free, and leads to the next free place or nowhere.
+// Whether it is free, and points to the next free slot or nowhere.
 bool is_free_link(const std::string& record, const Records& others) {
   std::uint64_t next = 0;
   std::memcpy(&next, record.data() + 16, sizeof next);
@@ -104,7 +104,7 @@ TEST_CASE("a program dumps its own heap, with threads that allocate meanwhile") 
   CHECK(target.ask("dump 7 " + file).at("dumped") == -22);
 }
 
-TEST_CASE("heapattach has a program dump its heap in a clone, and keeps the dump") {
+TEST_CASE("heapattach makes a program dump its heap in a clone, and keeps the dump") {
   if (is_missing()) return;
   const TemporaryDirectory directory;
   const std::string file = directory.file("dump");
@@ -126,7 +126,7 @@ TEST_CASE("heapattach has a program dump its heap in a clone, and keeps the dump
   CHECK(harm_done_to(target.pid()) == "");
 }
 
-TEST_CASE("an export of a process that stands still is what the routine writes of it") {
+TEST_CASE("an export of a stopped process equals the routine's dump of it") {
   if (is_missing()) return;
   const TemporaryDirectory directory;
   LiveTarget target("dumping", {"1000"});
@@ -143,7 +143,7 @@ TEST_CASE("an export of a process that stands still is what the routine writes o
     const Records found = records_of(read_text(ours), is_full);
     Records truth = records_of(read_text(theirs), is_full);
     CHECK(found.order.size() >= 2000);
-    // The collector lists the places that a thread holds ready for its next objects, too.
+    // The collector also lists the slots that a thread holds ready for its next objects.
     Records links;
     for (const auto& [base, record] : truth.by_address) {
       if (!found.by_address.contains(base)) links.by_address[base] = record;
@@ -162,7 +162,7 @@ TEST_CASE("an export of a process that stands still is what the routine writes o
   CHECK(harm_done_to(target.pid()) == "");
 }
 
-TEST_CASE("what a dump routine has written becomes a snapshot like any other") {
+TEST_CASE("a routine's dump becomes a snapshot like any other") {
   if (is_missing()) return;
   const TemporaryDirectory directory;
   const std::string file = directory.file("heap.jsonl.gz");
@@ -186,21 +186,21 @@ TEST_CASE("what a dump routine has written becomes a snapshot like any other") {
   CHECK(harm_done_to(target.pid()) == "");
 }
 
-TEST_CASE("a program without a dump routine is given one in the clone") {
+TEST_CASE("a program without a dump routine gets one in the clone") {
   if (is_missing()) return;
   const TemporaryDirectory directory;
   const std::string file = directory.file("dump");
   LiveTarget target("still", {"1000"});
   const std::string pid = std::to_string(target.pid());
   const Traces before = traces_of(target.pid());
-  // The heapattach of the tests lies alone in a directory, without its library.
+  // The heapattach of the tests is in a directory without its library.
   const ToolRun run = run_tool({"--inject", "--library", ROUTINE_LIBRARY, "--keep", file, pid});
   REQUIRE_MESSAGE(run.status == 0, run.errors);
   const Dump dump = read_dump(read_text(file), false);
   CHECK(dump.size() >= 1000);
   check_consistent(dump);
   CHECK(difference(before, traces_of(target.pid())) == "");
-  // Another routine of another library, which writes what it likes.
+  // Another routine of another library, with an output of its own.
   const ToolRun other = run_tool({"--inject", "--library", target_path("heapdump"), "--routine",
                                   "heapdump_dump", "--force", "--keep", file, pid});
   CHECK_MESSAGE(other.status == 0, other.errors);
@@ -214,7 +214,7 @@ TEST_CASE("a program without a dump routine is given one in the clone") {
   CHECK(harm_done_to(target.pid()) == "");
 }
 
-TEST_CASE("a program without a dump routine is told so, and no file is left") {
+TEST_CASE("a program without a dump routine is reported, and no file is left") {
   const TemporaryDirectory directory;
   const std::string file = directory.file("dump");
   LiveTarget target("called");

@@ -1,5 +1,5 @@
-// Freeze, clone and the dump routine in a clone give the same objects and edges for a service that
-// stands still; for a busy one, each is consistent in itself.
+// Freeze, clone and the dump routine in a clone give the same objects and edges for a stopped
+// service; for a busy one, each is consistent.
 
 #include <string>
 #include <vector>
@@ -64,7 +64,7 @@ TEST_CASE("freeze, clone and dump routine give the same objects and edges") {
   CHECK(difference(cloned, frozen) == "");
   const Dump told = dump_by(ways[2], target);
   CHECK(difference(frozen, told) == "");
-  // For a collector, what a thread keeps ready to be handed out is alive. Nothing leads to it.
+  // For a collector, slots that a thread keeps ready are alive. Nothing references them.
   for (const auto& [base, object] : frozen) {
     for (const auto& [offset, to] : object.words) {
       CHECK(frozen.contains(to) == told.contains(to));
@@ -87,7 +87,7 @@ TEST_CASE("freeze, clone and dump routine give the same objects and edges") {
   CHECK(harm_done_to(target.pid()) == "");
 }
 
-TEST_CASE("of a busy service each way gives no edge to what is no object") {
+TEST_CASE("for a busy service each way gives edges only to objects") {
   if (!is_target_built("dumping")) return;
   LiveTarget target("dumping", {"1000", "busy"});
   for (int i = 0; i < rounds(1, 50); ++i) {

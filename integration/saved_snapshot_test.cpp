@@ -1,4 +1,4 @@
-// What a saved snapshot says is what the process said that it was taken of.
+// A saved snapshot gives the same reports as the process that it was taken of.
 
 #include <csignal>
 #include <fstream>
@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A target that stands still, so that it says the same each time that it is asked.
+// Stops a target, so that it gives the same answers each time.
 void stop(LiveTarget& target) {
   target.child().signal(SIGSTOP);
   REQUIRE(eventually(5s, [&] {
@@ -80,12 +80,12 @@ void check_all_forms(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("a saved snapshot of a C++ program counts, sizes and says what the process does") {
+TEST_CASE("a saved snapshot of a C++ program gives the same reports as the process") {
   if (!is_target_built("typed_cxx_gcc5")) return;
   check_all_forms("typed_cxx_gcc5");
 }
 
-TEST_CASE("a saved snapshot of a Crystal program counts, sizes and says what the process does") {
+TEST_CASE("a saved snapshot of a Crystal program gives the same reports as the process") {
   if (!is_target_built("typed_service_default")) return;
   check_all_forms("typed_service_default");
 }

@@ -60,7 +60,7 @@ SeenHeap look_at(pid_t pid) {
     }
     return {};
   };
-  // Other work on the machine may keep a thread from being stopped at once.
+  // Other work on the machine may delay the stop of a thread.
   FreezeOptions patient;
   patient.thread_deadline = patient.budget = std::chrono::seconds(20);
   must(while_frozen(process, patient, copy));

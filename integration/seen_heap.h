@@ -12,7 +12,7 @@
 
 namespace heapattach {
 
-// What is found alive in a process, by the code that the snapshot is made with.
+// The live set of a process, from the code that makes snapshots.
 struct SeenHeap {
   std::map<std::uint64_t, std::uint64_t> live;  // address -> bytes
   std::set<std::uint64_t> free;                 // on free lists
@@ -24,7 +24,7 @@ struct SeenHeap {
 };
 SeenHeap look_at(pid_t pid);
 
-// The same beside what the target's collector lists itself: the target answers "list" with
+// The same compared with the target's collector's own list: the target answers "list" with
 // "listed=N", and then N lines "<address> <bytes>".
 struct Difference {
   std::size_t listed = 0;
@@ -32,7 +32,7 @@ struct Difference {
   std::size_t missed = 0;
   std::size_t unlisted = 0;
   std::size_t other_sizes = 0;
-  std::string first;  // some of those that differ
+  std::string first;  // some of the different ones
 };
 Difference compare_with_list(LiveTarget& target, const SeenHeap& seen);
 

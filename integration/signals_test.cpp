@@ -1,4 +1,4 @@
-// HAZARDS A6: no signal is lost, doubled or delivered to nobody.
+// HAZARDS A6: no signal is lost, doubled or misdelivered.
 
 #include <csignal>
 #include <cstdlib>
@@ -54,7 +54,7 @@ int freeze_between_signals() {
 
 }  // namespace
 
-TEST_CASE("20,000 queued signals arrive exactly once, whatever freezes fall between them") {
+TEST_CASE("20,000 queued signals arrive exactly once, with freezes between them") {
   // On a busy machine all signals may be sent within the first hundred freezes.
   int freezes = 0;
   while (freezes < 300) freezes += freeze_between_signals();

@@ -1,5 +1,5 @@
 // Every report in turn on services at full load, a third of the runs killed at random: nothing is
-// lost, and nothing grows. In the long form for HEAPATTACH_SOAK_MINUTES, or 20.
+// lost, and nothing grows. The long form runs for HEAPATTACH_SOAK_MINUTES, or 20.
 
 #include <csignal>
 #include <cstdlib>
@@ -56,7 +56,7 @@ const std::vector<Words> kOfHeap{{"--count"},
 
 class Soak {
  public:
-  // The next of these reports, on that process.
+  // Runs the next of these reports on that process.
   void run(pid_t pid, const std::vector<Words>& reports) {
     Words words = reports[turns_[pid]++ % reports.size()];
     const std::string shown = words[0] + " " + words.back();

@@ -1,6 +1,6 @@
-// One heap, whatever it is read from: the process, its snapshot, its core file, and the dumps that
-// a routine in it writes. Each report says the same of each, but for what a source lacks; and that
-// it says.
+// One heap from different sources: the process, its snapshot, its core file, and the dumps that a
+// routine in it writes. Each report is the same from each, except for what a source lacks, which
+// the report mentions.
 
 #include <csignal>
 #include <string>
@@ -26,15 +26,15 @@ bool says(const ToolRun& run, const std::string& text) {
   return (run.output + run.errors).find(text) != std::string::npos;
 }
 
-// The heap of a service that has kept 300 products too many, saved in every way that there is.
+// The heap of a service that has kept 300 products too many, saved in every possible way.
 struct Sources {
   Sources() {
     (void)target.ask("cache=300");
     (void)target.ask("note=20");
-    // It has answered, and may not have been given a processor since to wait for the next question.
+    // It has answered, but may not have run since to wait for the next question.
     REQUIRE(eventually(30s, [&] { return state_of(target.pid(), target.pid()) == 'S'; }));
     for (const auto& [file, values] : {std::pair(&graph, false), std::pair(&full, true)}) {
-      // The heapattach of the tests lies alone in a directory, without its library.
+      // The heapattach of the tests is in a directory without its library.
       std::vector<std::string> arguments{"--inject", "--library", ROUTINE_LIBRARY,
                                          "--keep",   *file,       pid};
       if (values) arguments.emplace_back("--values");
@@ -52,12 +52,12 @@ struct Sources {
     if (!has_core) print_skip("no gcore");
   }
 
-  // What a report says of the process itself.
+  // A report on the process itself.
   ToolRun of_process(std::vector<std::string> report) const {
     report.push_back(pid);
     return run_tool(report);
   }
-  // Whether snapshot and core file say the very same.
+  // Checks that snapshot and core file give identical reports.
   void check_same(const std::vector<std::string>& report) const {
     const ToolRun live = of_process(report);
     CAPTURE(live.errors);
@@ -90,7 +90,7 @@ struct Sources {
 
 }  // namespace
 
-TEST_CASE("the process and its snapshot and core file say the same in every report") {
+TEST_CASE("the process and its snapshot and core file give the same reports") {
   if (!is_target_built(kLeaking)) return;
   const Sources sources;
   std::vector<std::vector<std::string>> reports{{"--count", "-f", "json"},
@@ -104,7 +104,7 @@ TEST_CASE("the process and its snapshot and core file say the same in every repo
   for (const std::vector<std::string>& report : reports) {
     sources.check_same(report);
   }
-  // Of a file, only what the collector's heap holds.
+  // A file shows only the collector's heap.
   const ToolRun summary = sources.of_process({"--summary"});
   const std::string heap = summary.output.substr(summary.output.find("live objects"));
   CHECK(says(run_tool({"--summary", sources.core}), heap) == sources.has_core);
@@ -113,7 +113,7 @@ TEST_CASE("the process and its snapshot and core file say the same in every repo
   CHECK(says(grown, "stayed") == sources.has_core);
 }
 
-TEST_CASE("a routine's dumps say the same of each type, and what they do not have is said") {
+TEST_CASE("a routine's dumps give the same types, and reports mention what they lack") {
   if (!is_target_built(kLeaking)) return;
   const Sources sources;
   const ToolRun live = sources.of_process({"--count", "-f", "tsv"});

@@ -12,7 +12,7 @@ using namespace heapattach;
 
 namespace {
 
-// However long a thread has to wait for a processor on which it can stop.
+// However long a thread has to wait for a processor to stop on.
 ToolRun stacks_of(pid_t pid, std::vector<std::string> more = {}) {
   more.insert(more.begin(), {"--stacks", "--max-pause", "60000", std::to_string(pid)});
   return run_tool(more);
@@ -28,7 +28,7 @@ std::string first_line(const ToolRun& run) {
 
 }  // namespace
 
-TEST_CASE("a deadlock of threads is called so in the first line, with its cycle") {
+TEST_CASE("a deadlock of threads is reported in the first line, with its cycle") {
   LiveTarget target("deadlock");
   const auto run = stacks_of(target.pid());
   CAPTURE(run.output);
@@ -54,7 +54,7 @@ TEST_CASE("a deadlock of threads is called so in the first line, with its cycle"
   CHECK(harm_done_to(target.pid()) == "");
 }
 
-TEST_CASE("the first line names what a Crystal service hangs in") {
+TEST_CASE("the first line names what a Crystal service hangs on") {
   if (!is_target_built("hanging_default")) {
     print_skip("no Crystal compiler");
     return;
@@ -69,7 +69,7 @@ TEST_CASE("the first line names what a Crystal service hangs in") {
        {"deadlock: fiber \"", "\"transfer\" in Ledger#transfer", "\"report\" in Ledger#report",
         "waits for Mutex 0x", "a field of a Ledger", "holds"},
        {"hanging.cr:", "waits for a connection to ", "listening", "sleeps, "}},
-      // The main fiber, which sleeps, may still come: nothing is proved.
+      // The main fiber, which sleeps, may still act: nothing is proved.
       {"exchange",
        {"process "},
        {"remark: 2 of 3 fibers wait for other fibers: fiber \"a", "\"asker\" in Exchange#ask",
@@ -105,9 +105,9 @@ TEST_CASE("the first line names what a Crystal service hangs in") {
   }
 }
 
-// What every fiber waits for, of a program that waits in every way there is: waits.py asks the
-// program, and compares. The same for what has nothing to do, and for what is stuck.
-TEST_CASE("each fiber's wait is told right, and no idle program is said to hang") {
+// The waits of all fibers, in a program that waits in every possible way: waits.py asks the
+// program, and compares. The same for programs with nothing to do, and for stuck ones.
+TEST_CASE("each fiber's wait is reported right, and no idle program is reported to hang") {
   if (!is_target_built("waits_default")) {
     print_skip("no Crystal compiler");
     return;
@@ -134,7 +134,7 @@ TEST_CASE("an HTTP server that waits for its clients has nothing wrong") {
   CHECK_FALSE(says(run, "what for is not known"));
 }
 
-// So many that the collector has given their objects more than one size.
+// So many that their objects have more than one size.
 TEST_CASE("all of some thousand fibers are found") {
   if (!is_target_built("hanging_default")) {
     print_skip("no Crystal compiler");
@@ -149,7 +149,7 @@ TEST_CASE("all of some thousand fibers are found") {
   CHECK(harm_done_to(target.pid()) == "");
 }
 
-TEST_CASE("stacks come as JSON and folded too, also of a program without a collector") {
+TEST_CASE("stacks come as JSON and folded too, even from a program without a collector") {
   LiveTarget target("plain");
   const auto json = stacks_of(target.pid(), {"-f", "json"});
   CHECK(json.status == 0);

@@ -1,5 +1,5 @@
-// The stacks of programs that wait in functions that are known, with variables that are known, and
-// the fibers of a Crystal service.
+// The stacks of programs that wait in known functions, with known variables, and the fibers of a
+// Crystal service.
 
 #include "symbols/unwind/stacks.h"
 
@@ -20,7 +20,7 @@
 namespace heapattach {
 namespace {
 
-// A model with what the variables point to.
+// A model with the types that the variables point to.
 types::TypeModel model_of(const std::vector<const char*>& names) {
   types::TypeModel model;
   for (const char* name : names) {
@@ -52,7 +52,7 @@ struct SeenStacks {
     stacks = std::move(*found);
   }
 
-  // The names of the functions of a thread's frames, the innermost first.
+  // The names of the functions of a thread's frames, innermost first.
   [[nodiscard]] std::vector<std::string> functions() const {
     std::vector<std::string> names;
     for (const unwind::FrameRecord& frame : stacks.stacks.at(0).frames) {
@@ -62,7 +62,7 @@ struct SeenStacks {
     }
     return names;
   }
-  // "frame function name: type", of those of the target's own functions.
+  // "frame function name: type", for the target's own functions.
   [[nodiscard]] bool has_local(const std::string& function,
                                const std::string& name,
                                const std::string& type) const {
@@ -90,7 +90,7 @@ bool stand_in_order(const std::vector<std::string>& functions,
 
 }  // namespace
 
-TEST_CASE("the functions that a program waits in are found whoever compiled it") {
+TEST_CASE("the functions that a program waits in are found, whichever compiler was used") {
   for (const char* variant :
        {"gcc5", "gcc4", "units", "split", "clang5", "clang4", "gcc5_stripped", "optimised"}) {
     const std::string name = fmt::format("typed_c_{}", variant);

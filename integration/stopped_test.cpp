@@ -1,4 +1,4 @@
-// HAZARDS A7: a target that its user stopped stays stopped, and its parent hears nothing of us.
+// HAZARDS A7: a target that its user stopped stays stopped, and its parent does not notice us.
 
 #include <csignal>
 #include <cstdlib>
@@ -24,7 +24,8 @@ bool all_stopped(pid_t pid) {
   return true;
 }
 
-// What the parent of `pid`, which we are, has been told since last asked: "stopped", "continued".
+// The notices that the parent of `pid`, which we are, got since the last call: "stopped",
+// "continued".
 std::string news_of(pid_t pid, int what) {
   siginfo_t news{};
   if (::waitid(P_PID, static_cast<id_t>(pid), &news, what | WNOHANG) != 0) return "waitid failed";
@@ -44,7 +45,7 @@ void let_run_and_ask(LiveTarget& target) {
   target.child().signal(SIGCONT);
   CHECK(eventually(2s, [&] { return harm_done_to(target.pid()).empty(); }));
   CHECK(news_of(target.pid(), WCONTINUED) == "continued");
-  // That a stop interrupts epoll_wait is the kernel's own doing (signal(7)), so not asked here.
+  // The kernel itself lets a stop interrupt epoll_wait (signal(7)), so that is not checked here.
   CHECK(target.ask().at("early") == 0);
 }
 

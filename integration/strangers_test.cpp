@@ -1,4 +1,4 @@
-// Programs of others that use the collector: what is counted adds up to what the collector has.
+// Third-party programs that use the collector: the counts add up to the collector's numbers.
 
 #include <cstdlib>
 #include <filesystem>
@@ -54,7 +54,7 @@ void check_adds_up(const Totals& totals) {
   CHECK(totals.used_bytes + totals.free_bytes == totals.heap_bytes);
 }
 
-// The first of `paths` that is there; empty, after saying so, if none is.
+// The first of `paths` that exists; if none does, prints that and returns an empty path.
 std::string find_program(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
     if (::access(path.c_str(), X_OK) == 0) return path;
@@ -65,7 +65,7 @@ std::string find_program(const std::vector<std::string>& paths) {
 
 }  // namespace
 
-TEST_CASE("guile's heap adds up, and is as large as guile says") {
+TEST_CASE("guile's heap adds up, and has the size that guile reports") {
   const std::string guile = find_program({"/usr/bin/guile", "/usr/bin/guile-3.0"});
   if (guile.empty()) return;
   ChildProcess child({guile, "--no-auto-compile", "-c",
@@ -111,7 +111,7 @@ TEST_CASE("w3m's heap adds up") {
   for (int line = 0; line < 2000; ++line) {
     child.send_line(fmt::format("<p>paragraph {} <a href=\"x\">of many</a>", line));
   }
-  // It reads on, and waits for the rest of its page.
+  // It has read this much, and waits for the rest of its page.
   const std::string stat = fmt::format("/proc/{}/stat", child.pid());
   const auto waits = [&stat] { return read_text(stat).find(") S ") != std::string::npos; };
   REQUIRE(eventually(seconds(20), waits));
@@ -121,7 +121,7 @@ TEST_CASE("w3m's heap adds up") {
   CHECK(child.is_running());
 }
 
-TEST_CASE("roots that a program's own hook gives the collector are not passed over in silence") {
+TEST_CASE("roots from a program's own hook are not silently ignored") {
   if (!is_target_built("root_hook")) return;
   LiveTarget hooked("root_hook");
   const ToolRun run = run_tool({"--count", fmt::format("{}", hooked.pid())});

@@ -1,5 +1,5 @@
-// Strings that are there more than once, from the process and from a snapshot of it; one without
-// its texts cannot tell, and says so.
+// Duplicate strings, from the process and from a snapshot of it; a snapshot without texts cannot
+// show them, and the report mentions that.
 
 #include <string>
 
@@ -31,7 +31,7 @@ std::int64_t copies_of(const ToolRun& run, std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("texts that a service keeps again and again are named, live and from a file") {
+TEST_CASE("texts that a service keeps again and again are listed, live and from a file") {
   if (!is_target_built(kLeaking)) return;
   LiveTarget target(kLeaking);
   (void)target.ask(fmt::format("note={}", kCopies));

@@ -1,5 +1,5 @@
-// What a process's memory is made of, against what the kernel and its collector say: all of it is
-// told, once.
+// A process's memory by use, compared with the kernel's and the collector's numbers: everything is
+// counted, once.
 
 #include <algorithm>
 #include <fstream>
@@ -28,7 +28,7 @@ std::int64_t resident_by_smaps(pid_t pid) {
   return sum;
 }
 
-// Reading a page brings it into memory, and the reader of a pipe wakes up now and then.
+// Reading a page makes it resident, and the reader of a pipe wakes up now and then.
 constexpr std::int64_t kTouched = 512 * 1024;
 
 struct Summary {
@@ -81,10 +81,10 @@ TEST_CASE("a summary agrees with the collector's own numbers and with the kernel
     CHECK(summary.heap("free_bytes") == own.at("free"));
     CHECK(summary.heap("unmapped_bytes") == own.at("unmapped"));
     const std::int64_t rss = summary.report["rss_bytes"];
-    // Pages of files go and come as the machine needs its memory.
+    // Pages of files come and go as the machine needs its memory.
     CHECK(rss >= std::min(before, after) - kTouched);
     CHECK(rss <= std::max(before, after) + kTouched);
-    // Blocks in use were written to when they were handed out.
+    // Blocks in use were written to when they were allocated.
     const std::int64_t in_use = own.at("heap") - own.at("free");
     CHECK(std::int64_t(summary.use("heap_in_use")["mapped_bytes"]) == in_use);
     CHECK(std::int64_t(summary.use("heap_in_use")["resident_bytes"]) <= in_use);
@@ -94,7 +94,7 @@ TEST_CASE("a summary agrees with the collector's own numbers and with the kernel
   }
 }
 
-TEST_CASE("a summary counts the stacks of fibers, and a file has no memory to tell of") {
+TEST_CASE("a summary counts the stacks of fibers, and a file does not show memory") {
   const char* const name = "leaking_debug";
   if (!is_target_built(name)) return;
   LiveTarget target(name);

@@ -1,4 +1,4 @@
-// HAZARDS A4 and A5: threads that come and go, and many of them.
+// HAZARDS A4 and A5: threads that come and go, and large numbers of them.
 
 #include <algorithm>
 
@@ -55,7 +55,7 @@ TEST_CASE("a process that forks all the time keeps its children") {
   CHECK(harm_done_to(target.pid()) == "");
 }
 
-TEST_CASE("the pause grows with the number of threads and no faster") {
+TEST_CASE("the pause grows no faster than the number of threads") {
   struct Limit {
     int threads;
     double milliseconds;  // of HAZARDS A5, for a quiet machine

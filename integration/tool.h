@@ -7,28 +7,28 @@
 
 namespace heapattach {
 
-// What a finished run of heapattach left: its exit status (or minus the signal that ended it), and
-// what it wrote.
+// The result of a finished run of heapattach: its exit status (or minus the signal that ended it),
+// and its output.
 struct ToolRun {
   int status = 0;
   std::string output;
   std::string errors;
 };
 
-// Runs the heapattach of this build with `arguments` to its end. Throws std::runtime_error if that
-// takes longer than a minute and a half.
+// Runs this build's heapattach with `arguments` to its end. Throws std::runtime_error after a
+// minute and a half.
 ToolRun run_tool(const std::vector<std::string>& arguments, const ChildOptions& options = {});
 
-// The same by a line of bash, in which "$0" is heapattach and "$@" are `arguments`: for output that
-// goes somewhere peculiar.
+// The same with a line of bash, in which "$0" is heapattach and "$@" are `arguments`: for unusual
+// destinations of its output.
 ToolRun run_in_shell(const std::string& script,
                      const std::vector<std::string>& arguments,
                      const ChildOptions& options = {});
 
-// Where heapattach lies, also for those who may not look into the build directory.
+// The path of heapattach, readable even for users who may not read the build directory.
 const std::string& tool_path();
 
-// A directory that lives as long as this; everybody may look into it.
+// A temporary directory that everybody may read.
 class TemporaryDirectory {
  public:
   TemporaryDirectory();
@@ -38,7 +38,7 @@ class TemporaryDirectory {
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
-  // The names of what it holds, sorted.
+  // The names of its files, sorted.
   [[nodiscard]] std::vector<std::string> list() const;
 
  private:

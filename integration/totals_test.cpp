@@ -1,4 +1,4 @@
-// One snapshot in every format that there is has the same objects and bytes in all of them.
+// One snapshot in every available format has the same objects and bytes in all of them.
 
 #include <string>
 #include <utility>
@@ -48,7 +48,7 @@ TEST_CASE("objects and bytes are the same in every format that one snapshot is c
     return;
   }
   const TemporaryDirectory directory;
-  // Of all that heapattach writes, only such a dump can become all the rest.
+  // Of all that heapattach writes, only such a dump can become everything else.
   const std::string source = directory.file("heap.gcfull");
   {
     LiveTarget target(service);

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Shows heapattach at work, in one command: integration/try.sh
 #
-# Installs what is missing (Debian 12, as root or with sudo), builds heapattach and a small Crystal service
-# that leaks sessions, starts that service, and looks into it. Everything lies under build/try; the
-# service is stopped at the end.
+# Installs what is missing (Debian 12, as root or with sudo), builds heapattach and a small Crystal
+# service that leaks sessions, starts that service, and inspects it. Everything is under build/try;
+# the service is stopped at the end.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source integration/packages.sh
@@ -29,7 +29,7 @@ read -r -t 30 line <&"${service[0]}" && [[ $line == ready ]] || {
   exit 1
 }
 
-# show COMMAND ARGUMENT...: prints it as a user would type it, then what it says.
+# show COMMAND ARGUMENT...: prints it as a user would type it, then runs it.
 show() {
   printf '\n$ %s' "$1"
   printf " %s" "${@:2}" | sed "s/ \([^ ]*[*][^ ]*\)/ '\1'/g"

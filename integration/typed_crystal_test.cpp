@@ -1,5 +1,5 @@
-// A Crystal program says what it holds, object by object and edge by edge, as its compiler laid it
-// out, and the snapshot must say the same.
+// A Crystal program lists what it holds, object by object and edge by edge, as its compiler laid it
+// out, and the snapshot must have the same.
 
 #include <fstream>
 #include <set>
@@ -21,7 +21,8 @@ bool is_built(const std::string& name) {
   return false;
 }
 
-// What the program's own objects lead to and has no type, with what leads there, a line each.
+// The untyped objects that the program's own objects reference, with what references them, a line
+// each.
 std::string unknown_behind_own(const DescribedHeap& found) {
   std::vector<std::uint64_t> stack;
   std::set<std::uint64_t> seen;
@@ -74,7 +75,7 @@ TEST_CASE("each edge of a Crystal program is found") {
   }
 }
 
-TEST_CASE("each object and edge of a Crystal program is called what the program calls it") {
+TEST_CASE("each object and edge of a Crystal program has the program's own name for it") {
   const char* const name = "typed_service_debug";
   if (!is_built(name)) return;
   LiveTarget target(name);
@@ -85,8 +86,8 @@ TEST_CASE("each object and edge of a Crystal program is called what the program 
   CHECK(harm_done_to(target.pid()) == "");
 }
 
-// The compiler of a release that writes it would have written this; the program says it itself.
-TEST_CASE("the same with what the compiler says of its types, without debug information") {
+// The output of a newer compiler would be the same; the program prints it itself.
+TEST_CASE("the same with the compiler's type information, without debug information") {
   const char* const name = "typed_service_default";
   if (!is_built(name)) return;
   LiveTarget target(name);

@@ -1,5 +1,5 @@
-// A C++ program says what it holds, object by object and edge by edge, and the snapshot must say
-// the same, whichever compiler wrote its debug information and however.
+// A C++ program lists what it holds, object by object and edge by edge, and the snapshot must have
+// the same, whichever compiler wrote its debug information, in whatever form.
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 
 namespace heapattach {
 
-TEST_CASE("each object and edge of a C++ program is called what the program calls it") {
+TEST_CASE("each object and edge of a C++ program has the program's own name for it") {
   for (const std::string& name : typed_programs_of("cxx")) {
     CAPTURE(name);
     LiveTarget target(name);

@@ -1,5 +1,5 @@
-// How much of a heap has a type: nearly all of it where debug information or the compiler says what
-// things are, and what is missing where neither does.
+// How much of a heap has a type: nearly all of it with debug information or the compiler's type
+// table, and what is missing without either.
 
 #include <algorithm>
 #include <map>
@@ -71,7 +71,7 @@ TEST_CASE("nearly all bytes of programs with debug information have a type") {
   }
 }
 
-TEST_CASE("a release build without any information says what it can") {
+TEST_CASE("a release build without any information gets the types that are possible") {
   const char* const name = "service_release";
   if (!is_target_built(name)) return;
   LiveTarget target(name);

@@ -20,7 +20,7 @@ std::uint64_t address_in(std::string_view text) {
   return std::stoull(std::string(text), nullptr, 16);
 }
 
-// Takes "a<TAB>b<TAB>c<TAB>d" apart.
+// Splits "a<TAB>b<TAB>c<TAB>d".
 std::vector<std::string> fields_of(const std::string& line) {
   std::vector<std::string> fields;
   std::size_t at = 0;

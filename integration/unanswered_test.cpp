@@ -1,5 +1,5 @@
-// Memory and files that nobody provides: whoever reads them sleeps in the kernel. The tool reads
-// none of that memory, and where it waits nevertheless, the target is let go and the tool ends.
+// Memory and files whose provider does not answer: reading them sleeps in the kernel. The tool does
+// not read such memory; if a read waits nevertheless, the target is released and the tool ends.
 
 #include <csignal>
 #include <filesystem>
@@ -26,7 +26,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Null, after saying so, where it cannot be had.
+// Null, with a message, if it is unavailable.
 std::unique_ptr<LiveTarget> unanswered(const std::string& how) {
   if (!is_target_built("unanswered")) return nullptr;
   auto target = std::make_unique<LiveTarget>("unanswered", std::vector<std::string>{how});
@@ -45,7 +45,7 @@ std::int64_t links_in(const std::string& counts) {
   return links;
 }
 
-// It runs, and nothing interrupted it but `most` times.
+// It runs, and was interrupted at most `most` times.
 void check_unharmed(LiveTarget& target, std::int64_t most) {
   CHECK(eventually(2s, [&] { return harm_done_to(target.pid()).empty(); }));
   CHECK(target.ask().at("interrupted") <= most);
@@ -108,7 +108,7 @@ class ServedProgram {
 
 }  // namespace
 
-TEST_CASE("memory under a userfaultfd that nobody reads is not read, and that is said") {
+TEST_CASE("memory under a userfaultfd that nobody serves is not read, and the report says so") {
   for (const char* const place : {"heap", "root"}) {
     CAPTURE(place);
     const auto target = unanswered(place);
@@ -126,7 +126,7 @@ TEST_CASE("memory under a userfaultfd that nobody reads is not read, and that is
       CHECK(links_in(run.output) == target->greeting().at("objects"));
     }
     check_unharmed(*target, 0);
-    // A copy would not have it, and making one may wait for whoever reads it.
+    // A copy would not have it, and making one may wait for the process that serves it.
     const ToolRun clone =
         run_tool({"--count", "--snapshot", "clone", std::to_string(target->pid())});
     CHECK(clone.status == 1);
@@ -156,7 +156,7 @@ TEST_CASE("a tool that hangs while it traces is ended by its guardian, and the t
   check_let_go("on", "500", "late", 1);
 }
 
-TEST_CASE("one SIGTERM ends a tool that hangs, and SIGKILL lets the target go") {
+TEST_CASE("one SIGTERM ends a tool that hangs, and SIGKILL releases the target") {
   const auto target = unanswered("later");
   if (!target) return;
   REQUIRE(target->ask("register").at("registered") == 1);
@@ -171,7 +171,7 @@ TEST_CASE("one SIGTERM ends a tool that hangs, and SIGKILL lets the target go") 
   }
 }
 
-TEST_CASE("a program whose file system does not answer any more holds nobody up") {
+TEST_CASE("a program whose file system no longer answers blocks nothing") {
   ServedProgram served("still");
   if (!served.is_mounted()) return;
   REQUIRE(run_tool({"--count", served.pid()}).status == 0);

@@ -21,7 +21,7 @@ ToolRun watch(const std::vector<std::string>& arguments) {
       "HEAPATTACH=\"$0\" HEAPATTACH_APART=1 HEAPATTACH_GRACE=5 exec \"$BASH\" \"$@\"", arguments);
 }
 
-// The pids of those files that are called `name`.PID.`rest`.
+// The pids in the files named `name`.PID.`rest`.
 std::vector<pid_t> pids_in(const std::vector<std::string>& files,
                            const std::string& name,
                            const std::string& rest) {
@@ -42,10 +42,10 @@ std::vector<std::string> files_in(const std::string& directory) {
 
 }  // namespace
 
-TEST_CASE("a command that hangs is looked at twice, all of its tree, and ended") {
+TEST_CASE("a command that hangs is examined twice, with all of its tree, and ended") {
   TemporaryDirectory directory;
   const std::string artifacts = directory.file("kept");
-  // Not silent until its child has come to where it waits.
+  // Not silent until its child waits.
   const std::string script =
       "\"$0\" >\"$1\" & until grep -q ready \"$1\"; do echo soon; sleep 0.1; done; echo hanging; "
       "wait";
@@ -74,7 +74,7 @@ TEST_CASE("a command that hangs is looked at twice, all of its tree, and ended")
   CHECK(messages.find("collector") != std::string::npos);
 }
 
-TEST_CASE("a command that ends is as if nobody had watched it") {
+TEST_CASE("a command that ends is unaffected by the watchdog") {
   TemporaryDirectory directory;
   const std::string artifacts = directory.file("kept");
   const auto run = watch(

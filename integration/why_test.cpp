@@ -1,5 +1,5 @@
-// A service that leaks is asked what its memory is and why it is there: the reports name the way
-// that leaks as a newcomer would read it, of the process and of what was saved of it.
+// Reports on a service that leaks: they name the leaking path as a newcomer would read it, for the
+// process and for a saved file of it.
 
 #include <algorithm>
 #include <chrono>
@@ -34,7 +34,7 @@ bool contains(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
-// Where that stands in the program, which is one line of it.
+// The line of the program that contains this text; there is only one.
 std::size_t line_of(std::string_view text) {
   const std::string source = read_text(CONSUMERS "/../targets/leaking.cr");
   const std::size_t at = source.find(text);
@@ -50,7 +50,7 @@ struct Leaked {
   explicit Leaked(const std::string& how, Meanwhile meanwhile = Meanwhile::Runs)
       : target(kLeaking) {
     (void)target.ask(how);
-    // It has answered, and may not have been given a processor since to wait for the next question.
+    // It has answered, but may not have run since to wait for the next question.
     REQUIRE(eventually(30s, [&] { return state_of(target.pid(), target.pid()) == 'S'; }));
     if (meanwhile == Meanwhile::Stopped) {
       REQUIRE(::kill(target.pid(), SIGSTOP) == 0);
@@ -67,7 +67,7 @@ struct Leaked {
 
 }  // namespace
 
-TEST_CASE("a cache that never evicts is the first suspect, and why its contents are alive") {
+TEST_CASE("a cache that never evicts is the first suspect, and the reason why its contents live") {
   if (!is_target_built(kLeaking)) return;
   Leaked leaked("cache=1000");
   for (const std::string& source : leaked.sources) {
@@ -85,7 +85,7 @@ TEST_CASE("a cache that never evicts is the first suspect, and why its contents 
   CHECK(harm_done_to(leaked.target.pid()) == "");
 }
 
-TEST_CASE("closures that capture their requests are named with where they are kept") {
+TEST_CASE("closures that capture their requests are named, with the variable that keeps them") {
   if (!is_target_built(kLeaking)) return;
   Leaked leaked("closure=1000");
   for (const std::string& source : leaked.sources) {
@@ -102,7 +102,7 @@ TEST_CASE("closures that capture their requests are named with where they are ke
   CHECK(harm_done_to(leaked.target.pid()) == "");
 }
 
-TEST_CASE("reports are the same of a process and of the file that was saved of it") {
+TEST_CASE("reports are the same from a process and from its saved file") {
   if (!is_target_built(kLeaking)) return;
   // A fiber of Crystal's own wakes every five seconds, and from then on its stack is the one in
   // use.
@@ -125,7 +125,7 @@ TEST_CASE("reports are the same of a process and of the file that was saved of i
   }
 }
 
-TEST_CASE("what a C program's stack holds is told by frame and variable, of process and file") {
+TEST_CASE("references from a C program's stack show frame and variable, from process and file") {
   for (const char* name : {"typed_c_gcc5", "typed_c_clang5"}) {
     if (!is_target_built(name)) continue;
     CAPTURE(name);

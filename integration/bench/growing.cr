@@ -1,7 +1,7 @@
 # A program for memprof.sh: growing COUNT makes COUNT objects in 100 lists, each with a text.
 #
-# Prints "ready" and answers each line on standard input with one line: the milliseconds that MemProf's
-# log_object_sizes takes, where it is compiled in (-Dmemprof), or else 0.
+# Prints "ready" and answers each line on standard input with one line: the milliseconds that
+# MemProf's log_object_sizes takes if it is compiled in (-Dmemprof), otherwise 0.
 {% if flag?(:memprof) %}
   require "perf_tools/mem_prof"
 {% end %}

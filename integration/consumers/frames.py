@@ -48,7 +48,7 @@ def frames_of_heapattach(tool, pid, options):
         if thread['end'] != 'outermost':
             print(f'thread {thread["tid"]}: the stack ends {thread["end"]}')
         if thread.get('left_out'):
-            # None for each: of a stack as deep as that the others' frames are counted there.
+            # None for each: the others count the frames of such a deep stack from there.
             at = thread['left_out_behind']
             frames[at:at] = [None] * thread['left_out']
     return threads
@@ -69,8 +69,8 @@ def without_arguments(call):
     return call.strip()
 
 
-# Says of each frame whether gdb thought it up: a function that has jumped to what it called last is
-# no longer on the stack.
+# For each frame, whether gdb invented it: a function that ended in a jump is no longer on the
+# stack.
 JUMPED = """
 for thread in gdb.selected_inferior().threads():
   thread.switch()
@@ -96,12 +96,12 @@ def frames_of_gdb(pid, debug_dir):
     kinds = dict(re.findall(r'^kinds (\d+) (\S+)$', done.stdout, re.MULTILINE))
     threads, now = {}, None
     for line in done.stdout.splitlines():
-        # One thread has no heading if threads are not known, as in a static program.
+        # One thread has no heading if threads are unknown, as in a static program.
         if found := re.match(r'^Thread \d+ \((?:Thread 0x[0-9a-f]+ )?\(?(?:LWP|process) (\d+)', line):
             tid = int(found[1])
             now = threads.setdefault(tid, [])
         elif line.startswith('#') and now is not None:
-            # Behind the last one of a fiber gdb shows another, at address 0.
+            # After the last frame of a fiber gdb shows another, at address 0.
             if re.match(r'^#\d+\s+0x0+ in \?\? \(\)$', line):
                 kinds[str(tid)] = kinds[str(tid)][:-1]
                 continue
@@ -122,7 +122,7 @@ def frames_of_gdb(pid, debug_dir):
 
 def frames_of_eu_stack(pid, debug_dir):
     path = [f'--debuginfo-path={debug_dir}:/usr/lib/debug:.debug'] if debug_dir else []
-    # Its status says whether it came to the end of every stack; what it shows is looked at anyway.
+    # Its status shows whether it reached the end of every stack; its output is used anyway.
     done = run(['eu-stack', '-i', '-s', '-n', '0', *path, '-p', pid])
     threads, now = {}, None
     for line in done.stdout.splitlines():
@@ -168,7 +168,7 @@ def plain_name(name):
     name = without_types(name.split('@@')[0]) if name != SIGNAL else name
     name = name if name.endswith('@plt') else re.sub(r'@[A-Z].*$', '', name)
     name = re.sub(r'\.(part|constprop|isra|cold).*$', '', name)
-    name = re.sub(r'(?<!:):(?!:)\w+$', '', name)  # the names of arguments that Crystal's methods have
+    name = re.sub(r'(?<!:):(?!:)\w+$', '', name)  # the names of a Crystal method's arguments
     name = re.sub(r'^(__GI_|__vdso_|__libc_(?=[a-z]+$)|_IO_(?=getc$))', '', name).lstrip('_')
     return {'sccp': 'syscall_cp_c'}.get(name, name)  # of musl
 
@@ -180,14 +180,14 @@ def same_function(ours, theirs, who):
     if mine == other or (mine, other) == ('', '??'):
         return True
     # A function that only its own unit can call has a bare name in the debug information: eu-stack
-    # shows it as it is, gdb without the class of a lambda.
+    # prints that, gdb omits the class of a lambda.
     if other and re.search(r'(^|::|#)_*' + re.escape(other) + '$', mine):
         return True
     if who == 'eu-stack':
         if ours.function == SIGNAL and theirs.function.startswith('__restore'):
-            return True  # the C library's function, which a handler returns to
+            return True  # the C library's function that a handler returns to
         if mine.endswith('@plt') and other == '':
-            return True  # it has no names for the stubs of what is in other modules
+            return True  # it has no names for stubs of other modules
     return False
 
 
@@ -207,7 +207,7 @@ def is_host_at(mine, at, theirs, who):
     if theirs.line and not same_place(mine[at], theirs):
         return None
     host = next(i for i in range(at, len(mine)) if not mine[i].inlined_into)
-    # It names that one by its symbol, which writes the types of lambdas in another way.
+    # It names that one by its symbol, which writes the types of lambdas differently.
     names = [plain_name(frame.function).split('<')[0] for frame in (mine[host], theirs)]
     return host if same_function(mine[host], theirs, who) or names[0] == names[1] else None
 
@@ -227,7 +227,7 @@ def compare_stacks(title, mine, theirs, who):
         if not same_function(a, b, who):
             host = is_host_at(mine, at, b, who) if a is not nothing else None
             if host is None:
-                return [text], lines  # what follows differs as well
+                return [text], lines  # the rest differs as well
             at = host
         elif not same_place(a, b):
             lines[title, at] = text
@@ -256,11 +256,11 @@ def main():
     of_gdb = frames_of_gdb(pid, debug_dir) if only != 'eu-stack' else {}
     differences, gdb_lines = compare(ours, of_gdb, 'gdb') if of_gdb else ([], {})
     more, eu_lines = compare(ours, of_eu_stack, 'eu-stack')
-    # eu-stack finds no lines where a unit is in no .debug_aranges, as of all that LLVM writes.
+    # eu-stack finds no lines if a unit is not in .debug_aranges, as with all LLVM output.
     if of_gdb and not gdb_lines:
         eu_lines = {at: text for at, text in eu_lines.items() if not text.endswith(' :0:0')}
-    # gdb goes by those rows of the line table only that begin a statement. Where eu-stack has the
-    # same line as heapattach, from the row that the instruction is in, gdb's is the one before.
+    # gdb uses only those rows of the line table that begin a statement. If eu-stack has the same
+    # line as heapattach, from the row of the instruction, gdb's is the one before.
     kept = [text for at, text in gdb_lines.items() if at in eu_lines]
     differences += more + list(eu_lines.values()) + kept
     for text in differences:

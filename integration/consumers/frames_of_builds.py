@@ -16,7 +16,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 OPTIMISED = ['-O0', '-O1', '-O2', '-O3']
-# With which tables, and whether with frame pointers.
+# Which tables, and whether with frame pointers.
 TABLES = {
     'kept': ['-fno-omit-frame-pointer'],
     'omitted': ['-fomit-frame-pointer'],
@@ -63,7 +63,7 @@ def long_list():
 
 
 def strip_to_mini(program):
-    """As distributions do it: the symbols of functions are left, compressed, in a section."""
+    """As distributions do it: the symbols of functions stay, compressed, in a section."""
     symbols = program + '.symbols'
     subprocess.run(['objcopy', '--strip-debug', '--remove-section=.comment', program, symbols],
                    check=True)
@@ -79,7 +79,7 @@ def build(targets, text, directory):
         flags = ['-std=c++17', *flags]
     source = os.path.join(targets, 'standing.c' if language == 'c' else 'standing.cpp')
     program = os.path.join(directory, 'standing')
-    # eu-stack finds units by .debug_aranges alone, which clang writes when it is asked to.
+    # eu-stack finds units only by .debug_aranges, which clang writes on request.
     if compiler.startswith('clang'):
         flags.append('-gdwarf-aranges')
     subprocess.run([compiler, '-g', '-pthread', '-Wl,--build-id', *flags, *LINKED[form], '-o',
@@ -113,7 +113,7 @@ def look_at_musl(tool, pid):
     for thread in json.loads(done.stdout)['threads']:
         functions = [frame.get('function', '?') for frame in thread['frames']]
         wanted = ['main'] if thread['tid'] == pid else ['in_', 'run']
-        # Where musl has no symbols either, the frame pointer that this one has is believed.
+        # If musl has no symbols either, this thread's frame pointer is trusted.
         if thread['name'] == 'aligned' and functions[0] == '?':
             wanted = ['run']
         at = 0
@@ -126,7 +126,7 @@ def look_at_musl(tool, pid):
     return 1 if bad else 0
 
 
-NOT_HERE = 77  # the status that says that a build cannot be made here
+NOT_HERE = 77  # the exit status for a build that is impossible here
 
 
 def run(tool, targets, text):

@@ -1,5 +1,5 @@
-# What `go tool pprof` makes of a profile: pprof.py FILE. Prints objects, bytes and name of each
-# function, a line each. Fails if the profile differs from itself or has no tags.
+# The view of `go tool pprof` of a profile: pprof.py FILE. Prints objects, bytes and name of each
+# function, a line each. Fails if the profile is inconsistent or has no tags.
 import subprocess
 import sys
 
@@ -24,6 +24,6 @@ def flat(sample, unit):
 objects = flat("inuse_objects", "count")
 for name, count in flat("inuse_space", "B").items():
     print(objects[name], count, name, sep="\t")
-assert "for 0, 0% of" in pprof("-top", f"-diff_base={sys.argv[1]}"), "it differs from itself"
+assert "for 0, 0% of" in pprof("-top", f"-diff_base={sys.argv[1]}"), "it is inconsistent"
 tags = pprof("-tags")
 assert " type:" in tags and " root:" in tags, tags

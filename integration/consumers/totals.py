@@ -118,7 +118,7 @@ def of_hprof(data):
                 inner += 1 + 8 + 4 + 48 + 4 + 2 + 2 + 17 * statics
                 inner += 2 + 9 * struct.unpack_from(">H", data, inner)[0]
             else:
-                # Two objects are there for readers' sake, at addresses that no heap has.
+                # Two objects exist only for readers, at addresses that no heap has.
                 is_of_readers = data[inner + 1] >= 0x10
                 count = struct.unpack_from(">I", data, inner + 13 + (8 if kind == 0x21 else 0))[0]
                 inner += 1 + 8 + 4 + 8 + 4 + count * (1 if kind == 0x21 else 8)

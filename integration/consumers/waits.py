@@ -14,8 +14,8 @@ import subprocess
 import sys
 import time
 
-# By the fiber's name: the word that JSON has for it, and what else must be there. A word in capitals is a
-# number that the program has printed.
+# By the fiber's name: its wait in JSON, and further required keys. A word in capitals is a number
+# that the program has printed.
 CHANNEL = {"object": "0x", "type": "Channel("}
 EXPECTED = {
     "receive": ("receive", CHANNEL),
@@ -63,7 +63,7 @@ class Target:
         raise SystemExit(f"{program} {shape}: ended before it was ready")
 
     def wait_until_asleep(self):
-        """Until the fiber that printed "ready" waits as well."""
+        """Waits until the fiber that printed "ready" waits as well."""
         while self.process.poll() is None:
             with open(f"/proc/{self.process.pid}/stat", encoding="ascii", errors="replace") as stat:
                 if stat.read().rpartition(")")[2].split()[0] == "S":
@@ -99,7 +99,7 @@ def snapshot_of(tool, pid):
 
 
 def has_own_events(version):
-    """Before 1.15 the limit of a read is in libevent, where nothing leads from the fiber."""
+    """Before 1.15 the limit of a read is in libevent, which the fiber does not reference."""
     return tuple(int(part) for part in version.split("-")[0].split(".")[:2]) >= (1, 15)
 
 
@@ -109,7 +109,7 @@ def has_lines(report):
 
 
 def faults_of(fiber, expected, names, numbers, has_methods):
-    """What of a fiber is not as expected."""
+    """The unexpected facts about a fiber."""
     word, details = expected
     faults = []
     is_channel = word in ("send", "receive") and not has_methods and fiber["wait"] == "channel"

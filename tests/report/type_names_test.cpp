@@ -43,7 +43,7 @@ TEST_CASE("an unknown name is answered with similar ones") {
   CHECK(find("x*").name.empty());
 }
 
-TEST_CASE("" all types " is a name for any heap") {
+TEST_CASE("the pattern for all types is a name for any heap") {
   CHECK(find_type_name("*", {}).name == "*");
   CHECK(find_type_name("A*", {}).name.empty());
 }
