@@ -1,5 +1,5 @@
-// One thread for each blocking call (blocking_calls.h), which makes it once and notes what it saw.
-// "rows" is answered by as many lines as "ready" named:
+// One thread for each blocking call (blocking_calls.h), which makes it once and records the result.
+// The answer to "rows" has as many lines as "ready" announced:
 //   name tid=… ended=0|1 result=… errno=… elapsed_us=… due_us=… mask_changed=0|1
 
 #include <atomic>
@@ -62,7 +62,7 @@ void append(std::vector<BlockingCall>& calls, const std::vector<BlockingCall>& m
 }  // namespace
 
 int main() {
-  // What System V objects and queues it makes go away with it.
+  // The System V objects and queues that it makes vanish with it.
   if (unshare(CLONE_NEWIPC) != 0) std::fprintf(stderr, "blockers: no namespace of its own\n");
   std::signal(SIGPIPE, SIG_IGN);
   std::vector<BlockingCall> calls;

@@ -1,6 +1,6 @@
 #pragma once
 
-// One blocking system call each, as a thread of its own makes it (blockers.cpp).
+// One blocking system call each, made by a thread of its own (blockers.cpp).
 
 #include <vector>
 
@@ -8,7 +8,7 @@
 
 struct BlockingCall {
   const char* name;
-  double due_s;  // when it has to come back by itself; 0 if never
+  double due_s;  // when it must return by itself; 0: never
   long (*run)();
 };
 
@@ -30,8 +30,9 @@ inline timespec at_due_time(clockid_t clock) {
   return time;
 }
 
-std::vector<BlockingCall> calls_of_time();     // sleeps, futexes and what glibc makes of them
+std::vector<BlockingCall>
+calls_of_time();  // sleeps, futexes and the glibc functions on top of them
 std::vector<BlockingCall> calls_of_polling();  // poll, select, epoll
-std::vector<BlockingCall> calls_of_files();    // pipes, locks, and the many sorts of descriptors
+std::vector<BlockingCall> calls_of_files();    // pipes, locks, and the many kinds of descriptors
 std::vector<BlockingCall> calls_of_sockets();
 std::vector<BlockingCall> calls_of_messages();  // signals, children, System V and POSIX queues

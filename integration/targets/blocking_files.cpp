@@ -29,7 +29,7 @@ struct Pipe {
   }
 };
 
-// The same file, opened anew.
+// Opens the same file again.
 int reopen(int file, int flags) {
   return open(("/proc/self/fd/" + std::to_string(file)).c_str(), flags);
 }
@@ -48,7 +48,7 @@ long write_full_pipe() {
   return write(full.ends[1], bytes.data(), bytes.size());
 }
 
-// Blocks after what the pipe can hold.
+// Blocks once the pipe is full.
 long write_much_to_pipe() {
   const std::vector<char> bytes(1 << 20);
   return write(Pipe().ends[1], bytes.data(), bytes.size());
@@ -120,7 +120,7 @@ long read_terminal() {
   return read(open(ptsname(master), O_RDWR | O_NOCTTY), &byte, 1);
 }
 
-// A FIFO without a name, whose reader waits for a first writer.
+// A FIFO without a name, whose reader waits for its first writer.
 long open_fifo() {
   const std::string name = "/tmp/heapattach-fifo-" + std::to_string(getpid());
   if (mkfifo(name.c_str(), 0600) != 0) return -1;

@@ -47,7 +47,7 @@ long futex_until() {
   return futex(&word, FUTEX_WAIT_BITSET_PRIVATE, 0, &time);
 }
 
-// Owned by the main thread, which never gives it up.
+// The main thread owns it and never gives it up.
 long futex_priority_until() {
   static std::int32_t word = 0;
   word = getpid();
@@ -92,7 +92,7 @@ long condition_until() {
   return result != 0 ? -1 : 0;
 }
 
-// Not blocked at all: what merely being held up does to a thread.
+// Not blocked at all: shows the effect of merely being stopped.
 long compute_until() {
   const timespec end = at_due_time(CLOCK_MONOTONIC);
   for (;;) {

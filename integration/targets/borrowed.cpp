@@ -1,6 +1,6 @@
-// Threads of which one is borrowed, each in another state, and each sure of what it must find
-// afterwards: general and vector registers, flags, the red zone, errno, and what its call returns.
-// The greeting names their numbers.
+// Threads in different states, any of which may be borrowed. Each knows what it must find
+// afterwards: general and vector registers, flags, the red zone, errno, and the result of its call.
+// The greeting has their numbers.
 
 #include <atomic>
 #include <csignal>
@@ -17,7 +17,7 @@
 #include "talk.h"
 
 // long keeps_pattern(long turns): fills the registers, the red zone and the carry flag, counts
-// turns down, and looks whether all is still there. 0 if so.
+// turns down, and checks that everything is unchanged. 0 if so.
 asm(R"(
   .text
   .globl keeps_pattern
@@ -110,11 +110,11 @@ extern "C" long keeps_pattern(long turns);
 
 namespace {
 
-constexpr int kSentinel = 77;  // an errno that nothing here sets
+constexpr int kSentinel = 77;  // an errno that no code here sets
 
 std::atomic<long> damaged{0};  // patterns not found again
 std::atomic<long> errno_lost{0};
-std::atomic<long> interrupted{0};  // untimed calls that came back
+std::atomic<long> interrupted{0};  // untimed calls that returned
 std::atomic<long> early{0};        // sleeps that ended too soon
 std::atomic<long> children_seen{0};
 std::atomic<long> beats{0};
@@ -131,8 +131,8 @@ double now() {
 
 }  // namespace
 
-// What tests have called in this process or a copy of it, on any of its threads. Each leaves behind
-// whatever a function may: other vector registers, another errno, another mask.
+// Functions that tests have called in this process or a copy of it, on any of its threads. Each
+// changes what a function may: vector registers, errno, the mask.
 extern "C" {
 
 long disturb(long first, long second, const char* text) {
@@ -230,7 +230,7 @@ void wait_for_condition() {
   for (;;) pthread_cond_wait(&condition, &mutex);
 }
 
-// Never returns: computes on top of whatever the signal met.
+// Never returns: computes on top of whatever the signal interrupted.
 void stay(int) {
   begin(kHandler);
   for (;;) {
@@ -253,7 +253,7 @@ void count_child(int) {
   children_seen.fetch_add(1);
 }
 
-// For a child that does not end: whatever comes back is not ours.
+// Waits for a child that does not end: any return comes from outside.
 void wait_for_children() {
   begin(kWaiting);
   for (;;) {

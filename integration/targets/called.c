@@ -1,5 +1,5 @@
-// Functions to be called in a clone, good ones and bad ones. "report" says what of them has reached
-// the process itself: nothing may.
+// Functions to be called in a clone, harmless and harmful ones. "report" shows what of them has
+// reached the process itself: nothing may.
 
 #define _GNU_SOURCE
 

@@ -58,7 +58,7 @@ static void* mutate(void* number) {
     if (lists[at] != NULL) check_list(lists[at], seeds[at]);
     seeds[at] = state >> 8;
     lists[at] = make_list(seeds[at]);
-    // Something large now and then, so that the heap is extended and blocks are split.
+    // Something large now and then, so that the heap grows and blocks are split.
     if (state >> 57 == 0) memset(GC_MALLOC_ATOMIC(200000), 1, 200000);
   }
   return NULL;

@@ -1,5 +1,5 @@
-// Threads whose stacks nobody can walk, each in its own way, and two whose stacks are sound.
-// "ready" is said when all of them stand.
+// Threads whose stacks cannot be walked, each for another reason, and two with sound stacks. Prints
+// "ready" when all of them wait.
 
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -13,15 +13,15 @@
 
 #include "thread_state.h"
 
-// Each waits for ever with the stack and the frame pointer that it is given. Behind a call that is
-// never made stands a label, for what seems to return there. The first has no tables,
+// Each waits for ever with the stack and the frame pointer that it is given. After a call that is
+// never made there is a label, for return addresses. The first has no tables,
 __asm__(
     ".text\n.type wait_without, @function\nwait_without:\n"
     "  mov %rdi, %rsp\n  mov %rsi, %rbp\n"
     "1: mov $34, %eax\n  syscall\n  jmp 1b\n"
     "  call wait_without\nwait_without_back:\n  nop\n"
     ".size wait_without, . - wait_without\n");
-// and the tables of the others lie.
+// and the tables of the others are wrong.
 #define LIAR(name, directives)                      \
   __asm__(".text\n.type " name ", @function\n" name \
           ":\n"                                     \
@@ -31,21 +31,21 @@ __asm__(
           "  call " name "\n" name                  \
           "_back:\n  nop\n"                         \
           ".cfi_endproc\n.size " name ", . - " name "\n")
-// The caller's stack begins where the own one does.
+// The caller's stack begins where this one does.
 LIAR("wait_in_place", ".cfi_def_cfa rsp, 0\n.cfi_offset rip, 0\n");
-// It lies below.
+// It is below.
 LIAR("wait_below", ".cfi_def_cfa rsp, -64\n.cfi_offset rip, 64\n");
-// It is told by an expression that never ends: DW_OP_skip to itself.
+// An expression that never ends: DW_OP_skip to itself.
 LIAR("wait_in_loop", ".cfi_escape 0x0f, 3, 0x2f, 0xfd, 0xff\n.cfi_offset rip, 0\n");
-// One that reads what is no memory: DW_OP_const8u …, DW_OP_deref.
+// One that reads invalid memory: DW_OP_const8u …, DW_OP_deref.
 LIAR("wait_nowhere",
      ".cfi_escape 0x0f, 10, 0x0e, 1, 2, 3, 4, 5, 6, 7, 0x80, 0x06\n.cfi_offset rip, 0\n");
-// One with nothing on its own stack: DW_OP_plus.
+// One without operands on its stack: DW_OP_plus.
 LIAR("wait_empty", ".cfi_escape 0x0f, 1, 0x22\n.cfi_offset rip, 0\n");
-// Each frame is said to be interrupted by a signal, where it stands.
+// Each frame claims to be interrupted by a signal, where it is.
 LIAR("wait_signalled",
      ".cfi_signal_frame\n.cfi_def_cfa rsp, 0\n.cfi_offset rip, 0\n.cfi_same_value rsp\n");
-// Only the stack lies, that seems never to end: the same return address is in every second word.
+// Only the stack is wrong. It seems endless: the same return address is in every second word.
 LIAR("wait_again", ".cfi_def_cfa rsp, 16\n.cfi_offset rip, -16\n");
 
 typedef void (*wait_function)(void* stack, void* frame);
@@ -68,7 +68,7 @@ struct way {
   const char* name;
   wait_function wait;  // null: on a sound stack
   const void* back;    // in every second word of its stack; null: zero
-  uintptr_t stack;     // 0: one of its own; kCode: where code is
+  uintptr_t stack;     // 0: its own; kCode: the address of code
   enum { NO_FRAME, ITSELF, IN_TURN, BEHIND } frame;
   atomic_int tid;
 };
@@ -107,7 +107,7 @@ static void* run(void* argument) {
   if (way->back != NULL) {
     for (int i = 0; i < kWords; i += 2) words[i] = (uintptr_t)way->back;
   }
-  // What stands behind it is another thread's, or nobody's.
+  // The memory after it is another thread's, or unmapped.
   if (way->back != NULL) words[kWords - 2] = 1;
   uintptr_t* const frame = middle + 65;
   if (way->frame == ITSELF || way->frame == IN_TURN) {

@@ -1,5 +1,5 @@
 // Threads that wait for each other's mutexes in a ring; one that waits for a mutex of the ring from
-// outside; one on a condition variable, and one in a read. Says that it is ready once all wait.
+// outside; one on a condition variable, and one in a read. Prints "ready" once all wait.
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 # A small session store with a leak, to try heapattach on: it serves logins from several fibers, and
-# forgets to drop the sessions of those who logged out from one of its two indexes.
+# forgets to drop sessions after logout from one of its two indexes.
 #
-# Prints "ready" once the store is filled, and serves on until it is killed.
+# Prints "ready" once the store is filled, and serves until it is killed.
 
 module Shop
   class User

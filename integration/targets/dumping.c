@@ -1,6 +1,6 @@
 // A program with the dump routine in it: "dumping COUNT" keeps a list of COUNT objects, each with a
-// text that holds no pointers. "dump MODE PATH" calls the routine; other questions are answered
-// only.
+// text that holds no pointers. "dump MODE PATH" calls the routine; other questions are only
+// answered.
 
 #define GC_THREADS
 #include <gc.h>

@@ -1,7 +1,7 @@
-// Many threads, and an end of the wanted sort a wanted time after "go" ("ending HOW US
-// [SLEEPERS]"): "exit" (exit_group while all others run), "exec" (of itself, as one that lives on),
-// "leader" (the main thread ends, the rest lives on), "wait" (until somebody kills it), "threads"
-// (each thread ends by itself, the last one takes the process with it).
+// Many threads, and an end of a chosen kind at a chosen time after "go" ("ending HOW US
+// [SLEEPERS]"): "exit" (exit_group while all others run), "exec" (of itself, then it lives on),
+// "leader" (the main thread ends, the rest lives on), "wait" (until it is killed), "threads" (each
+// thread ends by itself, the last one ends the process).
 
 #include <atomic>
 #include <cstdlib>

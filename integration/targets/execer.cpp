@@ -1,4 +1,4 @@
-// Becomes itself again and again, with threads that exec has to end each time: "execer N" stops
+// Executes itself again and again, with threads that exec has to end each time: "execer N" stops
 // doing so after N times and answers.
 
 #include <cstdlib>

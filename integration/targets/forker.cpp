@@ -1,6 +1,6 @@
-// Makes children all the time. By fork: each must end by itself, unknown to whoever traces the
-// parent. With "vfork N": one child at a time that holds its parent up for N milliseconds, in a
-// sleep that nothing but its end interrupts.
+// Makes children all the time. By fork: each must end by itself, unnoticed by a tracer of the
+// parent. With "vfork N": one child at a time that blocks its parent for N milliseconds, in a sleep
+// that only its end interrupts.
 
 #include <atomic>
 #include <cstdlib>
@@ -29,7 +29,7 @@ void fork_for_ever() {
 
 void vfork_for_ever(unsigned milliseconds) {
   while (!stopping.load()) {
-    // To sleep there is the point, and usleep touches nothing that is the parent's.
+    // The sleep is intended, and usleep touches nothing of the parent.
     const pid_t child = vfork();  // NOLINT(clang-analyzer-security.insecureAPI.vfork)
     if (child == 0) {
       usleep(milliseconds * 1000);  // NOLINT(clang-analyzer-unix.Vfork)

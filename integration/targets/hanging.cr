@@ -1,9 +1,8 @@
-# A service that hangs, in the way that its first argument names. Answers nothing: where it hangs is
-# what it is for.
+# A service that hangs, in the way that its first argument names. It answers nothing.
 
 require "socket"
 
-# Two that take two locks in different orders.
+# Two fibers that take two locks in different orders.
 class Ledger
   def initialize
     @accounts = Mutex.new
@@ -27,7 +26,7 @@ class Ledger
   end
 end
 
-# Each of two waits for what the other is to send afterwards.
+# Each of the two waits for what the other would send afterwards.
 class Exchange
   def initialize
     @questions = Channel(Int32).new
@@ -55,7 +54,7 @@ def wait_for_job(jobs : Channel(Int32))
   jobs.receive
 end
 
-# The others have come to where they wait once a fiber that was spawned after them has run twice.
+# All others wait once a fiber that was spawned after them has run twice.
 def say_ready
   done = Channel(Nil).new
   spawn(name: "announcer") do

@@ -1,5 +1,5 @@
-// A small shared library with a dump routine of its own kind, as services bring them: it writes a
-// line of JSON.
+// A small shared library with a different dump routine, as services may bring it: it writes a line
+// of JSON.
 
 #include <fcntl.h>
 #include <gc.h>

@@ -1,6 +1,6 @@
-# Twenty objects, each of which one thing holds: a constant, a class variable, a closure, a variable of
-# a fiber that waits. Asked for them, it prints a line for each, with its number, its address and what
-# holds it: "global" and the global's name; "variable", the address of the fiber and the variable's
+# Twenty objects, each referenced by one holder: a constant, a class variable, a closure, a variable
+# of a fiber that waits. On request it prints a line for each, with its number, its address and its
+# holder: "global" and the global's name; "variable", the address of the fiber and the variable's
 # name; or "closure" and the address of the fiber that runs it.
 
 class Held
@@ -17,7 +17,7 @@ class Crate
   end
 end
 
-# Keeps complements of addresses, so that its list holds nothing.
+# Keeps complements of addresses, so that its list references nothing.
 module Truth
   @@lines = [] of {UInt64, Int32, String}
   @@fibers = {} of String => UInt64
@@ -80,7 +80,7 @@ module Shop
   CALLBACKS = {} of String => (-> Int32)
 end
 
-# Each by itself: the closures of one method share what they capture.
+# Each in a method of its own: the closures of one method share what they capture.
 @[NoInline]
 def keep_in_list
   held = Truth.make(10, "global Shop::Registry::handlers")
@@ -105,7 +105,7 @@ def keep_block
   Shop::Registry.observer = Shop::Observer.new { held.number }
 end
 
-# Never sent to.
+# Nothing is ever sent to it.
 NEVER = Channel(Int32).new
 
 @[NoInline]
@@ -156,7 +156,7 @@ def spawn_with_passed
   Truth.start("passed") { puts wait_with(passed) }
 end
 
-# What a call leaves behind of its words is written over by another one as deep.
+# Another call of the same depth overwrites the words that a call leaves behind.
 @[NoInline]
 def write_over(depth : Int32) : Int32
   words = uninitialized StaticArray(UInt64, 64)

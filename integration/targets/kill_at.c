@@ -1,6 +1,6 @@
 // kill_at STEP PROGRAM ARGUMENT...: runs a program and kills it as it is about to make its STEP-th
-// call by which it could touch another process: ptrace, or a write to its memory. Exits with 42
-// then, else as the program did. A seccomp filter is what has the kernel stop it there.
+// call that could touch another process: ptrace, or a write to its memory. Exits with 42 then,
+// otherwise with the program's status. A seccomp filter makes the kernel stop it there.
 
 #include <errno.h>
 #include <linux/audit.h>
@@ -57,14 +57,14 @@ int main(int count, char** words) {
     if (event == PTRACE_EVENT_SECCOMP && --left == 0) {
       errno = 0;
       kill(program, SIGKILL);
-      // It is reported last, when its threads are gone and have let go of what they held.
+      // It is reported last, after its threads are gone and have released what they held.
       while (waitpid(-1, &status, __WALL) != program || WIFSTOPPED(status)) {
         if (errno == ECHILD) break;
       }
       return kKilled;
     }
     const int signal = WSTOPSIG(status);
-    // New threads and children begin with a stop of the tracer's making.
+    // New threads and children begin with a stop that the tracer causes.
     const int is_handed_on = event == 0 && signal != SIGSTOP && signal != SIGTRAP;
     ptrace(PTRACE_CONT, thread, NULL, (long)(is_handed_on ? signal : 0));
   }

@@ -1,5 +1,5 @@
-# A program of one of each kind of object that names have gone wrong for. It prints "ready", and answers
-# "counts" with "classes=N" and N lines "CLASS<TAB>INSTANCES" of what is alive.
+# A program with one object of each kind that has ever been misnamed. It prints "ready", and answers
+# "counts" with "classes=N" and N lines "CLASS<TAB>INSTANCES" of live objects.
 
 require "weak_ref"
 
@@ -20,7 +20,7 @@ module Kinds
   class Cat < Animal
   end
 
-  # Nothing but subclasses of it has instances.
+  # Only subclasses of it have instances.
   abstract class Plan
     getter step : Int32
 
@@ -43,7 +43,7 @@ module Kinds
     end
   end
 
-  # Only closures hold these.
+  # Only closures reference these.
   class Captured
     getter number : Int32
 
@@ -58,7 +58,7 @@ module Kinds
     end
   end
 
-  # As a library that is given the collector's allocator holds them: numbers, where pointers may be.
+  # Memory of a library that uses the collector's allocator: numbers in scanned memory.
   class Limbs
     getter limbs : Pointer(UInt64)
 
@@ -125,7 +125,7 @@ end
 
 KEEPER = Kinds::Keeper.new
 
-# On a fiber of its own, whose stack nothing looks at once it has ended.
+# On a fiber of its own, whose stack is not scanned once it has ended.
 done = Channel(Nil).new
 spawn do
   KEEPER.fill

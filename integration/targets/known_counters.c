@@ -1,5 +1,5 @@
-// A small heap whose collector is asked for its own account. Built with the shared and with the
-// static libgc, stripped and not: what is found from outside must be the same.
+// A small heap whose collector reports its own counters. Built with the shared and with the static
+// libgc, stripped and not: the counters found from outside must be the same.
 
 #include <gc.h>
 #include <stdint.h>

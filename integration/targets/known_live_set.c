@@ -1,5 +1,5 @@
-// A heap that knows what is alive in it. Several threads hold trees, rings, buffers and single
-// objects in every way that the collector supports, some of them in one way only; then everything
+// A heap that knows what is alive in it. Several threads reference trees, rings, buffers and single
+// objects in every way that the collector supports, some of them in one way only. Then everything
 // is collected, and the collector lists what it kept. Nothing is allocated or changed afterwards.
 //
 //   ready objects=N           the build is done, N objects are listed
@@ -37,7 +37,7 @@ struct entry {
 static struct entry* listed;  // plain malloc: the collector does not look here
 static size_t listed_count;
 
-// Addresses are kept as their complement, which is no pointer to anybody.
+// Addresses are kept as their complement, which is not a pointer.
 struct known {
   uintptr_t hidden;
   int alive;
@@ -53,7 +53,7 @@ static void know(int alive, const void* object, const char* what) {
   pthread_mutex_unlock(&known_lock);
 }
 
-// What hangs on globals. Interior pointers are what they hold where the name says so.
+// What globals reference. Where the name says so, by interior pointers.
 static struct node* global_tree;
 static struct node* global_ring;
 static char* global_interior;
@@ -65,7 +65,7 @@ static void* global_debug;
 static void* global_finalizable;
 static void* global_ignore_off_page;
 static void* global_linked;
-static void* global_link;  // a disappearing link to something that is held elsewhere
+static void* global_link;  // a disappearing link to an object that is referenced elsewhere
 
 static struct node* make_tree(int depth) {
   struct node* node = GC_MALLOC(sizeof *node);
@@ -149,7 +149,7 @@ static void make_typed(void) {
   know(1, array, "an array of typed elements");
   know(1, array[19].yes, "held by a typed array's last element");
 
-  // Longer than a bitmap in one word can say.
+  // Longer than a one-word bitmap.
   GC_word wide[4] = {0};
   GC_set_bit(wide, 3);
   GC_set_bit(wide, 130);
@@ -227,13 +227,13 @@ static void* build(void* unused) {
   return NULL;
 }
 
-// Overwrites what the calls before left on the stack.
+// Overwrites what earlier calls left on the stack.
 static __attribute__((noinline)) void clean_stack(void) {
   volatile char old[65536];
   for (size_t i = 0; i < sizeof old; ++i) old[i] = 0;
 }
 
-static atomic_int holding;  // threads that have their pointer where it belongs
+static atomic_int holding;  // threads whose pointer is in position
 
 // Fills `into` so that nothing of it stays on the caller's stack.
 static __attribute__((noinline)) void make_held(uintptr_t* hidden, long number) {
@@ -251,7 +251,7 @@ static void hold_in_register(uintptr_t hidden) {
       "mov %%rax, %%r14\n\t"
       "not %%r14\n\t"
       "lock incl %1\n\t"
-      // What calls before left in the other registers holds nothing.
+      // The leftovers of earlier calls in the other registers reference nothing.
       "xor %%ebx, %%ebx\n\t"
       "xor %%edx, %%edx\n\t"
       "xor %%esi, %%esi\n\t"
@@ -286,7 +286,7 @@ static void* hold(void* argument) {
   uintptr_t hidden = 0;
   make_stacked(&on_stack, number);
   make_held(&hidden, number);
-  // Some of each size, dropped: their places end up on this thread's free lists.
+  // Some of each size, dropped: their slots end up on this thread's free lists.
   for (int i = 0; i < 200; ++i) {
     GC_MALLOC((size_t)(i % 12 + 1) * 16 - 1);
     GC_MALLOC_ATOMIC((size_t)(i % 12 + 1) * 16 - 1);

@@ -1,8 +1,8 @@
 # A shop whose visitors come and go, with three leaks to choose from. Each question is answered once
-# so many visitors have been served: "serve=N" leaks nothing; "cache=N" keeps what it looked up for
-# ever, "closure=N" keeps a closure that captured its request, "fiber=N" starts fibers that wait for
-# ever on a channel. "note=N" keeps as many copies of one text. The answer is "served=N", of all so
-# far.
+# that many visitors have been served: "serve=N" leaks nothing; "cache=N" keeps what it looked up
+# for ever, "closure=N" keeps a closure that captured its request, "fiber=N" starts fibers that wait
+# for ever on a channel. "note=N" keeps that many copies of one text. The answer is "served=N", the
+# total so far.
 
 class Product
   getter name : String
@@ -39,17 +39,17 @@ class Shop
     @products[name] ||= Product.new(name)
   end
 
-  # Is never told to forget.
+  # Nothing ever unregisters it.
   def observe(request : Request)
     @observers << -> { request.path }
   end
 
-  # Writes the same again each time.
+  # Writes the same text again each time.
   def note
     @notes << String.build { |text| text << "sold out, " << "and nobody told the visitor" }
   end
 
-  # Nobody will send.
+  # Nothing will be sent.
   def wait_for(request : Request)
     job = Job.new(request)
     spawn(name: "waiter") { finish(job) }
@@ -75,7 +75,7 @@ def serve(leak : String, number : Int32)
   SHOP.served += 1
 end
 
-# Apart from the loop that waits, whose stack would remember.
+# Not in the waiting loop, whose stack would keep references.
 @[NoInline]
 def serve_all(leak : String, count : Int32)
   count.times { serve(leak, SHOP.served) }

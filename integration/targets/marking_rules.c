@@ -1,6 +1,6 @@
-// A heap whose objects the collector marks by one of its less usual rules, which the argument
-// names. Everything is collected twice, and the collector lists what it kept. Nothing is allocated
-// or changed afterwards.
+// A heap whose objects the collector marks by one of its less usual rules, named by the argument.
+// Everything is collected twice, and the collector lists what it kept. Nothing is allocated or
+// changed afterwards.
 //
 //   ready objects=N in_cycle=0|1    the build is done, N objects are listed; reachable.h has the
 //                                   questions
@@ -27,7 +27,7 @@
 static void* roots[8192];
 static int root_count;
 
-// Where nothing holds it, and no dead stack frame shows it.
+// Without a reference from anywhere, even from a dead stack frame.
 static __attribute__((noinline)) uintptr_t made(size_t bytes, int alive, const char* what) {
   void* object = GC_MALLOC(bytes);
   know(alive, object, what);
@@ -38,7 +38,7 @@ static void keep(uintptr_t hidden, size_t offset) {
   roots[root_count++] = (void*)(~hidden + offset);
 }
 
-// Puts an object of its own, which only this word holds, into *slot.
+// Puts a new object into *slot, which only this word references.
 static __attribute__((noinline)) void fill(void* slot, size_t offset, int alive, const char* what) {
   const uintptr_t hidden = made(24, alive, what);
   *(uintptr_t*)slot = ~hidden + offset;
@@ -97,7 +97,7 @@ static void build_displacements(void) {
 static void build_ends(void) {
   for (size_t bytes = 15; bytes < 3000; bytes = bytes * 3 / 2) {
     keep(made(bytes, 1, "held by its last byte"), bytes - 1);
-    // With the spare byte at the end of each object this holds it; without, what follows it.
+    // With the spare byte at the end of each object this references it; without, the next one.
     roots[root_count++] = (char*)GC_MALLOC(bytes) + bytes;
   }
   keep(made(50000, 1, "large, held by its last byte"), 49999);
@@ -113,7 +113,7 @@ static GC_descr make_descriptor(size_t words, const int* pointers, int count) {
   return GC_make_descriptor(bits, words);
 }
 
-// Fills every word of `words`, of which those at `pointers` hold what they point to.
+// Fills every word of `words`; only those at `pointers` are real pointers.
 static const char* in_pointer = "in a pointer's word";
 static const char* in_other = "in no pointer's word";
 
@@ -165,7 +165,7 @@ static void build_typed(void) {
   make_typed(kWide, wide, 5);
   make_typed(kWide, late, 1);
   for (int i = 0; i < 150; ++i) make_typed(70 + (size_t)i % 100, wide, 3);
-  // More elements than 50, of which two fit into half a bitmap, are described by halves.
+  // More than 50 elements, two of which fit into half a bitmap, are described by halves.
   static const size_t counts[] = {1, 2, 20, 50, 51, 64, 101, 203};
   for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i) {
     make_array(counts[i], 3, few, 2);
@@ -178,7 +178,7 @@ static void build_typed(void) {
   make_array(100001, 3, few, 2);
 }
 
-// --- objects whose first word leads to their type, as gcj's do ---
+// --- objects whose first word points to their type, as gcj's do ---
 
 struct vtable {
   void* unused;
@@ -211,7 +211,7 @@ static void build_gcj(void) {
   }
 }
 
-// --- a procedure of the program's own ---
+// --- a mark procedure of the program ---
 
 static int own_kind;
 
@@ -290,7 +290,7 @@ static void build_incremental(void) {
 
 // Leaves the collector between two steps of a cycle.
 static int begin_cycle(void) {
-  GC_set_time_limit(0);  // or it would mark all of such a small heap at once
+  GC_set_time_limit(0);  // otherwise it would mark all of such a small heap at once
 #if GC_RELEASE >= 802
   GC_start_incremental_collection();
 #endif
@@ -317,7 +317,7 @@ static const struct mode {
 };
 
 static void* build(void* mode) {
-  // The place of what is dead is not to be given to another object.
+  // A dead object's slot must not be reused.
   GC_disable();
   ((const struct mode*)mode)->build();
   clean_stack();

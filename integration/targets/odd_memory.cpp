@@ -1,7 +1,7 @@
-// A process with every kind of memory that a copy or a reader may stumble over: rings of io_uring,
-// huge pages, pages that a copy has wiped or not at all, shared pages, and a file that was
-// truncated under its mapping. Its answers say whether all is as it was. "landlock": restricted by
-// that.
+// A process with every kind of memory that could trouble a copy or a reader: rings of io_uring,
+// huge pages, pages that a copy gets wiped or not at all, shared pages, and a file that was
+// truncated under its mapping. Its answers show whether everything is unchanged. "landlock":
+// restricted by that.
 
 #include <atomic>
 #include <cstdint>
@@ -31,7 +31,7 @@ unsigned* word_at(void* base, unsigned offset) {
   return reinterpret_cast<unsigned*>(static_cast<char*>(base) + offset);
 }
 
-// One ring, of which each question makes use once.
+// One ring, which each question uses once.
 class Ring {
  public:
   Ring() {

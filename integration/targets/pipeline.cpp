@@ -1,8 +1,8 @@
 // Work that must be done exactly once, by threads that spend their time in the calls an attach
 // interrupts: four producers write numbered items into pipes, four workers wait for them with
 // epoll_wait without a time limit, scramble them and send them on by socket, one collector ticks
-// them off. One more thread naps and looks at the clock. What got lost, doubled or damaged, what
-// returned early and what was cut short is counted.
+// them off. One more thread naps and checks the clock. The program counts what got lost, doubled or
+// damaged, what returned early and what was cut short.
 
 #include <atomic>
 #include <chrono>
@@ -27,7 +27,7 @@ constexpr std::uint64_t kMostItems = 64'000'000;
 
 int lanes[kLanes][2];
 int collected_by[2];
-sem_t credits;  // items under way are bounded by these
+sem_t credits;  // bounds the items in flight
 std::atomic<bool> stopping{false};
 std::atomic<std::uint64_t> next_item{0};
 std::atomic<std::uint64_t> collected{0};
@@ -106,7 +106,7 @@ void nap() {
   }
 }
 
-// Lets no further item in and waits for those under way.
+// Lets no further item in and waits for those in flight.
 void drain() {
   stopping.store(true);
   for (int i = 0; i < kLanes; ++i) sem_post(&credits);

@@ -1,7 +1,6 @@
-// Nothing but a process: works, naps and answers, in plain C so that it builds as a 32-bit program
-// too. "--hide" makes it one that its own user may not look into. "--strict" and "--filter" have
-// the kernel kill it for any call but those that it needs anyway, "--no-new-privileges" is what it
-// says.
+// A simple process: works, naps and answers, in plain C so that it builds as a 32-bit program too.
+// "--hide" makes it unreadable for its own user. "--strict" and "--filter" make the kernel kill it
+// for any unneeded call; "--no-new-privileges" sets that flag.
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -1,7 +1,7 @@
 #pragma once
 
-// What a target with a known heap says of it: the collector's own list of what it kept, and objects
-// whose fate the target knows, whatever the collector says. Answers are lines:
+// The answers of a target with a known heap: the collector's own list of what it kept, and objects
+// whose fate the target knows independently. Answers are lines:
 //
 //   list     "listed=N", then N lines "<address> <bytes>" in hex
 //   known    "known=N", then N lines "<alive 0|1> <address> <what>"
@@ -24,7 +24,7 @@ struct reachable_entry {
   size_t bytes;
 };
 
-// Addresses are kept as their complement, which is no pointer to anybody.
+// Addresses are kept as their complement, which is not a pointer.
 struct known_entry {
   uintptr_t hidden;
   int alive;
@@ -46,7 +46,7 @@ static inline void know(int alive, const void* object, const char* what) {
   pthread_mutex_unlock(&known_lock);
 }
 
-// Overwrites what the calls before left on the stack.
+// Overwrites what earlier calls left on the stack.
 static __attribute__((noinline, unused)) void clean_stack(void) {
   volatile char old[65536];
   for (size_t i = 0; i < sizeof old; ++i) old[i] = 0;
@@ -66,7 +66,7 @@ static void* enumerate_reachable(void* unused) {
 }
 #endif
 
-// Keeps what the collector lists now, to be printed when it is asked for.
+// Keeps the collector's present list, to be printed on request.
 static inline void list_reachable(void) {
 #if GC_VERSION_MAJOR * 100 + GC_VERSION_MINOR >= 706
   if (listed == NULL) listed = malloc(kMostListed * sizeof *listed);

@@ -1,6 +1,6 @@
-// A thread that stands in a restartable sequence (rseq(2)) until it is told to commit. Whatever
-// interrupts it has to send it to the sequence's beginning, and it counts that. A word of glibc's,
-// so that one has to be registered: 2.35 and later.
+// A thread that stays in a restartable sequence (rseq(2)) until it may commit. Each interruption
+// has to send it to the sequence's beginning, and it counts that. It uses glibc's registered area:
+// 2.35 and later.
 
 #include <atomic>
 #include <cstdint>
@@ -24,7 +24,7 @@ struct rseq* own_area() {
 }
 
 // One sequence: spins until may_commit, then counts a commit as its last instruction. The
-// descriptor and the signature before the abort handler are as the kernel wants them.
+// descriptor and the signature before the abort handler have the kernel's form.
 void run_sequence(struct rseq* area) {
   asm volatile(
       R"(

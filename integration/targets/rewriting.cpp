@@ -1,5 +1,5 @@
 // Rewrites its heap for ever: "rewriting MEGABYTES". After "fill", one thread writes the number of
-// its pass to each page, one after the other. "sigtrap HOW" changes what becomes of SIGTRAP.
+// its pass to each page, one after another. "sigtrap HOW" changes the disposition of SIGTRAP.
 
 #include <atomic>
 #include <csignal>

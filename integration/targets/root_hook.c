@@ -1,5 +1,5 @@
-// Holds objects only through memory of malloc that it gives the collector by a hook of its own:
-// GC_set_push_other_roots. With "--default" it sets no hook, and has a variable hold one object.
+// References objects only from malloc memory that it adds to the collector's roots by its own hook,
+// GC_set_push_other_roots. With "--default" it sets no hook, and a variable references one object.
 
 #include <gc/gc.h>
 #include <gc/gc_mark.h>

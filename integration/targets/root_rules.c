@@ -1,6 +1,6 @@
-// A heap that is held by one way of giving the collector roots, which the argument names. Objects
-// hang on roots that count and on others that do not; then everything is collected, twice, and the
-// collector lists what it kept. Nothing is allocated or changed afterwards.
+// A heap that is kept alive by one way of adding roots to the collector, named by the argument.
+// Roots that count and others that do not reference objects. Then everything is collected, twice,
+// and the collector lists what it kept. Nothing is allocated or changed afterwards.
 //
 //   ready objects=N           the build is done, N objects are listed; -1 if there is no list
 //   ready none=1              this release has no such way
@@ -38,10 +38,10 @@ struct node {
   uint64_t value;
 };
 
-// --- what is known and what the collector lists, in memory that it does not look at ---
+// --- known objects and the collector's list, in memory that it does not scan ---
 
 struct known {
-  uintptr_t hidden;  // the complement of the address, which is no pointer to anybody
+  uintptr_t hidden;  // the complement of the address, which is not a pointer
   int alive;
   const char* what;
 };
@@ -71,7 +71,7 @@ static struct node* make_tree(int depth) {
   return node;
 }
 
-// A tree that only *slot holds.
+// A tree that only *slot references.
 static __attribute__((noinline)) void hang(void* volatile* slot, int alive, const char* what) {
   struct node* tree = make_tree(4);
   know(alive, tree, what);
@@ -79,7 +79,7 @@ static __attribute__((noinline)) void hang(void* volatile* slot, int alive, cons
   *slot = tree;
 }
 
-// The same, for what is to be put where it belongs later.
+// The same, for a pointer that is moved into position later.
 static __attribute__((noinline)) uintptr_t hidden_tree(int alive, const char* what) {
   void* volatile slot = NULL;
   hang(&slot, alive, what);
@@ -242,7 +242,7 @@ static void filtered(void) {
   hang(&in_data[3], 0, "held by a module that the program filters out");
 }
 
-// The library that the environment names has an array of pointers, `slots`.
+// The library named by the environment has an array of pointers, `slots`.
 static void** open_library(void** handle) {
   const char* path = getenv("ROOTED_LIBRARY");
   *handle = path != NULL ? dlopen(path, RTLD_NOW) : NULL;
@@ -263,7 +263,7 @@ static void closed(void) {
   hang(&in_data[0], 1, "held by the program's data");
 }
 
-// Not collected any more: the collector could not read it either. The list is from before.
+// No further collection: the collector could not read it either. The list is from before.
 static void unreadable(void) {
   void** area = map_memory(4 * kPage);
   GC_add_roots(area, area + 4 * 512);
@@ -276,7 +276,7 @@ static void unreadable(void) {
 
 // --- threads ---
 
-static atomic_int holding;  // threads that are where they belong
+static atomic_int holding;  // threads that are in position
 
 // Waits for ever with nothing in its registers.
 static void wait_for_ever(void) {
@@ -368,7 +368,7 @@ static void blocked_again(void) {
   start(blocked_thread, 2);
 }
 
-// --- stacks that the collector is told of ---
+// --- stacks that the program announces to the collector ---
 
 static ucontext_t own;
 static ucontext_t other;
@@ -411,7 +411,7 @@ static void coroutine(void) {
 }
 
 static void merged(void) {
-  // Right beside the heap, so that the kernel makes one mapping of both.
+  // Next to the heap, so that the kernel joins both into one mapping.
   GC_expand_hp(8 << 20);
   const uintptr_t heap = (uintptr_t)GC_MALLOC(3000);
   char* stack = MAP_FAILED;
@@ -428,8 +428,8 @@ static void merged(void) {
   switch_to(stack == MAP_FAILED ? map_memory(kStackBytes) : stack, serve);
 }
 
-// Of a stack in an object the collector also scans what is below the stack pointer. That is other
-// words with each call: a list would be of a moment that is gone.
+// For a stack in an object, the collector also scans below the stack pointer. Those words change
+// with each call: a list would be outdated at once.
 static void uncollectable(void) {
   has_list = 0;
   switch_to(GC_MALLOC_UNCOLLECTABLE(kStackBytes), serve);
@@ -457,7 +457,7 @@ static void coroutine_threads(void) {
 }
 #endif
 
-// --- alternate stacks, and threads that the collector does not know ---
+// --- alternate stacks, and threads unknown to the collector ---
 
 #if GC_RELEASE >= 706
 static void on_signal(int number) {
@@ -506,7 +506,7 @@ static void unregistered(void) {
   while (atomic_load(&holding) < 1) sched_yield();
 }
 
-// On a stack of its own that nobody has told the collector of.
+// On a stack of its own, unknown to the collector.
 static void* lost_thread(void* unused) {
   ucontext_t mine;
   ucontext_t next;

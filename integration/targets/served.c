@@ -1,7 +1,7 @@
 // A file system of one file, "served MOUNTPOINT FILE": serves FILE as MOUNTPOINT/program through
-// /dev/fuse, until it is told "stop": then it reads requests no more, and whoever needs it waits in
-// the kernel. It ends, and the file system with it, when its input does. Of the protocol
-// (linux/fuse.h) it knows what it takes to run a program from there.
+// /dev/fuse, until the message "stop". Then it reads no more requests, and every process that needs
+// it waits in the kernel. It ends, and the file system with it, when its input does. It implements
+// only as much of the protocol (linux/fuse.h) as running a program from there needs.
 
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,11 +1,12 @@
-# A service of known inventory. It builds its heap, prints "ready", and then works on for ever: its
+# A service with a known inventory. It builds its heap, prints "ready", and then works for ever: its
 # fibers wake up now and then, and nothing that it counted ever changes. It answers lines of input:
 #
 #     counts     "classes=N", and N lines "CLASS<TAB>INSTANCES" of what is alive
 #     report     "lost=0": how many objects its fibers missed
 #
-# Dead objects are made on fibers of their own, after all others, and these have ended: no live stack
-# ever saw an address of theirs, so even a conservative collector cannot mistake anything for one.
+# Dead objects are made on fibers of their own, after all others, and these have ended: no live
+# stack ever saw an address of theirs, so even a conservative collector cannot mistake anything for
+# one.
 
 module Acme
   INVENTORY = {} of String => Int32
@@ -32,7 +33,7 @@ module Acme
     end
   end
 
-  # No pointers: allocated atomic.
+  # No pointers: allocated as atomic.
   class Tag
     getter number : Int32
     getter weight : Int32
@@ -41,7 +42,7 @@ module Acme
     end
   end
 
-  # Nothing but the id: the smallest object there is.
+  # Only the id: the smallest object there is.
   class Marker
   end
 
@@ -53,7 +54,7 @@ module Acme
     end
   end
 
-  # Constructors inherited, in part, and a subclass returned for its parent.
+  # Constructors inherited, in part, and a subclass returned as its parent.
   abstract class Shape
     getter label : String
 
@@ -131,7 +132,7 @@ module Acme
     end
   end
 
-  # Dead since the last collection, which nothing has noticed yet.
+  # Dead since the last collection, but not collected yet.
   class Dropped
     getter serial : Int32
 
@@ -260,7 +261,7 @@ class Lost
   class_property count = 0
 end
 
-# Two fibers hold lists with nothing but a variable on their stacks.
+# Two fibers reference lists only from a variable on their stacks.
 def hold_list(count : Int32, gate : Channel(Nil))
   head = nil
   count.times { |i| head = Acme::Held.new(i, head) }
@@ -306,11 +307,11 @@ end
 
 def run
   gate = Channel(Nil).new
-  # The fibers that stay come first: a later one gets the used stack of one that has ended.
+  # The fibers that stay come first: a later one would reuse the stack of one that has ended.
   spawn(name: "holder-1") { hold_list(3000, gate) }
   spawn(name: "holder-2") { hold_list(2000, gate) }
   2.times { gate.receive }
-  # Whatever this makes on the way stays on the stack of a fiber that ends.
+  # All leftovers of this stay on the stack of a fiber that ends.
   spawn(name: "maker") do
     make_sessions
     make_others

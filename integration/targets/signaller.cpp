@@ -1,7 +1,7 @@
 // Counts queued real-time signals by their payload: each value of 1 to "expect" has to arrive
 // exactly once, on whichever thread the kernel picks: one that computes, one that naps, one that
-// waits for ever, and the one that answers. It can be asked to send them to itself from outside by
-// a child, so that no scheduling of the test is in the way.
+// waits for ever, and the one that answers. On request a child sends them from outside, so that the
+// scheduling of the test does not matter.
 
 #include <atomic>
 #include <cstdint>
@@ -21,7 +21,7 @@ constexpr int kMostValues = 1'000'000;
 
 std::atomic<std::uint8_t> arrived[kMostValues + 1];
 std::atomic<long> handled{0}, strange{0};
-std::atomic<long> damaged{0};  // sums that came out wrong: registers were not as they had been
+std::atomic<long> damaged{0};  // wrong sums: registers had changed
 std::atomic<long> sums{0};
 
 void on_signal(int /*number*/, siginfo_t* about, void* /*context*/) {

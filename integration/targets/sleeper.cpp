@@ -1,5 +1,5 @@
-// Threads that are blocked in restartable calls, and count each return that nobody asked for. With
-// an argument N, that many of them; otherwise one of each sort.
+// Threads that are blocked in restartable calls, and count each unexpected return. With an argument
+// N, that many of them; otherwise one of each kind.
 
 #include <atomic>
 #include <cstdint>

@@ -1,6 +1,5 @@
-// Threads come and go for ever, so that an attach always races with a clone and an exit: pairs
-// that are joined, and detached ones that nobody waits for. Each leaves a trace of having run to
-// its end.
+// Threads come and go for ever, so that an attach always races with a clone and an exit: pairs that
+// are joined, and detached ones. Each records that it ran to its end.
 
 #include <atomic>
 #include <chrono>

@@ -1,5 +1,5 @@
-// Threads that stand still in every kind of place that a stack can be walked from, each named after
-// it. "ready" is said when all of them stand. An argument is how deep the recursion goes.
+// Threads that wait in every kind of position from which a stack can be walked, each named after
+// it. Prints "ready" when all of them wait. An argument is the depth of the recursion.
 
 #define _GNU_SOURCE
 #include <alloca.h>
@@ -25,11 +25,11 @@
 static pthread_mutex_t taken = PTHREAD_MUTEX_INITIALIZER;
 static long depth = 30;
 
-// One thread and the place where it stands.
+// One thread and the position where it waits.
 struct way {
   const char* name;
   void (*stand)(struct way*);
-  atomic_int tid;  // once nothing is left to do but to wait
+  atomic_int tid;  // set just before it waits
   pthread_t thread;
 };
 
@@ -37,7 +37,7 @@ static void come_to_stand(struct way* way) {
   atomic_store(&way->tid, (int)syscall(SYS_gettid));
 }
 
-static atomic_int never;  // keeps what follows a call that does not come back
+static atomic_int never;  // keeps the code after a call that does not return
 
 OWN static void sleep_long(struct way* way) {
   const struct timespec long_time = {100000, 0};
@@ -77,7 +77,7 @@ OWN static void in_poll(struct way* way) {
   atomic_fetch_add(&never, 1);
 }
 
-// What calls it last has no instruction behind the call.
+// Its last call has no instruction after it.
 OWN __attribute__((noreturn)) static void never_back(struct way* way) {
   sleep_long(way);
   abort();
@@ -125,7 +125,7 @@ OWN static void in_callback(struct way* way) {
   atomic_fetch_add(&never, numbers[0]);
 }
 
-// Stacks whose beginning only an expression tells.
+// Stacks whose beginning only an expression describes.
 OWN static void in_aligned(struct way* way) {
   __attribute__((aligned(64))) volatile char bytes[192];
   volatile char* const more = alloca((size_t)atomic_load(&never) + 100);
@@ -155,7 +155,7 @@ static void raise_own(int number) {
   syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), number);
 }
 
-// Interrupted at an instruction that calls nothing.
+// Interrupted at an instruction that is not a call.
 OWN static int divide(volatile int* by) {
   return 10 / *by;
 }
@@ -174,7 +174,7 @@ OWN static void in_other_stack(struct way* way) {
   atomic_fetch_add(&never, 1);
 }
 
-// Goes on instruction by instruction until it is somewhere that cannot be waited in.
+// Single-steps to a position where a thread cannot wait.
 static __thread int (*is_there)(uintptr_t);
 static void on_step(int number, siginfo_t* info, void* context) {
   (void)number;
@@ -196,7 +196,7 @@ OWN static void call_outside(void) {
   step_until(is_there);
   atomic_fetch_add(&never, (int)getppid());
 }
-// The first instruction outside of the function above: the stub of what is in another module.
+// The first instruction outside the function above: the stub of a function in another module.
 static int is_in_stub(uintptr_t pc) {
   return pc - (uintptr_t)call_outside > 0x200 && pc - (uintptr_t)step_until > 0x100;
 }

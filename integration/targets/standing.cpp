@@ -1,5 +1,5 @@
-// Threads that stand still below functions of every kind that C++ has, each named after it. "ready"
-// is said when all of them stand.
+// Threads that wait below every kind of C++ function, each named after it. Prints "ready" when all
+// of them wait.
 
 #include <algorithm>
 #include <atomic>
@@ -20,7 +20,7 @@
 
 namespace {
 
-std::atomic<int> never{0};  // keeps what follows a call that does not come back
+std::atomic<int> never{0};  // keeps the code after a call that does not return
 
 struct Way {
   const char* name;

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// The state letter of a thread of this process, as /proc tells it; '?' if there is none.
+// The state letter of a thread of this process, from /proc; '?' if there is none.
 static inline char state_of_thread(int tid) {
   char path[64];
   char text[512] = "";

@@ -1,6 +1,6 @@
-// A C program that knows every edge of its objects, which have no headers: what they are follows
-// from its debug information alone. Held by globals, by statics and by locals of functions that
-// wait deep in a stack. typed_edges.h says what it prints.
+// A C program that knows every edge of its objects, which have no headers: their types follow only
+// from its debug information. Globals, statics and locals of functions that wait deep in a stack
+// reference them. typed_edges.h describes what it prints.
 
 #define GC_THREADS
 #include <stdint.h>
@@ -31,7 +31,7 @@ struct table {
   struct node* grid[2][3];
 };
 
-// Numbers in bits that would be the address of a node if somebody read them whole.
+// Bit fields that together would be the address of a node.
 struct bits {
   unsigned small : 3;
   unsigned wide : 13;
@@ -61,7 +61,7 @@ struct operations {
   struct node* of;
 };
 
-// What an untyped pointer leads to is typed by nothing.
+// An untyped pointer gives its object no type.
 struct secret {
   long number;
   struct secret* next;
@@ -79,7 +79,7 @@ struct numbers {
   uintptr_t* words;
 };
 
-// A struct without a name of its own, and a pointer into the middle of another.
+// A struct without a name, and a pointer into the middle of another.
 typedef struct {
   struct node* held;
   long* middle;
@@ -107,7 +107,7 @@ static struct any* anything;
 static struct numbers* numbers;
 static holder* holders;
 static struct kept* kept_by_static;
-static struct session* session_of_local[4];  // what the locals hold, hidden: inverted
+static struct session* session_of_local[4];  // the objects of the locals, hidden: inverted
 
 static char* text(const char* word, long number) {
   char* made = GC_MALLOC_ATOMIC(32);
@@ -302,7 +302,7 @@ static struct session* make_session(int number, struct session* parent) {
   return made;
 }
 
-// Nothing but locals and a parameter hold the sessions, in frames below the one that waits.
+// Only locals and a parameter reference the sessions, in frames below the one that waits.
 __attribute__((noinline)) static long wait_below(struct session* parameter) {
   printf("ready\n");
   fflush(stdout);

@@ -1,7 +1,6 @@
-// A C++ program that knows every edge of its objects: inheritance of every sort, templates, and the
+// A C++ program that knows every edge of its objects: inheritance of every kind, templates, and the
 // standard library's containers, all in the collector's heap. It is built without access control,
-// so that it can name the members of containers as their authors did. typed_edges.h says what it
-// prints.
+// so that it can name the members of containers. typed_edges.h describes what it prints.
 
 #define GC_THREADS
 #include <cstdint>
@@ -118,7 +117,7 @@ struct Numbers {
   int Numbers::*member = nullptr;
 };
 
-// Bit fields that would be the address of an item together, unions, what is behind the end.
+// Bit fields that together would be the address of an item, unions, data after the end.
 struct Oddities {
   std::uint64_t low : 40;
   std::uint64_t high : 24;
@@ -348,7 +347,7 @@ void print_vectors(Containers& all) {
   }
 }
 
-// The nodes of lists and maps, by the names that the library gives them.
+// The nodes of lists and maps, with the library's names.
 void print_list(const List<Item*>& list) {
   const char* const type = "std::_List_node<shop::Item*>";
   for (const auto* at = list._M_impl._M_node._M_next; at != &list._M_impl._M_node;

@@ -1,8 +1,8 @@
 #pragma once
 
-// How a program in C or C++ says what it knows of its own heap: lines of
+// How a C or C++ program prints what it knows about its own heap: lines of
 // ADDRESS<TAB>TYPE<TAB>PATH<TAB>TARGET for an edge, with PATH and TARGET empty for the object
-// itself. A function that prints them is run twice, to say "lines=N" first.
+// itself. A function that prints them runs twice, to print "lines=N" first.
 
 #include <gc.h>
 #include <stdio.h>

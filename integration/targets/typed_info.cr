@@ -1,7 +1,7 @@
 require "json"
 
-# The types of a value and of all that it can lead to, as JSON in the form of what newer compilers
-# write with CRYSTAL_DUMP_TYPE_INFO. Ids, sizes and offsets come from the compiler itself.
+# The types of a value and of everything that it can reference, as JSON in the form of newer
+# compilers' CRYSTAL_DUMP_TYPE_INFO. Ids, sizes and offsets come from the compiler itself.
 class TypeInfo
   @seen = Set(String).new
   @json = [] of String

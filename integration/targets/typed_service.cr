@@ -1,12 +1,13 @@
-# A program that knows every edge of its objects. It builds one or a few of each thing that a Crystal
-# heap can hold, prints "ready", and answers lines of input, each with "lines=N" and N lines:
+# A program that knows every edge of its objects. It builds one or a few objects of each kind that a
+# Crystal heap can contain, prints "ready", and answers lines of input, each with "lines=N" and N
+# lines:
 #
 #     counts       CLASS<TAB>INSTANCES of what is alive
 #     edges        ADDRESS<TAB>CLASS<TAB>PATH<TAB>TARGET of every edge of a sample of each class and
 #                  of each buffer, and ADDRESS<TAB>CLASS<TAB><TAB> for each of the sample itself
 #     type-info    one line, the types in the form of the compiler's CRYSTAL_DUMP_TYPE_INFO
 #
-# Classes of their own make each case; typed_walk.cr walks over them as the compiler lays them out.
+# Each case has its own classes; typed_walk.cr walks over them as the compiler lays them out.
 
 require "weak_ref"
 require "./typed_walk"
@@ -96,7 +97,7 @@ module Acme
     end
   end
 
-  # Numbers that look like anything, and no references.
+  # Numbers that look like pointers, and no references.
   class Numbers
     def initialize(@color : Color, @mode : Symbol, @address : UInt64, @cells : StaticArray(UInt64, 4))
     end
@@ -178,7 +179,7 @@ def make_plain_classes
   5.times { |i| STORE.texts = Acme::Node({String, Int32}).new({"node-#{i}", i}, STORE.texts) }
 end
 
-# Containers with a past: shifted, wrapped around, with holes.
+# Containers with a history: shifted, wrapped around, with holes.
 def make_containers
   40.times { |i| STORE.shifted << owner(i) }
   7.times { STORE.shifted.shift }
@@ -281,7 +282,7 @@ end
 
 def run
   made = Channel(Nil).new
-  # Whatever this makes on the way stays on the stack of a fiber that ends.
+  # All leftovers of this stay on the stack of a fiber that ends.
   spawn(name: "maker") do
     make_plain_classes
     make_containers

@@ -1,5 +1,5 @@
-# Walks over objects as the compiler lays them out, by macros that know each type, and notes every
-# edge: each word that is a reference and holds the address of something in the heap.
+# Walks over objects as the compiler lays them out, by macros that know each type, and records every
+# edge: each word that is a reference and contains the address of a heap object.
 
 lib LibGC
   fun base = GC_base(address : Void*) : Void*
@@ -11,7 +11,7 @@ class Walk
   @base = 0_u64
   @holder = ""
 
-  # The instance itself: of its own class, whatever the variable's is.
+  # The instance itself: by its own class, whatever the variable's is.
   def object(value : T) : Nil forall T
     {% for one in T.all_subclasses %}
       return exactly(value.as({{one}})) if value.class == {{one}}
@@ -19,7 +19,7 @@ class Walk
     exactly(value)
   end
 
-  # A weak reference is hidden from the collector: no edge.
+  # A weak reference is hidden from the collector: not an edge.
   def leaf(value : Reference) : Nil
     start(value.object_id, value.class.name)
   end
@@ -42,7 +42,7 @@ class Walk
     buffer(value.@indices, value.class.name)
   end
 
-  # What a closure captured, which no type describes: every word of it.
+  # The data that a closure captured, which no type describes: every word of it.
   def closure(value : Proc) : Nil
     return if value.closure_data.null?
     address = value.closure_data.address
@@ -51,7 +51,7 @@ class Walk
     (0_u64...size // 8).each { |i| word(address + 8 * i, "+#{8 * i}") }
   end
 
-  # All that the block has room for, which is where `shift` has been too.
+  # All that fits into the block, including the part that `shift` has passed.
   private def buffer(pointer : Pointer(T), owner : String) : Nil forall T
     return if pointer.null?
     base = LibGC.base(pointer.as(Void*))
@@ -74,7 +74,7 @@ class Walk
   end
 
   # The value of type T at an address. A union that is not all references is its type id and the
-  # value; which of the values, only the id tells.
+  # value; only the id shows which value it is.
   private def place(type : T.class, address : UInt64, path : String) : Nil forall T
     {% if T.union? %}
       {% if T.union_types.all? { |one| one < Reference || one == Nil } %}

@@ -1,7 +1,7 @@
-// A collected heap with memory that nobody provides: "unanswered heap|root|later" registers pages
-// with a userfaultfd that nobody reads, in an object of the heap or in a global variable; with
-// "later" only when it is told so, by "register". Whoever reads them sleeps until somebody answers.
-// Another thread waits without end, and counts how often that was interrupted.
+// A collected heap with memory whose provider never answers: "unanswered heap|root|later" registers
+// pages with a userfaultfd that nobody serves, in an object of the heap or in a global variable;
+// with "later" only on the message "register". Reading them sleeps for ever. Another thread waits
+// without end, and counts interruptions.
 //
 //   ready objects=N at=ADDRESS bytes=N    the pages, which are or will be registered
 

@@ -1,5 +1,5 @@
-// Threads whose stacks no copy of the process has, as real-time programs and some databases have
-// them. "all": the first thread too.
+// Threads whose stacks a copy of the process does not get, as in real-time programs and some
+// databases. "all": the first thread too.
 
 #include <cerrno>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A program whose only thread stands where no function may be called: "unsafe WHERE", which is
+// A program whose only thread waits where no function may be called: "unsafe WHERE", which is
 // malloc, loader or handler; with the collector's library also collector. It answers from there.
 
 #define _GNU_SOURCE

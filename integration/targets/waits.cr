@@ -1,6 +1,6 @@
-# Fibers that wait, one for each thing that a fiber can wait for. What a fiber waits for is its name, and
-# the file descriptors, process and addresses among it are printed. The first argument says which of them
-# run: "all", or a shape of program that has nothing to do for the moment:
+# Fibers that wait, one for each thing that a fiber can wait for. A fiber's name is what it waits
+# for; the file descriptors, process and addresses involved are printed. The first argument selects
+# which of them run: "all", or a kind of program that has nothing to do for the moment:
 #
 #     all       each kind of wait
 #     pool      workers at a channel of jobs, whose giver sleeps between two jobs
@@ -8,7 +8,7 @@
 #     signals   workers at a channel that only the handler of a signal sends to
 #     wedged    workers and their giver, each waiting for the others: nobody is left
 #
-# Prints "ready" once every fiber has come to where it stays.
+# Prints "ready" once every fiber waits.
 
 require "socket"
 require "log"
@@ -28,7 +28,7 @@ class Job
   end
 end
 
-# Two that take two locks in different orders.
+# Two fibers that take two locks in different orders.
 module Blog
   FIRST_LOCK  = Mutex.new
   SECOND_LOCK = Mutex.new
@@ -50,7 +50,7 @@ module Blog
   end
 end
 
-# The lock of an object, held by one who sleeps.
+# The lock of an object, held by a fiber that sleeps.
 class Account
   def initialize
     @lock = Mutex.new
@@ -73,13 +73,13 @@ end
 LONG = Time::Span.new(seconds: 900, nanoseconds: 0)
 KEPT = [] of IO
 
-# What is only referenced by a stack in the end might be collected, were it forgotten here.
+# Keeps objects that are otherwise only referenced from a stack.
 def kept(object : IO)
   KEPT << object
   object
 end
 
-# The others have come to where they wait once a fiber that was spawned after them has run often.
+# All others wait once a fiber that was spawned after them has run often.
 def settle
   done = Channel(Nil).new
   spawn(name: "announcer") do
@@ -157,7 +157,7 @@ def wait_for_descriptors
   unread, filled = IO.pipe
   kept(unread)
   spawn(name: "write-pipe") { filled.write(Bytes.new(1 << 20)) }
-  # Nobody takes what asks, and one is in the queue already: the next ones are kept waiting.
+  # Nobody accepts, and one connection is in the queue already: the next ones have to wait.
   crowded = TCPServer.new("127.0.0.1", 0, backlog: 0)
   port = crowded.local_address.port
   kept(crowded)

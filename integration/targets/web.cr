@@ -1,7 +1,7 @@
-# An HTTP server under load: fibers of its own ask it over sockets for ever. It keeps a session for each
-# visitor and parses and writes JSON, as servers do. Prints "ready" once some hundred requests have been
-# answered; "report" is answered with "served=N". With the argument "idle" nobody asks it: its main fiber
-# listens, as a service's does.
+# An HTTP server under load: its own fibers send it requests over sockets for ever. It keeps a
+# session for each visitor and parses and writes JSON, as servers do. Prints "ready" once a few
+# hundred requests have been answered; the answer to "report" is "served=N". With the argument
+# "idle" it gets no requests: its main fiber listens, as a service's does.
 
 require "http/client"
 require "http/server"

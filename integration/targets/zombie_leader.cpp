@@ -1,4 +1,5 @@
-// The main thread is gone, the others work on: the process shows as a zombie although it lives.
+// The main thread has ended, the others still work: the process shows as a zombie although it
+// lives.
 
 #include <atomic>
 #include <thread>
