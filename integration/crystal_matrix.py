@@ -3,9 +3,9 @@
 
     CRYSTAL=/path/to/crystal HEAPATTACH=build/report/heapattach integration/crystal_matrix.py DIR
 
-Builds each program of PROGRAMS in each mode of MODES below DIR (what is there already stays), runs it,
+Builds each program of PROGRAMS in each mode of MODES below DIR (existing builds are kept), runs it,
 asks it how many instances of each class are alive ("counts"), and compares that with --count: without a
-table, with the compiler's JSON, with its text. A line for each cell:
+table, with the compiler's JSON, with its text. Prints a line for each cell:
 
     program mode table share wrong short seconds
 

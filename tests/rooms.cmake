@@ -1,4 +1,4 @@
-# Fails if a room includes a header of a room that it may not know. Run as: cmake -P tests/rooms.cmake
+# Fails if a room includes a header that it may not. Run as: cmake -P tests/rooms.cmake
 cmake_minimum_required(VERSION 3.25)
 
 # room(NAME OTHER...): NAME may include its own headers, those of OTHER, and what these may include.

@@ -66,7 +66,7 @@ class Run:
 
 
 class Table:
-    """Rows of: what, ours, theirs, ratio, limit; remembers whether one was missed."""
+    """Rows of: what, ours, theirs, ratio, limit; remembers whether a limit was missed."""
 
     def __init__(self, has_limits):
         self.has_limits = has_limits

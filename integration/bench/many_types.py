@@ -1,8 +1,8 @@
 """Writes the sources of a program with much debug information: many_types.py DIRECTORY UNITS STRUCTS
 
 Each unit has that many structs of its own and containers of them, so that the standard library's
-templates come again and again with other arguments, as in programs that are large for a reason.
-run.sh links each unit several times, as headers come several times in such programs.
+templates are instantiated with many different arguments, as in really large programs. run.sh links
+each unit several times, because headers are repeated in such programs.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""How long --sizes takes of a program of growing size, and MemProf's log_object_sizes inside it. Started by
+"""Times --sizes on a program of growing size, and MemProf's log_object_sizes inside it. Started by
 memprof.sh: memprof.py HEAPATTACH PROGRAM PROGRAM_WITH_MEMPROF COUNT...
 """
 

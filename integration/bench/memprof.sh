@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# --sizes beside MemProf's log_object_sizes: integration/bench/memprof.sh PERF_TOOLS [COUNT...]
+# Compares --sizes with MemProf's log_object_sizes: integration/bench/memprof.sh PERF_TOOLS [COUNT...]
 #
 # PERF_TOOLS is a checkout of crystal-lang/perf-tools that the installed Crystal compiles. One program
-# with COUNT objects in lists is built twice, with MemProf in it and without; the one says how long
-# MemProf took inside it, the other is looked at from outside. Prints a table.
+# with COUNT objects in lists is built twice, with MemProf in it and without. The one reports how long
+# MemProf took inside it, the other is read from outside. Prints a table.
 set -euo pipefail
 [[ $# -gt 0 ]] || { sed -n '2,6s/^# \?//p' "$0" >&2; exit 2; }
 perf_tools=$(cd "$1" && pwd)

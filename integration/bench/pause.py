@@ -1,6 +1,7 @@
-"""How long a service stands still: the longest gap that a thread of it sees which ticks every 100
-microseconds, for --snapshot freeze and clone, beside the kernel's own fork of the same process and
-gcore in the same run, and jcmd GC.heap_dump on a Java heap of that size. Started by pause.sh. Exits with 1 if a clone takes more than a fork and 3 ms.
+"""How long a service is stopped: the longest gap seen by one of its threads that ticks every 100
+microseconds, for --snapshot freeze and clone, and for comparison the kernel's own fork of the same
+process and gcore in the same run, and jcmd GC.heap_dump on a Java heap of that size. Started by
+pause.sh. Exits with 1 if a clone takes more than a fork plus 3 ms.
 """
 
 import argparse
@@ -25,7 +26,7 @@ class Service:
         return [float(word) for word in self.process.stdout.readline().split()]
 
     def gap_of(self, heapattach, mode):
-        """The longest gap, and the pause that heapattach itself tells of."""
+        """The longest gap, and the pause that heapattach itself reports."""
         self.ask("gap")
         run = subprocess.run([heapattach, "--count", "-f", "json", "--snapshot", mode,
                               "--max-pause", "60000", str(self.process.pid)],
@@ -35,7 +36,7 @@ class Service:
         return self.ask("gap")[0], float(re.search(r"paused ([0-9.]+) ms", run.stderr)[1])
 
     def gap_of_dump(self, command, written):
-        """The longest gap while `command` writes the file `written`, which goes again."""
+        """The longest gap while `command` writes the file `written`, which is then removed."""
         self.ask("gap")
         words = [word.replace("PID", str(self.process.pid)) for word in command]
         subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

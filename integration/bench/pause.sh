@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# How long a service stands still for a snapshot: integration/bench/pause.sh [--huge] [--rounds N] [--megabytes N...]
+# How long a snapshot stops a service: integration/bench/pause.sh [--huge] [--rounds N] [--megabytes N...]
 #
 # Builds what it needs under build/bench. Needs three times the memory of the largest heap, as much room on disk,
 # and a machine with nothing else to do.

@@ -1,6 +1,6 @@
-"""How long a program with many threads and much debug information stands still while its stacks are
-taken, by heapattach, gdb and eu-stack, as a thread of it sees it that ticks every 100 microseconds;
-and how long heapattach takes for very many fibers. Started by stacks.sh. Exits with 1 if the pause is
+"""How long a program with many threads and much debug information is stopped while its stacks are
+taken, by heapattach, gdb and eu-stack, measured by one of its threads that ticks every 100
+microseconds; and how long heapattach takes for very many fibers. Started by stacks.sh. Exits with 1 if the pause is
 more than a twentieth of gdb's, or the fibers take more than 2 s after the thaw.
 """
 

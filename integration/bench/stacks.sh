@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# How long a program stands still while its stacks are taken, beside gdb and eu-stack, and how long
-# 100,000 fibers take: integration/bench/stacks.sh [--rounds N] [--threads N] [--fibers N]
+# How long a program is stopped while its stacks are taken, compared with gdb and eu-stack, and how
+# long 100,000 fibers take: integration/bench/stacks.sh [--rounds N] [--threads N] [--fibers N]
 #
-# As root: so many fibers need more mappings than a process may have, which is allowed while this runs.
+# Needs root: so many fibers need more mappings than a process may have; this raises the limit while
+# it runs.
 # Builds what it needs under build/bench. Needs a machine with nothing else to do.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

@@ -1,6 +1,6 @@
-// What VisualVM's own reader makes of a heap dump: java -cp JARS Hprof.java FILE. Prints objects,
-// bytes and name of each class that has objects, of those that are not for the reader's own sake. On
-// the way it works out what each retains, and the way from a root to the largest.
+// Reads a heap dump with VisualVM's own reader: java -cp JARS Hprof.java FILE. Prints objects, bytes
+// and name of each class that has objects, except classes for the reader's own sake. It also computes
+// what each retains, and the path from a root to the largest.
 import java.io.File;
 import org.graalvm.visualvm.lib.jfluid.heap.Heap;
 import org.graalvm.visualvm.lib.jfluid.heap.HeapFactory;

@@ -1,7 +1,7 @@
-// What the heap engine of Chrome's DevTools makes of a .heapsnapshot:
+// Reads a .heapsnapshot with the heap engine of Chrome's DevTools:
 // node devtools.mjs DIRECTORY FILE [CLASS], where npm put chrome-devtools-mcp into DIRECTORY.
 // Prints objects, bytes, name and retained bytes of each class. With CLASS also the names along the
-// shortest way from its first object to the root, with "via" before them.
+// shortest path from its first object to the root, with "via" before them.
 import path from 'node:path';
 import {pathToFileURL} from 'node:url';
 

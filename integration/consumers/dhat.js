@@ -1,6 +1,6 @@
 // Builds the tree of valgrind's own viewer from a file, as its page does when the file is chosen:
-// node dhat.js dh_view.js FILE. Prints objects, bytes and name of what is below the root, a line
-// each. Of the page that the viewer draws it needs the list of sort metrics alone.
+// node dhat.js dh_view.js FILE. Prints objects, bytes and name of each child of the root, a line
+// each. The only part of the viewer's page that it needs is the list of sort metrics.
 const fs = require('fs');
 const vm = require('vm');
 const [viewer, file] = process.argv.slice(2);

@@ -1,4 +1,4 @@
-// DuckDB's program, as far as the page on data needs it, by its library for Node:
+// Replaces DuckDB's program, as far as the page on data needs it, with its library for Node:
 // node duckdb.mjs DIRECTORY -csv -c QUERY, where npm put @duckdb/node-api into DIRECTORY.
 import path from 'node:path';
 import {pathToFileURL} from 'node:url';

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""frames.py HEAPATTACH PID [OPTION...]: whether heapattach sees the frames that gdb and eu-stack see.
+"""frames.py HEAPATTACH PID [OPTION...]: checks heapattach's frames against those of gdb and eu-stack.
 
-The process stands still, so that all three describe the same thing: every thread, frame for frame,
-with function, file and line. Prints what differs, and ends with 1 if anything does. Further options
-are heapattach's; --debug-dir is given to the other two as well. Where the three are known to differ
-in how they write a thing, that is said here, at the function that evens it out, and nowhere else.
+The process is stopped, so that all three describe the same state: every thread, frame for frame,
+with function, file and line. Prints the differences, and ends with 1 if there are any. Further
+options are heapattach's; --debug-dir goes to the other two as well. Known differences in notation
+are described here, at the function that removes each, and nowhere else.
 """
 import json
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """frames_of_builds.py list short|long: the builds of the standing programs to compare, a line each.
-frames_of_builds.py run HEAPATTACH TARGETS BUILD: builds one, lets it stand, and compares its frames.
+frames_of_builds.py run HEAPATTACH TARGETS BUILD: builds one, starts it, and compares its frames.
 
 A build is LANGUAGE COMPILER FORM FLAG…: how it is linked, and where its debug information is, is
 its form.

@@ -1,7 +1,7 @@
 // Drives reports of heapattach in headless Chromium, as a reader would: node html.mjs DIRECTORY
 // CHECK=FILE..., where npm put playwright-core into DIRECTORY. CHECK is `views`, `hostile`, `growth`
-// or `large`; beside the FILE of `views` lies FILE.json, what --sizes says of the same snapshot.
-// Prints what it measured, and fails with what is wrong.
+// or `large`; next to the FILE of `views` is FILE.json, the output of --sizes for the same snapshot.
+// Prints its measurements, and fails with a description of the fault.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -15,10 +15,10 @@ const {chromium} = require('playwright-core');
 const flags = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
   '--disable-background-networking', '--disable-component-update', '--disable-sync'];
 
-/** Opens the report; `problems` gets what a reader should never meet. */
+/** Opens the report; `problems` collects errors that a reader should never see. */
 async function open(browser, file, problems) {
   const page = await browser.newPage();
-  page.setDefaultTimeout(60000);  // other work on the machine may keep a browser waiting
+  page.setDefaultTimeout(60000);  // other work on the machine may delay a browser
   const url = pathToFileURL(path.resolve(file)).href;
   page.on('console', (message) => problems.push(`console: ${message.text()}`));
   page.on('pageerror', (error) => problems.push(`error: ${error.message}`));
@@ -86,7 +86,7 @@ async function checkFilter(page, type) {
   await field.fill('');
 }
 
-/** From a type along a way to what holds it, and back. */
+/** From a type along a path to what holds it, and back. */
 async function checkDetails(page, type) {
   await page.locator('#view-types tbody').getByRole('button', {name: type, exact: true}).click();
   assert.equal(await heading(page), type);
@@ -160,7 +160,7 @@ async function checkTreemap(page) {
   assert.equal(await crumbs.count(), 1);
 }
 
-/** Everything once more without a mouse. */
+/** Everything again without a mouse. */
 async function checkKeys(page) {
   const focused = (selector) => page.evaluate((text) => document.activeElement.matches(text), selector);
   const press = (...keys) => keys.reduce((all, key) => all.then(() => page.keyboard.press(key)),
@@ -196,7 +196,7 @@ async function checkOtherViews(page) {
   assert.ok(await page.locator('#view-stacks .stack').count() > 0);
 }
 
-/** What can be told of it without looking: names, roles, contrast. */
+/** What can be checked without seeing it: names, roles, contrast. */
 async function checkAccess(page) {
   const missing = await page.evaluate(() => {
     const wrong = [];
@@ -216,7 +216,7 @@ async function checkAccess(page) {
   assert.deepEqual(missing, []);
 }
 
-/** Text against what it stands on, as WCAG 2 measures it, in both colour schemes. */
+/** The contrast of text and background, as WCAG 2 measures it, in both colour schemes. */
 async function checkColours(page) {
   const pages = [];
   for (const colorScheme of ['light', 'dark']) {
@@ -264,7 +264,7 @@ async function checkPrint(page) {
   assert.ok(pdf.length > 10000);
 }
 
-/** Nothing of what the target says is more than text, and nothing steers how it is read. */
+/** Everything that comes from the target is only text, and none of it controls how it is read. */
 async function checkHostile(page) {
   const found = await page.evaluate(() => ({
     scripts: document.scripts.length,
@@ -284,7 +284,7 @@ async function checkHostile(page) {
   for (const name of ['Treemap', 'Flame graph', 'Suspects', 'Stacks']) await tab(page, name);
   const width = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
   assert.ok(width <= 0, `the page is ${width} pixels too wide`);
-  // What got in all the same could not run.
+  // Even markup that got in could not run.
   assert.equal(await page.evaluate(() => {
     const script = document.createElement('script');
     script.textContent = 'window.hacked = true';
@@ -336,7 +336,7 @@ async function run(check, file) {
   console.log(`a report for ${check} opened in ${ms.toFixed(0)} ms, ${fs.statSync(file).size} bytes`);
   if (check === 'large') assert.ok(ms < 2000, `it opens in ${ms} ms`);
   await kinds[check](page, file);
-  // A script that the policy keeps from running is the last thing that the hostile check tries.
+  // The last attempt of the hostile check is a script that the policy must block.
   const expected = check === 'hostile' ? /Content.Security.Policy/ : /^$/;
   assert.deepEqual(problems.filter((problem) => !expected.test(problem)), []);
   await page.close();

@@ -1,7 +1,7 @@
-// What memlab's own parser makes of a .heapsnapshot: node memlab.cjs DIRECTORY FILE [CLASS], where
+// Reads a .heapsnapshot with memlab's own parser: node memlab.cjs DIRECTORY FILE [CLASS], where
 // npm put @memlab/heap-analysis into DIRECTORY. Prints objects, bytes and name of each class, and
-// what its object retains where there is one alone. With CLASS also the way that memlab shows from
-// its first object to the root, edge and holder, with "via" before them.
+// for a single object what it retains. With CLASS also memlab's path from its first object to the
+// root, edge and holder, with "via" before them.
 const {createRequire} = require('module');
 const [directory, file, wanted] = process.argv.slice(2);
 const {getFullHeapFromFile} = createRequire(directory + '/')('@memlab/heap-analysis');

@@ -1,4 +1,4 @@
-// What DevTools' engine expects of a newer Node than Debian's.
+// Functions of newer Nodes than Debian's that DevTools' engine needs.
 Promise.withResolvers ??= function () {
   const parts = {};
   parts.promise = new this((resolve, reject) => Object.assign(parts, {resolve, reject}));

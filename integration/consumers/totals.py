@@ -1,7 +1,7 @@
-"""Objects and bytes that a file has in all, whatever its format: totals.py FORMAT FILE.
+"""The total of objects and bytes in a file of any format: totals.py FORMAT FILE.
 
-Prints "OBJECTS BYTES"; "-" for what the format does not say. Each reader knows no more of its format
-than adding up takes.
+Prints "OBJECTS BYTES"; "-" for a number that the format does not have. Each reader knows only as much
+of its format as adding up takes.
 """
 
 import csv

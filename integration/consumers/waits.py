@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What heapattach says that the fibers of targets/waits.cr wait for, beside what they wait for.
+"""Compares what heapattach reports about the waits of targets/waits.cr's fibers with the truth.
 
     waits.py HEAPATTACH PROGRAM...
 

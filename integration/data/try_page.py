@@ -1,7 +1,7 @@
-"""Runs the commands of a page in Markdown and compares what they print with what stands below them.
+"""Runs the commands of a Markdown page and compares their output with the page.
 
-Usage: try_page.py PAGE TOOL...: those of the commands that call one of the TOOLs, in a directory that
-has heap.jsonl. A command is a line "$ ..." in a fenced block, its output the lines that follow it.
+Usage: try_page.py PAGE TOOL...: runs the commands that call one of the TOOLs, in a directory with
+heap.jsonl. A command is a line "$ ..." in a fenced block, its output the lines that follow it.
 Prints how many were run; fails, with the difference, if one printed something else.
 """
 

@@ -16,12 +16,12 @@ namespace {
 
 using namespace heapattach;
 
-// A dump of a few bytes may tell of a heap that takes minutes to look at.
+// A dump of a few bytes may describe a heap that takes minutes to walk.
 constexpr std::uint64_t kMostBytes = 16U << 20U;
 
 }  // namespace
 
-// A collector's dump, plain or packed. What is counted of it is what it lists.
+// A collector's dump, plain or packed. The counts equal what it lists.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const Fd file(::memfd_create("dump", MFD_CLOEXEC));
   if (::ftruncate(file.get(), 0) != 0) std::abort();

@@ -9,7 +9,7 @@
 #include "symbols/elf/elf_file.h"
 #include "symbols/elf/module.h"
 
-// The headers, symbols and loaded bytes of an ELF file, and the names that its symbols stand for.
+// The headers, symbols and loaded bytes of an ELF file, and the demangled names of its symbols.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace heapattach;
   pretend_to_have_no_rights();

@@ -6,7 +6,7 @@
 
 #include "symbols/boehm/evaluator.h"
 
-// Machine code of a target, whose data flow is followed on every path.
+// A target's machine code, whose data flow is followed on every path.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace heapattach;
   static constexpr RemoteAddr kCode{0x401000};

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs all fuzzers at once: tests/fuzz/run.sh BUILD_DIR OUTPUT_DIR SECONDS [LIBFUZZER_OPTION...]
 #
-# Starts from fresh seeds. Prints a line for each with the inputs that it tried, and fails if one of
-# them found something; the input then lies in OUTPUT_DIR/<reader>.found, its log beside it.
+# Starts from fresh seeds. Prints a line for each with the number of inputs, and fails if one of them
+# found a fault; the input is then in OUTPUT_DIR/<reader>.found, next to its log.
 set -euo pipefail
 [[ $# -ge 3 ]] || { sed -n 2p "$0" >&2; exit 2; }
 build=$(realpath "$1") out=$2 seconds=$3

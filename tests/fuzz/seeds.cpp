@@ -71,7 +71,7 @@ void write(const files::path& path, std::span<const std::byte> bytes) {
              static_cast<std::streamsize>(bytes.size()));
 }
 
-// Code for the evaluator: what the program executes, a piece of it.
+// Code for the evaluator: a piece of the program's own.
 void write_code(const ElfFile& elf, const files::path& path) {
   for (const LoadSegment& segment : elf.segments()) {
     if (!segment.executable) continue;
@@ -108,7 +108,7 @@ void write_seeds_of(const files::path& program, const files::path& output) {
                    error);
 }
 
-// The program together with the file beside it that has the rest of its debug information.
+// The program together with the separate file that has the rest of its debug information.
 void write_spread_seeds_of(const files::path& program, const files::path& output) {
   for (const char* extension : {".dwo", ".dwp", ".supplement"}) {
     const files::path beside = program.string() + extension;
@@ -127,7 +127,7 @@ void write_text(const files::path& path, const std::string& text) {
   write(path, std::as_bytes(std::span(text)));
 }
 
-// As the kernel writes it, and as gcore does, which leaves out more.
+// In the kernel's form, and in gcore's, which leaves out more.
 void write_cores(const files::path& output) {
   CoreBuilder core;
   core.process(7, "app").thread(8, 0x7f0000000010, 11).thread(7, 0x7f0000000020);
@@ -144,7 +144,7 @@ void write_cores(const files::path& output) {
   write_text(output / "core" / "cut", text.substr(0, text.size() - 40));
 }
 
-// Two objects and a text, each way.
+// Two objects and a text, in both formats.
 void write_dumps(const files::path& output) {
   constexpr std::uint64_t kEnd = ~std::uint64_t{0};
   constexpr std::uint64_t kAtomic = std::uint64_t{1} << 63;

@@ -17,12 +17,12 @@ namespace {
 
 using namespace heapattach;
 
-// Files that lie in memory; `bytes` are the whole of one.
+// Files in memory; `bytes` are a whole file.
 Result<snapshot::Snapshot> read_bytes(const void* bytes, std::size_t size) {
   const Fd file(::memfd_create("snapshot", MFD_CLOEXEC));
   if (::write(file.get(), bytes, size) != static_cast<ssize_t>(size)) std::abort();
   read::ReadOptions options;
-  options.block_bytes = 100;  // so that seams between blocks are everywhere
+  options.block_bytes = 100;  // so that block boundaries are everywhere
   return read::read_json_lines("/proc/self/fd/" + std::to_string(file.get()), options);
 }
 

@@ -9,7 +9,7 @@
 
 #include "symbols/elf/companions.h"
 
-// What fuzz_split reads, two files in one: a byte for the kind, the size of the second file, the
+// The input of fuzz_split, two files in one: a byte for the kind, the size of the second file, the
 // second file, and the program that it belongs to.
 namespace heapattach::fuzz {
 

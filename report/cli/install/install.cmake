@@ -8,7 +8,7 @@ add_custom_command(OUTPUT ${man_page}
     -DTEMPLATE=${man_template} -DOUTPUT=${man_page} -P ${man_script}
   DEPENDS heapattach ${man_template} ${man_script} VERBATIM)
 
-# Compressed as Debian wants it: without a time or a name in the header.
+# Compressed as Debian requires: without a time or a name in the header.
 find_program(GZIP gzip REQUIRED)
 set(packed_files "")
 function(install_compressed file destination)

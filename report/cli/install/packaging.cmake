@@ -1,5 +1,5 @@
-# How the packages are made. Their bytes depend on nothing but the sources where SOURCE_DATE_EPOCH is
-# set, as dpkg-buildpackage does.
+# Makes the packages. If SOURCE_DATE_EPOCH is set, as dpkg-buildpackage does, their bytes depend only
+# on the sources.
 set(CPACK_GENERATOR "TGZ;DEB")
 if(HEAPATTACH_STATIC)
   string(TOLOWER heapattach-${CMAKE_SYSTEM_PROCESSOR}-${CMAKE_SYSTEM_NAME} CPACK_PACKAGE_FILE_NAME)
