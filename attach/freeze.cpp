@@ -69,7 +69,7 @@ class Reader {
 Error hangs(const FreezeOptions& options) {
   return {ErrorKind::Timeout,
           fmt::format("reading the target's memory does not end (the target was held for {} ms, "
-                      "and let go)",
+                      "and released)",
                       (options.budget + kHangPatience).count())};
 }
 

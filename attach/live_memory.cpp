@@ -241,11 +241,10 @@ Result<std::size_t> LiveMemory::read_some(RemoteAddr from, std::span<std::byte> 
   if (into.empty()) return std::size_t{0};
   const auto part = stalling_.first_part({from, into.size()});
   if (part.may_stall) {
-    return Error{ErrorKind::Fault,
-                 fmt::format("reading at {}: the page is not there, and who provides it may not "
-                             "answer",
-                             from),
-                 EFAULT};
+    return Error{
+        ErrorKind::Fault,
+        fmt::format("reading at {}: the page is absent, and its provider may not answer", from),
+        EFAULT};
   }
   into = into.first(part.bytes);
   if (use_vm_readv_.load(std::memory_order_relaxed)) {

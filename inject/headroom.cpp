@@ -197,7 +197,7 @@ std::optional<std::string> obstacle_to_clone(const CloneFacts& facts,
   }
   if (facts.has_userfaults) {
     return "some of its memory is provided through a userfaultfd, which a copy would not have, and "
-           "copying may have to wait for whoever reads that";
+           "copying may have to wait for the process that serves it";
   }
   if (const auto pause = estimated_clone_pause(facts); pause > longest) {
     return fmt::format("copying the page tables of {} may take {} ms, and {} ms are allowed",

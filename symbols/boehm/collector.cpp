@@ -123,7 +123,7 @@ class Finder {
     auto fit = check_layout(*layout, memory_, map);
     if (!fit) return std::move(fit.error()).context(doing);
     collector_.layout = *layout;
-    note(fmt::format("layout from {}; {} of {} headers looked at fit", source,
+    note(fmt::format("layout from {}; {} of {} sampled headers fit", source,
                      fit->headers - fit->misfits, fit->headers));
     return {};
   }

@@ -34,20 +34,19 @@ std::vector<Range> rest_of_contents(const BlockIndex& index, std::span<const Ran
 // The blocks of a heap with the copy of their contents. Finds in a few instructions the object that
 // contains an address, by the collector's own rules (GC_mark_from and its macros in mark.c and
 // private/gc_pmark.h, 8.2.2):
-//   - an address in a small block belongs to the object around it, whatever the offset, if the
-//   build
-//     recognises interior pointers; the rest behind the block's last whole object is nobody's;
-//   - a large object owns all of its first page, also what is left behind its end there, and
-//     its later pages up to its end; with kIgnoreOffPage only its first page;
+//   - an address in a small block belongs to the object around it, whatever the offset, if interior
+//     pointers are recognised; the rest after the block's last whole object belongs to none;
+//   - a large object owns all of its first page, including the rest after its end, and its later
+//     pages up to its end; with kIgnoreOffPage only its first page;
 //   - without interior pointers only an object's first byte counts, except on stacks and in
-//     registers, and the displacements that the program registered. Where these are not known, we
-//     take those that ecl and guile have: tags in the low bits of a word.
+//     registers, and the displacements that the program registered. If these are unknown, those of
+//     ecl and guile are used: tags in the low bits of a word.
 //
-// The index is two-level, as the collector's: a small hash table from address >> 22 to a page of
-// 1024 entries, one for each 4 KiB, that lead to a 32-byte record of the block. The record has all
-// that marking needs, so that a pointer costs at most two cache misses before the object itself.
+// The index has two levels, like the collector's: a small hash table from address >> 22 to a page
+// of 1024 entries, one for each 4 KiB, that point to a 32-byte record of the block. The record has
+// everything that marking needs, so a pointer costs at most two cache misses before the object.
 //
-// Borrows the index's blocks and the capture; both must outlive it and stay where they are.
+// Borrows the index's blocks and the capture; both must outlive it and not move.
 class Heap {
  public:
   // Where a word was: the rules differ only if interior pointers are not recognised.

@@ -161,7 +161,7 @@ class Search {
     layout.header_size = layout.header_block + 2 * kWordBytes;
     layout.header_descriptor = layout.header_block + 3 * kWordBytes;
     const LayoutFit fit = HA_TRY(check_layout(layout, memory_, map_));
-    if (fit.headers == 0) return Error{ErrorKind::Malformed, "the index leads to no header"};
+    if (fit.headers == 0) return Error{ErrorKind::Malformed, "the index references no header"};
     layout.all_interior_pointers = fit.normal == 0 || fit.spared > 0;
     return layout;
   }

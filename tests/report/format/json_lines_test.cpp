@@ -256,7 +256,7 @@ TEST_CASE("broken input is refused with its line") {
 
 TEST_CASE("another kind of file, or a snapshot of a later version, is reported") {
   CHECK(refusal("").find("no records") != std::string::npos);
-  CHECK(refusal("hello\n").find("no snapshot") != std::string::npos);
+  CHECK(refusal("hello\n").find("not a snapshot") != std::string::npos);
   CHECK(refusal("\x7f"
                 "ELF")
             .find("ELF") != std::string::npos);
