@@ -131,7 +131,7 @@ TEST_CASE("an HTTP server that waits for its clients has nothing wrong") {
   CHECK(run.status == 0);
   CHECK(first_line(run).starts_with("process "));
   CHECK(says(run, "waits for a connection to "));
-  CHECK_FALSE(says(run, "what for is not known"));
+  CHECK_FALSE(says(run, "the reason is unknown"));
 }
 
 // So many that their objects have more than one size.

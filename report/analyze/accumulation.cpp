@@ -1,11 +1,12 @@
 // An object is large if it retains at least the threshold. Large objects form the upper part of the
-// tree of dominators; at most live bytes / threshold of them are leaves of that part. What an
-// object gathers is what it retains without what its large children retain: a holder of one large
-// thing gathers little, the buffer of a cache much.
+// dominator tree; at most live bytes / threshold of them are leaves of that part. What an object
+// gathers is what it retains without what its large children retain: the holder of one large object
+// gathers little, the buffer of a cache much.
 //
 // The links of a long list are all large until near its end, each the only large child of the one
-// before, and none gathers anything. Chains of only children are therefore looked at as a whole: a
-// type whose links gather the threshold together is a list, which begins at its first link.
+// before, and none gathers anything. Chains of only children are therefore examined as a whole: if
+// the links of one type together gather the threshold, they are a list, which begins at its first
+// link.
 
 #include "report/analyze/accumulation.h"
 
@@ -18,7 +19,7 @@ namespace {
 
 using snapshot::TypeIndex;
 
-constexpr std::uint64_t kFewestLinks = 8;  // less is a structure, not a list
+constexpr std::uint64_t kFewestLinks = 8;  // fewer links are a structure, not a list
 
 class Finder {
  public:
@@ -41,7 +42,7 @@ class Finder {
 
  private:
   struct Large {
-    ObjectIndex child = kNone;  // the only one, or one of them
+    ObjectIndex child = kNone;  // the only one, or any of them
     std::uint32_t children = 0;
     std::uint64_t bytes = 0;  // that they retain
   };

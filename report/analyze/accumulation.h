@@ -8,18 +8,18 @@
 
 namespace heapattach::analyze {
 
-// A place where memory gathers: an object that dominates at least so many bytes in pieces each of
-// which is smaller than that, or the first link of a list of such a size.
+// An object where memory gathers: it dominates at least so many bytes in pieces that are each
+// smaller than that, or is the first link of a list of such a size.
 struct Accumulation {
   ObjectIndex object = kNone;
-  std::uint64_t gathered = 0;  // bytes that it dominates, without what gathers at others below it
-  std::uint64_t links = 1;     // of the list that it begins, of its own type; 1: it is no list
+  std::uint64_t gathered = 0;  // bytes that it dominates, without those that gather below it
+  std::uint64_t links = 1;     // of the list that it begins, of its own type; 1: not a list
 
   friend bool operator==(const Accumulation&, const Accumulation&) = default;
 };
 
-// All of them in the tree of dominators, those that gather most first. `retained` and `types` are
-// by object. What holds one of them and little besides is none itself.
+// All such objects in the dominator tree, those that gather most first. `retained` and `types` are
+// by object. The holder of such an object and little else is not one itself.
 [[nodiscard]] std::vector<Accumulation> find_accumulations(
     const Dominators& dominators,
     std::span<const std::uint64_t> retained,

@@ -28,7 +28,7 @@ std::int64_t objects_of(const TypeGrowth& row, GrowthOrder order) {
                                       : row.grown_objects();
 }
 
-// What the order by retained bytes goes by.
+// The weight for the order by retained bytes.
 std::int64_t weight_of(const TypeGrowth& row, GrowthOrder order) {
   const bool has_more = row.retained && row.grown_objects() > 0;
   return order == GrowthOrder::ByKept || !has_more ? bytes_of(row, order) : row.retained->grown();
@@ -47,7 +47,7 @@ bool is_chosen(const TypeGrowth& row, const RowChoice& choice, GrowthOrder order
 }
 
 void sort_rows(std::vector<TypeGrowth>& rows, SortBy sort, GrowthOrder order) {
-  // The larger first, except for names. Of those with nothing kept, the larger growth.
+  // Larger first, except for names. Without kept objects, by growth.
   const auto key = [order, sort](const TypeGrowth& row) {
     const auto first = sort == SortBy::Count      ? objects_of(row, order)
                        : sort == SortBy::Retained ? weight_of(row, order)

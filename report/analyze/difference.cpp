@@ -36,7 +36,7 @@ class Rows {
   std::vector<std::string_view> names_;
 };
 
-// One snapshot, walked by rising addresses.
+// One snapshot, walked by ascending addresses.
 class Walk {
  public:
   Walk(const Snapshot& snapshot, std::vector<RowIndex> rows)
@@ -49,7 +49,7 @@ class Walk {
     }
   }
 
-  // Whether the object at `address` is here too. Addresses must rise from call to call.
+  // Whether the object at `address` is here too. Call with ascending addresses.
   bool has(std::uint64_t address, RowIndex of_row, std::uint64_t bytes) {
     const auto& objects = snapshot_.objects;
     while (at_ < objects.size() && objects[at_].address < address) ++at_;
@@ -81,7 +81,7 @@ void add_totals(Difference& difference) {
   }
 }
 
-// Types that are named and have no objects, or only in between.
+// Types with a name but without objects, or with objects only in between.
 void drop_empty(std::vector<TypeGrowth>& rows) {
   rows.erase(std::remove_if(rows.begin(), rows.end(),
                             [](const TypeGrowth& row) { return row.is_new() && row.is_gone(); }),

@@ -10,9 +10,9 @@
 
 // What grew between two snapshots, and what came and stayed between three.
 //
-// The collector does not move objects: one that is at the same address in two snapshots of one
-// process, with the same type and size, is taken for the same. (Another of that type may have been
-// put where it was; nothing tells the two apart.) Only reachable objects count.
+// The collector does not move objects: an object at the same address in two snapshots of one
+// process, with the same type and size, counts as the same. (It may be a new one of that type;
+// nothing distinguishes the two.) Only reachable objects count.
 namespace heapattach::analyze {
 
 struct Amount {
@@ -35,14 +35,14 @@ struct RetainedGrowth {
   friend bool operator==(const RetainedGrowth&, const RetainedGrowth&) = default;
 };
 
-// One type, or with CountBy::Holder what its objects and their buffers make.
+// One type, or with CountBy::Holder its objects together with their buffers.
 struct TypeGrowth {
   std::string type;
   Amount before;  // in the first snapshot
   Amount after;   // in the last
   Amount stayed;  // in both
   Amount kept;    // of three: not in the first, in the second and still in the last
-  std::optional<RetainedGrowth> retained{};  // none: not asked for, or not known
+  std::optional<RetainedGrowth> retained{};  // none: not requested, or unknown
 
   [[nodiscard]] bool is_new() const { return before.objects == 0; }
   [[nodiscard]] bool is_gone() const { return after.objects == 0; }
@@ -58,12 +58,12 @@ struct TypeGrowth {
 struct Difference {
   std::vector<TypeGrowth> rows;  // of all types of the first and the last, by name
   TypeGrowth total;              // of these, its type empty
-  TypeGrowth left_out;           // of those that choose_growth left out
+  TypeGrowth left_out;           // of the rows that choose_growth left out
   std::uint64_t left_out_rows = 0;
-  bool has_retained = false;  // the rows have what they retain
+  bool has_retained = false;  // the rows have retained bytes
 };
 
-// What makes the order of the rows, and which of them there is nothing to tell of.
+// What determines the order of the rows, and which rows are left out.
 enum class GrowthOrder : std::uint8_t { ByGrowth, ByKept };
 
 // The reachable objects.
@@ -73,10 +73,10 @@ enum class GrowthOrder : std::uint8_t { ByGrowth, ByKept };
 [[nodiscard]] Difference compare(std::span<const snapshot::Snapshot* const> snapshots,
                                  snapshot::CountBy by);
 
-// Sorts the rows, what grew most first, and leaves out those not chosen and those without change.
-// By what is retained, a type with more objects counts with what these retain more, any other with
-// its own bytes: it holds the growth and is not the growth.
-// `choice.min_bytes` is of growth or shrinkage, or of what was kept.
+// Sorts the rows, largest growth first, and leaves out those not chosen and those without change.
+// By retained bytes, a type with more objects counts with the growth of what these retain, any
+// other with its own bytes: it holds the growth and is not the growth. `choice.min_bytes` applies
+// to growth or shrinkage, or to what was kept.
 [[nodiscard]] Difference choose_growth(Difference difference,
                                        const snapshot::RowChoice& choice,
                                        GrowthOrder order);

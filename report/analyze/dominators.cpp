@@ -1,11 +1,11 @@
 // The algorithm is Semi-NCA (L. Georgiadis, "Linear-Time Algorithms for Dominators and Related
-// Problems", 2005): number the objects in the order of a depth-first search, find for each the
-// smallest number from which a way leads to it over larger numbers only (its semidominator), from
-// the largest number down, with shortened paths; its dominator is then the closest ancestor in the
-// search tree whose number is not larger than that. It was preferred to Lengauer and Tarjan's for
-// its three arrays instead of six, and to iteration because a heap has lists of millions.
+// Problems", 2005). Number the objects in depth-first order. For each, from the largest number
+// down, find the smallest number from which a path over larger numbers only reaches it (its
+// semidominator), with shortened paths. Its dominator is then the closest ancestor in the search
+// tree whose number is not larger than that. Preferred to Lengauer and Tarjan's for its three
+// arrays instead of six, and to iteration because a heap has lists of millions.
 //
-// All arrays are by number, see walk.h. Most objects have one edge to them only, that of the tree:
+// All arrays are by number, see walk.h. Most objects have only one edge to them, that of the tree:
 // they cost next to nothing.
 
 #include "report/analyze/dominators.h"
@@ -40,8 +40,8 @@ class Semidominators {
   }
 
  private:
-  // The number with the smallest semidominator from `number` up to, but without, the first ancestor
-  // that is smaller than `done`; those from `done` on have been dealt with.
+  // The number with the smallest semidominator from `number` up to, but excluding, the first
+  // ancestor that is smaller than `done`; those from `done` on are finished.
   Number evaluate(Number number, Number done) {
     if (above_[number] < done) return best_[number];
     do {
@@ -58,7 +58,7 @@ class Semidominators {
   }
 
   Numbers above_;  // shortened as we go
-  Numbers semi_;   // of those that had their turn; of others the number itself
+  Numbers semi_;   // of finished numbers; for others the number itself
   Numbers best_;
   std::vector<Number> path_;
 };
@@ -73,7 +73,7 @@ Dominators dominators_by_number(const Walk& walk) {
     while (closest > semi[number]) closest = result.of[closest];
     result.of[number] = closest;
   }
-  // Only now: the roots, 0, had to be above all others until here.
+  // Only now: until here the roots, 0, had to be above all others.
   std::replace(result.of.begin(), result.of.end(), Number{0}, kNone);
   result.order.resize(result.of.size() - 1);
   std::iota(result.order.begin(), result.order.end(), Number{1});

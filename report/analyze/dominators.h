@@ -9,24 +9,23 @@
 
 namespace heapattach::analyze {
 
-// Who dominates whom: all ways from the roots to an object lead through its dominator. Without the
-// dominator the object would be garbage, so what an object dominates is what it retains.
+// Which object dominates which: all paths from the roots to an object go through its dominator.
+// Without the dominator the object would be garbage, so an object retains what it dominates.
 struct Dominators {
-  // For each object its closest dominator; kNone if no single object is one, or if no root leads to
-  // it.
+  // For each object its closest dominator; kNone if no single object is one, or if it is
+  // unreachable.
   snapshot::FlatArray<ObjectIndex> of;
-  // The objects that roots lead to, each behind its dominator.
+  // The reachable objects, each after its dominator.
   snapshot::FlatArray<ObjectIndex> order;
 };
 
 [[nodiscard]] Dominators find_dominators(const Graph& graph);
 
-// The same with the numbers of `walk` in place of the objects; number 0, the roots, is not among
-// them.
+// The same with the numbers of `walk` instead of objects; number 0, the roots, is not among them.
 [[nodiscard]] Dominators dominators_by_number(const Walk& walk);
 
-// For each object the sum of `bytes` of all that it dominates, itself included; 0 for what no root
-// leads to.
+// For each object the sum of `bytes` of everything that it dominates, itself included; 0 if it is
+// unreachable.
 [[nodiscard]] std::vector<std::uint64_t> retained_bytes(const Dominators& dominators,
                                                         std::span<const std::uint64_t> bytes);
 

@@ -23,7 +23,7 @@ struct Entry {
   }
 };
 
-// Texts with the same hash meet in the same part, so that each can be looked at by itself.
+// Texts with the same hash are in the same part, so each part can be processed by itself.
 constexpr std::size_t kParts = 64;
 constexpr std::size_t kObjectsAtATime = 65536;
 using Parts = std::array<std::vector<Entry>, kParts>;
@@ -34,7 +34,7 @@ struct Seen {
   Duplicates sums;
 };
 
-// The text that an object is, if the snapshot has it.
+// The text of an object, if the snapshot has it.
 const Value* own_text(std::span<const Value> values) {
   const auto found = std::find_if(values.begin(), values.end(), [](const Value& value) {
     return value.path == Value::kOwn && value.is_text;
@@ -65,7 +65,7 @@ void look_at(const Snapshot& snapshot,
   }
 }
 
-// Objects that no piece covers have no texts.
+// Objects outside all pieces have no texts.
 void look_at_all(const Snapshot& snapshot, std::vector<Seen>& by_worker) {
   std::vector<std::string_view> kinds;
   kinds.reserve(snapshot.types.size());

@@ -8,17 +8,17 @@
 
 #include "report/model/model.h"
 
-// Strings of which the heap holds the same text more than once. Of a snapshot with its texts
-// (Snapshot::values); a text that was cut when it was taken is compared with none.
+// Duplicate strings in a heap, from a snapshot with its texts (Snapshot::values). A text that was
+// cut in the snapshot is not compared.
 namespace heapattach::snapshot {
 
-// One text that several objects of a type hold.
+// One text that several objects of a type contain.
 struct DuplicateRow {
   std::string_view text;  // of the snapshot, not checked
   std::string_view type;  // "String", "std::string", "char[]"
   std::uint64_t copies = 0;
   std::uint64_t bytes = 0;         // of all copies
-  std::uint64_t wasted_bytes = 0;  // of all copies but the largest
+  std::uint64_t wasted_bytes = 0;  // of all copies except the largest
 };
 
 struct Duplicates {
@@ -26,21 +26,21 @@ struct Duplicates {
   std::uint64_t strings = 0;          // reachable ones, with their text or without
   std::uint64_t bytes = 0;            // of these
   std::uint64_t distinct = 0;         // texts, of the strings that were compared
-  std::uint64_t wasted_bytes = 0;     // of all rows, also those left out
-  std::uint64_t without_text = 0;     // strings of which the snapshot has no text
-  std::uint64_t cut = 0;              // strings whose text is not whole
+  std::uint64_t wasted_bytes = 0;     // of all rows, including omitted ones
+  std::uint64_t without_text = 0;     // strings whose text the snapshot lacks
+  std::uint64_t cut = 0;              // strings whose text is cut
   std::uint64_t left_out_rows = 0;    // by drop_rows
   std::uint64_t left_out_wasted = 0;  // bytes
 };
 
-// What a type's objects are called if they are strings; empty if they are none. A short std::string
-// lies in what owns it and is no object; what is counted is the memory of the longer ones.
+// The name of a type's objects as strings; empty if they are not strings. A short std::string is
+// inside its owner and not an object; only the memory of longer ones counts.
 [[nodiscard]] std::string_view string_kind(const Type& type);
 
 // Borrows the snapshot.
 [[nodiscard]] Duplicates find_duplicates(const Snapshot& snapshot);
 
-// Drops rows that waste less, and those behind the first `top`.
+// Drops rows that waste less, and those after the first `top`.
 void drop_rows(std::optional<std::uint64_t> top, std::uint64_t min_bytes, Duplicates& duplicates);
 
 }  // namespace heapattach::snapshot

@@ -10,7 +10,8 @@ namespace heapattach::analyze {
 
 namespace {
 
-constexpr std::uint64_t kLargestStructure = 256;  // bytes of an untyped block; a larger is an array
+constexpr std::uint64_t kLargestStructure =
+    256;  // bytes of an untyped block; a larger one is an array
 constexpr std::uint32_t kRememberedWords = 64;
 
 }  // namespace

@@ -11,8 +11,8 @@
 
 namespace heapattach::analyze {
 
-// What the edges of a snapshot are called: as `refs` of the snapshot that is written of it, so that
-// a process and the file of it have the same names. Borrows the snapshot; keeps what it worked out.
+// The names of a snapshot's edges: the same as in `refs` of the written snapshot, so that a process
+// and its file have the same names. Borrows the snapshot; keeps computed names.
 class EdgeNames {
  public:
   explicit EdgeNames(const snapshot::Snapshot& snapshot) : snapshot_(snapshot) {}
@@ -21,7 +21,7 @@ class EdgeNames {
   [[nodiscard]] std::string name(snapshot::ObjectIndex from, std::uint32_t word);
 
   // The same for all elements of an array, "[*].key", and for all words of an untyped block that is
-  // too large for a structure, "+*"; as a number that stands for that name.
+  // too large for a structure, "+*"; as a number that represents that name.
   [[nodiscard]] std::uint32_t kind(snapshot::ObjectIndex from, std::uint32_t word);
   [[nodiscard]] const std::string& kind_name(std::uint32_t kind) const { return kinds_[kind]; }
 
@@ -31,7 +31,7 @@ class EdgeNames {
   [[nodiscard]] std::uint32_t intern(std::string name);
 
   const snapshot::Snapshot& snapshot_;
-  std::vector<std::unique_ptr<JsonKeys>> keys_;  // by type; null: not asked for yet
+  std::vector<std::unique_ptr<JsonKeys>> keys_;  // by type; null: not needed yet
   std::vector<std::string> kinds_;
   std::unordered_map<std::string, std::uint32_t> kind_numbers_;
   std::unordered_map<std::uint64_t, std::uint32_t>

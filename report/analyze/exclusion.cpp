@@ -12,7 +12,7 @@ namespace {
 
 using snapshot::ObjectIndex;
 
-// By type the fields that are excluded in it.
+// By type, its excluded fields.
 std::vector<std::vector<std::string>> fields_by_type(const snapshot::Snapshot& snapshot,
                                                      const std::vector<Exclusion>& exclusions) {
   std::vector<std::vector<std::string>> fields;

@@ -10,17 +10,17 @@
 
 namespace heapattach::analyze {
 
-// Edges that are to be thought away, such as those of weak references: a glob for the type that
-// they stand in and one for their name.
+// Edges to ignore, such as those of weak references: a glob for the type that contains them and one
+// for their name.
 struct Exclusion {
   std::string type;
   std::string field;
 };
 
-// Reads "WeakRef(*):@target"; a type's name may hold colons, a field's does not.
+// Parses "WeakRef(*):@target"; a type's name may contain colons, a field's does not.
 Result<Exclusion> parse_exclusion(const std::string& text);
 
-// The edges of a snapshot without those excluded; a copy, if there are any.
+// The edges of a snapshot without the excluded ones; a copy, if there are any.
 class RemainingEdges {
  public:
   RemainingEdges(const snapshot::Snapshot& snapshot,

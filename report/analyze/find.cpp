@@ -16,7 +16,7 @@ using snapshot::Object;
 using snapshot::ObjectIndex;
 using snapshot::Snapshot;
 
-// The types called so, or, if none is, those that match it as a glob.
+// The types with this name or, if there is none, those that match it as a glob.
 std::vector<bool> types_meant(const Snapshot& snapshot, const std::string& name) {
   std::vector<bool> by_name;
   std::vector<bool> by_glob;

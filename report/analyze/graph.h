@@ -5,16 +5,15 @@
 
 #include "report/model/model.h"
 
-// Questions about what holds what, as free functions over a snapshot's objects and edges. None of
-// them recurses: lists are millions of objects long. All are linear in objects and edges, or
-// nearly.
+// Questions about references, as free functions over a snapshot's objects and edges. None of them
+// recurses: lists are millions of objects long. All are linear in objects and edges, or nearly.
 namespace heapattach::analyze {
 
 using snapshot::ObjectIndex;
 
 inline constexpr ObjectIndex kNone = 0xffffffff;
 
-// The objects as numbers, who leads to whom, and where it begins. Borrows all of it.
+// The objects as numbers, their edges, and the roots. Borrows all of it.
 struct Graph {
   std::span<const std::uint64_t> first_edge;  // of each object, and one more for the end
   std::span<const snapshot::Edge> edges;

@@ -24,7 +24,7 @@ using snapshot::TypeIndex;
 
 constexpr std::size_t kMostFound = 3;
 constexpr std::size_t kMostOthers = 3;
-constexpr std::uint64_t kShare = 10;      // a tenth of what is new, or it is not reported
+constexpr std::uint64_t kShare = 10;      // a tenth of the new bytes, or it is not reported
 constexpr std::uint64_t kFew = 10;        // so few new containers …
 constexpr std::uint64_t kManyInOne = 10;  // … each of so many new objects give way to these
 
@@ -76,7 +76,7 @@ class HolderFinder {
   }
 
  private:
-  // What the new objects of a row retain, of what no earlier answer retains.
+  // What the new objects of a row retain that no earlier answer retains.
   struct Share {
     std::uint64_t objects = 0;
     std::uint64_t retained = 0;
@@ -95,7 +95,7 @@ class HolderFinder {
     return rows;
   }
 
-  // The group of all that is not new, or whose type has no more objects than before.
+  // The group of everything that is not new, or whose type has no more objects than before.
   [[nodiscard]] TypeIndex none() const { return static_cast<TypeIndex>(difference_.rows.size()); }
 
   void find_new(std::span<const Snapshot* const> snapshots, bool is_same_process) {
@@ -131,7 +131,7 @@ class HolderFinder {
   }
 
   // The row whose new objects retain most. A container that is itself new gives way to the many new
-  // objects in it, which say more.
+  // objects in it, which are more informative.
   [[nodiscard]] std::optional<TypeIndex> next_row() const {
     const std::vector<Share> all = shares();
     const auto less = [](const Share& a, const Share& b) { return a.retained < b.retained; };
@@ -156,7 +156,7 @@ class HolderFinder {
     holder.objects = objects.size();
     holder.type = name_of_row(objects.front());
     auto groups = merged.group(objects);
-    // Without a path there is nothing to say, and the row must not come again.
+    // Without a path there is nothing to report, and the row must not come again.
     if (!groups.empty()) {
       const MergedWays::Group& main = groups.front();
       holder.through = main.objects.size();
@@ -168,7 +168,7 @@ class HolderFinder {
     if (!groups.empty()) result_.found.push_back(std::move(holder));
   }
 
-  // Takes the row and what it retains out of all that is still to be told.
+  // Removes the row and what it retains from what is still to be reported.
   void cover(TypeIndex row, GrowthHolder& holder) {
     std::vector<bool> is_covered(groups_.size());
     std::vector<RetainedNew> by_row(difference_.rows.size());
@@ -207,7 +207,7 @@ class HolderFinder {
   const Difference& difference_;
   std::vector<TypeIndex> rows_of_types_;  // none() for those without a row
   std::vector<TypeIndex> groups_;         // by object: the row of which it is new, else none()
-  std::vector<std::uint64_t> new_bytes_;  // by object; 0: it is not new, or told already
+  std::vector<std::uint64_t> new_bytes_;  // by object; 0: not new, or reported already
   GrowthHolders result_;
 };
 

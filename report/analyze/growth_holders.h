@@ -9,13 +9,13 @@
 #include "report/analyze/ways.h"
 #include "report/model/model.h"
 
-// What leaks: the types whose new objects retain most of what is new, and the paths that hold
-// these.
+// What leaks: the types whose new objects retain most of the new bytes, and the paths that hold
+// these objects.
 //
-// An object is new if it was not in the first snapshot; of three, if it was in the second as well.
-// Of two processes, whose objects cannot be matched, all objects of a type that has more now are
-// meant. Only types that have more objects than before count: a container that moved its buffer is
-// not a leak, and what it holds more of is.
+// An object is new if it was not in the first snapshot; with three, if it was in the second as
+// well. If objects cannot be matched, because there are two processes, all objects of a type with
+// more objects now count as new. Only types that have more objects than before count: a container
+// that moved its buffer is not a leak, but its additional contents are.
 namespace heapattach::analyze {
 
 // New objects of one type that others retain.
@@ -30,18 +30,18 @@ struct GrowthHolder {
   std::uint64_t objects = 0;         // new ones
   std::uint64_t retained_bytes = 0;  // new bytes that they retain, their own included
   std::vector<RetainedNew> others;   // among those bytes, by type, the largest first
-  std::uint64_t through = 0;         // of the objects: held by the path below, or one like it
+  std::uint64_t through = 0;         // of the objects: held by the path below, or a similar one
   std::string summary;               // "global CACHE → @h → [*].value"
-  std::uint32_t root = 0;            // of Snapshot::roots, where the path begins
+  std::uint32_t root = 0;            // in Snapshot::roots, where the path begins
   Way way;                           // to the nearest of them
 };
 
 struct GrowthHolders {
   std::uint64_t new_bytes = 0;      // of all new objects
-  std::vector<GrowthHolder> found;  // those that retain most first; no byte is in two of them
+  std::vector<GrowthHolder> found;  // those that retain most first; no byte counts in two of them
 };
 
-// Whether the snapshot says what holds what: it has edges and roots.
+// Whether the snapshot has edges and roots.
 [[nodiscard]] bool knows_holders(const snapshot::Snapshot& snapshot);
 
 // Adds to each row what its type retains in the first snapshot and in the last. Both know holders.
@@ -49,7 +49,7 @@ void add_retained(std::span<const snapshot::Snapshot* const> snapshots,
                   snapshot::CountBy by,
                   Difference& difference);
 
-// `difference` compares the snapshots and has all rows; the last snapshot knows holders.
+// `difference` compares the snapshots and has all rows; the last snapshot has edges and roots.
 [[nodiscard]] GrowthHolders find_growth_holders(
     std::span<const snapshot::Snapshot* const> snapshots,
     bool is_same_process,

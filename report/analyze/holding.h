@@ -9,15 +9,15 @@
 
 namespace heapattach::analyze {
 
-// Who holds what, worked out once for all that ask. By object, but for the roots.
+// What holds what, computed once for all reports. By object, except the roots.
 struct Holding {
-  // Nothing but what the objects are: who holds them is for the caller to fill in.
+  // Only the objects; the caller adds the edges.
   Holding(const snapshot::Snapshot& snapshot, RootOrder root_order);
   // All of it. The snapshot must have its edges.
   explicit Holding(const snapshot::Snapshot& snapshot);
 
   RootOrder roots;
-  std::vector<snapshot::TypeIndex> types;  // those that share a name as one: the first of them
+  std::vector<snapshot::TypeIndex> types;  // those with the same name merged: the first of them
   std::vector<std::uint64_t> bytes;
   analyze::Dominators dominators;
   std::vector<std::uint64_t> retained;

@@ -14,9 +14,9 @@ using snapshot::ObjectIndex;
 using snapshot::TypeIndex;
 
 constexpr std::uint32_t kLongestRepetition = 3;  // steps: list, node with value, tree with buffer
-constexpr std::size_t kShownSteps = 12;          // of a summary
-constexpr std::size_t kShownStops = 24;          // of a way
-constexpr std::size_t kMostNodes = 1U << 20;     // of all ways together
+constexpr std::size_t kShownSteps = 12;          // in a summary
+constexpr std::size_t kShownStops = 24;          // on a path
+constexpr std::size_t kMostNodes = 1U << 20;     // of all paths together
 
 }  // namespace
 
@@ -65,7 +65,8 @@ MergedWays::Main MergedWays::main_way(const std::vector<ObjectIndex>& objects) {
   return {nearest, summary_of(node_of(nearest))};
 }
 
-// Climbs to what has its node already, and then comes down: ways are as long as lists.
+// Climbs to the nearest object that has its node already, then descends: paths are as long as
+// lists.
 MergedWays::NodeIndex MergedWays::node_of(ObjectIndex object) {
   std::vector<ObjectIndex> climbed;
   for (; node_of_[object] == kNoNode; object = ways_.before[object].object) {
@@ -93,7 +94,7 @@ MergedWays::NodeIndex MergedWays::root_node(std::uint32_t root, TypeIndex type) 
 MergedWays::NodeIndex MergedWays::extend(NodeIndex before, std::uint32_t kind, TypeIndex type) {
   const Node step{before, kind, type, false, nodes_[before].depth + 1};
   for (std::uint32_t period = 1; period <= kLongestRepetition; ++period) {
-    // Whether the last `period` steps, this one included, are those before them once more.
+    // Whether the last `period` steps, including this one, repeat those before them.
     if (step.depth < 2 * period) break;
     const Node* late = &step;
     NodeIndex early = before;
@@ -147,19 +148,18 @@ std::string MergedWays::summary_of(NodeIndex node) const {
   return summary;
 }
 
-// What comes of one more step, for the steps that were taken last: neighbours in the order of ways
-// mostly take the same.
+// The result of one more step, for the latest steps: neighbours in path order mostly take the same.
 class MergedWays::Memo {
  public:
   struct Key {
     NodeIndex before = kNoNode;
     std::uint32_t word = 0;
     TypeIndex type = 0;
-    std::uint32_t size_class = 0;  // of the object before: its edges may be called by that
+    std::uint32_t size_class = 0;  // of the previous object: its edges' names may depend on that
     bool operator==(const Key&) const = default;
   };
 
-  // Where that step leads, to be filled in if it is not known.
+  // Where that step leads, to be filled in if unknown.
   NodeIndex& after(const Key& key) {
     const std::uint64_t hash =
         (std::uint64_t{key.before} << 32 | key.word) * 0x9e3779b97f4a7c15U ^

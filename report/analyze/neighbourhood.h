@@ -8,12 +8,12 @@
 #include "attach/result.h"
 #include "report/model/model.h"
 
-// What leads to the objects of a type, a few edges back: a small graph to look at.
+// What references the objects of a type, a few edges back: a small graph to look at.
 namespace heapattach::analyze {
 
 struct NeighbourhoodOptions {
   std::string type;          // a name or a glob, or the address of one object
-  std::size_t levels = 5;    // edges back from an object; 0: as many as there are
+  std::size_t levels = 5;    // edges back from an object; 0: unlimited
   std::size_t objects = 10;  // of the type; 0: all
 };
 
@@ -22,23 +22,23 @@ struct Neighbourhood {
     snapshot::ObjectIndex from = 0;
     snapshot::ObjectIndex to = 0;
     std::uint32_t word = 0;   // Edge::offset_words
-    std::uint32_t level = 0;  // edges between `to` and the nearest of the objects asked for
+    std::uint32_t level = 0;  // edges between `to` and the nearest of the requested objects
   };
   struct Holder {
     std::uint32_t root = 0;  // of Snapshot::roots
     snapshot::ObjectIndex to = 0;
   };
-  std::vector<snapshot::ObjectIndex> objects;  // those asked for
-  std::vector<Link> links;                     // the nearest to them first, each once
-  std::vector<Holder> roots;                   // one for each object shown that roots hold
+  std::vector<snapshot::ObjectIndex> objects;  // the requested ones
+  std::vector<Link> links;                     // those nearest to them first, each once
+  std::vector<Holder> roots;                   // one for each shown object that roots reference
 
-  // What was cut off, and by what.
+  // What was cut off, and by which limit.
   std::uint64_t left_out_objects = 0;  // by the number of objects
-  std::uint64_t open_objects = 0;      // by the number of levels: shown, and more leads there
+  std::uint64_t open_objects = 0;      // by the number of levels: shown, with further references
   bool has_too_many_links = false;     // by the number of links that can be shown
 };
 
-// More than this no viewer draws (Mermaid's maxEdges); it holds unless both limits are 0.
+// No viewer draws more (Mermaid's maxEdges); applies unless both limits are 0.
 inline constexpr std::size_t kMostLinks = 500;
 
 // Malformed if there is no such type or object. The snapshot must have its edges.

@@ -7,7 +7,7 @@ namespace heapattach::analyze {
 
 namespace {
 
-// Walks down the tree of dominators with a count of the groups on the way.
+// Descends the dominator tree with a count of the groups on the way.
 class Descent {
  public:
   Descent(const Dominators& dominators,
@@ -42,7 +42,7 @@ class Descent {
     return object;
   }
 
-  // The next object of the tree below `top` in the order of a walk; kNone if there is none.
+  // The next object of the tree below `top` in walk order; kNone if there is none.
   ObjectIndex next_of(ObjectIndex at, ObjectIndex top) {
     if (first_[at] != kNone) return enter(first_[at]);
     for (;;) {
@@ -55,7 +55,7 @@ class Descent {
 
   const Dominators& dominators_;
   std::span<const snapshot::TypeIndex> groups_;
-  snapshot::FlatArray<ObjectIndex> first_;  // of the objects that each dominates at once
+  snapshot::FlatArray<ObjectIndex> first_;  // of the objects that each dominates directly
   snapshot::FlatArray<ObjectIndex> next_;   // with the same dominator
   std::vector<std::uint32_t> above_;        // by group: its objects between here and the top
   std::vector<bool> is_outermost_;

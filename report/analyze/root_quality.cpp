@@ -23,7 +23,7 @@ bool is_loader_module(std::string_view module) {
          module.starts_with("ld-2.") || module.starts_with("ld.so");
 }
 
-// Where threads begin, in a program that has the C library in itself.
+// Where threads begin, in a program that contains the C library.
 bool starts_threads(std::string_view function) {
   constexpr std::string_view kNames[] = {"clone",        "clone3", "__clone",  "__clone3",
                                          "start_thread", "_start", "__clone2", "thread_start"};
@@ -32,7 +32,7 @@ bool starts_threads(std::string_view function) {
 }
 
 // "Fiber" of "Fiber#run", "Channel" of "Channel(Int32)#receive", "Crystal::System" of
-// "Crystal::System::sleep"; empty for a function of no class.
+// "Crystal::System::sleep"; empty for a function without a class.
 std::string_view class_of(std::string_view function) {
   function = function.substr(0, function.find_first_of("(<#."));
   const std::size_t colons = function.rfind("::");
@@ -132,7 +132,7 @@ RootQualities::FrameOf RootQualities::see(const snapshot::Place& place) const {
   return !name.empty() && is_library_type(name, is_crystal) ? FrameOf::Runtime : FrameOf::Program;
 }
 
-// A thread that the runtime keeps for itself has no code of the program on its stack.
+// A thread of the runtime has no code of the program on its stack.
 bool RootQualities::is_idle(const snapshot::Stack& stack) {
   std::uint8_t& known = idle_[static_cast<std::size_t>(&stack - snapshot_.stacks.data())];
   if (known == 0) {

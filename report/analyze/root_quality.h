@@ -30,13 +30,13 @@ enum class RootQuality : std::uint8_t {
 
 inline constexpr std::size_t kRootQualities = 6;
 
-// Tells the quality of roots. Borrows the snapshot; keeps what it worked out of stacks.
+// Finds the quality of roots. Borrows the snapshot; keeps its results about stacks.
 class RootQualities {
  public:
   explicit RootQualities(const snapshot::Snapshot& snapshot);
 
   [[nodiscard]] RootQuality of(const snapshot::Root& root);
-  // The stack that the root is on; null if it is on none, or its frames are not known.
+  // The stack of the root; null if it is not on one, or its frames are unknown.
   [[nodiscard]] const snapshot::Stack* stack_of(const snapshot::Root& root) const;
 
  private:
@@ -50,7 +50,7 @@ class RootQualities {
   const snapshot::Snapshot& snapshot_;
   std::unordered_map<pid_t, std::uint32_t> threads_;         // their stacks
   std::unordered_map<std::uint64_t, std::uint32_t> fibers_;  // as well
-  std::string_view crystal_library_;  // its directory with the slash; empty: not known
+  std::string_view crystal_library_;  // its directory with the slash; empty: unknown
   std::vector<FrameOf> owners_;       // by place
   std::vector<std::uint8_t> idle_;    // by stack: 0 unseen, 1 no, 2 yes
 };

@@ -18,7 +18,7 @@ using snapshot::Root;
 using snapshot::RootKind;
 using snapshot::Snapshot;
 
-// Of roots of one quality.
+// Among roots of one quality.
 int rank_of(const Root& root) {
   if (!root.variable.empty()) return 0;  // a local
   switch (root.kind) {
@@ -47,7 +47,7 @@ const snapshot::Fiber* fiber_of(const Snapshot& snapshot, const Root& root) {
   return found == snapshot.fibers.end() ? nullptr : &*found;
 }
 
-// The numbers come from a file, which may be anybody's.
+// The numbers come from a file, which is not trusted.
 std::optional<RootFrame> frame_on(const Snapshot& snapshot,
                                   const snapshot::Stack* stack,
                                   const Root& root) {
@@ -96,8 +96,8 @@ std::string frame_in_words(const RootFrame& frame) {
   return text;
 }
 
-// "thread 4711 worker, frame 3 handle_request (src/app.cr:55), variable session"; where its frame
-// is not known, "stack of thread 4711 worker at 0x7ffd…".
+// "thread 4711 worker, frame 3 handle_request (src/app.cr:55), variable session"; if the frame is
+// unknown, "stack of thread 4711 worker at 0x7ffd…".
 std::string stack_in_words(const Snapshot& snapshot, const Root& root) {
   std::string whose =
       root.kind == RootKind::Stack || root.thread ? thread_in_words(snapshot, root) : std::string();

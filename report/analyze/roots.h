@@ -9,7 +9,7 @@
 #include "report/analyze/root_quality.h"
 #include "report/model/model.h"
 
-// The roots of a snapshot, as a reader wants to hear of them.
+// The roots of a snapshot in words.
 namespace heapattach::analyze {
 
 // The roots that say something, in the order in which they explain most: by quality, and of one
@@ -19,30 +19,30 @@ struct RootOrder {
   explicit RootOrder(const snapshot::Snapshot& snapshot);
 
   std::vector<std::uint32_t> numbers;          // of Snapshot::roots
-  std::vector<snapshot::ObjectIndex> objects;  // that they hold, in the same order
-  std::vector<std::size_t> quality_ends;       // by analyze::RootQuality: where those of it end
+  std::vector<snapshot::ObjectIndex> objects;  // the objects that they reference, in the same order
+  std::vector<std::size_t> quality_ends;       // by analyze::RootQuality: where each quality ends
 };
 
-// The frame that a root's word is of.
+// The frame of a root's word.
 struct RootFrame {
-  std::uint64_t number = 0;                // on the stack; the innermost is 0
+  std::uint64_t number = 0;                // on the stack; 0 is the innermost
   const snapshot::Place* place = nullptr;  // never null
   const snapshot::CodeLine* line =
       nullptr;            // of the place: of the function that the variable is of
-  bool is_guess = false;  // it is not known, but likely, that the stack has this frame
+  bool is_guess = false;  // the frame is likely, not certain
 };
 
 // "global CACHE", "thread 4711 worker, frame 3 handle_request (src/app.cr:55), variable session",
-// "stack of thread 4711 worker, a leftover word at 0x7ffd…"; texts of the target as they are.
+// "stack of thread 4711 worker, a leftover word at 0x7ffd…"; the target's texts unchanged.
 [[nodiscard]] std::string root_in_words(const snapshot::Snapshot& snapshot,
                                         const snapshot::Root& root);
-// Whether it is a word that a call left on a stack, and that nothing uses any more.
+// Whether it is a word that a call left on a stack and that is no longer used.
 [[nodiscard]] bool is_leftover(const snapshot::Snapshot& snapshot, const snapshot::Root& root);
-// None if it is on no stack, or its frame is not known.
+// None if it is on no stack, or its frame is unknown.
 [[nodiscard]] std::optional<RootFrame> frame_of(const snapshot::Snapshot& snapshot,
                                                 const snapshot::Root& root);
 
-// Roots without what only tells alike ones apart: which thread, which fiber, which address.
+// Roots without what only distinguishes similar ones: which thread, which fiber, which address.
 class RootKinds {
  public:
   explicit RootKinds(const snapshot::Snapshot& snapshot);

@@ -18,11 +18,11 @@ using snapshot::ObjectIndex;
 using snapshot::Snapshot;
 using snapshot::TypeIndex;
 
-constexpr std::uint64_t kShare = 10;      // a suspect retains a tenth of what is alive
+constexpr std::uint64_t kShare = 10;      // a suspect retains a tenth of the live bytes
 constexpr std::size_t kMostTypes = 5;     // suspects that are types
-constexpr std::size_t kMostContents = 5;  // types shown of what is gathered
+constexpr std::size_t kMostContents = 5;  // types shown of its contents
 
-// What there is of each type.
+// The amounts by type.
 class Tally {
  public:
   explicit Tally(std::size_t types) : of_(types) {}
@@ -31,7 +31,7 @@ class Tally {
     ++of_[type].objects;
     of_[type].bytes += bytes;
   }
-  // Of the types that there is something of.
+  // The types with a nonzero amount.
   [[nodiscard]] std::vector<Content> contents() const {
     std::vector<Content> found;
     for (TypeIndex type = 0; type < of_.size(); ++type) {
@@ -90,12 +90,13 @@ class SuspectFinder {
   }
 
  private:
-  // What the collector keeps for itself is nobody's leak.
+  // The collector's own objects are not a leak.
   [[nodiscard]] bool is_collectors(TypeIndex type) const {
     return snapshot_.types[type].name.ends_with(" of the collector)");
   }
 
-  // The type that most of what the object dominates at once is of; of a list, what hangs on links.
+  // The type of most of what the object dominates directly; for a list, of what its links
+  // reference.
   [[nodiscard]] std::optional<Content> gathered_below(const analyze::Accumulation& place) const {
     std::vector<bool> is_link(snapshot_.objects.size());
     is_link[place.object] = true;
@@ -117,7 +118,7 @@ class SuspectFinder {
     return *most;
   }
 
-  // Marks what the members of the last suspects dominate, and these.
+  // Marks the members of the last suspects and what they dominate.
   void cover_below() {
     for (const auto& members : members_) {
       for (const ObjectIndex object : members) is_covered_[object] = true;
@@ -128,8 +129,8 @@ class SuspectFinder {
     }
   }
 
-  // By type what its objects retain of what no suspect retains: that is not told a second time of
-  // those that hold the suspect.
+  // By type, what its objects retain that no suspect retains: the holders of a suspect do not
+  // report it a second time.
   [[nodiscard]] std::vector<std::uint64_t> retained_by_types() const {
     std::vector<std::uint64_t> sums(snapshot_.types.size());
     std::vector<std::uint64_t> left;  // of the rest, by object; empty: all is left
@@ -150,7 +151,7 @@ class SuspectFinder {
     return sums;
   }
 
-  // The type whose objects retain most of what is not covered yet, if that is enough.
+  // The type whose objects retain most of the rest, if that is enough.
   bool add_type() {
     std::vector<std::uint64_t> sums = retained_by_types();
     result_.untyped_bytes = 0;
@@ -176,7 +177,7 @@ class SuspectFinder {
     return true;
   }
 
-  // What each suspect would take with it, by type.
+  // What each suspect retains, by type.
   void add_contents() {
     for (std::size_t i = 0; i < result_.found.size(); ++i) {
       std::vector<bool> is_below(snapshot_.objects.size());
@@ -206,7 +207,7 @@ class SuspectFinder {
     }
   }
 
-  // Puts what one suspect retains of another behind that one.
+  // Puts suspects that another one retains after that one.
   void nest() {
     std::vector<Suspect>& found = result_.found;
     std::stable_sort(found.begin(), found.end(), [](const Suspect& a, const Suspect& b) {
@@ -261,7 +262,7 @@ class SuspectFinder {
     const bool is_buffer = name_of(suspect.object).starts_with('(');
     std::size_t names = 0;
     for (++at; at < way.size(); ++at) {
-      // A buffer is told as such, and not by the container's field that points to it.
+      // A buffer is shown as such, not as the container's field that points to it.
       if (is_buffer && at + 1 == way.size() && names != 0) break;
       std::string name = names_.name(way[at - 1].object, way[at].by);
       name = name.substr(0, name.find("._M_"));
@@ -279,7 +280,8 @@ class SuspectFinder {
     return snapshot_.types[snapshot_.objects[object].type].name;
   }
 
-  // The object that a reader knows: a buffer belongs to the last on its way that is none.
+  // The object that a reader knows: a buffer belongs to the last object on its path that is not a
+  // buffer.
   [[nodiscard]] std::string holder_of(const Suspect& suspect) const {
     std::string text = name_of(suspect.object);
     if (!text.starts_with('(')) return text;
@@ -293,7 +295,7 @@ class SuspectFinder {
     const double percent = 100.0 * static_cast<double>(suspect.retained_bytes) /
                            static_cast<double>(result_.live_bytes);
     const std::string much =
-        fmt::format("{} bytes, {:.0f} % of all that is alive", suspect.retained_bytes, percent);
+        fmt::format("{} bytes, {:.0f} % of all live bytes", suspect.retained_bytes, percent);
     if (suspect.is_type && suspect.objects > 1) {
       return fmt::format("{} {} that no single object holds keep {}", suspect.objects,
                          name_of(suspect.object), much);

@@ -11,14 +11,14 @@
 #include "report/analyze/why.h"
 #include "report/model/model.h"
 
-// Where most of the memory is: the few places at which a tenth of the heap or more gathers.
+// Where most of the memory is: the few objects that each gather a tenth of the heap or more.
 namespace heapattach::analyze {
 
-// What is there of one type.
+// An amount of one type.
 struct Content {
-  snapshot::TypeIndex type = 0;  // one of those with its name
+  snapshot::TypeIndex type = 0;  // one of the types with its name
   std::uint64_t objects = 0;
-  std::uint64_t bytes = 0;  // their own; of what is gathered, with all that they retain
+  std::uint64_t bytes = 0;  // their own; for gathered objects, with everything that they retain
 };
 
 struct Suspect {
@@ -27,21 +27,21 @@ struct Suspect {
   bool is_type = false;
   std::uint64_t objects = 1;  // of the type, or links of a list that begins at the object
   std::uint64_t retained_bytes = 0;
-  std::optional<Content> gathered;  // the type of which there is most directly below
-  std::vector<Content> contents;    // all that would go, by type, the largest first
+  std::optional<Content> gathered;  // the type of most objects directly below
+  std::vector<Content> contents;    // everything that it retains, by type, largest first
   std::uint32_t root = 0;           // of Snapshot::roots, and the way from there to the object
   analyze::Way way;
   std::string way_summary;  // "global CACHE → @h → @entries"
-  // Of Suspects::found, one before it that retains this one with all of it: the nearest of these.
+  // In Suspects::found, the nearest earlier suspect that retains all of this one.
   std::optional<std::size_t> within{};
-  std::string part{};  // what of that one it is: "World.log's buffer"; empty: it is in none
+  std::string part{};  // which part of that one it is: "World.log's buffer"; empty: it is in none
   std::string sentence;
 };
 
 struct Suspects {
   std::uint64_t live_bytes = 0;
   std::uint64_t threshold = 0;  // bytes
-  // Those that retain most first; what is within one follows it, those that retain most first.
+  // Those that retain most first; those within one follow it, in the same order.
   std::vector<Suspect> found;
   // Retained by objects of unknown types that belong to no suspect.
   std::uint64_t untyped_bytes = 0;
@@ -49,7 +49,7 @@ struct Suspects {
 
 // The snapshot must have its edges.
 [[nodiscard]] Suspects find_suspects(const snapshot::Snapshot& snapshot);
-// The same where it is known already who holds what, and the shortest ways from those roots.
+// The same if the holders, and the shortest paths from those roots, are known already.
 [[nodiscard]] Suspects find_suspects(const snapshot::Snapshot& snapshot,
                                      const Holding& holding,
                                      const analyze::ShortestWays& ways,

@@ -8,7 +8,7 @@ namespace {
 
 using snapshot::Snapshot;
 
-// Objects that roots reach, more and more of them.
+// The objects that roots reach, as roots are added.
 class Reached {
  public:
   explicit Reached(const Snapshot& snapshot)
@@ -38,7 +38,7 @@ class Reached {
   std::vector<ObjectIndex> open_;
 };
 
-// Counts only where nothing better references the same.
+// Counts only if no better root references the same.
 bool is_weak(std::size_t quality) {
   return quality >= static_cast<std::size_t>(RootQuality::Collector);
 }
@@ -56,7 +56,8 @@ TellingRoots telling_roots(const Snapshot& snapshot) {
   for (std::size_t quality = 0; quality < kRootQualities; ++quality) {
     const std::vector<std::uint32_t>& roots = by_quality[quality];
     for (const std::uint32_t root : roots) {
-      // Among themselves they are alike: all of those that the better ones do not reach stay.
+      // Among themselves they are equal: all stay that reference something the better ones do not
+      // reach.
       if (is_weak(quality) && reached.has(snapshot.roots[root].to)) continue;
       telling.numbers.push_back(root);
     }

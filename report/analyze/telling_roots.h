@@ -10,20 +10,20 @@
 
 namespace heapattach::analyze {
 
-// The roots of a snapshot that say why something is alive, as numbers of Snapshot::roots.
+// The roots of a snapshot that explain why something is alive, as numbers of Snapshot::roots.
 struct TellingRoots {
-  std::vector<std::uint32_t> numbers;  // by quality, the best first; of one, in their order
-  // By quality, where in `numbers` those of it end.
+  std::vector<std::uint32_t> numbers;  // by quality, best first; within one quality, in their order
+  // By quality, where each ends in `numbers`.
   std::vector<std::size_t> quality_ends;
 };
 
-// The collector's own variables reference whatever it looked at last, tables of finalizers what has
-// one, and leftover words whatever a call once used. Where a better root references the same, such
-// a root says nothing, and would hide what retains it. All that the roots of the snapshot reach,
-// these reach as well.
+// The collector's own variables reference the last objects that it handled, tables of finalizers
+// every object that has one, and leftover words whatever a call once used. If a better root
+// references the same object, such a root explains nothing, and would hide what retains the object.
+// These roots reach everything that all roots of the snapshot reach.
 [[nodiscard]] TellingRoots telling_roots(const snapshot::Snapshot& snapshot);
 
-// What these roots hold, in the same order.
+// The objects that these roots reference, in the same order.
 [[nodiscard]] std::vector<ObjectIndex> objects_of(const snapshot::Snapshot& snapshot,
                                                   const std::vector<std::uint32_t>& roots);
 

@@ -1,7 +1,7 @@
 // A walk from each type would take types times edges. Instead a word of 64 bits flows from the
-// front of the graph to its end, over each edge once: which of 64 types lead here. The strongly
-// connected parts of a graph have an order in which that works, and all of a part have the same
-// bits. So the edges are walked once for each 64 types that have objects.
+// front of the graph to its end, over each edge once: which of 64 types reach this object. The
+// strongly connected parts of a graph have an order in which that works, and all objects of a part
+// have the same bits. So the edges are walked once for each 64 types that have objects.
 
 #include "report/analyze/transitive.h"
 
@@ -17,7 +17,7 @@ class Flow {
   Flow(const Walk& walk, std::span<const snapshot::TypeIndex> types)
       : walk_(walk), types_(types), reached_by_(walk.objects.size(), 0) {}
 
-  // Adds to `sums` for the types whose bit number `bit_of` gives; others have none (64 or more).
+  // Adds to `sums` for the types whose bit number is in `bit_of`; others have none (64 or more).
   void run(std::span<const std::uint32_t> bit_of,
            std::span<const std::uint64_t> bytes,
            std::span<std::uint64_t> sums) {
@@ -58,7 +58,7 @@ class Flow {
 
   const Walk& walk_;
   std::span<const snapshot::TypeIndex> types_;
-  snapshot::FlatArray<std::uint64_t> reached_by_;  // by number: bits of the types that lead to it
+  snapshot::FlatArray<std::uint64_t> reached_by_;  // by number: bits of the types that reach it
 };
 
 }  // namespace

@@ -23,7 +23,7 @@ using snapshot::TypeIndex;
 
 // Types that share a row of the table, as one number. Those without a row come last.
 struct Groups {
-  // An empty name stands for no type.
+  // An empty name means no type.
   Groups(const Snapshot& snapshot, CountBy by, std::span<const std::string_view> rows) {
     std::unordered_map<std::string_view, TypeIndex> by_name;
     for (std::size_t row = 0; row < rows.size(); ++row) {
@@ -40,7 +40,7 @@ struct Groups {
   TypeIndex none = 0;
 };
 
-// Of the objects that roots lead to, by their numbers in a walk.
+// The reachable objects, by their numbers in a walk.
 struct Numbered {
   Numbered(const Snapshot& snapshot, std::span<const TypeIndex> group_of_type)
       : found(walk_from_roots(snapshot)) {
@@ -63,7 +63,8 @@ struct Numbered {
   snapshot::FlatArray<std::uint64_t> bytes;
 };
 
-// By group what the objects retain that are not themselves retained by another of their group.
+// By group, what its objects retain that are not themselves retained by another object of the
+// group.
 std::vector<std::uint64_t> retained_of_groups(const Numbered& objects, std::size_t group_count) {
   const Dominators dominators = dominators_by_number(objects.found);
   const std::vector<std::uint64_t> retained = retained_bytes(dominators, objects.bytes);
@@ -88,7 +89,7 @@ void add_sizes(const Snapshot& snapshot, CountBy by, CountTable& table) {
   const Numbered objects(snapshot, names.of_type);
   std::vector<std::uint64_t> transitive;
   std::vector<std::uint64_t> retained;
-  // Neither needs the other, and both are walks that only one core can take.
+  // Neither needs the other, and both are single-threaded walks.
   std::atomic<int> next = 0;
   run_workers(workers_for(2), [&](unsigned) {
     for (int piece = next++; piece < 2; piece = next++) {

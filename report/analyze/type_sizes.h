@@ -9,9 +9,9 @@
 
 namespace heapattach::analyze {
 
-// Adds to each row of `table`, which counts `snapshot` by `by`, the bytes that its objects lead to
-// and the bytes that they retain: those that would go with them. An object counts once for a row,
-// also where one of its objects dominates another. The snapshot must have its edges.
+// Adds to each row of `table`, which counts `snapshot` by `by`, the bytes that its objects
+// reference, directly or not, and the bytes that they retain. An object counts once per row, even
+// if one object of the row dominates another. The snapshot must have its edges.
 void add_sizes(const snapshot::Snapshot& snapshot,
                snapshot::CountBy by,
                snapshot::CountTable& table);
@@ -22,7 +22,7 @@ void add_sizes(const snapshot::Snapshot& snapshot,
                                                           std::span<const std::string_view> rows);
 
 // The bytes that the objects of some types retain together, chosen by their numbers; what one of
-// them holds by way of another counts once.
+// them holds through another counts once.
 [[nodiscard]] std::uint64_t retained_by(const snapshot::Snapshot& snapshot,
                                         const std::vector<bool>& is_chosen);
 

@@ -1,6 +1,6 @@
 // The parts are found on the way (D. Pearce, "A Space-Efficient Algorithm for Finding Strongly
-// Connected Components", 2016): an object that is done waits until that one of its part which was
-// found first is done, and all of the part are then on top of those that wait.
+// Connected Components", 2016): a finished object waits until the first found object of its part is
+// finished; then the whole part is on top of the waiting objects.
 
 #include "report/analyze/walk.h"
 
@@ -55,8 +55,7 @@ class Walker {
     found_.parent.push_back(parent);
     low_.push_back(number);
     open_.push_back({number, 0});
-    // Each of them lies elsewhere in memory, and will be needed: better all at once than one by
-    // one.
+    // They are scattered in memory, and all will be needed: better all at once than one by one.
     constexpr std::size_t kMost = 8;
     const auto edges = graph_.from(object);
     for (const snapshot::Edge& edge : edges.first(std::min(edges.size(), kMost))) {
@@ -121,7 +120,7 @@ class Walker {
   Walk found_;
   std::vector<Open> open_;
   snapshot::FlatArray<Other> others_;
-  Numbers low_;  // the smallest known of its part; kUnseen once the part is complete
+  Numbers low_;  // the smallest number known of its part; kUnseen once the part is complete
   std::vector<Number> waiting_;
 };
 

@@ -9,21 +9,21 @@
 
 namespace heapattach::analyze {
 
-// The place of an object in the order of a depth-first search; 0 stands for all roots together.
-// What is near in the search is near in number, so arrays by number are walked without jumping
-// about in memory, as arrays by object would be.
+// The position of an object in depth-first order; 0 represents all roots together. Objects that are
+// close in the search have close numbers, so arrays by number are walked almost sequentially,
+// unlike arrays by object.
 using Number = std::uint32_t;
 using Numbers = snapshot::FlatArray<Number>;
 
 inline constexpr Number kUnseen = 0xffffffff;
 
-// What a depth-first search from the roots finds: a tree, and the edges that are not in it.
+// The result of a depth-first search from the roots: a tree, and the edges that are not in it.
 struct Walk {
-  Numbers number_of;                         // by object; kUnseen if no root leads to it
+  Numbers number_of;                         // by object; kUnseen if it is unreachable
   snapshot::FlatArray<ObjectIndex> objects;  // by number; [0] is kNone
-  Numbers parent;                            // by number: by whose edge it was found
+  Numbers parent;                            // by number: the object whose edge found it
 
-  // Who else has an edge to it, as numbers; itself aside.
+  // Which others have an edge to it, as numbers, without itself.
   [[nodiscard]] std::span<const Number> others_to(Number number) const {
     return std::span(others).subspan(first_other[number],
                                      first_other[number + 1] - first_other[number]);
@@ -31,10 +31,10 @@ struct Walk {
   snapshot::FlatArray<std::uint64_t> first_other;  // by number, and one more for the end
   Numbers others;
 
-  // The numbers from 1 by their strongly connected parts, in which each leads to each other. A part
-  // stands behind all that it leads to.
+  // The numbers from 1 by their strongly connected parts. A part comes after all parts that it
+  // reaches.
   Numbers by_part;
-  std::vector<bool> ends_part;  // by place in `by_part`
+  std::vector<bool> ends_part;  // by position in `by_part`
 };
 
 [[nodiscard]] Walk walk(const Graph& graph);

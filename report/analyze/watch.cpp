@@ -10,7 +10,7 @@ void Watch::add(const snapshot::CountTable& table) {
     if (!row.is_reachable) continue;
     Seen& seen = types_[row.type];
     const Amount now{row.objects, row.bytes};
-    // What the table before did not have was nothing then.
+    // A type that the table before did not have had nothing then.
     const std::uint64_t before = seen.in_table + 1 == tables_ ? seen.last.bytes : 0;
     if (tables_ == 1) {
       seen.first = now;

@@ -7,14 +7,14 @@
 
 namespace heapattach::analyze {
 
-// Counts of one process, taken again and again: which types grew each time. A cache that fills and
-// is emptied, or a burst of work, grows in some rounds; what leaks grows in all.
+// Repeated counts of one process: which types grew each time. A cache that fills and is emptied, or
+// a burst of work, grows in some rounds; a leak grows in all.
 class Watch {
  public:
   // The next counts, with all their rows.
   void add(const snapshot::CountTable& table);
 
-  // How many times there was something to compare with.
+  // How many comparisons there were.
   [[nodiscard]] std::size_t rounds() const { return tables_ == 0 ? 0 : tables_ - 1; }
   // From the first counts to the last: rows for the types whose bytes grew in each round, and the
   // growth of all types.
@@ -26,7 +26,7 @@ class Watch {
   struct Seen {
     Amount first;
     Amount last;
-    std::size_t in_table = 0;  // the last that had it
+    std::size_t in_table = 0;  // the last round that had it
     std::size_t grown = 0;     // in how many rounds
   };
 

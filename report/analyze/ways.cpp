@@ -7,7 +7,7 @@ namespace heapattach::analyze {
 
 namespace {
 
-// By object the number of the first root that holds it; kNone if none does.
+// By object the number of the first root that references it; kNone if none does.
 std::vector<std::uint32_t> first_roots(const Graph& graph) {
   std::vector<std::uint32_t> first(graph.size(), kNone);
   for (std::size_t root = graph.roots.size(); root-- > 0;) {
@@ -16,7 +16,7 @@ std::vector<std::uint32_t> first_roots(const Graph& graph) {
   return first;
 }
 
-// From the target back to what roots hold.
+// From the target back to the objects that roots reference.
 class BackwardSearch {
  public:
   BackwardSearch(const Graph& graph,
@@ -34,7 +34,7 @@ class BackwardSearch {
   }
 
   std::vector<Way> run(std::size_t most) && {
-    // No way is better than one from the best roots, and none shorter than those found first.
+    // No path is better than one from the best roots, and none shorter than those found first.
     while (!level_.empty() && held_[0].size() < most) {
       std::sort(level_.begin(), level_.end(),
                 [this](ObjectIndex a, ObjectIndex b) { return root_of_[a] < root_of_[b]; });
@@ -83,10 +83,10 @@ class BackwardSearch {
   const Referrers& referrers_;
   ObjectIndex target_;
   std::vector<std::uint32_t> root_of_;
-  std::vector<Step> after_;  // by object: the next on its way to the target; kNone: not seen
+  std::vector<Step> after_;  // by object: the next on its path to the target; kNone: not seen
   std::vector<ObjectIndex> level_;
   std::vector<std::vector<ObjectIndex>>
-      held_;  // by quality: those that a root holds, nearest first
+      held_;  // by quality: those that a root references, nearest first
   std::span<const std::size_t> quality_ends_;
 };
 

@@ -89,7 +89,7 @@ class Explainer {
     return path;
   }
 
-  // What would go with all of them: what each retains, unless another of them retains it.
+  // What all of them retain: what each retains, unless another of them retains it.
   [[nodiscard]] std::uint64_t retained_by(const std::vector<ObjectIndex>& objects) const {
     std::vector<bool> is_below(snapshot_.objects.size());
     for (const ObjectIndex object : objects) is_below[object] = true;
@@ -103,7 +103,7 @@ class Explainer {
     return sum;
   }
 
-  // Those that dominate all of `objects`, which roots lead to, and are none of them.
+  // Objects that dominate all of the reachable `objects`, and are not among them.
   [[nodiscard]] std::vector<Dominator> dominators_of(
       const std::vector<ObjectIndex>& objects) const {
     std::vector<std::uint32_t> below(snapshot_.objects.size());
@@ -113,10 +113,10 @@ class Explainer {
       const ObjectIndex by = dominators_.of[*at];
       if (by == kNone) continue;
       below[by] += below[*at];
-      // The deepest come first: an object comes behind what it dominates.
+      // The deepest come first: an object comes after what it dominates.
       if (closest == kNone && below[by] == objects.size()) closest = by;
     }
-    // Whatever dominates all the others as one of them has none of them above it.
+    // If one of them dominates all the others, no other of them is above it.
     if (std::find(objects.begin(), objects.end(), closest) != objects.end()) {
       closest = dominators_.of[closest];
     }

@@ -19,33 +19,33 @@ struct WhyOptions {
   std::vector<Exclusion> exclusions;
 };
 
-// An object that all ways lead through, and what would go without it.
+// An object that all paths go through, and what it retains.
 struct Dominator {
   snapshot::ObjectIndex object = 0;
   std::uint64_t retained_bytes = 0;
 };
 
-// One way, and the objects that it or ways like it lead to.
+// One path, and the objects that it or similar paths reach.
 struct WhyPath {
   std::uint64_t objects = 0;
   std::uint64_t bytes = 0;
   std::uint64_t retained_bytes = 0;   // of all of them together
   std::string summary;                // "global CACHE → @h → [*].value"; empty for one object
-  std::uint32_t root = 0;             // of Snapshot::roots, where the way begins
+  std::uint32_t root = 0;             // in Snapshot::roots, where the path begins
   analyze::Way way;                   // to the nearest of them; its first step stands for the root
   std::vector<Dominator> dominators;  // of all of them, outermost first
 };
 
 struct Why {
-  std::string what;                             // the type, as asked for
-  std::optional<snapshot::ObjectIndex> object;  // if an address was asked for
+  std::string what;                             // the type, as requested
+  std::optional<snapshot::ObjectIndex> object;  // if an address was requested
   std::uint64_t objects = 0;
   std::uint64_t bytes = 0;
   std::uint64_t retained_bytes = 0;
-  std::uint64_t unreached = 0;  // of the objects: no root leads to them
+  std::uint64_t unreached = 0;  // of the objects: unreachable
   std::vector<WhyPath> paths;
-  std::uint64_t other_paths = 0;    // of a type, which are not shown
-  std::uint64_t other_objects = 0;  // that these lead to
+  std::uint64_t other_paths = 0;    // to objects of the type; not shown
+  std::uint64_t other_objects = 0;  // that these reach
   std::uint64_t excluded_edges = 0;
 };
 

@@ -2,7 +2,7 @@
 //
 //   Mutex        1.0 to 1.19: whether it is locked at 4, the owner at 8
 //   Sync::Mutex  1.20 …: the owner in @locked_by, the list of those who wait within @mu
-//   Channel, WaitGroup, Sync::RWLock and their like: one or two lists of those who wait
+//   Channel, WaitGroup, Sync::RWLock and others: one or two lists of waiting fibers
 //
 // An owner is found without offsets: nothing else in a mutex is a fiber. A list is a pointer to the
 // first node; nodes lead to each other, and each is on the stack of the fiber that waits.
@@ -78,7 +78,7 @@ std::optional<AwaitedObject> AwaitedObjects::find(const unwind::StackRecord& rec
                                                   const WaitFrame& wait) const {
   const auto& frames = record.frames;
   if (wait.frame >= frames.size()) return {};
-  // The frame that waits, then those that it called, then those that called it.
+  // The frame that waits, then those that it called, then its callers.
   std::vector<std::size_t> order;
   for (std::size_t i = wait.frame + 1; i-- > 0;) order.push_back(i);
   const std::size_t end = std::min(frames.size(), wait.frame + kOuterFrames);
@@ -143,7 +143,7 @@ bool AwaitedObjects::is_held_mutex(const AwaitedObject& object) const {
   return state && *state == kIsLocked && owner && by_address_.contains(*owner);
 }
 
-// An unchecked Mutex of the older kind keeps the owner that it had when somebody waited last.
+// An unchecked Mutex of the older kind keeps the owner from its last contention.
 bool AwaitedObjects::keeps_no_owner(const AwaitedObject& mutex) const {
   if (mutex.type == nullptr || mutex.type->name != "Mutex") return false;
   for (const crystal::Field& field : mutex.type->fields) {
@@ -151,7 +151,7 @@ bool AwaitedObjects::keeps_no_owner(const AwaitedObject& mutex) const {
     const auto protection = memory_.read_as<std::int32_t>(mutex.start + field.offset);
     return protection && *protection == kUnchecked;
   }
-  // Behind the count of those who wait, at 32, and a lock that is there in some builds only.
+  // After the count of waiters, at 32, and a lock that only some builds have.
   for (const std::uint64_t offset : {std::uint64_t{36}, std::uint64_t{40}}) {
     const auto protection = memory_.read_as<std::int32_t>(mutex.start + offset);
     if (protection && *protection == kUnchecked) return true;

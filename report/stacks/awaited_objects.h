@@ -14,19 +14,19 @@
 
 namespace heapattach::stacks {
 
-// What a fiber waits at.
+// The object that a fiber waits for.
 struct AwaitedObject {
   RemoteAddr start;
   std::uint64_t bytes = 0;              // that were copied
-  const crystal::Type* type = nullptr;  // null: not known
+  const crystal::Type* type = nullptr;  // null: unknown
 };
 
-// Finds the channel, mutex or IO that a fiber waits at: an object that a word of its frames leads
-// to, and that is of the right class. Where classes are not known it is one that has the fibers
-// that wait at it in a list: the list's nodes are on their stacks.
+// Finds the channel, mutex or IO that a fiber waits for: an object of the right class that a word
+// of its frames references. If classes are unknown, it is an object with the waiting fibers in a
+// list: the list's nodes are on their stacks.
 class AwaitedObjects {
  public:
-  // `memory` has the fibers' stacks and the beginnings of the objects that they lead to.
+  // `memory` has the fibers' stacks and the beginnings of the objects that they reference.
   AwaitedObjects(const boehm::BlockIndex& index,
                  const MemoryReader& memory,
                  const crystal::TypeTable& classes,
@@ -35,12 +35,12 @@ class AwaitedObjects {
   [[nodiscard]] std::optional<AwaitedObject> find(const unwind::StackRecord& record,
                                                   const WaitFrame& wait) const;
 
-  // Whose the mutex is; none if nobody's, or one's who is not there any more.
+  // The owner of the mutex; none if it has none, or one that no longer exists.
   [[nodiscard]] std::optional<std::size_t> owner_of(const AwaitedObject& mutex) const;
 
-  // Which words lead to an object: those that are where it starts, or all within it.
+  // Which words count as references: those to an object's start, or all within it.
   enum class Words : std::uint8_t { Starts, All };
-  // The objects that the words of `range` lead to, each once.
+  // The objects that the words of `range` reference, each once.
   [[nodiscard]] std::vector<AwaitedObject> objects_of(Range range,
                                                       Words words = Words::Starts) const;
 

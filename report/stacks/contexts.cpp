@@ -1,8 +1,8 @@
 // Since 1.16 a fiber belongs to an execution context. A context has a name, and so has each of its
 // schedulers, and the fiber in which a scheduler looks for work: NAME, NAME-0, "NAME-0:loop". An
-// isolated context has the name of its one fiber. Where in the objects the names are differs by
-// release; that a word leads to an object which leads to a String of the right text is proof
-// enough. Once that was seen, the same word of the other fibers is looked at.
+// isolated context has the name of its only fiber. The offsets of the names differ by release, but
+// a word that references an object which references a String with the right text is proof enough.
+// Then the same word is read in the other fibers.
 
 #include "report/stacks/contexts.h"
 
@@ -18,7 +18,7 @@ namespace heapattach::stacks {
 
 namespace {
 
-constexpr std::size_t kContextWords = 24;  // in which its name is
+constexpr std::size_t kContextWords = 24;  // that may hold its name
 constexpr std::uint32_t kLongestName = 128;
 
 // The text of a String; empty if there is none.
@@ -36,7 +36,7 @@ class Contexts {
   Contexts(std::vector<std::string> names, const MemoryReader& memory)
       : names_(std::move(names)), memory_(memory) {}
 
-  // The name of the context that the fiber's word at `offset` leads to.
+  // The name of the context that the fiber's word at `offset` references.
   std::string at(const crystal::FiberStack& fiber,
                  const std::string& fiber_name,
                  std::uint64_t offset) {
@@ -74,7 +74,7 @@ class Contexts {
 
   std::vector<std::string> names_;
   const MemoryReader& memory_;
-  std::map<std::uint64_t, Object> known_;  // what words of fibers lead to
+  std::map<std::uint64_t, Object> known_;  // the objects that words of fibers reference
 };
 
 }  // namespace

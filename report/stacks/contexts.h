@@ -9,12 +9,12 @@
 
 namespace heapattach::stacks {
 
-// The names of execution contexts, by the fibers of their schedulers: "DEFAULT" of
+// The names of execution contexts, from the fibers of their schedulers: "DEFAULT" from
 // "DEFAULT-0:loop". Sorted, each once.
 [[nodiscard]] std::vector<std::string> context_names(std::span<const std::string> fiber_names);
 
-// The contexts that fibers are of, by their names, in the order of the fibers; an empty name where
-// none is found. `fiber_names` are in the same order.
+// The names of the fibers' contexts, in the order of the fibers; empty if none is found.
+// `fiber_names` are in the same order.
 [[nodiscard]] std::vector<std::string> contexts_of(std::span<const crystal::FiberStack> fibers,
                                                    std::span<const std::string> fiber_names,
                                                    std::uint64_t object_bytes,

@@ -9,15 +9,15 @@ namespace heapattach::stacks {
 namespace {
 
 // Each stack of a Crystal program goes through one of these: the main fiber begins in main.cr, the
-// others in fiber.cr, and who waits is in a scheduler.
+// others in fiber.cr, and a waiting fiber is in a scheduler.
 constexpr std::array<std::string_view, 4> kOnEachStack = {
     "crystal/main.cr", "crystal/scheduler.cr", "fiber/execution_context/scheduler.cr", "fiber.cr"};
 
 struct ClassFile {
-  std::string_view name;  // that a class's name begins with
+  std::string_view name;  // the prefix of a class's name
   std::string_view file;
 };
-// The first that fits counts.
+// The first match counts.
 constexpr std::array kClassFiles = {
     ClassFile{"Channel", "channel.cr"},
     ClassFile{"Mutex", "mutex.cr"},
@@ -81,7 +81,7 @@ CrystalLibrary CrystalLibrary::of(const unwind::Stacks& stacks) {
       }
     }
   }
-  // A file of the program may have such a name too, but not as many places.
+  // A file of the program may have such a name too, but it occurs less often.
   std::string_view most;
   std::size_t count = 0;
   for (const auto& [directory, places] : directories) {

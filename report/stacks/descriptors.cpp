@@ -72,7 +72,7 @@ std::string address_of(std::string_view text) {
   return fmt::format("[{}]:{}", groups, *port);
 }
 
-// TCP_ESTABLISHED and its like: include/net/tcp_states.h.
+// TCP_ESTABLISHED and so on: include/net/tcp_states.h.
 std::string_view state_of(std::uint64_t state) {
   constexpr std::array<std::string_view, 12> kStates = {
       "",          "",        "connecting", "being connected",         "closing",

@@ -1,15 +1,16 @@
 // A finding is the first thing that people read, and a build is stopped for it: it needs a proof.
 //
 // - Locks in a circle: each of some fibers or threads waits for a lock that the next one holds, and
-//   only who holds a lock gives it back.
-// - Nobody is left: every fiber of the program waits for another one, without a limit in time. What
-//   could wake one is a fiber that runs, sleeps, waits for a descriptor or a process, or of which
-//   it is not known what it waits for; the handler of a signal, which runs in a fiber of its own;
-//   or a sleep without end, for who writes that means that others go on. If there is any of these,
-//   nothing is proved: it may hold the channel, or come to hold it.
+//   only the holder of a lock can release it.
+// - Nobody is left: every fiber of the program waits for another one, without a time limit. One
+//   could be woken by a fiber that runs, sleeps, waits for a descriptor or a process, or waits for
+//   something unknown; by a signal handler, which runs in a fiber of its own; or by a sleep without
+//   end, because its author means that others go on. If there is any of these, nothing is proved:
+//   it may hold the channel, or get hold of it.
 //
 // An idle server, a pool of workers without work, actors without messages and a dispatcher without
-// lines to write look like the second but for the one that wakes them. So what is left are remarks.
+// lines to write look like the second, except for the one that wakes them. Such cases are only
+// remarks.
 
 #include "report/stacks/diagnosis.h"
 
@@ -27,7 +28,7 @@ namespace {
 constexpr std::size_t kMostCycles = 5;
 constexpr std::size_t kShownOfCycle = 8;
 
-// The cycles of a graph in which each node leads to one other at most.
+// The cycles of a graph in which each node has at most one edge.
 template <class Next>
 std::vector<std::vector<std::size_t>> cycles_of(std::size_t count, const Next& next) {
   constexpr std::size_t kUnseen = 0;
@@ -112,7 +113,7 @@ bool needs_another_fiber(const FiberWait& wait) {
   }
 }
 
-// The channel for which most fibers wait in the same way.
+// The channel that most fibers wait for in the same way.
 struct Crowd {
   WaitKind kind = WaitKind::Unknown;
   RemoteAddr channel;
@@ -124,7 +125,7 @@ struct Crowd {
 struct Fibers {
   std::size_t all = 0;          // that run code of the program
   std::size_t need_others = 0;  // of these
-  std::size_t others = 0;       // that may still go on, also of the library alone
+  std::size_t others = 0;       // that may still act, including fibers of the library
   Crowd crowd;
 };
 
@@ -181,7 +182,7 @@ std::string doing_of(const StackReport& report, const Crowd& crowd) {
   return describe_wait(report, report.fibers[crowd.example].wait);
 }
 
-// Fibers that only fibers could wake, and there is none left that could.
+// Fibers that only fibers could wake, and no fiber is left that could.
 void add_forgotten_fibers(const StackReport& report, const Fibers& fibers, Diagnosis& diagnosis) {
   for (std::size_t i = 0; i < report.fibers.size(); ++i) {
     if (!is_stuck(report.fibers[i])) continue;
@@ -202,7 +203,7 @@ void add_forgotten_fibers(const StackReport& report, const Fibers& fibers, Diagn
       is_one ? "it" : "them", examples(report)));
 }
 
-// Most wait for others, of which some may still come.
+// Most wait for others, some of which may still act.
 void add_waiting_fibers(const StackReport& report, const Fibers& fibers, Diagnosis& diagnosis) {
   const Crowd& crowd = fibers.crowd;
   if (crowd.fibers > 2 && crowd.fibers * 2 > fibers.all) {
@@ -266,7 +267,7 @@ void add_busy_threads(const StackReport& report, Diagnosis& diagnosis) {
   }
 }
 
-// Those who wait for a thread that waits for nobody.
+// Threads that wait for a thread that itself does not wait for a lock.
 void add_held_up_threads(const StackReport& report, Diagnosis& diagnosis) {
   std::map<std::size_t, std::size_t> waiting_for;
   for (const ThreadSeen& thread : report.threads) {
@@ -282,7 +283,7 @@ void add_held_up_threads(const StackReport& report, Diagnosis& diagnosis) {
   }
 }
 
-// Those who wait for a fiber's mutex, where that is no circle.
+// Fibers that wait for a fiber's mutex, without a circle.
 void add_held_up_fibers(const StackReport& report, Diagnosis& diagnosis) {
   std::map<std::pair<std::size_t, RemoteAddr>, std::vector<std::size_t>> waiting_for;
   for (std::size_t i = 0; i < report.fibers.size(); ++i) {

@@ -1,6 +1,6 @@
-// The descriptor of an IO is the one in the event that the fiber has told Crystal's event loop.
-// With libevent it is the number in the IO's object that one of the process's epoll instances
-// watches in the direction in which the fiber waits.
+// The descriptor of an IO is the one in the event that the fiber has registered with Crystal's
+// event loop. With libevent it is the number in the IO's object that one of the process's epoll
+// instances watches in the direction in which the fiber waits.
 
 #include "report/stacks/fiber_waits.h"
 
@@ -29,7 +29,7 @@ bool is_reading(WaitKind kind) {
   return kind == WaitKind::Read || kind == WaitKind::Accept;
 }
 
-// What an event says of a wait that the functions did not tell, or not enough.
+// Refines a wait that the functions leave open by its event.
 WaitKind kind_by(WaitKind kind, const PollingEvent& event) {
   if (kind != WaitKind::Unknown && kind != WaitKind::Io) return kind;
   switch (event.type) {
@@ -52,14 +52,14 @@ bool is_of(const PollingEvent& event, WaitKind kind) {
   return false;
 }
 
-// Who reads from a socket that listens accepts.
+// A read from a listening socket is an accept.
 void refine_by_descriptor(FiberWait& wait) {
   const std::string_view what = wait.descriptor;
   if (wait.kind == WaitKind::Read && what.ends_with(" listening")) wait.kind = WaitKind::Accept;
   if (wait.kind == WaitKind::Write && what.ends_with(" connecting")) wait.kind = WaitKind::Connect;
 }
 
-// From the innermost frame to some behind the one that waits.
+// From the innermost frame to a few after the one that waits.
 Range words_around(const unwind::StackRecord& record, const WaitFrame& wait) {
   if (record.frames.empty()) return {};
   const RemoteAddr start = record.frames.front().stack_pointer;
@@ -129,7 +129,7 @@ FiberWaits::Event FiberWaits::event_of(std::size_t fiber,
   return event;
 }
 
-// The timers that the fiber's object leads to.
+// The timers that the fiber's object references.
 void FiberWaits::add_timers(RemoteAddr fiber, Event& event) const {
   constexpr std::uint64_t kLargestEvent = 160;
   for (std::uint64_t offset = kWordBytes; offset < scene_.fiber_bytes; offset += kWordBytes) {
@@ -184,15 +184,15 @@ std::string FiberWaits::descriptor_in(const AwaitedObject& io, WaitKind kind) {
           return one.fd == *number && (one.events & direction) != 0;
         });
     if (!is_watched) continue;
-    // Nothing is as frequent as 0: any other number is likelier to be meant.
+    // Zero is the most frequent word: any other number is more likely to be the descriptor.
     if (*number == 0 && found) continue;
-    if (found && *found != 0 && *found != *number) return {};  // which of them, cannot be told
+    if (found && *found != 0 && *found != *number) return {};  // ambiguous
     found = *number;
   }
   return found ? descriptor_text(*found) : std::string();
 }
 
-// One of the target's children whose number is in an object that the frames lead to.
+// The child of the target whose number is in an object that the frames reference.
 std::optional<pid_t> FiberWaits::process_in(const unwind::StackRecord& record,
                                             const WaitFrame& wait) {
   if (!children_) children_ = descriptors_.children();

@@ -9,8 +9,8 @@
 
 namespace heapattach::stacks {
 
-// What each fiber waits for: the functions of its stack say the kind, the fibers' own and their
-// stacks' words the rest: which channel, mutex or IO, whose the mutex is, when a sleep ends.
+// Finds what each fiber waits for: the functions on its stack show the kind, the words of the fiber
+// and its stack the rest: which channel, mutex or IO, the mutex's owner, when a sleep ends.
 class FiberWaits {
  public:
   FiberWaits(const Scene& scene, const CrystalLibrary& library, Descriptors& descriptors);
@@ -18,11 +18,11 @@ class FiberWaits {
   [[nodiscard]] FiberWait of(std::size_t fiber, const unwind::StackRecord& record);
 
  private:
-  // What the fiber has told the event loop.
+  // What the fiber has registered with the event loop.
   struct Event {
     std::optional<PollingEvent> polling;
     std::optional<std::chrono::nanoseconds> wakes_at;
-    bool may_wake = false;  // there is a timer, and it is not known whether it is set
+    bool may_wake = false;  // there is a timer, but whether it is set is unknown
   };
 
   [[nodiscard]] Event event_of(std::size_t fiber,

@@ -23,7 +23,7 @@ constexpr auto kDefaultBudget = std::chrono::milliseconds(2000);
 constexpr auto kLookInterval = std::chrono::milliseconds(12);
 constexpr int kLooks = 10;
 constexpr std::uint64_t kMegabyte = 1U << 20U;
-// A stack pointer that is wrong may lead to the beginning of a heap.
+// A wrong stack pointer may point to the beginning of a heap.
 constexpr std::uint64_t kMostStackBytes = 512 * kMegabyte;
 constexpr std::size_t kMostHeads = 1'000'000;
 
@@ -41,7 +41,7 @@ std::chrono::nanoseconds monotonic_now() {
   return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
 }
 
-// The copying, while the target stands still.
+// The copying, while the target is stopped.
 class Copying {
  public:
   Copying(const StackTarget& target, HeldStacks& held, Clock::time_point deadline)
@@ -76,7 +76,7 @@ class Copying {
         crystal::suspended_fibers(target_.fibers, held_.index, target_.memory, held_.map, threads);
   }
 
-  // What the arguments of system calls, the fibers and the innermost frames lead to.
+  // The memory that arguments of system calls, the fibers and the innermost frames reference.
   std::vector<Range> find_heads(const std::vector<FrozenThread>& threads) {
     std::vector<Range> heads = memory_of_calls(threads, target_.modules);
     if (held_.fibers.empty()) return heads;
@@ -114,8 +114,8 @@ class Copying {
   CopyLimits limits_;
 };
 
-// Several looks at who ran, long enough apart to tell who never lets go of its processor: a hung
-// process costs no time.
+// Checks several times which threads run, long enough apart to find one that never gives up its
+// processor: a hung process uses no processor time.
 void observe_load(const StackTarget& target, HeldStacks& held) {
   for (const FrozenThread& thread : held.freeze.threads) {
     if (thread.state != 'R') continue;
@@ -206,7 +206,7 @@ Result<std::unique_ptr<HeldStacks>> hold_stacks(const StackTarget& target,
   FreezeOptions freeze{.budget = options.max_pause.value_or(kDefaultBudget),
                        .rewind = options.rewind,
                        .reads_only = true};
-  // Who allows a longer pause also waits longer for a thread that has no processor to stop on.
+  // A longer allowed pause also means a longer wait for a thread without a processor to stop on.
   if (options.max_pause) {
     freeze.thread_deadline = std::max(freeze.thread_deadline, *options.max_pause / 2);
   }

@@ -16,20 +16,21 @@
 
 namespace heapattach::stacks {
 
-// What was copied of a target while it stood still.
+// What was copied of a target while it was stopped.
 struct HeldStacks {
   explicit HeldStacks(Arena arena) : capture(std::move(arena)) {}
 
-  Capture capture;  // stacks in use, and the beginnings of what their innermost frames lead to
+  Capture capture;  // stacks in use, and the beginnings of the objects that their innermost frames
+                    // reference
   MemoryMap map;
   boehm::BlockIndex index;
   std::vector<crystal::FiberStack> fibers;
   FreezeReport freeze;
-  // The time of the target's timers at the freeze; a core file does not say it.
+  // The time of the target's timers at the freeze; a core file does not have it.
   std::optional<std::chrono::nanoseconds> monotonic;
-  std::vector<ThreadActivity> before;  // what the kernel told of the threads, before and after,
-  std::vector<ThreadActivity> after;   // long enough apart to tell how much they run
-  std::set<pid_t> busy;                // ran, or waited for a processor, at every look in between
+  std::vector<ThreadActivity> before;  // the kernel's view of the threads, before and after,
+  std::vector<ThreadActivity> after;   // long enough apart to show how much they run
+  std::set<pid_t> busy;                // ran, or waited for a processor, at every check in between
 };
 
 // Of one thread; null if it was not there.
@@ -45,16 +46,16 @@ struct HeapObject {
 
 // How much of an object's beginning is copied.
 inline constexpr std::uint64_t kHeadBytes = 384;
-// How much of a stack is looked at for what its innermost frames lead to.
+// How much of a stack is searched for references from its innermost frames.
 inline constexpr std::uint64_t kTopBytes = 3072;
 
 // Sorted, disjoint and joined; whole words.
 [[nodiscard]] std::vector<Range> merged(std::vector<Range> ranges);
-// What of `ranges` is not in `without`; both sorted and disjoint.
+// The part of `ranges` that is not in `without`; both sorted and disjoint.
 [[nodiscard]] std::vector<Range> less(const std::vector<Range>& ranges,
                                       const std::vector<Range>& without);
 
-// Stops the target, copies, and lets it go. A core file stands still already.
+// Stops the target, copies, and releases it. A core file needs no stop.
 Result<std::unique_ptr<HeldStacks>> hold_stacks(const StackTarget& target,
                                                 const StackOptions& options);
 

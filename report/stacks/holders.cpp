@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t kMostBytes = 32U << 20U;
 constexpr std::uint64_t kStep = 1U << 20U;
 
-// Calls `visit` for each word, of what can be read.
+// Calls `visit` for each readable word.
 template <class Visit>
 void each_word(Range range, const MemoryReader& memory, const Visit& visit) {
   std::vector<std::uint64_t> words;

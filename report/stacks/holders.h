@@ -11,17 +11,17 @@
 
 namespace heapattach::stacks {
 
-// The names of the program's variables that hold some objects: "Blog::LOCK" of 0x7f….
+// The names of the program's variables that reference some objects: "Blog::LOCK" for 0x7f….
 using HolderNames = std::map<RemoteAddr, std::string>;
 
-// By the globals of the main program, whose memory is read now: such a variable is set once, and
-// what has changed by now does not hold the object. At most some megabytes are looked at.
+// From the globals of the main program, whose memory is read now: such a variable is set once, and
+// one that has changed since does not reference the object. Reads at most a few megabytes.
 [[nodiscard]] HolderNames names_of_globals(const Modules& modules,
                                            const MemoryReader& memory,
                                            std::span<const RemoteAddr> objects);
 
-// By the fields of the objects that a fiber's frames lead to: "Account@lock", or "a field of an
-// Account" where its fields are not known; empty if none holds it.
+// From the fields of the objects that a fiber's frames reference: "Account@lock", or "a field of an
+// Account" if its fields are unknown; empty if none references it.
 [[nodiscard]] std::string name_of_field(RemoteAddr object,
                                         std::span<const AwaitedObject> owners,
                                         const MemoryReader& capture);

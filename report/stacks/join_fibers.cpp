@@ -16,7 +16,7 @@ namespace heapattach::stacks {
 
 namespace {
 
-// The names of fibers that Crystal itself starts, of all releases.
+// The names of fibers that Crystal itself starts, in all releases.
 bool is_name_of_runtime(std::string_view name) {
   constexpr std::array<std::string_view, 6> kNames = {"Fiber Clean Loop",     "Signal Loop",
                                                       "Worker Loop",          "signal-loop",
@@ -85,8 +85,8 @@ class Fibers {
     if (seen.wait.kind == WaitKind::NotStarted) seen.is_own = true;
   }
 
-  // A thread whose fibers all wait looks for one that can go on, often while it is still on the
-  // stack of the one that waited last.
+  // A thread whose fibers all wait looks for one that can run, often while it is still on the stack
+  // of the one that waited last.
   const unwind::StackRecord* put_on_thread(std::size_t index, FiberSeen& seen) {
     const Range stack = scene_.fibers[index].stack;
     const auto threads = scene_.threads;
@@ -103,8 +103,8 @@ class Fibers {
     return nullptr;
   }
 
-  // Each thread has a fiber "main" of its own, on the stack that it was started with: the
-  // program's first thread's is the program's.
+  // Each thread has a fiber "main" of its own, on the stack that it was started with; the first
+  // thread's is the program's main fiber.
   void name_contexts() {
     std::vector<std::string> names;
     for (const FiberSeen& fiber : report_.fibers) names.push_back(fiber.name);
@@ -153,7 +153,7 @@ class Fibers {
   FiberWaits waits_;
   std::unordered_map<pid_t, const unwind::StackRecord*> by_thread_;
   std::unordered_map<std::uint64_t, const unwind::StackRecord*> by_fiber_;
-  std::vector<const unwind::StackRecord*> records_;  // of the fibers; null where there is none
+  std::vector<const unwind::StackRecord*> records_;  // of the fibers; null if there is none
 };
 
 }  // namespace

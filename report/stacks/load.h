@@ -7,8 +7,8 @@
 
 namespace heapattach::stacks {
 
-// The share of the time between two looks at a thread in which it had a processor or waited for
-// one; `pause`, for which it was stopped, is taken off. None if the looks are too close together.
+// The share of the time between two observations of a thread in which it ran or waited for a
+// processor, without `pause`, for which it was stopped. None if they are too close together.
 [[nodiscard]] std::optional<double> load_between(const ThreadActivity& before,
                                                  const ThreadActivity& after,
                                                  std::chrono::nanoseconds pause);

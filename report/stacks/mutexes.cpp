@@ -1,8 +1,8 @@
-// What a thread that waits for a mutex waits for in the kernel is a futex: the mutex's first word.
-// glibc (nptl/pthread_mutex_lock.c, struct __pthread_mutex_s): the word is 2 while others wait, the
-// owner's number stands 8 bytes behind it and the kind 16. A mutex with priority inheritance, and
-// one of musl that counts or checks (src/thread/pthread_mutex_trylock.c), has the owner's number in
-// the futex itself, below two flags; a plain one of musl has no owner.
+// A thread that waits for a mutex waits in the kernel for a futex: the mutex's first word. glibc
+// (nptl/pthread_mutex_lock.c, struct __pthread_mutex_s): the word is 2 while others wait, the
+// owner's number is 8 bytes after it and the kind 16. A mutex with priority inheritance, and one of
+// musl that counts or checks (src/thread/pthread_mutex_trylock.c), has the owner's number in the
+// futex itself, below two flags; a plain one of musl has no owner.
 
 #include "report/stacks/mutexes.h"
 

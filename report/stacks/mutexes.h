@@ -11,10 +11,10 @@
 
 namespace heapattach::stacks {
 
-// The thread, by its number in its own pid namespace, that owns the mutex that a thread in `call`
-// waits for. None if it waits for no mutex, or for one that keeps no owner. `stack` is the
-// thread's: a condition variable, a semaphore or a barrier may look like a mutex, but not their
-// functions.
+// The owner, by its number in its own pid namespace, of the mutex that a thread in `call` waits
+// for. None if it does not wait for a mutex, or for one that records no owner. `stack` is the
+// thread's: a condition variable, a semaphore or a barrier may look like a mutex, but their
+// functions do not.
 [[nodiscard]] std::optional<pid_t> owner_of_awaited_mutex(const SystemCall& call,
                                                           const NamedStack& stack,
                                                           const MemoryReader& capture);

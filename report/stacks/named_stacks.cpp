@@ -9,8 +9,8 @@ namespace heapattach::stacks {
 
 namespace {
 
-// In a Crystal program, what is written in Crystal and not in its library; in another, what is in
-// the program itself and not in what it was linked with.
+// In a Crystal program, code that is written in Crystal and not in its library; in another, code in
+// the program itself and not in its libraries.
 bool is_own(const unwind::Place& place, const Module* module, const CrystalLibrary& library) {
   const std::string_view file = place.home.empty() ? place.file : place.home;
   if (module == nullptr || !module->is_main_program() || place.function.empty()) return false;

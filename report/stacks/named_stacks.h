@@ -7,7 +7,7 @@
 
 namespace heapattach::stacks {
 
-// Where code comes from: what is a library's, and what the program's own.
+// The origin of code: a library, or the program's own.
 struct CodeSources {
   const Modules& modules;
   const CrystalLibrary& library;
@@ -18,16 +18,16 @@ struct CodeSources {
                                const unwind::Stacks& stacks,
                                const CodeSources& sources);
 
-// The innermost place on a stack that is the program's own.
+// The innermost function on a stack that is the program's own.
 [[nodiscard]] std::optional<unwind::Place> own_place(const unwind::StackRecord& record,
                                                      const unwind::Stacks& stacks,
                                                      const CodeSources& sources);
 
-// "Blog::publish (blog.cr:34)"; without the line where that is another function's.
+// "Blog::publish (blog.cr:34)"; without the line if that belongs to another function.
 [[nodiscard]] std::string place_text(const unwind::Place& place);
 
-// Fibers whose stacks stand at the same instructions. `records` are the fibers' stacks, null where
-// there is none; such fibers are in a group without frames. Those on threads are in no group.
+// Groups fibers whose stacks are at the same instructions. `records` are the fibers' stacks, null
+// if there is none; such fibers are in a group without frames. Those on threads are in no group.
 [[nodiscard]] std::vector<FiberGroup> group_fibers(
     const std::vector<FiberSeen>& fibers,
     const std::vector<const unwind::StackRecord*>& records,

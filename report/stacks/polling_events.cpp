@@ -3,7 +3,7 @@
 // itself), the descriptor at 56 (none) and the time at 112.
 //
 // Since 1.15 it is a structure of Crystal's own event loop, on the stack of the fiber that waits,
-// or, for the limit of a select, in an object that the fiber leads to. It has not changed since:
+// or, for the limit of a select, in an object that the fiber references. It has not changed since:
 //
 //    0  type              0 read, 1 write, 2 sleep, 3 the limit of a select
 //    8  the fiber
@@ -13,7 +13,7 @@
 //   40  its seconds, and at
 //   48  its nanoseconds
 //
-// The compiler lays it out so by its rules for structures; nothing of it is believed that does not
+// This layout follows from the compiler's rules for structures. An event counts only if all parts
 // fit together.
 
 #include "report/stacks/polling_events.h"

@@ -10,7 +10,8 @@
 
 namespace heapattach::stacks {
 
-// What a fiber has told Crystal's event loop to be woken by (Crystal::EventLoop::Polling::Event).
+// What a fiber has registered with Crystal's event loop to be woken by
+// (Crystal::EventLoop::Polling::Event).
 struct PollingEvent {
   enum class Type : std::uint8_t { Read, Write, Sleep, SelectTimeout };
 
@@ -19,18 +20,18 @@ struct PollingEvent {
   std::optional<std::chrono::nanoseconds> wakes_at;  // by CLOCK_MONOTONIC
 };
 
-// The event at `at`; none if there is none of the fiber there.
+// The event at `at`; none if there is none of this fiber.
 [[nodiscard]] std::optional<PollingEvent> read_polling_event(RemoteAddr at,
                                                              RemoteAddr fiber,
                                                              const MemoryReader& memory);
 
-// Those among the words of `range`; some may be what other words happen to look like.
+// The events among the words of `range`; some may be words that only look like one.
 [[nodiscard]] std::vector<PollingEvent> find_polling_events(Range range,
                                                             RemoteAddr fiber,
                                                             const MemoryReader& memory);
 
-// When libevent's timer at `at` will wake the fiber, by CLOCK_MONOTONIC; none if it is no timer, of
-// another fiber, or not set.
+// When libevent's timer at `at` will wake the fiber, by CLOCK_MONOTONIC; none if it is not a timer,
+// belongs to another fiber, or is not set.
 [[nodiscard]] std::optional<std::chrono::nanoseconds> read_libevent_timer(
     RemoteAddr at, RemoteAddr fiber, const MemoryReader& memory);
 

@@ -6,7 +6,7 @@ namespace heapattach::stacks {
 
 namespace {
 
-// The context that a program has without making one.
+// The context that every program has.
 constexpr std::string_view kDefaultContext = "DEFAULT";
 
 std::string object_text(const FiberWait& wait, std::string_view fallback) {
@@ -32,7 +32,7 @@ std::string mutex_text(const StackReport& report, const FiberWait& wait) {
 
 std::string wait_text(const StackReport& report, const FiberWait& wait) {
   switch (wait.kind) {
-    case WaitKind::Unknown: return "is suspended; what for is not known";
+    case WaitKind::Unknown: return "is suspended; the reason is unknown";
     case WaitKind::Running: return "runs";
     case WaitKind::Scheduling: return "serves the scheduler";
     case WaitKind::Ready: return "is ready to run";
@@ -87,7 +87,7 @@ std::string name_of(const FiberSeen& fiber) {
 }
 
 std::string describe_lock(const FiberWait& wait) {
-  // A name that is a sentence already is said beside the lock, not in place of it.
+  // A name that is a phrase is added to the lock, not used in its place.
   const bool is_name = !wait.holder.empty() && wait.holder.find(' ') == std::string::npos;
   return is_name ? wait.holder : object_text(wait, "a mutex");
 }

@@ -12,27 +12,28 @@
 #include "report/model/waits.h"
 #include "symbols/unwind/stack_record.h"
 
-// What --stacks found, as plain values: made by take_stacks(), read by the writers of its formats.
+// The result of --stacks as plain values: made by take_stacks(), read by the writers of its
+// formats.
 namespace heapattach::stacks {
 
-// A function of a stack. Inlined ones have the instruction of the one that has code.
+// A function of a stack. Inlined ones have the instruction of the enclosing one.
 struct NamedFrame {
-  std::string function;  // empty: not known
+  std::string function;  // empty: unknown
   std::string file;
   std::uint32_t line = 0;
   std::uint32_t column = 0;
   bool is_inlined = false;  // into the next one
   RemoteAddr pc;
-  std::string module;        // empty: in none
+  std::string module;        // empty: none
   std::uint64_t offset = 0;  // in the module's file
   unwind::FoundBy found_by = unwind::FoundBy::Registers;
   bool is_own = false;  // of the program itself, not of a library
 };
 
 struct NamedStack {
-  std::vector<NamedFrame> frames;   // the innermost first
-  std::uint64_t left_out = 0;       // in the middle of very deep ones,
-  std::size_t left_out_behind = 0;  // behind so many of the above
+  std::vector<NamedFrame> frames;   // innermost first
+  std::uint64_t left_out = 0;       // in the middle of a very deep stack,
+  std::size_t left_out_behind = 0;  // after this many of those above
   unwind::StackEnd end = unwind::StackEnd::Outermost;
 };
 
@@ -42,11 +43,11 @@ struct ThreadSeen {
   std::string name;
   char state = '?';
   std::string wait_channel;
-  std::string call;  // "read(5: pipe)"; empty: in none
+  std::string call;  // "read(5: pipe)"; empty: none
   std::chrono::nanoseconds processor_time{};
-  // Of a processor, in the time that was looked at; none if it could not be told.
+  // Of a processor, during the observation; none if unknown.
   std::optional<double> load;
-  bool is_busy = false;  // it had a processor, or waited for one, each time that it was looked at
+  bool is_busy = false;                  // it ran, or waited for a processor, at each observation
   bool is_readable = true;               // false: it could not be stopped, and has no stack here
   std::optional<std::size_t> waits_for;  // the thread that owns the mutex that it waits for
   std::string awaited;                   // the name of that mutex; empty: not known
@@ -63,12 +64,12 @@ using snapshot::WaitKind;
 struct FiberSeen {
   RemoteAddr address;
   std::string name;
-  bool is_of_runtime = false;         // what every Crystal program has
-  bool is_own = true;                 // runs code of the program, and not the library's alone
-  std::string context;                // the execution context that it is of; empty: not known
-  std::string of_thread;              // whose own fiber it is: "4711 SYSMON"; empty: of none
-  std::optional<std::size_t> thread;  // that it is on
-  std::string function;               // of the program, in which it is: "Blog.publish (blog.cr:34)"
+  bool is_of_runtime = false;  // every Crystal program has it
+  bool is_own = true;          // runs code of the program, not only the library's
+  std::string context;         // its execution context; empty: unknown
+  std::string of_thread;       // the thread whose own fiber it is: "4711 SYSMON"; empty: none
+  std::optional<std::size_t> thread;  // the thread that it is on
+  std::string function;  // the program's own function that it is in: "Blog.publish (blog.cr:34)"
   FiberWait wait;
   std::optional<std::size_t> finding;  // as a thread's
 };
@@ -79,7 +80,7 @@ struct FiberGroup {
   NamedStack stack;
 };
 
-// What ended a process that a core file tells of.
+// What a core file knows about the end of its process.
 struct CoreFacts {
   int signal = 0;  // 0: none; gcore leaves it running
   pid_t thread = 0;
@@ -89,21 +90,21 @@ struct StackReport {
   pid_t pid = 0;
   std::string exe;
   std::chrono::nanoseconds pause{};
-  // Of a core file, which does not tell what the kernel knows of threads: their states, wait
-  // channels and times, what descriptors are, and what time it was.
+  // For a core file, which lacks the kernel's data about threads: states, wait channels and times;
+  // and what descriptors are, and the time of day.
   std::optional<CoreFacts> core;
-  // Signals whose handlers are the program's own, and may wake a fiber; none if that is not told.
+  // Signals whose handlers are the program's own, and may wake a fiber; none if unknown.
   std::optional<std::uint64_t> caught_signals;
-  std::vector<std::string> findings;  // what is wrong for sure, the worst first: one line each
-  std::vector<std::string> remarks;   // what may be as it should: one line each
+  std::vector<std::string> findings;  // certain faults, worst first: one line each
+  std::vector<std::string> remarks;   // possibly normal facts: one line each
   std::vector<ThreadSeen> threads;
   std::vector<FiberSeen> fibers;
-  std::vector<FiberGroup> groups;     // the largest first, the runtime's own last
+  std::vector<FiberGroup> groups;     // largest first, the runtime's own last
   std::vector<std::string> warnings;  // what is missing, and why
-  bool is_partial = false;            // of what is missing there would be more than names
+  bool is_partial = false;            // more than names is missing
 };
 
-// How a thread or fiber is called in a line of text: "thread 4711 worker", "fiber \"acceptor\"",
+// The name of a thread or fiber in a line of text: "thread 4711 worker", "fiber \"acceptor\"",
 // "fiber \"main\" of thread 4712 SYSMON".
 [[nodiscard]] std::string title_of(const ThreadSeen& thread);
 [[nodiscard]] std::string title_of(const FiberSeen& fiber);
@@ -113,7 +114,7 @@ struct StackReport {
 // What a fiber waits for, as the end of a sentence: "waits to receive from Channel(Int32) 0x7f…".
 [[nodiscard]] std::string describe_wait(const StackReport& report, const FiberWait& wait);
 
-// The lock that a fiber waits for: by who holds it, "Blog::LOCK", else "Mutex 0x7f…".
+// The lock that a fiber waits for: by its holder, "Blog::LOCK", otherwise "Mutex 0x7f…".
 [[nodiscard]] std::string describe_lock(const FiberWait& wait);
 
 }  // namespace heapattach::stacks

@@ -31,7 +31,7 @@ StackTarget::StackTarget(Process opened, Fd mem)
 StackTarget::StackTarget(std::unique_ptr<CoreFile> opened)
     : core(std::move(opened)), memory(*core) {}
 
-// What fails here costs the fibers, and is no error.
+// A failure here costs only the fibers, and is not an error.
 Result<void> StackTarget::learn_fibers(const StackOptions& options) {
   const auto collector = boehm::find_collector(modules, memory, map);
   HA_TRY(options.deadline.check("learning about the target"));

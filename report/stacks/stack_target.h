@@ -23,15 +23,15 @@ struct StackOptions {
   std::string type_info;  // a file; empty: none
   SymbolSearch symbols;
   Deadline deadline;
-  std::function<void(std::string_view)> note;  // told of each step, for -v; may be empty
+  std::function<void(std::string_view)> note;  // called for each step, for -v; may be empty
 
   void say(std::string_view text) const {
     if (note) note(text);
   }
 };
 
-// What is learned of a target before it is stopped for its stacks: of any program its modules, of a
-// Crystal program how its fibers look. Or of a core file. Stays where it was made.
+// What is learned of a target before it is stopped for its stacks: the modules of any program, and
+// the layout of fibers in a Crystal program. Or the same from a core file. Stays where it was made.
 class StackTarget {
  public:
   static Result<std::unique_ptr<StackTarget>> learn(const StackOptions& options);
@@ -44,13 +44,13 @@ class StackTarget {
 
   [[nodiscard]] pid_t pid() const { return process ? process->pid() : core->pid(); }
 
-  std::optional<Process> process;        // none of a core file
-  const std::unique_ptr<CoreFile> core;  // null of a process
+  std::optional<Process> process;        // none for a core file
+  const std::unique_ptr<CoreFile> core;  // null for a process
   const std::unique_ptr<const LiveMemory> live;
   const MemoryReader& memory;  // of either
   MemoryMap map;
   Modules modules{{}};
-  // Only of a Crystal program.
+  // Only for a Crystal program.
   std::optional<boehm::Layout> heap;
   crystal::TypeTable classes;
   crystal::FiberLayout fibers;

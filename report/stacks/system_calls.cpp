@@ -14,16 +14,16 @@ namespace heapattach::stacks {
 
 namespace {
 
-// How the arguments of a call are read.
+// How to read the arguments of a call.
 enum class Shape : std::uint8_t {
   Plain,       // not at all
-  Descriptor,  // the first is one
+  Descriptor,  // the first is a descriptor
   Futex,
   Epoll,
   Poll,
   Select,
-  Sleep,       // the first leads to a time
-  ClockSleep,  // a clock, flags, and what leads to a time
+  Sleep,       // the first points to a time
+  ClockSleep,  // a clock, flags, and a pointer to a time
   Child,       // the first is a process
   WaitId,      // the second is
 };
@@ -34,7 +34,7 @@ struct Known {
   Shape shape;
 };
 
-// Those that wait.
+// The blocking calls.
 constexpr std::array kKnown = {
     Known{SYS_read, "read", Shape::Descriptor},
     Known{SYS_write, "write", Shape::Descriptor},
@@ -89,7 +89,7 @@ constexpr std::array kKnown = {
 
 constexpr std::uint64_t kMostPolled = 16;
 constexpr std::uint64_t kTimeBytes = 16;
-constexpr std::uint64_t kFutexBytes = 56;  // of what the C libraries' locks are
+constexpr std::uint64_t kFutexBytes = 56;  // the size of the C libraries' locks
 constexpr std::uint64_t kPolledBytes = sizeof(pollfd);
 constexpr std::uint64_t kAbsolute = 1;  // TIMER_ABSTIME
 
@@ -193,7 +193,7 @@ std::string arguments_of(const SystemCall& call,
   return {};
 }
 
-// What stands before a `syscall` instruction: mov $number,%eax, within a few instructions.
+// The code before a `syscall` instruction: mov $number,%eax, within a few instructions.
 std::optional<std::uint64_t> number_in_code(RemoteAddr behind, const Modules& modules) {
   constexpr std::uint64_t kSearched = 40;
   constexpr std::byte kMoveToEax{0xb8};

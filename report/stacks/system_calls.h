@@ -19,17 +19,17 @@ struct SystemCall {
   std::array<std::uint64_t, 6> arguments{};
 };
 
-// The call that a thread was stopped in. One that was interrupted before and goes on under another
-// name (restart_syscall) is looked up in the code that made it.
+// The call that a thread was stopped in. An interrupted call that continues under another name
+// (restart_syscall) is looked up in the code that made it.
 std::optional<SystemCall> call_of(const Registers& registers, const Modules& modules);
 
-// "futex"; "system call 1234" for what is not known.
+// "futex"; "system call 1234" for an unknown one.
 [[nodiscard]] std::string name_of(const SystemCall& call);
 
-// What of the target's memory its arguments lead to: to be copied while it stands still.
+// The target's memory that its arguments point to: copied while the target is stopped.
 [[nodiscard]] std::vector<Range> memory_of(const SystemCall& call);
 
-// The call with its arguments as far as they can be read: "read(5: pipe)", "nanosleep(10 s)".
+// The call with its arguments as far as they are readable: "read(5: pipe)", "nanosleep(10 s)".
 [[nodiscard]] std::string describe(const SystemCall& call,
                                    const MemoryReader& capture,
                                    Descriptors& descriptors);

@@ -28,7 +28,7 @@ Result<unwind::Stacks> walk(const StackTarget& target,
                              limits);
 }
 
-// Why frames have no names, of each module that has some.
+// Why frames have no names, for each module that has frames.
 void add_missing_names(const Modules& modules,
                        const unwind::Stacks& stacks,
                        std::vector<std::string>& warnings) {

@@ -1,18 +1,17 @@
-// What a fiber waits for is told by the functions that it waits in. All that is known of Crystal's
-// library is in two tables.
+// The functions that a fiber waits in show what it waits for. All knowledge about Crystal's library
+// is in two tables.
 //
-// The first: a fiber is put aside by the scheduler (files of kind Skip), and what called the
-// scheduler is what waits. So the first frame that is not the scheduler's decides, by its file and,
-// where a file has several waits, by its method. The code of a method that takes a block is in its
-// caller, which has the line of the one and the name of the other (Place::home): then the file
-// alone decides.
+// The first: the scheduler suspends a fiber (files of kind Skip), and the caller of the scheduler
+// is what waits. So the first frame that is not the scheduler's decides, by its file and, if a file
+// has several waits, by its method. The code of a method that takes a block is in its caller, which
+// has the line of the one and the name of the other (Place::home): then only the file decides.
 //
-// The second: who called that, as long as it is still the library, may make it more exact: reading
-// is accepting, where accept? does it.
+// The second: its callers, while they are still in the library, may refine it: a read is an accept
+// if accept? does it.
 //
 // Names of methods come from debug information, and those of classes from symbols. lld cuts
-// symbols, and a program without debug information has no files; what is left suffices
-// (file_by_class). The releases, by file:
+// symbols, and a program without debug information has no files; the rest suffices (file_by_class).
+// The releases, by file:
 //
 //   1.0 to 1.12   channel.cr, mutex.cr, concurrent.cr, io/evented.cr, crystal/scheduler.cr (sleep)
 //   1.13          wait_group.cr; Fiber.suspend between them and the scheduler
@@ -31,12 +30,12 @@ namespace heapattach::stacks {
 
 namespace {
 
-constexpr std::size_t kInnermost = 60;  // frames in which a wait is looked for
+constexpr std::size_t kInnermost = 60;  // frames that are searched for a wait
 
 enum class Means : std::uint8_t { Skip, Wait, Scheduler, Io };
 
-// A method in a file of the library; without a method each that no earlier line names. A file that
-// ends with a slash is all that is in that directory.
+// A method in a file of the library. Without a method: every method that no earlier line names. A
+// file that ends with a slash covers everything in that directory.
 struct Sign {
   std::string_view file;
   std::string_view method;
@@ -136,7 +135,7 @@ constexpr std::array kSigns = {
     Sign{"crystal/system.cr", "", Means::Skip},
 };
 
-// A caller that says more of a wait.
+// A caller that refines a wait.
 struct Refinement {
   WaitKind from;
   std::string_view file;
@@ -182,17 +181,17 @@ bool is_capital(char letter) {
   return letter >= 'A' && letter <= 'Z';
 }
 
-// What of the library a place is in.
+// What part of the library a frame is in.
 struct Standing {
   std::string_view file;  // empty: not in the library
   std::string_view method;
-  std::string_view home;  // of the function, if the code is another one's
+  std::string_view home;  // of the function, if its code is in another one
 };
 
 Standing standing_of(const unwind::Place& place, const CrystalLibrary& library) {
   const std::string_view method = method_of(place.function);
   if (place.file.empty() && library.directory().empty()) {
-    // Of a symbol that was cut the class is left, and no method.
+    // In a symbol that was cut, only the class is left, no method.
     const bool is_class = method == place.function || (!method.empty() && is_capital(method[0]));
     const bool is_top_level = place.function == "sleep";
     return {file_by_class(place.function), is_class && !is_top_level ? "" : method, {}};
@@ -216,7 +215,7 @@ class Reading {
  public:
   Reading(const CrystalLibrary& library, WaitFrame& found) : library_(library), found_(found) {}
 
-  // False where the library ends: what called it is the program's, and says nothing more.
+  // False where the library ends: its caller is the program's, and shows nothing more.
   bool take(const unwind::Place& place, std::size_t frame) {
     const Standing at = standing_of(place, library_);
     if (found_.kind == WaitKind::Unknown) {
@@ -233,8 +232,8 @@ class Reading {
 
  private:
   bool begin(const unwind::Place& place, const Standing& at, std::size_t frame) {
-    // Below the library and between there are others: libc, libevent, libgc. Without files they
-    // cannot be told from the program, which may be above it.
+    // Below and between the library's frames there are others: libc, libevent, libgc. Without files
+    // they look like the program's, which may be above the library.
     const bool may_be_own =
         library_.directory().empty() ? is_in_library_ : place.file.ends_with(".cr");
     if (at.file.empty()) return !may_be_own;
@@ -250,7 +249,7 @@ class Reading {
     return true;
   }
 
-  // Does the frame still belong to the wait?
+  // Whether the frame still belongs to the wait.
   bool refine(const unwind::Place& place,
               std::string_view file,
               std::string_view method,
@@ -268,7 +267,7 @@ class Reading {
       found_.is_scheduler = true;
       return false;
     }
-    // A method within its like: what is waited for is with the outer one too.
+    // A method within one of the same kind: the object is in the outer frame, too.
     const bool is_like = sign != nullptr && sign->means == Means::Wait && sign->kind == found_.kind;
     if (!is_more && !is_like) return true;
     found_.frame = frame;

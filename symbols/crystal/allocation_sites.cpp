@@ -1,4 +1,4 @@
-// The compiler's allocators look like this in a default build, and with other registers in others:
+// The compiler's allocators look like this in a default build; other builds use other registers:
 //
 //     xor  %eax,%eax
 //     mov  %eax,%edi
@@ -18,12 +18,11 @@
 //     mov  (%rcx),%ecx
 //     mov  %ecx,(%rax)
 //
-// The code is read in the order of its addresses, with a value for each register and stack slot: a
-// constant, the address of one, an address in a fresh object or on the stack, or unknown. Where a
-// jump may lead to, ways meet: there the registers become unknown, and of the stack slots only
-// those keep their value that the function writes in one place; which these are is what a first
-// round over the code finds out. A constant stored at the start of a fresh object is its id, if no
-// other constant but zero is ever stored there.
+// The code is read in address order, with a value for each register and stack slot: a constant, the
+// address of one, an address in a fresh object or on the stack, or unknown. At jump targets, paths
+// meet: there the registers become unknown, and only those stack slots keep their value that the
+// function writes at one location, which a first round over the code finds. A constant stored at
+// the start of a fresh object is its id, if no other constant but zero is ever stored there.
 
 #include "symbols/crystal/allocation_sites.h"
 
@@ -93,11 +92,11 @@ Register register_of(unsigned name) {
   return name < kAll.size() ? kAll[name] : Register{};
 }
 
-// A fresh object, as far as the function has come with it.
+// A fresh object, and what the function has done with it so far.
 struct Fresh {
   std::uint64_t bytes = 0;
   Allocator allocator = Allocator::Normal;
-  std::uint32_t id = 0;  // 0: none stored yet
+  std::uint32_t id = 0;  // 0: not stored yet
   bool is_certain = true;
   RemoteAddr allocator_at = {};
   RemoteAddr made_at = {};
@@ -110,7 +109,7 @@ class Follower {
   Follower(Range code, const CallTarget& target, const ConstantAt& constant)
       : code_(code), target_(target), constant_(constant) {}
 
-  // Before a second round, when the first has seen every jump and every slot.
+  // Call it before a second round, when the first has seen every jump and every slot.
   void begin_second_round() {
     state_ = {};
     slots_.clear();
@@ -158,13 +157,13 @@ class Follower {
   Range code_;
   const CallTarget& target_;
   const ConstantAt& constant_;
-  std::uint64_t next_ = 0;  // behind the instruction that is looked at
+  std::uint64_t next_ = 0;  // after the current instruction
   State state_;
   Slots slots_;
   std::vector<Fresh> fresh_;
   std::unordered_map<std::uint64_t, int> slot_writers_;
   std::unordered_set<std::uint64_t> labels_;
-  std::optional<std::size_t> returned_;  // the object that every return so far returned
+  std::optional<std::size_t> returned_;  // the object that every return so far has returned
   int returns_ = 0;
   std::int64_t frame_ = 0;  // the lowest stack pointer so far: that of the function's body
   bool is_first_round_ = true;
@@ -306,10 +305,11 @@ void Follower::call(const cs_x86& operands) {
 void Follower::jump(const cs_x86& operands, bool is_conditional) {
   is_after_jump_ = !is_conditional;
   const bool is_direct = operands.op_count == 1 && operands.operands[0].type == X86_OP_IMM;
-  if (!is_direct) return;  // a table of cases within the function, or an allocator that is no site
+  if (!is_direct)
+    return;  // a table of cases within the function, or an allocator that is not a site
   const RemoteAddr to{static_cast<std::uint64_t>(operands.operands[0].imm)};
   labels_.insert(to.value);
-  if (!code_.contains(to)) leave({});  // what the function there returns is not known
+  if (!code_.contains(to)) leave({});  // the result of that function is unknown
 }
 
 void Follower::leave(Value result) {
@@ -350,7 +350,7 @@ void Follower::step(const cs_insn& insn) {
       break;
     case X86_INS_PUSH:
       move_stack(0 - std::uint64_t{8});
-      // Often nothing but room for the slot that is then written.
+      // Often it only makes room for the slot that is written next.
       slots_[state_.registers[kRsp].number] = value_of(operands[0]);
       return;
     case X86_INS_POP: forget_written(insn); return move_stack(8);

@@ -14,13 +14,13 @@ namespace heapattach::crystal {
 
 enum class Allocator : std::uint8_t { Normal, Atomic, Either };
 
-// What a call leads to: an allocator that takes its size as first argument, or none that we know.
+// The target of a call: an allocator that takes its size as first argument, or an unknown function.
 using CallTarget = std::function<std::optional<Allocator>(RemoteAddr)>;
 
 // A constant of the program: the 4 or 8 bytes at an address that never changes, if it is one.
 using ConstantAt = std::function<std::optional<std::uint64_t>(RemoteAddr, unsigned bytes)>;
 
-// A place where a function makes an object: a call of an allocator with a constant size, whose
+// A position where a function makes an object: a call of an allocator with a constant size, whose
 // result then gets a constant stored in its first four bytes: an immediate, or since Crystal 1.16
 // one that is loaded from the type's read-only global.
 struct AllocationSite {
@@ -29,12 +29,12 @@ struct AllocationSite {
   Allocator allocator = Allocator::Normal;
   bool is_returned = false;      // by each return of the function that could be followed
   RemoteAddr allocator_at = {};  // the function that was called for it
-  RemoteAddr made_at = {};       // to where that call returns
+  RemoteAddr made_at = {};       // the return address of that call
 };
 
-// The sites in `code`, the bytes of one whole function that stands at `at`: found by following
-// constants and fresh objects through it. A site about which anything is not certain (two different
-// ids stored, a size that depends on an argument) is left out.
+// The sites in `code`, the bytes of one whole function at `at`, found by following constants and
+// fresh objects through it. A site with any uncertainty (two different ids stored, a size that
+// depends on an argument) is left out.
 std::vector<AllocationSite> find_allocation_sites(const Disassembler& disassembler,
                                                   std::span<const std::byte> code,
                                                   RemoteAddr at,

@@ -18,7 +18,7 @@ std::size_t begin_of_size(const Code& code, std::size_t at) {
 // register (8b /r).
 bool stores_constant(std::span<const std::byte> body) {
   constexpr std::size_t kNear = 16;
-  std::array<std::size_t, 8> loaded_at{};  // by register: one behind the last load
+  std::array<std::size_t, 8> loaded_at{};  // by register: the end of the last load
   for (std::size_t i = 0; i + 2 < body.size(); ++i) {
     const std::uint8_t code = byte_at(body, i);
     const std::uint8_t operand = byte_at(body, i + 1);

@@ -11,14 +11,14 @@ namespace heapattach::crystal {
 // Ids are dense; a larger number is the first word of something else ("\x7fELF").
 inline constexpr std::uint32_t kLargestId = 1U << 20U;
 
-// Enough from a call to the store of the id, initial values of fields between them included.
+// Enough from a call to the store of the id, including the stores of fields' initial values.
 inline constexpr std::size_t kWindow = 160;
 
-// Where the size of the call at `at` is set, in one of the compiler's two ways.
+// Where the size for the call at `at` is set, in either of the compiler's two ways.
 std::size_t begin_of_size(const Code& code, std::size_t at);
 
-// Whether there is what may be the store of an id. Most functions that allocate have none, and
-// decoding them would take most of the time.
+// Whether there may be the store of an id. Most functions that allocate have none, and decoding
+// them would take most of the time.
 bool stores_constant(std::span<const std::byte> body);
 
 }  // namespace heapattach::crystal

@@ -5,7 +5,7 @@
 //     push %rax; [call UInt64.new; mov %rax,%rdi;] call <allocator>; pop %rcx; ret
 //     jmp <allocator>                                             (in a --release build)
 //
-// One that is also linked statically tells its allocators only by what is done with their results.
+// If it is also linked statically, only the use of their results shows its allocators.
 
 #include "symbols/crystal/allocator_entries.h"
 
@@ -58,8 +58,8 @@ AllocatorEntries find_slots(const Module& program,
   return slots;
 }
 
-// Stubs are "jmp *slot(%rip)" (ff 25), with or without endbr64 or bnd before it; mold sets r11d,
-// too.
+// Stubs are "jmp *slot(%rip)" (ff 25), with or without endbr64 or bnd before it; mold also sets
+// r11d.
 void add_stubs(const Code& code, const AllocatorEntries& slots, AllocatorEntries& entries) {
   if (slots.empty()) return;
   each_opcode(code, 0x25, [&](std::size_t at) {
@@ -72,7 +72,7 @@ void add_stubs(const Code& code, const AllocatorEntries& slots, AllocatorEntries
   });
 }
 
-// How many bytes a wrapper has before the call at `at`, or none if that is no wrapper's call.
+// How many bytes a wrapper has before the call at `at`, or none if that is not a wrapper's call.
 std::optional<std::size_t> wrapper_prefix(const Code& code, std::size_t at) {
   const auto is = [&](std::size_t where, std::uint8_t value) {
     return where < code.bytes.size() && byte_at(code.bytes, where) == value;

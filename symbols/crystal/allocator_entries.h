@@ -11,11 +11,11 @@
 
 namespace heapattach::crystal {
 
-// What each function that allocates gives, by the address it is called at.
+// What each allocating function returns, by the address at which it is called.
 using AllocatorEntries = std::unordered_map<std::uint64_t, Allocator>;
 
-// Where the `code` of `program` calls when it allocates. None if nothing has a name, not even the
-// collector. `memory` is read for the slots through which a shared collector is called.
+// Where the `code` of `program` calls when it allocates. None if there are no symbols, not even the
+// collector's. Reads from `memory` the slots through which a shared collector is called.
 AllocatorEntries find_allocators(const Modules& modules,
                                  const Module& program,
                                  const std::vector<Code>& code,

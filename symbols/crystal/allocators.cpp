@@ -1,7 +1,7 @@
-// Which functions to follow is decided by what they call, not by their names: all direct calls
-// (E8 rel32) in the program are looked at, a matter of memchr, and those that lead to an allocator
-// count (allocator_entries.h). Where functions have no names their bounds are unknown too: the code
-// from where the size is set is followed.
+// What functions call, not their names, decides which to follow: all direct calls (E8 rel32) in the
+// program are examined, a matter of memchr, and those of an allocator count (allocator_entries.h).
+// Functions without symbols have unknown bounds, too: the code is then followed from where the size
+// is set.
 
 #include "symbols/crystal/allocators.h"
 
@@ -19,8 +19,8 @@
 namespace heapattach::crystal {
 namespace {
 
-// The constants that code loads: of the file where it cannot be written, and what the loader
-// relocates as it is in the target.
+// The constants that code loads: from the file if it is read-only, and from the target if the
+// loader relocates it.
 class LoadedConstants {
  public:
   LoadedConstants(const Module& program, const MemoryReader& memory)
@@ -48,7 +48,7 @@ class LoadedConstants {
   Range relro_;
 };
 
-// What was seen of one id.
+// The evidence about one id.
 struct Evidence {
   std::set<std::uint64_t> calls;  // of allocators
   std::set<std::string> names;
@@ -92,7 +92,7 @@ class Scan {
   const Disassembler& disassembler_;
   const ConstantAt& constant_;
   std::set<std::uint64_t> functions_;
-  std::set<std::uint64_t> wrappers_;  // of the collector's allocators, that the runtime has
+  std::set<std::uint64_t> wrappers_;  // the runtime's, of the collector's allocators
   std::map<std::uint32_t, Evidence> evidence_;
   CallTarget target_ = [this](RemoteAddr at) -> std::optional<Allocator> {
     const auto entry = entries_.find(at.value);
@@ -128,8 +128,8 @@ void Scan::note(const AllocationSite& site, std::string_view symbol) {
   Evidence& evidence = evidence_[site.id];
   evidence.calls.insert(site.made_at.value);
   std::string_view name = site.is_returned ? class_returned_by(symbol) : std::string_view{};
-  // A method makes instances of other classes itself only where their functions were inlined, and
-  // then so was the runtime's wrapper of the allocator.
+  // A method makes instances of other classes itself only if their functions were inlined, and then
+  // so was the runtime's wrapper of the allocator.
   const bool is_inlined = !wrappers_.contains(site.allocator_at.value);
   if (name.empty() && site.is_returned && !is_inlined) name = class_of_cut(symbol);
   if (name.empty()) {
@@ -149,7 +149,7 @@ std::string name_by_functions(const Evidence& evidence,
 }
 
 void add_size(const Evidence& evidence, Type& type) {
-  // A buffer may begin with a constant too: what a named function says goes before.
+  // A buffer may begin with a constant too: named functions take precedence.
   const auto& sizes = evidence.named.empty() ? evidence.unnamed : evidence.named;
   if (sizes.size() != 1) return;
   type.instance_bytes = sizes.begin()->first;
@@ -208,8 +208,8 @@ void add_self_allocating(const Module& program, std::vector<Type>& types) {
   }
 }
 
-// Adds the classes that have a name but no code that allocates them, and says which names are the
-// program's own.
+// Adds the classes that have a name but no code that allocates them, and marks the names that are
+// the program's own.
 void add_named(const ProgramNames& names, std::vector<Type>& types) {
   std::set<std::uint32_t> known;
   for (const Type& type : types) known.insert(type.id);
@@ -221,7 +221,7 @@ void add_named(const ProgramNames& names, std::vector<Type>& types) {
   };
   for (const auto& [id, name] : names.from_table) add(id, name);
   for (const auto& [id, name] : names.from_symbols) {
-    // Without a table only the code shows which are classes.
+    // Without a table only code shows which are classes.
     const bool is_class =
         names.last_class != 0 ? id <= names.last_class : name.starts_with("WeakRef(");
     if (is_class) add(id, name);
@@ -247,8 +247,8 @@ bool has_runtime(const Module& program) {
       });
 }
 
-// String is not made by a function of its own. It is the first type that the compiler numbers
-// (Crystal::LLVMId counts Object, Reference and then their subclasses from String on).
+// No single function makes Strings. It is the first type that the compiler numbers (Crystal::LLVMId
+// counts Object, Reference and then their subclasses from String on).
 void add_string(std::vector<Type>& types) {
   constexpr std::uint32_t kStringId = 1;
   std::erase_if(types, [](const Type& type) { return type.id == kStringId; });

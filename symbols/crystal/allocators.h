@@ -10,23 +10,23 @@
 
 namespace heapattach::crystal {
 
-// What a program itself tells of its types.
+// What a program itself shows about its types.
 struct AllocatorScan {
   // One for each id that an object gets in code that could be followed: known_from AllocationSite,
-  // with size and kind. The name is the program's own (ProgramNames), else that of the class which
-  // the function is named for; empty where there is neither. Of ids on which two places disagree
-  // there is nothing. And one for each class that has a name but no such code.
+  // with size and kind. The name is the program's own (ProgramNames), otherwise that of the class
+  // that the function is named after; empty if there is neither. Ids about which two sites disagree
+  // are left out. Also one for each class that has a name but no such code.
   std::vector<Type> types;
   ProgramNames names;
   std::size_t functions = 0;  // that were followed
   bool is_crystal = false;    // the program has Crystal's runtime in it
 };
 
-// Reads the types from the allocating functions of the main program. `memory` is read for the few
+// Reads the types from the allocating functions of the main program. Reads from `memory` the few
 // words through which a program calls a collector in a shared library. Fails only without a
 // disassembler.
 Result<AllocatorScan> scan_allocators(const Modules& modules, const MemoryReader& memory);
-// The same of a module that is not the main program of a process.
+// The same for a module that is not the main program of a process.
 Result<AllocatorScan> scan_program(const Modules& modules,
                                    const Module& program,
                                    const MemoryReader& memory);

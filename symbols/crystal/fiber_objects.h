@@ -11,7 +11,8 @@
 #include "symbols/boehm/blocks.h"
 #include "symbols/crystal/fibers.h"
 
-// The objects that may be fibers: what learning their layout and finding them share.
+// The objects that may be fibers: shared by the code that learns their layout and the code that
+// finds them.
 
 namespace heapattach::crystal {
 
@@ -35,13 +36,13 @@ struct Object {
 
 using Objects = std::vector<Object>;  // sorted by address
 
-const Object* find_object(const Objects& objects, std::uint64_t at);  // null if it is none of them
+const Object* find_object(const Objects& objects, std::uint64_t at);  // null if there is none
 
 using ChooseBlock = std::function<bool(const boehm::Block&)>;
 using VisitObject = std::function<void(RemoteAddr at, Words words)>;
 
-// Calls `visit` for each object, in use or free, of a size that a fiber may have, of the blocks
-// that `choose` takes.
+// Calls `visit` for each object, in use or free, that has a possible size of a fiber, in the blocks
+// that `choose` accepts.
 void each_object(const boehm::BlockIndex& index,
                  const MemoryReader& memory,
                  const ChooseBlock& choose,
@@ -53,23 +54,23 @@ struct Wanted {
   std::size_t most = ~std::size_t{0};  // about so many are enough
 };
 
-// The first words of the objects with this id; of free slots and of what else has such a first
-// word too.
+// The first words of the objects with this id; includes free slots and anything else with such a
+// first word.
 Objects objects_of(const Wanted& wanted,
                    const boehm::BlockIndex& index,
                    const MemoryReader& memory,
                    const ChooseBlock& choose);
 
-// Up to the end of the last field that is known.
+// Up to the end of the last known field.
 std::uint64_t needed_bytes(const FiberLayout& layout);
 
-// What the objects tell, those with `id` if it is known.
+// What the objects show, those with `id` if it is known.
 FiberLayout learn_layout(std::optional<std::uint32_t> id,
                          const boehm::BlockIndex& index,
                          const MemoryReader& memory,
                          const MemoryMap& map);
 
-// Whether a String stands there: its id is 1 in every program, and a NUL ends it.
+// Whether there is a String: its id is 1 in every program, and a NUL ends it.
 bool is_string(RemoteAddr at, const MemoryReader& memory);
 
 }  // namespace heapattach::crystal

@@ -1,7 +1,7 @@
 // All fibers that are not finished form a doubly linked list (Thread::LinkedList), which the
-// collector's hook walks in the order of its links. Here it is not walked: each object is looked
-// at once, and is in the list if its neighbours lead back to it. That costs the same for a list
-// with a cycle, and a finished fiber, whose own links remain, has no neighbour that leads to it.
+// collector's hook walks in link order. Here it is not walked: each object is checked once, and is
+// in the list if its neighbours point back to it. That costs the same for a list with a cycle, and
+// no neighbour points to a finished fiber, whose own links remain.
 
 #include "symbols/crystal/fibers.h"
 
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kLargestStack = 1ULL << 30U;
 
-// The block that the address lies in; null if none.
+// The block around the address; null if there is none.
 const boehm::Block* block_around(const boehm::BlockIndex& index, std::uint64_t address) {
   const auto behind =
       std::partition_point(index.blocks.begin(), index.blocks.end(),
@@ -25,7 +25,7 @@ const boehm::Block* block_around(const boehm::BlockIndex& index, std::uint64_t a
   return behind == index.blocks.begin() ? nullptr : &*std::prev(behind);
 }
 
-// The sizes of the objects, not in `objects`, that those in `objects` are linked to.
+// The sizes of the objects, not in `objects`, that those in `objects` link to.
 std::set<std::uint64_t> sizes_of_neighbours(const Objects& objects,
                                             const FiberLayout& layout,
                                             const boehm::BlockIndex& index) {
@@ -40,10 +40,10 @@ std::set<std::uint64_t> sizes_of_neighbours(const Objects& objects,
   return sizes;
 }
 
-// All objects with the id of a fiber. The collector gives one request sizes that differ: what a
-// thread takes from lists of its own is rounded up to granules, the rest to a size that others
-// share, which is up to an eighth larger (GC_extend_size_map in misc.c). Which sizes there are, the
-// links tell: reading all that could be would make the pause longer.
+// All objects with the id of a fiber. The collector may use different sizes for one request: an
+// object from a thread's own lists is rounded up to granules, others to a shared size, which is up
+// to an eighth larger (GC_extend_size_map in misc.c). The links show which sizes exist: reading all
+// possible ones would make the pause longer.
 Objects all_objects(const FiberLayout& layout,
                     const boehm::BlockIndex& index,
                     const MemoryReader& memory) {
@@ -75,7 +75,7 @@ Objects all_objects(const FiberLayout& layout,
   return objects;
 }
 
-// The fibers of one moment.
+// The fibers at one moment.
 class Fibers {
  public:
   Fibers(const FiberLayout& layout, Objects objects, const MemoryMap& map)
@@ -101,7 +101,8 @@ class Fibers {
     return object.words[offset / 8];
   }
 
-  // In the list of all fibers: its neighbours lead back to it. The only one there is has none.
+  // Whether it is in the list of all fibers: its neighbours point back to it. A single fiber has
+  // none.
   [[nodiscard]] bool is_linked(const Object& object) const {
     if (!layout_.next || !layout_.previous) return true;
     return leads_back(object, *layout_.next, *layout_.previous) &&
@@ -128,8 +129,8 @@ class Fibers {
     return fits ? std::optional(Range{{top}, bottom - top}) : std::nullopt;
   }
 
-  // Which fibers' stacks the threads are on, and with which stack pointer. Where a finished fiber
-  // shares its old stack with another one, that is the one in the list.
+  // Which fibers' stacks the threads are on, and with which stack pointer. If a finished fiber
+  // shares its old stack with another one, the one in the list counts.
   [[nodiscard]] std::unordered_map<std::uint64_t, std::uint64_t> running_on(
       std::span<const FrozenThread> threads) const {
     std::vector<const Object*> by_bottom;

@@ -15,7 +15,7 @@
 namespace heapattach::crystal {
 
 // Where this program's Fiber objects keep what we need. Offsets in bytes from the object's start.
-// Default-made, it knows nothing.
+// Default-constructed, it is empty.
 struct FiberLayout {
   std::optional<std::uint32_t> type_id;
   std::uint64_t object_bytes = 0;  // of the smallest, with slack; 0: no object seen yet
@@ -36,9 +36,9 @@ struct FiberStack {
   bool is_running = false;  // on a thread: its stack pointer is the thread's
 };
 
-// Finds out how Fiber objects look: from the fields that `types` has, else from an object with a
+// Learns the layout of Fiber objects: from the fields in `types`, otherwise from an object with a
 // word that is the start of a fiber's stack, one that is its end, and one that points into it. May
-// be used on a target that runs: what is learned from torn words does not agree and is dropped.
+// be used on a running target: results from torn words do not agree and are dropped.
 FiberLayout learn_fibers(const TypeTable& types,
                          const boehm::BlockIndex& index,
                          const MemoryReader& memory,

@@ -46,8 +46,8 @@ bool is_string(const boehm::Block& block, std::span<const std::byte> contents) {
   return end >= contents.size() || contents[end] == std::byte{0};
 }
 
-// What a weak reference leads to must not be found in it, so it is allocated atomic, and nobody
-// zeroes it: between the id and @target there is what was there before.
+// A weak reference must not keep its object alive, so it is allocated atomic and not zeroed:
+// between the id and @target is old data.
 bool is_weak(const Type& type) {
   return type.name.starts_with("WeakRef(");
 }
@@ -102,7 +102,7 @@ bool is_array(const Type& type) {
   return container != nullptr && container->prefix == "Array(";
 }
 
-// Where in a field of this type a buffer's address may stand.
+// Where in a field of this type a buffer's address may be.
 std::optional<std::uint64_t> pointer_in(const Field& field) {
   const auto is = [&](std::string_view prefix) { return field.type.starts_with(prefix); };
   // A Pointer(Void) may be anything, also an instance that was boxed.
@@ -146,7 +146,7 @@ bool HeaderCheck::fits(const Entry& entry,
   if (entry.is_array && !may_be_array(contents)) return false;
   if (entry.is_atomic_known && entry.is_atomic != block.is_atomic()) return false;
   // Buffers of numbers are atomic, so an atomic object needs more than an id and a kind. Classes
-  // whose size no code tells have hardly any instances.
+  // with unknown size have hardly any instances.
   if (entry.bytes == 0) return !block.is_atomic();
   if (block.object_bytes < entry.bytes) return false;
   if (block.object_bytes > entry.bytes + 2 * kGranule + entry.bytes / 4) return false;

@@ -10,20 +10,20 @@
 
 namespace heapattach::crystal {
 
-// Says by an object's first bytes which class it is an instance of. Anything may begin with a small
-// number, so an id alone is never believed: all that is known of its class must hold for the object
-// too. What passes may still be a buffer of numbers: those are known by who points to them
+// Finds by an object's first bytes which class it is an instance of. Anything may begin with a
+// small number, so an id alone is never trusted: everything known about its class must hold for the
+// object too. A match may still be a buffer of numbers: those are recognised by what points to them
 // (buffer_pointers).
 //
-// Copies what it needs from the table, for speed; the pointers it gives are into the table, which
-// must outlive it and stay as it is.
+// Copies what it needs from the table, for speed; the pointers it returns are into the table, which
+// must outlive it and not change.
 class HeaderCheck {
  public:
-  // `has_numbers`: whether the contents have numbers too, and not only pointers, as some dumps do.
+  // `has_numbers`: whether the contents include numbers, not only pointers as in some dumps.
   explicit HeaderCheck(const TypeTable& types, bool has_numbers = true);
 
-  // Null if the object is no instance of a type in the table. `contents` begins with the object's
-  // first byte and may be shorter than it.
+  // Null if the object is not an instance of a type in the table. `contents` begins with the
+  // object's first byte and may be shorter than it.
   [[nodiscard]] const Type* type_of(const boehm::Block& block,
                                     std::span<const std::byte> contents) const;
 
@@ -48,8 +48,8 @@ class HeaderCheck {
 // A field that points to memory without a header.
 struct BufferPointer {
   std::uint32_t offset = 0;
-  // The word may point behind the buffer's start: an array that was shifted. Of other fields only
-  // a word that is an object's very address says that it is a buffer, since bytes may be those of a
+  // The word may point past the buffer's start: an array that was shifted. For other fields only a
+  // word that is an object's exact address marks it as a buffer, because bytes may be those of a
   // String.
   bool may_be_inside = false;
   bool only_if_array = false;  // the type has no name: each object must look like an Array
@@ -59,10 +59,10 @@ struct BufferPointer {
 [[nodiscard]] bool looks_like_array(std::span<const std::byte> contents,
                                     std::uint64_t buffer_bytes);
 
-// Where instances of `type` hold pointers to buffers: what these point to is no instance, whatever
-// its first bytes look like, unless it is a String. From the type's fields where they are known,
-// else for the containers of the standard library from their layout, which has been the same from
-// Crystal 1.0 to 1.22.
+// Where instances of `type` hold pointers to buffers: the objects they point to are not instances,
+// whatever their first bytes look like, unless they are Strings. From the type's fields if known;
+// otherwise, for the containers of the standard library, from their layout, which has been the same
+// from Crystal 1.0 to 1.22.
 std::vector<BufferPointer> buffer_pointers(const Type& type);
 
 }  // namespace heapattach::crystal

@@ -1,7 +1,7 @@
-// A fiber's stack is an anonymous mapping whose first page is protected. Its object holds, among
-// others, where the stack starts (with that page), where it ends, and, while it is not running,
-// where its stack pointer is, followed by a word that is 1. No other object has three such words
-// for one mapping, which is how the layout is learned where nothing tells it.
+// A fiber's stack is an anonymous mapping whose first page is protected. Its object contains the
+// start of the stack (including that page), its end, and, while it is not running, its stack
+// pointer, followed by a word that is 1. No other object has three such words for one mapping. That
+// is how the layout is learned without type information.
 
 #include <algorithm>
 #include <array>
@@ -21,7 +21,7 @@ bool is_plausible_id(Words words) {
   return id_of(words) > 0 && id_of(words) <= kLargestId;
 }
 
-// Of a protected page, gcore writes that it can be read.
+// gcore marks a protected page as readable.
 bool is_guard(const Mapping& mapping) {
   return mapping.is_anonymous() && !mapping.writable &&
          (!mapping.readable || mapping.range.bytes == kPageBytes);
@@ -81,7 +81,7 @@ std::optional<Shape> shape_of(Words words, const std::unordered_map<std::uint64_
   return std::nullopt;
 }
 
-// The two offsets by which the objects lead to each other and back.
+// The two offsets by which the objects point to each other and back.
 void learn_links(const Objects& objects, FiberLayout& layout) {
   std::map<std::pair<std::uint64_t, std::uint64_t>, int> votes;
   for (const Object& object : objects) {
@@ -128,7 +128,7 @@ std::optional<std::uint64_t> offset_of(const Type& type,
   return std::nullopt;
 }
 
-// From the fields of type information; needs no object but for the size.
+// From the fields of type information; needs an object only for the size.
 FiberLayout layout_of(const Type& type, const boehm::BlockIndex& index) {
   FiberLayout layout;
   const auto top = offset_of(type, {"@context.@stack_top"});
@@ -190,13 +190,13 @@ std::optional<Commonest> commonest_shape(std::optional<std::uint32_t> id,
 
 }  // namespace
 
-// Up to the end of the last field that is known.
+// Up to the end of the last known field.
 std::uint64_t needed_bytes(const FiberLayout& layout) {
   return 8 + std::max({layout.stack_top + 8, layout.stack_bottom, layout.next.value_or(0),
                        layout.previous.value_or(0), layout.name.value_or(0)});
 }
 
-// Whether a String stands there: its id is 1 in every program, and a NUL ends it.
+// Whether there is a String: its id is 1 in every program, and a NUL ends it.
 bool is_string(RemoteAddr at, const MemoryReader& memory) {
   const auto header = memory.read_as<std::array<std::uint32_t, 3>>(at);
   constexpr std::uint32_t kLongestName = 64U << 10U;

@@ -23,10 +23,10 @@ inline std::uint8_t byte_at(std::span<const std::byte> bytes, std::size_t at) {
   return std::to_integer<std::uint8_t>(bytes[at]);
 }
 
-// Where the call or jump at `at` of a piece, with an opcode of one byte, leads to.
+// The target of the call or jump at `at` of a piece, with an opcode of one byte.
 std::uint64_t target_of_jump(const Code& code, std::size_t at);
 
-// Calls `found(position)` for each place where `opcode` stands with four bytes after it.
+// Calls `found(position)` for each position of `opcode` with four bytes after it.
 template <class Found>
 void each_opcode(const Code& code, std::uint8_t opcode, const Found& found) {
   const auto* const begin = code.bytes.data();

@@ -7,7 +7,7 @@
 //     literal for each id, for the message of a failed cast. It is found by its symbol, and in a
 //     stripped program by its first two entries, which are always "Nil" and "String".
 //
-// Ids are numbered subtypes first (LLVMId): Nil is 0, then come all that are below Reference, then
+// Ids are numbered subtypes first (LLVMId): Nil is 0, then come all subtypes of Reference, then
 // Reference itself, then values, then Object. So the table shows which ids are classes.
 
 #include "symbols/crystal/program_names.h"
@@ -151,7 +151,7 @@ class Constants {
   std::deque<std::vector<std::byte>> copies_;
 };
 
-// The names from id 0 to that of Object; empty if that is not the table.
+// The names from id 0 to that of Object; empty if it is not the table.
 std::vector<std::string_view> read_table(const Constants& constants, std::uint64_t at) {
   std::vector<std::string_view> names;
   for (std::uint64_t id = 0; id < kMostIds; ++id) {

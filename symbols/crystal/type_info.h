@@ -9,15 +9,14 @@
 
 namespace heapattach::crystal {
 
-// Reads what the compiler wrote of a program's types, in either of its two forms, told apart by
-// their content:
+// Reads the compiler's table of a program's types, in either of its two forms, which the content
+// distinguishes:
 //   JSON, of CRYSTAL_DUMP_TYPE_INFO=FILE (Crystal 1.18 and later): names, ids, sizes, fields;
 //   text, of CRYSTAL_DUMP_TYPE_ID=1 (before): names and ids.
 // Text may hold several lists: a compiler that runs macros passes on what their programs print.
-// Gives the classes that can have instances of their own, and of JSON also the values that fields
-// hold. In `fields`, those that are structures are replaced by the structures' fields
-// ("@stack.@bottom"). Malformed names the place in the file; nothing of
-// a file with a mistake is believed.
+// Returns the classes that can have instances of their own, and from JSON also the values in
+// fields. In `fields`, structures are replaced by their own fields ("@stack.@bottom"). Malformed
+// names the position in the file; a file with a mistake is not used at all.
 using TypeList = std::vector<Type>;
 // A worker in a sandbox reads it, unless this process has no rights itself. To be called while this
 // process has one thread (sandbox.h).
@@ -27,7 +26,7 @@ Result<std::vector<TypeList>> parse_type_lists(std::string_view text);
 // The last of the lists, which is the program's.
 Result<TypeList> parse_type_info(std::string_view text);
 
-// The two forms by themselves.
+// The two forms separately.
 Result<TypeList> parse_type_info_json(std::string_view text);
 Result<std::vector<TypeList>> parse_type_info_text(std::string_view text);
 

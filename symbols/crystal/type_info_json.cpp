@@ -31,7 +31,7 @@ constexpr std::size_t kLongestName = 64U << 10U;
 constexpr std::size_t kMostFieldBytes = 128U << 20U;  // of all types, structures unfolded
 constexpr int kDeepestStructure = 16;
 
-// One element of "types", as it stands there.
+// One element of "types", unchanged.
 struct Entry {
   std::string name;
   std::optional<std::uint64_t> id;
@@ -48,7 +48,7 @@ Error malformed(std::string_view what) {
 }
 
 bool is_text(std::string_view text) {
-  constexpr char32_t kReplacement = 0xfffd;  // what a lone surrogate has become
+  constexpr char32_t kReplacement = 0xfffd;  // the replacement of a lone surrogate
   while (!text.empty()) {
     const Utf8Step step = next_utf8(text);
     if (!step.is_valid || step.code == kReplacement) return false;
@@ -75,12 +75,12 @@ Result<void> check_fields(const Entry& entry) {
 
 using Structures = std::unordered_map<std::string_view, const Entry*>;
 
-// Puts the fields of structures in the place of the structures.
+// Replaces structures by their fields.
 class Unfolder {
  public:
   explicit Unfolder(const std::vector<Entry>& entries) {
     for (const Entry& entry : entries) {
-      // The one variable that an array in place has stands for all of its elements.
+      // The single variable of an array in place represents all of its elements.
       const bool is_array = entry.name.starts_with("StaticArray(");
       const bool is_structure = !entry.is_class() && !entry.fields.empty() && !is_array;
       if (is_structure) structures_.emplace(entry.name, &entry);
@@ -120,8 +120,8 @@ class Unfolder {
   std::size_t bytes_ = 0;
 };
 
-// Reads the whole text. Each function consumes one value and tells whether it could; why not is in
-// error_, or else with the cursor.
+// Reads the whole text. Each function consumes one value and returns whether it could; the reason
+// is in error_, otherwise with the cursor.
 class Reader {
  public:
   explicit Reader(std::string_view text) : at_(text) {}
@@ -147,7 +147,7 @@ class Reader {
 
   bool number(std::string_view key, std::uint64_t most, std::uint64_t& out) {
     if (at_.number(out) && out <= most) return true;
-    return refuse(malformed(fmt::format("{} is no number from 0 to {}", key, most)));
+    return refuse(malformed(fmt::format("{} is not a number from 0 to {}", key, most)));
   }
   bool number(std::string_view key, std::uint64_t most, std::optional<std::uint64_t>& out) {
     return number(key, most, out.emplace());
@@ -155,7 +155,7 @@ class Reader {
 
   bool name(std::string_view key, std::string& out) {
     if (!at_.string(out) || !is_text(out)) {
-      return refuse(malformed(fmt::format("{} is no string", key)));
+      return refuse(malformed(fmt::format("{} is not a string", key)));
     }
     if (!out.empty() && out.size() <= kLongestName) return true;
     return refuse(malformed(fmt::format("{} is {} bytes long", key, out.size())));
@@ -204,7 +204,7 @@ class Reader {
     if (!is_read) return false;
     if (entry.name.empty() || !entry.id) return refuse(malformed("no name or no id"));
     if (!ids_.insert(*entry.id).second) {
-      return refuse(malformed(fmt::format("{}: id {} stood there before", entry.name, *entry.id)));
+      return refuse(malformed(fmt::format("{}: id {} is a duplicate", entry.name, *entry.id)));
     }
     if (auto checked = check_fields(entry); !checked) return refuse(std::move(checked).error());
     entries_.push_back(std::move(entry));

@@ -1,4 +1,4 @@
-// What CRYSTAL_DUMP_TYPE_ID=1 prints, between whatever else a build prints:
+// The output of CRYSTAL_DUMP_TYPE_ID=1, mixed with the other output of a build:
 //
 //     CRYSTAL_DUMP_TYPE_ID
 //     {0 - 0}: Nil
@@ -8,11 +8,11 @@
 //         {2 - 41}: Array
 //           {2 - 2}: Array(Crystal::DWARF::Abbrev)
 //
-// and an empty line at the end. What programs of macros print stands before that, in the same form.
-// A line's second number is the type's own id, and its range holds the ids of all below it. What
-// stands below Reference is a class; a generic class without its arguments ("Array") has no
-// instances, those of its arguments stand below it. Each id from the first to Object's own is there
-// once, which shows whether the end of the list is missing.
+// and an empty line at the end. Lists from macro programs come before it, in the same form. A
+// line's second number is the type's own id, and its range contains the ids of all types below it.
+// Types below Reference are classes; a generic class without arguments ("Array") has no instances,
+// and its instantiations are below it. Each id from the first to Object's own occurs once, which
+// shows whether the end of the list is missing.
 
 #include <algorithm>
 #include <charconv>
@@ -82,7 +82,7 @@ class Reader {
     if (line.id < seen_.size() && seen_[line.id]) {
       return Error{ErrorKind::Malformed, fmt::format("line {}: id {} twice", number, line.id)};
     }
-    // Ids are dense. A list with holes larger than itself is none of the compiler's.
+    // Ids are dense. A list with more holes than entries is not the compiler's.
     if (line.id > kLargestSensibleId) {
       return Error{ErrorKind::Malformed, fmt::format("line {}: id {}", number, line.id)};
     }
@@ -129,7 +129,7 @@ class Reader {
     generic_[id] = true;
   }
 
-  std::vector<Above> above_;  // the lines that the next may stand below
+  std::vector<Above> above_;  // the lines that may be parents of the next
   std::vector<bool> seen_;
   std::vector<bool> generic_;
   std::optional<Line> object_;
@@ -141,7 +141,7 @@ class Lines {
  public:
   explicit Lines(std::string_view text) : text_(text) {}
 
-  // Goes behind the next line that is the title. False if there is none.
+  // Moves past the next line that is the title. False if there is none.
   bool find_title() {
     while (!text_.empty()) {
       if (next() == kTitle) return true;

@@ -20,8 +20,8 @@ bool is_operator(std::string_view name, std::size_t plus) {
            (static_cast<unsigned char>(before) & 0x80U) != 0);
 }
 
-// Symbols put the path of its file before a private type: "/srv/app/x.cr::Hidden". How much of
-// that stands at `at`.
+// Symbols prefix a private type with the path of its file: "/srv/app/x.cr::Hidden". The length of
+// that prefix at `at`.
 std::size_t private_path_bytes(std::string_view name, std::size_t at) {
   const bool is_start = at == 0 || name[at - 1] == '(' || name[at - 1] == ' ';
   if (!is_start || name[at] != '/') return 0;
@@ -30,7 +30,7 @@ std::size_t private_path_bytes(std::string_view name, std::size_t at) {
   return end == std::string_view::npos ? 0 : end + kEnd.size() - at;
 }
 
-// The last colon that stands alone and outside of brackets parts the method from its result:
+// The last single colon outside of brackets separates the method from its result:
 // "*A::new:named<B>:C".
 std::size_t result_colon(std::string_view symbol) {
   int depth = 0;
@@ -46,7 +46,7 @@ std::size_t result_colon(std::string_view symbol) {
   return std::string_view::npos;
 }
 
-// Values that may be returned in a register like a reference, but are none.
+// Values that may be returned in a register like a reference, but are not references.
 constexpr std::array<std::string_view, 8> kValuePrefixes = {
     "Pointer(", "Slice(", "Proc(", "Tuple(", "NamedTuple(", "StaticArray(", "struct.", "union."};
 

@@ -10,22 +10,22 @@ namespace heapattach::crystal {
 // some of its outputs and not in others: Array(Shape+) is Array(Shape), there is no other.
 [[nodiscard]] std::string canonical_name(std::string_view name);
 
-// The type of a reference to an instance, "Acme::Session *", as everything here writes it.
+// The type of a reference to an instance, "Acme::Session *", as written throughout this program.
 [[nodiscard]] std::string reference_to(std::string_view class_name);
 
-// The type that a function returns, by its symbol: "Session" for
-// "*Session::new<String, Int32>:Session" and "Circle" for "*Circle@Shape::new:Circle". Empty where
-// the symbol is not one of Crystal's, or does not name exactly one class: unions, virtual types
-// ("Shape+"), pointers and other values that are no instances.
+// The return type of a function, from its symbol: "Session" for "*Session::new<String,
+// Int32>:Session" and "Circle" for "*Circle@Shape::new:Circle". Empty if the symbol is not
+// Crystal's, or does not name exactly one class: unions, virtual types ("Shape+"), pointers and
+// other values that are not instances.
 [[nodiscard]] std::string_view class_returned_by(std::string_view symbol);
 
-// The class that a function is a method of, by its symbol if that was cut at "@": lld and mold do
-// so to all, bfd to those in .dynsym. "Channel(Job)" for what is left of
-// "*Channel(Job)@Channel(T)::new:Channel(Job)". Empty where the symbol is none that was cut.
+// The class that a function is a method of, from its symbol if that was cut at "@": lld and mold
+// cut all symbols, bfd those in .dynsym. "Channel(Job)" for the rest of
+// "*Channel(Job)@Channel(T)::new:Channel(Job)". Empty for a symbol that was not cut.
 [[nodiscard]] std::string_view class_of_cut(std::string_view symbol);
 
-// The types that a union may be besides Nil: "A" and "B(C | D)" of "(A | B(C | D) | Nil)". Of what
-// is no union, the name itself.
+// The types of a union other than Nil: "A" and "B(C | D)" of "(A | B(C | D) | Nil)". For a type
+// that is not a union, the name itself.
 [[nodiscard]] std::vector<std::string_view> union_parts(std::string_view name);
 
 // The parts of a list, at the separators outside of all brackets.

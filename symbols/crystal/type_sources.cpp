@@ -14,7 +14,7 @@
 namespace heapattach::crystal {
 namespace {
 
-// What instances take that have been of one size from Crystal 1.0 on, where a list has no sizes.
+// The instance sizes that have been the same from Crystal 1.0 on, for a list without sizes.
 std::optional<std::uint64_t> known_bytes(std::string_view name) {
   const bool is_known = name.starts_with("Array(") || name.starts_with("Deque(");
   return is_known ? std::optional<std::uint64_t>(24) : std::nullopt;
@@ -38,7 +38,7 @@ class Comparison {
     ListFit fit;
     fit.agreements = agreements_;
     fit.contradictions = contradictions_;
-    // Where names can be compared, they refute a list of another build; one that only lacks some of
+    // If names can be compared, they refute a list of another build; one that only lacks some of
     // the program's types is right about the others.
     fit.doubts = named_ < kEnoughNames ? doubts_ : doubts_ - absent_;
     fit.example = contradiction_.empty() ? doubt_ : contradiction_;
@@ -49,7 +49,7 @@ class Comparison {
   void compare(const Type& type) {
     const auto listed = by_id_.find(type.id);
     if (listed == by_id_.end()) {
-      // The list has each class that can have instances; but what looks like an id may be none.
+      // The list has each class that can have instances; but what looks like an id may not be one.
       if (!type.instance_bytes) return;
       ++absent_;
       doubt(fmt::format("it has no class of id {}, which the program allocates", type.id));
@@ -77,8 +77,8 @@ class Comparison {
       ++named_;
       return;
     }
-    // A name that the list does not have at all may only be spelled otherwise in it, and generic
-    // types without arguments are in none.
+    // A name that the list lacks completely may only be spelled differently there, and generic
+    // types without arguments are in no list.
     if (!ids_.contains(name)) return;
     ++contradictions_;
     if (!contradiction_.empty()) return;
@@ -96,8 +96,8 @@ class Comparison {
   std::size_t agreements_ = 0;
   std::size_t contradictions_ = 0;
   std::size_t doubts_ = 0;
-  std::size_t absent_ = 0;  // of the doubts
-  std::size_t named_ = 0;   // of the agreements
+  std::size_t absent_ = 0;  // among the doubts
+  std::size_t named_ = 0;   // among the agreements
   std::string contradiction_;
   std::string doubt_;
 };

@@ -28,7 +28,7 @@ void take_what_is_missing(Type& type, Type&& other) {
   std::sort(type.known_from.begin(), type.known_from.end());
 }
 
-// WeakRef allocates its instances itself, and no code that is followed stores their id.
+// WeakRef allocates its instances itself, and no followed code stores their id.
 void complete_weak_reference(Type& type) {
   if (!type.name.starts_with("WeakRef(") || type.instance_bytes) return;
   type.instance_bytes = 16;  // the id, and @target
@@ -70,7 +70,7 @@ bool TypeTable::add(Type type) {
   if (present.name != type.name) {
     ++contradictions_;
     if (!is_better) return false;
-    present = std::move(type);  // nothing that was said of the other name holds for this one
+    present = std::move(type);  // nothing known about the other name applies to this one
     return true;
   }
   if (is_better) std::swap(present, type);

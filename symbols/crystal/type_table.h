@@ -10,7 +10,7 @@
 
 namespace heapattach::crystal {
 
-// Where a piece of knowledge about types came from; the words of SNAPSHOT.md's `known_from`.
+// The source of a fact about types; the words of `known_from` in snapshots.
 enum class KnownFrom : std::uint8_t {
   TypeIdSymbol,    // "type-id symbol": of the program
   ClassNameTable,  // "class-name table": in the program
@@ -28,39 +28,37 @@ struct Field {
   std::uint64_t bytes = 0;
 };
 
-// What is known of one class. Only the id is always there.
+// What is known of one class. Only the id is always present.
 struct Type {
   std::uint32_t id = 0;
   std::string name;  // "Hash(String, Session)"; empty if only its size and kind are known
   std::optional<std::uint64_t> instance_bytes;
   std::optional<bool> is_atomic;  // its instances hold no pointers
-  std::vector<Field> fields;      // sorted by offset; empty where layouts are not known
-  std::vector<Field> own_fields;  // the same with structures as one field each, as their types say
+  std::vector<Field> fields;      // sorted by offset; empty if the layout is unknown
+  std::vector<Field> own_fields;  // the same with structures as one field each
   bool is_value = false;          // a number or structure: no instances of its own on the heap
   std::vector<KnownFrom> known_from;
   std::vector<std::uint64_t> made_at;  // addresses of code that allocates instances
-  std::string label;                   // what is said of one without a name; may be empty
+  std::string label;                   // the label of a class without a name; may be empty
 };
 
-// Crystal's type ids, merged from every source there is. Names are kept as canonical_name() gives
-// them.
+// Crystal's type ids, merged from all sources. Names have the form of canonical_name().
 class TypeTable {
  public:
-  // Adds or completes a type. False, and nothing changed, if `type` contradicts the name that a
-  // better source gave the id. A type without a name agrees with every other of its id.
+  // Adds or completes a type. False, without effect, if `type` contradicts the name that a better
+  // source gave the id. A type without a name agrees with every other of its id.
   bool add(Type type);
 
-  // Sets what is said of a type without a name.
+  // Sets the label of a type without a name.
   void set_label(std::uint32_t id, std::string label);
 
   [[nodiscard]] const Type* find(std::uint32_t id) const;
   [[nodiscard]] const Type* find(std::string_view name) const;
   [[nodiscard]] const std::vector<Type>& types() const { return types_; }
   [[nodiscard]] bool empty() const { return types_.empty(); }
-  // Numbers and structures, which fields hold and no object is. Not among types().
+  // Numbers and structures, which occur in fields but not as objects. Not among types().
   [[nodiscard]] const std::vector<Type>& values() const { return values_; }
-  // How often two sources gave one id different names. More than none: a type table of another
-  // build.
+  // How often two sources gave one id different names. Above zero: a type table of another build.
   [[nodiscard]] std::size_t contradictions() const { return contradictions_; }
 
  private:

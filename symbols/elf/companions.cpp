@@ -30,7 +30,7 @@ struct EndDwarf {
   void operator()(Dwarf* dwarf) const noexcept { dwarf_end(dwarf); }
 };
 
-// What the debug information names.
+// The names in the debug information.
 struct Named {
   struct Unit {
     std::string name;
@@ -41,7 +41,7 @@ struct Named {
   std::vector<Unit> units;
 };
 
-// Runs in the sandbox. What it says is a list of strings, each with its end.
+// Runs in the sandbox. Its output is a list of NUL-terminated strings.
 std::string list_named(int file) {
   std::string list;
   const auto add = [&list](std::string_view text) { list.append(text).push_back('\0'); };
@@ -114,7 +114,7 @@ std::string last_component(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
 }
 
-// Maps each file once, wherever it is found again.
+// Maps each file once, even if several units name it.
 class Finder {
  public:
   Finder(const CompanionSearch& search, Companions& into) : search_(search), into_(into) {}
@@ -164,7 +164,7 @@ class Finder {
   void try_target(Companion::Kind kind, const std::string& path) {
     if (path.size() <= kLongestPath) add(kind, path, search_.open_in_target(path));
   }
-  // `below` is of our making, or a plain file name.
+  // `below` is one of our own paths, or a plain file name.
   void try_ours(Companion::Kind kind, const std::string& below) {
     for (const std::string& directory : search_.debug_dirs) {
       const std::string path = fmt::format("{}/{}", directory, below);

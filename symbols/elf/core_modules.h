@@ -5,9 +5,9 @@
 
 namespace heapattach {
 
-// The modules of a core file's process, found as Modules::load finds those of a live one, but by
-// their paths alone, on this machine or below the sysroot. They are lent to `core`, so that from
-// then on it also has the memory that was left out of it because a file has it.
+// The modules of a core file's process, found as Modules::load finds those of a live one, but only
+// by their paths, on this machine or below the sysroot. They are lent to `core`, which then also
+// has the memory that was left out because a file has it.
 Result<Modules> load_modules(CoreFile& core, const SymbolSearch& search);
 
 }  // namespace heapattach

@@ -4,15 +4,16 @@
 
 namespace heapattach {
 
-// The places are gdb's and elfutils': by build id below a debug directory, and by .gnu_debuglink's
-// name beside the module, in .debug beside it, and at the module's path below a debug directory.
+// The locations are those of gdb and elfutils: by build id below a debug directory, and by
+// .gnu_debuglink's name next to the module, in .debug next to it, and at the module's path below a
+// debug directory.
 std::vector<DebugCandidate> debug_candidates(const ElfFile& elf,
                                              const std::string& path,
                                              const SymbolSearch& search) {
   std::vector<std::string> directories = search.debug_dirs;
   directories.push_back("/usr/lib/debug");
   std::vector<DebugCandidate> candidates;
-  // A directory the user names is ours; the system's is looked for in the target's root first.
+  // A directory that the user names is ours; the system's is searched in the target's root first.
   const auto add = [&](const std::string& directory, const std::string& below,
                        std::optional<std::uint32_t> crc) {
     if (directory == "/usr/lib/debug") candidates.push_back({directory + below, true, crc});
@@ -24,7 +25,7 @@ std::vector<DebugCandidate> debug_candidates(const ElfFile& elf,
   }
   const auto link = elf.debug_link();
   const std::size_t slash = path.rfind('/');
-  // The link is a plain file name; one with a directory in it would lead elsewhere.
+  // The link is a plain file name; one with a directory in it could point elsewhere.
   if (!link || slash == std::string::npos || link->file.empty() ||
       link->file.find('/') != std::string::npos) {
     return candidates;

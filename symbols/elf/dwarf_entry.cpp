@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kLongestName = 64U << 10U;
 
-// libdw takes no const DIE, although it changes only the abbreviation that it caches there.
+// libdw takes no const DIE, although it changes only a cached abbreviation in it.
 Dwarf_Die* open(const Dwarf_Die& die) {
   return const_cast<Dwarf_Die*>(&die);  // NOLINT(cppcoreguidelines-pro-type-const-cast)
 }

@@ -6,19 +6,19 @@
 
 #include <elfutils/libdw.h>
 
-// Small steps of libdw over the entries of debug information, with every failure an empty answer.
+// Small steps of libdw over the entries of debug information; every failure gives an empty answer.
 namespace heapattach::types {
 
 [[nodiscard]] std::optional<Dwarf_Die> die_at(const Dwarf_Die& die, unsigned attribute);
 [[nodiscard]] std::optional<std::uint64_t> number_at(const Dwarf_Die& die, unsigned attribute);
 [[nodiscard]] bool has(const Dwarf_Die& die, unsigned attribute);
-// What a variable or parameter is a definition or an instance of, which has its name and its type:
-// the entry itself, or one that it leads to, in other units with link-time optimization.
+// The entry with the name and type of a variable or parameter, if it is a definition or an
+// instance: itself, or one that it references, in another unit with link-time optimization.
 [[nodiscard]] Dwarf_Die declaration_of(Dwarf_Die die);
 [[nodiscard]] std::string own_name(const Dwarf_Die& die);  // cut at 64 KiB
 [[nodiscard]] int tag_of(const Dwarf_Die& die);
-// To the entry beside `die`; false if there is none. A reference back, which no compiler writes and
-// which would lead in a circle, is none.
+// Moves to the sibling of `die`; false if there is none. A backward reference, which no compiler
+// writes and which would cause a loop, counts as none.
 [[nodiscard]] bool to_sibling(Dwarf_Die& die);
 // Calls `take(child)` for each child, until it returns false.
 template <class Take>

@@ -33,9 +33,9 @@ class ElfFile {
   [[nodiscard]] bool has_section(std::string_view name) const;
   [[nodiscard]] const std::optional<DebugLink>& debug_link() const { return facts_.debug_link; }
 
-  // The defined functions and objects of .symtab and .dynsym, in file order and with doubles, whose
-  // names begin with `prefix`. Names of more than 16 KiB are left out, and what follows where the
-  // names are longer, all in all, than their table allows for.
+  // The defined functions and objects of .symtab and .dynsym, in file order and with duplicates,
+  // whose names begin with `prefix`. Leaves out names of more than 16 KiB, and everything after the
+  // point where the names together are longer than their table allows.
   [[nodiscard]] std::vector<ElfSymbol> symbols(std::string_view prefix) const;
 
   // Why symbols() has none although the file says that it has some; empty if it has them.

@@ -11,9 +11,9 @@ namespace heapattach {
 
 namespace {
 
-// What has more holes than that is not worth counting them.
+// A file with more holes than that is not worth counting.
 constexpr int kMostHoles = 10'000;
-// Small holes are anybody's.
+// Small holes are common.
 constexpr std::uint64_t kHarmless = std::uint64_t{1} << 20;
 
 std::atomic<std::uint64_t> taken{0};

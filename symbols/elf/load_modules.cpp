@@ -18,11 +18,11 @@
 #include "symbols/elf/module_contents.h"
 #include "symbols/elf/vdso.h"
 
-// From mappings to modules. The file of a mapping is opened in the way that can least lead to
-// another one: the mapping's own link in map_files, which also reaches deleted and replaced files
-// (it needs a privilege), the program's link `exe`, and at last the path, below the target's root.
-// Whatever was opened counts only if its build id is that in the target's memory. Of a core file's
-// process only the paths are left.
+// From mappings to modules. A mapping's file is opened in the way that is least likely to find
+// another file: the mapping's own link in map_files, which also reaches deleted and replaced files
+// (it needs a privilege), the program's link `exe`, and finally the path, below the target's root.
+// An opened file counts only if its build id is that in the target's memory. For a core file's
+// process there are only the paths.
 
 namespace heapattach {
 
@@ -30,7 +30,7 @@ namespace {
 
 constexpr std::uint64_t kMostNoteBytes = 1 << 16;
 
-// The mappings of one file at one place, lowest first.
+// The mappings of one file at one load address, lowest first.
 using MappedFile = std::vector<const Mapping*>;
 
 bool continues(const MappedFile& file, const Mapping& mapping) {
@@ -38,8 +38,8 @@ bool continues(const MappedFile& file, const Mapping& mapping) {
          mapping.file_offset > file.back()->file_offset;
 }
 
-// Files with code in them. What is mapped only to be read (fonts, locales, an ELF file that some
-// tool looks at) is no module.
+// Files with code in them. A file that is only mapped for reading (fonts, locales, an ELF file that
+// some tool inspects) is not a module.
 std::vector<MappedFile> mapped_code_files(const MemoryMap& map) {
   std::vector<MappedFile> files;
   for (const Mapping& mapping : map.mappings()) {
@@ -57,9 +57,9 @@ Result<Fd> open_ours(const std::string& path) {
   return Fd::open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 }
 
-// What tells the program from the libraries.
+// What distinguishes the program from the libraries.
 struct ProgramSigns {
-  std::string auxv;  // says where its headers are; without it the path must do
+  std::string auxv;  // locates its headers; without it the path decides
   std::string path;
 };
 
@@ -73,7 +73,7 @@ ProgramSigns signs_of(const Process& process) {
 // Finds the files of one target's modules.
 class Loader {
  public:
-  // Without a process, files are found by their paths alone.
+  // Without a process, files are found only by their paths.
   Loader(const Process* process,
          const ProgramSigns& signs,
          const MemoryReader& memory,
@@ -95,7 +95,7 @@ class Loader {
       contents->notes.push_back("no symbols: " + read.error().message);
     }
     if (contents->segments.empty()) {
-      // As most files have it: their first byte is loaded at 0.
+      // Like most files: their first byte is loaded at 0.
       contents->bias = mapped.front()->range.start.value - mapped.front()->file_offset;
       for (const Mapping* m : mapped) {
         contents->segments.push_back({m->range, m->writable, m->executable});
@@ -122,7 +122,7 @@ class Loader {
     return path == exe_path_ || path + " (deleted)" == exe_path_;
   }
 
-  // The ways to the file, best first.
+  // The ways to open the file, best first.
   Result<ElfFile> open_file(const MappedFile& mapped, const Module::Contents& contents) const {
     const Mapping& first = *mapped.front();
     if (contents.is_main_program && !search_.exe.empty()) {
@@ -187,7 +187,7 @@ class Loader {
     return Error{ErrorKind::Malformed, "none of its segments is mapped"};
   }
 
-  // Where either has none, or the target's memory cannot be read, there is nothing to compare.
+  // If either has none, or the target's memory cannot be read, there is nothing to compare.
   Result<void> compare_build_ids(const ElfFile& elf, std::uint64_t bias) const {
     const auto notes = elf.notes();
     if (!notes || elf.build_id().empty()) return {};
@@ -220,7 +220,7 @@ class Loader {
     }
   }
 
-  // Units that were split off find their addresses in .debug_addr.
+  // Split units find their addresses in .debug_addr.
   void add_companions(Module::Contents& contents) const {
     const ElfFile& debug = contents.debug_file ? *contents.debug_file : *contents.file;
     const bool may_have_any = debug.has_section(".debug_addr") ||
@@ -250,7 +250,7 @@ Result<std::vector<Module>> load_all(const Loader& loader,
                                      const MemoryReader& memory,
                                      const MemoryMap& map) {
   std::vector<Module> modules;
-  // The kernel gives addresses from the top down, so that what was loaded first lies highest.
+  // The kernel assigns addresses from the top down, so modules that were loaded first are highest.
   const std::vector<MappedFile> files = mapped_code_files(map);
   for (auto file = files.rbegin(); file != files.rend(); ++file) {
     HA_TRY(check_guarded_time("reading the modules"));
@@ -276,7 +276,7 @@ Result<Modules> load_modules(CoreFile& core, const SymbolSearch& search) {
   const Loader loader(nullptr, {core.auxv(), core.program()}, core, search);
   Modules modules(HA_TRY(load_all(loader, core, core.map())));
   for (const Mapping& mapping : core.map().mappings()) {
-    // What was written to is in the core file, or nowhere.
+    // Modified memory is in the core file, or lost.
     if (mapping.is_anonymous() || mapping.writable) continue;
     const Module* const module = modules.find(mapping.range.start);
     if (module == nullptr || module->file().empty() || module->path() != mapping.path) continue;

@@ -100,7 +100,7 @@ std::span<const Symbol> Module::symbols() const {
   auto& cache = contents_->symbols;
   if (!cache) {
     cache = symbols_with_prefix("");
-    // Doubles: the same symbol in .symtab and .dynsym. The one with a size is kept.
+    // The same symbol in .symtab and .dynsym. The one with a size is kept.
     const auto key = [](const Symbol& s) { return std::tuple(s.address, s.name, ~s.bytes); };
     std::sort(cache->begin(), cache->end(),
               [&](const Symbol& a, const Symbol& b) { return key(a) < key(b); });
@@ -125,7 +125,8 @@ std::optional<Symbol> Module::symbol_at(RemoteAddr at) const {
   auto next = std::upper_bound(all.begin(), all.end(), at, [](RemoteAddr address, const Symbol& s) {
     return address < s.address;
   });
-  // Several symbols may stand at one address, and short ones inside long ones: look back a little.
+  // Several symbols may share an address, and short ones may be inside long ones: look back a
+  // little.
   for (int tries = 0; next != all.begin() && tries < 16; ++tries) {
     const Symbol& symbol = *--next;
     if (at - symbol.address < symbol.bytes || at == symbol.address) return symbol;

@@ -16,7 +16,7 @@ namespace heapattach {
 
 // A loaded segment of a module, at its address in the target.
 struct Segment {
-  Range range;  // in memory: includes what the file does not hold (bss)
+  Range range;  // in memory: includes what the file does not have (bss)
   bool writable = false;
   bool executable = false;
 };
@@ -28,9 +28,8 @@ struct Symbol {
   bool is_function = false;
 };
 
-// An executable or shared library that is loaded in the target, and the symbols found for it. Its
-// symbols and bytes are read from the file when first asked for; not to be asked by several threads
-// at once.
+// An executable or shared library that is loaded in the target, and its symbols. Symbols and bytes
+// are read from the file on first use; not safe for several threads at once.
 class Module {
  public:
   struct Contents;  // the ELF files and symbol tables, module_contents.h
@@ -42,7 +41,7 @@ class Module {
   Module(Module&&) noexcept;
   Module& operator=(Module&&) noexcept;
 
-  // The module that an ELF file is when loaded at `bias`: for core files and tests.
+  // The module of an ELF file that is loaded at `bias`: for core files and tests.
   static Result<Module> from_file(Fd file, std::string path, std::uint64_t bias);
 
   [[nodiscard]] const std::string& path() const;      // as the target names it
@@ -56,9 +55,9 @@ class Module {
   [[nodiscard]] bool contains(RemoteAddr at) const;
 
   // Defined functions and objects from .symtab, .dynsym and a separate debug file, by address,
-  // without doubles.
+  // without duplicates.
   [[nodiscard]] std::span<const Symbol> symbols() const;
-  // Those whose names begin with `prefix`, in no order; much cheaper than all of them.
+  // Those whose names begin with `prefix`, unordered; much cheaper than all of them.
   [[nodiscard]] std::vector<Symbol> symbols_with_prefix(std::string_view prefix) const;
   [[nodiscard]] std::optional<Symbol> find_symbol(std::string_view name) const;
   // The symbol that covers `at`.
@@ -71,11 +70,11 @@ class Module {
   // The module's own file, with its call frame information; empty if there is none. As debug_file.
   [[nodiscard]] const Fd& file() const;
 
-  // The separate debug file in use, or else the module's own file; empty if there is neither. Holds
-  // for the module's life. For libdw.
+  // The separate debug file in use, otherwise the module's own file; empty if there is neither.
+  // Valid as long as the module. For libdw.
   [[nodiscard]] const Fd& debug_file() const;
 
-  // The other files over which its debug information is spread.
+  // The other files with parts of its debug information.
   [[nodiscard]] std::span<const Companion> companions() const;
 
   // What was found or missing, for -v: "symbols from /usr/lib/debug/…", and warnings such as a
@@ -93,9 +92,9 @@ struct SymbolSearch {
   std::string sysroot;                  // --sysroot: instead of /proc/<pid>/root
 };
 
-// The modules mapped in a process. A module whose file cannot be read or parsed is listed with no
-// symbols and a note; that is no error. So is one whose file is not what the target has in memory:
-// their build ids are compared.
+// The modules mapped in a process. A module whose file cannot be read or parsed is listed without
+// symbols and with a note; that is not an error. The same applies if the file is not what the
+// target has in memory: their build ids are compared.
 class Modules {
  public:
   static Result<Modules> load(const Process& process,

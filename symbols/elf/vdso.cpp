@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kMostBytes = 1 << 20;
 
-// A file that is nowhere but in memory.
+// A file that exists only in memory.
 std::optional<Fd> file_with(std::span<const std::byte> bytes) {
   Fd file(::memfd_create("vdso", MFD_CLOEXEC));
   if (file.get() < 0) return {};
@@ -33,7 +33,7 @@ std::optional<Module> load_vdso(const MemoryReader& memory, const MemoryMap& map
   if (!memory.read(mapping->range.start, image)) return {};
   auto file = file_with(image);
   if (!file) return {};
-  // It is linked to lie at 0.
+  // It is linked for address 0.
   auto module = Module::from_file(std::move(*file), mapping->path, mapping->range.start.value);
   if (!module) return {};
   return std::move(module).value();

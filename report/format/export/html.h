@@ -5,8 +5,8 @@
 
 namespace heapattach {
 
-// The page of a snapshot, as write_html() writes it, and with what grew to it: `growth` compares
-// earlier snapshots with this one and has the rows to show.
+// The page of a snapshot, like write_html(), plus its growth: `growth` compares earlier snapshots
+// with this one and has the rows to show.
 Result<void> write_html_of_growth(const snapshot::Snapshot& snapshot,
                                   const GrowthReport& growth,
                                   Sink& sink,

@@ -14,8 +14,8 @@
 
 namespace heapattach {
 
-// JSON that stands in a <script> of a page, on its way out. Whatever a text holds, it ends neither
-// the script nor the string: `<`, `>` and `&` are escaped as well as what JSON has to.
+// Writes JSON inside a <script> of a page. No text can end the script or the string: `<`, `>` and
+// `&` are escaped as well as what JSON requires.
 class HtmlJson {
  public:
   explicit HtmlJson(ExportStream& out) : out_(out) {}
@@ -38,14 +38,14 @@ class HtmlJson {
     is_first_ = true;
   }
 
-  // What is safe to show already.
+  // Text that is already safe to show.
   void safe_text(std::string_view text) {
     separate();
     scratch_.clear();
     append_json_string(scratch_, text);
     for (const char letter : scratch_) put_letter(letter);
   }
-  // Anything, made safe to show.
+  // Any text, made safe to show.
   void text(std::string_view text) { safe_text(terminal_text(text)); }
   template <std::integral Number>
   void number(Number value) {
@@ -98,7 +98,7 @@ class HtmlJson {
 
   ExportStream& out_;
   std::string scratch_;
-  bool is_first_ = true;  // nothing stands before the next value that a comma would separate
+  bool is_first_ = true;  // there is no value before the next one that needs a comma
 };
 
 }  // namespace heapattach

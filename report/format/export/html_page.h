@@ -4,8 +4,8 @@
 
 namespace heapattach {
 
-// The page of export/html/ as one piece of text, made when this is built: what stands before the
-// data of a report, and what stands behind it.
+// The page of html/ as text in the program: the part before the data of a report, and the part
+// after it.
 [[nodiscard]] std::string_view html_before_data();
 [[nodiscard]] std::string_view html_behind_data();
 

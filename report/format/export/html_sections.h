@@ -9,7 +9,7 @@
 #include "report/format/write/growth_formats.h"
 #include "report/model/model.h"
 
-// Parts of the data of a page: each puts its keys into the object that is open.
+// Parts of the data of a page: each adds its keys to the open object.
 namespace heapattach {
 
 void put_html_ways(HtmlJson& json, const snapshot::Snapshot& snapshot, const HtmlView& view);

@@ -23,8 +23,7 @@ RetainedById by_id(const std::vector<HtmlView::Stack>& stacks) {
   return retained;
 }
 
-// Those of them whose stacks hold most, at most so many; `id_of` tells the id
-// of one.
+// Those whose stacks hold most, at most this many; `id_of` returns the id of one.
 template <class One, class IdOf>
 std::vector<const One*> holding_most(const std::vector<One>& all,
                                      RetainedById& retained,
@@ -40,11 +39,10 @@ std::vector<const One*> holding_most(const std::vector<One>& all,
   return chosen;
 }
 
-// Stacks that threads and fibers stand in, numbered as they are first asked
-// for.
+// The stacks of threads and fibers, numbered on first use.
 class StackNumbers {
  public:
-  // Adds "stack" to what is open.
+  // Adds "stack" to the open object.
   void put_number(HtmlJson& json, const std::optional<std::uint32_t>& stack) {
     if (!stack) return;
     const auto [at, is_new] = numbers_.try_emplace(*stack, asked_.size());
@@ -82,7 +80,7 @@ class StackNumbers {
         code.line == 0 ? code.file : fmt::format("{}:{}", code.file, code.line);
     put_line(json, code.function.empty() ? or_else : code.function, where);
   }
-  // The functions that were inlined first, as they were called last.
+  // Inlined functions first, because they were called last.
   static void put_place(HtmlJson& json, const snapshot::Place& place) {
     for (const snapshot::CodeLine& inlined : place.inlined) put_code(json, inlined, "(inlined)");
     put_code(json, place.at,

@@ -26,7 +26,7 @@ using analyze::ObjectIndex;
 using snapshot::Snapshot;
 using snapshot::TypeIndex;
 
-// Runs pieces of work that do not need each other.
+// Runs independent pieces of work in parallel.
 void run_together(std::initializer_list<std::function<void()>> pieces) {
   std::atomic<std::size_t> next = 0;
   run_workers(workers_for(pieces.size()), [&](unsigned) {
@@ -115,12 +115,12 @@ class ViewMaker {
     return !path.empty() && !is_library_type(path, snapshot_.header.runtime == "crystal");
   }
 
-  // What dominates what, first with places among what does, for the tree, then without.
+  // Computes dominators, first with root locations among them, for the tree, then without.
   void find_dominators() {
     const RootedGraph rooted(snapshot_, places_);
     analyze::Dominators& found = holding_.dominators;
     found = analyze::find_dominators(rooted.view());
-    holding_.bytes.resize(rooted.size());  // a place has none of its own
+    holding_.bytes.resize(rooted.size());  // a location has no bytes of its own
     std::vector<std::uint64_t>& retained = holding_.retained;
     retained = analyze::retained_bytes(found, holding_.bytes);
     holding_.bytes.resize(rooted.objects);
@@ -163,7 +163,7 @@ class ViewMaker {
     view_.ways = merged_->group_all(HtmlView::kMostWays);
   }
 
-  // Who holds an object at once: a frame of the tree.
+  // What holds an object directly: a frame of the tree.
   [[nodiscard]] TypeTree::FrameIndex holder_of(ObjectIndex object) const {
     const ObjectIndex by = holding_.dominators.of[object];
     if (by != kNone) return type_tree_.frame_of_type[snapshot_.objects[by].type];
@@ -201,7 +201,7 @@ class ViewMaker {
     view_.links = std::move(links);
   }
 
-  // Gives the rows what they retain, and everything its name.
+  // Adds retained bytes to the rows, and the names.
   void add_retained() {
     auto& rows = view_.counts.rows;
     std::vector<std::uint64_t> sums(rows.size());
@@ -235,8 +235,8 @@ class ViewMaker {
     return name;
   }
 
-  // Of the tree those that retain most. A node retains no more than its parent, and comes behind
-  // it.
+  // Of the tree, the nodes that retain most. A node retains no more than its parent, and comes
+  // after it.
   void choose_nodes() {
     const auto& nodes = type_tree_.nodes;
     std::vector<TypeTree::NodeIndex> chosen(nodes.size());
@@ -265,7 +265,7 @@ class ViewMaker {
   analyze::EdgeNames edge_names_;
   std::optional<analyze::MergedWays> merged_;
   TypeTree type_tree_;
-  std::vector<TypeTree::FrameIndex> label_frames_;  // by object: of the place that holds it
+  std::vector<TypeTree::FrameIndex> label_frames_;  // by object: for the location that holds it
   std::vector<NameIndex> names_;                    // by frame of the tree
 };
 

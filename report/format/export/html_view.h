@@ -13,11 +13,11 @@
 #include "report/model/counts.h"
 #include "report/model/model.h"
 
-// What the page shows of a snapshot: not every object, but what its views need, worked out in a few
-// walks over the heap, two at a time.
+// The data of a page: not every object, but what its views need, computed in a few walks over the
+// heap, two at a time.
 namespace heapattach {
 
-// Types, places and variables by number: those with a row come first, in the order of the rows.
+// Types, locations and variables by number: those with a row come first, in row order.
 using NameIndex = std::uint32_t;
 
 struct HtmlView {
@@ -27,15 +27,16 @@ struct HtmlView {
   static constexpr std::size_t kMostLinks = 20000;
   static constexpr std::size_t kMostObjects = 400;  // that can be looked into
 
-  // What objects of one name hold of those of another at once: without the one the other would go.
+  // What objects of one name hold directly of those of another: without the one the other would be
+  // freed.
   struct Link {
     NameIndex holder = 0;
     NameIndex held = 0;
-    std::uint64_t objects = 0;  // of what is held
+    std::uint64_t objects = 0;  // of the held ones
     std::uint64_t bytes = 0;
     std::uint64_t retained = 0;
   };
-  // A node of the tree; its parent is numbered among those that are kept.
+  // A node of the tree; its parent is an index among the kept nodes.
   struct Node {
     std::uint32_t parent = 0;
     NameIndex name = 0;
@@ -43,21 +44,21 @@ struct HtmlView {
     std::uint64_t bytes = 0;
     std::uint64_t retained = 0;
   };
-  // What the stack of a thread or fiber holds by itself.
+  // What the stack of a thread or fiber retains by itself.
   struct Stack {
     std::uint64_t id = 0;  // the thread's, or the fiber's address
     std::uint64_t retained = 0;
   };
 
-  snapshot::CountTable counts;  // its rows by bytes, with what they retain
+  snapshot::CountTable counts;  // its rows by bytes, with retained bytes
   std::uint64_t left_out_rows = 0;
   std::uint64_t left_out_objects = 0;
   std::uint64_t left_out_bytes = 0;
   std::vector<std::string> names;       // safe to show
   std::vector<NameIndex> name_of_type;  // by snapshot::TypeIndex
   std::vector<NameIndex> own;           // rows of types that are the program's own
-  bool has_edges = false;               // and roots; without, what follows is empty
-  std::vector<Node> tree;               // each behind its parent
+  bool has_edges = false;               // and roots; otherwise the following is empty
+  std::vector<Node> tree;               // each after its parent
   std::vector<Link> links;              // those that hold most first
   std::vector<analyze::MergedWays::Merged> ways;
   analyze::Suspects suspects;

@@ -1,6 +1,6 @@
 // Where most of the memory is, for people:
 //
-//   1. one Hash(String, Session) keeps 4676224 bytes, 95 % of all that is alive: mostly 20375
+//   1. one Hash(String, Session) keeps 4676224 bytes, 95 % of all live bytes: mostly 20375
 //      Session
 //        global CACHE of app
 //          → 0x7f1200 Cache

@@ -53,7 +53,7 @@ TEST_CASE("a single suspect and a suspect type are reported, the larger first") 
   REQUIRE(place.gathered);
   CHECK(place.gathered->objects == 100);
   CHECK(place.sentence ==
-        "one Array(Page) keeps 7200 bytes, 69 % of all that is alive: mostly 100 Page");
+        "one Array(Page) keeps 7200 bytes, 69 % of all live bytes: mostly 100 Page");
   const analyze::Suspect& type = suspects.found[1];
   CHECK(type.is_type);
   CHECK(type.objects == 50);
