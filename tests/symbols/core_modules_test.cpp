@@ -64,7 +64,7 @@ struct CoreOfOurs {
 
 }  // namespace
 
-TEST_CASE("the files of a core file's process are found by their paths and lent to it") {
+TEST_CASE("the files of a core file's process are found by their paths and lent to the core file") {
   CoreOfOurs ours(true);
   std::array<std::byte, 64> from_core{};
   CHECK_FALSE(ours.core->read(RemoteAddr{ours.code_at}, from_core));
@@ -79,7 +79,7 @@ TEST_CASE("the files of a core file's process are found by their paths and lent 
   CHECK(from_core == from_file);
 }
 
-TEST_CASE("a file of another build than the one in a core file is not used, and named") {
+TEST_CASE("a file of another build than the one in a core file is named and not used") {
   CoreOfOurs ours(false);
   std::string exe;
   SUBCASE("by its path") {}
@@ -99,7 +99,7 @@ TEST_CASE("a file of another build than the one in a core file is not used, and 
   CHECK_FALSE(ours.core->read(RemoteAddr{ours.code_at}, bytes));
 }
 
-TEST_CASE("a file that is not there leaves a module without symbols") {
+TEST_CASE("a missing file leaves a module without symbols") {
   CoreBuilder builder;
   builder.process(1, "gone").thread(1, 0x1000).program_headers_at(kBias + 64);
   builder.files({{kBias, kBias + kPage, 0, "/no/such/program"}});

@@ -23,7 +23,7 @@ ElfFile this_program() {
 
 }  // namespace
 
-TEST_CASE("a debug file is looked for by build id, where the user said first") {
+TEST_CASE("a debug file is searched by build id, in the user's directories first") {
   const ElfFile elf = this_program();
   const std::string& id = elf.build_id();
   if (id.size() < 4) {

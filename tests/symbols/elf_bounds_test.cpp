@@ -24,12 +24,12 @@ void put(const Fd& file, std::uint64_t offset, const void* bytes, std::size_t si
           static_cast<ssize_t>(size));
 }
 
-// A program of nothing but a table of symbols and the text of their names.
+// A program that contains only a table of symbols and the text of their names.
 struct SymbolFile {
   std::vector<Elf64_Sym> symbols;
   std::string names;
-  std::uint64_t name_bytes = 0;  // what the header claims; 0: as many as there are
-  std::uint64_t sections = 4;    // what the header claims
+  std::uint64_t name_bytes = 0;  // the header's claim; 0: as many as there are
+  std::uint64_t sections = 4;    // the header's claim
 
   [[nodiscard]] Fd make() const {
     Fd file(memfd_create("elf", MFD_CLOEXEC));
@@ -98,7 +98,7 @@ TEST_CASE("names that lie in a hole of the file are not read") {
   CHECK(elf->symbols("").empty());
 }
 
-TEST_CASE("a long name that many symbols share is no name") {
+TEST_CASE("a long name that many symbols share is dropped") {
   constexpr std::uint32_t kSymbols = 200'000;
   SymbolFile made;
   SUBCASE("longer than any name") {
@@ -115,7 +115,7 @@ TEST_CASE("a long name that many symbols share is no name") {
   CHECK(bytes <= 4 * made.names.size());
 }
 
-TEST_CASE("a file that claims millions of sections is none") {
+TEST_CASE("a file that claims millions of sections is refused") {
   SymbolFile made{.symbols = {function(1, 0x1000)}, .names = std::string("\0first\0", 7)};
   made.sections = 100'000'000;
   made.name_bytes = 8 * kGigabyte;
@@ -124,7 +124,7 @@ TEST_CASE("a file that claims millions of sections is none") {
   CHECK(elf.error().kind == ErrorKind::Malformed);
 }
 
-TEST_CASE("all symbols together have a bound, which ends with those that took of it") {
+TEST_CASE("all symbols together have a bound, and return their share of it") {
   FileShare most;
   REQUIRE(most.take(kMostFileBytes - 100));
   SymbolFile made{.symbols = {function(1, 0x1000), function(7, 0x2000)},
@@ -139,7 +139,7 @@ TEST_CASE("all symbols together have a bound, which ends with those that took of
   CHECK(ElfFile::open(made.make())->symbols("").size() == 2);
 }
 
-TEST_CASE("the checksum of a hole is not made") {
+TEST_CASE("the checksum of a hole is not computed") {
   const Fd file(memfd_create("debug", MFD_CLOEXEC));
   REQUIRE(ftruncate(file.get(), static_cast<off_t>(3 * kGigabyte)) == 0);
   const auto checksum = debug_link_crc(file);
@@ -147,7 +147,7 @@ TEST_CASE("the checksum of a hole is not made") {
   CHECK(checksum.error().message.find("hole") != std::string::npos);
 }
 
-TEST_CASE("what a file stores is counted without its holes") {
+TEST_CASE("a file's stored bytes are counted without its holes") {
   const Fd file(memfd_create("holes", MFD_CLOEXEC));
   const std::vector<char> data(8192, 'x');
   put(file, 0, data.data(), data.size());

@@ -4,7 +4,7 @@
 
 using namespace heapattach;
 
-TEST_CASE("a C++ function is called as in its source") {
+TEST_CASE("a C++ function is named as in its source") {
   CHECK(function_name("_ZN3app4Cart3addEi") == "app::Cart::add");
   CHECK(function_name("_ZN3app3runIiEEvT_") == "app::run<int>");
   CHECK(function_name("_ZNK3app4Cart4sizeEv") == "app::Cart::size");
@@ -21,7 +21,7 @@ TEST_CASE("a C++ function is called as in its source") {
   CHECK(function_name("_Znot a name") == "_Znot a name");
 }
 
-TEST_CASE("a Crystal function is called as in its source") {
+TEST_CASE("a Crystal function is named as in its source") {
   CHECK(function_name("*Channel(Int32)@Channel(T)#receive:Int32") == "Channel(Int32)#receive");
   CHECK(function_name("*Crystal::Scheduler::sleep<Time::Span>:Nil") == "Crystal::Scheduler::sleep");
   CHECK(function_name("*Crystal::Scheduler#reschedule:Nil") == "Crystal::Scheduler#reschedule");
@@ -42,7 +42,7 @@ TEST_CASE("a Crystal function is called as in its source") {
   CHECK(function_name("__crystal_main") == "__crystal_main");
 }
 
-TEST_CASE("a symbol that lld has cut at its '@' is told from a whole one") {
+TEST_CASE("a symbol that lld has cut at its '@' is distinguished from a whole one") {
   CHECK(is_cut_short("*Channel(Job)"));
   CHECK(function_name("*Channel(Job)") == "Channel(Job)");
   CHECK(is_cut_short("*Crystal::EventLoop::Polling+"));
@@ -55,7 +55,7 @@ TEST_CASE("a symbol that lld has cut at its '@' is told from a whole one") {
   }
 }
 
-TEST_CASE("what compilers and linkers add to a name is left out") {
+TEST_CASE("additions of compilers and linkers to a name are left out") {
   CHECK(function_name("main") == "main");
   CHECK(function_name("work.constprop.0.isra.0") == "work");
   CHECK(function_name("pthread_mutex_lock@@GLIBC_2.2.5") == "pthread_mutex_lock");
@@ -66,7 +66,7 @@ TEST_CASE("what compilers and linkers add to a name is left out") {
   CHECK(function_name("@") == "@");
 }
 
-TEST_CASE("names that were never names come to an end") {
+TEST_CASE("malformed names do no harm") {
   for (const char* text :
        {"*((((((", "*#", "*a@", "*@#:<", "_Z", "_ZN", "*a#<<<<<<<", "*:::::", "~"}) {
     CHECK(function_name(text).size() <= 64);

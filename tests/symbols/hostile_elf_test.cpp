@@ -33,7 +33,7 @@ Fd file_with(const Bytes& bytes) {
   return file;
 }
 
-// A small ELF file; empty where the tests had no compiler.
+// A small ELF file; empty if the tests had no compiler.
 Bytes small_elf() {
   for (const char* const name : {"/gcc_Os_shared_1", "/clang_Os_shared_1"}) {
     const std::string path = std::string(ACCESSOR_DIR) + name;
@@ -43,7 +43,7 @@ Bytes small_elf() {
   return {};
 }
 
-// Asks a module for everything. Returns what keeps the compiler from leaving it out.
+// Queries everything of a module. The result keeps the compiler from optimising it away.
 std::uint64_t ask_everything(const Bytes& bytes, std::uint64_t bias) {
   const auto module = Module::from_file(file_with(bytes), "/x/hostile", bias);
   if (!module) {

@@ -72,7 +72,7 @@ TEST_CASE("a module's bytes in the file are those in memory") {
   CHECK(module.file_bytes(RemoteAddr{8}).empty());
 }
 
-TEST_CASE("what is no ELF file is malformed") {
+TEST_CASE("a file that is not an ELF file is malformed") {
   const auto module = Module::from_file(Fd::open("/proc/self/maps", O_RDONLY).value(), "maps", 0);
   REQUIRE_FALSE(module);
   CHECK(module.error().kind == ErrorKind::Malformed);

@@ -11,7 +11,7 @@ constexpr RemoteAddr kAt{0x1000};
 constexpr RemoteAddr kMalloc{0x2000};
 constexpr RemoteAddr kMallocAtomic{0x3000};
 
-// A function written byte by byte; calls and jumps by where they lead.
+// A function written byte by byte; calls and jumps by their targets.
 class Code {
  public:
   Code& bytes(std::initializer_list<int> list) {
@@ -21,7 +21,7 @@ class Code {
   Code& call(RemoteAddr to) { return relative(0xe8, to); }
   Code& jump(RemoteAddr to) { return relative(0xe9, to); }
 
-  // The four bytes of an instruction's end that say where something stands.
+  // The last four bytes of an instruction, with the distance to an address.
   Code& distance(RemoteAddr to) {
     const auto distance = static_cast<std::uint32_t>(to.value - (kAt.value + code_.size() + 4));
     for (unsigned i = 0; i < 4; ++i) bytes({static_cast<int>(distance >> (8 * i) & 0xffU)});
@@ -60,7 +60,7 @@ Code with_size_24() {
 
 }  // namespace
 
-TEST_CASE("an allocator as the compiler makes it by default tells id, size and kind") {
+TEST_CASE("a default build's allocator shows id, size and kind") {
   const auto sites = with_size_24()
                          .call(kMalloc)
                          .bytes({0x48, 0x89, 0xc7})                    // mov %rax,%rdi
@@ -78,7 +78,7 @@ TEST_CASE("an allocator as the compiler makes it by default tells id, size and k
   CHECK(sites[0].is_returned);
 }
 
-TEST_CASE("an inlined allocator tells id and size, and that its object is not returned") {
+TEST_CASE("an inlined allocator shows id and size, and that its object is not returned") {
   const auto sites = Code{}
                          .bytes({0xbf, 0x0c, 0x00, 0x00, 0x00})  // mov $0xc,%edi
                          .call(kMallocAtomic)
@@ -93,7 +93,7 @@ TEST_CASE("an inlined allocator tells id and size, and that its object is not re
   CHECK_FALSE(sites[0].is_returned);
 }
 
-TEST_CASE("an id that is loaded from a constant of the program is one") {
+TEST_CASE("an id loaded from a constant of the program is recognised") {
   const auto constant = [](RemoteAddr at, unsigned bytes) -> std::optional<std::uint64_t> {
     if (at == RemoteAddr{0x9000} && bytes == 4) return 0xc4;
     if (at == RemoteAddr{0x8000} && bytes == 8) return 0x9000;
@@ -113,19 +113,19 @@ TEST_CASE("an id that is loaded from a constant of the program is one") {
     code.call(kMalloc).bytes({0x48, 0x8b, 0x0d}).distance(RemoteAddr{0x8000});  // mov …(%rip),%rcx
     CHECK(id_of(code) == 0xc4);
   }
-  SUBCASE("where a program stands at an address of its own") {
+  SUBCASE("in a program with another load address") {
     Code code = with_size_24();
     code.call(kMalloc).bytes({0xb9, 0x00, 0x90, 0x00, 0x00});  // mov $0x9000,%ecx
     CHECK(id_of(code) == 0xc4);
   }
-  SUBCASE("but not what is no constant") {
+  SUBCASE("but not a variable") {
     Code code = with_size_24();
     code.call(kMalloc).bytes({0x48, 0x8d, 0x0d}).distance(RemoteAddr{0xa000});
     CHECK(id_of(code) == 0);
   }
 }
 
-TEST_CASE("the address of a literal that is stored in a buffer is no id") {
+TEST_CASE("the address of a literal that is stored in a buffer is not an id") {
   Code code = with_size_24();
   code.call(kMalloc)
       .bytes({0x48, 0x8d, 0x0d})
@@ -152,13 +152,13 @@ TEST_CASE("two ids stored into one object make no site") {
   CHECK(sites.empty());
 }
 
-TEST_CASE("a negative id is none") {
+TEST_CASE("a negative id is ignored") {
   const auto sites =
       with_size_24().call(kMalloc).bytes({0xc7, 0x00, 0xff, 0xff, 0xff, 0xff, 0x59, 0xc3}).sites();
   CHECK(sites.empty());
 }
 
-TEST_CASE("a store that follows a jump is believed only of a slot written in one place") {
+TEST_CASE("a store after a jump counts only for a slot written at one location") {
   Code once = with_size_24();
   once.call(kMalloc)
       .bytes({0x48, 0x89, 0x04, 0x24})  // mov %rax,(%rsp)
@@ -197,7 +197,7 @@ TEST_CASE("an object that only one of two returns gives is not the function's re
   CHECK_FALSE(leaving.sites()[0].is_returned);
 }
 
-TEST_CASE("bytes that are no code make no site and no end of the world") {
+TEST_CASE("bytes that are not code make no site and do no harm") {
   Code code;
   for (int i = 0; i < 4096; ++i) code.bytes({(i * 37 + (i >> 3)) & 0xff});
   CHECK(code.sites().empty());

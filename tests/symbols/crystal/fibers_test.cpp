@@ -83,7 +83,7 @@ class FakeFibers {
     memory_.map(kHeap, {bytes.begin(), bytes.end()});
   }
   FakeMemory& memory() { return memory_; }
-  // gcore says so of the protected page before each stack.
+  // gcore marks the protected page before each stack as readable.
   void make_guards_readable() {
     for (Mapping& mapping : mappings_) mapping.readable = true;
   }
@@ -140,7 +140,7 @@ TypeTable with_fields() {
 
 }  // namespace
 
-TEST_CASE("suspended fibers are found with their stacks, whatever is known of their type") {
+TEST_CASE("suspended fibers are found with their stacks, whatever is known about their type") {
   FakeFibers fibers(4);
   for (std::size_t i = 0; i < 4; ++i) fibers.suspend(i, 800 + 16 * i);
   fibers.link({2, 0, 3, 1});
@@ -153,7 +153,7 @@ TEST_CASE("suspended fibers are found with their stacks, whatever is known of th
   }
 }
 
-TEST_CASE("fibers are found although gcore says that their guards can be read") {
+TEST_CASE("fibers are found although gcore marks their guards as readable") {
   FakeFibers fibers(2);
   for (std::size_t i = 0; i < 2; ++i) fibers.suspend(i, 800);
   fibers.link({1, 0});
@@ -163,7 +163,7 @@ TEST_CASE("fibers are found although gcore says that their guards can be read") 
   }
 }
 
-TEST_CASE("fibers are found in blocks of each size, whichever was learned from") {
+TEST_CASE("fibers are found in blocks of each size, whichever the layout was learned from") {
   constexpr std::size_t kCount = 20 * kInBlock;
   for (const TypeTable& types : {TypeTable{}, named(), with_fields()}) {
     for (const std::size_t larger : {0U, 1U, 19U}) {
@@ -213,7 +213,7 @@ TEST_CASE("a finished fiber that is still running is found") {
   CHECK(found[1].is_running);
 }
 
-TEST_CASE("stack pointers that lead elsewhere give no range") {
+TEST_CASE("stack pointers to other memory give no range") {
   FakeFibers fibers(5);
   for (std::size_t i = 0; i < 5; ++i) fibers.suspend(i, 800);
   fibers.link({0, 1, 2, 3, 4});
@@ -227,7 +227,7 @@ TEST_CASE("stack pointers that lead elsewhere give no range") {
   CHECK(found[0].object == fibers.at(4));
 }
 
-TEST_CASE("a list with a cycle, and one that leads out of the heap, end") {
+TEST_CASE("a list with a cycle, and one that points outside the heap, end") {
   FakeFibers fibers(4);
   for (std::size_t i = 0; i < 4; ++i) fibers.suspend(i, 800);
   fibers.link({0, 1, 2, 3});
@@ -236,7 +236,7 @@ TEST_CASE("a list with a cycle, and one that leads out of the heap, end") {
   CHECK(fibers.find(with_fields()).size() == 2);
 }
 
-TEST_CASE("objects that only share the id are no fibers") {
+TEST_CASE("objects that only share the id are not fibers") {
   FakeFibers fibers(3);
   for (std::size_t i = 0; i < 3; ++i) fibers.word(i, 0) = kFiberId;
   CHECK(fibers.find(named()).empty());

@@ -67,13 +67,13 @@ std::string named(const Object& object) {
 
 }  // namespace
 
-TEST_CASE("an instance is known by its id") {
+TEST_CASE("an instance is recognised by its id") {
   CHECK(named(Object(32, kNormal, {7, 0, 5, 6, 7, 8})) == "Session");
   CHECK(named(Object(16, kAtomic, {8, 3, 4, 0xdeadbeef})) == "Tag");
   CHECK(named(Object(64, kNormal, {9, 1, 2, 3, 4, 5, 6, 7, 8})) == "Listed");
 }
 
-TEST_CASE("an array larger than its buffer is one only where contents have no numbers") {
+TEST_CASE("an array larger than its buffer counts only if contents have no numbers") {
   const Object array(32, kNormal, {13, 2, 0, 0, 0x1000, 0x7f00});  // a size, and no capacity
   CHECK(named(array).empty());
   const TypeTable types = table();
@@ -82,7 +82,7 @@ TEST_CASE("an array larger than its buffer is one only where contents have no nu
   CHECK(type->name == "Array(Tag)");
 }
 
-TEST_CASE("a weak reference is allocated without pointers, whatever its fields say") {
+TEST_CASE("a weak reference is allocated without pointers, whatever its fields are") {
   CHECK(named(Object(32, kAtomic, {11, 0, 0x1000, 0x7f00})) == "WeakRef(Session)");
   CHECK(named(Object(32, kNormal, {11, 0, 0x1000, 0x7f00})).empty());
 }
@@ -104,7 +104,7 @@ TEST_CASE("an array has room for its elements, and a buffer once it has any") {
   CHECK(named(Object(32, kNormal, {13, 0, 0xf0001000, 0x7f00, 0x1000, 0x7f00})).empty());
 }
 
-TEST_CASE("an id alone makes no instance") {
+TEST_CASE("an id alone does not make an instance") {
   CHECK(named(Object(32, kNormal, {6})).empty());                    // no such type
   CHECK(named(Object(32, kNormal, {0x80000007})).empty());           // negative
   CHECK(named(Object(32, kAtomic, {7})).empty());                    // the wrong kind
@@ -119,7 +119,7 @@ TEST_CASE("an id alone makes no instance") {
   CHECK(named(unreadable).empty());
 }
 
-TEST_CASE("what belongs to no field must be zero") {
+TEST_CASE("bytes outside all fields must be zero") {
   CHECK(named(Object(32, kNormal, {10, 1, 5, 6})) == "Gap");
   CHECK(named(Object(32, kNormal, {10, 0x100, 5, 6})).empty());
   CHECK(named(Object(32, kNormal, {10, 1, 5, 6, 1})).empty());
@@ -141,13 +141,13 @@ TEST_CASE("a String has a length, a NUL and no more room than it needs") {
   CHECK(named(Object(64, kAtomic, {1, 1, 1, 1, 1, 1, 1})).empty());
 }
 
-TEST_CASE("a long String of which only the beginning was copied is known") {
+TEST_CASE("a long String of which only the beginning was copied is recognised") {
   Object text(8192, kAtomic, {1, 8000, 0});
   text.contents.resize(4096);
   CHECK(named(text) == "String");
 }
 
-TEST_CASE("containers tell where their buffers are") {
+TEST_CASE("containers show where their buffers are") {
   const auto offsets = [](std::string name, std::optional<std::uint64_t> bytes) {
     Type type;
     type.name = std::move(name);
@@ -163,7 +163,7 @@ TEST_CASE("containers tell where their buffers are") {
   CHECK(offsets("Session", 24).empty());
 }
 
-TEST_CASE("fields tell where buffers are") {
+TEST_CASE("fields show where buffers are") {
   Type type;
   type.name = "Holder";
   type.fields = {{"@raw", "Pointer(Int32)", 8, 8},
@@ -181,7 +181,7 @@ TEST_CASE("fields tell where buffers are") {
   CHECK(all == std::vector<std::uint32_t>{8, 32, 48, 72});
 }
 
-TEST_CASE("a type without a name may be an Array, and its objects tell") {
+TEST_CASE("a type without a name may be an Array, and its objects show it") {
   Type type;
   type.instance_bytes = 24;
   type.is_atomic = false;

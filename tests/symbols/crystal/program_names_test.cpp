@@ -51,7 +51,7 @@ std::string name_of(const ProgramNames& names, std::uint32_t id) {
 
 }  // namespace
 
-TEST_CASE("the symbols of type ids tell their names, of values too") {
+TEST_CASE("the symbols of type ids give their names, including those of values") {
   const ProgramNames names = Loaded("symbols_only").names();
   CHECK(name_of(names, 2) == "Shop::Session");
   CHECK(name_of(names, 4) == "Shop::Tag");
@@ -61,7 +61,7 @@ TEST_CASE("the symbols of type ids tell their names, of values too") {
   CHECK_FALSE(names.is_no_class(12));
 }
 
-TEST_CASE("the table of class names tells which ids are classes, stripped or not") {
+TEST_CASE("the table of class names shows which ids are classes, stripped or not") {
   for (const char* program : {"symbols_and_table", "stripped"}) {
     CAPTURE(program);
     const ProgramNames names = Loaded(program).names();
@@ -76,7 +76,7 @@ TEST_CASE("the table of class names tells which ids are classes, stripped or not
   }
 }
 
-TEST_CASE("ids that are loaded from their globals give sizes to named classes") {
+TEST_CASE("ids loaded from their globals give sizes to named classes") {
   const Loaded loaded("symbols_only");
   const auto scan = scan_program(*loaded.modules, loaded.program(), loaded.memory);
   REQUIRE(scan.has_value());
@@ -97,7 +97,7 @@ TEST_CASE("ids that are loaded from their globals give sizes to named classes") 
   CHECK(find(*scan, 12) == nullptr);
 }
 
-TEST_CASE("a symbol that was cut names what it makes only where nothing is inlined") {
+TEST_CASE("a cut symbol names its class only if nothing is inlined") {
   const Loaded loaded("symbols_only");
   const auto scan = scan_program(*loaded.modules, loaded.program(), loaded.memory);
   REQUIRE(scan.has_value());
@@ -110,7 +110,7 @@ TEST_CASE("a symbol that was cut names what it makes only where nothing is inlin
   CHECK(order->instance_bytes == 0x40);
 }
 
-TEST_CASE("the table names what no function is named for") {
+TEST_CASE("the table names classes that no function is named after") {
   const Loaded loaded("symbols_and_table");
   const auto scan = scan_program(*loaded.modules, loaded.program(), loaded.memory);
   REQUIRE(scan.has_value());

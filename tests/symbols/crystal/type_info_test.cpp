@@ -117,7 +117,7 @@ TEST_CASE("the text gives the classes below Reference, without generic ones") {
   CHECK(find(*types, "Circle")->id == 5);
 }
 
-TEST_CASE("nothing and something else are refused by content") {
+TEST_CASE("empty files and other kinds of files are refused by content") {
   CHECK(says(refusal(""), "empty"));
   CHECK(says(refusal(" \n\t\r\n"), "empty"));
   CHECK(says(refusal("\x7f"
@@ -149,7 +149,7 @@ TEST_CASE("a text cut off anywhere in its list is refused") {
   CHECK(parse_type_info(kText.substr(0, end)).has_value());
 }
 
-TEST_CASE("mistakes in the JSON are named with their place") {
+TEST_CASE("mistakes in the JSON are named with their position") {
   const auto twice = refusal(replaced(kJson, "\"id\":7", "\"id\":5"));
   CHECK(says(twice, "types[3]"));
   CHECK(says(twice, "id 5"));

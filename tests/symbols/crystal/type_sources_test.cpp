@@ -15,7 +15,7 @@ Type of(std::uint32_t id, std::string name, std::uint64_t bytes = 0) {
   return type;
 }
 
-// What the compiler says: String, and classes of 16 bytes more each.
+// The compiler's list: String, and further classes, each 16 bytes larger.
 TypeList list_of(const std::vector<std::string>& names, KnownFrom source = KnownFrom::TypeInfo) {
   TypeList list;
   std::uint32_t id = 0;
@@ -48,7 +48,7 @@ std::vector<std::string> many(const std::string& extra) {
 
 }  // namespace
 
-TEST_CASE("a list that fits the program is believed") {
+TEST_CASE("a list that fits the program is used") {
   for (const bool has_names : {false, true}) {
     const TypeList list = list_of(many(""));
     const JoinedTypes joined = join_types({list}, program_of(list, has_names));
@@ -65,7 +65,7 @@ TEST_CASE("a list of another build is refused by names, with an example, and cos
   CHECK(joined.table.find(7U)->name == "App::Class5");
 }
 
-TEST_CASE("a list of another build is refused by sizes where the program has no names") {
+TEST_CASE("a list of another build is refused by sizes if the program has no names") {
   AllocatorScan program = program_of(list_of(many("")), false);
   for (Type& type : program.types) {
     if (type.instance_bytes) *type.instance_bytes += 8;
@@ -75,28 +75,28 @@ TEST_CASE("a list of another build is refused by sizes where the program has no 
   CHECK(joined.table.find(7U)->name.empty());
 }
 
-TEST_CASE("a list with names alone is refused where its arrays are no arrays") {
+TEST_CASE("a list with only names is refused if its arrays are not arrays") {
   std::vector<std::string> names = {"String"};
   for (int i = 0; i < 40; ++i) names.push_back(fmt::format("Array(App::Class{})", i));
   const TypeList arrays = list_of(names, KnownFrom::TypeIdTable);
   CHECK_FALSE(join_types({arrays}, program_of(list_of(many("")), false)).refusal.empty());
 }
 
-TEST_CASE("one thing that code seems to say otherwise does not refute a list") {
+TEST_CASE("a single disagreement with the code does not refute a list") {
   const TypeList list = list_of(many(""));
   AllocatorScan program = program_of(list, true);
   program.types.push_back(of(4711, "", 64));  // a buffer that begins with a number
   CHECK(join_types({list}, std::move(program)).refusal.empty());
 }
 
-TEST_CASE("a list that lacks many of the program's types is taken where its names are right") {
+TEST_CASE("a list that lacks many of the program's types is used if its names are right") {
   const TypeList all = list_of(many(""));
   const TypeList some(all.begin(), all.begin() + 8);
   CHECK(join_types({some}, program_of(all, true)).refusal.empty());
   CHECK_FALSE(join_types({some}, program_of(all, false)).refusal.empty());
 }
 
-TEST_CASE("of several lists the one that fits is taken, and the last of those that fit alike") {
+TEST_CASE("of several lists the one that fits best is used, and the last among equals") {
   const TypeList own = list_of(many(""), KnownFrom::TypeIdTable);
   const TypeList macro = list_of(many("Macro::Helper"), KnownFrom::TypeIdTable);
   for (const bool is_last : {false, true}) {

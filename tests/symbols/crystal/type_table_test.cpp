@@ -46,7 +46,7 @@ TEST_CASE("a worse source cannot rename a type, a better one can") {
   CHECK(table.contradictions() == 2);
 }
 
-TEST_CASE("a type without a name takes on that of another source, whichever comes first") {
+TEST_CASE("a type without a name gets that of another source, whichever comes first") {
   Type nameless = type_from(KnownFrom::AllocationSite, 7, "");
   nameless.instance_bytes = 24;
   const Type named = type_from(KnownFrom::TypeIdTable, 7, "Session");
@@ -85,7 +85,7 @@ TEST_CASE("names are kept as users write them") {
   CHECK(canonical_name("").empty());
 }
 
-TEST_CASE("a symbol tells the class that its function returns") {
+TEST_CASE("a symbol shows the class that its function returns") {
   CHECK(class_returned_by("*Session::new<String, Int32>:Session") == "Session");
   CHECK(class_returned_by("*Circle@Shape::new<String>:Acme::Circle") == "Acme::Circle");
   CHECK(class_returned_by("*File::new:blocking:encoding<Int32, Nil>:File") == "File");
@@ -94,7 +94,7 @@ TEST_CASE("a symbol tells the class that its function returns") {
   CHECK(class_returned_by("*Array(Shape+)@Array(T)::new:Array(Shape+)") == "Array(Shape+)");
 }
 
-TEST_CASE("a symbol that does not name exactly one class tells nothing") {
+TEST_CASE("a symbol that does not name exactly one class shows nothing") {
   for (const char* symbol :
        {"", "main", "*", "***", "*A::new", "*Shape::pick<Int32>:Shape+", "*Foo::find:(Foo | Nil)",
         "*Pointer(Int32)@Pointer(T)::malloc<Int32>:Pointer(Int32)",
