@@ -17,8 +17,8 @@
 #include "attach/sandbox_walls.h"
 
 // Requests and answers are single packets of a socket (SOCK_SEQPACKET), so that neither side can
-// make the other wait for the rest of one. A request is a letter and what belongs to it. The broker
-// believes nothing of a request: the other side may be somebody else's by now.
+// make the other wait for the rest of one. A request is a letter and its arguments. The broker does
+// not trust requests: the other side may be under an attacker's control.
 
 namespace heapattach {
 
@@ -71,7 +71,7 @@ Answer answer_of(const Error& error) {
   return answer;
 }
 
-// The other process: answers until nobody asks any more.
+// The other process: answers until there are no more requests.
 class Broker {
  public:
   Broker(int socket, const BrokerDuties& duties) : socket_(socket), duties_(duties) {}
@@ -92,7 +92,7 @@ class Broker {
   }
 
  private:
-  // An empty descriptor where there is none to give.
+  // An empty descriptor if the request returns none.
   [[nodiscard]] Result<Fd> obey(std::string_view request) const {
     const std::string rest(request.substr(1));
     switch (static_cast<Ask>(request.front())) {
@@ -138,7 +138,7 @@ class Broker {
 [[noreturn]] void be_broker(int socket, const BrokerDuties& duties) {
   ::prctl(PR_SET_NAME, "heapattach-open");
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, SIG_IGN);
-  // Whoever waits for the end of our output must not wait for this process. Input may be named.
+  // A process that waits for the end of our output must not wait for this one. Input may be named.
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   if (null >= 0) {
     ::dup2(null, STDOUT_FILENO);

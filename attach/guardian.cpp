@@ -25,20 +25,22 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// What the work may take beyond its deadline, to stop by itself and to say so.
+// How long the work may exceed its deadline, to stop by itself and report it.
 constexpr milliseconds kLatePatience{800};
-// The same after a signal: what there is so far may still have to be written.
+// The same after a signal: results so far may still have to be written.
 constexpr milliseconds kAskedPatience{2000};
-// Work that is late because it gets no processor may take this much longer. It shows by using some,
-// but not much: what hangs uses none, and what loops takes all that there is.
+// Work that is late because it gets no processor may take this much longer. It is recognised by
+// using some processor time, but not much: hanging work uses none, looping work uses all it can
+// get.
 constexpr std::chrono::seconds kStarvedPatience{5};
 constexpr milliseconds kStarvedUse{400};
 constexpr milliseconds kBetweenLooks{300};
-constexpr milliseconds kLeastUse{10};  // in between; beside what hangs a thread may look around
+constexpr milliseconds kLeastUse{
+    10};  // the range between the two; next to hanging work, another thread may poll
 // How long a killed process may take to die.
 constexpr milliseconds kDeathPatience{500};
 
-// In memory that both processes see. The workers in the sandbox have not got it.
+// In memory that both processes share. The workers in the sandbox do not have it.
 struct Shared {
   std::atomic<Clock::rep> deadline{0};
   std::atomic<Clock::rep> undisturbed_until{0};
@@ -48,7 +50,7 @@ struct Shared {
 };
 static_assert(std::atomic<Clock::rep>::is_always_lock_free);
 
-Shared* shared_page = nullptr;  // null where nobody guards us
+Shared* shared_page = nullptr;  // null without a guardian
 pid_t guarded_pid = 0;
 pid_t guardian = 0;
 
@@ -72,11 +74,11 @@ bool is_ignored(int signal) {
   return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-// Those that the guardian waits for, blocked until it ends.
+// The signals that the guardian waits for, blocked until it ends.
 class Signals {
  public:
   Signals() {
-    std::signal(SIGCHLD, SIG_DFL);  // who ignores it is not told how a child ended
+    std::signal(SIGCHLD, SIG_DFL);  // a process that ignores it cannot learn how a child ended
     sigemptyset(&waited_);
     sigaddset(&waited_, SIGCHLD);
     for (const int signal : {SIGINT, SIGTERM}) {
@@ -90,7 +92,7 @@ class Signals {
 
   void restore() const { sigprocmask(SIG_SETMASK, &before_, nullptr); }
 
-  // SIGINT or SIGTERM, or 0: it may be time to look.
+  // SIGINT or SIGTERM, or 0 if it may be time to check.
   [[nodiscard]] int wait_until(Clock::time_point until) const {
     const auto left = std::clamp<Clock::duration>(until - Clock::now(), Clock::duration(0),
                                                   std::chrono::hours(1));
@@ -147,7 +149,7 @@ class Guardian {
   }
 
  private:
-  // Whether the work still may run; if so, until `look_at_`.
+  // Whether the work may continue; if so, until `look_at_`.
   bool may_go_on() {
     const auto now = Clock::now();
     const auto due = end_.asked_by ? asked_at_ : time_of(shared_.deadline);
@@ -197,7 +199,7 @@ class Guardian {
         static_cast<void>(signals_.wait_until(Clock::now() + milliseconds(20)));
       }
       end_.is_left = !is_reaped_;
-      // It was done; only its memory took long to be given back.
+      // It had finished; only freeing its memory took long.
       if (const int status = shared_.status.load(); status >= 0) end_.status = status;
     }
     if (!shared_.has_given_up.load()) return;
@@ -210,8 +212,8 @@ class Guardian {
   GuardedEnd end_;
   Clock::time_point asked_at_;
   Clock::time_point look_at_;
-  std::optional<std::chrono::nanoseconds> used_before_;  // of processor time, when it was due
-  std::chrono::nanoseconds used_late_{};                 // since then, at the last look
+  std::optional<std::chrono::nanoseconds> used_before_;  // processor time, when it was due
+  std::chrono::nanoseconds used_late_{};                 // since then, at the last check
   bool was_killed_ = false;
   bool is_reaped_ = false;
 };
@@ -270,7 +272,7 @@ void give_up(std::string_view why) noexcept {
   const std::size_t length = std::min(why.size(), shared->why.size() - 1);
   std::memcpy(shared->why.data(), why.data(), length);
   shared->has_given_up.store(true);
-  // Until all threads are dead, nothing else tells it.
+  // Until all threads are dead, nothing else notifies it.
   kill(guardian, SIGCHLD);
   _exit(1);
 }

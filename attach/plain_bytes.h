@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-// How a worker in a sandbox hands over what it found: numbers and texts, one after the other. The
-// worker may be somebody else's by now, so that whoever reads checks what the numbers mean.
+// The result of a worker in a sandbox: numbers and texts, one after another. The worker may be
+// under an attacker's control, so the reader has to check what the numbers mean.
 namespace heapattach {
 
 class PlainWriter {
@@ -45,7 +45,7 @@ class PlainWriter {
   std::vector<std::byte> bytes_;
 };
 
-// Reads until something does not fit; from then on everything is zero and empty.
+// Reads until something does not fit; after that, everything is zero and empty.
 class PlainReader {
  public:
   explicit PlainReader(std::span<const std::byte> bytes) : rest_(bytes) {}
@@ -74,7 +74,7 @@ class PlainReader {
     if (!flag()) return std::nullopt;
     return number<T>();
   }
-  // Calls `read` for each element; there are no more than there are bytes for.
+  // Calls `read` for each element; there are no more than the bytes can hold.
   template <class Read>
   void list(const Read& read) {
     const auto count = number<std::uint32_t>();

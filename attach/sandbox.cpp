@@ -28,7 +28,7 @@ constexpr std::size_t kPipeBytes = 1 << 20;
 constexpr int kOutOfMemory = 101;
 constexpr int kThrew = 102;
 constexpr int kNoReader = 103;
-// What the child says before anything else.
+// The first byte from the child.
 constexpr std::byte kWithFilter{1};
 constexpr std::byte kWithoutFilter{2};
 
@@ -44,7 +44,7 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // The status of its end, if it has ended by the deadline.
+  // Its exit status, if it has ended by the deadline.
   std::optional<int> end_by(Clock::time_point deadline) {
     while (pid_ > 0) {
       if (const auto status = wait_for(WNOHANG)) return status;
@@ -63,7 +63,7 @@ class Worker {
     } while (ended < 0 && errno == EINTR);
     if (ended == 0) return std::nullopt;
     pid_ = 0;
-    return ended < 0 ? 0 : status;  // a process that ignores SIGCHLD is not told how it ended
+    return ended < 0 ? 0 : status;  // a process that ignores SIGCHLD does not learn how it ended
   }
 
   pid_t pid_;  // 0 once reaped
@@ -130,7 +130,7 @@ Error too_long(const SandboxLimits& limits) {
   return {ErrorKind::Timeout, fmt::format("the worker was ended after {} ms", limits.time.count())};
 }
 
-// Waits until there is something to read: true. False if that may come later.
+// True once there is something to read. False if that may come later.
 Result<bool> wait_to_read(const Fd& pipe, const SandboxLimits& limits, Clock::time_point deadline) {
   HA_TRY(check_interrupt());
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
@@ -142,7 +142,7 @@ Result<bool> wait_to_read(const Fd& pipe, const SandboxLimits& limits, Clock::ti
   return polled > 0;
 }
 
-// All that comes through the pipe until its other end is closed.
+// Everything from the pipe until its other end is closed.
 Result<std::vector<std::byte>> drain(const Fd& pipe,
                                      const SandboxLimits& limits,
                                      Clock::time_point deadline) {
@@ -203,7 +203,7 @@ Result<SandboxResult> run_sandboxed(const std::function<void(SandboxOutput&)>& w
   const auto status = worker.end_by(deadline);
   if (!status) return too_long(limits);
   HA_TRY(judge(*status));
-  if (bytes.empty()) return Error{ErrorKind::Malformed, "the worker said nothing"};
+  if (bytes.empty()) return Error{ErrorKind::Malformed, "the worker returned nothing"};
   SandboxResult result;
   if (bytes.front() != kWithFilter) {
     result.notes.emplace_back(

@@ -25,12 +25,12 @@
 #include "attach/sanitized.h"
 
 // The filter is a program of the kernel's classic BPF, which sees a system call's number, the
-// architecture it was made for, and its arguments: instructions of one word, jumps forward only.
-// Pointers it cannot follow, so that what is judged by an argument is judged by a number. What is
-// allowed is what libelf, libdw and the allocator do while they read a descriptor that is open
-// already. Everything else fails with EPERM rather than kills, because libraries ask for much that
-// they can do without (sysinfo for a sort, open for a file of settings). What no reader of debug
-// information ever asks for ends the worker, so that an attempt shows.
+// architecture it was made for, and its arguments: instructions of one word, jumps forward only. It
+// cannot follow pointers, so it judges arguments only as numbers. It allows what libelf, libdw and
+// the allocator do while they read an open descriptor. Everything else fails with EPERM instead of
+// killing the worker, because libraries try much that they can do without (sysinfo for a sort, open
+// for a settings file). Calls that no reader of debug information ever makes end the worker, so
+// that an attempt is noticed.
 
 namespace heapattach {
 namespace {
@@ -46,7 +46,7 @@ constexpr std::array kAllowed = {
     SYS_clock_gettime, SYS_sigaltstack,
 };
 
-// Besides those, what a tool with threads and workers does with what it has open.
+// In addition, what a tool with threads and workers does with its open files.
 constexpr std::array kAllowedToTool = {
     SYS_write,     SYS_writev,          SYS_pwrite64,        SYS_fsync,
     SYS_poll,      SYS_ppoll,           SYS_pipe2,           SYS_dup2,
@@ -100,7 +100,7 @@ constexpr std::array kDeadly = {
     SYS_add_key,
 };
 
-// Writes the filter, one judgement after the other.
+// Writes the filter, one rule after another.
 class Filter {
  public:
   Filter() {
@@ -117,7 +117,7 @@ class Filter {
     skip_unless_equal(static_cast<std::uint32_t>(call), 0, 1);
     end(verdict);
   }
-  // Allows `call` if its argument is `value`, which no verdict may follow.
+  // Allows `call` if its argument is `value`, after which no rule may follow.
   void allow_if_argument(long call, unsigned argument, std::uint32_t value) {
     skip_unless_equal(static_cast<std::uint32_t>(call), 0, 4);
     load(argument_at(argument));
@@ -133,7 +133,7 @@ class Filter {
     end(SECCOMP_RET_ALLOW);
     load(offsetof(seccomp_data, nr));
   }
-  // What any process of ours may do with memory, files that are open, and itself.
+  // What any of our processes may do with memory, open files, and itself.
   void allow_computing() {
     for (const long call : kAllowed) judge(call, SECCOMP_RET_ALLOW);
     allow_if_argument(SYS_newfstatat, 3, AT_EMPTY_PATH);  // the C library's fstat()
@@ -159,7 +159,7 @@ class Filter {
     add({BPF_JMP | BPF_JEQ | BPF_K, equal, other, value});
   }
   void jump(std::uint32_t over) { add({BPF_JMP | BPF_JA, 0, 0, over}); }
-  // The lower half; descriptors, ids and protections have no other.
+  // The lower half; descriptors, ids and protections fit into it.
   static std::size_t argument_at(unsigned argument) {
     return offsetof(seccomp_data, args) + std::size_t{8} * argument;
   }
@@ -174,7 +174,7 @@ bool install_filter(int output) {
   for (const long call : {SYS_write, SYS_writev}) {
     filter.allow_if_argument(call, 0, static_cast<std::uint32_t>(output));
   }
-  // The sanitizers write a report, and learn by a pipe whether they may read what they check.
+  // The sanitizers write a report, and use a pipe to find out whether they may read memory.
   if (kIsSanitized) {
     for (const long call : {SYS_write, SYS_pipe, SYS_pipe2}) filter.judge(call, SECCOMP_RET_ALLOW);
   }
@@ -184,7 +184,7 @@ bool install_filter(int output) {
   return filter.install();
 }
 
-// `may_signal`: only its own workers, which something else sees to.
+// `may_signal`: only its own workers, which another mechanism ensures.
 bool install_tool_filter(int broker, bool may_signal) {
   constexpr std::uint32_t kNewNamespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID |
                                            CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |
@@ -192,7 +192,7 @@ bool install_tool_filter(int broker, bool may_signal) {
   Filter filter;
   filter.allow_computing();
   for (const long call : kAllowedToTool) filter.judge(call, SECCOMP_RET_ALLOW);
-  // Its flags are in memory; the C library then takes clone(), whose flags can be judged.
+  // Its flags are in memory; the C library then uses clone(), whose flags the filter can see.
   filter.judge(SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
   filter.allow_unless_bits(SYS_clone, 0, kNewNamespaces);
   for (const int command : {F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETPIPE_SZ}) {
@@ -223,15 +223,15 @@ struct LandlockRules {
 };
 constexpr std::uint64_t kScopedSignals = 2;
 
-// Takes the whole file system, the network, and signals to others, as far as this kernel's Landlock
-// has them. Whether signals are among it.
+// Gives up the whole file system, the network, and signals to others, as far as this kernel's
+// Landlock supports them. Returns whether signals are included.
 bool give_up_surroundings() {
   constexpr long kCreateRuleset = 444;
   constexpr long kRestrictSelf = 446;
   constexpr unsigned kAskVersion = 1;
   const long version = syscall(kCreateRuleset, nullptr, 0, kAskVersion);
   if (version < 1) return false;
-  // Rights of files: 13 in the first version, one more each in 2, 3 and 5.
+  // File rights: 13 in the first version, one more each in 2, 3 and 5.
   const int rights = 13 + static_cast<int>(version >= 2) + static_cast<int>(version >= 3) +
                      static_cast<int>(version >= 5);
   LandlockRules rules;
@@ -257,7 +257,7 @@ void limit(int resource, rlim_t most) {
   setrlimit(static_cast<__rlimit_resource>(resource), &both);
 }
 
-// What a worker still opens, kept open by a process that cannot open it any more.
+// Files that a worker still needs, kept open by a process that cannot open them any more.
 int kept_null = -1;
 int kept_statm = -1;
 
@@ -265,7 +265,7 @@ int open_null() {
   return kept_null >= 0 ? kept_null : open("/dev/null", O_RDWR | O_CLOEXEC);
 }
 
-// Of a confined process those of the one that forked this worker, which has nearly the same.
+// For a confined process, that of the process that forked this worker, which has nearly the same.
 rlim_t mapped_bytes() {
   const int file = kept_statm >= 0 ? kept_statm : open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
   std::array<char, 64> line{};
@@ -274,7 +274,7 @@ rlim_t mapped_bytes() {
   return pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
 }
 
-// Ends a worker that nobody can kill, and that waits for something.
+// Ends a waiting worker that nobody can kill.
 void limit_time(std::chrono::milliseconds time) {
   const auto late = std::chrono::ceil<std::chrono::seconds>(time) + std::chrono::seconds(1);
   itimerval timer{};
@@ -318,7 +318,7 @@ void drop_rights() {
     if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0 && errno == EINVAL) break;
   }
   prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-  if (geteuid() == 0) {  // refused where a container has no such user: no capability is left anyhow
+  if (geteuid() == 0) {  // refused if a container has no such user: no capability is left anyway
     [[maybe_unused]] const int groups = setgroups(0, nullptr);
     [[maybe_unused]] const int group = setresgid(kNobody, kNobody, kNobody);
     [[maybe_unused]] const int user = setresuid(kNobody, kNobody, kNobody);
@@ -329,7 +329,7 @@ void drop_rights() {
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
-// Nothing of the worker reaches the terminal, whatever its libraries print.
+// Nothing from the worker reaches the terminal, whatever its libraries print.
 void leave_terminal() {
   const int null = open_null();
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {

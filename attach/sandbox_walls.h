@@ -9,16 +9,16 @@
 
 namespace heapattach {
 
-// Takes from this process, for good, what a sandboxed worker has no use for. Called in the child.
-// Reaching for a program, a socket, another process or another thread ends it; all other system
-// calls that are not on the list fail with EPERM. It dies with `parent`. False if the filter could
-// not be put up; the rest is done as far as it goes.
+// Takes away from this process, for good, everything that a sandboxed worker does not need. Called
+// in the child. A call that would reach a program, a socket, another process or another thread ends
+// it; all other system calls outside the list fail with EPERM. It dies with `parent`. False if the
+// filter could not be installed; the rest is done as far as possible.
 [[nodiscard]] bool put_up_walls(const SandboxLimits& limits, int output, pid_t parent);
 
-// The same for a tool that goes on with many threads, workers of its own, and all descriptors that
-// it has: it reads and writes those, and can neither open anything, nor run a program, nor reach
-// another process, but for what it asks for by `broker`, a socket. Dies with `parent`, unless that
-// is 0. What could not be done, for people.
+// The same for a tool that continues with many threads, its own workers, and all its descriptors:
+// it reads and writes those, and cannot open anything, run a program, or reach another process,
+// except through requests to `broker`, a socket. It dies with `parent`, unless that is 0. Returns
+// what could not be done, in words.
 [[nodiscard]] std::vector<std::string> give_up_rights(int broker, pid_t parent);
 
 }  // namespace heapattach

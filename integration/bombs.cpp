@@ -29,7 +29,7 @@ struct Section {
   std::string name;
   std::uint32_t type = SHT_PROGBITS;
   std::string bytes;
-  std::uint64_t claimed = 0;  // bytes that the header says it has; 0: as many as there are
+  std::uint64_t claimed = 0;  // the header's claim; 0: as many as there are
   std::uint32_t link = 0;
 };
 
@@ -76,7 +76,7 @@ Elf64_Ehdr elf_header(std::size_t sections) {
   return header;
 }
 
-// A library of which the first page is loaded.
+// A library whose first page is loaded.
 void write_library(const std::string& path, std::vector<Section> sections) {
   sections.insert(sections.begin(),
                   {Section{"", SHT_NULL, ""}, Section{".shstrtab", SHT_STRTAB, ""}});
@@ -166,7 +166,7 @@ void write_long_type_names(const std::string& path, std::uint32_t types) {
 }
 
 void write_many_types(const std::string& path, std::uint32_t types) {
-  constexpr std::uint32_t kFirst = 12;  // behind the unit's header and entry
+  constexpr std::uint32_t kFirst = 12;  // after the unit's header and entry
   const std::string structure{
       2, DW_TAG_structure_type, 1, DW_AT_name, DW_FORM_string, DW_AT_byte_size, DW_FORM_data1, 0,
       0};

@@ -3,14 +3,14 @@
 #include <cstdint>
 #include <string>
 
-// Files that cost little to make and much to read. Whoever maps one has it read by the tool.
+// Files that cost little to make and much to read. The tool reads them if a target maps them.
 namespace heapattach {
 
 // A library whose one symbol has its name in a hole of 6 GB.
 void write_sparse_names(const std::string& path);
 // A library with 200,000 symbols that share one name of 4 MB.
 void write_shared_names(const std::string& path);
-// A library with `types` structures whose names are the ends of one text of 1 MB.
+// A library with `types` structures whose names are suffixes of one text of 1 MB.
 void write_long_type_names(const std::string& path, std::uint32_t types);
 // A library with `types` structures, each with a member that points to the one before.
 void write_many_types(const std::string& path, std::uint32_t types);

@@ -1,6 +1,6 @@
 // HAZARDS E1, E12, E13: files that cost little to make and much to read. Whatever a target maps,
-// and whatever file is named, a run takes no more memory than its ceiling and no more time than it
-// was given, the target runs on, and what was left out is said.
+// and whatever file is named, a run stays below its limits of memory and time, the target runs on,
+// and the report mentions what was left out.
 
 #include "integration/bombs.h"
 
@@ -26,7 +26,7 @@ constexpr double kMostLate = 1000;  // milliseconds
 constexpr double kTimeout = 10'000;
 constexpr std::int64_t kObjects = 2000;
 
-// Of all runs of this file.
+// Of all runs in this file.
 struct Worst {
   std::uint64_t bytes = 0;
   double late = 0;
@@ -53,7 +53,7 @@ bool says(const MeasuredRun& run, std::string_view text) {
   return run.run.errors.find(text) != std::string::npos;
 }
 
-// How often a list of links stands in the report, whatever else is missing.
+// Whether the report has the list's full length, whatever else is missing.
 bool has_all_links(const MeasuredRun& run) {
   return run.run.output.find(fmt::format("{}\t", kObjects)) != std::string::npos;
 }

@@ -28,7 +28,7 @@ std::uint64_t own_bytes(pid_t pid) {
   return 0;
 }
 
-// Of a process and all that descend from it.
+// Of a process and all its descendants.
 std::uint64_t bytes_of_tree(pid_t pid) {
   std::uint64_t sum = own_bytes(pid);
   std::ifstream children(fmt::format("/proc/{0}/task/{0}/children", pid));
@@ -42,7 +42,7 @@ MeasuredRun run_measured(const std::vector<std::string>& arguments) {
   const TemporaryDirectory directory;
   const std::string output = directory.file("output");
   const std::string errors = directory.file("errors");
-  // Into files, so that nobody has to read while this looks.
+  // Into files, so that nothing has to be read meanwhile.
   std::vector<std::string> command = {
       "/bin/bash", "-c", "exec \"$0\" \"$@\" >" + output + " 2>" + errors, tool_path()};
   command.insert(command.end(), arguments.begin(), arguments.end());

@@ -8,7 +8,7 @@
 
 namespace heapattach {
 
-// A run of heapattach, and what all of its processes together took: memory that several have
+// A run of heapattach, and the resources that all of its processes together took: shared memory
 // counts once (PSS).
 struct MeasuredRun {
   ToolRun run;

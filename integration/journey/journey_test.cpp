@@ -1,5 +1,5 @@
-// What a new user meets: five services with a planted fault each. The commands that it takes until
-// the cause is on the screen are counted: one each.
+// The experience of a new user: five services with a planted fault each. The test counts the
+// commands until the cause is on the screen.
 //
 // The screen is what a user sees: a terminal of 120 columns, of which the first 24 lines are read.
 // The causes are in the sources of the services, and never come from the tool.
@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kLinesOfScreen = 24;
 
-// The beginning of what a command puts on a terminal, without colours.
+// The first lines that a command prints on a terminal, without colours.
 std::string screen_of(const std::string& options, pid_t pid) {
   const ToolRun run = run_in_shell(fmt::format("TERM=xterm LC_ALL=C.UTF-8 NO_COLOR=1 script -qec "
                                                "\"stty cols 120 rows 24; '$0' {} {}\" /dev/null",
@@ -38,8 +38,8 @@ std::string screen_of(const std::string& options, pid_t pid) {
   return screen;
 }
 
-// Gives one command after the other until all of the cause is on the screen; how many it took, or
-// one more than there are.
+// Runs one command after another until the whole cause is on the screen. Returns how many it took,
+// or one more than there are.
 std::size_t commands_until(const std::vector<std::string>& cause,
                            const std::vector<std::string>& commands,
                            pid_t pid) {
@@ -56,7 +56,7 @@ std::size_t commands_until(const std::vector<std::string>& cause,
   return commands.size() + 1;
 }
 
-// "My memory grows": what a user tries in this order.
+// "My memory grows": what a user tries, in this order.
 const std::vector<std::string> kGrows{"--suspects", "--sizes", "--count"};
 // "It hangs".
 const std::vector<std::string> kHangs{"--stacks", "--stacks -f json"};
@@ -76,7 +76,7 @@ TEST_CASE("journey: the leak in the closures of fibers takes one command") {
   if (!is_target_built("leaking_debug")) return print_skip("no Crystal compiler");
   LiveTarget target("leaking_debug");
   (void)target.ask("fiber=3000");
-  // Each fiber runs finish(), whose job nobody will be done with.
+  // Each fiber runs finish(), whose job never ends.
   CHECK(commands_until({"3000 Job", "fiber waiter", "Shop#finish", "leaking.cr:59"}, kGrows,
                        target.pid()) == 1);
   CHECK(harm_done_to(target.pid()) == "");

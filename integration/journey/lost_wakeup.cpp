@@ -15,7 +15,7 @@ namespace {
 
 class PrintQueue {
  public:
-  // The fault: nobody has the lock between the look and the wait.
+  // The fault: the lock is not held between the check and the wait.
   int take_job() {
     if (jobs_.empty()) {
       looked_.release();

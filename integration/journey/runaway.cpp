@@ -1,5 +1,5 @@
-// A report that never comes to its last page: it asks for the first one again and again, and keeps
-// the rows. It allocates for as long as it runs, but never more than a machine bears.
+// A report that never reaches its last page: it requests the first one again and again, and keeps
+// the rows. It allocates as long as it runs, but never too much for the machine.
 
 #include <new>
 #include <vector>

@@ -5,12 +5,12 @@
 
 namespace heapattach {
 
-// Whether a report is of files alone: snapshots, dumps, core files.
+// Whether a report reads only files: snapshots, dumps, core files.
 [[nodiscard]] bool is_of_files(const Options& options);
 
-// For such a report: opens its output and gives up all rights but those to read the files that
-// the options name and, for a core file, those that it names (attach/confined.h). To be called
-// before the first byte of any of them is believed.
+// For such a report: opens its output and gives up all rights except to read the files that the
+// options name and, for a core file, those that it names (attach/confined.h). Call it before any of
+// them is read.
 void confine_to_files(const Options& options, Console& console);
 
 }  // namespace heapattach

@@ -7,8 +7,8 @@
 
 namespace heapattach::snapshot {
 
-// The piece that has the values of an object, if any are kept of it; else null or a piece that has
-// none of it. ValuePiece::of() tells which values are its.
+// The piece with the values of an object, if any are stored; otherwise null or a piece without any
+// for it. ValuePiece::of() returns its values.
 [[nodiscard]] inline const ValuePiece* piece_of(const Snapshot& snapshot, ObjectIndex object) {
   const auto after = std::upper_bound(
       snapshot.values.begin(), snapshot.values.end(), object,

@@ -75,7 +75,7 @@ void write_facts(PlainWriter& out, const ElfFacts& facts) {
   out.raw(facts.symbols.bytes());
 }
 
-// All but the symbols.
+// Everything except the symbols.
 ElfFacts read_facts(PlainReader& in, std::uint64_t file_bytes) {
   ElfFacts facts;
   in.list([&] { facts.segments.push_back(read_segment(in, file_bytes)); });

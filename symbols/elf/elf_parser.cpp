@@ -18,19 +18,20 @@ namespace heapattach {
 
 namespace {
 
-// More than any real file has; what claims more is a lie that would cost us memory.
+// More than any real file has; a larger number is false and would cost memory.
 constexpr std::size_t kMostProgramHeaders = 4096;
 constexpr std::uint64_t kMostNoteBytes = 1 << 16;
 constexpr std::uint64_t kMostSections = 100'000;
-// More than any file has in use; who asks for a section asks for one of a few well-known ones.
+// More than any file has in use; callers ask for one of a few well-known sections.
 constexpr std::size_t kMostToldSections = 1000;
 constexpr std::uint64_t kMostSectionNameBytes = 1 << 20;
-// What a table of symbols takes here, beside itself: the list made of it, and the sorted one.
+// The memory for a table of symbols, in addition to itself: the list made from it, and the sorted
+// one.
 constexpr std::uint64_t kSymbolGrowth = 4;
 // Linkers let names share their ends, which makes them a little longer than their table.
 constexpr std::uint64_t kNameSharing = 4;
 
-// Before libelf sees it, which makes room for as many headers as the file says it has.
+// Before libelf sees it, which allocates as many headers as the file claims.
 Result<void> check_header(const Fd& file) {
   Elf64_Ehdr header{};
   const auto got = pread(file.get(), &header, sizeof header, 0);
@@ -58,7 +59,7 @@ Result<void> check_header(const Fd& file) {
   return {};
 }
 
-// The part of a segment that can be believed; none if nothing can.
+// The usable part of a segment; none if there is none.
 std::optional<LoadSegment> checked_segment(const GElf_Phdr& header, std::uint64_t file_size) {
   LoadSegment segment{.address = header.p_vaddr,
                       .memory_bytes = header.p_memsz,
@@ -83,7 +84,7 @@ struct Section {
   std::string_view name;
 };
 
-// Whether the table of the sections' names is one.
+// Whether the table of section names is valid.
 bool has_section_names(Elf* elf, const Fd& file, std::size_t at) {
   GElf_Shdr header;
   Elf_Scn* const names = elf_getscn(elf, at);
@@ -115,7 +116,7 @@ bool is_defined_here(const GElf_Sym& symbol) {
          symbol.st_value != 0;
 }
 
-// The name at an offset of a string table, if it ends at all.
+// The name at an offset of a string table, if it is terminated.
 std::optional<std::string_view> name_at(std::string_view text, std::size_t offset) {
   if (offset >= text.size()) return std::nullopt;
   const std::string_view rest = text.substr(offset, kLongestSymbolName + 1);
@@ -192,7 +193,7 @@ void check_symbol_tables(Elf* elf,
       facts.symbols_problem = "its symbol table is not in the file, or is mostly a hole of it";
       return;
     }
-    // Each is below the size of the file; more than the bound is as good as its double.
+    // Each is below the size of the file; beyond the bound, more does not matter.
     facts.symbol_cost += std::min(section.header.sh_size, kMostFileBytes) * kSymbolGrowth +
                          std::min(names.sh_size, kMostFileBytes);
   }
@@ -247,7 +248,7 @@ Result<ElfFacts> parse_elf(const Fd& file, bool with_symbols) {
   facts.debug_link = debug_link_of(sections);
   check_symbol_tables(elf.get(), file, sections, facts);
   if (!with_symbols || !facts.symbols_problem.empty()) return facts;
-  FileShare share;  // what there is in this process; whoever keeps them takes it again
+  FileShare share;  // the share in this process; the owner of the symbols takes it again
   if (!share.take(facts.symbol_cost)) return facts;
   for (const Section& section : sections) {
     if (has_symbols(section)) write_symbols(elf.get(), section, facts.symbols);

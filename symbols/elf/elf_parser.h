@@ -10,12 +10,12 @@
 #include "attach/fd.h"
 #include "symbols/elf/packed_symbols.h"
 
-// Takes an ELF file apart with libelf. Nobody vouches for the file, so that this is for a process
-// without rights: elf_file.h has it done by a worker in a sandbox.
+// Parses an ELF file with libelf. The file is untrusted, so this is for a process without rights:
+// elf_file.h lets a worker in a sandbox do it.
 namespace heapattach {
 
-// A loadable piece of an ELF file, with its numbers checked: neither the file part nor the memory
-// part wraps, and the file part lies within the file.
+// A loadable piece of an ELF file, with checked numbers: neither the file part nor the memory part
+// wraps, and the file part is within the file.
 struct LoadSegment {
   std::uint64_t address = 0;  // as linked
   std::uint64_t memory_bytes = 0;
@@ -25,30 +25,30 @@ struct LoadSegment {
   bool executable = false;
 };
 
-// Names the separate debug file of a stripped one: .gnu_debuglink.
+// The name of a stripped file's debug file: .gnu_debuglink.
 struct DebugLink {
   std::string file;
   std::uint32_t crc = 0;
 };
 
-// What an ELF file says, as plain data.
+// The facts in an ELF file, as plain data.
 struct ElfFacts {
   std::vector<LoadSegment> segments;  // by address
   std::optional<LoadSegment> relro;   // PT_GNU_RELRO
   std::optional<LoadSegment> notes;   // the note segment with the build id, or the first one
   std::string build_id;               // lower-case hex; empty if it has none
-  std::vector<std::string> sections;  // names of those that have bytes in the file
+  std::vector<std::string> sections;  // names of those with bytes in the file
   std::optional<DebugLink> debug_link;
   std::string symbols_problem;    // why there are no symbols; empty if there are, or if it has none
-  std::uint64_t symbol_cost = 0;  // what they take of a FileShare
+  std::uint64_t symbol_cost = 0;  // their share of a FileShare
   PackedSymbols symbols;          // of .symtab and .dynsym, in file order
 };
 
-// Malformed if it is no ELF file, Unsupported if it is one for another machine. Leaves symbols out
-// where the FileShares of this process have no room for them.
+// Malformed if it is not an ELF file, Unsupported if it is one for another machine. Leaves symbols
+// out if the FileShares of this process have no room for them.
 Result<ElfFacts> parse_elf(const Fd& file, bool with_symbols);
 
-// Reads up to `into.size()` bytes; what the file does not have is left out.
+// Reads up to `into.size()` bytes; fewer if the file ends.
 [[nodiscard]] std::size_t read_file_at(const Fd& file,
                                        std::uint64_t offset,
                                        std::span<std::byte> into);

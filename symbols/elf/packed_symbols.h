@@ -9,24 +9,24 @@
 
 namespace heapattach {
 
-// The longest name of a symbol: those of Crystal's generic types reach some thousand bytes.
+// The longest name of a symbol: those of Crystal's generic types reach several thousand bytes.
 inline constexpr std::size_t kLongestSymbolName = 16'384;
 
-// A symbol as the file has it; `name` lives as long as what it was read from.
+// A symbol from the file; `name` lives as long as its source.
 struct ElfSymbol {
   std::string_view name;
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
   bool is_function = false;
-  bool is_resolver = false;  // STT_GNU_IFUNC: what it returns is the function
+  bool is_resolver = false;  // STT_GNU_IFUNC: its result is the function
 };
 
-// Symbols one after the other, each with its name, in one piece of memory: about as much as they
-// take in their file, and what a worker can hand over as it is.
+// Symbols one after another, each with its name, in one piece of memory: about as large as in their
+// file, and a worker can return it unchanged.
 class PackedSymbols {
  public:
   PackedSymbols() = default;
-  // Takes what a worker wrote: up to the first record that cannot be.
+  // Takes a worker's bytes: up to the first impossible record.
   explicit PackedSymbols(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {
     std::size_t end = 0;
     while (record_ends(end)) end += size_at(end);

@@ -114,7 +114,7 @@ std::vector<InspectedObject> inspect_objects(const Snapshot& snapshot,
     places.emplace(object, found.size());
     found.push_back({object, retained[object], 0, {}, {}});
   }
-  // One walk over all edges: of a few hundred objects a table of all referrers is too much.
+  // One walk over all edges: for a few hundred objects a table of all referrers is too much.
   for (ObjectIndex from = 0; from < snapshot.objects.size(); ++from) {
     for (auto i = snapshot.first_edge[from]; i < snapshot.first_edge[from + 1]; ++i) {
       const snapshot::Edge& edge = snapshot.edges[i];

@@ -7,7 +7,7 @@
 #include "report/analyze/referrers.h"
 #include "report/model/model.h"
 
-// The objects that a reader of the page can look into one by one: those that retain most, and those
+// The objects that a reader of the page can inspect one by one: those that retain most, and those
 // on the paths that the page shows.
 namespace heapattach {
 
@@ -18,8 +18,8 @@ struct InspectedObject {
   snapshot::ObjectIndex object = 0;
   std::uint64_t retained = 0;
   std::uint64_t referrer_count = 0;
-  std::vector<analyze::Referrer> referrers;  // the first of them
-  std::vector<std::uint32_t> roots;          // of Snapshot::roots: the first that reference it
+  std::vector<analyze::Referrer> referrers;  // the first ones
+  std::vector<std::uint32_t> roots;          // in Snapshot::roots: the first ones that reference it
 };
 
 // At most `most` objects: `wanted` first, then those that retain most. `retained` is by object.
