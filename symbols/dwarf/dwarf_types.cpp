@@ -83,8 +83,15 @@ void warn_of_limits(const TypeModel& model, const TypeOptions& options) {
       options.limits.types, options.limits.members, options.limits.globals));
 }
 
-// Whether it is worth a look; a separate reader, because the module's own is busy with names.
-bool has_debug_information(const Fd& file) {
+// Whether it is worth a look.
+bool has_debug_information(const Fd& file, bool use_sandbox) {
+  const auto is_it = [](std::string_view section) {
+    return section == ".debug_info" || section == ".zdebug_info";
+  };
+  if (!use_sandbox) {
+    const auto facts = parse_elf(file, false);
+    return facts && std::any_of(facts->sections.begin(), facts->sections.end(), is_it);
+  }
   Fd copy(fcntl(file.get(), F_DUPFD_CLOEXEC, 0));
   if (copy.empty()) return false;
   const auto elf = ElfFile::open(std::move(copy), ElfFile::With::Headers);
@@ -99,7 +106,7 @@ TypeModel read_types_of(const Fd& file,
                         std::span<const Companion> companions) {
   const auto start = Clock::now();
   TypeModel model;
-  if (file.empty() || !has_debug_information(file)) {
+  if (file.empty() || !has_debug_information(file, options.use_sandbox)) {
     model.notes.emplace_back("no debug information");
     return model;
   }
