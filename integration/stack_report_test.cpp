@@ -105,6 +105,33 @@ TEST_CASE("the first line names what a Crystal service hangs on") {
   }
 }
 
+TEST_CASE("the stacks of a saved snapshot begin with the same line as those of the process") {
+  if (!is_target_built("hanging_default")) {
+    print_skip("no Crystal compiler");
+    return;
+  }
+  for (const char* way : {"locks", "channels", "exchange"}) {
+    CAPTURE(way);
+    LiveTarget target("hanging_default", {way});
+    const TemporaryDirectory files;
+    const std::string file = files.file("heap.jsonl.gz");
+    const auto live = stacks_of(target.pid());
+    REQUIRE(run_tool({"-q", "-o", file, std::to_string(target.pid())}).status == 0);
+    const auto saved = run_tool({"--stacks", file});
+    CAPTURE(saved.output);
+    CHECK(saved.status == 0);
+    CHECK(saved.errors == "");
+    if (first_line(live).starts_with("deadlock")) {
+      CHECK(first_line(saved) == first_line(live));
+    } else {
+      CHECK(says(saved, "remark: 2 of 3 fibers wait for other fibers"));
+    }
+    CHECK(says(saved, ", from a snapshot of 20"));
+    CHECK(says(saved, "hanging.cr:"));
+    CHECK(harm_done_to(target.pid()) == "");
+  }
+}
+
 // The waits of all fibers, in a program that waits in every possible way: waits.py asks the
 // program, and compares. The same for programs with nothing to do, and for stuck ones.
 TEST_CASE("each fiber's wait is reported right, and no idle program is reported to hang") {

@@ -5,12 +5,14 @@
 #include <vector>
 
 #include "report/analyze/exclusion.h"
+#include "report/analyze/find_expression.h"
 
 namespace heapattach {
 
 // What --why, --graph and --sizes ADDRESS are to explain, and how much of it to show.
 struct ExplainOptions {
-  std::string what;  // a type or an address; empty: not asked for
+  std::string what;              // a type or an address; empty: not asked for
+  analyze::FindExpression find;  // of --find
   std::size_t paths = 5;
   std::vector<analyze::Exclusion> exclusions;
   std::size_t levels = 5;    // of the graph; 0: all

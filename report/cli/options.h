@@ -32,6 +32,7 @@ enum class Report : std::uint8_t {
   Why,
   Suspects,
   Graph,
+  Find,
   ObjectSizes,
   Summary,
 };
@@ -97,6 +98,8 @@ struct Options {
   bool quiet = false;
   bool verbose = false;
   ColourChoice colour = ColourChoice::Auto;
+  std::optional<bool> brief;  // of --stacks: frames that are not the program's own are folded;
+                              // none: on a terminal
   std::optional<bool> human;  // sizes in KiB and MiB; none: on a terminal
 
   ExplainOptions explain;

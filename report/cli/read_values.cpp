@@ -208,6 +208,23 @@ Result<void> add_debug_dir(const std::string& value, Draft& draft) {
   return {};
 }
 
+Result<void> set_brief(const std::string& /*value*/, Draft& draft) {
+  draft.options.brief = true;
+  return {};
+}
+
+Result<void> set_full(const std::string& /*value*/, Draft& draft) {
+  draft.options.brief = false;
+  return {};
+}
+
+Result<void> set_find(const std::string& value, Draft& draft) {
+  auto parsed = analyze::parse_find(value);
+  if (!parsed) return usage(parsed.error().message);
+  draft.options.explain.find = std::move(parsed).value();
+  return {};
+}
+
 Result<void> set_explained(const std::string& value, Draft& draft) {
   draft.options.explain.what = value;
   return {};

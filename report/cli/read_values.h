@@ -62,10 +62,13 @@ Result<void> set_thread(const std::string& value, Draft& draft);
 Result<void> set_allowed_calls(const std::string& value, Draft& draft);
 Result<void> set_colour(const std::string& value, Draft& draft);
 Result<void> set_human(const std::string& value, Draft& draft);
+Result<void> set_brief(const std::string& value, Draft& draft);
+Result<void> set_full(const std::string& value, Draft& draft);
 Result<void> add_debug_dir(const std::string& value, Draft& draft);
 
 // Arguments of reports.
 Result<void> set_explained(const std::string& value, Draft& draft);
+Result<void> set_find(const std::string& value, Draft& draft);
 Result<void> set_interval(const std::string& value, Draft& draft);
 Result<void> set_call(const std::string& value, Draft& draft);
 

@@ -97,16 +97,31 @@ const std::array kReports{
               .read = set_explained,
               .answer = run_graph,
               .is_of_one_process = true},
+    ReportRow{.report = Report::Find,
+              .name = "find",
+              .argument = "EXPR",
+              .help = "objects by what their fields hold",
+              .more = "TYPE, or TYPE[PATH OP VALUE and ...], as in the examples; OP is ==, !=, <, "
+                      "<=, >, >= or ~ for a glob, VALUE \"text\", a number, true, false or nil. "
+                      "What compares texts and numbers needs --values. Addresses come first: --why "
+                      "takes them.",
+              .examples = {"find --values 'Session[@user.name == \"ann\"]' 4711",
+                           "find 'Cart[@session == nil]' heap.jsonl.gz"},
+              .written = "this report is",
+              .formats = kPlainFormats,
+              .read = set_find,
+              .answer = run_find,
+              .is_of_one_process = true},
     ReportRow{.report = Report::Stacks,
               .name = "stacks",
               .help = "where threads and fibers wait, and why it hangs",
-              .more = "Works for any program, with a collector or without, and for core files. The "
-                      "first line is the finding, if there is one.",
-              .examples = {"stacks 4711", "stacks --exe ./server core.4711"},
+              .more =
+                  "Works for any program, with a collector or without, for core files and saved "
+                  "snapshots. The first line is the finding, if there is one.",
+              .examples = {"stacks 4711", "stacks --brief heap.jsonl.gz"},
               .written = "stacks are",
               .formats = kStackFormats,
-              .answer = run_stacks,
-              .needs = Needs::ProcessOrCore},
+              .answer = run_stacks},
     ReportRow{.report = Report::Diff,
               .name = "diff",
               .source = "BEFORE AFTER [LAST]",

@@ -17,7 +17,8 @@ Result<Answer> run_diff(Job& job);
 Result<Answer> run_watch(Job& job);
 Result<Answer> run_strings(Job& job);
 Result<Answer> run_summary(Job& job);
-Result<Answer> run_why(Job& job);  // these four: run_explain.cpp
+Result<Answer> run_why(Job& job);  // these five: run_explain.cpp
+Result<Answer> run_find(Job& job);
 Result<Answer> run_suspects(Job& job);
 Result<Answer> run_graph(Job& job);
 Result<Answer> run_object_sizes(Job& job);

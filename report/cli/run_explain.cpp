@@ -1,13 +1,15 @@
-// --why, --graph, --suspects and --sizes ADDRESS: what keeps objects alive.
+// --why, --graph, --suspects and --sizes ADDRESS: what keeps objects alive. --find: which they are.
 
 #include <string>
 
+#include "report/analyze/find_matches.h"
 #include "report/analyze/neighbourhood.h"
 #include "report/analyze/object_sizes.h"
 #include "report/analyze/suspects.h"
 #include "report/analyze/why.h"
 #include "report/cli/look.h"
 #include "report/cli/reports.h"
+#include "report/format/write/find_formats.h"
 #include "report/format/write/graph_formats.h"
 #include "report/format/write/object_sizes_formats.h"
 #include "report/format/write/suspects_formats.h"
@@ -27,6 +29,15 @@ Result<std::string> why_text(const Options& options, const Snapshot& snapshot) {
   const analyze::Why why = HA_TRY(analyze::explain_why(snapshot, what));
   return options.format == Format::Json ? format_why_json(snapshot, why)
                                         : format_why_text(snapshot, why, look_of(options));
+}
+
+Result<std::string> find_text(const Options& options, const Snapshot& snapshot) {
+  constexpr std::size_t kShown = 100;
+  const auto matches = HA_TRY(analyze::find_matches(snapshot, options.explain.find));
+  if (options.format == Format::Json) {
+    return format_find_json(snapshot, matches, options.rows.top.value_or(0));
+  }
+  return format_find_text(snapshot, matches, options.rows.top.value_or(kShown), look_of(options));
 }
 
 Result<std::string> graph_text(const Options& options, const Snapshot& snapshot) {
@@ -62,6 +73,10 @@ Result<Answer> explain(Job& job, Result<std::string> (*text)(const Options&, con
 
 Result<Answer> run_why(Job& job) {
   return explain(job, why_text);
+}
+
+Result<Answer> run_find(Job& job) {
+  return explain(job, find_text);
 }
 
 Result<Answer> run_graph(Job& job) {

@@ -9,7 +9,11 @@ namespace {
 std::string format_stacks(const stacks::StackReport& report, const Options& options) {
   if (options.format == Format::Json) return format_stacks_json(report);
   if (options.format == Format::Folded) return format_stacks_folded(report);
-  return format_stacks_text(report, look_of(options).with_colour);
+  const Look look = look_of(options);
+  StackLook how;
+  how.with_colour = look.with_colour;
+  how.is_brief = options.brief.value_or(look.columns != 0);
+  return format_stacks_text(report, how);
 }
 
 }  // namespace

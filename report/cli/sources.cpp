@@ -10,6 +10,7 @@
 #include "report/collect/examine.h"
 #include "report/collect/take.h"
 #include "report/stacks/join_waits.h"
+#include "report/stacks/saved_stacks.h"
 #include "report/stacks/take_stacks.h"
 
 namespace heapattach {
@@ -94,6 +95,9 @@ Result<snapshot::Examination> examine(const Options& options,
 Result<stacks::StackReport> take_stacks_of(const Options& options,
                                            const Deadline& deadline,
                                            Console& console) {
+  if (!options.file.empty() && !is_elf_file(options.file)) {
+    return stacks::saved_stacks(HA_TRY(take_from_file(options, deadline, console)));
+  }
   stacks::StackOptions what;
   what.pid = options.pid;
   what.core_file = options.file;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <vector>
 
 namespace heapattach::stacks {
 
@@ -65,20 +66,29 @@ bool begins_with_class(std::string_view function, std::string_view name) {
 }  // namespace
 
 CrystalLibrary CrystalLibrary::of(const unwind::Stacks& stacks) {
-  std::map<std::string_view, std::size_t> directories;
+  std::vector<std::string_view> files;
   bool is_crystal = false;
   for (const unwind::CodePlaces& code : stacks.places) {
     for (const unwind::Place& place : code.places) {
       is_crystal = is_crystal || place.function.starts_with("Crystal::") ||
                    place.function.starts_with("Fiber#") || place.function == "__crystal_main";
-      for (const std::string_view name : kOnEachStack) {
-        const std::string_view file = place.file;
-        if (!file.ends_with(name)) continue;
-        const std::string_view directory = file.substr(0, file.size() - name.size());
-        if (!directory.ends_with('/')) continue;
-        ++directories[directory];
-        break;
-      }
+      files.push_back(place.file);
+    }
+  }
+  CrystalLibrary library = of_files(files);
+  library.is_crystal_ = is_crystal || library.is_crystal_;
+  return library;
+}
+
+CrystalLibrary CrystalLibrary::of_files(std::span<const std::string_view> files) {
+  std::map<std::string_view, std::size_t> directories;
+  for (const std::string_view file : files) {
+    for (const std::string_view name : kOnEachStack) {
+      if (!file.ends_with(name)) continue;
+      const std::string_view directory = file.substr(0, file.size() - name.size());
+      if (!directory.ends_with('/')) continue;
+      ++directories[directory];
+      break;
     }
   }
   // A file of the program may have such a name too, but it occurs less often.
@@ -88,9 +98,7 @@ CrystalLibrary CrystalLibrary::of(const unwind::Stacks& stacks) {
     if (places > count) most = directory;
     if (places > count) count = places;
   }
-  CrystalLibrary library{std::string(most)};
-  library.is_crystal_ = is_crystal || !most.empty();
-  return library;
+  return CrystalLibrary{std::string(most)};
 }
 
 std::string_view CrystalLibrary::name_of(std::string_view file) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,8 @@ class CrystalLibrary {
 
   // From the files that every Crystal program's stacks go through.
   static CrystalLibrary of(const unwind::Stacks& stacks);
+  // By the files of the stacks of a Crystal program.
+  static CrystalLibrary of_files(std::span<const std::string_view> files);
 
   [[nodiscard]] const std::string& directory() const { return directory_; }
   // Whether the program is written in Crystal at all.

@@ -9,21 +9,26 @@ namespace heapattach::stacks {
 
 namespace {
 
-// In a Crystal program, code that is written in Crystal and not in its library; in another, code in
-// the program itself and not in its libraries.
 bool is_own(const unwind::Place& place, const Module* module, const CrystalLibrary& library) {
   const std::string_view file = place.home.empty() ? place.file : place.home;
-  if (module == nullptr || !module->is_main_program() || place.function.empty()) return false;
-  if (!library.directory().empty()) {
-    return file.ends_with(".cr") && library.name_of(file).empty();
-  }
-  if (library.is_crystal()) return file.empty() && !is_of_library(place.function);
-  const bool is_of_libc = file.starts_with("../") || file.starts_with("./") ||
-                          place.function.starts_with("__") || place.function == "_start";
-  return !is_of_libc;
+  return module != nullptr && module->is_main_program() &&
+         is_own_code(place.function, file, library);
 }
 
 }  // namespace
+
+bool is_own_code(std::string_view function, std::string_view file, const CrystalLibrary& library) {
+  if (function.empty()) return false;
+  if (!library.directory().empty()) {
+    return file.ends_with(".cr") && library.name_of(file).empty();
+  }
+  if (library.is_crystal()) return file.empty() && !is_of_library(function);
+  // The compiler's headers have the threads' own frames, such as std::thread::_Invoker's.
+  const bool is_of_libc = file.starts_with("../") || file.starts_with("./") ||
+                          file.starts_with("/usr/include/") || function.starts_with("__") ||
+                          function == "_start";
+  return !is_of_libc;
+}
 
 std::optional<unwind::Place> own_place(const unwind::StackRecord& record,
                                        const unwind::Stacks& stacks,
@@ -100,12 +105,16 @@ std::vector<FiberGroup> group_fibers(const std::vector<FiberSeen>& fibers,
     }
     groups[at->second].fibers.push_back(i);
   }
+  sort_groups(fibers, groups);
+  return groups;
+}
+
+void sort_groups(const std::vector<FiberSeen>& fibers, std::vector<FiberGroup>& groups) {
   const auto rank = [&](const FiberGroup& group) {
     return std::pair(!fibers[group.fibers.front()].is_of_runtime, group.fibers.size());
   };
   std::stable_sort(groups.begin(), groups.end(),
                    [&](const FiberGroup& a, const FiberGroup& b) { return rank(a) > rank(b); });
-  return groups;
 }
 
 }  // namespace heapattach::stacks

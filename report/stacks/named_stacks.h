@@ -13,6 +13,12 @@ struct CodeSources {
   const CrystalLibrary& library;
 };
 
+// Whether a function of the program itself is its own code: in a Crystal program, what is not of
+// the library, in another, what it was not linked with.
+[[nodiscard]] bool is_own_code(std::string_view function,
+                               std::string_view file,
+                               const CrystalLibrary& library);
+
 // The frames of a stack with the names of their functions and modules.
 [[nodiscard]] NamedStack named(const unwind::StackRecord& record,
                                const unwind::Stacks& stacks,
@@ -33,5 +39,8 @@ struct CodeSources {
     const std::vector<const unwind::StackRecord*>& records,
     const unwind::Stacks& stacks,
     const CodeSources& sources);
+
+// The largest first, the runtime's own last.
+void sort_groups(const std::vector<FiberSeen>& fibers, std::vector<FiberGroup>& groups);
 
 }  // namespace heapattach::stacks

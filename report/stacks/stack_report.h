@@ -86,6 +86,11 @@ struct CoreFacts {
   pid_t thread = 0;
 };
 
+// That the report is of a saved snapshot, and when that was taken.
+struct SavedFacts {
+  std::string captured;
+};
+
 struct StackReport {
   pid_t pid = 0;
   std::string exe;
@@ -93,6 +98,9 @@ struct StackReport {
   // For a core file, which lacks the kernel's data about threads: states, wait channels and times;
   // and what descriptors are, and the time of day.
   std::optional<CoreFacts> core;
+  // A snapshot has neither wait channels nor processor times, and took one look: which threads are
+  // busy is unknown.
+  std::optional<SavedFacts> saved{};
   // Signals whose handlers are the program's own, and may wake a fiber; none if unknown.
   std::optional<std::uint64_t> caught_signals;
   std::vector<std::string> findings;  // certain faults, worst first: one line each

@@ -51,7 +51,7 @@ bool says(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_CASE("findings come first, then the process, its threads and its fibers") {
-  const std::string text = format_stacks_text(small_report(), false);
+  const std::string text = format_stacks_text(small_report(), {});
   CHECK(text ==
         "deadlock: nobody goes on\n"
         "process 4711 /srv/app: 1 thread, 2 fibers, paused for 1.5 ms\n"
@@ -65,7 +65,7 @@ TEST_CASE("findings come first, then the process, its threads and its fibers") {
         "  each sleeps, 9.5 s left\n"
         "    0  sleep  app.cr:7  app+0x234\n"
         "    1  run    app.cr:7  app+0x234\n");
-  CHECK(says(format_stacks_text(small_report(), true), "\x1b[1;31mdeadlock"));
+  CHECK(says(format_stacks_text(small_report(), {.with_colour = true}), "\x1b[1;31mdeadlock"));
 }
 
 TEST_CASE("a fiber is identified by its thread and context if its name is ambiguous") {
@@ -74,11 +74,11 @@ TEST_CASE("a fiber is identified by its thread and context if its name is ambigu
   report.fibers[0].of_thread = "4712 SYSMON";
   report.fibers[1].context = "WORKERS";
   report.remarks = {"2 fibers wait"};
-  const std::string text = format_stacks_text(report, false);
+  const std::string text = format_stacks_text(report, {});
   CHECK(says(text, "\n2 fibers \"main\" of thread 4712 SYSMON, \"main\" of context WORKERS\n"));
   CHECK(says(text, "\nremark: 2 fibers wait\n"));
   report.fibers[1].context = "DEFAULT";
-  CHECK(says(format_stacks_text(report, false), "SYSMON, \"main\"\n"));
+  CHECK(says(format_stacks_text(report, {}), "SYSMON, \"main\"\n"));
   const std::string json = format_stacks_json(report);
   CHECK(says(json, "\"remarks\":[\"2 fibers wait\"]"));
   CHECK(says(json, "\"context\":\"DEFAULT\""));
@@ -90,7 +90,7 @@ TEST_CASE("what a core file lacks is reported as missing, not as zero") {
   report.core = CoreFacts{11, 4711};
   report.threads[0].state = '?';
   report.fibers[0].wait.left.reset();
-  const std::string text = format_stacks_text(report, false);
+  const std::string text = format_stacks_text(report, {});
   CHECK(
       says(text, "2 fibers, from a core file of signal 11 SIGSEGV in thread 4711 (which has no "));
   CHECK(says(text, "\nthread 4711 app, in read(5: pipe)\n"));
@@ -99,7 +99,7 @@ TEST_CASE("what a core file lacks is reported as missing, not as zero") {
   CHECK(says(json, R"("core":{"signal":11,"thread":4711})"));
   for (const char* key : {"pause_ms", "cpu_s", "state"}) CHECK_FALSE(says(json, key));
   report.core->signal = 0;
-  CHECK(says(format_stacks_text(report, false), "from a core file (which"));
+  CHECK(says(format_stacks_text(report, {}), "from a core file (which"));
   CHECK(says(format_stacks_json(report), R"("core":{})"));
 }
 
@@ -110,7 +110,7 @@ TEST_CASE("a gap in a deep stack is shown, and numbers continue after it") {
   stack.left_out = 1000;
   stack.left_out_behind = 1;
   stack.end = unwind::StackEnd::Corrupt;
-  const std::string text = format_stacks_text(report, false);
+  const std::string text = format_stacks_text(report, {});
   CHECK(says(text, "… 1000 more frames …\n  1001  last"));
   CHECK(says(text, "… the rest of the stack is corrupt"));
 }
@@ -119,7 +119,7 @@ TEST_CASE("names cannot control a terminal") {
   StackReport report = small_report();
   report.threads[0].name = "\x1b[2J";
   report.threads[0].stack.frames[0].function = "a\nb;c";
-  CHECK(!says(format_stacks_text(report, false), "\x1b"));
+  CHECK(!says(format_stacks_text(report, {}), "\x1b"));
   CHECK(says(format_stacks_folded(report), "a\\nb:c"));
 }
 
@@ -142,4 +142,25 @@ TEST_CASE("the JSON has every frame, and fibers have their group") {
              "{\"address\":\"0x7000\",\"name\":\"one\",\"wait\":\"sleep\",\"left_s\":9.500,"
              "\"group\":0}"));
   CHECK(json.ends_with("\"end\":\"outermost\"}]}\n"));
+}
+
+TEST_CASE("brief stacks fold what is not the program's own, but for what its code called") {
+  StackReport report = small_report();
+  NamedFrame own = frame("Shop#sell");
+  own.is_own = true;
+  report.threads[0].stack.frames = {frame("a"),   frame("b"),    frame("Mutex#lock"), own,
+                                    frame("run"), frame("main"), frame("_start")};
+  report.groups[0].stack.frames = {frame("wait"), frame("c"), frame("d")};
+  const std::string text = format_stacks_text(report, {.is_brief = true});
+  CHECK(says(text,
+             "      … 2 frames of the runtime and libraries\n"
+             "    2  Mutex#lock  app.cr:7  app+0x234\n"
+             "    3  Shop#sell   app.cr:7  app+0x234\n"
+             "      … 3 frames of the runtime and libraries\n"));
+  CHECK(says(text,
+             "    0  wait  app.cr:7  app+0x234\n"
+             "      … 2 frames of the runtime and libraries\n"));
+  CHECK(says(format_stacks_text(report, {.with_colour = true}),
+             "\x1b[36m    3  Shop#sell   app.cr:7  app+0x234\x1b[0m\n"));
+  CHECK(!says(format_stacks_text(report, {}), "…"));
 }

@@ -1,10 +1,13 @@
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <unordered_map>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "report/format/export/html_sections.h"
+#include "report/stacks/saved_stacks.h"
 
 namespace heapattach {
 
@@ -51,12 +54,13 @@ class StackNumbers {
   }
 
   void put_stacks(HtmlJson& json, const Snapshot& snapshot) const {
+    const stacks::OwnCode own_code(snapshot);
     json.open("stacks", '[');
     for (const std::uint32_t number : asked_) {
       const snapshot::Stack& stack = snapshot.stacks[number];
       json.open('[');
       for (std::size_t i = 0; i < std::min(stack.frames.size(), kMostFrames); ++i) {
-        put_place(json, snapshot.places[stack.frames[i].place]);
+        put_place(json, snapshot.places[stack.frames[i].place], own_code);
       }
       const std::uint64_t left =
           stack.left_out + stack.frames.size() - std::min(stack.frames.size(), kMostFrames);
@@ -69,32 +73,53 @@ class StackNumbers {
  private:
   static constexpr std::size_t kMostFrames = 100;
 
-  static void put_line(HtmlJson& json, std::string_view what, std::string_view where) {
+  static void put_line(HtmlJson& json,
+                       std::string_view what,
+                       std::string_view where,
+                       bool is_own = false) {
     json.open('[');
     json.text(what);
     json.text(where);
+    if (is_own) json.number(1);
     json.close(']');
   }
-  static void put_code(HtmlJson& json, const snapshot::CodeLine& code, std::string_view or_else) {
+  static void put_code(HtmlJson& json,
+                       const snapshot::CodeLine& code,
+                       std::string_view or_else,
+                       bool is_own) {
     const std::string where =
         code.line == 0 ? code.file : fmt::format("{}:{}", code.file, code.line);
-    put_line(json, code.function.empty() ? or_else : code.function, where);
+    put_line(json, code.function.empty() ? or_else : code.function, where, is_own);
   }
   // Inlined functions first, because they were called last.
-  static void put_place(HtmlJson& json, const snapshot::Place& place) {
-    for (const snapshot::CodeLine& inlined : place.inlined) put_code(json, inlined, "(inlined)");
+  static void put_place(HtmlJson& json,
+                        const snapshot::Place& place,
+                        const stacks::OwnCode& own_code) {
+    for (const snapshot::CodeLine& inlined : place.inlined) {
+      put_code(json, inlined, "(inlined)", own_code.is_own(place, inlined));
+    }
     put_code(json, place.at,
-             fmt::format("{:#x}{}{}", place.pc, place.module.empty() ? "" : " of ", place.module));
+             fmt::format("{:#x}{}{}", place.pc, place.module.empty() ? "" : " of ", place.module),
+             own_code.is_own(place, place.at));
   }
 
   std::unordered_map<std::uint32_t, std::size_t> numbers_;
   std::vector<std::uint32_t> asked_;
 };
 
+void put_texts(HtmlJson& json, std::string_view name, const std::vector<std::string>& texts) {
+  json.open(name, '[');
+  for (const std::string& text : texts) json.text(text);
+  json.close(']');
+}
+
 }  // namespace
 
 void put_html_stacks(HtmlJson& json, const Snapshot& snapshot, const HtmlView& view) {
-  StackNumbers stacks;
+  const stacks::StackReport report = stacks::saved_stacks(snapshot);
+  put_texts(json, "findings", report.findings);
+  put_texts(json, "remarks", report.remarks);
+  StackNumbers numbers;
   auto of_threads = by_id(view.threads);
   const auto tid = [](const snapshot::Thread& one) { return static_cast<std::uint64_t>(one.tid); };
   json.number("threads_in_all", snapshot.threads.size());
@@ -104,7 +129,13 @@ void put_html_stacks(HtmlJson& json, const Snapshot& snapshot, const HtmlView& v
     json.number("tid", thread->tid);
     json.text("name", thread->name);
     json.text("state", std::string(1, thread->state));
-    stacks.put_number(json, thread->stack);
+    json.text("call", thread->wait.call);
+    if (thread->wait.thread) {
+      json.text("waits",
+                "waits for a mutex of " + stacks::title_of(report.threads[*thread->wait.thread]));
+    }
+    if (thread->finding) json.number("finding", *thread->finding);
+    numbers.put_number(json, thread->stack);
     json.number("retained", of_threads[tid(*thread)]);
     json.close('}');
   }
@@ -117,12 +148,16 @@ void put_html_stacks(HtmlJson& json, const Snapshot& snapshot, const HtmlView& v
     json.open('{');
     json.text("address", fmt::format("{:#x}", fiber->address));
     json.text("name", fiber->name);
-    stacks.put_number(json, fiber->stack);
+    if (fiber->wait.kind != stacks::WaitKind::Unknown) {
+      json.text("waits", stacks::describe_wait(report, fiber->wait));
+    }
+    if (fiber->finding) json.number("finding", *fiber->finding);
+    numbers.put_number(json, fiber->stack);
     json.number("retained", of_fibers[fiber->address]);
     json.close('}');
   }
   json.close(']');
-  stacks.put_stacks(json, snapshot);
+  numbers.put_stacks(json, snapshot);
 }
 
 }  // namespace heapattach

@@ -32,13 +32,18 @@ function suspectPart({sentence, retained, within, steps, contents}) {
 const threadStates = {R: 'running', S: 'sleeping', D: 'in the kernel', T: 'stopped', t: 'traced',
   Z: 'ended', I: 'idle', X: 'ended'};
 
-function stackPart({title, about, retained, stack}) {
+/** What is part of a finding stands out. */
+function stackClass(finding) {
+  return finding === undefined ? 'stack' : 'stack found';
+}
+
+function stackPart({title, about, retained, stack, finding}) {
   const frames = stack === undefined ? [] : report.stacks[stack];
   const head = [make('span', {class: 'name'}, brief(title)), about ? make('span', {class: 'soft'}, about) : null,
     retained ? make('span', {class: 'held'}, `holds ${size(retained)}`) : null];
-  if (frames.length === 0) return make('div', {class: 'stack'}, make('p', {}, ...head.filter(Boolean)));
-  return make('details', {class: 'stack'}, make('summary', {}, ...head.filter(Boolean)),
-    make('ol', {}, ...frames.map(([text, place]) => make('li', {}, make('span', {class: 'name'}, brief(text)),
+  if (frames.length === 0) return make('div', {class: stackClass(finding)}, make('p', {}, ...head.filter(Boolean)));
+  return make('details', {class: stackClass(finding)}, make('summary', {}, ...head.filter(Boolean)),
+    make('ol', {}, ...frames.map(([text, place, isOwn]) => make('li', {class: isOwn ? 'own' : undefined}, make('span', {class: 'name'}, brief(text)),
       place ? make('span', {class: 'soft'}, ` ${place}`) : null))));
 }
 
@@ -46,12 +51,13 @@ function stacksView() {
   const {threads, fibers} = report;
   const threadParts = threads.map((thread) => stackPart({
     ...thread, title: `Thread ${thread.tid}${thread.name ? ` ${thread.name}` : ''}`,
-    about: threadStates[thread.state]}));
+    about: [threadStates[thread.state], thread.call && `in ${thread.call}`, thread.waits].filter(Boolean).join(', ')}));
   const fiberParts = fibers.map((fiber) => stackPart({
-    ...fiber, title: `Fiber ${fiber.name || fiber.address}`, about: fiber.name ? fiber.address : ''}));
+    ...fiber, title: `Fiber ${fiber.name || fiber.address}`, about: fiber.waits || (fiber.name ? fiber.address : '')}));
   const left = report.fibers_in_all - fiberParts.length;
   const leftThreads = report.threads_in_all - threadParts.length;
   return make('div', {},
+    ...findingsPart(), ...(report.remarks || []).map((text) => make('p', {class: 'lead'}, brief(text, 1200))),
     make('p', {class: 'lead'}, 'Threads and fibers, and what would go if what their stacks hold by themselves went.'),
     ...threadParts,
     leftThreads > 0 ? make('p', {class: 'soft'}, `and ${counted(leftThreads, 'thread')} more`) : '', ...fiberParts,

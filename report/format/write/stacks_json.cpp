@@ -14,6 +14,8 @@
 //      "descriptor":"7: pipe","owner":"0x7f…","left_s":9.500,"finding":0,"group":0}],
 //    "groups":[{"fibers":12,"frames":[FRAME, …],"end":"outermost"}]}
 //
+// Of a saved snapshot, "snapshot" is when it was taken; it has no "wait_channel", "cpu_s" and
+// "load", and no "readable".
 // A finding is proved, and says what is wrong; a remark may be as it should. A thread or fiber that
 // is part of a finding has its number, from 0, as "finding". "wait" is what the
 // fiber waits for: "receive", "send" or (one of both) "channel", "select", "mutex", "condition",
@@ -90,7 +92,7 @@ JsonRecord thread_record(const StackReport& report, const ThreadSeen& thread) {
   if (!report.core) record.text("state", {&thread.state, 1});
   record.text_unless_empty("wait_channel", thread.wait_channel);
   record.text_unless_empty("call", thread.call);
-  if (!report.core) {
+  if (!report.core && !report.saved) {
     record.raw("cpu_s", decimal(std::chrono::duration<double>(thread.processor_time).count()));
   }
   if (thread.load) record.raw("load", fmt::format("{:.2f}", *thread.load));
@@ -144,6 +146,7 @@ std::string format_stacks_json(const StackReport& report) {
   record.number("version", 1);
   record.number("pid", report.pid);
   record.text_unless_empty("exe", report.exe);
+  if (report.saved) record.text("snapshot", report.saved->captured);
   if (report.core) {
     JsonRecord core;
     if (report.core->signal != 0) {

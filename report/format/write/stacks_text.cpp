@@ -14,14 +14,23 @@
 //     each waits to receive from Channel(Int32) 0x7f0c1ab3ef80
 //      0  …
 //
-// Frames keep their numbers on the stack, also after a gap. A guessed frame has a note after it.
-// Names come from the target, and are made safe to show.
+// Frames keep their numbers on the stack, also after a gap. Brief, of the frames that are not the
+// program's own, only those remain that its code called, and the innermost of a stack without any:
+//
+//   … 3 frames of the runtime and libraries
+//      3  Mutex#lock                     mutex.cr:66:5  app+0x9f2c
+//      4  Ledger#transfer                ledger.cr:17:7  app+0x9e11
+//   … 2 frames of the runtime and libraries
+//
+// A guessed frame has a note after it. Names come from the target, and are made safe to show.
 
 #include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <iterator>
 #include <map>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -71,10 +80,10 @@ std::string plural(std::size_t count, std::string_view what) {
 
 class Text {
  public:
-  explicit Text(bool with_colour) : with_colour_(with_colour) {}
+  explicit Text(const StackLook& look) : look_(look) {}
 
   void line(std::string_view text, const char* colour = nullptr) {
-    const bool is_coloured = with_colour_ && colour != nullptr;
+    const bool is_coloured = look_.with_colour && colour != nullptr;
     fmt::format_to(std::back_inserter(out_), "{}{}{}\n", is_coloured ? colour : "",
                    terminal_text(text), is_coloured ? "\x1b[0m" : "");
   }
@@ -85,15 +94,27 @@ class Text {
     for (const NamedFrame& frame : stack.frames) {
       width = std::max(width, std::min(frame.function.size(), kWidestFunction));
     }
+    const std::vector<bool> is_folded = folded_frames(stack);
+    const auto own = std::find_if(stack.frames.begin(), stack.frames.end(),
+                                  [](const NamedFrame& frame) { return frame.is_own; });
+    const auto first_own = static_cast<std::size_t>(own - stack.frames.begin());
     std::uint64_t number = 0;
+    std::size_t folded = 0;
     for (std::size_t i = 0; i < stack.frames.size(); ++i) {
       if (stack.left_out > 0 && i == stack.left_out_behind) {
+        fold(std::exchange(folded, 0));
         line(fmt::format("      … {} more frames …", stack.left_out));
         number += stack.left_out;
       }
-      frame(stack.frames[i], number, width);
+      if (is_folded[i]) {
+        ++folded;
+      } else {
+        fold(std::exchange(folded, 0));
+        frame(stack.frames[i], number, width, i == first_own ? kOwn : nullptr);
+      }
       if (!stack.frames[i].is_inlined) ++number;
     }
+    fold(folded);
     if (const auto words = words_for(stack.end); !words.empty()) {
       line(fmt::format("      {}", words));
     }
@@ -102,7 +123,29 @@ class Text {
   [[nodiscard]] std::string take() { return std::move(out_); }
 
  private:
-  void frame(const NamedFrame& frame, std::uint64_t number, std::size_t width) {
+  static constexpr const char* kOwn = "\x1b[36m";
+
+  // One frame alone is not worth a fold.
+  [[nodiscard]] std::vector<bool> folded_frames(const NamedStack& stack) const {
+    const auto& frames = stack.frames;
+    std::vector<bool> is_folded(frames.size());
+    for (std::size_t begin = 0; look_.is_brief && begin < frames.size();) {
+      std::size_t end = begin;
+      while (end < frames.size() && !frames[end].is_own) ++end;
+      const bool is_called_by_own = end < frames.size();
+      const std::size_t from = begin == 0 && !is_called_by_own ? 1 : begin;
+      const std::size_t to = is_called_by_own && end > begin ? end - 1 : end;
+      for (std::size_t i = from; from + 1 < to && i < to; ++i) is_folded[i] = true;
+      begin = end + 1;
+    }
+    return is_folded;
+  }
+
+  void fold(std::size_t frames) {
+    if (frames != 0) line(fmt::format("      … {} frames of the runtime and libraries", frames));
+  }
+
+  void frame(const NamedFrame& frame, std::uint64_t number, std::size_t width, const char* colour) {
     std::string place;
     if (!frame.file.empty()) {
       place = fmt::format("{}:{}", frame.file, frame.line);
@@ -115,10 +158,11 @@ class Text {
     line(fmt::format("  {:>3}  {:<{}}  {}{}{}{}", number,
                      frame.function.empty() ? "?" : frame.function, width, place,
                      frame.is_inlined ? "" : module, frame.is_inlined ? "inlined" : "",
-                     words_for(frame.found_by)));
+                     words_for(frame.found_by)),
+         colour);
   }
 
-  bool with_colour_;
+  StackLook look_;
   std::string out_;
 };
 
@@ -131,7 +175,8 @@ void add_thread(const StackReport& report, const ThreadSeen& thread, Text& text)
   if (!thread.call.empty()) head += fmt::format("{} in {}", report.core ? "," : "", thread.call);
   if (!thread.wait_channel.empty()) head += fmt::format(" [{}]", thread.wait_channel);
   const double seconds = std::chrono::duration<double>(thread.processor_time).count();
-  if (!report.core) head += fmt::format(", {:.2f} s of processor time", seconds);
+  const bool has_times = !report.core && !report.saved;
+  if (has_times) head += fmt::format(", {:.2f} s of processor time", seconds);
   if (thread.load) head += fmt::format(", now {:.0f} %", 100 * *thread.load);
   text.gap();
   text.line(head, kBold);
@@ -153,6 +198,12 @@ void add_thread(const StackReport& report, const ThreadSeen& thread, Text& text)
 
 // How the process was read, and what is therefore missing.
 std::string words_for_source(const StackReport& report) {
+  if (report.saved) {
+    return fmt::format(
+        ", from a snapshot of {} (which has no wait channels and processor times, and does not say "
+        "which threads are busy)",
+        report.saved->captured.empty() ? "an unknown time" : report.saved->captured);
+  }
   if (!report.core) {
     const double pause = std::chrono::duration<double, std::milli>(report.pause).count();
     return fmt::format(", paused for {:.1f} ms", pause);
@@ -201,8 +252,8 @@ void add_waits(const StackReport& report, const FiberGroup& group, Text& text) {
 
 }  // namespace
 
-std::string format_stacks_text(const StackReport& report, bool with_colour) {
-  Text text(with_colour);
+std::string format_stacks_text(const StackReport& report, const StackLook& look) {
+  Text text(look);
   for (const std::string& finding : report.findings) text.line(finding, kRed);
   std::string head = fmt::format("process {} {}: {}", report.pid, report.exe,
                                  plural(report.threads.size(), "thread"));

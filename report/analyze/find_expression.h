@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attach/result.h"
+
+// What --find looks for: `Session[@user.name == "ann" and @hits > 3]`.
+//
+//   find       TYPE  or  TYPE [ conditions ]      TYPE as for --why: a name, a short name, a glob
+//   conditions condition { and condition }, several of these with `or` between them
+//   condition  PATH OP VALUE                      or PATH alone: the field is not nil
+//   PATH       fields with dots between them, with @ or without; [3] or [*] for elements
+//   OP         == != < <= > >= and ~ for a glob
+//   VALUE      "text" with \" and \\ in it, a number, true, false, nil
+//
+// `and` binds closer than `or`; there are no parentheses.
+namespace heapattach::analyze {
+
+enum class FindOperator : std::uint8_t {
+  Exists,
+  Equal,
+  NotEqual,
+  Less,
+  LessEqual,
+  Greater,
+  GreaterEqual,
+  Matches,
+};
+
+struct FindValue {
+  enum class Kind : std::uint8_t { Nil, Text, Plain };  // Plain: a number, true or false
+  Kind kind = Kind::Nil;
+  std::string text;
+};
+
+struct FindCondition {
+  std::string path;        // as given
+  std::size_t column = 0;  // of the path in the expression; the first is 1
+  FindOperator op = FindOperator::Exists;
+  FindValue value;
+
+  // Whether it takes the contents of objects to answer.
+  [[nodiscard]] bool needs_values() const {
+    return op != FindOperator::Exists && value.kind != FindValue::Kind::Nil;
+  }
+};
+
+struct FindExpression {
+  std::string text;  // as given
+  std::string type;
+  std::vector<std::vector<FindCondition>>
+      any_of;  // of each all must hold; empty: all objects match
+
+  [[nodiscard]] bool needs_values() const;
+};
+
+// Malformed with the column at which it makes no sense, and why.
+Result<FindExpression> parse_find(std::string_view text);
+
+// What is wrong at a column of an expression, with what stands there.
+[[nodiscard]] Error find_error(std::string_view text, std::size_t column, std::string_view why);
+
+}  // namespace heapattach::analyze

@@ -1,0 +1,314 @@
+#include "report/analyze/find_matches.h"
+
+#include <algorithm>
+#include <charconv>
+#include <compare>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "report/analyze/edge_names.h"
+#include "report/analyze/find.h"
+#include "report/glob.h"
+#include "report/model/find_values.h"
+
+namespace heapattach::analyze {
+
+namespace {
+
+using snapshot::ObjectIndex;
+using snapshot::Snapshot;
+using Kind = FindValue::Kind;
+
+enum class Truth : std::uint8_t { No, Unknown, Yes };
+
+// What a path comes to.
+struct Seen {
+  enum class What : std::uint8_t { Nothing, Nil, Object, Text, Plain };
+  What what = What::Nothing;  // Nothing: the object has no such field
+  ObjectIndex object = 0;
+  std::string_view text;
+  bool is_cut = false;
+};
+
+// A path without the signs that languages set before names: "@user.@name" is "user.name".
+std::string plain_path(std::string_view path) {
+  std::string plain;
+  for (const char letter : path) {
+    if (letter != '@') plain += letter;
+  }
+  return plain;
+}
+
+// "[3].name" after "items" of "items[3].name"; nothing if the path does not begin with the field.
+std::optional<std::string_view> rest_of(std::string_view path, std::string_view field) {
+  if (field.empty() || !path.starts_with(field)) return std::nullopt;
+  std::string_view rest = path.substr(field.size());
+  if (rest.empty() || rest.front() == '[') return rest;
+  if (rest.front() != '.') return std::nullopt;
+  return rest.substr(1);
+}
+
+std::optional<std::partial_ordering> order(std::string_view a, std::string_view b) {
+  const auto whole = [](std::string_view text, auto& number) {
+    const auto [rest, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+    return failure == std::errc{} && rest == text.data() + text.size();
+  };
+  std::int64_t left = 0;
+  std::int64_t right = 0;
+  if (whole(a, left) && whole(b, right)) return left <=> right;
+  double x = 0;
+  double y = 0;
+  if (whole(a, x) && whole(b, y)) return x <=> y;
+  return std::nullopt;
+}
+
+Truth truth(bool is_true) {
+  return is_true ? Truth::Yes : Truth::No;
+}
+
+// A text that was cut is known to begin so, and no more.
+Truth compare_text(const FindCondition& condition, const Seen& seen) {
+  const std::string& wanted = condition.value.text;
+  if (condition.op == FindOperator::Matches) {
+    const bool is_match = matches_glob(wanted, std::string(seen.text));
+    if (!seen.is_cut) return truth(is_match);
+    return is_match && wanted.ends_with('*') ? Truth::Yes : Truth::Unknown;
+  }
+  const bool is_equal_op = condition.op == FindOperator::Equal;
+  if (seen.is_cut && wanted.size() > seen.text.size() && wanted.starts_with(seen.text)) {
+    return Truth::Unknown;
+  }
+  return truth((!seen.is_cut && seen.text == wanted) == is_equal_op);
+}
+
+Truth compare_plain(const FindCondition& condition, const Seen& seen) {
+  const auto found = order(seen.text, condition.value.text);
+  const bool is_same = found ? *found == 0 : seen.text == condition.value.text;
+  switch (condition.op) {
+    case FindOperator::Equal: return truth(is_same);
+    case FindOperator::NotEqual: return truth(!is_same);
+    case FindOperator::Less: return truth(found && *found < 0);
+    case FindOperator::LessEqual: return truth(found && *found <= 0);
+    case FindOperator::Greater: return truth(found && *found > 0);
+    case FindOperator::GreaterEqual: return truth(found && *found >= 0);
+    default: return Truth::No;
+  }
+}
+
+Truth compare(const FindCondition& condition, const Seen& seen) {
+  if (seen.what == Seen::What::Nothing) return Truth::No;
+  const bool is_nil = seen.what == Seen::What::Nil;
+  const bool is_unequal = condition.op == FindOperator::NotEqual;
+  if (condition.op == FindOperator::Exists) return truth(!is_nil);
+  if (condition.value.kind == Kind::Nil) return truth(is_nil != is_unequal);
+  const bool is_text = seen.what == Seen::What::Text && condition.value.kind == Kind::Text;
+  if (is_text) return compare_text(condition, seen);
+  const bool is_plain = seen.what == Seen::What::Plain && condition.value.kind == Kind::Plain;
+  return is_plain ? compare_plain(condition, seen) : truth(is_unequal);
+}
+
+class Matcher {
+ public:
+  Matcher(const Snapshot& snapshot, const FindExpression& expression)
+      : snapshot_(snapshot), expression_(expression), names_(snapshot) {
+    for (const auto& all : expression.any_of) {
+      for (const FindCondition& one : all) {
+        plain_.push_back(plain_path(one.path));
+        if (std::find(matches_.paths.begin(), matches_.paths.end(), one.path) ==
+            matches_.paths.end()) {
+          matches_.paths.push_back(one.path);
+        }
+      }
+    }
+    was_seen_.resize(plain_.size());
+  }
+
+  Result<FindMatches> run(const std::vector<ObjectIndex>& objects) && {
+    matches_.objects = objects.size();
+    matches_.type = common_name(objects);
+    for (const ObjectIndex object : objects) {
+      const Truth found = judge(object);
+      if (found == Truth::Unknown) ++matches_.undecided;
+      if (found == Truth::Yes) matches_.found.push_back({object, values_of(object)});
+    }
+    HA_TRY(check_fields(objects));
+    return std::move(matches_);
+  }
+
+ private:
+  [[nodiscard]] std::string common_name(const std::vector<ObjectIndex>& objects) const {
+    const std::string& first = type_of(objects.front()).name;
+    const bool is_one = std::all_of(objects.begin(), objects.end(), [&](ObjectIndex object) {
+      return type_of(object).name == first;
+    });
+    return is_one ? first : expression_.type;
+  }
+
+  [[nodiscard]] const snapshot::Type& type_of(ObjectIndex object) const {
+    return snapshot_.types[snapshot_.objects[object].type];
+  }
+
+  Truth judge(ObjectIndex object) {
+    Truth any = expression_.any_of.empty() ? Truth::Yes : Truth::No;
+    std::size_t number = 0;
+    for (const auto& conditions : expression_.any_of) {
+      Truth all = Truth::Yes;
+      for (const FindCondition& condition : conditions) {
+        all = std::min(all, test(object, condition, number++));
+      }
+      any = std::max(any, all);
+    }
+    return any;
+  }
+
+  // A path with [*] comes to several things: one of them is enough.
+  Truth test(ObjectIndex object, const FindCondition& condition, std::size_t number) {
+    Truth any = Truth::No;
+    bool was_seen = false;
+    follow(object, plain_[number], [&](const Seen& seen) {
+      was_seen = was_seen || seen.what != Seen::What::Nothing;
+      any = std::max(any, compare(condition, seen));
+    });
+    if (was_seen) was_seen_[number] = true;
+    return any;
+  }
+
+  // Calls `see` with each thing that the path comes to. Every step takes letters of the path.
+  template <class See>
+  void follow(ObjectIndex object, std::string_view path, const See& see) {
+    bool is_there = see_values(object, path, see);
+    for (auto i = snapshot_.first_edge[object]; i < snapshot_.first_edge[object + 1]; ++i) {
+      const snapshot::Edge& edge = snapshot_.edges[i];
+      const std::string field = plain_path(names_.name(object, edge.offset_words));
+      auto rest = rest_of(path, field);
+      if (!rest) {
+        rest = rest_of(path, plain_path(names_.kind_name(names_.kind(object, edge.offset_words))));
+      }
+      if (!rest) continue;
+      is_there = true;
+      if (rest->empty()) {
+        see_object(edge.to, see);
+      } else {
+        follow(edge.to, *rest, see);
+      }
+    }
+    if (!is_there && declares(type_of(object), path)) see(Seen{Seen::What::Nil, 0, {}, false});
+  }
+
+  // Values that stand in the object itself.
+  template <class See>
+  bool see_values(ObjectIndex object, std::string_view path, const See& see) const {
+    const snapshot::ValuePiece* const piece = snapshot::piece_of(snapshot_, object);
+    if (piece == nullptr) return false;
+    const auto& paths = type_of(object).value_paths;
+    bool is_there = false;
+    for (const snapshot::Value& value : piece->of(object)) {
+      if (value.path == snapshot::Value::kOwn || plain_path(paths[value.path]) != path) continue;
+      is_there = true;
+      see(seen_of(object, *piece, value));
+    }
+    return is_there;
+  }
+
+  static Seen seen_of(ObjectIndex object,
+                      const snapshot::ValuePiece& piece,
+                      const snapshot::Value& value) {
+    return {value.is_text ? Seen::What::Text : Seen::What::Plain, object, piece.text_of(value),
+            value.is_cut};
+  }
+
+  // The object that a field references: its text, if it is one.
+  template <class See>
+  void see_object(ObjectIndex object, const See& see) const {
+    if (const auto* const piece = snapshot::piece_of(snapshot_, object)) {
+      for (const snapshot::Value& value : piece->of(object)) {
+        if (value.path == snapshot::Value::kOwn) return see(seen_of(object, *piece, value));
+      }
+    }
+    see(Seen{Seen::What::Object, object, {}, false});
+  }
+
+  // Whether the type has a field that the path names, which is nil where nothing is in it.
+  static bool declares(const snapshot::Type& type, std::string_view path) {
+    const std::string_view first = path.substr(0, path.find_first_of(".["));
+    return std::any_of(type.fields.begin(), type.fields.end(),
+                       [&](const auto& field) { return plain_path(field.name) == first; }) ||
+           std::any_of(type.paths.begin(), type.paths.end(),
+                       [&](const auto& known) { return plain_path(known.text) == path; });
+  }
+
+  std::vector<std::string> values_of(ObjectIndex object) {
+    std::vector<std::string> values;
+    for (const std::string& path : matches_.paths) {
+      std::string text;
+      follow(object, plain_path(path), [&](const Seen& seen) {
+        if (seen.what == Seen::What::Nothing || !text.empty()) return;
+        text = text_of(seen);
+      });
+      values.push_back(std::move(text));
+    }
+    return values;
+  }
+
+  [[nodiscard]] std::string text_of(const Seen& seen) const {
+    switch (seen.what) {
+      case Seen::What::Text: return fmt::format("\"{}{}\"", seen.text, seen.is_cut ? "…" : "");
+      case Seen::What::Plain: return std::string(seen.text);
+      case Seen::What::Object:
+        return fmt::format("{:#x}", std::uint64_t{snapshot_.objects[seen.object].address});
+      default: return "nil";
+    }
+  }
+
+  // A field that no object has is a typo, which must not pass for "none found".
+  Result<void> check_fields(const std::vector<ObjectIndex>& objects) const {
+    std::size_t number = 0;
+    for (const auto& conditions : expression_.any_of) {
+      for (const FindCondition& condition : conditions) {
+        if (was_seen_[number++]) continue;
+        return find_error(expression_.text, condition.column,
+                          fmt::format("no {} has a field {}; {}", matches_.type, condition.path,
+                                      fields_text(type_of(objects.front()))));
+      }
+    }
+    return {};
+  }
+
+  static std::string fields_text(const snapshot::Type& type) {
+    std::set<std::string> names;
+    for (const auto& field : type.fields) names.insert(field.name);
+    for (const auto& path : type.paths) names.insert(path.text);
+    for (const auto& path : type.value_paths) names.insert(path);
+    for (const auto& key : type.keys) names.insert(key.before + (key.unit == 0 ? "" : "…"));
+    names.erase("");
+    if (names.empty()) return "no fields of it are known";
+    std::string text = "it has ";
+    for (const std::string& name : names) text += (name == *names.begin() ? "" : ", ") + name;
+    return text;
+  }
+
+  const Snapshot& snapshot_;
+  const FindExpression& expression_;
+  EdgeNames names_;
+  std::vector<std::string> plain_;  // of the conditions, one after the other
+  std::vector<bool> was_seen_;      // as well: some object has such a field
+  FindMatches matches_;
+};
+
+}  // namespace
+
+Result<FindMatches> find_matches(const Snapshot& snapshot, const FindExpression& expression) {
+  if (expression.needs_values() && snapshot.values.empty()) {
+    return Error{ErrorKind::Malformed,
+                 "--find: a condition compares a value, and none were taken; try: --values, also "
+                 "when the snapshot is saved"};
+  }
+  const auto objects = HA_TRY(find_objects(snapshot, expression.type));
+  return Matcher(snapshot, expression).run(objects);
+}
+
+}  // namespace heapattach::analyze

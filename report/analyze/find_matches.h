@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "attach/result.h"
+#include "report/analyze/find_expression.h"
+#include "report/model/model.h"
+
+// The objects that an expression of --find is true of.
+namespace heapattach::analyze {
+
+struct FoundObject {
+  snapshot::ObjectIndex object = 0;
+  // What the fields that the conditions name hold: "\"ann\"", "3", "0x7f12a0", "nil"; in the order
+  // of the conditions.
+  std::vector<std::string> values;
+};
+
+struct FindMatches {
+  std::string type;                // as it is called in full, where one is meant
+  std::uint64_t objects = 0;       // of that type
+  std::vector<std::string> paths;  // of the conditions, each once
+  std::vector<FoundObject> found;  // by address
+  std::uint64_t undecided = 0;     // a text that was cut decides: --values=N keeps more of it
+};
+
+// Malformed if no object is of the type, if no object of it has a field that a condition names, or
+// if a condition needs values and the snapshot has none. The snapshot must have its edges.
+Result<FindMatches> find_matches(const snapshot::Snapshot& snapshot,
+                                 const FindExpression& expression);
+
+}  // namespace heapattach::analyze

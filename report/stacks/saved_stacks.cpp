@@ -1,0 +1,169 @@
+#include "report/stacks/saved_stacks.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "report/stacks/crystal_library.h"
+#include "report/stacks/named_stacks.h"
+
+namespace heapattach::stacks {
+
+namespace {
+
+using snapshot::CodeLine;
+using snapshot::Snapshot;
+
+std::string_view file_name(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+CrystalLibrary library_of(const Snapshot& snapshot) {
+  if (snapshot.header.runtime != "crystal") return {};
+  std::vector<std::string_view> files;
+  for (const snapshot::Place& place : snapshot.places) {
+    files.push_back(place.at.file);
+    for (const CodeLine& line : place.inlined) files.push_back(line.file);
+  }
+  return CrystalLibrary::of_files(files);
+}
+
+class Saved {
+ public:
+  explicit Saved(const Snapshot& snapshot) : snapshot_(snapshot), own_code_(snapshot) {}
+
+  StackReport report() && {
+    const snapshot::Header& header = snapshot_.header;
+    report_.pid = header.pid;
+    report_.exe = header.exe;
+    report_.saved = SavedFacts{header.captured};
+    if (header.pause_ms) {
+      report_.pause = std::chrono::nanoseconds(static_cast<std::int64_t>(*header.pause_ms * 1e6));
+    }
+    report_.findings = header.findings;
+    report_.remarks = header.remarks;
+    for (const snapshot::Thread& thread : snapshot_.threads) add(thread);
+    for (const snapshot::Fiber& fiber : snapshot_.fibers) add(fiber);
+    group_fibers();
+    warn();
+    return std::move(report_);
+  }
+
+ private:
+  void add(const snapshot::Thread& thread) {
+    ThreadSeen& seen = report_.threads.emplace_back();
+    seen.tid = thread.tid;
+    seen.tid_in_target = thread.tid;
+    seen.name = thread.name;
+    seen.state = thread.state;
+    seen.call = thread.wait.call;
+    seen.waits_for = thread.wait.thread;
+    seen.awaited = thread.wait.mutex;
+    seen.function = thread.function;
+    seen.fiber = thread.fiber;
+    seen.is_idle = thread.is_idle;
+    seen.finding = thread.finding;
+    if (thread.stack) seen.stack = named(snapshot_.stacks[*thread.stack]);
+  }
+
+  void add(const snapshot::Fiber& fiber) {
+    FiberSeen& seen = report_.fibers.emplace_back();
+    seen.address = RemoteAddr{fiber.address};
+    seen.name = fiber.name;
+    seen.is_of_runtime = fiber.is_of_runtime;
+    seen.is_own = !fiber.function.empty();
+    seen.context = fiber.context;
+    seen.of_thread = fiber.of_thread;
+    seen.thread = fiber.thread;
+    seen.function = fiber.function;
+    seen.wait = fiber.wait;
+    seen.finding = fiber.finding;
+  }
+
+  void group_fibers() {
+    std::map<std::uint32_t, std::size_t> by_stack;
+    for (std::size_t i = 0; i < snapshot_.fibers.size(); ++i) {
+      if (report_.fibers[i].thread) continue;
+      const auto& stack = snapshot_.fibers[i].stack;
+      const std::uint32_t key = stack ? *stack : static_cast<std::uint32_t>(-1);
+      const auto [at, is_new] = by_stack.try_emplace(key, report_.groups.size());
+      if (is_new) {
+        report_.groups.emplace_back();
+        if (stack) report_.groups.back().stack = named(snapshot_.stacks[*stack]);
+      }
+      report_.groups[at->second].fibers.push_back(i);
+    }
+    sort_groups(report_.fibers, report_.groups);
+  }
+
+  // A snapshot from before waits were in it has frames alone, and one of a read process none.
+  void warn() {
+    const bool has_waits =
+        std::any_of(report_.fibers.begin(), report_.fibers.end(),
+                    [](const auto& fiber) { return fiber.wait.kind != WaitKind::Unknown; }) ||
+        std::any_of(report_.threads.begin(), report_.threads.end(),
+                    [](const auto& thread) { return !thread.call.empty(); });
+    if (report_.threads.empty()) {
+      report_.warnings.emplace_back("the snapshot has no threads");
+      report_.is_partial = true;
+    } else if (!has_waits) {
+      report_.warnings.emplace_back(
+          "the snapshot does not say what threads and fibers wait for; findings are not known");
+      report_.is_partial = true;
+    }
+  }
+
+  [[nodiscard]] NamedStack named(const snapshot::Stack& stack) const {
+    NamedStack result;
+    result.left_out = stack.left_out;
+    result.end = stack.end;
+    for (std::size_t i = 0; i < stack.frames.size(); ++i) {
+      if (stack.left_out > 0 && i == stack.left_out_behind) {
+        result.left_out_behind = result.frames.size();
+      }
+      const snapshot::Place& place = snapshot_.places[stack.frames[i].place];
+      for (const CodeLine& line : place.inlined) {
+        result.frames.push_back(frame_of(place, line, stack.frames[i].found_by));
+        result.frames.back().is_inlined = true;
+      }
+      result.frames.push_back(frame_of(place, place.at, stack.frames[i].found_by));
+    }
+    return result;
+  }
+
+  [[nodiscard]] NamedFrame frame_of(const snapshot::Place& place,
+                                    const CodeLine& line,
+                                    unwind::FoundBy found_by) const {
+    NamedFrame frame;
+    frame.function = line.function;
+    frame.file = line.file;
+    frame.line = line.line;
+    frame.pc = RemoteAddr{place.pc};
+    frame.module = place.module;
+    frame.found_by = found_by;
+    frame.is_own = own_code_.is_own(place, line);
+    return frame;
+  }
+
+  const Snapshot& snapshot_;
+  OwnCode own_code_;
+  StackReport report_;
+};
+
+}  // namespace
+
+OwnCode::OwnCode(const Snapshot& snapshot) : snapshot_(snapshot), library_(library_of(snapshot)) {}
+
+bool OwnCode::is_own(const snapshot::Place& place, const CodeLine& line) const {
+  return file_name(place.module) == file_name(snapshot_.header.exe) &&
+         is_own_code(line.function, line.file, library_);
+}
+
+StackReport saved_stacks(const Snapshot& snapshot) {
+  return Saved(snapshot).report();
+}
+
+}  // namespace heapattach::stacks

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "report/model/model.h"
+#include "report/stacks/crystal_library.h"
+#include "report/stacks/stack_report.h"
+
+namespace heapattach::stacks {
+
+// What --stacks says of a snapshot that was saved: its threads, fibers and findings, as far as it
+// has them. `saved` of the report is set, and says what a snapshot does not have.
+[[nodiscard]] StackReport saved_stacks(const snapshot::Snapshot& snapshot);
+
+// Tells the program's own code in the frames of a snapshot. Borrows it.
+class OwnCode {
+ public:
+  explicit OwnCode(const snapshot::Snapshot& snapshot);
+
+  // `line` is one of the place's.
+  [[nodiscard]] bool is_own(const snapshot::Place& place, const snapshot::CodeLine& line) const;
+
+ private:
+  const snapshot::Snapshot& snapshot_;
+  CrystalLibrary library_;
+};
+
+}  // namespace heapattach::stacks

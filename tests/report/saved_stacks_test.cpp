@@ -1,0 +1,91 @@
+#include "report/stacks/saved_stacks.h"
+
+#include <doctest/doctest.h>
+
+#include "report/format/write/stack_formats.h"
+
+using namespace heapattach;
+using namespace heapattach::stacks;
+
+namespace {
+
+// Two fibers that wait for each other's lock, a third beside the second, and the thread.
+snapshot::Snapshot deadlock() {
+  snapshot::Snapshot snapshot;
+  snapshot.header.pid = 4711;
+  snapshot.header.exe = "/srv/app";
+  snapshot.header.runtime = "crystal";
+  snapshot.header.captured = "2026-11-20T11:34:07.215Z";
+  snapshot.header.findings = {"deadlock: one and two"};
+  snapshot.places = {{.pc = 0x10,
+                      .at = {"Mutex#lock", "/lib/crystal/mutex.cr", 66},
+                      .inlined = {},
+                      .module = "app"},
+                     {.pc = 0x20,
+                      .at = {"Ledger#transfer", "/src/ledger.cr", 17},
+                      .inlined = {{"Ledger#add", "/src/ledger.cr", 12}},
+                      .module = "app"},
+                     {.pc = 0x30,
+                      .at = {"Fiber#run", "/lib/crystal/fiber.cr", 170},
+                      .inlined = {},
+                      .module = "app"}};
+  snapshot.stacks.resize(1);
+  snapshot.stacks[0].frames = {{0, {}}, {1, {}}, {2, {}}};
+  snapshot::Thread thread;
+  thread.tid = 4711;
+  thread.state = 'S';
+  thread.wait.call = "epoll_wait(4)";
+  snapshot.threads = {thread};
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    snapshot::Fiber fiber;
+    fiber.address = 0x7000 + 0x100 * i;
+    fiber.name = i == 0 ? "one" : i == 1 ? "two" : "three";
+    fiber.stack = 0;
+    fiber.wait.kind = WaitKind::Mutex;
+    fiber.wait.type = "Mutex";
+    fiber.wait.object = RemoteAddr{0x9000};
+    if (i < 2) fiber.wait.owner = 1 - i;
+    if (i < 2) fiber.finding = 0;
+    snapshot.fibers.push_back(fiber);
+  }
+  return snapshot;
+}
+
+}  // namespace
+
+TEST_CASE("a saved snapshot gives the stacks that it has, and says what it does not have") {
+  const StackReport report = saved_stacks(deadlock());
+  CHECK(report.findings == std::vector<std::string>{"deadlock: one and two"});
+  REQUIRE(report.groups.size() == 1);
+  CHECK(report.groups[0].fibers.size() == 3);
+  const auto& frames = report.groups[0].stack.frames;
+  REQUIRE(frames.size() == 4);
+  CHECK(frames[1].function == "Ledger#add");
+  CHECK(frames[1].is_inlined);
+  CHECK(frames[1].is_own);
+  CHECK_FALSE(frames[0].is_own);
+  CHECK_FALSE(frames[3].is_own);
+  CHECK_FALSE(report.is_partial);
+  const std::string text = format_stacks_text(report, {});
+  CHECK(text.starts_with(
+      "deadlock: one and two\n"
+      "process 4711 /srv/app: 1 thread, 3 fibers, from a snapshot of 2026-11-20T11:34:07.215Z "
+      "(which has no wait channels"));
+  CHECK(text.find("thread 4711, sleeping in epoll_wait(4)\n") != std::string::npos);
+  CHECK(text.find("1: waits for Mutex 0x9000 of fiber \"two\"") != std::string::npos);
+  const std::string json = format_stacks_json(report);
+  CHECK(json.find("\"snapshot\":\"2026-11-20T11:34:07.215Z\"") != std::string::npos);
+  CHECK(json.find("cpu_s") == std::string::npos);
+}
+
+TEST_CASE("a snapshot without waits is partial as stacks, and one without threads as well") {
+  snapshot::Snapshot snapshot = deadlock();
+  for (auto& fiber : snapshot.fibers) fiber.wait = {};
+  snapshot.threads[0].wait = {};
+  StackReport report = saved_stacks(snapshot);
+  CHECK(report.is_partial);
+  CHECK(report.warnings.size() == 1);
+  snapshot.threads.clear();
+  report = saved_stacks(snapshot);
+  CHECK(report.warnings == std::vector<std::string>{"the snapshot has no threads"});
+}
