@@ -150,7 +150,7 @@ TEST_CASE("a watch as OpenMetrics leaves the counts of the last round in the fil
   Runner runner;
   runner.options.format = Format::OpenMetrics;
   runner.options.rounds = 2;
-  const std::string objects = "heapattach_objects{pid=\"0\"} ";
+  const std::string objects = "heapattach_objects{pid=\"4711\"} ";
   CHECK(runner.run(Report::Watch, {sessions(1), sessions(2), sessions(4)}) == ExitStatus::Complete);
   CHECK(runner.told(objects + "4\n"));
   // The round before is there already when a look fails, although the file was not to be replaced.
