@@ -254,7 +254,7 @@ void add_busy_threads(const StackReport& report, Diagnosis& diagnosis) {
     }
     const std::string function = innermost_function(thread.stack);
     std::string text = fmt::format(
-        "busy: {} does not let go of its processor{}{}",
+        "busy: {} does not give up its processor{}{}",
         thread.fiber
             ? fmt::format("{}, on {},", title_of(report.fibers.at(*thread.fiber)), title_of(thread))
             : title_of(thread),

@@ -1,8 +1,8 @@
 
-// What is shown, as the fragment of the page's address: "#types", "#suspects/type=Shop%3A%3ASession",
-// "#overview/object=0x7f12a0". A link leads there, and the browser's Back goes through what was seen.
+// The present view as the fragment of the page's address: "#types", "#suspects/type=Shop%3A%3ASession",
+// "#overview/object=0x7f12a0". Links go there, and the browser's Back returns to earlier views.
 
-const longestName = 300;  // letters of a name in the address; longer ones go by their number
+const longestName = 300;  // letters of a name in the address; longer names are replaced by their number
 
 const address = {
   isReading: false,
@@ -16,13 +16,13 @@ const address = {
     return text;
   },
 
-  /** Puts what is shown into the address, as a step that Back undoes, or in place of the last. */
+  /** Puts the present view into the address, as a step that Back undoes, or replacing the last one. */
   write({replace = false} = {}) {
     if (this.isReading || !views.shown || location.hash === this.text()) return;
     history[replace ? 'replaceState' : 'pushState'](null, '', this.text());
   },
 
-  /** Shows what the address says; false if that is nothing of this report. */
+  /** Shows the view in the address; false if this report does not have it. */
   read() {
     const [id, what = ''] = location.hash.slice(1).split(/\/(.*)/s);
     if (!views.all.some((view) => view.id === id)) return false;

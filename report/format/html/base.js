@@ -1,9 +1,9 @@
 
-// What all views share: making elements, writing figures, telling a screen reader.
+// Shared by all views: making elements, writing figures, notifying a screen reader.
 //
-// Texts of the report become text nodes and attributes that hold text, never markup.
+// Texts of the report become text nodes and text attributes, never markup.
 
-/** An element. `attributes`: `class`, `on…` for listeners, `style` as an object, others as they are. */
+/** An element. `attributes`: `class`, `on…` for listeners, `style` as an object, others unchanged. */
 function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [key, value] of Object.entries(attributes)) {
@@ -38,7 +38,7 @@ function counted(number, thing) {
 
 const units = ['KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
-/** 4938960 as "4.71 MiB"; what is below 1 KiB as "48 B". */
+/** 4938960 as "4.71 MiB"; below 1 KiB as "48 B". */
 function size(bytes) {
   if (Math.abs(bytes) < 1024) return `${bytes} B`;
   let value = bytes;
@@ -63,7 +63,7 @@ function percent(part, whole) {
   return `${share.toFixed(share >= 99.95 ? 0 : 1)} %`;
 }
 
-/** A bar as long as the part of the whole that it stands for, with the share in figures. */
+/** A bar as long as its part of the whole, with the share in figures. */
 function shareBar(part, whole) {
   const share = whole > 0 ? Math.min(1, part / whole) : 0;
   return make('span', {class: 'track'},
@@ -72,12 +72,12 @@ function shareBar(part, whole) {
     make('span', {class: 'percent'}, percent(part, whole)));
 }
 
-/** Bytes as people read them; the exact number is its tooltip. */
+/** Bytes in readable form; the exact number is the tooltip. */
 function sizeText(bytes) {
   return make('span', {title: `${count(bytes)} bytes`}, size(bytes));
 }
 
-/** Has a screen reader say it when it is done with what it says. */
+/** Makes a screen reader say it after its present sentence. */
 function announce(text) {
   byId('live').textContent = text;
 }
@@ -89,7 +89,7 @@ function hueOf(text) {
   return (((hash >>> 8) % 24) * 15 + 10) % 360;
 }
 
-/** `text` cut to so many letters, for labels; the whole stands in the details. */
+/** `text` cut to that many letters, for labels; the details have all of it. */
 function brief(text, letters = 200) {
   return text.length <= letters ? text : `${text.slice(0, letters)}…`;
 }

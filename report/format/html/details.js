@@ -1,16 +1,16 @@
 
-// The panel beside the views: what is known of one type, of a place that holds things, or of one
-// object. What is named in it leads on, and back. It takes no room while it is empty.
+// The panel next to the views: details of one type, of a root's location, or of one object. Names
+// in it are links, with a way back. It takes no room while it is empty.
 
 const mostLines = 12;
 
 const details = {
   current: null,  // the number of a name
-  object: null,   // the address of the one that is looked into, which is of that type
-  before: [],     // what was looked at before: [name, object]
+  object: null,   // the address of the inspected object of that type
+  before: [],     // earlier entries: [name, object]
   onchange: null,
 
-  /** Shows a name's details. `quiet`: not where the panel would cover what is worked with. */
+  /** Shows a name's details. `quiet`: not if the panel would cover the present view. */
   open(number, {quiet = false, back = false, object = null} = {}) {
     const panel = byId('details');
     const covers = window.matchMedia('(max-width: 1079px)').matches;
@@ -84,7 +84,7 @@ function placeFigures(number) {
   return figures([['Holds', `${size(sum)} (${percent(sum, tree[0].retained)})`]]);
 }
 
-/** The steps of a way, each of which leads to the details of the type that it comes to. */
+/** The steps of a path, each a link to the details of its type. */
 function stepsOf(steps) {
   const step = (edge, number, more) => make('li', {}, edge,
     ...(number === null ? [] : [' → ', nameButton(number)]),
@@ -99,9 +99,9 @@ function waysPart(number) {
   const ways = waysTo(number);
   const all = typeRows[number].objects;
   const told = ways.reduce((sum, way) => sum + way.objects, 0);
-  const title = make('h3', {}, 'What keeps them alive: the shortest ways from roots');
+  const title = make('h3', {}, 'What keeps them alive: the shortest paths from roots');
   if (ways.length === 0) {
-    return [title, make('p', {class: 'soft'}, 'No way from a root is known.')];
+    return [title, make('p', {class: 'soft'}, 'No path from a root is known.')];
   }
   const list = make('ol', {}, ...ways.map((way) => make('li', {class: 'way'},
     make('p', {}, `${count(way.objects)} of ${counted(all, 'object')}`), shareBar(way.objects, all),
@@ -128,8 +128,8 @@ function linkTable(caption, head, rows, pick) {
 function linksPart(number) {
   const {holders, held} = linksOf(number);
   return [
-    ...linkTable('Held by: without these they would go', 'Holder', holders, (row) => row.holder),
-    ...linkTable('Holds: this would go with them', 'Held', held, (row) => row.held)];
+    ...linkTable('Held by: without these they would be freed', 'Holder', holders, (row) => row.holder),
+    ...linkTable('Holds: this would be freed with them', 'Held', held, (row) => row.held)];
 }
 
 function picturesPart(number) {
@@ -154,7 +154,7 @@ function referenceTable(caption, head, rows, inAll) {
   ...(inAll > rows.length ? [make('p', {class: 'soft'}, `and ${count(inAll - rows.length)} more`)] : [])];
 }
 
-/** What one object is made of, and who references it. */
+/** The contents of one object, and what references it. */
 function objectPart({address: text, type, bytes, retained, fields, fields_in_all: inAll, values = [], roots,
   referrers, referrers_in_all: referrersInAll}) {
   return [
@@ -171,7 +171,7 @@ function objectPart({address: text, type, bytes, retained, fields, fields_in_all
     make('code', {class: 'command'}, `heapattach --why ${text} ${report.process.pid}`)];
 }
 
-/** Objects of a type that can be looked into, those that retain most first. */
+/** Objects of a type that can be inspected, those that retain most first. */
 function objectsPart(number) {
   const found = report.objects.filter((object) => object.type === number)
     .sort((a, b) => b.retained - a.retained).slice(0, mostLines);

@@ -1,8 +1,8 @@
 
-// The tree as bars below bars: what stands below a bar is held by it, and as wide as what it holds.
+// The tree as bars below bars: the bars below a bar are held by it, and as wide as what they retain.
 
 const narrowestFrame = 0.0012;  // of the width of all
-const deepestFrame = 60;        // levels below what is looked at
+const deepestFrame = 60;        // levels below the present node
 const frameHeight = 22;
 
 function flameView() {
@@ -32,7 +32,7 @@ function frameOf(view, node, share, level, style) {
   return element;
 }
 
-/** Draws what stands below a node; returns how many rows that takes. */
+/** Draws what is below a node; returns how many rows that takes. */
 function drawFrames(view, node, group, share, level) {
   if (level > deepestFrame + lineOf(view.zoomed).length) return 0;
   let rows = 0;

@@ -1,9 +1,9 @@
 
-// The report that is embedded in the page, with what is looked up in it again and again.
+// The report that is embedded in the page, with lookup tables for it.
 
 const report = JSON.parse(byId('data').textContent);
 
-/** Types come first among the names; behind them stand places, variables and the like. */
+/** Types come first among the names; locations, variables and others follow. */
 const typeCount = report.types.length;
 
 function nameOf(number) {
@@ -18,13 +18,13 @@ function isType(number) {
 const typeRows = report.types.map(([objects, bytes, retained, isReachable], number) => (
   {number, name: nameOf(number), objects, bytes, retained, isReachable: isReachable === 1}));
 
-/** The program's own types, by their names; others are a library's, or made of others. */
+/** The program's own types, by name; others belong to a library, or consist of others. */
 const ownTypes = new Set(report.own);
 
 /** Own types before others, for sheets. */
 const ownFirst = (row) => (ownTypes.has(row.number) ? 0 : 1);
 
-/** The objects that can be looked into. */
+/** The objects that can be inspected. */
 const objects = new Map(report.objects.map((object) => [object.address, object]));
 
 function objectAt(text) {
@@ -33,13 +33,13 @@ function objectAt(text) {
 
 const liveBytes = report.totals.bytes;
 
-/** The tree of what holds what: each node behind its parent, children with most first. */
+/** The tree of what holds what: each node after its parent, largest children first. */
 const tree = report.tree.map(([parent, name, objects, bytes, retained], index) => (
   {index, parent, name, objects, bytes, retained, children: []}));
 for (const node of tree) {
   if (node.index > 0) tree[node.parent].children.push(node);
 }
-/** Where one child has nearly all that a node has, both are one: "All › global CACHE › Cache". */
+/** If one child has nearly everything that a node has, both are shown as one: "All › global CACHE › Cache". */
 const nearlyAll = 0.98;
 for (const node of tree) {
   node.via = [];
@@ -59,7 +59,7 @@ for (const node of tree) {
   node.rest = Math.max(0, node.retained - told);  // too small to be in the report
 }
 
-/** What a node is called: with those that it took in. */
+/** The name of a node, including merged ones. */
 function labelOf(node) {
   const names = [...node.via, node.name].map(nameOf);
   if (node.index === 0) names[0] = 'All';
@@ -73,13 +73,13 @@ function lineOf(node) {
   return line;
 }
 
-/** Where objects of that name stand in the tree, those that hold most first. */
+/** The nodes of that name in the tree, those that hold most first. */
 function placesOf(name) {
   return tree.filter((node) => !node.isAbsorbed && node.index > 0 && (node.name === name || node.via.includes(name)))
     .sort((a, b) => b.retained - a.retained);
 }
 
-/** What nodes of that name hold at once, and what holds them, from the pairs of the report. */
+/** What nodes of that name hold directly, and what holds them, from the pairs of the report. */
 function linksOf(name) {
   const link = ([holder, held, objects, bytes, retained]) => (
     {holder, held, objects, bytes, retained});
@@ -90,10 +90,10 @@ function linksOf(name) {
   };
 }
 
-/** The ways from roots to objects of that type that were found, those of most objects first. */
+/** The paths from roots to objects of that type, those of most objects first. */
 function waysTo(name) {
   return report.ways.filter((way) => way.type === name);
 }
 
-/** What tells a process from others at a glance: the file of its program, without its folder. */
+/** Identifies a process at a glance: the file of its program, without its folder. */
 const programName = (report.process.exe || '').split('/').pop() || 'process';

@@ -1,9 +1,9 @@
 
-// The first view: what a reader came for, without a click. Each part leads to the view with all of it.
+// The first view: the answers, without a click. Each part links to the view with all of it.
 
 const shownTypes = 12;
 
-/** What is wrong for sure with the threads and fibers. */
+/** Proved faults of the threads and fibers. */
 function findingsPart() {
   return (report.findings || []).map((text) => make('p', {class: 'finding'}, brief(text, 1200)));
 }
@@ -15,7 +15,7 @@ function linkTo(id, text) {
 function topSuspects() {
   if (!report.has_edges) return [];
   const {found} = report.suspects;
-  if (found.length === 0) return [make('p', {class: 'lead'}, 'No single place holds a tenth of what is alive.')];
+  if (found.length === 0) return [make('p', {class: 'lead'}, 'No single object retains a tenth of the live bytes.')];
   const others = found.length - 1;
   return [suspectPart(found[0]),
     others === 0 ? null : linkTo('suspects', `${counted(others, 'other place')} with a tenth or more`)];

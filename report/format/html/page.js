@@ -108,7 +108,7 @@ byId('tabs').addEventListener('keydown', (event) => views.key(event));
 document.addEventListener('keydown', (event) => {
   if (event.key === 'Escape' && details.current !== null) details.close();
 });
-// On paper all views stand one below the other.
+// On paper all views are one below the other.
 window.addEventListener('beforeprint', () => views.all.forEach((view) => {
   views.build(view);
   if (view.panel.hidden) view.view?.redraw();

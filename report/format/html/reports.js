@@ -1,7 +1,7 @@
 
 // The views that are lists: suspects, stacks, differences.
 
-/** A sentence with its bytes and counts as people read them. */
+/** A sentence with its bytes and counts in readable form. */
 function humanized(sentence) {
   return sentence.replace(/\b(\d+) bytes\b/g, (_, bytes) => size(Number(bytes)))
     .replace(/(^|mostly |list of )(\d+)(?= )/g, (_, before, number) => before + count(Number(number)));
@@ -10,7 +10,7 @@ function humanized(sentence) {
 function suspectsView() {
   const {found, threshold} = report.suspects;
   const lead = found.length === 0
-    ? 'No single place holds a tenth of what is alive.'
+    ? 'No single object retains a tenth of the live bytes.'
     : `The few places that hold a tenth or more (${size(threshold)}) of what is alive each.`;
   return make('div', {}, make('p', {class: 'lead'}, lead), ...found.map(suspectPart));
 }
@@ -20,8 +20,8 @@ function suspectPart({sentence, retained, within, steps, contents}) {
     make('h3', {}, brief(humanized(sentence), 600)), shareBar(retained, liveBytes),
     make('div', {class: 'pair'},
       make('div', {}, make('h4', {}, 'The path to it'), stepsOf(steps)),
-      make('div', {}, make('h4', {}, 'What would go with it'),
-        make('table', {}, make('caption', {class: 'unseen'}, 'What would go with it'),
+      make('div', {}, make('h4', {}, 'What it retains'),
+        make('table', {}, make('caption', {class: 'unseen'}, 'What it retains'),
           make('thead', {class: 'unseen'}, make('tr', {}, ...['Type', 'Objects', 'Bytes'].map((text) => (
             make('th', {scope: 'col'}, text))))),
           make('tbody', {}, ...contents.map(([number, objects, bytes]) => make('tr', {},
@@ -64,7 +64,7 @@ function stacksView() {
     left > 0 ? make('p', {class: 'soft'}, `and ${counted(left, 'fiber')} more`) : '');
 }
 
-/** What leaks, and the path that holds it, of a report on two snapshots. */
+/** What leaks, and the path that holds it, in a report on two snapshots. */
 function holderParts() {
   const {holders = []} = report.difference || {};
   return holders.map(({sentence, objects, with: others, through, steps}) => make('article', {class: 'suspect'},

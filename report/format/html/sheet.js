@@ -1,11 +1,11 @@
 
-// A table of figures with columns to sort by, of which a part of the rows is shown at first.
+// A table of figures with sortable columns, which shows only some of its rows at first.
 //
-// A column: {key, label, cell(row) what its cell shows, value(row) what it is sorted by, ascending:
-// whether the smallest come first when it is chosen, class}. The first one heads each row.
+// A column: {key, label, cell(row): the cell's content, value(row): the sort value, ascending:
+// whether the smallest come first, class}. The first column is the heading of each row.
 
 class Sheet {
-  /** `group(row)` puts rows of lower numbers first, whatever is sorted by, while isGrouped. */
+  /** While isGrouped, rows with a lower `group(row)` come first, whatever the sort column. */
   constructor({caption, columns, rows, sort, shown = 200, chosen, group = () => 0, canGrow = true, classes = ''}) {
     Object.assign(this, {caption, columns, rows, shown, chosen, group, canGrow});
     this.isGrouped = true;
@@ -39,7 +39,7 @@ class Sheet {
     announce(`${this.caption}, by ${column.label}, ${this.descending ? 'largest' : 'smallest'} first`);
   }
 
-  /** Shows the rows that `test` is true of. */
+  /** Shows the rows for which `test` is true. */
   keep(test) {
     this.kept = this.rows.filter(test);
     this.shown = this.first;
@@ -73,7 +73,7 @@ class Sheet {
     }}, `Show ${count(Math.min(500, left))} more of ${count(left)}`));
   }
 
-  /** The rows that are kept, in their order, as lines of exact values. */
+  /** The remaining rows, in order, as lines of exact values. */
   lines() {
     const columns = this.columns.filter((column) => column.class !== 'share');
     return [columns.map((column) => column.label),
@@ -88,7 +88,7 @@ class Sheet {
   }
 }
 
-/** Whether a name matches what was typed: all of its words, in which * stands for anything. */
+/** Whether a name matches the typed words: all of them; * matches anything. */
 function matcherOf(text) {
   const words = text.toLowerCase().split(/\s+/).filter((word) => word !== '');
   const tests = words.map((word) => {
@@ -101,7 +101,7 @@ function matcherOf(text) {
 }
 
 function csvOf(lines) {
-  // What a spreadsheet would take for a formula is text.
+  // Marks text that a spreadsheet would treat as a formula.
   const cell = (value) => {
     const text = String(value);
     const safe = typeof value === 'string' && /^[=+@-]/.test(text) ? `'${text}` : text;
@@ -130,7 +130,7 @@ function takeAway(sheet) {
     onclick: () => saveAs(name, csvOf(sheet.lines()))}, 'CSV')].filter(Boolean);
 }
 
-/** A field that filters a sheet by name, and a line that says how much is left. */
+/** A field that filters a sheet by name, and a line with the number of remaining rows. */
 function filterFor(sheet, {label, things, extra = () => ''}) {
   const shown = make('span', {class: 'soft'});
   const tell = () => {

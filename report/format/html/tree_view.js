@@ -1,6 +1,6 @@
 
-// What treemap and flame have in common: a node to look at closely, the way back from it, keys, and
-// a line about what is pointed at. The items are a tree to assistive technology, nested as the nodes.
+// Shared by treemap and flame graph: zooming into a node and back, keys, and a line about the item
+// under the pointer. For assistive technology the items are a tree, nested like the nodes.
 
 class TreeView {
   /** `draw(view)` puts the items below view.zoomed into view.picture, by view.item(). */
@@ -43,7 +43,7 @@ class TreeView {
       this.describe(node).slice(labelOf(node).length));
   }
 
-  /** The element of a node, with its label; its children go into what group() gives. */
+  /** The element of a node, with its label; its children go into the result of group(). */
   item(node, {classes, level, style = {}}) {
     const name = nameOf(node.name);
     const hue = node.index === 0 || !isType(node.name) ? undefined : hueOf(name);

@@ -1,6 +1,6 @@
 
-// The tree as areas within areas: squarified (M. Bruls, K. Huizing, J. van Wijk, 2000), a few levels at
-// a time, as deep as there is room for labels.
+// The tree as nested areas: squarified (M. Bruls, K. Huizing, J. van Wijk, 2000), a few levels at a
+// time, as deep as there is room for labels.
 
 /** Lays `items` with a positive `weight` out in a box; calls place(item, left, top, width, height). */
 function squarify(items, box, place) {
@@ -10,7 +10,7 @@ function squarify(items, box, place) {
   while (at < items.length && width > 0 && height > 0 && total > 0) {
     const scale = (width * height) / total;
     const side = Math.min(width, height);
-    // As many in one row as make its tiles more like squares.
+    // Adds tiles to a row as long as that makes them more square.
     let sum = 0;
     let end = at;
     let worst = Infinity;
@@ -45,7 +45,7 @@ const smallestTile = 5;  // pixels of its shorter side
 const labelHeight = 18;
 const mostTiles = 1500;
 
-/** Draws what is below a node into its group, which has that many pixels. */
+/** Draws what is below a node into its group, of the given size in pixels. */
 function drawTiles(view, node, group, width, height, level) {
   const items = node.children.map((child) => ({item: child, weight: child.retained}));
   if (node.rest > 0) items.push({item: rest, weight: node.rest});
@@ -85,7 +85,7 @@ function treemapView() {
   const view = new TreeView({name: 'Treemap', picture, draw: () => {
     const {width, height} = picture.getBoundingClientRect();
     const full = {left: '0', top: '0', width: '100%', height: '100%'};
-    // Without a size yet, as when it is printed unseen, a page's.
+    // Without a size yet, as when it is printed unseen: that of a page.
     picture.append(tileOf(view, view.zoomed, full, width || 700, height || 420, 1));
   }});
   let seen = 0;

@@ -1,7 +1,7 @@
 
 // The counts: a row for each type.
 
-/** An address, as a button that opens the object where that can be looked into. */
+/** An address, as a button that opens the object if it can be inspected. */
 function objectButton(text) {
   const object = objectAt(text);
   if (!object) return make('span', {class: 'name'}, text);
@@ -53,8 +53,8 @@ function typesView() {
   sheet.foot.append(footOf(columns.length));
   return make('div', {},
     make('p', {class: 'lead'}, report.has_edges
-      ? 'Bytes are those of the objects themselves; retained is what would go with them if they went.'
-      : 'Bytes are those of the objects themselves. This source does not say what holds what.'),
+      ? 'Bytes are those of the objects themselves; retained is what would be freed with them.'
+      : 'Bytes are those of the objects themselves. This source has no references.'),
     filter.element, sheet.element);
 }
 
@@ -66,7 +66,7 @@ function footOf(columns) {
     lines.push(make('tr', {}, make('th', {scope: 'row'}, `${counted(types, 'smaller type')}, not listed`),
       make('td', {}, count(objects)), make('td', {}, sizeText(bytes)), ...blank(columns - 3)));
   }
-  lines.push(make('tr', {}, make('th', {scope: 'row'}, 'All that is alive'),
+  lines.push(make('tr', {}, make('th', {scope: 'row'}, 'All live objects'),
     make('td', {}, count(report.totals.objects)), make('td', {}, sizeText(liveBytes)),
     ...blank(columns - 3)));
   const all = document.createDocumentFragment();
