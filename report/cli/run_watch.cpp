@@ -76,13 +76,12 @@ class Rounds {
   // Replaces what the round before has written.
   Result<void> publish() {
     job_.stage = Stage::Output;
-    if (has_published_) {
-      Options again = job_.options;
-      again.force = true;
-      job_.output = HA_TRY(open_output(again, job_.deadline));
-    }
+    Options again = job_.options;
+    again.force = true;
+    OpenOutput output = has_published_ ? HA_TRY(open_output(again, job_.deadline))
+                                       : OpenOutput(std::move(job_.output));
     has_published_ = true;
-    OutputFile sink(std::move(job_.output), job_.deadline);
+    OutputFile sink(std::move(output), job_.deadline);
     HA_TRY(write_shown(job_.options, metrics(), sink));
     HA_TRY(sink.finish());
     job_.stage = Stage::Target;
