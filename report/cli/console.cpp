@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kProgressEvery = 100ms;
 
-// Signals are for those who work: a thread that holds a target blocks them at times.
+// Working threads handle no signals: a thread that holds a target blocks them at times.
 std::thread thread_without_signals(const std::function<void()>& work) {
   sigset_t all;
   sigset_t before;
@@ -50,7 +50,7 @@ Console::~Console() {
 }
 
 void Console::write(std::string_view text) const {
-  // Nobody could be told if standard error cannot be written.
+  // If standard error cannot be written, there is nobody to report to.
   while (!text.empty()) {
     const auto written = ::write(settings_.fd, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;

@@ -16,8 +16,8 @@ namespace heapattach {
 // empty string, no-color.org), or as --color says.
 [[nodiscard]] bool wants_colour(ColourChoice choice, bool is_terminal, const char* no_color);
 
-// What the user sees on standard error besides the report. Everything goes through terminal_text:
-// messages hold names that come from the target. May be used from several threads.
+// Everything that the user sees on standard error. It all goes through terminal_text: messages
+// contain names from the target. Safe to use from several threads.
 class Console {
  public:
   struct Settings {
@@ -39,11 +39,11 @@ class Console {
   void error(std::string_view message);
   // A line that -q silences.
   void say(std::string_view message);
-  // A step and why it is taken; shown with -v, with the seconds since the start.
+  // A step and its reason; shown with -v, with the seconds since the start.
   void step(std::string_view message);
-  // What is being done, and how much of it is done already; `all` is 0 where nobody counts. Shown
-  // on a terminal after a second, on one line that is written over and goes away: "typing objects:
-  // 1,234,567 of 5,000,000, 24 %, 3 s left". Never waits for the terminal: another thread draws.
+  // The present work, and how much of it is done; `all` is 0 if unknown. Shown on a terminal after
+  // a second, on one line that is overwritten and disappears: "typing objects: 1,234,567 of
+  // 5,000,000, 24 %, 3 s left". Never waits for the terminal: another thread draws.
   void progress(std::string_view what, std::uint64_t done = 0, std::uint64_t all = 0);
 
  private:
@@ -63,9 +63,9 @@ class Console {
 
   Settings settings_;
   Time start_ = std::chrono::steady_clock::now();
-  std::mutex mutex_;             // of what is written
-  bool shows_progress_ = false;  // a line that is to be cleared
-  std::mutex progress_mutex_;    // of the rest; held for moments
+  std::mutex mutex_;             // of the output
+  bool shows_progress_ = false;  // a line that must be cleared
+  std::mutex progress_mutex_;    // of the rest; held only briefly
   Progress progress_;
   bool is_over_ = false;
   std::condition_variable over_;

@@ -1,4 +1,4 @@
-// What contradicts itself beyond what the tables of options and reports know.
+// Contradictions beyond those in the tables of options and reports.
 
 #include <algorithm>
 #include <array>
@@ -46,7 +46,7 @@ Result<void> refuse_calls(const Draft& draft) {
   return {};
 }
 
-// Outputs in which names cannot be replaced: what a function wrote, or bytes as they are.
+// Outputs in which names cannot be replaced: a function's output, or raw bytes.
 Result<void> refuse_redaction(const Options& options) {
   if (!options.redact) return {};
   const bool is_of_bytes = options.exporter != nullptr && needs_contents(*options.exporter);
@@ -65,7 +65,7 @@ Result<void> refuse_redaction(const Options& options) {
   return {};
 }
 
-// A file has the values that it has; of a process none are shown that were not asked for.
+// A file has the values that it has; from a process, values are shown only on request.
 Result<void> refuse_without_values(const Options& options) {
   const bool is_all = options.exporter != nullptr && options.exporter->name == "gcfull";
   if (is_all && options.report == Report::Inject) {

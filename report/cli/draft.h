@@ -14,7 +14,7 @@
 
 namespace heapattach {
 
-// The options while they are read: what depends on the report is still as it was given.
+// The options while they are read: values that depend on the report are still unparsed.
 struct Draft {
   Options options;
   std::vector<std::string> sources;  // neither options nor their values, in order
@@ -48,17 +48,17 @@ Result<Value> choose(std::string_view text,
   return usage(fmt::format("not one of {}{}", fmt::join(names, ", "), did_you_mean(text, names)));
 }
 
-// A process by its number, a file by its name, or how to find several processes. (read_sources.cpp)
+// A process by its number, a file by its name, or a way to find several processes.
+// (read_sources.cpp)
 Result<void> read_sources(Draft& draft, std::string_view report_name);
 
-// In which format the report is written, as given or by the extension of its file.
-// (read_formats.cpp)
+// The format of the report, from -f or from the extension of its file. (read_formats.cpp)
 Result<void> read_format(Draft& draft);
 
 // A time such as 10, 0.5, 500ms, 10s, 5m or 1h. (read_values.cpp)
 Result<std::chrono::milliseconds> read_interval(std::string_view text);
 
-// What of the options contradicts itself. (contradictions.cpp)
+// Refuses options that contradict each other. (contradictions.cpp)
 Result<void> refuse_contradictions(const Draft& draft);
 
 }  // namespace heapattach

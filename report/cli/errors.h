@@ -9,11 +9,11 @@
 
 namespace heapattach {
 
-// What the user reads of an error: what was attempted, on what, why it failed, and, where something
-// can be done about it that the message does not say yet, what to try.
+// An error for the user: what was attempted, on what, why it failed, and, unless the message has it
+// already, what to try.
 [[nodiscard]] std::string error_message(const Error& error, Stage stage);
 
-// Prints that, and returns the status to end with.
+// Prints that, and returns the exit status.
 [[nodiscard]] ExitStatus report_failure(const Error& error,
                                         Stage stage,
                                         const Deadline& deadline,

@@ -25,7 +25,7 @@ enum class ExitStatus : int {
   Terminated = 143,
 };
 
-// What each means, in a word or two for --help all, and in a sentence for the man page.
+// The meaning of each, in a word or two for --help all, and in a sentence for the man page.
 struct StatusText {
   ExitStatus status;
   std::string_view brief;
@@ -55,11 +55,11 @@ inline constexpr std::array kStatusTexts{
                "ended by SIGTERM; the target was released first"},
 };
 
-// Where an error came up. The same error of the kernel means another thing to the user when it is
-// about the target and when it is about a file.
+// What an error is about. The same error of the kernel means different things for the target and
+// for a file.
 enum class Stage { Target, Output };
 
-// Which status an error of a kind ends with, by what it is about.
+// The status for each kind of error, by what it is about.
 struct StatusOfKind {
   ErrorKind kind;
   ExitStatus target;

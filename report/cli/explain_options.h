@@ -9,7 +9,7 @@
 
 namespace heapattach {
 
-// What --why, --graph and --sizes ADDRESS are to explain, and how much of it to show.
+// What --why, --graph and --sizes ADDRESS explain, and how much of it to show.
 struct ExplainOptions {
   std::string what;              // a type or an address; empty: not asked for
   analyze::FindExpression find;  // of --find

@@ -16,7 +16,7 @@ namespace {
 
 using Comparison = FailIf::Comparison;
 
-// Longer operators first: ">" would take the beginning of ">=".
+// Longer operators first: ">" would match the beginning of ">=".
 constexpr std::array<std::pair<std::string_view, Comparison>, 6> kComparisons{{
     {">=", Comparison::GreaterEqual},
     {"<=", Comparison::LessEqual},
@@ -49,7 +49,7 @@ Error wrong(std::string_view text, std::string_view why) {
                       text, why)};
 }
 
-// Takes the word that `text` begins with off it.
+// Takes the leading word off `text`.
 std::optional<FailIf::What> take_word(std::string_view& text) {
   for (const auto& [word, what] : kWords) {
     if (!text.starts_with(word)) continue;
@@ -59,7 +59,7 @@ std::optional<FailIf::What> take_word(std::string_view& text) {
   return std::nullopt;
 }
 
-// Where the parenthesis that `text` begins with is closed; npos if it is not.
+// Where the parenthesis that begins `text` is closed; npos if it is not.
 std::size_t closing(std::string_view text) {
   std::size_t depth = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -82,7 +82,8 @@ Result<std::uint64_t> parse_size(std::string_view text) {
   if (unit == "G") shift = 30;
   const bool is_number = failure == std::errc{} && (unit.empty() || shift != 0);
   if (!is_number || value > (std::numeric_limits<std::uint64_t>::max() >> shift)) {
-    return Error{ErrorKind::Malformed, fmt::format("'{}' is no number of bytes or objects", text)};
+    return Error{ErrorKind::Malformed,
+                 fmt::format("'{}' is not a number of bytes or objects", text)};
   }
   return value << shift;
 }
@@ -92,7 +93,7 @@ Result<FailIf> parse_fail_if(std::string_view text) {
   condition.text = std::string(text);
   std::string_view rest = without_spaces(text);
   const auto what = take_word(rest);
-  if (!what) return wrong(text, "it begins with none of the words for a size");
+  if (!what) return wrong(text, "it does not begin with count, bytes or another size");
   condition.what = *what;
   if (!rest.starts_with('(')) return wrong(text, "no type in parentheses");
   const std::size_t end = closing(rest);

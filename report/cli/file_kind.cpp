@@ -18,7 +18,7 @@ namespace heapattach {
 
 namespace {
 
-// Whether something is looked at that has memory and files: a process or a core file.
+// Whether the source has memory and files: a process or a core file.
 bool has_process(const Options& options) {
   if (options.compared.empty()) return options.file.empty() || is_elf_file(options.file);
   return std::any_of(options.compared.begin(), options.compared.end(), [](const Source& source) {
@@ -26,7 +26,7 @@ bool has_process(const Options& options) {
   });
 }
 
-// A word that is neither a report nor a file: a report mistyped, or the name of a process.
+// A word that is neither a report nor a file: a mistyped report, or the name of a process.
 std::optional<std::string> refuse_missing_file(const Options& options) {
   const std::string& word = options.file;
   const bool is_path = word.find_first_of("./") != std::string::npos;
@@ -65,7 +65,7 @@ std::optional<std::string> refuse_for_file_kind(const Options& options) {
     return fmt::format("{} {}", shown_name(report), kRefusal);
   }
   for (const OptionRow* row : options.given) {
-    // What the file has of its texts is shown in the length that --values says.
+    // Texts from a file are shown up to the length that --values gives.
     const bool is_length = options.report == Report::Strings && row->name == "values";
     if (row->needs == Needs::ProcessOrCore && !is_length) {
       return fmt::format("--{} {}", row->name, kRefusal);

@@ -28,7 +28,7 @@ std::optional<pid_t> number(std::string_view text) {
 
 }  // namespace
 
-// "4711 (name) S 1 …": the name may hold anything, but nothing behind it holds a parenthesis.
+// "4711 (name) S 1 …": the name may contain anything, but nothing after it contains a parenthesis.
 std::optional<ListedProcess> parse_listed(std::string_view stat) {
   const std::size_t open = stat.find(" (");
   const std::size_t close = stat.rfind(") ");

@@ -9,23 +9,23 @@
 
 namespace heapattach {
 
-// A process as a listing of /proc shows it.
+// A process in a listing of /proc.
 struct ListedProcess {
   pid_t pid = 0;
   pid_t parent = 0;
   std::string name;  // chosen by the process: any bytes, at most 15
 };
 
-// What the line /proc/<pid>/stat says; none if it is cut off.
+// Parses the line /proc/<pid>/stat; none if it is cut off.
 std::optional<ListedProcess> parse_listed(std::string_view stat);
 
-// One of them; none if it is gone or ending, or a thread of the kernel's.
+// One process; none if it is gone or ending, or a kernel thread.
 std::optional<ListedProcess> listed_process(pid_t pid);
 
-// Those that there are, without ourselves and the kernel's own; stale as soon as it is made.
+// All processes except ourselves and kernel threads; stale as soon as it is made.
 std::vector<ListedProcess> list_processes();
 
-// `root` and all that descend from it, parents first; empty if it is not among `all`.
+// `root` and all its descendants, parents first; empty if it is not in `all`.
 std::vector<pid_t> tree_of(const std::vector<ListedProcess>& all, pid_t root);
 
 // Those whose name matches a glob, by pid.

@@ -15,23 +15,23 @@ namespace heapattach {
                                        const snapshot::Snapshot& snapshot,
                                        snapshot::CountBy by);
 
-// What --type and --fail-if say of types, with the names that these have in the snapshots. A
-// condition on a type that no snapshot knows is not judged: a typo must not pass for a heap that is
-// as it should be. A type that is known and has no objects counts 0. Borrows both.
+// Checks --type and --fail-if against the type names in the snapshots. A condition on an unknown
+// type is not judged: a typo must not look like a healthy heap. A known type without objects counts
+// 0. Borrows both.
 class Gate {
  public:
   Gate(const Options& options, Console& console) : options_(options), console_(console) {}
 
-  // Knows the types of the snapshot from now on, those too that have no objects.
+  // Adds the types of the snapshot, including those without objects.
   void add(const snapshot::Snapshot& snapshot);
 
-  // The rows to show; says which of --type name nothing.
+  // The rows to show; reports --type values that match nothing.
   [[nodiscard]] snapshot::RowChoice rows() const;
 
   using Measure = std::function<std::int64_t(const FailIf&)>;
-  // Adds to the answer what each condition that holds found, and which name is of no type; and sets
-  // its status: FailIfHeld if one holds, else Usage if one names no type and --allow-missing was
-  // not given.
+  // Adds to the answer each condition that holds, with its value, and each unknown name. Sets its
+  // status: FailIfHeld if a condition holds, otherwise Usage if a name is unknown and
+  // --allow-missing was not given.
   void judge(const Measure& measure, Answer& answer) const;
 
  private:

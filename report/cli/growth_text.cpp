@@ -10,7 +10,7 @@ void add_holders(std::span<const snapshot::Snapshot* const> snapshots,
                  snapshot::CountBy by,
                  GrowthReport& report) {
   if (!analyze::knows_holders(*snapshots.back())) {
-    report.kinship.remarks.push_back("what holds what is new is not known: " +
+    report.kinship.remarks.push_back("what holds the new objects is unknown: " +
                                      report.sources.back().name + " has no references from roots");
     return;
   }
@@ -20,7 +20,7 @@ void add_holders(std::span<const snapshot::Snapshot* const> snapshots,
   if (analyze::knows_holders(*snapshots.front())) {
     analyze::add_retained(snapshots, by, report.difference);
   } else {
-    report.kinship.remarks.push_back("what grew in retained bytes is not known: " +
+    report.kinship.remarks.push_back("the growth of retained bytes is unknown: " +
                                      report.sources.front().name + " has no references from roots");
   }
 }

@@ -8,14 +8,14 @@
 
 namespace heapattach {
 
-// Adds what is retained and what holds what is new, as far as the snapshots that it compares, in
-// their order, say so; what they do not say becomes a remark. The last must outlive the report.
+// Adds retained bytes and the holders of new objects, as far as the compared snapshots, in their
+// order, have the data; missing data becomes a remark. The last must outlive the report.
 void add_holders(std::span<const snapshot::Snapshot* const> snapshots,
                  snapshot::CountBy by,
                  GrowthReport& report);
 
-// The report in the format of the options, with the rows chosen; on a terminal no more of them than
-// a screen holds, unless the choice has a number.
+// The report in the format of the options, with the chosen rows; on a terminal at most a screenful,
+// unless the choice has a number.
 [[nodiscard]] std::string growth_text(const Options& options,
                                       snapshot::RowChoice choice,
                                       GrowthReport report);

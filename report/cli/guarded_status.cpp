@@ -11,7 +11,7 @@ namespace heapattach {
 
 namespace {
 
-// Whoever waits for us should see what ended the work; one core file of it is enough.
+// Our parent should see what ended the work; one core file of it is enough.
 void die_by(int signal) {
   const rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);

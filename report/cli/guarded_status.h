@@ -6,8 +6,8 @@
 
 namespace heapattach {
 
-// The exit status for how guarded work ended; says on the console what the work could not say
-// itself. Where a signal ended it, this process ends by the same one.
+// The exit status for the end of guarded work. Prints what the work could not print itself. If a
+// signal ended the work, the same signal ends this process.
 [[nodiscard]] ExitStatus status_of(const GuardedEnd& end, Console& console);
 
 }  // namespace heapattach

@@ -56,7 +56,7 @@ std::string usage_of(const ReportRow& row) {
 }
 
 constexpr std::string_view kSourceText =
-    "SOURCE is the pid of a process that uses the Boehm collector. It is frozen, copied, let go, "
+    "SOURCE is the pid of a process that uses the Boehm collector. It is frozen, copied, released, "
     "and "
     "then the copy is examined. Only --snapshot clone, --call and --inject write to the process, "
     "and "
@@ -98,7 +98,7 @@ std::string all_help() {
   return text + "\nAbout one report, with examples: heapattach help NAME\n";
 }
 
-// The options that not every report has.
+// The options that only some reports have.
 std::vector<std::string_view> own_options(Report report) {
   std::vector<std::string_view> names;
   for (const OptionRow& row : option_rows()) {

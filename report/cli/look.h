@@ -5,23 +5,22 @@
 
 namespace heapattach {
 
-// What the environment says of where text for people goes.
+// What the environment says about the destination of text for people.
 struct Surroundings {
   const char* term = nullptr;
-  // Of these the first that is set and not empty names the locale.
+  // The first of these that is set and not empty names the locale.
   const char* lc_all = nullptr;
   const char* lc_ctype = nullptr;
   const char* lang = nullptr;
 };
 [[nodiscard]] Surroundings surroundings();
 
-// Whether only ASCII can be shown: on a terminal that is TERM=dumb, and anywhere in a locale that
-// is named and is not of UTF-8, such as LC_ALL=C.
+// Whether only ASCII can be shown: on a terminal with TERM=dumb, and anywhere in a locale that is
+// set and is not UTF-8, such as LC_ALL=C.
 [[nodiscard]] bool wants_ascii(const Surroundings& around, bool is_terminal);
 [[nodiscard]] bool is_dumb(const Surroundings& around);
 
-// How a report is to look where these options send it: colour and the terminal's width on a
-// terminal, or as --color says.
+// How to print a report: with colour and the terminal's width on a terminal, or as --color says.
 [[nodiscard]] Look look_of(const Options& options);
 
 }  // namespace heapattach

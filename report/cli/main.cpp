@@ -1,4 +1,4 @@
-// heapattach: what is alive in the heap of a live process, or was in a saved snapshot.
+// heapattach: what is alive in the heap of a live process, or in a saved snapshot.
 
 #include <chrono>
 #include <csignal>
@@ -16,7 +16,7 @@ namespace heapattach {
 
 namespace {
 
-// The work is done by a child, and ended by its guardian if it is late, whatever it waits for.
+// A child does the work, and its guardian ends it if it is late, whatever it waits for.
 ExitStatus run_guarded_work(const Options& options, const Console::Settings& settings) {
   const auto until = std::chrono::steady_clock::now() + options.timeout;
   const GuardedEnd end = run_guarded(until, [&]() -> int {

@@ -254,7 +254,7 @@ const std::array kOptions{
     OptionRow{.name = "library",
               .argument = "FILE",
               .group = Group::Calls,
-              .help = "load it into the copy where the process has no such routine (default: "
+              .help = "load it into the copy if the process has no such routine (default: "
                       "heapattach's own)",
               .read = set_text<&Options::routine_library>,
               .reports = Reports{Report::Inject},
@@ -276,7 +276,7 @@ const std::array kOptions{
     OptionRow{.name = "exe",
               .argument = "FILE",
               .group = Group::Symbols,
-              .help = "the program, where it is no longer in its place",
+              .help = "the program, if it is no longer at its path",
               .read = set_text<&Options::exe>,
               .needs = Needs::ProcessOrCore,
               .offers = "@file"},

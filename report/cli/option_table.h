@@ -54,7 +54,7 @@ enum class OptionGroup : std::uint8_t {
 };
 [[nodiscard]] std::string_view title_of(OptionGroup group);
 
-// What an option asks of the source.
+// What an option requires of the source.
 enum class Needs : std::uint8_t { AnySource, ProcessOrCore, Process };
 
 struct OptionRow {
@@ -63,20 +63,20 @@ struct OptionRow {
   std::string_view alias = {};     // another name; empty: none
   std::string_view argument = {};  // "FILE"; "[=N]" may be left out; empty: takes none
   OptionGroup group = OptionGroup::General;
-  // For people, in any number of words; {formats} stands for the formats of each report.
+  // Help text, in any number of words; {formats} is replaced by the formats of each report.
   std::string_view help = {};
   Result<void> (*read)(const std::string& value, Draft& draft) = nullptr;
   Reports reports = Reports::all();
   Needs needs = Needs::AnySource;
   bool may_repeat = false;
-  // What a shell offers as its argument: words, or @file, @directory, @pid, @process, @format.
+  // The completions of its argument: words, or @file, @directory, @pid, @process, @format.
   std::string_view offers = {};
-  std::string_view man = {};  // what the man page says besides; empty: nothing
+  std::string_view man = {};  // additional text in the man page; empty: none
 };
 
 [[nodiscard]] std::span<const OptionRow> option_rows();
 
-// Null if there is none. Names come without dashes.
+// Null if there is none. Names have no dashes.
 [[nodiscard]] const OptionRow* find_option(std::string_view name);
 [[nodiscard]] const OptionRow* find_option(char letter);
 

@@ -55,26 +55,26 @@ enum class ColourChoice : std::uint8_t { Auto, Always, Never };
 
 struct OptionRow;
 
-// What to look at.
+// One source.
 struct Source {
   pid_t pid = 0;
   std::string file;  // a saved snapshot instead of a process; empty: none
 };
 
-// What the user asked for, checked for contradictions without a look at the world outside. Each
-// field is set by a row of option_table.cpp or report_table.cpp.
+// The user's request, checked for contradictions without touching the system. A row of
+// option_table.cpp or report_table.cpp sets each field.
 struct Options {
   Report report = Report::Snapshot;
-  std::vector<const OptionRow*> given;  // the options that set the rest, in order
+  std::vector<const OptionRow*> given;  // the options that set the other fields, in order
   pid_t pid = 0;                        // the process of one run
-  bool tree = false;                    // with each of `pids` all that descend from it
-  std::vector<pid_t> pids;              // all that were named
+  bool tree = false;                    // with all descendants of each of `pids`
+  std::vector<pid_t> pids;              // all that were given
   std::string name;                     // a pattern for the names of processes instead; empty: none
   std::string file;                     // a saved snapshot instead of a process; empty: none
   std::vector<Source> compared;         // of --diff: two or three, in order
 
   std::string output;  // as given, %p and its like not yet expanded; empty: standard output
-  const ExportFormat* exporter = nullptr;  // which, if the format is Export
+  const ExportFormat* exporter = nullptr;  // set if the format is Export
   Format format = Format::JsonLines;
   bool force = false;
   bool with_gzip = false;
@@ -83,11 +83,11 @@ struct Options {
   std::chrono::milliseconds interval{};  // of --watch: between two counts
 
   snapshot::RowChoice rows;
-  std::size_t value_bytes = 0;  // of texts and numbers that are shown; 0: none, or by default
+  std::size_t value_bytes = 0;  // of texts and numbers to show; 0: none, or the default
   std::vector<FailIf> fail_if;
-  bool allow_missing = false;  // a condition on a type that nobody knows looks at 0 objects
+  bool allow_missing = false;  // a condition on an unknown type counts 0 objects
   snapshot::CountBy by = snapshot::CountBy::Type;
-  bool all = false;     // also what nothing reaches
+  bool all = false;     // including unreachable objects
   bool redact = false;  // names too, not only values
 
   snapshot::Hold hold = snapshot::Hold::Freeze;
@@ -109,9 +109,9 @@ struct Options {
   Returns returns = Returns::Long;
   std::optional<pid_t> call_thread;  // of --call and --inject
   std::vector<int> allowed_calls;    // … system calls, besides the usual ones
-  std::string routine;               // of --inject; empty: those that are known
-  std::string routine_library;       // … what has it where the target has not; empty: ours
-  std::string keep;                  // … where its dump goes
+  std::string routine;               // of --inject; empty: the known ones
+  std::string routine_library;       // … used if the target has no routine; empty: ours
+  std::string keep;                  // … the file for its dump
 
   std::string type_info;  // files and directories; empty: not given
   std::string exe;
@@ -119,13 +119,13 @@ struct Options {
   std::string sysroot;
 };
 
-// Whether it takes the edges between objects to answer.
+// Whether the report needs the edges between objects.
 [[nodiscard]] bool needs_edges(const Options& options);
 
-// Whether it takes all bytes of the objects to answer.
+// Whether the report needs all bytes of the objects.
 [[nodiscard]] bool needs_contents(const Options& options);
 
-// Text that was asked for instead of work: --help, --version.
+// Text to print instead of working: --help, --version.
 struct ShowText {
   std::string text;
 };
@@ -136,7 +136,7 @@ struct UsageError {
 
 using ParsedOptions = std::variant<Options, ShowText, UsageError>;
 
-// Reads the arguments after the program's name.
+// Parses the arguments after the program's name.
 [[nodiscard]] ParsedOptions parse_options(std::span<const char* const> arguments);
 
 }  // namespace heapattach

@@ -18,7 +18,7 @@ std::string host_name() {
   return name;
 }
 
-// The time as file names have it: no colons, in order when sorted.
+// The time for file names: no colons, and sortable.
 std::string file_time() {
   const std::time_t now = std::time(nullptr);
   std::tm parts{};
@@ -34,7 +34,7 @@ std::string output_name(const Options& options) {
   if (!options.output.empty()) {
     return expand_name(options.output, options.pid, host_name(), file_time());
   }
-  // Nobody reads a snapshot on a terminal.
+  // A snapshot is useless on a terminal.
   const bool is_snapshot = options.report == Report::Snapshot || options.report == Report::Inject;
   if (is_snapshot && options.file.empty() && ::isatty(STDOUT_FILENO) == 1) {
     std::string_view extension = "jsonl";

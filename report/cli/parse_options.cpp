@@ -13,7 +13,7 @@ namespace heapattach {
 
 namespace {
 
-// The arguments, taken apart: no row was asked yet what its value means.
+// The arguments, split up: values are not parsed yet.
 struct Words {
   struct Given {
     const OptionRow* row = nullptr;
@@ -168,7 +168,7 @@ std::string shown_with_value(const OptionRow& row, const std::string& value) {
   return fmt::format("--{}{}{}", row.name, takes_optional_value(row) ? "=" : " ", value);
 }
 
-// What a subcommand takes before its source. `watch 4711` has an interval of its own.
+// The argument of a subcommand before its source. `watch 4711` has a default interval.
 Result<std::string> take_argument(const ReportRow& row, const Words& words, Draft& draft) {
   constexpr std::string_view kUsualInterval = "10s";
   if (!words.is_subcommand) return words.report_argument;
@@ -227,7 +227,7 @@ Result<Options> make_sense(const Words& words) {
   return std::move(draft.options);
 }
 
-// Whether help or the version is asked for, whatever else is: `help count`, `count --help`.
+// Whether help or the version is requested, whatever else is: `help count`, `count --help`.
 struct Asked {
   bool help = false;
   bool version = false;

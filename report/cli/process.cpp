@@ -42,7 +42,7 @@ Console::Settings console_settings(const Options* options) {
   const Surroundings around = surroundings();
   const bool is_terminal = ::isatty(STDERR_FILENO) == 1;
   settings.is_ascii = wants_ascii(around, is_terminal);
-  settings.is_terminal = is_terminal && !is_dumb(around);  // a line cannot be written over there
+  settings.is_terminal = is_terminal && !is_dumb(around);  // a line cannot be overwritten there
   if (options == nullptr) return settings;
   settings.quiet = options->quiet;
   settings.verbose = options->verbose;
@@ -65,7 +65,7 @@ ExitStatus show(const ShowText& shown, Console& console) {
 }
 
 ExitStatus refuse(const std::string& message, Console& console) {
-  // A question says itself what to try.
+  // A question contains its own advice.
   console.error(message.ends_with('?') ? message
                                        : fmt::format("{}; try: heapattach --help", message));
   return ExitStatus::Usage;

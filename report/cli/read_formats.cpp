@@ -10,16 +10,15 @@ namespace heapattach {
 
 namespace {
 
-// Of snapshots, beside those of exports. JSON Lines in a file called .json is what many a reader of
-// them expects.
+// Of snapshots, besides those of exports. Many readers expect JSON Lines in a file called .json.
 constexpr std::string_view kLineExtensions[] = {"jsonl", "ndjson", "json"};
 
 bool ends_in_gz(std::string_view file) {
   return file.ends_with(".gz");
 }
 
-// The extension of the file that the output goes to, .gz aside; empty where the name ends in a
-// number, or in a pattern for one ("heap.%p").
+// The extension of the output file, without .gz; empty if the name ends in a number, or in a
+// pattern for one ("heap.%p").
 std::string_view extension_of(std::string_view file) {
   if (file.starts_with("/dev/")) return {};
   if (ends_in_gz(file)) file.remove_suffix(3);
@@ -95,7 +94,7 @@ Result<Format> format_of_name(std::string_view name, std::span<const ReportForma
   return no_format(name, names);
 }
 
-// The first is the usual one.
+// The first is the default.
 Result<Format> format_of_file(const Options& options, std::span<const ReportFormat> formats) {
   const std::string_view extension = extension_of(options.output);
   if (extension.empty()) return formats.front().format;

@@ -8,8 +8,8 @@ namespace heapattach {
 
 namespace {
 
-// What can be asked of a process alone. What a core file can be asked too, file_kind.h refuses for
-// others once it is known what the file is.
+// Refuses options for live processes. Those that also apply to core files are refused in
+// file_kind.h, once the kind of the file is known.
 Result<void> refuse_for_files(const Options& options) {
   if (row_of(options.report).needs == Needs::Process) {
     return usage(fmt::format("{} needs a live process", shown_name(row_of(options.report))));
@@ -70,7 +70,7 @@ Result<void> refuse_two_ways(const Draft& draft) {
   return usage("PID, --tree and --name: one way to choose processes at a time");
 }
 
-// Of several processes, what cannot be told apart or makes no sense.
+// Refuses options that are ambiguous or make no sense for several processes.
 Result<void> refuse_for_several(const Options& options) {
   const ReportRow& row = row_of(options.report);
   if (row.is_of_one_process) {

@@ -45,7 +45,7 @@ constexpr std::array<std::pair<std::string_view, CallPlace>, 2> kPlaces{{
 }};
 constexpr std::array<std::pair<std::string_view, bool>, 2> kYesNo{{{"yes", true}, {"no", false}}};
 
-// A process or program that it started would be out of our hands.
+// A process or program that the copy started would be out of our control.
 constexpr std::array<std::string_view, 6> kNeverAllowed{"execve", "execveat", "fork",
                                                         "vfork",  "clone",    "clone3"};
 

@@ -5,9 +5,8 @@
 #include "attach/result.h"
 #include "report/cli/draft.h"
 
-// What the rows of option_table.cpp and report_table.cpp do with a value: each sets one thing in
-// the draft. An error says what is wrong with the value; which option it was is added by the
-// caller.
+// Parsers for the rows of option_table.cpp and report_table.cpp: each sets one thing in the draft.
+// An error says what is wrong with the value; the caller adds which option it was.
 namespace heapattach {
 
 template <bool Options::*Member, bool To = true>

@@ -10,7 +10,7 @@ void redact_if_asked(const Options& options, snapshot::Snapshot& snapshot, Conso
   const StandIns stand_ins(header.build_id, header.runtime == "crystal");
   const bool is_done = redact(snapshot, stand_ins);
   if (is_done && stand_ins.is_for_one_snapshot_only()) {
-    console.say("no build id: the stand-ins mean nothing in another snapshot");
+    console.say("no build id: the placeholders mean nothing in another snapshot");
   }
 }
 

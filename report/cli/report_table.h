@@ -7,8 +7,7 @@
 #include "report/cli/option_table.h"
 #include "report/cli/runner.h"
 
-// All reports, one row each: what they are called, what they ask for, what they are written as,
-// and the function that answers.
+// All reports, one row each: their names, arguments, formats, and functions.
 namespace heapattach {
 
 struct ReportFormat {
@@ -20,13 +19,13 @@ struct ReportFormat {
 struct ReportRow {
   Report report = Report::Snapshot;
   std::string_view name = {};      // of the subcommand, and of the option
-  std::string_view option = {};    // where it has another name; "-": there is no option
-  std::string_view argument = {};  // that it takes before its source; empty: none
+  std::string_view option = {};    // if it has another name; "-": there is no option
+  std::string_view argument = {};  // before its source; empty: none
   std::string_view source = "SOURCE";
   std::string_view help = {};         // one line
-  std::string_view more = {};         // what `help NAME` says besides
+  std::string_view more = {};         // additional text for `help NAME`
   std::string_view examples[2] = {};  // arguments after the program's name
-  std::string_view written = {};      // "counts are", to be followed by "not written as .x"
+  std::string_view written = {};      // "counts are", followed by "not written as .x"
   // Empty: snapshots have those of JSON Lines and of exports, calls have none.
   std::span<const ReportFormat> formats = {};
   Result<void> (*read)(const std::string& argument, Draft& draft) = nullptr;

@@ -2,8 +2,8 @@
 
 #include "report/cli/runner.h"
 
-// What each report answers; report_table.cpp has which function is whose. Each is in the source
-// file of its name.
+// The functions of the reports; report_table.cpp assigns them. Each is in the source file of its
+// name.
 namespace heapattach {
 
 Result<Answer> run_snapshot(Job& job);  // also counts, with sizes or without

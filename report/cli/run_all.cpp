@@ -16,8 +16,8 @@ namespace heapattach {
 
 namespace {
 
-// Not where the process is not to be stopped, and not once the time is over: the next report clears
-// it up as well.
+// Not if the process must not be stopped, and not after the deadline: the next report clears it up
+// as well.
 void clear_up(const Options& options, Console& console) {
   if (options.hold == snapshot::Hold::Nothing || options.report == Report::Check) return;
   if (std::chrono::steady_clock::now() >= guarded_deadline()) return;

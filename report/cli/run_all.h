@@ -6,8 +6,8 @@
 
 namespace heapattach {
 
-// Runs the report of the options on all that they name: a file, sources to compare, or processes
-// one after the other. Of each process it clears up what a heapattach that was killed has left.
+// Runs the report of the options on all sources: a file, sources to compare, or processes one after
+// another. Clears up the leftovers of a killed heapattach in each process.
 [[nodiscard]] ExitStatus run_all(const Options& options, Console& console);
 
 }  // namespace heapattach

@@ -11,7 +11,7 @@ namespace heapattach {
 
 namespace {
 
-// As it is, but for a terminal: what the target says must not steer that.
+// Unchanged, except on a terminal, which text from the target must not control.
 std::string shown(std::string_view text, bool on_terminal) {
   if (!on_terminal) return std::string(text);
   std::string safe;
@@ -44,7 +44,7 @@ void pass_on_errors(const CallReport& report, Console& console) {
 
 }  // namespace
 
-// Passes on what the function wrote, and what it returned or what became of it.
+// Passes on the function's output, and its result or how it ended.
 Result<Answer> run_call(Job& job) {
   const auto report = HA_TRY(job.sources.call(job.options, job.deadline, job.console));
   pass_on_errors(report, job.console);

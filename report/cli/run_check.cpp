@@ -3,7 +3,7 @@
 
 namespace heapattach {
 
-// Ends with the status that a snapshot would have ended with at once.
+// Ends with the status of a snapshot that fails at once, if it would.
 Result<Answer> run_check(Job& job) {
   const auto found = HA_TRY(job.sources.examination(job.options, job.deadline, job.console));
   Answer answer;

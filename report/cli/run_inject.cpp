@@ -1,6 +1,6 @@
-// --inject: has the routine of the process write its dump, in a clone, and keeps that, or makes the
-// usual snapshot of it. Where another thread held the collector's lock when the clone was made, the
-// next clone may have more luck: some are tried.
+// --inject: makes the routine of the process write its dump, in a clone, and keeps that, or makes
+// the usual snapshot of it. If another thread held the collector's lock when the clone was made,
+// another clone may succeed: a few are tried.
 
 #include <cerrno>
 #include <chrono>
@@ -27,12 +27,12 @@ using Clock = std::chrono::steady_clock;
 // HEAPATTACH_GRAPH and HEAPATTACH_FULL of inject/routine/heapattach.h.
 constexpr std::uint64_t kGraph = 0;
 constexpr std::uint64_t kFull = 1;
-// The shares of what is left of the time that one clone after the other gets; the last gets all.
+// The shares of the remaining time that each clone gets; the last gets all.
 constexpr int kShares[] = {8, 4, 2, 1};
-// A dump of all bytes takes twice the heap if all objects are as small as can be.
+// A dump of all bytes takes twice the heap if all objects have the smallest size.
 constexpr std::uint64_t kMostInMemory = 4;
 
-// The shared library that was built and installed with this program; empty if it is not there.
+// The shared library that was built and installed with this program; empty if it is missing.
 std::string own_library() {
   std::error_code failure;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", failure);
@@ -59,7 +59,7 @@ Routine routine_of(const Options& options, std::uint64_t mode) {
   return routine;
 }
 
-// The last report, or the first that is not about waiting in vain.
+// The last report, or the first that did not time out.
 Result<CallReport> call_with_patience(const Job& job, Routine routine) {
   std::optional<CallReport> report;
   for (const int share : kShares) {
@@ -99,7 +99,7 @@ Result<void> write_all(const Fd& file, std::string_view bytes) {
   return {};
 }
 
-// The heap as the routine has written it: with all bytes, because types are found by those.
+// The heap as the routine has written it: with all bytes, because types depend on them.
 Result<snapshot::Snapshot> take_by_routine(const Job& job) {
   const Options& options = job.options;
   const Fd file(::memfd_create("heapattach-dump", MFD_CLOEXEC));

@@ -11,7 +11,7 @@ namespace heapattach {
 
 namespace {
 
-// A line before a report whose format is for people, if several go to one place.
+// A line before a report for people, if several go to one destination.
 void name_process(const Options& options, pid_t pid, bool is_first) {
   const bool is_for_people = options.format == Format::Table || options.format == Format::Markdown;
   if (!options.output.empty() || options.with_gzip || !is_for_people) return;

@@ -9,17 +9,17 @@
 
 namespace heapattach {
 
-// The processes that the options choose: those named, a tree, or those with a name. Gone, with what
-// was looked for, if there are none.
+// The processes that the options choose: those given, a tree, or those with a name. Gone, with the
+// description of the search, if there are none.
 [[nodiscard]] Result<std::vector<pid_t>> chosen_processes(const Options& options);
 
 // One run of a report, for the process in its options.
 using RunOne = std::function<ExitStatus(const Options& options)>;
 
-// One report after the other; what comes of one does not touch the others. On standard output, each
+// One report after another; a failure of one does not affect the others. On standard output, each
 // report for people has a line before it that names its process. The status is that of the first
-// that was not complete; but of a tree or of a name, processes that have ended meanwhile or have no
-// heap do not count while others have given a report.
+// incomplete one. For a tree or a name, processes that have ended meanwhile or have no heap do not
+// count if others have given a report.
 [[nodiscard]] ExitStatus run_many(const Options& options,
                                   const std::vector<pid_t>& pids,
                                   const RunOne& run,

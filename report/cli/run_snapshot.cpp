@@ -52,8 +52,8 @@ Result<bool> write_snapshot(Job& job, const Snapshot& snapshot, Sink& sink) {
 
 }  // namespace
 
-// What its reader must know first decides the status: that it ends early, that a condition held
-// (which a missing part could not undo for the better), that a part is missing.
+// The most important fact decides the status: that it ends early, that a condition held (which a
+// missing part could not undo), that a part is missing.
 Result<Answer> answer_of_snapshot(Job& job, const Snapshot& snapshot) {
   const Options& options = job.options;
   if (options.exporter != nullptr) HA_TRY(check_exportable(*options.exporter, snapshot));

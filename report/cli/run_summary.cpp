@@ -21,7 +21,7 @@ std::optional<snapshot::HeapAccount> heap_of(const Snapshot& snapshot) {
   const std::uint64_t free = std::min(*collector->free_bytes, heap.heap);
   heap.unmapped = std::min(collector->unmapped_bytes.value_or(0), free);
   heap.free = free - heap.unmapped;
-  // A heap read without a freeze may contradict itself: nothing is below none.
+  // A heap read without a freeze may contradict itself: the difference is at least 0.
   const std::uint64_t in_use = heap.heap - free;
   const std::uint64_t rest = in_use - std::min(in_use, heap.live + heap.unreachable);
   heap.fragmented_known = !snapshot.header.live_only;

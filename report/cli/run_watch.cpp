@@ -28,7 +28,7 @@ class Rounds {
  public:
   explicit Rounds(Job& job) : job_(job), gate_(job.options, job.console) {}
 
-  // --timeout bounds each look at the process, not the waiting in between.
+  // --timeout bounds each count of the process, not the waiting in between.
   Result<void> take() {
     const Clock::time_point start = Clock::now();
     for (unsigned round = 0; round <= job_.options.rounds; ++round) {
@@ -47,7 +47,7 @@ class Rounds {
     return {};
   }
 
-  // Time to write is not what the user took from us by an interrupt.
+  // An interrupt by the user must not prevent writing the result.
   Answer answer(const std::optional<Error>& end) && {
     job_.deadline = Deadline::in(job_.options.timeout);
     Answer answer;
@@ -140,7 +140,7 @@ class Rounds {
 
 }  // namespace
 
-// If the process ends meanwhile, or the user ends us, what was seen until then is written.
+// If the process ends meanwhile, or the user ends us, the results so far are written.
 Result<Answer> run_watch(Job& job) {
   Rounds rounds(job);
   const auto taken = rounds.take();

@@ -16,7 +16,7 @@ namespace heapattach {
 
 namespace {
 
-// The kernel says no more than "Permission denied"; which rule forbade it can be found out.
+// The kernel reports only "Permission denied"; the rule that forbade it can be found out.
 Error with_reason(Error error, const Options& options) {
   if (error.kind != ErrorKind::Denied || !error.advice.empty() || options.pid == 0) return error;
   const auto process = Process::open(options.pid);

@@ -35,8 +35,8 @@ struct Routine {
   std::uint64_t most_written_times = 16;
 };
 
-// Where reports get what they are made of: a process, or what the options' file holds. Tests have
-// others. An entry that no report of a test asks for may be empty.
+// Where reports get their input: a process, or the options' file. Tests have others. An entry that
+// no report of a test uses may be empty.
 struct Sources {
   template <class Value, class... More>
   using Take = std::function<Result<Value>(
@@ -55,16 +55,16 @@ struct Job {
   const Sources& sources;
   Console& console;
   Deadline deadline;
-  OpenOutput output;                           // opened first, so that a target is not held in vain
-  Stage stage = Stage::Target;                 // what the error that ends the job is about
-  std::vector<snapshot::Snapshot> taken = {};  // what Answer::write may refer to
+  OpenOutput output;            // opened first, so that a target is not stopped in vain
+  Stage stage = Stage::Target;  // what the error that ends the job is about
+  std::vector<snapshot::Snapshot> taken = {};  // Answer::write may refer to them
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
 
   // Takes one more snapshot, which lives as long as the job.
   Result<const snapshot::Snapshot*> take(const Options& of);
 };
 
-// What a report has come to.
+// The result of a report.
 struct Answer {
   std::string text = {};  // all of it
   // If set, writes it instead. False: the deadline cut it short.
@@ -78,13 +78,13 @@ struct Answer {
 // Makes the answer. On an error nothing is written.
 using MakeAnswer = Result<Answer> (*)(Job& job);
 
-// Runs the report of the options: opens the output, makes the answer, writes it, and prints how it
-// went.
+// Runs the report of the options: opens the output, makes the answer, writes it, and prints the
+// outcome.
 [[nodiscard]] ExitStatus run_report(const Options& options,
                                     const Sources& sources,
                                     Console& console);
 
-// Of a report on one snapshot: its text, with the snapshot's summary and status.
+// For a report on one snapshot: its text, with the snapshot's summary and status.
 [[nodiscard]] Answer answer_about(const Job& job,
                                   const snapshot::Snapshot& snapshot,
                                   std::string text);

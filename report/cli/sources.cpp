@@ -47,7 +47,7 @@ snapshot::TakeOptions take_options(const Options& options,
   what.on_progress = [&console](std::string_view doing, std::uint64_t done, std::uint64_t all) {
     console.progress(doing, done, all);
   };
-  // Steps and warnings have names in them.
+  // Steps and warnings contain names.
   if (options.redact) {
     console.step("no steps are shown with --redact");
     what.warn = [&console](std::string_view) { console.say("a warning: shown without --redact"); };

@@ -14,8 +14,8 @@ std::string counted(std::uint64_t count, std::string_view thing) {
   return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
 }
 
-// What to do where Crystal's objects have no names: a build with --release of before 1.17 says
-// none.
+// Advice if Crystal's objects have no names: a --release build by a compiler older than 1.17
+// contains none.
 std::string hint_about_names(const snapshot::CountTable& table,
                              const snapshot::Snapshot& snapshot) {
   const bool are_named = table.typed_bytes >= table.bytes / 2;

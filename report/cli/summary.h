@@ -13,7 +13,7 @@ namespace heapattach {
                                        const snapshot::Snapshot& snapshot,
                                        std::chrono::nanoseconds in_all);
 
-// What is typed by what, for -v: "typed by header 1.2 MiB, by referrer …, not at all 40 bytes".
+// The sources of types, for -v: "typed by header 1.2 MiB, by referrer …, not at all 40 bytes".
 [[nodiscard]] std::string typed_line(const snapshot::CountTable& table);
 
 }  // namespace heapattach

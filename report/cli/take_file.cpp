@@ -13,7 +13,7 @@ namespace heapattach {
 
 namespace {
 
-// What takes roots to tell.
+// Reports that need roots.
 bool needs_roots(const Options& options) {
   switch (options.report) {
     case Report::Sizes:

@@ -8,8 +8,8 @@
 
 namespace heapattach {
 
-// The heap that the options' file holds: a saved snapshot, or a collector's dump. Unsupported if
-// the report needs what such a file does not have, with what that is.
+// The heap in the options' file: a saved snapshot, or a collector's dump. Unsupported if the report
+// needs something that such a file lacks, with a description of it.
 Result<snapshot::Snapshot> take_from_file(const Options& options,
                                           const Deadline& deadline,
                                           Console& console);

@@ -9,12 +9,12 @@
 
 namespace heapattach {
 
-// Opens where the options send the report: before the target is looked at, which should not be held
-// in vain. Usage if a terminal would get what nobody reads there.
+// Opens the destination of the report, before the target is stopped, so that it is not stopped in
+// vain. Usage if a terminal would get unreadable output.
 Result<OpenOutput> open_output(const Options& options, const Deadline& deadline);
 
-// Whether an error is that of a reader of standard output that has gone (`| head`), who has had
-// what it wanted. A named pipe's is not: what was to be in a file is missing.
+// Whether the reader of standard output has gone away (`| head`), having what it wanted. Not for a
+// named pipe: there the file would be incomplete.
 [[nodiscard]] bool has_reader_gone(const Options& options, const Error& error);
 
 // Writes a report's text as it is shown, compressed if the options say so.
