@@ -144,7 +144,7 @@ Result<void> PtraceTracer::set_registers(pid_t tid, const RawRegisters& values) 
   return os_error("PTRACE_SETREGSET", errno);
 }
 
-bool PtraceTracer::is_behind_syscall(pid_t tid, RemoteAddr rip) {
+bool PtraceTracer::is_after_syscall(pid_t tid, RemoteAddr rip) {
   constexpr long kSyscall = 0x050f;  // 0f 05, read little-endian
   errno = 0;
   const long found = traced(FaultPoint::PeekInstruction, PTRACE_PEEKTEXT, tid,

@@ -57,7 +57,7 @@ class Tracer {
   virtual Result<RawRegisters> registers(pid_t tid) = 0;
   virtual Result<void> set_registers(pid_t tid, const RawRegisters& values) = 0;
   // Whether the two bytes before `rip` are the instruction `syscall`.
-  virtual bool is_behind_syscall(pid_t tid, RemoteAddr rip) = 0;
+  virtual bool is_after_syscall(pid_t tid, RemoteAddr rip) = 0;
   // Signals that will reach it as soon as it runs; all signals where this is unknown.
   virtual std::uint64_t deliverable_signals(pid_t tid) = 0;
   // For a thread that blocks in the kernel, where the kernel shows it.

@@ -44,7 +44,7 @@ Result<Candidate> look_at(RemoteControl& control,
   const auto status = HA_TRY(process.thread_status(tid));
   seen.is_filtered = status.seccomp_mode != 0;
   seen.has_stack = has_stack(map, {seen.registers.rsp});
-  seen.is_behind_syscall = is_behind_syscall(control.memory(), {seen.registers.rip});
+  seen.is_after_syscall = is_after_syscall(control.memory(), {seen.registers.rip});
   const auto configuration = HA_TRY(control.rseq(tid));
   const auto sequence = rseq_state(configuration, {seen.registers.rip}, control.memory());
   if (sequence) seen.sequence = *sequence;
@@ -57,7 +57,7 @@ Borrowed borrow(const Candidate& best, const Process& process, bool rewind) {
   // where the thread is, and that is our stub.
   if (best.sequence && best.sequence->is_inside) thread.found.rip = best.sequence->abort.value;
   std::optional<RawRegisters> again;
-  if (rewind && best.is_behind_syscall && is_rewindable(best.registers)) {
+  if (rewind && best.is_after_syscall && is_rewindable(best.registers)) {
     const auto status = process.thread_status(best.tid);
     const std::uint64_t deliverable = status ? status->pending_signals & ~best.mask : 1;
     again = rewound(best.registers, deliverable);
@@ -68,7 +68,7 @@ Borrowed borrow(const Candidate& best, const Process& process, bool rewind) {
 
 }  // namespace
 
-bool is_behind_syscall(const MemoryReader& memory, RemoteAddr rip) {
+bool is_after_syscall(const MemoryReader& memory, RemoteAddr rip) {
   std::array<std::byte, 2> code{};
   return memory.read(rip - code.size(), code) && code[0] == std::byte{0x0f} &&
          code[1] == std::byte{0x05};
@@ -84,7 +84,7 @@ std::optional<std::string_view> objection_to(const Candidate& candidate) {
   if (!candidate.has_stack) return "no stack is mapped below its stack pointer";
   if (!candidate.sequence) return "its restartable sequence makes no sense";
   const bool is_interrupted = call_state(at) != CallState::None;
-  if (is_interrupted && !candidate.is_behind_syscall) {
+  if (is_interrupted && !candidate.is_after_syscall) {
     return "its interrupted call was not made by the instruction syscall";
   }
   if (is_in_call(at)) {
@@ -120,7 +120,7 @@ std::optional<std::string_view> objection_in_place(const Candidate& candidate) {
     return "it waits with a time limit of which only the kernel knows the rest";
   }
   const bool is_interrupted = static_cast<std::int64_t>(at.rax) == -EINTR;
-  const bool goes_on = candidate.is_behind_syscall && is_rewindable(at);
+  const bool goes_on = candidate.is_after_syscall && is_rewindable(at);
   if (is_interrupted && !goes_on) return "it is in a system call that cannot be restarted";
   return std::nullopt;
 }

@@ -17,12 +17,12 @@ struct Candidate {
   std::uint64_t mask = 0;             // of blocked signals
   bool is_filtered = false;           // seccomp
   bool has_stack = true;              // memory below its stack pointer is mapped and writable
-  bool is_behind_syscall = true;      // the two bytes before rip are the instruction
+  bool is_after_syscall = true;       // the two bytes before rip are the instruction
   std::optional<RseqState> sequence;  // none: its own description makes no sense
 };
 
 // Whether the two bytes before `rip` are the instruction.
-[[nodiscard]] bool is_behind_syscall(const MemoryReader& memory, RemoteAddr rip);
+[[nodiscard]] bool is_after_syscall(const MemoryReader& memory, RemoteAddr rip);
 
 // Why a thread must not be borrowed; nothing if it may.
 [[nodiscard]] std::optional<std::string_view> objection_to(const Candidate& candidate);

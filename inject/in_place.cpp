@@ -55,7 +55,7 @@ class InPlace {
         thread_(thread),
         call_(call),
         image_(Stub::function_image(thread.way_back, thread.mask)),
-        behind_(call.stub + Stub::function_bytes() + Stub::call_entry() + kSyscallBytes) {}
+        after_(call.stub + Stub::function_bytes() + Stub::call_entry() + kSyscallBytes) {}
   ~InPlace() { static_cast<void>(put_back()); }
   InPlace(const InPlace&) = delete;
   InPlace& operator=(const InPlace&) = delete;
@@ -73,7 +73,7 @@ class InPlace {
     is_entered_ = true;
     HA_TRY(control_.set_registers(thread_.tid, frame_.registers));
     HA_TRY(follow());
-    if (outcome_.end == End::Returned) HA_TRY(come_behind_call());
+    if (outcome_.end == End::Returned) HA_TRY(come_past_call());
     HA_TRY(put_back());
     return outcome_;
   }
@@ -109,7 +109,7 @@ class InPlace {
     }
   }
   // A thread that the function has started: not ours to hold.
-  void let_go(pid_t other) {
+  void release_thread(pid_t other) {
     if (other > 0 && control_.wait(other, Clock::now() + kToStop)) {
       static_cast<void>(control_.detach(other));
     }
@@ -155,7 +155,7 @@ class InPlace {
 
   Result<bool> judge_call() {
     RawRegisters at = HA_TRY(control_.registers(thread_.tid));
-    if (at.rip == behind_.value) {
+    if (at.rip == after_.value) {
       outcome_.value = at.r12;
       return true;
     }
@@ -209,7 +209,7 @@ class InPlace {
   }
 
   // It is at the entry of the call after the function. As in injection.cpp.
-  Result<void> come_behind_call() {
+  Result<void> come_past_call() {
     is_blocked_ = true;
     HA_TRY(control_.set_signal_mask(thread_.tid, kAllSignals));
     HA_TRY(come_to(Kind::SystemCall));
@@ -242,7 +242,7 @@ class InPlace {
   }
   RemoteStop taken(RemoteStop stop) {
     is_running_ = stop.kind == Kind::Ended;
-    if (stop.kind == Kind::Born) let_go(stop.other);
+    if (stop.kind == Kind::Born) release_thread(stop.other);
     return stop;
   }
 
@@ -270,7 +270,7 @@ class InPlace {
   const Borrowed& thread_;
   const InPlaceCall& call_;
   const std::vector<std::byte> image_;
-  const RemoteAddr behind_;  // the system call after the function
+  const RemoteAddr after_;  // the system call after the function
   std::vector<std::byte> extended_;
   InPlaceFrame frame_;
   InPlaceOutcome outcome_;

@@ -63,7 +63,7 @@ class Injection {
         thread_.tid, entering(thread_.found, call_.stub + entry, call_.number, call_.arguments)));
     is_blocked_ = true;
     HA_TRY(control_.set_signal_mask(thread_.tid, kAllSignals));
-    HA_TRY(run_behind_call());
+    HA_TRY(run_past_call());
     HA_TRY(put_back());
     return result_;
   }
@@ -105,14 +105,14 @@ class Injection {
   // Through the call and into a stop of the kind in which the thread was found: the kernel does
   // that before any signal. The stop must not be requested before the call is made: clone fails
   // while anything is pending (copy_process).
-  Result<void> run_behind_call() {
+  Result<void> run_past_call() {
     for (;;) {
       HA_TRY(run_to_result());
       HA_TRY(control_.interrupt(thread_.tid));
       const RemoteStop stop = HA_TRY(run(false));
       if (stop.kind != Kind::Stopped) continue;
       const RawRegisters at = HA_TRY(control_.registers(thread_.tid));
-      if (!is_behind_call(at)) continue;
+      if (!is_after_call(at)) continue;
       // The kernel is about to repeat the call, because a stop signal came.
       if (call_state(at) != CallState::None) continue;
       result_.value = static_cast<std::int64_t>(at.rax);
@@ -132,7 +132,7 @@ class Injection {
     return {};
   }
 
-  [[nodiscard]] bool is_behind_call(const RawRegisters& at) const {
+  [[nodiscard]] bool is_after_call(const RawRegisters& at) const {
     const std::size_t entry = call_.makes_process ? Stub::clone_entry() : Stub::call_entry();
     return at.rip == (call_.stub + entry + kSyscallBytes).value;
   }

@@ -82,8 +82,8 @@ struct SeenStacks {
   unwind::Stacks stacks;
 };
 
-bool stand_in_order(const std::vector<std::string>& functions,
-                    const std::vector<std::string>& wanted) {
+bool placeholder_order(const std::vector<std::string>& functions,
+                       const std::vector<std::string>& wanted) {
   const auto first = std::search(functions.begin(), functions.end(), wanted.begin(), wanted.end());
   return first != functions.end();
 }
@@ -98,8 +98,8 @@ TEST_CASE("the functions that a program waits in are found, whichever compiler w
     CAPTURE(name);
     LiveTarget target(name);
     const SeenStacks seen(target.pid());
-    CHECK(stand_in_order(seen.functions(),
-                         {"wait_below", "hold_in_array", "hold_in_struct", "main"}));
+    CHECK(placeholder_order(seen.functions(),
+                            {"wait_below", "hold_in_array", "hold_in_struct", "main"}));
     REQUIRE(seen.stacks.stacks.size() == 1);
     CHECK(seen.stacks.stacks[0].end == unwind::StackEnd::Outermost);
     CHECK(harm_done_to(target.pid()) == "");

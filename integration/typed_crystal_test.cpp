@@ -23,7 +23,7 @@ bool is_built(const std::string& name) {
 
 // The untyped objects that the program's own objects reference, with what references them, a line
 // each.
-std::string unknown_behind_own(const DescribedHeap& found) {
+std::string unknown_below_own(const DescribedHeap& found) {
   std::vector<std::uint64_t> stack;
   std::set<std::uint64_t> seen;
   for (const auto& [address, object] : found) {
@@ -81,7 +81,7 @@ TEST_CASE("each object and edge of a Crystal program has the program's own name 
   LiveTarget target(name);
   const DescribedHeap found = snapshot_of(target);
   CHECK(difference(truth_of(target), found) == "");
-  CHECK(unknown_behind_own(found) == "");
+  CHECK(unknown_below_own(found) == "");
   CHECK(edges_of_numbers(found) == "");
   CHECK(harm_done_to(target.pid()) == "");
 }
@@ -95,7 +95,7 @@ TEST_CASE("the same with the compiler's type information, without debug informat
   std::ofstream(file) << ask_for_lines(target, "type-info").at(0);
   const DescribedHeap found = snapshot_of(target, {"--type-info", file});
   CHECK(difference(truth_of(target), found) == "");
-  CHECK(unknown_behind_own(found) == "");
+  CHECK(unknown_below_own(found) == "");
   CHECK(edges_of_numbers(found) == "");
 }
 

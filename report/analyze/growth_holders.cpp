@@ -8,7 +8,7 @@
 
 #include "report/analyze/dominators.h"
 #include "report/analyze/edge_names.h"
-#include "report/analyze/merged_ways.h"
+#include "report/analyze/merged_paths.h"
 #include "report/analyze/outermost.h"
 #include "report/analyze/roots.h"
 #include "report/analyze/type_sizes.h"
@@ -64,13 +64,13 @@ class HolderFinder {
 
   GrowthHolders run() && {
     for (const std::uint64_t bytes : new_bytes_) result_.new_bytes += bytes;
-    const ShortestWays ways = shortest_ways(graph_, roots_.quality_ends);
+    const ShortestPaths root_paths = shortest_root_paths(graph_, roots_.quality_ends);
     EdgeNames names(last_);
-    MergedWays merged(last_, ways, roots_.numbers, names);
+    MergedPaths merged(last_, root_paths, roots_.numbers, names);
     while (result_.found.size() < kMostFound) {
       const std::optional<TypeIndex> row = next_row();
       if (!row) break;
-      add(*row, ways, merged);
+      add(*row, root_paths, merged);
     }
     return std::move(result_);
   }
@@ -147,7 +147,7 @@ class HolderFinder {
     return static_cast<TypeIndex>(most - all.begin());
   }
 
-  void add(TypeIndex row, const ShortestWays& ways, MergedWays& merged) {
+  void add(TypeIndex row, const ShortestPaths& root_paths, MergedPaths& merged) {
     std::vector<ObjectIndex> objects;
     GrowthHolder holder;
     for (ObjectIndex i = 0; i < groups_.size(); ++i) {
@@ -158,11 +158,11 @@ class HolderFinder {
     auto groups = merged.group(objects);
     // Without a path there is nothing to report, and the row must not come again.
     if (!groups.empty()) {
-      const MergedWays::Group& main = groups.front();
+      const MergedPaths::Group& main = groups.front();
       holder.through = main.objects.size();
       holder.summary = main.summary;
-      holder.way = ways.to(main.objects.front());
-      holder.root = roots_.numbers[holder.way.front().by];
+      holder.root_path = root_paths.to(main.objects.front());
+      holder.root = roots_.numbers[holder.root_path.front().by];
     }
     cover(row, holder);
     if (!groups.empty()) result_.found.push_back(std::move(holder));

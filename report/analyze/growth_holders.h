@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "report/analyze/difference.h"
-#include "report/analyze/ways.h"
+#include "report/analyze/root_paths.h"
 #include "report/model/model.h"
 
 // What leaks: the types whose new objects retain most of the new bytes, and the paths that hold
@@ -33,7 +33,7 @@ struct GrowthHolder {
   std::uint64_t through = 0;         // of the objects: held by the path below, or a similar one
   std::string summary;               // "global CACHE → @h → [*].value"
   std::uint32_t root = 0;            // in Snapshot::roots, where the path begins
-  Way way;                           // to the nearest of them
+  RootPath root_path;                // to the nearest of them
 };
 
 struct GrowthHolders {

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include "report/analyze/dominators.h"
+#include "report/analyze/explaining_roots.h"
 #include "report/analyze/find.h"
-#include "report/analyze/telling_roots.h"
-#include "report/analyze/ways.h"
+#include "report/analyze/root_paths.h"
 
 namespace heapattach::analyze {
 
@@ -25,10 +25,10 @@ Result<ObjectSizes> find_object_sizes(const snapshot::Snapshot& snapshot,
   sizes.bytes = bytes[sizes.object];
   const std::vector<snapshot::ObjectIndex> itself = {sizes.object};
   const analyze::Graph below{snapshot.first_edge, snapshot.edges, itself};
-  for (const auto object : analyze::shortest_ways(below).order) {
+  for (const auto object : analyze::shortest_root_paths(below).order) {
     sizes.transitive_bytes += bytes[object];
   }
-  const auto roots = analyze::objects_of(snapshot, analyze::telling_roots(snapshot).numbers);
+  const auto roots = analyze::objects_of(snapshot, analyze::explaining_roots(snapshot).numbers);
   const analyze::Graph whole{snapshot.first_edge, snapshot.edges, roots};
   const auto retained = analyze::retained_bytes(analyze::find_dominators(whole), bytes);
   sizes.retained_bytes = retained[sizes.object];

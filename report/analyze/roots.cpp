@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "report/analyze/telling_roots.h"
+#include "report/analyze/explaining_roots.h"
 #include "report/model/frame_words.h"
 
 namespace heapattach::analyze {
@@ -54,8 +54,8 @@ std::optional<RootFrame> frame_on(const Snapshot& snapshot,
   if (stack == nullptr || !root.frame || *root.frame >= stack->frames.size()) return {};
   const snapshot::Frame& frame = stack->frames[*root.frame];
   RootFrame found;
-  const bool is_behind = stack->left_out != 0 && *root.frame >= stack->left_out_behind;
-  found.number = *root.frame + (is_behind ? stack->left_out : 0);
+  const bool is_after = stack->left_out != 0 && *root.frame >= stack->left_out_behind;
+  found.number = *root.frame + (is_after ? stack->left_out : 0);
   found.place = &snapshot.places[frame.place];
   const bool is_inlined = root.inlined && *root.inlined < found.place->inlined.size();
   found.line = is_inlined ? &found.place->inlined[*root.inlined] : &found.place->at;
@@ -131,9 +131,9 @@ std::string global_in_words(const Root& root) {
 }  // namespace
 
 RootOrder::RootOrder(const Snapshot& snapshot) {
-  analyze::TellingRoots telling = analyze::telling_roots(snapshot);
-  numbers = std::move(telling.numbers);
-  quality_ends = std::move(telling.quality_ends);
+  analyze::ExplainingRoots explaining = analyze::explaining_roots(snapshot);
+  numbers = std::move(explaining.numbers);
+  quality_ends = std::move(explaining.quality_ends);
   auto first = numbers.begin();
   for (const std::size_t end : quality_ends) {
     const auto last = numbers.begin() + static_cast<std::ptrdiff_t>(end);

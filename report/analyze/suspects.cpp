@@ -48,11 +48,11 @@ class SuspectFinder {
  public:
   SuspectFinder(const Snapshot& snapshot,
                 const Holding& holding,
-                const analyze::ShortestWays& ways,
+                const analyze::ShortestPaths& root_paths,
                 EdgeNames& names,
-                MergedWays& merged)
+                MergedPaths& merged)
       : snapshot_(snapshot),
-        ways_(ways),
+        root_paths_(root_paths),
         names_(names),
         merged_(merged),
         roots_(holding.roots),
@@ -80,7 +80,7 @@ class SuspectFinder {
     cover_below();
     for (std::size_t i = 0; i < kMostTypes && add_type(); ++i) cover_below();
     add_contents();
-    add_ways();
+    add_root_paths();
     nest();
     for (Suspect& suspect : result_.found) {
       if (suspect.within) suspect.part = part_of(result_.found[*suspect.within], suspect);
@@ -196,14 +196,14 @@ class SuspectFinder {
     }
   }
 
-  void add_ways() {
+  void add_root_paths() {
     for (std::size_t i = 0; i < result_.found.size(); ++i) {
       Suspect& suspect = result_.found[i];
-      MergedWays::Main main = merged_.main_way(members_[i]);
+      MergedPaths::Main main = merged_.main_root_path(members_[i]);
       suspect.object = main.nearest;
-      suspect.way_summary = std::move(main.summary);
-      suspect.way = ways_.to(suspect.object);
-      suspect.root = roots_.numbers[suspect.way.front().by];
+      suspect.root_path_summary = std::move(main.summary);
+      suspect.root_path = root_paths_.to(suspect.object);
+      suspect.root = roots_.numbers[suspect.root_path.front().by];
     }
   }
 
@@ -252,19 +252,19 @@ class SuspectFinder {
   // "World.log's buffer": the object that a reader knows, and the pointers from there on.
   [[nodiscard]] std::string part_of(const Suspect& around, const Suspect& suspect) {
     constexpr std::size_t kMostNames = 4;
-    const analyze::Way& way = suspect.way;
-    const auto whole = std::find_if(way.begin(), way.end(), [&](const analyze::Step& step) {
-      return step.object == around.object;
-    });
-    std::size_t at = static_cast<std::size_t>(whole - way.begin());
-    if (at >= way.size()) return {};
+    const analyze::RootPath& root_path = suspect.root_path;
+    const auto whole =
+        std::find_if(root_path.begin(), root_path.end(),
+                     [&](const analyze::Step& step) { return step.object == around.object; });
+    std::size_t at = static_cast<std::size_t>(whole - root_path.begin());
+    if (at >= root_path.size()) return {};
     std::string text = holder_of(around);
     const bool is_buffer = name_of(suspect.object).starts_with('(');
     std::size_t names = 0;
-    for (++at; at < way.size(); ++at) {
+    for (++at; at < root_path.size(); ++at) {
       // A buffer is shown as such, not as the container's field that points to it.
-      if (is_buffer && at + 1 == way.size() && names != 0) break;
-      std::string name = names_.name(way[at - 1].object, way[at].by);
+      if (is_buffer && at + 1 == root_path.size() && names != 0) break;
+      std::string name = names_.name(root_path[at - 1].object, root_path[at].by);
       name = name.substr(0, name.find("._M_"));
       if (++names > kMostNames) {
         text += "…";
@@ -285,7 +285,7 @@ class SuspectFinder {
   [[nodiscard]] std::string holder_of(const Suspect& suspect) const {
     std::string text = name_of(suspect.object);
     if (!text.starts_with('(')) return text;
-    for (auto step = suspect.way.rbegin(); step != suspect.way.rend(); ++step) {
+    for (auto step = suspect.root_path.rbegin(); step != suspect.root_path.rend(); ++step) {
       if (!name_of(step->object).starts_with('(')) return name_of(step->object);
     }
     return text;
@@ -316,9 +316,9 @@ class SuspectFinder {
   }
 
   const Snapshot& snapshot_;
-  const analyze::ShortestWays& ways_;
+  const analyze::ShortestPaths& root_paths_;
   EdgeNames& names_;
-  MergedWays& merged_;
+  MergedPaths& merged_;
   const RootOrder& roots_;
   const std::vector<TypeIndex>& types_;
   const std::vector<std::uint64_t>& bytes_;
@@ -335,18 +335,19 @@ class SuspectFinder {
 Suspects find_suspects(const Snapshot& snapshot) {
   const Holding holding(snapshot);
   const analyze::Graph graph{snapshot.first_edge, snapshot.edges, holding.roots.objects};
-  const analyze::ShortestWays ways = analyze::shortest_ways(graph, holding.roots.quality_ends);
+  const analyze::ShortestPaths root_paths =
+      analyze::shortest_root_paths(graph, holding.roots.quality_ends);
   EdgeNames names(snapshot);
-  MergedWays merged(snapshot, ways, holding.roots.numbers, names);
-  return find_suspects(snapshot, holding, ways, names, merged);
+  MergedPaths merged(snapshot, root_paths, holding.roots.numbers, names);
+  return find_suspects(snapshot, holding, root_paths, names, merged);
 }
 
 Suspects find_suspects(const Snapshot& snapshot,
                        const Holding& holding,
-                       const analyze::ShortestWays& ways,
+                       const analyze::ShortestPaths& root_paths,
                        EdgeNames& names,
-                       MergedWays& merged) {
-  return SuspectFinder(snapshot, holding, ways, names, merged).run();
+                       MergedPaths& merged) {
+  return SuspectFinder(snapshot, holding, root_paths, names, merged).run();
 }
 
 }  // namespace heapattach::analyze

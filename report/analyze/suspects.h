@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "report/analyze/holding.h"
-#include "report/analyze/merged_ways.h"
-#include "report/analyze/ways.h"
+#include "report/analyze/merged_paths.h"
+#include "report/analyze/root_paths.h"
 #include "report/analyze/why.h"
 #include "report/model/model.h"
 
@@ -30,8 +30,8 @@ struct Suspect {
   std::optional<Content> gathered;  // the type of most objects directly below
   std::vector<Content> contents;    // everything that it retains, by type, largest first
   std::uint32_t root = 0;           // of Snapshot::roots, and the way from there to the object
-  analyze::Way way;
-  std::string way_summary;  // "global CACHE → @h → @entries"
+  analyze::RootPath root_path;
+  std::string root_path_summary;  // "global CACHE → @h → @entries"
   // In Suspects::found, the nearest earlier suspect that retains all of this one.
   std::optional<std::size_t> within{};
   std::string part{};  // which part of that one it is: "World.log's buffer"; empty: it is in none
@@ -52,8 +52,8 @@ struct Suspects {
 // The same if the holders, and the shortest paths from those roots, are known already.
 [[nodiscard]] Suspects find_suspects(const snapshot::Snapshot& snapshot,
                                      const Holding& holding,
-                                     const analyze::ShortestWays& ways,
+                                     const analyze::ShortestPaths& root_paths,
                                      EdgeNames& names,
-                                     MergedWays& merged);
+                                     MergedPaths& merged);
 
 }  // namespace heapattach::analyze

@@ -7,8 +7,8 @@
 #include <unordered_map>
 
 #include "report/analyze/dominators.h"
+#include "report/analyze/explaining_roots.h"
 #include "report/analyze/outermost.h"
-#include "report/analyze/telling_roots.h"
 #include "report/analyze/transitive.h"
 #include "report/parallel.h"
 
@@ -54,7 +54,7 @@ struct Numbered {
   }
 
   static Walk walk_from_roots(const Snapshot& snapshot) {
-    const std::vector<ObjectIndex> roots = objects_of(snapshot, telling_roots(snapshot).numbers);
+    const std::vector<ObjectIndex> roots = objects_of(snapshot, explaining_roots(snapshot).numbers);
     return walk({snapshot.first_edge, snapshot.edges, roots});
   }
 

@@ -5,7 +5,7 @@
 
 #include "report/analyze/dominators.h"
 #include "report/analyze/find.h"
-#include "report/analyze/merged_ways.h"
+#include "report/analyze/merged_paths.h"
 #include "report/analyze/roots.h"
 
 namespace heapattach::analyze {
@@ -41,26 +41,27 @@ class Explainer {
     count({object});
     if (retained_[object] == 0) why_.unreached = 1;
     const analyze::Referrers referrers(graph_);
-    for (analyze::Way& way :
-         analyze::ways_to(graph_, referrers, object, options_.paths, roots_.quality_ends)) {
-      add_path(std::move(way), {object});
+    for (analyze::RootPath& root_path :
+         analyze::root_paths_to(graph_, referrers, object, options_.paths, roots_.quality_ends)) {
+      add_path(std::move(root_path), {object});
     }
     return std::move(why_);
   }
 
   Why explain_objects(const std::vector<ObjectIndex>& objects) && {
     count(objects);
-    const analyze::ShortestWays ways = analyze::shortest_ways(graph_, roots_.quality_ends);
-    MergedWays merged(snapshot_, ways, roots_.numbers, names_);
+    const analyze::ShortestPaths root_paths =
+        analyze::shortest_root_paths(graph_, roots_.quality_ends);
+    MergedPaths merged(snapshot_, root_paths, roots_.numbers, names_);
     std::uint64_t reached = 0;
-    for (MergedWays::Group& group : merged.group(objects)) {
+    for (MergedPaths::Group& group : merged.group(objects)) {
       reached += group.objects.size();
       if (why_.paths.size() >= options_.paths) {
         ++why_.other_paths;
         why_.other_objects += group.objects.size();
         continue;
       }
-      WhyPath& path = add_path(ways.to(group.objects.front()), group.objects);
+      WhyPath& path = add_path(root_paths.to(group.objects.front()), group.objects);
       path.summary = std::move(group.summary);
     }
     why_.unreached = objects.size() - reached;
@@ -76,15 +77,15 @@ class Explainer {
     why_.retained_bytes = retained_by(objects);
   }
 
-  WhyPath& add_path(analyze::Way way, const std::vector<ObjectIndex>& objects) {
+  WhyPath& add_path(analyze::RootPath root_path, const std::vector<ObjectIndex>& objects) {
     WhyPath& path = why_.paths.emplace_back();
     path.objects = objects.size();
     for (const ObjectIndex object : objects) {
       path.bytes += snapshot_.bytes_of(snapshot_.objects[object]);
     }
     path.retained_bytes = retained_by(objects);
-    path.root = roots_.numbers[way.front().by];
-    path.way = std::move(way);
+    path.root = roots_.numbers[root_path.front().by];
+    path.root_path = std::move(root_path);
     path.dominators = dominators_of(objects);
     return path;
   }

@@ -7,7 +7,7 @@
 
 #include "attach/result.h"
 #include "report/analyze/exclusion.h"
-#include "report/analyze/ways.h"
+#include "report/analyze/root_paths.h"
 #include "report/model/model.h"
 
 // What keeps an object alive, or all objects of a type.
@@ -32,7 +32,7 @@ struct WhyPath {
   std::uint64_t retained_bytes = 0;   // of all of them together
   std::string summary;                // "global CACHE → @h → [*].value"; empty for one object
   std::uint32_t root = 0;             // in Snapshot::roots, where the path begins
-  analyze::Way way;                   // to the nearest of them; its first step stands for the root
+  analyze::RootPath root_path;        // to the nearest of them; its first step stands for the root
   std::vector<Dominator> dominators;  // of all of them, outermost first
 };
 

@@ -11,9 +11,9 @@
 #include "attach/live_memory.h"
 #include "inject/choose_thread.h"
 #include "inject/in_place.h"
-#include "inject/let_go.h"
 #include "inject/padding.h"
 #include "inject/ptrace_control.h"
+#include "inject/release_others.h"
 #include "inject/status_signals.h"
 #include "inject/stub.h"
 #include "report/call/call_ending.h"
@@ -132,7 +132,7 @@ class InProcess {
     need_time(std::chrono::ceil<std::chrono::milliseconds>(options_.deadline.at - Clock::now()) +
               kToComeBack);
     const bool lets_others_run = options_.place == CallPlace::Running;
-    if (lets_others_run) let_others_go(control_, process_, view, thread.tid, options_.rewind);
+    if (lets_others_run) release_others(control_, process_, view, thread.tid, options_.rewind);
     standing_.thread = thread.tid;
     standing_.return_address = padding + Stub::function_return();
     InPlaceCall call;

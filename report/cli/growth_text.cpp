@@ -10,17 +10,17 @@ void add_holders(std::span<const snapshot::Snapshot* const> snapshots,
                  snapshot::CountBy by,
                  GrowthReport& report) {
   if (!analyze::knows_holders(*snapshots.back())) {
-    report.kinship.remarks.push_back("what holds the new objects is unknown: " +
+    report.origins.remarks.push_back("what holds the new objects is unknown: " +
                                      report.sources.back().name + " has no references from roots");
     return;
   }
   report.last = snapshots.back();
-  report.holders = analyze::find_growth_holders(snapshots, report.kinship.is_same_process, by,
+  report.holders = analyze::find_growth_holders(snapshots, report.origins.is_same_process, by,
                                                 report.difference);
   if (analyze::knows_holders(*snapshots.front())) {
     analyze::add_retained(snapshots, by, report.difference);
   } else {
-    report.kinship.remarks.push_back("the growth of retained bytes is unknown: " +
+    report.origins.remarks.push_back("the growth of retained bytes is unknown: " +
                                      report.sources.front().name + " has no references from roots");
   }
 }

@@ -67,7 +67,7 @@ GrowthReport compare_all(const Options& options, const std::vector<Snapshot>& ta
     named.push_back({name, &taken[i]});
     pointers.push_back(&taken[i]);
   }
-  report.kinship = snapshot::find_kinship(named);
+  report.origins = snapshot::check_origins(named);
   report.difference = analyze::compare(pointers, options.by);
   add_holders(pointers, options.by, report);
   return report;

@@ -113,7 +113,7 @@ class Rounds {
   }
 
   ExitStatus end_early(const Error& end) {
-    report_.kinship.remarks.push_back(fmt::format(
+    report_.origins.remarks.push_back(fmt::format(
         "it ended after {} of {} rounds: {}", watch_.rounds(), job_.options.rounds, end.message));
     return report_failure(end, Stage::Target, job_.deadline, job_.console);
   }

@@ -10,14 +10,14 @@ using snapshot::Snapshot;
 using snapshot::Type;
 
 // Of a generic type or a buffer the part that says whose it is: "Hash" of "(buffer of Hash(A, B))".
-bool is_of_library(const Type& type, const StandIns& names) {
+bool is_of_library(const Type& type, const Placeholders& names) {
   std::string_view name = type.holder.empty() ? type.name : type.holder;
   name = name.substr(0, name.find_first_of("(<"));
   const bool has_own_elements = !type.holder.empty() && name != "Hash" && name != "Set";
   return !has_own_elements && is_library_type(name, names.is_of_crystal());
 }
 
-void redact_type(Type& type, const StandIns& names) {
+void redact_type(Type& type, const Placeholders& names) {
   const bool keeps_fields = is_of_library(type, names);
   const auto redact_path = [&](std::string& path) { path = names.of_path(path, keeps_fields); };
   for (Type::Field& field : type.fields) {
@@ -36,7 +36,7 @@ void redact_type(Type& type, const StandIns& names) {
   type.holder = names.of_type(type.holder);
 }
 
-void redact_root(snapshot::Root& root, const StandIns& names) {
+void redact_root(snapshot::Root& root, const Placeholders& names) {
   const bool is_of_library = is_library_file(root.module);
   const bool is_register = root.kind == snapshot::RootKind::Register;
   if (!is_of_library && !is_register && !is_library_symbol(root.symbol, names.is_of_crystal())) {
@@ -46,7 +46,7 @@ void redact_root(snapshot::Root& root, const StandIns& names) {
   root.variable = names.of("variable", root.variable);
 }
 
-void redact_place(snapshot::Place& place, const StandIns& names) {
+void redact_place(snapshot::Place& place, const Placeholders& names) {
   if (is_library_file(place.module)) return;
   place.module = names.of("module", place.module);
   const auto redact_line = [&](snapshot::CodeLine& line) {
@@ -65,17 +65,17 @@ std::string begin_of(const std::string& text, std::string_view end) {
 }
 
 // "work (work.c:12)" has the stand-in of the function in frames.
-std::string redact_own_function(const std::string& text, const StandIns& names) {
+std::string redact_own_function(const std::string& text, const Placeholders& names) {
   return names.of("function", std::string_view(text).substr(0, text.rfind(" (")));
 }
 
-void redact_waits(snapshot::Thread& thread, const StandIns& names) {
+void redact_waits(snapshot::Thread& thread, const Placeholders& names) {
   thread.wait.call = begin_of(thread.wait.call, "(");
   thread.wait.mutex = names.of("global", thread.wait.mutex);
   thread.function = redact_own_function(thread.function, names);
 }
 
-void redact_waits(snapshot::Fiber& fiber, const StandIns& names) {
+void redact_waits(snapshot::Fiber& fiber, const Placeholders& names) {
   fiber.wait.type = names.of_type(fiber.wait.type);
   fiber.wait.holder = names.of("global", fiber.wait.holder);
   fiber.wait.descriptor = begin_of(fiber.wait.descriptor, ":");
@@ -84,7 +84,7 @@ void redact_waits(snapshot::Fiber& fiber, const StandIns& names) {
   fiber.of_thread = begin_of(fiber.of_thread, " ");
 }
 
-void redact_header(snapshot::Header& header, const StandIns& names) {
+void redact_header(snapshot::Header& header, const Placeholders& names) {
   header.host = names.of("host", header.host);
   header.exe = names.of("program", header.exe);
   header.build_id = names.of_build_id(header.build_id);
@@ -96,7 +96,7 @@ void redact_header(snapshot::Header& header, const StandIns& names) {
 
 }  // namespace
 
-bool redact(Snapshot& snapshot, const StandIns& names) {
+bool redact(Snapshot& snapshot, const Placeholders& names) {
   if (!snapshot.header.redacted.empty()) return false;
   redact_header(snapshot.header, names);
   for (Type& type : snapshot.types) redact_type(type, names);

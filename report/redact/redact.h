@@ -1,7 +1,7 @@
 #pragma once
 
 #include "report/model/model.h"
-#include "report/redact/stand_ins.h"
+#include "report/redact/placeholders.h"
 
 namespace heapattach {
 
@@ -10,6 +10,6 @@ namespace heapattach {
 // host. What belongs to a library keeps its name (library_names.h). Numbers, addresses, sizes and
 // edges stay, and so do counts by type: different names have different stand-ins. Returns false,
 // and changes nothing, if that was done before.
-bool redact(snapshot::Snapshot& snapshot, const StandIns& names);
+bool redact(snapshot::Snapshot& snapshot, const Placeholders& names);
 
 }  // namespace heapattach

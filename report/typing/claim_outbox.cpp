@@ -50,7 +50,7 @@ void ClaimOutbox::enter_held(std::uint32_t region) {
 }
 
 bool ClaimOutbox::leave_own() {
-  if (regions_.take_or_let_go(own_, own_chunks_)) return false;
+  if (regions_.take_or_release(own_, own_chunks_)) return false;
   own_ = TypingRegions::kNone;
   return true;
 }

@@ -12,7 +12,7 @@ namespace {
 
 enum Unknown : TypeIndex { kUnknown, kUnknownAtomic, kUnknownUncollectable, kUnknownCustom };
 
-Type stand_in(const char* name) {
+Type placeholder(const char* name) {
   Type type;
   type.name = name;
   return type;
@@ -54,8 +54,8 @@ Naming::Naming(const crystal::TypeTable& classes,
       vtables_(vtables),
       code_(std::move(code)),
       headers_(classes, knows_code()),  // a dump has no code, and may have no numbers
-      types_{stand_in("(unknown)"), stand_in("(unknown atomic)"),
-             stand_in("(unknown uncollectable)"), stand_in("(unknown custom)")} {
+      types_{placeholder("(unknown)"), placeholder("(unknown atomic)"),
+             placeholder("(unknown uncollectable)"), placeholder("(unknown custom)")} {
   first_class_ = static_cast<TypeIndex>(types_.size());
   for (const crystal::Type& known : classes.types()) {
     if (known.name == "String") string_ = static_cast<TypeIndex>(types_.size());

@@ -42,7 +42,7 @@ bool TypingRegions::hold(std::uint32_t region,
   return false;
 }
 
-bool TypingRegions::take_or_let_go(std::uint32_t region, ClaimChunks& into) {
+bool TypingRegions::take_or_release(std::uint32_t region, ClaimChunks& into) {
   State& state = states_[region];
   const std::lock_guard lock(state.mutex);
   state.is_held = !state.chunks.empty();

@@ -49,7 +49,7 @@ class TypingRegions {
   bool hold(std::uint32_t region, std::unique_ptr<ClaimChunk>& found, ClaimChunks& into);
   // What waits for the region that the caller holds. If nothing does, releases it and returns
   // false.
-  bool take_or_let_go(std::uint32_t region, ClaimChunks& into);
+  bool take_or_release(std::uint32_t region, ClaimChunks& into);
   // Whether this is the first call for a region. The caller holds it.
   bool begin(std::uint32_t region) { return !std::exchange(states_[region].is_begun, true); }
 

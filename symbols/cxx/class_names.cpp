@@ -120,7 +120,7 @@ std::size_t end_of_type(const std::vector<Token>& tokens, std::size_t first) {
 }
 
 // "pair<const int>" becomes "pair<int const>", as the demangler and g++ write it.
-std::vector<Token> with_const_behind(std::vector<Token> tokens) {
+std::vector<Token> with_const_after(std::vector<Token> tokens) {
   for (std::size_t i = tokens.size(); i-- > 1;) {  // inner ones first
     const std::string& before = tokens[i - 1].text;
     const bool is_first = before == "<" || before == "," || before == "(";
@@ -148,7 +148,7 @@ bool needs_space(const Token& before, const Token& after) {
 std::string one_spelling(std::string_view name) {
   if (name == "_Bool") return "bool";
   std::string spelled;
-  const std::vector<Token> tokens = with_const_behind(with_numbers_named(tokens_of(name)));
+  const std::vector<Token> tokens = with_const_after(with_numbers_named(tokens_of(name)));
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (i > 0 && needs_space(tokens[i - 1], tokens[i])) spelled += ' ';
     spelled += tokens[i].text;

@@ -332,7 +332,7 @@ TEST_CASE("an untimed call that the stop interrupted continues") {
     tracer.script[1].deliverable = 1;
   }
   SUBCASE("not if it was not entered by `syscall`") {
-    tracer.script[1].is_behind_syscall = false;
+    tracer.script[1].is_after_syscall = false;
   }
   SUBCASE("not if its user had stopped it") {
     tracer.script[1].events = {{.kind = Kind::Stopped, .signal = SIGSTOP}};

@@ -47,7 +47,7 @@ class ScriptedControl final : public RemoteControl {
     return std::all_of(there.begin(), there.end(), [](std::byte b) { return b == std::byte{0}; });
   }
   // Whether the thread returns by itself: it is in the stub, and the stub is in memory.
-  [[nodiscard]] bool finds_its_way() const {
+  [[nodiscard]] bool finds_way_back() const {
     return is_detached && !is_padding_zero() && now.rip - kStub.value < Stub::size_bytes();
   }
 

@@ -26,7 +26,7 @@ class ScriptedTracer final : public Tracer {
     std::chrono::milliseconds stops_after{0};  // of all the time that has passed
     bool is_reborn = false;                    // after its end, a new thread gets its number
     std::optional<char> state_when_interrupted;
-    bool is_behind_syscall = true;
+    bool is_after_syscall = true;
     std::optional<Error> register_failure;
     RawRegisters registers{};
     std::uint64_t deliverable = 0;
@@ -120,7 +120,7 @@ class ScriptedTracer final : public Tracer {
     script[tid].registers_set = values;
     return {};
   }
-  bool is_behind_syscall(pid_t tid, RemoteAddr) override { return script[tid].is_behind_syscall; }
+  bool is_after_syscall(pid_t tid, RemoteAddr) override { return script[tid].is_after_syscall; }
   std::uint64_t deliverable_signals(pid_t tid) override { return script[tid].deliverable; }
   std::optional<RemoteAddr> blocked_stack_pointer(pid_t) override { return RemoteAddr{0x7000}; }
   [[nodiscard]] std::chrono::steady_clock::time_point now() const override { return now_; }

@@ -56,7 +56,7 @@ TEST_CASE("a thread is not borrowed where a call of ours could harm it") {
   }
   SUBCASE("a call made by int 0x80") {
     bad = in_call(SYS_read, -512);
-    bad.is_behind_syscall = false;
+    bad.is_after_syscall = false;
   }
   CHECK(objection_to(bad).has_value());
 }

@@ -32,13 +32,13 @@ RawRegisters found() {
   return at;
 }
 
-RemoteAddr behind_function() {
+RemoteAddr after_function() {
   return ScriptedControl::kStub + Stub::function_bytes() + Stub::call_entry() + 2;
 }
 
 // The kernel's part: a stop at the call after the function, then after it, then ours.
-RemoteStop at_call_behind(ScriptedControl& control) {
-  control.now.rip = behind_function().value;
+RemoteStop at_call_after(ScriptedControl& control) {
+  control.now.rip = after_function().value;
   control.now.orig_rax = SYS_getpid;
   control.now.rax = static_cast<std::uint64_t>(-ENOSYS);
   control.now.r12 = 4711;
@@ -86,7 +86,7 @@ struct Played {
     control.space.map_zero(kStack, kStackBytesMapped);
     control.now = found();
     control.mask = kMask;
-    control.script = {at_call_behind, at_its_exit, interrupted};
+    control.script = {at_call_after, at_its_exit, interrupted};
   }
 
   Result<InPlaceOutcome> run() {
@@ -114,7 +114,7 @@ struct Played {
     return std::all_of(there.begin(), there.end(), [](std::byte b) { return b == std::byte{0}; });
   }
   // Still in the function or the stub, with the stub in place.
-  [[nodiscard]] bool finds_its_way() const { return control.is_detached && !is_padding_zero(); }
+  [[nodiscard]] bool finds_way_back() const { return control.is_detached && !is_padding_zero(); }
 };
 
 }  // namespace
@@ -154,7 +154,7 @@ TEST_CASE(
     if (is_out_of_reach) {
       CHECK(!played.is_padding_zero());
     } else {
-      CHECK((played.finds_its_way() || played.is_as_found()));
+      CHECK((played.finds_way_back() || played.is_as_found()));
     }
   }
 }
@@ -227,7 +227,7 @@ TEST_CASE("a function that does not return in time continues, with its way back"
   const auto outcome = played.run();
   REQUIRE(outcome.has_value());
   CHECK(outcome->end == End::LeftAlone);
-  CHECK(played.finds_its_way());
+  CHECK(played.finds_way_back());
   CHECK(played.control.mask == kMask);
 }
 

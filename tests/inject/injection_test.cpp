@@ -83,7 +83,7 @@ TEST_CASE("a failure at any step leaves a thread restored, or with its own way b
     CHECK(!make_call(control, thread(), a_clone()).has_value());
     const std::string& failed = whole.log[static_cast<std::size_t>(step - 1)];
     if (control.is_detached) {
-      CHECK(control.finds_its_way());
+      CHECK(control.finds_way_back());
     } else if (failed == "wait" && step < whole.steps) {
       CHECK(!control.is_padding_zero());  // out of reach
     } else {

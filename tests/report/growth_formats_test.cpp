@@ -36,7 +36,7 @@ TEST_CASE("the table of growth names what is compared, what grew, what went, and
 
 TEST_CASE("of two processes nothing is said of single objects, and why") {
   GrowthReport report = sample();
-  report.kinship = {false, {"a.jsonl and b.jsonl are of two processes"}};
+  report.origins = {false, {"a.jsonl and b.jsonl are of two processes"}};
   report.difference.left_out_rows = 2;
   const std::string text = format_growth_table(report, {});
   CHECK(text.find("stayed") == std::string::npos);
@@ -112,7 +112,7 @@ TEST_CASE("the answer comes before the table: what is new, how much it retains, 
         std::string::npos);
   CHECK(json.find(R"("path":[{"address":"0x1000","type":"Cache"},{"by":"+8",)") !=
         std::string::npos);
-  report.kinship.is_same_process = false;
+  report.origins.is_same_process = false;
   CHECK(format_growth_table(report, {})
             .find("1. 1000 Session retain 96000 bytes; there were fewer before\n") !=
         std::string::npos);

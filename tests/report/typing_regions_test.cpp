@@ -47,10 +47,10 @@ TEST_CASE("work left for a region goes to its holder, before it can be released"
   CHECK(found == nullptr);
   CHECK(of_another.empty());
   taken.clear();
-  REQUIRE(regions.take_or_let_go(3, taken));
+  REQUIRE(regions.take_or_release(3, taken));
   CHECK(taken.at(0)->claims[0].word == 32);
   taken.clear();
-  CHECK_FALSE(regions.take_or_let_go(3, taken));
+  CHECK_FALSE(regions.take_or_release(3, taken));
   CHECK(regions.hold(3, found, of_another));
 }
 

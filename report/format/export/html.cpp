@@ -116,7 +116,7 @@ Result<void> write_page(const Snapshot& snapshot,
   std::vector<snapshot::ObjectIndex> wanted;
   if (growth != nullptr && growth->last == &snapshot) {
     for (const analyze::GrowthHolder& holder : growth->holders.found) {
-      for (const analyze::Step& step : holder.way) wanted.push_back(step.object);
+      for (const analyze::Step& step : holder.root_path) wanted.push_back(step.object);
     }
   }
   const HtmlView view = HA_TRY(make_html_view(snapshot, std::move(wanted), options.deadline));
@@ -133,7 +133,7 @@ Result<void> write_page(const Snapshot& snapshot,
   json.boolean("has_edges", view.has_edges);
   put_types(json, view);
   put_tree(json, view);
-  put_html_ways(json, snapshot, view);
+  put_html_paths(json, snapshot, view);
   put_html_suspects(json, snapshot, view);
   put_html_objects(json, snapshot, view, options.with_values);
   put_html_stacks(json, snapshot, view);

@@ -26,7 +26,7 @@ void put_holders(HtmlJson& json, const HtmlView& view, const GrowthReport& growt
     json.number("through", holder.through);
     json.number("retained", holder.retained_bytes);
     json.text("summary", holder.summary);
-    put_html_steps(json, *growth.last, view, holder.root, holder.way, names);
+    put_html_steps(json, *growth.last, view, holder.root, holder.root_path, names);
     json.close('}');
   }
   json.close(']');
@@ -47,7 +47,7 @@ void put_html_growth(HtmlJson& json, const HtmlView& view, const GrowthReport& g
   }
   json.close(']');
   json.open("remarks", '[');
-  for (const std::string& remark : growth.kinship.remarks) json.text(remark);
+  for (const std::string& remark : growth.origins.remarks) json.text(remark);
   json.close(']');
   json.boolean("has_stayed", growth.has_objects());
   json.boolean("has_kept", growth.has_kept());

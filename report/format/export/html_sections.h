@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "report/analyze/edge_names.h"
-#include "report/analyze/ways.h"
+#include "report/analyze/root_paths.h"
 #include "report/format/export/html_json.h"
 #include "report/format/export/html_view.h"
 #include "report/format/write/growth_formats.h"
@@ -12,7 +12,7 @@
 // Parts of the data of a page: each adds its keys to the open object.
 namespace heapattach {
 
-void put_html_ways(HtmlJson& json, const snapshot::Snapshot& snapshot, const HtmlView& view);
+void put_html_paths(HtmlJson& json, const snapshot::Snapshot& snapshot, const HtmlView& view);
 void put_html_suspects(HtmlJson& json, const snapshot::Snapshot& snapshot, const HtmlView& view);
 void put_html_stacks(HtmlJson& json, const snapshot::Snapshot& snapshot, const HtmlView& view);
 void put_html_growth(HtmlJson& json, const HtmlView& view, const GrowthReport& growth);
@@ -26,7 +26,7 @@ void put_html_steps(HtmlJson& json,
                     const snapshot::Snapshot& snapshot,
                     const HtmlView& view,
                     std::uint32_t root,
-                    const analyze::Way& way,
+                    const analyze::RootPath& root_path,
                     analyze::EdgeNames& names);
 
 }  // namespace heapattach

@@ -9,8 +9,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "report/analyze/explaining_roots.h"
 #include "report/analyze/outermost.h"
-#include "report/analyze/telling_roots.h"
 #include "report/format/export/root_groups.h"
 #include "report/format/export/rooted_graph.h"
 #include "report/parallel.h"
@@ -50,7 +50,7 @@ class ViewMaker {
       return in_order;
     }();
     places_ = group_roots(snapshot_, roots);
-    run_together({[this] { find_dominators(); }, [this] { find_ways(); }});
+    run_together({[this] { find_dominators(); }, [this] { find_root_paths(); }});
   }
 
   void find_sizes() {
@@ -63,15 +63,15 @@ class ViewMaker {
   void choose_objects(std::vector<ObjectIndex> wanted) {
     constexpr std::size_t kMostExamples = HtmlView::kMostObjects / 4;
     for (const analyze::Suspect& suspect : view_.suspects.found) {
-      for (const analyze::Step& step : suspect.way) wanted.push_back(step.object);
+      for (const analyze::Step& step : suspect.root_path) wanted.push_back(step.object);
     }
     wanted.resize(std::min(wanted.size(), HtmlView::kMostObjects / 2));
-    std::vector<const analyze::MergedWays::Merged*> ways;
-    for (const auto& way : view_.ways) ways.push_back(&way);
-    std::stable_sort(ways.begin(), ways.end(),
+    std::vector<const analyze::MergedPaths::Merged*> root_paths;
+    for (const auto& root_path : view_.root_paths) root_paths.push_back(&root_path);
+    std::stable_sort(root_paths.begin(), root_paths.end(),
                      [](const auto* a, const auto* b) { return a->bytes > b->bytes; });
-    ways.resize(std::min(ways.size(), kMostExamples));
-    for (const auto* way : ways) wanted.push_back(way->nearest);
+    root_paths.resize(std::min(root_paths.size(), kMostExamples));
+    for (const auto* root_path : root_paths) wanted.push_back(root_path->nearest);
     view_.objects =
         inspect_objects(snapshot_, holding_.retained, std::move(wanted), HtmlView::kMostObjects);
   }
@@ -153,14 +153,16 @@ class ViewMaker {
   void find_suspects() {
     holding_.is_outermost =
         analyze::outermost_of_groups(holding_.dominators, holding_.types, snapshot_.types.size());
-    view_.suspects = analyze::find_suspects(snapshot_, holding_, ways_, edge_names_, *merged_);
+    view_.suspects =
+        analyze::find_suspects(snapshot_, holding_, root_paths_, edge_names_, *merged_);
   }
 
-  void find_ways() {
-    ways_ = analyze::shortest_ways({snapshot_.first_edge, snapshot_.edges, holding_.roots.objects},
-                                   holding_.roots.quality_ends);
-    merged_.emplace(snapshot_, ways_, holding_.roots.numbers, edge_names_);
-    view_.ways = merged_->group_all(HtmlView::kMostWays);
+  void find_root_paths() {
+    root_paths_ = analyze::shortest_root_paths(
+        {snapshot_.first_edge, snapshot_.edges, holding_.roots.objects},
+        holding_.roots.quality_ends);
+    merged_.emplace(snapshot_, root_paths_, holding_.roots.numbers, edge_names_);
+    view_.root_paths = merged_->group_all(HtmlView::kMostRootPaths);
   }
 
   // What holds an object directly: a frame of the tree.
@@ -261,9 +263,9 @@ class ViewMaker {
   analyze::Holding holding_;
   HtmlView view_;
   std::vector<RootGroup> places_;
-  analyze::ShortestWays ways_;
+  analyze::ShortestPaths root_paths_;
   analyze::EdgeNames edge_names_;
-  std::optional<analyze::MergedWays> merged_;
+  std::optional<analyze::MergedPaths> merged_;
   TypeTree type_tree_;
   std::vector<TypeTree::FrameIndex> label_frames_;  // by object: for the location that holds it
   std::vector<NameIndex> names_;                    // by frame of the tree

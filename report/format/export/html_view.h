@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "attach/result.h"
-#include "report/analyze/merged_ways.h"
+#include "report/analyze/merged_paths.h"
 #include "report/analyze/suspects.h"
 #include "report/deadline.h"
 #include "report/format/export/html_objects.h"
@@ -23,7 +23,7 @@ using NameIndex = std::uint32_t;
 struct HtmlView {
   static constexpr std::size_t kMostRows = 4000;
   static constexpr std::size_t kMostNodes = 20000;  // of the tree
-  static constexpr std::size_t kMostWays = 5;       // to the objects of one type
+  static constexpr std::size_t kMostRootPaths = 5;  // to the objects of one type
   static constexpr std::size_t kMostLinks = 20000;
   static constexpr std::size_t kMostObjects = 400;  // that can be looked into
 
@@ -60,7 +60,7 @@ struct HtmlView {
   bool has_edges = false;               // and roots; otherwise the following is empty
   std::vector<Node> tree;               // each after its parent
   std::vector<Link> links;              // those that hold most first
-  std::vector<analyze::MergedWays::Merged> ways;
+  std::vector<analyze::MergedPaths::Merged> root_paths;
   analyze::Suspects suspects;
   std::vector<InspectedObject> objects;  // by address
   std::vector<Stack> threads;

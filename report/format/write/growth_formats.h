@@ -6,7 +6,7 @@
 #include "report/analyze/difference.h"
 #include "report/analyze/growth_holders.h"
 #include "report/format/write/table.h"
-#include "report/model/kinship.h"
+#include "report/model/origin_check.h"
 
 // What grew, as text: between two snapshots, between three, or in each round of a watch.
 namespace heapattach {
@@ -26,14 +26,14 @@ struct GrowthSource {
 struct GrowthReport {
   GrowthKind kind = GrowthKind::Two;
   std::vector<GrowthSource> sources;
-  snapshot::Kinship kinship;
+  snapshot::OriginCheck origins;
   analyze::Difference difference;  // with the rows to show, in their order
   analyze::GrowthHolders holders{};
   const snapshot::Snapshot* last = nullptr;  // that the holders are of; null: there are none
 
   // Whether objects were followed by their addresses.
   [[nodiscard]] bool has_objects() const {
-    return kind != GrowthKind::Watch && kinship.is_same_process;
+    return kind != GrowthKind::Watch && origins.is_same_process;
   }
   [[nodiscard]] bool has_kept() const { return kind == GrowthKind::Three && has_objects(); }
 };

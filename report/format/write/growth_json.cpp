@@ -21,7 +21,7 @@
 
 #include "report/format/write/growth_formats.h"
 #include "report/format/write/json_record.h"
-#include "report/format/write/way_text.h"
+#include "report/format/write/root_path_text.h"
 
 namespace heapattach {
 
@@ -87,7 +87,7 @@ void add_holders(const GrowthReport& report, JsonRecord& record) {
     item.close_list();
     item.number("through", holder.through);
     item.text("summary", holder.summary);
-    add_way(*report.last, holder.root, holder.way, names, item);
+    add_root_path(*report.last, holder.root, holder.root_path, names, item);
     record.item(std::move(item));
   }
   record.close_list();
@@ -102,10 +102,10 @@ std::string format_growth_json(const GrowthReport& report) {
   record.open_list("snapshots");
   for (const GrowthSource& source : report.sources) record.item(source_record(source));
   record.close_list();
-  record.boolean("same_process", report.kinship.is_same_process);
-  if (!report.kinship.remarks.empty()) {
+  record.boolean("same_process", report.origins.is_same_process);
+  if (!report.origins.remarks.empty()) {
     record.open_list("remarks");
-    for (const std::string& remark : report.kinship.remarks) record.item(remark);
+    for (const std::string& remark : report.origins.remarks) record.item(remark);
     record.close_list();
   }
   const analyze::TypeGrowth& total = report.difference.total;

@@ -25,7 +25,7 @@
 #include <fmt/format.h>
 
 #include "report/format/write/growth_formats.h"
-#include "report/format/write/way_text.h"
+#include "report/format/write/root_path_text.h"
 #include "report/text/terminal_text.h"
 
 namespace heapattach {
@@ -124,7 +124,7 @@ std::string holders_text(const GrowthReport& report, const Look& look) {
     const std::string share =
         holder.through == holder.objects ? "all" : fmt::format("{} of them", holder.through);
     text += fmt::format("  {} through {}, for instance\n", share, terminal_text(holder.summary));
-    text += way_text(*report.last, holder.root, holder.way, names, look) + '\n';
+    text += root_path_text(*report.last, holder.root, holder.root_path, names, look) + '\n';
   }
   return text;
 }
@@ -137,7 +137,7 @@ std::string sentence_of(const GrowthReport& report, const analyze::GrowthHolder&
                            : 100.0 * static_cast<double>(holder.retained_bytes) /
                                  static_cast<double>(report.holders.new_bytes);
   const bool is_one = holder.objects == 1;
-  if (!report.kinship.is_same_process) {
+  if (!report.origins.is_same_process) {
     return fmt::format("{} {} retain{} {} bytes; there were fewer before", holder.objects,
                        holder.type, is_one ? "s" : "", holder.retained_bytes);
   }
@@ -163,7 +163,7 @@ std::string format_growth_table(const GrowthReport& report, const Look& look) {
   table.add(cells_of(report, difference.total, "all types", look), Table::Kind::Total);
   std::string out = source_lines(report) + '\n' + holders_text(report, look) + table.format(look) +
                     legend(report);
-  for (const std::string& remark : report.kinship.remarks) {
+  for (const std::string& remark : report.origins.remarks) {
     out += fmt::format("note: {}\n", terminal_text(remark));
   }
   return out;

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "report/format/write/json_record.h"
-#include "report/format/write/way_text.h"
+#include "report/format/write/root_path_text.h"
 
 namespace heapattach {
 

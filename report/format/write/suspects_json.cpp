@@ -16,8 +16,8 @@
 #include <utility>
 
 #include "report/format/write/json_record.h"
+#include "report/format/write/root_path_text.h"
 #include "report/format/write/suspects_formats.h"
-#include "report/format/write/way_text.h"
 
 namespace heapattach {
 
@@ -57,8 +57,8 @@ JsonRecord record_of(const snapshot::Snapshot& snapshot,
     record.item(std::move(item));
   }
   record.close_list();
-  record.text("summary", suspect.way_summary);
-  add_way(snapshot, suspect.root, suspect.way, names, record);
+  record.text("summary", suspect.root_path_summary);
+  add_root_path(snapshot, suspect.root, suspect.root_path, names, record);
   return record;
 }
 

@@ -16,8 +16,8 @@
 
 #include <fmt/format.h>
 
+#include "report/format/write/root_path_text.h"
 #include "report/format/write/suspects_formats.h"
-#include "report/format/write/way_text.h"
 #include "report/text/terminal_text.h"
 
 namespace heapattach {
@@ -70,9 +70,10 @@ std::string path_text(const snapshot::Snapshot& snapshot,
                       const analyze::Suspect& suspect,
                       analyze::EdgeNames& names,
                       const Look& look) {
-  if (!suspect.within) return way_text(snapshot, suspect.root, suspect.way, names, look);
+  if (!suspect.within)
+    return root_path_text(snapshot, suspect.root, suspect.root_path, names, look);
   const snapshot::ObjectIndex around = suspects.found[*suspect.within].object;
-  analyze::Way rest = suspect.way;
+  analyze::RootPath rest = suspect.root_path;
   const auto begin = std::find_if(rest.begin(), rest.end(), [around](const analyze::Step& step) {
     return step.object == around;
   });
@@ -95,7 +96,8 @@ std::string format_suspects_text(const snapshot::Snapshot& snapshot,
                              terminal_text(suspect.sentence);
     std::string part = look.with_colour ? fmt::format("\x1b[1m{}\x1b[0m\n", head) : head + "\n";
     if (suspect.is_type) {
-      part += fmt::format("  most through {}, for instance\n", terminal_text(suspect.way_summary));
+      part += fmt::format("  most through {}, for instance\n",
+                          terminal_text(suspect.root_path_summary));
     }
     part += path_text(snapshot, suspects, suspect, names, look);
     part += fmt::format("  {}\n", suspect.is_type ? "they retain" : "it retains");

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "report/format/write/json_record.h"
-#include "report/format/write/way_text.h"
+#include "report/format/write/root_path_text.h"
 #include "report/format/write/why_formats.h"
 
 namespace heapattach {
@@ -49,7 +49,7 @@ std::string format_why_json(const snapshot::Snapshot& snapshot, const analyze::W
     item.number("bytes", path.bytes);
     item.number("retained_bytes", path.retained_bytes);
     item.text_unless_empty("summary", path.summary);
-    add_way(snapshot, path.root, path.way, names, item);
+    add_root_path(snapshot, path.root, path.root_path, names, item);
     add_dominators(snapshot, path.dominators, item);
     record.item(std::move(item));
   }

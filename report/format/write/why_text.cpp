@@ -15,7 +15,7 @@
 
 #include <fmt/format.h>
 
-#include "report/format/write/way_text.h"
+#include "report/format/write/root_path_text.h"
 #include "report/format/write/why_formats.h"
 #include "report/text/terminal_text.h"
 
@@ -37,7 +37,7 @@ std::string heading(const snapshot::Snapshot& snapshot, const Why& why) {
 std::string path_heading(const Why& why, const WhyPath& path, std::size_t number) {
   if (why.object) {
     return fmt::format("path {} of {}, {}\n", number, why.paths.size(),
-                       counted(path.way.size() - 1, "step"));
+                       counted(path.root_path.size() - 1, "step"));
   }
   return fmt::format("{} of {} through {}{}\n", path.objects, why.objects,
                      terminal_text(path.summary), path.objects == 1 ? "" : ", for instance");
@@ -62,7 +62,7 @@ std::string format_why_text(const snapshot::Snapshot& snapshot, const Why& why, 
     const WhyPath& path = why.paths[i];
     const std::string head = path_heading(why, path, i + 1);
     text += look.with_colour ? fmt::format("\n\x1b[1m{}\x1b[0m", head) : "\n" + head;
-    text += way_text(snapshot, path.root, path.way, names, look);
+    text += root_path_text(snapshot, path.root, path.root_path, names, look);
     // All paths to one object have the same dominators.
     if (why.object && i + 1 != why.paths.size()) continue;
     text += dominators_heading(why, path);

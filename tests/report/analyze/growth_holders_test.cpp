@@ -74,7 +74,7 @@ TEST_CASE("what leaks is the type of the new objects that retain the rest, not t
   CHECK(found.others[0].bytes == 50 * kTextBytes);
   CHECK(found.through == 50);
   CHECK(found.summary == "global STORE → +8 → [*]");
-  CHECK(found.way.size() == 3);
+  CHECK(found.root_path.size() == 3);
 }
 
 TEST_CASE("a second leak that holds a tenth of what is new is named too, by what it adds") {

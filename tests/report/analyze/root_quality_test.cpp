@@ -149,7 +149,7 @@ TEST_CASE("a leftover word one step away is no reason where a global holds the o
     const auto found = why(snapshot, what);
     REQUIRE(found.paths.size() == 1);
     CHECK(found.paths[0].root == 0);
-    CHECK(found.paths[0].way.size() == 3);
+    CHECK(found.paths[0].root_path.size() == 3);
     CHECK(found.paths[0].dominators.size() == 2);
     CHECK(format_why_json(snapshot, found).find("leftover") == std::string::npos);
   }

@@ -49,7 +49,7 @@ TEST_CASE("a single suspect and a suspect type are reported, the larger first") 
   const analyze::Suspect& place = suspects.found[0];
   CHECK(place.object == 1);
   CHECK(place.retained_bytes == 7200);
-  CHECK(place.way_summary == "global LIST → @buffer");
+  CHECK(place.root_path_summary == "global LIST → @buffer");
   REQUIRE(place.gathered);
   CHECK(place.gathered->objects == 100);
   CHECK(place.sentence ==
@@ -57,7 +57,7 @@ TEST_CASE("a single suspect and a suspect type are reported, the larger first") 
   const analyze::Suspect& type = suspects.found[1];
   CHECK(type.is_type);
   CHECK(type.objects == 50);
-  CHECK(type.way_summary == "stacks of fibers");
+  CHECK(type.root_path_summary == "stacks of fibers");
   CHECK(type.sentence.find("50 Request that no single object holds") == 0);
   const std::string text = format_suspects_text(snapshot, suspects, {});
   CHECK(text.find("100 objects  6400 bytes  Page") != std::string::npos);

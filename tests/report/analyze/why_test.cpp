@@ -147,7 +147,7 @@ TEST_CASE("one object is found by any address in it, with its path and its domin
   REQUIRE(found.object);
   CHECK(*found.object == 4);
   REQUIRE(found.paths.size() == 1);
-  CHECK(found.paths[0].way.size() == 4);
+  CHECK(found.paths[0].root_path.size() == 4);
   CHECK(found.paths[0].dominators.size() == 3);
   CHECK(found.retained_bytes == 48);
 }
@@ -169,7 +169,7 @@ TEST_CASE("a list of a million links is one path, found at once") {
   CHECK(found.paths[0].summary == "global LIST → @next…");
   const auto last = why(snapshot, "0xf433f0");
   REQUIRE(last.paths.size() == 1);
-  CHECK(last.paths[0].way.size() == 1'000'000);
+  CHECK(last.paths[0].root_path.size() == 1'000'000);
   CHECK(format_why_text(snapshot, last, {}).size() < 2000);
 }
 

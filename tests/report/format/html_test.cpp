@@ -6,7 +6,7 @@
 #include <doctest/doctest.h>
 #include <simdjson.h>
 
-#include "report/analyze/merged_ways.h"
+#include "report/analyze/merged_paths.h"
 #include "report/analyze/type_sizes.h"
 #include "report/format/export/formats.h"
 #include "report/model/counts.h"
@@ -144,20 +144,20 @@ TEST_CASE("a page shows what holds what, by which paths, and what each stack ret
   CHECK(links.at({"Node", "Node"}) == std::vector<std::uint64_t>{99, 99 * 32, 99 * 80});
   CHECK(links.at({"Node", "Text"}) == std::vector<std::uint64_t>{100, 4800, 4800});
   CHECK(links.size() == 3);  // no single holder retains the last text
-  std::vector<std::string> ways;
-  for (const element way : array_of(report.data["ways"])) {
-    std::string text = names.at(way["type"].get_uint64().value()) + " " +
-                       std::to_string(way["objects"].get_uint64().value()) + ":";
-    for (const element step : array_of(way["steps"])) {
+  std::vector<std::string> root_paths;
+  for (const element root_path : array_of(report.data["ways"])) {
+    std::string text = names.at(root_path["type"].get_uint64().value()) + " " +
+                       std::to_string(root_path["objects"].get_uint64().value()) + ":";
+    for (const element step : array_of(root_path["steps"])) {
       text += " " + std::string(step.at(0).get_string().value()) + "/" +
               names.at(step.at(1).get_uint64().value());
     }
-    ways.push_back(text);
+    root_paths.push_back(text);
   }
-  CHECK(ways == std::vector<std::string>{
-                    "Node 99: global TREE/Node @next/Node", "Node 1: global TREE/Node",
-                    "Text 99: global TREE/Node @next/Node @text/Text",
-                    "Text 1: global TREE/Node @text/Text", "Text 1: stacks of threads/Text"});
+  CHECK(root_paths == std::vector<std::string>{
+                          "Node 99: global TREE/Node @next/Node", "Node 1: global TREE/Node",
+                          "Text 99: global TREE/Node @next/Node @text/Text",
+                          "Text 1: global TREE/Node @text/Text", "Text 1: stacks of threads/Text"});
   for (const element thread : array_of(report.data["threads"])) {
     CHECK(thread["retained"].get_uint64().value() == 0);
   }

@@ -1,4 +1,4 @@
-#include "report/analyze/ways.h"
+#include "report/analyze/root_paths.h"
 
 #include <algorithm>
 #include <utility>
@@ -27,16 +27,16 @@ std::vector<std::size_t> distances(const Graph& graph, const std::vector<ObjectI
   return distance;
 }
 
-bool is_way(const Graph& graph, const Way& way, ObjectIndex target) {
-  if (way.empty() || graph.roots[way[0].by] != way[0].object) return false;
-  for (std::size_t i = 1; i < way.size(); ++i) {
-    const auto edges = graph.from(way[i - 1].object);
+bool is_root_path(const Graph& graph, const RootPath& root_path, ObjectIndex target) {
+  if (root_path.empty() || graph.roots[root_path[0].by] != root_path[0].object) return false;
+  for (std::size_t i = 1; i < root_path.size(); ++i) {
+    const auto edges = graph.from(root_path[i - 1].object);
     const bool is_there = std::any_of(edges.begin(), edges.end(), [&](const snapshot::Edge& edge) {
-      return edge.to == way[i].object && edge.offset_words == way[i].by;
+      return edge.to == root_path[i].object && edge.offset_words == root_path[i].by;
     });
     if (!is_there) return false;
   }
-  return way.back().object == target;
+  return root_path.back().object == target;
 }
 
 TEST_CASE("paths from roots are valid and shortest, on 2,000 random graphs") {
@@ -44,19 +44,19 @@ TEST_CASE("paths from roots are valid and shortest, on 2,000 random graphs") {
     CAPTURE(seed);
     const RandomGraph random(seed);
     const Graph graph = random.graph();
-    const ShortestWays ways = shortest_ways(graph);
+    const ShortestPaths root_paths = shortest_root_paths(graph);
     const auto expected = distances(graph, random.roots);
     std::size_t last = 0;
-    for (const ObjectIndex object : ways.order) {
+    for (const ObjectIndex object : root_paths.order) {
       REQUIRE(expected[object] >= last);
       last = expected[object];
     }
     for (ObjectIndex object = 0; object < graph.size(); ++object) {
-      const Way way = ways.to(object);
-      REQUIRE(way.empty() == (expected[object] == kNone));
-      if (way.empty()) continue;
-      REQUIRE(way.size() == expected[object] + 1);
-      REQUIRE(is_way(graph, way, object));
+      const RootPath root_path = root_paths.to(object);
+      REQUIRE(root_path.empty() == (expected[object] == kNone));
+      if (root_path.empty()) continue;
+      REQUIRE(root_path.size() == expected[object] + 1);
+      REQUIRE(is_root_path(graph, root_path, object));
     }
   }
 }
@@ -78,13 +78,13 @@ TEST_CASE("paths to an object are the shortest from each root object, on 2,000 r
     }
     std::sort(expected.begin(), expected.end());
     std::vector<std::size_t> found;
-    for (const Way& way : ways_to(graph, referrers, target, kNone)) {
-      REQUIRE(is_way(graph, way, target));
-      found.push_back(way.size());
+    for (const RootPath& root_path : root_paths_to(graph, referrers, target, kNone)) {
+      REQUIRE(is_root_path(graph, root_path, target));
+      found.push_back(root_path.size());
     }
     REQUIRE(found == expected);
     expected.resize(std::min<std::size_t>(expected.size(), 2));
-    REQUIRE(ways_to(graph, referrers, target, 2).size() == expected.size());
+    REQUIRE(root_paths_to(graph, referrers, target, 2).size() == expected.size());
   }
 }
 
@@ -94,21 +94,21 @@ TEST_CASE("paths from better roots come before shorter ones, on 2,000 random gra
     const RandomGraph random(seed);
     const Graph graph = random.graph();
     const std::vector<std::size_t> ends = {graph.roots.size() / 2, graph.roots.size()};
-    const ShortestWays ways = shortest_ways(graph, ends);
+    const ShortestPaths root_paths = shortest_root_paths(graph, ends);
     const auto middle = random.roots.begin() + static_cast<std::ptrdiff_t>(ends[0]);
     const auto near_best = distances(graph, {random.roots.begin(), middle});
     const auto near_rest = distances(graph, {middle, random.roots.end()});
     for (ObjectIndex object = 0; object < graph.size(); ++object) {
       const bool has_best = near_best[object] != kNone;
-      const Way way = ways.to(object);
-      REQUIRE(way.empty() == (!has_best && near_rest[object] == kNone));
-      if (way.empty()) continue;
-      REQUIRE(is_way(graph, way, object));
-      REQUIRE((way[0].by < ends[0]) == has_best);
-      if (has_best) REQUIRE(way.size() == near_best[object] + 1);
-      const auto all = ways_to(graph, Referrers(graph), object, kNone, ends);
+      const RootPath root_path = root_paths.to(object);
+      REQUIRE(root_path.empty() == (!has_best && near_rest[object] == kNone));
+      if (root_path.empty()) continue;
+      REQUIRE(is_root_path(graph, root_path, object));
+      REQUIRE((root_path[0].by < ends[0]) == has_best);
+      if (has_best) REQUIRE(root_path.size() == near_best[object] + 1);
+      const auto all = root_paths_to(graph, Referrers(graph), object, kNone, ends);
       REQUIRE((all[0].at(0).by < ends[0]) == has_best);
-      REQUIRE(ways_to(graph, Referrers(graph), object, 1, ends)[0] == all[0]);
+      REQUIRE(root_paths_to(graph, Referrers(graph), object, 1, ends)[0] == all[0]);
     }
   }
 }

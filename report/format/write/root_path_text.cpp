@@ -1,4 +1,4 @@
-#include "report/format/write/way_text.h"
+#include "report/format/write/root_path_text.h"
 
 #include <algorithm>
 #include <utility>
@@ -33,11 +33,13 @@ struct Link {
 
 // The steps after the first, with repeated ones merged. Links of lists come in cycles of up to
 // three steps; only cycles of one are merged here.
-std::vector<Link> links_of(const Snapshot& snapshot, const analyze::Way& way, EdgeNames& names) {
+std::vector<Link> links_of(const Snapshot& snapshot,
+                           const analyze::RootPath& root_path,
+                           EdgeNames& names) {
   std::vector<Link> links;
-  for (std::size_t i = 1; i < way.size(); ++i) {
-    const Link link{names.kind(way[i - 1].object, way[i].by), snapshot.objects[way[i].object].type,
-                    i, 1};
+  for (std::size_t i = 1; i < root_path.size(); ++i) {
+    const Link link{names.kind(root_path[i - 1].object, root_path[i].by),
+                    snapshot.objects[root_path[i].object].type, i, 1};
     if (!links.empty() && links.back().looks_like(link)) {
       ++links.back().steps;
     } else {
@@ -63,25 +65,25 @@ std::string object_text(const Snapshot& snapshot, snapshot::ObjectIndex object) 
                      terminal_text(snapshot.types[found.type].name));
 }
 
-std::string way_text(const Snapshot& snapshot,
-                     std::uint32_t root,
-                     const analyze::Way& way,
-                     EdgeNames& names,
-                     const Look& look) {
+std::string root_path_text(const Snapshot& snapshot,
+                           std::uint32_t root,
+                           const analyze::RootPath& root_path,
+                           EdgeNames& names,
+                           const Look& look) {
   const std::string words = analyze::root_in_words(snapshot, snapshot.roots[root]);
   // Never cut: the variable that a root is stands last in its words, and is what a reader looks
   // for.
   std::string text = "    " + terminal_text(words) + '\n';
-  text += cut("      → " + object_text(snapshot, way.front().object), look);
-  return text + steps_text(snapshot, way, names, look);
+  text += cut("      → " + object_text(snapshot, root_path.front().object), look);
+  return text + steps_text(snapshot, root_path, names, look);
 }
 
 std::string steps_text(const Snapshot& snapshot,
-                       const analyze::Way& way,
+                       const analyze::RootPath& root_path,
                        EdgeNames& names,
                        const Look& look) {
   std::string text;
-  const std::vector<Link> links = links_of(snapshot, way, names);
+  const std::vector<Link> links = links_of(snapshot, root_path, names);
   for (std::size_t i = 0; i < links.size(); ++i) {
     const Link& link = links[i];
     const bool is_cut =
@@ -92,18 +94,18 @@ std::string steps_text(const Snapshot& snapshot,
       i = end - 1;
       continue;
     }
-    const analyze::Step& step = way[link.first];
-    const std::string name = names.name(way[link.first - 1].object, step.by);
+    const analyze::Step& step = root_path[link.first];
+    const std::string name = names.name(root_path[link.first - 1].object, step.by);
     text +=
         cut(fmt::format("      {} → {}", terminal_text(name), object_text(snapshot, step.object)),
             look);
     if (link.steps == 1) continue;
-    text +=
-        cut(fmt::format(
-                "      {} → … {} of the same, the last {:#x}",
-                terminal_text(names.kind_name(link.kind)), link.steps - 1,
-                std::uint64_t{snapshot.objects[way[link.first + link.steps - 1].object].address}),
-            look);
+    text += cut(
+        fmt::format(
+            "      {} → … {} of the same, the last {:#x}",
+            terminal_text(names.kind_name(link.kind)), link.steps - 1,
+            std::uint64_t{snapshot.objects[root_path[link.first + link.steps - 1].object].address}),
+        look);
   }
   return text;
 }
@@ -126,11 +128,11 @@ std::string dominators_text(const Snapshot& snapshot,
   return text;
 }
 
-void add_way(const Snapshot& snapshot,
-             std::uint32_t root,
-             const analyze::Way& way,
-             EdgeNames& names,
-             JsonRecord& record) {
+void add_root_path(const Snapshot& snapshot,
+                   std::uint32_t root,
+                   const analyze::RootPath& root_path,
+                   EdgeNames& names,
+                   JsonRecord& record) {
   const snapshot::Root& from = snapshot.roots[root];
   JsonRecord begin;
   begin.text("kind", snapshot::root_kind_name(from.kind));
@@ -151,10 +153,10 @@ void add_way(const Snapshot& snapshot,
   if (from.address != 0) begin.address("address", from.address);
   record.object("root", std::move(begin));
   record.open_list("path");
-  for (std::size_t i = 0; i < way.size(); ++i) {
-    const snapshot::Object& object = snapshot.objects[way[i].object];
+  for (std::size_t i = 0; i < root_path.size(); ++i) {
+    const snapshot::Object& object = snapshot.objects[root_path[i].object];
     JsonRecord step;
-    if (i != 0) step.text("by", names.name(way[i - 1].object, way[i].by));
+    if (i != 0) step.text("by", names.name(root_path[i - 1].object, root_path[i].by));
     step.address("address", object.address);
     step.text("type", snapshot.types[object.type].name);
     record.item(std::move(step));

@@ -1,4 +1,4 @@
-#include "report/redact/stand_ins.h"
+#include "report/redact/placeholders.h"
 
 #include <array>
 #include <string>
@@ -13,7 +13,7 @@ using namespace heapattach;
 
 namespace {
 
-const StandIns names("3317f6a0", true);
+const Placeholders names("3317f6a0", true);
 
 // Writes A for the first placeholder, B for the next different one, and so on.
 std::string shape_of(std::string text) {
@@ -96,8 +96,8 @@ TEST_CASE("numbers, brackets and sigils of a field's path stay") {
 }
 
 TEST_CASE("a name has one placeholder in all snapshots of a build, and another elsewhere") {
-  const StandIns again("3317f6a0", true);
-  const StandIns other("3317f6a1", true);
+  const Placeholders again("3317f6a0", true);
+  const Placeholders other("3317f6a1", true);
   CHECK(names.of_type("Shop") == again.of_type("Shop"));
   CHECK(names.of_type("Shop") != other.of_type("Shop"));
   CHECK(names.of("global", "Shop") != "global-" + names.of_type("Shop").substr(5));
@@ -105,14 +105,14 @@ TEST_CASE("a name has one placeholder in all snapshots of a build, and another e
   CHECK(names.of_build_id("3317f6a0") == again.of_build_id("3317f6a0"));
   CHECK(names.of_build_id("3317f6a0") != "3317f6a0");
   CHECK_FALSE(names.is_for_one_snapshot_only());
-  const StandIns first("", true);
-  const StandIns second("", true);
+  const Placeholders first("", true);
+  const Placeholders second("", true);
   CHECK(first.is_for_one_snapshot_only());
   CHECK(first.of_type("Shop") != second.of_type("Shop"));
 }
 
 TEST_CASE("a class of another language is not Crystal's because of its name") {
-  const StandIns of_cxx("3317f6a0", false);
+  const Placeholders of_cxx("3317f6a0", false);
   CHECK(shape_of(of_cxx.of_type("Channel")) == "A");
   CHECK(names.of_type("Channel") == "Channel");
   CHECK(is_library_symbol("GC_static_roots", false));

@@ -1,4 +1,4 @@
-#include "report/model/kinship.h"
+#include "report/model/origin_check.h"
 
 #include <doctest/doctest.h>
 
@@ -17,9 +17,9 @@ Snapshot at(const char* captured) {
   return snapshot;
 }
 
-Kinship kinship_of(const Snapshot& a, const Snapshot& b) {
+OriginCheck origins_of(const Snapshot& a, const Snapshot& b) {
   const std::vector<NamedSnapshot> both{{"a.jsonl", &a}, {"b.jsonl", &b}};
-  return find_kinship(both);
+  return check_origins(both);
 }
 
 const Snapshot first = at("2026-11-20T11:00:00.000Z");
@@ -29,17 +29,17 @@ const Snapshot first = at("2026-11-20T11:00:00.000Z");
 TEST_CASE("two snapshots of one process, in order, need no remarks") {
   Snapshot second = at("2026-11-20T11:00:01.000Z");
   second.header.started = "2026-11-20T09:00:01Z";  // the clock was set in between
-  const Kinship found = kinship_of(first, second);
+  const OriginCheck found = origins_of(first, second);
   CHECK(found.is_same_process);
   CHECK(found.remarks.empty());
 }
 
 TEST_CASE("swapped snapshots and one given twice are reported") {
   const Snapshot second = at("2026-11-20T11:00:01.000Z");
-  REQUIRE(kinship_of(second, first).remarks.size() == 1);
-  CHECK(kinship_of(second, first).remarks[0].find("wrong order") != std::string::npos);
-  REQUIRE(kinship_of(first, first).remarks.size() == 1);
-  CHECK(kinship_of(first, first).remarks[0].find("same moment") != std::string::npos);
+  REQUIRE(origins_of(second, first).remarks.size() == 1);
+  CHECK(origins_of(second, first).remarks[0].find("wrong order") != std::string::npos);
+  REQUIRE(origins_of(first, first).remarks.size() == 1);
+  CHECK(origins_of(first, first).remarks[0].find("same moment") != std::string::npos);
 }
 
 TEST_CASE("other programs, builds and processes are reported, and objects not followed") {
@@ -62,7 +62,7 @@ TEST_CASE("other programs, builds and processes are reported, and objects not fo
     second.header.started = "2026-11-20T10:00:00Z";
     word = "two processes";
   }
-  const Kinship found = kinship_of(first, second);
+  const OriginCheck found = origins_of(first, second);
   CHECK_FALSE(found.is_same_process);
   REQUIRE(found.remarks.size() == 1);
   CHECK(found.remarks[0].find(word) != std::string::npos);
@@ -73,13 +73,13 @@ TEST_CASE("a core file is assumed to be of the process with its pid and program,
   core.header.source = "core";
   core.header.host.clear();
   core.header.started.clear();
-  const Kinship found = kinship_of(first, core);
+  const OriginCheck found = origins_of(first, core);
   CHECK(found.is_same_process);
   REQUIRE(found.remarks.size() == 1);
   CHECK(found.remarks[0].find("assumed to be the same process") != std::string::npos);
-  CHECK(kinship_of(core, first).is_same_process);
+  CHECK(origins_of(core, first).is_same_process);
   core.header.pid = 5;
-  CHECK_FALSE(kinship_of(first, core).is_same_process);
+  CHECK_FALSE(origins_of(first, core).is_same_process);
 }
 
 TEST_CASE("a missing part and missing types are reported") {
@@ -89,7 +89,7 @@ TEST_CASE("a missing part and missing types are reported") {
   second.header.typed = TypedBytes{.header = 10, .vtable = 0, .referrer = 0, .unknown = 90};
   Snapshot typed = first;
   typed.header.typed = TypedBytes{.header = 90, .vtable = 0, .referrer = 0, .unknown = 10};
-  const Kinship found = kinship_of(typed, second);
+  const OriginCheck found = origins_of(typed, second);
   REQUIRE(found.remarks.size() == 2);
   CHECK(found.remarks[0].find("10 % of the bytes have no type") != std::string::npos);
   CHECK(found.remarks[1] == "b.jsonl is partial: it ends early");

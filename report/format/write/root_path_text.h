@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "report/analyze/edge_names.h"
-#include "report/analyze/ways.h"
+#include "report/analyze/root_paths.h"
 #include "report/analyze/why.h"
 #include "report/format/write/json_record.h"
 #include "report/format/write/table.h"
@@ -15,15 +15,15 @@ namespace heapattach {
 
 // A line each for the root and the objects on the path, indented. Very long paths show the
 // beginning and the end; repeated links of a list appear once, with the number of further ones.
-[[nodiscard]] std::string way_text(const snapshot::Snapshot& snapshot,
-                                   std::uint32_t root,
-                                   const analyze::Way& way,
-                                   analyze::EdgeNames& names,
-                                   const Look& look);
+[[nodiscard]] std::string root_path_text(const snapshot::Snapshot& snapshot,
+                                         std::uint32_t root,
+                                         const analyze::RootPath& root_path,
+                                         analyze::EdgeNames& names,
+                                         const Look& look);
 
 // The same without the root: the objects after the first, which the caller has shown already.
 [[nodiscard]] std::string steps_text(const snapshot::Snapshot& snapshot,
-                                     const analyze::Way& way,
+                                     const analyze::RootPath& root_path,
                                      analyze::EdgeNames& names,
                                      const Look& look);
 
@@ -40,11 +40,11 @@ namespace heapattach {
 [[nodiscard]] std::string counted(std::uint64_t count, std::string_view thing);
 
 // Adds "root", "path" and "dominators" to a record. Nothing is left out.
-void add_way(const snapshot::Snapshot& snapshot,
-             std::uint32_t root,
-             const analyze::Way& way,
-             analyze::EdgeNames& names,
-             JsonRecord& record);
+void add_root_path(const snapshot::Snapshot& snapshot,
+                   std::uint32_t root,
+                   const analyze::RootPath& root_path,
+                   analyze::EdgeNames& names,
+                   JsonRecord& record);
 void add_dominators(const snapshot::Snapshot& snapshot,
                     const std::vector<analyze::Dominator>& dominators,
                     JsonRecord& record);

@@ -1,4 +1,4 @@
-#include "report/analyze/ways.h"
+#include "report/analyze/root_paths.h"
 
 #include <algorithm>
 #include <utility>
@@ -33,7 +33,7 @@ class BackwardSearch {
     level_.push_back(target);
   }
 
-  std::vector<Way> run(std::size_t most) && {
+  std::vector<RootPath> run(std::size_t most) && {
     // No path is better than one from the best roots, and none shorter than those found first.
     while (!level_.empty() && held_[0].size() < most) {
       std::sort(level_.begin(), level_.end(),
@@ -43,13 +43,13 @@ class BackwardSearch {
       }
       go_back();
     }
-    std::vector<Way> ways;
+    std::vector<RootPath> root_paths;
     for (const auto& of_quality : held_) {
       for (const ObjectIndex object : of_quality) {
-        if (ways.size() < most) ways.push_back(way_from(object));
+        if (root_paths.size() < most) root_paths.push_back(root_path_from(object));
       }
     }
-    return ways;
+    return root_paths;
   }
 
  private:
@@ -71,13 +71,13 @@ class BackwardSearch {
     level_ = std::move(next);
   }
 
-  [[nodiscard]] Way way_from(ObjectIndex object) const {
-    Way way = {{object, root_of_[object]}};
+  [[nodiscard]] RootPath root_path_from(ObjectIndex object) const {
+    RootPath root_path = {{object, root_of_[object]}};
     while (object != target_) {
-      way.push_back(after_[object]);
+      root_path.push_back(after_[object]);
       object = after_[object].object;
     }
-    return way;
+    return root_path;
   }
 
   const Referrers& referrers_;
@@ -92,31 +92,31 @@ class BackwardSearch {
 
 }  // namespace
 
-Way ShortestWays::to(ObjectIndex object) const {
-  Way way;
-  if (!leads_to(object)) return way;
+RootPath ShortestPaths::to(ObjectIndex object) const {
+  RootPath root_path;
+  if (!leads_to(object)) return root_path;
   for (; object != kNone; object = before[object].object) {
-    way.push_back({object, before[object].by});
+    root_path.push_back({object, before[object].by});
   }
-  std::reverse(way.begin(), way.end());
-  return way;
+  std::reverse(root_path.begin(), root_path.end());
+  return root_path;
 }
 
-ShortestWays shortest_ways(const Graph& graph, std::span<const std::size_t> quality_ends) {
-  ShortestWays ways;
-  ways.before.assign(graph.size(), {kNone, kNone});
-  const auto reach = [&ways](ObjectIndex object, Step before) {
-    if (ways.leads_to(object)) return;
-    ways.before[object] = before;
-    ways.order.push_back(object);
+ShortestPaths shortest_root_paths(const Graph& graph, std::span<const std::size_t> quality_ends) {
+  ShortestPaths root_paths;
+  root_paths.before.assign(graph.size(), {kNone, kNone});
+  const auto reach = [&root_paths](ObjectIndex object, Step before) {
+    if (root_paths.leads_to(object)) return;
+    root_paths.before[object] = before;
+    root_paths.order.push_back(object);
   };
   std::size_t next = 0;
   const auto go_on_from = [&](std::size_t root, std::size_t end) {
     for (; root < end; ++root) {
       reach(graph.roots[root], {kNone, static_cast<std::uint32_t>(root)});
     }
-    for (; next < ways.order.size(); ++next) {
-      const ObjectIndex from = ways.order[next];
+    for (; next < root_paths.order.size(); ++next) {
+      const ObjectIndex from = root_paths.order[next];
       for (const snapshot::Edge& edge : graph.from(from)) {
         reach(edge.to, {from, edge.offset_words});
       }
@@ -126,14 +126,14 @@ ShortestWays shortest_ways(const Graph& graph, std::span<const std::size_t> qual
   std::size_t root = 0;
   for (const std::size_t end : quality_ends) root = go_on_from(root, end);
   go_on_from(root, graph.roots.size());
-  return ways;
+  return root_paths;
 }
 
-std::vector<Way> ways_to(const Graph& graph,
-                         const Referrers& referrers,
-                         ObjectIndex target,
-                         std::size_t most,
-                         std::span<const std::size_t> quality_ends) {
+std::vector<RootPath> root_paths_to(const Graph& graph,
+                                    const Referrers& referrers,
+                                    ObjectIndex target,
+                                    std::size_t most,
+                                    std::span<const std::size_t> quality_ends) {
   return BackwardSearch(graph, referrers, target, quality_ends).run(most);
 }
 

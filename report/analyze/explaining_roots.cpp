@@ -1,4 +1,4 @@
-#include "report/analyze/telling_roots.h"
+#include "report/analyze/explaining_roots.h"
 
 #include <array>
 
@@ -45,13 +45,13 @@ bool is_weak(std::size_t quality) {
 
 }  // namespace
 
-TellingRoots telling_roots(const Snapshot& snapshot) {
+ExplainingRoots explaining_roots(const Snapshot& snapshot) {
   std::array<std::vector<std::uint32_t>, kRootQualities> by_quality;
   RootQualities qualities(snapshot);
   for (std::uint32_t i = 0; i < snapshot.roots.size(); ++i) {
     by_quality[static_cast<std::size_t>(qualities.of(snapshot.roots[i]))].push_back(i);
   }
-  TellingRoots telling;
+  ExplainingRoots explaining;
   Reached reached(snapshot);
   for (std::size_t quality = 0; quality < kRootQualities; ++quality) {
     const std::vector<std::uint32_t>& roots = by_quality[quality];
@@ -59,15 +59,15 @@ TellingRoots telling_roots(const Snapshot& snapshot) {
       // Among themselves they are equal: all stay that reference something the better ones do not
       // reach.
       if (is_weak(quality) && reached.has(snapshot.roots[root].to)) continue;
-      telling.numbers.push_back(root);
+      explaining.numbers.push_back(root);
     }
-    telling.quality_ends.push_back(telling.numbers.size());
-    const std::size_t first = quality == 0 ? 0 : telling.quality_ends[quality - 1];
-    for (std::size_t i = first; i < telling.numbers.size(); ++i) {
-      reached.add(snapshot.roots[telling.numbers[i]].to);
+    explaining.quality_ends.push_back(explaining.numbers.size());
+    const std::size_t first = quality == 0 ? 0 : explaining.quality_ends[quality - 1];
+    for (std::size_t i = first; i < explaining.numbers.size(); ++i) {
+      reached.add(snapshot.roots[explaining.numbers[i]].to);
     }
   }
-  return telling;
+  return explaining;
 }
 
 std::vector<ObjectIndex> objects_of(const Snapshot& snapshot,

@@ -1,4 +1,4 @@
-#include "report/redact/stand_ins.h"
+#include "report/redact/placeholders.h"
 
 #include <algorithm>
 #include <iterator>
@@ -73,7 +73,7 @@ std::string with_words(std::string_view text, const End& end_of, const Replace& 
 
 }  // namespace
 
-StandIns::StandIns(std::string_view build_id, bool is_crystal_program)
+Placeholders::Placeholders(std::string_view build_id, bool is_crystal_program)
     : is_random_(build_id.empty()), is_of_crystal_(is_crystal_program) {
   if (is_random_) {
     std::random_device random;
@@ -83,16 +83,16 @@ StandIns::StandIns(std::string_view build_id, bool is_crystal_program)
   key_ = {sip_hash({1, 0}, build_id), sip_hash({2, 0}, build_id)};
 }
 
-std::uint64_t StandIns::hash(std::string_view what, std::string_view name) const {
+std::uint64_t Placeholders::hash(std::string_view what, std::string_view name) const {
   return sip_hash(key_, fmt::format("{}\n{}", what, name));
 }
 
-std::string StandIns::of(std::string_view what, std::string_view name) const {
+std::string Placeholders::of(std::string_view what, std::string_view name) const {
   if (name.empty()) return {};
   return fmt::format("{}-{:012x}", what, hash(what, name) >> 16);
 }
 
-std::string StandIns::of_build_id(std::string_view build_id) const {
+std::string Placeholders::of_build_id(std::string_view build_id) const {
   std::string digits;
   for (std::size_t part = 0; digits.size() < build_id.size(); ++part) {
     fmt::format_to(std::back_inserter(digits), "{:016x}",
@@ -101,13 +101,13 @@ std::string StandIns::of_build_id(std::string_view build_id) const {
   return digits.substr(0, build_id.size());
 }
 
-std::string StandIns::of_type(std::string_view name) const {
+std::string Placeholders::of_type(std::string_view name) const {
   return with_words(name, path_end, [&](std::string_view path) {
     return is_library_type(path, is_of_crystal_) ? std::string(path) : of("Type", path);
   });
 }
 
-std::string StandIns::of_path(std::string_view path, bool is_of_library) const {
+std::string Placeholders::of_path(std::string_view path, bool is_of_library) const {
   return with_words(path, word_end, [&](std::string_view word) {
     const std::size_t sigil = std::min(word.find_first_not_of('@'), word.size());
     const std::string_view name = word.substr(sigil);

@@ -1,4 +1,4 @@
-#include "inject/let_go.h"
+#include "inject/release_others.h"
 
 #include "attach/rewind.h"
 #include "inject/choose_thread.h"
@@ -7,15 +7,15 @@ namespace heapattach {
 
 // Only the threads' registers could have been changed, so errors do no harm: the end of the freeze
 // repeats what fails here.
-void let_others_go(RemoteControl& control,
-                   const Process& process,
-                   const FrozenView& view,
-                   pid_t kept,
-                   bool rewind) {
+void release_others(RemoteControl& control,
+                    const Process& process,
+                    const FrozenView& view,
+                    pid_t kept,
+                    bool rewind) {
   for (const FrozenThread& thread : view.threads) {
     if (thread.tid == kept || !thread.registers) continue;
     const auto at = control.registers(thread.tid);
-    if (rewind && at && is_rewindable(*at) && is_behind_syscall(control.memory(), {at->rip})) {
+    if (rewind && at && is_rewindable(*at) && is_after_syscall(control.memory(), {at->rip})) {
       const auto status = process.thread_status(thread.tid);
       const auto mask = control.signal_mask(thread.tid);
       const std::uint64_t deliverable = status && mask ? status->pending_signals & ~*mask : 1;

@@ -22,30 +22,30 @@ struct Step {
 
   friend bool operator==(const Step&, const Step&) = default;
 };
-using Way = std::vector<Step>;
+using RootPath = std::vector<Step>;
 
 // For each object a shortest path to it from the best roots that reach it: among several, the one
 // from the earlier root, then through the object that was reached earlier.
-struct ShortestWays {
+struct ShortestPaths {
   std::vector<Step> before;        // by object: the step before it; kNone: from a root
   std::vector<ObjectIndex> order;  // the reachable objects, nearest to the best roots first
 
   [[nodiscard]] bool leads_to(ObjectIndex object) const {
     return before[object] != Step{kNone, kNone};
   }
-  [[nodiscard]] Way to(ObjectIndex object) const;
+  [[nodiscard]] RootPath to(ObjectIndex object) const;
 };
 
-[[nodiscard]] ShortestWays shortest_ways(const Graph& graph,
-                                         std::span<const std::size_t> quality_ends = {});
+[[nodiscard]] ShortestPaths shortest_root_paths(const Graph& graph,
+                                                std::span<const std::size_t> quality_ends = {});
 
 // The shortest path to `target` from each object that a root references, at most `most` of them:
 // those from the best roots first, among these the shortest, and among equal ones that from the
 // earlier root. No path visits `target` twice.
-[[nodiscard]] std::vector<Way> ways_to(const Graph& graph,
-                                       const Referrers& referrers,
-                                       ObjectIndex target,
-                                       std::size_t most,
-                                       std::span<const std::size_t> quality_ends = {});
+[[nodiscard]] std::vector<RootPath> root_paths_to(const Graph& graph,
+                                                  const Referrers& referrers,
+                                                  ObjectIndex target,
+                                                  std::size_t most,
+                                                  std::span<const std::size_t> quality_ends = {});
 
 }  // namespace heapattach::analyze

@@ -15,13 +15,13 @@ struct NamedSnapshot {
 };
 
 // Warnings before snapshots are compared.
-struct Kinship {
+struct OriginCheck {
   bool is_same_process = true;       // all are from one process: an address means the same in each
   std::vector<std::string> remarks;  // one sentence for each thing that could mislead a reader
 };
 
 // Checks the headers of snapshots, given in the expected order of time: other programs, builds or
 // processes, times that run backwards, missing parts.
-[[nodiscard]] Kinship find_kinship(std::span<const NamedSnapshot> snapshots);
+[[nodiscard]] OriginCheck check_origins(std::span<const NamedSnapshot> snapshots);
 
 }  // namespace heapattach::snapshot

@@ -1,4 +1,4 @@
-#include "report/model/kinship.h"
+#include "report/model/origin_check.h"
 
 #include <cctype>
 #include <charconv>
@@ -58,18 +58,18 @@ std::string or_unknown(const std::string& text) {
   return text.empty() ? "an unknown program" : text;
 }
 
-void remark_identity(const NamedSnapshot& a, const NamedSnapshot& b, Kinship& kinship) {
+void remark_identity(const NamedSnapshot& a, const NamedSnapshot& b, OriginCheck& origins) {
   const Header& of_a = a.snapshot->header;
   const Header& of_b = b.snapshot->header;
   if (is_same_process(of_a, of_b)) {
     if (!is_core(of_a) && !is_core(of_b)) return;
-    kinship.remarks.push_back(
+    origins.remarks.push_back(
         fmt::format("a core file does not record the machine or the start time of its process: {} "
                     "and {} are assumed to be the same process, by pid and program",
                     a.name, b.name));
     return;
   }
-  kinship.is_same_process = false;
+  origins.is_same_process = false;
   std::string what;
   if (!is_same_program(of_a, of_b)) {
     what = of_a.exe == of_b.exe ? fmt::format("{} and {} are from two builds of {}", a.name, b.name,
@@ -80,21 +80,21 @@ void remark_identity(const NamedSnapshot& a, const NamedSnapshot& b, Kinship& ki
     what = fmt::format("{} and {} are from two processes of {} ({} and {})", a.name, b.name,
                        or_unknown(of_a.exe), of_a.pid, of_b.pid);
   }
-  kinship.remarks.push_back(what +
+  origins.remarks.push_back(what +
                             "; types are compared by name, single objects cannot be matched");
 }
 
-void remark_times(const NamedSnapshot& a, const NamedSnapshot& b, Kinship& kinship) {
+void remark_times(const NamedSnapshot& a, const NamedSnapshot& b, OriginCheck& origins) {
   const std::string& at_a = a.snapshot->header.captured;
   const std::string& at_b = b.snapshot->header.captured;
   if (!are_times_of_one_form(at_a, at_b)) return;
   if (at_a > at_b) {
-    kinship.remarks.push_back(
+    origins.remarks.push_back(
         fmt::format("{} was taken after {} ({} and {}): are they in the wrong order? growth "
                     "would be shown with the wrong sign",
                     a.name, b.name, at_a, at_b));
   } else if (at_a == at_b && is_same_process(a.snapshot->header, b.snapshot->header)) {
-    kinship.remarks.push_back(fmt::format(
+    origins.remarks.push_back(fmt::format(
         "{} and {} were taken at the same moment: nothing can have grown", a.name, b.name));
   }
 }
@@ -109,12 +109,12 @@ std::optional<double> untyped_share(const Header& header) {
 
 // If debug information was available for one of them only, objects change their names and nothing
 // else.
-void remark_types(const NamedSnapshot& a, const NamedSnapshot& b, Kinship& kinship) {
+void remark_types(const NamedSnapshot& a, const NamedSnapshot& b, OriginCheck& origins) {
   constexpr double kMuch = 25;
   const auto of_a = untyped_share(a.snapshot->header);
   const auto of_b = untyped_share(b.snapshot->header);
   if (!of_a || !of_b || std::abs(*of_a - *of_b) < kMuch) return;
-  kinship.remarks.push_back(
+  origins.remarks.push_back(
       fmt::format("in {} {:.0f} % of the bytes have no type, in {} {:.0f} %: apparent growth "
                   "may only be a missing name",
                   a.name, *of_a, b.name, *of_b));
@@ -122,18 +122,18 @@ void remark_types(const NamedSnapshot& a, const NamedSnapshot& b, Kinship& kinsh
 
 }  // namespace
 
-Kinship find_kinship(std::span<const NamedSnapshot> snapshots) {
-  Kinship kinship;
+OriginCheck check_origins(std::span<const NamedSnapshot> snapshots) {
+  OriginCheck origins;
   for (std::size_t i = 0; i + 1 < snapshots.size(); ++i) {
-    remark_identity(snapshots[i], snapshots[i + 1], kinship);
-    remark_times(snapshots[i], snapshots[i + 1], kinship);
-    remark_types(snapshots[i], snapshots[i + 1], kinship);
+    remark_identity(snapshots[i], snapshots[i + 1], origins);
+    remark_times(snapshots[i], snapshots[i + 1], origins);
+    remark_types(snapshots[i], snapshots[i + 1], origins);
   }
   for (const NamedSnapshot& one : snapshots) {
     if (one.snapshot->complete) continue;
-    kinship.remarks.push_back(fmt::format("{} is partial: {}", one.name, one.snapshot->reason));
+    origins.remarks.push_back(fmt::format("{} is partial: {}", one.name, one.snapshot->reason));
   }
-  return kinship;
+  return origins;
 }
 
 }  // namespace heapattach::snapshot

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "report/analyze/edge_names.h"
+#include "report/analyze/root_paths.h"
 #include "report/analyze/roots.h"
-#include "report/analyze/ways.h"
 #include "report/model/model.h"
 
 // The shortest paths to many objects, with equal ones merged: elements of an array are one element,
@@ -15,14 +15,18 @@
 // again and again, are that step "repeated".
 namespace heapattach::analyze {
 
-class MergedWays {
+class MergedPaths {
  public:
   // `roots` maps the graph's roots to the numbers of Snapshot::roots.
-  MergedWays(const snapshot::Snapshot& snapshot,
-             const analyze::ShortestWays& ways,
-             const std::vector<std::uint32_t>& roots,
-             EdgeNames& names)
-      : snapshot_(snapshot), ways_(ways), roots_(roots), names_(names), kinds_of_roots_(snapshot) {}
+  MergedPaths(const snapshot::Snapshot& snapshot,
+              const analyze::ShortestPaths& root_paths,
+              const std::vector<std::uint32_t>& roots,
+              EdgeNames& names)
+      : snapshot_(snapshot),
+        root_paths_(root_paths),
+        roots_(roots),
+        names_(names),
+        kinds_of_roots_(snapshot) {}
 
   struct Group {
     std::vector<snapshot::ObjectIndex> objects;  // nearest first
@@ -37,7 +41,7 @@ class MergedWays {
     std::string summary;
   };
   // At least one of `objects` must be reachable.
-  [[nodiscard]] Main main_way(const std::vector<snapshot::ObjectIndex>& objects);
+  [[nodiscard]] Main main_root_path(const std::vector<snapshot::ObjectIndex>& objects);
 
   // One object on a merged path, or a gap where a long path was cut.
   struct Stop {
@@ -89,7 +93,7 @@ class MergedWays {
                                            std::size_t most_of_a_type) const;
 
   const snapshot::Snapshot& snapshot_;
-  const analyze::ShortestWays& ways_;
+  const analyze::ShortestPaths& root_paths_;
   const std::vector<std::uint32_t>& roots_;
   EdgeNames& names_;
   RootKinds kinds_of_roots_;

@@ -11,7 +11,7 @@
 namespace heapattach::analyze {
 
 // The roots of a snapshot that explain why something is alive, as numbers of Snapshot::roots.
-struct TellingRoots {
+struct ExplainingRoots {
   std::vector<std::uint32_t> numbers;  // by quality, best first; within one quality, in their order
   // By quality, where each ends in `numbers`.
   std::vector<std::size_t> quality_ends;
@@ -21,7 +21,7 @@ struct TellingRoots {
 // every object that has one, and leftover words whatever a call once used. If a better root
 // references the same object, such a root explains nothing, and would hide what retains the object.
 // These roots reach everything that all roots of the snapshot reach.
-[[nodiscard]] TellingRoots telling_roots(const snapshot::Snapshot& snapshot);
+[[nodiscard]] ExplainingRoots explaining_roots(const snapshot::Snapshot& snapshot);
 
 // The objects that these roots reference, in the same order.
 [[nodiscard]] std::vector<ObjectIndex> objects_of(const snapshot::Snapshot& snapshot,

@@ -35,18 +35,18 @@ void put_gap(HtmlJson& json, std::size_t steps) {
 
 }  // namespace
 
-void put_html_ways(HtmlJson& json, const Snapshot& snapshot, const HtmlView& view) {
+void put_html_paths(HtmlJson& json, const Snapshot& snapshot, const HtmlView& view) {
   json.open("ways", '[');
-  for (const auto& way : view.ways) {
-    const NameIndex name = view.name_of_type[way.type];
+  for (const auto& root_path : view.root_paths) {
+    const NameIndex name = view.name_of_type[root_path.type];
     if (name == analyze::kNone) continue;
     json.open('{');
     json.number("type", name);
-    json.number("objects", way.objects);
-    json.number("bytes", way.bytes);
-    json.text("address", address_of(snapshot, way.nearest));
+    json.number("objects", root_path.objects);
+    json.number("bytes", root_path.bytes);
+    json.text("address", address_of(snapshot, root_path.nearest));
     json.open("steps", '[');
-    for (const auto& stop : way.stops) {
+    for (const auto& stop : root_path.stops) {
       if (stop.left_out != 0) {
         put_gap(json, stop.left_out);
       } else {
@@ -63,21 +63,21 @@ void put_html_steps(HtmlJson& json,
                     const Snapshot& snapshot,
                     const HtmlView& view,
                     std::uint32_t root,
-                    const analyze::Way& way,
+                    const analyze::RootPath& root_path,
                     analyze::EdgeNames& names) {
   json.open("steps", '[');
-  for (std::size_t i = 0; i < way.size(); ++i) {
-    const bool is_cut =
-        way.size() > kShownSteps && i >= kShownSteps / 2 && i < way.size() - kShownSteps / 2;
+  for (std::size_t i = 0; i < root_path.size(); ++i) {
+    const bool is_cut = root_path.size() > kShownSteps && i >= kShownSteps / 2 &&
+                        i < root_path.size() - kShownSteps / 2;
     if (is_cut) {
-      put_gap(json, way.size() - kShownSteps);
-      i = way.size() - kShownSteps / 2 - 1;
+      put_gap(json, root_path.size() - kShownSteps);
+      i = root_path.size() - kShownSteps / 2 - 1;
       continue;
     }
     const std::string by = i == 0 ? analyze::root_in_words(snapshot, snapshot.roots[root])
-                                  : names.name(way[i - 1].object, way[i].by);
-    put_step(json, by, view.name_of_type[snapshot.objects[way[i].object].type],
-             address_of(snapshot, way[i].object));
+                                  : names.name(root_path[i - 1].object, root_path[i].by);
+    put_step(json, by, view.name_of_type[snapshot.objects[root_path[i].object].type],
+             address_of(snapshot, root_path[i].object));
   }
   json.close(']');
 }
@@ -92,7 +92,7 @@ void put_html_suspects(HtmlJson& json, const Snapshot& snapshot, const HtmlView&
     json.text("sentence", suspect.sentence);
     json.number("retained", suspect.retained_bytes);
     if (suspect.within) json.number("within", *suspect.within);
-    put_html_steps(json, snapshot, view, suspect.root, suspect.way, names);
+    put_html_steps(json, snapshot, view, suspect.root, suspect.root_path, names);
     json.open("contents", '[');
     for (const analyze::Content& content : suspect.contents) {
       const NameIndex name = view.name_of_type[content.type];

@@ -9,10 +9,10 @@ namespace heapattach {
 
 // Releases all threads of a freeze except `kept`, long before the freeze ends. With `rewind`, the
 // untimed calls that the freeze interrupted continue, as at its end.
-void let_others_go(RemoteControl& control,
-                   const Process& process,
-                   const FrozenView& view,
-                   pid_t kept,
-                   bool rewind);
+void release_others(RemoteControl& control,
+                    const Process& process,
+                    const FrozenView& view,
+                    pid_t kept,
+                    bool rewind);
 
 }  // namespace heapattach

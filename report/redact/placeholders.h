@@ -16,10 +16,10 @@ namespace heapattach {
 // short texts and a secret key), and the build id is replaced like a name. Who knows the build id
 // can test his guesses: he who has the program, and could read its names there. Where there is no
 // build id the key is random, and no other snapshot has the same stand-ins.
-class StandIns {
+class Placeholders {
  public:
   // An empty build id makes a key of its own.
-  StandIns(std::string_view build_id, bool is_crystal_program);
+  Placeholders(std::string_view build_id, bool is_crystal_program);
 
   [[nodiscard]] bool is_for_one_snapshot_only() const { return is_random_; }
 

@@ -1,4 +1,4 @@
-#include "report/analyze/merged_ways.h"
+#include "report/analyze/merged_paths.h"
 
 #include <algorithm>
 #include <map>
@@ -20,18 +20,18 @@ constexpr std::size_t kMostNodes = 1U << 20;     // of all paths together
 
 }  // namespace
 
-void MergedWays::prepare() {
+void MergedPaths::prepare() {
   if (!node_of_.empty()) return;
   node_of_.assign(snapshot_.objects.size(), kNoNode);
   rank_.resize(snapshot_.objects.size());
-  for (std::uint32_t i = 0; i < ways_.order.size(); ++i) rank_[ways_.order[i]] = i;
+  for (std::uint32_t i = 0; i < root_paths_.order.size(); ++i) rank_[root_paths_.order[i]] = i;
 }
 
-std::vector<MergedWays::Group> MergedWays::group(const std::vector<ObjectIndex>& objects) {
+std::vector<MergedPaths::Group> MergedPaths::group(const std::vector<ObjectIndex>& objects) {
   prepare();
   std::map<NodeIndex, Group> by_node;
   for (const ObjectIndex object : objects) {
-    if (ways_.leads_to(object)) by_node[node_of(object)].objects.push_back(object);
+    if (root_paths_.leads_to(object)) by_node[node_of(object)].objects.push_back(object);
   }
   std::vector<Group> groups;
   for (auto& [node, group] : by_node) {
@@ -47,11 +47,11 @@ std::vector<MergedWays::Group> MergedWays::group(const std::vector<ObjectIndex>&
   return groups;
 }
 
-MergedWays::Main MergedWays::main_way(const std::vector<ObjectIndex>& objects) {
+MergedPaths::Main MergedPaths::main_root_path(const std::vector<ObjectIndex>& objects) {
   prepare();
   std::vector<std::uint64_t> count;  // by node
   for (const ObjectIndex object : objects) {
-    if (!ways_.leads_to(object)) continue;
+    if (!root_paths_.leads_to(object)) continue;
     const NodeIndex node = node_of(object);
     if (count.size() <= node) count.resize(nodes_.size());
     ++count[node];
@@ -59,7 +59,7 @@ MergedWays::Main MergedWays::main_way(const std::vector<ObjectIndex>& objects) {
   const std::uint64_t most = *std::max_element(count.begin(), count.end());
   ObjectIndex nearest = kNone;
   for (const ObjectIndex object : objects) {
-    if (!ways_.leads_to(object) || count[node_of(object)] != most) continue;
+    if (!root_paths_.leads_to(object) || count[node_of(object)] != most) continue;
     if (nearest == kNone || rank_[object] < rank_[nearest]) nearest = object;
   }
   return {nearest, summary_of(node_of(nearest))};
@@ -67,14 +67,14 @@ MergedWays::Main MergedWays::main_way(const std::vector<ObjectIndex>& objects) {
 
 // Climbs to the nearest object that has its node already, then descends: paths are as long as
 // lists.
-MergedWays::NodeIndex MergedWays::node_of(ObjectIndex object) {
+MergedPaths::NodeIndex MergedPaths::node_of(ObjectIndex object) {
   std::vector<ObjectIndex> climbed;
-  for (; node_of_[object] == kNoNode; object = ways_.before[object].object) {
+  for (; node_of_[object] == kNoNode; object = root_paths_.before[object].object) {
     climbed.push_back(object);
-    if (ways_.before[object].object == kNone) break;
+    if (root_paths_.before[object].object == kNone) break;
   }
   for (auto at = climbed.rbegin(); at != climbed.rend(); ++at) {
-    const analyze::Step before = ways_.before[*at];
+    const analyze::Step before = root_paths_.before[*at];
     const TypeIndex type = snapshot_.objects[*at].type;
     node_of_[*at] = before.object == kNone ? root_node(before.by, type)
                                            : extend(node_of_[before.object],
@@ -83,7 +83,7 @@ MergedWays::NodeIndex MergedWays::node_of(ObjectIndex object) {
   return climbed.empty() ? node_of_[object] : node_of_[climbed.front()];
 }
 
-MergedWays::NodeIndex MergedWays::root_node(std::uint32_t root, TypeIndex type) {
+MergedPaths::NodeIndex MergedPaths::root_node(std::uint32_t root, TypeIndex type) {
   std::string words = kinds_of_roots_.in_words(snapshot_.roots[roots_[root]]);
   const auto next = static_cast<std::uint32_t>(root_kinds_.size());
   const auto [at, is_new] = root_kind_numbers_.try_emplace(std::move(words), next);
@@ -91,7 +91,7 @@ MergedWays::NodeIndex MergedWays::root_node(std::uint32_t root, TypeIndex type) 
   return find_or_add({kNoNode, at->second, type, false, 0});
 }
 
-MergedWays::NodeIndex MergedWays::extend(NodeIndex before, std::uint32_t kind, TypeIndex type) {
+MergedPaths::NodeIndex MergedPaths::extend(NodeIndex before, std::uint32_t kind, TypeIndex type) {
   const Node step{before, kind, type, false, nodes_[before].depth + 1};
   for (std::uint32_t period = 1; period <= kLongestRepetition; ++period) {
     // Whether the last `period` steps, including this one, repeat those before them.
@@ -113,7 +113,7 @@ MergedWays::NodeIndex MergedWays::extend(NodeIndex before, std::uint32_t kind, T
   return find_or_add(step);
 }
 
-MergedWays::NodeIndex MergedWays::find_or_add(const Node& node) {
+MergedPaths::NodeIndex MergedPaths::find_or_add(const Node& node) {
   const std::uint64_t key = (std::uint64_t{node.before} * 0x9e3779b97f4a7c15U) ^
                             (std::uint64_t{node.kind} << 32 | node.type);
   const auto [first, last] = by_step_.equal_range(key);
@@ -127,7 +127,7 @@ MergedWays::NodeIndex MergedWays::find_or_add(const Node& node) {
   return made;
 }
 
-std::string MergedWays::summary_of(NodeIndex node) const {
+std::string MergedPaths::summary_of(NodeIndex node) const {
   std::vector<std::string> steps;
   for (; node != kNoNode; node = nodes_[node].before) {
     const Node& at = nodes_[node];
@@ -149,7 +149,7 @@ std::string MergedWays::summary_of(NodeIndex node) const {
 }
 
 // The result of one more step, for the latest steps: neighbours in path order mostly take the same.
-class MergedWays::Memo {
+class MergedPaths::Memo {
  public:
   struct Key {
     NodeIndex before = kNoNode;
@@ -177,11 +177,11 @@ class MergedWays::Memo {
   std::vector<Entry> entries_ = std::vector<Entry>(std::size_t{1} << 14);
 };
 
-std::vector<MergedWays::Merged> MergedWays::group_all(std::size_t most_of_a_type) {
+std::vector<MergedPaths::Merged> MergedPaths::group_all(std::size_t most_of_a_type) {
   std::vector<Merged> by_node;
   Memo memo;
   prepare();
-  for (const ObjectIndex object : ways_.order) {
+  for (const ObjectIndex object : root_paths_.order) {
     const NodeIndex node = place_next(object, memo);
     if (node == kNoNode) continue;
     if (by_node.size() <= node) by_node.resize(nodes_.size());
@@ -192,8 +192,8 @@ std::vector<MergedWays::Merged> MergedWays::group_all(std::size_t most_of_a_type
   return choose(std::move(by_node), most_of_a_type);
 }
 
-MergedWays::NodeIndex MergedWays::place_next(ObjectIndex object, Memo& memo) {
-  const analyze::Step before = ways_.before[object];
+MergedPaths::NodeIndex MergedPaths::place_next(ObjectIndex object, Memo& memo) {
+  const analyze::Step before = root_paths_.before[object];
   const TypeIndex type = snapshot_.objects[object].type;
   if (before.object == kNone) return node_of_[object] = root_node(before.by, type);
   const NodeIndex from = node_of_[before.object];
@@ -206,8 +206,8 @@ MergedWays::NodeIndex MergedWays::place_next(ObjectIndex object, Memo& memo) {
   return node_of_[object] = known;
 }
 
-std::vector<MergedWays::Merged> MergedWays::choose(std::vector<Merged> by_node,
-                                                   std::size_t most_of_a_type) const {
+std::vector<MergedPaths::Merged> MergedPaths::choose(std::vector<Merged> by_node,
+                                                     std::size_t most_of_a_type) const {
   std::vector<NodeIndex> order;
   for (NodeIndex node = 0; node < by_node.size(); ++node) {
     by_node[node].type = nodes_[node].type;
@@ -228,7 +228,7 @@ std::vector<MergedWays::Merged> MergedWays::choose(std::vector<Merged> by_node,
   return chosen;
 }
 
-std::vector<MergedWays::Stop> MergedWays::stops_to(NodeIndex node) const {
+std::vector<MergedPaths::Stop> MergedPaths::stops_to(NodeIndex node) const {
   std::vector<NodeIndex> line;
   for (; node != kNoNode; node = nodes_[node].before) line.push_back(node);
   std::reverse(line.begin(), line.end());
