@@ -90,7 +90,8 @@ class Source:
         self.headers = files.declared_by_headers(path)
 
     def disturbs(self, other):
-        if self.file.macros & other.file.words or self.file.opened != other.file.opened:
+        # A macro may also be what a header looks for.
+        if self.file.macros or self.file.opened != other.file.opened:
             return True
         for (space, name), how in self.file.private.items():
             theirs = other.file.private.get((space, name))
