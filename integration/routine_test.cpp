@@ -239,7 +239,7 @@ TEST_CASE("a program with a small library of that name has it dump its heap in a
   const TemporaryDirectory directory;
   ChildProcess service({"/usr/bin/env", "-C", directory.path(),
                         "LD_PRELOAD=" + target_path("heapdump"), target_path("still"), "1000"});
-  REQUIRE(service.read_line(60s) == "ready objects=1000");
+  REQUIRE(service.read_line(60s) == "ready objects=1000 mapped=0");
   const std::string pid = std::to_string(service.pid());
   // It writes its file itself, which has to be allowed.
   const std::string dump = "heapdump_dump(\"mydump.json\")";

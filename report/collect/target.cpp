@@ -7,6 +7,7 @@
 
 #include "attach/interrupt.h"
 #include "report/collect/core_warnings.h"
+#include "report/collect/growing_heap.h"
 #include "report/missing_files.h"
 #include "report/typing/type_labels.h"
 #include "symbols/crystal/type_sources.h"
@@ -43,7 +44,8 @@ Result<void> find_heap(const TakeOptions& options, Target& target) {
   target.modules = HA_TRY(
       target.core ? load_modules(*target.core, options.symbols)
                   : Modules::load(*target.process, target.memory, target.map, options.symbols));
-  target.collector = HA_TRY(boehm::find_collector(target.modules, target.memory, target.map));
+  const Process* const process = target.process ? &*target.process : nullptr;
+  target.collector = HA_TRY(find_collector(process, target.modules, target.memory, target.map));
   for (const std::string& text : target.collector.notes) note(options, text);
   target.collector_data = boehm::collector_data(target.modules, target.collector);
   const auto tables =

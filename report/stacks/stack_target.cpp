@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "attach/interrupt.h"
-#include "symbols/boehm/collector.h"
+#include "report/collect/growing_heap.h"
 #include "symbols/crystal/type_sources.h"
 #include "symbols/elf/core_modules.h"
 
@@ -33,7 +33,8 @@ StackTarget::StackTarget(std::unique_ptr<CoreFile> opened)
 
 // A failure here costs only the fibers, and is not an error.
 Result<void> StackTarget::learn_fibers(const StackOptions& options) {
-  const auto collector = boehm::find_collector(modules, memory, map);
+  const auto collector =
+      snapshot::find_collector(process ? &*process : nullptr, modules, memory, map);
   HA_TRY(options.deadline.check("learning about the target"));
   if (!collector) {
     options.say("no fibers: " + collector.error().message);
