@@ -157,7 +157,8 @@ TEST_CASE("an error about the target and one about the output differ in status")
   };
   CHECK(promised.size() == kStatusOfKind.size());
   for (const auto& [kind, target, output] : promised) {
-    CAPTURE(static_cast<int>(kind));
+    const int number = static_cast<int>(kind);
+    CAPTURE(number);
     CHECK(static_cast<int>(exit_status_of(kind, Stage::Target)) == target);
     CHECK(static_cast<int>(exit_status_of(kind, Stage::Output)) == output);
   }
