@@ -146,8 +146,10 @@ class Calling {
   Result<CallOutcome> call_with_pipe(RemoteAddr function) {
     ClonePipe pipe = HA_TRY(calls_.open_pipe());
     PipeDrain drain(std::move(pipe.reading_end), bounded());
-    std::vector<CallArgument> arguments = options_.call.arguments;
-    arguments.insert(arguments.begin(), std::move(pipe.path));
+    std::vector<CallArgument> arguments;
+    arguments.emplace_back(std::move(pipe.path));
+    arguments.insert(arguments.end(), options_.call.arguments.begin(),
+                     options_.call.arguments.end());
     auto outcome = calls_.call(function, arguments, until_);
     HA_TRY(drain.finish());
     written_ = drain.bytes();
