@@ -169,8 +169,8 @@ bool has_no_rights() noexcept {
   return is_worker || is_confined();
 }
 
-void pretend_to_have_no_rights() noexcept {
-  is_worker = true;
+void pretend_to_have_no_rights(bool pretend) noexcept {
+  is_worker = pretend;
 }
 
 void SandboxOutput::write(std::span<const std::byte> bytes) const {

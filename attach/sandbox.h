@@ -52,7 +52,7 @@ Result<SandboxResult> run_sandboxed(const std::function<void(SandboxOutput&)>& w
 // Whether this process is such a worker, or has given up its rights in another way (confined.h):
 // then it parses by itself, without forking a worker.
 [[nodiscard]] bool has_no_rights() noexcept;
-// For fuzzers, which do not need the protection.
-void pretend_to_have_no_rights() noexcept;
+// For fuzzers and for tests of thousands of files, which do not need the protection.
+void pretend_to_have_no_rights(bool pretend = true) noexcept;
 
 }  // namespace heapattach
