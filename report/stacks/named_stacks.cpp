@@ -1,6 +1,7 @@
 #include "report/stacks/named_stacks.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include <fmt/format.h>
@@ -15,6 +16,21 @@ bool is_own(const unwind::Place& place, const Module* module, const CrystalLibra
          is_own_code(place.function, file, library);
 }
 
+// A static program has glibc's code in itself, whose files Debian's builds call "./nptl/…" and
+// "../sysdeps/…". Programs that are built in a directory of their own have such names, too.
+bool is_of_glibc(std::string_view file) {
+  constexpr std::string_view kDirectories[] = {
+      "csu",    "debug",        "dirent", "dlfcn",  "elf",     "inet",    "io",     "libio",
+      "malloc", "misc",         "nptl",   "posix",  "resolv",  "rt",      "setjmp", "signal",
+      "socket", "stdio-common", "stdlib", "string", "sysdeps", "termios", "time"};
+  const bool is_up = file.starts_with("../");
+  if (!is_up && !file.starts_with("./")) return false;
+  file.remove_prefix(is_up ? 3 : 2);
+  const bool is_c = file.ends_with(".c") || file.ends_with(".h") || file.ends_with(".S");
+  return is_c && std::find(std::begin(kDirectories), std::end(kDirectories),
+                           file.substr(0, file.find('/'))) != std::end(kDirectories);
+}
+
 }  // namespace
 
 bool is_own_code(std::string_view function, std::string_view file, const CrystalLibrary& library) {
@@ -24,9 +40,8 @@ bool is_own_code(std::string_view function, std::string_view file, const Crystal
   }
   if (library.is_crystal()) return file.empty() && !is_of_library(function);
   // The compiler's headers have the threads' own frames, such as std::thread::_Invoker's.
-  const bool is_of_libc = file.starts_with("../") || file.starts_with("./") ||
-                          file.starts_with("/usr/include/") || function.starts_with("__") ||
-                          function == "_start";
+  const bool is_of_libc = is_of_glibc(file) || file.starts_with("/usr/include/") ||
+                          function.starts_with("__") || function == "_start";
   return !is_of_libc;
 }
 

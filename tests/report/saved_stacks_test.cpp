@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "report/format/write/stack_formats.h"
+#include "report/stacks/named_stacks.h"
 
 using namespace heapattach;
 using namespace heapattach::stacks;
@@ -88,4 +89,18 @@ TEST_CASE("a snapshot without waits is partial as stacks, and one without thread
   snapshot.threads.clear();
   report = saved_stacks(snapshot);
   CHECK(report.warnings == std::vector<std::string>{"the snapshot has no threads"});
+}
+
+TEST_CASE("code of a program that was built in another directory is its own, glibc's is not") {
+  const stacks::CrystalLibrary no_crystal;
+  for (const char* file : {"../src/printer.cpp", "../../../app/io.c", "./main.c", "../io/print.cpp",
+                           "/srv/app/main.cpp"}) {
+    CAPTURE(file);
+    CHECK(stacks::is_own_code("take_job", file, no_crystal));
+  }
+  for (const char* file : {"../sysdeps/unix/sysv/linux/read.c", "./nptl/futex-internal.c",
+                           "/usr/include/c++/12/bits/std_function.h"}) {
+    CAPTURE(file);
+    CHECK_FALSE(stacks::is_own_code("take_job", file, no_crystal));
+  }
 }
