@@ -258,7 +258,7 @@ stage "benchmarks, quick form" integration/bench/run.sh --quick "$release/report
 stage "build with address and undefined sanitizers" build "$sanitized" \
   -DHEAPATTACH_WERROR=ON "${launcher[@]}" \
   -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ \
-  -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_CXX_FLAGS_DEBUG=-g1 -O1" \
+  -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-g1 \
   -DHEAPATTACH_SANITIZE=address,undefined -DHEAPATTACH_FAULT_POINTS=ON -DHEAPATTACH_FUZZ=ON \
   -DCRYSTAL= -- heapattach_tests heapattach_faults heapattach_fuzzers
 # Leaks cannot be looked for while we are traced ourselves, as in some containers.
