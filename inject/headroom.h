@@ -71,7 +71,8 @@ class Headroom {
 // as no obstacle.
 Result<CloneFacts> clone_facts(const Process& process);
 
-// The number after `key`, as in "VmPTE:     12 kB", in bytes; none if there is no such line.
+// The value of the line that starts with `key`, in bytes: "VmPTE:     12 kB" is 12288. None if
+// there is no such line.
 [[nodiscard]] std::optional<std::uint64_t> bytes_of_line(std::string_view text,
                                                          std::string_view key);
 

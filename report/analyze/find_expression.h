@@ -60,7 +60,7 @@ struct FindExpression {
 // Malformed with the column at which it makes no sense, and why.
 Result<FindExpression> parse_find(std::string_view text);
 
-// What is wrong at a column of an expression, with what stands there.
+// An error that names the column, quotes the text there, and says why it is wrong.
 [[nodiscard]] Error find_error(std::string_view text, std::size_t column, std::string_view why);
 
 }  // namespace heapattach::analyze

@@ -10,10 +10,6 @@ namespace heapattach {
 
 namespace {
 
-std::string counted(std::uint64_t count, std::string_view thing) {
-  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
-}
-
 // Advice if Crystal's objects have no names: a --release build by a compiler older than 1.17
 // contains none.
 std::string hint_about_names(const snapshot::CountTable& table,

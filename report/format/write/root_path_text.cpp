@@ -7,6 +7,7 @@
 
 #include "report/analyze/roots.h"
 #include "report/model/root_kinds.h"
+#include "report/text/human_bytes.h"
 #include "report/text/terminal_text.h"
 
 namespace heapattach {
@@ -54,10 +55,6 @@ std::string cut(const std::string& text, const Look& look) {
 }
 
 }  // namespace
-
-std::string counted(std::uint64_t count, std::string_view thing) {
-  return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
-}
 
 std::string object_text(const Snapshot& snapshot, snapshot::ObjectIndex object) {
   const snapshot::Object& found = snapshot.objects[object];

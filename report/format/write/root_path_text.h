@@ -36,9 +36,6 @@ namespace heapattach {
 [[nodiscard]] std::string object_text(const snapshot::Snapshot& snapshot,
                                       snapshot::ObjectIndex object);
 
-// "1 object", "2 objects".
-[[nodiscard]] std::string counted(std::uint64_t count, std::string_view thing);
-
 // Adds "root", "path" and "dominators" to a record. Nothing is left out.
 void add_root_path(const snapshot::Snapshot& snapshot,
                    std::uint32_t root,

@@ -18,6 +18,7 @@
 
 #include "report/format/write/root_path_text.h"
 #include "report/format/write/suspects_formats.h"
+#include "report/text/human_bytes.h"
 #include "report/text/terminal_text.h"
 
 namespace heapattach {

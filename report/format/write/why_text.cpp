@@ -17,6 +17,7 @@
 
 #include "report/format/write/root_path_text.h"
 #include "report/format/write/why_formats.h"
+#include "report/text/human_bytes.h"
 #include "report/text/terminal_text.h"
 
 namespace heapattach {
