@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "attach/core_map.h"
+#include "attach/open_file.h"
 
 namespace heapattach {
 
@@ -218,10 +219,7 @@ class CoreLoader {
 };
 
 Result<std::unique_ptr<CoreFile>> CoreFile::open(const std::string& path) {
-  auto file = Fd::open(path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
-  // A missing file says nothing about a process.
-  if (!file) return Error{ErrorKind::Os, file.error().message, file.error().os_errno};
-  std::unique_ptr<CoreFile> core(new CoreFile(std::move(file).value(), path));
+  std::unique_ptr<CoreFile> core(new CoreFile(HA_TRY(open_source(path)), path));
   HA_TRY(CoreLoader(*core).load());
   return core;
 }

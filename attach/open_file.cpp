@@ -1,6 +1,7 @@
 #include "attach/open_file.h"
 
 #include <cerrno>
+#include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -32,6 +33,17 @@ Result<Fd> open_below(const Fd& root, const std::string& path) {
   const long fd = syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how);
   if (fd < 0) return os_error(path, errno);
   return reopen_if_regular(Fd(static_cast<int>(fd)), path);
+}
+
+Error error_of_source(Error error) {
+  if (error.os_errno != 0) error.kind = ErrorKind::Os;
+  return error;
+}
+
+Result<Fd> open_source(const std::string& path) {
+  auto file = Fd::open(path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
+  if (!file) return error_of_source(std::move(file).error());
+  return file;
 }
 
 }  // namespace heapattach

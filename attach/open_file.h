@@ -17,4 +17,10 @@ Result<Fd> open_regular(const std::string& path);
 // ours.
 Result<Fd> open_below(const Fd& root, const std::string& path);
 
+// The error of a file that is read instead of a process. What the kernel refuses there says nothing
+// about a process, so the kind is Os; what is not the kernel's, such as an interruption, stays.
+[[nodiscard]] Error error_of_source(Error error);
+// Opens such a file; a pipe without a writer does not block.
+Result<Fd> open_source(const std::string& path);
+
 }  // namespace heapattach

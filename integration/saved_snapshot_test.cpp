@@ -90,30 +90,33 @@ TEST_CASE("a saved snapshot of a Crystal program gives the same reports as the p
   check_all_forms("typed_service_default");
 }
 
-TEST_CASE("who reads a file has no rights by then, and ends in time") {
+TEST_CASE("a file is read without rights, and a signal ends that at any moment") {
   const TemporaryDirectory directory;
   const std::string pipe = directory.file("pipe");
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
-  // It waits for whoever may write to the pipe.
-  ChildProcess tool({tool_path(), "--count", "--timeout", "60", pipe});
   const auto child_of = [](pid_t pid) {
     pid_t child = 0;
     std::ifstream(fmt::format("/proc/{0}/task/{0}/children", pid)) >> child;
     return child;
   };
-  const auto is_confined = [&] {
-    const pid_t reader = child_of(tool.pid());
-    if (reader == 0 || child_of(reader) == 0) return false;
-    const std::string status = read_text(fmt::format("/proc/{}/status", reader));
-    const auto says = [&](const char* line) { return status.find(line) != std::string::npos; };
-    const bool is_nobody = ::geteuid() != 0 || (says("\nUid:\t65534\t65534\t65534\t65534\n") &&
-                                                says("\nCapBnd:\t0000000000000000\n"));
-    return is_nobody && says("\nNoNewPrivs:\t1\n") && says("\nSeccomp:\t2\n") &&
-           says("\nCapPrm:\t0000000000000000\n");
-  };
-  CHECK(eventually(20s, is_confined));
-  tool.signal(SIGTERM);
-  const auto end = tool.wait_end(20s);
-  REQUIRE(end.has_value());
-  CHECK(WEXITSTATUS(*end) == 143);
+  for (int round = 0; round < 20; ++round) {
+    CAPTURE(round);
+    // It waits for whoever may write to the pipe. The signal may come before it has opened that.
+    ChildProcess tool({tool_path(), "--count", "--timeout", "60", pipe});
+    const auto is_confined = [&] {
+      const pid_t reader = child_of(tool.pid());
+      if (reader == 0 || child_of(reader) == 0) return false;
+      const std::string status = read_text(fmt::format("/proc/{}/status", reader));
+      const auto says = [&](const char* line) { return status.find(line) != std::string::npos; };
+      const bool is_nobody = ::geteuid() != 0 || (says("\nUid:\t65534\t65534\t65534\t65534\n") &&
+                                                  says("\nCapBnd:\t0000000000000000\n"));
+      return is_nobody && says("\nNoNewPrivs:\t1\n") && says("\nSeccomp:\t2\n") &&
+             says("\nCapPrm:\t0000000000000000\n");
+    };
+    REQUIRE(eventually(20s, is_confined));
+    tool.signal(SIGTERM);
+    const auto end = tool.wait_end(20s);
+    REQUIRE(end.has_value());
+    CHECK(WEXITSTATUS(*end) == 143);
+  }
 }

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include "attach/open_file.h"
+
 using namespace heapattach;
 
 TEST_CASE("an error reads from the outermost step to the innermost and keeps its kind") {
@@ -11,4 +13,13 @@ TEST_CASE("an error reads from the outermost step to the innermost and keeps its
   CHECK(error.kind == ErrorKind::Gone);
   CHECK(error.os_errno == ESRCH);
   CHECK(error.message == "stopping thread 4711: PTRACE_SEIZE: No such process");
+}
+
+TEST_CASE(
+    "a file that cannot be opened is no process that is gone, and an interruption stays one") {
+  CHECK(error_of_source(os_error("open heap.core", ESRCH)).kind == ErrorKind::Os);
+  CHECK(error_of_source(os_error("open heap.core", EACCES)).kind == ErrorKind::Os);
+  const Error interrupted = error_of_source({ErrorKind::Interrupted, "interrupted by SIGTERM"});
+  CHECK(interrupted.kind == ErrorKind::Interrupted);
+  CHECK(interrupted.message == "interrupted by SIGTERM");
 }

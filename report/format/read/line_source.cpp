@@ -12,6 +12,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "attach/open_file.h"
+
 namespace heapattach::read {
 
 namespace {
@@ -65,9 +67,7 @@ TextFile::TextFile(TextFile&&) noexcept = default;
 
 Result<TextFile> TextFile::open(const std::string& name, const Deadline& deadline) {
   // poll() waits for a pipe without a writer, and can be interrupted.
-  auto fd = Fd::open(name, O_RDONLY | O_NOCTTY | O_NONBLOCK);
-  if (!fd) return failed_to("open", name, fd.error().os_errno);
-  TextFile file(std::move(fd).value(), name, deadline);
+  TextFile file(HA_TRY(open_source(name)), name, deadline);
   HA_TRY(file.look_at_beginning());
   return file;
 }
