@@ -74,8 +74,7 @@ HeapFacts heap_facts(const Target& target) {
   heap.collections = now.collections;
   heap.is_collecting = now.collecting.value_or(false);
   heap.runtime = target.runtime;
-  heap.classes =
-      target.classes.types().size() + (target.vtables ? target.vtables->names().size() : 0);
+  heap.classes = target.classes.types().size() + target.vtables.names().size();
   heap.types = target.types.types().size();
   heap.globals = named_globals(target);
   return heap;

@@ -240,12 +240,12 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
   const boehm::ObjectSet listed =
       options.with_unreachable ? objects_in_use(heap, found) : found.live;
   const ObjectOrder order(heap, listed);
-  target->rows->add_named(runtimes::name_objects(
+  target->rows.add_named(runtimes::name_objects(
       target->runtimes, found.own,
       runtimes::HeapView(heap, listed, held->map, held->capture, target->memory)));
   begin(options, fmt::format("typing {} objects", order.size()));
-  const Typing typing(heap, order, held->capture, *target->rows, variables);
-  const JoinSources sources{heap, order, *target->rows, typing};
+  const Typing typing(heap, order, held->capture, target->rows, variables);
+  const JoinSources sources{heap, order, target->rows, typing};
   if (const auto read = finish_reading(*held, options); !read) {
     return without_clone(options, read.error());
   }

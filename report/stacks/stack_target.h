@@ -4,14 +4,11 @@
 #include <optional>
 #include <string>
 
-#include "attach/core_file.h"
-#include "attach/live_memory.h"
-#include "attach/process.h"
+#include "report/collect/opened.h"
 #include "report/deadline.h"
 #include "symbols/boehm/layout.h"
 #include "symbols/crystal/fibers.h"
 #include "symbols/crystal/type_table.h"
-#include "symbols/elf/module.h"
 
 namespace heapattach::stacks {
 
@@ -32,24 +29,15 @@ struct StackOptions {
 
 // What is learned of a target before it is stopped for its stacks: the modules of any program, and
 // the layout of fibers in a Crystal program. Or the same from a core file. Stays where it was made.
-class StackTarget {
+class StackTarget : public snapshot::Opened {
  public:
   static Result<std::unique_ptr<StackTarget>> learn(const StackOptions& options);
 
-  StackTarget(Process opened, Fd mem);
-  explicit StackTarget(std::unique_ptr<CoreFile> opened);
+  explicit StackTarget(Opened opened) : Opened(std::move(opened)) {}
   StackTarget(const StackTarget&) = delete;
   StackTarget& operator=(const StackTarget&) = delete;
   ~StackTarget() = default;
 
-  [[nodiscard]] pid_t pid() const { return process ? process->pid() : core->pid(); }
-
-  std::optional<Process> process;        // none for a core file
-  const std::unique_ptr<CoreFile> core;  // null for a process
-  const std::unique_ptr<const LiveMemory> live;
-  const MemoryReader& memory;  // of either
-  MemoryMap map;
-  Modules modules{{}};
   // Only for a Crystal program.
   std::optional<boehm::Layout> heap;
   crystal::TypeTable classes;

@@ -1,0 +1,72 @@
+#include "report/collect/opened.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "attach/interrupt.h"
+#include "report/collect/core_warnings.h"
+#include "symbols/elf/core_modules.h"
+
+namespace heapattach::snapshot {
+
+namespace {
+
+// A process that is about to exit gives up its memory before it shows as dead.
+bool is_gone(const Process& process) {
+  if (!process.is_alive()) return true;
+  const auto map = process.maps();
+  return !map || map->mappings().empty();
+}
+
+}  // namespace
+
+Opened::Opened(std::unique_ptr<const Process> opened, Fd mem)
+    : process(std::move(opened)),
+      live(std::make_unique<const LiveMemory>(*process, std::move(mem))),
+      memory(*live) {}
+Opened::Opened(std::unique_ptr<CoreFile> opened) : core(std::move(opened)), memory(*core) {}
+
+Result<Opened> Opened::open(pid_t pid, const std::string& core_file, const SymbolSearch& symbols) {
+  auto opened = [&]() -> Result<Opened> {
+    if (!core_file.empty()) return Opened(HA_TRY(CoreFile::open(core_file)));
+    auto process = std::make_unique<const Process>(HA_TRY(Process::open(pid)));
+    Fd mem = HA_TRY(LiveMemory::open_mem(*process));
+    return Opened(std::move(process), std::move(mem));
+  }();
+  if (!opened) return opened;
+  if (auto read = opened->read_modules(symbols); !read) {
+    return opened->explain(std::move(read).error());
+  }
+  return opened;
+}
+
+Result<void> Opened::read_modules(const SymbolSearch& symbols) {
+  map = core ? core->map() : HA_TRY(process->maps());
+  modules =
+      HA_TRY(core ? load_modules(*core, symbols) : Modules::load(*process, memory, map, symbols));
+  return {};
+}
+
+Result<boehm::Collector> Opened::find_collector() {
+  constexpr int kMostTries = 5;
+  for (int tries = 1;; ++tries) {
+    auto found = boehm::find_collector(modules, memory, map);
+    const bool may_have_grown = process && !found && found.error().kind == ErrorKind::Malformed;
+    if (!may_have_grown || tries == kMostTries) return found;
+    map = HA_TRY(process->maps());
+  }
+}
+
+Error Opened::explain(Error error) const {
+  if (auto interrupted = check_interrupt(); !interrupted) return std::move(interrupted).error();
+  if (process && is_gone(*process)) {
+    return Error{ErrorKind::Gone, fmt::format("process {} exited", pid())};
+  }
+  if (core) {
+    for (const std::string& text : warnings_of(*core, modules)) error.message += "; " + text;
+  }
+  return error;
+}
+
+}  // namespace heapattach::snapshot

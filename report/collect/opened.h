@@ -1,0 +1,49 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <sys/types.h>
+
+#include "attach/core_file.h"
+#include "attach/live_memory.h"
+#include "attach/memory_map.h"
+#include "attach/process.h"
+#include "attach/result.h"
+#include "symbols/boehm/collector.h"
+#include "symbols/elf/module.h"
+
+namespace heapattach::snapshot {
+
+// A process or a core file that was opened to be read: with this every report of a heap or of
+// stacks begins. Nothing is stopped.
+class Opened {
+ public:
+  // The core file, or the process if `core_file` is empty.
+  static Result<Opened> open(pid_t pid, const std::string& core_file, const SymbolSearch& symbols);
+
+  [[nodiscard]] pid_t pid() const { return process ? process->pid() : core->pid(); }
+
+  // The collector of a process that goes on running. Its heap may have grown since `map` was read,
+  // and what is not in the map does not fit: the map is read again then.
+  Result<boehm::Collector> find_collector();
+
+  // Why something could not be learned: parts may be missing anywhere if the user interrupted us,
+  // if the process exited meanwhile, or if the core file is incomplete.
+  [[nodiscard]] Error explain(Error error) const;
+
+  std::unique_ptr<const Process> process;  // null for a core file
+  std::unique_ptr<CoreFile> core;          // null for a process
+  std::unique_ptr<const LiveMemory> live;  // null for a core file
+  const MemoryReader& memory;              // of either
+  MemoryMap map;
+  Modules modules{{}};
+
+ private:
+  Opened(std::unique_ptr<const Process> opened, Fd mem);
+  explicit Opened(std::unique_ptr<CoreFile> opened);
+
+  Result<void> read_modules(const SymbolSearch& symbols);
+};
+
+}  // namespace heapattach::snapshot
