@@ -27,9 +27,9 @@ enum class Whose : std::uint8_t {
 // A function in a stack; an inlined one is a frame of its own, with the instruction of the
 // enclosing one. Unknown parts are empty or 0.
 struct Frame {
-  std::string function;
-  std::string object;  // the file of its code: "libfoo.so"
-  std::string file;    // of its source
+  std::string function{};
+  std::string object{};  // the file of its code: "libfoo.so"
+  std::string file{};    // of its source
   std::uint32_t line = 0;
   std::uint64_t address = 0;  // in the calling instruction
   Whose whose = Whose::Own;

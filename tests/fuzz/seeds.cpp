@@ -49,6 +49,18 @@ constexpr std::string_view kProc[] = {
     "slabinfo - version: 2.1\nuserfaultfd_ctx_cache      0     21    192   21    1 :\n",
 };
 
+constexpr std::string_view kTrace =
+    R"json({"record":"trace","version":1,"pid":7,"every":524288,"gc_bytes_at_start":1}
+{"record":"type","id":0,"name":"Session"}
+{"record":"frame","id":0,"function":"f","file":"f.c","line":3,"address":"0x10","of":"own"}
+{"record":"stack","id":0,"frames":[0],"truncated":true}
+{"record":"thread","id":0,"tid":7,"name":"a"}
+{"record":"fiber","id":0,"address":"0x20"}
+{"record":"alloc","time_ns":1,"thread":0,"fiber":0,"address":"0x30","bytes":48,"type":0,"stack":0}
+{"record":"realloc","time_ns":2,"address":"0x40","bytes":50,"old_address":"0x30","collection":1}
+{"record":"free","time_ns":3,"address":"0x40","collection":2}
+{"record":"end","complete":true,"allocs":2,"frees":1,"drops":0}
+)json";
 constexpr std::string_view kSnapshot =
     R"json({"record":"snapshot","version":1,"pid":7,"collector":{"name":"bdwgc","heap_bytes":4096}}
 {"record":"type","name":"A","known_from":["header"],"fields":[{"name":"@b","offset":8,"bytes":8}]}
@@ -171,6 +183,7 @@ void write_other_seeds(const files::path& output) {
     write(output / "proc" / fmt::format("{}", number++), std::as_bytes(std::span(text)));
   }
   write(output / "snapshot" / "whole", std::as_bytes(std::span(kSnapshot)));
+  write(output / "trace" / "whole", std::as_bytes(std::span(kTrace)));
   unwind::FoundStack found;
   found.stack.thread = 7;
   found.stack.frames = {{{0x10}, {0x20}, {0x30}, unwind::FoundBy::Registers},

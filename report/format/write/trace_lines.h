@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "report/deadline.h"
+#include "report/format/write/sink.h"
+#include "report/trace/trace.h"
+
+// A trace as JSON Lines, version 1: one record a line, as the snapshot has them (json_lines.h). In
+// this order, so that each record names only what came before it:
+//
+//   {"record":"trace","version":1,"tool":…,"pid":4711,"host":…,"exe":…,"build_id":…,"every":524288,
+//    "started":"2026-…Z","duration_ns":N,"gc_bytes_at_start":N,"gc_bytes_at_end":N,
+//    "entries":["GC_malloc_kind",…],"warnings":[…]}
+//   {"record":"type","id":0,"name":"Session"}
+//   {"record":"frame","id":0,"function":"Shop#login","object":"shop","file":"shop.cr","line":12,
+//    "address":"0x55…","of":"own"}
+//   {"record":"stack","id":0,"frames":[0,4,9],"truncated":true}
+//   {"record":"thread","id":0,"tid":4711,"name":"shop"}
+//   {"record":"fiber","id":0,"address":"0x7f…","name":"worker"}
+//   {"record":"alloc","time_ns":N,"thread":0,"fiber":0,"address":"0x7f…","bytes":48,"type":0,
+//    "stack":0,"collection":12}
+//   {"record":"realloc",… as alloc,… "old_address":"0x7f…"}
+//   {"record":"free","time_ns":N,"thread":0,"fiber":0,"address":"0x7f…","collection":13}
+//   {"record":"end","complete":true,"allocs":N,"frees":N,"drops":0}
+//
+// - An allocation of `bytes` bytes is in it with the probability 1 - exp(-bytes / every); with
+//   every 1, all are. So it stands for 1 / (1 - exp(-bytes / every)) allocations.
+// - Times are since `started`. `gc_bytes_…` is what the collector says it has allocated since the
+//   program began. `entries` are the functions that were hooked.
+// - Each kind of record counts its `id`s from 0. A stack's frames are innermost first; "truncated"
+//   says that outer ones are missing. A frame is `of` own, library, runtime or collector. Inlined
+//   functions are frames of their own, at the address of the function that they are inlined into.
+// - An allocation has the number of collections before it. A `free` with "collection" was found
+//   unreachable by the collection of that number, or by the mark at the end of the trace if that
+//   is 0; one without it was freed by the program.
+// - A realloc is an allocation at `address`, and the end of the one at `old_address`; if the two
+//   are equal, nothing was allocated.
+// - "drops":N samples were lost. Without an end record, or with "complete":false there, the trace
+//   is partial; `reason` says why. `allocs` counts reallocs too.
+// - Addresses are strings of lower-case hex. Keys without a value are left out. A record in which a
+//   text was cut or was not UTF-8 has "lossy":true. The version changes only if a key's meaning
+//   does; readers skip records and keys that they do not know.
+//
+// Reading a trace and writing it again gives the same bytes.
+namespace heapattach {
+
+struct TraceLinesOptions {
+  bool with_gzip = false;
+  Deadline deadline;
+  // Called now and then with the number of events written. May be empty.
+  std::function<void(std::uint64_t events)> on_progress;
+};
+
+// Writes the whole `trace`; does not finish the sink. False if the deadline passed first: the end
+// record then says so.
+Result<bool> write_trace_lines(const trace::Trace& trace,
+                               Sink& sink,
+                               const TraceLinesOptions& options);
+
+}  // namespace heapattach

@@ -1,0 +1,69 @@
+#include "report/trace/live_samples.h"
+
+#include <utility>
+
+namespace heapattach::trace {
+
+std::size_t LiveSamples::find(std::uint64_t key) const {
+  std::size_t at = home_of(key);
+  while (slots_[at].key != 0 && slots_[at].key != key) at = next(at);
+  return at;
+}
+
+LiveSamples::Sample LiveSamples::take(const Slot& slot) {
+  Sample sample{slot.bytes, slot.cell};
+  if (slot.bytes != kLarge) return sample;
+  const auto large = large_.find(slot.key);
+  sample.bytes = large->second;
+  large_.erase(large);
+  return sample;
+}
+
+std::optional<LiveSamples::Sample> LiveSamples::put(std::uint64_t address, const Sample& sample) {
+  const std::uint64_t key = key_of(address);
+  if (key == 0) return std::nullopt;
+  if (used_ >= slots_.size() / 8 * 7) grow();
+  Slot& slot = slots_[find(key)];
+  std::optional<Sample> before;
+  if (slot.key != 0) {
+    before = take(slot);
+  } else {
+    ++used_;
+  }
+  const bool is_large = sample.bytes >= kLarge;
+  slot = {key, sample.cell, is_large ? kLarge : static_cast<std::uint32_t>(sample.bytes)};
+  if (is_large) large_[key] = sample.bytes;
+  return before;
+}
+
+std::optional<LiveSamples::Sample> LiveSamples::remove(std::uint64_t address) {
+  const std::uint64_t key = key_of(address);
+  const std::size_t at = key == 0 ? 0 : find(key);
+  if (key == 0 || slots_[at].key == 0) return std::nullopt;
+  const Sample sample = take(slots_[at]);
+  close_gap(at);
+  --used_;
+  return sample;
+}
+
+// Moves back those that are after their home because this slot was taken.
+void LiveSamples::close_gap(std::size_t gap) {
+  const std::size_t mask = slots_.size() - 1;
+  for (std::size_t at = next(gap); slots_[at].key != 0; at = next(at)) {
+    const std::size_t from_home = (at - home_of(slots_[at].key)) & mask;
+    if (from_home < ((at - gap) & mask)) continue;
+    slots_[gap] = slots_[at];
+    gap = at;
+  }
+  slots_[gap] = {};
+}
+
+void LiveSamples::grow() {
+  std::vector<Slot> old(slots_.size() * 2);
+  old.swap(slots_);
+  for (const Slot& slot : old) {
+    if (slot.key != 0) slots_[find(slot.key)] = slot;
+  }
+}
+
+}  // namespace heapattach::trace

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/trace/cells.h"
+#include "report/trace/places.h"
+#include "report/trace/trace.h"
+
+// The table of a trace: who allocates what, how fast, and what of it stays.
+namespace heapattach::trace {
+
+enum class GroupBy : std::uint8_t { Stack, Function, Line, Type, Thread, Fiber };
+enum class SortBy : std::uint8_t { Allocated, InUse, Count, Rate };
+
+// One of the four amounts, for formats that have room for one.
+enum class Value : std::uint8_t { AllocSpace, AllocObjects, InuseSpace, InuseObjects };
+[[nodiscard]] std::string_view name_of(Value value);
+[[nodiscard]] double amount_of(const Amounts& amounts, Value value);
+
+struct SiteChoice {
+  GroupBy by = GroupBy::Stack;
+  SortBy sort = SortBy::Allocated;
+  FrameChoice frames;
+  std::vector<std::string> types;  // globs; empty: all
+  double min_bytes = 0;            // allocated
+  double min_count = 0;            // of allocations
+  std::optional<std::size_t> top;
+};
+
+struct Site {
+  Amounts amounts;
+  std::string name;                 // of the thread or fiber; empty for other groups
+  std::string type;                 // the one with the most bytes
+  std::size_t more_types = 0;       // besides it
+  std::vector<std::string> frames;  // innermost first, of the place with the most bytes
+  std::size_t more_places = 0;      // besides it
+};
+
+struct SiteTable {
+  Header header;
+  GroupBy by = GroupBy::Stack;
+  std::vector<Site> rows;
+  Amounts total;                  // of all that was chosen by type, with rows that were left out
+  std::size_t left_out_rows = 0;  // by min_bytes, min_count and top
+  Amounts left_out;
+  bool is_of_all_types = true;
+
+  [[nodiscard]] bool is_estimate() const { return header.every > 1; }
+  // 0 for a trace that took no time.
+  [[nodiscard]] double per_second(double amount) const;
+  // What the collector says was allocated during the trace.
+  [[nodiscard]] std::optional<std::uint64_t> collectors_bytes() const;
+};
+
+[[nodiscard]] SiteTable make_site_table(const Trace& trace, const SiteChoice& choice);
+
+// The cells of the chosen types.
+[[nodiscard]] std::vector<Cell> chosen_cells(const Trace& trace,
+                                             const std::vector<std::string>& types);
+
+// "(unknown)" for kNone.
+[[nodiscard]] std::string_view type_name(const Trace& trace, std::uint32_t type);
+// "thread 4711 worker", "fiber worker 0x7f12a0"; "(unknown)" for kNone.
+[[nodiscard]] std::string thread_name(const Trace& trace, std::uint32_t thread);
+[[nodiscard]] std::string fiber_name(const Trace& trace, std::uint32_t fiber);
+
+}  // namespace heapattach::trace
