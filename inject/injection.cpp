@@ -9,7 +9,6 @@
 #include <sys/syscall.h>
 
 #include "attach/x86_64.h"
-#include "inject/stub.h"
 
 // The steps, and what happens if we die after each:
 //
@@ -48,7 +47,7 @@ class Injection {
       : control_(control),
         thread_(thread),
         call_(call),
-        image_(Stub::image(thread.way_back, thread.mask, call.clone_seconds)) {}
+        image_(Stub::image(thread.way_back, thread.mask, call.clone_seconds, call.name)) {}
   ~Injection() { static_cast<void>(put_back()); }
   Injection(const Injection&) = delete;
   Injection& operator=(const Injection&) = delete;

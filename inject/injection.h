@@ -2,9 +2,11 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "inject/remote_control.h"
+#include "inject/stub.h"
 
 namespace heapattach {
 
@@ -30,6 +32,7 @@ struct RemoteCall {
   bool makes_process = false;  // enter the stub where a child has a path of its own
   std::uint64_t clone_seconds = 0;
   std::chrono::steady_clock::time_point deadline;
+  std::string_view name = kCloneName;  // at `stub` + Stub::name_at() while the call lasts
 };
 
 // Makes `call` on the borrowed thread and restores it in the same stop, the padding zero again.

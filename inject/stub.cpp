@@ -1,6 +1,7 @@
 #include "inject/stub.h"
 
 #include <array>
+#include <cstddef>
 #include <cstring>
 
 #include "attach/check.h"
@@ -177,6 +178,10 @@ std::size_t Stub::clone_entry() {
   return offset_of(heapattach_stub_clone);
 }
 
+std::size_t Stub::name_at() {
+  return offset_of(heapattach_stub_data) + offsetof(Words, name);
+}
+
 std::size_t Stub::function_bytes() {
   return static_cast<std::size_t>(heapattach_stub_begin - heapattach_function_begin);
 }
@@ -208,7 +213,8 @@ std::vector<std::byte> Stub::function_image(const RawRegisters& way_back, std::u
 
 std::vector<std::byte> Stub::image(const RawRegisters& way_back,
                                    std::uint64_t mask,
-                                   std::uint64_t clone_seconds) {
+                                   std::uint64_t clone_seconds,
+                                   std::string_view name) {
   HA_CHECK(heapattach_stub_end - heapattach_stub_data == sizeof(Words));
   const RawRegisters& r = way_back;
   Words words{.scratch_stack = (r.rsp - kRedZoneBytes) & ~std::uint64_t{7},
@@ -220,8 +226,8 @@ std::vector<std::byte> Stub::image(const RawRegisters& way_back,
               .mask = mask,
               .sleep = {clone_seconds, 0},
               .name = {}};
-  static_assert(sizeof kCloneName == words.name.size());
-  std::memcpy(words.name.data(), kCloneName, sizeof kCloneName);
+  HA_CHECK(name.size() < words.name.size());
+  std::memcpy(words.name.data(), name.data(), name.size());
   std::vector<std::byte> bytes(heapattach_stub_begin, heapattach_stub_end);
   std::memcpy(bytes.data() + offset_of(heapattach_stub_data), &words, sizeof words);
   return bytes;

@@ -4,11 +4,15 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "attach/registers.h"
 
 namespace heapattach {
+
+// The name of a clone in ps until it ends; at most 15 letters (prctl(2), PR_SET_NAME).
+inline constexpr char kCloneName[] = "heapattach-copy";
 
 // The few instructions that a borrowed thread runs for us: one system call, and then its own way
 // back. They need no tracer to end well. If we die at any moment, the thread makes its call, sets
@@ -24,7 +28,10 @@ struct Stub {
   // A clone sleeps for `clone_seconds` before it exits by itself.
   static std::vector<std::byte> image(const RawRegisters& way_back,
                                       std::uint64_t mask,
-                                      std::uint64_t clone_seconds);
+                                      std::uint64_t clone_seconds,
+                                      std::string_view name = kCloneName);
+  // Where it has `name`, which ends in a zero: a text that a call may need.
+  static std::size_t name_at();
 
   // Its entry points, as offsets: for an ordinary call, and for one that makes a second process.
   static std::size_t call_entry();
@@ -46,9 +53,6 @@ struct Stub {
   // None if `bytes` do not begin with one.
   static std::optional<Left> recognize(std::span<const std::byte> bytes);
 };
-
-// The name of a clone in ps until it ends; at most 15 letters (prctl(2), PR_SET_NAME).
-inline constexpr char kCloneName[] = "heapattach-copy";
 
 // The thread must have this much of its stack mapped below the stack pointer: the red zone of the
 // ABI, and room for the flags, which can be restored only through the stack.

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "inject/trace/layout.h"
+
+namespace heapattach::trace {
+
+// The machine code of the blob, as built; its BlobHead is not filled in.
+[[nodiscard]] std::span<const std::byte> blob_code();
+[[nodiscard]] BlobHead blob_head();
+
+// What the control pages of a new blob hold. It is off.
+[[nodiscard]] std::vector<std::byte> new_control(std::uint64_t every,
+                                                 std::uint64_t stack_most,
+                                                 std::uint64_t seed);
+
+// A jump from `from` to `to`, which must be within its reach.
+inline constexpr std::size_t kJumpBytes = 5;
+[[nodiscard]] std::vector<std::byte> jump(std::uint64_t from, std::uint64_t to);
+[[nodiscard]] bool can_jump(std::uint64_t from, std::uint64_t to);
+
+}  // namespace heapattach::trace

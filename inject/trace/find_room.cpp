@@ -1,0 +1,60 @@
+#include "inject/trace/find_room.h"
+
+#include <algorithm>
+
+#include "attach/x86_64.h"
+
+namespace heapattach::trace {
+
+namespace {
+
+// The kernel keeps lower addresses free (vm.mmap_min_addr).
+constexpr std::uint64_t kLowest = 0x20000;
+constexpr std::uint64_t kHighest = 0x7fff00000000;
+// Less than 2 GiB: what is around the addresses must be in reach, too.
+constexpr std::uint64_t kReach = 0x7ff00000;
+constexpr std::uint64_t kGuard = 16 * kPageBytes;
+
+// The room at the upper end of the gap up to `upper`, which is not next to memory that grows
+// upwards.
+std::optional<std::uint64_t> room_below(std::uint64_t gap_begin,
+                                        std::uint64_t gap_end,
+                                        std::uint64_t bytes,
+                                        Range allowed) {
+  const std::uint64_t begin = std::max(gap_begin + kGuard, allowed.start.value);
+  const std::uint64_t end = std::min(gap_end - kGuard, allowed.end().value);
+  if (gap_end < gap_begin + 2 * kGuard || end < begin || end - begin < bytes) return std::nullopt;
+  return (end - bytes) & ~(kPageBytes - 1);
+}
+
+}  // namespace
+
+std::optional<RemoteAddr> find_room(const MemoryMap& map,
+                                    std::uint64_t bytes,
+                                    std::span<const RemoteAddr> near) {
+  std::uint64_t lowest = kLowest;
+  std::uint64_t highest = kHighest;
+  for (const RemoteAddr at : near) {
+    lowest = std::max(lowest, at.value > kReach ? at.value - kReach : 0);
+    highest = std::min(highest, at.value + kReach);
+  }
+  if (highest <= lowest) return std::nullopt;
+  const Range allowed{{lowest}, highest - lowest};
+  std::optional<std::uint64_t> best;
+  std::uint64_t gap_begin = 0;
+  const std::uint64_t middle = near.empty() ? 0 : near.front().value;
+  const auto distance = [middle](std::uint64_t at) {
+    return at > middle ? at - middle : middle - at;
+  };
+  for (const Mapping& mapping : map.mappings()) {
+    const std::uint64_t gap_end = mapping.range.start.value;
+    if (mapping.path != "[stack]" && gap_end > gap_begin) {
+      const auto room = room_below(gap_begin, gap_end, bytes, allowed);
+      if (room && (!best || distance(*room) < distance(*best))) best = room;
+    }
+    gap_begin = mapping.range.end().value;
+  }
+  return best ? std::optional(RemoteAddr{*best}) : std::nullopt;
+}
+
+}  // namespace heapattach::trace

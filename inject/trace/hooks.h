@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attach/remote_addr.h"
+
+namespace heapattach::trace {
+
+// A function of the target whose calls are traced.
+struct Entry {
+  std::string name;
+  RemoteAddr at;
+  std::vector<std::byte> code;  // all of it, as its file has it
+  bool size_is_second = false;  // otherwise the size is its first argument
+  Range inner = {};             // calls from here do not count
+};
+
+// What to trace in the target. Addresses that are 0 are unknown.
+struct Hooks {
+  std::vector<Entry> allocations;
+  std::optional<Entry> release;  // GC_free
+  // Without all of these, the ends of objects are not seen.
+  RemoteAddr event_variable;  // GC_on_collection_event
+  RemoteAddr is_marked;       // the functions of these names
+  RemoteAddr object_base;
+  RemoteAddr collections;  // GC_gc_no
+
+  [[nodiscard]] bool follows_ends() const {
+    return event_variable.value != 0 && is_marked.value != 0 && object_base.value != 0 &&
+           collections.value != 0;
+  }
+};
+
+}  // namespace heapattach::trace

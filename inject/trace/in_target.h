@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+
+#include "attach/freeze.h"
+#include "inject/injection.h"
+
+namespace heapattach::trace {
+
+// System calls that a stopped thread of the frozen target makes for us, one after the other.
+class InTarget {
+ public:
+  // Chooses the thread and the place for its instructions. Denied or Impossible if there is none.
+  static Result<InTarget> borrow(RemoteControl& control,
+                                 const Process& target,
+                                 const MemoryMap& map,
+                                 const FrozenView& view);
+
+  // The result of the call; its errno as an error that begins with `doing`. A text argument is at
+  // text().
+  Result<std::uint64_t> call(std::string_view doing,
+                             long number,
+                             std::initializer_list<std::uint64_t> arguments,
+                             std::string_view text = "");
+  [[nodiscard]] std::uint64_t text() const { return (padding_ + Stub::name_at()).value; }
+  [[nodiscard]] pid_t tid() const { return thread_.tid; }
+  [[nodiscard]] RemoteControl& control() const { return *control_; }
+
+ private:
+  InTarget(RemoteControl& control,
+           Borrowed thread,
+           RemoteAddr padding,
+           std::chrono::steady_clock::time_point deadline)
+      : control_(&control), thread_(thread), padding_(padding), deadline_(deadline) {}
+
+  RemoteControl* control_;
+  Borrowed thread_;
+  RemoteAddr padding_;
+  std::chrono::steady_clock::time_point deadline_;
+};
+
+}  // namespace heapattach::trace

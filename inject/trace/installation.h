@@ -1,0 +1,60 @@
+#pragma once
+
+#include <memory>
+
+#include "inject/remote_control.h"
+#include "inject/trace/hooks.h"
+#include "inject/trace/removal.h"
+#include "inject/trace/ring.h"
+#include "symbols/code/disassembler.h"
+
+namespace heapattach::trace {
+
+struct InstallOptions {
+  std::uint64_t every = std::uint64_t{512} << 10;       // mean bytes between two samples; 1: all
+  std::uint64_t stack_bytes = std::uint64_t{16} << 10;  // most that are copied for one
+  std::uint64_t ring_bytes = std::uint64_t{16} << 20;   // a power of two
+  std::chrono::milliseconds max_pause{2000};
+};
+
+// The blob in a process, tracing. Its end removes it, whatever happens; leave() says how that went.
+class Installation {
+ public:
+  // Stops the process for as long as it takes, and starts the trace. `target` and `control` must
+  // outlive the result. If it fails, nothing is left. Traced if another run traces it; Impossible
+  // with the reason if it cannot be done without risk.
+  static Result<std::unique_ptr<Installation>> make(const Process& target,
+                                                    RemoteControl& control,
+                                                    const Hooks& hooks,
+                                                    const InstallOptions& options);
+  ~Installation();
+  Installation(const Installation&) = delete;
+  Installation& operator=(const Installation&) = delete;
+
+  [[nodiscard]] Ring& ring() { return *ring_; }
+  // The names of the entries that are traced, and why others are not.
+  [[nodiscard]] const std::vector<std::string>& entries() const { return entries_; }
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+  [[nodiscard]] std::chrono::nanoseconds pause() const { return pause_; }
+
+  // Removes it. What is still in the ring can be read afterwards.
+  Result<Removed> leave();
+
+ private:
+  friend class Installer;
+  Installation(const Process& target, RemoteControl& control)
+      : target_(target), control_(control) {}
+
+  const Process& target_;
+  RemoteControl& control_;
+  std::optional<Ring> ring_;
+  std::vector<std::string> entries_;
+  std::vector<std::string> notes_;
+  std::chrono::nanoseconds pause_{};
+  bool is_in_ = false;
+};
+
+// Why an entry cannot be hooked; nothing if it can. For --check.
+Result<void> check_entry(const Disassembler& disassembler, const Entry& entry);
+
+}  // namespace heapattach::trace

@@ -1,0 +1,123 @@
+#pragma once
+
+#include <stdint.h>
+
+// What the blob (blob.c), which runs in the target, shares with us. Also compiled as C: plain
+// structs without padding.
+//
+// In the target, the code comes first; it begins with BlobHead. BlobControl follows it at
+// kBlobCodeBytes. The ring can be anywhere: RingHead, then `ring_bytes` of records. The kernel maps
+// these a second time right behind, so that no record wraps.
+#ifdef __cplusplus
+namespace heapattach::trace {
+#endif
+
+enum {
+  kBlobCodeBytes = 16384,
+  kAllocationHooks = 8,
+  kFreeHook = kAllocationHooks,  // the number of the hook of GC_free
+  kHooks = kAllocationHooks + 1,
+  kTrampolineBytes = 64,
+  kMostMoved = 16,  // bytes of an entry that move to its trampoline
+  kSlots = 1024,
+  kWays = 8,
+  kBuckets = 8192,
+  kRingHeadBytes = 4096,
+  kRecordBytes = 128,
+  kShortRecordBytes = 64,
+  kMarkEnd = 2,  // GC_EVENT_MARK_END
+};
+
+// Read-only in the target, and the same in a forked child.
+typedef struct BlobHead {
+  char magic[16];
+  uint32_t version;
+  uint32_t code_bytes;
+  uint32_t hook[kHooks];        // where the entries jump to, from the beginning
+  uint32_t trampoline[kHooks];  // room for the first instructions of an entry
+  uint32_t handler;             // of collection events
+  uint32_t counted;             // code from here on runs only while `inside` counts it
+  // From here on the installer fills it in.
+  uint64_t base;  // of this, in the target
+  uint64_t ring;
+  uint64_t ring_bytes;
+  uint64_t event_variable;  // GC_on_collection_event; 0: liveness is not followed
+  uint64_t program_handler;
+  uint64_t is_marked;    // GC_is_marked
+  uint64_t object_base;  // GC_base
+  uint64_t collections;  // GC_gc_no
+  uint64_t entry[kHooks];
+  uint64_t entry_bytes[kHooks];  // 0: this hook is not used
+  // An allocation is not one if it is called from here: the collector calls itself.
+  uint64_t inner_begin[kHooks];
+  uint64_t inner_end[kHooks];
+  uint8_t original[kHooks][kMostMoved];
+  int32_t tool;  // pid of the one that traces, as it sees itself
+  int32_t unused;
+} BlobHead;
+
+// The bytes that a thread may still allocate before the next sample.
+typedef struct BlobSlot {
+  uint64_t thread;  // its thread pointer
+  int64_t left;
+} BlobSlot;
+
+// Writable, private to the process, and all zero in a forked child, which turns it off there.
+typedef struct BlobControl {
+  volatile uint32_t enabled;
+  uint32_t unused;
+  uint64_t interval;  // mean bytes between two samples; 1: all
+  uint64_t stack_most;
+  uint64_t random;
+  uint64_t seen_beat;  // of RingHead, and when it was first seen
+  uint64_t seen_at;
+  uint64_t patience;  // nanoseconds without a new beat until the blob turns itself off
+  uint64_t last_collection;
+  uint64_t inside;  // threads that will return to this code, or are in the counted part
+  uint64_t unused2[7];
+  BlobSlot slots[kSlots];
+  uint64_t quantiles[257];  // of the exponential distribution, with 24 fractional bits
+  uint64_t unused3[7];
+  uint64_t busy[kBuckets / 64];     // which buckets are not empty
+  uint64_t live[kBuckets * kWays];  // complements of sampled addresses
+} BlobControl;
+
+// In shared memory. Positions only grow.
+typedef struct RingHead {
+  uint64_t head;  // where the next record is reserved
+  uint64_t unused[7];
+  uint64_t tail;  // up to here the reader has read
+  uint64_t beat;  // the reader lives while it grows
+  uint64_t unused2[6];
+  uint64_t dropped;    // samples without room
+  uint64_t lost_ends;  // ends of objects without room
+  uint64_t untracked;  // samples that `live` had no room for
+  uint64_t missed;     // collections that the handler did not see
+  uint64_t given_up;   // nobody has read: off
+  uint64_t unused3[3];
+} RingHead;
+
+enum { kRecordAllocated = 1, kRecordFreed = 2, kRecordDead = 3, kRecordForgotten = 4 };
+
+// One that is freed, dead or forgotten (its end will not be seen) has only the first half.
+typedef struct RingRecord {
+  uint64_t commit;  // the position | 1 as soon as it is whole
+  uint32_t bytes;   // of the record and the stack behind it; a multiple of 64
+  uint32_t what;
+  uint64_t time;  // CLOCK_MONOTONIC, nanoseconds
+  uint64_t address;
+  uint64_t size;
+  uint32_t thread;  // as the target numbers it
+  uint32_t hook;
+  uint32_t collection;
+  uint32_t kind;  // of the object: the second argument
+  uint32_t stack_bytes;
+  uint32_t is_tracked;
+  uint64_t rip, rsp, rbp, rbx, r12, r13, r14, r15;  // of the caller, after the call
+} RingRecord;
+
+#ifdef __cplusplus
+static_assert(sizeof(RingHead) <= kRingHeadBytes);
+static_assert(sizeof(RingRecord) == kRecordBytes);
+}  // namespace heapattach::trace
+#endif

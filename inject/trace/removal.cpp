@@ -1,0 +1,254 @@
+#include "inject/trace/removal.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <charconv>
+#include <cstddef>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+
+#include <fmt/format.h>
+#include <sys/syscall.h>
+
+#include "attach/guardian.h"
+#include "attach/x86_64.h"
+#include "inject/trace/blob.h"
+#include "inject/trace/in_target.h"
+#include "inject/trace/stack_words.h"
+
+namespace heapattach::trace {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// How long to wait for threads to leave the blob.
+constexpr auto kLeavePatience = 5s;
+constexpr auto kBetweenTries = 3ms;
+constexpr std::byte kCall{0xe8};
+constexpr std::uint64_t kCallBytes = 5;
+
+std::string ring_path() {
+  return fmt::format("/memfd:{}", kRingName);
+}
+
+std::optional<BlobHead> head_at(RemoteAddr at, const MemoryReader& memory) {
+  const auto head = memory.read_as<BlobHead>(at);
+  const BlobHead own = blob_head();
+  if (!head || std::memcmp(head->magic, own.magic, sizeof own.magic) != 0) return std::nullopt;
+  if (head->version != own.version || head->base != at.value) return std::nullopt;
+  const auto is_wrong = [](std::uint64_t bytes) { return bytes > kMostMoved; };
+  if (std::any_of(std::begin(head->entry_bytes), std::end(head->entry_bytes), is_wrong)) {
+    return std::nullopt;
+  }
+  return *head;
+}
+
+std::vector<int> open_files(const Process& target) {
+  std::vector<int> found;
+  std::error_code none;
+  const std::filesystem::path directory =
+      fmt::format("/proc/self/fd/{}/fd", target.directory().get());
+  for (const auto& file : std::filesystem::directory_iterator(directory, none)) {
+    const std::string name = file.path().filename();
+    const auto link = target.read_link("fd/" + name);
+    if (!link || !link->starts_with(ring_path())) continue;
+    int number = -1;
+    std::from_chars(name.data(), name.data() + name.size(), number);
+    if (number >= 0) found.push_back(number);
+  }
+  return found;
+}
+
+class Removal {
+ public:
+  Removal(const Process& target, RemoteControl& control, const FrozenView& view)
+      : target_(target), control_(control), view_(view) {}
+
+  Result<std::optional<Removed>> run() {
+    map_ = HA_TRY(target_.maps());
+    const Remains remains = find_remains(target_, map_, control_.memory());
+    if (!remains.is_any()) return std::optional(Removed{});
+    if (view_.threads.empty()) return Error{ErrorKind::Gone, "it has no thread"};
+    if (remains.code.bytes != 0 && !remains.head) {
+      return Error{
+          ErrorKind::Impossible,
+          "another version of heapattach has left a trace in it, which only that one knows "
+          "how to remove"};
+    }
+    tid_ = view_.threads.front().tid;
+    if (remains.head) {
+      HA_TRY(put_back(*remains.head));
+      if (!why_stays_.empty()) return std::optional(Removed{false, why_stays_});
+      if (HA_TRY(is_in_use(*remains.head))) return std::optional<Removed>();
+    }
+    HA_TRY(unmap(remains));
+    return std::optional(Removed{});
+  }
+
+ private:
+  Result<void> put_back(const BlobHead& head) {
+    const std::uint32_t off = 0;
+    const RemoteAddr control{head.base + kBlobCodeBytes};
+    HA_TRY(control_.write(tid_, control, std::as_bytes(std::span(&off, 1))));
+    for (std::size_t i = 0; i < kHooks; ++i) {
+      if (head.entry_bytes[i] != 0) HA_TRY(put_entry_back(head, i));
+    }
+    if (head.event_variable == 0) return {};
+    const RemoteAddr variable{head.event_variable};
+    const auto handler = HA_TRY(control_.memory().read_as<std::uint64_t>(variable));
+    if (handler == head.base + head.handler) {
+      return control_.write(tid_, variable, std::as_bytes(std::span(&head.program_handler, 1)));
+    }
+    if (handler != head.program_handler) {
+      why_stays_ = "the program has set another handler of collection events, which may call ours";
+    }
+    return {};
+  }
+
+  Result<void> put_entry_back(const BlobHead& head, std::size_t number) {
+    const RemoteAddr at{head.entry[number]};
+    std::array<std::byte, kJumpBytes> there{};
+    HA_TRY(control_.memory().read(at, there));
+    const auto original = std::as_bytes(std::span(head.original[number])).first(kJumpBytes);
+    if (std::equal(there.begin(), there.end(), original.begin())) return {};
+    const std::uint64_t hook = head.base + head.hook[number];
+    const bool is_ours =
+        can_jump(at.value, hook) && std::ranges::equal(jump(at.value, hook), there);
+    if (is_ours) return control_.write(tid_, at, original);
+    why_stays_ = fmt::format("somebody else has changed the code at {} meanwhile", at);
+    return {};
+  }
+
+  // Whether a thread may still come to the code. The counted part runs only while it is counted;
+  // before and after that, a thread can only be found by where it is. Addresses behind a call are
+  // stale: a thread that will return to one is counted.
+  Result<bool> is_in_use(const BlobHead& head) const {
+    const MemoryReader& memory = control_.memory();
+    const RemoteAddr base{head.base};
+    const RemoteAddr inside = base + kBlobCodeBytes + offsetof(BlobControl, inside);
+    if (HA_TRY(memory.read_as<std::uint64_t>(inside)) != 0) return true;
+    std::vector<std::byte> code(std::min<std::uint64_t>(head.counted, kBlobCodeBytes));
+    HA_TRY(memory.read(base, code));
+    const auto is_in_code = [&](RemoteAddr at) {
+      const std::uint64_t offset = at - base;
+      if (offset >= code.size() || offset < kCallBytes) return false;
+      return code[offset - kCallBytes] != kCall;
+    };
+    return is_any_thread_at(view_, map_, memory, is_in_code);
+  }
+
+  Result<void> unmap(const Remains& remains) {
+    InTarget target = HA_TRY(InTarget::borrow(control_, target_, map_, view_));
+    const auto take = [&](Range range) -> Result<void> {
+      if (range.bytes == 0) return {};
+      static_cast<void>(HA_TRY(
+          target.call("munmap in the target", SYS_munmap, {range.start.value, range.bytes})));
+      return {};
+    };
+    for (const int file : remains.files) {
+      static_cast<void>(HA_TRY(
+          target.call("close in the target", SYS_close, {static_cast<std::uint64_t>(file)})));
+    }
+    // The code last: it is what the rest is found by.
+    HA_TRY(take(remains.ring));
+    return take(remains.code);
+  }
+
+  const Process& target_;
+  RemoteControl& control_;
+  const FrozenView& view_;
+  MemoryMap map_;
+  pid_t tid_ = 0;
+  std::string why_stays_;
+};
+
+bool is_running(pid_t tool) {
+  std::error_code none;
+  const std::filesystem::path name = fmt::format("/proc/{}/comm", tool);
+  const auto file = Fd::open(name, 0);
+  if (!file) return false;
+  const auto text = read_all(*file, 64);
+  return text && text->starts_with("heapattach");
+}
+
+// Whether the run that made this still reads.
+bool is_being_read(const Remains& remains, const MemoryReader& memory) {
+  if (!remains.head) return false;
+  if (is_running(remains.head->tool)) return true;
+  const RemoteAddr beat = RemoteAddr{remains.head->ring} + offsetof(RingHead, beat);
+  const auto before = memory.read_as<std::uint64_t>(beat);
+  if (!before) return false;
+  std::this_thread::sleep_for(200ms);
+  const auto after = memory.read_as<std::uint64_t>(beat);
+  return after && *after != *before;
+}
+
+}  // namespace
+
+std::uint64_t blob_bytes() {
+  return kBlobCodeBytes + ((sizeof(BlobControl) + kPageBytes - 1) & ~(kPageBytes - 1));
+}
+
+Remains find_remains(const Process& target, const MemoryMap& map, const MemoryReader& memory) {
+  Remains found;
+  const std::string path = ring_path();
+  for (const Mapping& mapping : map.mappings()) {
+    if (mapping.path != path) continue;
+    if (mapping.is_private) {
+      if (found.code.bytes != 0) continue;
+      found.head = head_at(mapping.range.start, memory);
+      found.code = {mapping.range.start, blob_bytes()};
+    } else if (found.ring.bytes == 0) {
+      found.ring = mapping.range;
+    } else if (found.ring.end() == mapping.range.start) {
+      found.ring.bytes += mapping.range.bytes;
+    }
+  }
+  found.files = open_files(target);
+  return found;
+}
+
+Result<std::optional<Removed>> try_remove(const Process& target,
+                                          RemoteControl& control,
+                                          const FrozenView& view) {
+  return Removal(target, control, view).run();
+}
+
+Result<Removed> remove(const Process& target, RemoteControl& control) {
+  const FreezeOptions options{.thread_deadline = 5s, .budget = 10s, .for_cleaning = true};
+  const auto until = std::chrono::steady_clock::now() + kLeavePatience;
+  need_time(kLeavePatience + 15s);
+  for (;;) {
+    std::optional<Removed> removed;
+    const auto frozen = while_frozen(target, options, [&](const FrozenView& view) -> Result<void> {
+      removed = HA_TRY(try_remove(target, control, view));
+      return {};
+    });
+    if (!frozen && (frozen.error().kind == ErrorKind::Gone || !target.is_alive())) {
+      return Removed{};
+    }
+    if (removed) return *std::move(removed);
+    if (std::chrono::steady_clock::now() >= until) {
+      if (!frozen) return frozen.error();
+      return Removed{false, "a thread may still return to it"};
+    }
+    std::this_thread::sleep_for(kBetweenTries);
+  }
+}
+
+Result<Removed> repair(const Process& target, RemoteControl& control) {
+  const MemoryMap map = HA_TRY(target.maps());
+  const Remains remains = find_remains(target, map, control.memory());
+  if (!remains.is_any()) return Removed{};
+  if (is_being_read(remains, control.memory())) {
+    return Error{ErrorKind::Traced, fmt::format("process {} is already traced, by process {}",
+                                                target.pid(), remains.head->tool)}
+        .advise("again when that one has ended");
+  }
+  return remove(target, control);
+}
+
+}  // namespace heapattach::trace

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attach/freeze.h"
+#include "inject/remote_control.h"
+#include "inject/trace/layout.h"
+
+namespace heapattach::trace {
+
+// The name of the shared memory in the maps of the target, by which a later run finds it.
+inline constexpr char kRingName[] = "heapattach-ring";
+
+// What a trace has put into a process.
+struct Remains {
+  std::optional<BlobHead> head;  // none if its pages are not there
+  Range code;                    // with the control pages
+  Range ring;
+  std::vector<int> files;  // descriptors that are still open there
+
+  [[nodiscard]] bool is_any() const { return head || ring.bytes != 0 || !files.empty(); }
+};
+Remains find_remains(const Process& target, const MemoryMap& map, const MemoryReader& memory);
+
+// The bytes of code and control pages of a blob.
+[[nodiscard]] std::uint64_t blob_bytes();
+
+// How a removal ended.
+struct Removed {
+  bool is_whole = true;  // nothing is left
+  std::string why;       // why something is
+};
+
+// Puts back the code of all entries and the handler, and unmaps the rest as soon as no thread can
+// return to it; waits some seconds for that. Then, or if the program now has its own reason to call
+// it, it stays mapped: it does nothing there.
+Result<Removed> remove(const Process& target, RemoteControl& control);
+
+// The same for what a killed run has left. Traced if that run still lives.
+Result<Removed> repair(const Process& target, RemoteControl& control);
+
+// One try, on the frozen target; none if a thread is still inside: then only the unmapping is left.
+Result<std::optional<Removed>> try_remove(const Process& target,
+                                          RemoteControl& control,
+                                          const FrozenView& view);
+
+}  // namespace heapattach::trace
