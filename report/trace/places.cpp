@@ -31,6 +31,26 @@ std::string frame_text(const Frame& frame, FrameText text) {
   return fmt::format("{} ({}:{})", name, frame.file, frame.line);
 }
 
+std::vector<std::uint32_t> shown_frames(const Trace& trace,
+                                        const Stack& stack,
+                                        const FrameChoice& choice) {
+  std::vector<std::uint32_t> shown;
+  if (choice.text == FrameText::None) return shown;
+  const auto is_shown = [&](std::uint32_t frame) { return !is_folded(trace.frames[frame]); };
+  const bool shows_all =
+      choice.with_all || std::none_of(stack.frames.begin(), stack.frames.end(), is_shown);
+  for (const std::uint32_t frame : stack.frames) {
+    if (choice.depth != 0 && shown.size() == choice.depth) break;
+    if (shows_all || is_shown(frame)) shown.push_back(frame);
+  }
+  return shown;
+}
+
+bool shows_truncation(const Stack& stack, std::size_t shown, const FrameChoice& choice) {
+  return stack.is_truncated && choice.text != FrameText::None &&
+         (choice.depth == 0 || shown < choice.depth);
+}
+
 Places::Places(const Trace& trace, const FrameChoice& choice)
     : trace_(trace),
       choice_(choice),
@@ -61,15 +81,12 @@ std::vector<Places::Label> Places::make_path(std::uint32_t stack) {
   if (choice_.text == FrameText::None) return path;
   if (stack == kNone) return {intern(std::string(kUnknown), kNone)};
   const Stack& found = trace_.stacks[stack];
-  const auto shows = [&](std::uint32_t frame) { return !is_folded(trace_.frames[frame]); };
-  const bool shows_all =
-      choice_.with_all || std::none_of(found.frames.begin(), found.frames.end(), shows);
-  for (const std::uint32_t frame : found.frames) {
-    if (choice_.depth != 0 && path.size() == choice_.depth) return path;
-    if (shows_all || shows(frame)) path.push_back(label_of(frame));
+  for (const std::uint32_t frame : shown_frames(trace_, found, choice_)) {
+    path.push_back(label_of(frame));
   }
-  const bool has_room = choice_.depth == 0 || path.size() < choice_.depth;
-  if (found.is_truncated && has_room) path.push_back(intern(std::string(kTruncated), kNone));
+  if (shows_truncation(found, path.size(), choice_)) {
+    path.push_back(intern(std::string(kTruncated), kNone));
+  }
   if (path.empty()) path.push_back(intern(std::string(kUnknown), kNone));
   return path;
 }

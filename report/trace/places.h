@@ -28,6 +28,15 @@ struct FrameChoice {
 // The text of a frame; an unknown function has that of the file of its code, or of its address.
 [[nodiscard]] std::string frame_text(const Frame& frame, FrameText text);
 
+// The frames of a stack that are shown, innermost first.
+[[nodiscard]] std::vector<std::uint32_t> shown_frames(const Trace& trace,
+                                                      const Stack& stack,
+                                                      const FrameChoice& choice);
+// Whether it ends there though the stack had more frames when it was recorded.
+[[nodiscard]] bool shows_truncation(const Stack& stack,
+                                    std::size_t shown,
+                                    const FrameChoice& choice);
+
 // The stacks of a trace as they are shown. Frames of the runtime and of the collector are left out
 // unless there are no others: people ask which code of theirs allocates. Stacks that look alike
 // then are one path.

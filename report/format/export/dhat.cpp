@@ -8,8 +8,7 @@
 // with "data file is missing a field: te"). `ftbl[0]` must be "[root]".
 
 #include "report/format/export/formats.h"
-#include "report/format/export/stream.h"
-#include "report/format/export/type_tree.h"
+#include "report/format/export/tree_formats.h"
 #include "report/text/json_text.h"
 
 namespace heapattach {
@@ -22,25 +21,23 @@ void put_json(ExportStream& out, std::string_view text) {
   out.put(quoted);
 }
 
-void put_head(ExportStream& out, const snapshot::Snapshot& snapshot) {
+void put_head(ExportStream& out, const DhatWords& words) {
   out.put("{\"dhatFileVersion\":2,\"mode\":");
-  put_json(out, snapshot.complete ? "heap snapshot" : "heap snapshot, partial: " + snapshot.reason);
-  out.put(",\"verb\":\"Held\",\"bklt\":false,\"bkacc\":false,\"bu\":\"byte\",\"bsu\":\"bytes\"");
+  put_json(out, words.mode);
+  out.put(",\"verb\":");
+  put_json(out, words.verb);
+  out.put(",\"bklt\":false,\"bkacc\":false,\"bu\":\"byte\",\"bsu\":\"bytes\"");
   out.put(",\"bksu\":\"objects\",\"tu\":\"ms\",\"Mtu\":\"s\",\"cmd\":");
-  put_json(out, snapshot.header.exe);
+  put_json(out, words.command);
   out.put(",\"pid\":");
-  out.put_decimal(static_cast<std::uint64_t>(snapshot.header.pid));
+  out.put_decimal(words.pid);
   out.put(",\"te\":0,\n\"pps\":[");
 }
 
 }  // namespace
 
-Result<void> write_dhat(const snapshot::Snapshot& snapshot,
-                        Sink& sink,
-                        const ExportOptions& options) {
-  const TypeTree tree = make_type_tree(snapshot);
-  ExportStream out(sink, options);
-  put_head(out, snapshot);
+void put_dhat(ExportStream& out, const TypeTree& tree, const DhatWords& words) {
+  put_head(out, words);
   std::string_view before = "\n";
   for (TypeTree::NodeIndex node = 1; node < tree.nodes.size() && !out.has_failed(); ++node) {
     if (tree.nodes[node].objects == 0) continue;
@@ -63,6 +60,18 @@ Result<void> write_dhat(const snapshot::Snapshot& snapshot,
     put_json(out, tree.frames[frame]);
   }
   out.put("]}\n");
+}
+
+Result<void> write_dhat(const snapshot::Snapshot& snapshot,
+                        Sink& sink,
+                        const ExportOptions& options) {
+  ExportStream out(sink, options);
+  DhatWords words;
+  words.mode = snapshot.complete ? "heap snapshot" : "heap snapshot, partial: " + snapshot.reason;
+  words.verb = "Held";
+  words.command = snapshot.header.exe;
+  words.pid = static_cast<std::uint64_t>(snapshot.header.pid);
+  put_dhat(out, make_type_tree(snapshot), words);
   return out.finish();
 }
 

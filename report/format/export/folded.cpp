@@ -9,19 +9,16 @@
 #include <algorithm>
 
 #include "report/format/export/formats.h"
-#include "report/format/export/stream.h"
-#include "report/format/export/type_tree.h"
+#include "report/format/export/tree_formats.h"
 
 namespace heapattach {
 
-Result<void> write_folded(const snapshot::Snapshot& snapshot,
-                          Sink& sink,
-                          const ExportOptions& options) {
-  TypeTree tree = make_type_tree(snapshot);
+void put_folded(ExportStream& out, TypeTree tree, TreeNumber number) {
   for (std::string& frame : tree.frames) std::replace(frame.begin(), frame.end(), ';', ',');
-  ExportStream out(sink, options);
   for (TypeTree::NodeIndex node = 1; node < tree.nodes.size() && !out.has_failed(); ++node) {
-    if (tree.nodes[node].bytes == 0) continue;
+    const TypeTree::Node& counted = tree.nodes[node];
+    const std::uint64_t own = number == TreeNumber::Bytes ? counted.bytes : counted.objects;
+    if (own == 0) continue;
     char before = 0;
     for (const auto frame : tree.path_to(node)) {
       if (before != 0) out.put(before);
@@ -29,9 +26,16 @@ Result<void> write_folded(const snapshot::Snapshot& snapshot,
       before = ';';
     }
     out.put(' ');
-    out.put_decimal(tree.nodes[node].bytes);
+    out.put_decimal(own);
     out.put('\n');
   }
+}
+
+Result<void> write_folded(const snapshot::Snapshot& snapshot,
+                          Sink& sink,
+                          const ExportOptions& options) {
+  ExportStream out(sink, options);
+  put_folded(out, make_type_tree(snapshot), TreeNumber::Bytes);
   return out.finish();
 }
 

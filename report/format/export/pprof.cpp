@@ -13,14 +13,13 @@
 // - Fields may come in any order, so samples are written as they are found, strings last. For
 //   repeated numbers, packed is shorter than plain.
 
-#include <ctime>
-
 #include <fmt/format.h>
 
 #include "report/format/export/formats.h"
 #include "report/format/export/protobuf.h"
 #include "report/format/export/stream.h"
 #include "report/format/export/type_tree.h"
+#include "report/format/export/unix_time.h"
 
 namespace heapattach {
 
@@ -60,15 +59,6 @@ void put_message(ExportStream& out, std::uint32_t field, const ProtobufMessage& 
   ProtobufMessage framed;
   framed.message(field, message);
   out.put(framed.text());
-}
-
-// 0 if the text is not a time.
-std::uint64_t unix_nanoseconds(const std::string& rfc3339) {
-  std::tm parts{};
-  const char* const rest = ::strptime(rfc3339.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
-  if (rest == nullptr) return 0;
-  const std::time_t seconds = ::timegm(&parts);
-  return seconds < 0 ? 0 : static_cast<std::uint64_t>(seconds) * 1'000'000'000;
 }
 
 void put_head(ExportStream& out, const snapshot::Snapshot& snapshot) {

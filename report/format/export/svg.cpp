@@ -18,8 +18,7 @@
 #include <fmt/format.h>
 
 #include "report/format/export/formats.h"
-#include "report/format/export/stream.h"
-#include "report/format/export/type_tree.h"
+#include "report/format/export/tree_formats.h"
 #include "symbols/text/utf8.h"
 
 namespace heapattach {
@@ -147,20 +146,23 @@ std::vector<bool> frames_of_types(const TypeTree& tree) {
   return is_type;
 }
 
-std::string frame_svg(
-    const TypeTree& tree, const Layout& layout, const Placed& at, double top, bool is_type) {
+std::string frame_svg(const TypeTree& tree,
+                      const Layout& layout,
+                      const Placed& at,
+                      double top,
+                      const FlameWords& words) {
   const TypeTree::Node& node = tree.nodes[at.node];
   const std::string& name = tree.frames[node.frame];
   const double share = 100.0 * static_cast<double>(node.retained) /
                        static_cast<double>(std::max<std::uint64_t>(1, tree.nodes[0].retained));
   const double width = layout.width(at.node);
   std::string text = fmt::format(
-      "<g><title>{}: {} bytes retained ({:.1f}%), {} bytes in {} objects of its own</title>"
+      "<g><title>{}: {} {} ({:.1f}%), {} bytes in {} objects of its own</title>"
       "<rect x=\"{:.1f}\" y=\"{:.0f}\" width=\"{:.1f}\" height=\"{:.0f}\" rx=\"{}\" "
       "fill=\"{}\"/>",
-      xml(name), node.retained, share, node.bytes, node.objects, at.left, top,
+      xml(name), node.retained, words.amount, share, node.bytes, node.objects, at.left, top,
       std::max(0.1, width - 1), kRow - 1.5, width > 8 ? 3 : 0,
-      is_type ? colour_of(name) : kPlainColour);
+      words.is_colourful[node.frame] ? colour_of(name) : kPlainColour);
   const std::string label = shortened(name, width);
   if (!label.empty()) {
     text += fmt::format("<text x=\"{:.1f}\" y=\"{:.0f}\">{}</text>", at.left + 5, top + kRow - 6,
@@ -169,40 +171,47 @@ std::string frame_svg(
   return text + "</g>\n";
 }
 
-std::string head_svg(const snapshot::Snapshot& snapshot, const TypeTree& tree, double height) {
-  const std::string remark = snapshot.complete ? "" : ", partial";
+std::string head_svg(const FlameWords& words, double height) {
   constexpr std::string_view kSans = "system-ui, sans-serif";
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
       "viewBox=\"0 0 {0:.0f} {1:.0f}\" role=\"img\" font-family=\"monospace\" font-size=\"11\">\n"
-      "<title>Heap of process {2} by what holds it</title>\n{6}"
+      "<title>{2}</title>\n{5}"
       "<rect class=\"page\" width=\"100%\" height=\"100%\" fill=\"#f7f7f5\"/>\n"
-      "<text x=\"{3:.0f}\" y=\"27\" font-family=\"{7}\" font-size=\"18\" font-weight=\"600\">"
-      "Heap of process {2} by what holds it</text>\n"
-      "<text class=\"soft\" x=\"{3:.0f}\" y=\"47\" font-family=\"{7}\" font-size=\"13\">{4} "
-      "bytes{5}. "
-      "A frame holds those above it: without it they would go.</text>\n",
-      kWidth, height, snapshot.header.pid, kMargin, tree.nodes[0].retained, remark, kStyle, kSans);
+      "<text x=\"{3:.0f}\" y=\"27\" font-family=\"{6}\" font-size=\"18\" font-weight=\"600\">"
+      "{2}</text>\n"
+      "<text class=\"soft\" x=\"{3:.0f}\" y=\"47\" font-family=\"{6}\" "
+      "font-size=\"13\">{4}</text>\n",
+      kWidth, height, xml(words.title), kMargin, xml(words.subtitle), kStyle, kSans);
 }
 
 }  // namespace
+
+void put_flames(ExportStream& out, const TypeTree& tree, const FlameWords& words) {
+  const Layout layout(tree);
+  const double height = kHead + layout.rows() * kRow + kMargin;
+  out.put(head_svg(words, height));
+  for (const Placed& at : layout.placed()) {
+    if (out.has_failed()) break;
+    out.put(frame_svg(tree, layout, at, height - kMargin - (at.row + 1) * kRow, words));
+  }
+  out.put("</svg>\n");
+}
 
 Result<void> write_svg(const snapshot::Snapshot& snapshot,
                        Sink& sink,
                        const ExportOptions& options) {
   const TypeTree tree = make_type_tree(snapshot);
-  const Layout layout(tree);
-  const double height = kHead + layout.rows() * kRow + kMargin;
+  FlameWords words;
+  words.title = fmt::format("Heap of process {} by what holds it", snapshot.header.pid);
+  words.subtitle =
+      fmt::format("{} bytes{}. A frame holds those above it: without it they would go.",
+                  tree.nodes[0].retained, snapshot.complete ? "" : ", partial");
+  words.amount = "bytes retained";
+  words.is_colourful = frames_of_types(tree);
   ExportStream out(sink, options);
-  out.put(head_svg(snapshot, tree, height));
-  const std::vector<bool> is_type = frames_of_types(tree);
-  for (const Placed& at : layout.placed()) {
-    if (out.has_failed()) break;
-    out.put(frame_svg(tree, layout, at, height - kMargin - (at.row + 1) * kRow,
-                      is_type[tree.nodes[at.node].frame]));
-  }
-  out.put("</svg>\n");
+  put_flames(out, tree, words);
   return out.finish();
 }
 

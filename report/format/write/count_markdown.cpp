@@ -1,28 +1,11 @@
-// A Markdown table as GitHub and GitLab render it, for issues and merge requests. Types are in code
-// spans, so that `Pointer(T)*` and `__init__` do not become emphasis. A bar ends a cell even inside
-// a code span, and is written \| (Crystal's unions are full of bars). If a name contains a
-// backtick, the span's own marks have two.
+// A Markdown table as GitHub and GitLab render it, for issues and merge requests.
 
 #include <fmt/format.h>
 
 #include "report/format/write/count_formats.h"
+#include "report/format/write/markdown.h"
 
 namespace heapattach {
-
-namespace {
-
-std::string code_span(std::string_view text) {
-  std::string escaped;
-  for (const char letter : text) {
-    if (letter == '|') escaped += '\\';
-    escaped += letter;
-  }
-  // A name with two backticks in a row would still end the span early: harmless, and never seen.
-  if (text.find('`') != std::string_view::npos) return fmt::format("`` {} ``", escaped);
-  return fmt::format("`{}`", escaped);
-}
-
-}  // namespace
 
 std::string format_count_markdown(const snapshot::CountTable& table) {
   const std::string gap = table.has_sizes ? " | |" : "";

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/format/export/format.h"
+#include "report/trace/sites.h"
+
+// A trace in the formats of other tools, each explained in its source. Samples stand for as many
+// allocations as their sizes say, except in alys, which has the events themselves.
+namespace heapattach {
+
+struct TraceExportOptions {
+  ExportOptions stream;
+  trace::FrameChoice frames;
+  std::vector<std::string> types;  // globs; empty: all
+  // What a format with one number shows; the default of those with all four.
+  trace::Value value = trace::Value::AllocSpace;
+};
+
+Result<void> write_trace_alys(const trace::Trace&, Sink&, const TraceExportOptions&);
+Result<void> write_trace_dhat(const trace::Trace&, Sink&, const TraceExportOptions&);
+Result<void> write_trace_folded(const trace::Trace&, Sink&, const TraceExportOptions&);
+Result<void> write_trace_pprof(const trace::Trace&, Sink&, const TraceExportOptions&);
+Result<void> write_trace_speedscope(const trace::Trace&, Sink&, const TraceExportOptions&);
+Result<void> write_trace_svg(const trace::Trace&, Sink&, const TraceExportOptions&);
+
+}  // namespace heapattach
