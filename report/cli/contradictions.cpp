@@ -50,11 +50,12 @@ Result<void> refuse_calls(const Draft& draft) {
 Result<void> refuse_redaction(const Options& options) {
   if (!options.redact) return {};
   const bool is_of_bytes = options.exporter != nullptr && needs_contents(*options.exporter);
-  const std::array<std::pair<std::string_view, bool>, 7> given{{
+  const std::array<std::pair<std::string_view, bool>, 8> given{{
       {"--values", options.value_bytes > 0},
       {"--strings", options.report == Report::Strings},
       {"--stacks", options.report == Report::Stacks},
       {"--check", options.report == Report::Check},
+      {"--trace", options.report == Report::Trace},
       {"--call", options.report == Report::Call},
       {"--keep", !options.keep.empty()},
       {"a dump of bytes", is_of_bytes},
@@ -82,6 +83,9 @@ Result<void> refuse_contradictions(const Draft& draft) {
   if (options.quiet && options.verbose) return usage("-q and -v contradict each other");
   if (options.report == Report::Count && options.rows.sort == snapshot::SortBy::Retained) {
     return usage("--sort retained: only --sizes, --diff and --watch have it");
+  }
+  if (options.report == Report::Trace && options.file.empty()) {
+    return usage("--trace reads a saved trace: heapattach trace FILE");
   }
   HA_TRY(refuse_conditions(options));
   HA_TRY(refuse_calls(draft));

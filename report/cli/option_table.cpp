@@ -9,12 +9,14 @@ namespace heapattach {
 
 namespace {
 
-constexpr Reports kCounts{Report::Count, Report::Sizes, Report::Diff, Report::Watch};
-constexpr Reports kTables{Report::Count, Report::Sizes, Report::Diff, Report::Watch,
-                          Report::Strings};
+constexpr Reports kGrouped{Report::Count, Report::Sizes, Report::Diff, Report::Watch,
+                           Report::Trace};
+constexpr Reports kTables{Report::Count, Report::Sizes,   Report::Diff,
+                          Report::Watch, Report::Strings, Report::Trace};
 constexpr Reports kGates{Report::Snapshot, Report::Count, Report::Sizes, Report::Diff,
                          Report::Watch};
-constexpr Reports kOfHeaps = Reports::all().without({Report::Stacks, Report::Check, Report::Call});
+constexpr Reports kOfHeaps =
+    Reports::all().without({Report::Stacks, Report::Check, Report::Call, Report::Trace});
 constexpr Reports kCopies{Report::Call, Report::Inject};
 
 using Group = OptionGroup;
@@ -71,8 +73,7 @@ const std::array kOptions{
               .group = Group::Output,
               .help = "sizes in tables as 1.2 MiB; the default on a terminal, which =no turns off",
               .read = set_human,
-              .reports = Reports{Report::Count, Report::Sizes, Report::Diff, Report::Watch,
-                                 Report::Strings},
+              .reports = kTables,
               .offers = "yes no"},
 
     OptionRow{.name = "top",
@@ -81,13 +82,13 @@ const std::array kOptions{
               .help = "the first N rows",
               .read = set_top,
               .reports = Reports{Report::Count, Report::Sizes, Report::Diff, Report::Watch,
-                                 Report::Strings, Report::Find}},
+                                 Report::Strings, Report::Find, Report::Trace}},
     OptionRow{.name = "type",
               .argument = "GLOB",
               .group = Group::Rows,
               .help = "rows of these types: 'Acme::*'; may be repeated",
               .read = add_type,
-              .reports = kCounts,
+              .reports = kGrouped,
               .may_repeat = true},
     OptionRow{.name = "min-bytes",
               .argument = "N",
@@ -98,17 +99,34 @@ const std::array kOptions{
     OptionRow{.name = "sort",
               .argument = "KEY",
               .group = Group::Rows,
-              .help = "order rows by bytes, count, name or retained",
+              .help =
+                  "order rows by bytes, count, name or retained; of --trace: allocated (default), "
+                  "in-use, count or rate",
               .read = set_sort,
-              .reports = kCounts,
-              .offers = "bytes count name retained"},
+              .reports = kGrouped,
+              .offers = "bytes count name retained allocated in-use rate"},
     OptionRow{.name = "by",
               .argument = "GROUP",
               .group = Group::Rows,
-              .help = "type (default), or holder: buffers with what holds them",
+              .help = "type (default), or holder: buffers with what holds them; of --trace: stack "
+                      "(default), function, line, type, thread or fiber",
               .read = set_by,
-              .reports = kCounts,
-              .offers = "type holder"},
+              .reports = kGrouped,
+              .offers = "type holder stack function line thread fiber"},
+    OptionRow{.name = "min-count",
+              .argument = "N",
+              .group = Group::Rows,
+              .help = "rows of at least N allocations",
+              .read = set_min_count,
+              .reports = Reports{Report::Trace}},
+    OptionRow{.name = "value",
+              .argument = "NAME",
+              .group = Group::Rows,
+              .help = "what formats with one number show: alloc_space, alloc_objects, inuse_space "
+                      "or inuse_objects",
+              .read = set_value,
+              .reports = Reports{Report::Trace},
+              .offers = "alloc_space alloc_objects inuse_space inuse_objects"},
     OptionRow{.name = "fail-if",
               .argument = "EXPR",
               .group = Group::Rows,
@@ -152,7 +170,20 @@ const std::array kOptions{
               .group = Group::Explain,
               .help = "all frames",
               .read = set_full,
-              .reports = Reports{Report::Stacks}},
+              .reports = Reports{Report::Stacks, Report::Trace}},
+    OptionRow{.name = "depth",
+              .argument = "N",
+              .group = Group::Explain,
+              .help = "the N innermost frames",
+              .read = set_depth,
+              .reports = Reports{Report::Trace}},
+    OptionRow{.name = "frames",
+              .argument = "KIND",
+              .group = Group::Explain,
+              .help = "how frames are shown: none, address, name or full, with file and line",
+              .read = set_frames,
+              .reports = Reports{Report::Trace},
+              .offers = "none address name full"},
     OptionRow{.name = "levels",
               .argument = "N",
               .group = Group::Explain,
@@ -193,7 +224,7 @@ const std::array kOptions{
                   "freeze (default); clone (stops it for milliseconds, reads a copy); auto; read "
                   "(stops nothing, may be torn)",
               .read = set_hold,
-              .reports = Reports::all().without({Report::Stacks}),
+              .reports = Reports::all().without({Report::Stacks, Report::Trace}),
               .needs = Needs::Process,
               .offers = "freeze clone auto read"},
     OptionRow{.name = "max-pause",

@@ -12,6 +12,7 @@
 #include "report/call/function_call.h"
 #include "report/cli/explain_options.h"
 #include "report/cli/fail_if.h"
+#include "report/cli/trace_options.h"
 #include "report/collect/take.h"
 #include "report/format/export/format.h"
 #include "report/model/counts.h"
@@ -35,6 +36,7 @@ enum class Report : std::uint8_t {
   Find,
   ObjectSizes,
   Summary,
+  Trace,
 };
 enum class Format : std::uint8_t {
   JsonLines,
@@ -49,7 +51,12 @@ enum class Format : std::uint8_t {
   Folded,
   Mermaid,
   Dot,
-  Html
+  Html,
+  Alys,
+  Pprof,
+  Svg,
+  Dhat,
+  Speedscope
 };
 enum class ColourChoice : std::uint8_t { Auto, Always, Never };
 
@@ -103,6 +110,7 @@ struct Options {
   std::optional<bool> human;  // sizes in KiB and MiB; none: on a terminal
 
   ExplainOptions explain;
+  TraceReportOptions trace;
 
   CallExpression call;  // of --call
   CallPlace place = CallPlace::Clone;

@@ -22,6 +22,32 @@ constexpr std::array<std::pair<std::string_view, snapshot::CountBy>, 2> kGroups{
     {"type", snapshot::CountBy::Type},
     {"holder", snapshot::CountBy::Holder},
 }};
+constexpr std::array<std::pair<std::string_view, trace::SortBy>, 4> kTraceSorts{{
+    {"allocated", trace::SortBy::Allocated},
+    {"in-use", trace::SortBy::InUse},
+    {"count", trace::SortBy::Count},
+    {"rate", trace::SortBy::Rate},
+}};
+constexpr std::array<std::pair<std::string_view, trace::GroupBy>, 6> kTraceGroups{{
+    {"stack", trace::GroupBy::Stack},
+    {"function", trace::GroupBy::Function},
+    {"line", trace::GroupBy::Line},
+    {"type", trace::GroupBy::Type},
+    {"thread", trace::GroupBy::Thread},
+    {"fiber", trace::GroupBy::Fiber},
+}};
+constexpr std::array<std::pair<std::string_view, trace::Value>, 4> kTraceValues{{
+    {"alloc_space", trace::Value::AllocSpace},
+    {"alloc_objects", trace::Value::AllocObjects},
+    {"inuse_space", trace::Value::InuseSpace},
+    {"inuse_objects", trace::Value::InuseObjects},
+}};
+constexpr std::array<std::pair<std::string_view, trace::FrameText>, 4> kFrameTexts{{
+    {"none", trace::FrameText::None},
+    {"address", trace::FrameText::Address},
+    {"name", trace::FrameText::Name},
+    {"full", trace::FrameText::Full},
+}};
 constexpr std::array<std::pair<std::string_view, snapshot::Hold>, 4> kHolds{{
     {"read", snapshot::Hold::Nothing},
     {"freeze", snapshot::Hold::Freeze},
@@ -96,11 +122,19 @@ Result<std::size_t> read_number(const std::string& value, std::size_t least) {
 }
 
 Result<void> set_sort(const std::string& value, Draft& draft) {
+  if (draft.options.report == Report::Trace) {
+    draft.options.trace.sort = HA_TRY(choose(value, kTraceSorts));
+    return {};
+  }
   draft.options.rows.sort = HA_TRY(choose(value, kSorts));
   return {};
 }
 
 Result<void> set_by(const std::string& value, Draft& draft) {
+  if (draft.options.report == Report::Trace) {
+    draft.options.trace.by = HA_TRY(choose(value, kTraceGroups));
+    return {};
+  }
   draft.options.by = HA_TRY(choose(value, kGroups));
   return {};
 }
@@ -117,6 +151,26 @@ Result<void> add_type(const std::string& value, Draft& draft) {
 
 Result<void> set_min_bytes(const std::string& value, Draft& draft) {
   draft.options.rows.min_bytes = HA_TRY(parse_size(value));
+  return {};
+}
+
+Result<void> set_min_count(const std::string& value, Draft& draft) {
+  draft.options.trace.min_count = static_cast<double>(HA_TRY(read_number(value, 0)));
+  return {};
+}
+
+Result<void> set_value(const std::string& value, Draft& draft) {
+  draft.options.trace.value = HA_TRY(choose(value, kTraceValues));
+  return {};
+}
+
+Result<void> set_depth(const std::string& value, Draft& draft) {
+  draft.options.trace.depth = HA_TRY(read_number(value, 1));
+  return {};
+}
+
+Result<void> set_frames(const std::string& value, Draft& draft) {
+  draft.options.trace.frames = HA_TRY(choose(value, kFrameTexts));
   return {};
 }
 
@@ -214,6 +268,7 @@ Result<void> set_brief(const std::string& /*value*/, Draft& draft) {
 }
 
 Result<void> set_full(const std::string& /*value*/, Draft& draft) {
+  draft.options.trace.with_all_frames = true;
   draft.options.brief = false;
   return {};
 }

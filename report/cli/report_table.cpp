@@ -33,6 +33,21 @@ constexpr std::array kStackFormats{
     ReportFormat{"json", Format::Json, "json"},
     ReportFormat{"folded", Format::Folded, "folded"},
 };
+constexpr std::array kTraceFormats{
+    ReportFormat{"table", Format::Table, "txt"},
+    ReportFormat{"tsv", Format::Tsv, "tsv"},
+    ReportFormat{"csv", Format::Csv, "csv"},
+    ReportFormat{"json", Format::Json, "json"},
+    ReportFormat{"markdown", Format::Markdown, "md markdown"},
+    ReportFormat{"memprof", Format::Memprof, "memprof"},
+    ReportFormat{"jsonl", Format::JsonLines, "jsonl ndjson"},
+    ReportFormat{"pprof", Format::Pprof, "pb"},
+    ReportFormat{"folded", Format::Folded, "folded"},
+    ReportFormat{"svg", Format::Svg, "svg"},
+    ReportFormat{"dhat", Format::Dhat, "dhat"},
+    ReportFormat{"speedscope", Format::Speedscope, "speedscope"},
+    ReportFormat{"alys", Format::Alys, ""},
+};
 constexpr std::array kGraphFormats{
     ReportFormat{"mermaid", Format::Mermaid, "mmd mermaid txt"},
     ReportFormat{"dot", Format::Dot, "dot gv"},
@@ -178,6 +193,19 @@ const std::array kReports{
         .written = "this report is",
         .formats = kPlainFormats,
         .answer = run_summary},
+    ReportRow{.report = Report::Trace,
+              .name = "trace",
+              .source = "FILE",
+              .help = "which code allocates what, and what of it stays",
+              .more = "Of a saved trace. In use is what was allocated during the trace and not "
+                      "found dead since. Frames of the runtime and of the collector are left out; "
+                      "--full shows them.",
+              .examples = {"trace --by function trace.jsonl.gz",
+                           "trace --type Session --depth 3 trace.jsonl.gz"},
+              .written = "a trace is",
+              .formats = kTraceFormats,
+              .answer = run_trace,
+              .is_of_one_process = true},
     ReportRow{.report = Report::Check,
               .name = "check",
               .source = "PID",

@@ -16,6 +16,7 @@
 #include "report/format/write/output_file.h"
 #include "report/model/model.h"
 #include "report/stacks/stack_report.h"
+#include "report/trace/trace.h"
 
 namespace heapattach {
 
@@ -47,6 +48,7 @@ struct Sources {
   Take<stacks::StackReport> stacks = {};
   Take<CallReport> call = {};
   Take<CallReport, const Routine&> routine = {};
+  Take<trace::Trace> trace = {};
 };
 
 // One run of one report.

@@ -9,6 +9,7 @@
 #include "report/cli/take_file.h"
 #include "report/collect/examine.h"
 #include "report/collect/take.h"
+#include "report/format/read/trace_lines.h"
 #include "report/stacks/join_waits.h"
 #include "report/stacks/saved_stacks.h"
 #include "report/stacks/take_stacks.h"
@@ -110,6 +111,21 @@ Result<stacks::StackReport> take_stacks_of(const Options& options,
   return stacks::take_stacks(what);
 }
 
+Result<trace::Trace> take_trace_of(const Options& options,
+                                   const Deadline& deadline,
+                                   Console& console) {
+  if (!options.type_info.empty()) {
+    return Error{ErrorKind::Usage, "--type-info: a saved trace has the types it has"};
+  }
+  console.progress("reading the trace");
+  read::ReadTraceOptions what;
+  what.deadline = deadline;
+  what.on_progress = [&console](std::uint64_t events) {
+    console.progress("reading the trace", events);
+  };
+  return read::read_trace_lines(HA_TRY(read::TextFile::open(options.file, deadline)), what);
+}
+
 CallOptions call_options(const Options& options, const Deadline& deadline, Console& console) {
   CallOptions what;
   what.pid = options.pid;
@@ -149,7 +165,8 @@ Result<CallReport> call_routine(const Options& options,
 }  // namespace
 
 const Sources& real_sources() {
-  static const Sources sources{take, take_summary, examine, take_stacks_of, call, call_routine};
+  static const Sources sources{take, take_summary, examine,      take_stacks_of,
+                               call, call_routine, take_trace_of};
   return sources;
 }
 

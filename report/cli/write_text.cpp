@@ -34,6 +34,10 @@ Result<OpenOutput> open_output(const Options& options, const Deadline& deadline)
     return Error{ErrorKind::Usage, "compressed data is not written to a terminal"}.advise(
         "a file with -o");
   }
+  if (options.format == Format::Pprof && is_terminal) {
+    return Error{ErrorKind::Usage, "a profile for pprof is not written to a terminal"}.advise(
+        "a file with -o");
+  }
   if (options.report == Report::Snapshot && is_terminal) {
     return Error{ErrorKind::Usage,
                  fmt::format("the snapshot of {} is not written to a terminal", options.file)}

@@ -1,0 +1,150 @@
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "report/cli/look.h"
+#include "report/cli/reports.h"
+#include "report/format/export/trace_exports.h"
+#include "report/format/write/sites_formats.h"
+#include "report/format/write/trace_lines.h"
+#include "report/text/human_bytes.h"
+#include "report/type_names.h"
+
+namespace heapattach {
+
+namespace {
+
+using SharedTrace = std::shared_ptr<const trace::Trace>;
+using WriteTrace = Result<void> (*)(const trace::Trace&, Sink&, const TraceExportOptions&);
+
+// Null for formats that are not those of other tools.
+WriteTrace exporter_of(Format format) {
+  switch (format) {
+    case Format::Alys: return write_trace_alys;
+    case Format::Dhat: return write_trace_dhat;
+    case Format::Folded: return write_trace_folded;
+    case Format::Pprof: return write_trace_pprof;
+    case Format::Speedscope: return write_trace_speedscope;
+    case Format::Svg: return write_trace_svg;
+    default: return nullptr;
+  }
+}
+
+trace::FrameChoice frames_of(const Options& options) {
+  const bool is_picture = options.format == Format::Folded || options.format == Format::Svg;
+  const auto usual = is_picture ? trace::FrameText::Name : trace::FrameText::Full;
+  return {options.trace.frames.value_or(usual), options.trace.with_all_frames, options.trace.depth};
+}
+
+// The types that are meant. One that names none is reported, and chooses no rows.
+std::vector<std::string> types_meant(const Job& job, const trace::Trace& trace) {
+  std::vector<std::string> types = job.options.rows.types;
+  TypeNames names;
+  names.add("(unknown)");
+  for (const trace::Type& type : trace.types) names.add(type.name);
+  for (std::string& type : types) {
+    NamedType named = names.find(type);
+    if (named.name.empty()) {
+      job.console.error(fmt::format("--type: {}", named.problem));
+    } else {
+      type = std::move(named.name);
+    }
+  }
+  return types;
+}
+
+trace::SiteChoice choice_of(const Job& job, const trace::Trace& trace) {
+  const Options& options = job.options;
+  trace::SiteChoice choice;
+  choice.by = options.trace.by;
+  choice.sort = options.trace.sort;
+  choice.frames = frames_of(options);
+  choice.types = types_meant(job, trace);
+  choice.min_bytes = static_cast<double>(options.rows.min_bytes);
+  choice.min_count = options.trace.min_count;
+  if (options.rows.top) choice.top = static_cast<std::size_t>(*options.rows.top);
+  return choice;
+}
+
+std::string format_sites(const trace::SiteTable& table, const Options& options) {
+  const trace::Value value = options.trace.value.value_or(trace::Value::InuseSpace);
+  switch (options.format) {
+    case Format::Tsv: return format_sites_tsv(table);
+    case Format::Csv: return format_sites_csv(table);
+    case Format::Json: return format_sites_json(table);
+    case Format::Markdown: return format_sites_markdown(table, value);
+    case Format::Memprof: return format_sites_memprof(table, value);
+    default: return format_sites_table(table, look_of(options));
+  }
+}
+
+std::string summary_of(const trace::SiteTable& table) {
+  const double seconds = static_cast<double>(table.header.duration_ns) / 1e9;
+  const std::string about = table.is_estimate() ? "about " : "";
+  return fmt::format("{} in {:.1f} s: {}{} allocated, {}{} of them in use; {}",
+                     counted(table.total.samples, "sample"), seconds, about,
+                     human_bytes(rounded(table.total.bytes)), about,
+                     human_bytes(rounded(table.total.in_use_bytes)),
+                     counted(table.header.drops, "sample") + " lost");
+}
+
+Answer answer_with_table(const Job& job, const trace::Trace& trace) {
+  const trace::SiteTable table = trace::make_site_table(trace, choice_of(job, trace));
+  Answer answer;
+  answer.text = format_sites(table, job.options);
+  answer.summary = summary_of(table);
+  return answer;
+}
+
+Answer answer_with_lines(const Job& job, const SharedTrace& trace) {
+  Answer answer;
+  answer.write = [&job, trace](Sink& sink) {
+    TraceLinesOptions how;
+    how.with_gzip = job.options.with_gzip;
+    how.deadline = job.deadline;
+    how.on_progress = [&job](std::uint64_t events) {
+      job.console.progress("writing the trace", events);
+    };
+    return write_trace_lines(*trace, sink, how);
+  };
+  return answer;
+}
+
+Answer answer_with_export(const Job& job, const SharedTrace& trace, WriteTrace write) {
+  TraceExportOptions how;
+  how.stream.with_gzip = job.options.with_gzip;
+  how.stream.deadline = job.deadline;
+  how.frames = frames_of(job.options);
+  how.types = types_meant(job, *trace);
+  how.value = job.options.trace.value.value_or(how.value);
+  Answer answer;
+  answer.write = [trace, write, how](Sink& sink) -> Result<bool> {
+    HA_TRY(write(*trace, sink, how));
+    return true;
+  };
+  return answer;
+}
+
+Answer answer_of(const Job& job, const SharedTrace& trace) {
+  if (job.options.format == Format::JsonLines) return answer_with_lines(job, trace);
+  const WriteTrace write = exporter_of(job.options.format);
+  return write == nullptr ? answer_with_table(job, *trace) : answer_with_export(job, trace, write);
+}
+
+}  // namespace
+
+Result<Answer> run_trace(Job& job) {
+  const auto trace = std::make_shared<const trace::Trace>(
+      HA_TRY(job.sources.trace(job.options, job.deadline, job.console)));
+  job.console.step(fmt::format("{} in {}", counted(trace->events.size(), "event"),
+                               human_bytes(trace->events.memory_bytes())));
+  Answer answer = answer_of(job, trace);
+  if (trace->is_whole()) return answer;
+  answer.status = ExitStatus::Partial;
+  if (job.options.format != Format::Table) answer.remarks = shortfalls_of(trace->header);
+  return answer;
+}
+
+}  // namespace heapattach

@@ -1,0 +1,107 @@
+#include <string>
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+
+#include "attach/fd.h"
+#include "report/cli/runner.h"
+#include "tests/support/small_trace.h"
+#include "tests/support/temporary_directory.h"
+
+using namespace heapattach;
+
+namespace {
+
+Options parsed(std::vector<const char*> arguments) {
+  arguments.push_back("trace.jsonl");
+  const ParsedOptions options = parse_options(arguments);
+  if (const auto* wrong = std::get_if<UsageError>(&options)) MESSAGE(wrong->message);
+  REQUIRE(std::holds_alternative<Options>(options));
+  return std::get<Options>(options);
+}
+
+struct Ran {
+  ExitStatus status = ExitStatus::Failed;
+  std::string text;
+};
+
+Ran run(const std::vector<const char*>& arguments, const trace::Trace& trace) {
+  const TemporaryDirectory directory;
+  Options options = parsed(arguments);
+  options.output = directory.file("report");
+  Console::Settings silent;
+  silent.fd = -1;
+  Console console(silent);
+  Sources sources;
+  sources.trace = [&](const auto&, const auto&, auto&) -> Result<trace::Trace> { return trace; };
+  Ran ran;
+  ran.status = run_report(options, sources, console);
+  const auto fd = Fd::open(options.output, O_RDONLY);
+  if (fd) ran.text = *read_all(*fd, 1 << 20);
+  return ran;
+}
+
+std::string wrong(const std::vector<const char*>& arguments) {
+  const ParsedOptions options = parse_options(arguments);
+  REQUIRE(std::holds_alternative<UsageError>(options));
+  return std::get<UsageError>(options).message;
+}
+
+TEST_CASE("options choose the rows of a trace") {
+  const Ran ran = run({"trace", "-f", "tsv", "--by", "function", "--sort", "in-use", "--top", "1"},
+                      small_trace());
+  CHECK(ran.status == ExitStatus::Complete);
+  CHECK(ran.text.ends_with("\n4\t328\t82\t2\t248\t4\t\t(unknown) and 2 more\tShop#login\n"));
+  CHECK(
+      run({"--trace", "-f", "folded", "--value", "alloc_objects", "--type", "Str*"}, small_trace())
+          .text == "Shop#serve;Shop#login;String 1\n");
+  CHECK(run({"--trace", "-f", "tsv", "--min-count", "2", "--frames", "none"}, small_trace())
+            .text.ends_with("\n2\t96\t24\t1\t48\t2\t\tSession\t\n"));
+  CHECK(
+      run({"--trace", "-f", "folded", "--depth", "1", "--full", "--min-bytes", "1"}, small_trace())
+          .text.starts_with("GC_malloc_kind 300\nGC_malloc_kind;Session 96\n"));
+}
+
+TEST_CASE("a trace that lost samples or is cut short is partial in every format") {
+  trace::Trace trace = small_trace();
+  SUBCASE("samples were lost") {
+    trace.header.drops = 1;
+  }
+  SUBCASE("it ended early") {
+    trace.header.complete = false;
+    trace.header.reason = "the process exited";
+  }
+  for (const char* format : {"table", "tsv", "json", "memprof", "jsonl", "pprof", "alys", "svg"}) {
+    CAPTURE(format);
+    const Ran ran = run({"--trace", "-f", format}, trace);
+    CHECK(ran.status == ExitStatus::Partial);
+    CHECK_FALSE(ran.text.empty());
+  }
+}
+
+TEST_CASE("a format of a trace is chosen by the file's extension") {
+  const auto format_of = [](const char* file) { return parsed({"trace", "-o", file}).format; };
+  CHECK(format_of("x.pb.gz") == Format::Pprof);
+  CHECK(format_of("x.jsonl.gz") == Format::JsonLines);
+  CHECK(format_of("x.folded") == Format::Folded);
+  CHECK(format_of("x.svg") == Format::Svg);
+  CHECK(format_of("x.speedscope") == Format::Speedscope);
+  CHECK(format_of("x.json") == Format::Json);
+}
+
+TEST_CASE("what does not go with a trace is refused") {
+  CHECK(wrong({"trace", "4711"}).find("heapattach trace FILE") != std::string::npos);
+  CHECK(wrong({"trace", "--by", "holder", "t.jsonl"}).find("not one of stack") !=
+        std::string::npos);
+  CHECK(wrong({"trace", "--sort", "name", "t.jsonl"}).find("not one of allocated") !=
+        std::string::npos);
+  CHECK(wrong({"count", "--by", "stack", "4711"}).find("not one of type, holder") !=
+        std::string::npos);
+  CHECK(wrong({"count", "--depth", "3", "4711"}).find("--depth is for --trace") !=
+        std::string::npos);
+  CHECK(wrong({"trace", "--redact", "full", "t.jsonl"}).find("--trace") != std::string::npos);
+  CHECK(wrong({"trace", "--snapshot", "read", "t.jsonl"}).find("not for --trace") !=
+        std::string::npos);
+}
+
+}  // namespace
