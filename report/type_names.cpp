@@ -45,7 +45,9 @@ std::string quoted(std::vector<std::string_view> names, std::size_t most) {
 }
 
 // Names with few wrong letters, and then those that hold the name, whatever its case.
-std::string suggestions(std::string_view wanted, std::span<const std::string_view> known) {
+std::string suggestions(std::string_view wanted,
+                        std::span<const std::string_view> known,
+                        std::string_view listed_by) {
   struct Like {
     std::size_t distance = 0;
     std::string_view name;
@@ -66,15 +68,16 @@ std::string suggestions(std::string_view wanted, std::span<const std::string_vie
     return std::tuple(a.distance, a.name.size(), a.name) <
            std::tuple(b.distance, b.name.size(), b.name);
   });
-  if (like.empty()) return "--count lists them";
+  if (like.empty()) return std::string(listed_by);
   std::vector<std::string_view> names;
   for (const Like& one : like) names.push_back(one.name);
   return "did you mean " + quoted(std::move(names), kMostSuggestions) + "?";
 }
 
-}  // namespace
-
-NamedType find_type_name(std::string_view wanted, std::span<const std::string_view> known) {
+NamedType find_name(std::string_view thing,
+                    std::string_view listed_by,
+                    std::string_view wanted,
+                    std::span<const std::string_view> known) {
   std::vector<std::string_view> ending;
   bool is_known = wanted == "*";  // even of a heap that holds nothing
   for (const std::string_view name : known) {
@@ -86,11 +89,23 @@ NamedType find_type_name(std::string_view wanted, std::span<const std::string_vi
   ending.erase(std::unique(ending.begin(), ending.end()), ending.end());
   if (ending.size() == 1) return {std::string(ending[0]), {}};
   if (ending.empty()) {
-    return {{}, fmt::format("no type is called '{}'; {}", wanted, suggestions(wanted, known))};
+    return {{},
+            fmt::format("no {} is called '{}'; {}", thing, wanted,
+                        suggestions(wanted, known, listed_by))};
   }
   return {{},
-          fmt::format("'{}' is short for several types: {}; name one of them, or '*::{}' for all",
-                      wanted, quoted(ending, kMostSuggestions), wanted)};
+          fmt::format("'{}' is short for several {}s: {}; name one of them, or '*::{}' for all",
+                      wanted, thing, quoted(ending, kMostSuggestions), wanted)};
+}
+
+}  // namespace
+
+NamedType find_type_name(std::string_view wanted, std::span<const std::string_view> known) {
+  return find_name("type", "--count lists them", wanted, known);
+}
+
+NamedType find_root_name(std::string_view wanted, std::span<const std::string_view> known) {
+  return find_name("root", "--why and --suspects begin each path with one", wanted, known);
 }
 
 NamedType TypeNames::find(std::string_view wanted) const {

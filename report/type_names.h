@@ -6,7 +6,7 @@
 #include <unordered_set>
 #include <vector>
 
-// What a user means by the name of a type.
+// What a user means by the name of a type, or of a root.
 namespace heapattach {
 
 struct NamedType {
@@ -19,6 +19,9 @@ struct NamedType {
 // its namespaces ("RequestLog" for "Blog::RequestLog", "leaf" for "struct leaf") that only one type
 // has.
 [[nodiscard]] NamedType find_type_name(std::string_view wanted,
+                                       std::span<const std::string_view> known);
+// The same for names of variables.
+[[nodiscard]] NamedType find_root_name(std::string_view wanted,
                                        std::span<const std::string_view> known);
 
 // Names of types, each once.

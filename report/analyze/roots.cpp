@@ -8,7 +8,9 @@
 #include <fmt/format.h>
 
 #include "report/analyze/explaining_roots.h"
+#include "report/glob.h"
 #include "report/model/frame_words.h"
+#include "report/type_names.h"
 
 namespace heapattach::analyze {
 
@@ -143,6 +145,39 @@ RootOrder::RootOrder(const Snapshot& snapshot) {
     first = last;
   }
   objects = analyze::objects_of(snapshot, numbers);
+}
+
+Result<RootOrder> RootOrder::called(const Snapshot& snapshot, const std::string& name) const {
+  const auto in_words = [&](std::uint32_t number) {
+    return root_in_words(snapshot, snapshot.roots[number]);
+  };
+  std::vector<std::string> texts;
+  for (const std::uint32_t number : numbers) texts.push_back(in_words(number));
+  std::vector<std::string_view> known(texts.begin(), texts.end());
+  for (const std::uint32_t number : numbers) {
+    const Root& root = snapshot.roots[number];
+    if (!root.symbol.empty()) known.push_back(root.symbol);
+    if (!root.variable.empty()) known.push_back(root.variable);
+  }
+  const NamedType named = find_root_name(name, known);
+  if (named.name.empty()) return Error{ErrorKind::Malformed, named.problem};
+
+  RootOrder chosen = *this;
+  chosen.numbers.clear();
+  chosen.quality_ends.clear();
+  std::size_t at = 0;
+  for (const std::size_t end : quality_ends) {
+    for (; at < end; ++at) {
+      const Root& root = snapshot.roots[numbers[at]];
+      const bool is_meant = matches_glob(named.name, root.symbol) ||
+                            matches_glob(named.name, root.variable) ||
+                            matches_glob(named.name, texts[at]);
+      if (is_meant) chosen.numbers.push_back(numbers[at]);
+    }
+    chosen.quality_ends.push_back(chosen.numbers.size());
+  }
+  chosen.objects = analyze::objects_of(snapshot, chosen.numbers);
+  return chosen;
 }
 
 std::optional<RootFrame> frame_of(const Snapshot& snapshot, const Root& root) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "attach/result.h"
 #include "report/analyze/graph.h"
 #include "report/analyze/root_quality.h"
 #include "report/model/model.h"
@@ -17,6 +18,11 @@ namespace heapattach::analyze {
 // things in passing.
 struct RootOrder {
   explicit RootOrder(const snapshot::Snapshot& snapshot);
+
+  // Those that `name` names: a variable as find_root_name() finds it, or a root as it is shown, in
+  // words; a glob for several. Malformed, with some similar names, if there are none.
+  [[nodiscard]] Result<RootOrder> called(const snapshot::Snapshot& snapshot,
+                                         const std::string& name) const;
 
   std::vector<std::uint32_t> numbers;          // of Snapshot::roots
   std::vector<snapshot::ObjectIndex> objects;  // the objects that they reference, in the same order

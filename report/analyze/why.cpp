@@ -19,10 +19,12 @@ using snapshot::Snapshot;
 
 class Explainer {
  public:
-  Explainer(const Snapshot& snapshot, const WhyOptions& options)
+  // Paths begin at `from`. What is retained, and by what, always depends on all roots.
+  Explainer(const Snapshot& snapshot, const WhyOptions& options, RootOrder all, RootOrder from)
       : snapshot_(snapshot),
         options_(options),
-        roots_(snapshot),
+        roots_(std::move(all)),
+        from_(std::move(from)),
         names_(snapshot),
         edges_(snapshot, options.exclusions, names_),
         graph_(edges_.graph(roots_.objects)),
@@ -33,26 +35,28 @@ class Explainer {
       bytes.push_back(snapshot.bytes_of(object));
     retained_ = analyze::retained_bytes(dominators_, bytes);
     why_.what = options.what;
+    why_.from = options.from;
     why_.excluded_edges = edges_.excluded();
   }
 
   Why explain_object(ObjectIndex object) && {
     why_.object = object;
     count({object});
-    if (retained_[object] == 0) why_.unreached = 1;
-    const analyze::Referrers referrers(graph_);
+    const Graph graph = edges_.graph(from_.objects);
+    const analyze::Referrers referrers(graph);
     for (analyze::RootPath& root_path :
-         analyze::root_paths_to(graph_, referrers, object, options_.paths, roots_.quality_ends)) {
+         analyze::root_paths_to(graph, referrers, object, options_.paths, from_.quality_ends)) {
       add_path(std::move(root_path), {object});
     }
+    if (why_.paths.empty()) why_.unreached = 1;
     return std::move(why_);
   }
 
   Why explain_objects(const std::vector<ObjectIndex>& objects) && {
     count(objects);
     const analyze::ShortestPaths root_paths =
-        analyze::shortest_root_paths(graph_, roots_.quality_ends);
-    MergedPaths merged(snapshot_, root_paths, roots_.numbers, names_);
+        analyze::shortest_root_paths(edges_.graph(from_.objects), from_.quality_ends);
+    MergedPaths merged(snapshot_, root_paths, from_.numbers, names_);
     std::uint64_t reached = 0;
     for (MergedPaths::Group& group : merged.group(objects)) {
       reached += group.objects.size();
@@ -84,7 +88,7 @@ class Explainer {
       path.bytes += snapshot_.bytes_of(snapshot_.objects[object]);
     }
     path.retained_bytes = retained_by(objects);
-    path.root = roots_.numbers[root_path.front().by];
+    path.root = from_.numbers[root_path.front().by];
     path.root_path = std::move(root_path);
     path.dominators = dominators_of(objects);
     return path;
@@ -132,6 +136,7 @@ class Explainer {
   const Snapshot& snapshot_;
   const WhyOptions& options_;
   RootOrder roots_;
+  RootOrder from_;
   EdgeNames names_;
   RemainingEdges edges_;
   analyze::Graph graph_;
@@ -143,12 +148,14 @@ class Explainer {
 }  // namespace
 
 Result<Why> explain_why(const Snapshot& snapshot, const WhyOptions& options) {
+  const RootOrder all(snapshot);
+  const RootOrder from = options.from.empty() ? all : HA_TRY(all.called(snapshot, options.from));
   if (const auto address = parse_address(options.what)) {
     const ObjectIndex object = HA_TRY(find_object(snapshot, *address));
-    return Explainer(snapshot, options).explain_object(object);
+    return Explainer(snapshot, options, all, from).explain_object(object);
   }
   const auto objects = HA_TRY(find_objects(snapshot, options.what));
-  return Explainer(snapshot, options).explain_objects(objects);
+  return Explainer(snapshot, options, all, from).explain_objects(objects);
 }
 
 }  // namespace heapattach::analyze

@@ -17,6 +17,7 @@ struct WhyOptions {
   std::string what;       // a type's name, a glob for several, or an address
   std::size_t paths = 5;  // at most
   std::vector<Exclusion> exclusions;
+  std::string from = {};  // only paths from roots of this name; empty: from all
 };
 
 // An object that all paths go through, and what it retains.
@@ -42,7 +43,8 @@ struct Why {
   std::uint64_t objects = 0;
   std::uint64_t bytes = 0;
   std::uint64_t retained_bytes = 0;
-  std::uint64_t unreached = 0;  // of the objects: unreachable
+  std::string from;             // the roots, as requested; empty: all
+  std::uint64_t unreached = 0;  // of the objects: unreachable from these roots
   std::vector<WhyPath> paths;
   std::uint64_t other_paths = 0;    // to objects of the type; not shown
   std::uint64_t other_objects = 0;  // that these reach

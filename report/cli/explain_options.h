@@ -15,6 +15,7 @@ struct ExplainOptions {
   analyze::FindExpression find;  // of --find
   std::size_t paths = 5;
   std::vector<analyze::Exclusion> exclusions;
+  std::string from;          // roots; empty: all
   std::size_t levels = 5;    // of the graph; 0: all
   std::size_t objects = 10;  // of the graph; 0: all
 };

@@ -53,6 +53,7 @@ Result<void> set_depth(const std::string& value, Draft& draft);
 Result<void> set_frames(const std::string& value, Draft& draft);
 Result<void> add_fail_if(const std::string& value, Draft& draft);
 Result<void> add_exclusion(const std::string& value, Draft& draft);
+Result<void> set_from(const std::string& value, Draft& draft);
 Result<void> set_values(const std::string& value, Draft& draft);
 Result<void> set_redact(const std::string& value, Draft& draft);
 Result<void> set_hold(const std::string& value, Draft& draft);

@@ -96,7 +96,7 @@ const std::array kReports{
               .help = "what keeps objects alive: paths from roots",
               .more = "TYPE is a name, a glob, or a name without its namespaces if only one type "
                       "ends in it.",
-              .examples = {"why Session 4711", "why 0x7f12a0 --paths 1 heap.jsonl.gz"},
+              .examples = {"why Session 4711", "why Session --from CACHE heap.jsonl.gz"},
               .written = "this report is",
               .formats = kPlainFormats,
               .read = set_explained,

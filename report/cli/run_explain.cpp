@@ -26,6 +26,7 @@ Result<std::string> why_text(const Options& options, const Snapshot& snapshot) {
   what.what = options.explain.what;
   what.paths = options.explain.paths;
   what.exclusions = options.explain.exclusions;
+  what.from = options.explain.from;
   const analyze::Why why = HA_TRY(analyze::explain_why(snapshot, what));
   return options.format == Format::Json ? format_why_json(snapshot, why)
                                         : format_why_text(snapshot, why, look_of(options));

@@ -9,7 +9,9 @@
 //              "dominators":[{"address":"0x7f1240","type":"…","retained_bytes":97000}]}]}
 //
 // For a single object there are its "address" and "type", and a path has no "summary". Dominators
-// come outermost first. "complete":false and a "reason" if the snapshot is partial.
+// come outermost first. "from" is the name of the roots, if not all were asked for; "unreached" are
+// then the objects that these do not reach. "complete":false and a "reason" if the snapshot is
+// partial.
 
 #include <utility>
 
@@ -34,6 +36,7 @@ std::string format_why_json(const snapshot::Snapshot& snapshot, const analyze::W
   record.number("objects", why.objects);
   record.number("bytes", why.bytes);
   record.number("retained_bytes", why.retained_bytes);
+  record.text_unless_empty("from", why.from);
   record.number("unreached", why.unreached);
   record.number("other_paths", why.other_paths);
   record.number("other_objects", why.other_objects);

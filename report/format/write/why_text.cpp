@@ -75,7 +75,10 @@ std::string format_why_text(const snapshot::Snapshot& snapshot, const Why& why, 
                     counted(why.other_objects, "object"), counted(why.other_paths, "other path"));
   }
   if (why.unreached != 0) {
-    text += fmt::format("\n{} of {}: no root reaches them{}\n", why.unreached, why.objects,
+    const std::string by =
+        why.from.empty() ? "no root reaches" : terminal_text(why.from) + " does not reach";
+    text += fmt::format("\n{} of {}: {} {}{}\n", why.unreached, why.objects, by,
+                        why.unreached == 1 ? "it" : "them",
                         why.excluded_edges != 0 ? " except through what was excluded" : "");
   }
   if (why.excluded_edges != 0) {
