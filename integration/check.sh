@@ -130,6 +130,39 @@ sys.stdout.write("".join(f + "\0" for f in sorted(files) if f.endswith(".cpp")))
     <"$out/tidy-files" 2>&1 | { grep -v ' warnings\? generated\.$' || true; }
 }
 
+# For the fuzzers as well, hence by clang. Without the Crystal services, which none of the sanitized
+# stages looks at. Names and lines are all that a report needs of debug information.
+build_sanitized() {
+  build "$sanitized" -DHEAPATTACH_WERROR=ON "${launcher[@]}" \
+    -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ \
+    -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-g1 \
+    -DHEAPATTACH_SANITIZE=address,undefined -DHEAPATTACH_FAULT_POINTS=ON -DHEAPATTACH_FUZZ=ON \
+    -DCRYSTAL= -- heapattach_tests heapattach_faults heapattach_fuzzers
+}
+
+# Runs it in the background, at the lowest priority, until end_sanitized_build.
+begin_sanitized_build() {
+  rm -f "$out/sanitized-status"
+  set -m  # a process group of its own, so that all of it can be ended
+  (
+    set +e
+    renice -n 19 -p "$BASHPID"
+    (set -e; build_sanitized)
+    echo $? >"$out/sanitized-status"
+  ) >"$out/sanitized-build.log" 2>&1 </dev/null &
+  sanitized_build=$!
+  set +m
+  trap 'kill -- "-$sanitized_build" 2>/dev/null || true' EXIT
+}
+
+# The rest of it need not be nice. Prints its output, which then is this stage's.
+end_sanitized_build() {
+  renice -n 0 -g "$sanitized_build" || true
+  tail --pid "$sanitized_build" -f /dev/null
+  cat "$out/sanitized-build.log"
+  return "$(cat "$out/sanitized-status")"
+}
+
 # Fuzzes the readers of foreign bytes, for a minute together, or ten each. The short form always
 # starts from the same seed, so that a change is not blamed for an old fault.
 check_fuzz() {
@@ -251,20 +284,14 @@ stage "build" build "$release" -DHEAPATTACH_WERROR=ON "${launcher[@]}" \
 # test that fails runs a second time, and is then named.
 again=(--repeat until-pass:2)
 [[ $long == 0 ]] || again=()
+# Live tests mostly wait, one at a time. What they leave of the processors builds the rest.
+begin_sanitized_build
 ctest_stage "live tests" "$release" -L integration "${again[@]}"
+stage "build with address and undefined sanitizers" end_sanitized_build
 stage "benchmarks, quick form" integration/bench/run.sh --quick "$release/report/heapattach"
-# For the fuzzers as well, hence by clang. Without the Crystal services, which none of these stages
-# looks at. Names and lines are all that a report needs of debug information.
-stage "build with address and undefined sanitizers" build "$sanitized" \
-  -DHEAPATTACH_WERROR=ON "${launcher[@]}" \
-  -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ \
-  -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-g1 \
-  -DHEAPATTACH_SANITIZE=address,undefined -DHEAPATTACH_FAULT_POINTS=ON -DHEAPATTACH_FUZZ=ON \
-  -DCRYSTAL= -- heapattach_tests heapattach_faults heapattach_fuzzers
 # Leaks cannot be looked for while we are traced ourselves, as in some containers.
-ASAN_OPTIONS=detect_leaks=0 ctest_stage "unit tests, sanitized" "$sanitized" -L unit -j "$jobs"
-ASAN_OPTIONS=detect_leaks=0 ctest_stage "each system call failing, sanitized" "$sanitized" \
-  -R 'whichever (system call|worker) fails'
+ASAN_OPTIONS=detect_leaks=0 ctest_stage "unit tests and failing system calls, sanitized" \
+  "$sanitized" -L 'unit|faults' -j "$jobs"
 stage "fuzz" check_fuzz
 cat "$out/fuzz.log"
 stage "install" cmake --install "$release" --prefix "$out/staging"

@@ -28,7 +28,7 @@ ToolRun count_with_fault(const LiveTarget& target, FaultPoint point, int hit) {
 
 TEST_CASE("whichever worker fails, all others end, with an error") {
   if (!is_target_built("still")) return;
-  LiveTarget target("still", {"200000"});
+  LiveTarget target("still", {"20000"});
   int failed = 0;
   ToolRun run;
   while (failed < kMostWorkers) {
@@ -47,7 +47,7 @@ TEST_CASE("whichever worker fails, all others end, with an error") {
 
 TEST_CASE("whichever worker fails to start, the others do its work") {
   if (!is_target_built("still")) return;
-  LiveTarget target("still", {"200000"});
+  LiveTarget target("still", {"20000"});
   const ToolRun whole = run_tool({"--count", std::to_string(target.pid())});
   REQUIRE(whole.status == 0);
   // The first is the tracing thread, without which there is no result.

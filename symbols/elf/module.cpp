@@ -101,9 +101,10 @@ std::span<const Symbol> Module::symbols() const {
   if (!cache) {
     cache = symbols_with_prefix("");
     // The same symbol in .symtab and .dynsym. The one with a size is kept.
-    const auto key = [](const Symbol& s) { return std::tuple(s.address, s.name, ~s.bytes); };
-    std::sort(cache->begin(), cache->end(),
-              [&](const Symbol& a, const Symbol& b) { return key(a) < key(b); });
+    std::sort(cache->begin(), cache->end(), [](const Symbol& a, const Symbol& b) {
+      if (a.address != b.address) return a.address < b.address;
+      return std::tie(a.name, b.bytes) < std::tie(b.name, a.bytes);
+    });
     const auto last =
         std::unique(cache->begin(), cache->end(), [](const Symbol& a, const Symbol& b) {
           return a.address == b.address && a.name == b.name;

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "attach/sanitized.h"
 #include "symbols/boehm/live.h"
 #include "tests/fakes/captured_heap.h"
 #include "tests/fakes/fake_gc_heap.h"
@@ -12,7 +13,7 @@
 namespace heapattach::boehm {
 namespace {
 
-constexpr int kHeaps = 400;
+constexpr int kHeaps = kIsSanitized ? 150 : 400;
 
 class LyingHeap {
  public:

@@ -41,7 +41,7 @@ constexpr std::array<std::uint8_t, 64> kPacked = {
 }  // namespace
 
 TEST_CASE("the stub of another module's function is named after it") {
-  const Modules modules = own_modules();
+  const Modules& modules = own_modules();
   const RemoteAddr function{reinterpret_cast<std::uint64_t>(&known_call_outside)};
   const Module* const module = modules.find(function);
   REQUIRE(module != nullptr);

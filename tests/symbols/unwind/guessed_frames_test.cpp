@@ -55,7 +55,7 @@ __attribute__((noinline)) RemoteAddr called_directly() {
 TEST_CASE(
     "without tables and frame pointers the walk continues by calls on the stack, marked as "
     "guessed") {
-  const Modules modules = own_modules();
+  const Modules& modules = own_modules();
   Walked walked{modules, {}, {}};
   known_without_frame(walk_here, &walked);
   const std::size_t inner = walked.frame_of("known_frameless_inner");
@@ -70,7 +70,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a return address is recognised by the call before it, and by what it calls") {
-  const Modules modules = own_modules();
+  const Modules& modules = own_modules();
   const RemoteAddr back = called_directly();
   const Module* const module = modules.find(back);
   REQUIRE(module != nullptr);
@@ -89,7 +89,7 @@ TEST_CASE("a return address is recognised by the call before it, and by what it 
 }
 
 TEST_CASE("a function with a frame pointer is recognised by its first instructions") {
-  const Modules modules = own_modules();
+  const Modules& modules = own_modules();
   const auto begins = [&](auto* function) {
     const RemoteAddr at = address_of(reinterpret_cast<const void*>(function));
     return begins_with_frame(*modules.find(at), at);

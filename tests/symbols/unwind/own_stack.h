@@ -15,19 +15,22 @@
 namespace heapattach::unwind {
 
 // The test program and the libraries that it is linked with, as if they were a target's.
-inline Modules own_modules() {
-  std::vector<Module> modules;
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* into) {
-        const std::string path = *info->dlpi_name == '\0' ? "/proc/self/exe" : info->dlpi_name;
-        auto file = Fd::open(path, O_RDONLY);
-        if (!file) return 0;
-        auto module = Module::from_file(std::move(file).value(), path, info->dlpi_addr);
-        if (module) static_cast<std::vector<Module>*>(into)->push_back(std::move(module).value());
-        return 0;
-      },
-      &modules);
-  return Modules(std::move(modules));
+inline const Modules& own_modules() {
+  static const Modules own = [] {
+    std::vector<Module> modules;
+    dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void* into) {
+          const std::string path = *info->dlpi_name == '\0' ? "/proc/self/exe" : info->dlpi_name;
+          auto file = Fd::open(path, O_RDONLY);
+          if (!file) return 0;
+          auto module = Module::from_file(std::move(file).value(), path, info->dlpi_addr);
+          if (module) static_cast<std::vector<Module>*>(into)->push_back(std::move(module).value());
+          return 0;
+        },
+        &modules);
+    return Modules(std::move(modules));
+  }();
+  return own;
 }
 
 inline MachineState state_of(const ucontext_t& context) {

@@ -88,7 +88,7 @@ Seen* seen_by_handler = nullptr;
 }  // namespace
 
 TEST_CASE("a stack is walked from the innermost function to the outermost") {
-  const Modules modules = own_modules();
+  const Modules& modules = own_modules();
   Seen seen{modules, {}, {}, {}};
   known_outer(walk_own, &seen, &first_node, &second_node);
   const std::size_t inner = seen.frame_of("known_inner");
@@ -102,7 +102,7 @@ TEST_CASE("a stack is walked from the innermost function to the outermost") {
 }
 
 TEST_CASE("the variables and parameters of a frame are found with their types and addresses") {
-  const Modules modules = own_modules();
+  const Modules& modules = own_modules();
   Seen seen{modules, {}, {}, {}};
   known_outer(walk_own, &seen, &first_node, &second_node);
 
@@ -127,7 +127,7 @@ TEST_CASE("the variables and parameters of a frame are found with their types an
 }
 
 TEST_CASE("without tables the walk continues by frame pointers") {
-  const Modules modules = own_modules();
+  const Modules& modules = own_modules();
   Seen seen{modules, {}, {}, {}};
   known_without_tables(walk_own, &seen);
   const std::size_t frame = seen.frame_of("known_without_tables");
@@ -138,7 +138,7 @@ TEST_CASE("without tables the walk continues by frame pointers") {
 }
 
 TEST_CASE("the caller of a signal handler is the code that it interrupted") {
-  const Modules modules = own_modules();
+  const Modules& modules = own_modules();
   Seen seen{modules, {}, {}, {}};
   seen_by_handler = &seen;
   struct sigaction action {};
@@ -161,7 +161,7 @@ TEST_CASE("the caller of a signal handler is the code that it interrupted") {
 }
 
 TEST_CASE("a corrupt stack ends with a mark") {
-  const Modules modules = own_modules();
+  const Modules& modules = own_modules();
   ModuleDebugs debugs(modules);
   const std::uint64_t code = number_of(reinterpret_cast<const void*>(&known_without_tables)) + 4;
   const RemoteAddr stack{0x10000};
