@@ -63,6 +63,10 @@ std::optional<int> interrupted_by() noexcept {
   return signal == 0 ? std::nullopt : std::optional(signal);
 }
 
+void accept_interrupt() noexcept {
+  asked_by.store(0, std::memory_order_relaxed);
+}
+
 Result<void> check_interrupt() {
   const auto signal = interrupted_by();
   if (!signal) return {};

@@ -20,6 +20,10 @@ void install_interrupt_handlers(pid_t guardian);
 // The signal that asked us to end, if any.
 [[nodiscard]] std::optional<int> interrupted_by() noexcept;
 
+// Forgets that signal: what we do from now on is what the user asked for, such as to report what
+// there is. A second one still ends us at once.
+void accept_interrupt() noexcept;
+
 // Interrupted if a signal asked us to end.
 Result<void> check_interrupt();
 

@@ -14,7 +14,7 @@ extern const unsigned kBlobSize;
 namespace {
 
 // If the reader dies, the target allocates at full speed again after this long.
-constexpr std::uint64_t kPatienceNanoseconds = 10'000'000'000;
+constexpr std::uint64_t kPatienceNanoseconds = 20'000'000'000;
 constexpr int kJump = 0xe9;
 
 std::int64_t distance(std::uint64_t from, std::uint64_t to) {

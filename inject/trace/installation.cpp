@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -21,12 +22,13 @@
 #include "inject/trace/move_entry.h"
 #include "inject/trace/stack_words.h"
 
-// The steps, all in one stop of all threads, and what happens if we die after each:
+// The steps, in two stops of all threads, and what happens if we die after each:
 //
+//   shared memory is made         a descriptor stays open (closed on exec)
+//   we give it pages              the same. The target runs meanwhile: this takes longest
 //   nothing is in the way         the target has no thread under a seccomp filter, no thread stands
 //                                 or will return into the bytes that change, and these bytes are
 //                                 those of the file. Nothing is changed yet
-//   shared memory is made         a descriptor stays open (closed on exec)
 //   we write the code into it     the same. The code is whole before it is mapped: nothing in the
 //                                 target is ever both writable and executable
 //   code is mapped                a mapping that nobody refers to, named by the shared memory. It
@@ -42,7 +44,7 @@
 //                                 interrupted in it. All threads leave the stop by an instruction
 //                                 that makes them fetch the new code
 //   it is turned on               it records until the ring is full, drops after that, and turns
-//                                 itself off when it sees no reader for ten seconds
+//                                 itself off when it sees no reader for twenty seconds
 //
 // Leaving goes the other way: off, the entries, the handler, in one stop. The code is unmapped when
 // no thread will return to it; a thread in it meanwhile continues as if it were on. Each thing that
@@ -91,16 +93,21 @@ class Installer {
   Result<void> run() {
     const FreezeOptions freeze{.thread_deadline = options_.max_pause, .budget = options_.max_pause};
     need_time(2 * options_.max_pause + 10s);
+    const auto made =
+        while_frozen(target_, freeze, [this](const FrozenView& view) { return make_file(view); });
+    if (!made) return made.error();
+    made_.pause_ = made->pause;
+    HA_TRY(fill_file());
     for (int i = 0; i < kTries; ++i) {
       is_in_the_way_ = false;
       const auto frozen = while_frozen(target_, freeze, [this](const FrozenView& view) {
         auto done = install(view);
         // Nothing of ours is in use before the last step.
-        if (!done && has_begun_) static_cast<void>(try_remove(target_, control_, view));
+        if (!done && !is_in_the_way_) static_cast<void>(try_remove(target_, control_, view));
         return done;
       });
       if (frozen) {
-        made_.pause_ = frozen->pause;
+        made_.pause_ = std::max(made_.pause_, frozen->pause);
         made_.is_in_ = true;
         return {};
       }
@@ -112,8 +119,47 @@ class Installer {
   }
 
  private:
+  Result<void> make_file(const FrozenView& view) {
+    map_ = HA_TRY(target_.maps());
+    if (find_remains(target_, map_, control_.memory()).is_any()) {
+      return Error{ErrorKind::Traced, fmt::format("process {} is already traced", target_.pid())};
+    }
+    HA_TRY(check_threads(view));
+    InTarget target = HA_TRY(InTarget::borrow(control_, target_, map_, view));
+    number_ = HA_TRY(target.call("memfd_create in the target", SYS_memfd_create,
+                                 {target.text(), MFD_CLOEXEC}, kRingName));
+    file_ = HA_TRY(open_theirs());
+    return {};
+  }
+
+  [[nodiscard]] Result<Fd> open_theirs() const {
+    return target_.open_file(fmt::format("fd/{}", number_), O_RDWR);
+  }
+
+  // The machine must not run out of memory later, when the target writes.
+  Result<void> fill_file() {
+    const std::uint64_t bytes = kBlobCodeBytes + kRingHeadBytes + options_.ring_bytes;
+    const int failure = posix_fallocate(file_.get(), 0, static_cast<off_t>(bytes));
+    if (failure != 0) return os_error("making the ring", failure);
+    made_.ring_ = HA_TRY(Ring::map(file_, kBlobCodeBytes, options_.ring_bytes));
+    return {};
+  }
+
+  // Whether the descriptor is still that of the memory: the program may have closed it.
+  Result<void> check_file() const {
+    struct stat ours {};
+    struct stat theirs {};
+    const auto file = open_theirs();
+    const bool is_same = file && fstat(file_.get(), &ours) == 0 &&
+                         fstat(file->get(), &theirs) == 0 && ours.st_ino == theirs.st_ino &&
+                         ours.st_dev == theirs.st_dev;
+    if (is_same) return {};
+    return impossible("the program has closed our descriptor meanwhile");
+  }
+
   Result<void> install(const FrozenView& view) {
     map_ = HA_TRY(target_.maps());
+    HA_TRY(check_file());
     HA_TRY(check_threads(view));
     HA_TRY(place());
     HA_TRY(fill_head());
@@ -125,9 +171,6 @@ class Installer {
   }
 
   Result<void> check_threads(const FrozenView& view) {
-    if (find_remains(target_, map_, control_.memory()).is_any()) {
-      return Error{ErrorKind::Traced, fmt::format("process {} is already traced", target_.pid())};
-    }
     for (const FrozenThread& thread : view.threads) {
       const auto status = HA_TRY(target_.thread_status(thread.tid));
       if (status.seccomp_mode == 0) continue;
@@ -145,14 +188,29 @@ class Installer {
     const auto room = find_room(map_, blob_bytes(), near);
     if (!room) return impossible("there is no room within 2 GiB of the collector's code");
     base_ = *room;
+    // The kernel's own choice for the ring could be that very room.
+    std::vector<Mapping> mappings = map_.mappings();
+    Mapping ours;
+    ours.range = {base_, blob_bytes()};
+    mappings.push_back(std::move(ours));
+    std::ranges::sort(mappings, {}, [](const Mapping& mapping) { return mapping.range.start; });
+    const auto ring = find_room(MemoryMap(std::move(mappings)), ring_mapped(), {});
+    if (!ring) return impossible("there is no room for the ring");
+    ring_at_ = *ring;
     return {};
+  }
+
+  // Twice in a row.
+  [[nodiscard]] std::uint64_t ring_mapped() const {
+    return kRingHeadBytes + 2 * options_.ring_bytes;
   }
 
   Result<void> fill_head() {
     head_ = blob_head();
     head_.base = base_.value;
     head_.ring_bytes = options_.ring_bytes;
-    head_.tool = getpid();
+    head_.tool = static_cast<std::uint64_t>(getpid());
+    head_.tool_start = start_of(head_.tool);
     hooks_.clear();
     std::size_t first = 0;
     for (const Entry& entry : wanted_.allocations) {
@@ -219,12 +277,8 @@ class Installer {
   }
 
   Result<void> map_into(InTarget& target) {
-    has_begun_ = true;
-    const std::uint64_t number = HA_TRY(target.call("memfd_create in the target", SYS_memfd_create,
-                                                    {target.text(), MFD_CLOEXEC}, kRingName));
-    const Fd file = HA_TRY(target_.open_file(fmt::format("fd/{}", number), O_RDWR));
-    HA_TRY(map_ring(target, file, number));
-    HA_TRY(write_code(file));
+    HA_TRY(map_ring(target));
+    HA_TRY(write_code());
     const auto map = [&](RemoteAddr at, std::uint64_t bytes, int protection, int flags,
                          std::uint64_t descriptor) -> Result<void> {
       const std::uint64_t got =
@@ -234,41 +288,40 @@ class Installer {
       if (got == at.value) return {};
       return impossible("the kernel maps memory elsewhere than asked");
     };
-    HA_TRY(
-        map(base_, blob_bytes(), PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED_NOREPLACE, number));
+    HA_TRY(map(base_, blob_bytes(), PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED_NOREPLACE,
+               number_));
     const RemoteAddr control = base_ + kBlobCodeBytes;
     const std::uint64_t control_bytes = blob_bytes() - kBlobCodeBytes;
     HA_TRY(map(control, control_bytes, PROT_READ | PROT_WRITE,
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_POPULATE, ~std::uint64_t{0}));
     static_cast<void>(HA_TRY(target.call("madvise(MADV_WIPEONFORK) in the target", SYS_madvise,
                                          {control.value, control_bytes, MADV_WIPEONFORK})));
-    static_cast<void>(HA_TRY(target.call("close in the target", SYS_close, {number})));
+    static_cast<void>(HA_TRY(target.call("close in the target", SYS_close, {number_})));
     tid_ = target.tid();
     return control_.write(tid_, control,
                           new_control(options_.every, options_.stack_bytes, random_seed()));
   }
 
-  // First the file, with memory: the target must not find the machine's exhausted later.
-  Result<void> map_ring(InTarget& target, const Fd& file, std::uint64_t number) {
+  Result<void> map_ring(InTarget& target) {
     const std::uint64_t whole = kRingHeadBytes + options_.ring_bytes;
-    const int failure = posix_fallocate(file.get(), 0, static_cast<off_t>(kBlobCodeBytes + whole));
-    if (failure != 0) return os_error("making the ring", failure);
     const auto map = [&](std::uint64_t at, std::uint64_t bytes, std::uint64_t flags,
                          std::uint64_t from) {
       return target.call("mmap of the ring in the target", SYS_mmap,
-                         {at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | flags, number, from});
+                         {at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | flags, number_, from});
     };
-    head_.ring = HA_TRY(map(0, whole + options_.ring_bytes, 0, kBlobCodeBytes));
+    head_.ring = HA_TRY(map(ring_at_.value, ring_mapped(), MAP_FIXED_NOREPLACE, kBlobCodeBytes));
+    if (head_.ring != ring_at_.value) {
+      return impossible("the kernel maps memory elsewhere than asked");
+    }
     static_cast<void>(HA_TRY(map(head_.ring, whole, MAP_FIXED | MAP_POPULATE, kBlobCodeBytes)));
     static_cast<void>(HA_TRY(map(head_.ring + whole, options_.ring_bytes, MAP_FIXED | MAP_POPULATE,
                                  kBlobCodeBytes + kRingHeadBytes)));
-    made_.ring_ = HA_TRY(Ring::map(file, kBlobCodeBytes, options_.ring_bytes));
     return {};
   }
 
-  Result<void> write_code(const Fd& file) {
+  Result<void> write_code() {
     std::memcpy(image_.data(), &head_, sizeof head_);
-    const auto put = pwrite(file.get(), image_.data(), image_.size(), 0);
+    const auto put = pwrite(file_.get(), image_.data(), image_.size(), 0);
     const int failure = errno;
     if (put == static_cast<ssize_t>(image_.size())) return {};
     return os_error("writing the code", failure);
@@ -304,11 +357,13 @@ class Installer {
   Installation& made_;
   MemoryMap map_;
   RemoteAddr base_;
+  RemoteAddr ring_at_;
   BlobHead head_{};
   std::vector<Hook> hooks_;
   std::vector<std::byte> image_;
   pid_t tid_ = 0;
-  bool has_begun_ = false;
+  std::uint64_t number_ = 0;  // of the descriptor there
+  Fd file_;                   // the same memory
   bool is_in_the_way_ = false;
   std::optional<Error> why_;
 };

@@ -52,8 +52,8 @@ typedef struct BlobHead {
   uint64_t inner_begin[kHooks];
   uint64_t inner_end[kHooks];
   uint8_t original[kHooks][kMostMoved];
-  int32_t tool;  // pid of the one that traces, as it sees itself
-  int32_t unused;
+  uint64_t tool;        // pid of the one that traces, as it sees itself
+  uint64_t tool_start;  // in ticks since boot
 } BlobHead;
 
 // The bytes that a thread may still allocate before the next sample.

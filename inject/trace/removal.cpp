@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 
 #include "attach/guardian.h"
+#include "attach/thread_state.h"
 #include "attach/x86_64.h"
 #include "inject/trace/blob.h"
 #include "inject/trace/in_target.h"
@@ -27,6 +28,7 @@ using namespace std::chrono_literals;
 // How long to wait for threads to leave the blob.
 constexpr auto kLeavePatience = 5s;
 constexpr auto kBetweenTries = 3ms;
+constexpr std::size_t kMostStat = 4096;
 constexpr std::byte kCall{0xe8};
 constexpr std::uint64_t kCallBytes = 5;
 
@@ -165,19 +167,11 @@ class Removal {
   std::string why_stays_;
 };
 
-bool is_running(pid_t tool) {
-  std::error_code none;
-  const std::filesystem::path name = fmt::format("/proc/{}/comm", tool);
-  const auto file = Fd::open(name, 0);
-  if (!file) return false;
-  const auto text = read_all(*file, 64);
-  return text && text->starts_with("heapattach");
-}
-
 // Whether the run that made this still reads.
 bool is_being_read(const Remains& remains, const MemoryReader& memory) {
   if (!remains.head) return false;
-  if (is_running(remains.head->tool)) return true;
+  const std::uint64_t start = start_of(remains.head->tool);
+  if (start != 0 && start == remains.head->tool_start) return true;
   const RemoteAddr beat = RemoteAddr{remains.head->ring} + offsetof(RingHead, beat);
   const auto before = memory.read_as<std::uint64_t>(beat);
   if (!before) return false;
@@ -187,6 +181,15 @@ bool is_being_read(const Remains& remains, const MemoryReader& memory) {
 }
 
 }  // namespace
+
+std::uint64_t start_of(std::uint64_t pid) {
+  const auto file = Fd::open(fmt::format("/proc/{}/stat", pid), 0);
+  if (!file) return 0;
+  const auto text = read_all(*file, kMostStat);
+  if (!text) return 0;
+  const auto state = parse_thread_state(*text);
+  return state && !state->is_exiting() ? state->start_ticks : 0;
+}
 
 std::uint64_t blob_bytes() {
   return kBlobCodeBytes + ((sizeof(BlobControl) + kPageBytes - 1) & ~(kPageBytes - 1));

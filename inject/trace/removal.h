@@ -24,6 +24,9 @@ struct Remains {
 };
 Remains find_remains(const Process& target, const MemoryMap& map, const MemoryReader& memory);
 
+// When a process of ours began, in ticks since boot; 0 if there is none.
+[[nodiscard]] std::uint64_t start_of(std::uint64_t pid);
+
 // The bytes of code and control pages of a blob.
 [[nodiscard]] std::uint64_t blob_bytes();
 
