@@ -230,6 +230,22 @@ std::optional<AccessorReader::Difference> AccessorReader::read_counter(RemoteAdd
   return std::nullopt;
 }
 
+std::optional<std::vector<RemoteAddr>> AccessorReader::read_sum(RemoteAddr function) {
+  ExprPool pool;
+  const Matcher match(pool);
+  const auto paths = evaluate(pool, disassembler_, source_, function, {});
+  if (paths.size() != 1) return std::nullopt;
+  const ExprNode& sum = pool.at(paths[0].returned);
+  if (sum.op != ExprOp::Sum || sum.constant != 0) return std::nullopt;
+  std::vector<RemoteAddr> variables;
+  for (const ExprTerm& term : sum.terms) {
+    const auto variable = match.variable(term.of, kWordBytes);
+    if (!variable || term.factor != 1) return std::nullopt;
+    variables.push_back(*variable);
+  }
+  return variables;
+}
+
 std::optional<std::uint64_t> AccessorReader::read_constant(RemoteAddr function) {
   ExprPool pool;
   const auto paths = evaluate(pool, disassembler_, source_, function, {});

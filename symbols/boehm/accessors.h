@@ -39,6 +39,8 @@ class AccessorReader {
     std::optional<RemoteAddr> less;
   };
   std::optional<Difference> read_counter(RemoteAddr function);
+  // A function that returns a sum of variables, of 8 bytes each.
+  std::optional<std::vector<RemoteAddr>> read_sum(RemoteAddr function);
   // A function that returns a constant.
   std::optional<std::uint64_t> read_constant(RemoteAddr function);
 

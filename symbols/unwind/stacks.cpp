@@ -1,6 +1,7 @@
 #include "symbols/unwind/stacks.h"
 
 #include <algorithm>
+#include <tuple>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 #include "symbols/elf/file_share.h"
 #include "symbols/unwind/local_types.h"
 #include "symbols/unwind/places.h"
+#include "symbols/unwind/samples.h"
 #include "symbols/unwind/stack_bytes.h"
 #include "symbols/unwind/stack_window.h"
 #include "symbols/unwind/unwind.h"
@@ -37,6 +39,40 @@ class Gathered {
   static constexpr std::size_t kPiece = std::size_t{256} << 10;
   SandboxOutput& output_;
   std::vector<std::byte> bytes_;
+};
+
+StackRecord record_of(const WalkedStack& walked) {
+  StackRecord record;
+  record.end = walked.end;
+  record.left_out = walked.left_out;
+  record.left_out_behind = static_cast<std::uint32_t>(walked.left_out_behind);
+  for (const Frame& frame : walked.frames) {
+    record.frames.push_back({.pc = frame.pc(),
+                             .stack_pointer = {frame.state.sp()},
+                             .cfa = {frame.cfa.value_or(0)},
+                             .found_by = frame.found_by});
+  }
+  return record;
+}
+
+// The copy of one stack, and no other memory.
+class SampledStack final : public MemoryReader {
+ public:
+  void set(const StackSample& sample) {
+    begin_ = RemoteAddr{sample.registers.sp()};
+    bytes_ = sample.stack;
+  }
+  Result<std::size_t> read_some(RemoteAddr from, std::span<std::byte> into) const override {
+    const std::uint64_t offset = from - begin_;
+    if (offset >= bytes_.size()) return Error{ErrorKind::Fault, "it is not in the copy"};
+    const std::size_t count = std::min<std::size_t>(into.size(), bytes_.size() - offset);
+    std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), count, into.begin());
+    return count;
+  }
+
+ private:
+  RemoteAddr begin_;
+  std::span<const std::byte> bytes_;
 };
 
 // The work of the worker.
@@ -76,15 +112,11 @@ class StackFinder {
  private:
   void walk(const MachineState& innermost, bool is_exact, FoundStack& found) {
     const WalkedStack walked = unwinder_.walk(innermost, is_exact, limits_.frames);
-    found.stack.end = walked.end;
-    found.stack.left_out = walked.left_out;
-    found.stack.left_out_behind = static_cast<std::uint32_t>(walked.left_out_behind);
+    const auto owner = std::pair(found.stack.thread, found.stack.fiber);
+    found.stack = record_of(walked);
+    std::tie(found.stack.thread, found.stack.fiber) = owner;
     std::uint32_t number = 0;
     for (const Frame& frame : walked.frames) {
-      found.stack.frames.push_back({.pc = frame.pc(),
-                                    .stack_pointer = {frame.state.sp()},
-                                    .cfa = {frame.cfa.value_or(0)},
-                                    .found_by = frame.found_by});
       instructions_.insert(frame.pc().value);
       if (limits_.with_locals) {
         for (Local& local : locals_.of(frame)) found.locals.push_back({std::move(local), number});
@@ -184,6 +216,37 @@ Result<Stacks> walk_stacks(const Modules& modules,
             [](const CodePlaces& a, const CodePlaces& b) { return a.pc < b.pc; });
   stacks.notes.push_back(summary(stacks));
   return stacks;
+}
+
+Result<std::vector<StackRecord>> walk_samples(const Modules& modules,
+                                              std::span<const StackSample> samples,
+                                              const FrameLimits& limits,
+                                              std::chrono::milliseconds time) {
+  const auto work = [&](SandboxOutput& output) {
+    ModuleDebugs debugs(modules);
+    SampledStack stack;
+    Unwinder unwinder(debugs, stack);
+    Gathered gathered(output);
+    for (const StackSample& sample : samples) {
+      stack.set(sample);
+      FoundStack found;
+      found.stack = record_of(unwinder.walk(sample.registers, false, limits));
+      gathered.add(to_bytes(found));
+    }
+    gathered.flush();
+  };
+  const SandboxResult result = HA_TRY(run_sandboxed(work, walls_for(modules, time)));
+  std::vector<StackRecord> found;
+  found.reserve(samples.size());
+  std::span<const std::byte> rest = result.output;
+  while (!rest.empty()) {
+    FoundPart part = HA_TRY(take_part(rest));
+    if (auto* const stack = std::get_if<FoundStack>(&part)) {
+      found.push_back(std::move(stack->stack));
+    }
+  }
+  if (found.size() == samples.size()) return found;
+  return Error{ErrorKind::Malformed, "the worker has not walked all stacks"};
 }
 
 Result<std::vector<CodePlaces>> find_places(const Modules& modules,
