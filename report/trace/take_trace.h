@@ -9,10 +9,12 @@
 
 #include <sys/types.h>
 
+#include "attach/result.h"
 #include "report/deadline.h"
+#include "report/trace/trace.h"
 #include "symbols/elf/module.h"
 
-// What to record of a process.
+// Records which code of a process allocates.
 namespace heapattach::trace {
 
 // How a recording is going, for the line on the terminal.
@@ -40,5 +42,20 @@ struct TraceOptions {
   // Called a few times a second while the recording runs.
   std::function<void(const TraceProgress&)> on_progress;
 };
+
+// Puts the tracer into the process, records for that long, or until the user asks us to end, and
+// takes it out again. An error if nothing was recorded, and nothing is in the process then; what
+// goes wrong later ends the trace early (Header::reason). Call it while this process has one
+// thread.
+Result<Trace> take_trace(const TraceOptions& options);
+
+// What would be traced, for --check. Changes nothing.
+struct TraceFacts {
+  std::vector<std::string> entries;
+  bool follows_ends = false;       // what is in use will be known
+  std::vector<std::string> notes;  // what is not traced, and why
+};
+// Its error is why the process cannot be traced.
+Result<TraceFacts> trace_facts(pid_t pid, const SymbolSearch& symbols);
 
 }  // namespace heapattach::trace

@@ -1,0 +1,130 @@
+// Allocates from a few places, and knows how often. "allocating THREADS": each thread waits until
+// it is told "run ROUNDS", does so many rounds, and waits again. Each round makes objects of
+// several sizes and kinds; one in ten of those with a finalizer stays reachable. "collect" runs
+// collections until nothing more is finalized. With "free" as second argument, the threads run
+// without end.
+
+#define GC_THREADS
+#include <gc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SITE __attribute__((noinline))
+enum { kKept = 4096, kMostThreads = 16 };
+
+static atomic_long small, atomic, large, resized, finalizable, finalized, freed, rounds_done, bad;
+static atomic_long rounds_wanted;
+static void* kept[kMostThreads][kKept];
+
+static void on_end(void* object, void* unused) {
+  (void)object;
+  (void)unused;
+  atomic_fetch_add(&finalized, 1);
+}
+
+// What comes after each allocation keeps it from being a jump, which leaves no frame.
+SITE static char* make_small(void) {
+  char* object = GC_MALLOC(32);
+  if (object[0] != 0 || object[31] != 0) atomic_fetch_add(&bad, 1);
+  atomic_fetch_add(&small, 1);
+  return object;
+}
+
+SITE static char* make_atomic(void) {
+  char* object = GC_MALLOC_ATOMIC(200);
+  memset(object, 1, 200);
+  atomic_fetch_add(&atomic, 1);
+  return object;
+}
+
+SITE static char* make_large(void) {
+  char* object = GC_MALLOC(10000);
+  if (object[9999] != 0) atomic_fetch_add(&bad, 1);
+  atomic_fetch_add(&large, 1);
+  return object;
+}
+
+SITE static char* make_resized(void) {
+  char* object = GC_REALLOC(make_small(), 300);
+  atomic_fetch_add(&resized, 1);
+  return object;
+}
+
+SITE static void* make_finalizable(void) {
+  void* object = GC_MALLOC(48);
+  GC_register_finalizer_no_order(object, on_end, NULL, NULL, NULL);
+  atomic_fetch_add(&finalizable, 1);
+  return object;
+}
+
+SITE static void make_and_free(void) {
+  GC_FREE(GC_MALLOC(64));
+  atomic_fetch_add(&freed, 1);
+}
+
+static void do_round(long thread, long round) {
+  void** const mine = kept[thread];
+  mine[round % kKept] = make_small();
+  mine[(round * 7) % kKept] = make_atomic();
+  if (round % 16 == 0) make_large();
+  if (round % 4 == 0) make_resized();
+  if (round % 8 == 0) make_and_free();
+  if (round % 32 == 0) {
+    void* object = make_finalizable();
+    if (round % 320 == 0) mine[(round / 320) % kKept] = object;
+  }
+}
+
+static void* work(void* number) {
+  const long thread = (long)number;
+  for (long round = 0;; ++round) {
+    while (round >= atomic_load(&rounds_wanted)) usleep(200);
+    do_round(thread, round);
+    atomic_fetch_add(&rounds_done, 1);
+  }
+  return NULL;
+}
+
+static void collect_all(void) {
+  for (long before = -1; before != atomic_load(&finalized);) {
+    before = atomic_load(&finalized);
+    for (int i = 0; i < 3; ++i) GC_gcollect();
+    GC_invoke_finalizers();
+  }
+}
+
+static void report(void) {
+  printf(
+      "small=%ld atomic=%ld large=%ld resized=%ld finalizable=%ld finalized=%ld freed=%ld "
+      "rounds=%ld bad=%ld total=%ld collections=%ld\n",
+      atomic_load(&small), atomic_load(&atomic), atomic_load(&large), atomic_load(&resized),
+      atomic_load(&finalizable), atomic_load(&finalized), atomic_load(&freed),
+      atomic_load(&rounds_done), atomic_load(&bad), (long)GC_get_total_bytes(),
+      (long)GC_get_gc_no());
+  fflush(stdout);
+}
+
+int main(int count, char** words) {
+  GC_INIT();
+  GC_allow_register_threads();
+  const long threads = count > 1 ? strtol(words[1], NULL, 10) : 1;
+  if (threads > kMostThreads) return 1;
+  if (count > 2 && strcmp(words[2], "free") == 0) atomic_store(&rounds_wanted, 1L << 60);
+  for (long i = 0; i < threads; ++i) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, work, (void*)i) != 0) return 1;
+  }
+  printf("ready\n");
+  fflush(stdout);
+  char line[64];
+  while (fgets(line, sizeof line, stdin) != NULL) {
+    if (strncmp(line, "run ", 4) == 0) atomic_fetch_add(&rounds_wanted, strtol(line + 4, NULL, 10));
+    if (strncmp(line, "collect", 7) == 0) collect_all();
+    report();
+  }
+  _Exit(0);
+}

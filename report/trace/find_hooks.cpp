@@ -1,0 +1,313 @@
+// The collector's allocating functions call each other, and an allocation must count once. So the
+// innermost ones that have the size and kind as arguments are hooked:
+//
+//     GC_malloc, GC_malloc_atomic, GC_strdup, …  →  GC_malloc_kind  →  GC_malloc_kind_global
+//     GC_malloc_uncollectable, …  →  GC_generic_malloc_uncollectable
+//     GC_malloc_ignore_off_page, …  →  GC_generic_malloc_ignore_off_page
+//
+// All of these go to GC_generic_malloc for what is large; programs call it too, for kinds of their
+// own. There, only calls from outside the collector count. Which of them exist, and which function
+// leads to which, depends on the release and on how it was built: a build without thread-local
+// allocation has GC_malloc go to GC_malloc_kind_global. So each function of the public interface
+// that leads to none of the hooked ones is hooked itself.
+
+#include "report/trace/find_hooks.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+#include <set>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "symbols/boehm/accessors.h"
+#include "symbols/code/disassembler.h"
+#include "symbols/unwind/stacks.h"
+
+namespace heapattach::trace {
+
+namespace {
+
+constexpr const char* kAdvice = "--count and --watch, which change no code of the process";
+constexpr std::uint64_t kMostFunction = 16384;
+constexpr std::uint64_t kMostCollector = std::uint64_t{4} << 20;
+constexpr int kDeepest = 4;
+
+// Those that take size and kind, or a descriptor.
+constexpr std::array<std::string_view, 4> kInnermost = {
+    "GC_generic_malloc_uncollectable", "GC_generic_malloc_ignore_off_page", "GC_gcj_malloc",
+    "GC_gcj_malloc_ignore_off_page"};
+constexpr std::array<std::string_view, 7> kPublic = {"GC_malloc",
+                                                     "GC_malloc_atomic",
+                                                     "GC_malloc_uncollectable",
+                                                     "GC_malloc_atomic_uncollectable",
+                                                     "GC_malloc_ignore_off_page",
+                                                     "GC_malloc_atomic_ignore_off_page",
+                                                     "GC_memalign"};
+
+class HookFinder {
+ public:
+  HookFinder(const Modules& modules,
+             const Module& module,
+             const MemoryReader& memory,
+             const Disassembler& disassembler)
+      : modules_(modules), module_(module), memory_(memory), disassembler_(disassembler) {
+    for (const Symbol& symbol : module.symbols_with_prefix("GC_")) {
+      if (!symbol.is_function || symbol.bytes == 0) continue;
+      functions_.emplace(symbol.name, symbol);
+      begin_ = std::min(begin_, symbol.address);
+      end_ = std::max(end_, symbol.address + symbol.bytes);
+    }
+  }
+
+  Result<FoundHooks> find(const boehm::Collector& collector) {
+    learn_stubs();
+    const std::string_view usual = choose_usual();
+    if (usual.empty()) {
+      return Error{ErrorKind::Impossible,
+                   fmt::format("{} has no names of the functions that allocate", module_.name())}
+          .advise(kAdvice);
+    }
+    add(usual);
+    if (usual == "GC_malloc") add("GC_malloc_atomic");
+    for (const std::string_view name : kInnermost) {
+      if (functions_.contains(name)) add(name);
+    }
+    add_generic();
+    for (const std::string_view name : kPublic) add_if_missed(name);
+    // It has its size as second argument, and the object that it replaces as first.
+    if (functions_.contains("GC_realloc") && leads_to("GC_realloc", hooked_) != Leads::There) {
+      note("what GC_realloc allocates is not traced");
+    }
+    if (functions_.contains("GC_free")) found_.hooks.release = entry_of("GC_free");
+    HA_TRY(check_oom_function());
+    find_events(collector);
+    find_total();
+    return std::move(found_);
+  }
+
+ private:
+  // The function that GC_malloc leads to, or itself.
+  std::string_view choose_usual() {
+    if (!functions_.contains("GC_malloc")) return "";
+    for (const std::string_view name : {"GC_malloc_kind", "GC_malloc_kind_global"}) {
+      if (functions_.contains(name) && leads_to("GC_malloc", {name}) == Leads::There) return name;
+    }
+    return "GC_malloc";
+  }
+
+  [[nodiscard]] std::optional<Entry> entry_of(std::string_view name) const {
+    const auto known = functions_.find(name);
+    if (known == functions_.end()) return std::nullopt;
+    const Symbol& symbol = known->second;
+    const auto code = module_.file_bytes(symbol.address);
+    const std::size_t bytes =
+        std::min<std::size_t>({code.size(), static_cast<std::size_t>(symbol.bytes), kMostFunction});
+    return Entry{.name = std::string(name),
+                 .at = symbol.address,
+                 .code = {code.begin(), code.begin() + static_cast<std::ptrdiff_t>(bytes)}};
+  }
+
+  void add(std::string_view name) {
+    auto entry = entry_of(name);
+    if (!entry) return;
+    const auto is_same = [&](const Entry& known) { return known.at == entry->at; };
+    if (std::ranges::any_of(found_.hooks.allocations, is_same)) return;
+    hooked_.insert(name);
+    entry->size_is_second = name == "GC_memalign";
+    found_.hooks.allocations.push_back(*std::move(entry));
+  }
+
+  void add_generic() {
+    if (!functions_.contains("GC_generic_malloc")) return;
+    if (end_ - begin_ > kMostCollector) {
+      note("GC_generic_malloc is not traced: it is unknown where the collector's code is");
+      return;
+    }
+    add("GC_generic_malloc");
+    found_.hooks.allocations.back().inner = {begin_, end_ - begin_};
+    hooked_.erase("GC_generic_malloc");  // no use to what calls it from inside
+  }
+
+  void add_if_missed(std::string_view name) {
+    if (!functions_.contains(name) || hooked_.contains(name)) return;
+    switch (leads_to(name, hooked_)) {
+      case Leads::There: return;
+      case Leads::Nowhere: add(name); return;
+      case Leads::Unknown:
+        note(fmt::format("it is unknown whether {} is traced: its calls are not bound yet", name));
+    }
+  }
+
+  enum class Leads { Nowhere, There, Unknown };
+  Leads leads_to(std::string_view from, const std::set<std::string_view>& goals) {
+    std::set<std::uint64_t> seen;
+    bool is_unknown = false;
+    std::vector<std::uint64_t> next = {functions_.at(from).address.value};
+    std::set<std::uint64_t> wanted;
+    for (const std::string_view goal : goals) wanted.insert(functions_.at(goal).address.value);
+    for (int depth = 0; depth < kDeepest && !next.empty(); ++depth) {
+      std::vector<std::uint64_t> after;
+      for (const std::uint64_t function : next) {
+        if (!seen.insert(function).second) continue;
+        for (const std::uint64_t called : calls_of(RemoteAddr{function}, is_unknown)) {
+          if (wanted.contains(called)) return Leads::There;
+          after.push_back(called);
+        }
+      }
+      next = std::move(after);
+    }
+    return is_unknown ? Leads::Unknown : Leads::Nowhere;
+  }
+
+  // The functions that the one at `at` calls or jumps to.
+  std::vector<std::uint64_t> calls_of(RemoteAddr at, bool& is_unknown) {
+    std::vector<std::uint64_t> called;
+    const auto symbol = module_.symbol_at(at);
+    if (!symbol || !symbol->is_function || symbol->bytes > kMostFunction) return called;
+    const auto code = module_.file_bytes(symbol->address);
+    const std::size_t bytes = std::min<std::size_t>(code.size(), symbol->bytes);
+    for (std::size_t offset = 0; offset < bytes;) {
+      const cs_insn* const instruction =
+          disassembler_.decode(code.subspan(offset, bytes - offset), symbol->address + offset);
+      if (instruction == nullptr) break;
+      offset += instruction->size;
+      const cs_x86& x86 = instruction->detail->x86;
+      const bool is_call = instruction->id == X86_INS_CALL || instruction->id == X86_INS_JMP;
+      if (!is_call || x86.op_count != 1 || x86.operands[0].type != X86_OP_IMM) continue;
+      const RemoteAddr target{static_cast<std::uint64_t>(x86.operands[0].imm)};
+      if (target - symbol->address < bytes) continue;
+      const auto bound = through_stub(target);
+      is_unknown = is_unknown || !bound;
+      if (bound) called.push_back(bound->value);
+    }
+    return called;
+  }
+
+  // Where the stubs lead that the program has not used yet, by their relocations.
+  void learn_stubs() {
+    for (const std::string_view name : kPublic) {
+      if (functions_.contains(name)) static_cast<void>(leads_to(name, {}));
+    }
+    const std::vector<RemoteAddr> stubs(unbound_.begin(), unbound_.end());
+    if (stubs.empty()) return;
+    const auto places = unwind::find_places(modules_, stubs, std::chrono::seconds(20));
+    if (!places) return;
+    for (const unwind::CodePlaces& at : *places) {
+      if (at.places.size() != 1) continue;
+      const std::string_view name = at.places.front().function;
+      const auto function = functions_.find(name.substr(0, name.find('@')));
+      if (function != functions_.end()) bound_.emplace(at.pc.value, function->second.address);
+    }
+  }
+
+  // Where a stub of the linker leads, or the address itself; none if it is not bound yet.
+  std::optional<RemoteAddr> through_stub(RemoteAddr at) {
+    if (const auto symbol = module_.symbol_at(at); symbol && symbol->address == at) return at;
+    std::size_t offset = 0;
+    const auto code = module_.file_bytes(at);
+    for (int i = 0; i < 3 && offset < code.size(); ++i) {
+      const cs_insn* const instruction = disassembler_.decode(code.subspan(offset), at + offset);
+      if (instruction == nullptr) return at;
+      const cs_x86& x86 = instruction->detail->x86;
+      const bool is_slot = instruction->id == X86_INS_JMP && x86.op_count == 1 &&
+                           x86.operands[0].type == X86_OP_MEM &&
+                           x86.operands[0].mem.base == X86_REG_RIP;
+      offset += instruction->size;
+      if (!is_slot) continue;
+      const RemoteAddr slot = at + offset + static_cast<std::uint64_t>(x86.operands[0].mem.disp);
+      const auto goal = memory_.read_as<std::uint64_t>(slot);
+      if (!goal) return std::nullopt;
+      // Until the first call, the slot leads back to the stubs.
+      const bool is_bound =
+          !module_.contains(RemoteAddr{*goal}) || module_.symbol_at(RemoteAddr{*goal}).has_value();
+      if (is_bound) return RemoteAddr{*goal};
+      const auto by_name = bound_.find(at.value);
+      if (by_name != bound_.end()) return by_name->second;
+      unbound_.insert(at);
+      return std::nullopt;
+    }
+    return at;
+  }
+
+  boehm::AccessorReader& reader() {
+    if (!reader_) {
+      source_ = boehm::code_of(module_, memory_);
+      reader_.emplace(disassembler_, *source_);
+    }
+    return *reader_;
+  }
+
+  // A function of the program for when memory runs out may throw an exception, which could not pass
+  // the frame of a sampled allocation.
+  Result<void> check_oom_function() {
+    const auto setter = functions_.find("GC_set_oom_fn");
+    if (setter == functions_.end()) return {};
+    const auto variable = reader().read_setter(setter->second.address);
+    if (!variable) return {};
+    const auto value = memory_.read_as<std::uint64_t>(*variable);
+    if (!value || *value == 0 || module_.contains(RemoteAddr{*value})) return {};
+    return Error{ErrorKind::Impossible,
+                 "the program has set a function for when memory runs out, which may throw an "
+                 "exception through code that has no tables for it"}
+        .advise(kAdvice);
+  }
+
+  void find_events(const boehm::Collector& collector) {
+    const auto setter = functions_.find("GC_set_on_collection_event");
+    const auto marked = functions_.find("GC_is_marked");
+    const auto base = functions_.find("GC_base");
+    if (setter != functions_.end()) {
+      if (const auto variable = reader().read_setter(setter->second.address)) {
+        found_.hooks.event_variable = *variable;
+      }
+    }
+    if (marked != functions_.end()) found_.hooks.is_marked = marked->second.address;
+    if (base != functions_.end()) found_.hooks.object_base = base->second.address;
+    found_.hooks.collections = collector.collections.value_or(RemoteAddr{});
+    if (!found_.hooks.follows_ends()) {
+      note(
+          "the collector has no event of a collection that is understood: what is in use is "
+          "unknown");
+    }
+  }
+
+  void find_total() {
+    const auto total = functions_.find("GC_get_total_bytes");
+    if (total == functions_.end()) return;
+    found_.total = reader().read_sum(total->second.address).value_or(std::vector<RemoteAddr>());
+  }
+
+  void note(std::string text) { found_.notes.push_back(std::move(text)); }
+
+  const Modules& modules_;
+  const Module& module_;
+  const MemoryReader& memory_;
+  const Disassembler& disassembler_;
+  std::map<std::string_view, Symbol> functions_;
+  RemoteAddr begin_{~std::uint64_t{0}};
+  RemoteAddr end_;
+  std::set<std::string_view> hooked_;
+  std::set<RemoteAddr> unbound_;  // stubs
+  std::map<std::uint64_t, RemoteAddr> bound_;
+  std::optional<boehm::CodeSource> source_;
+  std::optional<boehm::AccessorReader> reader_;
+  FoundHooks found_;
+};
+
+}  // namespace
+
+Result<FoundHooks> find_hooks(const Modules& modules,
+                              const boehm::Collector& collector,
+                              const MemoryReader& memory) {
+  const auto all = modules.all();
+  const auto module = std::ranges::find_if(
+      all, [&](const Module& candidate) { return candidate.name() == collector.module; });
+  if (module == all.end()) return Error{ErrorKind::Impossible, "the collector's module is gone"};
+  const Disassembler disassembler = HA_TRY(Disassembler::open());
+  return HookFinder(modules, *module, memory, disassembler).find(collector);
+}
+
+}  // namespace heapattach::trace

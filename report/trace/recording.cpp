@@ -1,0 +1,267 @@
+#include "report/trace/recording.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "report/stacks/crystal_library.h"
+#include "symbols/unwind/stacks.h"
+
+namespace heapattach::trace {
+
+namespace {
+
+// The copies that wait are unwound when they take so much memory.
+constexpr std::size_t kMostWaiting = std::size_t{96} << 20;
+constexpr std::chrono::milliseconds kLongestWalk{60'000};
+// Of one stack; more is a runaway recursion.
+constexpr std::size_t kMostFrames = 1024;
+
+std::uint64_t key_of(const Ring::Entry& entry) {
+  const RingRecord& record = entry.record;
+  const std::uint64_t registers[] = {record.rip, record.rsp, record.rbp, record.rbx,
+                                     record.r12, record.r13, record.r14, record.r15};
+  const auto as_text = [](std::span<const std::byte> bytes) {
+    return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  };
+  constexpr std::uint64_t kMix = 0x9E3779B97F4A7C15;
+  const std::hash<std::string_view> hash;
+  return hash(as_text(std::as_bytes(std::span(registers)))) * kMix ^ hash(as_text(entry.stack));
+}
+
+unwind::StackSample sample_of(const Ring::Entry& entry) {
+  constexpr std::size_t kRbx = 3;
+  constexpr std::size_t kR12 = 12;
+  const RingRecord& record = entry.record;
+  unwind::StackSample sample;
+  sample.registers.set(kRbx, record.rbx);
+  sample.registers.set(unwind::MachineState::kFramePointer, record.rbp);
+  sample.registers.set(unwind::MachineState::kStackPointer, record.rsp);
+  sample.registers.set(kR12, record.r12);
+  sample.registers.set(kR12 + 1, record.r13);
+  sample.registers.set(kR12 + 2, record.r14);
+  sample.registers.set(kR12 + 3, record.r15);
+  sample.registers.set(unwind::MachineState::kReturnAddress, record.rip);
+  sample.stack.assign(entry.stack.begin(), entry.stack.end());
+  return sample;
+}
+
+// The thread that the target calls `number`; it may have its own numbers (a pid namespace).
+std::string name_of_thread(const Process& target, std::uint32_t number) {
+  const auto state = target.thread_state(static_cast<pid_t>(number));
+  return state ? state->name : std::string();
+}
+
+bool is_collector(std::string_view function) {
+  return function.starts_with("GC_");
+}
+
+bool is_runtime_library(std::string_view object) {
+  constexpr std::string_view kNames[] = {"libc.so", "libstdc++.so", "libpthread.so", "ld-linux",
+                                         "libm.so", "ld-musl",      "libgcc_s.so",   "libc++.so"};
+  return std::ranges::any_of(kNames, [&](std::string_view n) { return object.starts_with(n); });
+}
+
+// Judges whose code a frame is in.
+class Owners {
+ public:
+  Owners(const Modules& modules, const std::vector<unwind::CodePlaces>& places)
+      : program_(modules.main_program()) {
+    std::vector<std::string_view> files;
+    for (const unwind::CodePlaces& at : places) {
+      for (const unwind::Place& place : at.places) files.push_back(place.file);
+    }
+    library_ = stacks::CrystalLibrary::of_files(files);
+  }
+
+  [[nodiscard]] Whose of(const Module* module, const unwind::Place& place) const {
+    if (is_collector(place.function)) return Whose::Collector;
+    if (module == nullptr) return Whose::Library;
+    if (module->name().starts_with("libgc.so")) return Whose::Collector;
+    if (module != program_) {
+      return is_runtime_library(module->name()) ? Whose::Runtime : Whose::Library;
+    }
+    const bool is_of_crystal = library_.is_crystal() && (!library_.name_of(place.file).empty() ||
+                                                         !library_.name_of(place.home).empty());
+    const bool is_start = place.function == "_start" || place.function.starts_with("__crystal_");
+    return is_of_crystal || is_start ? Whose::Runtime : Whose::Own;
+  }
+
+ private:
+  const Module* program_;
+  stacks::CrystalLibrary library_;
+};
+
+}  // namespace
+
+Recording::Recording(const Process& target,
+                     const Modules& modules,
+                     std::size_t depth,
+                     std::uint64_t began)
+    : target_(target), modules_(modules), depth_(depth), began_(began) {}
+
+Result<bool> Recording::drain(Ring& ring) {
+  bool is_any = false;
+  for (;;) {
+    const auto entry = HA_TRY(ring.front());
+    if (!entry) return is_any;
+    is_any = true;
+    take(*entry);
+    ring.pop();
+    if (waiting_bytes_ < kMostWaiting) continue;
+    ring.beat();
+    HA_TRY(unwind());
+    ring.beat();
+  }
+}
+
+void Recording::take(const Ring::Entry& entry) {
+  const RingRecord& record = entry.record;
+  if (record.what == kRecordForgotten) {
+    ++forgotten_;
+    return;
+  }
+  Event event;
+  event.time_ns = record.time > began_ ? record.time - began_ : 0;
+  event.address = record.address;
+  if (record.what == kRecordAllocated) {
+    ++samples_;
+    event.thread = thread_of(record.thread);
+    event.bytes = record.size;
+    event.type = type_of(record.rip);
+    event.stack = copy_of(entry);
+    event.collection = record.collection;
+  } else if (record.what == kRecordFreed) {
+    event.kind = EventKind::Free;
+  } else {
+    event.kind = EventKind::Dead;
+    event.collection = record.collection;
+  }
+  events_.add(event);
+}
+
+std::uint32_t Recording::thread_of(std::uint32_t number) {
+  const auto [at, is_new] =
+      thread_numbers_.try_emplace(number, static_cast<std::uint32_t>(threads_.size()));
+  if (is_new) {
+    threads_.push_back(
+        {.tid = static_cast<pid_t>(number), .name = name_of_thread(target_, number)});
+  }
+  return at->second;
+}
+
+std::uint32_t Recording::type_of(std::uint64_t caller) {
+  const auto [at, is_new] = type_by_caller_.try_emplace(caller, kNone);
+  if (!is_new) return at->second;
+  const auto name = type_names_.find(caller);
+  if (name == type_names_.end() || name->second.empty()) return kNone;
+  const auto [type, is_first] =
+      type_numbers_.try_emplace(name->second, static_cast<std::uint32_t>(types_.size()));
+  if (is_first) types_.push_back({.name = name->second});
+  return at->second = type->second;
+}
+
+std::uint32_t Recording::copy_of(const Ring::Entry& entry) {
+  const auto [at, is_new] =
+      copy_numbers_.try_emplace(key_of(entry), static_cast<std::uint32_t>(copies_.size()));
+  if (!is_new) return at->second;
+  copies_.push_back(kNone);
+  waiting_.push_back(sample_of(entry));
+  waiting_bytes_ += sizeof(unwind::StackSample) + entry.stack.size();
+  return at->second;
+}
+
+Result<void> Recording::unwind() {
+  if (waiting_.empty()) return {};
+  const unwind::FrameLimits limits{.innermost = depth_ == 0 ? kMostFrames : depth_,
+                                   .outermost = 0,
+                                   .followed = depth_ == 0 ? kMostFrames : depth_ + 1};
+  const auto walked = unwind::walk_samples(modules_, waiting_, limits, kLongestWalk);
+  const std::size_t first = copies_.size() - waiting_.size();
+  if (walked) {
+    for (std::size_t i = 0; i < walked->size(); ++i) copies_[first + i] = stack_of((*walked)[i]);
+  } else {
+    not_unwound_ += waiting_.size();
+  }
+  waiting_.clear();
+  waiting_.shrink_to_fit();
+  waiting_bytes_ = 0;
+  if (!walked && walked.error().kind == ErrorKind::Interrupted) return walked.error();
+  return {};
+}
+
+std::uint32_t Recording::stack_of(const unwind::StackRecord& record) {
+  StackKey key;
+  for (const unwind::FrameRecord& frame : record.frames) key.push_back(frame.pc.value);
+  const bool is_truncated = record.end != unwind::StackEnd::Outermost || record.left_out != 0;
+  const auto [at, is_new] =
+      stack_numbers_.try_emplace({key, is_truncated}, static_cast<std::uint32_t>(stacks_.size()));
+  if (is_new) stacks_.push_back({std::move(key), is_truncated});
+  return at->second;
+}
+
+// For each instruction of a stack, in the order of `pcs`, its frames.
+Result<std::vector<std::vector<std::uint32_t>>> Recording::name_frames(Trace& trace) {
+  std::set<std::uint64_t> instructions;
+  for (const Found& stack : stacks_) {
+    instructions.insert(stack.frames.begin(), stack.frames.end());
+  }
+  std::vector<RemoteAddr> pcs;
+  for (const std::uint64_t pc : instructions) pcs.push_back(RemoteAddr{pc});
+  std::vector<unwind::CodePlaces> places;
+  if (auto found = unwind::find_places(modules_, pcs, kLongestWalk)) places = *std::move(found);
+  const Owners owners(modules_, places);
+  std::vector<std::vector<std::uint32_t>> frames;
+  for (const RemoteAddr pc : pcs) {
+    const auto known = std::ranges::find_if(places.begin(), places.end(),
+                                            [pc](const auto& at) { return at.pc == pc; });
+    std::vector<unwind::Place> here;
+    if (known != places.end()) here = known->places;
+    if (here.empty()) here.emplace_back();
+    const Module* const module = modules_.find(pc);
+    auto& numbers = frames.emplace_back();
+    for (const unwind::Place& place : here) {
+      numbers.push_back(static_cast<std::uint32_t>(trace.frames.size()));
+      trace.frames.push_back({.function = place.function,
+                              .object = module == nullptr ? std::string() : module->name(),
+                              .file = place.file,
+                              .line = place.line,
+                              .address = pc.value,
+                              .whose = owners.of(module, place)});
+    }
+  }
+  return frames;
+}
+
+Result<void> Recording::finish(Trace& trace) {
+  HA_TRY(unwind());
+  const auto frames = HA_TRY(name_frames(trace));
+  std::set<std::uint64_t> instructions;
+  for (const Found& stack : stacks_) {
+    instructions.insert(stack.frames.begin(), stack.frames.end());
+  }
+  std::unordered_map<std::uint64_t, std::size_t> numbers;
+  for (const std::uint64_t pc : instructions) numbers.emplace(pc, numbers.size());
+  for (const Found& found : stacks_) {
+    Stack stack;
+    stack.is_truncated = found.is_truncated;
+    for (const std::uint64_t pc : found.frames) {
+      const auto& all = frames[numbers.at(pc)];
+      stack.frames.insert(stack.frames.end(), all.begin(), all.end());
+    }
+    trace.stacks.push_back(std::move(stack));
+  }
+  trace.types = std::move(types_);
+  trace.threads = std::move(threads_);
+  EventLog::Reader reader(events_);
+  Event event;
+  while (reader.next(event)) {
+    if (event.stack != kNone) event.stack = copies_[event.stack];
+    trace.events.add(event);
+  }
+  return {};
+}
+
+}  // namespace heapattach::trace

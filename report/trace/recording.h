@@ -1,0 +1,77 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "attach/process.h"
+#include "inject/trace/ring.h"
+#include "report/trace/trace.h"
+#include "symbols/elf/module.h"
+#include "symbols/unwind/samples.h"
+
+namespace heapattach::trace {
+
+// Makes a trace of the records of a ring. Stacks are unwound in large portions, because a worker of
+// its own does it; the same copy of a stack only once.
+class Recording {
+ public:
+  // `began` is CLOCK_MONOTONIC, in nanoseconds.
+  Recording(const Process& target, const Modules& modules, std::size_t depth, std::uint64_t began);
+
+  // The names of types, by the return address of the call that allocates one.
+  void set_types(std::unordered_map<std::uint64_t, std::string> types) {
+    type_names_ = std::move(types);
+  }
+
+  // Takes all records that are whole; false if there was none.
+  Result<bool> drain(Ring& ring);
+  // Unwinds what was taken.
+  Result<void> unwind();
+  // Fills in everything but the header. Nothing can be added afterwards.
+  Result<void> finish(Trace& trace);
+
+  [[nodiscard]] std::uint64_t samples() const { return samples_; }
+  [[nodiscard]] std::uint64_t forgotten() const { return forgotten_; }
+  [[nodiscard]] std::uint64_t not_unwound() const { return not_unwound_; }
+
+ private:
+  using StackKey = std::vector<std::uint64_t>;  // the instructions of its frames, innermost first
+
+  void take(const Ring::Entry& entry);
+  std::uint32_t thread_of(std::uint32_t number);
+  std::uint32_t type_of(std::uint64_t caller);
+  std::uint32_t copy_of(const Ring::Entry& entry);
+  std::uint32_t stack_of(const unwind::StackRecord& record);
+  Result<std::vector<std::vector<std::uint32_t>>> name_frames(Trace& trace);
+
+  const Process& target_;
+  const Modules& modules_;
+  std::size_t depth_;
+  std::uint64_t began_;
+  std::unordered_map<std::uint64_t, std::string> type_names_;
+  EventLog events_;  // their stacks are numbers of copies
+  std::vector<Thread> threads_;
+  std::unordered_map<std::uint32_t, std::uint32_t> thread_numbers_;
+  std::vector<Type> types_;
+  std::map<std::string, std::uint32_t> type_numbers_;
+  std::unordered_map<std::uint64_t, std::uint32_t> type_by_caller_;
+  std::vector<unwind::StackSample> waiting_;  // to be unwound: the last ones of copies_
+  std::size_t waiting_bytes_ = 0;
+  std::vector<std::uint32_t> copies_;  // the stack of each copy; kNone: not unwound
+  std::unordered_map<std::uint64_t, std::uint32_t> copy_numbers_;  // by content
+  struct Found {
+    StackKey frames;
+    bool is_truncated = false;
+  };
+  std::vector<Found> stacks_;
+  std::map<std::pair<StackKey, bool>, std::uint32_t> stack_numbers_;
+  std::uint64_t samples_ = 0;
+  std::uint64_t forgotten_ = 0;
+  std::uint64_t not_unwound_ = 0;
+};
+
+}  // namespace heapattach::trace

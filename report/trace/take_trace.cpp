@@ -1,0 +1,258 @@
+#include "report/trace/take_trace.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <ctime>
+#include <thread>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "attach/guardian.h"
+#include "attach/interrupt.h"
+#include "inject/ptrace_control.h"
+#include "inject/trace/installation.h"
+#include "report/collect/opened.h"
+#include "report/trace/find_hooks.h"
+#include "report/trace/recording.h"
+#include "symbols/crystal/type_sources.h"
+
+namespace heapattach::trace {
+
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+using WallClock = std::chrono::system_clock;
+
+constexpr auto kRest = 500us;
+constexpr auto kBetweenReports = 250ms;
+// How long a record may be begun and not finished: its thread may wait for a processor, or for the
+// end of a collection.
+constexpr auto kLongestUnfinished = 10s;
+// Unwinding and naming what was recorded.
+constexpr auto kAfterwards = 120s;
+constexpr std::uint64_t kStackBytes = std::uint64_t{16} << 10;
+// Where each allocation is recorded, copying is what costs.
+constexpr std::uint64_t kShortStackBytes = std::uint64_t{2} << 10;
+
+std::uint64_t monotonic() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+std::string rfc3339(WallClock::time_point at) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(at);
+  const auto millis = std::chrono::duration_cast<std::chrono::milliseconds>(at - seconds);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(WallClock::to_time_t(seconds)),
+                     millis.count());
+}
+
+// Everything known of the target before it is touched.
+struct Prepared {
+  snapshot::Opened target;
+  FoundHooks found;
+  std::unordered_map<std::uint64_t, std::string> types;  // by return address
+};
+
+Result<Prepared> prepare(pid_t pid, const SymbolSearch& symbols) {
+  snapshot::Opened target = HA_TRY(snapshot::Opened::open(pid, "", symbols));
+  const boehm::Collector collector = HA_TRY(target.find_collector());
+  FoundHooks found = HA_TRY(find_hooks(target.modules, collector, target.memory));
+  return Prepared{std::move(target), std::move(found), {}};
+}
+
+// Only classes that have a name, and calls that make only one.
+Result<void> learn_types(const TraceOptions& options, Prepared& prepared) {
+  std::vector<crystal::TypeList> lists;
+  if (!options.type_info.empty()) lists = HA_TRY(crystal::read_type_info(options.type_info));
+  auto scan = crystal::scan_allocators(prepared.target.modules, prepared.target.memory);
+  if (!scan || (!scan->is_crystal && lists.empty())) return {};
+  const crystal::JoinedTypes joined = crystal::join_types(std::move(lists), *std::move(scan));
+  for (const crystal::Type& type : joined.table.types()) {
+    for (const std::uint64_t at : type.made_at) {
+      const auto [known, is_new] = prepared.types.try_emplace(at, type.name);
+      if (!is_new && known->second != type.name) known->second.clear();
+    }
+  }
+  return {};
+}
+
+std::optional<std::uint64_t> total_bytes(const Prepared& prepared) {
+  if (prepared.found.total.empty()) return std::nullopt;
+  std::uint64_t sum = 0;
+  for (const RemoteAddr variable : prepared.found.total) {
+    const auto value = prepared.target.memory.read_as<std::uint64_t>(variable);
+    if (!value) return std::nullopt;
+    sum += *value;
+  }
+  return sum;
+}
+
+class Tracing {
+ public:
+  Tracing(const TraceOptions& options, Prepared& prepared)
+      : options_(options), prepared_(prepared) {}
+
+  Result<Trace> run() {
+    const Process& target = *prepared_.target.process;
+    const auto control = HA_TRY(PtraceControl::open(target));
+    const bool is_exact = options_.every <= 1;
+    InstallOptions how{.every = std::max<std::uint64_t>(1, options_.every),
+                       .stack_bytes = is_exact ? kShortStackBytes : kStackBytes};
+    if (options_.max_pause) how.max_pause = *options_.max_pause;
+    fill_header();
+    trace_.header.gc_bytes_at_start = total_bytes(prepared_);
+    const auto installed = HA_TRY(Installation::make(target, *control, prepared_.found.hooks, how));
+    began_ = monotonic();
+    trace_.header.started = rfc3339(WallClock::now());
+    trace_.header.entries = installed->entries();
+    if (options_.note) {
+      options_.note(fmt::format(
+          "traces {}; the process was stopped for {:.1f} ms", fmt::join(installed->entries(), ", "),
+          std::chrono::duration<double, std::milli>(installed->pause()).count()));
+    }
+    Recording recording(target, prepared_.target.modules, options_.depth, began_);
+    recording.set_types(std::move(prepared_.types));
+    const auto recorded = record(installed->ring(), recording);
+    need_time(std::chrono::duration_cast<std::chrono::milliseconds>(kAfterwards));
+    accept_interrupt();
+    trace_.header.gc_bytes_at_end = total_bytes(prepared_);
+    trace_.header.duration_ns = monotonic() - began_;
+    leave(*installed);
+    if (recorded) {
+      static_cast<void>(recording.drain(installed->ring()));
+    } else {
+      end_early(recorded.error().message);
+    }
+    add_counts(installed->ring().counts(), recording);
+    HA_TRY(recording.finish(trace_));
+    if (recording.not_unwound() != 0) {
+      warn(fmt::format("{} stacks could not be unwound", recording.not_unwound()));
+    }
+    return std::move(trace_);
+  }
+
+ private:
+  void fill_header() {
+    Header& header = trace_.header;
+    const snapshot::Opened& target = prepared_.target;
+    header.tool = "heapattach " HEAPATTACH_VERSION;
+    header.pid = target.pid();
+    std::array<char, 256> host{};
+    if (gethostname(host.data(), host.size() - 1) == 0) header.host = host.data();
+    if (auto exe = target.process->read_link("exe")) header.exe = *std::move(exe);
+    if (const Module* program = target.modules.main_program()) {
+      header.build_id = program->build_id();
+    }
+    header.every = std::max<std::uint64_t>(1, options_.every);
+    header.warnings = prepared_.found.notes;
+  }
+
+  // Until the time is over, the user asks for the end, or the process ends.
+  Result<void> record(Ring& ring, Recording& recording) {
+    const auto begin = Clock::now();
+    const bool is_endless = options_.length.count() == 0;
+    const auto until = is_endless ? Clock::time_point::max() : begin + options_.length;
+    auto next_report = begin + kBetweenReports;
+    auto last_progress = begin;
+    while (Clock::now() < until && !options_.deadline.is_interrupted()) {
+      ring.beat();
+      const auto now = Clock::now();
+      if (HA_TRY(recording.drain(ring)) || !ring.is_waiting()) last_progress = now;
+      if (now - last_progress > kLongestUnfinished) {
+        return Error{ErrorKind::Malformed, "a thread has left a record half written"};
+      }
+      if (now >= next_report) {
+        next_report = now + kBetweenReports;
+        if (!report(ring, recording, now - begin)) return {};
+      }
+      std::this_thread::sleep_for(kRest);
+    }
+    return {};
+  }
+
+  // False if there will be no more to record.
+  bool report(const Ring& ring, const Recording& recording, std::chrono::nanoseconds elapsed) {
+    const Ring::Counts counts = ring.counts();
+    if (options_.on_progress) {
+      const std::uint64_t now = total_bytes(prepared_).value_or(0);
+      const std::uint64_t then = trace_.header.gc_bytes_at_start.value_or(now);
+      options_.on_progress({.elapsed = elapsed,
+                            .length = options_.length,
+                            .samples = recording.samples(),
+                            .drops = counts.dropped,
+                            .bytes = now > then ? now - then : 0});
+    }
+    if (counts.has_given_up) {
+      end_early("the tracer in the process has seen no reader for too long, and ended the trace");
+      return false;
+    }
+    if (prepared_.target.process->is_alive()) return true;
+    end_early("the process exited");
+    return false;
+  }
+
+  void leave(Installation& installed) {
+    const auto removed = installed.leave();
+    if (!removed) {
+      warn("the tracer could not be removed: " + removed.error().message +
+           "; it does nothing without us, and the next run removes it");
+    } else if (!removed->is_whole) {
+      warn(
+          fmt::format("some pages of the tracer, named /memfd:{}, stay in the process, where they "
+                      "do nothing: {}",
+                      kRingName, removed->why));
+    }
+  }
+
+  void add_counts(const Ring::Counts& counts, const Recording& recording) {
+    trace_.header.drops = counts.dropped;
+    const auto warn_of = [this](std::uint64_t count, const char* what) {
+      if (count != 0) warn(fmt::format("{} {}", count, what));
+    };
+    warn_of(counts.untracked, "samples count as in use: there was no room to follow them");
+    warn_of(counts.lost_ends, "samples count as in use: their end found no room in the ring");
+    warn_of(recording.forgotten(), "samples count as in use: a collection was missed");
+  }
+
+  void end_early(std::string why) {
+    trace_.header.complete = false;
+    trace_.header.reason = std::move(why);
+  }
+  void warn(std::string text) { trace_.header.warnings.push_back(std::move(text)); }
+
+  const TraceOptions& options_;
+  Prepared& prepared_;
+  Trace trace_;
+  std::uint64_t began_ = 0;
+};
+
+}  // namespace
+
+Result<Trace> take_trace(const TraceOptions& options) {
+  Prepared prepared = HA_TRY(prepare(options.pid, options.symbols));
+  HA_TRY(learn_types(options, prepared));
+  HA_TRY(options.deadline.check("learning about the target"));
+  return Tracing(options, prepared).run();
+}
+
+Result<TraceFacts> trace_facts(pid_t pid, const SymbolSearch& symbols) {
+  const Prepared prepared = HA_TRY(prepare(pid, symbols));
+  const Disassembler disassembler = HA_TRY(Disassembler::open());
+  const Hooks& hooks = prepared.found.hooks;
+  TraceFacts facts;
+  for (const Entry& entry : hooks.allocations) {
+    HA_TRY(check_entry(disassembler, entry));
+    facts.entries.push_back(entry.name);
+  }
+  facts.follows_ends = hooks.follows_ends();
+  facts.notes = prepared.found.notes;
+  return facts;
+}
+
+}  // namespace heapattach::trace
