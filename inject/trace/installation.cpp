@@ -309,11 +309,12 @@ class Installer {
       return target.call("mmap of the ring in the target", SYS_mmap,
                          {at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | flags, number_, from});
     };
-    head_.ring = HA_TRY(map(ring_at_.value, ring_mapped(), MAP_FIXED_NOREPLACE, kBlobCodeBytes));
+    // Behind the end of the memory, nothing can be populated: that is where the second one comes.
+    head_.ring = HA_TRY(
+        map(ring_at_.value, ring_mapped(), MAP_FIXED_NOREPLACE | MAP_POPULATE, kBlobCodeBytes));
     if (head_.ring != ring_at_.value) {
       return impossible("the kernel maps memory elsewhere than asked");
     }
-    static_cast<void>(HA_TRY(map(head_.ring, whole, MAP_FIXED | MAP_POPULATE, kBlobCodeBytes)));
     static_cast<void>(HA_TRY(map(head_.ring + whole, options_.ring_bytes, MAP_FIXED | MAP_POPULATE,
                                  kBlobCodeBytes + kRingHeadBytes)));
     return {};
