@@ -16,6 +16,9 @@ namespace {
 // The copies that wait are unwound when they take so much memory.
 constexpr std::size_t kMostWaiting = std::size_t{96} << 20;
 constexpr std::chrono::milliseconds kLongestWalk{60'000};
+// How many frames can be between the collector and the code that makes an object: in a program that
+// is not optimised, the runtime's functions that call the allocator.
+constexpr std::size_t kWrappers = 3;
 // Of one stack; more is a runaway recursion.
 constexpr std::size_t kMostFrames = 1024;
 
@@ -130,7 +133,6 @@ void Recording::take(const Ring::Entry& entry) {
     ++samples_;
     event.thread = thread_of(record.thread);
     event.bytes = record.size;
-    event.type = type_of(record.rip);
     event.stack = copy_of(entry);
     event.collection = record.collection;
   } else if (record.what == kRecordFreed) {
@@ -195,10 +197,15 @@ Result<void> Recording::unwind() {
 std::uint32_t Recording::stack_of(const unwind::StackRecord& record) {
   StackKey key;
   for (const unwind::FrameRecord& frame : record.frames) key.push_back(frame.pc.value);
+  // The innermost call that makes an object, or the one of a wrapper around the allocator.
+  std::uint32_t type = kNone;
+  for (std::size_t i = 0; i < key.size() && i < kWrappers && type == kNone; ++i) {
+    type = type_of(key[i] + 1);
+  }
   const bool is_truncated = record.end != unwind::StackEnd::Outermost || record.left_out != 0;
   const auto [at, is_new] =
       stack_numbers_.try_emplace({key, is_truncated}, static_cast<std::uint32_t>(stacks_.size()));
-  if (is_new) stacks_.push_back({std::move(key), is_truncated});
+  if (is_new) stacks_.push_back({std::move(key), is_truncated, type});
   return at->second;
 }
 
@@ -253,14 +260,15 @@ Result<void> Recording::finish(Trace& trace) {
     }
     trace.stacks.push_back(std::move(stack));
   }
-  trace.types = std::move(types_);
   trace.threads = std::move(threads_);
   EventLog::Reader reader(events_);
   Event event;
   while (reader.next(event)) {
     if (event.stack != kNone) event.stack = copies_[event.stack];
+    if (event.stack != kNone) event.type = stacks_[event.stack].type;
     trace.events.add(event);
   }
+  trace.types = std::move(types_);
   return {};
 }
 

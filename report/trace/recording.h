@@ -66,6 +66,7 @@ class Recording {
   struct Found {
     StackKey frames;
     bool is_truncated = false;
+    std::uint32_t type = kNone;
   };
   std::vector<Found> stacks_;
   std::map<std::pair<StackKey, bool>, std::uint32_t> stack_numbers_;
