@@ -25,7 +25,7 @@ struct CellHash {
 
 class Counter {
  public:
-  explicit Counter(const Trace& trace) : trace_(trace) {}
+  Counter(const Trace& trace, const CellParts& parts) : trace_(trace), parts_(parts) {}
 
   std::vector<Cell> count() && {
     EventLog::Reader reader(trace_.events);
@@ -65,10 +65,12 @@ class Counter {
   }
 
   std::uint32_t cell_of(const Event& event) {
+    const std::uint32_t thread = parts_.threads ? event.thread : kNone;
+    const std::uint32_t fiber = parts_.fibers ? event.fiber : kNone;
     const CellKey key{std::uint64_t{event.stack} << 32 | event.type,
-                      std::uint64_t{event.thread} << 32 | event.fiber};
+                      std::uint64_t{thread} << 32 | fiber};
     const auto [at, is_new] = numbers_.try_emplace(key, static_cast<std::uint32_t>(cells_.size()));
-    if (is_new) cells_.push_back({event.stack, event.type, event.thread, event.fiber, {}});
+    if (is_new) cells_.push_back({event.stack, event.type, thread, fiber, {}});
     return at->second;
   }
 
@@ -81,6 +83,7 @@ class Counter {
   }
 
   const Trace& trace_;
+  CellParts parts_;
   std::vector<Cell> cells_;
   std::unordered_map<CellKey, std::uint32_t, CellHash> numbers_;
   LiveSamples live_;
@@ -104,8 +107,8 @@ double weight_of(std::uint64_t bytes, std::uint64_t every) {
   return -1 / std::expm1(-share);
 }
 
-std::vector<Cell> count_cells(const Trace& trace) {
-  return Counter(trace).count();
+std::vector<Cell> count_cells(const Trace& trace, const CellParts& parts) {
+  return Counter(trace, parts).count();
 }
 
 }  // namespace heapattach::trace

@@ -34,8 +34,15 @@ struct Cell {
   Amounts amounts;
 };
 
+// Which parts tell cells apart besides stack and type. A service may have a fiber for each request,
+// and then there are nearly as many cells as events.
+struct CellParts {
+  bool threads = false;
+  bool fibers = false;
+};
+
 // In the order of their first events; no two have the same parts.
-[[nodiscard]] std::vector<Cell> count_cells(const Trace& trace);
+[[nodiscard]] std::vector<Cell> count_cells(const Trace& trace, const CellParts& parts);
 
 // How many allocations a sample of `bytes` bytes stands for.
 [[nodiscard]] double weight_of(std::uint64_t bytes, std::uint64_t every);

@@ -17,8 +17,8 @@ namespace {
 // A row while cells are added to it.
 struct Group {
   Amounts amounts;
-  std::map<std::uint32_t, double> types;  // bytes by type
-  std::map<std::uint32_t, double> paths;  // bytes by path
+  std::map<std::uint32_t, double> types;  // bytes by type, if the key does not say it
+  std::map<std::uint32_t, double> paths;  // bytes by path, as well
 };
 
 std::uint32_t largest_of(const std::map<std::uint32_t, double>& parts) {
@@ -46,7 +46,8 @@ class TableMaker {
     table_.header = trace_.header;
     table_.by = choice_.by;
     table_.is_of_all_types = choice_.types.empty();
-    for (const Cell& cell : chosen_cells(trace_, choice_.types)) add(cell);
+    const CellParts parts{choice_.by == GroupBy::Thread, choice_.by == GroupBy::Fiber};
+    for (const Cell& cell : chosen_cells(trace_, choice_.types, parts)) add(cell);
     for (const auto& [key, group] : groups_) table_.rows.push_back(site_of(key, group));
     sort();
     drop();
@@ -55,6 +56,15 @@ class TableMaker {
 
  private:
   using Key = std::pair<std::uint32_t, std::uint32_t>;
+
+  // Whether the key of a row says its type, or its place.
+  [[nodiscard]] bool is_of_one_type() const {
+    return choice_.by == GroupBy::Stack || choice_.by == GroupBy::Type;
+  }
+  [[nodiscard]] bool is_of_one_place() const {
+    return choice_.by == GroupBy::Stack || choice_.by == GroupBy::Function ||
+           choice_.by == GroupBy::Line;
+  }
 
   Key key_of(const Cell& cell, Places::Path path) const {
     switch (choice_.by) {
@@ -72,8 +82,8 @@ class TableMaker {
     const Places::Path path = places_.path_of(cell.stack);
     Group& group = groups_[key_of(cell, path)];
     group.amounts += cell.amounts;
-    group.types[cell.type] += cell.amounts.bytes;
-    group.paths[path] += cell.amounts.bytes;
+    if (!is_of_one_type()) group.types[cell.type] += cell.amounts.bytes;
+    if (!is_of_one_place()) group.paths[path] += cell.amounts.bytes;
     table_.total += cell.amounts;
   }
 
@@ -82,12 +92,14 @@ class TableMaker {
     site.amounts = group.amounts;
     if (choice_.by == GroupBy::Thread) site.name = thread_name(trace_, key.first);
     if (choice_.by == GroupBy::Fiber) site.name = fiber_name(trace_, key.first);
-    site.type = type_name(trace_, largest_of(group.types));
-    site.more_types = group.types.size() - 1;
-    for (const Places::Label label : places_.labels_of(largest_of(group.paths))) {
+    const std::uint32_t own_type = choice_.by == GroupBy::Stack ? key.second : key.first;
+    site.type = type_name(trace_, is_of_one_type() ? own_type : largest_of(group.types));
+    if (!is_of_one_type()) site.more_types = group.types.size() - 1;
+    const Places::Path path = is_of_one_place() ? key.first : largest_of(group.paths);
+    for (const Places::Label label : places_.labels_of(path)) {
       site.frames.push_back(places_.text_of(label));
     }
-    site.more_places = group.paths.size() - 1;
+    if (!is_of_one_place()) site.more_places = group.paths.size() - 1;
     return site;
   }
 
@@ -165,8 +177,10 @@ SiteTable make_site_table(const Trace& trace, const SiteChoice& choice) {
   return TableMaker(trace, choice).make();
 }
 
-std::vector<Cell> chosen_cells(const Trace& trace, const std::vector<std::string>& types) {
-  std::vector<Cell> cells = count_cells(trace);
+std::vector<Cell> chosen_cells(const Trace& trace,
+                               const std::vector<std::string>& types,
+                               const CellParts& parts) {
+  std::vector<Cell> cells = count_cells(trace, parts);
   if (types.empty()) return cells;
   const auto is_chosen = [&](const Cell& cell) {
     const std::string_view name = type_name(trace, cell.type);

@@ -60,7 +60,8 @@ struct SiteTable {
 
 // The cells of the chosen types.
 [[nodiscard]] std::vector<Cell> chosen_cells(const Trace& trace,
-                                             const std::vector<std::string>& types);
+                                             const std::vector<std::string>& types,
+                                             const CellParts& parts = {});
 
 // "(unknown)" for kNone.
 [[nodiscard]] std::string_view type_name(const Trace& trace, std::uint32_t type);

@@ -50,7 +50,7 @@ class Profile {
 
   void put() {
     put_head();
-    for (const trace::Cell& cell : trace::chosen_cells(trace_, options_.types)) {
+    for (const trace::Cell& cell : trace::chosen_cells(trace_, options_.types, {true, true})) {
       if (out_.has_failed()) return;
       put_sample(cell);
     }

@@ -91,7 +91,8 @@ std::vector<std::string> remarks_about(const trace::SiteTable& table) {
                                   human_bytes(table.header.every)));
   }
   const auto theirs = table.collectors_bytes();
-  if (theirs && table.is_of_all_types) remarks.push_back(compared(table.total.bytes, *theirs));
+  const bool is_comparable = table.is_of_all_types && table.header.complete;
+  if (theirs && is_comparable) remarks.push_back(compared(table.total.bytes, *theirs));
   for (std::string& shortfall : shortfalls_of(table.header)) {
     remarks.push_back(std::move(shortfall));
   }

@@ -15,7 +15,7 @@ using namespace heapattach::trace;
 namespace {
 
 TEST_CASE("cells have the sums of a trace, and what of it is in use") {
-  const auto cells = count_cells(small_trace());
+  const auto cells = count_cells(small_trace(), {true, true});
   REQUIRE(cells.size() == 4);
   struct Expected {
     std::uint32_t stack, type;
@@ -40,11 +40,22 @@ TEST_CASE("cells have the sums of a trace, and what of it is in use") {
   }
 }
 
+TEST_CASE("threads and fibers tell cells apart only if they are asked for") {
+  Trace trace;
+  for (const std::uint32_t actor : {0U, 1U, 1U}) {
+    trace.events.add({.thread = actor, .fiber = actor, .address = 0x10, .bytes = 5});
+  }
+  CHECK(count_cells(trace, {}).size() == 1);
+  CHECK(count_cells(trace, {.threads = true}).size() == 2);
+  CHECK(count_cells(trace, {.fibers = true}).at(1).amounts.allocations == 2);
+  CHECK(count_cells(trace, {.fibers = true}).at(1).thread == kNone);
+}
+
 TEST_CASE("an address that is allocated again was free in between") {
   Trace trace;
   trace.events.add({.address = 0x10, .bytes = 5});
   trace.events.add({.address = 0x10, .bytes = 7});
-  const auto cells = count_cells(trace);
+  const auto cells = count_cells(trace, {});
   REQUIRE(cells.size() == 1);
   CHECK(cells[0].amounts.bytes == 12);
   CHECK(cells[0].amounts.in_use_bytes == 7);
@@ -61,11 +72,11 @@ TEST_CASE("a sample stands for as many allocations as its size says") {
   Trace trace;
   trace.header.every = 1 << 20;
   trace.events.add({.address = 0x10, .bytes = 16});
-  const auto cells = count_cells(trace);
+  const auto cells = count_cells(trace, {});
   CHECK(cells[0].amounts.samples == 1);
   CHECK(cells[0].amounts.bytes == doctest::Approx(16 * 65536.5).epsilon(1e-6));
   trace.events.add({.kind = EventKind::Free, .address = 0x10});
-  CHECK(count_cells(trace)[0].amounts.in_use_bytes == 0);
+  CHECK(count_cells(trace, {})[0].amounts.in_use_bytes == 0);
 }
 
 TEST_CASE("live samples are those that were put and not removed") {
