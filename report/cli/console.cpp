@@ -6,6 +6,7 @@
 #include <functional>
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include "report/format/write/table.h"
@@ -94,6 +95,16 @@ void Console::progress(std::string_view what, std::uint64_t done, std::uint64_t 
   progress_.done = done;
   progress_.all = all;
   if (!drawing_.joinable()) drawing_ = thread_without_signals([this] { draw(); });
+}
+
+void Console::draw_progress(std::string_view text) {
+  const bool is_early = std::chrono::steady_clock::now() - start_ < settings_.patience;
+  if (!settings_.is_terminal || settings_.quiet || is_early) return;
+  pollfd terminal{settings_.fd, POLLOUT, 0};
+  if (::poll(&terminal, 1, 0) <= 0) return;
+  const std::lock_guard lock(mutex_);
+  shows_progress_ = true;
+  write(fmt::format("\r{}\x1b[K", settings_.is_ascii ? ascii_text(text) : text));
 }
 
 std::string Console::progress_line(const Progress& progress, Time now) {

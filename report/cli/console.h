@@ -45,6 +45,9 @@ class Console {
   // a second, on one line that is overwritten and disappears: "typing objects: 1,234,567 of
   // 5,000,000, 24 %, 3 s left". Never waits for the terminal: another thread draws.
   void progress(std::string_view what, std::uint64_t done = 0, std::uint64_t all = 0);
+  // The same in the caller's own words, drawn at once and without a thread; left out while the
+  // terminal takes nothing. Not together with progress().
+  void draw_progress(std::string_view text);
 
  private:
   void line(std::string_view text);

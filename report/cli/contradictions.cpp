@@ -84,9 +84,6 @@ Result<void> refuse_contradictions(const Draft& draft) {
   if (options.report == Report::Count && options.rows.sort == snapshot::SortBy::Retained) {
     return usage("--sort retained: only --sizes, --diff and --watch have it");
   }
-  if (options.report == Report::Trace && options.file.empty()) {
-    return usage("--trace reads a saved trace: heapattach trace FILE");
-  }
   HA_TRY(refuse_conditions(options));
   HA_TRY(refuse_calls(draft));
   HA_TRY(refuse_without_values(options));

@@ -144,6 +144,7 @@ constexpr std::string_view kShortHelp =
   heapattach suspects 4711           the few places where most memory gathers
   heapattach why Session 4711        what keeps these objects alive
   heapattach stacks 4711             where threads and fibers wait
+  heapattach trace 4711              which code allocates what, for 30 s
   heapattach check 4711              check permission and estimate the pause
   heapattach -o heap.jsonl.gz 4711   save all of it, to be used like 4711
   heapattach diff heap.jsonl.gz 4711 what grew since then

@@ -304,6 +304,22 @@ const std::array kOptions{
               .reports = Reports{Report::Inject},
               .offers = "@file"},
 
+    OptionRow{.name = "for",
+              .argument = "TIME",
+              .group = Group::Trace,
+              .help = "record for so long: 500ms, 10s, 5m (default 30s); Ctrl-C ends it earlier",
+              .read = set_length,
+              .reports = Reports{Report::Trace},
+              .needs = Needs::Process},
+    OptionRow{.name = "every",
+              .argument = "BYTES",
+              .group = Group::Trace,
+              .help = "one sample for so many bytes allocated, on average (default 512k); 1: all "
+                      "allocations",
+              .read = set_every,
+              .reports = Reports{Report::Trace},
+              .needs = Needs::Process},
+
     OptionRow{.name = "type-info",
               .argument = "FILE",
               .group = Group::Symbols,
@@ -366,6 +382,7 @@ std::string_view title_of(OptionGroup group) {
     case Group::Content: return "Contents";
     case Group::Pause: return "The pause";
     case Group::Calls: return "Calls";
+    case Group::Trace: return "Traces";
     case Group::Symbols: return "Types and symbols";
     case Group::General: break;
   }

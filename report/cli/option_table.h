@@ -49,6 +49,7 @@ enum class OptionGroup : std::uint8_t {
   Content,
   Pause,
   Calls,
+  Trace,
   Symbols,
   General,
 };

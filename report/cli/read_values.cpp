@@ -154,6 +154,16 @@ Result<void> set_min_bytes(const std::string& value, Draft& draft) {
   return {};
 }
 
+Result<void> set_length(const std::string& value, Draft& draft) {
+  draft.options.trace.length = HA_TRY(read_interval(value));
+  return {};
+}
+
+Result<void> set_every(const std::string& value, Draft& draft) {
+  draft.options.trace.every = HA_TRY(read_number(value, 1));
+  return {};
+}
+
 Result<void> set_min_count(const std::string& value, Draft& draft) {
   draft.options.trace.min_count = static_cast<double>(HA_TRY(read_number(value, 0)));
   return {};

@@ -47,6 +47,8 @@ Result<void> set_by(const std::string& value, Draft& draft);
 Result<void> set_top(const std::string& value, Draft& draft);
 Result<void> add_type(const std::string& value, Draft& draft);
 Result<void> set_min_bytes(const std::string& value, Draft& draft);
+Result<void> set_length(const std::string& value, Draft& draft);
+Result<void> set_every(const std::string& value, Draft& draft);
 Result<void> set_min_count(const std::string& value, Draft& draft);
 Result<void> set_value(const std::string& value, Draft& draft);
 Result<void> set_depth(const std::string& value, Draft& draft);

@@ -195,12 +195,12 @@ const std::array kReports{
         .answer = run_summary},
     ReportRow{.report = Report::Trace,
               .name = "trace",
-              .source = "FILE",
               .help = "which code allocates what, and what of it stays",
-              .more = "Of a saved trace. In use is what was allocated during the trace and not "
+              .more = "Of a process while it runs, or of a saved trace. In use is what was "
+                      "allocated during the trace and not "
                       "found dead since. Frames of the runtime and of the collector are left out; "
                       "--full shows them.",
-              .examples = {"trace --by function trace.jsonl.gz",
+              .examples = {"trace --for 1m -o trace.jsonl.gz 4711",
                            "trace --type Session --depth 3 trace.jsonl.gz"},
               .written = "a trace is",
               .formats = kTraceFormats,

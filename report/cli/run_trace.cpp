@@ -136,8 +136,16 @@ Answer answer_of(const Job& job, const SharedTrace& trace) {
 }  // namespace
 
 Result<Answer> run_trace(Job& job) {
+  // --timeout bounds the work, not the recording that was asked for.
+  const bool is_live = job.options.file.empty();
+  if (is_live) job.deadline = Deadline::in(job.options.timeout + job.options.trace.length);
   const auto trace = std::make_shared<const trace::Trace>(
       HA_TRY(job.sources.trace(job.options, job.deadline, job.console)));
+  if (is_live) {
+    // An interrupt has ended the recording, and must not prevent writing what there is.
+    job.deadline = Deadline::in(job.options.timeout);
+    job.deadline.interrupted = []() noexcept { return std::optional<int>(); };
+  }
   job.console.step(fmt::format("{} in {}", counted(trace->events.size(), "event"),
                                human_bytes(trace->events.memory_bytes())));
   Answer answer = answer_of(job, trace);

@@ -1,7 +1,11 @@
 #include "report/cli/sources.h"
 
+#include <algorithm>
+#include <chrono>
 #include <string_view>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "report/call/in_place_call.h"
 #include "report/cli/file_kind.h"
@@ -10,9 +14,12 @@
 #include "report/collect/examine.h"
 #include "report/collect/take.h"
 #include "report/format/read/trace_lines.h"
+#include "report/format/write/table.h"
 #include "report/stacks/join_waits.h"
 #include "report/stacks/saved_stacks.h"
 #include "report/stacks/take_stacks.h"
+#include "report/text/human_bytes.h"
+#include "report/trace/take_trace.h"
 
 namespace heapattach {
 
@@ -90,7 +97,15 @@ Result<TakenSummary> take_summary(const Options& options,
 Result<snapshot::Examination> examine(const Options& options,
                                       const Deadline& deadline,
                                       Console& console) {
-  return snapshot::examine(take_options(options, deadline, console));
+  auto found = HA_TRY(snapshot::examine(take_options(options, deadline, console)));
+  if (!found.heap) return found;
+  auto facts = trace::trace_facts(options.pid, symbol_search(options));
+  if (facts) {
+    found.trace = {std::move(facts->entries), facts->follows_ends, std::move(facts->notes), {}};
+  } else {
+    found.trace = {{}, false, {}, facts.error().text()};
+  }
+  return found;
 }
 
 Result<stacks::StackReport> take_stacks_of(const Options& options,
@@ -111,9 +126,41 @@ Result<stacks::StackReport> take_stacks_of(const Options& options,
   return stacks::take_stacks(what);
 }
 
+// "tracing, 12 s left: 2,470 samples, 0 lost, 17.0 MiB/s".
+std::string progress_of(const trace::TraceProgress& progress) {
+  using Seconds = std::chrono::duration<double>;
+  const double elapsed = Seconds(progress.elapsed).count();
+  const double left = std::max(0.0, Seconds(progress.length - progress.elapsed).count());
+  const double rate = elapsed > 0 ? static_cast<double>(progress.bytes) / elapsed : 0;
+  const Look look{.with_separators = true};
+  return fmt::format("tracing, {:.0f} s left: {} samples, {} lost, {}/s", left,
+                     count_cell(progress.samples, look), count_cell(progress.drops, look),
+                     human_bytes(static_cast<std::uint64_t>(rate)));
+}
+
+Result<trace::Trace> record_trace(const Options& options,
+                                  const Deadline& deadline,
+                                  Console& console) {
+  trace::TraceOptions what;
+  what.pid = options.pid;
+  what.every = options.trace.every;
+  what.length = options.trace.length;
+  what.max_pause = options.max_pause;
+  what.type_info = options.type_info;
+  what.symbols = symbol_search(options);
+  what.deadline = deadline;
+  what.note = [&console](std::string_view step) { console.step(step); };
+  what.warn = [&console](std::string_view text) { console.say(text); };
+  what.on_progress = [&console](const trace::TraceProgress& progress) {
+    console.draw_progress(progress_of(progress));
+  };
+  return trace::take_trace(what);
+}
+
 Result<trace::Trace> take_trace_of(const Options& options,
                                    const Deadline& deadline,
                                    Console& console) {
+  if (options.file.empty()) return record_trace(options, deadline, console);
   if (!options.type_info.empty()) {
     return Error{ErrorKind::Usage, "--type-info: a saved trace has the types it has"};
   }

@@ -33,6 +33,14 @@ struct HeapFacts {
   std::chrono::milliseconds clone{};
 };
 
+// What --trace would record. Whoever knows fills it in: examine() does not.
+struct TraceProspect {
+  std::vector<std::string> entries;  // functions of the collector that can be hooked
+  bool follows_ends = false;         // what stays in use will be known
+  std::vector<std::string> notes;    // what would be missing, and why
+  std::string refusal;               // why the process cannot be traced; empty: it can
+};
+
 // What can be known about a process before anything is done to it.
 struct Examination {
   pid_t pid = 0;
@@ -44,6 +52,7 @@ struct Examination {
   std::size_t modules = 0;
   std::size_t modules_with_symbols = 0;
   std::optional<HeapFacts> heap;
+  std::optional<TraceProspect> trace;
   std::vector<Obstacle> obstacles;
   std::optional<ErrorKind> refusal;  // why no way works; none: one does
 };

@@ -95,6 +95,21 @@ TEST_CASE("--check prints one JSON object") {
         "\n");
 }
 
+TEST_CASE("--check says what a trace would follow, or why there can be none") {
+  Examination found = sample();
+  const auto has = [&found](std::string_view table, std::string_view json) {
+    CHECK(format_check_table(found).find(table) != std::string::npos);
+    CHECK(format_check_json(found).find(json) != std::string::npos);
+  };
+  found.trace = {{"GC_malloc_kind", "GC_realloc"}, true, {"frees are not followed"}, {}};
+  has("\ntrace       GC_malloc_kind, GC_realloc can be followed\n            frees are not "
+      "followed\n",
+      R"("trace":{"ok":true,"entries":["GC_malloc_kind","GC_realloc"],"follows_ends":true,)"
+      R"("notes":["frees are not followed"]},"obstacles")");
+  found.trace = {{}, false, {}, "seccomp"};
+  has("\nno trace    seccomp\n", R"("trace":{"ok":false,"reason":"seccomp"},"obstacles")");
+}
+
 TEST_CASE("the status of --check is that of a snapshot") {
   CheckRunner runner;
   SUBCASE("complete if one way works, and the obstacle to the other is named") {

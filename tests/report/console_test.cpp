@@ -115,6 +115,19 @@ TEST_CASE("progress is one line of a terminal that goes away, with what is left"
   CHECK(read_all(reader, 65536)->ends_with("\r\x1b[K"));
 }
 
+TEST_CASE("progress in the caller's words is drawn at once, and goes away") {
+  Console::Settings terminal;
+  terminal.is_terminal = true;
+  terminal.patience = std::chrono::milliseconds(0);
+  const auto work = [](Console& console) {
+    console.draw_progress("tracing, 12 s left");
+    console.say("done");
+  };
+  CHECK(heard(terminal, work) == "\rtracing, 12 s left\x1b[K\r\x1b[Kdone\n");
+  terminal.is_terminal = false;
+  CHECK(heard(terminal, work) == "done\n");
+}
+
 TEST_CASE("there is no progress in a pipe, with -q, or before a second has passed") {
   const auto work = [](Console& console) {
     console.progress("typing objects", 1, 4);

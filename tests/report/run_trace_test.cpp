@@ -90,7 +90,11 @@ TEST_CASE("a format of a trace is chosen by the file's extension") {
 }
 
 TEST_CASE("what does not go with a trace is refused") {
-  CHECK(wrong({"trace", "4711"}).find("heapattach trace FILE") != std::string::npos);
+  CHECK(wrong({"trace", "--every", "1", "t.jsonl"}).find("needs a live process") !=
+        std::string::npos);
+  CHECK(wrong({"trace", "--every", "0", "4711"}).find("--every 0") != std::string::npos);
+  CHECK(wrong({"trace", "--for", "soon", "4711"}).find("not a time") != std::string::npos);
+  CHECK(wrong({"trace", "1", "2"}).find("of one process") != std::string::npos);
   CHECK(wrong({"trace", "--by", "holder", "t.jsonl"}).find("not one of stack") !=
         std::string::npos);
   CHECK(wrong({"trace", "--sort", "name", "t.jsonl"}).find("not one of allocated") !=

@@ -5,11 +5,13 @@
 //    "collector":{"module":"libgc.so.1","version":"8.2.2","layout":"accessors","heap_bytes":N,
 //    "free_bytes":N,"collections":17,"collecting":false},"runtime":"crystal","classes":174,
 //    "types":812,"globals":95,"pause_ms":{"freeze":110,"clone":9},
+//    "trace":{"ok":true,"entries":["GC_malloc_kind",…],"follows_ends":true,"notes":["…"]},
 //    "obstacles":[{"way":"clone","reason":"…"}]}
 //
 // `ok` is whether any way of taking a snapshot works. An obstacle to the way "any" is one to each.
 // Without permission, or a heap, the keys from "modules" or "collector" on are left out, except the
-// obstacles, which have the reason.
+// obstacles, which have the reason. `trace` is about --trace: if it is not ok, it has a `reason`
+// and nothing else.
 
 #include <iterator>
 
@@ -40,6 +42,28 @@ void append_heap(std::string& out, const snapshot::HeapFacts& heap) {
       heap.clone.count());
 }
 
+void append_texts(std::string& out, std::string_view key, const std::vector<std::string>& texts) {
+  fmt::format_to(std::back_inserter(out), ",\"{}\":[", key);
+  for (const std::string& text : texts) {
+    if (&text != &texts.front()) out += ',';
+    append_json_string(out, text);
+  }
+  out += ']';
+}
+
+void append_trace(std::string& out, const snapshot::TraceProspect& trace) {
+  fmt::format_to(std::back_inserter(out), ",\"trace\":{{\"ok\":{}", trace.refusal.empty());
+  if (trace.refusal.empty()) {
+    append_texts(out, "entries", trace.entries);
+    fmt::format_to(std::back_inserter(out), ",\"follows_ends\":{}", trace.follows_ends);
+    append_texts(out, "notes", trace.notes);
+  } else {
+    out += ",\"reason\":";
+    append_json_string(out, trace.refusal);
+  }
+  out += '}';
+}
+
 }  // namespace
 
 std::string format_check_json(const snapshot::Examination& found) {
@@ -59,6 +83,7 @@ std::string format_check_json(const snapshot::Examination& found) {
                    found.modules, found.modules_with_symbols);
   }
   if (found.heap) append_heap(out, *found.heap);
+  if (found.trace) append_trace(out, *found.trace);
   out += ",\"obstacles\":[";
   for (const snapshot::Obstacle& obstacle : found.obstacles) {
     if (&obstacle != &found.obstacles.front()) out += ',';

@@ -43,6 +43,14 @@ void add_heap(std::string& out, const snapshot::HeapFacts& heap) {
   line(out, "clone", fmt::format(kHold, heap.clone.count()));
 }
 
+void add_trace(std::string& out, const snapshot::TraceProspect& trace) {
+  if (!trace.refusal.empty()) return line(out, "no trace", trace.refusal);
+  line(out, "trace",
+       fmt::format("{} can be followed{}", fmt::join(trace.entries, ", "),
+                   trace.follows_ends ? "" : "; what stays in use would not be known"));
+  for (const std::string& note : trace.notes) line(out, "", note);
+}
+
 }  // namespace
 
 std::string format_check_table(const snapshot::Examination& found) {
@@ -54,6 +62,7 @@ std::string format_check_table(const snapshot::Examination& found) {
          fmt::format("of {} modules, {} have some", found.modules, found.modules_with_symbols));
   }
   if (found.heap) add_heap(out, *found.heap);
+  if (found.trace) add_trace(out, *found.trace);
   for (const snapshot::Obstacle& obstacle : found.obstacles) {
     line(out, obstacle.way == "any" ? "obstacle" : "no " + obstacle.way, obstacle.reason);
   }
