@@ -193,19 +193,19 @@ const std::array kReports{
         .written = "this report is",
         .formats = kPlainFormats,
         .answer = run_summary},
-    ReportRow{.report = Report::Trace,
-              .name = "trace",
-              .help = "which code allocates what, and what of it stays",
-              .more = "Of a process while it runs, or of a saved trace. In use is what was "
-                      "allocated during the trace and not "
-                      "found dead since. Frames of the runtime and of the collector are left out; "
-                      "--full shows them.",
-              .examples = {"trace --for 1m -o trace.jsonl.gz 4711",
-                           "trace --type Session --depth 3 trace.jsonl.gz"},
-              .written = "a trace is",
-              .formats = kTraceFormats,
-              .answer = run_trace,
-              .is_of_one_process = true},
+    ReportRow{
+        .report = Report::Trace,
+        .name = "trace",
+        .help = "which code allocates what, and what of it stays",
+        .more = "Of a running process, or of a saved trace. In use is what was allocated meanwhile "
+                "and not found dead since. Frames of the runtime are left out; --full shows "
+                "them.",
+        .examples = {"trace --for 1m -o trace.jsonl.gz 4711",
+                     "trace --type Session --depth 3 trace.jsonl.gz"},
+        .written = "a trace is",
+        .formats = kTraceFormats,
+        .answer = run_trace,
+        .is_of_one_process = true},
     ReportRow{.report = Report::Check,
               .name = "check",
               .source = "PID",
