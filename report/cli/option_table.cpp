@@ -165,7 +165,7 @@ const std::array kOptions{
               .argument = "ROOT",
               .group = Group::Explain,
               .help = "only paths from this root: a variable, or a glob as in '*fiber*'",
-              .read = set_from,
+              .read = set_explain_text<&ExplainOptions::from>,
               .reports = Reports{Report::Why}},
     OptionRow{.name = "brief",
               .group = Group::Explain,

@@ -194,11 +194,6 @@ Result<void> add_exclusion(const std::string& value, Draft& draft) {
   return {};
 }
 
-Result<void> set_from(const std::string& value, Draft& draft) {
-  draft.options.explain.from = value;
-  return {};
-}
-
 Result<void> set_values(const std::string& value, Draft& draft) {
   constexpr std::size_t kDefault = 64;
   draft.options.value_bytes = kDefault;

@@ -33,6 +33,12 @@ Result<void> add_text(const std::string& value, Draft& draft) {
   return {};
 }
 
+template <std::string ExplainOptions::*Member>
+Result<void> set_explain_text(const std::string& value, Draft& draft) {
+  draft.options.explain.*Member = value;
+  return {};
+}
+
 // A number of at least `Least`.
 Result<std::size_t> read_number(const std::string& value, std::size_t least);
 
@@ -55,7 +61,6 @@ Result<void> set_depth(const std::string& value, Draft& draft);
 Result<void> set_frames(const std::string& value, Draft& draft);
 Result<void> add_fail_if(const std::string& value, Draft& draft);
 Result<void> add_exclusion(const std::string& value, Draft& draft);
-Result<void> set_from(const std::string& value, Draft& draft);
 Result<void> set_values(const std::string& value, Draft& draft);
 Result<void> set_redact(const std::string& value, Draft& draft);
 Result<void> set_hold(const std::string& value, Draft& draft);

@@ -9,15 +9,13 @@
 
 #include <fmt/format.h>
 
-#include "attach/window.h"
-#include "report/collect/core_warnings.h"
+#include "report/collect/completeness.h"
 #include "report/collect/header.h"
 #include "report/collect/held_heap.h"
 #include "report/collect/join.h"
 #include "report/collect/join_roots.h"
 #include "report/collect/join_stacks.h"
 #include "report/collect/join_values.h"
-#include "report/collect/root_hook.h"
 #include "report/collect/target.h"
 #include "report/model/counts.h"
 #include "report/parallel.h"
@@ -79,66 +77,6 @@ void compare_with_marks(const TakeOptions& options,
   } else {
     note(options, text);
   }
-}
-
-// How much of the blocks in use lies where pages could not be read: what is there counts as zeros.
-std::uint64_t unread_bytes(const boehm::Heap& heap, std::span<const Range> holes) {
-  std::uint64_t unread = 0;
-  const auto blocks = heap.blocks();
-  for (const Range& hole : holes) {
-    auto block = std::partition_point(blocks.begin(), blocks.end(), [&](const boehm::Block& one) {
-      return one.object(one.objects) <= hole.start;
-    });
-    for (; block != blocks.end() && block->start < hole.end(); ++block) {
-      unread +=
-          std::min(hole.end(), block->object(block->objects)) - std::max(hole.start, block->start);
-    }
-  }
-  return unread;
-}
-
-// What could not be read, and why, in the words of the end record.
-void mark_partial(const Target& target,
-                  const HeldHeap& held,
-                  const boehm::Heap& heap,
-                  const boehm::LiveSet& found,
-                  Snapshot& snapshot) {
-  snapshot.skipped = held.index.skipped + heap.unreadable_blocks();
-  if (target.core && target.core->missing_bytes() > 0) {
-    snapshot.reason = cut_core(*target.core);
-  } else if (held.index.skipped > 0) {
-    const std::string first = held.index.misfits.empty()
-                                  ? std::string()
-                                  : fmt::format(", the first at {}: {}", held.index.misfits[0].at,
-                                                held.index.misfits[0].what);
-    snapshot.reason =
-        fmt::format("{} entries of the heap's index are impossible{}{}", held.index.skipped, first,
-                    held.counters.collecting.value_or(false) ? "; a collection was running" : "");
-  } else if (const std::uint64_t unasked =
-                 target.live ? target.live->stalling().userfault_bytes(held.capture.holes()) : 0;
-             unasked > 0) {
-    snapshot.reason = fmt::format(
-        "{} bytes are not in memory, and were not read: the process that provides them through a "
-        "userfaultfd, may not answer",
-        unasked);
-  } else if (const std::uint64_t unread = unread_bytes(heap, held.capture.holes()); unread > 0) {
-    snapshot.reason = fmt::format("{} bytes of the heap could not be read", unread);
-  } else if (const Window* window = held.capture.window();
-             window != nullptr && window->unread_bytes() > 0) {
-    snapshot.reason = fmt::format("{} bytes could not be read", window->unread_bytes());
-  } else if (heap.unreadable_blocks() > 0) {
-    snapshot.reason = fmt::format("{} blocks could not be read", heap.unreadable_blocks());
-  } else if (const std::uint64_t bytes = unaccounted_bytes(held); bytes > 0) {
-    snapshot.reason =
-        fmt::format("the heap's index and the collector's counters differ by {} bytes", bytes);
-  } else if (std::string hook = unknown_root_hook(target, held); !hook.empty()) {
-    snapshot.reason = std::move(hook);
-  } else if (!held.is_held) {
-    snapshot.reason = "read while the target ran: it may be torn";
-  } else if (!found.problems.empty()) {
-    snapshot.reason = fmt::format("{}", fmt::join(found.problems, "; "));
-  }
-  snapshot.complete = snapshot.reason.empty();
 }
 
 // Soon after the thaw: what they wait for is asked of the kernel, too, as it is by then.

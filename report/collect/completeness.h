@@ -1,0 +1,19 @@
+#pragma once
+
+#include "report/collect/held_heap.h"
+#include "report/collect/target.h"
+#include "report/model/model.h"
+#include "symbols/boehm/heap.h"
+#include "symbols/boehm/live.h"
+
+namespace heapattach::snapshot {
+
+// Decides whether the snapshot is complete. If not, its reason says what could not be read, and
+// why, in the words of the end record.
+void mark_partial(const Target& target,
+                  const HeldHeap& held,
+                  const boehm::Heap& heap,
+                  const boehm::LiveSet& found,
+                  Snapshot& snapshot);
+
+}  // namespace heapattach::snapshot
