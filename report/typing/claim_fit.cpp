@@ -1,5 +1,7 @@
 #include "report/typing/claim_fit.h"
 
+#include <algorithm>
+
 namespace heapattach::snapshot {
 
 namespace {
@@ -55,6 +57,12 @@ Fit fit(const Claim& claim, const boehm::Block& block, std::uint64_t inside, con
     return claim.other_kind == kNoRow ? Fit{} : Fit{Rank::Name, claim.other_kind};
   }
   return found;
+}
+
+bool may_be_single(const Claim& claim, const Fit& found, const boehm::Block& block) {
+  constexpr std::uint64_t kLargestMerged = 4 * kGranule;
+  return found.rank == Rank::Several && claim.one != kNoRow && !block.is_atomic() &&
+         block.object_bytes <= std::min(kLargestMerged, 4 * claim.bytes);
 }
 
 bool may_be_no_text(const Claim& claim,

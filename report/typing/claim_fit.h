@@ -22,6 +22,10 @@ struct Fit {
                       std::uint64_t inside,
                       const TypeRows& rows);
 
+// Whether an object that fits several instances may be one, in a larger slot: the collector merges
+// small sizes, and clears what is allocated. So it is one if all after the first instance is zero.
+[[nodiscard]] bool may_be_single(const Claim& claim, const Fit& found, const boehm::Block& block);
+
 // Whether the fit is text in an object that is text only if it holds no pointers: a pointer to
 // characters often points to anything.
 [[nodiscard]] bool may_be_no_text(const Claim& claim,

@@ -172,7 +172,10 @@ void TypingWorker::settle_slowly(const Place& place) {
   if (TypeCells::rank_of(cell) == Rank::Header) return;
   const Claim& claim = work_.plan.claim(place.claim);
   const boehm::Block& block = work_.heap.blocks()[place.ref.block];
-  const Fit found = fit(claim, block, place.inside, work_.rows);
+  Fit found = fit(claim, block, place.inside, work_.rows);
+  if (may_be_single(claim, found, block) && is_zero_from(place.ref, claim.bytes)) {
+    found = {Rank::Loose, claim.one};
+  }
   if (found.rank == Rank::None) {
     if (place.inside == 0) ++conflicts_;
     return;
@@ -257,6 +260,13 @@ bool TypingWorker::has_pointers(boehm::ObjectRef ref) const {
     if (to && work_.order.listed().contains(work_.heap.number(*to))) return true;
   }
   return false;
+}
+
+bool TypingWorker::is_zero_from(boehm::ObjectRef ref, std::uint64_t offset) const {
+  const auto contents = work_.heap.contents(ref);
+  if (contents.size() < offset) return false;
+  return std::all_of(contents.begin() + static_cast<std::ptrdiff_t>(offset), contents.end(),
+                     [](std::byte one) { return one == std::byte{0}; });
 }
 
 }  // namespace heapattach::snapshot

@@ -74,6 +74,7 @@ class TypingWorker {
   void settle_slowly(const Place& place);
   bool improve(std::uint32_t& cell, const Fit& found);
   [[nodiscard]] bool has_pointers(boehm::ObjectRef ref) const;
+  [[nodiscard]] bool is_zero_from(boehm::ObjectRef ref, std::uint64_t offset) const;
 
   void push_parts(boehm::ObjectRef ref, TypeIndex row);
   void fetch(const TypedObject& object) const;

@@ -73,6 +73,24 @@ TEST_CASE("if there is room for several, a structure's pointer points to an arra
   CHECK(heap.type_at(last) == "struct node");
 }
 
+TEST_CASE("a structure in a slot that is too large is not an array if the rest is zero") {
+  TypedHeap heap;
+  const auto link = heap.build.structure("struct link", 16);
+  const auto pointer = heap.build.pointer(link);
+  heap.build.model[link].members = {{"next", 0, pointer}};
+  const RemoteAddr single = heap.object(48);
+  const RemoteAddr two = heap.object(48);
+  const RemoteAddr table = heap.object(112);  // no slot is so much too large
+  heap.fake.put(single, two);
+  heap.fake.put(two + 24, std::uint64_t{1});
+  heap.global("list", pointer, 0, single);
+  heap.global("table", pointer, 8, table);
+  heap.join();
+  CHECK(heap.type_at(single) == "struct link");
+  CHECK(heap.type_at(two) == "struct link[]");
+  CHECK(heap.type_at(table) == "struct link[]");
+}
+
 TEST_CASE(
     "a structure of a few bytes by itself is not an array, although there is room for several") {
   ListHeap heap;
