@@ -17,7 +17,7 @@ namespace heapattach {
 Result<Fd> reopen_if_regular(const Fd& found, const std::string& path) {
   struct stat status {};
   if (fstat(found.get(), &status) != 0) return os_error(path, errno);
-  if (!S_ISREG(status.st_mode)) return Error{ErrorKind::Malformed, path + " is no regular file"};
+  if (!S_ISREG(status.st_mode)) return Error{ErrorKind::Malformed, path + " is not a regular file"};
   return Fd::open(fmt::format("/proc/self/fd/{}", found.get()), O_RDONLY | O_NONBLOCK | O_NOCTTY);
 }
 

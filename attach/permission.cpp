@@ -94,7 +94,7 @@ Error explain_denied(const AccessFacts& facts) {
   }
   if (!facts.has_same_ids) {
     return denied(
-        "the target runs with further user or group ids (a setuid or setgid program), "
+        "the target runs with additional user or group ids (a setuid or setgid program), "
         "and we lack CAP_SYS_PTRACE",
         as_root);
   }

@@ -103,7 +103,7 @@ Result<void> judge(int status) {
   if (WIFSIGNALED(status)) {
     const int signal = WTERMSIG(status);
     if (signal == SIGSYS) {
-      return Error{ErrorKind::Malformed, "the worker made a system call that it has no use for"};
+      return Error{ErrorKind::Malformed, "the worker made a system call that it should not need"};
     }
     if (signal == SIGXCPU) return Error{ErrorKind::Timeout, "the worker took too long"};
     return killed_by(signal);

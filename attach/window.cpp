@@ -4,7 +4,8 @@
 // mapping replaces it. The kernel does each of the two in one step.
 //
 // Rejected: userfaultfd, which containers forbid; mapping /proc/<pid>/mem, which the kernel does
-// not support; a cache behind functions, where every reader of the heap would hold its own pieces.
+// not support; a cache behind an interface, where every reader of the heap would hold its own
+// pieces.
 
 #include "attach/window.h"
 

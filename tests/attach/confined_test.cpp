@@ -126,7 +126,7 @@ TEST_CASE("a core file's process may have files anywhere, but devices are not op
   duties.opens_any_file = true;
   CHECK(confined(duties, [&] { return outcome(Fd::open(other, O_RDONLY)); }).text == "library");
   CHECK(confined(duties, [] { return outcome(Fd::open("/dev/zero", O_RDONLY)); }).text ==
-        "/dev/zero is no regular file");
+        "/dev/zero is not a regular file");
   const Said below = confined(
       duties, [&] { return outcome(open_below_by_broker(directory.file(""), "../../../other")); });
   CHECK(below.text == "library");  // `..` at the root is the root
@@ -136,7 +136,8 @@ TEST_CASE("a core file's process may have files anywhere, but devices are not op
   CHECK(outside.text.find("No such file") != std::string::npos);
 }
 
-TEST_CASE("the broker publishes the output, once it is asked, and ends with who asks") {
+TEST_CASE(
+    "the broker publishes the output when it is asked to, and ends with the confined process") {
   const TemporaryDirectory directory;
   const std::string name = directory.file("published");
   const std::string end = directory.file("ended");
@@ -203,7 +204,7 @@ TEST_CASE("a confined process still has threads, and workers in sandboxes of the
         }).text == "from the worker");
   if (!has_walls()) return;
   CHECK(work([](SandboxOutput&) { ::execl("/bin/true", "true", nullptr); }).text ==
-        "the worker made a system call that it has no use for");
+        "the worker made a system call that it should not need");
 }
 
 TEST_CASE("a directory that is swapped for a link while a file is opened leads nowhere else") {

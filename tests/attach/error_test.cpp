@@ -16,7 +16,7 @@ TEST_CASE("an error reads from the outermost step to the innermost and keeps its
 }
 
 TEST_CASE(
-    "a file that cannot be opened is no process that is gone, and an interruption stays one") {
+    "a file that cannot be opened is not a process that is gone, and an interruption stays one") {
   CHECK(error_of_source(os_error("open heap.core", ESRCH)).kind == ErrorKind::Os);
   CHECK(error_of_source(os_error("open heap.core", EACCES)).kind == ErrorKind::Os);
   const Error interrupted = error_of_source({ErrorKind::Interrupted, "interrupted by SIGTERM"});

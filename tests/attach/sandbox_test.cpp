@@ -198,7 +198,7 @@ TEST_CASE("a worker that reaches for other processes or the network is ended") {
   }
   const auto result = run_sandboxed(work, short_limits());
   REQUIRE_FALSE(result);
-  CHECK(result.error().message == "the worker made a system call that it has no use for");
+  CHECK(result.error().message == "the worker made a system call that it should not need");
 }
 
 TEST_CASE("a worker reads only the descriptors that it is given") {

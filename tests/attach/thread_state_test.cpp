@@ -15,7 +15,7 @@ std::string stat_line(const std::string& name, char state, const std::string& fl
 
 }  // namespace
 
-TEST_CASE("the state letter is found behind any name") {
+TEST_CASE("the state letter is found after any name") {
   for (const std::string name :
        {"cat", ") R 1", "a b", ")", "(", "", "R) S (", "x\n4711 (y) T 1", ") Z 1 2 3 4"}) {
     CAPTURE(name);

@@ -135,7 +135,7 @@ TEST_CASE("a crash outside a window is a crash, and so is any access in a child"
     if (child == 0) {
       signal(SIGALRM, SIG_DFL);
       alarm(30);
-      // The previous crash handler prints what it thinks of this one.
+      // The previous crash handler prints a message about this one.
       const int silence = open("/dev/null", O_WRONLY);
       dup2(silence, STDOUT_FILENO);
       dup2(silence, STDERR_FILENO);
