@@ -162,7 +162,7 @@ Result<Borrowed> choose_thread(RemoteControl& control,
   if (best) return borrow(*best, process, rewind);
   return Error{all_filtered ? ErrorKind::Denied : ErrorKind::Impossible,
                fmt::format("none of its {} threads can be borrowed for a system call ({})",
-                           tids.size(), why.empty() ? "none stands still" : why)}
+                           tids.size(), why.empty() ? "none is stopped" : why)}
       .advise("--snapshot freeze");
 }
 

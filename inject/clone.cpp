@@ -91,7 +91,7 @@ Result<Plan> make_plan(const Process& target,
   const CloneFacts facts = HA_TRY(clone_facts(target));
   if (const auto obstacle = obstacle_to_clone(facts, options.freeze.budget)) {
     return Error{ErrorKind::Impossible,
-                 fmt::format("no clone of process {} is tried: {}", target.pid(), *obstacle)}
+                 fmt::format("no clone of process {} was attempted: {}", target.pid(), *obstacle)}
         .advise(kInstead);
   }
   MemoryMap map = HA_TRY(target.maps());

@@ -36,7 +36,7 @@ bool is_asleep(pid_t pid) {
 }
 
 Error ended_early(pid_t pid) {
-  return {ErrorKind::Gone, fmt::format("the clone {} ended before it was taken hold of", pid)};
+  return {ErrorKind::Gone, fmt::format("the clone {} ended before it was seized", pid)};
 }
 
 Result<void> wait_for_stop(pid_t pid, Clock::time_point deadline) {
@@ -61,7 +61,7 @@ Result<void> hold_clone(const Process& clone) {
     const int failure = errno;
     // The errno is the same for an ended process and for one that may not be traced.
     if (!clone.is_alive()) return ended_early(pid);
-    return os_error(fmt::format("taking hold of the clone {}", pid), failure);
+    return os_error(fmt::format("seizing the clone {}", pid), failure);
   }
   const auto deadline = Clock::now() + kPatience;
   while (Clock::now() < deadline) {

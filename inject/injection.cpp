@@ -183,8 +183,8 @@ Result<CallResult> make_call(RemoteControl& control,
     if (!stop) {
       result = stop.error();
     } else if (stop->kind != Kind::Stopped) {
-      result =
-          Error{ErrorKind::Gone, fmt::format("the clone, process {}, ended at its birth", born)};
+      result = Error{ErrorKind::Gone,
+                     fmt::format("the clone, process {}, ended as soon as it was made", born)};
     }
   }
   if (*result) return *std::move(result);

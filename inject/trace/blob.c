@@ -1,13 +1,13 @@
 // The code that the tracer puts into its target: what the entries of the collector jump to. It is
-// linked on its own at address 0, refers to nothing outside but the control pages behind it, and
+// linked on its own at address 0, refers to nothing outside but the control pages after it, and
 // runs anywhere. It calls no library, uses no thread-local variable and no vector register, and
 // waits for nothing.
 //
 // An entry's first instructions are replaced with a jump to its hook; they are in the hook's
 // trampoline, which ends in a jump to the rest of the function.
 //
-// Rejected: copying the stack with instructions. Nobody in the target knows where a thread's stack
-// ends, and the page behind it may not be there. A system call that reads our own memory fails
+// Rejected: copying the stack with instructions. Nothing in the target knows where a thread's stack
+// ends, and the page after it may not be mapped. A system call that reads our own memory fails
 // instead.
 #include <stddef.h>
 #include <sys/syscall.h>
@@ -26,11 +26,11 @@ _Static_assert(offsetof(BlobControl, slots) == 128, "in the assembly below");
 _Static_assert(sizeof(BlobSlot) == 16 && kSlots == 1024 && kTrampolineBytes == 64, "likewise");
 _Static_assert(kAllocationHooks == 8 && kHooks == 9, "likewise");
 
-// The hook of an allocation, GC_malloc_kind(size, kind) or alike. `\size` is the register that
-// holds the size. Nothing is on the stack on the usual path. On the other one, the frame is, from
-// the top: the result, r15 r14 r13 r12 rbp rbx, r9 r8 rcx rdx rsi rdi, the return address. The real
-// function is called before the sample is taken, so that a finalizer that runs in it holds nothing
-// up.
+// The hook of an allocation: GC_malloc_kind(size, kind) or a similar function. `\size` is the
+// register that holds the size. Nothing is on the stack on the usual path. On the other one, the
+// frame is, from the top: the result, r15 r14 r13 r12 rbp rbx, r9 r8 rcx rdx rsi rdi, the return
+// address. The real function is called before the sample is taken, so that a finalizer that runs in
+// it delays nothing.
 __asm__(
     "  .section .blob, \"ax\", @progbits\n"
     "  .globl blob_head\n"
@@ -118,7 +118,7 @@ __asm__(
     "counted:\n"
     "  .text\n");
 
-// Where the sample's frame has what.
+// The layout of the sample's frame.
 enum { kResult, kR15, kR14, kR13, kR12, kRbp, kRbx, kR9, kR8, kRcx, kRdx, kRsi, kRdi, kReturn };
 
 static inline __attribute__((always_inline)) long call6(
@@ -169,7 +169,7 @@ static int64_t draw(BlobControl* c, uint64_t* random) {
 }
 
 // Whether a sample is due, after the thread's counter fell below 0, or its slot was not its own: it
-// is new, or shares the slot with another one. That is no bias, again because the gaps have no
+// is new, or shares the slot with another one. This adds no bias, again because the gaps have no
 // memory.
 CALLED int blob_is_due(uint64_t size) {
   BlobControl* const c = &blob_control;
@@ -190,7 +190,7 @@ CALLED int blob_is_due(uint64_t size) {
   return is_due;
 }
 
-// Turns everything off if the reader has shown no sign of life for a while.
+// Turns everything off if the reader has not responded for a while.
 static void check_reader(BlobControl* c, RingHead* ring, uint64_t time) {
   const uint64_t beat = __atomic_load_n(&ring->beat, __ATOMIC_RELAXED);
   if (beat != c->seen_beat || c->seen_at == 0) {

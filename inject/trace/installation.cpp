@@ -31,7 +31,7 @@
 //                                 those of the file. Nothing is changed yet
 //   we write the code into it     the same. The code is whole before it is mapped: nothing in the
 //                                 target is ever both writable and executable
-//   code is mapped                a mapping that nobody refers to, named by the shared memory. It
+//   code is mapped                a mapping that nothing refers to, named by the shared memory. It
 //                                 covers the place of the control pages, too, so that what is ours
 //                                 is clear at each moment
 //   control pages, over its end   the same. They are private, wiped in a forked child (which is off
@@ -46,9 +46,10 @@
 //   it is turned on               it records until the ring is full, drops after that, and turns
 //                                 itself off when it sees no reader for twenty seconds
 //
-// Leaving goes the other way: off, the entries, the handler, in one stop. The code is unmapped when
-// no thread will return to it; a thread in it meanwhile continues as if it were on. Each thing that
-// leaving undoes is found from the maps and the blob's head, so that the next run can do it, too.
+// Leaving is in reverse order: off, the entries, the handler, in one stop. The code is unmapped
+// when no thread will return to it; a thread in it meanwhile continues as if it were on. Each thing
+// that leaving undoes is found from the maps and the blob's head, so that the next run can do it,
+// too.
 //
 // What the target notices while it is traced: 112 more bytes of stack in a sampled allocation, and
 // no way for an exception from a finalizer, or from a function that the program has set for when
@@ -261,7 +262,7 @@ class Installer {
       HA_TRY(control_.memory().read(hook.entry->at, bytes));
       if (std::equal(bytes.begin(), bytes.end(), hook.entry->code.begin())) continue;
       return impossible(
-          fmt::format("the code of {} is not that of its file: somebody else has changed it",
+          fmt::format("the code of {} is not that of its file: something else has changed it",
                       hook.entry->name));
     }
     // A thread within the bytes would be moved, if one that will return there from a signal
@@ -286,7 +287,7 @@ class Installer {
                              {at.value, bytes, static_cast<std::uint64_t>(protection),
                               static_cast<std::uint64_t>(flags), descriptor, 0}));
       if (got == at.value) return {};
-      return impossible("the kernel maps memory elsewhere than asked");
+      return impossible("the kernel did not map memory where it was asked to");
     };
     HA_TRY(map(base_, blob_bytes(), PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED_NOREPLACE,
                number_));

@@ -7,7 +7,7 @@
 //
 // In the target, the code comes first; it begins with BlobHead. BlobControl follows it at
 // kBlobCodeBytes. The ring can be anywhere: RingHead, then `ring_bytes` of records. The kernel maps
-// these a second time right behind, so that no record wraps.
+// these a second time right after the first, so that no record wraps.
 #ifdef __cplusplus
 namespace heapattach::trace {
 #endif
@@ -93,7 +93,7 @@ typedef struct RingHead {
   uint64_t lost_ends;  // ends of objects without room
   uint64_t untracked;  // samples that `live` had no room for
   uint64_t missed;     // collections that the handler did not see
-  uint64_t given_up;   // nobody has read: off
+  uint64_t given_up;   // it turned itself off, because nothing read the ring
   uint64_t unused3[3];
 } RingHead;
 
@@ -102,7 +102,7 @@ enum { kRecordAllocated = 1, kRecordFreed = 2, kRecordDead = 3, kRecordForgotten
 // One that is freed, dead or forgotten (its end will not be seen) has only the first half.
 typedef struct RingRecord {
   uint64_t commit;  // the position | 1 as soon as it is whole
-  uint32_t bytes;   // of the record and the stack behind it; a multiple of 64
+  uint32_t bytes;   // of the record and the stack after it; a multiple of 64
   uint32_t what;
   uint64_t time;  // CLOCK_MONOTONIC, nanoseconds
   uint64_t address;

@@ -10,7 +10,7 @@
 
 namespace heapattach::trace {
 
-// The first instructions of a function, moved to a place from where they run as before.
+// The first instructions of a function, moved to a place where they do the same.
 struct MovedEntry {
   std::size_t bytes = 0;        // of the function, that moved: whole instructions
   std::vector<std::byte> code;  // at the new place; its last instruction jumps to the rest

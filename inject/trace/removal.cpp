@@ -120,12 +120,12 @@ class Removal {
     const bool is_ours =
         can_jump(at.value, hook) && std::ranges::equal(jump(at.value, hook), there);
     if (is_ours) return control_.write(tid_, at, original);
-    why_stays_ = fmt::format("somebody else has changed the code at {} meanwhile", at);
+    why_stays_ = fmt::format("something else has changed the code at {} meanwhile", at);
     return {};
   }
 
   // Whether a thread may still come to the code. The counted part runs only while it is counted;
-  // before and after that, a thread can only be found by where it is. Addresses behind a call are
+  // before and after that, a thread can only be found by where it is. Addresses after a call are
   // stale: a thread that will return to one is counted.
   Result<bool> is_in_use(const BlobHead& head) const {
     const MemoryReader& memory = control_.memory();
@@ -154,7 +154,7 @@ class Removal {
       static_cast<void>(HA_TRY(
           target.call("close in the target", SYS_close, {static_cast<std::uint64_t>(file)})));
     }
-    // The code last: it is what the rest is found by.
+    // The code last: the rest is found through it.
     HA_TRY(take(remains.ring));
     return take(remains.code);
   }

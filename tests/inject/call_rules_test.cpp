@@ -167,7 +167,7 @@ TEST_CASE("signals and limits apply only to itself") {
   CHECK(!may({SYS_prctl, PR_SET_PDEATHSIG, 9}));
 }
 
-TEST_CASE("memory that is shared still does not become writable") {
+TEST_CASE("memory that is still shared does not become writable") {
   CHECK(may({SYS_mprotect, 0x80000, 0x1000, PROT_READ | PROT_WRITE}));
   CHECK(may({SYS_mprotect, kShared.start.value, 0x1000, PROT_READ}));
   CHECK(!may({SYS_mprotect, kShared.start.value, 0x1000, PROT_WRITE}));

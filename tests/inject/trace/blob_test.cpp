@@ -267,7 +267,7 @@ TEST_CASE("a full ring drops and counts, and never waits") {
   CHECK(blob.ring().counts().dropped == dropped);
 }
 
-TEST_CASE("a blob turns itself off when nobody reads, and only then") {
+TEST_CASE("a blob turns itself off when nothing reads, and only then") {
   OwnBlob blob(1);
   blob.control().patience = 1;
   for (int i = 0; i < 5; ++i) {
@@ -283,7 +283,7 @@ TEST_CASE("a blob turns itself off when nobody reads, and only then") {
 
 namespace {
 
-// Allocates at the very end of a stack that is smaller than what is copied, with nothing behind.
+// Allocates at the very end of a stack that is smaller than what is copied, with nothing after it.
 void allocate_on_short_stack(void* (*allocate)(std::size_t, int), std::byte* end) {
   asm volatile(
       "mov %%rsp, %%r12\n mov %0, %%rsp\n mov $24, %%edi\n xor %%esi, %%esi\n call *%1\n"

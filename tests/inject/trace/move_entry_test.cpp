@@ -30,7 +30,7 @@ Result<MovedEntry> moved(std::initializer_list<int> bytes) {
   return move_entry(*disassembler, code(bytes), kEntry, kTo);
 }
 
-// Where the 32-bit distance at `at` of the moved code leads to.
+// The destination of the 32-bit distance at `at` of the moved code.
 std::uint64_t goal(const MovedEntry& entry, std::size_t at, std::size_t next) {
   std::int32_t distance = 0;
   REQUIRE(at + sizeof distance <= entry.code.size());
