@@ -27,10 +27,10 @@ struct Runtimes {
   [[nodiscard]] bool follows_root_hook() const { return ecl.has_value(); }
 };
 
-// Reads a little of the target's memory, to see that what is known of a runtime is true of it.
+// Reads a little of the target's memory, to check what is known about a runtime.
 [[nodiscard]] Runtimes find_runtimes(const Modules& modules, const MemoryReader& memory);
 
-// Memory that a runtime tells the collector to mark from by code of its own. `memory` is that of
+// Memory that a runtime makes the collector mark from with its own code. `memory` is that of
 // the frozen target.
 [[nodiscard]] std::vector<boehm::RootRange> more_roots(const Runtimes& runtimes,
                                                        const boehm::BlockIndex& index,

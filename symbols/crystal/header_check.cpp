@@ -1,11 +1,11 @@
 // What the runtime guarantees of an instance, and what is checked:
 //   - it was allocated with exactly its class's size, so the collector gave it the smallest size
-//     class for that: one byte more (for a pointer behind its end), rounded up to 16, or a little
+//     class for that: one byte more (for a pointer past its end), rounded up to 16, or a little
 //     more, since small classes are merged (GC_extend_size_map in mallocx.c and misc.c);
 //   - it was allocated atomic exactly if its class has no pointers;
 //   - the compiler zeroed it before its fields were set, so what belongs to no field is zero;
-//   - the collector zeroed it, unless atomic, so what lies behind the instance is zero;
-//   - a String has a length of at most its size, a NUL behind its bytes, and no more room than
+//   - the collector zeroed it, unless atomic, so what follows the instance is zero;
+//   - a String has a length of at most its size, a NUL after its bytes, and no more room than
 //     realloc leaves, which moves an object that would be less than half used.
 
 #include "symbols/crystal/header_check.h"

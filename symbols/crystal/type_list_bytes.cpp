@@ -88,7 +88,7 @@ Result<std::vector<TypeList>> type_lists_from_bytes(std::span<const std::byte> b
     in.list([&] { list.push_back(read_type(in)); });
   });
   if (in.is_good() && in.left() == 0 && !lists.empty()) return lists;
-  return Error{ErrorKind::Malformed, "what its reader said makes no sense"};
+  return Error{ErrorKind::Malformed, "the result of its reader makes no sense"};
 }
 
 }  // namespace heapattach::crystal

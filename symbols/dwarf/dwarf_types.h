@@ -19,7 +19,7 @@ struct TypeOptions {
   bool use_sandbox = true;
   std::chrono::milliseconds time_per_module{60'000};
   DwarfReadLimits limits;
-  // Told of each file whose types were not all read: too many, too slow, damaged. May be empty.
+  // Called with each file whose types were not all read: too many, too slow, damaged. May be empty.
   std::function<void(std::string_view)> warn;
 };
 

@@ -73,10 +73,10 @@ Result<std::uint32_t> debug_link_crc(const Fd& file) {
   struct stat status {};
   if (fstat(file.get(), &status) != 0) return os_error("reading the debug file", errno);
   if (status.st_size > kMostSummedBytes) {
-    return Error{ErrorKind::Malformed, "it is too large for its checksum to be made"};
+    return Error{ErrorKind::Malformed, "it is too large for its checksum to be computed"};
   }
   if (!is_stored(file, 0, static_cast<std::uint64_t>(status.st_size))) {
-    return Error{ErrorKind::Malformed, "it is mostly a hole, and its checksum is not made"};
+    return Error{ErrorKind::Malformed, "it is mostly a hole, and its checksum is not computed"};
   }
   std::vector<unsigned char> buffer(1 << 16);
   uLong crc = crc32(0, nullptr, 0);
@@ -86,7 +86,7 @@ Result<std::uint32_t> debug_link_crc(const Fd& file) {
     if (count < 0 && os_errno == EINTR) continue;
     if (count < 0) return os_error("reading the debug file", os_errno);
     if (count == 0) return static_cast<std::uint32_t>(crc);
-    HA_TRY(check_guarded_time("making the checksum of a debug file"));
+    HA_TRY(check_guarded_time("computing the checksum of a debug file"));
     offset += count;
     crc = crc32(crc, buffer.data(), static_cast<uInt>(count));
   }

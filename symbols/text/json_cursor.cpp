@@ -114,7 +114,7 @@ bool JsonCursor::number(std::uint64_t& out) {
   if (!word(text)) return false;
   const auto [rest, failure] = std::from_chars(text.data(), text.data() + text.size(), out);
   if (failure != std::errc{} || rest != text.data() + text.size()) {
-    return fail("no whole number below 2^64");
+    return fail("not a whole number below 2^64");
   }
   return true;
 }

@@ -85,7 +85,7 @@ TEST_CASE("numbers that no collector has are refused before they are used") {
   check_refused(heap, ErrorKind::Malformed, "do not match");
 }
 
-TEST_CASE("a heap without blocks is no reason to doubt the layout") {
+TEST_CASE("a heap without blocks does not refute the layout") {
   FakeGcHeap heap;
   SUBCASE("initialised") {}
   SUBCASE("not initialised") {

@@ -97,7 +97,7 @@ TEST_CASE("an endless loop is cut off") {
   }
 }
 
-TEST_CASE("no code is no path") {
+TEST_CASE("without code there is no path") {
   ExprPool pool;
   CHECK(Program{}.paths(pool).empty());
   CHECK(Program{0x0f, 0x0b}.paths(pool).empty());  // ud2

@@ -138,7 +138,7 @@ TEST_CASE("a Crystal member has its true offset, even if LLVM wrote it as a bit 
   }
 }
 
-TEST_CASE("global variables stand at their addresses in the target") {
+TEST_CASE("global variables are at their addresses in the target") {
   for (const std::string& program : typed_programs("cxx")) {
     CAPTURE(program);
     const TypeModel model = types_of(program);

@@ -93,7 +93,7 @@ TEST_CASE("types that contain themselves are cut where the circle closes") {
   CHECK(model.globals.size() == 1);
 }
 
-TEST_CASE("types that are defined only by themselves are no types") {
+TEST_CASE("types that are defined only by themselves do not count as types") {
   for (const unsigned tag :
        {DW_TAG_typedef, DW_TAG_const_type, DW_TAG_pointer_type, DW_TAG_array_type,
         DW_TAG_subroutine_type, DW_TAG_ptr_to_member_type, DW_TAG_reference_type}) {
