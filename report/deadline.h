@@ -13,7 +13,7 @@ namespace heapattach {
 // to whatever takes time.
 struct Deadline {
   std::chrono::steady_clock::time_point at = std::chrono::steady_clock::time_point::max();
-  // Tells the signal that asked us to end, if one did. Never null.
+  // Returns the signal that asked us to end, if there was one. Never null.
   std::optional<int> (*interrupted)() noexcept = &interrupted_by;
 
   // Passes after `time`; from then on our guardian, if there is one, waits for this one.

@@ -8,7 +8,7 @@
 
 namespace heapattach::analyze {
 
-// An object where memory gathers: it dominates at least so many bytes in pieces that are each
+// An object that gathers memory: it dominates at least so many bytes in pieces that are each
 // smaller than that, or is the first link of a list of such a size.
 struct Accumulation {
   ObjectIndex object = kNone;
@@ -19,7 +19,7 @@ struct Accumulation {
 };
 
 // All such objects in the dominator tree, those that gather most first. `retained` and `types` are
-// by object. The holder of such an object and little else is not one itself.
+// by object. An object that holds such an object and little else is not one itself.
 [[nodiscard]] std::vector<Accumulation> find_accumulations(
     const Dominators& dominators,
     std::span<const std::uint64_t> retained,

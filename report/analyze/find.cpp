@@ -76,7 +76,8 @@ Result<std::vector<ObjectIndex>> find_objects(const Snapshot& snapshot, const st
   if (!named.name.empty()) return objects_of(snapshot, types_meant(snapshot, named.name));
   if (const NamedType absent = known.find(type); !absent.name.empty()) {
     return Error{ErrorKind::Malformed,
-                 fmt::format("no object is of type '{}' now; the program knows it", absent.name)};
+                 fmt::format("no object is of type '{}' now, although the program has that type",
+                             absent.name)};
   }
   if (!snapshot.header.redacted.empty()) {
     return Error{ErrorKind::Malformed, "no object is of that type"}.advise(

@@ -135,7 +135,7 @@ class Parser {
     if (word == "nil" || word == "null" || word == "nullptr") {
       found = {};
     } else if (word != "true" && word != "false" && !is_number) {
-      return wrong("not a number, true, false or nil; a text stands in double quotes");
+      return wrong("not a number, true, false or nil; a text must be in double quotes");
     }
     at_ = first + word.size();
     return found;

@@ -42,7 +42,7 @@ struct FindCondition {
   FindOperator op = FindOperator::Exists;
   FindValue value;
 
-  // Whether it takes the contents of objects to answer.
+  // Whether the contents of objects are needed to answer.
   [[nodiscard]] bool needs_values() const {
     return op != FindOperator::Exists && value.kind != FindValue::Kind::Nil;
   }

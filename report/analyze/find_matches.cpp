@@ -199,7 +199,7 @@ class Matcher {
     if (!is_there && declares(type_of(object), path)) see(Seen{Seen::What::Nil, 0, {}, false});
   }
 
-  // Values that stand in the object itself.
+  // Values that are in the object itself.
   template <class See>
   bool see_values(ObjectIndex object, std::string_view path, const See& see) const {
     const snapshot::ValuePiece* const piece = snapshot::piece_of(snapshot_, object);

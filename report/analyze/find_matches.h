@@ -8,7 +8,7 @@
 #include "report/analyze/find_expression.h"
 #include "report/model/model.h"
 
-// The objects that an expression of --find is true of.
+// The objects for which an expression of --find is true.
 namespace heapattach::analyze {
 
 struct FoundObject {
@@ -19,7 +19,7 @@ struct FoundObject {
 };
 
 struct FindMatches {
-  std::string type;                // as it is called in full, where one is meant
+  std::string type;                // its full name, if the expression means one type
   std::uint64_t objects = 0;       // of that type
   std::vector<std::string> paths;  // of the conditions, each once
   std::vector<FoundObject> found;  // by address

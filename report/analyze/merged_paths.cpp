@@ -159,7 +159,7 @@ class MergedPaths::Memo {
     bool operator==(const Key&) const = default;
   };
 
-  // Where that step leads, to be filled in if unknown.
+  // The node that this step reaches, to be filled in if unknown.
   NodeIndex& after(const Key& key) {
     const std::uint64_t hash =
         (std::uint64_t{key.before} << 32 | key.word) * 0x9e3779b97f4a7c15U ^

@@ -8,7 +8,7 @@
 #include "attach/result.h"
 #include "report/model/model.h"
 
-// What references the objects of a type, a few edges back: a small graph to look at.
+// What references the objects of a type, a few edges back, as a small graph.
 namespace heapattach::analyze {
 
 struct NeighbourhoodOptions {

@@ -14,7 +14,7 @@ namespace heapattach::analyze {
 Result<ObjectSizes> find_object_sizes(const snapshot::Snapshot& snapshot,
                                       const std::string& address) {
   const auto at = parse_address(address);
-  if (!at) return Error{ErrorKind::Malformed, fmt::format("{} is no address", address)};
+  if (!at) return Error{ErrorKind::Malformed, fmt::format("{} is not an address", address)};
   ObjectSizes sizes;
   sizes.object = HA_TRY(find_object(snapshot, *at));
   std::vector<std::uint64_t> bytes;

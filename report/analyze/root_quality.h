@@ -12,11 +12,11 @@
 
 namespace heapattach::analyze {
 
-// How good a reason a root is, the best first. The collector scans stacks word by word, so what a
-// call that returned long ago left there keeps objects alive as a variable does; but a variable is
-// what a reader looks for. A path from a better root is told even where one from a worse root is
-// shorter. Globals and locals are of one quality: the shorter path is told first, and of paths of
-// one length the local's (RootOrder).
+// How well a root explains why an object is alive, the best first. The collector scans stacks word
+// by word, so what a call that returned long ago left there keeps objects alive as a variable does;
+// but a variable is what a reader looks for. A path from a better root is shown even if one from a
+// worse root is shorter. Globals and locals have the same quality: the shorter path is shown first,
+// and of paths of the same length the local's (RootOrder).
 enum class RootQuality : std::uint8_t {
   Variable,     // a global, class variable or live local with a name; an uncollectable object
   Memory,       // static memory without a name

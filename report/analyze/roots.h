@@ -44,7 +44,7 @@ struct RootFrame {
                                         const snapshot::Root& root);
 // Whether it is a word that a call left on a stack and that is no longer used.
 [[nodiscard]] bool is_leftover(const snapshot::Snapshot& snapshot, const snapshot::Root& root);
-// None if it is on no stack, or its frame is unknown.
+// None if it is not on a stack, or if its frame is unknown.
 [[nodiscard]] std::optional<RootFrame> frame_of(const snapshot::Snapshot& snapshot,
                                                 const snapshot::Root& root);
 

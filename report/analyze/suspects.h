@@ -29,7 +29,7 @@ struct Suspect {
   std::uint64_t retained_bytes = 0;
   std::optional<Content> gathered;  // the type of most objects directly below
   std::vector<Content> contents;    // everything that it retains, by type, largest first
-  std::uint32_t root = 0;           // of Snapshot::roots, and the way from there to the object
+  std::uint32_t root = 0;           // of Snapshot::roots, and the path from there to the object
   analyze::RootPath root_path;
   std::string root_path_summary;  // "global CACHE → @h → @entries"
   // In Suspects::found, the nearest earlier suspect that retains all of this one.

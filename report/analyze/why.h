@@ -33,7 +33,7 @@ struct WhyPath {
   std::uint64_t retained_bytes = 0;   // of all of them together
   std::string summary;                // "global CACHE → @h → [*].value"; empty for one object
   std::uint32_t root = 0;             // in Snapshot::roots, where the path begins
-  analyze::RootPath root_path;        // to the nearest of them; its first step stands for the root
+  analyze::RootPath root_path;        // to the nearest of them; its first step represents the root
   std::vector<Dominator> dominators;  // of all of them, outermost first
 };
 

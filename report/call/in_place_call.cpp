@@ -104,7 +104,7 @@ class InProcess {
     const auto padding = find_padding(map_, control_.memory(), in_place_bytes());
     if (!padding) {
       return Error{ErrorKind::Os,
-                   fmt::format("process {} has no {} bytes of padding behind its code for the "
+                   fmt::format("process {} has no {} bytes of padding after its code for the "
                                "instructions of a call",
                                process_.pid(), in_place_bytes())}
           .advise("without --in-place");

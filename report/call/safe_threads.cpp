@@ -38,10 +38,10 @@ Result<void> SafeThreads::copy(const FrozenView& view,
   if (!threads_.empty()) return {};
   if (only) {
     return Error{ErrorKind::Os,
-                 fmt::format("thread {} of process {} does not stand still", *only, process_.pid())}
+                 fmt::format("thread {} of process {} is not stopped", *only, process_.pid())}
         .advise("without --thread");
   }
-  return Error{ErrorKind::Os, fmt::format("no thread of process {} stands still", process_.pid())};
+  return Error{ErrorKind::Os, fmt::format("no thread of process {} is stopped", process_.pid())};
 }
 
 Result<std::vector<SafePoint>> SafeThreads::judge() {

@@ -35,7 +35,7 @@ std::string error_message(const Error& error, Stage stage) {
   if (!error.advice.empty()) return error.text();
   std::string_view advice;
   if (error.kind == ErrorKind::Timeout) {
-    advice = "give it longer with --timeout";
+    advice = "allow more time with --timeout";
   } else if (stage == Stage::Output) {
     advice = advice_on_output(error);
   } else {

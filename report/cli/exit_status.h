@@ -14,12 +14,12 @@ enum class ExitStatus : int {
   Usage = 2,
   Gone = 3,          // no such process, or it exited meanwhile
   Denied = 4,        // not permitted
-  NoHeap = 5,        // no supported heap in it
+  NoHeap = 5,        // the process has no supported heap
   Timeout = 6,       // the deadline passed; what was written is marked partial
   Partial = 7,       // the heap could be read only in part; written, and marked partial
   Output = 8,        // the output could not be written
   Traced = 9,        // another process already traces it
-  FailIfHeld = 10,   // a --fail-if held
+  FailIfHeld = 10,   // a --fail-if condition held
   NotReleased = 11,  // the target could not be released cleanly
   Interrupted = 130,
   Terminated = 143,
@@ -38,7 +38,7 @@ inline constexpr std::array kStatusTexts{
     StatusText{ExitStatus::Gone, "no such process", "no such process, or it exited meanwhile"},
     StatusText{ExitStatus::Denied, "not permitted",
                "not permitted; the message names the cause and what to do"},
-    StatusText{ExitStatus::NoHeap, "no supported heap", "no supported heap in it"},
+    StatusText{ExitStatus::NoHeap, "no supported heap", "the process has no supported heap"},
     StatusText{ExitStatus::Timeout, "deadline passed",
                "the deadline passed; what was written is marked partial"},
     StatusText{ExitStatus::Partial, "read only in part",
@@ -46,7 +46,7 @@ inline constexpr std::array kStatusTexts{
     StatusText{ExitStatus::Output, "output not written", "the output could not be written"},
     StatusText{ExitStatus::Traced, "traced by another process",
                "another process already traces it"},
-    StatusText{ExitStatus::FailIfHeld, "--fail-if held", "a --fail-if held"},
+    StatusText{ExitStatus::FailIfHeld, "--fail-if held", "a --fail-if condition held"},
     StatusText{ExitStatus::NotReleased, "not released cleanly",
                "the target could not be released cleanly"},
     StatusText{ExitStatus::Interrupted, "interrupted",

@@ -56,15 +56,12 @@ std::string usage_of(const ReportRow& row) {
 }
 
 constexpr std::string_view kSourceText =
-    "SOURCE is the pid of a process that uses the Boehm collector. It is frozen, copied, released, "
-    "and "
-    "then the copy is examined. Only --snapshot clone, --call and --inject write to the process, "
-    "and "
-    "they undo it. Or SOURCE is a file, plain or gzip (./4711 if its name is a number; - for "
-    "standard "
-    "input): a saved snapshot, a core file (gcore's or the kernel's), or a GCGRPH or GCFULL dump "
-    "of a "
-    "Crystal program, whose types --type-info names.";
+    "SOURCE is the pid of a process that uses the Boehm collector. It is frozen while its heap is "
+    "copied, then released, and the copy is examined. Only --snapshot clone, --call and --inject "
+    "write to the process, and they undo what they wrote. Or SOURCE is a file, plain or gzip "
+    "(./4711 if its name is a number; - for standard input): a saved snapshot, a core file "
+    "(gcore's or the kernel's), or a GCGRPH or GCFULL dump of a Crystal program, whose types "
+    "--type-info names.";
 
 std::string exit_statuses() {
   std::string text;
@@ -82,8 +79,8 @@ std::string all_help() {
   }
   text += "\n";
   text += wrapped("",
-                  "Each is also an option (--count 4711); retained is --sizes. Without one it is "
-                  "a snapshot.",
+                  "Each is also an option (--count 4711); that of retained is --sizes. Without a "
+                  "report, heapattach writes a snapshot.",
                   0);
   text += "\n" + wrapped("", kSourceText, 0);
   OptionGroup group = OptionGroup::General;
@@ -133,29 +130,29 @@ std::string help_about(const ReportRow& row) {
   for (const std::string_view example : row.examples) {
     text += fmt::format("  heapattach {}\n", example);
   }
-  return text + "\nWhat the options do, and those of all reports: heapattach help all\n";
+  return text + "\nAll options and what they do: heapattach help all\n";
 }
 
 constexpr std::string_view kShortHelp =
-    R"(Usage: heapattach [REPORT] [options] PID    looks into a running process
+    R"(Usage: heapattach [REPORT] [options] PID    inspects a running process
 
   heapattach count 4711              objects and bytes per type
-  heapattach retained 4711           the same, with the bytes that each retains
-  heapattach suspects 4711           the few places where most memory gathers
-  heapattach why Session 4711        what keeps these objects alive
+  heapattach retained 4711           objects, bytes and retained bytes per type
+  heapattach suspects 4711           the few places that hold most of the memory
+  heapattach why Session 4711        what keeps objects of a type alive
   heapattach stacks 4711             where threads and fibers wait
   heapattach trace 4711              which code allocates what, for 30 s
   heapattach check 4711              check permission and estimate the pause
-  heapattach -o heap.jsonl.gz 4711   save all of it, to be used like 4711
+  heapattach -o heap.jsonl.gz 4711   save everything, to use in place of 4711
   heapattach diff heap.jsonl.gz 4711 what grew since then
   heapattach -o heap.html 4711       a page for a browser
 
-  -o, --output FILE      write there; the extension chooses the format
+  -o, --output FILE      write to FILE; the extension chooses the format
   -f, --format NAME      table, json, ...; of snapshots jsonl, html, pprof, ...
       --top N, --type GLOB, --min-bytes N, --sort KEY   rows of a table
-      --all, --values    also unreachable objects; texts and numbers
+      --all, --values    add unreachable objects; add texts and numbers
       --snapshot MODE    freeze (default), clone, auto or read
-      --max-pause MS     give up rather than hold the process longer
+      --max-pause MS     give up rather than stop the process for longer
   -q, --quiet; -v, --verbose; -V, --version
 
 One report: heapattach help count. All reports and options: heapattach help all

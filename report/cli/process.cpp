@@ -32,7 +32,7 @@ int caught(const std::function<ExitStatus()>& work) {
   } catch (const std::bad_alloc&) {
     std::fputs("heapattach: out of memory; try: --count, which needs less\n", stderr);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "heapattach: a mistake of ours: %s\n", error.what());
+    std::fprintf(stderr, "heapattach: internal error: %s\n", error.what());
   }
   return static_cast<int>(ExitStatus::Failed);
 }

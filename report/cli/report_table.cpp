@@ -64,8 +64,8 @@ const std::array kReports{
               .name = "count",
               .help = "objects and bytes per type",
               .more =
-                  "The total is what the collector has in use. With --fail-if it is a check for "
-                  "scripts.",
+                  "The total is what the collector has in use. With --fail-if, the exit status is "
+                  "a check for scripts.",
               .examples = {"count --top 20 4711", "count --fail-if 'count(User) > 1000' 4711"},
               .written = "counts are",
               .formats = kCountFormats,
@@ -73,7 +73,7 @@ const std::array kReports{
     ReportRow{.report = Report::Sizes,
               .name = "retained",
               .option = "sizes",
-              .help = "the same, with the bytes that each type retains",
+              .help = "objects, bytes and retained bytes per type",
               .more =
                   "Retained bytes are those that would be freed with all objects of the type; "
                   "transitive bytes are all that they reference. With an ADDRESS before SOURCE: "
@@ -84,8 +84,8 @@ const std::array kReports{
               .answer = run_snapshot},
     ReportRow{.report = Report::Suspects,
               .name = "suspects",
-              .help = "the few places where most memory gathers",
-              .more = "Each with the path from the root that holds it.",
+              .help = "the few places that hold most of the memory",
+              .more = "Each is shown with the path from the root that holds it.",
               .examples = {"suspects 4711", "suspects heap.jsonl.gz"},
               .written = "this report is",
               .formats = kPlainFormats,
@@ -105,7 +105,7 @@ const std::array kReports{
     ReportRow{.report = Report::Graph,
               .name = "graph",
               .argument = "TYPE|ADDRESS",
-              .help = "what references them, as a Mermaid graph",
+              .help = "what references objects, as a Mermaid graph",
               .examples = {"graph Session 4711", "graph Session -o session.dot 4711"},
               .written = "a graph is",
               .formats = kGraphFormats,
@@ -115,11 +115,11 @@ const std::array kReports{
     ReportRow{.report = Report::Find,
               .name = "find",
               .argument = "EXPR",
-              .help = "objects by what their fields hold",
+              .help = "objects whose fields have given values",
               .more = "TYPE, or TYPE[PATH OP VALUE and ...], as in the examples; OP is ==, !=, <, "
                       "<=, >, >= or ~ for a glob, VALUE \"text\", a number, true, false or nil. "
-                      "What compares texts and numbers needs --values. Addresses come first: --why "
-                      "takes them.",
+                      "Comparing texts and numbers needs --values. Each line begins with an "
+                      "address, which --why accepts.",
               .examples = {"find --values 'Session[@user.name == \"ann\"]' 4711",
                            "find 'Cart[@session == nil]' heap.jsonl.gz"},
               .written = "this report is",
@@ -129,7 +129,7 @@ const std::array kReports{
               .is_of_one_process = true},
     ReportRow{.report = Report::Stacks,
               .name = "stacks",
-              .help = "where threads and fibers wait, and why it hangs",
+              .help = "where threads and fibers wait, and why a process hangs",
               .more =
                   "Works for any program, with a collector or without, for core files and saved "
                   "snapshots. The first line is the finding, if there is one.",
@@ -152,8 +152,8 @@ const std::array kReports{
               .source = "PID",
               .help = "types that grew in every round",
               .more =
-                  "INTERVAL is in seconds, or 500ms, 10s, 5m, 1h; the subcommand takes 10s where "
-                  "none is given.",
+                  "INTERVAL is in seconds, or 500ms, 10s, 5m, 1h; the subcommand uses 10s if none "
+                  "is given.",
               .examples = {"watch 4711", "watch 1m --rounds 10 4711"},
               .written = "this report is",
               .formats = kWatchFormats,
@@ -165,7 +165,8 @@ const std::array kReports{
               .name = "snapshot",
               .option = "-",
               .help = "all objects, types, edges and roots, as JSON Lines",
-              .more = "The default report. On a terminal it goes to heap.PID.jsonl.",
+              .more = "The default report. If standard output is a terminal, it is written to "
+                      "heap.PID.jsonl.",
               .examples = {"-o heap.jsonl.gz 4711", "snapshot --values -o 'heap.%p.%t.jsonl' 4711"},
               .written = "a snapshot is",
               .answer = run_snapshot},
@@ -188,7 +189,7 @@ const std::array kReports{
         .report = Report::Summary,
         .name = "summary",
         .help = "what the memory of the process is used for",
-        .more = "The heap in use and free, stacks, other mappings, against the resident size.",
+        .more = "Used and free heap, stacks and other mappings, compared with the resident size.",
         .examples = {"summary 4711", "summary -f json 4711"},
         .written = "this report is",
         .formats = kPlainFormats,
@@ -210,7 +211,7 @@ const std::array kReports{
               .name = "check",
               .source = "PID",
               .help = "check permission and estimate the pause",
-              .more = "Stops nothing and writes nothing. The status is that of a snapshot.",
+              .more = "Stops nothing and writes nothing. The exit status is that of a snapshot.",
               .examples = {"check 4711", "check -f json 4711"},
               .written = "this report is",
               .formats = kPlainFormats,
@@ -221,8 +222,8 @@ const std::array kReports{
               .argument = "'FN(\"x\", 1)'",
               .source = "PID",
               .help = "call a C function in a copy of the process",
-              .more = "Prints what it wrote and what it returned. What the copy may do: "
-                      "heapattach(1), \"Calls in a copy\".",
+              .more = "Prints what the function wrote and what it returned. What the copy may do: "
+                      "see heapattach(1), \"Calls in a copy\".",
               .examples = {"call 'GC_get_heap_size()' 4711", "call --returns string 'name()' 4711"},
               .read = set_call,
               .answer = run_call,
@@ -231,8 +232,8 @@ const std::array kReports{
     ReportRow{.report = Report::Inject,
               .name = "inject",
               .source = "PID",
-              .help = "a snapshot by its own dump routine, in a copy",
-              .more = "With --keep FILE: the raw dump.",
+              .help = "a snapshot by the process's own dump routine, in a copy",
+              .more = "With --keep FILE, keeps the raw dump instead.",
               .examples = {"inject -o heap.jsonl 4711", "inject --keep heap.dump 4711"},
               .written = "a snapshot is",
               .answer = run_inject,

@@ -57,7 +57,7 @@ struct Job {
   const Sources& sources;
   Console& console;
   Deadline deadline;
-  OpenOutput output;            // opened first, so that a target is not stopped in vain
+  OpenOutput output;            // opened first, so that no target is stopped needlessly
   Stage stage = Stage::Target;  // what the error that ends the job is about
   std::vector<snapshot::Snapshot> taken = {};  // Answer::write may refer to them
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();

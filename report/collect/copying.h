@@ -30,13 +30,13 @@ class Copying {
     return *this;
   }
 
-  // Copies what the threads' and fibers' waits are read from, too. Null: nobody reads them.
+  // Copies what the threads' and fibers' waits are read from, too. Null: nothing reads them.
   Copying& with_waits(const WaitReader* reader) {
     waits_ = reader;
     return *this;
   }
 
-  // Copies large objects without pointers in full, too, of which nothing else needs all.
+  // Also copies all of large objects without pointers, which nothing else needs in full.
   Copying& with_contents(bool is_wanted) {
     with_contents_ = is_wanted;
     return *this;

@@ -118,8 +118,8 @@ Error explain_death(const Clone& clone) {
   const auto given_up = clone.given_up();
   const std::string how =
       given_up ? "was given up while it was read, because " + *given_up +
-                     ", and the kernel might have ended the target for want of memory"
-               : "was killed while it was read, by somebody or for want of memory";
+                     ", and the kernel might have ended the target for lack of memory"
+               : "was killed while it was read, by another process or for lack of memory";
   return Error{ErrorKind::Impossible, fmt::format("the clone {}; the target runs on", how)}.advise(
       "--snapshot freeze");
 }

@@ -29,15 +29,15 @@ struct HeldHeap {
   std::chrono::system_clock::time_point captured;
   // The time of the target's timers then; a core file does not have it.
   std::optional<std::chrono::nanoseconds> monotonic;
-  std::optional<SeenMemory> memory;  // what of it was in memory, if somebody asks
-  bool is_held = false;              // false: it ran while it was read; a core file stands still
+  std::optional<SeenMemory> memory;  // which of its memory was resident, if requested
+  bool is_held = false;              // false: it ran while it was read; true of a core file
   bool is_clone = false;             // it was held until a clone was made, and that was read
 };
 
 // The difference between the blocks of the index and the collector's counters of its heap.
 std::uint64_t unaccounted_bytes(const HeldHeap& held);
 
-// Who reads waits: nobody where edges are not kept.
+// What reads waits; null if edges are not kept.
 [[nodiscard]] const WaitReader* wait_reader(const TakeOptions& options);
 
 // Holds the target as `options` say and copies its heap and roots. If the index of the heap is

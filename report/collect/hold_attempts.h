@@ -6,8 +6,8 @@
 
 namespace heapattach::snapshot {
 
-// One way of holding a target and copying its heap: freeze, clone, or read it as it runs. What
-// hold_attempts() knows of the world.
+// One way of holding a target and copying its heap: freeze, clone, or read it as it runs. All that
+// hold_attempts() sees of the outside world.
 struct HoldAttempts {
   // True if the heap was copied; false if it was inconsistent, such as during a collection. With
   // `is_last` the parts that do not fit are accepted.

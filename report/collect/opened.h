@@ -15,8 +15,8 @@
 
 namespace heapattach::snapshot {
 
-// A process or a core file that was opened to be read: with this every report of a heap or of
-// stacks begins. Nothing is stopped.
+// A process or a core file that was opened to be read. Every report on a heap or on stacks begins
+// with one. Nothing is stopped.
 class Opened {
  public:
   // The core file, or the process if `core_file` is empty.

@@ -36,7 +36,7 @@ struct TakeOptions {
   bool with_contents = false;     // all bytes of the objects; requires edges
   std::size_t value_bytes = 0;    // of texts and numbers; 0: none at all
   bool texts_only = false;        // texts in full and no other values, whatever value_bytes says
-  // Says what threads and fibers wait for, beside edges; null: nobody does.
+  // Finds what threads and fibers wait for, if edges are kept; null: not examined.
   const WaitReader* waits = nullptr;
   std::string type_info;  // a file; empty: none
   SymbolSearch symbols;
@@ -46,10 +46,10 @@ struct TakeOptions {
   std::function<void(const SeenMemory&)> on_memory;
   // Called for each step with its reason, for -v. May be empty.
   std::function<void(std::string_view)> note;
-  // Told what takes long, and how much of it is done; all is 0 where nobody counts. May be empty.
-  // Called from several threads, never while the target is held.
+  // Called with the work that takes long and how much of it is done; `all` is 0 if unknown. May be
+  // empty. Called from several threads, never while the target is held.
   std::function<void(std::string_view what, std::uint64_t done, std::uint64_t all)> on_progress;
-  // Told of what the user should know, such as files that are not those of a core file's process.
+  // Called with what the user should know, such as files that do not belong to a core file.
   std::function<void(std::string_view)> warn;
 };
 

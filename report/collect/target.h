@@ -33,8 +33,8 @@ struct NamesFound {
 };
 
 // Everything that can be learned about a target while it runs undisturbed: where its heap is, how
-// to read it, and the names of its types. Or the same about a core file. It is made whole, of what
-// was opened and found, and stays where it was made, because its parts refer to each other.
+// to read it, and the names of its types. Or the same about a core file. It is complete once it is
+// constructed, and is never moved, because its parts refer to each other.
 class Target : public Opened, public HeapFound, public NamesFound {
  public:
   // Reads the target's files and a little of its memory; stops nothing.

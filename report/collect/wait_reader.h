@@ -16,7 +16,8 @@ class Target;
 struct HeldHeap;
 struct Snapshot;
 
-// Says of a snapshot's threads and fibers what they wait for. report/stacks has the one there is.
+// Adds to a snapshot what its threads and fibers wait for. The only implementation is in
+// report/stacks.
 class WaitReader {
  public:
   virtual ~WaitReader() = default;

@@ -234,7 +234,7 @@ struct Header {
   std::optional<TypedBytes> typed;
   std::optional<MarkedConservatively> marked_conservatively;  // none: no object was
   std::string runtime;   // "crystal", "c++", "c"; empty if not known
-  std::string redacted;  // "full" where names are stand-ins; empty: they are the target's own
+  std::string redacted;  // "full" if names are placeholders; empty: they are the target's own
   // Of the stacks: what is wrong for sure, the worst first, and what may be as it should.
   std::vector<std::string> findings;
   std::vector<std::string> remarks;

@@ -80,11 +80,11 @@ struct FiberWait {
   WaitKind kind = WaitKind::Unknown;
   RemoteAddr object;                              // the channel, mutex or IO; 0: not known
   std::string type;                               // of the object
-  std::string holder;                             // "Blog::LOCK", "Account@lock": who holds it
+  std::string holder;                             // "Blog::LOCK", "Account@lock": what holds it
   std::string descriptor;                         // "7: TCP 127.0.0.1:80 listening"
   std::optional<std::size_t> owner;               // of the mutex: a fiber
   std::optional<std::chrono::milliseconds> left;  // of a sleep, or of a wait with a limit
-  bool may_have_limit = false;                    // it could not be told whether it has one
+  bool may_have_limit = false;                    // it is unknown whether it has one
   std::optional<pid_t> process;                   // whose end it is
   bool is_lossy = false;                          // a text had been changed before it was read
 };

@@ -17,7 +17,7 @@ bool is_digit(char letter) {
   return letter >= '0' && letter <= '9';
 }
 
-// Bytes of what may be a letter in UTF-8, too, or of what is no text at all.
+// Also bytes that may be part of a letter in UTF-8, or of something that is not text at all.
 bool is_of_word(char letter) {
   const bool is_letter = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
   return is_letter || is_digit(letter) || letter == '_' || letter == '$' || letter == '?' ||

@@ -7,15 +7,15 @@
 
 namespace heapattach {
 
-// Stand-ins for names that must not leave the company: "Type-3f9a1c20b7e4".
+// Placeholders for names that must not leave the company: "Type-3f9a1c20b7e4".
 //
-// The same name has the same stand-in wherever the key is the same. The key is made of the build id
-// of the program, so that snapshots of one build can be compared. Names can be guessed, and a plain
-// hash of a name tells whoever has guessed it that he was right; a number in order of appearance
-// would be safe, but another one in the next snapshot. So the hash is keyed (SipHash-2-4, made for
-// short texts and a secret key), and the build id is replaced like a name. Who knows the build id
-// can test his guesses: he who has the program, and could read its names there. Where there is no
-// build id the key is random, and no other snapshot has the same stand-ins.
+// The same name has the same placeholder wherever the key is the same. The key is derived from the
+// build id of the program, so that snapshots of one build can be compared. Names can be guessed,
+// and a plain hash of a name would confirm a correct guess; a number in order of appearance would
+// be safe, but different in the next snapshot. So the hash is keyed (SipHash-2-4, made for short
+// texts and a secret key), and the build id is replaced like a name. Only someone who knows the
+// build id can test a guess, and they have the program and could read its names there. If there is
+// no build id, the key is random, and no other snapshot has the same placeholders.
 class Placeholders {
  public:
   // An empty build id makes a key of its own.

@@ -64,7 +64,7 @@ std::string begin_of(const std::string& text, std::string_view end) {
   return at == std::string::npos ? std::string() : text.substr(0, at);
 }
 
-// "work (work.c:12)" has the stand-in of the function in frames.
+// "work (work.c:12)" has the same placeholder as the function in frames.
 std::string redact_own_function(const std::string& text, const Placeholders& names) {
   return names.of("function", std::string_view(text).substr(0, text.rfind(" (")));
 }

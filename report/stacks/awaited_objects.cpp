@@ -1,11 +1,11 @@
 // The objects, by release (offsets of 64-bit machines; the first word begins with the type id):
 //
 //   Mutex        1.0 to 1.19: whether it is locked at 4, the owner at 8
-//   Sync::Mutex  1.20 …: the owner in @locked_by, the list of those who wait within @mu
+//   Sync::Mutex  1.20 …: the owner in @locked_by, the list of waiting fibers within @mu
 //   Channel, WaitGroup, Sync::RWLock and others: one or two lists of waiting fibers
 //
 // An owner is found without offsets: nothing else in a mutex is a fiber. A list is a pointer to the
-// first node; nodes lead to each other, and each is on the stack of the fiber that waits.
+// first node; nodes point to each other, and each is on the stack of the fiber that waits.
 
 #include "report/stacks/awaited_objects.h"
 

@@ -42,9 +42,9 @@ class Descriptors {
 
   // "pipe", "/var/log/app.log", "TCP 127.0.0.1:80 listening"; empty if it is not open or unknown.
   [[nodiscard]] std::string what_is(std::uint64_t fd);
-  // O_RDONLY, O_WRONLY or O_RDWR: what it was opened for; none if that is not told.
+  // O_RDONLY, O_WRONLY or O_RDWR: what it was opened for; none if unknown.
   [[nodiscard]] std::optional<int> access_of(std::uint64_t fd) const;
-  // How many descriptors an epoll instance watches; none if that is not told.
+  // How many descriptors an epoll instance watches; none if unknown.
   [[nodiscard]] std::optional<std::size_t> watched_by(std::uint64_t epoll_fd) const;
   // Everything that the process's epoll instances watch.
   [[nodiscard]] std::vector<Watched> all_watched() const;

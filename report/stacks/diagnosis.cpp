@@ -156,7 +156,7 @@ bool is_stuck(const FiberSeen& fiber) {
   return !fiber.is_of_runtime && fiber.is_own && needs_another_fiber(fiber.wait);
 }
 
-// Some of those who wait for others, with what for; those that do alike as one.
+// Some of those that wait for others, and for what; similar ones are merged.
 std::string examples(const StackReport& report) {
   constexpr std::size_t kShown = 3;
   std::map<std::pair<std::string, std::string>, std::vector<std::size_t>> alike;

@@ -12,7 +12,7 @@ namespace heapattach::stacks {
 // What is wrong with a process that hangs, as far as the waits of its threads and fibers show it.
 // One line each, the most certain first; nothing if nothing is found.
 struct Diagnosis {
-  // Proved: owners of locks in a circle; fibers that nobody is left to wake; a thread that never
+  // Proved: owners of locks in a circle; fibers that nothing is left to wake; a thread that never
   // gives up its processor.
   std::vector<std::string> findings;
   // Possibly normal: many that wait for others that can still act.

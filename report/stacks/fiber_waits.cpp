@@ -117,7 +117,7 @@ FiberWaits::Event FiberWaits::event_of(std::size_t fiber,
     words.bytes = is_inside ? of_fiber.stack.end() - words.start : 0;
   }
   for (const PollingEvent& one : find_polling_events(words, of_fiber.object, scene_.capture)) {
-    // A descriptor that is open: only a live process tells.
+    // Only a live process shows whether a descriptor is open.
     const bool is_open =
         !one.descriptor || scene_.process == nullptr || is_open_descriptor(*one.descriptor);
     if (event.polling || !is_of(one, wait.kind) || !is_open) continue;

@@ -6,8 +6,8 @@
 
 namespace heapattach::stacks {
 
-// Adds the fibers to a report that has the threads already: who is on which thread, what each waits
-// for, and those that stand alike as groups.
+// Adds the fibers to a report that has the threads already: which is on which thread, what each
+// waits for, and groups of fibers with equal stacks.
 void add_fibers(const Scene& scene,
                 const CrystalLibrary& library,
                 Descriptors& descriptors,

@@ -65,7 +65,7 @@ void WaitJoiner::join(const snapshot::Target& target,
   // What was read while the target ran may be of several moments, and proves nothing.
   if (!held.is_held) return;
   Scene scene = scene_of(target, held, stacks);
-  // The threads' numbers in the target's own pid namespace, by which it says who owns a mutex.
+  // The threads' numbers in the target's own pid namespace, by which a mutex names its owner.
   std::vector<ThreadActivity> threads;
   if (target.process) {
     if (auto seen = observe_activity(*target.process)) threads = std::move(*seen);

@@ -4,8 +4,8 @@
 
 namespace heapattach::stacks {
 
-// Has a snapshot say of its threads and fibers what --stacks says. It takes one look: whether a
-// thread never lets go of its processor is not in a snapshot.
+// Adds to a snapshot what --stacks says about threads and fibers. It observes them only once, so a
+// snapshot does not show whether a thread never lets go of its processor.
 class WaitJoiner final : public snapshot::WaitReader {
  public:
   [[nodiscard]] std::vector<Range> needs(const snapshot::Target& target,

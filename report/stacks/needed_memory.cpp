@@ -13,7 +13,7 @@ bool may_be_timer(std::uint64_t word, const crystal::FiberStack& fiber, const Me
   if (word % kWordBytes != 0) return false;
   const Mapping* const mapping = map.find(RemoteAddr{word});
   if (mapping == nullptr || !mapping->writable || !mapping->is_anonymous()) return false;
-  // Its own stack is no place for one.
+  // It is never on the fiber's own stack.
   return !mapping->range.contains(fiber.stack.start);
 }
 

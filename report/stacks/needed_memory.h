@@ -11,14 +11,14 @@
 #include "symbols/crystal/fibers.h"
 #include "symbols/elf/module.h"
 
-// What of a held target is needed, besides its stacks, to say what threads and fibers wait for.
+// Which memory of a held target, besides its stacks, shows what threads and fibers wait for.
 namespace heapattach::stacks {
 
-// What the arguments of the threads' system calls lead to.
+// What the arguments of the threads' system calls point to.
 [[nodiscard]] std::vector<Range> memory_of_calls(std::span<const FrozenThread> threads,
                                                  const Modules& modules);
 
-// Where the words of Fiber objects lead.
+// What the words of Fiber objects point to.
 struct FiberWords {
   std::vector<std::uint64_t> in_heap;
   std::vector<Range> timers;  // libevent's, outside of the heap

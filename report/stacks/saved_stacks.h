@@ -6,11 +6,11 @@
 
 namespace heapattach::stacks {
 
-// What --stacks says of a snapshot that was saved: its threads, fibers and findings, as far as it
-// has them. `saved` of the report is set, and says what a snapshot does not have.
+// What --stacks says about a saved snapshot: its threads, fibers and findings, as far as it has
+// them. `saved` of the report is set, and says what a snapshot does not have.
 [[nodiscard]] StackReport saved_stacks(const snapshot::Snapshot& snapshot);
 
-// Tells the program's own code in the frames of a snapshot. Borrows it.
+// Recognises the program's own code in the frames of a snapshot, which it borrows.
 class OwnCode {
  public:
   explicit OwnCode(const snapshot::Snapshot& snapshot);

@@ -38,11 +38,11 @@ struct Scene {
   std::optional<std::chrono::nanoseconds> monotonic;
   const unwind::Stacks& stacks;
 
-  // What the kernel told of the threads before and after, if it was asked.
+  // What the kernel reported about the threads before and after, if it was asked.
   std::span<const ThreadActivity> before{};
   std::span<const ThreadActivity> after{};
   std::chrono::nanoseconds pause{};
-  const std::set<pid_t>* busy = nullptr;  // as HeldStacks has it; null: nobody looked
+  const std::set<pid_t>* busy = nullptr;  // as in HeldStacks; null: not examined
 };
 
 // The threads and fibers, what they wait for, and what is wrong.

@@ -98,8 +98,8 @@ struct StackReport {
   // For a core file, which lacks the kernel's data about threads: states, wait channels and times;
   // and what descriptors are, and the time of day.
   std::optional<CoreFacts> core;
-  // A snapshot has neither wait channels nor processor times, and took one look: which threads are
-  // busy is unknown.
+  // A snapshot has neither wait channels nor processor times, and observed the threads only once:
+  // which of them are busy is unknown.
   std::optional<SavedFacts> saved{};
   // Signals whose handlers are the program's own, and may wake a fiber; none if unknown.
   std::optional<std::uint64_t> caught_signals;

@@ -28,7 +28,7 @@ struct StackOptions {
 };
 
 // What is learned of a target before it is stopped for its stacks: the modules of any program, and
-// the layout of fibers in a Crystal program. Or the same from a core file. Stays where it was made.
+// the layout of fibers in a Crystal program. Or the same from a core file. Never moved.
 class StackTarget : public snapshot::Opened {
  public:
   static Result<std::unique_ptr<StackTarget>> learn(const StackOptions& options);

@@ -7,9 +7,9 @@
 
 // The sums of a trace, in the smallest parts that any report of it needs.
 //
-// Each sample stands for 1 / (1 - exp(-bytes / every)) allocations of its size, since that is how
+// Each sample represents 1 / (1 - exp(-bytes / every)) allocations of its size, because that is how
 // rarely one of its size is sampled; so sums of them are unbiased estimates of all allocations.
-// With every 1 each stands for itself.
+// With every 1, each represents itself.
 //
 // In use is what was allocated during the trace and has neither been freed by the program nor been
 // found unreachable. What the trace was too short to see die is in use.
@@ -44,7 +44,7 @@ struct CellParts {
 // In the order of their first events; no two have the same parts.
 [[nodiscard]] std::vector<Cell> count_cells(const Trace& trace, const CellParts& parts);
 
-// How many allocations a sample of `bytes` bytes stands for.
+// How many allocations a sample of `bytes` bytes represents.
 [[nodiscard]] double weight_of(std::uint64_t bytes, std::uint64_t every);
 
 }  // namespace heapattach::trace

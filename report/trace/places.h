@@ -38,8 +38,8 @@ struct FrameChoice {
                                     const FrameChoice& choice);
 
 // The stacks of a trace as they are shown. Frames of the runtime and of the collector are left out
-// unless there are no others: people ask which code of theirs allocates. Stacks that look alike
-// then are one path.
+// unless there are no others: users ask which of their own code allocates. Stacks that are then
+// equal are one path.
 class Places {
  public:
   using Label = std::uint32_t;

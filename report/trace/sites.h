@@ -10,7 +10,7 @@
 #include "report/trace/places.h"
 #include "report/trace/trace.h"
 
-// The table of a trace: who allocates what, how fast, and what of it stays.
+// The table of a trace: which code allocates what, how fast, and how much of it stays.
 namespace heapattach::trace {
 
 enum class GroupBy : std::uint8_t { Stack, Function, Line, Type, Thread, Fiber };

@@ -37,7 +37,7 @@ struct TraceOptions {
   Deadline deadline;  // of all, the recording included
   // Called for each step with its reason, for -v. May be empty.
   std::function<void(std::string_view)> note;
-  // Told of what the user should know at once; what concerns the result is in Header::warnings.
+  // Called with what the user should know at once; what concerns the result is in Header::warnings.
   std::function<void(std::string_view)> warn;
   // Called a few times a second while the recording runs.
   std::function<void(const TraceProgress&)> on_progress;

@@ -16,7 +16,7 @@ namespace {
 using types::Encoding;
 using types::Shape;
 
-constexpr std::size_t kMostFields = 16;  // of one object: nobody would read more
+constexpr std::size_t kMostFields = 16;  // of one object: more would not be read
 constexpr std::string_view kStringData = "._M_dataplus._M_p";
 
 bool is_scalar(const types::Type& type) {

@@ -34,7 +34,7 @@ TEST_CASE("the table of growth names what is compared, what grew, what went, and
         "stayed: objects of 1 that are still there in 2\n");
 }
 
-TEST_CASE("of two processes nothing is said of single objects, and why") {
+TEST_CASE("between two processes single objects are not compared, and the table says why") {
   GrowthReport report = sample();
   report.origins = {false, {"a.jsonl and b.jsonl are of two processes"}};
   report.difference.left_out_rows = 2;
@@ -47,7 +47,7 @@ TEST_CASE("of two processes nothing is said of single objects, and why") {
   CHECK(json.find("stayed") == std::string::npos);
 }
 
-TEST_CASE("of three, what came and stayed stands first") {
+TEST_CASE("of three, what came and stayed comes first") {
   GrowthReport report = sample();
   report.kind = GrowthKind::Three;
   report.sources.push_back({"c.jsonl", 4711, "", "", 1, 1});

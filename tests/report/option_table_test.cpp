@@ -79,7 +79,7 @@ TEST_CASE("each report is a subcommand and, except snapshots, an option") {
   CHECK(good({"--strings", "count"}).file == "count");  // the report is known already
 }
 
-TEST_CASE("sizes are for people where that is asked for") {
+TEST_CASE("sizes have units if that is requested") {
   CHECK_FALSE(good({"count", "4711"}).human.has_value());
   CHECK(good({"count", "--human", "4711"}).human == true);
   CHECK(good({"count", "--human=no", "4711"}).human == false);
@@ -89,12 +89,12 @@ TEST_CASE("standard input is a source") {
   CHECK(good({"count", "-"}).file == "/dev/stdin");
 }
 
-TEST_CASE("what a subcommand lacks is named with its usage") {
+TEST_CASE("a missing argument of a subcommand is named, with its usage") {
   CHECK(has(wrong({"why", "4711"}), "heapattach why TYPE|ADDRESS SOURCE"));
   CHECK(has(wrong({"count"}), "heapattach count SOURCE"));
 }
 
-TEST_CASE("a mistyped word gets the one that is meant") {
+TEST_CASE("a mistyped word is answered with the one that was meant") {
   CHECK(has(wrong({"--suspect", "1"}), "--suspect; did you mean --suspects?"));
   CHECK(has(wrong({"--max-puase", "5", "1"}), "did you mean --max-pause?"));
   CHECK(has(wrong({"cuont", "4711"}), "did you mean count?"));

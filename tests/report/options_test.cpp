@@ -49,7 +49,7 @@ TEST_CASE("a pid alone asks for a snapshot with the defaults") {
   CHECK(good({"-p", "4711"}).pid == 4711);
 }
 
-TEST_CASE("what is no number is a saved snapshot") {
+TEST_CASE("an argument that is not a number is a saved snapshot") {
   CHECK(good({"--count", "heap.jsonl"}).file == "heap.jsonl");
   CHECK(good({"--count", "4711"}).file.empty());
 }
@@ -143,7 +143,7 @@ TEST_CASE("several processes are named, found in a tree or by their name") {
   CHECK(good({"heap.jsonl"}).pids.empty());
 }
 
-TEST_CASE("wrong usage is told in one message") {
+TEST_CASE("wrong usage is reported in one message") {
   wrong({});
   wrong({"0"});
   wrong({"99999999999999999999"});
@@ -306,7 +306,7 @@ TEST_CASE("a watch has an interval and rounds") {
   wrong({"--watch", "10", "a.jsonl"});
 }
 
-TEST_CASE("strings are told in part, from processes and files") {
+TEST_CASE("strings are shown in part, from processes and files") {
   CHECK(good({"--strings", "4711"}).report == Report::Strings);
   CHECK(good({"--strings", "a.jsonl", "--values=20", "--top", "3"}).value_bytes == 20);
   wrong({"--strings", "1", "--type", "String"});
@@ -314,7 +314,7 @@ TEST_CASE("strings are told in part, from processes and files") {
   wrong({"--strings", "1", "--fail-if", "count(String) > 1"});
 }
 
-TEST_CASE("what is retained takes edges to tell") {
+TEST_CASE("retained sizes need edges") {
   CHECK(needs_edges(good({"--sizes", "1"})));
   CHECK(needs_edges(good({"--sizes", "0x10", "1"})));
   CHECK(needs_edges(good({"--why", "Foo", "1"})));

@@ -20,7 +20,7 @@ std::string words_of(const PointerMap& map) {
   return text;
 }
 
-TEST_CASE("numbers are no pointers, and pointers have the names of their members") {
+TEST_CASE("numbers are not pointers, and pointers have the names of their members") {
   ModelBuilder build;
   const auto number = build.number("long", 8);
   const auto node = build.structure("struct node", 24);
@@ -197,7 +197,7 @@ TEST_CASE("hostile types cost no more than others, and are conservative where th
     CHECK(map.words.size() == kMostWords);
     CHECK(map.known_to == kMostWords * 8);
   }
-  SUBCASE("an array of 2^60 numbers is no harm") {
+  SUBCASE("an array of 2^60 numbers") {
     const auto all = build.structure("All", 32, {{"a", 0, build.array(number, kHuge)}});
     CHECK(flatten(build.model, all).words.empty());
   }

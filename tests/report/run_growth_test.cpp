@@ -97,7 +97,7 @@ TEST_CASE("a difference is written, and a condition on growth sets the status") 
         ExitStatus::FailIfHeld);
 }
 
-TEST_CASE("a difference says what holds what is new, and where that is not known, that it is not") {
+TEST_CASE("a difference names what holds the new objects, or says that this is unknown") {
   Runner runner;
   CHECK(runner.run(Report::Diff, {cache_of(1), cache_of(30)}) == ExitStatus::Complete);
   CHECK(
@@ -116,7 +116,7 @@ TEST_CASE("a difference says what holds what is new, and where that is not known
       runner.told(R"("type":"Session","objects":29,"retained_bytes":1392,"with":[],"through":29)"));
 }
 
-TEST_CASE("a difference with a partial snapshot is written and told by the status") {
+TEST_CASE("a difference with a partial snapshot is written, and the status says so") {
   Runner runner;
   Snapshot partial = sessions(1);
   partial.complete = false;

@@ -71,7 +71,7 @@ TEST_CASE("a run writes the report that was asked for") {
   }
 }
 
-TEST_CASE("a run that found nothing leaves nothing, and tells by its status") {
+TEST_CASE("a run that found nothing leaves nothing, and its status says so") {
   Runner runner;
   CHECK(runner.run_on(Error{ErrorKind::Gone, "no process 4711"}) == ExitStatus::Gone);
   CHECK(runner.run_on(Error{ErrorKind::Timeout, "freezing"}) == ExitStatus::Timeout);
@@ -107,7 +107,7 @@ TEST_CASE("a condition that holds sets the status, and the report is written all
   CHECK(runner.run_on(two_sessions()) == ExitStatus::Complete);
 }
 
-TEST_CASE("a condition looks at what a type's objects retain") {
+TEST_CASE("a condition may be on what a type's objects retain") {
   Runner runner;
   runner.options.report = Report::Count;
   runner.options.force = true;
@@ -119,7 +119,7 @@ TEST_CASE("a condition looks at what a type's objects retain") {
   CHECK(runner.run_on(snapshot) == ExitStatus::Complete);
 }
 
-TEST_CASE("a condition on a type that nobody knows is wrong usage, and the report is written") {
+TEST_CASE("a condition on an unknown type is wrong usage, and the report is written") {
   Runner runner;
   runner.options.report = Report::Count;
   runner.options.format = Format::Tsv;
@@ -154,7 +154,7 @@ TEST_CASE("a type that is known and has no objects counts 0") {
   CHECK(runner.run_on(build.snapshot) == ExitStatus::FailIfHeld);
 }
 
-TEST_CASE("a short name is the type that alone ends in it, in conditions and rows") {
+TEST_CASE("a short name means the only type that ends in it, in conditions and rows") {
   Runner runner;
   runner.options.report = Report::Count;
   runner.options.format = Format::Tsv;
@@ -166,7 +166,7 @@ TEST_CASE("a short name is the type that alone ends in it, in conditions and row
   CHECK(runner.report() == "objects\tbytes\ttype\n2\t96\tShop::Session\n");
 }
 
-TEST_CASE("a partial heap is written and told by the status") {
+TEST_CASE("a partial heap is written, and the status says so") {
   Runner runner;
   Snapshot snapshot = two_sessions();
   snapshot.complete = false;

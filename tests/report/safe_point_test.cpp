@@ -68,7 +68,7 @@ TEST_CASE("a thread with malloc, the loader or the collector on its stack is not
   CHECK(objection({"libc.so.6", "qsort"}).empty());
 }
 
-TEST_CASE("a collector's thread starter is no objection, unless nothing else is on the stack") {
+TEST_CASE("a collector's thread starter is allowed on a stack, but not alone") {
   CHECK(Walk({kOwn, {"libgc.so.1", ""}, {"libgc.so.1", "GC_call_with_stack_base"}, kStartThread})
             .objection()
             .empty());

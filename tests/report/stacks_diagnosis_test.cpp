@@ -64,7 +64,7 @@ TEST_CASE("a thread that waits for its own mutex is a deadlock") {
   CHECK(first_of(report) == "deadlock: thread 10 waits for a mutex, which it already holds");
 }
 
-TEST_CASE("threads that wait for one that goes on are no deadlock, and who it is is said") {
+TEST_CASE("threads that wait for a running one are not a deadlock, and that one is named") {
   StackReport report;
   report.threads = {thread(10, 2), thread(11, 2), thread(12)};
   report.threads[2].call = "nanosleep(10 s)";
@@ -72,7 +72,7 @@ TEST_CASE("threads that wait for one that goes on are no deadlock, and who it is
         "2 threads wait for a mutex that thread 12 holds, which is in nanosleep(10 s)");
 }
 
-TEST_CASE("owners beyond what there is lead nowhere") {
+TEST_CASE("owners that do not exist are ignored") {
   StackReport report = report_of({fiber("a", WaitKind::Mutex)});
   report.fibers[0].wait.owner = 7;
   report.threads = {thread(1)};
@@ -114,21 +114,21 @@ TEST_CASE("fibers that all wait for one channel are a deadlock") {
         "deadlock: each of all 2 fibers waits to receive from Channel(Int32) 0x1000, and nobody is "
         "left to send");
 
-  SUBCASE("also if they wait for different ones") {
+  SUBCASE("even if they wait for different ones") {
     report.fibers[1].wait.object = RemoteAddr{0x2000};
     CHECK(
         first_of(report).starts_with("deadlock: all 2 fibers wait for others, and nobody is left"));
   }
-  SUBCASE("also if one has ended, on whose stack a thread looks for another") {
+  SUBCASE("even if one has ended, and a thread looks for another on its stack") {
     report.fibers.push_back(fiber("c", WaitKind::Ended));
     CHECK(first_of(report).starts_with("deadlock: each of all 2 fibers"));
   }
-  SUBCASE("also if a fiber of the library waits with them") {
+  SUBCASE("even if a fiber of the library waits with them") {
     report.fibers.push_back(fiber("dispatcher", WaitKind::Receive, 0x3000));
     report.fibers.back().is_own = false;
     CHECK(first_of(report).starts_with("deadlock: each of all 2 fibers"));
   }
-  SUBCASE("not if one of them may still be woken by another than a fiber") {
+  SUBCASE("not if something other than a fiber may still wake one of them") {
     for (const WaitKind kind :
          {WaitKind::Sleep, WaitKind::SleepForever, WaitKind::Read, WaitKind::Write,
           WaitKind::Accept, WaitKind::Connect, WaitKind::Io, WaitKind::Process, WaitKind::Resolve,

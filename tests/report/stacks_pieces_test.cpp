@@ -53,7 +53,7 @@ TEST_CASE("ranges are joined, made of whole words, and cut where others are") {
   CHECK(less(ranges, {}) == ranges);
 }
 
-TEST_CASE("sockets are told by address, peer and state") {
+TEST_CASE("sockets are described by address, peer and state") {
   std::map<std::uint64_t, std::string> sockets;
   read_inet_sockets(
       "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout "
@@ -106,7 +106,7 @@ TEST_CASE("a mutex with priority inheritance has its owner in its first word") {
   CHECK(owner_of_awaited_mutex(waits_at(0x1000), {}, memory) == 78);
 }
 
-TEST_CASE("what is no mutex has no owner") {
+TEST_CASE("something that is not a mutex has no owner") {
   const MutexMemory mutex(77);
   const FakeMemory& memory = mutex.memory;
   CHECK(!owner_of_awaited_mutex(waits_at(0x1000), stack_of("pthread_cond_wait"), memory));
@@ -115,7 +115,7 @@ TEST_CASE("what is no mutex has no owner") {
   CHECK(!owner_of_awaited_mutex(waits_at(0x1000), {}, MutexMemory(-1).memory));
 }
 
-TEST_CASE("system calls are told with their arguments") {
+TEST_CASE("system calls are shown with their arguments") {
   const Process self = Process::open(getppid()).value();
   Descriptors descriptors(&self);
   FakeMemory memory;

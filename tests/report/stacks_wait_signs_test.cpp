@@ -94,7 +94,7 @@ void check(const std::vector<unwind::Place>& scheduler, const std::vector<Exampl
 
 }  // namespace
 
-TEST_CASE("each wait of Crystal 1.0 to 1.12 is told by its functions") {
+TEST_CASE("each wait of Crystal 1.0 to 1.12 is recognised by its functions") {
   check(old_scheduler(),
         {{WaitKind::Receive, {place("Channel(Int32)#receive", "channel.cr")}},
          {WaitKind::Receive, {place("Channel(Int32)#receive?", "channel.cr")}},
@@ -124,7 +124,7 @@ TEST_CASE("each wait of Crystal 1.0 to 1.12 is told by its functions") {
            place("Process#wait", "process.cr")}}});
 }
 
-TEST_CASE("each wait of Crystal 1.15 and later is told by its functions") {
+TEST_CASE("each wait of Crystal 1.15 and later is recognised by its functions") {
   const std::string polling = "crystal/event_loop/polling.cr";
   check(contexts(),
         {{WaitKind::Receive, {place("Channel(Job)#receive", "channel.cr")}},
@@ -201,7 +201,7 @@ TEST_CASE("a lock around code of the program is found in the program's own funct
   CHECK(found.frame == old_scheduler().size() + 2);
 }
 
-TEST_CASE("the class of what is waited for is told by its outermost function") {
+TEST_CASE("the class of the awaited object is recognised by its outermost function") {
   const WaitFrame found =
       wait_of(contexts() + std::vector{place("Sync::MU#rlock_slow", "sync/mu.cr"),
                                        place("Sync::RWLock#read", "sync/rw_lock.cr"),
@@ -232,7 +232,7 @@ TEST_CASE("the loop of a scheduler waits for nothing") {
   CHECK(wait_by_functions(monitor.record, monitor.all, kLibrary).is_scheduler);
 }
 
-TEST_CASE("with several threads, who waits for a pipe of the scheduler looks for fibers") {
+TEST_CASE("with several threads, one that waits for the scheduler's pipe is looking for fibers") {
   CHECK(wait_of(old_scheduler() +
                 std::vector{place("IO::FileDescriptor#wait_readable", "io/evented.cr"),
                             place("IO::FileDescriptor#read_bytes", "io.cr"),
@@ -316,7 +316,7 @@ TEST_CASE("the library's directory is the one that most stacks go through") {
 }
 
 TEST_CASE(
-    "a fiber on a thread that waits for a host's name or a thread is told from one that runs") {
+    "a fiber on a thread that waits for a host's name or a thread differs from a running one") {
   const auto told = [](const std::vector<unwind::Place>& places) {
     const Stack made = stack_of(places);
     return blocked_by_functions(made.record, made.all);

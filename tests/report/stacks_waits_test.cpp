@@ -96,7 +96,7 @@ std::optional<PollingEvent> read_event(const Words& words) {
 
 }  // namespace
 
-TEST_CASE("an event of the event loop says the descriptor, and when it ends") {
+TEST_CASE("an event of the event loop shows the descriptor, and when it ends") {
   const auto sleep = read_event(event(2, kFiber, kNoIndex, kIn5s));
   REQUIRE(sleep);
   CHECK(sleep->type == PollingEvent::Type::Sleep);
@@ -112,7 +112,7 @@ TEST_CASE("an event of the event loop says the descriptor, and when it ends") {
   CHECK(write->wakes_at == std::chrono::milliseconds(5250));
 }
 
-TEST_CASE("what does not fit together is no event") {
+TEST_CASE("inconsistent words are not an event") {
   CHECK_FALSE(read_event(event(2, kOther, kNoIndex, kIn5s)));
   CHECK_FALSE(read_event(event(4, kFiber, kNoIndex, kIn5s)));
   CHECK_FALSE(read_event(event(2, kFiber, kNoIndex, kNoTime)));
@@ -160,7 +160,7 @@ TEST_CASE(
   put_words(waiting.memory, kObject, {1ULL << 32U | kMutexId, kOther.value, 0, 0, 1});
   CHECK(waiting.owner() == 1);
 
-  SUBCASE("an unchecked one keeps an owner of earlier") {
+  SUBCASE("an unchecked one keeps a former owner") {
     waiting.memory.put(kObject + 36, std::int32_t{2});
     CHECK_FALSE(waiting.owner());
   }
@@ -168,7 +168,7 @@ TEST_CASE(
     waiting.memory.put(kObject + 40, std::int32_t{2});
     CHECK_FALSE(waiting.owner());
   }
-  SUBCASE("of which the fields may be known") {
+  SUBCASE("whose fields may be known") {
     Waiting known;
     known.add_class(kMutexId, "Mutex", {{"@protection", "Mutex::Protection", 44, 4}});
     known.memory.put(kStack + 0x48, kObject.value);
@@ -185,7 +185,7 @@ TEST_CASE(
 
 TEST_CASE("where classes are not known, it is what has the waiting fibers in a list") {
   Waiting waiting;
-  waiting.memory.put(kStack + 0x10, kOther.value);  // a fiber, which leads to its own stack
+  waiting.memory.put(kStack + 0x10, kOther.value);  // a fiber, which references its own stack
   waiting.memory.put(kOther + 8, kOtherStack.value);
   CHECK_FALSE(waiting.find(WaitKind::Receive));
   waiting.memory.put(kStack + 0x58, kObject.value);
@@ -209,7 +209,7 @@ TEST_CASE("a held Mutex of the older kind is known by its state where its class 
   CHECK_FALSE(waiting.find(WaitKind::Mutex));
 }
 
-TEST_CASE("a list within an object is found by a word that leads into it") {
+TEST_CASE("a list within an object is found by a word that points into it") {
   Waiting waiting;
   waiting.memory.put(kStack + 0x48, kObject.value + 24);
   put_words(waiting.memory, kObject, {99, 0, 0, 2, kStack.value + 0x60});
@@ -218,7 +218,7 @@ TEST_CASE("a list within an object is found by a word that leads into it") {
   CHECK(found->start == kObject);
 }
 
-TEST_CASE("who holds a lock is told by the field, or by the class alone") {
+TEST_CASE("the holder of a lock is named by the field, or by the class alone") {
   Waiting waiting;
   waiting.memory.put(kStack + 0x48, kOwner.value);
   put_words(waiting.memory, kOwner, {kAccountId, 0, kObject.value});
@@ -244,7 +244,7 @@ TEST_CASE("contexts are named by the fibers of their schedulers") {
   CHECK(context_names(fibers) == std::vector<std::string>{"-0", "DEFAULT", "IO", "workers"});
 }
 
-TEST_CASE("a fiber's context is what it leads to that has such a name") {
+TEST_CASE("a fiber's context is the object with such a name that it references") {
   FakeMemory memory;
   constexpr RemoteAddr kContext{0x200000};
   constexpr RemoteAddr kIsolated{0x201000};

@@ -105,7 +105,7 @@ TEST_CASE(
   CHECK(heap.type_at(several) == "struct leaf[]");
 }
 
-TEST_CASE("a slightly larger size class is no room for several") {
+TEST_CASE("a slightly larger size class does not have room for several") {
   ListHeap heap;
   const auto large = heap.build.structure("struct large", 40, {{"node", 0, heap.pointer}});
   const RemoteAddr at = heap.object(80);

@@ -12,7 +12,7 @@ namespace heapattach {
 namespace {
 
 constexpr std::array<ExportFormat, 10> kFormats{{
-    {"html", "html", "a browser: a report to look at", write_html},
+    {"html", "html", "a browser: a report as a page", write_html},
     {"heapsnapshot", "heapsnapshot", "Chrome DevTools, memlab", write_heapsnapshot},
     {"pprof", "pb", "go tool pprof", write_pprof},
     {"folded", "folded", "flamegraph.pl, inferno, speedscope", write_folded},

@@ -1,7 +1,7 @@
-// A report to look at in a browser: one file that needs no network and no other file.
+// A report for a browser: one file that needs no network and no other file.
 //
-// The page stands in html/ as it is written by hand, and is built into the program: its styles and
-// its script stand in the file itself, and its Content-Security-Policy names both by their hashes
+// The page is in html/ as it is written by hand, and is built into the program: its styles and
+// its script are in the file itself, and its Content-Security-Policy names both by their hashes
 // and forbids everything else, so that nothing is loaded and nothing else can run. Between its two
 // parts goes the report as JSON, which the script reads with JSON.parse and shows as text, never as
 // markup:

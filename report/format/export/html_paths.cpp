@@ -16,7 +16,7 @@ std::string address_of(const Snapshot& snapshot, snapshot::ObjectIndex object) {
   return fmt::format("{:#x}", std::uint64_t{snapshot.objects[object].address});
 }
 
-// A step without a type is a gap, or leads to a type without a row.
+// A step without a type is a gap, or its type has no row.
 void put_step(HtmlJson& json, std::string_view by, NameIndex name, std::string_view remark = {}) {
   json.open('[');
   json.text(by);

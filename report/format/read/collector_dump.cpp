@@ -145,7 +145,7 @@ class Reader {
     if (record.bytes == 0 || record.bytes % kGranule != 0 || record.bytes > kMostBytes ||
         bytes_ > kMostBytes || address % kGranule != 0 || address >= kHighest) {
       return broken(file_.name(),
-                    fmt::format("no object of {} bytes can stand at {:#x}", record.bytes, address));
+                    fmt::format("no object of {} bytes can be at {:#x}", record.bytes, address));
     }
     const bool is_whole = is_full_ ? HA_TRY(read_contents(record)) : HA_TRY(read_words(record));
     if (!is_whole) return Next::Cut;
@@ -238,7 +238,7 @@ class Reader {
 
   [[nodiscard]] Error misplaced(const Record& record) const {
     return broken(file_.name(),
-                  fmt::format("the object at {} does not stand as the collector places those of "
+                  fmt::format("the object at {} is not where the collector places those of "
                               "{} bytes beside the one before it",
                               record.address, record.bytes));
   }

@@ -38,7 +38,7 @@ bool read_whose(JsonCursor& json, trace::Whose& out) {
   std::string word;
   if (!json.string(word)) return false;
   const auto whose = snapshot::meant_by(trace::kWhoseWords, word);
-  if (!whose) return json.fail("a frame of nobody known");
+  if (!whose) return json.fail("a frame of an unknown owner");
   out = *whose;
   return true;
 }

@@ -74,7 +74,7 @@ bool read_thread_wait(JsonCursor& json, RawThread& out) {
   });
 }
 
-// Where each stands, by what records call it.
+// The position of each, by the name that records use for it.
 template <class Key, class All, class Name>
 std::unordered_map<Key, std::size_t> numbers_of(const All& all, const Name& name) {
   std::unordered_map<Key, std::size_t> numbers;

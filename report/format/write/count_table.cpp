@@ -9,12 +9,12 @@
 //                    31072          free
 //                   131072          heap
 //
-// With sizes, two columns more stand before the type: the bytes that a row's objects lead to, and
-// those that would go with them. The type stands last, so that its width never disturbs a column.
+// With sizes, two more columns precede the type: the bytes that a row's objects reference, and
+// those that they retain. The type comes last, so that its width never disturbs a column.
 // Percentages are of what the collector has in use, so that the lines above "in use" add up to it:
 // rows left out by --top and its kind have a line of their own. Numbers are digits alone except on
 // a terminal and with --human, so that `awk` and `sort -n` can read them. Names come from the
-// target and are made safe to show also when the table goes to a file, since somebody will print
+// target and are made safe to show even if the table goes to a file, because someone will print
 // that file on a terminal.
 
 #include <optional>

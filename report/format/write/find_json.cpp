@@ -5,8 +5,9 @@
 //              "values":{"@user.name":"\"ann\""}}]}
 //
 // Values are as the text report writes them: texts in quotes, addresses of objects, numbers, nil.
-// --top leaves out of `found`, never of `matches`. Of `undecided` objects a text was cut that
-// decides. "complete":false and a "reason" if the snapshot is partial.
+// --top leaves out of `found`, never of `matches`. An object is `undecided` if only the
+// part of a text that was cut off would decide. "complete":false and a "reason" if the snapshot is
+// partial.
 
 #include <algorithm>
 #include <utility>

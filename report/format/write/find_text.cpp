@@ -4,7 +4,7 @@
 //   0x7f12a0  48 bytes  Session  @user.name: "ann"
 //   0x7f1300  48 bytes  Session  @user.name: "ann"
 //
-// Other reports take the addresses, which stand first for that.
+// The addresses come first because other reports accept them.
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-// The table of growth, for people; of three snapshots two columns more stand before the others.
+// The table of growth, for people; three snapshots have two more columns, before the others.
 //
 //   1. before.jsonl  2026-11-20T11:34:07.215Z       120 objects        5760 bytes
 //   2. after.jsonl   2026-11-20T11:44:07.871Z      1120 objects       53760 bytes
@@ -15,8 +15,8 @@
 //     -320       -320       -10      10      0       0  Job (gone)
 //   +47680                 +990     120   1120     110  all types
 //
-// The sources stand above it in the order in which they were compared, since a reader who gave them
-// in the wrong order must see it. What leaks, and what holds it, comes next: it is the answer.
+// The sources are listed above it in the order in which they were compared, so that a wrong order
+// is noticed. What leaks, and what holds it, comes next: it is the answer.
 // Numbers are digits alone except on a terminal and with --human, for awk; growth always has a
 // sign.
 
@@ -88,7 +88,7 @@ std::string text_of(const TypeGrowth& row) {
   return terminal_text(row.type) + (row.is_new() ? " (new)" : row.is_gone() ? " (gone)" : "");
 }
 
-// What the columns mean, to those who see them for the first time.
+// What the columns mean, for first-time readers.
 std::string legend(const GrowthReport& report) {
   if (report.kind == GrowthKind::Watch) {
     return fmt::format(

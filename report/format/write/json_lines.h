@@ -27,8 +27,9 @@
 // - Several types may have one name, such as the buffers of one hash; one of them has a record.
 // - A type's `holder` is the type that such buffers are part of.
 // - json_waits.h has what threads and fibers wait for, and what was found wrong with them.
-// - `frames` stand in json_frames.h; a root's `frame` counts them from 0. Where its `variable` is
-//   not of the function that has the frame, `inlined` says of which of the frame's `inlined` it is.
+// - json_frames.h describes `frames`; a root's `frame` counts them from 0. Where its `variable` is
+//   not of the function that has the frame, `inlined` says to which of the frame's `inlined` it
+//   belongs.
 //   "below_stack_pointer":true marks a word of a thread's stack that only the innermost function
 //   could still use. A word in which an inner frame keeps a register of an outer one has the outer
 //   one's number.

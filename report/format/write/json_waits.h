@@ -12,16 +12,16 @@
 //    "own_function":"Blog.publish (blog.cr:34)","context":"DEFAULT","runtime":true,"thread":4711,
 //    "of_thread":"4713 SYSMON","finding":0,"frames":…}
 //
-// `for` is a word of model/waits.h; a fiber of which it is not known what it waits for has no
-// `waits`. `holder` is the global or field that holds the object, `owner` the fiber that holds the
-// lock. A thread's `thread` holds the mutex that it waits for; its `fiber` runs on it, or, where it
+// `for` is a word of model/waits.h; a fiber has no `waits` if it is not known what it waits for.
+// `holder` is the global or field that holds the object, `owner` the fiber that holds the
+// lock. A thread's `thread` holds the mutex that it waits for; its `fiber` runs on it, or, if it
 // is idle, waits there. `of_thread` is the thread whose own fiber it is. `finding` counts from 0 in
 // `findings` of the first record:
 //
 //   {"record":"snapshot",…,"findings":["deadlock: …"],"remarks":["2 of 3 fibers wait …"]}
 //
-// A finding is proved; a remark may be as it should. A snapshot cannot say which threads never let
-// go of their processor: that takes several looks.
+// A finding is a proven fault; a remark may describe something normal. A snapshot cannot say which
+// threads never let go of their processor: that takes several observations.
 namespace heapattach {
 
 void add_findings(const snapshot::Header& header, JsonRecord& record);

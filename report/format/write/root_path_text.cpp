@@ -68,8 +68,7 @@ std::string root_path_text(const Snapshot& snapshot,
                            EdgeNames& names,
                            const Look& look) {
   const std::string words = analyze::root_in_words(snapshot, snapshot.roots[root]);
-  // Never cut: the variable that a root is stands last in its words, and is what a reader looks
-  // for.
+  // Never cut: a root's variable comes last in its description, and is what a reader looks for.
   std::string text = "    " + terminal_text(words) + '\n';
   text += cut("      → " + object_text(snapshot, root_path.front().object), look);
   return text + steps_text(snapshot, root_path, names, look);

@@ -15,17 +15,17 @@ struct Look {
   bool with_separators = false;  // numbers as "1,234,567"
 };
 
-// A number in a cell of a table, as the look wants it; elsewhere than on a terminal it is digits
-// alone, which awk and sort -n can read.
+// A number in a cell of a table, formatted as `look` says; not on a terminal, it is only digits,
+// which awk and sort -n can read.
 [[nodiscard]] std::string count_cell(std::uint64_t count, const Look& look);
 [[nodiscard]] std::string bytes_cell(std::uint64_t bytes, const Look& look);
 // The same with a sign in any case.
 [[nodiscard]] std::string growth_cell(std::int64_t count, const Look& look);
 [[nodiscard]] std::string growth_bytes_cell(std::int64_t bytes, const Look& look);
 
-// A table for people: columns of numbers, flush right, and a text behind them, which stands last so
-// that its width never disturbs a column. A text that is wider than the terminal ends in an
-// ellipsis; elsewhere it stands as it is.
+// A table for people: right-aligned columns of numbers, and then a text, which is last so that its
+// width never disturbs a column. On a terminal, a text that is too wide ends in an ellipsis;
+// elsewhere it is never cut.
 class Table {
  public:
   enum class Kind { Row, Total };  // a total is faint where there is colour

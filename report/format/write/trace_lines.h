@@ -7,7 +7,7 @@
 #include "report/format/write/sink.h"
 #include "report/trace/trace.h"
 
-// A trace as JSON Lines, version 1: one record a line, as the snapshot has them (json_lines.h). In
+// A trace as JSON Lines, version 1: one record per line, as in a snapshot (json_lines.h). In
 // this order, so that each record names only what came before it:
 //
 //   {"record":"trace","version":1,"tool":…,"pid":4711,"host":…,"exe":…,"build_id":…,"every":524288,
@@ -26,7 +26,7 @@
 //   {"record":"end","complete":true,"allocs":N,"frees":N,"drops":0}
 //
 // - An allocation of `bytes` bytes is in it with the probability 1 - exp(-bytes / every); with
-//   every 1, all are. So it stands for 1 / (1 - exp(-bytes / every)) allocations.
+//   every 1, all are. So it represents 1 / (1 - exp(-bytes / every)) allocations.
 // - Times are since `started`. `gc_bytes_…` is what the collector says it has allocated since the
 //   program began. `entries` are the functions that were hooked.
 // - Each kind of record counts its `id`s from 0. A stack's frames are innermost first; "truncated"

@@ -51,7 +51,7 @@ TEST_CASE("rows of growth are chosen and sorted as those of counts are") {
   CHECK(names(choose_growth(sample(), choice, GrowthOrder::ByGrowth)) == "Much More Gone ");
 }
 
-TEST_CASE("by retained bytes, what there is more of comes before what only holds it") {
+TEST_CASE("by retained bytes, types with more objects come before those that only hold them") {
   Difference difference;
   difference.rows = {{"Buffer", {1, 16}, {1, 96}, {}, {}, RetainedGrowth{100, 5000}},
                      {"Session", {1, 48}, {11, 528}, {1, 48}, {}, RetainedGrowth{90, 4900}},

@@ -34,7 +34,7 @@ TEST_CASE("a type and conditions on its fields make an expression") {
   CHECK(one.needs_values());
 }
 
-TEST_CASE("and binds closer than or, and both have a sign") {
+TEST_CASE("and binds closer than or, and both have a symbol") {
   const FindExpression found = good("A[@x > 1 and @y <= -2.5 or @z != nil && b || @c == true]");
   REQUIRE(found.any_of.size() == 3);
   CHECK(found.any_of[0].size() == 2);
@@ -45,7 +45,7 @@ TEST_CASE("and binds closer than or, and both have a sign") {
   CHECK(good("A[@android == 1]").any_of[0][0].path == "@android");
 }
 
-TEST_CASE("brackets of types and of elements are no conditions") {
+TEST_CASE("brackets of types and of elements are not conditions") {
   CHECK(good("struct leaf[]").type == "struct leaf[]");
   CHECK(good("struct leaf[]").any_of.empty());
   CHECK(good("char[][a == 1]").type == "char[]");
@@ -53,7 +53,7 @@ TEST_CASE("brackets of types and of elements are no conditions") {
   CHECK(good("A[items[3].x == 1]").any_of[0][0].path == "items[3].x");
 }
 
-TEST_CASE("what makes no sense is told with its column and what stands there") {
+TEST_CASE("an invalid expression is reported with its column and the text there") {
   CHECK(problem("") ==
         "--find, column 1, at the end: a type comes first, as in Session[@user == "
         "\"ann\"]");

@@ -69,7 +69,8 @@ using List = std::vector<std::uint64_t>;
 
 }  // namespace
 
-TEST_CASE("objects are found by a number, by a text behind references, and by what is nil") {
+TEST_CASE(
+    "objects are found by a number, by a text through references, and by a field that is nil") {
   const Snapshot snapshot = sessions();
   CHECK(addresses(snapshot, "Session") == List{0x1000, 0x1020, 0x1040});
   CHECK(addresses(snapshot, "Session[@hits > 2]") == List{0x1000, 0x1020});
@@ -85,7 +86,7 @@ TEST_CASE("objects are found by a number, by a text behind references, and by wh
   CHECK(addresses(snapshot, "List[[1].name == \"ann\"]") == List{});
 }
 
-TEST_CASE("a text that was cut decides nothing that stands behind the cut") {
+TEST_CASE("a text that was cut decides nothing beyond the cut") {
   const Snapshot snapshot = sessions();
   CHECK(found(snapshot, "User[@name == \"bob and more\"]").undecided == 1);
   CHECK(found(snapshot, "User[@name == \"bob and \"]").found.empty());

@@ -61,7 +61,8 @@ GrowthHolders holders_of(const std::vector<Snapshot>& snapshots, bool is_same_pr
 
 }  // namespace
 
-TEST_CASE("what leaks is the type of the new objects that retain the rest, not the most of them") {
+TEST_CASE(
+    "the leak is the type of the new objects that retain the rest, not the most common type") {
   const GrowthHolders holders = holders_of({store(2, 0x1000), store(52, 0x2000)});
   CHECK(holders.new_bytes == 50 * (kSessionBytes + kTextBytes) + 1024);
   REQUIRE(holders.found.size() == 1);
@@ -77,7 +78,7 @@ TEST_CASE("what leaks is the type of the new objects that retain the rest, not t
   CHECK(found.root_path.size() == 3);
 }
 
-TEST_CASE("a second leak that holds a tenth of what is new is named too, by what it adds") {
+TEST_CASE("a second leak that holds a tenth of the new bytes is named too, with what it adds") {
   const GrowthHolders holders = holders_of({store(2, 0x1000), store(12, 0x1000, 40)});
   REQUIRE(holders.found.size() == 2);
   CHECK(holders.found[0].type == "String");
@@ -100,7 +101,7 @@ TEST_CASE("a new container gives way to the many new objects in it") {
   CHECK(holders.found[1].type == "Store");
 }
 
-TEST_CASE("nothing that came is no leak") {
+TEST_CASE("without new objects there is no leak") {
   CHECK(holders_of({store(5, 0x1000), store(5, 0x1000)}).found.empty());
   CHECK(holders_of({store(5, 0x1000), store(5, 0x2000)}).found.empty());  // a buffer moved
   CHECK(holders_of({store(5, 0x1000), store(2, 0x1000)}).found.empty());
@@ -114,7 +115,7 @@ TEST_CASE("of three, only what came between the first two and stayed counts") {
   CHECK(holders.new_bytes == 10 * (kSessionBytes + kTextBytes));
 }
 
-TEST_CASE("of two processes all objects of what there is more of are meant") {
+TEST_CASE("between two processes, all objects of a type that grew count as new") {
   const GrowthHolders holders = holders_of({store(2, 0x1000), store(52, 0x1000)}, false);
   REQUIRE(holders.found.size() == 1);
   CHECK(holders.found[0].type == "Session");

@@ -71,7 +71,7 @@ analyze::Why why(const Snapshot& snapshot, const std::string& what) {
   return std::move(found).value();
 }
 
-TEST_CASE("a word on a stack is a reason by what it is") {
+TEST_CASE("the quality of a word on a stack depends on what the word is") {
   const Snapshot snapshot = cache_beside_stacks();
   RootQualities qualities(snapshot);
   const auto quality = [&](Root root) { return qualities.of(root); };
@@ -141,7 +141,7 @@ TEST_CASE("a C program's class called Crystal is its own") {
   CHECK(RootQualities(snapshot).of(word_of(7, 0)) == RootQuality::Word);
 }
 
-TEST_CASE("a leftover word one step away is no reason where a global holds the object") {
+TEST_CASE("a leftover word one step away is not the reason if a global holds the object") {
   Snapshot snapshot = cache_beside_stacks();
   snapshot.roots.push_back(word_of(8, 1, 1));
   snapshot.roots.push_back(word_of(8, 1, 2));
@@ -184,7 +184,7 @@ TEST_CASE("a variable's longer path comes before an unnamed word's shorter one")
   CHECK(why(snapshot, "Session").paths[0].root == 0);
 }
 
-TEST_CASE("of two variables the one that is nearer says why, and of two as near the local") {
+TEST_CASE("of two variables the nearer one is the reason, and at equal distance the local") {
   Snapshot snapshot = cache_beside_stacks();
   Root local = word_of(7, 1);
   local.variable = "session";

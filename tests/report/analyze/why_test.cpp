@@ -176,7 +176,7 @@ TEST_CASE("a long list is one path, found at once") {
   CHECK(format_why_text(snapshot, last, {}).size() < 2000);
 }
 
-TEST_CASE("the collector's own variables are not the reason if there is another") {
+TEST_CASE("the collector's own variables are not the reason if there is another one") {
   Snapshot snapshot = cache_of_sessions();
   snapshot::Root last_looked_at;
   last_looked_at.module = "libgc.so.1.5.1";

@@ -235,7 +235,7 @@ TEST_CASE("a page of two snapshots has what grew between them") {
   CHECK(difference["rows"].at(0).at(4).get_uint64().value() == 3200);
 }
 
-TEST_CASE("a page has objects to look into: fields, values, who references them, and roots") {
+TEST_CASE("a page has objects to inspect: fields, values, referrers and roots") {
   Snapshot snapshot = list_of_texts();
   snapshot.types[0].value_paths = {"@count"};
   ValuePiece piece;
@@ -248,7 +248,7 @@ TEST_CASE("a page has objects to look into: fields, values, who references them,
   SUBCASE("with values") {
     how.with_values = true;
   }
-  SUBCASE("without, where nobody asked for them") {}
+  SUBCASE("without them, if they were not requested") {}
   REQUIRE(write_html(snapshot, sink, how));
   const Report report(sink.text);
   const auto names = report.names();

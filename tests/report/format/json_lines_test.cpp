@@ -184,7 +184,7 @@ TEST_CASE(
   CHECK(found->fibers[1].wait.kind == snapshot::WaitKind::Unknown);
 }
 
-TEST_CASE("a time that cannot be is refused") {
+TEST_CASE("an impossible time is refused") {
   for (const std::string time : {"-1", "1e300"}) {
     CAPTURE(time);
     const std::string fiber =
@@ -194,7 +194,7 @@ TEST_CASE("a time that cannot be is refused") {
   }
 }
 
-TEST_CASE("stacks are read as they were written, also a fiber's that stands like another") {
+TEST_CASE("stacks are read as they were written, even a fiber's that equals another one") {
   const auto found = read_text(written(with_every_kind_of_key()));
   REQUIRE(found);
   REQUIRE(found->threads.size() == 3);

@@ -61,7 +61,7 @@ TEST_CASE("an address that is allocated again was free in between") {
   CHECK(cells[0].amounts.in_use_bytes == 7);
 }
 
-TEST_CASE("a sample stands for as many allocations as its size says") {
+TEST_CASE("a sample represents as many allocations as its size implies") {
   CHECK(weight_of(48, 1) == 1);
   // Of small ones, one in every / bytes is sampled; of very large ones, each.
   CHECK(weight_of(16, 1 << 20) == doctest::Approx(65536.5).epsilon(1e-6));
