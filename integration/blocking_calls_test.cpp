@@ -188,7 +188,7 @@ TEST_CASE("up to 200 freezes within one timed call do not move its end") {
     CHECK_MESSAGE(row.ended, row.name, " has not come back");
     CHECK_MESSAGE(row.error != EINTR, row.name, " was interrupted");
     CHECK_MESSAGE(row.elapsed_s >= row.due_s - 0.001, row.name, " came back after ", row.elapsed_s);
-    // What is left of the time stands still while select and its kin do (poll_select_finish).
+    // The remaining time does not change while select and its kin do (poll_select_finish).
     CHECK_MESSAGE(row.elapsed_s <= row.due_s + held_s + kLateSeconds, row.name, ": ",
                   row.elapsed_s);
     if (std::abs(row.elapsed_s - row.due_s) > worst_s) {

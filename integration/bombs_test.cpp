@@ -80,7 +80,7 @@ std::vector<Bomb> bombs() {
 
 }  // namespace
 
-TEST_CASE("what a hostile target maps costs little memory and no more time than was given") {
+TEST_CASE("what a hostile target maps costs little memory and no more than the time allowed") {
   if (!is_target_built("still")) return;
   Worst worst;
   for (const Bomb& bomb : bombs()) {

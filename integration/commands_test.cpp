@@ -33,7 +33,7 @@ TEST_CASE("a subcommand answers as its option does, of a process and of standard
   CHECK(harm_done_to(target.pid()) == "");
 }
 
-TEST_CASE("a word that is nothing gets what may be meant") {
+TEST_CASE("an unknown word is answered with suggestions") {
   const ToolRun typo = run_tool({"cuont"});
   CHECK(typo.status == 2);
   CHECK(typo.errors.find("did you mean count?") != std::string::npos);

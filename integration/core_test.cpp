@@ -45,7 +45,7 @@ std::string output_of(const std::vector<std::string>& arguments) {
   return good(arguments).output;
 }
 
-// Lines of a snapshot, without its header and what a core file does not tell of threads and waits.
+// Lines of a snapshot, without its header and what a core file lacks about threads and waits.
 std::string comparable(const std::string& snapshot) {
   static const std::regex kThread(R"re((\{"record":"thread","tid":\d+)[^\n]*)re");
   static const std::regex kTold(

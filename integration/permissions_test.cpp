@@ -94,7 +94,7 @@ TEST_CASE("another user's process is refused for that reason") {
   }
 }
 
-TEST_CASE("a program that runs with root's rights is refused to the user who started it") {
+TEST_CASE("a program that runs with root's rights is refused, even to the user who started it") {
   if (!can_change_user()) return;
   const TemporaryDirectory directory;
   const std::string program =

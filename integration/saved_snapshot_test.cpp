@@ -101,7 +101,7 @@ TEST_CASE("a file is read without rights, and a signal ends that at any moment")
   };
   for (int round = 0; round < 20; ++round) {
     CAPTURE(round);
-    // It waits for whoever may write to the pipe. The signal may come before it has opened that.
+    // It waits for a writer of the pipe. The signal may come before it has opened that.
     ChildProcess tool({tool_path(), "--count", "--timeout", "60", pipe});
     const auto is_confined = [&] {
       const pid_t reader = child_of(tool.pid());

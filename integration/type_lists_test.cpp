@@ -1,5 +1,6 @@
 // Lists of type ids that users give: the one of this build names the types, any other is refused,
-// and who has none is told how to make one. The builds and their lists are those of other tests.
+// and a user without one learns how to make it. The builds and their lists are those of other
+// tests.
 
 #include <sstream>
 #include <string>

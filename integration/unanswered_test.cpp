@@ -137,7 +137,7 @@ TEST_CASE("memory under a userfaultfd that nobody serves is not read, and the re
   }
 }
 
-TEST_CASE("a page of the heap that cannot be read is no zeros: the report is partial and says so") {
+TEST_CASE("a page of the heap that cannot be read is not taken for zeros: the report is partial") {
   if (!is_target_built("still")) return;
   LiveTarget target("still", {"100", "--hide"});
   const ToolRun run = run_tool({"--count", std::to_string(target.pid())});

@@ -62,7 +62,7 @@ def compare(options):
     print(f"{options.threads} threads, a program of {megabytes:.0f} MB with its debug information, "
           f"{options.rounds} rounds, median (least to most)\n")
     base = statistics.median(gaps["gdb, thread apply all bt"])
-    print("| | stands still, ms | of gdb's | in all, s | calls of wait_below seen |")
+    print("| | pause, ms | relative to gdb | in all, s | calls of wait_below seen |")
     print("|---|---|---|---|---|")
     for name in peers:
         print(f"| `{name}` | {spread(gaps[name])} | {statistics.median(gaps[name]) / base:.4f} | "

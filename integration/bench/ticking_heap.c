@@ -1,4 +1,4 @@
-/* A heap to stand still with: ticking_heap MEGABYTES [huge] fills that much with objects of 4 KiB,
+/* A heap for measuring pauses: ticking_heap MEGABYTES [huge] fills that much with objects of 4 KiB,
  * or of 256 KiB in huge pages, and has a thread that notes the time every 100 microseconds.
  *
  * Prints "ready" and answers each line on standard input with one line:

@@ -1,4 +1,4 @@
-/* Threads to stand still with: ticking_threads COUNT starts that many, each of which waits some
+/* Threads for measuring pauses: ticking_threads COUNT starts that many, each of which waits some
  * calls deep, and one that notes the time every 100 microseconds.
  *
  * Prints "ready" and answers each line on standard input with the longest time between two notes

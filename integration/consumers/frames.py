@@ -200,8 +200,8 @@ def same_place(ours, theirs):
 
 def is_host_at(mine, at, theirs, who):
     """Some member functions that are inlined eu-stack leaves out, and gives the function that has
-    the code the line of the innermost one; all of them where it has no lines either. Returns where that
-    function stands."""
+    the code the line of the innermost one; all of them where it has no lines either. Returns the
+    position of that function."""
     if who != 'eu-stack' or not mine[at].inlined_into:
         return None
     if theirs.line and not same_place(mine[at], theirs):

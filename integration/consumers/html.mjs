@@ -113,7 +113,7 @@ async function checkOverview(page) {
   assert.ok(await page.locator('#view-types').isVisible());
 }
 
-/** A link leads to a view and a type; an object shows its fields and who references it. */
+/** A link opens a view and a type; an object shows its fields and what references it. */
 async function checkAddress(page, url, type) {
   await page.goto(`${url}#suspects/type=${encodeURIComponent(type)}`);
   assert.equal(await page.getByRole('tab', {name: 'Suspects'}).getAttribute('aria-selected'), 'true');

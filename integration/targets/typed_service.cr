@@ -194,7 +194,7 @@ def make_containers
   5.times { |i| STORE.by_number.delete(i) }
 end
 
-# Numbers that are the addresses of objects: whoever scans them sees edges.
+# Numbers that are the addresses of objects: a scan of them finds edges.
 def make_lookalikes
   address = STORE.nested[0].object_id
   60.times do |i|
