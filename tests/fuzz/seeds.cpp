@@ -19,7 +19,7 @@
 #include "tests/support/core_builder.h"
 
 // fuzz_seeds INPUTS OUTPUT: makes the folders OUTPUT/<reader> that the fuzzers start from, out of
-// the ELF files of the folder INPUTS (which the tests compile) and of what stands below.
+// the ELF files of the folder INPUTS (which the tests compile) and of what is below.
 namespace {
 
 using namespace heapattach;
