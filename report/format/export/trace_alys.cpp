@@ -6,8 +6,8 @@
 //
 // All events of one allocation have its `id`. `time` is in seconds, here since the start of the
 // trace, numbers are decimal, and the innermost frame is first. A realloc has `prev_addr` and
-// `prev_size` too. What was found unreachable is freed. Events are those that were sampled, each
-// once; a free of what was not sampled is left out.
+// `prev_size` too. An object that was found unreachable counts as freed. Only sampled
+// events are listed, each once; the free of an object that was not sampled is left out.
 
 #include <fmt/format.h>
 

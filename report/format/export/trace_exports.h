@@ -6,8 +6,8 @@
 #include "report/format/export/format.h"
 #include "report/trace/sites.h"
 
-// A trace in the formats of other tools, each explained in its source. Samples stand for as many
-// allocations as their sizes say, except in alys, which has the events themselves.
+// A trace in the formats of other tools, each explained in its source. Samples represent as many
+// allocations as their sizes imply, except in alys, which has the events themselves.
 namespace heapattach {
 
 struct TraceExportOptions {

@@ -1,5 +1,5 @@
-// A trace as pprof's profile.proto; pprof.cpp has what its reader wants. Four values for each
-// sample, in the order and with the names of a Go program's heap: alloc_objects, alloc_space,
+// A trace as pprof's profile.proto; pprof.cpp explains what its reader expects. Four values for
+// each sample, in the order and with the names of a Go program's heap: alloc_objects, alloc_space,
 // inuse_objects, inuse_space. A location is a frame of the trace; an inlined one is a location of
 // its own. Labels: type, thread, fiber. The period is that of the sampling, and the values are
 // already estimates of all allocations, as Go's are.

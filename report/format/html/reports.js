@@ -32,7 +32,7 @@ function suspectPart({sentence, retained, within, steps, contents}) {
 const threadStates = {R: 'running', S: 'sleeping', D: 'in the kernel', T: 'stopped', t: 'traced',
   Z: 'ended', I: 'idle', X: 'ended'};
 
-/** What is part of a finding stands out. */
+/** The style classes of a stack: those of a finding are highlighted. */
 function stackClass(finding) {
   return finding === undefined ? 'stack' : 'stack found';
 }

@@ -18,7 +18,7 @@ namespace heapattach {
 [[nodiscard]] std::string format_sites_markdown(const trace::SiteTable& table, trace::Value value);
 [[nodiscard]] std::string format_sites_memprof(const trace::SiteTable& table, trace::Value value);
 
-// A sum of estimates as people and programs read it.
+// A sum of estimates, as text for people and programs.
 [[nodiscard]] std::uint64_t rounded(double amount);
 
 // "Session", "Session and 2 more"; safe to show.
@@ -31,7 +31,7 @@ namespace heapattach {
 // What makes the table less than exact and whole, a sentence each; safe to show.
 [[nodiscard]] std::vector<std::string> remarks_about(const trace::SiteTable& table);
 
-// The part of the rows that the value is not 0 in.
+// The rows in which the value is not 0.
 [[nodiscard]] std::vector<const trace::Site*> rows_with(const trace::SiteTable& table,
                                                         trace::Value value);
 

@@ -5,8 +5,8 @@
 //
 // objects, bytes and the frames, innermost first. Its pretty_log_allocations: the same as a table
 // in Markdown with separators in the numbers and the frames in code spans joined by <br>, sorted by
-// bytes, objects and frames. Both are of what is in use unless --value says otherwise. Like there,
-// types are not in it, except in a table by type.
+// bytes, objects and frames. Both show what is in use unless --value says otherwise. As in
+// MemProf, they show no types, except in a table by type.
 
 #include <algorithm>
 #include <tuple>

@@ -43,7 +43,7 @@ TEST_CASE("a table of samples says that its figures are estimates, and what was 
   CHECK(text.ends_with("\none entry was not hooked\n"));
 }
 
-TEST_CASE("rows by another part than the stack say what they put together") {
+TEST_CASE("rows that are not by stack say what they combine") {
   const std::string text = format_sites_table(table_of(small_trace(), trace::GroupBy::Thread), {});
   CHECK(text.find("thread 4711 shop  Session and 1 more  Shop#login (shop.cr:12) <- Shop#serve "
                   "(shop.cr:40) and 1 more place\n") != std::string::npos);
