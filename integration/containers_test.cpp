@@ -177,7 +177,7 @@ TEST_CASE("a library of another build than the one in memory is named and not us
   const ToolRun count = boxed.look({"--count"});
   CAPTURE(count.errors);
   CHECK(count.status == 0);
-  CHECK(contains(count.output, "struct node"));  // its link leads to the program itself
+  CHECK(contains(count.output, "struct node"));  // its link points to the program itself
   CHECK(contains(count.errors, "warning: /app/libc.so.6: no symbols: the file has build id "));
 }
 

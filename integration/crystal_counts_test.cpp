@@ -164,7 +164,7 @@ TEST_CASE(
   CHECK(harm_done_to(service.pid()) == "");
 }
 
-// A class beside its subclasses, what only closures capture, and numbers behind a Pointer(UInt64).
+// A class beside its subclasses, what only closures capture, and numbers at a Pointer(UInt64).
 TEST_CASE("each kind of object of a Crystal program is counted as what it is, without a list") {
   if (!is_target_built("kinds_debug")) {
     print_skip("no Crystal compiler");

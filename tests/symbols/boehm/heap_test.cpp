@@ -156,7 +156,7 @@ TEST_CASE("a descriptor selects the words that are edges") {
   CHECK(edges_of(56 | 3, kTop >> 4 | 1) == Offsets{4});
   CHECK(edges_of(4096 | 3, 0).size() == 8);     // beyond the object
   CHECK(edges_of(56 | 3, 56 | 3).size() == 7);  // points to itself
-  // By the first word: it leads to the target object, whose words are 0.
+  // By the first word: it points to the target object, whose words are 0.
   CHECK(edges_of(~std::uint64_t{0} - 0x40 + 1 + 3, 0) == Offsets{});
 }
 

@@ -181,7 +181,7 @@ TEST_CASE("an object that only one of two returns gives is not the function's re
   Code code = with_size_24();
   code.call(kMalloc)
       .bytes({0xc7, 0x00, 0x05, 0x00, 0x00, 0x00})  // movl $5,(%rax)
-      .bytes({0x85, 0xf6, 0x74, 0x02})              // test %esi,%esi; je behind the return
+      .bytes({0x85, 0xf6, 0x74, 0x02})              // test %esi,%esi; je past the return
       .bytes({0x59, 0xc3})
       .bytes({0x31, 0xc0, 0x59, 0xc3});  // xor %eax,%eax; pop; ret
   REQUIRE(code.sites().size() == 1);

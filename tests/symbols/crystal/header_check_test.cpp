@@ -110,7 +110,7 @@ TEST_CASE("an id alone does not make an instance") {
   CHECK(named(Object(32, kAtomic, {7})).empty());                    // the wrong kind
   CHECK(named(Object(16, kNormal, {7})).empty());                    // too small
   CHECK(named(Object(128, kNormal, {7})).empty());                   // far too large
-  CHECK(named(Object(32, kNormal, {7, 0, 0, 0, 0, 0, 1})).empty());  // something behind its end
+  CHECK(named(Object(32, kNormal, {7, 0, 0, 0, 0, 0, 1})).empty());  // something past its end
   Object uncollectable(32, kNormal, {7});
   uncollectable.block.kind = boehm::kUncollectable;
   CHECK(named(uncollectable).empty());
