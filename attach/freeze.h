@@ -30,10 +30,14 @@ struct FreezeReport {
   int rewound_calls = 0;             // interrupted blocking calls that go on unnoticed
 };
 
+// How long a freeze may last, if the user does not choose (--max-pause). Every report uses this.
+inline constexpr std::chrono::milliseconds kLongestFreeze{2000};
+
 struct FreezeOptions {
   std::chrono::milliseconds thread_deadline{500};  // for each thread to stop
-  std::chrono::milliseconds budget{2000};  // for the whole freeze; the work must respect it too
-  bool rewind = true;                      // re-issue untimed calls that the stop interrupted
+  std::chrono::milliseconds budget =
+      kLongestFreeze;  // for the whole freeze; the work must respect it too
+  bool rewind = true;  // re-issue untimed calls that the stop interrupted
   // `work` only reads, and runs on a thread of its own. If it does not end within the budget, the
   // target is released without it, and we give up (guardian.h).
   bool reads_only = false;

@@ -155,7 +155,7 @@ class Freezer {
       if (is_waiting_for_processor_) begin_later();
       HA_TRY(check_within_budget());
       if (tracer_.now() >= next_look_) HA_TRY(look_at_letters());
-      if (!pending_.empty()) tracer_.rest(idle_rounds);
+      if (!pending_.empty()) tracer_.back_off(idle_rounds);
     }
     return {};
   }

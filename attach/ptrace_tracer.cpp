@@ -13,11 +13,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "attach/back_off.h"
 #include "attach/blocked_call.h"
 #include "attach/fault_points.h"
 #include "attach/permission.h"
 #include "attach/ptrace_word.h"
-#include "attach/rest.h"
 
 namespace heapattach {
 
@@ -181,8 +181,8 @@ std::chrono::steady_clock::time_point PtraceTracer::now() const {
   return std::chrono::steady_clock::now();
 }
 
-void PtraceTracer::rest(int idle_rounds) {
-  heapattach::rest(idle_rounds, {.yields = 20, .longest_nanoseconds = 1'000'000});
+void PtraceTracer::back_off(int idle_rounds) {
+  heapattach::back_off(idle_rounds, {.yields = 20, .longest_nanoseconds = 1'000'000});
 }
 
 }  // namespace heapattach

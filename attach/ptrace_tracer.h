@@ -29,7 +29,7 @@ class PtraceTracer final : public Tracer {
   std::uint64_t deliverable_signals(pid_t tid) override;
   std::optional<RemoteAddr> blocked_stack_pointer(pid_t tid) override;
   [[nodiscard]] std::chrono::steady_clock::time_point now() const override;
-  void rest(int idle_rounds) override;
+  void back_off(int idle_rounds) override;
 
  private:
   // Why PTRACE_SEIZE was refused; nothing if only because the kernel had already seized the thread

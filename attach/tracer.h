@@ -65,7 +65,7 @@ class Tracer {
 
   [[nodiscard]] virtual std::chrono::steady_clock::time_point now() const = 0;
   // Gives the target's threads time to stop; more for higher `idle_rounds`.
-  virtual void rest(int idle_rounds) = 0;
+  virtual void back_off(int idle_rounds) = 0;
 
  protected:
   Tracer() = default;

@@ -13,9 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "attach/back_off.h"
 #include "attach/interrupt.h"
 #include "attach/ptrace_word.h"
-#include "attach/rest.h"
 #include "attach/x86_64.h"
 #include "inject/call_filter.h"
 #include "inject/watch.h"
@@ -33,7 +33,7 @@ constexpr std::uintptr_t kOptions = PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD |
                                     PTRACE_O_TRACESECCOMP;
 constexpr int kSystemCall = SIGTRAP | 0x80;
 constexpr std::chrono::seconds kPatience{15};
-constexpr RestPlan kRest{.yields = 50, .longest_nanoseconds = 200'000};
+constexpr BackOff kBackOff{.yields = 50, .longest_nanoseconds = 200'000};
 
 Result<void> set_registers(pid_t thread, const RawRegisters& values) {
   RawRegisters copy = values;
@@ -108,7 +108,7 @@ OwnProcess::~OwnProcess() {
       int status = 0;
       const pid_t got = waitpid(*thread, &status, __WALL | WNOHANG);
       if (got < 0 || (got == *thread && !WIFSTOPPED(status))) break;
-      rest(round, kRest);
+      back_off(round, kBackOff);
     }
   }
 }
@@ -131,7 +131,7 @@ Result<void> OwnProcess::write(RemoteAddr at, std::span<const std::byte> bytes) 
 Result<int> OwnProcess::wait_for(pid_t thread, Clock::time_point deadline) const {
   for (int round = 0; Clock::now() < deadline; ++round) {
     if (const auto status = status_of(thread)) return *status;
-    rest(round, kRest);
+    back_off(round, kBackOff);
   }
   return Error{ErrorKind::Timeout, fmt::format("the clone {} did not stop", clone_.pid())};
 }
@@ -181,7 +181,7 @@ Result<OwnStop> OwnProcess::wait_for_news(Clock::time_point deadline) {
       round = 0;
       if (auto stop = look_at(thread, *status)) return *stop;
     }
-    rest(round, kRest);
+    back_off(round, kBackOff);
   }
   stop_all();
   return stopped(Kind::TimedOut, clone_.pid());

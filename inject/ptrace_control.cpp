@@ -17,8 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "attach/back_off.h"
 #include "attach/ptrace_word.h"
-#include "attach/rest.h"
 
 namespace heapattach {
 
@@ -188,7 +188,7 @@ Result<RemoteStop> PtraceControl::wait(pid_t tid, Clock::time_point deadline) {
     if (got > 0) return decode(tid, status);
     if (got < 0 && failure == ECHILD) return RemoteStop{.kind = RemoteStop::Kind::Ended};
     if (got < 0 && failure != EINTR) return os_error("waitpid", failure);
-    rest(round, {.yields = 50, .longest_nanoseconds = 200'000});
+    back_off(round, {.yields = 50, .longest_nanoseconds = 200'000});
   }
   return Error{ErrorKind::Timeout, fmt::format("thread {} did not return in time", tid)};
 }

@@ -112,11 +112,11 @@ std::string Console::progress_line(const Progress& progress, Time now) {
   if (progress.all == 0 || progress.done == 0) {
     return fmt::format("{}, {:.0f} s", progress.what, seconds);
   }
-  const Look look{.with_separators = true};
+  const TextStyle style{.with_separators = true};
   const double share =
       std::min(1.0, static_cast<double>(progress.done) / static_cast<double>(progress.all));
   return fmt::format("{}: {} of {}, {:.0f} %, {:.0f} s left", progress.what,
-                     count_cell(progress.done, look), count_cell(progress.all, look), 100 * share,
+                     count_cell(progress.done, style), count_cell(progress.all, style), 100 * share,
                      seconds * (1 - share) / share);
 }
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "report/cli/look.h"
+#include "report/cli/style.h"
 
 namespace heapattach {
 
@@ -27,13 +27,13 @@ void add_holders(std::span<const snapshot::Snapshot* const> snapshots,
 
 std::string growth_text(const Options& options, snapshot::RowChoice choice, GrowthReport report) {
   constexpr std::uint64_t kRowsOfAScreen = 30;
-  const Look look = look_of(options);
+  const TextStyle style = style_of(options);
   const bool is_for_people = options.format != Format::Json;
-  if (is_for_people && look.columns != 0 && !choice.top) choice.top = kRowsOfAScreen;
+  if (is_for_people && style.columns != 0 && !choice.top) choice.top = kRowsOfAScreen;
   const auto order =
       report.has_kept() ? analyze::GrowthOrder::ByKept : analyze::GrowthOrder::ByGrowth;
   report.difference = choose_growth(std::move(report.difference), choice, order);
-  return is_for_people ? format_growth_table(report, look) : format_growth_json(report);
+  return is_for_people ? format_growth_table(report, style) : format_growth_json(report);
 }
 
 }  // namespace heapattach

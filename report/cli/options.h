@@ -14,7 +14,7 @@
 #include "report/cli/fail_if.h"
 #include "report/cli/trace_options.h"
 #include "report/collect/take.h"
-#include "report/format/export/format.h"
+#include "report/format/export/exporters.h"
 #include "report/model/counts.h"
 
 namespace heapattach {

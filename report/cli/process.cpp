@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "report/cli/look.h"
+#include "report/cli/text_style.h"
 #include "report/cli/write_text.h"
 #include "report/format/write/output_file.h"
 

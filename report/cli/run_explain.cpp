@@ -7,8 +7,8 @@
 #include "report/analyze/object_sizes.h"
 #include "report/analyze/suspects.h"
 #include "report/analyze/why.h"
-#include "report/cli/look.h"
 #include "report/cli/reports.h"
+#include "report/cli/style.h"
 #include "report/format/write/find_formats.h"
 #include "report/format/write/graph_formats.h"
 #include "report/format/write/object_sizes_formats.h"
@@ -29,7 +29,7 @@ Result<std::string> why_text(const Options& options, const Snapshot& snapshot) {
   what.from = options.explain.from;
   const analyze::Why why = HA_TRY(analyze::explain_why(snapshot, what));
   return options.format == Format::Json ? format_why_json(snapshot, why)
-                                        : format_why_text(snapshot, why, look_of(options));
+                                        : format_why_text(snapshot, why, style_of(options));
 }
 
 Result<std::string> find_text(const Options& options, const Snapshot& snapshot) {
@@ -38,7 +38,7 @@ Result<std::string> find_text(const Options& options, const Snapshot& snapshot) 
   if (options.format == Format::Json) {
     return format_find_json(snapshot, matches, options.rows.top.value_or(0));
   }
-  return format_find_text(snapshot, matches, options.rows.top.value_or(kShown), look_of(options));
+  return format_find_text(snapshot, matches, options.rows.top.value_or(kShown), style_of(options));
 }
 
 Result<std::string> graph_text(const Options& options, const Snapshot& snapshot) {
@@ -54,7 +54,7 @@ Result<std::string> suspects_text(const Options& options, const Snapshot& snapsh
   const analyze::Suspects suspects = analyze::find_suspects(snapshot);
   return options.format == Format::Json
              ? format_suspects_json(snapshot, suspects)
-             : format_suspects_text(snapshot, suspects, look_of(options));
+             : format_suspects_text(snapshot, suspects, style_of(options));
 }
 
 Result<std::string> sizes_text(const Options& options, const Snapshot& snapshot) {

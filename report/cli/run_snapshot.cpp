@@ -6,8 +6,8 @@
 
 #include "report/analyze/type_sizes.h"
 #include "report/cli/gate.h"
-#include "report/cli/look.h"
 #include "report/cli/reports.h"
+#include "report/cli/style.h"
 #include "report/cli/summary.h"
 #include "report/format/write/count_formats.h"
 #include "report/format/write/json_lines.h"
@@ -27,7 +27,7 @@ std::string format_counts(const CountTable& table, const Options& options) {
     case Format::Markdown: return format_count_markdown(table);
     case Format::Memprof: return format_count_memprof(table);
     case Format::OpenMetrics: return format_count_openmetrics(table);
-    default: return format_count_table(table, look_of(options));
+    default: return format_count_table(table, style_of(options));
   }
 }
 

@@ -1,5 +1,5 @@
-#include "report/cli/look.h"
 #include "report/cli/reports.h"
+#include "report/cli/style.h"
 #include "report/format/write/stack_formats.h"
 
 namespace heapattach {
@@ -9,10 +9,10 @@ namespace {
 std::string format_stacks(const stacks::StackReport& report, const Options& options) {
   if (options.format == Format::Json) return format_stacks_json(report);
   if (options.format == Format::Folded) return format_stacks_folded(report);
-  const Look look = look_of(options);
-  StackLook how;
-  how.with_colour = look.with_colour;
-  how.is_brief = options.brief.value_or(look.columns != 0);
+  const TextStyle style = style_of(options);
+  StackStyle how;
+  how.with_colour = style.with_colour;
+  how.is_brief = options.brief.value_or(style.columns != 0);
   return format_stacks_text(report, how);
 }
 

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "report/cli/look.h"
 #include "report/cli/reports.h"
+#include "report/cli/style.h"
 #include "report/format/write/string_formats.h"
 
 namespace heapattach {
@@ -12,12 +12,12 @@ namespace {
 
 std::string text_of(const Options& options, StringReport report) {
   constexpr std::uint64_t kRowsOfAScreen = 30;
-  const Look look = look_of(options);
+  const TextStyle style = style_of(options);
   auto top = options.rows.top;
   const bool is_json = options.format == Format::Json;
-  if (!is_json && look.columns != 0 && !top) top = kRowsOfAScreen;
+  if (!is_json && style.columns != 0 && !top) top = kRowsOfAScreen;
   drop_rows(top, options.rows.min_bytes, report.found);
-  return is_json ? format_strings_json(report) : format_strings_table(report, look);
+  return is_json ? format_strings_json(report) : format_strings_table(report, style);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "report/cli/look.h"
 #include "report/cli/reports.h"
+#include "report/cli/style.h"
 #include "report/format/write/summary_formats.h"
 
 namespace heapattach {
@@ -50,7 +50,7 @@ Result<Answer> run_summary(Job& job) {
   return answer_about(job, taken.snapshot,
                       job.options.format == Format::Json
                           ? format_summary_json(report)
-                          : format_summary_table(report, look_of(job.options)));
+                          : format_summary_table(report, style_of(job.options)));
 }
 
 }  // namespace heapattach

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "report/cli/look.h"
 #include "report/cli/reports.h"
+#include "report/cli/style.h"
 #include "report/format/export/trace_exports.h"
 #include "report/format/write/sites_formats.h"
 #include "report/format/write/trace_lines.h"
@@ -76,7 +76,7 @@ std::string format_sites(const trace::SiteTable& table, const Options& options) 
     case Format::Json: return format_sites_json(table);
     case Format::Markdown: return format_sites_markdown(table, value);
     case Format::Memprof: return format_sites_memprof(table, value);
-    default: return format_sites_table(table, look_of(options));
+    default: return format_sites_table(table, style_of(options));
   }
 }
 

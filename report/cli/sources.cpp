@@ -132,9 +132,9 @@ std::string progress_of(const trace::TraceProgress& progress) {
   const double elapsed = Seconds(progress.elapsed).count();
   const double left = std::max(0.0, Seconds(progress.length - progress.elapsed).count());
   const double rate = elapsed > 0 ? static_cast<double>(progress.bytes) / elapsed : 0;
-  const Look look{.with_separators = true};
+  const TextStyle style{.with_separators = true};
   return fmt::format("tracing, {:.0f} s left: {} samples, {} lost, {}/s", left,
-                     count_cell(progress.samples, look), count_cell(progress.drops, look),
+                     count_cell(progress.samples, style), count_cell(progress.drops, style),
                      human_bytes(static_cast<std::uint64_t>(rate)));
 }
 

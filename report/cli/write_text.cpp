@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "report/cli/look.h"
 #include "report/cli/output_name.h"
+#include "report/cli/text_style.h"
 #include "report/format/write/gzip.h"
 #include "report/text/terminal_text.h"
 

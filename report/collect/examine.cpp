@@ -16,7 +16,6 @@ namespace heapattach::snapshot {
 
 namespace {
 
-constexpr std::chrono::milliseconds kDefaultBudget{2000};
 constexpr std::uint64_t kMegabyte = std::uint64_t{1} << 20;
 
 void look_at_threads(const Process& process, Examination& found) {
@@ -135,7 +134,7 @@ Result<Examination> examine(const TakeOptions& options) {
   }
   look_at_symbols(**target, found);
   found.heap = heap_facts(**target);
-  add_obstacles(**target, options.max_pause.value_or(kDefaultBudget), found);
+  add_obstacles(**target, options.max_pause.value_or(kLongestFreeze), found);
   if (is_blocked(found, "freeze") && is_blocked(found, "clone")) found.refusal = ErrorKind::Os;
   return found;
 }

@@ -20,7 +20,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kDefaultBudget = std::chrono::milliseconds(2000);
 constexpr auto kBetweenAttempts = std::chrono::milliseconds(5);
 constexpr std::uint64_t kMegabyte = 1U << 20;
 
@@ -56,7 +55,7 @@ bool is_read_in_passing(Hold hold, const TakeOptions& options) {
 std::chrono::milliseconds longest_pause(const TakeOptions& options) {
   const auto left =
       std::chrono::duration_cast<std::chrono::milliseconds>(options.deadline.at - Clock::now());
-  return std::clamp(left, std::chrono::milliseconds(1), options.max_pause.value_or(kDefaultBudget));
+  return std::clamp(left, std::chrono::milliseconds(1), options.max_pause.value_or(kLongestFreeze));
 }
 
 Error explain_timeout(Error error, const TakeOptions& options, std::chrono::milliseconds budget) {
@@ -129,7 +128,7 @@ Result<bool> copy_clone(const Target& target,
                         bool accept_misfits,
                         HeldHeap& held) {
   CloneOptions how{
-      .freeze = {.budget = options.max_pause.value_or(kDefaultBudget), .rewind = options.rewind},
+      .freeze = {.budget = options.max_pause.value_or(kLongestFreeze), .rewind = options.rewind},
       .look = nullptr,
       .borrow = std::nullopt};
   bool is_collecting = false;
@@ -198,7 +197,7 @@ Hold decide(const Target& target, const TakeOptions& options) {
   const std::uint64_t heap = now.heap_bytes.value_or(0);
   const std::uint64_t used = heap - std::min(heap, now.free_bytes.value_or(0));
   const PauseEstimate estimate =
-      estimate_pause(*target.process, used, options.max_pause.value_or(kDefaultBudget));
+      estimate_pause(*target.process, used, options.max_pause.value_or(kLongestFreeze));
   const Hold hold = choose_hold(estimate, options.max_pause);
   if (options.note) {
     options.note(fmt::format("a freeze may take {} ms, a clone {} ms{}: {}",

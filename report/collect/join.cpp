@@ -88,7 +88,7 @@ void join_edges(const JoinSources& from, Snapshot& snapshot) {
   // while it grows would double the memory that a snapshot takes.
   snapshot.first_edge.resize(order.size() + 1);
   const auto for_each_listed_edge = [&](boehm::ObjectRef ref, TypeIndex row, const auto& visit) {
-    const Layout& layout = from.rows.layout(row);
+    const RowLayout& layout = from.rows.layout(row);
     if (!layout.may_point()) return;
     WordFilter filter(layout, heap.blocks()[ref.block].object_bytes);
     heap.for_each_edge(ref, [&](std::uint64_t offset_words, boehm::ObjectRef to) {

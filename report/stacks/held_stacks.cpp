@@ -19,7 +19,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kDefaultBudget = std::chrono::milliseconds(2000);
 constexpr auto kLookInterval = std::chrono::milliseconds(12);
 constexpr int kLooks = 10;
 constexpr std::uint64_t kMegabyte = 1U << 20U;
@@ -203,7 +202,7 @@ Result<std::unique_ptr<HeldStacks>> hold_stacks(const StackTarget& target,
     return held;
   }
   held->before = HA_TRY(observe_activity(*target.process));
-  FreezeOptions freeze{.budget = options.max_pause.value_or(kDefaultBudget),
+  FreezeOptions freeze{.budget = options.max_pause.value_or(kLongestFreeze),
                        .rewind = options.rewind,
                        .reads_only = true};
   // A longer allowed pause also means a longer wait for a thread without a processor to stop on.

@@ -13,7 +13,7 @@
 #include "report/stacks/diagnosis.h"
 #include "report/stacks/held_stacks.h"
 #include "report/stacks/join_fibers.h"
-#include "report/stacks/load.h"
+#include "report/stacks/thread_load.h"
 #include "report/stacks/mutexes.h"
 #include "report/stacks/named_stacks.h"
 #include "report/stacks/system_calls.h"

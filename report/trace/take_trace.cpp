@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 using WallClock = std::chrono::system_clock;
 
-constexpr auto kRest = 500us;
+constexpr auto kBackOff = 500us;
 constexpr auto kBetweenReports = 250ms;
 // How long a record may be begun and not finished: its thread may wait for a processor, or for the
 // end of a collection.
@@ -171,7 +171,7 @@ class Tracing {
         next_report = now + kBetweenReports;
         if (!report(ring, recording, now - begin)) return {};
       }
-      std::this_thread::sleep_for(kRest);
+      std::this_thread::sleep_for(kBackOff);
     }
     return {};
   }

@@ -48,7 +48,7 @@ Fit fit_size(const Claim& claim, std::uint64_t object_bytes, std::uint64_t insid
 Fit fit(const Claim& claim, const boehm::Block& block, std::uint64_t inside, const TypeRows& rows) {
   const Fit found = fit_size(claim, block.object_bytes, inside);
   if (found.rank == Rank::None) return {};
-  const Layout& layout = rows.layout(found.row);
+  const RowLayout& layout = rows.layout(found.row);
   if (!layout.is_precise) return found;
   if (block.is_atomic() && layout.has_pointers()) return {};
   if (!block.is_atomic() && claim.by_kind && !layout.may_point()) {

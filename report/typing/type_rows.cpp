@@ -75,11 +75,11 @@ std::span<const crystal::BufferPointer> TypeRows::buffer_pointers(TypeIndex row)
   return buffer_pointers_[row];
 }
 
-const Layout& TypeRows::variable(TypeRef type) {
+const RowLayout& TypeRows::variable(TypeRef type) {
   const auto [at, is_new] = variables_.try_emplace(type);
   if (is_new && type < model_.types().size()) {
     Type unnamed;
-    Layout layout;
+    RowLayout layout;
     if (model_[type].shape == Shape::Array) {
       fill_elements(model_[type].target, 0, layout, unnamed);
     } else {
@@ -139,7 +139,7 @@ void TypeRows::fill_waiting() {
 void TypeRows::fill(const Key& key, TypeIndex row) {
   const auto& [kind, ref, holder] = key;
   // Rows are added meanwhile, and the vectors move.
-  Layout layout;
+  RowLayout layout;
   Type type = types_[row];
   if (kind == Kind::One) {
     fill_instance(ref, map_of(ref), layout, type);
@@ -171,7 +171,7 @@ PointerMap TypeRows::map_of(TypeRef ref) {
   return map;
 }
 
-void TypeRows::fill_instance(TypeRef ref, PointerMap map, Layout& layout, Type& named) {
+void TypeRows::fill_instance(TypeRef ref, PointerMap map, RowLayout& layout, Type& named) {
   layout.is_precise = model_[ref].shape != Shape::Opaque;
   layout.known_to = map.known_to;
   if (map.bytes != 0) named.instance_bytes = map.bytes;
@@ -195,7 +195,7 @@ void TypeRows::fill_instance(TypeRef ref, PointerMap map, Layout& layout, Type& 
   has_claims_ = has_claims_ || layout.has_claims();
 }
 
-void TypeRows::fill_elements(TypeRef element, std::uint64_t at, Layout& layout, Type& named) {
+void TypeRows::fill_elements(TypeRef element, std::uint64_t at, RowLayout& layout, Type& named) {
   const std::string& type_name = model_[element].name;
   PointerMap map = map_of(element);
   const bool has_words = !map.words.empty() || map.known_to < map.bytes;
@@ -233,7 +233,7 @@ void TypeRows::fill_class(TypeIndex row) {
     return;
   }
   Type type = types_[row];
-  Layout layout;
+  RowLayout layout;
   PointerMap map = map_of(ref);
   add_buffer_pointers(row, map);
   fill_instance(ref, std::move(map), layout, type);

@@ -39,7 +39,7 @@ struct Claim {
 };
 
 // How to read the words of an instance. Offsets are in bytes.
-struct Layout {
+struct RowLayout {
   static constexpr std::uint64_t kEverything = ~std::uint64_t{0};
 
   bool is_precise = false;               // otherwise every word may be a pointer
@@ -69,7 +69,7 @@ class TypeRows {
   TypeRows(const Naming& naming, const types::TypeModel& model);
 
   [[nodiscard]] const std::vector<Type>& types() const { return types_; }
-  [[nodiscard]] const Layout& layout(TypeIndex row) const { return layouts_[row]; }
+  [[nodiscard]] const RowLayout& layout(TypeIndex row) const { return layouts_[row]; }
   // Whether any row makes claims about others.
   [[nodiscard]] bool has_claims() const { return has_claims_; }
   // Where instances of the row keep pointers to memory that is an instance of String or of nothing,
@@ -82,7 +82,7 @@ class TypeRows {
   }
 
   // How to read a variable of that type. Adds the rows that it references.
-  [[nodiscard]] const Layout& variable(types::TypeRef type);
+  [[nodiscard]] const RowLayout& variable(types::TypeRef type);
 
   // Adds rows for the shapes of objects that a runtime's reader named. Call once.
   void add_named(runtimes::ObjectNames names);
@@ -109,8 +109,8 @@ class TypeRows {
   void fill(const Key& key, TypeIndex row);
   void fill_class(TypeIndex row);
   void fill_waiting();
-  void fill_instance(types::TypeRef ref, PointerMap map, Layout& layout, Type& named);
-  void fill_elements(types::TypeRef element, std::uint64_t at, Layout& layout, Type& named);
+  void fill_instance(types::TypeRef ref, PointerMap map, RowLayout& layout, Type& named);
+  void fill_elements(types::TypeRef element, std::uint64_t at, RowLayout& layout, Type& named);
   std::optional<Claim> claim_of(const PointerWord& word);
   std::optional<Claim> claim_of_container(const PointerWord& word);
   std::optional<Claim> claim_of_pointer(const PointerWord& word);
@@ -125,11 +125,11 @@ class TypeRows {
   const Naming& naming_;
   const types::TypeModel& model_;
   std::vector<Type> types_;
-  std::vector<Layout> layouts_;
+  std::vector<RowLayout> layouts_;
   std::vector<types::TypeRef> refs_;
   std::map<Key, TypeIndex> rows_;
   std::vector<std::pair<Key, TypeIndex>> waiting_;  // to be filled
-  std::map<types::TypeRef, Layout> variables_;
+  std::map<types::TypeRef, RowLayout> variables_;
   std::vector<std::vector<crystal::BufferPointer>> buffer_pointers_;
   std::vector<bool> has_unknown_fields_;
   runtimes::ObjectNames named_;

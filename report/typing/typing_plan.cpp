@@ -7,7 +7,7 @@ TypingPlan::TypingPlan(const TypeRows& rows) {
   for (TypeIndex row = 0; row < rows.types().size(); ++row) rows_.push_back(add(rows.layout(row)));
 }
 
-TypingPlan::Part TypingPlan::add(const Layout& layout) {
+TypingPlan::Part TypingPlan::add(const RowLayout& layout) {
   Part part;
   part.elements_at = layout.elements_at;
   part.element_bytes = layout.element_bytes;

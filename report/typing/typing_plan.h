@@ -27,7 +27,7 @@ class TypingPlan {
   explicit TypingPlan(const TypeRows& rows);
 
   // Adds the claims of a variable of that layout.
-  [[nodiscard]] Part add(const Layout& layout);
+  [[nodiscard]] Part add(const RowLayout& layout);
 
   [[nodiscard]] const Part& of_row(TypeIndex row) const { return rows_[row]; }
   [[nodiscard]] const Claim& claim(std::uint32_t number) const { return claims_[number]; }

@@ -11,7 +11,7 @@ namespace heapattach::snapshot {
 // the layout.
 class WordFilter {
  public:
-  WordFilter(const Layout& layout, std::uint64_t object_bytes)
+  WordFilter(const RowLayout& layout, std::uint64_t object_bytes)
       : layout_(layout),
         next_(layout.words.begin()),
         next_of_element_(layout.element_words.begin()),
@@ -40,7 +40,7 @@ class WordFilter {
     return next_of_element_ != end && *next_of_element_ == offset - element_;
   }
 
-  const Layout& layout_;
+  const RowLayout& layout_;
   std::vector<std::uint64_t>::const_iterator next_;
   std::vector<std::uint64_t>::const_iterator next_of_element_;
   std::uint64_t element_;

@@ -153,12 +153,12 @@ LiveSet find_live(
   for (const FrozenThread& thread : threads) {
     words.push_back({std::as_bytes(std::span(thread.registers->general)), Heap::From::Stack});
   }
-  Tracer tracer(heap, free, workers);
-  tracer.trace(words, uncollectable);
-  tracer.trace({}, kept.tables);
-  std::erase_if(kept.finalizable, [&](ObjectRef ref) { return tracer.is_live(ref); });
-  tracer.trace({}, kept.finalizable);
-  return {std::move(tracer).take_live(),
+  Marker marker(heap, free, workers);
+  marker.trace(words, uncollectable);
+  marker.trace({}, kept.tables);
+  std::erase_if(kept.finalizable, [&](ObjectRef ref) { return marker.is_live(ref); });
+  marker.trace({}, kept.finalizable);
+  return {std::move(marker).take_live(),
           std::move(free),
           std::move(ranges),
           std::move(records),

@@ -251,10 +251,10 @@ std::uint64_t ObjectSet::count() const {
   return count;
 }
 
-Tracer::Tracer(const Heap& heap, const ObjectSet& never, unsigned workers)
+Marker::Marker(const Heap& heap, const ObjectSet& never, unsigned workers)
     : heap_(heap), never_(never), marks_(never), workers_(std::max(1U, workers)) {}
 
-void Tracer::trace(std::span<const RootWords> words, std::span<const ObjectRef> objects) {
+void Marker::trace(std::span<const RootWords> words, std::span<const ObjectRef> objects) {
   const std::vector<RootPart> parts = cut(words);
   std::atomic<std::size_t> next_part{0};
   std::optional<Exchange<Packet>> exchange;
@@ -270,7 +270,7 @@ void Tracer::trace(std::span<const RootWords> words, std::span<const ObjectRef> 
                       .abandon = [&] { exchange->abandon(); }});
 }
 
-ObjectSet Tracer::take_live() && {
+ObjectSet Marker::take_live() && {
   marks_.remove(never_);
   return std::move(marks_);
 }

@@ -55,11 +55,11 @@ struct RootWords {
 //
 // Traced objects stay traced, so more roots can be added later, as the collector itself does for
 // finalizers.
-class Tracer {
+class Marker {
  public:
   // Objects in `never` (those on free lists) are neither entered nor counted. Borrows `never` and
   // the heap.
-  Tracer(const Heap& heap, const ObjectSet& never, unsigned workers);
+  Marker(const Heap& heap, const ObjectSet& never, unsigned workers);
 
   void trace(std::span<const RootWords> words, std::span<const ObjectRef> objects);
 
@@ -67,7 +67,7 @@ class Tracer {
     const std::uint64_t number = heap_.number(ref);
     return marks_.contains(number) && !never_.contains(number);
   }
-  // What was reached. The tracer is used up.
+  // What was reached. The marker is used up.
   [[nodiscard]] ObjectSet take_live() &&;
 
  private:

@@ -55,7 +55,7 @@ class ScriptedTracer final : public Tracer {
 
   Result<ThreadListing> threads() override {
     ++listings_made;
-    rest(0);
+    back_off(0);
     if (listing_failure && listings.empty()) return *listing_failure;
     ThreadListing listing = listings.front();
     if (listings.size() > 1 || listing_failure) listings.pop_front();

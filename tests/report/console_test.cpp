@@ -13,8 +13,8 @@
 
 #include "attach/fd.h"
 #include "report/cli/errors.h"
-#include "report/cli/look.h"
 #include "report/cli/summary.h"
+#include "report/cli/text_style.h"
 #include "report/text/human_bytes.h"
 
 using namespace heapattach;

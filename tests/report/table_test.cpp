@@ -47,12 +47,12 @@ TEST_CASE("numbers are digits for programs, and for people what they read fastes
   CHECK(bytes_cell(1234567, {}) == "1234567");
   CHECK(growth_cell(-1234, {}) == "-1234");
   CHECK(growth_bytes_cell(0, {}) == "+0");
-  const Look terminal{.with_units = true, .with_separators = true};
+  const TextStyle terminal{.with_units = true, .with_separators = true};
   CHECK(count_cell(1234567, terminal) == "1,234,567");
   CHECK(count_cell(123, terminal) == "123");
   CHECK(bytes_cell(1234567, terminal) == "1.2 MiB");
   CHECK(growth_cell(-1234, terminal) == "-1,234");
   CHECK(growth_bytes_cell(INT64_MIN, terminal) == "-8.0 EiB");
-  const Look exact{.with_separators = true};
+  const TextStyle exact{.with_separators = true};
   CHECK(bytes_cell(1234567, exact) == "1,234,567");
 }

@@ -7,8 +7,8 @@
 // those are left out. `te`, the time at the end, is still required (without it the viewer stops
 // with "data file is missing a field: te"). `ftbl[0]` must be "[root]".
 
-#include "report/format/export/formats.h"
 #include "report/format/export/tree_formats.h"
+#include "report/format/export/writers.h"
 #include "report/text/json_text.h"
 
 namespace heapattach {

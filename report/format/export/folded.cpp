@@ -8,8 +8,8 @@
 
 #include <algorithm>
 
-#include "report/format/export/formats.h"
 #include "report/format/export/tree_formats.h"
+#include "report/format/export/writers.h"
 
 namespace heapattach {
 

@@ -5,9 +5,9 @@
 // the heap.
 
 #include "report/format/export/dump.h"
-#include "report/format/export/formats.h"
 #include "report/format/export/object_bytes.h"
 #include "report/format/export/stream.h"
+#include "report/format/export/writers.h"
 
 namespace heapattach {
 

@@ -17,9 +17,9 @@
 
 #include "report/format/export/collector_order.h"
 #include "report/format/export/dump.h"
-#include "report/format/export/formats.h"
 #include "report/format/export/object_bytes.h"
 #include "report/format/export/stream.h"
+#include "report/format/export/writers.h"
 
 namespace heapattach {
 

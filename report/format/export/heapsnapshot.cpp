@@ -27,13 +27,13 @@
 
 #include <fmt/format.h>
 
-#include "report/format/export/formats.h"
 #include "report/format/export/heapsnapshot_ids.h"
 #include "report/format/export/heapsnapshot_names.h"
 #include "report/format/export/heapsnapshot_objects.h"
 #include "report/format/export/root_groups.h"
 #include "report/format/export/stream.h"
 #include "report/format/export/text_values.h"
+#include "report/format/export/writers.h"
 #include "report/text/json_text.h"
 
 namespace heapattach {

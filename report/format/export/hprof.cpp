@@ -24,11 +24,11 @@
 
 #include <fmt/format.h>
 
-#include "report/format/export/formats.h"
 #include "report/format/export/hprof_records.h"
 #include "report/format/export/hprof_shapes.h"
 #include "report/format/export/root_groups.h"
 #include "report/format/export/stream.h"
+#include "report/format/export/writers.h"
 #include "report/text/terminal_text.h"
 
 namespace heapattach {

@@ -35,12 +35,12 @@
 #include <utility>
 #include <vector>
 
-#include "report/format/export/formats.h"
 #include "report/format/export/html_json.h"
 #include "report/format/export/html_page.h"
 #include "report/format/export/html_sections.h"
 #include "report/format/export/html_view.h"
 #include "report/format/export/stream.h"
+#include "report/format/export/writers.h"
 
 namespace heapattach {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "report/format/export/format.h"
+#include "report/format/export/exporters.h"
 #include "report/format/write/growth_formats.h"
 
 namespace heapattach {

@@ -15,11 +15,11 @@
 
 #include <fmt/format.h>
 
-#include "report/format/export/formats.h"
 #include "report/format/export/protobuf.h"
 #include "report/format/export/stream.h"
 #include "report/format/export/type_tree.h"
 #include "report/format/export/unix_time.h"
+#include "report/format/export/writers.h"
 
 namespace heapattach {
 

@@ -17,8 +17,8 @@
 
 #include <fmt/format.h>
 
-#include "report/format/export/formats.h"
 #include "report/format/export/tree_formats.h"
+#include "report/format/export/writers.h"
 #include "symbols/text/utf8.h"
 
 namespace heapattach {
@@ -86,9 +86,9 @@ struct Placed {
   std::uint32_t row = 0;
 };
 
-class Layout {
+class FlameLayout {
  public:
-  explicit Layout(const TypeTree& tree) : tree_(tree) {
+  explicit FlameLayout(const TypeTree& tree) : tree_(tree) {
     link_children();
     scale_ = (kWidth - 2 * kMargin) /
              static_cast<double>(std::max<std::uint64_t>(1, tree.nodes[0].retained));
@@ -147,7 +147,7 @@ std::vector<bool> frames_of_types(const TypeTree& tree) {
 }
 
 std::string frame_svg(const TypeTree& tree,
-                      const Layout& layout,
+                      const FlameLayout& layout,
                       const Placed& at,
                       double top,
                       const FlameWords& words) {
@@ -189,7 +189,7 @@ std::string head_svg(const FlameWords& words, double height) {
 }  // namespace
 
 void put_flames(ExportStream& out, const TypeTree& tree, const FlameWords& words) {
-  const Layout layout(tree);
+  const FlameLayout layout(tree);
   const double height = kHead + layout.rows() * kRow + kMargin;
   out.put(head_svg(words, height));
   for (const Placed& at : layout.placed()) {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "report/format/export/format.h"
+#include "report/format/export/exporters.h"
 #include "report/trace/sites.h"
 
 // A trace in the formats of other tools, each explained in its source. Samples represent as many

@@ -11,7 +11,8 @@
 namespace heapattach {
 
 // For people.
-[[nodiscard]] std::string format_count_table(const snapshot::CountTable& table, const Look& look);
+[[nodiscard]] std::string format_count_table(const snapshot::CountTable& table,
+                                             const TextStyle& style);
 
 // For programs.
 [[nodiscard]] std::string format_count_tsv(const snapshot::CountTable& table);

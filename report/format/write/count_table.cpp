@@ -41,43 +41,43 @@ std::vector<std::string> head_of(const snapshot::CountTable& table) {
 // The lines of a table under construction; percentages are of `whole`.
 class Lines {
  public:
-  Lines(const snapshot::CountTable& table, const Look& look)
-      : look_(look),
+  Lines(const snapshot::CountTable& table, const TextStyle& style)
+      : style_(style),
         whole_(table.in_use_bytes()),
         has_sizes_(table.has_sizes),
         table_(head_of(table)) {}
 
   void add_row(std::size_t rank, const snapshot::CountRow& row) {
-    std::vector<std::string> cells{std::to_string(rank), count_cell(row.objects, look_),
-                                   bytes_cell(row.bytes, look_), percent_of(row.bytes, whole_)};
+    std::vector<std::string> cells{std::to_string(rank), count_cell(row.objects, style_),
+                                   bytes_cell(row.bytes, style_), percent_of(row.bytes, whole_)};
     if (has_sizes_) {
-      cells.push_back(row.sizes ? bytes_cell(row.sizes->transitive_bytes, look_) : "");
-      cells.push_back(row.sizes ? bytes_cell(row.sizes->retained_bytes, look_) : "");
+      cells.push_back(row.sizes ? bytes_cell(row.sizes->transitive_bytes, style_) : "");
+      cells.push_back(row.sizes ? bytes_cell(row.sizes->retained_bytes, style_) : "");
     }
     cells.push_back(shown_type(row));
     table_.add(std::move(cells));
   }
 
   void add_total(std::optional<std::uint64_t> objects, std::uint64_t bytes, std::string text) {
-    add_last(objects ? count_cell(*objects, look_) : std::string(), bytes,
+    add_last(objects ? count_cell(*objects, style_) : std::string(), bytes,
              percent_of(bytes, whole_), std::move(text));
   }
   void add_without_percent(std::uint64_t bytes, std::string text) {
     add_last({}, bytes, {}, std::move(text));
   }
 
-  [[nodiscard]] std::string format() const { return table_.format(look_); }
+  [[nodiscard]] std::string format() const { return table_.format(style_); }
 
  private:
   void add_last(std::string objects, std::uint64_t bytes, std::string percent, std::string text) {
     std::vector<std::string> cells{
-        {}, std::move(objects), bytes_cell(bytes, look_), std::move(percent)};
+        {}, std::move(objects), bytes_cell(bytes, style_), std::move(percent)};
     if (has_sizes_) cells.resize(cells.size() + 2);
     cells.push_back(std::move(text));
     table_.add(std::move(cells), Table::Kind::Total);
   }
 
-  const Look& look_;
+  const TextStyle& style_;
   std::uint64_t whole_;
   bool has_sizes_;
   Table table_;
@@ -96,8 +96,8 @@ std::string shown_type(const snapshot::CountRow& row) {
   return text;
 }
 
-std::string format_count_table(const snapshot::CountTable& table, const Look& look) {
-  Lines lines(table, look);
+std::string format_count_table(const snapshot::CountTable& table, const TextStyle& style) {
+  Lines lines(table, style);
   for (std::size_t i = 0; i < table.rows.size(); ++i) lines.add_row(i + 1, table.rows[i]);
   if (table.left_out_rows != 0) {
     lines.add_total(table.left_out_objects, table.left_out_bytes,

@@ -12,7 +12,7 @@ namespace heapattach {
 [[nodiscard]] std::string format_find_text(const snapshot::Snapshot& snapshot,
                                            const analyze::FindMatches& matches,
                                            std::size_t most,
-                                           const Look& look);
+                                           const TextStyle& style);
 
 // For programs.
 [[nodiscard]] std::string format_find_json(const snapshot::Snapshot& snapshot,

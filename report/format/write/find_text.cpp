@@ -19,7 +19,7 @@ namespace heapattach {
 std::string format_find_text(const snapshot::Snapshot& snapshot,
                              const analyze::FindMatches& matches,
                              std::size_t most,
-                             const Look& look) {
+                             const TextStyle& style) {
   std::string text =
       fmt::format("{} of {} {} match{}\n", matches.found.size(), matches.objects,
                   terminal_text(matches.type), matches.found.size() == 1 ? "es" : "");
@@ -34,7 +34,7 @@ std::string format_find_text(const snapshot::Snapshot& snapshot,
       line += fmt::format("  {}: {}", terminal_text(matches.paths[path]),
                           terminal_text(found.values[path]));
     }
-    text += (look.columns == 0 ? line : shortened(line, look.columns)) + '\n';
+    text += (style.columns == 0 ? line : shortened(line, style.columns)) + '\n';
   }
   if (shown < matches.found.size()) {
     text += fmt::format("… {} more; --top N shows more\n", matches.found.size() - shown);

@@ -41,7 +41,7 @@ struct GrowthReport {
 // "1000 new Session retain 96000 bytes, 94 % of what is new".
 [[nodiscard]] std::string sentence_of(const GrowthReport& report,
                                       const analyze::GrowthHolder& holder);
-[[nodiscard]] std::string format_growth_table(const GrowthReport& report, const Look& look);
+[[nodiscard]] std::string format_growth_table(const GrowthReport& report, const TextStyle& style);
 [[nodiscard]] std::string format_growth_json(const GrowthReport& report);
 
 }  // namespace heapattach

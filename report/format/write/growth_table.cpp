@@ -67,19 +67,19 @@ std::vector<std::string> head_of(const GrowthReport& report) {
 std::vector<std::string> cells_of(const GrowthReport& report,
                                   const TypeGrowth& row,
                                   std::string text,
-                                  const Look& look) {
+                                  const TextStyle& style) {
   std::vector<std::string> cells;
   if (report.has_kept()) {
-    cells = {bytes_cell(row.kept.bytes, look), count_cell(row.kept.objects, look)};
+    cells = {bytes_cell(row.kept.bytes, style), count_cell(row.kept.objects, style)};
   }
-  cells.push_back(growth_bytes_cell(row.grown_bytes(), look));
+  cells.push_back(growth_bytes_cell(row.grown_bytes(), style));
   if (report.difference.has_retained) {
-    cells.push_back(row.retained ? growth_bytes_cell(row.retained->grown(), look) : std::string());
+    cells.push_back(row.retained ? growth_bytes_cell(row.retained->grown(), style) : std::string());
   }
   cells.insert(cells.end(),
-               {growth_cell(row.grown_objects(), look), count_cell(row.before.objects, look),
-                count_cell(row.after.objects, look)});
-  if (report.has_objects()) cells.push_back(count_cell(row.stayed.objects, look));
+               {growth_cell(row.grown_objects(), style), count_cell(row.before.objects, style),
+                count_cell(row.after.objects, style)});
+  if (report.has_objects()) cells.push_back(count_cell(row.stayed.objects, style));
   cells.push_back(std::move(text));
   return cells;
 }
@@ -106,7 +106,7 @@ std::string legend(const GrowthReport& report) {
   return out;
 }
 
-std::string holders_text(const GrowthReport& report, const Look& look) {
+std::string holders_text(const GrowthReport& report, const TextStyle& style) {
   if (report.holders.found.empty()) return {};
   analyze::EdgeNames names(*report.last);
   std::string text;
@@ -114,7 +114,7 @@ std::string holders_text(const GrowthReport& report, const Look& look) {
   for (const analyze::GrowthHolder& holder : report.holders.found) {
     const std::string head =
         fmt::format("{}. {}", ++number, terminal_text(sentence_of(report, holder)));
-    text += look.with_colour ? fmt::format("\x1b[1m{}\x1b[0m\n", head) : head + '\n';
+    text += style.with_colour ? fmt::format("\x1b[1m{}\x1b[0m\n", head) : head + '\n';
     std::string others;
     for (const analyze::RetainedNew& other : holder.others) {
       others += fmt::format("{}{} {}, {} bytes", others.empty() ? "  with " : "; ", other.objects,
@@ -124,7 +124,7 @@ std::string holders_text(const GrowthReport& report, const Look& look) {
     const std::string share =
         holder.through == holder.objects ? "all" : fmt::format("{} of them", holder.through);
     text += fmt::format("  {} through {}, for instance\n", share, terminal_text(holder.summary));
-    text += root_path_text(*report.last, holder.root, holder.root_path, names, look) + '\n';
+    text += root_path_text(*report.last, holder.root, holder.root_path, names, style) + '\n';
   }
   return text;
 }
@@ -150,19 +150,19 @@ std::string sentence_of(const GrowthReport& report, const analyze::GrowthHolder&
                      holder.type, is_one ? "s" : "", holder.retained_bytes, share);
 }
 
-std::string format_growth_table(const GrowthReport& report, const Look& look) {
+std::string format_growth_table(const GrowthReport& report, const TextStyle& style) {
   Table table(head_of(report));
   const analyze::Difference& difference = report.difference;
   for (const TypeGrowth& row : difference.rows)
-    table.add(cells_of(report, row, text_of(row), look));
+    table.add(cells_of(report, row, text_of(row), style));
   if (difference.left_out_rows != 0) {
     table.add(cells_of(report, difference.left_out,
-                       fmt::format("({} more types)", difference.left_out_rows), look),
+                       fmt::format("({} more types)", difference.left_out_rows), style),
               Table::Kind::Total);
   }
-  table.add(cells_of(report, difference.total, "all types", look), Table::Kind::Total);
-  std::string out = source_lines(report) + '\n' + holders_text(report, look) + table.format(look) +
-                    legend(report);
+  table.add(cells_of(report, difference.total, "all types", style), Table::Kind::Total);
+  std::string out = source_lines(report) + '\n' + holders_text(report, style) +
+                    table.format(style) + legend(report);
   for (const std::string& remark : report.origins.remarks) {
     out += fmt::format("note: {}\n", terminal_text(remark));
   }

@@ -50,8 +50,8 @@ std::vector<Link> links_of(const Snapshot& snapshot,
   return links;
 }
 
-std::string cut(const std::string& text, const Look& look) {
-  return (look.columns == 0 ? text : shortened(text, look.columns)) + "\n";
+std::string cut(const std::string& text, const TextStyle& style) {
+  return (style.columns == 0 ? text : shortened(text, style.columns)) + "\n";
 }
 
 }  // namespace
@@ -66,18 +66,18 @@ std::string root_path_text(const Snapshot& snapshot,
                            std::uint32_t root,
                            const analyze::RootPath& root_path,
                            EdgeNames& names,
-                           const Look& look) {
+                           const TextStyle& style) {
   const std::string words = analyze::root_in_words(snapshot, snapshot.roots[root]);
   // Never cut: a root's variable comes last in its description, and is what a reader looks for.
   std::string text = "    " + terminal_text(words) + '\n';
-  text += cut("      → " + object_text(snapshot, root_path.front().object), look);
-  return text + steps_text(snapshot, root_path, names, look);
+  text += cut("      → " + object_text(snapshot, root_path.front().object), style);
+  return text + steps_text(snapshot, root_path, names, style);
 }
 
 std::string steps_text(const Snapshot& snapshot,
                        const analyze::RootPath& root_path,
                        EdgeNames& names,
-                       const Look& look) {
+                       const TextStyle& style) {
   std::string text;
   const std::vector<Link> links = links_of(snapshot, root_path, names);
   for (std::size_t i = 0; i < links.size(); ++i) {
@@ -94,21 +94,21 @@ std::string steps_text(const Snapshot& snapshot,
     const std::string name = names.name(root_path[link.first - 1].object, step.by);
     text +=
         cut(fmt::format("      {} → {}", terminal_text(name), object_text(snapshot, step.object)),
-            look);
+            style);
     if (link.steps == 1) continue;
     text += cut(
         fmt::format(
             "      {} → … {} of the same, the last {:#x}",
             terminal_text(names.kind_name(link.kind)), link.steps - 1,
             std::uint64_t{snapshot.objects[root_path[link.first + link.steps - 1].object].address}),
-        look);
+        style);
   }
   return text;
 }
 
 std::string dominators_text(const Snapshot& snapshot,
                             const std::vector<analyze::Dominator>& dominators,
-                            const Look& look) {
+                            const TextStyle& style) {
   std::string text;
   std::size_t first = 0;
   if (dominators.size() > kShownDominators) {
@@ -119,7 +119,7 @@ std::string dominators_text(const Snapshot& snapshot,
     text +=
         cut(fmt::format("      {}, retains {} bytes", object_text(snapshot, dominators[i].object),
                         dominators[i].retained_bytes),
-            look);
+            style);
   }
   return text;
 }

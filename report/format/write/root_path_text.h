@@ -19,18 +19,18 @@ namespace heapattach {
                                          std::uint32_t root,
                                          const analyze::RootPath& root_path,
                                          analyze::EdgeNames& names,
-                                         const Look& look);
+                                         const TextStyle& style);
 
 // The same without the root: the objects after the first, which the caller has shown already.
 [[nodiscard]] std::string steps_text(const snapshot::Snapshot& snapshot,
                                      const analyze::RootPath& root_path,
                                      analyze::EdgeNames& names,
-                                     const Look& look);
+                                     const TextStyle& style);
 
 // A line each for the innermost of them, with what they retain.
 [[nodiscard]] std::string dominators_text(const snapshot::Snapshot& snapshot,
                                           const std::vector<analyze::Dominator>& dominators,
-                                          const Look& look);
+                                          const TextStyle& style);
 
 // "0x7f12a0 Session", safe to show.
 [[nodiscard]] std::string object_text(const snapshot::Snapshot& snapshot,

@@ -10,7 +10,7 @@
 // all of them.
 namespace heapattach {
 
-[[nodiscard]] std::string format_sites_table(const trace::SiteTable& table, const Look& look);
+[[nodiscard]] std::string format_sites_table(const trace::SiteTable& table, const TextStyle& style);
 [[nodiscard]] std::string format_sites_tsv(const trace::SiteTable& table);
 [[nodiscard]] std::string format_sites_csv(const trace::SiteTable& table);
 [[nodiscard]] std::string format_sites_json(const trace::SiteTable& table);

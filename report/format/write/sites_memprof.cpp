@@ -67,9 +67,9 @@ std::vector<Line> lines_of(const trace::SiteTable& table, trace::Value value) {
 }
 
 std::string with_separators(std::uint64_t number) {
-  Look look;
-  look.with_separators = true;
-  return count_cell(number, look);
+  TextStyle style;
+  style.with_separators = true;
+  return count_cell(number, style);
 }
 
 }  // namespace

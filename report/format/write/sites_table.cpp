@@ -24,13 +24,13 @@ namespace {
 
 std::vector<std::string> cells_of(const trace::SiteTable& table,
                                   const trace::Amounts& amounts,
-                                  const Look& look,
+                                  const TextStyle& style,
                                   std::string text) {
-  return {count_cell(rounded(amounts.allocations), look),
-          bytes_cell(rounded(amounts.bytes), look),
-          bytes_cell(rounded(table.per_second(amounts.bytes)), look),
-          count_cell(rounded(amounts.in_use_objects), look),
-          bytes_cell(rounded(amounts.in_use_bytes), look),
+  return {count_cell(rounded(amounts.allocations), style),
+          bytes_cell(rounded(amounts.bytes), style),
+          bytes_cell(rounded(table.per_second(amounts.bytes)), style),
+          count_cell(rounded(amounts.in_use_objects), style),
+          bytes_cell(rounded(amounts.in_use_bytes), style),
           std::move(text)};
 }
 
@@ -110,18 +110,19 @@ std::vector<const trace::Site*> rows_with(const trace::SiteTable& table, trace::
   return rows;
 }
 
-std::string format_sites_table(const trace::SiteTable& table, const Look& look) {
+std::string format_sites_table(const trace::SiteTable& table, const TextStyle& style) {
   Table lines({"allocations", "bytes", "bytes/s", "in use", "in-use bytes", "type, where"});
   for (const trace::Site& site : table.rows) {
-    lines.add(cells_of(table, site.amounts, look, text_of(site)));
+    lines.add(cells_of(table, site.amounts, style, text_of(site)));
   }
   if (table.left_out_rows != 0) {
-    lines.add(cells_of(table, table.left_out, look, fmt::format("({} more)", table.left_out_rows)),
+    lines.add(cells_of(table, table.left_out, style, fmt::format("({} more)", table.left_out_rows)),
               Table::Kind::Total);
   }
-  lines.add(cells_of(table, table.total, look, table.is_of_all_types ? "total" : "total of --type"),
-            Table::Kind::Total);
-  std::string out = lines.format(look);
+  lines.add(
+      cells_of(table, table.total, style, table.is_of_all_types ? "total" : "total of --type"),
+      Table::Kind::Total);
+  std::string out = lines.format(style);
   for (const std::string& remark : remarks_about(table)) out += remark + '\n';
   return out;
 }

@@ -7,14 +7,14 @@
 // The result of --stacks as text.
 namespace heapattach {
 
-struct StackLook {
+struct StackStyle {
   bool with_colour = false;  // also marks the innermost frame of the program's own code
   bool is_brief = false;     // frames of the runtime and of libraries are folded
 };
 
 // For people: what is wrong, the threads, the fibers by stack.
 [[nodiscard]] std::string format_stacks_text(const stacks::StackReport& report,
-                                             const StackLook& look);
+                                             const StackStyle& style);
 
 // For programs: one JSON object on one line.
 [[nodiscard]] std::string format_stacks_json(const stacks::StackReport& report);

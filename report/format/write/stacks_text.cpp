@@ -80,10 +80,10 @@ std::string plural(std::size_t count, std::string_view what) {
 
 class Text {
  public:
-  explicit Text(const StackLook& look) : look_(look) {}
+  explicit Text(const StackStyle& style) : style_(style) {}
 
   void line(std::string_view text, const char* colour = nullptr) {
-    const bool is_coloured = look_.with_colour && colour != nullptr;
+    const bool is_coloured = style_.with_colour && colour != nullptr;
     fmt::format_to(std::back_inserter(out_), "{}{}{}\n", is_coloured ? colour : "",
                    terminal_text(text), is_coloured ? "\x1b[0m" : "");
   }
@@ -129,7 +129,7 @@ class Text {
   [[nodiscard]] std::vector<bool> folded_frames(const NamedStack& stack) const {
     const auto& frames = stack.frames;
     std::vector<bool> is_folded(frames.size());
-    for (std::size_t begin = 0; look_.is_brief && begin < frames.size();) {
+    for (std::size_t begin = 0; style_.is_brief && begin < frames.size();) {
       std::size_t end = begin;
       while (end < frames.size() && !frames[end].is_own) ++end;
       const bool is_called_by_own = end < frames.size();
@@ -162,7 +162,7 @@ class Text {
          colour);
   }
 
-  StackLook look_;
+  StackStyle style_;
   std::string out_;
 };
 
@@ -252,8 +252,8 @@ void add_waits(const StackReport& report, const FiberGroup& group, Text& text) {
 
 }  // namespace
 
-std::string format_stacks_text(const StackReport& report, const StackLook& look) {
-  Text text(look);
+std::string format_stacks_text(const StackReport& report, const StackStyle& style) {
+  Text text(style);
   for (const std::string& finding : report.findings) text.line(finding, kRed);
   std::string head = fmt::format("process {} {}: {}", report.pid, report.exe,
                                  plural(report.threads.size(), "thread"));

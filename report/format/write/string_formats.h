@@ -17,7 +17,7 @@ struct StringReport {
   std::string reason;  // why it is partial
 };
 
-[[nodiscard]] std::string format_strings_table(const StringReport& report, const Look& look);
+[[nodiscard]] std::string format_strings_table(const StringReport& report, const TextStyle& style);
 [[nodiscard]] std::string format_strings_json(const StringReport& report);
 
 }  // namespace heapattach

@@ -26,12 +26,12 @@ std::string shown(std::string_view text, std::size_t limit) {
 
 }  // namespace
 
-std::string format_strings_table(const StringReport& report, const Look& look) {
+std::string format_strings_table(const StringReport& report, const TextStyle& style) {
   const snapshot::Duplicates& found = report.found;
   Table table({"wasted", "copies", "bytes", "type", "text"});
   for (const snapshot::DuplicateRow& row : found.rows) {
-    table.add({bytes_cell(row.wasted_bytes, look), count_cell(row.copies, look),
-               bytes_cell(row.bytes, look), std::string(row.type),
+    table.add({bytes_cell(row.wasted_bytes, style), count_cell(row.copies, style),
+               bytes_cell(row.bytes, style), std::string(row.type),
                shown(row.text, report.shown_bytes)});
   }
   const auto add_total = [&](std::string wasted, std::string copies, std::string bytes,
@@ -40,13 +40,13 @@ std::string format_strings_table(const StringReport& report, const Look& look) {
               Table::Kind::Total);
   };
   if (found.left_out_rows != 0) {
-    add_total(bytes_cell(found.left_out_wasted, look), {}, {},
+    add_total(bytes_cell(found.left_out_wasted, style), {}, {},
               fmt::format("({} more texts)", found.left_out_rows));
   }
-  add_total(bytes_cell(found.wasted_bytes, look), count_cell(found.strings, look),
-            bytes_cell(found.bytes, look),
+  add_total(bytes_cell(found.wasted_bytes, style), count_cell(found.strings, style),
+            bytes_cell(found.bytes, style),
             fmt::format("all strings, {} different texts", found.distinct));
-  std::string out = table.format(look);
+  std::string out = table.format(style);
   if (found.cut != 0) {
     out += fmt::format(
         "note: the snapshot has only the beginning of {} strings, which are not compared; "

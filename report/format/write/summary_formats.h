@@ -19,7 +19,7 @@ struct SummaryReport {
   std::string reason;  // why it is partial
 };
 
-[[nodiscard]] std::string format_summary_table(const SummaryReport& report, const Look& look);
+[[nodiscard]] std::string format_summary_table(const SummaryReport& report, const TextStyle& style);
 [[nodiscard]] std::string format_summary_json(const SummaryReport& report);
 
 }  // namespace heapattach

@@ -42,7 +42,7 @@ std::string words_for(MemoryUse use, const MemoryAccount& memory) {
   return "other anonymous memory";
 }
 
-std::string memory_table(const MemoryAccount& memory, const Look& look) {
+std::string memory_table(const MemoryAccount& memory, const TextStyle& style) {
   Table table({"resident", "mapped", "what"});
   const auto add = [&](const MemoryShare& share, std::string text, Table::Kind kind) {
     table.add(
@@ -55,10 +55,10 @@ std::string memory_table(const MemoryAccount& memory, const Look& look) {
     add(memory.of(use), words_for(use, memory), Table::Kind::Row);
   }
   add(memory.total, "total (resident: RSS)", Table::Kind::Total);
-  return table.format(look);
+  return table.format(style);
 }
 
-std::string heap_table(const snapshot::HeapAccount& heap, const Look& look) {
+std::string heap_table(const snapshot::HeapAccount& heap, const TextStyle& style) {
   Table table({"bytes", "of the collector's heap"});
   const auto add = [&](std::uint64_t bytes, std::string text) {
     table.add({std::to_string(bytes), std::move(text)});
@@ -73,21 +73,21 @@ std::string heap_table(const snapshot::HeapAccount& heap, const Look& look) {
   add(heap.free, "free blocks");
   add(heap.unmapped, "free blocks returned to the system (unmapped)");
   table.add({std::to_string(heap.heap), "heap"}, Table::Kind::Total);
-  return table.format(look);
+  return table.format(style);
 }
 
 }  // namespace
 
-std::string format_summary_table(const SummaryReport& report, const Look& look) {
+std::string format_summary_table(const SummaryReport& report, const TextStyle& style) {
   std::string out = fmt::format("process {}, {}, {}\n\n", report.pid, terminal_text(report.exe),
                                 terminal_text(report.captured));
   if (report.summary.memory) {
-    out += memory_table(*report.summary.memory, look) + '\n';
+    out += memory_table(*report.summary.memory, style) + '\n';
   } else {
     out += "note: a file does not show the process's memory; run --summary on the process\n\n";
   }
   if (report.summary.heap) {
-    out += heap_table(*report.summary.heap, look);
+    out += heap_table(*report.summary.heap, style);
   } else {
     out += "note: the collector's numbers are unknown\n";
   }

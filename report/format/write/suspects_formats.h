@@ -11,7 +11,7 @@ namespace heapattach {
 // For people: for each suspect a sentence, the path to it, and its contents by type.
 [[nodiscard]] std::string format_suspects_text(const snapshot::Snapshot& snapshot,
                                                const analyze::Suspects& suspects,
-                                               const Look& look);
+                                               const TextStyle& style);
 
 // For programs.
 [[nodiscard]] std::string format_suspects_json(const snapshot::Snapshot& snapshot,

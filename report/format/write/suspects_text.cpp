@@ -27,7 +27,7 @@ namespace {
 
 std::string contents_text(const snapshot::Snapshot& snapshot,
                           const std::vector<analyze::Content>& contents,
-                          const Look& look) {
+                          const TextStyle& style) {
   std::size_t objects = 0;
   std::size_t bytes = 0;
   for (const analyze::Content& content : contents) {
@@ -39,7 +39,7 @@ std::string contents_text(const snapshot::Snapshot& snapshot,
     const std::string line =
         fmt::format("      {:>{}} objects  {:>{}} bytes  {}", content.objects, objects,
                     content.bytes, bytes, terminal_text(snapshot.types[content.type].name));
-    text += (look.columns == 0 ? line : shortened(line, look.columns)) + "\n";
+    text += (style.columns == 0 ? line : shortened(line, style.columns)) + "\n";
   }
   return text;
 }
@@ -70,23 +70,23 @@ std::string path_text(const snapshot::Snapshot& snapshot,
                       const analyze::Suspects& suspects,
                       const analyze::Suspect& suspect,
                       analyze::EdgeNames& names,
-                      const Look& look) {
+                      const TextStyle& style) {
   if (!suspect.within)
-    return root_path_text(snapshot, suspect.root, suspect.root_path, names, look);
+    return root_path_text(snapshot, suspect.root, suspect.root_path, names, style);
   const snapshot::ObjectIndex around = suspects.found[*suspect.within].object;
   analyze::RootPath rest = suspect.root_path;
   const auto begin = std::find_if(rest.begin(), rest.end(), [around](const analyze::Step& step) {
     return step.object == around;
   });
   rest.erase(rest.begin(), begin);
-  return steps_text(snapshot, rest, names, look);
+  return steps_text(snapshot, rest, names, style);
 }
 
 }  // namespace
 
 std::string format_suspects_text(const snapshot::Snapshot& snapshot,
                                  const analyze::Suspects& suspects,
-                                 const Look& look) {
+                                 const TextStyle& style) {
   analyze::EdgeNames names(snapshot);
   std::string text;
   std::size_t outer = 0;
@@ -95,14 +95,14 @@ std::string format_suspects_text(const snapshot::Snapshot& snapshot,
     if (!suspect.within) ++outer;
     const std::string head = (suspect.within ? std::string() : fmt::format("{}. ", outer)) +
                              terminal_text(suspect.sentence);
-    std::string part = look.with_colour ? fmt::format("\x1b[1m{}\x1b[0m\n", head) : head + "\n";
+    std::string part = style.with_colour ? fmt::format("\x1b[1m{}\x1b[0m\n", head) : head + "\n";
     if (suspect.is_type) {
       part += fmt::format("  most through {}, for instance\n",
                           terminal_text(suspect.root_path_summary));
     }
-    part += path_text(snapshot, suspects, suspect, names, look);
+    part += path_text(snapshot, suspects, suspect, names, style);
     part += fmt::format("  {}\n", suspect.is_type ? "they retain" : "it retains");
-    part += contents_text(snapshot, suspect.contents, look) + "\n";
+    part += contents_text(snapshot, suspect.contents, style) + "\n";
     text += indented(part, depth_of(suspects, i));
   }
   if (suspects.found.empty()) {

@@ -30,21 +30,21 @@ std::uint64_t magnitude_of(std::int64_t value) {
 
 }  // namespace
 
-std::string count_cell(std::uint64_t count, const Look& look) {
+std::string count_cell(std::uint64_t count, const TextStyle& style) {
   std::string digits = std::to_string(count);
-  return look.with_separators ? with_separators(std::move(digits)) : digits;
+  return style.with_separators ? with_separators(std::move(digits)) : digits;
 }
 
-std::string bytes_cell(std::uint64_t bytes, const Look& look) {
-  return look.with_units ? human_bytes(bytes) : count_cell(bytes, look);
+std::string bytes_cell(std::uint64_t bytes, const TextStyle& style) {
+  return style.with_units ? human_bytes(bytes) : count_cell(bytes, style);
 }
 
-std::string growth_cell(std::int64_t count, const Look& look) {
-  return (count < 0 ? "-" : "+") + count_cell(magnitude_of(count), look);
+std::string growth_cell(std::int64_t count, const TextStyle& style) {
+  return (count < 0 ? "-" : "+") + count_cell(magnitude_of(count), style);
 }
 
-std::string growth_bytes_cell(std::int64_t bytes, const Look& look) {
-  return (bytes < 0 ? "-" : "+") + bytes_cell(magnitude_of(bytes), look);
+std::string growth_bytes_cell(std::int64_t bytes, const TextStyle& style) {
+  return (bytes < 0 ? "-" : "+") + bytes_cell(magnitude_of(bytes), style);
 }
 
 Table::Table(std::vector<std::string> head) : head_{std::move(head)} {}
@@ -65,12 +65,12 @@ std::vector<std::size_t> Table::widths() const {
   return widths;
 }
 
-std::string Table::format(const Look& look) const {
+std::string Table::format(const TextStyle& style) const {
   const std::vector<std::size_t> width = widths();
   const std::size_t numbers = width.size() - 1;
   std::size_t used = 0;
   for (std::size_t i = 0; i < numbers; ++i) used += width[i] + kGap;
-  const std::size_t left = look.columns - std::min(look.columns, used);
+  const std::size_t left = style.columns - std::min(style.columns, used);
   std::string out;
   const auto append = [&](const Line& line, std::string_view colour) {
     out += colour;
@@ -78,12 +78,12 @@ std::string Table::format(const Look& look) const {
       fmt::format_to(std::back_inserter(out), "{:>{}}{:{}}", line.cells[i], width[i], "", kGap);
     }
     const std::string& text = line.cells.back();
-    out += look.columns == 0 ? text : shortened(text, std::max(left, kLeastText));
+    out += style.columns == 0 ? text : shortened(text, std::max(left, kLeastText));
     out += colour.empty() ? "\n" : "\x1b[0m\n";
   };
-  append(head_, look.with_colour ? "\x1b[1m" : "");
+  append(head_, style.with_colour ? "\x1b[1m" : "");
   for (const Line& line : lines_) {
-    append(line, look.with_colour && line.kind == Kind::Total ? "\x1b[2m" : "");
+    append(line, style.with_colour && line.kind == Kind::Total ? "\x1b[2m" : "");
   }
   return out;
 }

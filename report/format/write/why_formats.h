@@ -12,7 +12,7 @@ namespace heapattach {
 // path to one of them, and what all of them depend on.
 [[nodiscard]] std::string format_why_text(const snapshot::Snapshot& snapshot,
                                           const analyze::Why& why,
-                                          const Look& look);
+                                          const TextStyle& style);
 
 // For programs.
 [[nodiscard]] std::string format_why_json(const snapshot::Snapshot& snapshot,

@@ -56,18 +56,20 @@ std::string dominators_heading(const Why& why, const WhyPath& path) {
 
 }  // namespace
 
-std::string format_why_text(const snapshot::Snapshot& snapshot, const Why& why, const Look& look) {
+std::string format_why_text(const snapshot::Snapshot& snapshot,
+                            const Why& why,
+                            const TextStyle& style) {
   analyze::EdgeNames names(snapshot);
   std::string text = heading(snapshot, why);
   for (std::size_t i = 0; i < why.paths.size(); ++i) {
     const WhyPath& path = why.paths[i];
     const std::string head = path_heading(why, path, i + 1);
-    text += look.with_colour ? fmt::format("\n\x1b[1m{}\x1b[0m", head) : "\n" + head;
-    text += root_path_text(snapshot, path.root, path.root_path, names, look);
+    text += style.with_colour ? fmt::format("\n\x1b[1m{}\x1b[0m", head) : "\n" + head;
+    text += root_path_text(snapshot, path.root, path.root_path, names, style);
     // All paths to one object have the same dominators.
     if (why.object && i + 1 != why.paths.size()) continue;
     text += dominators_heading(why, path);
-    text += dominators_text(snapshot, path.dominators, look);
+    text += dominators_text(snapshot, path.dominators, style);
   }
   if (why.other_paths != 0) {
     text +=

@@ -6,7 +6,7 @@
 
 #include <doctest/doctest.h>
 
-#include "report/format/export/formats.h"
+#include "report/format/export/writers.h"
 #include "report/model/counts.h"
 #include "tests/report/format/hostile_snapshot.h"
 #include "tests/support/memory_sink.h"

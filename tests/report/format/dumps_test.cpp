@@ -11,7 +11,7 @@
 
 #include <doctest/doctest.h>
 
-#include "report/format/export/formats.h"
+#include "report/format/export/writers.h"
 #include "report/format/read/collector_dump.h"
 #include "report/format/read/join_dump.h"
 #include "report/model/counts.h"

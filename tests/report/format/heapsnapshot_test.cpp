@@ -3,10 +3,10 @@
 
 #include <doctest/doctest.h>
 
-#include "report/format/export/formats.h"
 #include "report/format/export/heapsnapshot_ids.h"
 #include "report/format/export/heapsnapshot_names.h"
 #include "report/format/export/heapsnapshot_objects.h"
+#include "report/format/export/writers.h"
 #include "tests/support/memory_sink.h"
 #include "tests/support/small_snapshot.h"
 

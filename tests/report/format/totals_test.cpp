@@ -8,7 +8,7 @@
 #include <simdjson.h>
 #include <zlib.h>
 
-#include "report/format/export/format.h"
+#include "report/format/export/exporters.h"
 #include "report/model/counts.h"
 #include "tests/report/format/hostile_snapshot.h"
 #include "tests/support/memory_sink.h"

@@ -6,7 +6,7 @@
 
 #include <doctest/doctest.h>
 
-#include "report/format/export/format.h"
+#include "report/format/export/exporters.h"
 #include "report/format/write/json_lines.h"
 #include "report/model/counts.h"
 #include "tests/support/memory_sink.h"

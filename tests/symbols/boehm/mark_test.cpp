@@ -18,9 +18,9 @@ std::vector<RemoteAddr> trace(const CapturedHeap& captured,
   const RootWords root{std::as_bytes(std::span(words))};
   std::vector<RemoteAddr> found;
   for (const unsigned workers : {1U, 2U, 5U}) {
-    Tracer tracer(heap, excluded, workers);
-    tracer.trace({&root, 1}, {});
-    const ObjectSet live = std::move(tracer).take_live();
+    Marker marker(heap, excluded, workers);
+    marker.trace({&root, 1}, {});
+    const ObjectSet live = std::move(marker).take_live();
     std::vector<RemoteAddr> addresses;
     for_each_object(heap, live, 0, static_cast<std::uint32_t>(heap.blocks().size()),
                     [&](ObjectRef ref) { addresses.push_back(heap.address(ref)); });
@@ -145,14 +145,14 @@ TEST_CASE("more roots can be added to what was traced") {
   const CapturedHeap captured(fake);
   const Heap& heap = captured.heap();
   const ObjectSet never(heap);
-  Tracer tracer(heap, never, 2);
+  Marker marker(heap, never, 2);
   const ObjectRef first{0, 0};
   const ObjectRef second{0, 1};
-  tracer.trace({}, {&first, 1});
-  CHECK(tracer.is_live(first));
-  CHECK_FALSE(tracer.is_live(second));
-  tracer.trace({}, {&second, 1});
-  CHECK(std::move(tracer).take_live().count() == 3);
+  marker.trace({}, {&first, 1});
+  CHECK(marker.is_live(first));
+  CHECK_FALSE(marker.is_live(second));
+  marker.trace({}, {&second, 1});
+  CHECK(std::move(marker).take_live().count() == 3);
 }
 
 TEST_CASE("blocks that were not copied are live and unscanned") {
@@ -164,11 +164,11 @@ TEST_CASE("blocks that were not copied are live and unscanned") {
   CHECK(heap.unreadable_blocks() == 1);
   CHECK(heap.contents({0, 0}).empty());
   const ObjectSet never(heap);
-  Tracer tracer(heap, never, 1);
+  Marker marker(heap, never, 1);
   const std::uint64_t word = a.value;
   const RootWords root{std::as_bytes(std::span(&word, 1))};
-  tracer.trace({&root, 1}, {});
-  CHECK(std::move(tracer).take_live().count() == 1);
+  marker.trace({&root, 1}, {});
+  CHECK(std::move(marker).take_live().count() == 1);
 }
 
 }  // namespace

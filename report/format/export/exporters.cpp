@@ -1,11 +1,10 @@
-#include "report/format/export/format.h"
-
 #include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
 
-#include "report/format/export/formats.h"
+#include "report/format/export/exporters.h"
+#include "report/format/export/writers.h"
 
 namespace heapattach {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "report/format/export/format.h"
+#include "report/format/export/exporters.h"
 
 // The writers that the registry lists; each is explained in its own source.
 namespace heapattach {

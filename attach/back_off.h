@@ -3,12 +3,12 @@
 namespace heapattach {
 
 // Back-off schedule for polling a target thread.
-struct RestPlan {
+struct BackOff {
   int yields;                // rounds that only yield the processor
   long longest_nanoseconds;  // longest sleep
 };
 
 // Waits a moment, longer as `round` grows: `round` counts polls without news.
-void rest(int round, const RestPlan& plan);
+void back_off(int round, const BackOff& plan);
 
 }  // namespace heapattach

@@ -21,6 +21,6 @@ struct Surroundings {
 [[nodiscard]] bool is_dumb(const Surroundings& around);
 
 // How to print a report: with colour and the terminal's width on a terminal, or as --color says.
-[[nodiscard]] Look look_of(const Options& options);
+[[nodiscard]] TextStyle style_of(const Options& options);
 
 }  // namespace heapattach

@@ -1,4 +1,4 @@
-#include "attach/rest.h"
+#include "attach/back_off.h"
 
 #include <algorithm>
 #include <ctime>
@@ -7,7 +7,7 @@
 
 namespace heapattach {
 
-void rest(int round, const RestPlan& plan) {
+void back_off(int round, const BackOff& plan) {
   constexpr long kShortestNanoseconds = 20'000;
   if (round < plan.yields) {
     sched_yield();

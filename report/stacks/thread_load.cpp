@@ -1,4 +1,4 @@
-#include "report/stacks/load.h"
+#include "report/stacks/thread_load.h"
 
 #include <algorithm>
 

@@ -1,5 +1,3 @@
-#include "report/cli/look.h"
-
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -11,6 +9,7 @@
 #include <unistd.h>
 
 #include "report/cli/console.h"
+#include "report/cli/style.h"
 
 namespace heapattach {
 
@@ -35,17 +34,17 @@ bool wants_ascii(const Surroundings& around, bool is_terminal) {
   return false;
 }
 
-Look look_of(const Options& options) {
-  Look look;
-  if (options.with_gzip) return look;
+TextStyle style_of(const Options& options) {
+  TextStyle style;
+  if (options.with_gzip) return style;
   const bool is_terminal = options.output.empty() && ::isatty(STDOUT_FILENO) == 1;
   const bool has_colours = is_terminal && !is_dumb(surroundings());
-  look.with_colour = wants_colour(options.colour, has_colours, std::getenv("NO_COLOR"));
+  style.with_colour = wants_colour(options.colour, has_colours, std::getenv("NO_COLOR"));
   winsize size{};
-  look.with_units = options.human.value_or(is_terminal);
-  look.with_separators = is_terminal;
-  if (is_terminal && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) look.columns = size.ws_col;
-  return look;
+  style.with_units = options.human.value_or(is_terminal);
+  style.with_separators = is_terminal;
+  if (is_terminal && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) style.columns = size.ws_col;
+  return style;
 }
 
 }  // namespace heapattach
