@@ -1,11 +1,10 @@
 #include "report/format/read/read_pieces.h"
 
-#include <atomic>
 #include <mutex>
-#include <optional>
 #include <utility>
 
 #include "report/format/read/object_lines.h"
+#include "report/format/read/read_blocks.h"
 #include "report/format/read/records.h"
 #include "report/parallel.h"
 
@@ -74,56 +73,23 @@ class BlockReader {
   Records records_;
 };
 
-class PiecesReader {
- public:
-  PiecesReader(TextFile file, const ReadOptions& options)
-      : source_(std::move(file), options.block_bytes), options_(options) {}
-
-  Result<Pieces> read() && {
-    const unsigned workers = workers_for(~std::size_t{0});
-    for (unsigned i = 0; i < workers; ++i) found_.names.emplace_back();
-    run_workers(workers, [this](unsigned worker) { work(found_.names[worker]); });
-    if (error_) return std::move(*error_);
-    found_.is_cut = source_.file().is_cut();
-    return std::move(found_);
-  }
-
- private:
-  void work(NameTables& names) {
-    LineBlock block;
-    while (claim(block)) {
-      Piece piece = BlockReader(names, block, options_.with_edges).read();
-      const std::lock_guard lock(pieces_mutex_);
-      if (piece.wrong) is_over_ = true;
-      if (found_.all.size() <= block.number) found_.all.resize(block.number + 1);
-      found_.all[block.number] = std::move(piece);
-    }
-  }
-
-  // The next block. Blocks are claimed in order, so none is missing before a wrong one.
-  bool claim(LineBlock& block) {
-    const std::lock_guard lock(source_mutex_);
-    if (is_over_) return false;
-    auto in_time = options_.deadline.check("reading the snapshot");
-    auto more = in_time ? source_.next(block) : Result<bool>(std::move(in_time).error());
-    if (!more) error_ = std::move(more).error();
-    if (!more || !*more) is_over_ = true;
-    return !is_over_;
-  }
-
-  LineSource source_;
-  const ReadOptions& options_;
-  std::mutex source_mutex_;
-  std::mutex pieces_mutex_;
-  std::atomic<bool> is_over_ = false;
-  std::optional<Error> error_;
-  Pieces found_;
-};
-
 }  // namespace
 
 Result<Pieces> read_pieces(TextFile file, const ReadOptions& options) {
-  return PiecesReader(std::move(file), options).read();
+  Pieces found;
+  const unsigned workers = workers_for(~std::size_t{0});
+  for (unsigned i = 0; i < workers; ++i) found.names.emplace_back();
+  std::mutex mutex;
+  const auto work = [&](unsigned worker, const LineBlock& block) {
+    Piece piece = BlockReader(found.names[worker], block, options.with_edges).read();
+    const bool is_good = !piece.wrong;
+    const std::lock_guard lock(mutex);
+    if (found.all.size() <= block.number) found.all.resize(block.number + 1);
+    found.all[block.number] = std::move(piece);
+    return is_good;
+  };
+  found.is_cut = HA_TRY(read_blocks(std::move(file), options, workers, work));
+  return found;
 }
 
 }  // namespace heapattach::read
