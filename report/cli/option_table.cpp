@@ -105,14 +105,15 @@ const std::array kOptions{
               .read = set_sort,
               .reports = kGrouped,
               .offers = "bytes count name retained allocated in-use rate"},
-    OptionRow{.name = "by",
-              .argument = "GROUP",
-              .group = Group::Rows,
-              .help = "type (default), or holder: buffers with what holds them; of --trace: stack "
-                      "(default), function, line, type, thread or fiber",
-              .read = set_by,
-              .reports = kGrouped,
-              .offers = "type holder stack function line thread fiber"},
+    OptionRow{
+        .name = "by",
+        .argument = "GROUP",
+        .group = Group::Rows,
+        .help = "type (default); holder: buffers with what holds them; line: where Ruby allocated "
+                "them; of --trace: stack (default), function, line, type, thread or fiber",
+        .read = set_by,
+        .reports = kGrouped,
+        .offers = "type holder stack function line thread fiber"},
     OptionRow{.name = "min-count",
               .argument = "N",
               .group = Group::Rows,

@@ -18,9 +18,10 @@ constexpr std::array<std::pair<std::string_view, snapshot::SortBy>, 4> kSorts{{
     {"name", snapshot::SortBy::Name},
     {"retained", snapshot::SortBy::Retained},
 }};
-constexpr std::array<std::pair<std::string_view, snapshot::CountBy>, 2> kGroups{{
+constexpr std::array<std::pair<std::string_view, snapshot::CountBy>, 3> kGroups{{
     {"type", snapshot::CountBy::Type},
     {"holder", snapshot::CountBy::Holder},
+    {"line", snapshot::CountBy::Line},
 }};
 constexpr std::array<std::pair<std::string_view, trace::SortBy>, 4> kTraceSorts{{
     {"allocated", trace::SortBy::Allocated},

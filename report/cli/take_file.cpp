@@ -8,6 +8,7 @@
 #include "report/format/read/collector_dump.h"
 #include "report/format/read/join_dump.h"
 #include "report/format/read/json_lines.h"
+#include "report/format/read/ruby/dump.h"
 
 namespace heapattach {
 
@@ -69,11 +70,22 @@ Result<snapshot::Snapshot> take_from_file(const Options& options,
                  fmt::format("--type-info is for processes and dumps: {} has the types it has",
                              options.file)};
   }
-  read::ReadOptions what;
+  const bool is_ruby = ruby::is_dump(file);
+  if (options.by == snapshot::CountBy::Line && !is_ruby) {
+    return Error{ErrorKind::Usage,
+                 fmt::format("--by line is for dumps of Ruby: {} does not say where objects were "
+                             "allocated",
+                             options.file)};
+  }
+  ruby::DumpOptions what;
   what.with_edges = needs_edges(options);
   what.deadline = deadline;
   what.note = [&console](std::string_view step) { console.step(step); };
-  return read::read_json_lines(std::move(file), what);
+  if (!is_ruby) return read::read_json_lines(std::move(file), what);
+  const bool needs_texts = options.report == Report::Strings || options.report == Report::Find;
+  what.text_bytes = needs_texts ? std::string::npos : 0;
+  what.by_line = options.by == snapshot::CountBy::Line;
+  return ruby::read_dump(std::move(file), what);
 }
 
 }  // namespace heapattach

@@ -67,8 +67,9 @@ struct RowChoice {
   std::uint64_t min_bytes = 0;
 };
 
-// What a row counts: a type, or a type with the buffers that belong to its instances.
-enum class CountBy : std::uint8_t { Type, Holder };
+// What a row counts: a type; a type with the buffers that belong to its instances; or the objects
+// of a type that one line of the program allocated, which only dumps of Ruby know.
+enum class CountBy : std::uint8_t { Type, Holder, Line };
 
 // The name of the row that counts objects of `type`.
 [[nodiscard]] const std::string& row_name(const Type& type, CountBy by);

@@ -61,6 +61,24 @@ constexpr std::string_view kTrace =
 {"record":"free","time_ns":3,"address":"0x40","collection":2}
 {"record":"end","complete":true,"allocs":2,"frees":1,"drops":0}
 )json";
+constexpr std::string_view kRuby[] = {
+    R"json({"type":"ROOT", "root":"vm", "references":["0x10", "0x20"]}
+{"address":"0x1000", "type":"SHAPE", "id":2, "parent_id":1, "shape_type":"IVAR","edge_name":"@a", "memsize":32}
+{"address":"0x1008", "type":"SHAPE", "id":1, "shape_type":"ROOT", "memsize":32}
+{"address":"0x10", "type":"CLASS", "class":"0x10", "superclass":"0x18", "name":"A", "references":["0x18"], "memsize":9}
+{"address":"0x18", "type":"CLASS", "singleton":true, "superclass":"0x10", "memsize":9}
+{"address":"0x20", "type":"OBJECT", "shape_id":2, "class":"0x18", "references":["0x10"], "file":"a.rb", "line":3, "memsize":40, "flags":{"old":true}}
+{"address":"0x28", "type":"ARRAY", "class":"0x10", "length":2, "references":["0x20", "0x20"], "memsize":40}
+{"address":"0x30", "type":"IMEMO", "imemo_type":"iseq", "memsize":40}
+{"address":"0x38", "type":"STRING", "class":"0x10", "value":"\u00e9\n", "memsize":40}
+)json",
+    R"json([{"id":"_ROOTS_","stack":[8,16]}
+,{"id":8,"bt":"T_CLASS","name":"A","methods":{"a":16},"ivs":{"@a":16},"super":null}
+,{"id":16,"bt":"T_ARRAY","class":8,"val":["text",8,7,null]}
+,{"id":24,"bt":"T_DATA","type_name":"iseq","size":60,"iseq":{"id":8}}
+]
+)json",
+};
 constexpr std::string_view kSnapshot =
     R"json({"record":"snapshot","version":1,"pid":7,"collector":{"name":"bdwgc","heap_bytes":4096}}
 {"record":"type","name":"A","known_from":["header"],"fields":[{"name":"@b","offset":8,"bytes":8}]}
@@ -181,6 +199,9 @@ void write_other_seeds(const files::path& output) {
   }
   for (const std::string_view text : kProc) {
     write(output / "proc" / fmt::format("{}", number++), std::as_bytes(std::span(text)));
+  }
+  for (const std::string_view text : kRuby) {
+    write(output / "ruby" / fmt::format("{}", number++), std::as_bytes(std::span(text)));
   }
   write(output / "snapshot" / "whole", std::as_bytes(std::span(kSnapshot)));
   write(output / "trace" / "whole", std::as_bytes(std::span(kTrace)));

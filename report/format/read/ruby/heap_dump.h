@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "symbols/text/json_cursor.h"
+
+namespace heapattach::ruby {
+
+struct Tables;
+struct RubyPiece;
+struct DumpOptions;
+
+// The lines of the heap_dump gem, for Ruby 1.9 and 2.0: one JSON array of objects, each on a line,
+// `{"id":…,"bt":"T_STRING",…}`. An `id` is half of the object's address. Every number in a line may
+// be the id of an object, or a plain number: a number counts as a reference if an object has that
+// id.
+class HeapDumpLines {
+ public:
+  HeapDumpLines(Tables& tables, RubyPiece& piece, const DumpOptions& options)
+      : tables_(tables), piece_(piece), options_(options) {}
+
+  // Reads a line. Returns what is wrong with it, empty if nothing.
+  std::string read(std::string_view line);
+
+ private:
+  struct Record;
+  bool member(JsonCursor& json, std::string_view key, Record& record);
+  bool value(JsonCursor& json, const std::string& name, bool is_list, int depth, Record& record);
+  std::string add(Record& record);
+
+  Tables& tables_;
+  RubyPiece& piece_;
+  const DumpOptions& options_;
+};
+
+}  // namespace heapattach::ruby

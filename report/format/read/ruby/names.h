@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "report/format/read/ruby/pieces.h"
+
+namespace heapattach::ruby {
+
+// The classes and shapes of a dump, which may come after the objects that they name. Borrows the
+// pieces.
+class Names {
+ public:
+  explicit Names(const RubyPieces& pieces);
+
+  // The name of an object's type, and whether it is known: without the record of its class it is a
+  // placeholder.
+  struct TypeName {
+    std::string text;
+    bool is_known = true;
+  };
+  [[nodiscard]] TypeName of(const Identity& identity, const Tables& tables) const;
+
+  // The instance variables of a shape, in the order of their references; empty if it is not known.
+  [[nodiscard]] std::vector<std::string> variables_of(std::uint64_t shape) const;
+
+ private:
+  // Without a record of the class: none.
+  [[nodiscard]] std::optional<std::string> class_name(std::uint64_t address) const;
+
+  bool marks_internal_;  // an early heap_dump leaves out the class of every object
+  std::unordered_map<std::uint64_t, const ClassRecord*> classes_;  // by address
+  std::unordered_map<std::uint64_t, const ShapeRecord*> shapes_;   // by id
+};
+
+// "String" for "STRING": the class of most objects of a kind.
+[[nodiscard]] std::string kind_in_words(std::string_view kind);
+
+}  // namespace heapattach::ruby

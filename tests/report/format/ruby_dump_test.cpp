@@ -1,0 +1,292 @@
+#include <algorithm>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "report/analyze/edge_names.h"
+#include "report/format/read/ruby/dump.h"
+#include "report/model/counts.h"
+#include "tests/support/temporary_directory.h"
+
+namespace heapattach::ruby {
+namespace {
+
+using snapshot::Snapshot;
+
+Result<Snapshot> read(std::string_view text, DumpOptions options = {}) {
+  const TemporaryDirectory directory;
+  const std::string file = directory.file("dump.json");
+  std::ofstream(file, std::ios::binary) << text;
+  options.block_bytes = 200;  // so that lines of one dump are in several blocks
+  auto opened = read::TextFile::open(file, {});
+  REQUIRE(opened);
+  CHECK(is_dump(*opened));
+  return read_dump(std::move(opened).value(), options);
+}
+
+Snapshot whole(std::string_view text, const DumpOptions& options = {}) {
+  auto found = read(text, options);
+  REQUIRE_MESSAGE(found, found.error().message);
+  CHECK_MESSAGE(found->complete, found->reason);
+  return std::move(found).value();
+}
+
+// "2 Session 80, 1 String 40", by name.
+std::string counts(const Snapshot& snapshot) {
+  auto rows = snapshot::count_objects(snapshot).rows;
+  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.type < b.type; });
+  std::string all;
+  for (const auto& row : rows) {
+    all += fmt::format("{}{} {} {}", all.empty() ? "" : ", ", row.objects, row.type, row.bytes);
+  }
+  return all;
+}
+
+// "class → 0x10, [0] → 0x20": the edges of the object at an address.
+std::string edges(const Snapshot& snapshot, std::uint64_t address) {
+  analyze::EdgeNames names(snapshot);
+  std::string all;
+  for (std::size_t i = 0; i < snapshot.objects.size(); ++i) {
+    if (snapshot.objects[i].address != address) continue;
+    for (auto e = snapshot.first_edge[i]; e < snapshot.first_edge[i + 1]; ++e) {
+      const snapshot::Edge& edge = snapshot.edges[e];
+      all += fmt::format("{}{} → {:#x}", all.empty() ? "" : ", ",
+                         names.name(static_cast<snapshot::ObjectIndex>(i), edge.offset_words),
+                         std::uint64_t{snapshot.objects[edge.to].address});
+    }
+  }
+  return all;
+}
+
+constexpr std::string_view kClasses =
+    R"({"address":"0x7f0010", "type":"CLASS", "class":"0x7f0018", "name":"Class", "references":[], "memsize":100}
+{"address":"0x7f0018", "type":"CLASS", "class":"0x7f0010", "superclass":"0x7f0010", "real_class_name":"Class", "singleton":true, "references":["0x7f0010"], "memsize":10}
+{"address":"0x7f0020", "type":"CLASS", "class":"0x7f0010", "name":"String", "memsize":100}
+{"address":"0x7f0028", "type":"CLASS", "class":"0x7f0010", "name":"Blog::Post", "memsize":100}
+)";
+
+}  // namespace
+
+TEST_CASE("a Ruby object is of the class that its dump names, wherever the class stands") {
+  const Snapshot snapshot =
+      whole(std::string(
+                R"({"type":"ROOT", "root":"vm", "references":["0x7f0100", "0x7f0010"]}
+{"address":"0x7f0100", "type":"OBJECT", "class":"0x7f0028", "ivars":3, "references":["0x7f0108", "0x7f0110"], "memsize":40, "flags":{"wb_protected":true, "old":true}}
+{"address":"0x7f0108", "type":"STRING", "class":"0x7f0020", "embedded":true, "bytesize":1, "value":"\"", "encoding":"UTF-8", "memsize":40}
+{"address":"0x7f0110", "type":"STRING", "class":"0x7f0020", "shared":true, "references":["0x7f0118"], "memsize":50}
+{"address":"0x7f0118", "type":"STRING", "frozen":true, "fstring":true, "bytesize":9, "memsize":45}
+)")
+                .append(kClasses));
+  CHECK(counts(snapshot) ==
+        "1 Blog::Post 40, 3 Class 300, 1 Class (singleton) 10, 2 String 90, 1 internal(String) 45");
+  CHECK(edges(snapshot, 0x7f0100) ==
+        "class → 0x7f0028, references[0] → 0x7f0108, references[1] → 0x7f0110");
+  CHECK(edges(snapshot, 0x7f0018) == "class → 0x7f0010, superclass → 0x7f0010");
+  REQUIRE(snapshot.roots.size() == 2);
+  CHECK(snapshot.roots[0].symbol == "vm");
+  CHECK(snapshot.header.runtime == "ruby");
+}
+
+TEST_CASE("singleton classes are passed over; anonymous ones are printed as Ruby does") {
+  const Snapshot snapshot = whole(
+      std::string(kClasses) +
+      R"({"address":"0x7f0200", "type":"CLASS", "class":"0x7f0010", "superclass":"0x7f0208", "singleton":true, "memsize":1}
+{"address":"0x7f0208", "type":"ICLASS", "class":"0x7f0300", "superclass":"0x7f0210", "memsize":1}
+{"address":"0x7f0210", "type":"CLASS", "class":"0x7f0010", "superclass":"0x7f0010", "memsize":1}
+{"address":"0x7f0218", "type":"OBJECT", "class":"0x7f0200", "memsize":40}
+{"address":"0x7f0220", "type":"OBJECT", "class":"0x7f0210", "memsize":40}
+)");
+  CHECK(counts(snapshot).find("2 #<Class:0x00000000007f0210> 80") != std::string::npos);
+  CHECK(counts(snapshot).find("1 iclass 1") != std::string::npos);
+}
+
+TEST_CASE("what has no class that a program can see is named by its kind") {
+  const Snapshot snapshot = whole(
+      R"({"address":"0x10", "type":"IMEMO", "class":"0x30", "imemo_type":"iseq", "references":["0x18"], "memsize":40}
+{"address":"0x18", "type":"IMEMO", "imemo_type":"ment", "memsize":48}
+{"address":"0x20", "type":"DATA", "struct":"VM/thread", "memsize":60}
+{"address":"0x28", "type":"HASH", "size":0, "memsize":40}
+{"address":"0x30", "type":"NODE", "node_type":"NODE_SCOPE", "memsize":40}
+{"address":"0x38", "type":"ZOMBIE"}
+{"address":"0x40", "type":"NONE", "slot_size":40}
+)");
+  CHECK(counts(snapshot) ==
+        "1 imemo(iseq) 40, 1 imemo(ment) 48, 1 internal(Hash) 40, 1 internal(VM/thread) 60, "
+        "1 node(NODE_SCOPE) 40, 1 zombie 40");
+  CHECK(edges(snapshot, 0x10) == "references[0] → 0x18");
+}
+
+TEST_CASE("an edge has a name only where the dump proves it") {
+  const Snapshot snapshot = whole(
+      std::string(kClasses) +
+      R"({"address":"0x1000", "type":"SHAPE", "id":1, "depth":0, "shape_type":"ROOT", "edges":1, "memsize":32}
+{"address":"0x1008", "type":"SHAPE", "id":2, "parent_id":1, "depth":1, "shape_type":"IVAR","edge_name":"@title", "edges":1, "memsize":32}
+{"address":"0x1010", "type":"SHAPE", "id":3, "parent_id":2, "depth":2, "shape_type":"IVAR","edge_name":"@body", "edges":0, "memsize":32}
+{"address":"0x7f0100", "type":"OBJECT", "shape_id":3, "slot_size":40, "class":"0x7f0028", "ivars":2, "references":["0x7f0020", "0x7f0010"], "memsize":40}
+{"address":"0x7f0108", "type":"OBJECT", "shape_id":3, "slot_size":40, "class":"0x7f0028", "ivars":2, "references":["0x7f0020"], "memsize":40}
+{"address":"0x7f0110", "type":"ARRAY", "shape_id":1, "slot_size":40, "length":2, "references":["0x7f0020", "0x7f0010"], "memsize":40}
+{"address":"0x7f0118", "type":"ARRAY", "shape_id":1, "slot_size":40, "length":3, "references":["0x7f0020", "0x7f0010"], "memsize":40}
+{"address":"0x7f0120", "type":"ARRAY", "shape_id":1, "slot_size":40, "length":1, "shared":true, "references":["0x7f0020"], "memsize":40}
+)");
+  CHECK(edges(snapshot, 0x7f0100) == "class → 0x7f0028, @title → 0x7f0020, @body → 0x7f0010");
+  CHECK(edges(snapshot, 0x7f0108) == "class → 0x7f0028, references[0] → 0x7f0020");
+  CHECK(edges(snapshot, 0x7f0110) == "[0] → 0x7f0020, [1] → 0x7f0010");
+  CHECK(edges(snapshot, 0x7f0118) == "references[0] → 0x7f0020, references[1] → 0x7f0010");
+  CHECK(edges(snapshot, 0x7f0120) == "references[0] → 0x7f0020");
+  CHECK(snapshot.objects.size() == 9);  // shapes are not objects of the heap
+}
+
+TEST_CASE("in a file of shapes alone, the shapes are the objects") {
+  const Snapshot snapshot = whole(
+      R"({"address":"0x1000", "type":"SHAPE", "id":1, "depth":0, "shape_type":"ROOT", "edges":1, "memsize":32}
+{"address":"0x1008", "type":"SHAPE", "id":2, "parent_id":1, "depth":1, "shape_type":"IVAR","edge_name":"@title", "edges":1, "memsize":48}
+)");
+  CHECK(counts(snapshot) == "1 shape(IVAR) 48, 1 shape(ROOT) 32");
+  CHECK(edges(snapshot, 0x1008) == "parent → 0x1000");
+}
+
+TEST_CASE("lines of a Ruby dump may come in any order, each object once") {
+  CHECK(counts(whole(R"({"address":"0x30", "type":"IMEMO", "imemo_type":"env", "memsize":40}
+{"address":"0x10", "type":"IMEMO", "imemo_type":"env", "references":["0x30"], "memsize":40}
+{"address":"0x40", "type":"IMEMO", "imemo_type":"env", "memsize":40}
+{"address":"0x20", "type":"IMEMO", "imemo_type":"env", "memsize":40}
+)")) == "4 imemo(env) 160");
+  const auto twice = read(R"({"address":"0x30", "type":"IMEMO", "imemo_type":"env", "memsize":40}
+{"address":"0x10", "type":"IMEMO", "imemo_type":"env", "memsize":40}
+
+{"address":"0x30", "type":"IMEMO", "imemo_type":"env", "memsize":40}
+)");
+  REQUIRE(!twice);
+  CHECK(twice.error().kind == ErrorKind::Malformed);
+  CHECK(twice.error().message.find("line 4: object 0x30 has a line already") != std::string::npos);
+}
+
+TEST_CASE("the first releases write texts that are not JSON, and memsize last") {
+  const Snapshot snapshot = whole(
+      "{\"address\":\"0x10\", \"type\":\"STRING\", \"class\":\"0x20\", \"embedded\":true, "
+      "\"bytesize\":2, \"value\":\"\x01\xff\", \"references\":[\"0x20\"], \"file\":\"C:\\app.rb\", "
+      "\"line\":3, \"method\":\"call\", \"generation\":1, \"memsize\":40}\n"
+      "{\"address\":\"0x20\", \"type\":\"CLASS\", \"class\":\"0x20\", \"name\":\"String\", "
+      "\"memsize\":100}\n",
+      [] {
+        DumpOptions options;
+        options.text_bytes = 100;
+        return options;
+      }());
+  CHECK(counts(snapshot) == "2 String 140");
+  REQUIRE(snapshot.values.size() == 1);
+  CHECK(snapshot.values[0].text_of(snapshot.values[0].values[0]) == "\x01\xff");
+}
+
+TEST_CASE("types can be divided by the lines that allocated their objects") {
+  DumpOptions options;
+  options.by_line = true;
+  const Snapshot snapshot = whole(
+      std::string(kClasses) +
+          R"({"address":"0x7f0100", "type":"STRING", "class":"0x7f0020", "file":"app.rb", "line":3, "method":"call", "generation":1, "memsize":40}
+{"address":"0x7f0108", "type":"STRING", "class":"0x7f0020", "file":"app.rb", "line":3, "memsize":40}
+{"address":"0x7f0110", "type":"STRING", "class":"0x7f0020", "memsize":40}
+)",
+      options);
+  CHECK(counts(snapshot).find("1 String 40, 2 String (app.rb:3) 80") != std::string::npos);
+}
+
+TEST_CASE("a dump by our own code names constants, variables and globals, and leaves itself out") {
+  DumpOptions options;
+  options.own_file = "ours";
+  const std::string text = std::string(kClasses) +
+                           R"({"type":"CONST","address":"0x7f0028","class":"0x7f0110","name":"ALL"}
+{"type":"CONST","address":"0x7f0028","class":"0x7f0999","name":"GONE"}
+{"type":"IVARS","address":"0x7f0100","name":"@title @body"}
+{"type":"IVARS","address":"0x7f0108","name":"@title @body"}
+{"type":"IVARS","address":"0x7f0118","name":"@title"}
+{"type":"GLOBAL","class":"0x7f0110","name":"$all"}
+{"type":"ROOT", "root":"global_tbl", "references":["0x7f0110", "0x7f0020"]}
+{"address":"0x7f0030", "type":"CLASS", "class":"0x7f0010", "name":"Other", "references":["0x7f0110"], "memsize":100}
+{"address":"0x7f0100", "type":"OBJECT", "class":"0x7f0028", "references":["0x7f0020", "0x7f0010"], "memsize":40}
+{"address":"0x7f0108", "type":"OBJECT", "class":"0x7f0028", "references":["0x7f0020"], "memsize":40}
+{"address":"0x7f0110", "type":"ARRAY", "length":2, "references":["0x7f0100"], "memsize":40}
+{"address":"0x7f0118", "type":"DATA", "struct":"time", "class":"0x7f0028", "references":["0x7f0020"], "memsize":40}
+{"address":"0x7f0120", "type":"STRING", "class":"0x7f0020", "file":"ours", "line":3, "memsize":40}
+{"address":"0x7f0128", "type":"MODULE", "class":"0x7f0010", "name":"M", "references":["0x7f0020", "0x7f0110"], "memsize":40}
+{"type":"CONST","address":"0x7f0128","class":"0x7f0110","name":"@@all"}
+)";
+  const Snapshot snapshot = whole(text + "{\"type\":\"END\"}\n", options);
+  CHECK(edges(snapshot, 0x7f0100) == "class → 0x7f0028, @title → 0x7f0020, @body → 0x7f0010");
+  CHECK(edges(snapshot, 0x7f0108) == "class → 0x7f0028, references[0] → 0x7f0020");
+  CHECK(edges(snapshot, 0x7f0118) == "class → 0x7f0028, references[0] → 0x7f0020");
+  CHECK(edges(snapshot, 0x7f0128) ==
+        "class → 0x7f0010, references[0] → 0x7f0020, @@all → 0x7f0110");
+  CHECK(edges(snapshot, 0x7f0030) == "class → 0x7f0010, references[0] → 0x7f0110");
+  CHECK(edges(snapshot, 0x7f0120).empty());
+  REQUIRE(snapshot.roots.size() == 2);
+  CHECK(snapshot.roots[0].symbol == "global_tbl");
+  CHECK(snapshot.roots[1].symbol == "$all");
+  const auto cut = read(text, options);
+  REQUIRE(cut);
+  CHECK(!cut->complete);
+}
+
+TEST_CASE("a Ruby dump that was cut off is partial") {
+  const std::string line = R"({"address":"0x10", "type":"IMEMO", "imemo_type":"env", "memsize":40}
+)";
+  SUBCASE("in a line") {
+    const auto cut = read(line + R"({"address":"0x18", "type":"IM)");
+    REQUIRE(cut);
+    CHECK(!cut->complete);
+    CHECK(cut->reason.find("ends early, at line 2") != std::string::npos);
+  }
+  SUBCASE("between two lines") {
+    const auto cut =
+        read(line + R"({"address":"0x18", "type":"ARRAY", "references":["0x20"], "memsize":40}
+)");
+    REQUIRE(cut);
+    CHECK(!cut->complete);
+    CHECK(cut->reason.find("1 of 1 references") != std::string::npos);
+  }
+}
+
+TEST_CASE("a wrong line of a Ruby dump is refused with its number") {
+  const std::string line = R"({"address":"0x10", "type":"IMEMO", "imemo_type":"env", "memsize":40}
+)";
+  for (const std::string_view wrong :
+       {R"({"address":"0x18", "type":"IMEMO", "memsize":40)", R"({"address":"18", "type":"HASH"})",
+        R"({"address":"0x123456789abcd", "type":"HASH"})", R"({"type":"HASH"})",
+        R"({"address":"0x18"})", R"({"address":"0x18", "type":"HASH"} x)", R"([1])",
+        R"({"address":"0x18", "type":"HASH", "references":["0x10" "0x10"]})",
+        R"({"address":"0x18", "type":"HASH", "memsize":99999999999999999999})",
+        R"({"address":"0x18", "type":"HASH", "flags":{"old":true})"}) {
+    CAPTURE(wrong);
+    const auto found = read(line + std::string(wrong) + "\n" + line);
+    REQUIRE(!found);
+    CHECK(found.error().kind == ErrorKind::Malformed);
+    CHECK_MESSAGE(found.error().message.find("line 2: ") != std::string::npos,
+                  found.error().message);
+  }
+}
+
+TEST_CASE("the lines of the heap_dump gem are read, with the names that they have") {
+  const Snapshot snapshot = whole(R"([{"id":"_ROOTS_","stack_and_registers":[16],"classes":[8]}
+,{"id":8,"bt":"T_CLASS","name":"Post","methods":{"call":24},"ivs":{"@all":16},"super":null}
+,{"id":16,"bt":"T_ARRAY","val":["text",32,7,null]}
+,{"id":24,"bt":"T_DATA","type_name":"iseq","size":60,"name":"call","line":32,"klass":8}
+,{"id":32,"bt":"T_OBJECT","class":8,"ivs":{"@title":48,"@n":1}}
+,{"id":48,"bt":"T_HASH","val":{"key":16}}
+]
+)");
+  CHECK(counts(snapshot) == "1 Array 40, 1 Class 40, 1 Hash 40, 1 Post 40, 1 iseq 100");
+  CHECK(edges(snapshot, 16) == "methods.call → 0x30, @all → 0x20");
+  CHECK(edges(snapshot, 32) == "[1] → 0x40");
+  CHECK(edges(snapshot, 48) == "klass → 0x10");
+  CHECK(edges(snapshot, 64) == "class → 0x10, @title → 0x60");
+  CHECK(edges(snapshot, 96) == "key → 0x20");
+  CHECK(snapshot.roots.size() == 2);
+  const auto cut = read("[{\"id\":8,\"bt\":\"T_ARRAY\",\"val\":[]}\n");
+  REQUIRE(cut);
+  CHECK(!cut->complete);
+}
+
+}  // namespace heapattach::ruby
