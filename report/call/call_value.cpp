@@ -35,6 +35,7 @@ Result<std::string> value_text(std::uint64_t value, Returns returns, const Memor
     case Returns::Int: return fmt::format("{}", static_cast<std::int32_t>(value));
     case Returns::Pointer: return fmt::format("{:#x}", value);
     case Returns::Long: return fmt::format("{}", static_cast<std::int64_t>(value));
+    case Returns::None: return std::string();
     case Returns::String: break;
   }
   if (value == 0) return std::string("null");

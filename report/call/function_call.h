@@ -19,6 +19,7 @@ enum class Returns : std::uint8_t {
   Int,      // the lower 32 bits, with a sign: the result of a C function declared int
   Pointer,  // in hexadecimal
   String,   // the bytes at that address, up to a zero byte
+  None,     // not at all: only what the function wrote
 };
 
 // Where a function runs.

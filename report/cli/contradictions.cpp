@@ -50,13 +50,14 @@ Result<void> refuse_calls(const Draft& draft) {
 Result<void> refuse_redaction(const Options& options) {
   if (!options.redact) return {};
   const bool is_of_bytes = options.exporter != nullptr && needs_contents(*options.exporter);
-  const std::array<std::pair<std::string_view, bool>, 8> given{{
+  const std::array<std::pair<std::string_view, bool>, 9> given{{
       {"--values", options.value_bytes > 0},
       {"--strings", options.report == Report::Strings},
       {"--stacks", options.report == Report::Stacks},
       {"--check", options.report == Report::Check},
       {"--trace", options.report == Report::Trace},
       {"--call", options.report == Report::Call},
+      {"--ruby", options.report == Report::Ruby},
       {"--keep", !options.keep.empty()},
       {"a dump of bytes", is_of_bytes},
   }};

@@ -15,9 +15,9 @@ constexpr Reports kTables{Report::Count, Report::Sizes,   Report::Diff,
                           Report::Watch, Report::Strings, Report::Trace};
 constexpr Reports kGates{Report::Snapshot, Report::Count, Report::Sizes, Report::Diff,
                          Report::Watch};
-constexpr Reports kOfHeaps =
-    Reports::all().without({Report::Stacks, Report::Check, Report::Call, Report::Trace});
-constexpr Reports kCopies{Report::Call, Report::Inject};
+constexpr Reports kOfHeaps = Reports::all().without(
+    {Report::Stacks, Report::Check, Report::Call, Report::Ruby, Report::Trace});
+constexpr Reports kCopies{Report::Call, Report::Ruby, Report::Inject};
 
 using Group = OptionGroup;
 
@@ -254,10 +254,10 @@ const std::array kOptions{
     OptionRow{.name = "returns",
               .argument = "KIND",
               .group = Group::Calls,
-              .help = "print the result as long (default), int, pointer or string",
+              .help = "print the result as long (default), int, pointer or string, or none",
               .read = set_returns,
               .reports = Reports{Report::Call},
-              .offers = "long int pointer string"},
+              .offers = "long int pointer string none"},
     OptionRow{.name = "in-place",
               .argument = "[=MANNER]",
               .group = Group::Calls,

@@ -26,6 +26,7 @@ enum class Report : std::uint8_t {
   Check,
   Stacks,
   Call,
+  Ruby,
   Inject,
   Diff,
   Watch,
@@ -112,7 +113,8 @@ struct Options {
   ExplainOptions explain;
   TraceReportOptions trace;
 
-  CallExpression call;  // of --call
+  CallExpression call;    // of --call
+  std::string ruby_code;  // of --ruby
   CallPlace place = CallPlace::Clone;
   Returns returns = Returns::Long;
   std::optional<pid_t> call_thread;  // of --call and --inject

@@ -114,7 +114,7 @@ Result<void> read_format(Draft& draft) {
   Options& options = draft.options;
   const ReportRow& row = row_of(options.report);
   options.with_gzip |= ends_in_gz(options.output);
-  if (options.report == Report::Call || !options.keep.empty()) {
+  if (options.report == Report::Call || options.report == Report::Ruby || !options.keep.empty()) {
     options.format = Format::Table;
     if (draft.format.empty()) return {};
     return usage("--format: what a function writes is passed on as it is");

@@ -60,9 +60,10 @@ constexpr std::array<std::pair<std::string_view, ColourChoice>, 3> kColours{{
     {"always", ColourChoice::Always},
     {"never", ColourChoice::Never},
 }};
-constexpr std::array<std::pair<std::string_view, Returns>, 4> kReturns{{
+constexpr std::array<std::pair<std::string_view, Returns>, 5> kReturns{{
     {"int", Returns::Int},
     {"long", Returns::Long},
+    {"none", Returns::None},
     {"pointer", Returns::Pointer},
     {"string", Returns::String},
 }};
@@ -298,6 +299,11 @@ Result<void> set_explained(const std::string& value, Draft& draft) {
 
 Result<void> set_interval(const std::string& value, Draft& draft) {
   draft.options.interval = HA_TRY(read_interval(value));
+  return {};
+}
+
+Result<void> set_ruby(const std::string& value, Draft& draft) {
+  draft.options.ruby_code = value;
   return {};
 }
 

@@ -81,6 +81,7 @@ Result<void> add_debug_dir(const std::string& value, Draft& draft);
 Result<void> set_explained(const std::string& value, Draft& draft);
 Result<void> set_find(const std::string& value, Draft& draft);
 Result<void> set_interval(const std::string& value, Draft& draft);
+Result<void> set_ruby(const std::string& value, Draft& draft);
 Result<void> set_call(const std::string& value, Draft& draft);
 
 }  // namespace heapattach

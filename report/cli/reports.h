@@ -12,6 +12,7 @@ Result<Answer> answer_of_snapshot(Job& job, const snapshot::Snapshot& snapshot);
 Result<Answer> run_check(Job& job);
 Result<Answer> run_stacks(Job& job);
 Result<Answer> run_call(Job& job);
+Result<Answer> run_ruby_code(Job& job);
 Result<Answer> run_inject(Job& job);
 Result<Answer> run_diff(Job& job);
 Result<Answer> run_watch(Job& job);

@@ -24,9 +24,9 @@ std::string shown(std::string_view text, bool on_terminal) {
   return safe;
 }
 
-std::string text_of(const CallReport& report, bool on_terminal) {
+std::string text_of(const CallReport& report, bool on_terminal, bool is_silent) {
   std::string text = shown(report.output, on_terminal);
-  if (!report.value) return text;
+  if (!report.value || is_silent) return text;
   if (!text.empty() && text.back() != '\n') text += '\n';
   text += shown(*report.value, on_terminal);
   if (text.empty() || text.back() != '\n') text += '\n';
@@ -42,16 +42,12 @@ void pass_on_errors(const CallReport& report, Console& console) {
   }
 }
 
-}  // namespace
-
-// Passes on the function's output, and its result or how it ended.
-Result<Answer> run_call(Job& job) {
-  const auto report = HA_TRY(job.sources.call(job.options, job.deadline, job.console));
+Answer answer_of(const Job& job, const CallReport& report) {
   pass_on_errors(report, job.console);
   for (const std::string& note : report.notes) job.console.error(note);
   const bool on_terminal = job.options.output.empty() && ::isatty(STDOUT_FILENO) == 1;
   Answer answer;
-  answer.text = text_of(report, on_terminal);
+  answer.text = text_of(report, on_terminal, job.options.returns == Returns::None);
   if (report.value) return answer;
   answer.remarks.push_back(report.ending);
   for (std::size_t i = 0; i < report.frames.size(); ++i) {
@@ -59,6 +55,18 @@ Result<Answer> run_call(Job& job) {
   }
   answer.status = report.is_timeout ? ExitStatus::Timeout : ExitStatus::Failed;
   return answer;
+}
+
+}  // namespace
+
+// Passes on the function's output, and its result or how it ended.
+Result<Answer> run_call(Job& job) {
+  return answer_of(job, HA_TRY(job.sources.call(job.options, job.deadline, job.console)));
+}
+
+// The same of Ruby code. An exception is how it ended.
+Result<Answer> run_ruby_code(Job& job) {
+  return answer_of(job, HA_TRY(job.sources.ruby(job.options, job.deadline, job.console)));
 }
 
 }  // namespace heapattach

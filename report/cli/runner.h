@@ -47,6 +47,7 @@ struct Sources {
   Take<snapshot::Examination> examination = {};
   Take<stacks::StackReport> stacks = {};
   Take<CallReport> call = {};
+  Take<CallReport> ruby = {};
   Take<CallReport, const Routine&> routine = {};
   Take<trace::Trace> trace = {};
 };

@@ -11,6 +11,7 @@
 #include "report/cli/file_kind.h"
 #include "report/cli/redaction.h"
 #include "report/cli/take_file.h"
+#include "report/cli/take_ruby.h"
 #include "report/collect/examine.h"
 #include "report/collect/take.h"
 #include "report/format/read/trace_lines.h"
@@ -66,13 +67,31 @@ snapshot::TakeOptions take_options(const Options& options,
   return what;
 }
 
+// A process: its collector's heap, or Ruby's.
+Result<snapshot::Snapshot> take_from_process(const Options& options,
+                                             const Deadline& deadline,
+                                             Console& console,
+                                             const snapshot::TakeOptions& what) {
+  if (options.by == snapshot::CountBy::Line) {
+    Error no_lines{ErrorKind::Usage,
+                   "--by line is for Ruby: no other heap says where objects were "
+                   "allocated"};
+    if (options.pid == 0) return no_lines;
+    return take_from_ruby(options, deadline, console, std::move(no_lines));
+  }
+  auto taken = snapshot::take_snapshot(what);
+  const bool has_no_collector = !taken && taken.error().kind == ErrorKind::Unsupported;
+  if (!has_no_collector || options.pid == 0) return taken;
+  return take_from_ruby(options, deadline, console, std::move(taken).error());
+}
+
 Result<snapshot::Snapshot> take(const Options& options,
                                 const Deadline& deadline,
                                 Console& console) {
   const bool is_other_file = !options.file.empty() && !is_elf_file(options.file);
-  auto taken =
-      HA_TRY(is_other_file ? take_from_file(options, deadline, console)
-                           : snapshot::take_snapshot(take_options(options, deadline, console)));
+  auto taken = HA_TRY(is_other_file ? take_from_file(options, deadline, console)
+                                    : take_from_process(options, deadline, console,
+                                                        take_options(options, deadline, console)));
   redact_if_asked(options, taken, console);
   return taken;
 }
@@ -89,7 +108,7 @@ Result<TakenSummary> take_summary(const Options& options,
   snapshot::TakeOptions what = take_options(options, deadline, console);
   what.with_unreachable = true;
   what.on_memory = [&taken](const snapshot::SeenMemory& seen) { taken.memory = seen; };
-  taken.snapshot = HA_TRY(snapshot::take_snapshot(what));
+  taken.snapshot = HA_TRY(take_from_process(options, deadline, console, what));
   redact_if_asked(options, taken.snapshot, console);
   return taken;
 }
@@ -212,8 +231,8 @@ Result<CallReport> call_routine(const Options& options,
 }  // namespace
 
 const Sources& real_sources() {
-  static const Sources sources{take, take_summary, examine,      take_stacks_of,
-                               call, call_routine, take_trace_of};
+  static const Sources sources{take, take_summary,  examine,      take_stacks_of,
+                               call, evaluate_ruby, call_routine, take_trace_of};
   return sources;
 }
 

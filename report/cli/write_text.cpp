@@ -18,7 +18,8 @@ namespace {
 
 // For people in ASCII where nothing else can be shown.
 std::string shown_text(const Options& options, std::string text) {
-  const bool is_raw = options.report == Report::Call || !options.keep.empty();
+  const bool is_raw =
+      options.report == Report::Call || options.report == Report::Ruby || !options.keep.empty();
   if (is_raw || options.format != Format::Table) return text;
   const bool is_terminal = options.output.empty() && ::isatty(STDOUT_FILENO) == 1;
   return wants_ascii(surroundings(), is_terminal) ? ascii_text(text) : text;

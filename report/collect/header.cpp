@@ -74,23 +74,34 @@ std::string_view name_of(boehm::Layout::Source source) {
   return "";
 }
 
+void fill_origin(const Process& process, const Modules& modules, Header& header) {
+  header.tool = "heapattach " HEAPATTACH_VERSION;
+  header.pid = process.pid();
+  header.host = host_name();
+  if (auto exe = process.read_link("exe")) header.exe = std::move(*exe);
+  header.started = start_time(process);
+  if (const Module* program = modules.main_program()) header.build_id = program->build_id();
+}
+
+std::string moment_text(WallClock::time_point at) {
+  return rfc3339(at, true);
+}
+
 void fill_header(const Target& target,
                  const HeldHeap& held,
                  const TakeOptions& options,
                  Snapshot& snapshot) {
   Header& header = snapshot.header;
-  header.tool = "heapattach " HEAPATTACH_VERSION;
-  header.pid = target.pid();
   if (target.core) {
-    // A core file has neither the machine nor the start time of the process.
+    // A core file does not have the machine and the start time of the process.
+    header.tool = "heapattach " HEAPATTACH_VERSION;
+    header.pid = target.pid();
     header.exe = target.core->program();
+    if (const Module* program = target.modules.main_program()) {
+      header.build_id = program->build_id();
+    }
   } else {
-    header.host = host_name();
-    if (auto exe = target.process->read_link("exe")) header.exe = std::move(*exe);
-    header.started = start_time(*target.process);
-  }
-  if (const Module* program = target.modules.main_program()) {
-    header.build_id = program->build_id();
+    fill_origin(*target.process, target.modules, header);
   }
   header.captured = rfc3339(held.captured, true);
   header.source = target.core ? "core" : held.is_clone ? "clone" : held.is_held ? "freeze" : "read";

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+#include <string>
 #include <string_view>
 
 #include "report/collect/held_heap.h"
@@ -14,6 +16,12 @@ void fill_header(const Target& target,
                  const HeldHeap& held,
                  const TakeOptions& options,
                  Snapshot& snapshot);
+
+// The part of it that does not depend on a collector: which process, on which machine.
+void fill_origin(const Process& process, const Modules& modules, Header& header);
+
+// A time as the header has it: RFC 3339, UTC, with milliseconds.
+[[nodiscard]] std::string moment_text(std::chrono::system_clock::time_point at);
 
 // The name of a layout's source, as in the header: "accessors".
 [[nodiscard]] std::string_view name_of(boehm::Layout::Source source);

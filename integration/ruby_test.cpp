@@ -1,0 +1,215 @@
+// Ruby: dumps that it writes itself, and processes that run it.
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <simdjson.h>
+#include <unistd.h>
+
+#include "integration/health.h"
+#include "integration/live_target.h"
+#include "integration/rounds.h"
+#include "integration/tool.h"
+
+namespace heapattach {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* kRuby = "/usr/bin/ruby";
+
+bool is_missing() {
+  if (::access(kRuby, X_OK) == 0) return false;
+  print_skip("ruby is not installed");
+  return true;
+}
+
+// Its source, beside this file.
+std::string script(const std::string& name) {
+  const std::string here = __FILE__;
+  return here.substr(0, here.rfind('/')) + "/targets/" + name;
+}
+
+// A Ruby program, once it has printed "ready" and its counts.
+class RubyProgram {
+ public:
+  explicit RubyProgram(const std::string& name, const std::string& argument)
+      : child_({kRuby, script(name), argument}, {.capture_stderr = false}) {
+    const auto line = child_.read_line(60s);
+    REQUIRE(line);
+    REQUIRE(line->starts_with("ready "));
+    std::size_t at = 6;
+    while (at < line->size()) {
+      const std::size_t end = std::min(line->find(' ', at), line->size());
+      const std::size_t sign = line->rfind('=', end);
+      counts_[line->substr(at, sign - at)] = std::stoll(line->substr(sign + 1, end - sign - 1));
+      at = end + 1;
+    }
+  }
+
+  [[nodiscard]] pid_t pid() const { return child_.pid(); }
+  [[nodiscard]] std::int64_t count(const std::string& name) const { return counts_.at(name); }
+  ChildProcess& child() { return child_; }
+  // How often its work went round.
+  std::int64_t rounds_done() {
+    child_.send_line("");
+    const auto line = child_.read_line(60s);
+    REQUIRE(line);
+    return std::stoll(line->substr(line->find('=') + 1));
+  }
+
+ private:
+  ChildProcess child_;
+  Answer counts_;
+};
+
+struct Row {
+  std::int64_t objects = 0;
+  std::int64_t bytes = 0;
+};
+
+// The rows of --count, by type.
+std::map<std::string, Row> rows_of(const std::string& source) {
+  const ToolRun run = run_tool({"--count", "-f", "json", source});
+  REQUIRE_MESSAGE(run.status == 0, run.errors);
+  simdjson::dom::parser parser;
+  const simdjson::dom::object report = parser.parse(run.output);
+  std::map<std::string, Row> rows;
+  for (const simdjson::dom::object row : simdjson::dom::array(report["types"])) {
+    rows[std::string(std::string_view(row["type"]))] = {row["objects"], row["bytes"]};
+  }
+  return rows;
+}
+
+// A class without a name counts as "unnamed".
+std::int64_t count_in(const std::map<std::string, Row>& rows, const std::string& type) {
+  if (type != "unnamed") return rows.contains(type) ? rows.at(type).objects : 0;
+  std::int64_t most = 0;
+  for (const auto& [name, row] : rows) {
+    if (name.starts_with("#<Class:")) most = std::max(most, row.objects);
+  }
+  return most;
+}
+
+}  // namespace
+
+TEST_CASE("the totals of a dump are those of Ruby's own ObjectSpace") {
+  if (is_missing()) return;
+  const TemporaryDirectory directory;
+  const std::string dump = directory.file("dump.json");
+  const RubyProgram program("ruby_arithmetic.rb", dump);
+  const auto rows = rows_of(dump);
+  Row all;
+  Row machine;
+  std::map<std::string, std::int64_t> kinds;
+  for (const auto& [name, row] : rows) {
+    all.objects += row.objects;
+    all.bytes += row.bytes;
+    const bool is_of_machine = name.starts_with("imemo(") || name == "iclass";
+    if (is_of_machine) machine.bytes += row.bytes;
+    if (name.starts_with("imemo(")) kinds["imemo"] += row.objects;
+    if (name == "String" || name == "internal(String)") kinds["string"] += row.objects;
+  }
+  CHECK(all.objects == program.count("in_use"));
+  CHECK(all.bytes - machine.bytes == program.count("memory"));
+  CHECK(kinds["imemo"] == program.count("T_IMEMO"));
+  CHECK(kinds["string"] == program.count("T_STRING"));
+  CHECK(rows.at("iclass").objects == program.count("T_ICLASS"));
+  CHECK(rows.at("Session").objects == program.count("Session"));
+
+  SUBCASE("packed, and from a pipe") {
+    const ToolRun plain = run_tool({"--count", dump});
+    const ToolRun packed = run_in_shell("gzip -c \"$1\" | \"$0\" --count -", {dump});
+    CHECK(packed.status == 0);
+    CHECK(packed.output == plain.output);
+  }
+  SUBCASE("cut off") {
+    const ToolRun cut = run_in_shell("head -c 100000 \"$1\" | \"$0\" --count -", {dump});
+    CHECK(cut.status == 7);
+    CHECK(cut.errors.find("ends early") != std::string::npos);
+  }
+}
+
+TEST_CASE("a Ruby process is counted by a copy of it, whatever it does") {
+  if (is_missing()) return;
+  for (const std::string state :
+       {"sleep", "busy", "busy_thread", "io", "mutex", "server", "allocating", "extension"}) {
+    CAPTURE(state);
+    RubyProgram program("ruby_states.rb", state);
+    for (int round = 0; round < rounds(1, 100); ++round) {
+      const auto rows = rows_of(fmt::format("{}", program.pid()));
+      for (const std::string type : {"Session", "Cart", "Pair", "unnamed"}) {
+        CHECK_MESSAGE(count_in(rows, type) == program.count(type), type);
+      }
+    }
+    CHECK(harm_done_to(program.pid()) == "");
+    if (state != "busy" && state != "busy_thread" && state != "extension") {
+      static_cast<void>(program.rounds_done());
+    }
+  }
+}
+
+TEST_CASE("what retains a Ruby object is reported of the process, and the version is said") {
+  if (is_missing()) return;
+  RubyProgram program("ruby_states.rb", "sleep");
+  const std::string pid = fmt::format("{}", program.pid());
+  const ToolRun why = run_tool({"--why", "Pair", pid});
+  CHECK_MESSAGE(why.status == 0, why.errors);
+  CHECK(why.output.find("global vm") != std::string::npos);
+  CHECK(why.output.find("Array") != std::string::npos);
+  const ToolRun steps = run_tool({"-v", "--count", pid});
+  CHECK_MESSAGE(steps.errors.find("after GC.start, a copy of the process") != std::string::npos,
+                steps.errors);
+  const TemporaryDirectory directory;
+  const std::string saved = directory.file("ruby.jsonl");
+  REQUIRE(run_tool({"-o", saved, pid}).status == 0);
+  CHECK(read_text(saved).find("\"runtime\":\"ruby\"") != std::string::npos);
+  CHECK(count_in(rows_of(saved), "Pair") == program.count("Pair"));
+  static_cast<void>(program.rounds_done());
+}
+
+TEST_CASE("a leak in a Ruby process is the first suspect, with its path in Ruby's words") {
+  if (is_missing()) return;
+  ChildProcess ruby({kRuby, "-e",
+                     "module Blog; class Session; def initialize(n); @user = 'user' * 20; end; end;"
+                     "class Metrics; def initialize; "
+                     "@history = Array.new(20_000) { |n| Session.new(n) }; end; end;"
+                     "METRICS = Metrics.new; end; puts 'ready'; $stdout.flush; $stdin.gets"});
+  REQUIRE(ruby.read_line(60s) == "ready");
+  const ToolRun run = run_tool({"--suspects", fmt::format("{}", ruby.pid())});
+  CHECK_MESSAGE(run.status == 0, run.errors);
+  const std::string first = run.output.substr(0, run.output.find("\n2. "));
+  std::size_t at = 0;
+  for (const std::string part : {"Blog → ", "METRICS → ", " Blog::Metrics\n", "@history → ",
+                                 "20000 objects", "Blog::Session"}) {
+    at = first.find(part, at);
+    CHECK_MESSAGE(at != std::string::npos, part, " is not in ", first);
+  }
+}
+
+TEST_CASE("Ruby code is evaluated in a copy: its value, what it wrote, or its exception") {
+  if (is_missing()) return;
+  for (const std::string state : {"sleep", "busy"}) {
+    CAPTURE(state);
+    const RubyProgram program("ruby_states.rb", state);
+    const std::string pid = fmt::format("{}", program.pid());
+    const ToolRun good = run_tool({"--ruby", "puts 'é'; SESSIONS.clear; [PAIRS.size, 'a']", pid});
+    CHECK(good.status == 0);
+    CHECK(good.output == "é\n[300, \"a\"]\n");
+    const ToolRun bad = run_tool({"--ruby", "SESSIONS.first.no_such", pid});
+    CHECK(bad.status == 1);
+    CHECK(bad.errors.find("NoMethodError") != std::string::npos);
+    CHECK(bad.errors.find("--ruby:1") != std::string::npos);
+    const ToolRun again = run_tool({"--ruby", "SESSIONS.size", pid});
+    CHECK(again.output == "1000\n");
+    CHECK(harm_done_to(program.pid()) == "");
+  }
+  const ToolRun other = run_tool({"--ruby", "1", fmt::format("{}", ::getpid())});
+  CHECK(other.status != 0);
+  CHECK(other.errors.find("does not run Ruby") != std::string::npos);
+}
+
+}  // namespace heapattach

@@ -1,0 +1,102 @@
+# A Ruby program in one of several states. It has objects of a few classes, and prints their counts
+# after a collection: "ready Session=1000 …". Then it stays in its state until its input ends.
+# On each line of input it prints how often its work went round.
+
+class Session
+  def initialize(number)
+    @user = "user-#{number}"
+    @number = number
+    @cart = Cart.new([self])
+  end
+end
+
+class Cart
+  def initialize(items)
+    @items = items
+  end
+end
+
+Pair = Struct.new(:left, :right)
+anonymous = Class.new
+
+SESSIONS = Array.new(1000) { |number| Session.new(number) }
+PAIRS = Array.new(300) { |number| Pair.new("l#{number}", number.to_f) }
+UNNAMED = Array.new(70) { anonymous.new }
+SINGLE = Session.new(0)
+def SINGLE.answer = 42
+
+$rounds = 0
+
+def work(state)
+  case state
+  when "sleep" then sleep
+  when "busy" then loop { $rounds += 1 }
+  when "busy_thread"
+    Thread.new { loop { $rounds += 1 } }
+    sleep
+  when "io"
+    Array.new(4) { Thread.new { IO.pipe.first.read } }.each(&:join)
+  when "mutex"
+    mutex = Mutex.new
+    Thread.new { mutex.synchronize { sleep } }
+    Thread.pass until mutex.locked?
+    mutex.synchronize {}
+  when "server"
+    require "socket"
+    server = TCPServer.new("127.0.0.1", 0)
+    port = server.addr[1]
+    4.times do
+      Thread.new do
+        loop do
+          client = server.accept
+          client.gets
+          client.write("x" * 200)
+          client.close
+        end
+      end
+    end
+    Array.new(2) do
+      Thread.new do
+        loop do
+          client = TCPSocket.new("127.0.0.1", port)
+          client.puts("get")
+          raise "cut short" unless client.read.size == 200
+          client.close
+          $rounds += 1
+        end
+      end
+    end
+    sleep
+  when "allocating"
+    kept = nil
+    loop do
+      kept = Array.new(50) { |number| "text #{number}" }
+      $rounds += 1
+    end
+  when "extension"
+    require "fiddle"
+    wait = Fiddle::Function.new(Fiddle::Handle::DEFAULT["usleep"], [Fiddle::TYPE_INT],
+                                Fiddle::TYPE_INT, need_gvl: true)
+    loop do
+      wait.call(200_000)
+      $rounds += 1
+    end
+  end
+end
+
+Thread.report_on_exception = false
+Thread.new do
+  while $stdin.gets
+    $stdout.puts("rounds=#{$rounds}")
+    $stdout.flush
+  end
+  exit!(0)
+end
+
+counts = {}
+GC.start
+[Session, Cart, Pair].each { |one| counts[one.name] = ObjectSpace.each_object(one).count }
+counts["unnamed"] = ObjectSpace.each_object(anonymous).count
+$stdout.puts("ready #{counts.map { |name, count| "#{name}=#{count}" }.join(" ")}")
+$stdout.flush
+work(ARGV.fetch(0))

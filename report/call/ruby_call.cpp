@@ -1,0 +1,253 @@
+#include "report/call/ruby_call.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "inject/clone.h"
+#include "inject/clone_call.h"
+#include "report/call/pipe_drain.h"
+#include "report/text/terminal_text.h"
+
+namespace heapattach {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using End = CallOutcome::End;
+
+// For a question that takes no time, or for ever.
+constexpr std::chrono::seconds kForQuestion{2};
+// Between attempts: not in step with anything that the target does.
+constexpr std::chrono::milliseconds kBetween{7};
+constexpr std::chrono::milliseconds kMostBetween{500};
+// The code raises an exception if it cannot work at all, or if the target had one coming.
+constexpr unsigned kMostExceptions = 3;
+// Time reserved for letting go of the last copy.
+constexpr std::chrono::milliseconds kForEnd{500};
+
+std::string_view reason_of(const CallOutcome& outcome) {
+  switch (outcome.end) {
+    case End::Crashed: return "the copy crashed";
+    case End::TimedOut: return "the copy did not answer: another thread held a lock";
+    case End::Exited:
+    case End::Executed: return "the copy ended itself";
+    case End::Killed: return "the copy was killed";
+    case End::Returned: break;
+  }
+  return "the copy wrote nothing whole";
+}
+
+// Running threads first, because one of them has the lock if any has; then the first thread.
+Result<std::vector<pid_t>> threads_in_order(const Process& process) {
+  const ThreadListing listing = HA_TRY(process.list_threads());
+  std::vector<std::pair<int, pid_t>> ranked;
+  for (const pid_t tid : listing.tids) {
+    const auto state = process.thread_state(tid);
+    if (!state || state->is_exiting()) continue;
+    const int rank = state->state == 'R'    ? 0
+                     : state->state == 'D'  ? 1
+                     : tid == process.pid() ? 2
+                                            : 3;
+    ranked.emplace_back(rank, tid);
+  }
+  std::sort(ranked.begin(), ranked.end());
+  std::vector<pid_t> threads;
+  for (const auto& [rank, tid] : ranked) threads.push_back(tid);
+  return threads;
+}
+
+// One copy, in which the code runs as one thread, or not at all.
+class Attempt {
+ public:
+  Attempt(const ruby::Interpreter& ruby,
+          const RubyCode& code,
+          const RubyReceiver& receiver,
+          Clock::time_point until)
+      : ruby_(ruby), code_(code), receiver_(receiver), until_(until) {}
+
+  // Whether the result is whole. If not, reason() says why.
+  Result<bool> run(CloneCalls& calls, RubyAnswer& answer) {
+    const auto is_ruby = HA_TRY(ask(calls, ruby_.is_ruby_thread));
+    if (!is_ruby) return false;
+    if (*is_ruby == 0) return fail("a thread is not one of Ruby's");
+    const auto is_collecting = HA_TRY(ask(calls, ruby_.is_collecting));
+    if (!is_collecting) return false;
+    if (*is_collecting != 0) return fail("a collection was running");
+    const auto has_lock = HA_TRY(ask(calls, ruby_.has_lock));
+    if (!has_lock) return false;
+    if (*has_lock == 0) {
+      // Where the lock cannot be had, this does not return.
+      const std::array<CallArgument, 2> question{ruby_.is_collecting.value, std::uint64_t{0}};
+      if (!HA_TRY(ask(calls, ruby_.call_with_lock, question))) return false;
+    }
+    return evaluate(calls, *has_lock != 0, answer);
+  }
+
+  [[nodiscard]] const std::string& reason() const { return reason_; }
+
+ private:
+  bool fail(std::string_view reason) {
+    reason_ = reason;
+    return false;
+  }
+
+  // Half of the time that is left, so that there is time for another attempt.
+  [[nodiscard]] Clock::time_point half_time() const {
+    const auto now = Clock::now();
+    return now + std::max<Clock::duration>((until_ - now) / 2, kForQuestion);
+  }
+
+  // An int function's answer; none, with a reason, if it did not return.
+  Result<std::optional<std::int32_t>> ask(CloneCalls& calls,
+                                          RemoteAddr function,
+                                          std::span<const CallArgument> arguments = {}) {
+    const auto outcome =
+        HA_TRY(calls.call(function, arguments, std::min(until_, Clock::now() + kForQuestion)));
+    if (outcome.end == End::Returned) {
+      return std::optional(static_cast<std::int32_t>(outcome.value));
+    }
+    fail(reason_of(outcome));
+    return std::optional<std::int32_t>();
+  }
+
+  Result<bool> evaluate(CloneCalls& calls, bool has_lock, RubyAnswer& answer) {
+    ClonePipe pipe = HA_TRY(calls.open_pipe());
+    const std::string code = code_(pipe.path);
+    HA_TRY(receiver_.begin());
+    std::optional<CallOutcome> outcome;
+    {
+      PipeDrain drain(std::move(pipe.reading_end), receiver_.take);
+      std::vector<CallArgument> arguments;
+      if (!has_lock) arguments.emplace_back(ruby_.eval_string.value);
+      arguments.emplace_back(code);
+      auto called =
+          calls.call(has_lock ? ruby_.eval_string : ruby_.call_with_lock, arguments, half_time());
+      const auto drained = drain.finish();
+      if (!called || !drained) {
+        static_cast<void>(receiver_.end());
+        return called ? std::move(drained).error() : std::move(called).error();
+      }
+      outcome = std::move(*called);
+    }
+    const bool is_whole = receiver_.end();
+    answer.output = HA_TRY(calls.output(1, 0));
+    answer.errors = HA_TRY(calls.output(2, 0));
+    if (outcome->end == End::Returned && is_whole) return true;
+    if (outcome->end == End::Returned && !answer.errors.empty()) {
+      ++answer.exceptions;
+      return fail(terminal_text(answer.errors.substr(0, answer.errors.find('\n'))));
+    }
+    return fail(reason_of(*outcome));
+  }
+
+  const ruby::Interpreter& ruby_;
+  const RubyCode& code_;
+  const RubyReceiver& receiver_;
+  Clock::time_point until_;
+  std::string reason_;
+};
+
+// All attempts.
+class Runs {
+ public:
+  Runs(const CallOptions& options,
+       const Process& process,
+       const ruby::Interpreter& ruby,
+       const RubyCode& code,
+       const RubyReceiver& receiver)
+      : options_(options), process_(process), ruby_(ruby), code_(code), receiver_(receiver) {}
+
+  Result<RubyAnswer> run() && {
+    const auto until = options_.deadline.at - kForEnd;
+    auto pause = kBetween;
+    do {
+      const auto threads = options_.thread ? std::vector<pid_t>{*options_.thread}
+                                           : HA_TRY(threads_in_order(process_));
+      for (const pid_t tid : threads) {
+        if (HA_TRY(try_with(tid, until))) return std::move(answer_);
+        if (Clock::now() >= until) break;
+        if (answer_.exceptions >= kMostExceptions) {
+          return Error{ErrorKind::Impossible,
+                       fmt::format("process {}: {}", options_.pid, reasons())};
+        }
+      }
+      std::this_thread::sleep_for(pause);
+      pause = std::min(2 * pause, kMostBetween);
+      HA_TRY(options_.deadline.check("running Ruby code"));
+    } while (Clock::now() < until);
+    return Error{ErrorKind::Timeout, fmt::format("no copy of process {} could run Ruby code: {}",
+                                                 options_.pid, reasons())}
+        .advise("a longer --timeout, or --thread TID for one that is running Ruby code");
+  }
+
+ private:
+  Result<bool> try_with(pid_t tid, Clock::time_point until) {
+    CloneOptions how;
+    how.freeze.rewind = options_.rewind;
+    if (options_.max_pause) how.freeze.budget = *options_.max_pause;
+    how.borrow = tid;
+    auto clone = Clone::make(process_, how);
+    if (!clone) {
+      // It may have ended, or must not be borrowed now.
+      const ErrorKind kind = clone.error().kind;
+      if (kind != ErrorKind::Impossible && kind != ErrorKind::Denied) {
+        return std::move(clone).error();
+      }
+      see(clone.error().message);
+      return false;
+    }
+    ++answer_.attempts;
+    answer_.pause = clone->freeze().pause;
+    answer_.thread = tid;
+    Attempt attempt(ruby_, code_, receiver_, until);
+    bool is_done = false;
+    {
+      CloneCalls calls = HA_TRY(CloneCalls::prepare(clone->process(), options_.allowed_calls));
+      is_done = HA_TRY(attempt.run(calls, answer_));
+    }
+    if (!is_done) see(clone->given_up().value_or(attempt.reason()));
+    if (const auto ended = clone->end(); !ended && options_.note)
+      options_.note(ended.error().message);
+    answer_.is_done = is_done;
+    return is_done;
+  }
+
+  void see(const std::string& reason) {
+    ++reasons_[reason];
+    if (options_.note) options_.note(reason + ": another copy");
+  }
+  [[nodiscard]] std::string reasons() const {
+    std::vector<std::string> all;
+    for (const auto& [reason, times] : reasons_) {
+      all.push_back(times == 1 ? reason : fmt::format("{} ({} times)", reason, times));
+    }
+    return all.empty() ? "there was no time for one" : fmt::format("{}", fmt::join(all, "; "));
+  }
+
+  const CallOptions& options_;
+  const Process& process_;
+  const ruby::Interpreter& ruby_;
+  const RubyCode& code_;
+  const RubyReceiver& receiver_;
+  RubyAnswer answer_;
+  std::map<std::string, unsigned> reasons_;
+};
+
+}  // namespace
+
+Result<RubyAnswer> run_ruby(const CallOptions& options,
+                            const Process& process,
+                            const ruby::Interpreter& ruby,
+                            const RubyCode& code,
+                            const RubyReceiver& receiver) {
+  return Runs(options, process, ruby, code, receiver).run();
+}
+
+}  // namespace heapattach

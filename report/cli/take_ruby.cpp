@@ -1,0 +1,351 @@
+#include "report/cli/take_ruby.h"
+
+#include <cerrno>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "attach/live_memory.h"
+#include "inject/headroom.h"
+#include "report/call/ruby_call.h"
+#include "report/collect/header.h"
+#include "report/format/read/ruby/dump.h"
+
+namespace heapattach {
+
+namespace {
+
+// The name that our code has in the copy: what it allocates there is not the process's.
+constexpr std::string_view kOwnFile = "heapattach";
+// A dump takes about ten times the memory of the objects.
+constexpr std::uint64_t kMostTimes = 64;
+constexpr std::uint64_t kLeastBytes = std::uint64_t{256} << 20;
+
+// Writes the names of references that a dump lacks (own_names.h): constants and variables of
+// modules, globals, and the instance variables of objects. It calls no method of the program's:
+// constants that would be loaded first are passed over, and so is what the program may have
+// redefined.
+constexpr std::string_view kNamesCode = R"(
+  any_to_s = Kernel.instance_method(:to_s)
+  address = lambda { |object| any_to_s.bind_call(object)[/0x(\h+)>\z/, 1] }
+  is_immediate = lambda do |object|
+    case object
+    when nil, true, false, Symbol, Float then true
+    when Integer then object.bit_length < 63
+    else false
+    end
+  end
+  names_of = Kernel.instance_method(:instance_variables)
+  get = Kernel.instance_method(:instance_variable_get)
+  name = lambda do |from, to, text|
+    next if is_immediate.(to)
+    file.write("{\"type\":\"CONST\",\"address\":\"0x#{from}\",\"class\":\"0x#{address.(to)}\"," +
+               "\"name\":\"#{text}\"}\n")
+  end
+  constants = Module.instance_method(:constants)
+  autoload_of = Module.instance_method(:autoload?)
+  const_get = Module.instance_method(:const_get)
+  class_variables = Module.instance_method(:class_variables)
+  class_variable_get = Module.instance_method(:class_variable_get)
+  ObjectSpace.each_object(Module) do |one|
+    from = address.(one)
+    constants.bind_call(one, false).each do |constant|
+      next if autoload_of.bind_call(one, constant, false)
+      name.(from, const_get.bind_call(one, constant, false), constant)
+    end
+    names_of.bind_call(one).each { |key| name.(from, get.bind_call(one, key), key) }
+    class_variables.bind_call(one, false).each do |key|
+      name.(from, class_variable_get.bind_call(one, key), key)
+    end
+  rescue StandardError, ScriptError
+    next
+  end
+  ObjectSpace.each_object(BasicObject) do |one|
+    case one
+    when String, Array, Hash, Module, Proc, Struct, Regexp, MatchData, IO, Method then next
+    end
+    keys = names_of.bind_call(one).reject { |key| is_immediate.(get.bind_call(one, key)) }
+    next if keys.empty?
+    file.write("{\"type\":\"IVARS\",\"address\":\"0x#{address.(one)}\",\"name\":\"#{keys.join(" ")}\"}\n")
+  rescue StandardError, ScriptError
+    next
+  end
+  global_variables.each do |key|
+    # To read $FILENAME opens a file.
+    next if key == :$FILENAME || !key.match?(/\A\$[[:alpha:]_][[:alnum:]_]*\z/)
+    value = TOPLEVEL_BINDING.eval(key.to_s)
+    next if is_immediate.(value)
+    file.write("{\"type\":\"GLOBAL\",\"class\":\"0x#{address.(value)}\",\"name\":\"#{key}\"}\n")
+  rescue StandardError, ScriptError
+    next
+  end
+)";
+
+// Ruby's own `require` is without the locks of rubygems, which another thread may hold.
+std::string dump_code(const std::string& path, bool with_names) {
+  return fmt::format(
+      R"(TOPLEVEL_BINDING.eval('
+begin
+  unless ObjectSpace.respond_to?(:dump_all)
+    own = Object.private_method_defined?(:gem_original_require) ? :gem_original_require : :require
+    TOPLEVEL_BINDING.receiver.send(own, "objspace")
+  end
+  ObjectSpace.trace_object_allocations_start
+  file = File.open("{}", "wb")
+{}
+  GC.start
+  GC.disable
+  ObjectSpace.dump_all(output: file)
+  file.write("{{\"type\":\"END\"}}\n")
+  file.close
+rescue Exception => error
+  STDERR.write("Ruby says: ", error.message)
+  STDERR.flush
+end', "{}", 1))",
+      path, with_names ? kNamesCode : "", kOwnFile);
+}
+
+// Reads a dump on a thread of its own, while it comes.
+class DumpReader {
+ public:
+  explicit DumpReader(ruby::DumpOptions options) : options_(std::move(options)) {}
+  ~DumpReader() { static_cast<void>(end()); }
+  DumpReader(const DumpReader&) = delete;
+  DumpReader& operator=(const DumpReader&) = delete;
+
+  Result<void> begin() {
+    static_cast<void>(end());
+    result_.reset();
+    int ends[2] = {};
+    if (::pipe2(ends, O_CLOEXEC) != 0) return os_error("making a pipe", errno);
+    reading_ = Fd(ends[0]);
+    writing_ = Fd(ends[1]);
+    thread_ = std::thread([this] {
+      result_ = read();
+      reading_ = Fd();  // what is still written fails
+    });
+    return {};
+  }
+
+  Result<void> take(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t written = ::write(writing_.get(), bytes.data(), bytes.size());
+      const int failure = errno;
+      if (written < 0 && failure == EINTR) continue;
+      if (written <= 0) return os_error("passing on the dump", failure);
+      bytes.remove_prefix(static_cast<std::size_t>(written));
+    }
+    return {};
+  }
+
+  // Whether the dump is whole.
+  bool end() {
+    writing_ = Fd();
+    if (thread_.joinable()) thread_.join();
+    return result_ && *result_ && (*result_)->complete;
+  }
+
+  // What is wrong with the dump; none if it could be read. Call it after end().
+  [[nodiscard]] std::optional<Error> failure() const {
+    return result_ && !*result_ ? std::optional(result_->error()) : std::nullopt;
+  }
+  [[nodiscard]] Result<snapshot::Snapshot> result() && { return *std::move(result_); }
+
+ private:
+  Result<snapshot::Snapshot> read() {
+    auto file = HA_TRY(
+        read::TextFile::open(fmt::format("/proc/self/fd/{}", reading_.get()), options_.deadline));
+    reading_ = Fd();
+    if (!ruby::is_dump(file)) return Error{ErrorKind::Malformed, "the copy wrote no dump"};
+    return ruby::read_dump(std::move(file), options_);
+  }
+
+  ruby::DumpOptions options_;
+  Fd reading_;
+  Fd writing_;
+  std::thread thread_;
+  std::optional<Result<snapshot::Snapshot>> result_;
+};
+
+ruby::DumpOptions dump_options(const Options& options, const Deadline& deadline, Console& console) {
+  ruby::DumpOptions what;
+  what.with_edges = needs_edges(options);
+  what.text_bytes = options.report == Report::Strings ? std::string::npos : options.value_bytes;
+  what.by_line = options.by == snapshot::CountBy::Line;
+  what.own_file = kOwnFile;
+  what.deadline = deadline;
+  what.note = [&console](std::string_view step) { console.step(step); };
+  return what;
+}
+
+CallOptions call_options(const Options& options, const Deadline& deadline, Console& console) {
+  CallOptions what;
+  what.pid = options.pid;
+  what.rewind = options.rewind;
+  what.max_pause = options.max_pause;
+  what.deadline = deadline;
+  what.note = [&console](std::string_view step) { console.step(step); };
+  return what;
+}
+
+void fill_header(const ruby::Interpreter& ruby,
+                 const RubyAnswer& answer,
+                 snapshot::Header& header) {
+  header.source = "clone";
+  header.runtime = "ruby";
+  header.pause_ms = answer.pause.count();
+  snapshot::Collector collector;
+  collector.name = "ruby";
+  collector.version = ruby.version;
+  collector.layout = "ObjectSpace.dump_all";
+  header.collector = std::move(collector);
+}  // A Ruby process, with what is known of it.
+struct RubyProcess {
+  explicit RubyProcess(Process opened, Fd mem)
+      : process(std::move(opened)), memory(process, std::move(mem)) {}
+
+  // `not_found` if it is another one.
+  static Result<std::unique_ptr<RubyProcess>> open(const Options& options,
+                                                   Console& console,
+                                                   const Error& not_found) {
+    Process opened = HA_TRY(Process::open(options.pid));
+    Fd mem = HA_TRY(LiveMemory::open_mem(opened));
+    auto found = std::make_unique<RubyProcess>(std::move(opened), std::move(mem));
+    const MemoryMap map = HA_TRY(found->process.maps());
+    SymbolSearch search;
+    search.exe = options.exe;
+    search.debug_dirs = options.debug_dirs;
+    search.sysroot = options.sysroot;
+    found->modules.emplace(HA_TRY(Modules::load(found->process, found->memory, map, search)));
+    const auto ruby = ruby::find_interpreter(*found->modules, found->memory);
+    if (!ruby) return not_found;
+    found->ruby = *ruby;
+    found->most_bytes =
+        kLeastBytes + kMostTimes * HA_TRY(clone_facts(found->process)).anonymous_bytes;
+    console.step(fmt::format("{} in {}", ruby->description, ruby->module));
+    return found;
+  }
+
+  Process process;
+  LiveMemory memory;
+  std::optional<Modules> modules;  // never none once it is open
+  ruby::Interpreter ruby;
+  std::uint64_t most_bytes = 0;  // that a copy may write
+};
+
+Error too_much(std::uint64_t bytes) {
+  return {ErrorKind::Impossible, fmt::format("the copy wrote more than {} MiB", bytes >> 20)};
+}
+
+std::string in_hex(std::string_view text) {
+  std::string digits;
+  for (const char letter : text)
+    digits += fmt::format("{:02x}", static_cast<unsigned char>(letter));
+  return digits;
+}
+
+// The value, or the exception with where it was raised, after `=` or `!`, and then a dot.
+std::string evaluating_code(const std::string& code, const std::string& path) {
+  return fmt::format(
+      R"(TOPLEVEL_BINDING.eval('
+begin
+  code = ["{}"].pack("H*").force_encoding("UTF-8")
+  text = begin
+    "=" + TOPLEVEL_BINDING.eval(code, "--ruby", 1).inspect
+  rescue Exception => error
+    "!" + error.full_message(highlight: false, order: :top)
+  end
+  $stdout.flush
+  $stderr.flush
+  File.open("{}", "wb") {{ |file| file.write(text, ".") }}
+rescue Exception => error
+  STDERR.write("Ruby says: ", error.message)
+  STDERR.flush
+end', "{}", 1))",
+      in_hex(code), path, kOwnFile);
+}
+
+}  // namespace
+
+Result<snapshot::Snapshot> take_from_ruby(const Options& options,
+                                          const Deadline& deadline,
+                                          Console& console,
+                                          Error not_found) {
+  const auto target = HA_TRY(RubyProcess::open(options, console, not_found));
+  DumpReader reader(dump_options(options, deadline, console));
+  RubyReceiver receiver;
+  std::uint64_t taken = 0;
+  receiver.begin = [&] {
+    taken = 0;
+    return reader.begin();
+  };
+  receiver.take = [&](std::string_view bytes) -> Result<void> {
+    taken += bytes.size();
+    return taken > target->most_bytes ? too_much(taken) : reader.take(bytes);
+  };
+  receiver.end = [&] { return reader.end(); };
+  const RubyCode code = [&](const std::string& path) {
+    return dump_code(path, needs_edges(options));
+  };
+  const auto captured = std::chrono::system_clock::now();
+  const auto answer = run_ruby(call_options(options, deadline, console), target->process,
+                               target->ruby, code, receiver);
+  if (!answer) {
+    const bool is_of_dump = answer.error().kind == ErrorKind::Os;  // it could not be passed on
+    return is_of_dump ? reader.failure().value_or(answer.error()) : answer.error();
+  }
+  auto snapshot = HA_TRY(std::move(reader).result());
+  snapshot::fill_origin(target->process, *target->modules, snapshot.header);
+  fill_header(target->ruby, *answer, snapshot.header);
+  snapshot.header.captured = snapshot::moment_text(captured);
+  console.step(fmt::format(
+      "Ruby {}: after GC.start, a copy of the process dumped its objects as thread {}; {} copies; "
+      "the process was held for {:.1f} ms",
+      target->ruby.version, answer->thread, answer->attempts, answer->pause.count()));
+  return snapshot;
+}
+
+Result<CallReport> evaluate_ruby(const Options& options,
+                                 const Deadline& deadline,
+                                 Console& console) {
+  const Error no_ruby{ErrorKind::Unsupported,
+                      fmt::format("process {} does not run Ruby 2.7 or later", options.pid)};
+  const auto target = HA_TRY(RubyProcess::open(options, console, no_ruby));
+  std::string text;
+  RubyReceiver receiver;
+  receiver.begin = [&]() -> Result<void> {
+    text.clear();
+    return {};
+  };
+  receiver.take = [&](std::string_view bytes) -> Result<void> {
+    text += bytes;
+    return text.size() > target->most_bytes ? too_much(text.size()) : Result<void>();
+  };
+  receiver.end = [&] { return text.ends_with('.'); };
+  CallOptions how = call_options(options, deadline, console);
+  how.thread = options.call_thread;
+  how.allowed_calls = options.allowed_calls;
+  const RubyAnswer answer = HA_TRY(run_ruby(
+      how, target->process, target->ruby,
+      [&](const std::string& path) { return evaluating_code(options.ruby_code, path); }, receiver));
+  CallReport report;
+  report.function = "the code";
+  report.output = answer.output;
+  report.errors = answer.errors;
+  const std::string result = text.substr(1, text.size() - 2);
+  if (text.front() == '=') {
+    report.value = result;
+  } else {
+    report.ending = result.substr(0, result.find_last_not_of('\n') + 1);
+  }
+  return report;
+}
+
+}  // namespace heapattach
