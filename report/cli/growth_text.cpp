@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "report/cli/style.h"
+#include "report/cli/text_style.h"
 
 namespace heapattach {
 

@@ -8,7 +8,7 @@
 #include "report/analyze/suspects.h"
 #include "report/analyze/why.h"
 #include "report/cli/reports.h"
-#include "report/cli/style.h"
+#include "report/cli/text_style.h"
 #include "report/format/write/find_formats.h"
 #include "report/format/write/graph_formats.h"
 #include "report/format/write/object_sizes_formats.h"

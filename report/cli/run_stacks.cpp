@@ -1,5 +1,5 @@
 #include "report/cli/reports.h"
-#include "report/cli/style.h"
+#include "report/cli/text_style.h"
 #include "report/format/write/stack_formats.h"
 
 namespace heapattach {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "report/cli/reports.h"
-#include "report/cli/style.h"
+#include "report/cli/text_style.h"
 #include "report/format/write/string_formats.h"
 
 namespace heapattach {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "report/cli/reports.h"
-#include "report/cli/style.h"
+#include "report/cli/text_style.h"
 #include "report/format/write/summary_formats.h"
 
 namespace heapattach {

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "report/cli/reports.h"
-#include "report/cli/style.h"
+#include "report/cli/text_style.h"
 #include "report/format/export/trace_exports.h"
 #include "report/format/write/sites_formats.h"
 #include "report/format/write/trace_lines.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "report/cli/console.h"
-#include "report/cli/style.h"
+#include "report/cli/text_style.h"
 
 namespace heapattach {
 

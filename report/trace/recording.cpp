@@ -181,6 +181,8 @@ Result<void> Recording::unwind() {
                                    .outermost = 0,
                                    .followed = depth_ == 0 ? kMostFrames : depth_ + 1};
   const auto walked = unwind::walk_samples(modules_, waiting_, limits, kLongestWalk);
+  // Nothing is lost: they still wait, for the end of the trace.
+  if (!walked && walked.error().kind == ErrorKind::Interrupted) return walked.error();
   const std::size_t first = copies_.size() - waiting_.size();
   if (walked) {
     for (std::size_t i = 0; i < walked->size(); ++i) copies_[first + i] = stack_of((*walked)[i]);
@@ -190,7 +192,6 @@ Result<void> Recording::unwind() {
   waiting_.clear();
   waiting_.shrink_to_fit();
   waiting_bytes_ = 0;
-  if (!walked && walked.error().kind == ErrorKind::Interrupted) return walked.error();
   return {};
 }
 

@@ -163,7 +163,9 @@ class Tracing {
     while (Clock::now() < until && !options_.deadline.is_interrupted()) {
       ring.beat();
       const auto now = Clock::now();
-      if (HA_TRY(recording.drain(ring)) || !ring.is_waiting()) last_progress = now;
+      const auto drained = recording.drain(ring);
+      if (!drained && drained.error().kind == ErrorKind::Interrupted) return {};
+      if (HA_TRY(drained) || !ring.is_waiting()) last_progress = now;
       if (now - last_progress > kLongestUnfinished) {
         return Error{ErrorKind::Malformed, "a thread has left a record half written"};
       }
