@@ -124,7 +124,7 @@ class ScriptedTracer final : public Tracer {
   std::uint64_t deliverable_signals(pid_t tid) override { return script[tid].deliverable; }
   std::optional<RemoteAddr> blocked_stack_pointer(pid_t) override { return RemoteAddr{0x7000}; }
   [[nodiscard]] std::chrono::steady_clock::time_point now() const override { return now_; }
-  void rest(int) override { now_ += std::chrono::milliseconds(1); }
+  void back_off(int) override { now_ += std::chrono::milliseconds(1); }
 
  private:
   void run_on(pid_t tid, int signal) {
