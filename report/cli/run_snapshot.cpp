@@ -7,8 +7,8 @@
 #include "report/analyze/type_sizes.h"
 #include "report/cli/gate.h"
 #include "report/cli/reports.h"
-#include "report/cli/text_style.h"
 #include "report/cli/summary.h"
+#include "report/cli/text_style.h"
 #include "report/format/write/count_formats.h"
 #include "report/format/write/json_lines.h"
 

@@ -1,3 +1,5 @@
+#include "report/cli/text_style.h"
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -9,7 +11,6 @@
 #include <unistd.h>
 
 #include "report/cli/console.h"
-#include "report/cli/text_style.h"
 
 namespace heapattach {
 

@@ -30,9 +30,9 @@ Opened::Opened(std::unique_ptr<CoreFile> opened) : core(std::move(opened)), memo
 Result<Opened> Opened::open(pid_t pid, const std::string& core_file, const SymbolSearch& symbols) {
   auto opened = [&]() -> Result<Opened> {
     if (!core_file.empty()) return Opened(HA_TRY(CoreFile::open(core_file)));
-    auto process = std::make_unique<const Process>(HA_TRY(Process::open(pid)));
-    Fd mem = HA_TRY(LiveMemory::open_mem(*process));
-    return Opened(std::move(process), std::move(mem));
+    auto found = std::make_unique<const Process>(HA_TRY(Process::open(pid)));
+    Fd mem = HA_TRY(LiveMemory::open_mem(*found));
+    return Opened(std::move(found), std::move(mem));
   }();
   if (!opened) return opened;
   if (auto read = opened->read_modules(symbols); !read) {

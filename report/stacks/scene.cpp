@@ -13,10 +13,10 @@
 #include "report/stacks/diagnosis.h"
 #include "report/stacks/held_stacks.h"
 #include "report/stacks/join_fibers.h"
-#include "report/stacks/thread_load.h"
 #include "report/stacks/mutexes.h"
 #include "report/stacks/named_stacks.h"
 #include "report/stacks/system_calls.h"
+#include "report/stacks/thread_load.h"
 #include "symbols/cxx/function_name.h"
 
 namespace heapattach::stacks {

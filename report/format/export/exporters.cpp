@@ -1,9 +1,10 @@
+#include "report/format/export/exporters.h"
+
 #include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
 
-#include "report/format/export/exporters.h"
 #include "report/format/export/writers.h"
 
 namespace heapattach {
