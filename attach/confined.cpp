@@ -171,18 +171,26 @@ Result<Fd> receive(Answer& answer) {
   return Fd(fd);
 }
 
+// Requests without an answer yet. If waiting for one was interrupted, its answer comes before ours.
+int unanswered = 0;
+
 Result<Fd> ask(Ask what, std::string_view rest) {
   std::string request(1, static_cast<char>(what));
   request += rest;
   if (request.size() > kLongestRequest) return os_error("open a file", ENAMETOOLONG);
   if (::send(broker_socket, request.data(), request.size(), MSG_NOSIGNAL) < 0) return lost();
-  while (true) {
-    pollfd waited{broker_socket, POLLIN, 0};
-    if (::poll(&waited, 1, kPollMs) > 0) break;
-    HA_TRY(check_guarded_time("waiting for a file to be opened"));
-  }
+  ++unanswered;
   Answer answer;
-  Fd fd = HA_TRY(receive(answer));
+  Fd fd;
+  while (unanswered > 0) {
+    pollfd waited{broker_socket, POLLIN, 0};
+    if (::poll(&waited, 1, kPollMs) > 0) {
+      fd = HA_TRY(receive(answer));
+      --unanswered;
+    } else {
+      HA_TRY(check_guarded_time("waiting for a file to be opened"));
+    }
+  }
   if (answer.is_good != 0) return fd;
   answer.message.back() = '\0';
   return Error{static_cast<ErrorKind>(answer.kind), answer.message.data(), answer.os_errno};
