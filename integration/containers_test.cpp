@@ -155,7 +155,7 @@ TEST_CASE("a library's path in a container is never followed out of its root") {
   CHECK_FALSE(contains(stacks.output, "fgets "));
   const ToolRun count = boxed.look({"--count"});
   CAPTURE(count.errors);
-  CHECK(contains(count.errors, "warning: /app/libgc.so.1: no symbols: /app/libgc.so.1 is no "));
+  CHECK(contains(count.errors, "warning: /app/libgc.so.1: no symbols: /app/libgc.so.1 is not a "));
   CHECK(harm_done_to(boxed.pid) == "");
 }
 
