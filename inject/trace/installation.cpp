@@ -46,7 +46,9 @@
 //   it is turned on               it records until the ring is full, drops after that, and turns
 //                                 itself off when it sees no reader for twenty seconds
 //
-// Leaving is in reverse order: off, the entries, the handler, in one stop. The code is unmapped
+// Leaving is in reverse order: off, the entries, the handler, in one stop. A handler that was 0
+// becomes an instruction of the collector that returns at once: 0 would not be safe (fill_head).
+// The code is unmapped
 // when no thread will return to it; a thread in it meanwhile continues as if it were on. Each thing
 // that leaving undoes is found from the maps and the blob's head, so that the next run can do it,
 // too.
@@ -227,6 +229,26 @@ class Installer {
     head_.collections = wanted_.collections.value;
     head_.program_handler =
         HA_TRY(control_.memory().read_as<std::uint64_t>(wanted_.event_variable));
+    if (head_.program_handler != 0) return {};
+    // The collector tests the variable once and calls through it twice, so it must not become 0
+    // again while a thread may be in between, which nobody can rule out. From now on it has the
+    // address of an instruction that only returns.
+    head_.program_handler = return_instruction().value;
+    if (head_.program_handler == 0) head_.event_variable = 0;
+    return {};
+  }
+
+  // One of the collector's, after what is changed for the trace; 0 if there is none.
+  [[nodiscard]] RemoteAddr return_instruction() const {
+    constexpr std::ptrdiff_t kUnchanged = 64;
+    for (const Hook& hook : hooks_) {
+      const std::vector<std::byte>& code = hook.entry->code;
+      if (static_cast<std::ptrdiff_t>(code.size()) <= kUnchanged) continue;
+      const auto found = std::find(code.begin() + kUnchanged, code.end(), std::byte{0xc3});
+      if (found != code.end()) {
+        return hook.entry->at + static_cast<std::uint64_t>(found - code.begin());
+      }
+    }
     return {};
   }
 

@@ -104,7 +104,7 @@ class Removal {
     if (handler == head.base + head.handler) {
       return control_.write(tid_, variable, std::as_bytes(std::span(&head.program_handler, 1)));
     }
-    if (handler != head.program_handler) {
+    if (handler != head.program_handler && handler != 0) {
       why_stays_ = "the program has set another handler of collection events, which may call ours";
     }
     return {};

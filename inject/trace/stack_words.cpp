@@ -41,6 +41,12 @@ bool is_any_thread_at(const FrozenView& view,
   for (const FrozenThread& thread : view.threads) {
     if (!thread.registers) return true;
     if (is_in_question(thread.registers->instruction_pointer)) return true;
+    // About to be called.
+    const auto& general = thread.registers->general;
+    if (std::any_of(general.begin(), general.end(),
+                    [&](std::uint64_t word) { return is_in_question(RemoteAddr{word}); })) {
+      return true;
+    }
     const RemoteAddr stack = thread.registers->stack_pointer;
     const Mapping* const mapping = map.find(stack);
     if (mapping == nullptr) return true;
