@@ -17,18 +17,19 @@
 
 namespace heapattach {
 
-// Another process's memory, visible as if all of it had been copied, while only part of it is here.
-// A chunk is read when it is first accessed; the oldest chunks go first when there are too many.
-// The process must not change while the window is open, which is why this is for clones.
+// Another process's memory, visible as if all of it had been copied, although only part of it is
+// held locally. A chunk is read when it is first accessed; the oldest chunks go first when there
+// are too many. The process must not change while the window is open, which is why this is for
+// clones.
 //
-// Access to an absent chunk is a processor fault, and the SIGSEGV handler reads the chunk: code
-// that holds a span of it needs to know nothing. So there is one window at a time, and only threads
-// of this process that do not block that signal may access its bytes, never the kernel. A forked
-// child has none of it: there an access ends the child.
+// Accessing an absent chunk causes a fault, and the SIGSEGV handler reads the chunk in, so code
+// that holds a span need not be aware of this. So there is one window at a time, and only threads
+// of this process that do not block that signal may access its bytes; do not pass them to system
+// calls. A forked child does not inherit the window; accessing it there kills the child.
 class Window {
  public:
-  // Shows `ranges`, sorted and disjoint, of `mem`, a /proc/<pid>/mem. At most about `limit` bytes
-  // of it are here at any time.
+  // Opens a window on `ranges` (sorted and disjoint) of `mem`, an open /proc/<pid>/mem. It holds at
+  // most about `limit` bytes at a time.
   static Result<std::unique_ptr<Window>> open(Fd mem,
                                               std::span<const Range> ranges,
                                               std::size_t limit);
@@ -66,7 +67,7 @@ class Window {
   std::size_t bytes_;
   std::size_t chunk_bytes_;
   pid_t owner_;
-  std::mutex mutex_;                   // of what follows
+  std::mutex mutex_;                   // guards the members below
   std::vector<std::uint8_t> is_here_;  // by chunk
   std::vector<std::uint32_t> ring_;    // the present chunks, in order of arrival
   std::size_t oldest_ = 0;             // in the ring

@@ -11,11 +11,11 @@
 
 namespace heapattach {
 
-// A number or an address, or a text whose address the function gets.
+// A number, an address, or a string whose address is passed to the function.
 using CallArgument = std::variant<std::uint64_t, std::string>;
 
-// Where a called function returns to. Nothing is ever mapped there, so its return shows as a fault
-// at this very address, with the stack as it was. No instruction has to be written anywhere.
+// Where a called function returns to. Nothing is ever mapped there, so returning causes a fault at
+// exactly this address, with the stack intact. No instruction has to be written anywhere.
 inline constexpr RemoteAddr kReturnAddress{0xca11};
 
 // How a stopped thread enters a C function, by the System V ABI for x86-64.
@@ -34,7 +34,7 @@ Result<CallFrame> make_call_frame(const RawRegisters& found,
                                   RemoteAddr function,
                                   std::span<const CallArgument> arguments);
 
-// Whether a thread that SIGSEGV has stopped has returned from the function.
+// Whether a thread stopped by SIGSEGV has returned from the function.
 [[nodiscard]] bool has_returned(const CallFrame& frame, const RawRegisters& now);
 
 }  // namespace heapattach

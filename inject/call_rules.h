@@ -11,11 +11,11 @@
 namespace heapattach {
 
 // The system calls that a function in a clone may make. A list of forbidden calls would never be
-// complete: there is always one more call that reaches another process. Allowed is what a dump
-// routine, an interpreter and the loader need: memory, time, threads of its own, opening files for
-// reading, and writing to open files.
+// complete: there is always one more call that reaches another process. So we allow only what a
+// dump routine, an interpreter and the loader need: memory, time, threads of its own, opening files
+// for reading, and writing to open files.
 struct CallRules {
-  pid_t self = 0;             // the clone's pid, in its own view
+  pid_t self = 0;             // the clone's pid, as the clone sees it
   std::vector<int> beyond;    // extra system calls that the user allows, by number
   std::vector<Range> shared;  // memory shared with other processes that must stay read-only
 };

@@ -9,8 +9,8 @@
 
 namespace heapattach::snapshot {
 
-// What one worker found and has not processed: claims by region, in chunks. Full chunks go where
-// all workers find them, except those of this worker's current region.
+// What one worker has found but not yet processed: claims by region, in chunks. Full chunks go
+// where every worker can find them, except those of this worker's current region.
 class ClaimOutbox {
  public:
   // Borrows the regions.
@@ -23,22 +23,23 @@ class ClaimOutbox {
     if (chunk->is_full()) end_chunk(region);
   }
 
-  // For how many regions, other than its own, something was found.
+  // The number of regions, other than its own, for which it has claims waiting.
   [[nodiscard]] std::size_t regions_waiting() const { return regions_waiting_; }
-  // One of them, if there are any: the next in address order for which no less waits than for
-  // others.
+  // One of them, if any: the next one, in address order, that has at least the average number of
+  // chunks waiting.
   [[nodiscard]] std::uint32_t next_region();
-  // Takes a region, which becomes its own, with what waits for it. False if another worker has it:
-  // that worker gets what was found for it.
+  // Takes over a region, along with the claims waiting for it. False if another worker has it: that
+  // worker gets what was found for it.
   bool enter(std::uint32_t region);
-  // The same for a region that the caller holds already.
+  // The same for a region that the caller already holds.
   void enter_held(std::uint32_t region);
-  // Releases its own region, unless more was left for it meanwhile.
+  // Releases its own region, unless more claims for it have arrived in the meantime.
   bool leave_own();
   // Leaves every other region to idle workers.
   void share();
 
-  // What waits for its own region; more may be added. Null if nothing does.
+  // A chunk of claims waiting for its own region, or null if there are none; more may be added
+  // later.
   [[nodiscard]] std::unique_ptr<ClaimChunk> take_own();
   // Takes back a chunk for reuse.
   void give_back(std::unique_ptr<ClaimChunk> chunk) { spare_.push_back(std::move(chunk)); }

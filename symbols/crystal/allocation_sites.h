@@ -14,20 +14,21 @@ namespace heapattach::crystal {
 
 enum class Allocator : std::uint8_t { Normal, Atomic, Either };
 
-// The target of a call: an allocator that takes its size as first argument, or an unknown function.
+// The target of a call: an allocator that takes the size as its first argument, or an unknown
+// function.
 using CallTarget = std::function<std::optional<Allocator>(RemoteAddr)>;
 
-// A constant of the program: the 4 or 8 bytes at an address that never changes, if it is one.
+// A constant of the program: the 4 or 8 bytes at an address, if they never change; otherwise none.
 using ConstantAt = std::function<std::optional<std::uint64_t>(RemoteAddr, unsigned bytes)>;
 
-// A position where a function makes an object: a call of an allocator with a constant size, whose
-// result then gets a constant stored in its first four bytes: an immediate, or since Crystal 1.16
-// one that is loaded from the type's read-only global.
+// A place where a function creates an object: it calls an allocator with a constant size, then
+// stores a constant in the first four bytes of the result: an immediate, or since Crystal 1.16 one
+// that is loaded from the type's read-only global.
 struct AllocationSite {
   std::uint32_t id = 0;
   std::uint64_t bytes = 0;
   Allocator allocator = Allocator::Normal;
-  bool is_returned = false;      // by each return of the function that could be followed
+  bool is_returned = false;      // by every return path that could be followed
   RemoteAddr allocator_at = {};  // the function that was called for it
   RemoteAddr made_at = {};       // the return address of that call
 };

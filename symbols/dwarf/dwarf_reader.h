@@ -14,7 +14,7 @@
 
 namespace heapattach::types {
 
-// Of one module. A type takes 300 bytes to 2 KiB by the time that the report has its rows; a large
+// Of one module. A type takes 300 bytes to 2 KiB by the time the report's rows are built; a large
 // program in C++ has some ten thousand.
 struct DwarfReadLimits {
   std::size_t types = 300'000;
@@ -33,7 +33,7 @@ class DwarfReader {
     std::size_t units = 0;
     std::size_t repeated = 0;  // types that had been read before
     std::size_t too_deep = 0;  // units cut off
-    std::size_t no_place = 0;  // members whose offset only running code knows
+    std::size_t no_place = 0;  // members whose offset is known only at run time
     std::size_t left_out = 0;  // because of a limit
   };
 

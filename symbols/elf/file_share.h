@@ -6,17 +6,18 @@
 
 // Bounds on reading untrusted files. A hole in a sparse file costs nothing to make and as much
 // memory to read as real data, and one file can be mapped a thousand times. So files that are
-// mostly holes are not read, and all files together may take kMostFileBytes of our memory.
+// mostly holes are not read, and all files together may take at most kMostFileBytes of
+// our memory.
 namespace heapattach {
 
 // The symbols of all modules of a large C++ program with debug information take about 200 MiB.
 inline constexpr std::uint64_t kMostFileBytes = std::uint64_t{384} << 20;
 
-// How many of the `bytes` at `offset` the file system stores, without holes and bytes beyond the
-// end.
+// How many of the `bytes` at `offset` the file system actually stores, not counting holes or bytes
+// past the end of the file.
 [[nodiscard]] std::uint64_t stored_bytes(const Fd& file, std::uint64_t offset, std::uint64_t bytes);
 
-// Whether that part of the file is within it and mostly stored.
+// Whether that range lies within the file and is mostly stored.
 [[nodiscard]] bool is_stored(const Fd& file, std::uint64_t offset, std::uint64_t bytes);
 
 // The size of the file without its holes.
@@ -27,7 +28,7 @@ inline constexpr std::uint64_t kMostFileBytes = std::uint64_t{384} << 20;
 // made from them.
 [[nodiscard]] std::uint64_t memory_to_read(std::uint64_t file_bytes);
 
-// Memory taken of the bound, and returned with this object.
+// Memory charged against the limit, given back when this object is destroyed.
 class FileShare {
  public:
   FileShare() = default;
@@ -37,7 +38,7 @@ class FileShare {
   FileShare(const FileShare&) = delete;
   FileShare& operator=(const FileShare&) = delete;
 
-  // Takes more. False, without effect, if not that much is left.
+  // Takes more. Returns false and changes nothing if less than that is left.
   [[nodiscard]] bool take(std::uint64_t bytes);
 
  private:

@@ -27,14 +27,15 @@ struct Frame {
 
 struct WalkedStack {
   std::vector<Frame> frames;  // the innermost first
-  // How many middle frames of a very deep stack are left out, and after how many of those above.
+  // How many frames are left out of the middle of a very deep stack, and how many entries of
+  // `frames` precede the gap.
   std::uint64_t left_out = 0;
   std::size_t left_out_behind = 0;
   StackEnd end = StackEnd::Outermost;
 };
 
-// Walks captured stacks of the target. Nothing on them is trusted: each step must go to code, and
-// upwards, except from the stack of a signal handler to the one it interrupted.
+// Walks captured stacks of the target. Nothing on them is trusted: each step must lead to code
+// and move up the stack, except from the stack of a signal handler to the one it interrupted.
 class Unwinder {
  public:
   Unwinder(ModuleDebugs& modules, const MemoryReader& memory)

@@ -62,7 +62,7 @@ class WrittenDwarf {
     write(tag, attributes, true);
   }
   void close() { put(std::uint8_t{0}); }
-  // A variable, which a reader of types follows.
+  // A variable; a type reader follows it to its type.
   void global(std::string_view name, Label type) {
     entry(DW_TAG_variable, {text(DW_AT_name, name),
                             ref(DW_AT_type, type),
