@@ -24,7 +24,7 @@ class ExportStream {
 
   void put(std::string_view bytes) {
     if (bytes.size() > kBufferBytes - used_) return put_in_parts(bytes);
-    std::memcpy(buffer_.data() + used_, bytes.data(), bytes.size());
+    if (!bytes.empty()) std::memcpy(buffer_.data() + used_, bytes.data(), bytes.size());
     used_ += bytes.size();
   }
   void put(char letter) { *room(1) = letter, ++used_; }
