@@ -15,8 +15,7 @@
 
 #include <fmt/format.h>
 
-#include "report/format/export/protobuf.h"
-#include "report/format/export/stream.h"
+#include "report/format/export/pprof_fields.h"
 #include "report/format/export/type_tree.h"
 #include "report/format/export/unix_time.h"
 #include "report/format/export/writers.h"
@@ -24,6 +23,8 @@
 namespace heapattach {
 
 namespace {
+
+using namespace pprof;
 
 // The string table: fixed ones, then those about this snapshot, then the frames.
 enum String : std::uint32_t {
@@ -41,25 +42,6 @@ enum String : std::uint32_t {
   kPartial,
   kFirstFrame,
 };
-
-// In Profile.
-constexpr std::uint32_t kSampleType = 1;
-constexpr std::uint32_t kSample = 2;
-constexpr std::uint32_t kMapping = 3;
-constexpr std::uint32_t kLocation = 4;
-constexpr std::uint32_t kFunction = 5;
-constexpr std::uint32_t kStringTable = 6;
-constexpr std::uint32_t kTimeNanos = 9;
-constexpr std::uint32_t kPeriodType = 11;
-constexpr std::uint32_t kPeriod = 12;
-constexpr std::uint32_t kComment = 13;
-constexpr std::uint32_t kDefaultSampleType = 14;
-
-void put_message(ExportStream& out, std::uint32_t field, const ProtobufMessage& message) {
-  ProtobufMessage framed;
-  framed.message(field, message);
-  out.put(framed.text());
-}
 
 void put_head(ExportStream& out, const snapshot::Snapshot& snapshot) {
   for (const auto& [type, unit] : {std::pair(kObjects, kCount), std::pair(kSpace, kBytes)}) {

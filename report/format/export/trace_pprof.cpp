@@ -13,8 +13,7 @@
 
 #include <fmt/format.h>
 
-#include "report/format/export/protobuf.h"
-#include "report/format/export/stream.h"
+#include "report/format/export/pprof_fields.h"
 #include "report/format/export/trace_exports.h"
 #include "report/format/export/unix_time.h"
 
@@ -22,24 +21,11 @@ namespace heapattach {
 
 namespace {
 
+using namespace pprof;
 using trace::Value;
 
 constexpr Value kValues[] = {Value::AllocObjects, Value::AllocSpace, Value::InuseObjects,
                              Value::InuseSpace};
-
-// In Profile.
-constexpr std::uint32_t kSampleType = 1;
-constexpr std::uint32_t kSample = 2;
-constexpr std::uint32_t kMapping = 3;
-constexpr std::uint32_t kLocation = 4;
-constexpr std::uint32_t kFunction = 5;
-constexpr std::uint32_t kStringTable = 6;
-constexpr std::uint32_t kTimeNanos = 9;
-constexpr std::uint32_t kDurationNanos = 10;
-constexpr std::uint32_t kPeriodType = 11;
-constexpr std::uint32_t kPeriod = 12;
-constexpr std::uint32_t kComment = 13;
-constexpr std::uint32_t kDefaultSampleType = 14;
 
 class Profile {
  public:
@@ -66,12 +52,6 @@ class Profile {
     return at->second;
   }
 
-  void put_message(std::uint32_t field, const ProtobufMessage& message) {
-    ProtobufMessage framed;
-    framed.message(field, message);
-    out_.put(framed.text());
-  }
-
   [[nodiscard]] ProtobufMessage value_type(std::string_view type, std::string_view unit) {
     ProtobufMessage message;
     message.number(1, string(type));
@@ -83,15 +63,15 @@ class Profile {
     const trace::Header& header = trace_.header;
     for (const Value value : kValues) {
       const std::string_view name = name_of(value);
-      put_message(kSampleType, value_type(name, name.ends_with("space") ? "bytes" : "count"));
+      put_message(out_, kSampleType, value_type(name, name.ends_with("space") ? "bytes" : "count"));
     }
     ProtobufMessage mapping;
     mapping.number(1, 1);
     mapping.number(5, string(header.exe));
     mapping.number(6, string(header.build_id));
     for (const std::uint32_t has : {7U, 8U, 9U, 10U}) mapping.number(has, 1);
-    put_message(kMapping, mapping);
-    put_message(kPeriodType, value_type("space", "bytes"));
+    put_message(out_, kMapping, mapping);
+    put_message(out_, kPeriodType, value_type("space", "bytes"));
     ProtobufMessage rest;
     rest.number(kPeriod, header.every);
     rest.number(kTimeNanos, unix_nanoseconds(header.started));
@@ -124,7 +104,7 @@ class Profile {
     put_label(sample, "type", type_name(trace_, cell.type));
     if (cell.thread != trace::kNone) put_label(sample, "thread", thread_name(trace_, cell.thread));
     if (cell.fiber != trace::kNone) put_label(sample, "fiber", fiber_name(trace_, cell.fiber));
-    put_message(kSample, sample);
+    put_message(out_, kSample, sample);
   }
 
   ProtobufMessage locations_of(std::uint32_t stack) {
@@ -176,7 +156,7 @@ class Profile {
     location.number(2, 1);
     location.number(3, address);
     location.message(4, line);
-    put_message(kLocation, location);
+    put_message(out_, kLocation, location);
     return next_location_++;
   }
 
@@ -187,7 +167,7 @@ class Profile {
     function.number(1, at->second);
     function.number(2, name);
     function.number(4, file);
-    put_message(kFunction, function);
+    put_message(out_, kFunction, function);
     return at->second;
   }
 

@@ -1,26 +1,18 @@
 #include "report/format/read/frames.h"
 
-#include <limits>
 #include <utility>
 
+#include "report/format/read/json_fields.h"
 #include "report/model/frame_words.h"
 
 namespace heapattach::read {
 
 namespace {
 
-bool read_line_number(JsonCursor& json, std::uint32_t& out) {
-  std::uint64_t value = 0;
-  if (!json.number(value)) return false;
-  if (value > std::numeric_limits<std::uint32_t>::max()) return json.fail("a number too large");
-  out = static_cast<std::uint32_t>(value);
-  return true;
-}
-
 bool read_line(JsonCursor& json, std::string_view key, snapshot::CodeLine& out) {
   if (key == "function") return json.string(out.function);
   if (key == "file") return json.string(out.file);
-  if (key == "line") return read_line_number(json, out.line);
+  if (key == "line") return read_number(json, out.line);
   return json.skip();
 }
 
@@ -29,15 +21,6 @@ bool read_inlined(JsonCursor& json, snapshot::CodeLine& out) {
     if (key == "lossy") return json.boolean(out.is_lossy);
     return read_line(json, key, out);
   });
-}
-
-// Ignores a word that this build does not know.
-template <class Words, class Value>
-bool read_word(JsonCursor& json, const Words& words, Value& out) {
-  std::string text;
-  if (!json.string(text)) return false;
-  if (const auto known = snapshot::meant_by(words, text)) out = *known;
-  return true;
 }
 
 bool read_place(JsonCursor& json, snapshot::Place& place, snapshot::Frame& frame) {
@@ -80,7 +63,7 @@ bool Frames::read(JsonCursor& json, std::string_view key, RawStack& out) {
     return json.array([&] { return read_frame(json, out.stack); });
   }
   if (key == "left_out") return json.number(out.stack.left_out);
-  if (key == "left_out_behind") return read_line_number(json, out.stack.left_out_behind);
+  if (key == "left_out_behind") return read_number(json, out.stack.left_out_behind);
   if (key == "end") return read_word(json, snapshot::kStackEndWords, out.stack.end);
   return json.skip();
 }

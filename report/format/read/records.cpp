@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "report/format/read/json_fields.h"
 #include "report/format/read/waits.h"
 #include "report/model/root_kinds.h"
 #include "symbols/text/json_cursor.h"
@@ -18,39 +18,6 @@ namespace {
 using snapshot::kRootKinds;
 
 constexpr std::uint64_t kVersion = 1;  // increases only if the meaning of a key changes
-
-template <class Number>
-bool read_number(JsonCursor& json, Number& out) {
-  std::uint64_t value = 0;
-  if (!json.number(value)) return false;
-  if (value > static_cast<std::uint64_t>(std::numeric_limits<Number>::max())) {
-    return json.fail("a number too large");
-  }
-  out = static_cast<Number>(value);
-  return true;
-}
-
-template <class Number>
-bool read_number(JsonCursor& json, std::optional<Number>& out) {
-  Number value{};
-  if (!read_number(json, value)) return false;
-  out = value;
-  return true;
-}
-
-bool read_boolean(JsonCursor& json, std::optional<bool>& out) {
-  bool value = false;
-  if (!json.boolean(value)) return false;
-  out = value;
-  return true;
-}
-
-bool read_address(JsonCursor& json, std::optional<std::uint64_t>& out) {
-  std::uint64_t value = 0;
-  if (!json.address(value)) return false;
-  out = value;
-  return true;
-}
 
 bool read_collector(JsonCursor& json, snapshot::Collector& out) {
   out.name.clear();

@@ -1,12 +1,11 @@
 #include "report/format/read/trace_records.h"
 
 #include <array>
-#include <limits>
-#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "report/format/read/json_fields.h"
 #include "report/model/frame_words.h"
 #include "report/trace/trace_words.h"
 
@@ -18,17 +17,6 @@ using trace::Event;
 using trace::EventKind;
 
 constexpr std::uint64_t kVersion = 1;  // increases only if the meaning of a key changes
-
-template <class Number>
-bool read_number(JsonCursor& json, Number& out) {
-  std::uint64_t value = 0;
-  if (!json.number(value)) return false;
-  if (value > static_cast<std::uint64_t>(std::numeric_limits<Number>::max())) {
-    return json.fail("a number too large");
-  }
-  out = static_cast<Number>(value);
-  return true;
-}
 
 bool read_texts(JsonCursor& json, std::vector<std::string>& out) {
   return json.array([&] { return json.string(out.emplace_back()); });

@@ -1,42 +1,16 @@
 #include "report/format/read/waits.h"
 
 #include <chrono>
-#include <limits>
 #include <string>
 #include <unordered_map>
 #include <utility>
 
+#include "report/format/read/json_fields.h"
 #include "report/model/frame_words.h"
 
 namespace heapattach::read {
 
 namespace {
-
-template <class Number>
-bool read_number(JsonCursor& json, std::optional<Number>& out) {
-  std::uint64_t value = 0;
-  if (!json.number(value)) return false;
-  if (value > static_cast<std::uint64_t>(std::numeric_limits<Number>::max())) {
-    return json.fail("a number too large");
-  }
-  out = static_cast<Number>(value);
-  return true;
-}
-
-bool read_address(JsonCursor& json, std::optional<std::uint64_t>& out) {
-  std::uint64_t value = 0;
-  if (!json.address(value)) return false;
-  out = value;
-  return true;
-}
-
-// A word that this build does not know says nothing to it.
-bool read_kind(JsonCursor& json, snapshot::WaitKind& out) {
-  std::string text;
-  if (!json.string(text)) return false;
-  if (const auto known = snapshot::meant_by(snapshot::kWaitWords, text)) out = *known;
-  return true;
-}
 
 bool read_seconds(JsonCursor& json, std::optional<std::chrono::milliseconds>& out) {
   constexpr double kMost = 1e12;
@@ -50,7 +24,7 @@ bool read_seconds(JsonCursor& json, std::optional<std::chrono::milliseconds>& ou
 bool read_fiber_wait(JsonCursor& json, RawFiber& out) {
   snapshot::FiberWait& wait = out.fiber.wait;
   return json.object([&](std::string_view key) {
-    if (key == "for") return read_kind(json, wait.kind);
+    if (key == "for") return read_word(json, snapshot::kWaitWords, wait.kind);
     if (key == "object") return json.address(wait.object.value);
     if (key == "type") return json.string(wait.type);
     if (key == "holder") return json.string(wait.holder);
