@@ -1,6 +1,7 @@
 #include "report/analyze/why.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "report/analyze/dominators.h"
@@ -20,11 +21,14 @@ using snapshot::Snapshot;
 class Explainer {
  public:
   // Paths begin at `from`. What is retained, and by what, always depends on all roots.
-  Explainer(const Snapshot& snapshot, const WhyOptions& options, RootOrder all, RootOrder from)
+  Explainer(const Snapshot& snapshot,
+            const WhyOptions& options,
+            const RootOrder& all,
+            const RootOrder& from)
       : snapshot_(snapshot),
         options_(options),
-        roots_(std::move(all)),
-        from_(std::move(from)),
+        roots_(all),
+        from_(from),
         names_(snapshot),
         edges_(snapshot, options.exclusions, names_),
         graph_(edges_.graph(roots_.objects)),
@@ -135,8 +139,8 @@ class Explainer {
 
   const Snapshot& snapshot_;
   const WhyOptions& options_;
-  RootOrder roots_;
-  RootOrder from_;
+  const RootOrder& roots_;
+  const RootOrder& from_;
   EdgeNames names_;
   RemainingEdges edges_;
   analyze::Graph graph_;
@@ -149,7 +153,9 @@ class Explainer {
 
 Result<Why> explain_why(const Snapshot& snapshot, const WhyOptions& options) {
   const RootOrder all(snapshot);
-  const RootOrder from = options.from.empty() ? all : HA_TRY(all.called(snapshot, options.from));
+  std::optional<RootOrder> named;
+  if (!options.from.empty()) named = HA_TRY(all.called(snapshot, options.from));
+  const RootOrder& from = named ? *named : all;
   if (const auto address = parse_address(options.what)) {
     const ObjectIndex object = HA_TRY(find_object(snapshot, *address));
     return Explainer(snapshot, options, all, from).explain_object(object);

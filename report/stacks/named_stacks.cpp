@@ -51,7 +51,7 @@ std::optional<unwind::Place> own_place(const unwind::StackRecord& record,
   for (const unwind::FrameRecord& frame : record.frames) {
     const Module* const module = sources.modules.find(frame.pc);
     for (const unwind::Place& place : stacks.places_of(frame.pc)) {
-      if (is_own(place, module, sources.library)) return place;
+      if (is_own(place, module, sources.crystal)) return place;
     }
   }
   return {};
@@ -93,7 +93,7 @@ NamedStack named(const unwind::StackRecord& record,
       line.line = place.line;
       line.column = place.column;
       line.is_inlined = place.is_inlined;
-      line.is_own = is_own(place, module, sources.library);
+      line.is_own = is_own(place, module, sources.crystal);
       result.frames.push_back(line);
     }
   }

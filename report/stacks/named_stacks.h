@@ -10,7 +10,7 @@ namespace heapattach::stacks {
 // The origin of code: a library, or the program's own.
 struct CodeSources {
   const Modules& modules;
-  const CrystalLibrary& library;
+  const CrystalLibrary& crystal;
 };
 
 // Whether a function of the program itself is its own code: in a Crystal program, what is not of

@@ -122,7 +122,7 @@ bool HeapDumpLines::value(
     record.superclass = id;
     record.edges.push_back({"superclass", id, false});
   } else if (is_list || is_id) {
-    // An element that is no object keeps its index.
+    // Elements that are not objects are added too, so that the rest keep their index.
     record.edges.push_back({is_list ? "" : name, id, is_list && name == "val"});
   }
   return true;

@@ -109,7 +109,7 @@ class BlockReader {
     const bool is_class = line_.type == "CLASS";
     if (is_class || line_.type == "MODULE" || line_.type == "ICLASS") add_class();
     Identity identity;
-    // What stands where an imemo's class would be is something else.
+    // An imemo or node has other data where objects have their class.
     identity.of_class = line_.type == "IMEMO" || line_.type == "NODE" ? 0 : line_.of_class;
     if (line_.type == "OBJECT" && line_.has_shape) identity.shape = line_.shape;
     identity.kind = tables_.kind(line_.type, line_.detail);
