@@ -66,8 +66,8 @@ Answer answer_of(const Error& error) {
   Answer answer;
   answer.kind = static_cast<std::uint8_t>(error.kind);
   answer.os_errno = error.os_errno;
-  const std::size_t length = std::min(error.message.size(), answer.message.size() - 1);
-  std::memcpy(answer.message.data(), error.message.data(), length);
+  const std::string text = error.message();
+  std::memcpy(answer.message.data(), text.data(), std::min(text.size(), answer.message.size() - 1));
   return answer;
 }
 

@@ -24,7 +24,7 @@ ErrorKind kind_of(int os_errno) {
 }  // namespace
 
 Error Error::context(std::string_view doing) && {
-  message = fmt::format("{}: {}", doing, message);
+  attempted = attempted.empty() ? std::string(doing) : fmt::format("{}: {}", doing, attempted);
   return std::move(*this);
 }
 
@@ -33,8 +33,12 @@ Error Error::advise(std::string what) && {
   return std::move(*this);
 }
 
+std::string Error::message() const {
+  return attempted.empty() ? reason : fmt::format("{}: {}", attempted, reason);
+}
+
 std::string Error::text() const {
-  return advice.empty() ? message : fmt::format("{}; try: {}", message, advice);
+  return advice.empty() ? message() : fmt::format("{}; try: {}", message(), advice);
 }
 
 Error os_error(std::string_view operation, int os_errno) {

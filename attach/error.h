@@ -22,19 +22,20 @@ enum class ErrorKind : std::uint8_t {
   Os,           // any other failed system call
 };
 
-// Why an operation gave nothing. Messages say what was attempted and why it failed. They read
-// inside out, outermost first, lower case:
-// "stopping thread 4711: PTRACE_SEIZE: Operation not permitted".
+// Why an operation failed. Texts are lower case, without a full stop.
 struct Error {
   ErrorKind kind;
-  std::string message;
+  std::string reason;  // "PTRACE_SEIZE: Operation not permitted"
   int os_errno = 0;
-  std::string advice = {};  // what the user can do about it; empty: the kind's usual advice
+  std::string advice = {};     // what the user can do about it; empty: the kind's usual advice
+  std::string attempted = {};  // outermost first: "tracing the process: stopping thread 4711"
 
   // Prepends what was being attempted.
   [[nodiscard]] Error context(std::string_view doing) &&;
   // Sets the advice, which follows "try: ".
   [[nodiscard]] Error advise(std::string what) &&;
+  // "ATTEMPTED: REASON", or the reason alone.
+  [[nodiscard]] std::string message() const;
   // "MESSAGE; try: ADVICE", or the message alone.
   [[nodiscard]] std::string text() const;
 };

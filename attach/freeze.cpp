@@ -100,7 +100,7 @@ Result<FreezeReport> freeze_here(const Process& process,
   const FrozenProcess::Thaw thaw = frozen.thaw();
   const auto pause = Clock::now() - frozen.begin();
   if (!done) {
-    give_up(hangs(options).message);
+    give_up(hangs(options).message());
     return hangs(options);
   }
   if (!*done) return done->error();

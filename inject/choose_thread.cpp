@@ -148,7 +148,7 @@ Result<Borrowed> choose_thread(RemoteControl& control,
     ++looked_at;
     auto seen = look_at(control, process, map, tid);
     if (!seen) {
-      why = fmt::format("thread {}: {}", tid, seen.error().message);
+      why = fmt::format("thread {}: {}", tid, seen.error().message());
       all_filtered = false;
       continue;
     }

@@ -36,9 +36,9 @@ Error explain_refusal(std::int64_t failure) {
   // Not Denied or Gone, whatever the errno: it is the target that was refused something.
   error.kind = ErrorKind::Impossible;
   if (number == EAGAIN) {
-    error.message += " (a limit on processes: RLIMIT_NPROC, pids.max or kernel.threads-max)";
+    error.reason += " (a limit on processes: RLIMIT_NPROC, pids.max or kernel.threads-max)";
   } else if (number == ENOMEM) {
-    error.message += " (memory that may be promised: vm.overcommit_memory, or a limit)";
+    error.reason += " (memory that may be promised: vm.overcommit_memory, or a limit)";
   }
   return std::move(error).advise(kInstead);
 }

@@ -26,7 +26,7 @@ std::optional<std::string> clone_obstacle(const Process& process,
                                           const MemoryReader& memory,
                                           std::chrono::milliseconds longest) {
   const auto facts = clone_facts(process);
-  if (!facts) return facts.error().message;
+  if (!facts) return facts.error().message();
   if (auto obstacle = obstacle_to_clone(*facts, longest)) return obstacle;
   if (all_are_filtered(process)) {
     return "a seccomp filter applies to every thread, which may kill it for a call that it never "

@@ -62,7 +62,7 @@ TEST_CASE("no thread is borrowed under a seccomp filter, and the reason is repor
   const auto report = clone_once(target.pid());
   REQUIRE(!report.has_value());
   CHECK(report.error().kind == ErrorKind::Denied);
-  CHECK_MESSAGE(report.error().message.find("seccomp") != std::string::npos, why(report));
+  CHECK_MESSAGE(report.error().message().find("seccomp") != std::string::npos, why(report));
   CHECK(difference(before, traces_of(target.pid())) == "");
   CHECK(target.ask().at("interrupted") == 0);
 }
@@ -80,7 +80,7 @@ TEST_CASE("a clone that the kernel refuses leaves the target unchanged, and name
   const auto report = clone_once(target.pid());
   REQUIRE(!report.has_value());
   CHECK(report.error().kind == ErrorKind::Impossible);
-  CHECK_MESSAGE(report.error().message.find("pids.max") != std::string::npos, why(report));
+  CHECK_MESSAGE(report.error().message().find("pids.max") != std::string::npos, why(report));
   CHECK(difference(before, traces_of(target.pid())) == "");
   CHECK(target.ask().at("interrupted") == 0);
   REQUIRE(group.set("pids.max", "max"));
@@ -100,7 +100,8 @@ TEST_CASE("threads whose stacks are kept out of copies are not borrowed") {
     const auto refused = clone_once(target.pid(), options);
     REQUIRE(!refused.has_value());
     CHECK(refused.error().kind == ErrorKind::Impossible);
-    CHECK_MESSAGE(refused.error().message.find("MADV_DONTFORK") != std::string::npos, why(refused));
+    CHECK_MESSAGE(refused.error().message().find("MADV_DONTFORK") != std::string::npos,
+                  why(refused));
   }
   CHECK(difference(before, traces_of(target.pid())) == "");
   CHECK(target.ask().at("interrupted") == 0);
@@ -125,7 +126,7 @@ TEST_CASE("if no thread can be copied, the reason is reported") {
   const auto refused = clone_once(target.pid());
   REQUIRE(!refused.has_value());
   CHECK(refused.error().kind == ErrorKind::Impossible);
-  CHECK_MESSAGE(refused.error().message.find("MADV_DONTFORK") != std::string::npos, why(refused));
+  CHECK_MESSAGE(refused.error().message().find("MADV_DONTFORK") != std::string::npos, why(refused));
   CHECK(children_of(target.pid()).empty());
   CHECK(harm_done_to(target.pid()) == "");
 }
@@ -157,7 +158,7 @@ TEST_CASE("a target that rewrites its heap in a narrow memory group survives its
     });
     // On a busy machine it may be over before we have taken hold of it.
     const bool is_given_up =
-        !report && report.error().message.find("given up") != std::string::npos;
+        !report && report.error().message().find("given up") != std::string::npos;
     REQUIRE_MESSAGE((report || is_given_up), why(report));
     given_up += is_given_up ? 1 : 0;
   }
@@ -230,7 +231,8 @@ TEST_CASE("a clone is given up before its memory group is full, and the group is
   CHECK(children_of(target.pid()).empty());
   const auto refused = clone_once(target.pid());
   REQUIRE(!refused.has_value());
-  CHECK_MESSAGE(refused.error().message.find("has 6 MiB left") != std::string::npos, why(refused));
+  CHECK_MESSAGE(refused.error().message().find("has 6 MiB left") != std::string::npos,
+                why(refused));
 }
 
 TEST_CASE("a clone holds the target's memory of one instant") {

@@ -80,7 +80,7 @@ TEST_CASE("a collector with symbols is found, and its counters are right") {
     LiveTarget target(name);
     const Seen seen(target.pid());
     const auto collector = boehm::find_collector(seen.modules, seen.memory, seen.map);
-    REQUIRE_MESSAGE(collector, (collector ? "" : collector.error().message));
+    REQUIRE_MESSAGE(collector, (collector ? "" : collector.error().message()));
     check_account(target, seen, *collector);
     check_named(target, *collector);
     const auto counters = boehm::read_counters(*collector, seen.memory);
@@ -96,7 +96,7 @@ TEST_CASE("a stripped program with a static collector is found by the shape of i
   LiveTarget target(name);
   const Seen seen(target.pid());
   const auto collector = boehm::find_collector(seen.modules, seen.memory, seen.map);
-  REQUIRE_MESSAGE(collector, (collector ? "" : collector.error().message));
+  REQUIRE_MESSAGE(collector, (collector ? "" : collector.error().message()));
   CHECK(collector->layout.source == boehm::Layout::Source::Structure);
   CHECK(collector->version.empty());
   check_account(target, seen, *collector);
@@ -113,7 +113,7 @@ TEST_CASE("a program that was deleted since it was started is still read") {
   std::filesystem::remove(target_path(copy));
   const Seen seen(target.pid());
   const auto collector = boehm::find_collector(seen.modules, seen.memory, seen.map);
-  REQUIRE_MESSAGE(collector, (collector ? "" : collector.error().message));
+  REQUIRE_MESSAGE(collector, (collector ? "" : collector.error().message()));
   check_named(target, *collector);
 }
 

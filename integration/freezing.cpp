@@ -15,7 +15,7 @@ std::string text_of(const Error& error) {
   static constexpr std::array<const char*, 11> kKinds{
       "Gone",      "Denied",      "Traced",     "Fault", "Timeout", "Interrupted",
       "Malformed", "Unsupported", "Impossible", "Usage", "Os"};
-  return std::string(kKinds.at(static_cast<std::size_t>(error.kind))) + ": " + error.message;
+  return std::string(kKinds.at(static_cast<std::size_t>(error.kind))) + ": " + error.message();
 }
 
 }  // namespace heapattach

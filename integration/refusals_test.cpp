@@ -36,7 +36,7 @@ Refusal refusal_of(pid_t pid) {
 }
 
 bool names(const Refusal& refusal, const std::string& word) {
-  return refusal.error.message.find(word) != std::string::npos;
+  return refusal.error.message().find(word) != std::string::npos;
 }
 
 // A kernel thread has no command line and no address space; its parent is kthreadd, or it is that.
@@ -99,7 +99,7 @@ TEST_CASE("a process that another traces is refused, and the message names the t
   const OtherTracer tracer(target.pid());
   const Refusal refusal = refusal_of(target.pid());
   CHECK(refusal.error.kind == ErrorKind::Traced);
-  CHECK_MESSAGE(names(refusal, std::to_string(tracer.pid())), refusal.error.message);
+  CHECK_MESSAGE(names(refusal, std::to_string(tracer.pid())), refusal.error.message());
   CHECK(refusal.milliseconds < 1000);
   CHECK(status_line(target.pid(), "TracerPid") == std::to_string(tracer.pid()));
   CHECK(target.ask().at("asked") == 1);
@@ -122,7 +122,7 @@ TEST_CASE("when one of its threads is traced by another, none stays stopped") {
   }));
   const Refusal refusal = refusal_of(target.pid());
   CHECK(refusal.error.kind == ErrorKind::Traced);
-  CHECK_MESSAGE(names(refusal, std::to_string(tracer)), refusal.error.message);
+  CHECK_MESSAGE(names(refusal, std::to_string(tracer)), refusal.error.message());
   ::kill(tracer, SIGKILL);
   ::waitpid(tracer, nullptr, 0);
   CHECK(eventually(1s, [&] { return harm_done_to(target.pid()).empty(); }));
@@ -153,7 +153,7 @@ TEST_CASE("a kernel thread is refused") {
   }
   const Refusal refusal = refusal_of(pid);
   CHECK(refusal.error.kind == ErrorKind::Unsupported);
-  CHECK_MESSAGE(names(refusal, std::to_string(pid)), refusal.error.message);
+  CHECK_MESSAGE(names(refusal, std::to_string(pid)), refusal.error.message());
   CHECK(refusal.milliseconds < 1000);
 }
 
@@ -170,11 +170,11 @@ TEST_CASE("a process that does not exist, and invalid numbers, are refused") {
   REQUIRE(target.child().wait_end(2s).has_value());
   for (const pid_t none : {pid, 0x7fffffff}) {
     const Refusal refusal = refusal_of(none);
-    CHECK_MESSAGE(refusal.error.kind == ErrorKind::Gone, refusal.error.message);
+    CHECK_MESSAGE(refusal.error.kind == ErrorKind::Gone, refusal.error.message());
   }
   for (const pid_t nonsense : {0, -1, -pid}) {
     const Refusal refusal = refusal_of(nonsense);
-    CHECK_MESSAGE(refusal.error.kind == ErrorKind::Unsupported, refusal.error.message);
+    CHECK_MESSAGE(refusal.error.kind == ErrorKind::Unsupported, refusal.error.message());
   }
 }
 
@@ -184,7 +184,7 @@ TEST_CASE("a zombie is refused, and left for its parent") {
   CHECK(eventually(2s, [&] { return state_of(zombie, zombie) == 'Z'; }));
   const Refusal refusal = refusal_of(zombie);
   const bool is_named = refusal.error.kind == ErrorKind::Gone;
-  CHECK_MESSAGE(is_named, refusal.error.message);
+  CHECK_MESSAGE(is_named, refusal.error.message());
   int status = 0;
   CHECK(::waitpid(zombie, &status, 0) == zombie);
   CHECK(WEXITSTATUS(status) == 5);

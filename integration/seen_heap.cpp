@@ -22,7 +22,7 @@ namespace {
 
 template <class T>
 T must(Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message);
+  if (!result) throw std::runtime_error(result.error().message());
   return std::move(result).value();
 }
 

@@ -223,7 +223,7 @@ TEST_CASE("a second trace of a process is refused while the first lasts") {
   const auto second = tracer.install();
   REQUIRE(!second);
   CHECK(second.error().kind == ErrorKind::Traced);
-  CHECK(second.error().message.find("already traced, by process") != std::string::npos);
+  CHECK(second.error().message().find("already traced, by process") != std::string::npos);
   CHECK(is_working(target));
 }
 
@@ -337,8 +337,8 @@ TEST_CASE("a process under a seccomp filter is not traced") {
   Tracer tracer(target.pid());
   const auto installed = tracer.install();
   REQUIRE(!installed);
-  INFO(installed.error().message);
-  CHECK(installed.error().message.find("seccomp") != std::string::npos);
+  INFO(installed.error().message());
+  CHECK(installed.error().message().find("seccomp") != std::string::npos);
   CHECK(difference(before, found_in(target)) == "");
   CHECK(is_working(target));
 }

@@ -42,7 +42,7 @@ Result<std::string> value_text(std::uint64_t value, Returns returns, const Memor
   auto text = string_at(memory, {value});
   if (text) return text;
   return Error{ErrorKind::Os, fmt::format("what it returned, {:#x}, is not a string: {}", value,
-                                          text.error().message)}
+                                          text.error().message())}
       .advise("--returns long");
 }
 

@@ -62,7 +62,7 @@ Result<Clone> make_clone(const Process& process, const CallOptions& options) {
   const bool is_refused = !clone && (clone.error().kind == ErrorKind::Impossible ||
                                      clone.error().kind == ErrorKind::Denied);
   if (!is_refused || options.thread) return clone;
-  note(options, clone.error().message + ": another thread instead");
+  note(options, clone.error().message() + ": another thread instead");
   how.borrow.reset();
   return Clone::make(process, how);
 }
@@ -213,7 +213,7 @@ Result<CallReport> call_in_clone(const CallOptions& options) {
       given_up = clone.given_up();
       report = HA_TRY(calling.report(*outcome));
     }
-    if (const auto ended = clone.end(); !ended) note(options, ended.error().message);
+    if (const auto ended = clone.end(); !ended) note(options, ended.error().message());
   }
   // Finding out where it hangs is worth a few more seconds.
   if (outcome->end != End::Returned) set_guarded_deadline(Clock::now() + kForEnding);

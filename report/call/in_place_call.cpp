@@ -63,7 +63,7 @@ class InProcess {
       const bool is_late = !tried && tried.error().kind == ErrorKind::Timeout && !has_begun_;
       if (!tried && !is_late) return tried.error();
       if (!is_late) ++looks;
-      note(is_late ? tried.error().message : threads_.objections());
+      note(is_late ? tried.error().message() : threads_.objections());
       std::this_thread::sleep_for(kBetween);
     }
     return Error{
@@ -118,7 +118,7 @@ class InProcess {
         }
         const auto thread = borrow_in_place(control_, process_, map_, point.tid, options_.rewind);
         if (thread) return call_on(*thread, *padding, view);
-        threads_.object(point.tid, thread.error().message);
+        threads_.object(point.tid, thread.error().message());
       }
       return {};
     };

@@ -200,7 +200,7 @@ class Runs {
       if (kind != ErrorKind::Impossible && kind != ErrorKind::Denied) {
         return std::move(clone).error();
       }
-      see(clone.error().message);
+      see(clone.error().message());
       return false;
     }
     ++answer_.attempts;
@@ -214,7 +214,7 @@ class Runs {
     }
     if (!is_done) see(clone->given_up().value_or(attempt.reason()));
     if (const auto ended = clone->end(); !ended && options_.note)
-      options_.note(ended.error().message);
+      options_.note(ended.error().message());
     answer_.is_done = is_done;
     return is_done;
   }

@@ -29,7 +29,7 @@ void confine_to_files(const Options& options, Console& console) {
   }
   const auto done = confine(duties);
   if (!done) {
-    console.step("the file is read with all rights: " + done.error().message);
+    console.step("the file is read with all rights: " + done.error().message());
     return;
   }
   console.step("gave up all rights but to read the files that were named");

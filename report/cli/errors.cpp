@@ -41,7 +41,7 @@ std::string error_message(const Error& error, Stage stage) {
   } else {
     advice = advice_on_target(error);
   }
-  return advice.empty() ? error.message : fmt::format("{}; try: {}", error.message, advice);
+  return Error(error).advise(std::string(advice)).text();
 }
 
 ExitStatus report_failure(const Error& error,

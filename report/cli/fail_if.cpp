@@ -105,7 +105,7 @@ Result<FailIf> parse_fail_if(std::string_view text) {
     if (!rest.starts_with(sign)) continue;
     condition.comparison = comparison;
     const auto limit = parse_size(without_spaces(rest.substr(sign.size())));
-    if (!limit) return wrong(text, limit.error().message);
+    if (!limit) return wrong(text, limit.error().message());
     condition.limit = *limit;
     return condition;
   }

@@ -260,7 +260,7 @@ ParsedOptions parse_options(std::span<const char* const> arguments) {
   const Asked asked = what_is_asked(arguments);
   if (asked.help) {
     auto text = help_text(asked.topic);
-    if (!text) return UsageError{text.error().message};
+    if (!text) return UsageError{text.error().message()};
     return ShowText{std::move(text).value()};
   }
   if (asked.version) return ShowText{fmt::format("{}\n", version_text())};

@@ -57,10 +57,10 @@ ExitStatus show(const ShowText& shown, Console& console) {
     OutputFile sink(std::move(output).value(), Deadline{});
     const auto written = sink.write(shown.text);
     if (written || has_reader_gone({}, written.error())) return ExitStatus::Complete;
-    console.error(written.error().message);
+    console.error(written.error().message());
     return ExitStatus::Output;
   }
-  console.error(output.error().message);
+  console.error(output.error().message());
   return ExitStatus::Output;
 }
 

@@ -287,7 +287,7 @@ Result<void> set_full(const std::string& /*value*/, Draft& draft) {
 
 Result<void> set_find(const std::string& value, Draft& draft) {
   auto parsed = analyze::parse_find(value);
-  if (!parsed) return usage(parsed.error().message);
+  if (!parsed) return usage(parsed.error().message());
   draft.options.explain.find = std::move(parsed).value();
   return {};
 }

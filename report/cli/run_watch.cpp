@@ -114,7 +114,7 @@ class Rounds {
 
   ExitStatus end_early(const Error& end) {
     report_.origins.remarks.push_back(fmt::format(
-        "it ended after {} of {} rounds: {}", watch_.rounds(), job_.options.rounds, end.message));
+        "it ended after {} of {} rounds: {}", watch_.rounds(), job_.options.rounds, end.message()));
     return report_failure(end, Stage::Target, job_.deadline, job_.console);
   }
 

@@ -23,7 +23,7 @@ Error with_reason(Error error, const Options& options) {
   if (!process) return error;
   const auto allowed = check_may_trace(*process);
   if (allowed || allowed.error().kind != ErrorKind::Denied) return error;
-  error.message += fmt::format(" ({})", allowed.error().message);
+  error.reason += fmt::format(" ({})", allowed.error().message());
   return std::move(error).advise(allowed.error().advice);
 }
 

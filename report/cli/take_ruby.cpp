@@ -106,7 +106,7 @@ begin
   file.write("{{\"type\":\"END\"}}\n")
   file.close
 rescue Exception => error
-  STDERR.write("Ruby says: ", error.message)
+  STDERR.write("Ruby says: ", error.message())
   STDERR.flush
 end', "{}", 1))",
       path, with_names ? kNamesCode : "", kOwnFile);
@@ -266,7 +266,7 @@ begin
   $stderr.flush
   File.open("{}", "wb") {{ |file| file.write(text, ".") }}
 rescue Exception => error
-  STDERR.write("Ruby says: ", error.message)
+  STDERR.write("Ruby says: ", error.message())
   STDERR.flush
 end', "{}", 1))",
       in_hex(code), path, kOwnFile);

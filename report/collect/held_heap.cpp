@@ -61,8 +61,8 @@ std::chrono::milliseconds longest_pause(const TakeOptions& options) {
 Error explain_timeout(Error error, const TakeOptions& options, std::chrono::milliseconds budget) {
   if (error.kind != ErrorKind::Timeout || options.deadline.has_passed()) return error;
   return Error{ErrorKind::Timeout,
-               fmt::format("{} (the target was held for {} ms at most, and let go)", error.message,
-                           budget.count())}
+               fmt::format("{} (the target was held for {} ms at most, and let go)",
+                           error.message(), budget.count())}
       .advise("--max-pause MS, which allows more, or --snapshot read, which stops nothing");
 }
 
@@ -160,7 +160,7 @@ Result<bool> copy_clone(const Target& target,
     held.clone = std::move(clone);
     return true;
   }
-  if (const auto ended = clone.end(); !ended && options.note) options.note(ended.error().message);
+  if (const auto ended = clone.end(); !ended && options.note) options.note(ended.error().message());
   return copied;
 }
 
@@ -244,7 +244,7 @@ Result<void> finish_reading(HeldHeap& held, const TakeOptions& options) {
   Result<void> read;
   if (!held.clone->is_whole()) read = explain_death(*held.clone);
   const auto ended = held.clone->end();
-  if (!ended && options.note) options.note(ended.error().message);
+  if (!ended && options.note) options.note(ended.error().message());
   held.clone.reset();
   held.capture.window()->forget();
   return read;

@@ -19,7 +19,7 @@ Result<void> hold_attempts(Hold hold, const TakeOptions& options, const HoldAtte
     if (!copied) {
       const bool may_freeze = options.hold == Hold::Auto && hold == Hold::Clone;
       if (!may_freeze || !is_refused(copied.error())) return std::move(copied).error();
-      if (options.note) options.note(copied.error().message + ": freezing instead");
+      if (options.note) options.note(copied.error().message() + ": freezing instead");
       hold = Hold::Freeze;
       HA_TRY(attempts.start_afresh());
     }

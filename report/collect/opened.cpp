@@ -64,7 +64,7 @@ Error Opened::explain(Error error) const {
     return Error{ErrorKind::Gone, fmt::format("process {} exited", pid())};
   }
   if (core) {
-    for (const std::string& text : warnings_of(*core, modules)) error.message += "; " + text;
+    for (const std::string& text : warnings_of(*core, modules)) error.reason += "; " + text;
   }
   return error;
 }

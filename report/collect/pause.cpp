@@ -22,7 +22,7 @@ PauseEstimate estimate_pause(const Process& process,
       std::chrono::milliseconds(1 + bytes_in_use / kMegabyte * kFreezeMsPerGigabyte / 1024);
   const auto facts = clone_facts(process);
   if (!facts) {
-    estimate.clone_obstacle = facts.error().message;
+    estimate.clone_obstacle = facts.error().message();
     return estimate;
   }
   estimate.clone = estimated_clone_pause(*facts);

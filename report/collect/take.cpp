@@ -111,7 +111,7 @@ unwind::Stacks find_stacks(const TakeOptions& options, Target& target, const Hel
   auto found = unwind::walk_stacks(target.modules, target.types, held.capture,
                                    {held.freeze.threads, held.fibers}, limits);
   if (!found) {
-    note(options, "no frames and no variables of stacks: " + found.error().message);
+    note(options, "no frames and no variables of stacks: " + found.error().message());
     return {};
   }
   for (const std::string& text : found->notes) note(options, text);
@@ -121,7 +121,7 @@ unwind::Stacks find_stacks(const TakeOptions& options, Target& target, const Hel
 // If a clone ended too early, freezes the target instead, if we may choose.
 Result<Snapshot> without_clone(const TakeOptions& options, const Error& error) {
   if (options.hold != Hold::Auto) return error;
-  note(options, error.message + ": freezing instead");
+  note(options, error.message() + ": freezing instead");
   TakeOptions frozen = options;
   frozen.hold = Hold::Freeze;
   return take_snapshot(frozen);

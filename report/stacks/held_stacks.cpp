@@ -134,8 +134,8 @@ void observe_load(const StackTarget& target, HeldStacks& held) {
 Error explained(Error error, const StackOptions& options, std::chrono::milliseconds budget) {
   if (error.kind != ErrorKind::Timeout || options.deadline.has_passed()) return error;
   return Error{ErrorKind::Timeout,
-               fmt::format("{} (the target was held for {} ms at most, and let go)", error.message,
-                           budget.count())}
+               fmt::format("{} (the target was held for {} ms at most, and let go)",
+                           error.message(), budget.count())}
       .advise("--max-pause MS, which allows more");
 }
 

@@ -13,14 +13,14 @@ Result<void> StackTarget::learn_fibers(const StackOptions& options) {
   const auto collector = find_collector();
   HA_TRY(options.deadline.check("learning about the target"));
   if (!collector) {
-    options.say("no fibers: " + collector.error().message);
+    options.say("no fibers: " + collector.error().message());
     return {};
   }
   std::vector<crystal::TypeList> lists;
   if (!options.type_info.empty()) lists = HA_TRY(crystal::read_type_info(options.type_info));
   auto scan = crystal::scan_allocators(modules, memory);
   if (!scan) {
-    options.say("no names of types: " + scan.error().message);
+    options.say("no names of types: " + scan.error().message());
     return {};
   }
   if (!scan->is_crystal && lists.empty()) return {};
@@ -31,7 +31,7 @@ Result<void> StackTarget::learn_fibers(const StackOptions& options) {
   }
   const auto index = boehm::read_blocks(memory, map, collector->layout);
   if (!index) {
-    options.say("no fibers: " + index.error().message);
+    options.say("no fibers: " + index.error().message());
     return {};
   }
   heap = collector->layout;

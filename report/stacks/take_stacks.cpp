@@ -83,7 +83,7 @@ Result<StackReport> take_stacks(const StackOptions& options) {
   if (target->core) warnings = snapshot::warnings_of(*target->core, target->modules);
   bool is_partial = !warnings.empty();
   if (!stacks) {
-    warnings.push_back("no frames: " + stacks.error().message);
+    warnings.push_back("no frames: " + stacks.error().message());
     is_partial = true;
     stacks = unwind::Stacks{};
   }

@@ -127,7 +127,7 @@ class Tracing {
     if (recorded) {
       static_cast<void>(recording.drain(installed->ring()));
     } else {
-      end_early(recorded.error().message);
+      end_early(recorded.error().message());
     }
     add_counts(installed->ring().counts(), recording);
     HA_TRY(recording.finish(trace_));
@@ -202,7 +202,7 @@ class Tracing {
   void leave(Installation& installed) {
     const auto removed = installed.leave();
     if (!removed) {
-      warn("the tracer could not be removed: " + removed.error().message +
+      warn("the tracer could not be removed: " + removed.error().message() +
            "; it does nothing without us, and the next run removes it");
     } else if (!removed->is_whole) {
       warn(

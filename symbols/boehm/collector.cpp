@@ -95,7 +95,7 @@ class Finder {
   Result<void> learn_layout(const MemoryMap& map) {
     auto first = try_layout(layout_from_accessors(), map, "its accessor functions");
     if (first || is_final(first.error())) return first;
-    note(first.error().message);
+    note(first.error().message());
     if (try_layout(layout_from_debug_info(), map, "debug information") ||
         try_layout(layout_from_table(), map, "the table of known releases") ||
         try_layout(search_structure(module_, memory_, map), map, "the shape of its index")) {

@@ -68,7 +68,7 @@ std::vector<std::byte> to_bytes(const Result<std::vector<TypeList>>& lists) {
   PlainWriter out;
   out.flag(lists.has_value());
   if (!lists) {
-    out.text(lists.error().message);
+    out.text(lists.error().message());
     return out.take();
   }
   out.list(*lists, [&](const TypeList& list) {

@@ -114,8 +114,8 @@ TypeModel read_types_of(const Fd& file,
   auto parsed = options.use_sandbox ? parse_in_sandbox(source, options)
                                     : Result<TypeModel>(parse(source, options.limits));
   if (!parsed) {
-    model.notes.push_back("no types: " + parsed.error().message);
-    if (options.warn) options.warn("none of its types were read: " + parsed.error().message);
+    model.notes.push_back("no types: " + parsed.error().message());
+    if (options.warn) options.warn("none of its types were read: " + parsed.error().message());
     return model;
   }
   model = std::move(parsed).value();

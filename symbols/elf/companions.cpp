@@ -179,7 +179,7 @@ class Finder {
     if (!seen_.insert({status.st_dev, status.st_ino}).second) return;
     auto mapped = MappedBytes::map(*file);
     if (!mapped) {
-      into_.notes.push_back(fmt::format("{} not used: {}", path, mapped.error().message));
+      into_.notes.push_back(fmt::format("{} not used: {}", path, mapped.error().message()));
       return;
     }
     into_.files.push_back({kind, path, std::move(mapped).value()});
@@ -224,7 +224,7 @@ Companions find_companions(const Fd& debug_file, const CompanionSearch& search) 
   Companions found;
   const auto named = read_named(debug_file);
   if (!named) {
-    found.notes.push_back("no split debug information: " + named.error().message);
+    found.notes.push_back("no split debug information: " + named.error().message());
     return found;
   }
   Finder finder(search, found);

@@ -104,7 +104,7 @@ std::vector<std::byte> to_bytes(const Result<ElfFacts>& facts) {
   } else {
     out.number(static_cast<std::uint8_t>(facts.error().kind));
     out.number(static_cast<std::int32_t>(facts.error().os_errno));
-    out.text(facts.error().message);
+    out.text(facts.error().message());
   }
   return out.take();
 }

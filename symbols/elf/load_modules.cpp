@@ -92,7 +92,7 @@ class Loader {
     contents->name = contents->path.substr(contents->path.rfind('/') + 1);
     contents->is_main_program = is_main_program(mapped);
     if (auto read = read_file(mapped, *contents); !read) {
-      contents->notes.push_back("no symbols: " + read.error().message);
+      contents->notes.push_back("no symbols: " + read.error().message());
     }
     if (contents->segments.empty()) {
       // Like most files: their first byte is loaded at 0.
@@ -210,7 +210,7 @@ class Loader {
       auto checked = debug ? check_debug_file(*debug, contents.build_id, candidate.crc)
                            : Result<void>(debug.error());
       if (!checked) {
-        contents.notes.push_back(candidate.path + " not used: " + checked.error().message);
+        contents.notes.push_back(candidate.path + " not used: " + checked.error().message());
         continue;
       }
       contents.debug_file = std::move(debug).value();

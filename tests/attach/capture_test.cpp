@@ -98,7 +98,7 @@ TEST_CASE("ranges that do not fit are refused, and nothing is lost") {
   const auto refused =
       capture.add(memory, std::vector<Range>{{{0x20000}, std::uint64_t{1} << 62}}, {});
   REQUIRE_FALSE(refused);
-  CHECK(refused.error().message.find("0x20000") != std::string::npos);
+  CHECK(refused.error().message().find("0x20000") != std::string::npos);
   CHECK(capture.read_as<std::uint64_t>({0x10008}).value() == 0x10008);
 }
 

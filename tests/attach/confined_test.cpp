@@ -80,7 +80,7 @@ bool has_walls() {
 
 // Its text, or why there is none.
 std::string outcome(const Result<Fd>& file) {
-  if (!file) return file.error().message;
+  if (!file) return file.error().message();
   std::array<char, 64> text{};
   const ssize_t size = ::read(file->get(), text.data(), text.size());
   return std::string(text.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
@@ -151,7 +151,7 @@ TEST_CASE(
   const Said said = confined(duties, [&] {
     const auto first = publish_by_broker();
     const auto second = publish_by_broker();
-    return (first ? "named; " : first.error().message) + second.error().message;
+    return (first ? "named; " : first.error().message()) + second.error().message();
   });
   CHECK(said.text == "named; name " + name + ": File exists");
   for (int i = 0; i < 10'000 && ::access(end.c_str(), F_OK) != 0; ++i) ::usleep(1000);
@@ -195,7 +195,7 @@ TEST_CASE("a confined process still has threads, and workers in sandboxes of the
       SandboxLimits limits;
       limits.time = std::chrono::seconds(10);
       const auto result = run_sandboxed(inside, limits);
-      if (!result) return result.error().message;
+      if (!result) return result.error().message();
       return {reinterpret_cast<const char*>(result->output.data()), result->output.size()};
     });
   };

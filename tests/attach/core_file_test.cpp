@@ -35,7 +35,7 @@ struct Opened {
     return CoreFile::open(directory.file("core"));
   }
   CoreFile& operator*() {
-    REQUIRE_MESSAGE(core, core.error().message);
+    REQUIRE_MESSAGE(core, core.error().message());
     return **core;
   }
   // The text at an address, up to its end or 64 bytes.
@@ -47,7 +47,7 @@ struct Opened {
   }
   ErrorKind error_kind() {
     REQUIRE_FALSE(core);
-    CHECK(core.error().message.find(directory.file("core")) != std::string::npos);
+    CHECK(core.error().message().find(directory.file("core")) != std::string::npos);
     return core.error().kind;
   }
 

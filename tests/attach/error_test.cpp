@@ -9,10 +9,17 @@
 using namespace heapattach;
 
 TEST_CASE("an error reads from the outermost step to the innermost and keeps its kind") {
-  const Error error = os_error("PTRACE_SEIZE", ESRCH).context("stopping thread 4711");
+  const Error error = os_error("PTRACE_SEIZE", ESRCH)
+                          .context("stopping thread 4711")
+                          .context("tracing")
+                          .advise("x");
+  CHECK(error.attempted == "tracing: stopping thread 4711");
+  CHECK(error.reason == "PTRACE_SEIZE: No such process");
+  CHECK(error.advice == "x");
   CHECK(error.kind == ErrorKind::Gone);
   CHECK(error.os_errno == ESRCH);
-  CHECK(error.message == "stopping thread 4711: PTRACE_SEIZE: No such process");
+  CHECK(error.message() == "tracing: stopping thread 4711: PTRACE_SEIZE: No such process");
+  CHECK(error.text() == error.message() + "; try: x");
 }
 
 TEST_CASE(
@@ -21,5 +28,5 @@ TEST_CASE(
   CHECK(error_of_source(os_error("open heap.core", EACCES)).kind == ErrorKind::Os);
   const Error interrupted = error_of_source({ErrorKind::Interrupted, "interrupted by SIGTERM"});
   CHECK(interrupted.kind == ErrorKind::Interrupted);
-  CHECK(interrupted.message == "interrupted by SIGTERM");
+  CHECK(interrupted.message() == "interrupted by SIGTERM");
 }

@@ -175,7 +175,7 @@ TEST_CASE("a sleeping thread that does not stop is a timeout that names it") {
   const auto frozen = FrozenProcess::freeze(tracer, {.thread_deadline = 40ms});
   REQUIRE(!frozen);
   CHECK(frozen.error().kind == ErrorKind::Timeout);
-  CHECK(frozen.error().message.find("4712") != std::string::npos);
+  CHECK(frozen.error().message().find("4712") != std::string::npos);
   CHECK(tracer.still_traced() == std::set<pid_t>{4712});  // until the tracing thread ends
 }
 
@@ -188,7 +188,7 @@ TEST_CASE("a thread without a processor is waited for as long as others may be h
   const auto frozen = FrozenProcess::freeze(tracer, {.thread_deadline = 40ms, .budget = 700ms});
   REQUIRE(!frozen);
   CHECK(frozen.error().kind == ErrorKind::Timeout);
-  CHECK(frozen.error().message.find("too busy") != std::string::npos);
+  CHECK(frozen.error().message().find("too busy") != std::string::npos);
   CHECK(tracer.now() - begin >= 700ms);
   CHECK(tracer.now() - begin < 800ms);
 }
@@ -200,7 +200,7 @@ TEST_CASE("while no thread is stopped, those without a processor are waited for 
   SUBCASE("until it has one") {
     tracer.script[4711].stops_after = 1500ms;
     const auto frozen = FrozenProcess::freeze(tracer, {.budget = 700ms});
-    REQUIRE_MESSAGE(frozen, frozen.error().message);
+    REQUIRE_MESSAGE(frozen, frozen.error().message());
     CHECK(tracer.now() - frozen->begin() < 100ms);  // the pause begins with the stop
   }
   SUBCASE("but not for ever") {

@@ -106,7 +106,7 @@ TEST_CASE("a garbled memory map is malformed, and the message names the line") {
   const auto map = parse_maps(good + bad);
   REQUIRE_FALSE(map);
   CHECK(map.error().kind == ErrorKind::Malformed);
-  CHECK(map.error().message.find("line 2") != std::string::npos);
+  CHECK(map.error().message().find("line 2") != std::string::npos);
 }
 
 TEST_CASE("an empty text is an empty map") {

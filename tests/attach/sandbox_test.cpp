@@ -80,7 +80,7 @@ TEST_CASE("a worker that crashes is an error that names the signal") {
       short_limits());
   if (!has_filter()) return;
   REQUIRE_FALSE(result);  // raise() is tgkill() of itself
-  CHECK(result.error().message == "the worker was killed by signal 9");
+  CHECK(result.error().message() == "the worker was killed by signal 9");
 }
 
 TEST_CASE("a worker that aborts is an error") {
@@ -91,7 +91,7 @@ TEST_CASE("a worker that aborts is an error") {
       },
       short_limits());
   REQUIRE_FALSE(result);
-  CHECK(result.error().message == "the worker was killed by signal 6");
+  CHECK(result.error().message() == "the worker was killed by signal 6");
 }
 
 TEST_CASE("a worker that never ends is ended") {
@@ -127,7 +127,7 @@ TEST_CASE("a worker that allocates without end is an error") {
       },
       short_limits());
   REQUIRE_FALSE(result);
-  CHECK(result.error().message == "the worker ran out of memory");
+  CHECK(result.error().message() == "the worker ran out of memory");
 }
 
 TEST_CASE("a worker that writes too much is an error") {
@@ -137,14 +137,14 @@ TEST_CASE("a worker that writes too much is an error") {
       },
       short_limits());
   REQUIRE_FALSE(result);
-  CHECK(result.error().message == "the worker wrote more than 1048576 bytes");
+  CHECK(result.error().message() == "the worker wrote more than 1048576 bytes");
 }
 
 TEST_CASE("an exception in the worker is an error") {
   const auto result =
       run_sandboxed([](SandboxOutput&) { throw std::runtime_error("no"); }, short_limits());
   REQUIRE_FALSE(result);
-  CHECK(result.error().message == "the worker failed with an exception");
+  CHECK(result.error().message() == "the worker failed with an exception");
 }
 
 TEST_CASE("a worker can open nothing") {
@@ -198,7 +198,7 @@ TEST_CASE("a worker that reaches for other processes or the network is ended") {
   }
   const auto result = run_sandboxed(work, short_limits());
   REQUIRE_FALSE(result);
-  CHECK(result.error().message == "the worker made a system call that it should not need");
+  CHECK(result.error().message() == "the worker made a system call that it should not need");
 }
 
 TEST_CASE("a worker reads only the descriptors that it is given") {

@@ -46,6 +46,6 @@ TEST_CASE("an invalid call is refused with the position of the error") {
         "run(1.5)", "run(99999999999999999999)"}) {
     const auto call = parse_call(text);
     CHECK_MESSAGE(!call.has_value(), text);
-    if (!call) CHECK(call.error().message.find("--call") == 0);
+    if (!call) CHECK(call.error().message().find("--call") == 0);
   }
 }

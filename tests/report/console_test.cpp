@@ -155,7 +155,7 @@ TEST_CASE("an error message ends in what to try, once") {
   const Error full{ErrorKind::Os, "write x: No space left on device", ENOSPC};
   CHECK(error_message(full, Stage::Output).find("-o") != std::string::npos);
   const Error plain{ErrorKind::Malformed, "this does not decode"};
-  CHECK(error_message(plain, Stage::Target) == plain.message);
+  CHECK(error_message(plain, Stage::Target) == plain.message());
 }
 
 TEST_CASE("an error about the target and one about the output differ in status") {

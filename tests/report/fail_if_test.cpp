@@ -64,7 +64,7 @@ TEST_CASE("an invalid condition is refused with an example") {
     const auto condition = parse_fail_if(text);
     REQUIRE_FALSE(condition);
     CHECK(condition.error().kind == ErrorKind::Malformed);
-    CHECK(condition.error().message.find("count(TYPE) > 100") != std::string::npos);
+    CHECK(condition.error().message().find("count(TYPE) > 100") != std::string::npos);
   }
 }
 

@@ -282,7 +282,7 @@ TEST_CASE("a full disk ends the writing with its error") {
     sink.limit_bytes = limit;
     const auto result = write_json_lines(snapshot, sink, {});
     REQUIRE_FALSE(result);
-    CHECK(result.error().message.find("No space left") != std::string::npos);
+    CHECK(result.error().message().find("No space left") != std::string::npos);
   }
 }
 

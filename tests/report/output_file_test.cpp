@@ -76,8 +76,8 @@ TEST_CASE("an existing file is replaced only by force") {
   REQUIRE(write_file(name, "first"));
   const auto second = write_file(name, "second");
   REQUIRE_FALSE(second);
-  CHECK(second.error().message.find(name) != std::string::npos);
-  CHECK(second.error().message.find("--force") != std::string::npos);
+  CHECK(second.error().message().find(name) != std::string::npos);
+  CHECK(second.error().message().find("--force") != std::string::npos);
   CHECK(content(name) == "first");
   REQUIRE(write_file(name, "second", true));
   CHECK(content(name) == "second");

@@ -47,7 +47,7 @@ TEST_CASE("a debug file must have the module's build id or the right checksum") 
     CHECK(check_debug_file(elf, elf.build_id(), std::nullopt));
     const auto other = check_debug_file(elf, "0123", std::nullopt);
     REQUIRE_FALSE(other);
-    CHECK(other.error().message.find("0123") != std::string::npos);
+    CHECK(other.error().message().find("0123") != std::string::npos);
   }
   const std::uint32_t crc = debug_link_crc(elf.file()).value();
   CHECK(check_debug_file(elf, "", crc));

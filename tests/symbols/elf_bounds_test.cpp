@@ -144,7 +144,7 @@ TEST_CASE("the checksum of a hole is not computed") {
   REQUIRE(ftruncate(file.get(), static_cast<off_t>(3 * kGigabyte)) == 0);
   const auto checksum = debug_link_crc(file);
   REQUIRE_FALSE(checksum);
-  CHECK(checksum.error().message.find("hole") != std::string::npos);
+  CHECK(checksum.error().message().find("hole") != std::string::npos);
 }
 
 TEST_CASE("a file's stored bytes are counted without its holes") {

@@ -94,7 +94,7 @@ TEST_CASE("instructions that would not do the same elsewhere are refused") {
     const auto entry = moved(bytes);
     REQUIRE(!entry);
     CHECK(entry.error().kind == ErrorKind::Impossible);
-    return entry.error().message;
+    return entry.error().message();
   };
   CHECK(why({0xe8, 0, 0, 0, 0}).find("is a call") != std::string::npos);
   CHECK(why({0x31, 0xc0, 0xc3}).find("ends the function") != std::string::npos);
@@ -109,7 +109,7 @@ TEST_CASE("a function that jumps between its first instructions is refused") {
   // push rbp; mov rbp, rsp; nop; dec edi; jne to the mov
   const auto entry = moved({0x55, 0x48, 0x89, 0xe5, 0x90, 0xff, 0xcf, 0x75, 0xf8});
   REQUIRE(!entry);
-  CHECK(entry.error().message.find("jumps between") != std::string::npos);
+  CHECK(entry.error().message().find("jumps between") != std::string::npos);
   // The same to its entry is no problem: that is where the jump is.
   CHECK(moved({0x55, 0x48, 0x89, 0xe5, 0x90, 0xff, 0xcf, 0x75, 0xf7}));
   // je into the moved bytes themselves

@@ -9,14 +9,14 @@ namespace {
 
 FindExpression good(std::string_view text) {
   const auto parsed = parse_find(text);
-  INFO(text, " ", parsed ? std::string() : parsed.error().message);
+  INFO(text, " ", parsed ? std::string() : parsed.error().message());
   REQUIRE(parsed.has_value());
   return *parsed;
 }
 
 std::string problem(std::string_view text) {
   const auto parsed = parse_find(text);
-  return parsed ? std::string() : parsed.error().message;
+  return parsed ? std::string() : parsed.error().message();
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ FindMatches found(const Snapshot& snapshot, std::string_view expression) {
   const auto parsed = parse_find(expression);
   REQUIRE(parsed.has_value());
   const auto matches = find_matches(snapshot, *parsed);
-  INFO(expression, " ", matches ? std::string() : matches.error().message);
+  INFO(expression, " ", matches ? std::string() : matches.error().message());
   REQUIRE(matches.has_value());
   return *matches;
 }
@@ -103,7 +103,7 @@ TEST_CASE("a field or type that nothing has is an error with the column, not an 
   const Snapshot snapshot = sessions();
   const auto typo = find_matches(snapshot, *parse_find("Session[@usr == nil]"));
   REQUIRE_FALSE(typo.has_value());
-  CHECK(typo.error().message ==
+  CHECK(typo.error().message() ==
         "--find, column 9, at '@usr == nil]': no Shop::Session has a field @usr; it has @hits, "
         "@user");
   CHECK_FALSE(find_matches(snapshot, *parse_find("Sesion")).has_value());
@@ -111,7 +111,7 @@ TEST_CASE("a field or type that nothing has is an error with the column, not an 
   without.values.clear();
   const auto refused = find_matches(without, *parse_find("Session[@hits == 3]"));
   REQUIRE_FALSE(refused.has_value());
-  CHECK(refused.error().message.find("--values") != std::string::npos);
+  CHECK(refused.error().message().find("--values") != std::string::npos);
   CHECK(addresses(without, "Session[@user == nil]") == List{0x1040});
 }
 

@@ -225,14 +225,14 @@ TEST_CASE("paths may begin at one root, and what others retain is counted as bef
 
   const auto wrong = from("Session", "CASHE");
   REQUIRE_FALSE(wrong);
-  CHECK(wrong.error().message == "no root is called 'CASHE'; did you mean 'CACHE'?");
+  CHECK(wrong.error().message() == "no root is called 'CASHE'; did you mean 'CACHE'?");
 }
 
 TEST_CASE("a missing name is reported, with similar ones") {
   const Snapshot snapshot = cache_of_sessions();
   const auto none = analyze::explain_why(snapshot, {"session", 5, {}});
   REQUIRE_FALSE(none);
-  CHECK(none.error().message.find("'Session'") != std::string::npos);
+  CHECK(none.error().message().find("'Session'") != std::string::npos);
   CHECK_FALSE(analyze::explain_why(snapshot, {"0x99", 5, {}}));
   CHECK_FALSE(analyze::parse_exclusion("Session"));
   CHECK_FALSE(analyze::parse_exclusion("Acme::Session"));

@@ -53,7 +53,7 @@ struct Dump {
     const auto dump = read();
     REQUIRE(dump);
     const auto snapshot = join_dump(*dump, {.type_info = directory.file("types")});
-    REQUIRE_MESSAGE(snapshot, snapshot.error().message);
+    REQUIRE_MESSAGE(snapshot, snapshot.error().message());
     auto rows = snapshot::count_objects(*snapshot).rows;
     std::sort(rows.begin(), rows.end(),
               [](const auto& a, const auto& b) { return a.type < b.type; });
@@ -72,7 +72,7 @@ std::string why_not(const Dump& dump) {
   const auto found = dump.read();
   REQUIRE_FALSE(found);
   CHECK(found.error().kind == ErrorKind::Malformed);
-  return found.error().message;
+  return found.error().message();
 }
 
 }  // namespace
@@ -150,8 +150,8 @@ TEST_CASE("a packed core file is refused by its kind") {
   const auto file = TextFile::open(directory.file("core.gz"), {});
   REQUIRE_FALSE(file);
   CHECK(file.error().kind == ErrorKind::Unsupported);
-  CHECK(file.error().message.find("core.gz contains, packed, an ELF file") != std::string::npos);
-  CHECK(file.error().message.find("unpacked") != std::string::npos);
+  CHECK(file.error().message().find("core.gz contains, packed, an ELF file") != std::string::npos);
+  CHECK(file.error().message().find("unpacked") != std::string::npos);
 }
 
 TEST_CASE("a dump that ends early has everything before its end") {

@@ -97,7 +97,7 @@ Snapshot read_again(const std::string& text) {
   auto file = read::TextFile::open(directory.file("dump"), {});
   REQUIRE(file);
   auto dump = read::read_collector_dump(std::move(*file), {}, true);
-  REQUIRE_MESSAGE(dump, dump.error().message);
+  REQUIRE_MESSAGE(dump, dump.error().message());
   auto snapshot = read::join_dump(*dump, {});
   REQUIRE(snapshot);
   snapshot->contents = std::move(dump->contents);

@@ -43,7 +43,7 @@ Result<Snapshot> read_text(const std::string& text, const read::ReadOptions& opt
 std::string refusal(const std::string& text) {
   const auto found = read_text(text);
   REQUIRE_FALSE(found);
-  return found.error().message;
+  return found.error().message();
 }
 
 const std::string kHead = "{\"record\":\"snapshot\",\"version\":1,\"pid\":7}\n";
@@ -334,6 +334,6 @@ TEST_CASE("a file that unpacks to far more than any snapshot is not read to its 
   const auto found = read::read_json_lines(name, {});
   REQUIRE_FALSE(found);
   CHECK(found.error().kind == ErrorKind::Malformed);
-  CHECK_MESSAGE(found.error().message.find("unpacks to more than") != std::string::npos,
-                found.error().message);
+  CHECK_MESSAGE(found.error().message().find("unpacks to more than") != std::string::npos,
+                found.error().message());
 }

@@ -29,7 +29,7 @@ Result<Snapshot> read(std::string_view text, DumpOptions options = {}) {
 
 Snapshot whole(std::string_view text, const DumpOptions& options = {}) {
   auto found = read(text, options);
-  REQUIRE_MESSAGE(found, found.error().message);
+  REQUIRE_MESSAGE(found, found.error().message());
   CHECK_MESSAGE(found->complete, found->reason);
   return std::move(found).value();
 }
@@ -161,7 +161,8 @@ TEST_CASE("lines of a Ruby dump may come in any order, each object once") {
 )");
   REQUIRE(!twice);
   CHECK(twice.error().kind == ErrorKind::Malformed);
-  CHECK(twice.error().message.find("line 4: object 0x30 has a line already") != std::string::npos);
+  CHECK(twice.error().message().find("line 4: object 0x30 has a line already") !=
+        std::string::npos);
 }
 
 TEST_CASE("the first releases write texts that are not JSON, and memsize last") {
@@ -263,8 +264,8 @@ TEST_CASE("a wrong line of a Ruby dump is refused with its number") {
     const auto found = read(line + std::string(wrong) + "\n" + line);
     REQUIRE(!found);
     CHECK(found.error().kind == ErrorKind::Malformed);
-    CHECK_MESSAGE(found.error().message.find("line 2: ") != std::string::npos,
-                  found.error().message);
+    CHECK_MESSAGE(found.error().message().find("line 2: ") != std::string::npos,
+                  found.error().message());
   }
 }
 

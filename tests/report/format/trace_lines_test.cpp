@@ -111,8 +111,8 @@ TEST_CASE("a broken trace is refused with its line") {
     const auto read = read_text(broken);
     REQUIRE_FALSE(read);
     CHECK(read.error().kind == kind);
-    CHECK(read.error().message.find("trace.jsonl") != std::string::npos);
-    return read.error().message;
+    CHECK(read.error().message().find("trace.jsonl") != std::string::npos);
+    return read.error().message();
   };
   const auto malformed = [&](std::string_view from, std::string_view to) {
     return refusal(with(text, from, to), ErrorKind::Malformed);

@@ -76,7 +76,7 @@ std::vector<std::string> compiled_forms() {
 
 void check_layout_of(const Compiled& compiled, AccessorReader& reader) {
   const auto learned = reader.read_layout(compiled["object_size"], compiled["kind_and_size"]);
-  REQUIRE_MESSAGE(learned, (learned ? "" : learned.error().message));
+  REQUIRE_MESSAGE(learned, (learned ? "" : learned.error().message()));
   const Truth truth = compiled.truth();
   const RemoteAddr arrays = compiled["arrays"];
   const Layout& layout = learned->layout;

@@ -24,7 +24,7 @@ void check_refused(FakeGcHeap& heap, ErrorKind kind, std::string_view word) {
   const auto fit = check_layout(heap.layout(), heap.memory(), heap.map());
   REQUIRE_FALSE(fit);
   CHECK(fit.error().kind == kind);
-  CHECK_MESSAGE(fit.error().message.find(word) != std::string::npos, fit.error().message);
+  CHECK_MESSAGE(fit.error().message().find(word) != std::string::npos, fit.error().message());
 }
 
 }  // namespace
@@ -123,5 +123,5 @@ TEST_CASE("a block in a file's memory does not fit") {
   }
   const auto fit = check_layout(heap.layout(), heap.memory(), MemoryMap(std::move(mappings)));
   REQUIRE_FALSE(fit);
-  CHECK(fit.error().message.find("anonymous") != std::string::npos);
+  CHECK(fit.error().message().find("anonymous") != std::string::npos);
 }

@@ -109,7 +109,7 @@ TEST_CASE("randomly false heaps are read without harm, and refused parts are cou
     const auto index =
         read_blocks(lying.fake().memory(), lying.fake().map(), lying.fake().layout());
     if (!index) {
-      CHECK_FALSE(index.error().message.empty());
+      CHECK_FALSE(index.error().message().empty());
       ++refused;
       continue;
     }

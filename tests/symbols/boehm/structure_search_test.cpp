@@ -93,6 +93,6 @@ TEST_CASE("a program without a collector is unsupported, and the error lists wha
   const auto found = find_collector(Modules(std::move(modules)), memory, MemoryMap());
   REQUIRE_FALSE(found);
   CHECK(found.error().kind == ErrorKind::Unsupported);
-  CHECK(found.error().message.find("GC_size") != std::string::npos);
-  CHECK(found.error().message.find("block index") != std::string::npos);
+  CHECK(found.error().message().find("GC_size") != std::string::npos);
+  CHECK(found.error().message().find("block index") != std::string::npos);
 }

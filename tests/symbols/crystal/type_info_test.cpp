@@ -65,7 +65,7 @@ std::string refusal(std::string_view text) {
   const auto types = parse_type_info(text);
   REQUIRE_FALSE(types.has_value());
   CHECK(types.error().kind == ErrorKind::Malformed);
-  return types.error().message;
+  return types.error().message();
 }
 
 bool says(const std::string& message, std::string_view part) {
@@ -201,7 +201,7 @@ TEST_CASE("hostile names are kept as bytes, up to a length") {
 TEST_CASE("a file that is missing, a directory or far too large is refused by name") {
   const auto missing = read_type_info("/no/such/file");
   REQUIRE_FALSE(missing.has_value());
-  CHECK(says(missing.error().message, "/no/such/file"));
+  CHECK(says(missing.error().message(), "/no/such/file"));
   CHECK_FALSE(read_type_info("/").has_value());
 
   std::string name = "/tmp/heapattach-test-XXXXXX";
@@ -213,5 +213,5 @@ TEST_CASE("a file that is missing, a directory or far too large is refused by na
   ::unlink(name.c_str());
   REQUIRE_FALSE(huge.has_value());
   CHECK(huge.error().kind == ErrorKind::Malformed);
-  CHECK(says(huge.error().message, "1024 MiB"));
+  CHECK(says(huge.error().message(), "1024 MiB"));
 }
