@@ -37,6 +37,10 @@ constexpr milliseconds kStarvedUse{400};
 constexpr milliseconds kBetweenLooks{300};
 constexpr milliseconds kLeastUse{
     10};  // the range between the two; next to hanging work, another thread may poll
+// How long the work may take, after a second signal, to put back what it has changed elsewhere; and
+// how often to look whether it has.
+constexpr std::chrono::seconds kRestorePatience{20};
+constexpr milliseconds kBetweenRestoreLooks{10};
 // How long a killed process may take to die.
 constexpr milliseconds kDeathPatience{500};
 
@@ -46,6 +50,7 @@ struct Shared {
   std::atomic<Clock::rep> undisturbed_until{0};
   std::atomic<int> status{-1};  // what the work returned
   std::atomic<bool> has_given_up{false};
+  std::atomic<int> to_restore{0};  // UntilRestored objects
   std::array<char, 512> why{};
 };
 static_assert(std::atomic<Clock::rep>::is_always_lock_free);
@@ -135,10 +140,11 @@ class Guardian {
   GuardedEnd watch() {
     while (!has_ended() && !shared_.has_given_up.load() && may_go_on()) {
       const int signal = signals_.wait_until(look_at_);
-      if (signal == 0) continue;
+      if (signal == 0 || end_.signal) continue;
       if (end_.asked_by) {
         end_.signal = signal;
-        break;
+        restored_by_ = Clock::now() + kRestorePatience;
+        continue;
       }
       end_.asked_by = signal;
       asked_at_ = Clock::now();
@@ -152,6 +158,10 @@ class Guardian {
   // Whether the work may continue; if so, until `look_at_`.
   bool may_go_on() {
     const auto now = Clock::now();
+    if (end_.signal) {
+      look_at_ = now + kBetweenRestoreLooks;
+      return shared_.to_restore.load() > 0 && now < restored_by_;
+    }
     const auto due = end_.asked_by ? asked_at_ : time_of(shared_.deadline);
     const auto limit = std::max(due + (end_.asked_by ? kAskedPatience : kLatePatience),
                                 time_of(shared_.undisturbed_until));
@@ -211,6 +221,7 @@ class Guardian {
   const Signals& signals_;
   GuardedEnd end_;
   Clock::time_point asked_at_;
+  Clock::time_point restored_by_;  // after a second signal
   Clock::time_point look_at_;
   std::optional<std::chrono::nanoseconds> used_before_;  // processor time, when it was due
   std::chrono::nanoseconds used_late_{};                 // since then, at the last check
@@ -264,6 +275,13 @@ void need_time(milliseconds time) noexcept {
   if (shared == nullptr) return;
   const Clock::rep until = (Clock::now() + time).time_since_epoch().count();
   shared->undisturbed_until.store(std::max(until, shared->undisturbed_until.load()));
+}
+
+UntilRestored::UntilRestored() noexcept {
+  if (Shared* const shared = guarded()) shared->to_restore.fetch_add(1);
+}
+UntilRestored::~UntilRestored() {
+  if (Shared* const shared = guarded()) shared->to_restore.fetch_sub(1);
 }
 
 void give_up(std::string_view why) noexcept {

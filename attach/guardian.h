@@ -37,8 +37,19 @@ GuardedEnd run_guarded(std::chrono::steady_clock::time_point deadline,
 // Replaces the deadline.
 void set_guarded_deadline(std::chrono::steady_clock::time_point deadline) noexcept;
 
-// For steps that must not be cut short, such as restoring something: nothing ends it for `time`.
+// For steps that must not be cut short, such as restoring something: the deadline does not end it
+// for `time`.
 void need_time(std::chrono::milliseconds time) noexcept;
+
+// Something in another process must be put back. While one of these lives, a second SIGINT or
+// SIGTERM does not end the work at once: the guardian waits for its end, some seconds at most.
+class UntilRestored {
+ public:
+  UntilRestored() noexcept;
+  ~UntilRestored();
+  UntilRestored(const UntilRestored&) = delete;
+  UntilRestored& operator=(const UntilRestored&) = delete;
+};
 
 // The deadline, for code that does not get one; the latest possible time without a guardian.
 [[nodiscard]] std::chrono::steady_clock::time_point guarded_deadline() noexcept;

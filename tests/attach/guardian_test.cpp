@@ -1,11 +1,14 @@
 #include "attach/guardian.h"
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <iostream>
+#include <new>
 #include <thread>
 
 #include <doctest/doctest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "attach/interrupt.h"
@@ -120,6 +123,27 @@ TEST_CASE("a request to end is forwarded, and ends work that does not heed it") 
     });
     CHECK_FALSE(end.status);
     CHECK(end.signal == SIGTERM);
+  }
+  SUBCASE("a second one waits until the work has restored what it changed") {
+    void* const page =
+        ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(page != MAP_FAILED);
+    auto& is_restored = *new (page) std::atomic<bool>(false);
+    const GuardedEnd end = guarded(3600s, [&]() -> int {
+      {
+        const UntilRestored debt;
+        asks();
+        while (!interrupted_by()) ::usleep(1000);
+        asks();
+        std::this_thread::sleep_for(300ms);  // the guardian would have ended it long ago
+        is_restored = true;
+      }
+      hang();
+    });
+    CHECK_FALSE(end.status);
+    CHECK(end.signal == SIGTERM);
+    CHECK(is_restored);
+    ::munmap(page, 4096);
   }
   SUBCASE("one that does not come from the guardian is not heeded") {
     const GuardedEnd end = guarded(60s, [&] {
