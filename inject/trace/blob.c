@@ -37,7 +37,7 @@ __asm__(
     "  .hidden blob_head\n"
     "blob_head:\n"
     "  .ascii \"heapattach-trace\"\n"
-    "  .long 1, blob_end - blob_head\n"
+    "  .long 2, blob_end - blob_head\n"
     "  .irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8\n"
     "  .long hook_\\n - blob_head\n"
     "  .endr\n"
@@ -217,6 +217,37 @@ static RingRecord* reserve(RingHead* ring, uint64_t bytes, uint64_t* at) {
   return record;
 }
 
+// Where the end of the stack is remembered that `at` is on.
+static uint64_t* end_for(BlobControl* c, uint64_t at) {
+  return &c->ends[(at >> 14) * 0x9E3779B97F4A7C15u >> 56 & (kEnds - 1)];
+}
+
+// How many bytes to copy from `from` upwards: at most `most`, and not more than the stack has. What
+// is short costs little: the copy, the room in the ring, and the work of the reader. A thread's
+// stack ends below what its thread pointer points to, that of the first one where the kernel began
+// it, and any other one where the last copy from it ended; one byte more shows whether this is
+// still so.
+static uint64_t stack_bytes(BlobControl* c, uint64_t from, uint64_t most) {
+  uint64_t bytes = most;
+  const uint64_t to_thread = thread_pointer() - from;
+  if (to_thread < bytes) bytes = to_thread;
+  const uint64_t to_main = blob_head.main_stack - from;
+  if (to_main < bytes) bytes = to_main;
+  const uint64_t to_end = *end_for(c, from) - from;
+  if (to_end < bytes) bytes = to_end + 1;
+  return bytes;
+}
+
+// Remembers where a copy ended, or that the stack goes on.
+static void learn_end(BlobControl* c, uint64_t from, uint64_t wanted, uint64_t got) {
+  uint64_t* const end = end_for(c, from);
+  if (got < wanted) {
+    *end = from + got;
+  } else if (*end - from < got) {
+    *end = 0;
+  }
+}
+
 // The stack from `from` upwards, as far as it is mapped: the pages one by one, because only whole
 // pieces count.
 static uint32_t copy_stack(char* to, uint64_t from, uint64_t bytes, long thread) {
@@ -287,7 +318,9 @@ CALLED void blob_sample(const uint64_t* frame, uint64_t size, uint32_t hook) {
   RingHead* const ring = (RingHead*)blob_head.ring;
   const uint64_t time = now();
   check_reader(c, ring, time);
-  const uint64_t bytes = (kRecordBytes + c->stack_most + 63) & ~(uint64_t)63;
+  const uint64_t stack = (uint64_t)(frame + kReturn + 1);
+  const uint64_t wanted = stack_bytes(c, stack, c->stack_most);
+  const uint64_t bytes = (kRecordBytes + wanted + 63) & ~(uint64_t)63;
   uint64_t at = 0;
   RingRecord* const record = reserve(ring, bytes, &at);
   if (record == 0) {
@@ -304,14 +337,15 @@ CALLED void blob_sample(const uint64_t* frame, uint64_t size, uint32_t hook) {
   record->collection = blob_head.collections ? *(const volatile uint32_t*)blob_head.collections : 0;
   record->kind = (uint32_t)frame[hook == kAllocationHooks - 1 ? kRdi : kRsi];
   record->rip = caller;
-  record->rsp = (uint64_t)(frame + kReturn + 1);
+  record->rsp = stack;
   record->rbp = frame[kRbp];
   record->rbx = frame[kRbx];
   record->r12 = frame[kR12];
   record->r13 = frame[kR13];
   record->r14 = frame[kR14];
   record->r15 = frame[kR15];
-  record->stack_bytes = copy_stack((char*)(record + 1), record->rsp, c->stack_most, thread);
+  record->stack_bytes = copy_stack((char*)(record + 1), stack, wanted, thread);
+  learn_end(c, stack, wanted, record->stack_bytes);
   record->is_tracked = 0;
   if (blob_head.event_variable != 0) {
     record->is_tracked = (uint32_t)track(c, frame[kResult]);

@@ -22,6 +22,7 @@ enum {
   kSlots = 1024,
   kWays = 8,
   kBuckets = 8192,
+  kEnds = 256,
   kRingHeadBytes = 4096,
   kRecordBytes = 128,
   kShortRecordBytes = 64,
@@ -54,6 +55,7 @@ typedef struct BlobHead {
   uint8_t original[kHooks][kMostMoved];
   uint64_t tool;        // pid of the one that traces, as it sees itself
   uint64_t tool_start;  // in ticks since boot
+  uint64_t main_stack;  // where the stack of the first thread ends; 0: unknown
 } BlobHead;
 
 // The bytes that a thread may still allocate before the next sample.
@@ -77,7 +79,9 @@ typedef struct BlobControl {
   uint64_t unused2[7];
   BlobSlot slots[kSlots];
   uint64_t quantiles[257];  // of the exponential distribution, with 24 fractional bits
+  uint64_t ends[kEnds];     // of stacks, by a hash of where they are used
   uint64_t unused3[7];
+  // The installer does not write what follows.
   uint64_t busy[kBuckets / 64];     // which buckets are not empty
   uint64_t live[kBuckets * kWays];  // complements of sampled addresses
 } BlobControl;

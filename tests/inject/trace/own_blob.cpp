@@ -1,0 +1,168 @@
+#include "tests/inject/trace/own_blob.h"
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <span>
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "inject/trace/find_room.h"
+#include "inject/trace/move_entry.h"
+
+// First instructions like those of a collector.
+asm(R"(
+  .text
+  .balign 4096
+  .globl ha_test_allocate, ha_test_allocate_end, ha_test_release, ha_test_release_end
+ha_test_allocate:
+  push %r15
+  push %r14
+  push %rbx
+  mov %rdi, %rbx
+  call ha_test_next
+  pop %rbx
+  pop %r14
+  pop %r15
+  ret
+ha_test_allocate_end:
+  .balign 16
+ha_test_release:
+  test %rdi, %rdi
+  je 1f
+  incq ha_test_released(%rip)
+1: ret
+ha_test_release_end:
+)");
+
+extern "C" {
+extern const std::byte ha_test_allocate_end[];
+extern const std::byte ha_test_release_end[];
+std::uint64_t ha_test_released = 0;
+void* ha_test_next();
+}
+
+namespace heapattach::trace {
+
+TestCollector test_collector;
+
+namespace {
+
+constexpr std::size_t kBytes = kBlobCodeBytes + ((sizeof(BlobControl) + 4095) & ~std::size_t{4095});
+
+std::atomic<std::uint64_t> next_address{0x1000000};
+
+void on_event(int event) {
+  test_collector.event_given = event;
+}
+int is_marked(const void* object) {
+  return reinterpret_cast<std::uint64_t>(object) == test_collector.only_marked ? 1 : 0;
+}
+void* object_base(void* object) {
+  return object;
+}
+
+}  // namespace
+
+OwnBlob::OwnBlob(std::uint64_t every, std::uint64_t ring_bytes) {
+  file_ = Fd(static_cast<int>(syscall(SYS_memfd_create, "blob-test", MFD_CLOEXEC)));
+  const auto whole = static_cast<off_t>(kBlobCodeBytes + kRingHeadBytes + ring_bytes);
+  REQUIRE(ftruncate(file_.get(), whole) == 0);
+  ring_.emplace(Ring::map(file_, kBlobCodeBytes, ring_bytes).value());
+  const Fd text = Fd::open("/proc/self/maps", 0).value();
+  const MemoryMap map = *parse_maps(*read_all(text, 1 << 24));
+  const std::array near = {RemoteAddr{number(ha_test_allocate)}};
+  const auto room = find_room(map, kBytes, near);
+  REQUIRE(room);
+  base_ = reinterpret_cast<std::byte*>(room->value);
+  REQUIRE(mmap(base_, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+               0) == base_);
+  REQUIRE(madvise(base_ + kBlobCodeBytes, kBytes - kBlobCodeBytes, MADV_WIPEONFORK) == 0);
+  fill(ring_bytes, every);
+  REQUIRE(mprotect(base_, kBlobCodeBytes, PROT_READ | PROT_EXEC) == 0);
+  hook(0, number(ha_test_allocate));
+  hook(kFreeHook, number(ha_test_release));
+  control().enabled = 1;
+}
+
+OwnBlob::~OwnBlob() {
+  for (const auto& [at, bytes] : originals_) put(at, bytes);
+  munmap(base_, kBytes);
+}
+
+void OwnBlob::collect(int event) const {
+  reinterpret_cast<void (*)(int)>(base_ + head_.handler)(event);
+}
+
+std::vector<OwnBlob::Record> OwnBlob::read() {
+  std::vector<Record> all;
+  for (;;) {
+    const auto entry = ring_->front();
+    REQUIRE(entry);
+    if (!*entry) return all;
+    const auto stack = (*entry)->stack;
+    all.push_back({(*entry)->record, {stack.begin(), stack.end()}});
+    ring_->pop();
+  }
+}
+
+void OwnBlob::fill(std::uint64_t ring_bytes, std::uint64_t every) {
+  const auto code = blob_code();
+  std::memcpy(base_, code.data(), code.size());
+  head_ = blob_head();
+  head_.base = number(base_);
+  head_.ring = ring_address(ring_bytes);
+  head_.ring_bytes = ring_bytes;
+  head_.event_variable = 1;
+  head_.program_handler = number(on_event);
+  head_.is_marked = number(is_marked);
+  head_.object_base = number(object_base);
+  head_.collections = number(&test_collector.collections);
+  move(0, number(ha_test_allocate), number(ha_test_allocate_end));
+  move(kFreeHook, number(ha_test_release), number(ha_test_release_end));
+  std::memcpy(base_, &head_, sizeof head_);
+  const auto control = new_control(every, kTestStackBytes, 12345);
+  std::memcpy(base_ + kBlobCodeBytes, control.data(), control.size());
+}
+
+std::uint64_t OwnBlob::ring_address(std::uint64_t ring_bytes) {
+  auto* const room =
+      static_cast<std::byte*>(mmap(nullptr, kRingHeadBytes + 2 * ring_bytes, PROT_READ | PROT_WRITE,
+                                   MAP_SHARED, file_.get(), kBlobCodeBytes));
+  REQUIRE(mmap(room + kRingHeadBytes + ring_bytes, ring_bytes, PROT_READ | PROT_WRITE,
+               MAP_SHARED | MAP_FIXED, file_.get(), kBlobCodeBytes + kRingHeadBytes) != MAP_FAILED);
+  return number(room);
+}
+
+void OwnBlob::move(std::size_t hook, std::uint64_t entry, std::uint64_t end) {
+  const auto disassembler = Disassembler::open();
+  const std::span function(reinterpret_cast<const std::byte*>(entry), end - entry);
+  const auto moved = move_entry(*disassembler, function, RemoteAddr{entry},
+                                RemoteAddr{number(base_) + head_.trampoline[hook]});
+  REQUIRE(moved);
+  std::memcpy(base_ + head_.trampoline[hook], moved->code.data(), moved->code.size());
+}
+
+void OwnBlob::hook(std::size_t hook, std::uint64_t entry) {
+  const auto* const bytes = reinterpret_cast<const std::byte*>(entry);
+  originals_.emplace_back(entry, std::vector<std::byte>(bytes, bytes + kJumpBytes));
+  put(entry, jump(entry, number(base_) + head_.hook[hook]));
+}
+
+void OwnBlob::put(std::uint64_t at, const std::vector<std::byte>& bytes) {
+  auto* const page = reinterpret_cast<void*>(at & ~std::uint64_t{4095});
+  REQUIRE(mprotect(page, 4096, PROT_READ | PROT_WRITE | PROT_EXEC) == 0);
+  std::memcpy(reinterpret_cast<void*>(at), bytes.data(), bytes.size());
+  REQUIRE(mprotect(page, 4096, PROT_READ | PROT_EXEC) == 0);
+}
+
+}  // namespace heapattach::trace
+
+extern "C" void* ha_test_next() {
+  using namespace heapattach::trace;
+  return test_collector.is_without_memory ? nullptr : reinterpret_cast<void*>(next_address += 64);
+}

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "inject/trace/blob.h"
+#include "inject/trace/ring.h"
+
+// The functions that are hooked. The first returns addresses that differ, and the second counts.
+extern "C" {
+void* ha_test_allocate(std::size_t bytes, int kind);
+void ha_test_release(void* object);
+extern std::uint64_t ha_test_released;
+}
+
+namespace heapattach::trace {
+
+inline constexpr std::uint64_t kTestRingBytes = std::uint64_t{1} << 20;
+inline constexpr std::uint64_t kTestStackBytes = 4096;
+
+// What the test's collector says.
+struct TestCollector {
+  bool is_without_memory = false;
+  int event_given = -1;  // to the program's handler
+  std::uint32_t collections = 0;
+  std::uint64_t only_marked = 0;
+};
+extern TestCollector test_collector;
+
+template <class T>
+std::uint64_t number(T* pointer) {
+  return reinterpret_cast<std::uint64_t>(pointer);
+}
+
+// The blob in our own process, put in as the installer does it from outside.
+class OwnBlob {
+ public:
+  explicit OwnBlob(std::uint64_t every, std::uint64_t ring_bytes = kTestRingBytes);
+  ~OwnBlob();
+  OwnBlob(const OwnBlob&) = delete;
+  OwnBlob& operator=(const OwnBlob&) = delete;
+
+  [[nodiscard]] BlobControl& control() const {
+    return *reinterpret_cast<BlobControl*>(base_ + kBlobCodeBytes);
+  }
+  [[nodiscard]] Ring& ring() { return *ring_; }
+  void collect(int event = kMarkEnd) const;
+  // All records, with their stacks.
+  struct Record {
+    RingRecord record;
+    std::vector<std::byte> stack;
+  };
+  std::vector<Record> read();
+
+ private:
+  void fill(std::uint64_t ring_bytes, std::uint64_t every);
+  std::uint64_t ring_address(std::uint64_t ring_bytes);
+  void move(std::size_t hook, std::uint64_t entry, std::uint64_t end);
+  void hook(std::size_t hook, std::uint64_t entry);
+  static void put(std::uint64_t at, const std::vector<std::byte>& bytes);
+
+  Fd file_;
+  std::optional<Ring> ring_;
+  std::byte* base_ = nullptr;
+  BlobHead head_{};
+  std::vector<std::pair<std::uint64_t, std::vector<std::byte>>> originals_;
+};
+
+}  // namespace heapattach::trace
