@@ -1,12 +1,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <utility>
 
+#include "attach/guardian.h"
 #include "inject/remote_control.h"
 #include "inject/trace/hooks.h"
 #include "inject/trace/removal.h"
 #include "inject/trace/ring.h"
-#include "symbols/code/disassembler.h"
 
 namespace heapattach::trace {
 
@@ -32,10 +34,14 @@ class Installation {
   Installation& operator=(const Installation&) = delete;
 
   [[nodiscard]] Ring& ring() { return *ring_; }
-  // The names of the entries that are traced, and why others are not.
+  // The names of the entries that are traced.
   [[nodiscard]] const std::vector<std::string>& entries() const { return entries_; }
-  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+  // The longest stop so far.
   [[nodiscard]] std::chrono::nanoseconds pause() const { return pause_; }
+  // False if the process has ended or runs another program now.
+  [[nodiscard]] bool is_there() const;
+  // False if the ends of objects are not seen: the program may have set a handler of its own.
+  [[nodiscard]] bool sees_collections() const;
 
   // Removes it. What is still in the ring can be read afterwards.
   Result<Removed> leave();
@@ -49,12 +55,10 @@ class Installation {
   RemoteControl& control_;
   std::optional<Ring> ring_;
   std::vector<std::string> entries_;
-  std::vector<std::string> notes_;
   std::chrono::nanoseconds pause_{};
+  BlobHead head_{};
+  std::optional<UntilRestored> debt_{std::in_place};
   bool is_in_ = false;
 };
-
-// Why an entry cannot be hooked; nothing if it can. For --check.
-Result<void> check_entry(const Disassembler& disassembler, const Entry& entry);
 
 }  // namespace heapattach::trace

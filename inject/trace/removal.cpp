@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
+#include <span>
 #include <thread>
 
 #include <fmt/format.h>
@@ -48,6 +49,11 @@ std::optional<BlobHead> head_at(RemoteAddr at, const MemoryReader& memory) {
   return *head;
 }
 
+bool is_ours(const Process& target, int file) {
+  const auto link = target.read_link(fmt::format("fd/{}", file));
+  return link && link->starts_with(ring_path());
+}
+
 std::vector<int> open_files(const Process& target) {
   std::vector<int> found;
   std::error_code none;
@@ -55,23 +61,29 @@ std::vector<int> open_files(const Process& target) {
       fmt::format("/proc/self/fd/{}/fd", target.directory().get());
   for (const auto& file : std::filesystem::directory_iterator(directory, none)) {
     const std::string name = file.path().filename();
-    const auto link = target.read_link("fd/" + name);
-    if (!link || !link->starts_with(ring_path())) continue;
     int number = -1;
     std::from_chars(name.data(), name.data() + name.size(), number);
-    if (number >= 0) found.push_back(number);
+    if (number >= 0 && is_ours(target, number)) found.push_back(number);
   }
   return found;
 }
 
 class Removal {
  public:
-  Removal(const Process& target, RemoteControl& control, const FrozenView& view)
-      : target_(target), control_(control), view_(view) {}
+  Removal(const Process& target,
+          RemoteControl& control,
+          const FrozenView& view,
+          std::span<const int> files)
+      : target_(target), control_(control), view_(view), files_(files) {}
 
+  // None if a thread is still inside: then only the unmapping is left.
   Result<std::optional<Removed>> run() {
     map_ = HA_TRY(target_.maps());
-    const Remains remains = find_remains(target_, map_, control_.memory());
+    Remains remains = find_mapped(map_, control_.memory());
+    // The program may have closed them and opened others meanwhile.
+    for (const int file : files_) {
+      if (is_ours(target_, file)) remains.files.push_back(file);
+    }
     if (!remains.is_any()) return std::optional(Removed{});
     if (view_.threads.empty()) return Error{ErrorKind::Gone, "it has no thread"};
     if (remains.code.bytes != 0 && !remains.head) {
@@ -83,7 +95,7 @@ class Removal {
     tid_ = view_.threads.front().tid;
     if (remains.head) {
       HA_TRY(put_back(*remains.head));
-      if (!why_stays_.empty()) return std::optional(Removed{false, why_stays_});
+      if (!why_stays_.empty()) return std::optional(Removed{false, why_stays_, {}});
       if (HA_TRY(is_in_use(*remains.head))) return std::optional<Removed>();
     }
     HA_TRY(unmap(remains));
@@ -139,7 +151,7 @@ class Removal {
       if (offset >= code.size() || offset < kCallBytes) return false;
       return code[offset - kCallBytes] != kCall;
     };
-    return is_any_thread_at(view_, map_, memory, is_in_code);
+    return is_any_thread_at(view_, map_, memory, {base, code.size()}, is_in_code);
   }
 
   Result<void> unmap(const Remains& remains) {
@@ -162,6 +174,7 @@ class Removal {
   const Process& target_;
   RemoteControl& control_;
   const FrozenView& view_;
+  std::span<const int> files_;
   MemoryMap map_;
   pid_t tid_ = 0;
   std::string why_stays_;
@@ -195,7 +208,7 @@ std::uint64_t blob_bytes() {
   return kBlobCodeBytes + ((sizeof(BlobControl) + kPageBytes - 1) & ~(kPageBytes - 1));
 }
 
-Remains find_remains(const Process& target, const MemoryMap& map, const MemoryReader& memory) {
+Remains find_mapped(const MemoryMap& map, const MemoryReader& memory) {
   Remains found;
   const std::string path = ring_path();
   for (const Mapping& mapping : map.mappings()) {
@@ -210,33 +223,37 @@ Remains find_remains(const Process& target, const MemoryMap& map, const MemoryRe
       found.ring.bytes += mapping.range.bytes;
     }
   }
+  return found;
+}
+
+Remains find_remains(const Process& target, const MemoryMap& map, const MemoryReader& memory) {
+  Remains found = find_mapped(map, memory);
   found.files = open_files(target);
   return found;
 }
 
-Result<std::optional<Removed>> try_remove(const Process& target,
-                                          RemoteControl& control,
-                                          const FrozenView& view) {
-  return Removal(target, control, view).run();
-}
-
-Result<Removed> remove(const Process& target, RemoteControl& control) {
+Result<Removed> remove(const Process& target, RemoteControl& control, std::span<const int> files) {
   const FreezeOptions options{.thread_deadline = 5s, .budget = 10s, .for_cleaning = true};
   const auto until = std::chrono::steady_clock::now() + kLeavePatience;
   need_time(kLeavePatience + 15s);
+  std::chrono::nanoseconds pause{};
   for (;;) {
     std::optional<Removed> removed;
     const auto frozen = while_frozen(target, options, [&](const FrozenView& view) -> Result<void> {
-      removed = HA_TRY(try_remove(target, control, view));
+      removed = HA_TRY(Removal(target, control, view, files).run());
       return {};
     });
+    if (frozen) pause = std::max(pause, frozen->pause);
     if (!frozen && (frozen.error().kind == ErrorKind::Gone || !target.is_alive())) {
       return Removed{};
     }
-    if (removed) return *std::move(removed);
-    if (std::chrono::steady_clock::now() >= until) {
+    if (!removed && std::chrono::steady_clock::now() >= until) {
       if (!frozen) return frozen.error();
-      return Removed{false, "a thread may still return to it"};
+      removed = Removed{false, "a thread may still return to it", {}};
+    }
+    if (removed) {
+      removed->pause = pause;
+      return *std::move(removed);
     }
     std::this_thread::sleep_for(kBetweenTries);
   }
@@ -251,7 +268,7 @@ Result<Removed> repair(const Process& target, RemoteControl& control) {
                                                 target.pid(), remains.head->tool)}
         .advise("again when that one has ended");
   }
-  return remove(target, control);
+  return remove(target, control, remains.files);
 }
 
 }  // namespace heapattach::trace

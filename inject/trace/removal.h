@@ -1,6 +1,8 @@
 #pragma once
 
+#include <chrono>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,9 @@ struct Remains {
 
   [[nodiscard]] bool is_any() const { return head || ring.bytes != 0 || !files.empty(); }
 };
+// Those in the maps, and with them the open files. A process may have very many files: not for a
+// stop.
+Remains find_mapped(const MemoryMap& map, const MemoryReader& memory);
 Remains find_remains(const Process& target, const MemoryMap& map, const MemoryReader& memory);
 
 // When a process of ours began, in ticks since boot; 0 if there is none.
@@ -32,21 +37,19 @@ Remains find_remains(const Process& target, const MemoryMap& map, const MemoryRe
 
 // How a removal ended.
 struct Removed {
-  bool is_whole = true;  // nothing is left
-  std::string why;       // why something is
+  bool is_whole = true;              // nothing is left
+  std::string why;                   // why something is
+  std::chrono::nanoseconds pause{};  // the longest stop
 };
 
 // Puts back the code of all entries and the handler, and unmaps the rest as soon as no thread can
 // return to it; waits some seconds for that. Then, or if the program now has its own reason to call
-// it, it stays mapped: it does nothing there.
-Result<Removed> remove(const Process& target, RemoteControl& control);
+// it, it stays mapped: it does nothing there. Closes those of `files` that are ours.
+Result<Removed> remove(const Process& target,
+                       RemoteControl& control,
+                       std::span<const int> files = {});
 
-// The same for what a killed run has left. Traced if that run still lives.
+// The same for what a killed run has left, with its open files. Traced if that run still lives.
 Result<Removed> repair(const Process& target, RemoteControl& control);
-
-// One try, on the frozen target; none if a thread is still inside: then only the unmapping is left.
-Result<std::optional<Removed>> try_remove(const Process& target,
-                                          RemoteControl& control,
-                                          const FrozenView& view);
 
 }  // namespace heapattach::trace

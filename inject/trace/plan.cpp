@@ -1,0 +1,195 @@
+#include "inject/trace/plan.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "attach/x86_64.h"
+#include "inject/trace/blob.h"
+#include "inject/trace/find_room.h"
+#include "inject/trace/move_entry.h"
+#include "inject/trace/removal.h"
+
+namespace heapattach::trace {
+
+namespace {
+
+constexpr const char* kAdvice = "--count and --watch, which change no code of the process";
+constexpr std::byte kReturn{0xc3};
+
+// Where the kernel began the stack of the first thread: proc(5), field 28 of stat; 0 if it does not
+// say.
+std::uint64_t main_stack_of(const Process& target) {
+  constexpr int kFieldAfterName = 3;
+  constexpr int kStartStack = 28;
+  const auto stat = target.read_file("stat");
+  if (!stat) return 0;
+  std::string_view rest(*stat);
+  const std::size_t name_end = rest.rfind(')');
+  if (name_end == std::string_view::npos || name_end + 2 > rest.size()) return 0;
+  rest.remove_prefix(name_end + 2);
+  for (int field = kFieldAfterName; field < kStartStack; ++field) {
+    const std::size_t space = rest.find(' ');
+    if (space == std::string_view::npos) return 0;
+    rest.remove_prefix(space + 1);
+  }
+  std::uint64_t value = 0;
+  std::from_chars(rest.data(), rest.data() + rest.size(), value);
+  return value;
+}
+
+// An instruction of the collector that only returns, after what is changed for the trace; 0 if
+// there is none.
+RemoteAddr return_instruction(const Hooks& hooks) {
+  constexpr std::ptrdiff_t kUnchanged = 64;
+  for (const Entry& entry : hooks.allocations) {
+    if (static_cast<std::ptrdiff_t>(entry.code.size()) <= kUnchanged) continue;
+    const auto found = std::find(entry.code.begin() + kUnchanged, entry.code.end(), kReturn);
+    if (found != entry.code.end()) {
+      return entry.at + static_cast<std::uint64_t>(found - entry.code.begin());
+    }
+  }
+  return {};
+}
+
+class Planner {
+ public:
+  Planner(const Process& target, const MemoryReader& memory, const Hooks& hooks)
+      : target_(target), memory_(memory), hooks_(hooks) {}
+
+  Result<Plan> run(std::uint64_t ring_bytes) {
+    plan_.head = blob_head();
+    plan_.head.ring_bytes = ring_bytes;
+    plan_.head.tool = static_cast<std::uint64_t>(getpid());
+    plan_.head.tool_start = start_of(plan_.head.tool);
+    // The first function has its caller's address there, and the words of its arguments after it.
+    constexpr std::uint64_t kAboveFirst = 64;
+    const std::uint64_t main_stack = main_stack_of(target_);
+    if (main_stack != 0) plan_.head.main_stack = main_stack + kAboveFirst;
+    HA_TRY(place());
+    HA_TRY(plan_events());
+    const auto code = blob_code();
+    plan_.image.assign(code.begin(), code.end());
+    plan_.image.resize(kBlobCodeBytes);
+    HA_TRY(plan_jumps());
+    std::memcpy(plan_.image.data(), &plan_.head, sizeof plan_.head);
+    return std::move(plan_);
+  }
+
+ private:
+  Result<void> place() {
+    const MemoryMap map = HA_TRY(target_.maps());
+    std::vector<RemoteAddr> near;
+    for (const Entry& entry : hooks_.allocations) near.push_back(entry.at);
+    if (hooks_.release) near.push_back(hooks_.release->at);
+    const auto room = find_room(map, blob_bytes(), near);
+    if (!room) return impossible("there is no room within 2 GiB of the collector's code");
+    plan_.head.base = room->value;
+    // The ring must not take that very room.
+    std::vector<Mapping> mappings = map.mappings();
+    Mapping ours;
+    ours.range = plan_.code();
+    mappings.push_back(std::move(ours));
+    std::ranges::sort(mappings, {}, [](const Mapping& mapping) { return mapping.range.start; });
+    const auto ring = find_room(MemoryMap(std::move(mappings)), plan_.ring().bytes, {});
+    if (!ring) return impossible("there is no room for the ring");
+    plan_.head.ring = ring->value;
+    return {};
+  }
+
+  Result<void> plan_events() {
+    if (!hooks_.follows_ends()) return {};
+    BlobHead& head = plan_.head;
+    head.event_variable = hooks_.event_variable.value;
+    head.is_marked = hooks_.is_marked.value;
+    head.object_base = hooks_.object_base.value;
+    head.collections = hooks_.collections.value;
+    plan_.handler = HA_TRY(event_handler(hooks_, memory_));
+    head.program_handler = plan_.handler;
+    if (plan_.handler != 0) return {};
+    // The collector tests the variable once and calls through it twice, so it must not become 0
+    // again while a thread may be in between, which nobody can rule out. From now on it has the
+    // address of an instruction that only returns.
+    head.program_handler = return_instruction(hooks_).value;
+    if (head.program_handler == 0) head.event_variable = 0;
+    return {};
+  }
+
+  Result<void> plan_jumps() {
+    const Disassembler disassembler = HA_TRY(Disassembler::open());
+    std::size_t first = 0;
+    for (const Entry& entry : hooks_.allocations) {
+      const std::size_t number = entry.size_is_second ? kAllocationHooks - 1 : first++;
+      if (first >= kAllocationHooks) return impossible("the collector has too many entries");
+      HA_TRY(plan_jump(disassembler, entry, number));
+    }
+    if (hooks_.release) HA_TRY(plan_jump(disassembler, *hooks_.release, kFreeHook));
+    return {};
+  }
+
+  Result<void> plan_jump(const Disassembler& disassembler, const Entry& entry, std::size_t number) {
+    BlobHead& head = plan_.head;
+    const RemoteAddr base{head.base};
+    auto moved = move_entry(disassembler, entry.code, entry.at, base + head.trampoline[number]);
+    if (!moved) return std::move(moved).error().context(entry.name).advise(kAdvice);
+    if (entry.at.value % kPageBytes > kPageBytes - kJumpBytes) {
+      return impossible(fmt::format("{}: its first bytes are on two pages", entry.name));
+    }
+    std::copy(moved->code.begin(), moved->code.end(),
+              plan_.image.begin() + static_cast<std::ptrdiff_t>(head.trampoline[number]));
+    head.entry[number] = entry.at.value;
+    head.entry_bytes[number] = moved->bytes;
+    head.inner_begin[number] = entry.inner.start.value;
+    head.inner_end[number] = entry.inner.end().value;
+    std::memcpy(head.original[number], entry.code.data(), moved->bytes);
+    const auto end = entry.code.begin() + static_cast<std::ptrdiff_t>(moved->bytes);
+    plan_.jumps.push_back({.name = entry.name,
+                           .at = entry.at,
+                           .original = {entry.code.begin(), end},
+                           .jump = jump(entry.at.value, head.base + head.hook[number])});
+    return {};
+  }
+
+  const Process& target_;
+  const MemoryReader& memory_;
+  const Hooks& hooks_;
+  Plan plan_;
+};
+
+}  // namespace
+
+Result<Plan> Plan::make(const Process& target,
+                        const MemoryReader& memory,
+                        const Hooks& hooks,
+                        std::uint64_t ring_bytes) {
+  return Planner(target, memory, hooks).run(ring_bytes);
+}
+
+Range Plan::code() const {
+  return {RemoteAddr{head.base}, blob_bytes()};
+}
+
+Range Plan::ring() const {
+  return {RemoteAddr{head.ring}, kRingHeadBytes + 2 * head.ring_bytes};
+}
+
+Result<std::uint64_t> event_handler(const Hooks& hooks, const MemoryReader& memory) {
+  return memory.read_as<std::uint64_t>(hooks.event_variable);
+}
+
+Error impossible(std::string why) {
+  return Error{ErrorKind::Impossible, std::move(why)}.advise(kAdvice);
+}
+
+Result<void> check_entry(const Disassembler& disassembler, const Entry& entry) {
+  auto moved = move_entry(disassembler, entry.code, entry.at, entry.at + kPageBytes);
+  if (!moved) return std::move(moved).error().context(entry.name).advise(kAdvice);
+  return {};
+}
+
+}  // namespace heapattach::trace

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "attach/memory_map.h"
+#include "attach/memory_reader.h"
+#include "attach/process.h"
+#include "inject/trace/hooks.h"
+#include "inject/trace/layout.h"
+#include "symbols/code/disassembler.h"
+
+namespace heapattach::trace {
+
+// An entry of the collector that becomes a jump.
+struct PlannedJump {
+  std::string name;
+  RemoteAddr at;
+  std::vector<std::byte> original;  // all bytes that move
+  std::vector<std::byte> jump;      // replaces the first of them
+};
+
+// What is put into the target, and where. It is made while the target runs, so that the stops are
+// short: each of its facts is checked again in a stop.
+struct Plan {
+  // Impossible with the reason if it cannot be done without risk.
+  static Result<Plan> make(const Process& target,
+                           const MemoryReader& memory,
+                           const Hooks& hooks,
+                           std::uint64_t ring_bytes);
+
+  [[nodiscard]] Range code() const;  // with the control pages
+  [[nodiscard]] Range ring() const;  // with both copies of the records
+
+  BlobHead head{};
+  std::vector<PlannedJump> jumps;
+  std::vector<std::byte> image;  // of the code, with the head
+  std::uint64_t handler = 0;     // of events, as found
+};
+
+// Why an entry cannot become a jump; nothing if it can. For --check.
+Result<void> check_entry(const Disassembler& disassembler, const Entry& entry);
+
+// What the collector calls for events; 0: nothing.
+Result<std::uint64_t> event_handler(const Hooks& hooks, const MemoryReader& memory);
+
+// An error of that kind, with advice.
+[[nodiscard]] Error impossible(std::string why);
+
+}  // namespace heapattach::trace
