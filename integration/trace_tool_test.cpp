@@ -1,5 +1,6 @@
 // --trace of a live program, as a user runs it.
 
+#include <csignal>
 #include <string>
 #include <vector>
 
@@ -106,6 +107,29 @@ TEST_CASE("Ctrl-C ends a trace, which is shown, and leaves the program as it was
   CHECK(difference_at_work(before, target.pid()) == "");
   Answer one = target.ask();
   CHECK(one["bad"] == 0);
+}
+
+TEST_CASE("a second Ctrl-C ends a trace without a report, and leaves the program as it was") {
+  if (!is_target_built(kTarget)) return print_skip("libgc is not installed");
+  LiveTarget target(kTarget, {"1", "free"});
+  wait_until_working(target);
+  const Traces before = traces_of(target.pid());
+  const TemporaryDirectory directory;
+  for (int i = 0; i < rounds(3, 30); ++i) {
+    const ToolRun run = run_in_shell(
+        "set -m; \"$0\" trace -v --for 10m -f json \"$1\" 2>\"$2\" & tool=$!; "
+        "until grep -q 'traces GC_' \"$2\" || ! kill -0 $tool; do sleep 0.05; done; "
+        "kill -INT $tool; sleep 0.00$3; kill -INT $tool; wait $tool",
+        {fmt::format("{}", target.pid()), directory.file("steps"), fmt::format("{}", i % 10)});
+    // It may just have written its report, about samples that were lost or not.
+    if (run.output.empty()) {
+      CHECK(run.status == 128 + SIGINT);
+    } else {
+      CHECK((run.status == 0 || run.status == 7));
+    }
+    CHECK(difference_at_work(before, target.pid()) == "");
+  }
+  CHECK(target.ask()["bad"] == 0);
 }
 
 TEST_CASE("--check names the functions that a trace would follow") {

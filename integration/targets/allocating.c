@@ -1,8 +1,10 @@
 // Allocates from a few places, and knows how often. "allocating THREADS": each thread waits until
 // it is told "run ROUNDS", does so many rounds, and waits again. Each round makes objects of
 // several sizes and kinds; one in ten of those with a finalizer stays reachable. "collect" runs
-// collections until nothing more is finalized. With "free" as second argument, the threads run
-// without end.
+// collections until nothing more is finalized. Further arguments: with "free", the threads run
+// without end; "incremental" collects in steps; "handler" has a function for the collector's
+// events, as the command "handler" sets one later. "fork" and "vfork" make a child each, the first
+// of which allocates, and wait for it; "exec" starts the program anew, with free threads.
 
 #define GC_THREADS
 #include <gc.h>
@@ -11,12 +13,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define SITE __attribute__((noinline))
 enum { kKept = 4096, kMostThreads = 16 };
 
-static atomic_long small, atomic, large, resized, finalizable, finalized, freed, rounds_done, bad;
+static atomic_long small, atomic, large, resized, finalizable, finalized, freed, rounds_done, bad,
+    children, events;
 static atomic_long rounds_wanted;
 static void* kept[kMostThreads][kKept];
 
@@ -97,23 +101,76 @@ static void collect_all(void) {
   }
 }
 
+static void on_event(GC_EventType event) {
+  if (event == GC_EVENT_MARK_END) atomic_fetch_add(&events, 1);
+}
+
+SITE static char* make_in_child(void) {
+  char* object = GC_MALLOC(32);
+  if (object[0] != 0) _exit(2);
+  return object;
+}
+
+// What comes after the child is the parent's.
+static void count_child(pid_t child) {
+  int status = -1;
+  if (child > 0 && waitpid(child, &status, 0) == child && status == 0) {
+    atomic_fetch_add(&children, 1);
+  } else {
+    atomic_fetch_add(&bad, 1);
+  }
+}
+
+static void fork_one(void) {
+  const pid_t child = fork();
+  if (child == 0) {
+    for (int i = 0; i < 5000; ++i) make_in_child();
+    _exit(0);
+  }
+  count_child(child);
+}
+
+static void vfork_one(void) {
+  const pid_t child = vfork();
+  if (child == 0) {
+    execl("/bin/true", "true", (char*)NULL);
+    _exit(3);
+  }
+  count_child(child);
+}
+
+static void do_command(const char* line) {
+  if (strncmp(line, "run ", 4) == 0) atomic_fetch_add(&rounds_wanted, strtol(line + 4, NULL, 10));
+  if (strncmp(line, "collect", 7) == 0) collect_all();
+  if (strncmp(line, "handler", 7) == 0) GC_set_on_collection_event(on_event);
+  if (strncmp(line, "fork", 4) == 0) fork_one();
+  if (strncmp(line, "vfork", 5) == 0) vfork_one();
+  if (strncmp(line, "exec", 4) == 0) execl("/proc/self/exe", "allocating", "1", "free", NULL);
+}
+
 static void report(void) {
   printf(
       "small=%ld atomic=%ld large=%ld resized=%ld finalizable=%ld finalized=%ld freed=%ld "
-      "rounds=%ld bad=%ld total=%ld collections=%ld\n",
+      "rounds=%ld bad=%ld total=%ld collections=%ld children=%ld events=%ld own_handler=%d\n",
       atomic_load(&small), atomic_load(&atomic), atomic_load(&large), atomic_load(&resized),
       atomic_load(&finalizable), atomic_load(&finalized), atomic_load(&freed),
       atomic_load(&rounds_done), atomic_load(&bad), (long)GC_get_total_bytes(),
-      (long)GC_get_gc_no());
+      (long)GC_get_gc_no(), atomic_load(&children), atomic_load(&events),
+      GC_get_on_collection_event() == on_event);
   fflush(stdout);
 }
 
 int main(int count, char** words) {
+  GC_set_handle_fork(1);
   GC_INIT();
   GC_allow_register_threads();
   const long threads = count > 1 ? strtol(words[1], NULL, 10) : 1;
   if (threads > kMostThreads) return 1;
-  if (count > 2 && strcmp(words[2], "free") == 0) atomic_store(&rounds_wanted, 1L << 60);
+  for (int i = 2; i < count; ++i) {
+    if (strcmp(words[i], "free") == 0) atomic_store(&rounds_wanted, 1L << 60);
+    if (strcmp(words[i], "incremental") == 0) GC_enable_incremental();
+    if (strcmp(words[i], "handler") == 0) GC_set_on_collection_event(on_event);
+  }
   for (long i = 0; i < threads; ++i) {
     pthread_t thread;
     if (pthread_create(&thread, NULL, work, (void*)i) != 0) return 1;
@@ -122,8 +179,7 @@ int main(int count, char** words) {
   fflush(stdout);
   char line[64];
   while (fgets(line, sizeof line, stdin) != NULL) {
-    if (strncmp(line, "run ", 4) == 0) atomic_fetch_add(&rounds_wanted, strtol(line + 4, NULL, 10));
-    if (strncmp(line, "collect", 7) == 0) collect_all();
+    do_command(line);
     report();
   }
   _Exit(0);

@@ -14,6 +14,7 @@
 #include "attach/interrupt.h"
 #include "inject/ptrace_control.h"
 #include "inject/trace/installation.h"
+#include "inject/trace/plan.h"
 #include "report/collect/opened.h"
 #include "report/trace/find_hooks.h"
 #include "report/trace/recording.h"
@@ -27,7 +28,9 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 using WallClock = std::chrono::system_clock;
 
-constexpr auto kBackOff = 500us;
+// How long the reader sleeps; a thread that records each allocation fills the ring in milliseconds.
+constexpr auto kBackOff = 2ms;
+constexpr auto kExactBackOff = 500us;
 constexpr auto kBetweenReports = 250ms;
 // How long a record may be begun and not finished: its thread may wait for a processor, or for the
 // end of a collection.
@@ -35,8 +38,8 @@ constexpr auto kLongestUnfinished = 10s;
 // Unwinding and naming what was recorded.
 constexpr auto kAfterwards = 120s;
 constexpr std::uint64_t kStackBytes = std::uint64_t{16} << 10;
-// Where each allocation is recorded, copying is what costs.
-constexpr std::uint64_t kShortStackBytes = std::uint64_t{2} << 10;
+// Where each allocation is recorded, copying deep stacks costs too much.
+constexpr std::uint64_t kShortStackBytes = std::uint64_t{8} << 10;
 
 std::uint64_t monotonic() {
   timespec now{};
@@ -50,6 +53,10 @@ std::string rfc3339(WallClock::time_point at) {
   const auto millis = std::chrono::duration_cast<std::chrono::milliseconds>(at - seconds);
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(WallClock::to_time_t(seconds)),
                      millis.count());
+}
+
+double milliseconds_of(std::chrono::nanoseconds time) {
+  return std::chrono::duration<double, std::milli>(time).count();
 }
 
 // Everything known of the target before it is touched.
@@ -112,16 +119,16 @@ class Tracing {
     trace_.header.started = rfc3339(WallClock::now());
     trace_.header.entries = installed->entries();
     if (options_.note) {
-      options_.note(fmt::format(
-          "traces {}; the process was stopped for {:.1f} ms", fmt::join(installed->entries(), ", "),
-          std::chrono::duration<double, std::milli>(installed->pause()).count()));
+      options_.note(fmt::format("traces {}; the longest stop so far was {:.1f} ms",
+                                fmt::join(installed->entries(), ", "),
+                                milliseconds_of(installed->pause())));
     }
     Recording recording(target, prepared_.target.modules, options_.depth, began_);
     recording.set_types(std::move(prepared_.types));
-    const auto recorded = record(installed->ring(), recording);
+    const auto recorded = record(*installed, recording);
     need_time(std::chrono::duration_cast<std::chrono::milliseconds>(kAfterwards));
     accept_interrupt();
-    trace_.header.gc_bytes_at_end = total_bytes(prepared_);
+    if (is_same_program(*installed)) trace_.header.gc_bytes_at_end = total_bytes(prepared_);
     trace_.header.duration_ns = monotonic() - began_;
     leave(*installed);
     if (recorded) {
@@ -154,7 +161,9 @@ class Tracing {
   }
 
   // Until the time is over, the user asks for the end, or the process ends.
-  Result<void> record(Ring& ring, Recording& recording) {
+  Result<void> record(Installation& installed, Recording& recording) {
+    Ring& ring = installed.ring();
+    const auto back_off = options_.every <= 1 ? kExactBackOff : kBackOff;
     const auto begin = Clock::now();
     const bool is_endless = options_.length.count() == 0;
     const auto until = is_endless ? Clock::time_point::max() : begin + options_.length;
@@ -171,16 +180,18 @@ class Tracing {
       }
       if (now >= next_report) {
         next_report = now + kBetweenReports;
-        if (!report(ring, recording, now - begin)) return {};
+        if (!report(installed, recording, now - begin)) return {};
       }
-      std::this_thread::sleep_for(kBackOff);
+      std::this_thread::sleep_for(back_off);
     }
     return {};
   }
 
   // False if there will be no more to record.
-  bool report(const Ring& ring, const Recording& recording, std::chrono::nanoseconds elapsed) {
-    const Ring::Counts counts = ring.counts();
+  bool report(Installation& installed,
+              const Recording& recording,
+              std::chrono::nanoseconds elapsed) {
+    const Ring::Counts counts = installed.ring().counts();
     if (options_.on_progress) {
       const std::uint64_t now = total_bytes(prepared_).value_or(0);
       const std::uint64_t then = trace_.header.gc_bytes_at_start.value_or(now);
@@ -194,13 +205,32 @@ class Tracing {
       end_early("the tracer in the process has seen no reader for too long, and ended the trace");
       return false;
     }
-    if (prepared_.target.process->is_alive()) return true;
-    end_early("the process exited");
+    return is_same_program(installed);
+  }
+
+  // If not, the trace ends here.
+  bool is_same_program(const Installation& installed) {
+    if (!prepared_.target.process->is_alive()) {
+      end_early("the process exited");
+      return false;
+    }
+    if (installed.is_there()) return true;
+    end_early("the process runs another program now");
     return false;
   }
 
   void leave(Installation& installed) {
+    const bool follows_ends = prepared_.found.hooks.follows_ends();
+    if (follows_ends && installed.is_there() && !installed.sees_collections()) {
+      warn(
+          "what is in use is unknown: the program has set another handler of collection events, or "
+          "none could be set");
+    }
     const auto removed = installed.leave();
+    if (options_.note) {
+      options_.note(
+          fmt::format("the longest stop was {:.1f} ms", milliseconds_of(installed.pause())));
+    }
     if (!removed) {
       warn("the tracer could not be removed: " + removed.error().message() +
            "; it does nothing without us, and the next run removes it");
@@ -224,7 +254,7 @@ class Tracing {
 
   void end_early(std::string why) {
     trace_.header.complete = false;
-    trace_.header.reason = std::move(why);
+    if (trace_.header.reason.empty()) trace_.header.reason = std::move(why);
   }
   void warn(std::string text) { trace_.header.warnings.push_back(std::move(text)); }
 

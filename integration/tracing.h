@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "inject/ptrace_control.h"
+#include "inject/trace/installation.h"
+#include "integration/cloning.h"
+#include "integration/live_target.h"
+#include "report/collect/opened.h"
+#include "report/trace/trace.h"
+
+// Tracing the program targets/allocating.c, which knows what it allocates.
+namespace heapattach {
+
+inline constexpr const char* kAllocating = "allocating";
+
+// What a trace says about one function.
+struct TracedSite {
+  double objects = 0;
+  double variance = 0;  // of that estimate
+  std::uint64_t samples = 0;
+  std::uint64_t dead = 0;
+  std::uint64_t freed = 0;
+};
+
+// By the innermost of the program's own functions.
+std::map<std::string, TracedSite> sites_of(const trace::Trace& trace);
+
+// Traces the target until `is_done`, which is asked some times a second, from the first moment on.
+trace::Trace trace_until(LiveTarget& target,
+                         std::uint64_t every,
+                         const std::function<bool()>& is_done);
+
+// Traces the target while it does `count` rounds in each of two threads.
+struct TracedRounds {
+  trace::Trace trace;
+  Answer before;
+  Answer after;
+};
+TracedRounds trace_rounds(LiveTarget& target, std::uint64_t every, long count, bool with_collect);
+
+// What a trace could leave. Without the blocked signals, which the collector changes all the time.
+Traces lasting_traces(LiveTarget& target);
+
+// The hooks of a target, and what is needed to put them in.
+struct Tracer {
+  explicit Tracer(pid_t pid);
+  Result<std::unique_ptr<trace::Installation>> install();
+
+  snapshot::Opened opened;
+  std::unique_ptr<PtraceControl> control;
+  trace::Hooks hooks;
+};
+
+// Whether its threads do rounds, and nothing in it is wrong.
+bool is_working(LiveTarget& target);
+
+}  // namespace heapattach
