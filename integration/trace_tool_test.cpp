@@ -141,6 +141,7 @@ TEST_CASE("--check names the functions that a trace would follow") {
   const auto at = run.output.find("\ntrace ");
   REQUIRE(at != std::string::npos);
   CHECK(run.output.find("GC_malloc_kind", at) != std::string::npos);
+  CHECK(run.output.find("it allocates 0 bytes/s now", at) != std::string::npos);
 }
 
 }  // namespace heapattach

@@ -120,9 +120,15 @@ Result<snapshot::Examination> examine(const Options& options,
   if (!found.heap) return found;
   auto facts = trace::trace_facts(options.pid, symbol_search(options));
   if (facts) {
-    found.trace = {std::move(facts->entries), facts->follows_ends, std::move(facts->notes), {}};
+    const std::optional<double> rate = facts->bytes_per_second;
+    found.trace = {.entries = std::move(facts->entries),
+                   .follows_ends = facts->follows_ends,
+                   .notes = std::move(facts->notes),
+                   .refusal = {},
+                   .bytes_per_second = rate,
+                   .cost = trace::expected_cost(rate.value_or(0), options.trace.every)};
   } else {
-    found.trace = {{}, false, {}, facts.error().text()};
+    found.trace.emplace().refusal = facts.error().text();
   }
   return found;
 }

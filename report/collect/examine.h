@@ -39,6 +39,9 @@ struct TraceProspect {
   bool follows_ends = false;         // what stays in use will be known
   std::vector<std::string> notes;    // what would be missing, and why
   std::string refusal;               // why the process cannot be traced; empty: it can
+  // What is allocated at present, and the share of one processor that tracing that would take.
+  std::optional<double> bytes_per_second = {};
+  double cost = 0;
 };
 
 // What can be known about a process before anything is done to it.

@@ -32,6 +32,9 @@ using WallClock = std::chrono::system_clock;
 constexpr auto kBackOff = 2ms;
 constexpr auto kExactBackOff = 500us;
 constexpr auto kBetweenReports = 250ms;
+constexpr auto kRateTime = 100ms;
+// Of the target's processor time, for one sample (integration/bench/trace.sh).
+constexpr double kSecondsPerSample = 6e-6;
 // How long a record may be begun and not finished: its thread may wait for a processor, or for the
 // end of a collection.
 constexpr auto kLongestUnfinished = 10s;
@@ -98,6 +101,16 @@ std::optional<std::uint64_t> total_bytes(const Prepared& prepared) {
     sum += *value;
   }
   return sum;
+}
+
+std::optional<double> current_rate(const Prepared& prepared) {
+  const auto begin = Clock::now();
+  const auto before = total_bytes(prepared);
+  std::this_thread::sleep_for(kRateTime);
+  const auto after = total_bytes(prepared);
+  if (!before || !after || *after < *before) return std::nullopt;
+  const std::chrono::duration<double> time = Clock::now() - begin;
+  return static_cast<double>(*after - *before) / time.count();
 }
 
 class Tracing {
@@ -273,6 +286,10 @@ Result<Trace> take_trace(const TraceOptions& options) {
   return Tracing(options, prepared).run();
 }
 
+double expected_cost(double bytes_per_second, std::uint64_t every) {
+  return bytes_per_second / static_cast<double>(every) * kSecondsPerSample;
+}
+
 Result<TraceFacts> trace_facts(pid_t pid, const SymbolSearch& symbols) {
   const Prepared prepared = HA_TRY(prepare(pid, symbols));
   const Disassembler disassembler = HA_TRY(Disassembler::open());
@@ -284,6 +301,7 @@ Result<TraceFacts> trace_facts(pid_t pid, const SymbolSearch& symbols) {
   }
   facts.follows_ends = hooks.follows_ends();
   facts.notes = prepared.found.notes;
+  facts.bytes_per_second = current_rate(prepared);
   return facts;
 }
 

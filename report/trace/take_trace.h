@@ -49,12 +49,16 @@ struct TraceOptions {
 // thread.
 Result<Trace> take_trace(const TraceOptions& options);
 
-// What would be traced, for --check. Changes nothing.
+// What would be traced, for --check. Changes nothing, and takes a tenth of a second.
 struct TraceFacts {
   std::vector<std::string> entries;
   bool follows_ends = false;       // what is in use will be known
   std::vector<std::string> notes;  // what is not traced, and why
+  // What the collector allocates at present; unknown if it does not count that.
+  std::optional<double> bytes_per_second;
 };
+// The share of one processor that the samples of a trace take, about.
+[[nodiscard]] double expected_cost(double bytes_per_second, std::uint64_t every);
 // Its error is why the process cannot be traced.
 Result<TraceFacts> trace_facts(pid_t pid, const SymbolSearch& symbols);
 

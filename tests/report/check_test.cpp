@@ -106,6 +106,11 @@ TEST_CASE("--check says what a trace would follow, or why there can be none") {
       "followed\n",
       R"("trace":{"ok":true,"entries":["GC_malloc_kind","GC_realloc"],"follows_ends":true,)"
       R"("notes":["frees are not followed"]},"obstacles")");
+  found.trace->bytes_per_second = 10 << 20;
+  found.trace->cost = 0.00123;
+  has("\n            it allocates 10.0 MiB/s now: a trace would take about 0.12 % of one "
+      "processor\n",
+      R"("notes":["frees are not followed"],"bytes_per_second":10485760,"cost":0.001230},)");
   found.trace = {{}, false, {}, "seccomp"};
   has("\nno trace    seccomp\n", R"("trace":{"ok":false,"reason":"seccomp"},"obstacles")");
 }

@@ -11,7 +11,8 @@
 // `ok` is whether any way of taking a snapshot works. An obstacle to the way "any" is one to each.
 // Without permission, or a heap, the keys from "modules" or "collector" on are left out, except the
 // obstacles, which have the reason. `trace` is about --trace: if it is not ok, it has a `reason`
-// and nothing else.
+// and nothing else. If the collector counts what it allocates, it also has `bytes_per_second`, at
+// present, and `cost`: the share of one processor that samples would take then.
 
 #include <iterator>
 
@@ -57,6 +58,10 @@ void append_trace(std::string& out, const snapshot::TraceProspect& trace) {
     append_texts(out, "entries", trace.entries);
     fmt::format_to(std::back_inserter(out), ",\"follows_ends\":{}", trace.follows_ends);
     append_texts(out, "notes", trace.notes);
+    if (trace.bytes_per_second) {
+      fmt::format_to(std::back_inserter(out), ",\"bytes_per_second\":{:.0f},\"cost\":{:.6f}",
+                     *trace.bytes_per_second, trace.cost);
+    }
   } else {
     out += ",\"reason\":";
     append_json_string(out, trace.refusal);

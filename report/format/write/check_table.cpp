@@ -49,6 +49,11 @@ void add_trace(std::string& out, const snapshot::TraceProspect& trace) {
        fmt::format("{} can be followed{}", fmt::join(trace.entries, ", "),
                    trace.follows_ends ? "" : "; what stays in use would not be known"));
   for (const std::string& note : trace.notes) line(out, "", note);
+  if (!trace.bytes_per_second) return;
+  const auto rate = static_cast<std::uint64_t>(*trace.bytes_per_second);
+  line(out, "",
+       fmt::format("it allocates {}/s now: a trace would take about {:.2f} % of one processor",
+                   human_bytes(rate), 100 * trace.cost));
 }
 
 }  // namespace
