@@ -129,7 +129,8 @@ RootQualities::FrameOf RootQualities::see(const snapshot::Place& place) const {
     return place.at.file.starts_with(crystal_library_) ? FrameOf::Runtime : FrameOf::Program;
   }
   const std::string_view name = class_of(function);
-  return !name.empty() && is_library_type(name, is_crystal) ? FrameOf::Runtime : FrameOf::Program;
+  const bool is_library = is_library_type(name, language_of(snapshot_.header.runtime));
+  return !name.empty() && is_library ? FrameOf::Runtime : FrameOf::Program;
 }
 
 // A thread of the runtime has no code of the program on its stack.

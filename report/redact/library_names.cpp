@@ -3,23 +3,13 @@
 #include "report/redact/library_names.h"
 
 #include <algorithm>
-#include <unordered_set>
+
+#include "report/redact/ruby_names.h"
+#include "report/redact/words.h"
 
 namespace heapattach {
 
 namespace {
-
-using Words = std::unordered_set<std::string_view>;
-
-Words words_of(std::string_view text) {
-  Words words;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
-    words.insert(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return words;
-}
 
 // At the top level, and below.
 constexpr std::string_view kCrystal =
@@ -286,11 +276,18 @@ bool is_crystal(std::string_view path) {
 
 }  // namespace
 
-bool is_library_type(std::string_view path, bool is_crystal_program) {
+Language language_of(std::string_view runtime) {
+  return runtime == "crystal" ? Language::Crystal
+         : runtime == "ruby"  ? Language::Ruby
+                              : Language::Other;
+}
+
+bool is_library_type(std::string_view path, Language language) {
   static const Words plain = words_of(kPlain);
   static const Words reserved = words_of(kReserved);
   return plain.contains(path) || reserved.contains(path) || is_standard(path) ||
-         (is_crystal_program && is_crystal(path));
+         (language == Language::Crystal && is_crystal(path)) ||
+         (language == Language::Ruby && is_ruby_type(path));
 }
 
 bool is_library_field(std::string_view name) {
@@ -299,9 +296,10 @@ bool is_library_field(std::string_view name) {
   return names.contains(name) || reserved.contains(name);
 }
 
-bool is_library_symbol(std::string_view name, bool is_crystal_program) {
+bool is_library_symbol(std::string_view name, Language language) {
   static const Words variables = words_of(kVariables);
-  return variables.contains(name) || (is_crystal_program && is_crystal(name));
+  return variables.contains(name) || (language == Language::Crystal && is_crystal(name)) ||
+         (language == Language::Ruby && is_ruby_symbol(name));
 }
 
 bool is_library_file(std::string_view path) {

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "report/redact/library_names.h"
 #include "report/redact/sip_hash.h"
 
 namespace heapattach {
@@ -73,8 +72,8 @@ std::string with_words(std::string_view text, const End& end_of, const Replace& 
 
 }  // namespace
 
-Placeholders::Placeholders(std::string_view build_id, bool is_crystal_program)
-    : is_random_(build_id.empty()), is_of_crystal_(is_crystal_program) {
+Placeholders::Placeholders(std::string_view build_id, Language language)
+    : is_random_(build_id.empty()), language_(language) {
   if (is_random_) {
     std::random_device random;
     for (std::uint64_t& half : key_) half = std::uint64_t{random()} << 32 | random();
@@ -103,12 +102,13 @@ std::string Placeholders::of_build_id(std::string_view build_id) const {
 
 std::string Placeholders::of_type(std::string_view name) const {
   return with_words(name, path_end, [&](std::string_view path) {
-    return is_library_type(path, is_of_crystal_) ? std::string(path) : of("Type", path);
+    return is_library_type(path, language_) ? std::string(path) : of("Type", path);
   });
 }
 
 std::string Placeholders::of_path(std::string_view path, bool is_of_library) const {
   return with_words(path, word_end, [&](std::string_view word) {
+    if (language_ == Language::Ruby && is_ruby_edge(word)) return std::string(word);
     const std::size_t sigil = std::min(word.find_first_not_of('@'), word.size());
     const std::string_view name = word.substr(sigil);
     const bool is_kept = name.empty() || (is_of_library && is_library_field(name));

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "report/redact/library_names.h"
+
 namespace heapattach {
 
 // Placeholders for names that must not leave the company: "Type-3f9a1c20b7e4".
@@ -19,11 +21,11 @@ namespace heapattach {
 class Placeholders {
  public:
   // An empty build id makes a key of its own.
-  Placeholders(std::string_view build_id, bool is_crystal_program);
+  Placeholders(std::string_view build_id, Language language);
 
   [[nodiscard]] bool is_for_one_snapshot_only() const { return is_random_; }
 
-  [[nodiscard]] bool is_of_crystal() const { return is_of_crystal_; }
+  [[nodiscard]] Language language() const { return language_; }
   // "WHAT-" and twelve digits. Names of different kinds have nothing in common.
   [[nodiscard]] std::string of(std::string_view what, std::string_view name) const;
   // As many digits as a build id has, for the build id itself.
@@ -40,7 +42,7 @@ class Placeholders {
 
   std::array<std::uint64_t, 2> key_{};
   bool is_random_ = false;
-  bool is_of_crystal_;
+  Language language_;
 };
 
 }  // namespace heapattach

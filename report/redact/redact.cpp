@@ -14,7 +14,7 @@ bool is_of_library(const Type& type, const Placeholders& names) {
   std::string_view name = type.holder.empty() ? type.name : type.holder;
   name = name.substr(0, name.find_first_of("(<"));
   const bool has_own_elements = !type.holder.empty() && name != "Hash" && name != "Set";
-  return !has_own_elements && is_library_type(name, names.is_of_crystal());
+  return !has_own_elements && is_library_type(name, names.language());
 }
 
 void redact_type(Type& type, const Placeholders& names) {
@@ -39,7 +39,7 @@ void redact_type(Type& type, const Placeholders& names) {
 void redact_root(snapshot::Root& root, const Placeholders& names) {
   const bool is_of_library = is_library_file(root.module);
   const bool is_register = root.kind == snapshot::RootKind::Register;
-  if (!is_of_library && !is_register && !is_library_symbol(root.symbol, names.is_of_crystal())) {
+  if (!is_of_library && !is_register && !is_library_symbol(root.symbol, names.language())) {
     root.symbol = names.of("global", root.symbol);
   }
   if (!is_of_library) root.module = names.of("module", root.module);

@@ -112,7 +112,7 @@ class ViewMaker {
       if (name.starts_with(word)) name.remove_prefix(word.size());
     }
     const std::string_view path = name.substr(0, name.find_first_of("(<[*"));
-    return !path.empty() && !is_library_type(path, snapshot_.header.runtime == "crystal");
+    return !path.empty() && !is_library_type(path, language_of(snapshot_.header.runtime));
   }
 
   // Computes dominators, first with root locations among them, for the tree, then without.

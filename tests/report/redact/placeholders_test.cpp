@@ -13,7 +13,7 @@ using namespace heapattach;
 
 namespace {
 
-const Placeholders names("3317f6a0", true);
+const Placeholders names("3317f6a0", Language::Crystal);
 
 // Writes A for the first placeholder, B for the next different one, and so on.
 std::string shape_of(std::string text) {
@@ -96,8 +96,8 @@ TEST_CASE("numbers, brackets and sigils of a field's path stay") {
 }
 
 TEST_CASE("a name has one placeholder in all snapshots of a build, and another elsewhere") {
-  const Placeholders again("3317f6a0", true);
-  const Placeholders other("3317f6a1", true);
+  const Placeholders again("3317f6a0", Language::Crystal);
+  const Placeholders other("3317f6a1", Language::Crystal);
   CHECK(names.of_type("Shop") == again.of_type("Shop"));
   CHECK(names.of_type("Shop") != other.of_type("Shop"));
   CHECK(names.of("global", "Shop") != "global-" + names.of_type("Shop").substr(5));
@@ -105,18 +105,18 @@ TEST_CASE("a name has one placeholder in all snapshots of a build, and another e
   CHECK(names.of_build_id("3317f6a0") == again.of_build_id("3317f6a0"));
   CHECK(names.of_build_id("3317f6a0") != "3317f6a0");
   CHECK_FALSE(names.is_for_one_snapshot_only());
-  const Placeholders first("", true);
-  const Placeholders second("", true);
+  const Placeholders first("", Language::Crystal);
+  const Placeholders second("", Language::Crystal);
   CHECK(first.is_for_one_snapshot_only());
   CHECK(first.of_type("Shop") != second.of_type("Shop"));
 }
 
 TEST_CASE("a class of another language is not Crystal's because of its name") {
-  const Placeholders of_cxx("3317f6a0", false);
+  const Placeholders of_cxx("3317f6a0", Language::Other);
   CHECK(shape_of(of_cxx.of_type("Channel")) == "A");
   CHECK(names.of_type("Channel") == "Channel");
-  CHECK(is_library_symbol("GC_static_roots", false));
-  CHECK_FALSE(is_library_symbol("Log", false));
+  CHECK(is_library_symbol("GC_static_roots", Language::Other));
+  CHECK_FALSE(is_library_symbol("Log", Language::Other));
 }
 
 TEST_CASE("common libraries are recognised by their file") {
@@ -130,8 +130,29 @@ TEST_CASE("common libraries are recognised by their file") {
 }
 
 TEST_CASE("a variable is a library's by its whole name, not by its prefix") {
-  CHECK(is_library_symbol("GC_arrays", false));
-  CHECK(is_library_symbol("__environ", false));
-  CHECK_FALSE(is_library_symbol("GC_secret", false));
-  CHECK_FALSE(is_library_symbol("__secret", false));
+  CHECK(is_library_symbol("GC_arrays", Language::Other));
+  CHECK(is_library_symbol("__environ", Language::Other));
+  CHECK_FALSE(is_library_symbol("GC_secret", Language::Other));
+  CHECK_FALSE(is_library_symbol("__secret", Language::Other));
+}
+
+TEST_CASE("of a Ruby program, the names of Ruby's own classes stay") {
+  const Placeholders of_ruby("3317f6a0", Language::Ruby);
+  const auto shape = [&](const char* name) { return shape_of(of_ruby.of_type(name)); };
+  for (const char* name : {"String", "Thread::Mutex", "Errno::EPIPE", "imemo(iseq)", "iclass",
+                           "internal(Array)", "Class (singleton)", "StringIO"}) {
+    CHECK(of_ruby.of_type(name) == name);
+  }
+  CHECK(shape("Blog::Session") == "A");
+  CHECK(shape("Session (singleton)") == "A (singleton)");
+  CHECK(shape("Errno::SECRET") == "A");
+  CHECK(shape("Thread::Secret") == "A");
+  CHECK(shape("#<Class:0x00007f12a0345678>") == "#<Class:A>");
+  CHECK(of_ruby.of_path("superclass", false) == "superclass");
+  CHECK(of_ruby.of_path("references[", false) == "references[");
+  CHECK(shape_of(of_ruby.of_path("@class", false)) == "@A");
+  CHECK(shape_of(of_ruby.of_path("METRICS", false)) == "A");
+  CHECK(is_library_symbol("$stdout", Language::Ruby));
+  CHECK_FALSE(is_library_symbol("$secret", Language::Ruby));
+  CHECK_FALSE(is_library_type("Thread::Mutex", Language::Other));
 }

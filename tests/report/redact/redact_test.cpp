@@ -96,7 +96,7 @@ std::string lines_of(const Snapshot& snapshot) {
 TEST_CASE("a redacted snapshot has none of the program's names in any format") {
   Snapshot snapshot = secret_snapshot();
   CHECK(lower(lines_of(snapshot)).find("secret") != std::string::npos);
-  CHECK(redact(snapshot, Placeholders(snapshot.header.build_id, true)));
+  CHECK(redact(snapshot, Placeholders(snapshot.header.build_id, Language::Crystal)));
   const std::string lines = lines_of(snapshot);
   CAPTURE(lines);
   CHECK(lower(lines).find("secret") == std::string::npos);
@@ -121,7 +121,7 @@ TEST_CASE("a redacted snapshot has none of the program's names in any format") {
 TEST_CASE("redaction leaves counts, sizes and edges as they are") {
   const Snapshot before = secret_snapshot();
   Snapshot after = before;
-  REQUIRE(redact(after, Placeholders(before.header.build_id, true)));
+  REQUIRE(redact(after, Placeholders(before.header.build_id, Language::Crystal)));
   const auto was = count_objects(before).rows;
   const auto is = count_objects(after).rows;
   REQUIRE(was.size() == is.size());
@@ -138,9 +138,9 @@ TEST_CASE("redaction leaves counts, sizes and edges as they are") {
 
 TEST_CASE("a redacted snapshot is not redacted again") {
   Snapshot snapshot = secret_snapshot();
-  const Placeholders names(snapshot.header.build_id, true);
+  const Placeholders names(snapshot.header.build_id, Language::Crystal);
   REQUIRE(redact(snapshot, names));
   const std::string once = lines_of(snapshot);
-  CHECK_FALSE(redact(snapshot, Placeholders(snapshot.header.build_id, true)));
+  CHECK_FALSE(redact(snapshot, Placeholders(snapshot.header.build_id, Language::Crystal)));
   CHECK(lines_of(snapshot) == once);
 }
