@@ -252,7 +252,7 @@ void add_busy_threads(const StackReport& report, Diagnosis& diagnosis) {
     if (thread.fiber) {
       diagnosis.finding_of_fiber.try_emplace(*thread.fiber, diagnosis.findings.size());
     }
-    const std::string function = innermost_function(thread.stack);
+    const std::string function = thread.ruby ? thread.function : innermost_function(thread.stack);
     std::string text = fmt::format(
         "busy: {} does not give up its processor{}{}",
         thread.fiber

@@ -13,6 +13,7 @@
 #include "attach/thread_activity.h"
 #include "report/stacks/stack_target.h"
 #include "symbols/boehm/blocks.h"
+#include "symbols/ruby/threads.h"
 
 namespace heapattach::stacks {
 
@@ -25,6 +26,7 @@ struct HeldStacks {
   MemoryMap map;
   boehm::BlockIndex index;
   std::vector<crystal::FiberStack> fibers;
+  std::optional<Result<std::vector<ruby::Thread>>> ruby;  // none: it is not Ruby
   FreezeReport freeze;
   // The time of the target's timers at the freeze; a core file does not have it.
   std::optional<std::chrono::nanoseconds> monotonic;

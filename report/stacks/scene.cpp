@@ -15,6 +15,7 @@
 #include "report/stacks/join_fibers.h"
 #include "report/stacks/mutexes.h"
 #include "report/stacks/named_stacks.h"
+#include "report/stacks/ruby_threads.h"
 #include "report/stacks/system_calls.h"
 #include "report/stacks/thread_load.h"
 #include "symbols/cxx/function_name.h"
@@ -36,6 +37,7 @@ class Joining {
     report_.pause = scene_.pause;
     for (const FrozenThread& thread : scene_.threads) add_thread(thread);
     add_owners();
+    if (scene_.ruby != nullptr) add_ruby_threads(*scene_.ruby, descriptors_, report_);
     add_fibers(scene_, library_, descriptors_, report_);
     if (scene_.process != nullptr) {
       const auto status = scene_.process->read_file("status");

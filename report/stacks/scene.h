@@ -16,6 +16,7 @@
 #include "symbols/crystal/fibers.h"
 #include "symbols/crystal/type_table.h"
 #include "symbols/elf/module.h"
+#include "symbols/ruby/threads.h"
 #include "symbols/unwind/stacks.h"
 
 namespace heapattach::stacks {
@@ -42,7 +43,8 @@ struct Scene {
   std::span<const ThreadActivity> before{};
   std::span<const ThreadActivity> after{};
   std::chrono::nanoseconds pause{};
-  const std::set<pid_t>* busy = nullptr;  // as in HeldStacks; null: not examined
+  const std::set<pid_t>* busy = nullptr;            // as in HeldStacks; null: not examined
+  const std::vector<ruby::Thread>* ruby = nullptr;  // null: none
 };
 
 // The threads and fibers, what they wait for, and what is wrong.

@@ -10,6 +10,7 @@
 
 #include "attach/remote_addr.h"
 #include "report/model/waits.h"
+#include "symbols/ruby/threads.h"
 #include "symbols/unwind/stack_record.h"
 
 // The result of --stacks as plain values: made by take_stacks(), read by the writers of its
@@ -37,6 +38,15 @@ struct NamedStack {
   unwind::StackEnd end = unwind::StackEnd::Outermost;
 };
 
+// A thread of Ruby's, in its own terms.
+struct RubySeen {
+  std::string name;
+  bool is_main = false;
+  std::string doing;                        // "waits for Mutex 0x7f…, which thread 4712 holds"
+  std::vector<ruby::FiberStack> fibers;     // as in ruby::Thread
+  std::vector<ruby::FiberStack> suspended;  // as well
+};
+
 struct ThreadSeen {
   pid_t tid = 0;
   pid_t tid_in_target = 0;  // in its own pid namespace
@@ -55,6 +65,7 @@ struct ThreadSeen {
   std::optional<std::size_t> fiber;      // that is on it
   bool is_idle = false;                  // that fiber waits; the thread looks for another one
   std::optional<std::size_t> finding;    // of the report's findings: one that it is part of
+  std::optional<RubySeen> ruby{};
   NamedStack stack;
 };
 

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include "symbols/crystal/type_sources.h"
+#include "symbols/ruby/heap_pages.h"
+#include "symbols/ruby/interpreter.h"
 
 namespace heapattach::stacks {
 
@@ -41,12 +43,38 @@ Result<void> StackTarget::learn_fibers(const StackOptions& options) {
   return {};
 }
 
+void StackTarget::learn_ruby(const StackOptions& options) {
+  const auto interpreter = ruby::find_interpreter(modules, memory);
+  if (!interpreter) return;
+  options.say(fmt::format("{} in {}", interpreter->description, interpreter->module));
+  const auto machine = ruby::find_machine(modules, memory, *interpreter);
+  if (!machine) {
+    ruby_refusal = "no Ruby frames: " + machine.error().message();
+    return;
+  }
+  ruby = *machine;
+  // The lists of a heap may be in the midst of a change.
+  constexpr int kMostTries = 5;
+  for (int tries = 1;; ++tries) {
+    auto found = ruby::find_fibers(*ruby, memory, {1, options.deadline.at});
+    if (found) {
+      ruby_fibers = std::move(*found);
+      return;
+    }
+    if (tries == kMostTries) {
+      ruby_refusal = "suspended Ruby fibers are not shown: " + found.error().message();
+      return;
+    }
+  }
+}
+
 Result<std::unique_ptr<StackTarget>> StackTarget::learn(const StackOptions& options) {
   auto target = std::make_unique<StackTarget>(
       HA_TRY(Opened::open(options.pid, options.core_file, options.symbols)));
   if (auto learned = target->learn_fibers(options); !learned) {
     return target->explain(std::move(learned).error());
   }
+  target->learn_ruby(options);
   return target;
 }
 

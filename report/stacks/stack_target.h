@@ -9,6 +9,7 @@
 #include "symbols/boehm/layout.h"
 #include "symbols/crystal/fibers.h"
 #include "symbols/crystal/type_table.h"
+#include "symbols/ruby/machine.h"
 
 namespace heapattach::stacks {
 
@@ -44,8 +45,13 @@ class StackTarget : public snapshot::Opened {
   crystal::FiberLayout fibers;
   std::string refusal;  // why --type-info is not used; empty if it is, or none was given
 
+  std::optional<ruby::Machine> ruby;     // only of a Ruby program
+  std::vector<ruby::Value> ruby_fibers;  // objects that were fibers
+  std::string ruby_refusal;  // why there are no Ruby frames; empty: there are, or it is no Ruby
+
  private:
   Result<void> learn_fibers(const StackOptions& options);
+  void learn_ruby(const StackOptions& options);
 };
 
 }  // namespace heapattach::stacks

@@ -58,7 +58,8 @@ Scene scene_of(const StackTarget& target, const HeldStacks& held, const unwind::
           .before = held.before,
           .after = held.after,
           .pause = held.freeze.pause,
-          .busy = &held.busy};
+          .busy = &held.busy,
+          .ruby = held.ruby && *held.ruby ? &held.ruby->value() : nullptr};
 }
 
 void add_header(const StackTarget& target, StackReport& report) {
@@ -88,11 +89,19 @@ Result<StackReport> take_stacks(const StackOptions& options) {
     stacks = unwind::Stacks{};
   }
   for (const std::string& text : stacks->notes) options.say(text);
+  std::string no_ruby = target->ruby_refusal;
+  if (held->ruby && !*held->ruby) no_ruby = "no Ruby frames: " + held->ruby->error().message();
+  if (!no_ruby.empty()) {
+    warnings.push_back(std::move(no_ruby));
+    is_partial = true;
+  }
   StackReport report = report_on(scene_of(*target, *held, *stacks));
   add_header(*target, report);
   if (!target->core) add_missing_names(target->modules, *stacks, warnings);
   if (!target->refusal.empty()) warnings.push_back(target->refusal);
-  report.warnings = std::move(warnings);
+  // What could not be matched is there already.
+  is_partial |= !report.warnings.empty();
+  report.warnings.insert(report.warnings.end(), warnings.begin(), warnings.end());
   report.is_partial = is_partial;
   for (const Module& module : target->modules.all()) {
     for (const std::string& text : module.notes()) {

@@ -36,6 +36,11 @@ std::optional<Interpreter> find_interpreter(const Modules& modules, const Memory
     if (!symbol) return std::nullopt;
     *address = symbol->address;
   }
+  // A program may have loaded Ruby without starting it.
+  if (const auto vm = modules.find_symbol("ruby_current_vm_ptr")) {
+    const auto started = memory.read_as<std::uint64_t>(vm->address);
+    if (!started || *started == 0) return std::nullopt;
+  }
   found.version = text_at(modules, memory, "ruby_version");
   found.description = text_at(modules, memory, "ruby_description");
   if (found.version.empty()) return std::nullopt;

@@ -22,7 +22,8 @@ struct Interpreter {
   RemoteAddr is_collecting;   // int rb_during_gc(void)
 };
 
-// None if a function is missing: then this is no Ruby, or one that exports less.
+// None if a function is missing: then this is no Ruby, or one that exports less. None as well if
+// Ruby was not started.
 std::optional<Interpreter> find_interpreter(const Modules& modules, const MemoryReader& memory);
 
 }  // namespace heapattach::ruby

@@ -39,13 +39,33 @@ std::string folded(std::string_view program,
   return line;
 }
 
+// Ruby's functions say more than the interpreter's.
+std::string folded(std::string_view program,
+                   std::string_view owner,
+                   const std::vector<ruby::FiberStack>& fibers) {
+  std::string line = fmt::format("{};{}", part(program), part(owner));
+  for (std::size_t fiber = fibers.size(); fiber-- > 0;) {
+    const ruby::FiberStack& stack = fibers[fiber];
+    for (std::size_t i = stack.frames.size(); i-- > 0;) {
+      const ruby::Frame& frame = stack.frames[i];
+      const std::string file = frame.file.substr(frame.file.rfind('/') + 1);
+      line += ';' + part(fmt::format("{} ({})", frame.function, file));
+      if (stack.left_out > 0 && i == stack.left_out_after) line += ";…";
+    }
+  }
+  return line;
+}
+
 }  // namespace
 
 std::string format_stacks_folded(const stacks::StackReport& report) {
   const std::string program = report.exe.substr(report.exe.rfind('/') + 1);
   std::map<std::string, std::size_t> lines;
   for (const stacks::ThreadSeen& thread : report.threads) {
-    ++lines[folded(program, fmt::format("thread {}", thread.name), thread.stack)];
+    const std::string owner = fmt::format("thread {}", thread.name);
+    const bool is_ruby = thread.ruby && !thread.ruby->fibers.empty();
+    ++lines[is_ruby ? folded(program, owner, thread.ruby->fibers)
+                    : folded(program, owner, thread.stack)];
   }
   for (const stacks::FiberGroup& group : report.groups) {
     lines[folded(program, "fibers", group.stack)] += group.fibers.size();

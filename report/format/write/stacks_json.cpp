@@ -6,6 +6,9 @@
 //    "threads":[{"tid":12,"tid_in_target":12,"name":"app","state":"S","wait_channel":"futex_wait",
 //      "call":"futex(0x55d0…)","cpu_s":0.120,"load":0.00,"waits_for_thread":13,"awaited":"lock",
 //      "own_function":"work (work.c:12)","fiber":"0x7f…","idle":true,"finding":0,
+//      "ruby":{"name":"worker","main":true,"doing":"sleeps","fibers":[{"fiber":"0x55d0…",
+//        "frames":[{"function":"sleep","file":"app.rb","line":42,"native":true,"owner":"Kernel"}],
+//        "left_out":N,"left_out_behind":N,"whole":false}],"suspended":[{…}]},
 //      "frames":[FRAME, …],
 //      "left_out":N,"left_out_behind":N,"end":"outermost"}],
 //    "fibers":[{"address":"0x7f…","name":"worker-1","context":"DEFAULT","of_thread":"13 SYSMON",
@@ -16,16 +19,17 @@
 //
 // Of a saved snapshot, "snapshot" is when it was taken; it has no "wait_channel", "cpu_s" and
 // "load", and no "readable".
-// A finding is proved, and says what is wrong; a remark may be as it should. A thread or fiber that
-// is part of a finding has its number, from 0, as "finding". "wait" is what the
-// fiber waits for: "receive", "send" or (one of both) "channel", "select", "mutex", "condition",
-// "wait group", "once" (a constant that another fiber initializes), "descriptor" (that others are
-// done with an IO), "context" (the end of an isolated one), "process", "thread", "resolve" (a
-// host's address), "read", "write", "accept", "connect" or (one of these four) "io", "sleep",
-// "sleep forever"; or what it does: "running", "scheduling" (it serves the scheduler),
-// "ready", "not started", "ended", "unknown". "holder" is the global or field that holds the
-// object; "runtime" marks a fiber that every Crystal program has; "of_thread" is the thread whose
-// own fiber it is.
+// "ruby" is what a thread of Ruby's executes: the fiber that it is in, then the one that resumed
+// it, and so on. "native" marks a function written in C; "whole" is false if the rest could not be
+// read. A finding is proved, and says what is wrong; a remark may be as it should. A thread or
+// fiber that is part of a finding has its number, from 0, as "finding". "wait" is what the fiber
+// waits for: "receive", "send" or (one of both) "channel", "select", "mutex", "condition", "wait
+// group", "once" (a constant that another fiber initializes), "descriptor" (that others are done
+// with an IO), "context" (the end of an isolated one), "process", "thread", "resolve" (a host's
+// address), "read", "write", "accept", "connect" or (one of these four) "io", "sleep", "sleep
+// forever"; or what it does: "running", "scheduling" (it serves the scheduler), "ready", "not
+// started", "ended", "unknown". "holder" is the global or field that holds the object; "runtime"
+// marks a fiber that every Crystal program has; "of_thread" is the thread whose own fiber it is.
 //
 // FRAME is {"pc":"0x55d0…","function":"Channel(Int32)#receive","file":"channel.cr","line":311,
 // "column":5,"inlined":true,"own":true,"module":"app","offset":"0x4f2a","found_by":"tables"}; one
@@ -83,6 +87,44 @@ void add_stack(const NamedStack& stack, JsonRecord& record) {
   record.text("end", snapshot::word_for(snapshot::kStackEndWords, stack.end));
 }
 
+JsonRecord ruby_stack_record(const ruby::FiberStack& stack) {
+  JsonRecord record;
+  if (stack.fiber != 0) record.address("fiber", stack.fiber);
+  record.open_list("frames");
+  for (const ruby::Frame& frame : stack.frames) {
+    JsonRecord inner;
+    inner.text_unless_empty("function", frame.function);
+    inner.text_unless_empty("file", frame.file);
+    if (frame.line != 0) inner.number("line", frame.line);
+    if (frame.is_native) inner.boolean("native", true);
+    inner.text_unless_empty("owner", frame.owner);
+    record.item(std::move(inner));
+  }
+  record.close_list();
+  if (stack.left_out > 0) {
+    record.number("left_out", stack.left_out);
+    record.number("left_out_behind", stack.left_out_after);
+  }
+  if (!stack.is_whole) record.boolean("whole", false);
+  return record;
+}
+
+JsonRecord ruby_record(const stacks::RubySeen& ruby) {
+  JsonRecord record;
+  record.text_unless_empty("name", ruby.name);
+  if (ruby.is_main) record.boolean("main", true);
+  record.text("doing", ruby.doing);
+  record.open_list("fibers");
+  for (const ruby::FiberStack& stack : ruby.fibers) record.item(ruby_stack_record(stack));
+  record.close_list();
+  if (!ruby.suspended.empty()) {
+    record.open_list("suspended");
+    for (const ruby::FiberStack& stack : ruby.suspended) record.item(ruby_stack_record(stack));
+    record.close_list();
+  }
+  return record;
+}
+
 JsonRecord thread_record(const StackReport& report, const ThreadSeen& thread) {
   JsonRecord record;
   record.number("tid", thread.tid);
@@ -105,6 +147,7 @@ JsonRecord thread_record(const StackReport& report, const ThreadSeen& thread) {
   if (thread.is_idle) record.boolean("idle", true);
   record.number("finding", thread.finding);
   if (!thread.is_readable) record.boolean("readable", false);
+  if (thread.ruby) record.object("ruby", ruby_record(*thread.ruby));
   add_stack(thread.stack, record);
   return record;
 }

@@ -10,6 +10,12 @@
 //      0  epoll_wait                     libc.so.6+0x10e9a
 //      1  Crystal::EventLoop#run_once    event_loop.cr:15:5  app+0x4f2a
 //
+// A thread of Ruby's has its Ruby frames before the others:
+//
+//     main Ruby thread waits for Mutex 0x7f0c1ab3ef80, which thread 4712 holds
+//         app.rb:42 in synchronize
+//         app.rb:42 in handle
+//
 //   12 fibers "worker-0", "worker-1", "worker-2", …
 //     each waits to receive from Channel(Int32) 0x7f0c1ab3ef80
 //      0  …
@@ -51,6 +57,7 @@ using stacks::ThreadSeen;
 
 constexpr std::size_t kShownNames = 3;
 constexpr std::size_t kShownWaits = 3;
+constexpr std::size_t kShownFibers = 20;  // of a Ruby thread
 constexpr std::size_t kWidestFunction = 48;
 
 std::string_view words_for(unwind::FoundBy by) {
@@ -169,6 +176,36 @@ class Text {
 constexpr const char* kBold = "\x1b[1m";
 constexpr const char* kRed = "\x1b[1;31m";
 
+void add_ruby_stack(const ruby::FiberStack& stack, Text& text) {
+  for (std::size_t i = 0; i < stack.frames.size(); ++i) {
+    const ruby::Frame& frame = stack.frames[i];
+    if (stack.left_out > 0 && i == stack.left_out_after) {
+      text.line(fmt::format("      … {} more frames …", stack.left_out));
+    }
+    const std::string place =
+        frame.file.empty() ? "?" : fmt::format("{}:{}", frame.file, frame.line);
+    text.line(fmt::format("      {} in {}", place, frame.function.empty() ? "?" : frame.function));
+  }
+  if (!stack.is_whole) text.line("      … the rest could not be read");
+}
+
+void add_ruby(const stacks::RubySeen& ruby, Text& text) {
+  text.line(fmt::format("  {}Ruby thread{}{} {}", ruby.is_main ? "main " : "",
+                        ruby.name.empty() ? "" : " ", ruby.name, ruby.doing));
+  for (std::size_t i = 0; i < ruby.fibers.size(); ++i) {
+    if (i > 0) text.line("    resumed by another fiber:");
+    add_ruby_stack(ruby.fibers[i], text);
+  }
+  for (std::size_t i = 0; i < std::min(ruby.suspended.size(), kShownFibers); ++i) {
+    text.line(fmt::format("    suspended fiber {:#x}:", ruby.suspended[i].fiber));
+    add_ruby_stack(ruby.suspended[i], text);
+  }
+  if (ruby.suspended.size() > kShownFibers) {
+    text.line(
+        fmt::format("    … and {} more suspended fibers", ruby.suspended.size() - kShownFibers));
+  }
+}
+
 void add_thread(const StackReport& report, const ThreadSeen& thread, Text& text) {
   std::string head = title_of(thread);
   if (!report.core) head += fmt::format(", {}", words_for_state(thread.state));
@@ -183,7 +220,9 @@ void add_thread(const StackReport& report, const ThreadSeen& thread, Text& text)
   if (thread.tid_in_target != 0 && thread.tid_in_target != thread.tid) {
     text.line(fmt::format("  in its own namespace thread {}", thread.tid_in_target));
   }
-  if (thread.waits_for) {
+  if (thread.ruby) {
+    add_ruby(*thread.ruby, text);
+  } else if (thread.waits_for) {
     text.line(
         fmt::format("  waits for a mutex of {}", title_of(report.threads.at(*thread.waits_for))));
   }

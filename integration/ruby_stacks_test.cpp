@@ -1,0 +1,119 @@
+// --stacks of Ruby processes: the frames are those that Ruby prints itself.
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <simdjson.h>
+#include <unistd.h>
+
+#include "integration/health.h"
+#include "integration/live_target.h"
+#include "integration/rounds.h"
+#include "integration/tool.h"
+
+namespace heapattach {
+namespace {
+
+using namespace std::chrono_literals;
+using simdjson::dom::element;
+
+constexpr const char* kRuby = "/usr/bin/ruby";
+
+// The lines of a thread, as Ruby prints them.
+using Trace = std::vector<std::string>;
+
+std::string text_of(const element& record, const char* key) {
+  std::string_view text;
+  return record[key].get(text) == simdjson::SUCCESS ? std::string(text) : std::string();
+}
+
+Trace trace_of(const element& fiber) {
+  Trace trace;
+  for (const element frame : simdjson::dom::array(fiber["frames"])) {
+    trace.push_back(fmt::format("{}:{}:in `{}'", text_of(frame, "file"),
+                                std::int64_t(frame["line"]), text_of(frame, "function")));
+  }
+  return trace;
+}
+
+struct Stacks {
+  std::map<std::int64_t, Trace> traces;      // by thread: of the fiber that it executes
+  std::map<std::string, std::string> doing;  // by the thread's name
+  std::map<std::string, std::size_t> fibers;
+  Trace suspended;  // its functions
+  std::string first_finding;
+};
+
+Stacks stacks_of(pid_t pid) {
+  const ToolRun run = run_tool({"--stacks", "-f", "json", std::to_string(pid)});
+  REQUIRE_MESSAGE(run.status == 0, run.errors);
+  simdjson::dom::parser parser;
+  const element report = parser.parse(run.output);
+  Stacks found;
+  for (const element thread : simdjson::dom::array(report["threads"])) {
+    element ruby;
+    if (thread["ruby"].get(ruby) != simdjson::SUCCESS) continue;
+    const simdjson::dom::array fibers = ruby["fibers"];
+    found.traces[thread["tid"]] = trace_of(fibers.at(0));
+    found.doing[text_of(ruby, "name")] = text_of(ruby, "doing");
+    found.fibers[text_of(ruby, "name")] = fibers.size();
+    element suspended;
+    if (ruby["suspended"].get(suspended) != simdjson::SUCCESS) continue;
+    for (const element frame : simdjson::dom::array(suspended.at(0)["frames"])) {
+      found.suspended.push_back(text_of(frame, "function"));
+    }
+  }
+  for (const element finding : simdjson::dom::array(report["findings"])) {
+    if (found.first_finding.empty()) found.first_finding = std::string_view(finding);
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("--stacks has the Ruby frames of every thread, and says what each waits for") {
+  if (::access(kRuby, X_OK) != 0) {
+    print_skip("ruby is not installed");
+    return;
+  }
+  const std::string here = __FILE__;
+  ChildProcess ruby({kRuby, here.substr(0, here.rfind('/')) + "/targets/ruby_stacks.rb"});
+  const auto line = ruby.read_line(60s);
+  REQUIRE(line);
+  simdjson::dom::parser parser;
+  const simdjson::dom::object truth = parser.parse(*line);
+  REQUIRE(truth.size() > 10);
+  for (int round = 0; round < rounds(1, 100); ++round) {
+    const Stacks found = stacks_of(ruby.pid());
+    for (const auto& [tid, lines] : truth) {
+      Trace expected;
+      for (const std::string_view one : simdjson::dom::array(lines)) expected.emplace_back(one);
+      const auto at = found.traces.find(std::stoll(std::string(tid)));
+      REQUIRE_MESSAGE(at != found.traces.end(), tid);
+      CHECK(at->second == expected);
+    }
+    for (const auto& [name, words] :
+         std::map<std::string, std::string>{{"first", "waits for Mutex 0x"},
+                                            {"sleeping", "sleeps"},
+                                            {"queue", "waits for an item of Queue 0x"},
+                                            {"full", "waits for room in SizedQueue 0x"},
+                                            {"condition", "waits for ConditionVariable 0x"},
+                                            {"reading", "waits for descriptor "},
+                                            {"stopped", "sleeps until another thread wakes it"},
+                                            {"joining", "waits for the end of thread "}}) {
+      CHECK_MESSAGE(found.doing.at(name).starts_with(words), found.doing.at(name));
+    }
+    CHECK(found.fibers.at("fiber") == 2);
+    CHECK(found.suspended == Trace{"yield", "yielding", "block in <main>"});
+    CHECK(found.first_finding.starts_with("deadlock: thread "));
+    CHECK(found.first_finding.find("in block in wait_for_both (ruby_stacks.rb:13)") !=
+          std::string::npos);
+  }
+  CHECK(harm_done_to(ruby.pid()) == "");
+}
+
+}  // namespace heapattach

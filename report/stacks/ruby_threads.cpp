@@ -1,0 +1,192 @@
+#include "report/stacks/ruby_threads.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace heapattach::stacks {
+
+namespace {
+
+// C functions that wait, by class and name, and the words for that. "{}" is the object.
+struct Waiting {
+  std::string_view owner;  // empty: any
+  std::string_view function;
+  std::string_view words;
+};
+constexpr std::array<Waiting, 14> kWaiting{{
+    {"Thread::ConditionVariable", "wait", "waits for {}"},
+    {"Thread::Queue", "pop", "waits for an item of {}"},
+    {"Thread::Queue", "shift", "waits for an item of {}"},
+    {"Thread::Queue", "deq", "waits for an item of {}"},
+    {"Thread::SizedQueue", "pop", "waits for an item of {}"},
+    {"Thread::SizedQueue", "shift", "waits for an item of {}"},
+    {"Thread::SizedQueue", "deq", "waits for an item of {}"},
+    {"Thread::SizedQueue", "push", "waits for room in {}"},
+    {"Thread::SizedQueue", "enq", "waits for room in {}"},
+    {"Thread::SizedQueue", "<<", "waits for room in {}"},
+    {"Thread::Mutex", "sleep", "sleeps, without {}"},
+    {"Kernel", "sleep", "sleeps"},
+    {"Process", "wait", "waits for the end of a process"},
+    {"Thread", "stop", "sleeps until another thread wakes it"},
+}};
+
+class Adding {
+ public:
+  Adding(const std::vector<ruby::Thread>& threads, Descriptors& descriptors, StackReport& report)
+      : threads_(threads), descriptors_(descriptors), report_(report) {}
+
+  void add() {
+    std::map<pid_t, std::size_t> by_tid;
+    for (std::size_t i = 0; i < report_.threads.size(); ++i) {
+      by_tid.emplace(report_.threads[i].tid_in_target, i);
+    }
+    std::size_t unmatched = 0;
+    for (const ruby::Thread& thread : threads_) {
+      const auto found = by_tid.find(thread.tid);
+      const bool is_new = found != by_tid.end() && !report_.threads[found->second].ruby;
+      seen_.push_back(is_new ? std::optional(found->second) : std::nullopt);
+      if (is_new) {
+        report_.threads[found->second].ruby.emplace();
+      } else {
+        ++unmatched;
+      }
+    }
+    for (std::size_t i = 0; i < threads_.size(); ++i) {
+      if (seen_[i]) fill(threads_[i], report_.threads[*seen_[i]]);
+    }
+    if (unmatched > 0) {
+      report_.warnings.push_back(
+          fmt::format("{} of {} Ruby threads are none of the process's threads, and not shown",
+                      unmatched, threads_.size()));
+    }
+  }
+
+ private:
+  void fill(const ruby::Thread& thread, ThreadSeen& seen) {
+    RubySeen& ruby = *seen.ruby;
+    ruby.name = thread.name;
+    ruby.is_main = thread.is_main;
+    ruby.fibers = thread.fibers;
+    ruby.suspended = thread.suspended;
+    ruby.doing = doing_of(thread);
+    if (thread.mutex != 0 && thread.mutex_owner && seen_[*thread.mutex_owner]) {
+      seen.waits_for = seen_[*thread.mutex_owner];
+      seen.awaited = fmt::format("Mutex {:#x}", thread.mutex);
+    }
+    if (const ruby::Frame* own = own_frame(thread)) {
+      seen.function = fmt::format("{} ({}:{})", own->function,
+                                  own->file.substr(own->file.rfind('/') + 1), own->line);
+    }
+  }
+
+  // The innermost one of the program; of a library if there is none.
+  static const ruby::Frame* own_frame(const ruby::Thread& thread) {
+    const ruby::Frame* any = nullptr;
+    for (const ruby::FiberStack& stack : thread.fibers) {
+      for (const ruby::Frame& frame : stack.frames) {
+        if (frame.is_native || frame.file.empty() || frame.file.starts_with("<internal:")) continue;
+        if (any == nullptr) any = &frame;
+        const bool is_of_library = frame.file.find("/gems/") != std::string::npos ||
+                                   frame.file.find("/lib/ruby/") != std::string::npos;
+        if (!is_of_library) return &frame;
+      }
+    }
+    return any;
+  }
+
+  [[nodiscard]] std::string doing_of(const ruby::Thread& thread) {
+    if (thread.mutex != 0) return mutex_text(thread);
+    if (thread.descriptor) return descriptor_text(*thread.descriptor);
+    const auto frames = native_frames(thread);
+    // What one of the innermost functions is for: to wait for a condition sleeps in a mutex.
+    std::string waiting;
+    for (const ruby::Frame* frame : frames) {
+      if (std::string text = waiting_text(*frame); !text.empty()) waiting = std::move(text);
+    }
+    if (!thread.has_lock && !waiting.empty()) return waiting;
+    if (thread.has_lock) return "has Ruby's lock";
+    if (!thread.is_blocking) return lock_text();
+    if (frames.empty()) return "is outside of Ruby's lock";
+    const ruby::Frame& innermost = *frames.front();
+    return fmt::format("is in {}{}{}, outside of Ruby's lock", innermost.owner,
+                       innermost.owner.empty() ? "" : "#", innermost.function);
+  }
+
+  // The C functions in which the thread is, innermost first.
+  static std::vector<const ruby::Frame*> native_frames(const ruby::Thread& thread) {
+    std::vector<const ruby::Frame*> frames;
+    if (thread.fibers.empty()) return frames;
+    for (const ruby::Frame& frame : thread.fibers.front().frames) {
+      const bool is_native = frame.is_native || frame.file.starts_with("<internal:");
+      if (!is_native) break;
+      frames.push_back(&frame);
+    }
+    return frames;
+  }
+
+  [[nodiscard]] std::string waiting_text(const ruby::Frame& frame) const {
+    if (frame.owner == "Thread" && (frame.function == "join" || frame.function == "value")) {
+      for (std::size_t i = 0; i < threads_.size(); ++i) {
+        if (threads_[i].object == frame.self && seen_[i]) {
+          return "waits for the end of " + title_of(report_.threads[*seen_[i]]);
+        }
+      }
+      return "waits for the end of a thread";
+    }
+    for (const Waiting& one : kWaiting) {
+      if (one.owner == frame.owner && one.function == frame.function) {
+        return fmt::format(fmt::runtime(one.words), object_text(frame));
+      }
+    }
+    return {};
+  }
+
+  static std::string object_text(const ruby::Frame& frame) {
+    std::string_view name = frame.owner;
+    if (name.starts_with("Thread::")) name.remove_prefix(8);
+    return fmt::format("{} {:#x}", name, frame.self);
+  }
+
+  [[nodiscard]] std::string mutex_text(const ruby::Thread& thread) const {
+    std::string text = fmt::format("waits for Mutex {:#x}", thread.mutex);
+    if (thread.mutex_owner && seen_[*thread.mutex_owner]) {
+      text +=
+          fmt::format(", which {} holds", title_of(report_.threads[*seen_[*thread.mutex_owner]]));
+    }
+    return text;
+  }
+
+  [[nodiscard]] std::string descriptor_text(int descriptor) {
+    const std::string what = descriptors_.what_is(static_cast<std::uint64_t>(descriptor));
+    return fmt::format("waits for descriptor {}{}{}", descriptor, what.empty() ? "" : ": ", what);
+  }
+
+  [[nodiscard]] std::string lock_text() const {
+    for (std::size_t i = 0; i < threads_.size(); ++i) {
+      if (!threads_[i].has_lock || !seen_[i]) continue;
+      return fmt::format("waits for Ruby's lock, which {} has",
+                         title_of(report_.threads[*seen_[i]]));
+    }
+    return "waits for Ruby's lock";
+  }
+
+  const std::vector<ruby::Thread>& threads_;
+  Descriptors& descriptors_;
+  StackReport& report_;
+  std::vector<std::optional<std::size_t>> seen_;  // the report's thread of each
+};
+
+}  // namespace
+
+void add_ruby_threads(const std::vector<ruby::Thread>& threads,
+                      Descriptors& descriptors,
+                      StackReport& report) {
+  Adding(threads, descriptors, report).add();
+}
+
+}  // namespace heapattach::stacks

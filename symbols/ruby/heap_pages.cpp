@@ -1,0 +1,385 @@
+#include "symbols/ruby/heap_pages.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace heapattach::ruby {
+
+namespace {
+
+constexpr std::uint64_t kMostPages = std::uint64_t{1} << 26;
+constexpr std::uint64_t kSlotBytes = sizeof(Slot);
+constexpr std::size_t kMostClasses = 1'000'000;
+constexpr std::uint64_t kFewMisfits = 1000;  // one in so many slots may be none
+
+// rb_objspace_t.flags: the mode in the lowest two bits.
+constexpr std::uint32_t kMode = 3;
+constexpr std::uint32_t kSweeping = 2;
+constexpr std::uint32_t kDuringCollection = 1U << 5;
+constexpr std::uint32_t kBeforeSweep = 1;  // struct heap_page.flags
+
+Error out_of_order(std::string_view what) {
+  return {ErrorKind::Malformed, fmt::format("Ruby's heap is not in order: {}", what)};
+}
+
+template <class T>
+T read_from(std::span<const std::byte> bytes, std::size_t at) {
+  T value{};
+  std::memcpy(&value, bytes.data() + at, sizeof value);
+  return value;
+}
+
+// What was copied need not be read again.
+class CopyFirst final : public MemoryReader {
+ public:
+  CopyFirst(const Capture& copy, const MemoryReader& memory) : copy_(copy), memory_(memory) {}
+
+  [[nodiscard]] Result<std::size_t> read_some(RemoteAddr from,
+                                              std::span<std::byte> into) const override {
+    auto got = copy_.read_some(from, into);
+    return got ? got : memory_.read_some(from, into);
+  }
+
+ private:
+  const Capture& copy_;
+  const MemoryReader& memory_;
+};
+
+bool is_kind(Kind kind) {
+  const auto number = static_cast<unsigned>(kind);
+  return (number >= 1 && number <= 15) || kind == Kind::Symbol ||
+         (number >= 26 && kind <= Kind::Moved);
+}
+
+class Lister {
+ public:
+  Lister(const Machine& machine, const MemoryReader& memory, const CopyLimits& limits)
+      : machine_(machine), layout_(*machine.layout), memory_(memory), limits_(limits) {}
+
+  Result<PageList> list() && {
+    HA_TRY(read_header());
+    HA_TRY(read_records());
+    return std::move(list_);
+  }
+
+ private:
+  Result<void> read_header() {
+    const RemoteAddr objspace{machine_.objspace};
+    const auto& form = layout_.objspace;
+    const auto flags = HA_TRY(memory_.read_as<std::uint32_t>(objspace + form.flags));
+    list_.is_sweeping = (flags & kMode) == kSweeping;
+    list_.is_collecting = (flags & kDuringCollection) != 0;
+    const std::uint64_t pages = HA_TRY(count_pages(machine_, memory_));
+    sorted_ = HA_TRY(memory_.read_as<std::uint64_t>(objspace + form.sorted));
+    const auto room = HA_TRY(memory_.read_as<std::uint64_t>(objspace + form.sorted_length));
+    lowest_ = HA_TRY(memory_.read_as<std::uint64_t>(objspace + form.range));
+    highest_ = HA_TRY(memory_.read_as<std::uint64_t>(objspace + form.range + 8));
+    if (room < pages || !is_reference(sorted_) || lowest_ >= highest_) {
+      return out_of_order("its list of pages is broken");
+    }
+    list_.records.resize(pages);
+    return memory_.read(RemoteAddr{sorted_}, std::as_writable_bytes(std::span(list_.records)));
+  }
+
+  Result<void> read_records() {
+    const std::size_t bytes_of_one = layout_.page.bytes;
+    std::vector<std::byte> bytes(list_.records.size() * bytes_of_one);
+    std::vector<Copy> copies;
+    for (std::size_t i = 0; i < list_.records.size(); ++i) {
+      if (!is_reference(list_.records[i])) return out_of_order("its list of pages is broken");
+      copies.push_back(
+          {RemoteAddr{list_.records[i]}, std::span(bytes).subspan(i * bytes_of_one, bytes_of_one)});
+    }
+    if (!HA_TRY(memory_.copy_all(copies, limits_)).empty()) {
+      return out_of_order("a page's record cannot be read");
+    }
+    for (const Copy& copy : copies) {
+      auto page = page_of(copy.into);
+      if (!page) return out_of_order("a page is not as it should be");
+      list_.pages.push_back(std::move(*page));
+    }
+    return {};
+  }
+
+  // None: it is not as it should be.
+  [[nodiscard]] std::optional<HeapPage> page_of(std::span<const std::byte> record) const {
+    const auto& form = layout_.page;
+    const auto slot_bytes = read_from<std::int16_t>(record, form.slot_size);
+    const auto slots = read_from<std::int16_t>(record, form.slots);
+    HeapPage page;
+    page.start = RemoteAddr{read_from<std::uint64_t>(record, form.start)};
+    const std::uint64_t before = page.start.value % layout_.page_bytes;
+    if (slot_bytes != kSlotBytes || slots <= 0 || before < 8 || before % 8 != 0) return {};
+    page.slots = static_cast<std::uint32_t>(slots);
+    const bool is_after = list_.pages.empty() || list_.pages.back().start < page.start;
+    if (before + page.slots * kSlotBytes > layout_.page_bytes || !is_after ||
+        page.start.value < lowest_ || page.start.value >= highest_) {
+      return {};
+    }
+    page.is_before_sweep = (read_from<std::uint32_t>(record, form.flags) & kBeforeSweep) != 0;
+    const std::size_t mark_words = (layout_.page_bytes / kSlotBytes + 63) / 64;
+    for (std::size_t word = 0; word < mark_words; ++word) {
+      page.marks.push_back(read_from<std::uint64_t>(record, form.marks + word * 8));
+    }
+    return page;
+  }
+
+  const Machine& machine_;
+  const Layout& layout_;
+  const MemoryReader& memory_;
+  const CopyLimits& limits_;
+  PageList list_;
+  std::uint64_t sorted_ = 0;
+  std::uint64_t lowest_ = 0;
+  std::uint64_t highest_ = 0;
+};
+
+}  // namespace
+
+Result<std::uint64_t> count_pages(const Machine& machine, const MemoryReader& memory) {
+  const auto pages = HA_TRY(
+      memory.read_as<std::uint64_t>(RemoteAddr{machine.objspace} + machine.layout->objspace.pages));
+  if (pages == 0 || pages > kMostPages) return out_of_order("it has no number of pages");
+  return pages;
+}
+
+Result<PageList> list_pages(const Machine& machine,
+                            const MemoryReader& memory,
+                            const CopyLimits& limits) {
+  return Lister(machine, memory, limits).list();
+}
+
+Result<std::vector<Value>> find_fibers(const Machine& machine,
+                                       const MemoryReader& memory,
+                                       const CopyLimits& limits) {
+  const PageList list = HA_TRY(list_pages(machine, memory, limits));
+  const Values values(memory);
+  std::unordered_map<std::uint64_t, bool> is_of_fibers;  // by data type
+  std::vector<Value> fibers;
+  std::vector<std::byte> bytes(machine.layout->page_bytes);
+  for (const HeapPage& page : list.pages) {
+    const auto here = std::span(bytes).first(page.slots * kSlotBytes);
+    if (!memory.read(page.start, here)) continue;  // it was freed meanwhile
+    for (std::size_t at = 0; at < here.size(); at += kSlotBytes) {
+      const Slot slot = read_from<Slot>(here, at);
+      if (slot.kind() != Kind::Data || slot.data_type() == 0) continue;
+      const auto [known, is_new] = is_of_fibers.try_emplace(slot.data_type());
+      if (is_new) {
+        const auto name = values.word(slot.data_type());
+        known->second = name && values.c_text(*name) == "fiber";
+      }
+      if (known->second) fibers.push_back(page.start.value + at);
+    }
+    if (std::chrono::steady_clock::now() >= limits.deadline) {
+      return Error{ErrorKind::Timeout, "looking for fibers took too long"};
+    }
+  }
+  return fibers;
+}
+
+std::size_t HeapCopy::bytes_for(std::uint64_t pages) {
+  // With the rounding of the arena, and some that may be added meanwhile.
+  return (pages + pages / 4 + 1024) * 16640;
+}
+
+Result<void> HeapCopy::copy(const Machine& machine,
+                            const MemoryReader& memory,
+                            const CopyLimits& limits) {
+  layout_ = machine.layout;
+  PageList list = HA_TRY(list_pages(machine, memory, limits));
+  is_sweeping_ = list.is_sweeping;
+  is_collecting_ = list.is_collecting;
+  pages_ = std::move(list.pages);
+  HA_TRY(copy_bodies(memory, list.records, limits));
+  return survey(machine, memory, limits);
+}
+
+Result<void> HeapCopy::copy_bodies(const MemoryReader& memory,
+                                   const std::vector<std::uint64_t>& records,
+                                   const CopyLimits& limits) {
+  std::vector<Range> ranges;
+  for (const HeapPage& page : pages_) {
+    const std::uint64_t begin = page.start.value / layout_->page_bytes * layout_->page_bytes;
+    ranges.push_back({RemoteAddr{begin}, layout_->page_bytes});
+  }
+  for (std::size_t i = 1; i < ranges.size(); ++i) {
+    if (ranges[i].start < ranges[i - 1].end()) return out_of_order("two pages are one");
+  }
+  HA_TRY(capture_.add(memory, ranges, limits));
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    // The memory of a page begins with the address of its record.
+    const auto bytes = capture_.bytes_from(ranges[i].start);
+    if (bytes.size() < 8 || read_from<std::uint64_t>(bytes, 0) != records[i]) {
+      return out_of_order("a page is not the one of its record");
+    }
+  }
+  return {};
+}
+
+Result<void> HeapCopy::survey(const Machine& machine,
+                              const MemoryReader& memory,
+                              const CopyLimits& limits) {
+  std::uint64_t slots = 0;
+  std::vector<std::uint64_t> tables;
+  std::unordered_map<std::uint64_t, bool> data_types;
+  Value last = 0;
+  for (const HeapPage& page : pages_) {
+    slots += page.slots;
+    for (std::uint32_t i = 0; i < page.slots; ++i) {
+      const auto slot = slot_at(page, i);
+      if (!slot) continue;
+      if (is_garbage(page, i)) {
+        ++garbage_;
+        continue;
+      }
+      const Kind kind = slot->kind();
+      if (!is_kind(kind)) {
+        ++misfits_;
+        continue;
+      }
+      if (kind == Kind::Data && slot->data_type() != 0 && slot->of_class() == 0) {
+        data_types.try_emplace(slot->data_type(), true);
+      }
+      if (kind == Kind::Hash && slot->has(3)) tables.push_back(slot->words[2]);
+      const bool is_internal = kind == Kind::Imemo || kind == Kind::Iclass || kind == Kind::Node;
+      if (is_internal || slot->of_class() == 0 || slot->of_class() == last) continue;
+      last = slot->of_class();
+      if (class_names_.size() < kMostClasses) class_names_.try_emplace(last);
+    }
+  }
+  if (misfits_ * kFewMisfits > slots) return out_of_order("its slots hold no objects");
+  const CopyFirst copy_first(capture_, memory);
+  const Values values(copy_first);
+  NameReader names(machine, values);
+  std::uint64_t unnamed = 0;
+  for (auto& [of_class, name] : class_names_) {
+    name = names.class_name(of_class);
+    if (!name) ++unnamed;
+    if (std::chrono::steady_clock::now() >= limits.deadline) {
+      return Error{ErrorKind::Timeout, "reading the names of classes took too long"};
+    }
+  }
+  if (unnamed * 10 > class_names_.size()) return out_of_order("its objects have no classes");
+  for (const auto& [type, is_used] : data_types) {
+    const auto text = values.word(type);
+    data_names_[type] = text ? values.c_text(*text).value_or("") : "";
+  }
+  read_tables(memory, tables, limits);
+  return {};
+}
+
+// The sizes of hash tables: without a Hash's, its size is only a lower bound.
+void HeapCopy::read_tables(const MemoryReader& memory,
+                           const std::vector<std::uint64_t>& tables,
+                           const CopyLimits& limits) {
+  constexpr std::uint64_t kTableBytes = 56;
+  constexpr std::uint64_t kEntryBytes = 24;
+  constexpr unsigned kMostPower = 40;
+  struct Head {
+    std::uint8_t entry_power, bin_power, size_index, rest[21];
+    std::uint64_t bins;
+  };
+  static_assert(sizeof(Head) == 32);
+  std::vector<Head> heads(tables.size());
+  std::vector<Copy> copies;
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    copies.push_back(
+        {RemoteAddr{tables[i]}, std::as_writable_bytes(std::span(heads).subspan(i, 1))});
+  }
+  if (!memory.copy_all(copies, limits)) return;
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    const Head& head = heads[i];
+    if (head.entry_power > kMostPower || head.bin_power > kMostPower || head.size_index > 3) {
+      continue;
+    }
+    std::uint64_t bytes = kTableBytes + (kEntryBytes << head.entry_power);
+    if (head.bins != 0) {
+      bytes += ((std::uint64_t{1} << (head.bin_power + head.size_index)) + 7) & ~std::uint64_t{7};
+    }
+    table_bytes_[tables[i]] = bytes;
+  }
+}
+
+std::optional<Slot> HeapCopy::slot_at(const HeapPage& page, std::uint32_t index) const {
+  const auto bytes = capture_.bytes_from(page.start + std::uint64_t{index} * kSlotBytes);
+  if (bytes.size() < kSlotBytes) return std::nullopt;
+  const Slot slot = read_from<Slot>(bytes, 0);
+  return slot.flags() == 0 ? std::nullopt : std::optional(slot);
+}
+
+bool HeapCopy::is_garbage(const HeapPage& page, std::uint32_t index) const {
+  if (!is_sweeping_ || !page.is_before_sweep) return false;
+  const std::uint64_t number =
+      page.start.value % layout_->page_bytes / kSlotBytes + std::uint64_t{index};
+  return (page.marks[number / 64] >> (number % 64) & 1) == 0;
+}
+
+std::optional<HeapCopy::Object> HeapCopy::object_at(const HeapPage& page,
+                                                    std::uint32_t index) const {
+  const auto slot = slot_at(page, index);
+  if (!slot || !is_kind(slot->kind()) || is_garbage(page, index)) return std::nullopt;
+  Object object;
+  object.address = page.start.value + std::uint64_t{index} * kSlotBytes;
+  object.slot = *slot;
+  object.bytes = kSlotBytes + buffer_bytes(*slot);
+  return object;
+}
+
+std::uint64_t HeapCopy::buffer_bytes(const Slot& slot) const {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 47;
+  const auto& words = slot.words;
+  std::uint64_t bytes = 0;
+  switch (slot.kind()) {
+    case Kind::String:  // not in its slot, shared, or never freed
+      if (slot.has(1) && !slot.has(2) && !slot.has(18)) bytes = words[4] + 1;
+      break;
+    case Kind::Array:
+      if (!slot.has(1) && !slot.has(2) && words[3] < kMost / 8) bytes = words[3] * 8;
+      break;
+    case Kind::Object:
+      if (!slot.has(1)) bytes = (words[2] & 0xffffffff) * 8;
+      break;
+    case Kind::Struct:
+      if (!slot.has(1) && !slot.has(2) && words[3] != 0 && words[2] < kMost / 8) {
+        bytes = words[2] * 8;
+      }
+      break;
+    case Kind::Bignum:
+      if (!slot.has(2) && words[3] != 0 && words[2] < kMost / 8) bytes = words[2] * 8;
+      break;
+    case Kind::Hash:
+      if (!slot.has(3)) {
+        bytes = words[2] != 0 ? 128 : 0;
+      } else if (const auto table = table_bytes_.find(words[2]); table != table_bytes_.end()) {
+        bytes = table->second;
+      }
+      break;
+    case Kind::Class:
+    case Kind::Module: bytes = 112; break;  // rb_classext_t; its tables are not counted
+    default: break;
+  }
+  return bytes < kMost ? bytes : 0;
+}
+
+std::optional<std::string> HeapCopy::class_name(Value of_class) const {
+  const auto found = class_names_.find(of_class);
+  return found == class_names_.end() ? std::nullopt : found->second;
+}
+
+std::string HeapCopy::data_name(std::uint64_t data_type) const {
+  const auto found = data_names_.find(data_type);
+  return found == data_names_.end() ? std::string() : found->second;
+}
+
+std::uint64_t HeapCopy::unread_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const Range& hole : capture_.holes()) bytes += hole.bytes;
+  return bytes;
+}
+
+}  // namespace heapattach::ruby

@@ -1,0 +1,210 @@
+#include "symbols/ruby/machine.h"
+
+#include <array>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace heapattach::ruby {
+
+namespace {
+
+constexpr int kMostAncestors = 4096;
+constexpr std::uint64_t kNamesTogether = 512;  // ID_ENTRY_UNIT
+constexpr std::uint64_t kMostNames = std::uint64_t{1} << 28;
+constexpr std::uint64_t kMostSegmentBytes = std::uint64_t{64} << 20;
+
+// Of a class: its own structure, and of that the table of variables.
+constexpr std::uint64_t kExtension = 24;
+constexpr std::uint64_t kVariables = 8;
+
+std::vector<Values::Entry> variables_of(const Values& values, Value of_class) {
+  const auto extension = values.word(of_class + kExtension);
+  if (!extension || !is_reference(*extension)) return {};
+  const auto table = values.word(*extension + kVariables);
+  return table ? values.entries(*table) : std::vector<Values::Entry>();
+}
+
+std::optional<std::string> name_in(const Values& values, Value names, std::uint64_t serial) {
+  const auto group = values.element(names, serial / kNamesTogether);
+  if (!group) return std::nullopt;
+  const auto text = values.element(*group, serial % kNamesTogether * 2);
+  return text ? values.text(*text) : std::nullopt;
+}
+
+// The serial number of a name's ID: its lowest four bits say what the name is for.
+std::uint64_t serial_of(const Layout& layout, Id id) {
+  return id > layout.last_operator ? id >> 4 : id;
+}
+
+class Finder {
+ public:
+  Finder(const Modules& modules, const MemoryReader& memory, const Layout& layout)
+      : modules_(modules), memory_(memory), values_(memory) {
+    machine_.layout = &layout;
+  }
+
+  Result<Machine> find() && {
+    if (!find_vm()) return wrong("its threads are elsewhere");
+    if (!find_class_path()) return wrong("its classes have no names");
+    if (!find_names()) return wrong("its table of names was not found");
+    const auto next = machine_.class_path + 16;
+    const auto temporary = name_in(values_, machine_.names, serial_of(*machine_.layout, next));
+    if (temporary == "__tmp_classpath__") machine_.temporary_path = next;
+    if (const auto bad = wrong_class()) return wrong(*bad);
+    return machine_;
+  }
+
+ private:
+  [[nodiscard]] std::optional<std::uint64_t> variable(std::string_view name) const {
+    const auto symbol = modules_.find_symbol(name);
+    return symbol ? values_.word(symbol->address.value) : std::nullopt;
+  }
+
+  static Error wrong(std::string_view what) {
+    return {ErrorKind::Unsupported,
+            fmt::format("Ruby's memory is not as in the known releases: {}", what)};
+  }
+
+  bool find_vm() {
+    const Layout& layout = *machine_.layout;
+    const auto vm = variable("ruby_current_vm_ptr");
+    if (!vm || !is_reference(*vm)) return false;
+    machine_.vm = *vm;
+    const auto thread = values_.word(*vm + layout.vm.main_thread);
+    const auto objspace = values_.word(*vm + layout.vm.objspace);
+    if (!thread || !objspace || !is_reference(*thread) || !is_reference(*objspace)) return false;
+    machine_.objspace = *objspace;
+    const auto context = values_.word(*thread + layout.thread.context);
+    if (!context || !is_reference(*context)) return false;
+    return values_.word(*thread + layout.thread.vm) == *vm &&
+           values_.word(*context + layout.context.thread) == *thread;
+  }
+
+  // The one variable of Object that is the text "Object".
+  bool find_class_path() {
+    const auto object = variable("rb_cObject");
+    const auto slot = object ? values_.slot(*object) : std::nullopt;
+    if (!slot || slot->kind() != Kind::Class) return false;
+    for (const Values::Entry& entry : variables_of(values_, *object)) {
+      if (values_.text(entry.value) == "Object") machine_.class_path = entry.key;
+    }
+    for (const Values::Entry& entry : variables_of(values_, slot->of_class())) {
+      if (entry.value == *object) machine_.attached = entry.key;
+    }
+    return machine_.class_path != 0;
+  }
+
+  // A variable that is not exported: {last_id, str_sym, ids, …}, somewhere in the interpreter's
+  // data.
+  bool find_names() {
+    const auto object = modules_.find_symbol("rb_cObject");
+    const Module* module = object ? modules_.find(object->address) : nullptr;
+    if (module == nullptr) return false;
+    for (const Segment& segment : module->segments()) {
+      if (!segment.writable || segment.range.bytes > kMostSegmentBytes) continue;
+      std::vector<std::uint64_t> words(segment.range.bytes / 8);
+      const auto got =
+          memory_.read_some(segment.range.start, std::as_writable_bytes(std::span(words)));
+      if (!got) continue;
+      words.resize(*got / 8);
+      for (std::size_t i = 0; i + 2 < words.size(); ++i) {
+        if (are_names(static_cast<std::uint32_t>(words[i]), words[i + 1], words[i + 2])) {
+          machine_.names = words[i + 2];
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  bool are_names(std::uint64_t last, std::uint64_t table, Value names) const {
+    const std::uint64_t serial = serial_of(*machine_.layout, machine_.class_path);
+    if (last < serial || last > kMostNames || !is_reference(table) || !is_reference(names)) {
+      return false;
+    }
+    const auto groups = values_.elements(names);
+    return groups && groups->count > last / kNamesTogether &&
+           name_in(values_, names, serial) == "__classpath__";
+  }
+
+  // A core class whose name is wrong; none: all are right.
+  std::optional<std::string> wrong_class() const {
+    NameReader names(machine_, values_);
+    for (const auto& [symbol, name] :
+         {std::pair("rb_cObject", "Object"), std::pair("rb_cString", "String"),
+          std::pair("rb_cArray", "Array"), std::pair("rb_cModule", "Module"),
+          std::pair("rb_mKernel", "Kernel"), std::pair("rb_cThread", "Thread")}) {
+      const auto found = variable(symbol);
+      if (!found || names.class_name(*found) != name) return fmt::format("{} is not there", name);
+    }
+    return std::nullopt;
+  }
+
+  const Modules& modules_;
+  const MemoryReader& memory_;
+  Values values_;
+  Machine machine_;
+};
+
+}  // namespace
+
+Result<Machine> find_machine(const Modules& modules,
+                             const MemoryReader& memory,
+                             const Interpreter& interpreter) {
+  const Layout* const layout = layout_of(interpreter.version);
+  if (layout == nullptr) {
+    return Error{ErrorKind::Unsupported,
+                 fmt::format("Ruby {} cannot be read from outside, only Ruby {}",
+                             interpreter.version, kKnownReleases)};
+  }
+  return Finder(modules, memory, *layout).find();
+}
+
+std::optional<std::string> NameReader::class_name(Value of_class) {
+  const auto [at, is_new] = classes_.try_emplace(of_class);
+  if (is_new) at->second = find_class_name(of_class);
+  return at->second;
+}
+
+std::optional<std::string> NameReader::find_class_name(Value of_class) const {
+  for (int i = 0; i < kMostAncestors; ++i) {
+    const auto known = i == 0 ? classes_.end() : classes_.find(of_class);
+    if (known != classes_.end()) return known->second;
+    const auto slot = values_.slot(of_class);
+    if (!slot) return std::nullopt;
+    const Kind kind = slot->kind();
+    if (kind != Kind::Class && kind != Kind::Module && kind != Kind::Iclass) return std::nullopt;
+    if (kind == Kind::Iclass || slot->is_singleton_class()) {
+      of_class = slot->words[2];
+      continue;
+    }
+    std::optional<std::string> temporary;
+    for (const Values::Entry& entry : variables_of(values_, of_class)) {
+      if (entry.key == machine_.class_path) return values_.text(entry.value);
+      if (entry.key == machine_.temporary_path) temporary = values_.text(entry.value);
+    }
+    if (temporary) return temporary;
+    return fmt::format("#<{}:0x{:016x}>", kind == Kind::Module ? "Module" : "Class", of_class);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> NameReader::owner_name(Value of_class) {
+  const auto slot = values_.slot(of_class);
+  if (!slot || !slot->is_singleton_class()) return class_name(of_class);
+  for (const Values::Entry& entry : variables_of(values_, of_class)) {
+    if (entry.key == machine_.attached) return class_name(entry.value);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> NameReader::name(Id id) const {
+  return name_in(values_, machine_.names, serial_of(*machine_.layout, id));
+}
+
+}  // namespace heapattach::ruby

@@ -1,0 +1,84 @@
+#include "symbols/ruby/values.h"
+
+#include <algorithm>
+#include <span>
+
+namespace heapattach::ruby {
+
+namespace {
+
+constexpr std::uint64_t kWord = 8;
+// ELTS_SHARED and its like have the same places: only what says where the content is matters here.
+constexpr unsigned kNotInSlot = 1;  // of a String: FL_USER1
+constexpr unsigned kInSlot = 1;     // of an Array: FL_USER1
+
+constexpr std::uint64_t kDeleted = ~std::uint64_t{0};  // an entry's hash
+
+}  // namespace
+
+std::optional<std::uint64_t> Values::word(std::uint64_t at) const {
+  if (at % kWord != 0) return std::nullopt;
+  return as<std::uint64_t>(at);
+}
+
+std::optional<Slot> Values::slot(Value value) const {
+  if (!is_reference(value)) return std::nullopt;
+  return as<Slot>(value);
+}
+
+std::optional<std::string> Values::text(Value value) const {
+  const auto string = slot(value);
+  if (!string || string->kind() != Kind::String) return std::nullopt;
+  std::uint64_t at = value + 16;
+  std::uint64_t length = string->flags() >> 14 & 0x1f;
+  if (string->has(kNotInSlot)) {
+    length = string->words[2];
+    at = string->words[3];
+  } else if (length > 24) {
+    return std::nullopt;
+  }
+  std::string text(std::min(length, kMostText), '\0');
+  if (!memory_.read(RemoteAddr{at}, std::as_writable_bytes(std::span(text)))) return std::nullopt;
+  return text;
+}
+
+std::optional<std::string> Values::c_text(std::uint64_t at) const {
+  std::array<char, 128> bytes{};
+  const auto got = memory_.read_some(RemoteAddr{at}, std::as_writable_bytes(std::span(bytes)));
+  if (!got) return std::nullopt;
+  const auto end =
+      std::find(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(*got), '\0');
+  if (end == bytes.begin() + static_cast<std::ptrdiff_t>(*got)) return std::nullopt;
+  return std::string(bytes.begin(), end);
+}
+
+std::optional<Values::Elements> Values::elements(Value array) const {
+  const auto found = slot(array);
+  if (!found || found->kind() != Kind::Array) return std::nullopt;
+  if (found->has(kInSlot)) return Elements{array + 16, found->flags() >> 15 & 3};
+  return Elements{found->words[4], found->words[2]};
+}
+
+std::optional<Value> Values::element(Value array, std::uint64_t index) const {
+  const auto all = elements(array);
+  if (!all || index >= all->count) return std::nullopt;
+  return word(all->at + index * kWord);
+}
+
+std::vector<Values::Entry> Values::entries(std::uint64_t table) const {
+  // entry_power, bin_power, size_ind, rebuilds_num; type; num_entries; bins; entries_start;
+  // entries_bound; entries.
+  using Table = std::array<std::uint64_t, 7>;
+  const auto head = is_reference(table) ? as<Table>(table) : std::nullopt;
+  if (!head) return {};
+  const std::uint64_t first = (*head)[4];
+  const std::uint64_t bound = (*head)[5];
+  if (bound < first || bound - first > kMostEntries || bound > std::uint64_t{1} << 40) return {};
+  std::vector<Entry> found(bound - first);
+  const RemoteAddr from{(*head)[6] + first * sizeof(Entry)};
+  if (!memory_.read(from, std::as_writable_bytes(std::span(found)))) return {};
+  std::erase_if(found, [](const Entry& entry) { return entry.hash == kDeleted; });
+  return found;
+}
+
+}  // namespace heapattach::ruby

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attach/memory_reader.h"
+
+// Ruby's values, read from outside. They may be anything: whatever is not what was asked for gives
+// none, and no length is believed beyond the limits here.
+namespace heapattach::ruby {
+
+using Value = std::uint64_t;  // VALUE: the address of an object, or an immediate
+using Id = std::uint64_t;     // ID: a name
+
+// RUBY_T_…: the kind of an object, in its flags.
+enum class Kind : std::uint8_t {
+  None = 0,
+  Object = 1,
+  Class = 2,
+  Module = 3,
+  Float = 4,
+  String = 5,
+  Regexp = 6,
+  Array = 7,
+  Hash = 8,
+  Struct = 9,
+  Bignum = 10,
+  File = 11,
+  Data = 12,
+  Match = 13,
+  Complex = 14,
+  Rational = 15,
+  Symbol = 20,
+  Imemo = 26,
+  Node = 27,
+  Iclass = 28,
+  Zombie = 29,
+  Moved = 30,
+};
+
+// An object's slot in the heap.
+struct Slot {
+  std::array<std::uint64_t, 5> words{};
+
+  [[nodiscard]] std::uint64_t flags() const { return words[0]; }
+  [[nodiscard]] Value of_class() const { return words[1]; }
+  [[nodiscard]] Kind kind() const { return static_cast<Kind>(words[0] & 0x1f); }
+  // FL_USER0 to FL_USER19.
+  [[nodiscard]] bool has(unsigned user_flag) const {
+    return (words[0] >> (12 + user_flag) & 1) != 0;
+  }
+  [[nodiscard]] bool is_singleton_class() const { return kind() == Kind::Class && has(0); }
+  // Of a Data: the address of its rb_data_type_t and of the C structure; 0: it has none.
+  [[nodiscard]] std::uint64_t data_type() const { return words[3] == 1 ? words[2] : 0; }
+  [[nodiscard]] std::uint64_t data() const { return words[4]; }
+};
+static_assert(sizeof(Slot) == 40);
+
+// Whether a value may be the address of an object.
+[[nodiscard]] constexpr bool is_reference(Value value) {
+  return value % 8 == 0 && value >= 0x1000 && value < std::uint64_t{1} << 47;
+}
+
+class Values {
+ public:
+  explicit Values(const MemoryReader& memory) : memory_(memory) {}
+
+  [[nodiscard]] const MemoryReader& memory() const { return memory_; }
+
+  [[nodiscard]] std::optional<std::uint64_t> word(std::uint64_t at) const;
+  template <class T>
+  [[nodiscard]] std::optional<T> as(std::uint64_t at) const {
+    const auto value = memory_.read_as<T>(RemoteAddr{at});
+    return value ? std::optional<T>(*value) : std::nullopt;
+  }
+  [[nodiscard]] std::optional<Slot> slot(Value value) const;
+
+  // A String's bytes, at most kMostText of them.
+  static constexpr std::uint64_t kMostText = 4096;
+  [[nodiscard]] std::optional<std::string> text(Value value) const;
+  // A text of C's.
+  [[nodiscard]] std::optional<std::string> c_text(std::uint64_t at) const;
+
+  struct Elements {
+    std::uint64_t at = 0;  // of the first
+    std::uint64_t count = 0;
+  };
+  [[nodiscard]] std::optional<Elements> elements(Value array) const;
+  [[nodiscard]] std::optional<Value> element(Value array, std::uint64_t index) const;
+
+  // The pairs of an st_table.
+  struct Entry {
+    std::uint64_t hash = 0;
+    std::uint64_t key = 0;
+    std::uint64_t value = 0;
+  };
+  static constexpr std::uint64_t kMostEntries = 65536;
+  [[nodiscard]] std::vector<Entry> entries(std::uint64_t table) const;
+
+ private:
+  const MemoryReader& memory_;
+};
+
+}  // namespace heapattach::ruby

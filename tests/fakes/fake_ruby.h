@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "symbols/ruby/machine.h"
+#include "tests/fakes/fake_memory.h"
+
+namespace heapattach {
+
+// Ruby 3.1 written by hand: two threads that wait for each other's Mutex, one of them in a fiber,
+// and a heap of one page.
+class FakeRuby {
+ public:
+  FakeRuby();
+
+  FakeMemory memory;
+  ruby::Machine machine;
+  std::uint64_t first_thread = 0;
+  std::uint64_t second_thread = 0;
+  std::uint64_t session_class = 0;
+  std::uint64_t page_record = 0;
+  std::uint64_t suspended_fiber = 0;  // an object, of the first thread
+  std::uint64_t threads_head = 0;     // the ractor's list
+
+  // Of the structures: 8-byte words that are not 0.
+  [[nodiscard]] std::vector<std::uint64_t> used_words() const;
+  // A word of them.
+  [[nodiscard]] std::uint64_t word(std::uint64_t at) const;
+  void put(std::uint64_t at, std::uint64_t value) { memory.put(RemoteAddr{at}, value); }
+
+ private:
+  std::uint64_t take(std::uint64_t bytes);
+  std::uint64_t slot(std::uint64_t flags, std::uint64_t of_class);
+  std::uint64_t string(const std::string& text);
+  std::uint64_t array(const std::vector<std::uint64_t>& elements);
+  std::uint64_t class_named(const std::string& name);
+  std::uint64_t code(const std::string& file, const std::string& function);
+  std::uint64_t method(std::uint64_t owner, std::uint64_t id);
+  // The context of a thread, in a fiber: in `function` of app.rb, called from "<main>", and in
+  // Mutex#synchronize.
+  std::uint64_t fiber(std::uint64_t thread, const std::string& function);
+  std::uint64_t thread(std::uint64_t ractor, int tid, std::uint64_t of_fiber);
+  void make_names();
+  void make_threads();
+
+  std::uint64_t next_ = 0;
+  std::uint64_t next_slot_ = 0;
+  std::uint64_t method_ = 0;
+};
+
+}  // namespace heapattach

@@ -1,0 +1,168 @@
+// Ruby's threads and heap in memory that was written by hand, whole and broken.
+
+#include "symbols/ruby/threads.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "report/format/read/ruby/copied_heap.h"
+#include "report/model/counts.h"
+#include "symbols/ruby/frames.h"
+#include "symbols/ruby/heap_pages.h"
+#include "tests/fakes/fake_ruby.h"
+
+using namespace heapattach;
+
+namespace {
+
+Result<snapshot::Snapshot> heap_of(const FakeRuby& ruby) {
+  ruby::HeapCopy heap(Arena::reserve(std::size_t{1} << 20, 0).value());
+  HA_TRY(heap.copy(ruby.machine, ruby.memory, {}));
+  snapshot::Snapshot snapshot;
+  HA_TRY(ruby::add_objects(heap, snapshot));
+  return snapshot;
+}
+
+std::uint64_t objects_of(const snapshot::Snapshot& snapshot, const std::string& type) {
+  for (const auto& row : snapshot::count_objects(snapshot).rows) {
+    if (row.type == type) return row.objects;
+  }
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("Ruby's threads have frames with lines, fibers, and the mutexes they wait for") {
+  const FakeRuby ruby;
+  const auto fibers = ruby::find_fibers(ruby.machine, ruby.memory, {});
+  REQUIRE(fibers);
+  CHECK(*fibers == std::vector<ruby::Value>{ruby.suspended_fiber});
+  const auto threads = ruby::read_threads(ruby.machine, ruby.memory, *fibers);
+  REQUIRE(threads);
+  REQUIRE(threads->size() == 2);
+  const ruby::Thread& first = threads->at(0);
+  CHECK(first.tid == 11);
+  CHECK(first.is_main);
+  CHECK(first.mutex_owner == 1);
+  CHECK(threads->at(1).mutex_owner == 0);
+  REQUIRE(first.fibers.size() == 2);
+  const auto& frames = first.fibers[0].frames;
+  REQUIRE(frames.size() == 2);
+  CHECK(frames[0].is_native);
+  CHECK(frames[0].function == "synchronize");
+  CHECK(frames[0].owner == "Thread::Mutex");
+  CHECK(frames[0].line == 12);
+  CHECK(frames[1].function == "resumed");
+  CHECK(frames[1].file == "app.rb");
+  CHECK(frames[1].line == 12);
+  CHECK(first.fibers[1].frames[1].function == "first");
+  REQUIRE(first.suspended.size() == 1);
+  CHECK(first.suspended[0].frames[1].function == "suspended");
+  CHECK(threads->at(1).fibers[0].frames[1].function == "block in second");
+}
+
+TEST_CASE("the position of an instruction is found in both parts of Ruby's table of lines") {
+  // Entries begin at these positions, in the form that Ruby writes.
+  const std::vector<std::uint32_t> begins{0, 3, 53, 54, 60, 200, 565, 566, 900};
+  std::vector<std::uint64_t> words(6 + 2 * 10);
+  const auto rank_at = [&](std::uint32_t position) {
+    return static_cast<std::uint64_t>(std::count_if(
+        begins.begin(), begins.end(), [&](std::uint32_t begin) { return begin <= position; }));
+  };
+  for (std::uint32_t i = 0; i < 54; ++i) words[i / 9] |= rank_at(i) << (i % 9 * 7);
+  for (std::uint32_t block = 0; block < 2; ++block) {
+    const std::uint32_t from = 54 + block * 512;
+    std::uint64_t* const here = &words[6 + block * std::size_t{10}];
+    here[0] = rank_at(from - 1);
+    for (std::uint32_t i = 0; i < 512; ++i) {
+      if (rank_at(from + i) > rank_at(from + i - 1))
+        here[2 + i / 64] |= std::uint64_t{1} << (i % 64);
+    }
+    for (std::uint32_t part = 1; part < 8; ++part) {
+      here[1] |= (rank_at(from + part * 64 - 1) - here[0]) << ((part - 1) * 9);
+    }
+  }
+  for (std::uint32_t position = 0; position < 1000; ++position) {
+    const auto found = ruby::rank_of(position, [&](std::uint64_t index) {
+      return index < words.size() ? std::optional(words[index]) : std::nullopt;
+    });
+    CHECK_MESSAGE(found == rank_at(position), position);
+  }
+}
+
+TEST_CASE("lists of Ruby's that are broken give an error, and no threads") {
+  FakeRuby ruby;
+  SUBCASE("a list that never ends") {
+    ruby.put(ruby.second_thread, ruby.first_thread);
+  }
+  SUBCASE("a thread too few") {
+    ruby.put(ruby.first_thread, ruby.threads_head);
+  }
+  SUBCASE("a thread of another machine") {
+    ruby.put(ruby.second_thread + 32, 0x1000);
+  }
+  SUBCASE("no ractor") {
+    ruby.put(ruby.machine.vm + 8, ruby.machine.vm + 8);
+  }
+  const auto threads = ruby::read_threads(ruby.machine, ruby.memory);
+  REQUIRE_FALSE(threads);
+  CHECK(threads.error().kind == ErrorKind::Malformed);
+}
+
+TEST_CASE("a copied heap of Ruby's counts its objects by class, and is partial") {
+  FakeRuby ruby;
+  const auto found = heap_of(ruby);
+  REQUIRE(found);
+  CHECK_FALSE(found->complete);
+  CHECK(found->reason.find("not collected first") != std::string::npos);
+  CHECK(objects_of(*found, "Blog::Session") == 10);
+  CHECK(objects_of(*found, "imemo(iseq)") == 4);
+  CHECK(objects_of(*found, "internal(Class)") == 2);
+
+  SUBCASE("what waits to be swept is left out") {
+    ruby.put(ruby.machine.objspace + 16, 2);
+    ruby.put(ruby.page_record + 8, std::uint64_t{1} << 32);
+    CHECK(objects_of(*heap_of(ruby), "Blog::Session") == 0);
+  }
+  SUBCASE("another size of slots") {
+    ruby.put(ruby.page_record, 80 | 100 << 16);
+    CHECK(heap_of(ruby).error().kind == ErrorKind::Malformed);
+  }
+  SUBCASE("a page that is another's") {
+    ruby.put(0x20000000, ruby.page_record + 8);
+    CHECK(heap_of(ruby).error().kind == ErrorKind::Malformed);
+  }
+  SUBCASE("more pages than can be") {
+    ruby.put(ruby.machine.objspace + 264, ~std::uint64_t{0});
+    CHECK(heap_of(ruby).error().kind == ErrorKind::Malformed);
+  }
+}
+
+TEST_CASE("whatever a word of Ruby's structures is, reading them ends") {
+  FakeRuby ruby;
+  const auto words = ruby.used_words();
+  REQUIRE(words.size() > 100);
+  std::size_t errors = 0;
+  for (const std::uint64_t at : words) {
+    const std::uint64_t right = ruby.word(at);
+    for (const std::uint64_t wrong :
+         {std::uint64_t{0}, ~std::uint64_t{0}, right + 8, right ^ 0x1000, at,
+          std::uint64_t{0x7fffffffffffffff}, ruby.machine.vm, right << 16}) {
+      ruby.put(at, wrong);
+      const auto fibers = ruby::find_fibers(ruby.machine, ruby.memory, {});
+      const auto threads = ruby::read_threads(ruby.machine, ruby.memory,
+                                              fibers ? *fibers : std::vector<ruby::Value>{});
+      const auto heap = heap_of(ruby);
+      if (!threads) ++errors;
+      if (!heap) ++errors;
+    }
+    ruby.put(at, right);
+  }
+  CHECK(errors > 100);
+  CHECK(ruby::read_threads(ruby.machine, ruby.memory));
+  CHECK(heap_of(ruby));
+}
