@@ -36,7 +36,7 @@ std::string script(const std::string& name) {
 // A Ruby program, once it has printed "ready" and its counts.
 class RubyProgram {
  public:
-  explicit RubyProgram(const std::string& name, const std::string& argument)
+  RubyProgram(const std::string& name, const std::string& argument)
       : child_({kRuby, script(name), argument}, {.capture_stderr = false}) {
     const auto line = child_.read_line(60s);
     REQUIRE(line);
@@ -72,9 +72,12 @@ struct Row {
 };
 
 // The rows of --count, by type.
-std::map<std::string, Row> rows_of(const std::string& source) {
-  const ToolRun run = run_tool({"--count", "-f", "json", source});
-  REQUIRE_MESSAGE(run.status == 0, run.errors);
+std::map<std::string, Row> rows_of(const std::string& source,
+                                   std::vector<std::string> more = {},
+                                   int status = 0) {
+  more.insert(more.end(), {"--count", "-f", "json", source});
+  const ToolRun run = run_tool(more);
+  REQUIRE_MESSAGE(run.status == status, run.errors);
   simdjson::dom::parser parser;
   const simdjson::dom::object report = parser.parse(run.output);
   std::map<std::string, Row> rows;
@@ -135,8 +138,10 @@ TEST_CASE("the totals of a dump are those of Ruby's own ObjectSpace") {
 
 TEST_CASE("a Ruby process is counted by a copy of it, whatever it does") {
   if (is_missing()) return;
-  for (const std::string state :
-       {"sleep", "busy", "busy_thread", "io", "mutex", "server", "allocating", "extension"}) {
+  std::vector<std::string> states{"sleep", "busy",   "busy_thread", "io",
+                                  "mutex", "server", "allocating",  "extension"};
+  if (is_long_run()) states.emplace_back("webrick");
+  for (const std::string& state : states) {
     CAPTURE(state);
     RubyProgram program("ruby_states.rb", state);
     for (int round = 0; round < rounds(1, 100); ++round) {
@@ -187,6 +192,40 @@ TEST_CASE("a leak in a Ruby process is the first suspect, with its path in Ruby'
                                  "20000 objects", "Blog::Session"}) {
     at = first.find(part, at);
     CHECK_MESSAGE(at != std::string::npos, part, " is not in ", first);
+  }
+}
+
+TEST_CASE("the heap of a Ruby process that hangs in a collection is read from outside") {
+  if (is_missing()) return;
+  for (const bool hangs : {false, true}) {
+    CAPTURE(hangs);
+    const RubyProgram program("ruby_outside.rb", hangs ? "hangs" : "sleeps");
+    const std::string pid = fmt::format("{}", program.pid());
+    // No copy of one that hangs can run Ruby code: it is read from outside after half of the time.
+    const auto rows =
+        hangs ? rows_of(pid, {"--timeout", "4"}, 7) : rows_of(pid, {"--snapshot", "freeze"}, 7);
+    Row all;
+    for (const auto& [name, row] : rows) all.objects += row.objects;
+    for (const std::string type : {"Session", "Large", "Text", "List", "Table", "Pair", "Wide",
+                                   "Blog::Entry", "Rational", "Complex"}) {
+      const Row row = rows.contains(type) ? rows.at(type) : Row();
+      CHECK_MESSAGE(row.objects == program.count(type), type);
+      CHECK_MESSAGE(row.bytes == program.count(type + ".bytes"), type);
+    }
+    CHECK(count_in(rows, "unnamed") == program.count("unnamed"));
+    CHECK(rows.at("iclass").objects == program.count("T_ICLASS"));
+    if (!hangs) {  // besides the text that was printed
+      CHECK(all.objects >= program.count("in_use"));
+      CHECK(all.objects <= program.count("in_use") + 200);
+    }
+    CHECK(harm_done_to(program.pid()) == "");
+    const ToolRun why = run_tool({"--suspects", "--timeout", "2", "--snapshot", "freeze", pid});
+    CHECK(why.status == 5);
+    CHECK(why.errors.find("only --count") != std::string::npos);
+    const ToolRun check = run_tool({"--check", pid});
+    CHECK(check.status == 0);
+    CHECK(check.output.find("ruby        3.1") != std::string::npos);
+    CHECK(check.output.find("nothing prevents a snapshot") != std::string::npos);
   }
 }
 

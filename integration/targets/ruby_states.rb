@@ -67,6 +67,25 @@ def work(state)
       end
     end
     sleep
+  when "webrick"
+    require "socket"
+    require "webrick"
+    server = WEBrick::HTTPServer.new(Port: 0, BindAddress: "127.0.0.1", AccessLog: [],
+                                     Logger: WEBrick::Log.new(File::NULL))
+    server.mount_proc("/") { |_request, answer| answer.body = "x" * 200 }
+    port = server.listeners.first.addr[1]
+    2.times do
+      Thread.new do
+        loop do
+          client = TCPSocket.new("127.0.0.1", port)
+          client.write("GET / HTTP/1.0\r\n\r\n")
+          raise "cut short" unless client.read.end_with?("x" * 200)
+          client.close
+          $rounds += 1
+        end
+      end
+    end
+    server.start
   when "allocating"
     kept = nil
     loop do

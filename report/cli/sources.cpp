@@ -10,6 +10,7 @@
 #include "report/call/in_place_call.h"
 #include "report/cli/file_kind.h"
 #include "report/cli/redaction.h"
+#include "report/cli/ruby_target.h"
 #include "report/cli/take_file.h"
 #include "report/cli/take_ruby.h"
 #include "report/collect/examine.h"
@@ -81,7 +82,7 @@ Result<snapshot::Snapshot> take_from_process(const Options& options,
   }
   auto taken = snapshot::take_snapshot(what);
   const bool has_no_collector = !taken && taken.error().kind == ErrorKind::Unsupported;
-  if (!has_no_collector || options.pid == 0) return taken;
+  if (!has_no_collector) return taken;
   return take_from_ruby(options, deadline, console, std::move(taken).error());
 }
 
@@ -117,7 +118,10 @@ Result<snapshot::Examination> examine(const Options& options,
                                       const Deadline& deadline,
                                       Console& console) {
   auto found = HA_TRY(snapshot::examine(take_options(options, deadline, console)));
-  if (!found.heap) return found;
+  if (!found.heap) {
+    if (found.refusal == ErrorKind::Unsupported) HA_TRY(examine_ruby(options, console, found));
+    return found;
+  }
   auto facts = trace::trace_facts(options.pid, symbol_search(options));
   if (facts) {
     const std::optional<double> rate = facts->bytes_per_second;

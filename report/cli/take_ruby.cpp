@@ -12,9 +12,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "attach/live_memory.h"
 #include "inject/headroom.h"
 #include "report/call/ruby_call.h"
+#include "report/cli/ruby_target.h"
 #include "report/collect/header.h"
 #include "report/format/read/ruby/dump.h"
 
@@ -206,39 +206,12 @@ void fill_header(const ruby::Interpreter& ruby,
   collector.version = ruby.version;
   collector.layout = "ObjectSpace.dump_all";
   header.collector = std::move(collector);
-}  // A Ruby process, with what is known of it.
-struct RubyProcess {
-  explicit RubyProcess(Process opened, Fd mem)
-      : process(std::move(opened)), memory(process, std::move(mem)) {}
+}
 
-  // `not_found` if it is another one.
-  static Result<std::unique_ptr<RubyProcess>> open(const Options& options,
-                                                   Console& console,
-                                                   const Error& not_found) {
-    Process opened = HA_TRY(Process::open(options.pid));
-    Fd mem = HA_TRY(LiveMemory::open_mem(opened));
-    auto found = std::make_unique<RubyProcess>(std::move(opened), std::move(mem));
-    const MemoryMap map = HA_TRY(found->process.maps());
-    SymbolSearch search;
-    search.exe = options.exe;
-    search.debug_dirs = options.debug_dirs;
-    search.sysroot = options.sysroot;
-    found->modules.emplace(HA_TRY(Modules::load(found->process, found->memory, map, search)));
-    const auto ruby = ruby::find_interpreter(*found->modules, found->memory);
-    if (!ruby) return not_found;
-    found->ruby = *ruby;
-    found->most_bytes =
-        kLeastBytes + kMostTimes * HA_TRY(clone_facts(found->process)).anonymous_bytes;
-    console.step(fmt::format("{} in {}", ruby->description, ruby->module));
-    return found;
-  }
-
-  Process process;
-  LiveMemory memory;
-  std::optional<Modules> modules;  // never none once it is open
-  ruby::Interpreter ruby;
-  std::uint64_t most_bytes = 0;  // that a copy may write
-};
+// What a copy may write.
+Result<std::uint64_t> most_bytes(const Process& process) {
+  return kLeastBytes + kMostTimes * HA_TRY(clone_facts(process)).anonymous_bytes;
+}
 
 Error too_much(std::uint64_t bytes) {
   return {ErrorKind::Impossible, fmt::format("the copy wrote more than {} MiB", bytes >> 20)};
@@ -272,15 +245,14 @@ end', "{}", 1))",
       in_hex(code), path, kOwnFile);
 }
 
-}  // namespace
-
-Result<snapshot::Snapshot> take_from_ruby(const Options& options,
-                                          const Deadline& deadline,
-                                          Console& console,
-                                          Error not_found) {
-  const auto target = HA_TRY(RubyProcess::open(options, console, not_found));
+// What a copy dumps.
+Result<snapshot::Snapshot> take_by_copy(const RubyTarget& target,
+                                        const Options& options,
+                                        const Deadline& deadline,
+                                        Console& console) {
   DumpReader reader(dump_options(options, deadline, console));
   RubyReceiver receiver;
+  const std::uint64_t most = HA_TRY(most_bytes(*target.process));
   std::uint64_t taken = 0;
   receiver.begin = [&] {
     taken = 0;
@@ -288,28 +260,58 @@ Result<snapshot::Snapshot> take_from_ruby(const Options& options,
   };
   receiver.take = [&](std::string_view bytes) -> Result<void> {
     taken += bytes.size();
-    return taken > target->most_bytes ? too_much(taken) : reader.take(bytes);
+    return taken > most ? too_much(taken) : reader.take(bytes);
   };
   receiver.end = [&] { return reader.end(); };
   const RubyCode code = [&](const std::string& path) {
     return dump_code(path, needs_edges(options));
   };
   const auto captured = std::chrono::system_clock::now();
-  const auto answer = run_ruby(call_options(options, deadline, console), target->process,
-                               target->ruby, code, receiver);
+  const auto answer = run_ruby(call_options(options, deadline, console), *target.process,
+                               target.ruby, code, receiver);
   if (!answer) {
     const bool is_of_dump = answer.error().kind == ErrorKind::Os;  // it could not be passed on
     return is_of_dump ? reader.failure().value_or(answer.error()) : answer.error();
   }
   auto snapshot = HA_TRY(std::move(reader).result());
-  snapshot::fill_origin(target->process, *target->modules, snapshot.header);
-  fill_header(target->ruby, *answer, snapshot.header);
+  snapshot::fill_origin(*target.process, target.modules, snapshot.header);
+  fill_header(target.ruby, *answer, snapshot.header);
   snapshot.header.captured = snapshot::moment_text(captured);
   console.step(fmt::format(
       "Ruby {}: after GC.start, a copy of the process dumped its objects as thread {}; {} copies; "
       "the process was held for {:.1f} ms",
-      target->ruby.version, answer->thread, answer->attempts, answer->pause.count()));
+      target.ruby.version, answer->thread, answer->attempts, answer->pause.count()));
   return snapshot;
+}
+
+// Half of the time that is left, so that there is time to read it from outside.
+Deadline first_half(const Deadline& deadline) {
+  Deadline half = deadline;
+  const auto now = std::chrono::steady_clock::now();
+  half.at = now + (deadline.at - now) / 2;
+  return half;
+}
+
+}  // namespace
+
+Result<snapshot::Snapshot> take_from_ruby(const Options& options,
+                                          const Deadline& deadline,
+                                          Console& console,
+                                          Error not_found) {
+  const auto target = HA_TRY(RubyTarget::open(options, console, std::move(not_found)));
+  if (target->core || wants_ruby_from_outside(options)) {
+    return read_ruby_from_outside(*target, options, deadline, console);
+  }
+  const bool may_read = target->machine && can_read_ruby_from_outside(options);
+  auto dumped = take_by_copy(*target, options, may_read ? first_half(deadline) : deadline, console);
+  if (dumped || !may_read) return dumped;
+  const ErrorKind kind = dumped.error().kind;
+  if (kind != ErrorKind::Timeout && kind != ErrorKind::Impossible) return dumped;
+  console.step(dumped.error().message() + ": the heap is read from outside instead");
+  auto read = read_ruby_from_outside(*target, options, deadline, console);
+  if (!read) return dumped;
+  read->reason += "; " + dumped.error().message();
+  return read;
 }
 
 Result<CallReport> evaluate_ruby(const Options& options,
@@ -317,7 +319,8 @@ Result<CallReport> evaluate_ruby(const Options& options,
                                  Console& console) {
   const Error no_ruby{ErrorKind::Unsupported,
                       fmt::format("process {} does not run Ruby 2.7 or later", options.pid)};
-  const auto target = HA_TRY(RubyProcess::open(options, console, no_ruby));
+  const auto target = HA_TRY(RubyTarget::open(options, console, no_ruby));
+  const std::uint64_t most = HA_TRY(most_bytes(*target->process));
   std::string text;
   RubyReceiver receiver;
   receiver.begin = [&]() -> Result<void> {
@@ -326,14 +329,14 @@ Result<CallReport> evaluate_ruby(const Options& options,
   };
   receiver.take = [&](std::string_view bytes) -> Result<void> {
     text += bytes;
-    return text.size() > target->most_bytes ? too_much(text.size()) : Result<void>();
+    return text.size() > most ? too_much(text.size()) : Result<void>();
   };
   receiver.end = [&] { return text.ends_with('.'); };
   CallOptions how = call_options(options, deadline, console);
   how.thread = options.call_thread;
   how.allowed_calls = options.allowed_calls;
   const RubyAnswer answer = HA_TRY(run_ruby(
-      how, target->process, target->ruby,
+      how, *target->process, target->ruby,
       [&](const std::string& path) { return evaluating_code(options.ruby_code, path); }, receiver));
   CallReport report;
   report.function = "the code";

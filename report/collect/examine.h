@@ -33,6 +33,17 @@ struct HeapFacts {
   std::chrono::milliseconds clone{};
 };
 
+// The interpreter of a Ruby process, and how its heap would be read. Whoever knows fills it in.
+struct RubyFacts {
+  std::string version;      // "3.1.2"
+  std::string description;  // as Ruby prints it
+  std::string module;
+  std::optional<std::uint64_t> heap_bytes;  // of its pages; none: not known
+  std::string no_outside;              // why its memory cannot be read from outside; empty: it can
+  std::chrono::milliseconds freeze{};  // the approximate pause, as in HeapFacts
+  std::chrono::milliseconds clone{};
+};
+
 // What --trace would record. Whoever knows fills it in: examine() does not.
 struct TraceProspect {
   std::vector<std::string> entries;  // functions of the collector that can be hooked
@@ -55,6 +66,7 @@ struct Examination {
   std::size_t modules = 0;
   std::size_t modules_with_symbols = 0;
   std::optional<HeapFacts> heap;
+  std::optional<RubyFacts> ruby;
   std::optional<TraceProspect> trace;
   std::vector<Obstacle> obstacles;
   std::optional<ErrorKind> refusal;  // why no way works; none: one does

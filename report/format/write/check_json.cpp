@@ -8,6 +8,11 @@
 //    "trace":{"ok":true,"entries":["GC_malloc_kind",…],"follows_ends":true,"notes":["…"]},
 //    "obstacles":[{"way":"clone","reason":"…"}]}
 //
+// A Ruby process has, from "collector" on,
+//   "runtime":"ruby","ruby":{"version":"3.1.2","description":"ruby 3.1.2p20 (…)",
+//    "module":"libruby-3.1.so.3.1.2","heap_bytes":N,"outside":true},"pause_ms":{…}
+// where "outside" is whether its memory can be read from outside; if not, "reason" is why.
+//
 // `ok` is whether any way of taking a snapshot works. An obstacle to the way "any" is one to each.
 // Without permission, or a heap, the keys from "modules" or "collector" on are left out, except the
 // obstacles, which have the reason. `trace` is about --trace: if it is not ok, it has a `reason`
@@ -41,6 +46,25 @@ void append_heap(std::string& out, const snapshot::HeapFacts& heap) {
       "\"pause_ms\":{{\"freeze\":{},\"clone\":{}}}",
       heap.is_collecting, heap.runtime, heap.classes, heap.types, heap.globals, heap.freeze.count(),
       heap.clone.count());
+}
+
+void append_ruby(std::string& out, const snapshot::RubyFacts& ruby) {
+  out += ",\"runtime\":\"ruby\",\"ruby\":{\"version\":";
+  append_json_string(out, ruby.version);
+  out += ",\"description\":";
+  append_json_string(out, ruby.description);
+  out += ",\"module\":";
+  append_json_string(out, ruby.module);
+  if (ruby.heap_bytes) {
+    fmt::format_to(std::back_inserter(out), ",\"heap_bytes\":{}", *ruby.heap_bytes);
+  }
+  fmt::format_to(std::back_inserter(out), ",\"outside\":{}", ruby.no_outside.empty());
+  if (!ruby.no_outside.empty()) {
+    out += ",\"reason\":";
+    append_json_string(out, ruby.no_outside);
+  }
+  fmt::format_to(std::back_inserter(out), "}},\"pause_ms\":{{\"freeze\":{},\"clone\":{}}}",
+                 ruby.freeze.count(), ruby.clone.count());
 }
 
 void append_texts(std::string& out, std::string_view key, const std::vector<std::string>& texts) {
@@ -88,6 +112,7 @@ std::string format_check_json(const snapshot::Examination& found) {
                    found.modules, found.modules_with_symbols);
   }
   if (found.heap) append_heap(out, *found.heap);
+  if (found.ruby) append_ruby(out, *found.ruby);
   if (found.trace) append_trace(out, *found.trace);
   out += ",\"obstacles\":[";
   for (const snapshot::Obstacle& obstacle : found.obstacles) {

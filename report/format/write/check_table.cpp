@@ -43,6 +43,24 @@ void add_heap(std::string& out, const snapshot::HeapFacts& heap) {
   line(out, "clone", fmt::format(kHold, heap.clone.count()));
 }
 
+void add_ruby(std::string& out, const snapshot::RubyFacts& ruby) {
+  line(out, "ruby", fmt::format("{} in {}: {}", ruby.version, ruby.module, ruby.description));
+  if (ruby.heap_bytes) line(out, "heap", human_bytes(*ruby.heap_bytes) + " in pages of Ruby's");
+  constexpr std::string_view kHold = "would stop it for about {} ms, longer on a busy machine; {}";
+  line(out, "clone",
+       fmt::format(kHold, ruby.clone.count(),
+                   "the copy would collect its garbage and dump its objects"));
+  if (ruby.no_outside.empty()) {
+    line(out, "freeze",
+         fmt::format(kHold, ruby.freeze.count(),
+                     "--count alone would read it from outside, garbage included"));
+    line(out, "stacks", "Ruby frames can be read");
+  } else {
+    line(out, "no freeze", ruby.no_outside);
+    line(out, "stacks", "without Ruby frames");
+  }
+}
+
 void add_trace(std::string& out, const snapshot::TraceProspect& trace) {
   if (!trace.refusal.empty()) return line(out, "no trace", trace.refusal);
   line(out, "trace",
@@ -67,6 +85,7 @@ std::string format_check_table(const snapshot::Examination& found) {
          fmt::format("of {} modules, {} have some", found.modules, found.modules_with_symbols));
   }
   if (found.heap) add_heap(out, *found.heap);
+  if (found.ruby) add_ruby(out, *found.ruby);
   if (found.trace) add_trace(out, *found.trace);
   for (const snapshot::Obstacle& obstacle : found.obstacles) {
     line(out, obstacle.way == "any" ? "obstacle" : "no " + obstacle.way, obstacle.reason);
