@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <simdjson.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "integration/health.h"
@@ -201,6 +202,10 @@ TEST_CASE("the heap of a Ruby process that hangs in a collection is read from ou
     CAPTURE(hangs);
     const RubyProgram program("ruby_outside.rb", hangs ? "hangs" : "sleeps");
     const std::string pid = fmt::format("{}", program.pid());
+    const auto is_in_pause = [&] {
+      return read_text("/proc/" + pid + "/syscall").starts_with(fmt::format("{} ", SYS_pause));
+    };
+    if (hangs) REQUIRE(eventually(60s, is_in_pause));
     // No copy of one that hangs can run Ruby code: it is read from outside after half of the time.
     const auto rows =
         hangs ? rows_of(pid, {"--timeout", "4"}, 7) : rows_of(pid, {"--snapshot", "freeze"}, 7);

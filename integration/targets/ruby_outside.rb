@@ -48,8 +48,10 @@ CLASSES.each do |one|
 end
 counts["unnamed"] = ObjectSpace.each_object(anonymous).count
 hangs = ARGV.first == "hangs"
-# Freed in a collection, which waits for a signal then.
-Fiddle::Pointer.new(1, 1, Fiddle::Handle::DEFAULT["pause"]) if hangs
+# An object whose function for marking waits for a signal, for ever.
+wrap = Fiddle::Function.new(Fiddle::Handle::DEFAULT["rb_data_object_wrap"],
+                            [Fiddle::TYPE_VOIDP] * 4, Fiddle::TYPE_VOIDP, need_gvl: true)
+pause = Fiddle::Handle::DEFAULT["pause"]
 GC.disable
 all = ObjectSpace.count_objects
 counts["in_use"] = all[:TOTAL] - all[:FREE]
@@ -58,8 +60,9 @@ $stdout.puts("ready #{counts.map { |name, count| "#{name}=#{count}" }.join(" ")}
 $stdout.flush
 if hangs
   $stdout.sync = true
+  KEPT << Fiddle.dlunwrap(wrap.call(Fiddle.dlwrap(Object), 1, pause, 0).to_i)
   GC.enable
-  10.times { GC.start }
+  GC.start
   puts "it did not hang"
 else
   $stdin.gets

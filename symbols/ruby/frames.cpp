@@ -12,7 +12,7 @@ namespace {
 // Of a very deep stack, so many frames are read at each end.
 constexpr std::size_t kInnermost = 900;
 constexpr std::size_t kOutermost = 100;
-constexpr std::uint64_t kMostStackWords = std::uint64_t{1} << 27;
+constexpr std::uint64_t kMostStackWords = std::uint64_t{1} << 25;
 constexpr std::uint32_t kMostInstructions = 1U << 28;
 
 // The flags of a frame, in the first word of its environment, and its method two words before.

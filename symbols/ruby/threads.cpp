@@ -112,6 +112,10 @@ class Reader {
                                       [&](const Thread& one) { return one.address == owner; });
       if (found == threads_.end()) continue;
       thread.mutex_owner = static_cast<std::size_t>(found - threads_.begin());
+      if (&*found == &thread) {  // it has just got it
+        thread.mutex = 0;
+        thread.mutex_owner.reset();
+      }
     }
   }
 

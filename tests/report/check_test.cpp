@@ -67,6 +67,32 @@ class CheckRunner {
 
 }  // namespace
 
+TEST_CASE("--check of a Ruby process says its release, and how it would be read") {
+  Examination found = sample();
+  found.heap.reset();
+  snapshot::RubyFacts& ruby = found.ruby.emplace();
+  ruby.version = "3.1.2";
+  ruby.description = "ruby 3.1.2p20";
+  ruby.module = "libruby-3.1.so.3.1.2";
+  ruby.heap_bytes = 2 << 20;
+  ruby.freeze = std::chrono::milliseconds(7);
+  ruby.clone = std::chrono::milliseconds(5);
+  const auto says = [&](const std::string& part) {
+    return format_check_table(found).find(part) != std::string::npos;
+  };
+  CHECK(says("ruby        3.1.2 in libruby-3.1.so.3.1.2: ruby 3.1.2p20\n"));
+  CHECK(says("heap        2.0 MiB in pages of Ruby's\n"));
+  CHECK(says("freeze      would stop it for about 7 ms"));
+  CHECK(says("verdict     nothing prevents a snapshot\n"));
+  ruby.no_outside = "Ruby 9.9 cannot be read from outside";
+  CHECK(says("no freeze   Ruby 9.9 cannot be read from outside\n"));
+  CHECK(format_check_json(found).find(
+            R"("runtime":"ruby","ruby":{"version":"3.1.2","description":"ruby 3.1.2p20",)") !=
+        std::string::npos);
+  CHECK(format_check_json(found).find(R"("outside":false,"reason":"Ruby 9.9)") !=
+        std::string::npos);
+}
+
 TEST_CASE("--check prints a line for each fact, and the verdict last") {
   CHECK(format_check_table(sample()) ==
         "process     4711 /srv/app\\x1b, user 1000\n"

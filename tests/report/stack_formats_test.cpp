@@ -164,3 +164,33 @@ TEST_CASE("brief stacks fold what is not the program's own, but for what its cod
              "\x1b[36m    3  Shop#sell   app.cr:7  app+0x234\x1b[0m\n"));
   CHECK(!says(format_stacks_text(report, {}), "…"));
 }
+
+TEST_CASE("a thread of Ruby's has its Ruby frames first, as text, JSON and folded") {
+  StackReport report = small_report();
+  RubySeen ruby;
+  ruby.is_main = true;
+  ruby.doing = "sleeps";
+  ruby.fibers.resize(2);
+  ruby.fibers[0].frames = {{"sleep", "app\x1b.rb", 42, true, "Kernel", 0},
+                           {"handle", "app.rb", 42, false, "", 0}};
+  ruby.fibers[1].frames = {{"<main>", "app.rb", 50, false, "", 0}};
+  ruby.fibers[1].is_whole = false;
+  ruby.suspended.resize(30);
+  report.threads[0].ruby = ruby;
+  const std::string text = format_stacks_text(report, {});
+  CHECK(says(text,
+             "  main Ruby thread sleeps\n"
+             "      app\\x1b.rb:42 in sleep\n"
+             "      app.rb:42 in handle\n"
+             "    resumed by another fiber:\n"
+             "      app.rb:50 in <main>\n"
+             "      … the rest could not be read\n"));
+  CHECK(says(text, "    … and 10 more suspended fibers\n"));
+  const std::string json = format_stacks_json(report);
+  CHECK(says(json,
+             R"("ruby":{"main":true,"doing":"sleeps","fibers":[{"frames":[{"function":"sleep",)"));
+  CHECK(says(json, R"("line":42,"native":true,"owner":"Kernel"})"));
+  CHECK(says(json, R"("whole":false}],"suspended":[{"frames":[]},)"));
+  CHECK(says(format_stacks_folded(report),
+             "app;thread app;<main> (app.rb);handle (app.rb);sleep (app\\x1b.rb) 1\n"));
+}

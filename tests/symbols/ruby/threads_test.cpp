@@ -65,6 +65,17 @@ TEST_CASE("Ruby's threads have frames with lines, fibers, and the mutexes they w
   CHECK(threads->at(1).fibers[0].frames[1].function == "block in second");
 }
 
+TEST_CASE("a Ruby thread that has just got a Mutex does not wait for it") {
+  FakeRuby ruby;
+  const std::uint64_t mutex = ruby.word(ruby.first_thread + 264);
+  const std::uint64_t own_context = ruby.word(ruby.first_thread + 40);
+  ruby.put(ruby.word(mutex + 32), own_context - 80);
+  const auto threads = ruby::read_threads(ruby.machine, ruby.memory);
+  REQUIRE(threads);
+  CHECK(threads->at(0).mutex == 0);
+  CHECK_FALSE(threads->at(0).mutex_owner);
+}
+
 TEST_CASE("the position of an instruction is found in both parts of Ruby's table of lines") {
   // Entries begin at these positions, in the form that Ruby writes.
   const std::vector<std::uint32_t> begins{0, 3, 53, 54, 60, 200, 565, 566, 900};
