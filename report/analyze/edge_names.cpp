@@ -44,18 +44,18 @@ std::string EdgeNames::kind_name_in(const snapshot::Object& object, std::uint32_
 
 std::uint32_t EdgeNames::kind(snapshot::ObjectIndex from, std::uint32_t word) {
   const snapshot::Object& object = snapshot_.objects[from];
-  if (word >= kRememberedWords) return intern(kind_name_in(object, word));
+  if (word >= kRememberedWords) return kind_of_name(kind_name_in(object, word));
   const bool is_large = snapshot_.bytes_of(object) > kLargestStructure;
   const std::uint64_t key =
       (std::uint64_t{object.type} * 2 + (is_large ? 1 : 0)) * kRememberedWords + word;
   const auto known = known_.find(key);
   if (known != known_.end()) return known->second;
-  const std::uint32_t number = intern(kind_name_in(object, word));
+  const std::uint32_t number = kind_of_name(kind_name_in(object, word));
   known_.emplace(key, number);
   return number;
 }
 
-std::uint32_t EdgeNames::intern(std::string name) {
+std::uint32_t EdgeNames::kind_of_name(std::string name) {
   const auto next = static_cast<std::uint32_t>(kinds_.size());
   const auto [at, is_new] = kind_numbers_.try_emplace(std::move(name), next);
   if (is_new) kinds_.push_back(at->first);

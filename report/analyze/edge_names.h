@@ -24,11 +24,12 @@ class EdgeNames {
   // too large for a structure, "+*"; as a number that represents that name.
   [[nodiscard]] std::uint32_t kind(snapshot::ObjectIndex from, std::uint32_t word);
   [[nodiscard]] const std::string& kind_name(std::uint32_t kind) const { return kinds_[kind]; }
+  // The number of a name that may be of no edge.
+  [[nodiscard]] std::uint32_t kind_of_name(std::string name);
 
  private:
   [[nodiscard]] std::string name_in(snapshot::TypeIndex type, std::uint32_t word);
   [[nodiscard]] std::string kind_name_in(const snapshot::Object& object, std::uint32_t word);
-  [[nodiscard]] std::uint32_t intern(std::string name);
 
   const snapshot::Snapshot& snapshot_;
   std::vector<std::unique_ptr<JsonKeys>> keys_;  // by type; null: not needed yet

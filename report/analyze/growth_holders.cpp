@@ -24,6 +24,7 @@ using snapshot::TypeIndex;
 
 constexpr std::size_t kMostFound = 3;
 constexpr std::size_t kMostOthers = 3;
+constexpr std::size_t kMostPaths = 3;     // besides the main one
 constexpr std::uint64_t kShare = 10;      // a tenth of the new bytes, or it is not reported
 constexpr std::uint64_t kFew = 10;        // so few new containers …
 constexpr std::uint64_t kManyInOne = 10;  // … each of so many new objects give way to these
@@ -64,7 +65,7 @@ class HolderFinder {
 
   GrowthHolders run() && {
     for (const std::uint64_t bytes : new_bytes_) result_.new_bytes += bytes;
-    const ShortestPaths root_paths = shortest_root_paths(graph_, roots_.quality_ends);
+    const ShortestPaths root_paths = shortest_root_paths(graph_, roots_.path_order());
     EdgeNames names(last_);
     MergedPaths merged(last_, root_paths, roots_.numbers, names);
     while (result_.found.size() < kMostFound) {
@@ -163,9 +164,18 @@ class HolderFinder {
       holder.summary = main.summary;
       holder.root_path = root_paths.to(main.objects.front());
       holder.root = roots_.numbers[holder.root_path.front().by];
+      add_other_paths(std::span(groups).subspan(1), holder);
     }
     cover(row, holder);
     if (!groups.empty()) result_.found.push_back(std::move(holder));
+  }
+
+  static void add_other_paths(std::span<MergedPaths::Group> groups, GrowthHolder& holder) {
+    holder.left_out = holder.objects - holder.through;
+    for (MergedPaths::Group& group : groups.first(std::min(groups.size(), kMostPaths))) {
+      holder.left_out -= group.objects.size();
+      holder.other_paths.push_back({group.objects.size(), std::move(group.summary)});
+    }
   }
 
   // Removes the row and what it retains from what is still to be reported.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "report/analyze/difference.h"
+#include "report/analyze/merged_paths.h"
 #include "report/analyze/root_paths.h"
 #include "report/model/model.h"
 
@@ -34,6 +35,8 @@ struct GrowthHolder {
   std::string summary;               // "global CACHE → @h → [*].value"
   std::uint32_t root = 0;            // in Snapshot::roots, where the path begins
   RootPath root_path;                // to the nearest of them
+  std::vector<OtherPath> other_paths = {};  // those that hold most of the rest
+  std::uint64_t left_out = 0;               // of the objects: held by none of these paths
 };
 
 struct GrowthHolders {

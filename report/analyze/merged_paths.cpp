@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -17,6 +18,29 @@ constexpr std::uint32_t kLongestRepetition = 3;  // steps: list, node with value
 constexpr std::size_t kShownSteps = 12;          // in a summary
 constexpr std::size_t kShownStops = 24;          // on a path
 constexpr std::size_t kMostNodes = 1U << 20;     // of all paths together
+
+// Of libstdc++'s maps, sets and lists: an implementation detail that no reader has written.
+bool is_container_node(std::string_view type) {
+  constexpr std::string_view kNodes[] = {"std::_Rb_tree_node<", "std::_List_node<",
+                                         "std::__cxx11::_List_node<", "std::_Fwd_list_node<",
+                                         "std::__detail::_Hash_node<"};
+  return std::any_of(std::begin(kNodes), std::end(kNodes),
+                     [&](std::string_view node) { return type.starts_with(node); });
+}
+
+constexpr std::string_view kBuckets = "_M_h._M_buckets";
+
+// "byId[*]" of "byId._M_t._M_impl._M_header._M_parent"; empty if it is not from a container.
+std::string element_name(std::string_view edge) {
+  for (const std::string_view inside :
+       {"_M_t._M_impl.", "_M_h._M_", "_M_impl._M_node.", "_M_impl._M_head."}) {
+    std::size_t end = edge.find(inside);
+    if (end == std::string_view::npos) continue;
+    if (end != 0 && edge[end - 1] == '.') --end;
+    return std::string(edge.substr(0, end)) + "[*]";
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -91,7 +115,38 @@ MergedPaths::NodeIndex MergedPaths::root_node(std::uint32_t root, TypeIndex type
   return find_or_add({kNoNode, at->second, type, false, 0});
 }
 
+// Whichever way it is reached, a node of a list or tree is on one path.
+MergedPaths::NodeIndex MergedPaths::extend_alike(NodeIndex before, std::uint32_t kind) {
+  NodeIndex node = before;
+  if (nodes_[before].is_between_alike) {
+    nodes_[before].is_repeated = true;
+  } else {
+    node = find_or_add({before, 0, nodes_[before].type, false, nodes_[before].depth + 1, true});
+  }
+  ways_[node].insert(names_.kind_name(kind));
+  return node;
+}
+
+MergedPaths::NodeIndex MergedPaths::extend_container(NodeIndex before,
+                                                     std::uint32_t kind,
+                                                     TypeIndex type) {
+  const Node& from = nodes_[before];
+  if (from.type == type) return before;
+  const bool has_buckets = from.before != kNoNode && !from.is_between_alike &&
+                           names_.kind_name(from.kind).ends_with(kBuckets);
+  if (has_buckets) {
+    before = from.before;
+    kind = from.kind;
+  }
+  std::string element = element_name(names_.kind_name(kind));
+  if (!element.empty()) kind = names_.kind_of_name(std::move(element));
+  return find_or_add({before, kind, type, false, nodes_[before].depth + 1});
+}
+
 MergedPaths::NodeIndex MergedPaths::extend(NodeIndex before, std::uint32_t kind, TypeIndex type) {
+  const snapshot::Type& to = snapshot_.types[type];
+  if (is_container_node(to.name)) return extend_container(before, kind, type);
+  if (nodes_[before].type == type && to.is_known()) return extend_alike(before, kind);
   const Node step{before, kind, type, false, nodes_[before].depth + 1};
   for (std::uint32_t period = 1; period <= kLongestRepetition; ++period) {
     // Whether the last `period` steps, including this one, repeat those before them.
@@ -127,11 +182,20 @@ MergedPaths::NodeIndex MergedPaths::find_or_add(const Node& node) {
   return made;
 }
 
+std::string MergedPaths::step_of(NodeIndex node) const {
+  const Node& at = nodes_[node];
+  if (at.before == kNoNode) return root_kinds_[at.kind];
+  if (!at.is_between_alike) return names_.kind_name(at.kind);
+  std::string ways;
+  for (const std::string& way : ways_.at(node)) ways += (ways.empty() ? "" : "/") + way;
+  return ways;
+}
+
 std::string MergedPaths::summary_of(NodeIndex node) const {
   std::vector<std::string> steps;
   for (; node != kNoNode; node = nodes_[node].before) {
     const Node& at = nodes_[node];
-    std::string text = at.before == kNoNode ? root_kinds_[at.kind] : names_.kind_name(at.kind);
+    std::string text = step_of(node);
     if (at.is_repeated) text += "…";
     steps.push_back(std::move(text));
   }
@@ -238,8 +302,7 @@ std::vector<MergedPaths::Stop> MergedPaths::stops_to(NodeIndex node) const {
         line.size() > kShownStops && i >= kShownStops / 2 && i < line.size() - kShownStops / 2;
     const Node& at = nodes_[line[i]];
     if (!is_cut) {
-      stops.push_back(
-          {i == 0 ? root_kinds_[at.kind] : names_.kind_name(at.kind), at.type, at.is_repeated, 0});
+      stops.push_back({step_of(line[i]), at.type, at.is_repeated, 0});
     } else if (i == kShownStops / 2) {
       stops.push_back({{}, 0, false, static_cast<std::uint32_t>(line.size() - kShownStops)});
     }

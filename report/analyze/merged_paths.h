@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -12,8 +13,16 @@
 
 // The shortest paths to many objects, with equal ones merged: elements of an array are one element,
 // all stacks are one, and the links of a list, whose paths grow by the same one to three steps
-// again and again, are that step "repeated".
+// again and again, are that step "repeated". Steps between nodes of one type are one step,
+// whichever way they go through a list or tree: "@left/@right…". The nodes of a C++ container are
+// its elements: "byId[*]".
 namespace heapattach::analyze {
+
+// A merged path, and how many objects it reaches.
+struct OtherPath {
+  std::uint64_t objects = 0;
+  std::string summary;  // "global CACHE → @h → @entries → [*].value"
+};
 
 class MergedPaths {
  public:
@@ -72,9 +81,10 @@ class MergedPaths {
     snapshot::TypeIndex type = 0;
     bool is_repeated = false;  // the path may repeat from here any number of times
     std::uint32_t depth = 0;
+    bool is_between_alike = false;  // from an object of the same type; `kind` has no meaning
 
     [[nodiscard]] bool is_same_step(const Node& other) const {
-      return kind == other.kind && type == other.type;
+      return kind == other.kind && type == other.type && is_between_alike == other.is_between_alike;
     }
   };
   static constexpr NodeIndex kNoNode = 0xffffffff;
@@ -84,7 +94,12 @@ class MergedPaths {
   [[nodiscard]] NodeIndex node_of(snapshot::ObjectIndex object);
   [[nodiscard]] NodeIndex root_node(std::uint32_t root, snapshot::TypeIndex type);
   [[nodiscard]] NodeIndex extend(NodeIndex before, std::uint32_t kind, snapshot::TypeIndex type);
+  [[nodiscard]] NodeIndex extend_alike(NodeIndex before, std::uint32_t kind);
+  [[nodiscard]] NodeIndex extend_container(NodeIndex before,
+                                           std::uint32_t kind,
+                                           snapshot::TypeIndex type);
   [[nodiscard]] NodeIndex find_or_add(const Node& node);
+  [[nodiscard]] std::string step_of(NodeIndex node) const;
   [[nodiscard]] std::string summary_of(NodeIndex node) const;
   [[nodiscard]] std::vector<Stop> stops_to(NodeIndex node) const;
   // Takes objects in path order. kNoNode if there are too many.
@@ -98,6 +113,7 @@ class MergedPaths {
   EdgeNames& names_;
   RootKinds kinds_of_roots_;
   std::vector<Node> nodes_;
+  std::unordered_map<NodeIndex, std::set<std::string>> ways_;  // of steps between nodes of one type
   std::unordered_multimap<std::uint64_t, NodeIndex> by_step_;
   std::vector<NodeIndex> node_of_;   // by object; empty: not computed yet
   std::vector<std::uint32_t> rank_;  // by object: rank in shortest-path order

@@ -1,6 +1,7 @@
 #include "report/analyze/neighbourhood.h"
 
 #include <limits>
+#include <set>
 #include <unordered_set>
 #include <utility>
 
@@ -18,7 +19,8 @@ using snapshot::Snapshot;
 class Search {
  public:
   Search(const Snapshot& snapshot, const NeighbourhoodOptions& options)
-      : roots_(snapshot),
+      : snapshot_(snapshot),
+        roots_(snapshot),
         referrers_({snapshot.first_edge, snapshot.edges, roots_.objects}),
         levels_(options.levels == 0 ? std::numeric_limits<std::size_t>::max() : options.levels),
         most_links_(options.levels == 0 && options.objects == 0
@@ -55,14 +57,20 @@ class Search {
   }
 
   void add_roots() {
-    std::unordered_set<ObjectIndex> is_held;
+    std::set<RootInWords> seen;
     for (std::size_t i = 0; i < roots_.objects.size(); ++i) {
       const ObjectIndex object = roots_.objects[i];
-      if (!is_shown_.contains(object) || !is_held.insert(object).second) continue;
+      if (!is_shown_.contains(object)) continue;
+      if (!seen.insert(same_in_words(snapshot_.roots[roots_.numbers[i]])).second) continue;
+      if (found_.roots.size() == most_links_) {
+        found_.has_too_many_links = true;
+        return;
+      }
       found_.roots.push_back({roots_.numbers[i], object});
     }
   }
 
+  const Snapshot& snapshot_;
   RootOrder roots_;
   analyze::Referrers referrers_;
   std::size_t levels_;

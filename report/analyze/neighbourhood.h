@@ -30,7 +30,7 @@ struct Neighbourhood {
   };
   std::vector<snapshot::ObjectIndex> objects;  // the requested ones
   std::vector<Link> links;                     // those nearest to them first, each once
-  std::vector<Holder> roots;                   // one for each shown object that roots reference
+  std::vector<Holder> roots;                   // those that reference shown objects
 
   // What was cut off, and by which limit.
   std::uint64_t left_out_objects = 0;  // by the number of objects

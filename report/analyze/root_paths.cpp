@@ -7,87 +7,156 @@ namespace heapattach::analyze {
 
 namespace {
 
-// By object the number of the first root that references it; kNone if none does.
-std::vector<std::uint32_t> first_roots(const Graph& graph) {
-  std::vector<std::uint32_t> first(graph.size(), kNone);
-  for (std::size_t root = graph.roots.size(); root-- > 0;) {
-    first[graph.roots[root]] = static_cast<std::uint32_t>(root);
+// The roots that reference each object.
+class RootsByObject {
+ public:
+  explicit RootsByObject(const Graph& graph) : is_held_(graph.size()) {
+    for (std::uint32_t root = 0; root < graph.roots.size(); ++root) {
+      roots_.push_back({graph.roots[root], root});
+      is_held_[graph.roots[root]] = true;
+    }
+    std::sort(roots_.begin(), roots_.end());
   }
-  return first;
-}
 
-// From the target back to the objects that roots reference.
+  void add_those_of(ObjectIndex object, std::vector<std::uint32_t>& to) const {
+    if (!is_held_[object]) return;
+    for (auto at = std::lower_bound(roots_.begin(), roots_.end(), std::pair(object, 0U));
+         at != roots_.end() && at->first == object; ++at) {
+      to.push_back(at->second);
+    }
+  }
+
+ private:
+  std::vector<bool> is_held_;
+  std::vector<std::pair<ObjectIndex, std::uint32_t>> roots_;  // sorted
+};
+
+// From an object back to the roots.
 class BackwardSearch {
  public:
   BackwardSearch(const Graph& graph,
                  const Referrers& referrers,
                  ObjectIndex target,
-                 std::span<const std::size_t> quality_ends)
+                 const PathOrder& order)
       : referrers_(referrers),
-        target_(target),
-        root_of_(first_roots(graph)),
-        held_(std::max<std::size_t>(quality_ends.size(), 1)),
-        quality_ends_(quality_ends) {
-    after_.assign(graph.size(), {kNone, kNone});
+        order_(order),
+        roots_by_object_(graph),
+        after_(graph.size(), Step{kNone, kNone}) {
     after_[target] = {target, 0};
     level_.push_back(target);
   }
 
-  std::vector<RootPath> run(std::size_t most) && {
-    // No path is better than one from the best roots, and none shorter than those found first.
-    while (!level_.empty() && held_[0].size() < most) {
-      std::sort(level_.begin(), level_.end(),
-                [this](ObjectIndex a, ObjectIndex b) { return root_of_[a] < root_of_[b]; });
-      for (const ObjectIndex object : level_) {
-        if (root_of_[object] != kNone) held_[quality_of(root_of_[object])].push_back(object);
-      }
-      go_back();
+  void run() {
+    while (!level_.empty()) {
+      std::vector<ObjectIndex> later;
+      add_reached_roots(later);
+      for (const ObjectIndex object : later) go_back(object, level_);
     }
-    std::vector<RootPath> root_paths;
-    for (const auto& of_quality : held_) {
-      for (const ObjectIndex object : of_quality) {
-        if (root_paths.size() < most) root_paths.push_back(root_path_from(object));
-      }
-    }
-    return root_paths;
   }
+
+  [[nodiscard]] std::vector<std::uint32_t> take_roots() { return std::move(roots_); }
+  [[nodiscard]] std::vector<Step> take_steps() { return std::move(after_); }
 
  private:
-  [[nodiscard]] std::size_t quality_of(std::uint32_t root) const {
-    const auto end = std::upper_bound(quality_ends_.begin(), quality_ends_.end(), root);
-    return std::min(static_cast<std::size_t>(end - quality_ends_.begin()), held_.size() - 1);
-  }
-
-  void go_back() {
-    std::vector<ObjectIndex> next;
-    for (const ObjectIndex object : level_) {
-      for (const Referrer& referrer : referrers_.of(object)) {
-        Step& after = after_[referrer.from];
-        if (after.object != kNone) continue;
-        after = {object, referrer.word};
-        next.push_back(referrer.from);
+  // Goes back until only edges to what is entered `later` are left.
+  void add_reached_roots(std::vector<ObjectIndex>& later) {
+    std::vector<std::vector<std::uint32_t>> found(order_.quality_ends.size() + 1);
+    while (!level_.empty()) {
+      std::vector<std::uint32_t> roots;
+      for (const ObjectIndex object : level_) roots_by_object_.add_those_of(object, roots);
+      std::sort(roots.begin(), roots.end());
+      for (const std::uint32_t root : roots) found[quality_of(root)].push_back(root);
+      std::vector<ObjectIndex> next;
+      for (const ObjectIndex object : level_) {
+        if (order_.is_entered_last(object)) {
+          later.push_back(object);
+        } else {
+          go_back(object, next);
+        }
       }
+      level_ = std::move(next);
     }
-    level_ = std::move(next);
+    for (const auto& of_quality : found) {
+      roots_.insert(roots_.end(), of_quality.begin(), of_quality.end());
+    }
   }
 
-  [[nodiscard]] RootPath root_path_from(ObjectIndex object) const {
-    RootPath root_path = {{object, root_of_[object]}};
-    while (object != target_) {
-      root_path.push_back(after_[object]);
-      object = after_[object].object;
+  [[nodiscard]] std::size_t quality_of(std::uint32_t root) const {
+    const auto& ends = order_.quality_ends;
+    return static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.end(), root) -
+                                    ends.begin());
+  }
+
+  void go_back(ObjectIndex object, std::vector<ObjectIndex>& next) {
+    for (const Referrer& referrer : referrers_.of(object)) {
+      Step& after = after_[referrer.from];
+      if (after.object != kNone) continue;
+      after = {object, referrer.word};
+      next.push_back(referrer.from);
     }
-    return root_path;
   }
 
   const Referrers& referrers_;
-  ObjectIndex target_;
-  std::vector<std::uint32_t> root_of_;
-  std::vector<Step> after_;  // by object: the next on its path to the target; kNone: not seen
+  const PathOrder& order_;
+  RootsByObject roots_by_object_;
+  std::vector<Step> after_;
   std::vector<ObjectIndex> level_;
-  std::vector<std::vector<ObjectIndex>>
-      held_;  // by quality: those that a root references, nearest first
-  std::span<const std::size_t> quality_ends_;
+  std::vector<std::uint32_t> roots_;
+};
+
+// From the roots to all that they reach.
+class ForwardSearch {
+ public:
+  ForwardSearch(const Graph& graph, const PathOrder& order) : graph_(graph), order_(order) {
+    found_.before.assign(graph.size(), {kNone, kNone});
+  }
+
+  ShortestPaths run() && {
+    for (const std::size_t end : order_.quality_ends) add_roots(end);
+    add_roots(graph_.roots.size());
+    while (!later_.empty()) {
+      for (const auto& [object, before] : std::exchange(later_, {})) reach(object, before);
+      follow_edges();
+    }
+    return std::move(found_);
+  }
+
+ private:
+  // Those up to the end of a quality, and what they reach.
+  void add_roots(std::size_t end) {
+    for (; next_root_ < end; ++next_root_) {
+      reach(graph_.roots[next_root_], {kNone, static_cast<std::uint32_t>(next_root_)});
+    }
+    follow_edges();
+  }
+
+  void follow_edges() {
+    for (; next_ < found_.order.size(); ++next_) {
+      const ObjectIndex from = found_.order[next_];
+      for (const snapshot::Edge& edge : graph_.from(from)) {
+        const Step before{from, edge.offset_words};
+        if (order_.is_cut(from, edge.offset_words)) continue;
+        if (order_.is_entered_last(edge.to)) {
+          later_.emplace_back(edge.to, before);
+        } else {
+          reach(edge.to, before);
+        }
+      }
+    }
+  }
+
+  void reach(ObjectIndex object, Step before) {
+    if (found_.leads_to(object)) return;
+    found_.before[object] = before;
+    found_.order.push_back(object);
+  }
+
+  const Graph& graph_;
+  const PathOrder& order_;
+  ShortestPaths found_;
+  std::size_t next_root_ = 0;
+  std::size_t next_ = 0;  // in the order
+  std::vector<std::pair<ObjectIndex, Step>> later_;
 };
 
 }  // namespace
@@ -102,39 +171,29 @@ RootPath ShortestPaths::to(ObjectIndex object) const {
   return root_path;
 }
 
-ShortestPaths shortest_root_paths(const Graph& graph, std::span<const std::size_t> quality_ends) {
-  ShortestPaths root_paths;
-  root_paths.before.assign(graph.size(), {kNone, kNone});
-  const auto reach = [&root_paths](ObjectIndex object, Step before) {
-    if (root_paths.leads_to(object)) return;
-    root_paths.before[object] = before;
-    root_paths.order.push_back(object);
-  };
-  std::size_t next = 0;
-  const auto go_on_from = [&](std::size_t root, std::size_t end) {
-    for (; root < end; ++root) {
-      reach(graph.roots[root], {kNone, static_cast<std::uint32_t>(root)});
-    }
-    for (; next < root_paths.order.size(); ++next) {
-      const ObjectIndex from = root_paths.order[next];
-      for (const snapshot::Edge& edge : graph.from(from)) {
-        reach(edge.to, {from, edge.offset_words});
-      }
-    }
-    return root;
-  };
-  std::size_t root = 0;
-  for (const std::size_t end : quality_ends) root = go_on_from(root, end);
-  go_on_from(root, graph.roots.size());
-  return root_paths;
+ShortestPaths shortest_root_paths(const Graph& graph, const PathOrder& order) {
+  return ForwardSearch(graph, order).run();
 }
 
-std::vector<RootPath> root_paths_to(const Graph& graph,
-                                    const Referrers& referrers,
-                                    ObjectIndex target,
-                                    std::size_t most,
-                                    std::span<const std::size_t> quality_ends) {
-  return BackwardSearch(graph, referrers, target, quality_ends).run(most);
+PathsToObject::PathsToObject(const Graph& graph,
+                             const Referrers& referrers,
+                             ObjectIndex target,
+                             const PathOrder& order)
+    : held_(graph.roots), target_(target) {
+  BackwardSearch search(graph, referrers, target, order);
+  search.run();
+  after_ = search.take_steps();
+  roots_ = search.take_roots();
+}
+
+RootPath PathsToObject::from(std::uint32_t root) const {
+  ObjectIndex object = held_[root];
+  RootPath root_path = {{object, root}};
+  while (object != target_) {
+    root_path.push_back(after_[object]);
+    object = after_[object].object;
+  }
+  return root_path;
 }
 
 }  // namespace heapattach::analyze

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -10,10 +11,26 @@
 
 // Paths from roots: those from the best roots first, and among these the shortest. A path is listed
 // from the root on.
-//
-// `quality_ends` divides the roots of a graph into groups, the best first: it holds the end of each
-// group. Empty: all are one group.
 namespace heapattach::analyze {
+
+// Which paths come first.
+struct PathOrder {
+  // Divides the roots of a graph into groups, the best first: the end of each group. Empty: all are
+  // one group.
+  std::span<const std::size_t> quality_ends = {};
+  // By object: edges to it are used only where nothing else reaches. Null: there are none such.
+  const std::vector<bool>* entered_last = nullptr;
+  // From this object, edges of these words are not used.
+  ObjectIndex cut_object = kNone;
+  const std::set<std::uint32_t>* cut_words = nullptr;  // null only if there is no such object
+
+  [[nodiscard]] bool is_entered_last(ObjectIndex object) const {
+    return entered_last != nullptr && (*entered_last)[object];
+  }
+  [[nodiscard]] bool is_cut(ObjectIndex from, std::uint32_t word) const {
+    return from == cut_object && cut_words->contains(word);
+  }
+};
 
 // One object of a path, and how the path reaches it.
 struct Step {
@@ -36,16 +53,27 @@ struct ShortestPaths {
   [[nodiscard]] RootPath to(ObjectIndex object) const;
 };
 
-[[nodiscard]] ShortestPaths shortest_root_paths(const Graph& graph,
-                                                std::span<const std::size_t> quality_ends = {});
+// Only here, edges may be cut.
+[[nodiscard]] ShortestPaths shortest_root_paths(const Graph& graph, const PathOrder& order = {});
 
-// The shortest path to `target` from each object that a root references, at most `most` of them:
-// those from the best roots first, among these the shortest, and among equal ones that from the
-// earlier root. No path visits `target` twice.
-[[nodiscard]] std::vector<RootPath> root_paths_to(const Graph& graph,
-                                                  const Referrers& referrers,
-                                                  ObjectIndex target,
-                                                  std::size_t most,
-                                                  std::span<const std::size_t> quality_ends = {});
+// The shortest path to one object from each root that reaches it. No path visits the object twice.
+class PathsToObject {
+ public:
+  PathsToObject(const Graph& graph,
+                const Referrers& referrers,
+                ObjectIndex target,
+                const PathOrder& order = {});
+
+  // The numbers of these roots in the graph: the best first, among these the nearest, and among
+  // equally near ones the earlier.
+  [[nodiscard]] const std::vector<std::uint32_t>& roots() const { return roots_; }
+  [[nodiscard]] RootPath from(std::uint32_t root) const;
+
+ private:
+  std::span<const ObjectIndex> held_;  // by root
+  ObjectIndex target_;
+  std::vector<Step> after_;  // by object: the next on its path to the target; kNone: not seen
+  std::vector<std::uint32_t> roots_;
+};
 
 }  // namespace heapattach::analyze

@@ -65,6 +65,7 @@ RootQualities::RootQualities(const snapshot::Snapshot& snapshot)
   }
   for (const snapshot::Fiber& fiber : snapshot.fibers) {
     if (fiber.stack) fibers_.emplace(fiber.address, *fiber.stack);
+    known_fibers_.emplace(fiber.address, &fiber);
   }
 }
 
@@ -103,12 +104,31 @@ RootQuality RootQualities::on_stack(const Root& root) {
   if (!root.frame || *root.frame >= stack->frames.size()) {
     return is_variable ? RootQuality::Variable : RootQuality::RuntimeWord;
   }
-  const FrameOf owner = owner_of(stack->frames[*root.frame]);
-  if (owner == FrameOf::Collector || is_idle(*stack)) {
+  const RootQuality quality = in_frame(root, *stack);
+  const bool is_passing = passes_fiber(root, stack->frames[*root.frame]);
+  return is_passing ? std::max(quality, RootQuality::Collector) : quality;
+}
+
+RootQuality RootQualities::in_frame(const Root& root, const snapshot::Stack& stack) {
+  const bool is_variable = !root.variable.empty();
+  const FrameOf owner = owner_of(stack.frames[*root.frame]);
+  if (owner == FrameOf::Collector || is_idle(stack)) {
     return is_variable ? RootQuality::RuntimeWord : RootQuality::Leftover;
   }
   if (is_variable) return RootQuality::Variable;
   return owner == FrameOf::Program ? RootQuality::Word : RootQuality::RuntimeWord;
+}
+
+bool RootQualities::passes_fiber(const Root& root, const snapshot::Frame& frame) const {
+  const auto found = known_fibers_.find(snapshot_.objects[root.to].address);
+  const FrameOf owner = owners_[frame.place];
+  if (found == known_fibers_.end() || owner != FrameOf::Runtime) return false;
+  const snapshot::Fiber& fiber = *found->second;
+  const bool is_on_thread =
+      fiber.thread && root.thread && snapshot_.threads[*fiber.thread].tid == *root.thread;
+  if (root.fiber != fiber.address && !is_on_thread) return true;
+  // Its own: named by the first frame, Fiber#run.
+  return !root.variable.empty() && class_of(snapshot_.places[frame.place].at.function) != "Fiber";
 }
 
 RootQualities::FrameOf RootQualities::owner_of(const snapshot::Frame& frame) {

@@ -23,9 +23,10 @@ enum class RootQuality : std::uint8_t {
   Word,         // a word or register of a frame of the program's own code
   RuntimeWord,  // the same of a frame of a library that the program called, or of a frame that is
                 // not known; a variable of the collector's, the loader's or an idle thread's frame
-  Collector,    // a variable of the collector or the loader, a table of finalizers
-  Leftover,     // a word below the stack pointer, or of a frame of the collector, the loader or an
-                // idle thread of the language's runtime
+  Collector,    // a variable of the collector or the loader, a table of finalizers; a fiber in a
+              // frame of the runtime that is not its own first one, such as the one to resume next
+  Leftover,  // a word below the stack pointer, or of a frame of the collector, the loader or an
+             // idle thread of the language's runtime
 };
 
 inline constexpr std::size_t kRootQualities = 6;
@@ -43,6 +44,9 @@ class RootQualities {
   enum class FrameOf : std::uint8_t { Unseen, Program, Runtime, Collector };
 
   [[nodiscard]] RootQuality on_stack(const snapshot::Root& root);
+  [[nodiscard]] RootQuality in_frame(const snapshot::Root& root, const snapshot::Stack& stack);
+  // The fiber is only passing: the runtime resumes it, or queues it.
+  [[nodiscard]] bool passes_fiber(const snapshot::Root& root, const snapshot::Frame& frame) const;
   [[nodiscard]] FrameOf owner_of(const snapshot::Frame& frame);
   [[nodiscard]] FrameOf see(const snapshot::Place& place) const;
   [[nodiscard]] bool is_idle(const snapshot::Stack& stack);
@@ -50,6 +54,7 @@ class RootQualities {
   const snapshot::Snapshot& snapshot_;
   std::unordered_map<pid_t, std::uint32_t> threads_;         // their stacks
   std::unordered_map<std::uint64_t, std::uint32_t> fibers_;  // as well
+  std::unordered_map<std::uint64_t, const snapshot::Fiber*> known_fibers_;
   std::string_view crystal_library_;  // its directory with the slash; empty: unknown
   std::vector<FrameOf> owners_;       // by place
   std::vector<std::uint8_t> idle_;    // by stack: 0 unseen, 1 no, 2 yes

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "report/analyze/explaining_roots.h"
+#include "report/analyze/fibers.h"
 #include "report/glob.h"
 #include "report/model/frame_words.h"
 #include "report/type_names.h"
@@ -22,9 +23,10 @@ using snapshot::Snapshot;
 
 // Among roots of one quality.
 int rank_of(const Root& root) {
-  if (!root.variable.empty()) return 0;  // a local
+  if (root.kind == RootKind::Global) return 0;
+  if (!root.variable.empty()) return 1;  // a local
   switch (root.kind) {
-    case RootKind::Global: return 1;
+    case RootKind::Global: return 0;
     case RootKind::ThreadLocal: return 2;
     case RootKind::Uncollectable: return 3;
     case RootKind::Fiber: return 4;
@@ -98,6 +100,17 @@ std::string frame_in_words(const RootFrame& frame) {
   return text;
 }
 
+// The program's own fiber that the thread of the root runs; null for its main one, which is what a
+// reader expects there.
+const snapshot::Fiber* fiber_on_thread(const Snapshot& snapshot, const Root& root) {
+  const auto found = std::find_if(
+      snapshot.fibers.begin(), snapshot.fibers.end(), [&](const snapshot::Fiber& fiber) {
+        const bool is_own = !fiber.is_of_runtime && fiber.of_thread.empty() && fiber.name != "main";
+        return is_own && fiber.thread && snapshot.threads[*fiber.thread].tid == root.thread;
+      });
+  return found == snapshot.fibers.end() ? nullptr : &*found;
+}
+
 // "thread 4711 worker, frame 3 handle_request (src/app.cr:55), variable session"; if the frame is
 // unknown, "stack of thread 4711 worker at 0x7ffd…".
 std::string stack_in_words(const Snapshot& snapshot, const Root& root) {
@@ -105,6 +118,10 @@ std::string stack_in_words(const Snapshot& snapshot, const Root& root) {
       root.kind == RootKind::Stack || root.thread ? thread_in_words(snapshot, root) : std::string();
   if (root.kind == RootKind::Fiber || root.fiber) {
     whose += (whose.empty() ? "" : ", ") + fiber_in_words(snapshot, root);
+  }
+  const snapshot::Fiber* const running = root.fiber ? nullptr : fiber_on_thread(snapshot, root);
+  if (running != nullptr && !running->name.empty()) {
+    whose += fmt::format(", fiber {} ({:#x})", running->name, running->address);
   }
   const auto frame = frame_of(snapshot, root);
   const std::string on = frame ? fmt::format("{}, {}", whose, frame_in_words(*frame))
@@ -145,6 +162,7 @@ RootOrder::RootOrder(const Snapshot& snapshot) {
     first = last;
   }
   objects = analyze::objects_of(snapshot, numbers);
+  entered_last = fiber_objects(snapshot);
 }
 
 Result<RootOrder> RootOrder::called(const Snapshot& snapshot, const std::string& name) const {
@@ -206,6 +224,23 @@ std::string root_in_words(const Snapshot& snapshot, const Root& root) {
     case RootKind::Fiber: return stack_in_words(snapshot, root);
   }
   return "a root";
+}
+
+RootInWords same_in_words(const Root& root) {
+  const bool is_variable = !root.variable.empty();
+  const bool is_on_stack = root.kind == RootKind::Stack || root.kind == RootKind::Fiber;
+  const bool has_name = is_on_stack ? is_variable : !root.symbol.empty();
+  return {root.to,     root.kind,  root.thread,  root.fiber,    root.symbol,
+          root.module, root.frame, root.inlined, root.variable, has_name ? 0 : root.address};
+}
+
+std::string object_in_words(const Snapshot& snapshot, snapshot::ObjectIndex object) {
+  const snapshot::Object& found = snapshot.objects[object];
+  std::string text =
+      fmt::format("{:#x} {}", std::uint64_t{found.address}, snapshot.types[found.type].name);
+  const snapshot::Fiber* const fiber = fiber_at(snapshot, object);
+  if (fiber != nullptr && !fiber->name.empty()) text += fmt::format(" \"{}\"", fiber->name);
+  return text;
 }
 
 bool is_leftover(const Snapshot& snapshot, const Root& root) {

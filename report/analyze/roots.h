@@ -3,10 +3,15 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
+
+#include <sys/types.h>
 
 #include "attach/result.h"
 #include "report/analyze/graph.h"
+#include "report/analyze/root_paths.h"
 #include "report/analyze/root_quality.h"
 #include "report/model/model.h"
 
@@ -14,7 +19,7 @@
 namespace heapattach::analyze {
 
 // The roots that say something, in the order in which they explain most: by quality, and of one
-// quality locals that have a name, then globals, then words on stacks, then registers, which hold
+// quality globals, then locals that have a name, then words on stacks, then registers, which hold
 // things in passing.
 struct RootOrder {
   explicit RootOrder(const snapshot::Snapshot& snapshot);
@@ -24,9 +29,15 @@ struct RootOrder {
   [[nodiscard]] Result<RootOrder> called(const snapshot::Snapshot& snapshot,
                                          const std::string& name) const;
 
+  // Borrows this.
+  [[nodiscard]] PathOrder path_order() const {
+    return {quality_ends, entered_last.empty() ? nullptr : &entered_last};
+  }
+
   std::vector<std::uint32_t> numbers;          // of Snapshot::roots
   std::vector<snapshot::ObjectIndex> objects;  // the objects that they reference, in the same order
   std::vector<std::size_t> quality_ends;       // by analyze::RootQuality: where each quality ends
+  std::vector<bool> entered_last;              // by object, for PathOrder: fibers; empty: none
 };
 
 // The frame of a root's word.
@@ -42,6 +53,25 @@ struct RootFrame {
 // "stack of thread 4711 worker, a leftover word at 0x7ffd…"; the target's texts unchanged.
 [[nodiscard]] std::string root_in_words(const snapshot::Snapshot& snapshot,
                                         const snapshot::Root& root);
+
+// Equal for roots that reference the same object and that root_in_words() describes by the same
+// words. Borrows the root.
+using RootInWords = std::tuple<snapshot::ObjectIndex,
+                               snapshot::RootKind,
+                               std::optional<pid_t>,
+                               std::optional<std::uint64_t>,
+                               std::string_view,
+                               std::string_view,
+                               std::optional<std::uint32_t>,
+                               std::optional<std::uint32_t>,
+                               std::string_view,
+                               std::uint64_t>;
+[[nodiscard]] RootInWords same_in_words(const snapshot::Root& root);
+
+// "0x7f12a0 Session", "0x7f12a0 Fiber \"order-poller\""; the target's texts unchanged.
+[[nodiscard]] std::string object_in_words(const snapshot::Snapshot& snapshot,
+                                          snapshot::ObjectIndex object);
+
 // Whether it is a word that a call left on a stack and that is no longer used.
 [[nodiscard]] bool is_leftover(const snapshot::Snapshot& snapshot, const snapshot::Root& root);
 // None if it is not on a stack, or if its frame is unknown.

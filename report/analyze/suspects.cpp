@@ -336,7 +336,7 @@ Suspects find_suspects(const Snapshot& snapshot) {
   const Holding holding(snapshot);
   const analyze::Graph graph{snapshot.first_edge, snapshot.edges, holding.roots.objects};
   const analyze::ShortestPaths root_paths =
-      analyze::shortest_root_paths(graph, holding.roots.quality_ends);
+      analyze::shortest_root_paths(graph, holding.roots.path_order());
   EdgeNames names(snapshot);
   MergedPaths merged(snapshot, root_paths, holding.roots.numbers, names);
   return find_suspects(snapshot, holding, root_paths, names, merged);

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "report/analyze/dominators.h"
 #include "report/analyze/find.h"
 #include "report/analyze/merged_paths.h"
+#include "report/analyze/other_paths.h"
 #include "report/analyze/roots.h"
 
 namespace heapattach::analyze {
@@ -48,9 +50,15 @@ class Explainer {
     count({object});
     const Graph graph = edges_.graph(from_.objects);
     const analyze::Referrers referrers(graph);
-    for (analyze::RootPath& root_path :
-         analyze::root_paths_to(graph, referrers, object, options_.paths, from_.quality_ends)) {
-      add_path(std::move(root_path), {object});
+    const PathsToObject paths(graph, referrers, object, from_.path_order());
+    std::set<RootInWords> seen;
+    for (const std::uint32_t root : paths.roots()) {
+      if (!seen.insert(same_in_words(snapshot_.roots[from_.numbers[root]])).second) continue;
+      if (why_.paths.size() < options_.paths) {
+        add_path(paths.from(root), {object});
+      } else {
+        ++why_.other_paths;
+      }
     }
     if (why_.paths.empty()) why_.unreached = 1;
     return std::move(why_);
@@ -58,9 +66,12 @@ class Explainer {
 
   Why explain_objects(const std::vector<ObjectIndex>& objects) && {
     count(objects);
+    constexpr std::size_t kMostSearched = 3;  // each takes as long as the search for all paths
+    const Graph graph = edges_.graph(from_.objects);
     const analyze::ShortestPaths root_paths =
-        analyze::shortest_root_paths(edges_.graph(from_.objects), from_.quality_ends);
+        analyze::shortest_root_paths(graph, from_.path_order());
     MergedPaths merged(snapshot_, root_paths, from_.numbers, names_);
+    const OtherPaths others(snapshot_, graph, from_, root_paths, names_);
     std::uint64_t reached = 0;
     for (MergedPaths::Group& group : merged.group(objects)) {
       reached += group.objects.size();
@@ -71,6 +82,8 @@ class Explainer {
       }
       WhyPath& path = add_path(root_paths.to(group.objects.front()), group.objects);
       path.summary = std::move(group.summary);
+      if (why_.paths.size() > kMostSearched) continue;
+      path.also = others.to(group.objects);
     }
     why_.unreached = objects.size() - reached;
     return std::move(why_);
@@ -95,6 +108,9 @@ class Explainer {
     path.root = from_.numbers[root_path.front().by];
     path.root_path = std::move(root_path);
     path.dominators = dominators_of(objects);
+    path.is_held_by_root =
+        objects.size() == 1 && std::find(roots_.objects.begin(), roots_.objects.end(),
+                                         objects.front()) != roots_.objects.end();
     return path;
   }
 

@@ -7,6 +7,7 @@
 
 #include "attach/result.h"
 #include "report/analyze/exclusion.h"
+#include "report/analyze/merged_paths.h"
 #include "report/analyze/root_paths.h"
 #include "report/model/model.h"
 
@@ -15,7 +16,7 @@ namespace heapattach::analyze {
 
 struct WhyOptions {
   std::string what;       // a type's name, a glob for several, or an address
-  std::size_t paths = 5;  // at most
+  std::size_t paths = 5;  // shown at most; for an address, one from each root
   std::vector<Exclusion> exclusions;
   std::string from = {};  // only paths from roots of this name; empty: from all
 };
@@ -35,6 +36,8 @@ struct WhyPath {
   std::uint32_t root = 0;             // in Snapshot::roots, where the path begins
   analyze::RootPath root_path;        // to the nearest of them; its first step represents the root
   std::vector<Dominator> dominators;  // of all of them, outermost first
+  bool is_held_by_root = false;       // one object, which a root references directly
+  std::vector<OtherPath> also;        // what else holds them; only for those of most objects
 };
 
 struct Why {
@@ -46,8 +49,8 @@ struct Why {
   std::string from;             // the roots, as requested; empty: all
   std::uint64_t unreached = 0;  // of the objects: unreachable from these roots
   std::vector<WhyPath> paths;
-  std::uint64_t other_paths = 0;    // to objects of the type; not shown
-  std::uint64_t other_objects = 0;  // that these reach
+  std::uint64_t other_paths = 0;    // not shown
+  std::uint64_t other_objects = 0;  // of the type, that these reach
   std::uint64_t excluded_edges = 0;
 };
 

@@ -160,7 +160,7 @@ class ViewMaker {
   void find_root_paths() {
     root_paths_ = analyze::shortest_root_paths(
         {snapshot_.first_edge, snapshot_.edges, holding_.roots.objects},
-        holding_.roots.quality_ends);
+        holding_.roots.path_order());
     merged_.emplace(snapshot_, root_paths_, holding_.roots.numbers, edge_names_);
     view_.root_paths = merged_->group_all(HtmlView::kMostRootPaths);
   }

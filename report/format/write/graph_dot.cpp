@@ -33,13 +33,12 @@ std::string format_graph_dot(const snapshot::Snapshot& snapshot,
   std::size_t number = 0;
   for (const snapshot::ObjectIndex object : shown_objects(found)) {
     const bool is_asked_for = number++ < found.objects.size();
-    const std::string label = fmt::format("{:#x} {}", address_of(object),
-                                          snapshot.types[snapshot.objects[object].type].name);
+    const std::string label = analyze::object_in_words(snapshot, object);
     out += fmt::format("  \"{:#x}\" [label={}{}];\n", address_of(object), quoted(label),
                        is_asked_for ? ", style=bold" : "");
   }
   for (const auto& link : found.links) {
-    const std::string label = fmt::format("{},{}", names.name(link.from, link.word), link.level);
+    const std::string label = names.name(link.from, link.word);
     out += fmt::format("  \"{:#x}\" -> \"{:#x}\" [label={}];\n", address_of(link.from),
                        address_of(link.to), quoted(label));
   }

@@ -2,12 +2,11 @@
 //
 //    graph LR
 //      0x7f12a0["0x7f12a0 Session"]
-//      0x7f1300["0x7f1300 (buffer of Array(Session))"] -- "[3],0" --> 0x7f12a0
+//      0x7f1300["0x7f1300 (buffer of Array(Session))"] -- "[3]" --> 0x7f12a0
 //      root1(["global CACHE of app"]) --> 0x7f1200
 //      %% cut: 990 more objects of the type (--objects)
 //
-// A link is labelled with its field and the number of edges between its end and the requested
-// object. Labels are in quotes, and a quote within them is #quot;.
+// A link is labelled with its field. Labels are in quotes, and a quote within them is #quot;.
 
 #include <unordered_set>
 
@@ -40,9 +39,8 @@ std::string quoted(const std::string& text) {
 }
 
 std::string node(const Snapshot& snapshot, ObjectIndex index) {
-  const snapshot::Object& object = snapshot.objects[index];
-  const std::string address = fmt::format("{:#x}", std::uint64_t{object.address});
-  return fmt::format("{}[{}]", address, quoted(address + ' ' + snapshot.types[object.type].name));
+  return fmt::format("{:#x}[{}]", std::uint64_t{snapshot.objects[index].address},
+                     quoted(analyze::object_in_words(snapshot, index)));
 }
 
 }  // namespace
@@ -78,7 +76,7 @@ std::string format_graph_mermaid(const Snapshot& snapshot, const analyze::Neighb
     out += fmt::format("  {}\n", node(snapshot, object));
   }
   for (const auto& link : found.links) {
-    const std::string label = fmt::format("{},{}", names.name(link.from, link.word), link.level);
+    const std::string label = names.name(link.from, link.word);
     out += fmt::format("  {} -- {} --> {:#x}\n", node(snapshot, link.from), quoted(label),
                        std::uint64_t{snapshot.objects[link.to].address});
   }

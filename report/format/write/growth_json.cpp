@@ -8,7 +8,8 @@
 //    "stayed_objects":100,"stayed_bytes":4800,"new":true}],
 //    "new_bytes":N,"holders":[{"sentence":"…","type":"Session","objects":1000,
 //     "retained_bytes":96000,
-//     "with":[{"type":"String","objects":1000,"bytes":48000}],"through":998,"summary":"…","root":{…},"path":[…]}]}
+//     "with":[{"type":"String","objects":1000,"bytes":48000}],"through":998,"summary":"…","root":{…},"path":[…],
+//     "other_paths":[{"objects":2,"summary":"…"}]}]}
 //
 // `holders` are the types whose new objects retain most of `new_bytes`, the bytes of all new
 // objects, with the path that holds most of them (`through`), as in why_json.cpp. They and what is
@@ -88,6 +89,7 @@ void add_holders(const GrowthReport& report, JsonRecord& record) {
     item.number("through", holder.through);
     item.text("summary", holder.summary);
     add_root_path(*report.last, holder.root, holder.root_path, names, item);
+    add_other_paths("other_paths", holder.other_paths, item);
     record.item(std::move(item));
   }
   record.close_list();

@@ -9,6 +9,7 @@
 //       global CACHE of app
 //         → 0x7f1200 Cache
 //         …
+//     12 through variable job of run on stacks of fibers
 //
 //   +bytes  +retained  +objects  before  after  stayed  type
 //   +48000     +96000     +1000     100   1100     100  Session
@@ -124,7 +125,12 @@ std::string holders_text(const GrowthReport& report, const TextStyle& style) {
     const std::string share =
         holder.through == holder.objects ? "all" : fmt::format("{} of them", holder.through);
     text += fmt::format("  {} through {}, for instance\n", share, terminal_text(holder.summary));
-    text += root_path_text(*report.last, holder.root, holder.root_path, names, style) + '\n';
+    text += root_path_text(*report.last, holder.root, holder.root_path, names, style);
+    for (const analyze::OtherPath& path : holder.other_paths) {
+      text += fmt::format("  {} through {}\n", path.objects, terminal_text(path.summary));
+    }
+    if (holder.left_out != 0) text += fmt::format("  {} through other paths\n", holder.left_out);
+    text += '\n';
   }
   return text;
 }

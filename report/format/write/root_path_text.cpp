@@ -1,10 +1,13 @@
 #include "report/format/write/root_path_text.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "report/analyze/fibers.h"
 #include "report/analyze/roots.h"
 #include "report/model/root_kinds.h"
 #include "report/text/human_bytes.h"
@@ -26,23 +29,30 @@ struct Link {
   snapshot::TypeIndex type = 0;
   std::size_t first = 0;  // number of the step
   std::size_t steps = 1;
+  bool is_between_alike =
+      false;  // from an object of the same known type: a list's or a tree's node
+  std::set<std::string> names = {};  // of the edges after the first
 
   [[nodiscard]] bool looks_like(const Link& other) const {
-    return kind == other.kind && type == other.type;
+    const bool is_same_kind = kind == other.kind || (is_between_alike && other.is_between_alike);
+    return is_same_kind && type == other.type;
   }
 };
 
-// The steps after the first, with repeated ones merged. Links of lists come in cycles of up to
-// three steps; only cycles of one are merged here.
+// The steps after the first, with repeated ones merged, and those between nodes of one type. Links
+// of lists come in cycles of up to three steps; only cycles of one are merged here.
 std::vector<Link> links_of(const Snapshot& snapshot,
                            const analyze::RootPath& root_path,
                            EdgeNames& names) {
   std::vector<Link> links;
   for (std::size_t i = 1; i < root_path.size(); ++i) {
-    const Link link{names.kind(root_path[i - 1].object, root_path[i].by),
-                    snapshot.objects[root_path[i].object].type, i, 1};
+    const snapshot::TypeIndex from = snapshot.objects[root_path[i - 1].object].type;
+    const snapshot::TypeIndex type = snapshot.objects[root_path[i].object].type;
+    const Link link{names.kind(root_path[i - 1].object, root_path[i].by), type, i, 1,
+                    from == type && snapshot.types[type].is_known()};
     if (!links.empty() && links.back().looks_like(link)) {
       ++links.back().steps;
+      links.back().names.insert(names.kind_name(link.kind));
     } else {
       links.push_back(link);
     }
@@ -57,9 +67,7 @@ std::string cut(const std::string& text, const TextStyle& style) {
 }  // namespace
 
 std::string object_text(const Snapshot& snapshot, snapshot::ObjectIndex object) {
-  const snapshot::Object& found = snapshot.objects[object];
-  return fmt::format("{:#x} {}", std::uint64_t{found.address},
-                     terminal_text(snapshot.types[found.type].name));
+  return terminal_text(analyze::object_in_words(snapshot, object));
 }
 
 std::string root_path_text(const Snapshot& snapshot,
@@ -99,9 +107,20 @@ std::string steps_text(const Snapshot& snapshot,
     text += cut(
         fmt::format(
             "      {} → … {} of the same, the last {:#x}",
-            terminal_text(names.kind_name(link.kind)), link.steps - 1,
+            terminal_text(fmt::format("{}", fmt::join(link.names, "/"))), link.steps - 1,
             std::uint64_t{snapshot.objects[root_path[link.first + link.steps - 1].object].address}),
         style);
+  }
+  return text;
+}
+
+std::string other_paths_text(const std::vector<analyze::OtherPath>& paths, std::uint64_t objects) {
+  std::string text;
+  for (const analyze::OtherPath& path : paths) {
+    const std::string share = objects == 1              ? ""
+                              : path.objects == objects ? fmt::format("all {} ", objects)
+                                                        : fmt::format("{} of them ", path.objects);
+    text += fmt::format("  also {}through {}\n", share, terminal_text(path.summary));
   }
   return text;
 }
@@ -155,7 +174,23 @@ void add_root_path(const Snapshot& snapshot,
     if (i != 0) step.text("by", names.name(root_path[i - 1].object, root_path[i].by));
     step.address("address", object.address);
     step.text("type", snapshot.types[object.type].name);
+    if (const snapshot::Fiber* const fiber = analyze::fiber_at(snapshot, root_path[i].object)) {
+      step.text_unless_empty("fiber", fiber->name);
+    }
     record.item(std::move(step));
+  }
+  record.close_list();
+}
+
+void add_other_paths(std::string_view key,
+                     const std::vector<analyze::OtherPath>& paths,
+                     JsonRecord& record) {
+  record.open_list(key);
+  for (const analyze::OtherPath& path : paths) {
+    JsonRecord item;
+    item.number("objects", path.objects);
+    item.text("summary", path.summary);
+    record.item(std::move(item));
   }
   record.close_list();
 }

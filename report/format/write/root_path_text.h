@@ -1,9 +1,11 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "report/analyze/edge_names.h"
+#include "report/analyze/merged_paths.h"
 #include "report/analyze/root_paths.h"
 #include "report/analyze/why.h"
 #include "report/format/write/json_record.h"
@@ -27,6 +29,10 @@ namespace heapattach {
                                      analyze::EdgeNames& names,
                                      const TextStyle& style);
 
+// A line each for what else holds the objects.
+[[nodiscard]] std::string other_paths_text(const std::vector<analyze::OtherPath>& paths,
+                                           std::uint64_t objects);
+
 // A line each for the innermost of them, with what they retain.
 [[nodiscard]] std::string dominators_text(const snapshot::Snapshot& snapshot,
                                           const std::vector<analyze::Dominator>& dominators,
@@ -42,6 +48,9 @@ void add_root_path(const snapshot::Snapshot& snapshot,
                    const analyze::RootPath& root_path,
                    analyze::EdgeNames& names,
                    JsonRecord& record);
+void add_other_paths(std::string_view key,
+                     const std::vector<analyze::OtherPath>& paths,
+                     JsonRecord& record);
 void add_dominators(const snapshot::Snapshot& snapshot,
                     const std::vector<analyze::Dominator>& dominators,
                     JsonRecord& record);

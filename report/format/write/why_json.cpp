@@ -6,6 +6,7 @@
 //              "root":{"kind":"global","text":"global CACHE of app","symbol":"CACHE",…},
 //              "path":[{"address":"0x7f1200","type":"Cache"},
 //                      {"by":"@h","address":"0x7f1240","type":"Hash(String, Session)"},…],
+//              "also":[{"objects":900,"summary":"…"}],
 //              "dominators":[{"address":"0x7f1240","type":"…","retained_bytes":97000}]}]}
 //
 // For a single object there are its "address" and "type", and a path has no "summary". Dominators
@@ -53,6 +54,7 @@ std::string format_why_json(const snapshot::Snapshot& snapshot, const analyze::W
     item.number("retained_bytes", path.retained_bytes);
     item.text_unless_empty("summary", path.summary);
     add_root_path(snapshot, path.root, path.root_path, names, item);
+    if (!path.also.empty()) add_other_paths("also", path.also, item);
     add_dominators(snapshot, path.dominators, item);
     record.item(std::move(item));
   }

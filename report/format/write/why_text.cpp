@@ -8,10 +8,11 @@
 //          @h → 0x7f1240 Hash(String, Session)
 //          @entries → 0x7f1300 (buffer of Hash(String, Session))
 //          [3].value → 0x7f12a0 Session
+//      also 900 of them through global RECENT of app → @buffer → [*]
 //      all are retained by (dominators, the closest last)
 //          0x7f1240 Hash(String, Session), retains 97000 bytes
 //
-// For a single object there is no summary, and one path from each object that a root references.
+// For a single object there is no summary, and one path from each root that reaches it.
 
 #include <fmt/format.h>
 
@@ -37,7 +38,7 @@ std::string heading(const snapshot::Snapshot& snapshot, const Why& why) {
 
 std::string path_heading(const Why& why, const WhyPath& path, std::size_t number) {
   if (why.object) {
-    return fmt::format("path {} of {}, {}\n", number, why.paths.size(),
+    return fmt::format("path {} of {}, {}\n", number, why.paths.size() + why.other_paths,
                        counted(path.root_path.size() - 1, "step"));
   }
   return fmt::format("{} of {} through {}{}\n", path.objects, why.objects,
@@ -46,9 +47,11 @@ std::string path_heading(const Why& why, const WhyPath& path, std::size_t number
 
 std::string dominators_heading(const Why& why, const WhyPath& path) {
   if (path.dominators.empty()) {
-    return why.object || path.objects == 1
-               ? "  no single object retains it: there is another path, or a root references it\n"
-               : "  no single object retains them all\n";
+    if (!why.object && path.objects != 1) return "  no single object retains them all\n";
+    if (!path.is_held_by_root) return "  no single object retains it: there is another path\n";
+    const bool is_this_path = path.root_path.size() == 1;
+    return fmt::format("  no object retains it: {} root references it directly\n",
+                       is_this_path ? "the" : "a");
   }
   return fmt::format("  {} retained by (dominators, the closest last)\n",
                      path.objects == 1 ? "it is" : "all are");
@@ -66,12 +69,15 @@ std::string format_why_text(const snapshot::Snapshot& snapshot,
     const std::string head = path_heading(why, path, i + 1);
     text += style.with_colour ? fmt::format("\n\x1b[1m{}\x1b[0m", head) : "\n" + head;
     text += root_path_text(snapshot, path.root, path.root_path, names, style);
+    text += other_paths_text(path.also, path.objects);
     // All paths to one object have the same dominators.
     if (why.object && i + 1 != why.paths.size()) continue;
     text += dominators_heading(why, path);
     text += dominators_text(snapshot, path.dominators, style);
   }
-  if (why.other_paths != 0) {
+  if (why.object && why.other_paths != 0) {
+    text += fmt::format("\n{} more; --paths N shows more\n", counted(why.other_paths, "path"));
+  } else if (why.other_paths != 0) {
     text +=
         fmt::format("\n{} more through {}; --paths N shows more\n",
                     counted(why.other_objects, "object"), counted(why.other_paths, "other path"));

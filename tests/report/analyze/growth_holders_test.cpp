@@ -85,6 +85,10 @@ TEST_CASE("a second leak that holds a tenth of the new bytes is named too, with 
   CHECK(holders.found[0].objects == 50);
   CHECK(holders.found[0].through == 40);
   CHECK(holders.found[0].summary == "global LIST → [*]");
+  REQUIRE(holders.found[0].other_paths.size() == 1);
+  CHECK(holders.found[0].other_paths[0].objects == 10);
+  CHECK(holders.found[0].other_paths[0].summary == "global STORE → +8 → [*] → +8");
+  CHECK(holders.found[0].left_out == 0);
   CHECK(holders.found[1].type == "Session");
   CHECK(holders.found[1].retained_bytes == 10 * kSessionBytes);
 }

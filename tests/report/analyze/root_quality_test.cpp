@@ -184,14 +184,15 @@ TEST_CASE("a variable's longer path comes before an unnamed word's shorter one")
   CHECK(why(snapshot, "Session").paths[0].root == 0);
 }
 
-TEST_CASE("of two variables the nearer one is the reason, and at equal distance the local") {
+TEST_CASE("of two variables the nearer one is the reason, and at equal distance the global") {
   Snapshot snapshot = cache_beside_stacks();
   Root local = word_of(7, 1);
   local.variable = "session";
   snapshot.roots.push_back(local);
   CHECK(why(snapshot, "0x2000").paths[0].root == 1);
   snapshot.roots[1].to = 0;  // as near as the global
-  CHECK(why(snapshot, "0x2000").paths[0].root == 1);
+  CHECK(why(snapshot, "0x2000").paths[0].root == 0);
+  CHECK(why(snapshot, "0x2000").paths.size() == 2);
   snapshot.roots[0].to = 1;
   CHECK(why(snapshot, "0x2000").paths[0].root == 0);
 }
@@ -207,6 +208,78 @@ TEST_CASE("an object with a finalizer is retained by what references it") {
   CHECK(found.paths[0].dominators.size() == 2);
   snapshot.roots = {table, word_of(8, 1)};
   CHECK(why(snapshot, "Session").paths[0].root == 0);
+}
+
+// Fiber "worker" at 0x2000 holds a job by its closure; fiber "other" at 0x3000 resumed it last, and
+// both are in the runtime's list, which begins with "other". Frames of both, innermost first:
+// Crystal::Scheduler#reschedule, the program's handle (of "worker"), Fiber#run.
+Snapshot fibers_in_a_list() {
+  SnapshotBuilder build;
+  const auto list = build.type("Thread::LinkedList(Fiber)");
+  const auto fiber = build.type("Fiber");
+  const auto job = build.type("Job");
+  build.snapshot.types[list].paths = {{8, "@head"}};
+  build.snapshot.types[fiber].paths = {{8, "@next"}, {16, "@proc"}};
+  build.object(0x1000, list, 32, {{8, 2}});
+  build.object(0x2000, fiber, 32, {{16, 3}});
+  build.object(0x3000, fiber, 32, {{8, 1}});
+  build.object(0x4000, job, 64);
+  Snapshot& made = build.snapshot;
+  made.header.runtime = "crystal";
+  made.places = {place("Crystal::Scheduler#resume", "/usr/share/crystal/src/crystal/x.cr", "app"),
+                 place("handle", "src/app.cr", "app"),
+                 place("Fiber#run", "/usr/share/crystal/src/fiber.cr", "app"),
+                 place("main", "/usr/share/crystal/src/crystal/main.cr", "app")};
+  made.stacks = {{{{0}, {1}, {2}}, 0, 0, {}}, {{{0}, {1}, {2}}, 0, 0, {}}};
+  made.fibers = {{0x2000, "worker", 0}, {0x3000, "other", 1}};
+  Root global;
+  global.symbol = "Fiber::fibers";
+  made.roots.push_back(global);
+  return made;
+}
+
+Root variable_of(std::uint64_t fiber, std::uint32_t frame, snapshot::ObjectIndex to) {
+  Root root;
+  root.kind = RootKind::Fiber;
+  root.fiber = fiber;
+  root.frame = frame;
+  root.variable = "fiber";
+  root.address = 0x7000 + frame;
+  root.to = to;
+  return root;
+}
+
+TEST_CASE("a fiber that another one resumed is not blamed on that one") {
+  Snapshot snapshot = fibers_in_a_list();
+  snapshot.roots.push_back(variable_of(0x3000, 0, 1));  // only passing
+  snapshot.roots.push_back(variable_of(0x2000, 0, 1));  // its own, but a scheduler's
+  snapshot.roots.push_back(variable_of(0x2000, 2, 1));
+  RootQualities qualities(snapshot);
+  CHECK(qualities.of(snapshot.roots[1]) == RootQuality::Collector);
+  CHECK(qualities.of(snapshot.roots[2]) == RootQuality::Collector);
+  CHECK(qualities.of(snapshot.roots[3]) == RootQuality::Variable);
+  CHECK(qualities.of(variable_of(0x3000, 1, 1)) == RootQuality::Variable);  // the program's
+  const auto found = why(snapshot, "Job");
+  REQUIRE(found.paths.size() == 1);
+  CHECK(found.paths[0].root == 3);
+  CHECK(found.paths[0].summary == "variable fiber of Fiber#run on stacks of fibers → @proc");
+  const std::string text = format_why_text(snapshot, found, {});
+  CHECK(text.find("→ 0x2000 Fiber \"worker\"\n") != std::string::npos);
+  CHECK(format_why_json(snapshot, found).find("\"fiber\":\"worker\"") != std::string::npos);
+}
+
+TEST_CASE("the stack of a fiber is the reason before the list of fibers, however near that is") {
+  Snapshot snapshot = fibers_in_a_list();
+  Root word = variable_of(0x2000, 1, 3);
+  word.variable.clear();
+  snapshot.roots.push_back(word);
+  CHECK(why(snapshot, "Job").paths[0].root == 1);
+  CHECK(why(snapshot, "0x4000").paths[0].root == 1);
+  CHECK(why(snapshot, "0x4000").paths.size() == 2);
+  snapshot.roots.pop_back();
+  const auto listed = why(snapshot, "Job");  // nothing else holds it
+  CHECK(listed.paths[0].summary == "global Fiber::fibers → @head → @next → @proc");
+  CHECK(listed.unreached == 0);
 }
 
 }  // namespace

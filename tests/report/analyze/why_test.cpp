@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "attach/sanitized.h"
+#include "report/analyze/neighbourhood.h"
 #include "report/analyze/roots.h"
 #include "report/format/write/why_formats.h"
 #include "symbols/unwind/stack_record.h"
@@ -136,7 +137,7 @@ TEST_CASE("of two roots that reference the same object, the one with a variable 
   named.variable = "session";
   snapshot.roots.push_back(named);
   const auto found = why(snapshot, "0x1bb20");
-  REQUIRE(found.paths.size() == 1);
+  REQUIRE(found.paths.size() == 2);
   CHECK(found.paths[0].root == 3);
   const std::string json = format_why_json(snapshot, found);
   CHECK(json.find(R"("frame":0,"function":"handle","file":"src/app.cr","line":55,)"
@@ -173,6 +174,7 @@ TEST_CASE("a long list is one path, found at once") {
   const auto last = why(snapshot, fmt::format("{:#x}", 0x1000 + 16 * (kLength - 1)));
   REQUIRE(last.paths.size() == 1);
   CHECK(last.paths[0].root_path.size() == kLength);
+  CHECK(found.paths[0].also.empty());
   CHECK(format_why_text(snapshot, last, {}).size() < 2000);
 }
 
@@ -243,4 +245,166 @@ TEST_CASE("an object that a root references has no dominator, whatever it domina
   const auto head = why(list_of(3), "0x1000");
   REQUIRE(head.paths.size() == 1);
   CHECK(head.paths[0].dominators.empty());
+}
+
+TEST_CASE("every root that references an object is a path to it, globals first, and N counts all") {
+  SnapshotBuilder build;
+  const auto pool = build.type("Pool");
+  const auto service = build.type("Service");
+  build.snapshot.types[service].paths = {{0, "pool"}};
+  build.object(0x1000, pool, 64);
+  build.object(0x2000, service, 16, {{0, 0}});
+  Snapshot& snapshot = build.snapshot;
+  snapshot.places = {{0x41, {"handle", "src/app.c", 55}, {}, "app"}};
+  snapshot.stacks = {{{{0}}, 0, 0, {}}};
+  snapshot.threads = {{7, "worker", 'S', 0}};
+  snapshot::Root local;
+  local.kind = snapshot::RootKind::Stack;
+  local.thread = 7;
+  local.frame = 0;
+  local.variable = "pool";
+  snapshot.roots.push_back(local);
+  local.address = 8;  // the same variable, saved once more
+  snapshot.roots.push_back(local);
+  for (const auto& [symbol, to] :
+       {std::pair{"g_pool", 0U}, std::pair{"g_service", 1U}, std::pair{"s_pool", 0U}}) {
+    snapshot::Root global;
+    global.symbol = symbol;
+    global.to = to;
+    snapshot.roots.push_back(global);
+  }
+  const auto found = why(snapshot, "0x1000");
+  REQUIRE(found.paths.size() == 4);
+  CHECK(found.paths[0].root == 2);
+  CHECK(found.paths[1].root == 4);
+  CHECK(found.paths[2].root == 0);
+  CHECK(found.paths[3].root == 3);
+  CHECK(format_why_text(snapshot, found, {})
+            .ends_with("  no object retains it: a root references it directly\n"));
+  const auto two = analyze::explain_why(snapshot, {"0x1000", 2, {}});
+  REQUIRE(two);
+  CHECK(two->paths.size() == 2);
+  CHECK(two->other_paths == 2);
+  const std::string text = format_why_text(snapshot, *two, {});
+  CHECK(text.find("path 1 of 4, 0 steps\n    global g_pool\n") != std::string::npos);
+  CHECK(text.ends_with("\n2 paths more; --paths N shows more\n"));
+
+  const auto drawn = analyze::find_neighbourhood(snapshot, {"0x1000", 0, 0});
+  REQUIRE(drawn);
+  CHECK(drawn->roots.size() == 4);
+}
+
+TEST_CASE("a single path from a root that references the object says so") {
+  const Snapshot snapshot = list_of(3);
+  CHECK(format_why_text(snapshot, why(snapshot, "0x1000"), {})
+            .ends_with("  no object retains it: the root references it directly\n"));
+}
+
+namespace {
+
+// CACHE → Cache @list → buffer [*] → 30 items, and @by_name → buffer [*].value → all but `fewer`.
+Snapshot items_in_two(std::uint32_t fewer) {
+  SnapshotBuilder build;
+  const auto cache = build.type("Cache");
+  const auto list = build.type("(buffer of Array(Item))");
+  const auto table = build.type("(buffer of Hash(String, Item))");
+  const auto item = build.type("Item");
+  auto& types = build.snapshot.types;
+  types[cache].paths = {{0, "@list"}, {8, "@by_name"}};
+  types[list].elements = {0, 8, "", {{0, ""}}};
+  types[table].elements = {0, 16, "", {{8, "value"}}};
+  build.object(0x1000, cache, 16, {{0, 1}, {8, 2}});
+  std::vector<std::pair<std::uint32_t, snapshot::ObjectIndex>> listed;
+  std::vector<std::pair<std::uint32_t, snapshot::ObjectIndex>> named;
+  for (std::uint32_t i = 0; i < 30; ++i) listed.emplace_back(8 * i, 3 + i);
+  for (std::uint32_t i = fewer; i < 30; ++i) named.emplace_back(16 * i + 8, 3 + i);
+  build.object(0x2000, list, 240, listed);
+  build.object(0x3000, table, 480, named);
+  for (std::uint32_t i = 0; i < 30; ++i) build.object(0x10000 + 32 * i, item, 32);
+  build.snapshot.roots.emplace_back().symbol = "CACHE";
+  return build.snapshot;
+}
+
+}  // namespace
+
+TEST_CASE("a second container of the same objects is named, even below the same root") {
+  const Snapshot snapshot = items_in_two(0);
+  const auto found = why(snapshot, "Item");
+  REQUIRE(found.paths.size() == 1);
+  CHECK(found.paths[0].summary == "global CACHE → @list → [*]");
+  REQUIRE(found.paths[0].also.size() == 1);
+  CHECK(found.paths[0].also[0].objects == 30);
+  CHECK(found.paths[0].also[0].summary == "global CACHE → @by_name → [*].value");
+  CHECK(format_why_text(snapshot, found, {})
+            .find("  also all 30 through global CACHE → @by_name → [*].value\n") !=
+        std::string::npos);
+  CHECK(format_why_json(snapshot, found).find(R"("also":[{"objects":30,"summary":"global CACHE)") !=
+        std::string::npos);
+}
+
+TEST_CASE("a second container counts if it holds a tenth of the objects") {
+  CHECK(why(items_in_two(27), "Item").paths[0].also[0].objects == 3);
+  CHECK(why(items_in_two(28), "Item").paths[0].also.empty());
+}
+
+TEST_CASE("objects of variables have a second holder if other variables hold them") {
+  Snapshot snapshot = items_in_two(30);
+  snapshot.places = {{0x41, {"handle", "src/app.cr", 55}, {}, "app"}};
+  snapshot.stacks = {{{{0}}, 0, 0, {}}};
+  snapshot.threads = {{7, "worker", 'S', 0}};
+  for (std::uint32_t i = 0; i < 30; ++i) {
+    snapshot::Root local;
+    local.kind = snapshot::RootKind::Stack;
+    local.thread = 7;
+    local.frame = 0;
+    local.variable = "item";
+    local.to = 3 + i;
+    snapshot.roots.push_back(local);
+  }
+  const auto found = why(snapshot, "Item");
+  REQUIRE(found.paths.size() == 1);
+  CHECK(found.paths[0].summary == "variable item of handle on stacks of threads");
+  REQUIRE(found.paths[0].also.size() == 1);
+  CHECK(found.paths[0].also[0].summary == "global CACHE → @list → [*]");
+}
+
+TEST_CASE("a tree is one path, whichever way it is shaped; a C++ map is its elements") {
+  SnapshotBuilder build;
+  const auto index = build.type("Index");
+  const std::string name = "std::_Rb_tree_node<std::pair<int const, Packet*> >";
+  const auto cxx = build.type(name);
+  const auto own = build.type("Node");
+  const auto packet = build.type("Packet");
+  auto& types = build.snapshot.types;
+  types[index].paths = {{8, "byId._M_t._M_impl._M_header._M_parent"},
+                        {16, "byId._M_t._M_impl._M_header._M_left"},
+                        {24, "byId._M_t._M_impl._M_header._M_right"},
+                        {32, "@tree"}};
+  for (const auto node : {cxx, own}) {
+    types[node].paths = {{8, "_M_parent"}, {16, "_M_left"}, {24, "_M_right"}, {32, "value"}};
+  }
+  // Two complete trees of 31 nodes: node n has the children 2n and 2n + 1, and a packet.
+  build.object(0x1000, index, 48, {{8, 1}, {16, 16}, {24, 31}, {32, 32}});
+  for (const auto node : {cxx, own}) {
+    const std::uint32_t first = node == cxx ? 0 : 31;
+    for (std::uint32_t n = 1; n <= 31; ++n) {
+      std::vector<std::pair<std::uint32_t, snapshot::ObjectIndex>> pointers;
+      if (node == cxx && n > 1) pointers.emplace_back(8, n / 2);
+      if (n < 16) pointers.insert(pointers.end(), {{16, first + 2 * n}, {24, first + 2 * n + 1}});
+      pointers.emplace_back(32, 62 + first + n);
+      build.object(0x2000 + (first + n) * 0x40, node, 48, pointers);
+    }
+  }
+  for (std::uint32_t i = 0; i < 62; ++i) build.object(0x10000 + 0x40 * i, packet, 48);
+  build.snapshot.roots.emplace_back().symbol = "INDEX";
+  const auto found = why(build.snapshot, "Packet");
+  REQUIRE(found.paths.size() == 3);
+  CHECK(found.paths[0].summary == "global INDEX → byId[*] → value");
+  CHECK(found.paths[0].objects == 31);
+  CHECK(found.paths[1].summary == "global INDEX → @tree → _M_left/_M_right… → value");
+  CHECK(found.paths[1].objects == 30);
+  CHECK(found.paths[2].summary == "global INDEX → @tree → value");  // of the upper node
+  const auto last = why(build.snapshot, "0x10f40");
+  CHECK(format_why_text(build.snapshot, last, {}).find("_M_right → … 3 of the same, the last") !=
+        std::string::npos);
 }
