@@ -74,7 +74,7 @@ TEST_CASE("a cache that never evicts is the first suspect, and the reason why it
     CAPTURE(source);
     const std::string suspects = output_of({"-q", "--suspects", source});
     CAPTURE(suspects);
-    CHECK(suspects.starts_with("1. one Hash(String, Product) keeps "));
+    CHECK(contains(suspects, "1. one Hash(String, Product) keeps "));
     CHECK(contains(suspects, "global SHOP"));
     CHECK(contains(suspects, "@products → "));
     const std::string why = output_of({"-q", "--why", "Product", source});
@@ -92,7 +92,7 @@ TEST_CASE("closures that capture their requests are named, with the variable tha
     CAPTURE(source);
     const std::string suspects = output_of({"-q", "--suspects", source});
     CAPTURE(suspects);
-    CHECK(suspects.starts_with("1. one Array(Proc(String)) keeps "));
+    CHECK(contains(suspects, "1. one Array(Proc(String)) keeps "));
     CHECK(contains(suspects, "@observers → "));
     CHECK(contains(suspects, "Request"));
     const std::string why = output_of({"-q", "--why", "Request", source});

@@ -7,7 +7,9 @@
 #include <fmt/format.h>
 
 #include "report/analyze/accumulation.h"
+#include "report/analyze/other_paths.h"
 #include "report/analyze/roots.h"
+#include "report/analyze/whole_trees.h"
 
 namespace heapattach::analyze {
 
@@ -56,6 +58,7 @@ class SuspectFinder {
         names_(names),
         merged_(merged),
         roots_(holding.roots),
+        graph_{snapshot.first_edge, snapshot.edges, holding.roots.objects},
         types_(holding.types),
         bytes_(holding.bytes),
         dominators_(holding.dominators),
@@ -67,21 +70,28 @@ class SuspectFinder {
   }
 
   Suspects run() && {
-    for (const auto& place :
-         analyze::find_accumulations(dominators_, retained_, types_, result_.threshold)) {
+    for (const TreeOrPlace& found : whole_trees(
+             snapshot_, dominators_, types_,
+             analyze::find_accumulations(dominators_, retained_, types_, result_.threshold))) {
+      const Accumulation& place = found.place;
       if (is_collectors(types_[place.object])) continue;
       Suspect& suspect = result_.found.emplace_back();
       suspect.object = place.object;
       suspect.objects = place.links;
+      suspect.is_tree = found.is_tree;
       suspect.retained_bytes = retained_[place.object];
       suspect.gathered = gathered_below(place);
       members_.push_back({place.object});
     }
     cover_below();
     for (std::size_t i = 0; i < kMostTypes && add_type(); ++i) cover_below();
-    add_contents();
+    result_.untyped_bytes = untyped_bytes();
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      result_.found[i].contents = contents_of(members_[i]);
+    }
     add_root_paths();
     nest();
+    for (Suspect& suspect : result_.found) choose_named(suspect);
     for (Suspect& suspect : result_.found) {
       if (suspect.within) suspect.part = part_of(result_.found[*suspect.within], suspect);
       suspect.sentence = sentence_of(suspect);
@@ -115,7 +125,18 @@ class SuspectFinder {
         std::max_element(found.begin(), found.end(),
                          [](const Content& a, const Content& b) { return a.bytes < b.bytes; });
     if (most == found.end()) return std::nullopt;
-    return *most;
+    Content gathered = *most;
+    // Some nodes of a tree are below others: all of them count.
+    std::vector<bool> is_gathered(snapshot_.objects.size());
+    gathered.objects = 0;
+    for (const ObjectIndex object : dominators_.order) {
+      const ObjectIndex by = dominators_.of[object];
+      if (types_[object] != most->type || is_link[object]) continue;
+      if (by == kNone || !(is_link[by] || is_gathered[by])) continue;
+      is_gathered[object] = true;
+      ++gathered.objects;
+    }
+    return gathered;
   }
 
   // Marks the members of the last suspects and what they dominate.
@@ -154,11 +175,9 @@ class SuspectFinder {
   // The type whose objects retain most of the rest, if that is enough.
   bool add_type() {
     std::vector<std::uint64_t> sums = retained_by_types();
-    result_.untyped_bytes = 0;
     for (TypeIndex type = 0; type < sums.size(); ++type) {
       // Objects of unknown types have nothing in common that could be suspected.
-      if (is_collectors(type)) sums[type] = 0;
-      if (!snapshot_.types[type].is_known()) result_.untyped_bytes += std::exchange(sums[type], 0);
+      if (is_collectors(type) || !snapshot_.types[type].is_known()) sums[type] = 0;
     }
     const auto most = std::max_element(sums.begin(), sums.end());
     if (most == sums.end() || *most < result_.threshold) return false;
@@ -177,26 +196,57 @@ class SuspectFinder {
     return true;
   }
 
-  // What each suspect retains, by type.
-  void add_contents() {
-    for (std::size_t i = 0; i < result_.found.size(); ++i) {
-      std::vector<bool> is_below(snapshot_.objects.size());
-      for (const ObjectIndex object : members_[i]) is_below[object] = true;
-      Tally tally(snapshot_.types.size());
-      for (const ObjectIndex object : dominators_.order) {
-        const ObjectIndex by = dominators_.of[object];
-        if (by != kNone && is_below[by]) is_below[object] = true;
-        if (is_below[object]) tally.add(types_[object], bytes_[object]);
-      }
-      auto& contents = result_.found[i].contents;
-      contents = tally.contents();
-      std::stable_sort(contents.begin(), contents.end(),
-                       [](const Content& a, const Content& b) { return a.bytes > b.bytes; });
-      contents.resize(std::min(contents.size(), kMostContents));
+  // Of no suspect: what objects of unknown types retain, each byte once.
+  [[nodiscard]] std::uint64_t untyped_bytes() const {
+    std::vector<bool> is_below(snapshot_.objects.size());
+    std::uint64_t sum = 0;
+    for (const ObjectIndex object : dominators_.order) {
+      const ObjectIndex by = dominators_.of[object];
+      const TypeIndex type = types_[object];
+      const bool is_unknown = !snapshot_.types[type].is_known() && !is_collectors(type);
+      is_below[object] = is_unknown || (by != kNone && is_below[by]);
+      if (is_below[object] && !is_covered_[object]) sum += bytes_[object];
     }
+    return sum;
+  }
+
+  // What they retain, by type.
+  [[nodiscard]] std::vector<Content> contents_of(const std::vector<ObjectIndex>& members) const {
+    std::vector<bool> is_below(snapshot_.objects.size());
+    for (const ObjectIndex object : members) is_below[object] = true;
+    Tally tally(snapshot_.types.size());
+    for (const ObjectIndex object : dominators_.order) {
+      const ObjectIndex by = dominators_.of[object];
+      if (by != kNone && is_below[by]) is_below[object] = true;
+      if (is_below[object]) tally.add(types_[object], bytes_[object]);
+    }
+    std::vector<Content> contents = tally.contents();
+    std::stable_sort(contents.begin(), contents.end(),
+                     [](const Content& a, const Content& b) { return a.bytes > b.bytes; });
+    contents.resize(std::min(contents.size(), kMostContents));
+    return contents;
+  }
+
+  // A reader knows a container, not its buffer.
+  void choose_named(Suspect& suspect) const {
+    suspect.named = suspect.object;
+    suspect.named_retains = suspect.retained_bytes;
+    if (suspect.within || suspect.is_type || !is_part(suspect.object)) return;
+    ObjectIndex by = suspect.object;
+    while (by != kNone && is_part(by)) by = dominators_.of[by];
+    if (by == kNone) return;
+    suspect.named = by;
+    suspect.named_retains = retained_[by];
+    suspect.contents = contents_of({by});
+  }
+
+  // "(buffer of Array(Page))"
+  [[nodiscard]] bool is_part(ObjectIndex object) const {
+    return name_of(object).starts_with('(') && snapshot_.types[types_[object]].is_known();
   }
 
   void add_root_paths() {
+    const OtherPaths others(snapshot_, graph_, roots_, root_paths_, names_);
     for (std::size_t i = 0; i < result_.found.size(); ++i) {
       Suspect& suspect = result_.found[i];
       MergedPaths::Main main = merged_.main_root_path(members_[i]);
@@ -204,6 +254,9 @@ class SuspectFinder {
       suspect.root_path_summary = std::move(main.summary);
       suspect.root_path = root_paths_.to(suspect.object);
       suspect.root = roots_.numbers[suspect.root_path.front().by];
+      if (suspect.is_type) {
+        suspect.also = others.to(merged_.group(members_[i]).front().objects);
+      }
     }
   }
 
@@ -259,7 +312,7 @@ class SuspectFinder {
     std::size_t at = static_cast<std::size_t>(whole - root_path.begin());
     if (at >= root_path.size()) return {};
     std::string text = holder_of(around);
-    const bool is_buffer = name_of(suspect.object).starts_with('(');
+    const bool is_buffer = is_part(suspect.object);
     std::size_t names = 0;
     for (++at; at < root_path.size(); ++at) {
       // A buffer is shown as such, not as the container's field that points to it.
@@ -291,21 +344,31 @@ class SuspectFinder {
     return text;
   }
 
+  // "one Array(Page)"; of a buffer that something else references too, "the buffer of one
+  // Array(Page)".
+  [[nodiscard]] std::string in_words(const Suspect& suspect) const {
+    const std::string& name = name_of(suspect.named);
+    const std::string holder = holder_of(suspect);
+    if (suspect.named != suspect.object || holder == name) return "one " + name;
+    const bool is_of_holder = name == fmt::format("(buffer of {})", holder);
+    return is_of_holder ? "the buffer of one " + holder
+                        : fmt::format("one {} in one {}", name, holder);
+  }
+
   [[nodiscard]] std::string sentence_of(const Suspect& suspect) const {
-    const double percent = 100.0 * static_cast<double>(suspect.retained_bytes) /
+    const double percent = 100.0 * static_cast<double>(suspect.named_retains) /
                            static_cast<double>(result_.live_bytes);
     const std::string much =
-        fmt::format("{} bytes, {:.0f} % of all live bytes", suspect.retained_bytes, percent);
+        fmt::format("{} bytes, {:.0f} % of all live bytes", suspect.named_retains, percent);
     if (suspect.is_type && suspect.objects > 1) {
       return fmt::format("{} {} that no single object holds keep {}", suspect.objects,
                          name_of(suspect.object), much);
     }
-    std::string text = suspect.part.empty()
-                           ? fmt::format("one {} keeps {}", holder_of(suspect), much)
-                           : fmt::format("{} keeps {}", suspect.part, much);
+    std::string text = suspect.part.empty() ? fmt::format("{} keeps {}", in_words(suspect), much)
+                                            : fmt::format("{} keeps {}", suspect.part, much);
     if (suspect.objects > 1) {
-      text =
-          fmt::format("a list of {} {} keeps {}", suspect.objects, name_of(suspect.object), much);
+      text = fmt::format("a {} of {} {} keeps {}", suspect.is_tree ? "tree" : "list",
+                         suspect.objects, name_of(suspect.object), much);
     }
     if (suspect.within) text = "of it, " + text;
     if (suspect.gathered && suspect.gathered->objects > 1) {
@@ -320,6 +383,7 @@ class SuspectFinder {
   EdgeNames& names_;
   MergedPaths& merged_;
   const RootOrder& roots_;
+  Graph graph_;
   const std::vector<TypeIndex>& types_;
   const std::vector<std::uint64_t>& bytes_;
   const analyze::Dominators& dominators_;

@@ -25,13 +25,19 @@ struct Suspect {
   // An object that gathers, or objects of a type that no single object holds together.
   snapshot::ObjectIndex object = 0;  // of a type the first of them
   bool is_type = false;
-  std::uint64_t objects = 1;  // of the type, or links of a list that begins at the object
+  std::uint64_t objects = 1;  // of the type, or links of a list or tree that begins at the object
+  bool is_tree = false;
   std::uint64_t retained_bytes = 0;
+  // The object that the sentence names, and what that retains: of a buffer the container, unless
+  // something else references the buffer too; otherwise the object itself.
+  snapshot::ObjectIndex named = 0;
+  std::uint64_t named_retains = 0;
   std::optional<Content> gathered;  // the type of most objects directly below
-  std::vector<Content> contents;    // everything that it retains, by type, largest first
+  std::vector<Content> contents;    // everything that the named one retains, by type, largest first
   std::uint32_t root = 0;           // of Snapshot::roots, and the path from there to the object
   analyze::RootPath root_path;
   std::string root_path_summary;  // "global CACHE → @h → @entries"
+  std::vector<OtherPath> also{};  // what else holds objects of a type
   // In Suspects::found, the nearest earlier suspect that retains all of this one.
   std::optional<std::size_t> within{};
   std::string part{};  // which part of that one it is: "World.log's buffer"; empty: it is in none
@@ -43,8 +49,12 @@ struct Suspects {
   std::uint64_t threshold = 0;  // bytes
   // Those that retain most first; those within one follow it, in the same order.
   std::vector<Suspect> found;
-  // Retained by objects of unknown types that belong to no suspect.
+  // Of no suspect: objects of unknown types, and what they retain.
   std::uint64_t untyped_bytes = 0;
+
+  // Whether the whole heap is so small that shares of it mean nothing.
+  [[nodiscard]] bool is_small() const { return live_bytes < kSmallHeap; }
+  static constexpr std::uint64_t kSmallHeap = 1U << 20;
 };
 
 // The snapshot must have its edges.

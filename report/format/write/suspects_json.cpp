@@ -1,16 +1,21 @@
 // One JSON object on one line, version 1:
 //
-//   {"version":1,"pid":4711,"live_bytes":N,"threshold":N,"untyped_bytes":N,
+//   {"version":1,"pid":4711,"live_bytes":N,"threshold":N,"small":true,"untyped_bytes":N,
 //    "suspects":[{"sentence":"one Cache keeps …","kind":"object","address":"0x7f1300",
 //                 "type":"(buffer of Hash(String, Session))","objects":1,"retained_bytes":N,
+//                 "named":{"address":"0x7f1240","type":"Hash(String, Session)","retained_bytes":N},
 //                 "gathers":{"type":"Session","objects":20375,"retained_bytes":N},
 //                 "contents":[{"type":"Session","objects":20375,"bytes":N}],
-//                 "summary":"global CACHE → @h","root":{…},"path":[…]}]}
+//                 "summary":"global CACHE → @h","root":{…},"path":[…],
+//                 "also":[{"objects":N,"summary":"global RECENT → @buffer → [*]"}]}]}
 //
-// `kind` is `object`, `list` (the address is of the first link, `objects` the number of links) or
-// `type` (the address is of one of the `objects`). Root and path are as in --why. Objects of
-// unknown types, but no suspect, retain `untyped_bytes`. A suspect that another one retains has
-// "within", the number of that one in the list (the first is 0), and "part", its part of that one.
+// `kind` is `object`, `list` or `tree` (the address is of the first link, `objects` the number of
+// links) or `type` (the address is of one of the `objects`). `named` is the object that the
+// sentence names, if that is the container of the one at the address; the contents are then what
+// the container retains. Root and path are as in --why. Objects of unknown types, but no suspect,
+// retain `untyped_bytes`. A heap of less than 1 MiB is `small`: then a large share of it is nothing
+// unusual. A suspect that another one retains has "within", the number of that one in the list (the
+// first is 0), and "part", its part of that one.
 
 #include <string_view>
 #include <utility>
@@ -25,7 +30,8 @@ namespace {
 
 std::string_view kind_of(const analyze::Suspect& suspect) {
   if (suspect.is_type) return "type";
-  return suspect.objects > 1 ? "list" : "object";
+  if (suspect.objects == 1) return "object";
+  return suspect.is_tree ? "tree" : "list";
 }
 
 JsonRecord record_of(const snapshot::Snapshot& snapshot,
@@ -41,6 +47,14 @@ JsonRecord record_of(const snapshot::Snapshot& snapshot,
   record.text("type", snapshot.types[object.type].name);
   record.number("objects", suspect.objects);
   record.number("retained_bytes", suspect.retained_bytes);
+  if (suspect.named != suspect.object) {
+    const snapshot::Object& named = snapshot.objects[suspect.named];
+    JsonRecord item;
+    item.address("address", named.address);
+    item.text("type", snapshot.types[named.type].name);
+    item.number("retained_bytes", suspect.named_retains);
+    record.object("named", std::move(item));
+  }
   if (suspect.gathered) {
     JsonRecord gathered;
     gathered.text("type", snapshot.types[suspect.gathered->type].name);
@@ -59,6 +73,7 @@ JsonRecord record_of(const snapshot::Snapshot& snapshot,
   record.close_list();
   record.text("summary", suspect.root_path_summary);
   add_root_path(snapshot, suspect.root, suspect.root_path, names, record);
+  if (!suspect.also.empty()) add_other_paths("also", suspect.also, record);
   return record;
 }
 
@@ -72,6 +87,7 @@ std::string format_suspects_json(const snapshot::Snapshot& snapshot,
   record.number("pid", snapshot.header.pid);
   record.number("live_bytes", suspects.live_bytes);
   record.number("threshold", suspects.threshold);
+  if (suspects.is_small()) record.boolean("small", true);
   if (suspects.untyped_bytes != 0) record.number("untyped_bytes", suspects.untyped_bytes);
   if (!snapshot.complete) {
     record.boolean("complete", false);

@@ -89,6 +89,11 @@ std::string format_suspects_text(const snapshot::Snapshot& snapshot,
                                  const TextStyle& style) {
   analyze::EdgeNames names(snapshot);
   std::string text;
+  if (suspects.is_small() && !suspects.found.empty()) {
+    text += fmt::format(
+        "the whole heap is small, {} live bytes: a large share of it is nothing unusual\n\n",
+        suspects.live_bytes);
+  }
   std::size_t outer = 0;
   for (std::size_t i = 0; i < suspects.found.size(); ++i) {
     const analyze::Suspect& suspect = suspects.found[i];
@@ -101,6 +106,7 @@ std::string format_suspects_text(const snapshot::Snapshot& snapshot,
                           terminal_text(suspect.root_path_summary));
     }
     part += path_text(snapshot, suspects, suspect, names, style);
+    part += other_paths_text(suspect.also, suspect.objects);
     part += fmt::format("  {}\n", suspect.is_type ? "they retain" : "it retains");
     part += contents_text(snapshot, suspect.contents, style) + "\n";
     text += indented(part, depth_of(suspects, i));
@@ -109,11 +115,12 @@ std::string format_suspects_text(const snapshot::Snapshot& snapshot,
     text += fmt::format("nothing retains a tenth of the {} live bytes\n", suspects.live_bytes);
   } else {
     text += fmt::format("{} retain{} a tenth or more of the {} live bytes\n",
-                        counted(outer, "suspect"), outer == 1 ? "s" : "", suspects.live_bytes);
+                        counted(outer, suspects.is_small() ? "object" : "suspect"),
+                        outer == 1 ? "s" : "", suspects.live_bytes);
   }
   if (suspects.untyped_bytes >= suspects.threshold) {
-    text += fmt::format("{} bytes are of unknown types, and no suspect retains them\n",
-                        suspects.untyped_bytes);
+    text += fmt::format("objects of unknown types retain {}{} bytes\n",
+                        suspects.found.empty() ? "" : "another ", suspects.untyped_bytes);
   }
   if (!snapshot.complete) text += fmt::format("partial: {}\n", terminal_text(snapshot.reason));
   return text;
