@@ -15,7 +15,7 @@
 //    "tree":[[parent,name,objects,bytes,retained]…],   the tree of dominators by type
 //    "links":[[holder,held,objects,bytes,retained]…],  names that dominate names at once
 //    "ways":[{"type":name,"objects":N,"address":"0x…","steps":[["global CACHE",name]…]}…],
-//    "suspects":{"threshold":N,"found":[{"sentence":"…","retained":N,"steps":[…],
+//    "suspects":{"threshold":N,"small":bool,"found":[{"sentence":"…","retained":N,"steps":[…],
 //                "contents":[[name,objects,bytes]…]}…]},
 //    "objects":[{"address":"0x…","type":name,"bytes":N,"retained":N,"fields":[["@user","0x…",name]…],
 //                "fields_in_all":N,"values":[["@name","ann"]…],"roots":["global CACHE"…],

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "report/analyze/edge_names.h"
+#include "report/analyze/fibers.h"
 #include "report/analyze/roots.h"
 #include "report/format/export/html_sections.h"
 
@@ -17,7 +18,11 @@ std::string address_of(const Snapshot& snapshot, snapshot::ObjectIndex object) {
 }
 
 // A step without a type is a gap, or its type has no row.
-void put_step(HtmlJson& json, std::string_view by, NameIndex name, std::string_view remark = {}) {
+void put_step(HtmlJson& json,
+              std::string_view by,
+              NameIndex name,
+              std::string_view remark = {},
+              std::string_view fiber = {}) {
   json.open('[');
   json.text(by);
   if (name == analyze::kNone) {
@@ -26,6 +31,7 @@ void put_step(HtmlJson& json, std::string_view by, NameIndex name, std::string_v
     json.number(name);
   }
   if (!remark.empty()) json.text(remark);
+  if (!fiber.empty()) json.text(fiber);
   json.close(']');
 }
 
@@ -74,10 +80,11 @@ void put_html_steps(HtmlJson& json,
       i = root_path.size() - kShownSteps / 2 - 1;
       continue;
     }
+    const snapshot::Fiber* const fiber = analyze::fiber_at(snapshot, root_path[i].object);
     const std::string by = i == 0 ? analyze::root_in_words(snapshot, snapshot.roots[root])
                                   : names.name(root_path[i - 1].object, root_path[i].by);
     put_step(json, by, view.name_of_type[snapshot.objects[root_path[i].object].type],
-             address_of(snapshot, root_path[i].object));
+             address_of(snapshot, root_path[i].object), fiber == nullptr ? "" : fiber->name);
   }
   json.close(']');
 }
@@ -86,6 +93,7 @@ void put_html_suspects(HtmlJson& json, const Snapshot& snapshot, const HtmlView&
   analyze::EdgeNames names(snapshot);
   json.open("suspects", '{');
   json.number("threshold", view.suspects.threshold);
+  json.boolean("small", view.suspects.is_small());
   json.open("found", '[');
   for (const analyze::Suspect& suspect : view.suspects.found) {
     json.open('{');

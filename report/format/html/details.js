@@ -86,11 +86,12 @@ function placeFigures(number) {
 
 /** The steps of a path, each a link to the details of its type. */
 function stepsOf(steps) {
-  const step = (edge, number, more) => make('li', {}, edge,
+  const step = (edge, number, more, name) => make('li', {}, edge,
     ...(number === null ? [] : [' → ', nameButton(number)]),
+    name ? ` "${brief(name)}"` : null,
     more ? make('span', {class: 'soft'}, ' ', more.startsWith('0x') ? objectButton(more) : more) : null);
-  const [[root, first, more], ...others] = steps;
-  return make('ol', {class: 'steps'}, make('li', {}, brief(root)), step('', first, more),
+  const [[root, ...first], ...others] = steps;
+  return make('ol', {class: 'steps'}, make('li', {}, brief(root)), step('', ...first),
     ...others.map(([edge, ...rest]) => step(make('span', {class: 'edge'}, brief(edge)), ...rest)));
 }
 

@@ -16,8 +16,8 @@ function topSuspects() {
   if (!report.has_edges) return [];
   const {found} = report.suspects;
   if (found.length === 0) return [make('p', {class: 'lead'}, 'No single object retains a tenth of the live bytes.')];
-  const others = found.length - 1;
-  return [suspectPart(found[0]),
+  const others = suspectCount() - 1;
+  return [...smallHeapPart(), suspectPart(found[0]),
     others === 0 ? null : linkTo('suspects', `${counted(others, 'other place')} with a tenth or more`)];
 }
 
@@ -31,7 +31,7 @@ function largestTypes() {
     {key: 'share', label: 'of all', class: 'share', value: (row) => row[key], cell: (row) => shareBar(row[key], liveBytes)},
   ];
   const sheet = new Sheet({caption: 'Largest types', columns, rows, sort: key, classes: 'wide',
-    shown: shownTypes, group: ownFirst, canGrow: false});
+    shown: shownTypes, canGrow: false});
   return [make('h3', {class: 'section'}, key === 'bytes' ? 'Largest types' : 'Types that retain most'),
     sheet.element, linkTo('types', `All ${counted(typeCount + report.left_out.types, 'type')}`)];
 }

@@ -94,7 +94,7 @@ function addViews() {
   if (report.has_edges) {
     views.add('treemap', 'Treemap', treemapView);
     views.add('flame', 'Flame graph', flameView);
-    views.add('suspects', 'Suspects', suspectsView, report.suspects.found.length);
+    views.add('suspects', 'Suspects', suspectsView, suspectCount());
   }
   if (report.threads.length + report.fibers.length > 0) {
     views.add('stacks', 'Stacks', stacksView, report.threads_in_all + report.fibers_in_all);

@@ -7,12 +7,23 @@ function humanized(sentence) {
     .replace(/(^|mostly |list of )(\d+)(?= )/g, (_, before, number) => before + count(Number(number)));
 }
 
+/** Without those within another: they are parts of it. */
+function suspectCount() {
+  return report.suspects.found.filter(({within}) => within === undefined).length;
+}
+
+/** Of a small heap, any share may be large. */
+function smallHeapPart() {
+  return report.suspects.small && report.suspects.found.length > 0
+    ? [make('p', {class: 'lead'}, `The whole heap is small, ${size(liveBytes)} live: a large share of it is nothing unusual.`)] : [];
+}
+
 function suspectsView() {
   const {found, threshold} = report.suspects;
   const lead = found.length === 0
     ? 'No single object retains a tenth of the live bytes.'
     : `The few places that hold a tenth or more (${size(threshold)}) of what is alive each.`;
-  return make('div', {}, make('p', {class: 'lead'}, lead), ...found.map(suspectPart));
+  return make('div', {}, ...smallHeapPart(), make('p', {class: 'lead'}, lead), ...found.map(suspectPart));
 }
 
 function suspectPart({sentence, retained, within, steps, contents}) {
@@ -67,14 +78,15 @@ function stacksView() {
 /** What leaks, and the path that holds it, in a report on two snapshots. */
 function holderParts() {
   const {holders = []} = report.difference || {};
-  return holders.map(({sentence, objects, with: others, through, steps}) => make('article', {class: 'suspect'},
+  return holders.map(({sentence, objects, with: others, through, steps, others: otherPaths}) => make('article', {class: 'suspect'},
     make('h3', {}, brief(humanized(sentence), 600)),
     others.length === 0 ? null : make('p', {class: 'lead'}, 'with ',
       ...others.flatMap(([name, number, bytes], at) => [at === 0 ? '' : ', ', `${count(number)} `,
         make('span', {class: 'name'}, brief(name)), ` (${size(bytes)})`])),
     make('h4', {}, through === objects ? 'All are held by this path, or one like it'
       : `${count(through)} of them are held by this path, or one like it`),
-    stepsOf(steps)));
+    stepsOf(steps),
+    ...otherPaths.map(([number, text]) => make('p', {class: 'soft'}, `${count(number)} through ${brief(text, 600)}`))));
 }
 
 function growthCell(before, after, write) {
