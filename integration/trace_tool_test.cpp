@@ -1,6 +1,8 @@
 // --trace of a live program, as a user runs it.
 
 #include <csignal>
+#include <cstdlib>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -130,6 +132,81 @@ TEST_CASE("a second Ctrl-C ends a trace without a report, and leaves the program
     CHECK(difference_at_work(before, target.pid()) == "");
   }
   CHECK(target.ask()["bad"] == 0);
+}
+
+TEST_CASE("a program that the tool starts is traced from its beginning to its exit") {
+  if (!is_target_built(kTarget)) return print_skip("libgc is not installed");
+  const TemporaryDirectory directory;
+  const std::string file = directory.file("trace.json");
+  const ToolRun run = run_in_shell(
+      "(until grep -q 'traces GC_' \"$3\"; do sleep 0.05; done; printf 'run 500\\nuntil 1000\\n') "
+      "| \"$0\" trace -v --every 1 --by function -f json -o \"$2\" -- \"$1\" 2 2>\"$3\"",
+      {target_path(kTarget), file, directory.file("steps")});
+  const std::string steps = read_text(directory.file("steps"));
+  INFO(run.output << steps);
+  CHECK(steps.find("the program exited with status 0") != std::string::npos);
+  // Its own output is what it prints without us.
+  REQUIRE(run.output.starts_with("ready\n"));
+  const std::size_t at = run.output.rfind("\nsmall=");
+  REQUIRE(at != std::string::npos);
+  const Table table(ToolRun{run.status, read_text(file), ""});
+  const auto truth = std::strtoull(run.output.c_str() + at + std::strlen("\nsmall="), nullptr, 10);
+  CHECK(truth > 0);
+  if (table.drops == 0) CHECK(table.allocations_of("make_small") == truth);
+}
+
+TEST_CASE("--live shows the first rows while it records, and needs a terminal") {
+  if (!is_target_built(kTarget)) return print_skip("libgc is not installed");
+  LiveTarget target(kTarget, {"1", "free"});
+  wait_until_working(target);
+  const std::string pid = fmt::format("{}", target.pid());
+  const ToolRun piped = run_tool({"trace", "--live", pid});
+  CHECK(piped.status == 2);
+  CHECK(piped.errors.find("--live needs a terminal") != std::string::npos);
+  if (run_in_shell("command -v script", {}).status != 0) return print_skip("script is not here");
+  const TemporaryDirectory directory;
+  const std::string screen = directory.file("screen");
+  const ToolRun run = run_in_shell(
+      "set -m; script -qfec \"exec '$0' trace --live --for 1m --by function -o '$2' $1\" \"$3\" "
+      "</dev/null >/dev/null & script=$!; "
+      "until [[ $(grep -c make_small \"$3\") -ge 2 ]] || ! kill -0 $script; do sleep 0.1; done; "
+      "kill -INT $(pgrep -P $script); wait $script",
+      {pid, directory.file("trace.txt"), screen});
+  const std::string seen = read_text(screen);
+  INFO(run.errors << seen);
+  // Each table is drawn over the one before.
+  const auto first = seen.find("make_small");
+  REQUIRE(first != std::string::npos);
+  const auto second = seen.find("make_small", first + 1);
+  REQUIRE(second != std::string::npos);
+  CHECK(seen.substr(first, second - first).find("\r\x1b[") != std::string::npos);
+  CHECK(read_text(directory.file("trace.txt")).find("make_small") != std::string::npos);
+  CHECK(target.ask()["bad"] == 0);
+}
+
+TEST_CASE("a program does not stay stopped when the tool that starts it is killed") {
+  const TemporaryDirectory directory;
+  for (int i = 0; i < rounds(3, 30); ++i) {
+    const ToolRun run = run_in_shell(
+        "rm -f \"$1\"; \"$0\" trace -- bash -c 'echo $$ >\"$0\"; exec sleep 100' \"$1\" "
+        "2>/dev/null & tool=$!; until [[ -s $1 ]]; do sleep 0.01; done; sleep 0.0$2; "
+        "program=$(<\"$1\"); kill -9 $tool $(pgrep -P $tool); "
+        "for i in {1..500}; do grep -q 'State:.S' /proc/$program/status && break; sleep 0.01; "
+        "done; "
+        "grep State /proc/$program/status; kill $program",
+        {directory.file("pid"), fmt::format("{}", i * 3 % 10)});
+    INFO(run.errors);
+    CHECK(run.output.find("S (sleeping)") != std::string::npos);
+  }
+}
+
+TEST_CASE("a program that cannot be started, or uses no collector, is named with the reason") {
+  const ToolRun missing = run_tool({"-q", "trace", "--", "/nowhere/app"});
+  CHECK(missing.status != 0);
+  CHECK(missing.errors.find("starting /nowhere/app: No such file") != std::string::npos);
+  const ToolRun plain = run_tool({"-q", "trace", "--", "/bin/true"});
+  CHECK(plain.status != 0);
+  CHECK(plain.errors.find("exited with status 0 before it used a collector") != std::string::npos);
 }
 
 TEST_CASE("--check names the functions that a trace would follow") {

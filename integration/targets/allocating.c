@@ -141,6 +141,9 @@ static void vfork_one(void) {
 
 static void do_command(const char* line) {
   if (strncmp(line, "run ", 4) == 0) atomic_fetch_add(&rounds_wanted, strtol(line + 4, NULL, 10));
+  if (strncmp(line, "until ", 6) == 0) {
+    while (atomic_load(&rounds_done) < strtol(line + 6, NULL, 10)) usleep(1000);
+  }
   if (strncmp(line, "collect", 7) == 0) collect_all();
   if (strncmp(line, "handler", 7) == 0) GC_set_on_collection_event(on_event);
   if (strncmp(line, "fork", 4) == 0) fork_one();

@@ -60,9 +60,15 @@ void Console::write(std::string_view text) const {
   }
 }
 
+// Moves to where it begins.
+std::string Console::back_to_progress() const {
+  return line_ends_ == 0 ? "\r" : fmt::format("\r\x1b[{}A", line_ends_);
+}
+
 void Console::clear_progress() {
-  if (shows_progress_) write("\r\x1b[K");
+  if (shows_progress_) write(back_to_progress() + (line_ends_ == 0 ? "\x1b[K" : "\x1b[J"));
   shows_progress_ = false;
+  line_ends_ = 0;
 }
 
 void Console::line(std::string_view text) {
@@ -103,8 +109,14 @@ void Console::draw_progress(std::string_view text) {
   pollfd terminal{settings_.fd, POLLOUT, 0};
   if (::poll(&terminal, 1, 0) <= 0) return;
   const std::lock_guard lock(mutex_);
+  std::string drawn = back_to_progress();
+  for (const char letter : settings_.is_ascii ? ascii_text(text) : std::string(text)) {
+    if (letter == '\n') drawn += "\x1b[K";
+    drawn += letter;
+  }
+  write(drawn + (line_ends_ == 0 ? "\x1b[K" : "\x1b[K\x1b[J"));
   shows_progress_ = true;
-  write(fmt::format("\r{}\x1b[K", settings_.is_ascii ? ascii_text(text) : text));
+  line_ends_ = static_cast<std::size_t>(std::ranges::count(text, '\n'));
 }
 
 std::string Console::progress_line(const Progress& progress, Time now) {

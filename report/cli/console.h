@@ -46,12 +46,13 @@ class Console {
   // 5,000,000, 24 %, 3 s left". Never waits for the terminal: another thread draws.
   void progress(std::string_view what, std::uint64_t done = 0, std::uint64_t all = 0);
   // The same in the caller's own words, drawn at once and without a thread; left out while the
-  // terminal takes nothing. Not together with progress().
+  // terminal takes nothing. It may have several lines. Not together with progress().
   void draw_progress(std::string_view text);
 
  private:
   void line(std::string_view text);
   void write(std::string_view text) const;
+  [[nodiscard]] std::string back_to_progress() const;
   void clear_progress();
   void draw();
 
@@ -67,7 +68,8 @@ class Console {
   Settings settings_;
   Time start_ = std::chrono::steady_clock::now();
   std::mutex mutex_;             // of the output
-  bool shows_progress_ = false;  // a line that must be cleared
+  bool shows_progress_ = false;  // what must be cleared
+  std::size_t line_ends_ = 0;    // in that
   std::mutex progress_mutex_;    // of the rest; held only briefly
   Progress progress_;
   bool is_over_ = false;

@@ -32,6 +32,15 @@ Result<void> refuse_conditions(const Options& options) {
   return {};
 }
 
+// Who makes tables meanwhile does not read the ring fast enough for all.
+Result<void> refuse_live(const Options& options) {
+  constexpr std::uint64_t kLeast = std::uint64_t{64} << 10;
+  if (!options.trace.live) return {};
+  if (options.quiet) return usage("-q and --live contradict each other");
+  if (options.trace.every < kLeast) return usage("--live needs --every 64k or more");
+  return {};
+}
+
 Result<void> refuse_calls(const Draft& draft) {
   const Options& options = draft.options;
   if (!options.allowed_calls.empty() && options.place != CallPlace::Clone) {
@@ -85,6 +94,7 @@ Result<void> refuse_contradictions(const Draft& draft) {
   if (options.report == Report::Count && options.rows.sort == snapshot::SortBy::Retained) {
     return usage("--sort retained: only --sizes, --diff and --watch have it");
   }
+  HA_TRY(refuse_live(options));
   HA_TRY(refuse_conditions(options));
   HA_TRY(refuse_calls(draft));
   HA_TRY(refuse_without_values(options));

@@ -21,6 +21,7 @@ struct Words {
   };
   std::vector<Given> options;
   std::vector<std::string> others;
+  std::vector<std::string> last;  // after "--"
   const ReportRow* report = nullptr;
   std::string report_argument;
   bool is_subcommand = false;
@@ -47,7 +48,7 @@ class Parser {
     while (!left_.empty()) {
       const std::string_view word = next();
       if (word == "--") {
-        while (!left_.empty()) words_.others.emplace_back(next());
+        while (!left_.empty()) words_.last.emplace_back(next());
       } else if (word.starts_with("--")) {
         HA_TRY(take_long(word.substr(2)));
       } else if (word.size() > 1 && word.starts_with('-')) {
@@ -56,6 +57,11 @@ class Parser {
         words_.others.emplace_back(word);
       }
     }
+    take_subcommand();
+    // Otherwise they are sources, whatever they look like.
+    const bool is_trace = words_.report != nullptr && words_.report->report == Report::Trace;
+    if (is_trace) return std::move(words_);
+    words_.others.insert(words_.others.end(), words_.last.begin(), words_.last.end());
     take_subcommand();
     return std::move(words_);
   }
@@ -203,6 +209,7 @@ bool shows_retained(Report report) {
 Result<Options> make_sense(const Words& words) {
   Draft draft;
   draft.sources = words.others;
+  if (words.report != nullptr && words.report->report == Report::Trace) draft.command = words.last;
   const ReportRow& report = words.report == nullptr ? row_of(Report::Snapshot) : *words.report;
   draft.options.report = report.report;
   if (shows_retained(report.report)) draft.options.rows.sort = snapshot::SortBy::Retained;

@@ -279,6 +279,11 @@ Result<void> set_brief(const std::string& /*value*/, Draft& draft) {
   return {};
 }
 
+Result<void> set_live(const std::string& /*value*/, Draft& draft) {
+  draft.options.trace.live = true;
+  return {};
+}
+
 Result<void> set_full(const std::string& /*value*/, Draft& draft) {
   draft.options.trace.with_all_frames = true;
   draft.options.brief = false;

@@ -197,12 +197,14 @@ const std::array kReports{
     ReportRow{
         .report = Report::Trace,
         .name = "trace",
+        .source = "SOURCE | -- COMMAND",
         .help = "which code allocates what, and what of it stays",
-        .more = "Of a running process, or of a saved trace. In use is what was allocated meanwhile "
-                "and not found dead since. Frames of the runtime are left out; --full shows "
-                "them.",
+        .more =
+            "Of a running process, a saved trace, or a program that it starts. In use is what was "
+            "allocated meanwhile and not found dead since. --full shows frames of the runtime, "
+            "too.",
         .examples = {"trace --for 1m -o trace.jsonl.gz 4711",
-                     "trace --type Session --depth 3 trace.jsonl.gz"},
+                     "trace --every 1 -o trace.jsonl.gz -- ./app --port 3000"},
         .written = "a trace is",
         .formats = kTraceFormats,
         .answer = run_trace,

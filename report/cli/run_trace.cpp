@@ -127,6 +127,11 @@ Answer answer_with_export(const Job& job, const SharedTrace& trace, WriteTrace w
   return answer;
 }
 
+std::chrono::milliseconds longest_recording(const Options& options) {
+  constexpr std::chrono::hours kEndless{24 * 3650};
+  return options.trace.length.count() == 0 ? kEndless : options.trace.length;
+}
+
 Answer answer_of(const Job& job, const SharedTrace& trace) {
   if (job.options.format == Format::JsonLines) return answer_with_lines(job, trace);
   const WriteTrace write = exporter_of(job.options.format);
@@ -138,7 +143,7 @@ Answer answer_of(const Job& job, const SharedTrace& trace) {
 Result<Answer> run_trace(Job& job) {
   // --timeout bounds the work, not the recording that was asked for.
   const bool is_live = job.options.file.empty();
-  if (is_live) job.deadline = Deadline::in(job.options.timeout + job.options.trace.length);
+  if (is_live) job.deadline = Deadline::in(job.options.timeout + longest_recording(job.options));
   const auto trace = std::make_shared<const trace::Trace>(
       HA_TRY(job.sources.trace(job.options, job.deadline, job.console)));
   if (is_live) {

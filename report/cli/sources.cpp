@@ -9,6 +9,7 @@
 
 #include "report/call/in_place_call.h"
 #include "report/cli/file_kind.h"
+#include "report/cli/live_table.h"
 #include "report/cli/redaction.h"
 #include "report/cli/ruby_target.h"
 #include "report/cli/take_file.h"
@@ -155,23 +156,12 @@ Result<stacks::StackReport> take_stacks_of(const Options& options,
   return stacks::take_stacks(what);
 }
 
-// "tracing, 12 s left: 2,470 samples, 0 lost, 17.0 MiB/s".
-std::string progress_of(const trace::TraceProgress& progress) {
-  using Seconds = std::chrono::duration<double>;
-  const double elapsed = Seconds(progress.elapsed).count();
-  const double left = std::max(0.0, Seconds(progress.length - progress.elapsed).count());
-  const double rate = elapsed > 0 ? static_cast<double>(progress.bytes) / elapsed : 0;
-  const TextStyle style{.with_separators = true};
-  return fmt::format("tracing, {:.0f} s left: {} samples, {} lost, {}/s", left,
-                     count_cell(progress.samples, style), count_cell(progress.drops, style),
-                     human_bytes(static_cast<std::uint64_t>(rate)));
-}
-
 Result<trace::Trace> record_trace(const Options& options,
                                   const Deadline& deadline,
                                   Console& console) {
   trace::TraceOptions what;
   what.pid = options.pid;
+  what.command = options.trace.command;
   what.every = options.trace.every;
   what.length = options.trace.length;
   what.max_pause = options.max_pause;
@@ -180,9 +170,13 @@ Result<trace::Trace> record_trace(const Options& options,
   what.deadline = deadline;
   what.note = [&console](std::string_view step) { console.step(step); };
   what.warn = [&console](std::string_view text) { console.say(text); };
-  what.on_progress = [&console](const trace::TraceProgress& progress) {
-    console.draw_progress(progress_of(progress));
-  };
+  if (options.trace.live) {
+    what.on_trace = HA_TRY(live_table(options, console));
+  } else {
+    what.on_progress = [&console](const trace::TraceProgress& progress) {
+      console.draw_progress(words_of(progress));
+    };
+  }
   return trace::take_trace(what);
 }
 

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "report/trace/sites.h"
 
@@ -11,8 +13,10 @@ namespace heapattach {
 // What --trace records and shows. Types, least bytes and the number of rows are those of all
 // tables.
 struct TraceReportOptions {
+  std::vector<std::string> command;                // a program to start; empty: none
+  bool live = false;                               // the table is shown while it is recorded
   std::uint64_t every = std::uint64_t{512} << 10;  // bytes allocated for a sample; 1: all
-  std::chrono::milliseconds length{30'000};
+  std::chrono::milliseconds length{30'000};        // 0: until the process exits
   trace::GroupBy by = trace::GroupBy::Stack;
   trace::SortBy sort = trace::SortBy::Allocated;
   double min_count = 0;

@@ -210,23 +210,30 @@ std::uint32_t Recording::stack_of(const unwind::StackRecord& record) {
   return at->second;
 }
 
-// For each instruction of a stack, in the order of `pcs`, its frames.
-Result<std::vector<std::vector<std::uint32_t>>> Recording::name_frames(Trace& trace) {
-  std::set<std::uint64_t> instructions;
-  for (const Found& stack : stacks_) {
-    instructions.insert(stack.frames.begin(), stack.frames.end());
+void Recording::learn_places(const std::vector<RemoteAddr>& pcs) {
+  std::vector<RemoteAddr> unknown;
+  for (const RemoteAddr pc : pcs) {
+    if (!places_.contains(pc.value)) unknown.push_back(pc);
   }
-  std::vector<RemoteAddr> pcs;
-  for (const std::uint64_t pc : instructions) pcs.push_back(RemoteAddr{pc});
+  if (unknown.empty()) return;
+  auto found = unwind::find_places(modules_, unknown, kLongestWalk);
+  if (!found) return;
+  for (const RemoteAddr pc : unknown) places_[pc.value];
+  for (unwind::CodePlaces& at : *found) places_[at.pc.value] = std::move(at.places);
+}
+
+// For each of the instructions its frames.
+std::vector<std::vector<std::uint32_t>> Recording::name_frames(Trace& trace,
+                                                               const std::vector<RemoteAddr>& pcs) {
+  learn_places(pcs);
   std::vector<unwind::CodePlaces> places;
-  if (auto found = unwind::find_places(modules_, pcs, kLongestWalk)) places = *std::move(found);
+  for (const auto& [pc, at] : places_) places.push_back({RemoteAddr{pc}, at});
   const Owners owners(modules_, places);
   std::vector<std::vector<std::uint32_t>> frames;
   for (const RemoteAddr pc : pcs) {
-    const auto known = std::ranges::find_if(places.begin(), places.end(),
-                                            [pc](const auto& at) { return at.pc == pc; });
+    const auto known = places_.find(pc.value);
     std::vector<unwind::Place> here;
-    if (known != places.end()) here = known->places;
+    if (known != places_.end()) here = known->second;
     if (here.empty()) here.emplace_back();
     const Module* const module = modules_.find(pc);
     auto& numbers = frames.emplace_back();
@@ -245,13 +252,17 @@ Result<std::vector<std::vector<std::uint32_t>>> Recording::name_frames(Trace& tr
 
 Result<void> Recording::finish(Trace& trace) {
   HA_TRY(unwind());
-  const auto frames = HA_TRY(name_frames(trace));
   std::set<std::uint64_t> instructions;
   for (const Found& stack : stacks_) {
     instructions.insert(stack.frames.begin(), stack.frames.end());
   }
+  std::vector<RemoteAddr> pcs;
   std::unordered_map<std::uint64_t, std::size_t> numbers;
-  for (const std::uint64_t pc : instructions) numbers.emplace(pc, numbers.size());
+  for (const std::uint64_t pc : instructions) {
+    numbers.emplace(pc, pcs.size());
+    pcs.push_back(RemoteAddr{pc});
+  }
+  const auto frames = name_frames(trace, pcs);
   for (const Found& found : stacks_) {
     Stack stack;
     stack.is_truncated = found.is_truncated;
@@ -261,7 +272,7 @@ Result<void> Recording::finish(Trace& trace) {
     }
     trace.stacks.push_back(std::move(stack));
   }
-  trace.threads = std::move(threads_);
+  trace.threads = threads_;
   EventLog::Reader reader(events_);
   Event event;
   while (reader.next(event)) {
@@ -269,7 +280,7 @@ Result<void> Recording::finish(Trace& trace) {
     if (event.stack != kNone) event.type = stacks_[event.stack].type;
     trace.events.add(event);
   }
-  trace.types = std::move(types_);
+  trace.types = types_;
   return {};
 }
 

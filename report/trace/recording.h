@@ -12,6 +12,7 @@
 #include "report/trace/trace.h"
 #include "symbols/elf/module.h"
 #include "symbols/unwind/samples.h"
+#include "symbols/unwind/stacks.h"
 
 namespace heapattach::trace {
 
@@ -31,7 +32,7 @@ class Recording {
   Result<bool> drain(Ring& ring);
   // Unwinds what was taken.
   Result<void> unwind();
-  // Fills in everything but the header. Nothing can be added afterwards.
+  // Fills in everything but the header, of what was taken so far. More can be added afterwards.
   Result<void> finish(Trace& trace);
 
   [[nodiscard]] std::uint64_t samples() const { return samples_; }
@@ -46,7 +47,9 @@ class Recording {
   std::uint32_t type_of(std::uint64_t caller);
   std::uint32_t copy_of(const Ring::Entry& entry);
   std::uint32_t stack_of(const unwind::StackRecord& record);
-  Result<std::vector<std::vector<std::uint32_t>>> name_frames(Trace& trace);
+  void learn_places(const std::vector<RemoteAddr>& pcs);
+  std::vector<std::vector<std::uint32_t>> name_frames(Trace& trace,
+                                                      const std::vector<RemoteAddr>& pcs);
 
   const Process& target_;
   const Modules& modules_;
@@ -69,6 +72,7 @@ class Recording {
     std::uint32_t type = kNone;
   };
   std::vector<Found> stacks_;
+  std::map<std::uint64_t, std::vector<unwind::Place>> places_;  // by instruction
   std::map<std::pair<StackKey, bool>, std::uint32_t> stack_numbers_;
   std::uint64_t samples_ = 0;
   std::uint64_t forgotten_ = 0;

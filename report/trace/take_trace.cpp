@@ -16,7 +16,9 @@
 #include "inject/trace/installation.h"
 #include "inject/trace/plan.h"
 #include "report/collect/opened.h"
+#include "report/text/human_bytes.h"
 #include "report/trace/find_hooks.h"
+#include "report/trace/launched.h"
 #include "report/trace/recording.h"
 #include "symbols/crystal/type_sources.h"
 
@@ -32,7 +34,12 @@ using WallClock = std::chrono::system_clock;
 constexpr auto kBackOff = 2ms;
 constexpr auto kExactBackOff = 500us;
 constexpr auto kBetweenReports = 250ms;
+constexpr auto kBetweenTables = 1s;
+// Making tables takes at most this part of the time.
+constexpr int kTableShare = 4;
 constexpr auto kRateTime = 100ms;
+// How long a program that was started may take to initialise its collector.
+constexpr auto kUntilCollector = 30s;
 // Of the target's processor time, for one sample (integration/bench/trace.sh).
 constexpr double kSecondsPerSample = 6e-6;
 // How long a record may be begun and not finished: its thread may wait for a processor, or for the
@@ -115,8 +122,9 @@ std::optional<double> current_rate(const Prepared& prepared) {
 
 class Tracing {
  public:
-  Tracing(const TraceOptions& options, Prepared& prepared)
-      : options_(options), prepared_(prepared) {}
+  // `launched` is null for a process that ran before.
+  Tracing(const TraceOptions& options, Prepared& prepared, Launched* launched)
+      : options_(options), prepared_(prepared), launched_(launched) {}
 
   Result<Trace> run() {
     const Process& target = *prepared_.target.process;
@@ -128,6 +136,7 @@ class Tracing {
     fill_header();
     trace_.header.gc_bytes_at_start = total_bytes(prepared_);
     const auto installed = HA_TRY(Installation::make(target, *control, prepared_.found.hooks, how));
+    if (launched_ != nullptr) begin_program();
     began_ = monotonic();
     trace_.header.started = rfc3339(WallClock::now());
     trace_.header.entries = installed->entries();
@@ -201,19 +210,11 @@ class Tracing {
   }
 
   // False if there will be no more to record.
-  bool report(Installation& installed,
-              const Recording& recording,
-              std::chrono::nanoseconds elapsed) {
+  bool report(Installation& installed, Recording& recording, std::chrono::nanoseconds elapsed) {
     const Ring::Counts counts = installed.ring().counts();
-    if (options_.on_progress) {
-      const std::uint64_t now = total_bytes(prepared_).value_or(0);
-      const std::uint64_t then = trace_.header.gc_bytes_at_start.value_or(now);
-      options_.on_progress({.elapsed = elapsed,
-                            .length = options_.length,
-                            .samples = recording.samples(),
-                            .drops = counts.dropped,
-                            .bytes = now > then ? now - then : 0});
-    }
+    const TraceProgress progress = progress_of(recording, counts, elapsed);
+    if (options_.on_progress) options_.on_progress(progress);
+    if (!show_table(installed, recording, progress)) return false;
     if (counts.has_given_up) {
       end_early("the tracer in the process has seen no reader for too long, and ended the trace");
       return false;
@@ -221,10 +222,40 @@ class Tracing {
     return is_same_program(installed);
   }
 
+  [[nodiscard]] TraceProgress progress_of(const Recording& recording,
+                                          const Ring::Counts& counts,
+                                          std::chrono::nanoseconds elapsed) const {
+    const std::uint64_t now = total_bytes(prepared_).value_or(0);
+    const std::uint64_t then = trace_.header.gc_bytes_at_start.value_or(now);
+    return {.elapsed = elapsed,
+            .length = options_.length,
+            .samples = recording.samples(),
+            .drops = counts.dropped,
+            .bytes = now > then ? now - then : 0};
+  }
+
+  // False if the user has asked for the end meanwhile.
+  bool show_table(Installation& installed, Recording& recording, const TraceProgress& progress) {
+    const auto begin = Clock::now();
+    if (!options_.on_trace || begin < next_table_) return true;
+    Trace so_far;
+    so_far.header = trace_.header;
+    so_far.header.gc_bytes_at_start.reset();
+    so_far.header.duration_ns = static_cast<std::uint64_t>(progress.elapsed.count());
+    so_far.header.drops = progress.drops;
+    if (!recording.finish(so_far)) return !options_.deadline.is_interrupted();
+    options_.on_trace(progress, so_far);
+    installed.ring().beat();
+    const auto now = Clock::now();
+    next_table_ = now + std::max<Clock::duration>(kBetweenTables, kTableShare * (now - begin));
+    return true;
+  }
+
   // If not, the trace ends here.
   bool is_same_program(const Installation& installed) {
     if (!prepared_.target.process->is_alive()) {
-      end_early("the process exited");
+      // What was started for the trace is traced to its end.
+      if (launched_ == nullptr) end_early("the process exited");
       return false;
     }
     if (installed.is_there()) return true;
@@ -265,6 +296,13 @@ class Tracing {
     warn_of(recording.forgotten(), "samples count as in use: a collection was missed");
   }
 
+  void begin_program() {
+    launched_->run_on();
+    const std::uint64_t before = trace_.header.gc_bytes_at_start.value_or(0);
+    if (before == 0) return;
+    warn(fmt::format("the program allocated {} before it could be traced", human_bytes(before)));
+  }
+
   void end_early(std::string why) {
     trace_.header.complete = false;
     if (trace_.header.reason.empty()) trace_.header.reason = std::move(why);
@@ -273,17 +311,45 @@ class Tracing {
 
   const TraceOptions& options_;
   Prepared& prepared_;
+  Launched* launched_;
   Trace trace_;
   std::uint64_t began_ = 0;
+  Clock::time_point next_table_{};
 };
 
 }  // namespace
 
+namespace {
+
+Result<Trace> take_trace_of_program(const TraceOptions& options) {
+  Launched program = HA_TRY(Launched::start(options.command));
+  std::optional<Prepared> prepared;
+  HA_TRY(program.run_until(
+      [&]() -> Result<void> {
+        auto done = prepare(program.pid(), options.symbols);
+        if (!done) return done.error();
+        prepared.emplace(std::move(done).value());
+        return {};
+      },
+      kUntilCollector));
+  HA_TRY(learn_types(options, *prepared));
+  auto trace = Tracing(options, *prepared, &program).run();
+  const auto end = program.end();
+  if (options.warn) {
+    options.warn(end ? fmt::format("the program {}", *end)
+                     : fmt::format("the program runs on, as process {}", program.pid()));
+  }
+  return trace;
+}
+
+}  // namespace
+
 Result<Trace> take_trace(const TraceOptions& options) {
+  if (!options.command.empty()) return take_trace_of_program(options);
   Prepared prepared = HA_TRY(prepare(options.pid, options.symbols));
   HA_TRY(learn_types(options, prepared));
   HA_TRY(options.deadline.check("learning about the target"));
-  return Tracing(options, prepared).run();
+  return Tracing(options, prepared, nullptr).run();
 }
 
 double expected_cost(double bytes_per_second, std::uint64_t every) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -28,9 +29,10 @@ struct TraceProgress {
 
 struct TraceOptions {
   pid_t pid = 0;
+  std::vector<std::string> command;  // a program to start instead
   std::uint64_t every = std::uint64_t{512} << 10;
-  std::chrono::milliseconds length{30'000};
-  std::size_t depth = 0;  // innermost frames that are kept; 0: all
+  std::chrono::milliseconds length{30'000};  // 0: until the process exits
+  std::size_t depth = 0;                     // innermost frames that are kept; 0: all
   std::optional<std::chrono::milliseconds> max_pause;
   std::string type_info;  // a file; empty: none
   SymbolSearch symbols;
@@ -41,6 +43,8 @@ struct TraceOptions {
   std::function<void(std::string_view)> warn;
   // Called a few times a second while the recording runs.
   std::function<void(const TraceProgress&)> on_progress;
+  // Called about each second with the trace so far. May be empty: making it takes time.
+  std::function<void(const TraceProgress&, const Trace&)> on_trace;
 };
 
 // Puts the tracer into the process, records for that long, or until the user asks us to end, and

@@ -128,6 +128,21 @@ TEST_CASE("progress in the caller's words is drawn at once, and goes away") {
   CHECK(heard(terminal, work) == "done\n");
 }
 
+TEST_CASE("progress of several lines is drawn over itself") {
+  Console::Settings terminal;
+  terminal.is_terminal = true;
+  terminal.patience = std::chrono::milliseconds(0);
+  const auto work = [](Console& console) {
+    console.draw_progress("1\none\ntwo");
+    console.draw_progress("2\none");
+    console.say("done");
+  };
+  CHECK(heard(terminal, work) ==
+        "\r1\x1b[K\none\x1b[K\ntwo\x1b[K"
+        "\r\x1b[2A2\x1b[K\none\x1b[K\x1b[J"
+        "\r\x1b[1A\x1b[Jdone\n");
+}
+
 TEST_CASE("there is no progress in a pipe, with -q, or before a second has passed") {
   const auto work = [](Console& console) {
     console.progress("typing objects", 1, 4);

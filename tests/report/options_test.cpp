@@ -325,3 +325,24 @@ TEST_CASE("retained sizes need edges") {
   CHECK_FALSE(needs_edges(good({"--count", "1"})));
   CHECK(needs_edges(good({"--count", "1", "--fail-if", "retained(Foo) > 1M"})));
 }
+
+TEST_CASE("what follows -- is a program to start and trace, and for other reports a source") {
+  const Options started = good({"trace", "--every", "1", "--", "./app", "--port", "3000", "-q"});
+  CHECK(started.trace.command == std::vector<std::string>{"./app", "--port", "3000", "-q"});
+  CHECK(started.trace.length.count() == 0);
+  CHECK(started.pid == 0);
+  CHECK(started.file.empty());
+  CHECK(good({"--trace", "--for", "5s", "--", "./app"}).trace.length == std::chrono::seconds(5));
+  CHECK(wrong({"trace", "4711", "--", "./app"}).find("one of these") != std::string::npos);
+  CHECK(wrong({"trace", "--"}).find("no process and no file given") != std::string::npos);
+  CHECK(good({"--count", "--", "-odd.jsonl"}).file == "-odd.jsonl");
+  CHECK(good({"--", "4711"}).pid == 4711);
+}
+
+TEST_CASE("--live is for samples, and not with -q") {
+  CHECK(good({"trace", "--live", "4711"}).trace.live);
+  CHECK(wrong({"trace", "--live", "--every", "1", "4711"}).find("--every 64k") !=
+        std::string::npos);
+  CHECK(wrong({"trace", "--live", "-q", "4711"}).find("-q") != std::string::npos);
+  CHECK(wrong({"count", "--live", "4711"}).find("--live is for") != std::string::npos);
+}

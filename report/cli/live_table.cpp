@@ -1,0 +1,65 @@
+#include "report/cli/live_table.h"
+
+#include <algorithm>
+#include <string>
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "report/cli/text_style.h"
+#include "report/format/write/sites_formats.h"
+#include "report/format/write/table.h"
+#include "report/text/human_bytes.h"
+
+namespace heapattach {
+
+namespace {
+
+constexpr std::size_t kMostRows = 10;
+// How it is going, the heading, two rows of sums, remarks, and the shell's own line.
+constexpr std::size_t kOtherLines = 9;
+constexpr std::size_t kUsualLines = 24;  // of a terminal that does not know
+
+}  // namespace
+
+std::string words_of(const trace::TraceProgress& progress) {
+  using Seconds = std::chrono::duration<double>;
+  const double elapsed = Seconds(progress.elapsed).count();
+  const double left = std::max(0.0, Seconds(progress.length - progress.elapsed).count());
+  const double rate = elapsed > 0 ? static_cast<double>(progress.bytes) / elapsed : 0;
+  const TextStyle style{.with_separators = true};
+  const std::string time = progress.length.count() == 0
+                               ? fmt::format("tracing for {:.0f} s", elapsed)
+                               : fmt::format("tracing, {:.0f} s left", left);
+  return fmt::format("{}: {} samples, {} lost, {}/s", time, count_cell(progress.samples, style),
+                     count_cell(progress.drops, style),
+                     human_bytes(static_cast<std::uint64_t>(rate)));
+}
+
+Result<DrawTrace> live_table(const Options& options, Console& console) {
+  winsize terminal{};
+  if (::isatty(STDERR_FILENO) == 0 || ::ioctl(STDERR_FILENO, TIOCGWINSZ, &terminal) != 0) {
+    return Error{ErrorKind::Usage, "--live needs a terminal on standard error"};
+  }
+  trace::SiteChoice choice;
+  choice.by = options.trace.by;
+  choice.sort = options.trace.sort;
+  choice.frames = {options.trace.frames.value_or(trace::FrameText::Full),
+                   options.trace.with_all_frames, options.trace.depth};
+  choice.types = options.rows.types;
+  choice.min_bytes = static_cast<double>(options.rows.min_bytes);
+  choice.min_count = options.trace.min_count;
+  const std::size_t lines = terminal.ws_row == 0 ? kUsualLines : terminal.ws_row;
+  choice.top = std::clamp<std::size_t>(lines > kOtherLines ? lines - kOtherLines : 1, 1, kMostRows);
+  const TextStyle style{.columns = terminal.ws_col, .with_units = true, .with_separators = true};
+  return DrawTrace(
+      [choice, style, &console](const trace::TraceProgress& progress, const trace::Trace& so_far) {
+        std::string text = words_of(progress) + '\n';
+        text += format_sites_table(trace::make_site_table(so_far, choice), style);
+        text.pop_back();  // the last line's end
+        console.draw_progress(text);
+      });
+}
+
+}  // namespace heapattach

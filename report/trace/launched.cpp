@@ -1,0 +1,146 @@
+// A program has to be stopped while its code is read and changed, or it would have made most of its
+// objects by then: reading takes a tenth of a second, in which a program can start and end. A trace
+// can begin as soon as the collector is initialised, and nothing announces that. So the program
+// runs in slices that are short at first, and is stopped between them with SIGSTOP, which needs no
+// permission to trace and leaves nothing behind. If we die meanwhile, a process of ours notices the
+// end of a pipe and continues it.
+//
+// Rejected: to step it from system call to system call by ptrace. A program makes tens of thousands
+// of them before it first allocates, and only a freeze, from another thread, may then put the
+// tracer in.
+
+#include "report/trace/launched.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <thread>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "attach/interrupt.h"
+
+namespace heapattach::trace {
+
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::microseconds kFirstSlice{500};
+constexpr std::chrono::microseconds kLongestSlice{50'000};
+
+struct Pipe {
+  Fd reads;
+  Fd writes;
+};
+Result<Pipe> make_pipe() {
+  std::array<int, 2> ends{};
+  const int got = pipe2(ends.data(), O_CLOEXEC);
+  const int failure = errno;
+  if (got != 0) return os_error("making a pipe", failure);
+  return Pipe{Fd(ends[0]), Fd(ends[1])};
+}
+
+[[noreturn]] void become(const std::vector<std::string>& command, int report_to) {
+  for (const int signal : {SIGPIPE, SIGXFSZ, SIGCHLD}) std::signal(signal, SIG_DFL);
+  std::vector<char*> words;
+  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  execvp(words.front(), words.data());
+  const int failure = errno;
+  static_cast<void>(!write(report_to, &failure, sizeof failure));
+  _exit(127);
+}
+
+[[noreturn]] void keep_running(pid_t pid, int lifeline) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, SIG_IGN);
+  char none = 0;
+  while (read(lifeline, &none, 1) < 0 && errno == EINTR) {
+  }
+  kill(pid, SIGCONT);
+  _exit(0);
+}
+
+std::string words_for(int status) {
+  if (WIFSIGNALED(status)) return fmt::format("was ended by signal {}", WTERMSIG(status));
+  return fmt::format("exited with status {}", WEXITSTATUS(status));
+}
+
+}  // namespace
+
+Result<Launched> Launched::start(const std::vector<std::string>& command) {
+  Pipe failed = HA_TRY(make_pipe());
+  Pipe alive = HA_TRY(make_pipe());
+  const pid_t pid = fork();
+  const int failure = errno;
+  if (pid < 0) return os_error("starting the program", failure);
+  if (pid == 0) become(command, failed.writes.get());
+  failed.writes.reset();
+  int why = 0;
+  if (read(failed.reads.get(), &why, sizeof why) == sizeof why) {
+    waitpid(pid, nullptr, 0);
+    return Error{ErrorKind::Gone,
+                 fmt::format("starting {}: {}", command.front(), std::strerror(why))}
+        .advise("the path of the program");
+  }
+  const pid_t keeper = fork();
+  if (keeper == 0) {
+    alive.writes.reset();
+    keep_running(pid, alive.reads.get());
+  }
+  return Launched(pid, keeper, std::move(alive.writes));
+}
+
+Launched::~Launched() {
+  run_on();
+}
+
+Error Launched::ended_early() {
+  return Error{ErrorKind::Gone,
+               fmt::format("the program {} before it used a collector", ended_.value_or("ended"))}
+      .advise("a program that uses libgc");
+}
+
+Result<void> Launched::stop() {
+  kill(pid_, SIGSTOP);
+  int status = 0;
+  const pid_t got = waitpid(pid_, &status, WUNTRACED);
+  if (got == pid_ && WIFSTOPPED(status)) return {};
+  if (got == pid_) ended_ = words_for(status);
+  return ended_early();
+}
+
+Result<void> Launched::run_until(const std::function<Result<void>()>& is_ready,
+                                 std::chrono::milliseconds patience) {
+  const auto until = Clock::now() + patience;
+  for (auto slice = kFirstSlice;; slice = std::min(slice * 3 / 2, kLongestSlice)) {
+    std::this_thread::sleep_for(slice);
+    HA_TRY(stop());
+    auto ready = is_ready();
+    if (ready) return {};
+    kill(pid_, SIGCONT);
+    HA_TRY(check_interrupt());
+    if (Clock::now() >= until) return ready;
+  }
+}
+
+void Launched::run_on() {
+  if (pid_ == 0 || lifeline_.get() < 0) return;
+  if (!ended_) kill(pid_, SIGCONT);
+  lifeline_.reset();
+  if (keeper_ > 0) waitpid(keeper_, nullptr, 0);
+}
+
+std::optional<std::string> Launched::end() {
+  int status = 0;
+  if (!ended_ && waitpid(pid_, &status, WNOHANG) == pid_) ended_ = words_for(status);
+  return ended_;
+}
+
+}  // namespace heapattach::trace
