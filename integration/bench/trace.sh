@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# What --trace costs a loop that only allocates, and how long it stops it: integration/bench/trace.sh
+# [--seconds N] [--program-under-test HEAPATTACH]
+#
+# Builds what it needs under build/bench. Needs a machine with nothing else to do.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+source integration/packages.sh
+
+out=$PWD/build/bench heapattach='' arguments=()
+while [[ $# -gt 0 ]]; do
+  case $1 in
+    --program-under-test) heapattach=$2; shift ;;
+    *) arguments+=("$1") ;;
+  esac
+  shift
+done
+mkdir -p "$out"
+if [[ -z $heapattach ]]; then
+  install_packages "${build_packages[@]}" gcc libgc-dev python3
+  build "$out/heapattach" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DBUILD_TESTING=OFF \
+    -- heapattach >"$out/build.log" || { tail -n 50 "$out/build.log"; exit 1; }
+  heapattach=$out/heapattach/report/heapattach
+fi
+gcc -g -O2 -Wall -Wextra -o "$out/trace_loop" integration/bench/trace_loop.c -lgc -pthread
+python3 integration/bench/trace.py --program "$out/trace_loop" --heapattach "$heapattach" "${arguments[@]}"

@@ -1,0 +1,77 @@
+// Allocates in a loop and measures itself: "trace_loop SECONDS [THREADS]", with so many threads
+// that wait. Prints its process ID, and at the end the median nanoseconds of processor time per
+// allocation in rounds without and with a trace, and their numbers. Which of the two a round is, it
+// sees by the first byte of the collector's function.
+
+#define GC_THREADS
+#include <gc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { kMostRounds = 1 << 16, kAllocations = 100000, kJump = 0xe9, kDepth = 10 };
+void* GC_malloc_kind(size_t bytes, int kind);
+
+static double at(clockid_t clock) {
+  struct timespec time;
+  clock_gettime(clock, &time);
+  return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
+}
+
+static int is_traced(void) {
+  return *(const volatile unsigned char*)GC_malloc_kind == kJump;
+}
+
+__attribute__((noinline)) static void* make(void) {
+  void* object = GC_MALLOC(32);
+  __asm__ volatile("" : : "r"(object) : "memory");
+  return object;
+}
+
+__attribute__((noinline)) static void work(int depth) {
+  if (depth > 0) {
+    work(depth - 1);
+    __asm__ volatile("" : : : "memory");  // not a jump, which would leave no frame
+    return;
+  }
+  for (int i = 0; i < kAllocations; ++i) make();
+}
+
+static void* wait_forever(void* unused) {
+  for (;;) pause();
+  return unused;
+}
+
+static int compare(const void* a, const void* b) {
+  const double x = *(const double*)a, y = *(const double*)b;
+  return (x > y) - (x < y);
+}
+
+int main(int count, char** words) {
+  static double rounds[2][kMostRounds];
+  int done[2] = {0, 0};
+  GC_INIT();
+  const double seconds = count > 1 ? atof(words[1]) : 10;
+  const int threads = count > 2 ? atoi(words[2]) : 0;
+  for (int i = 0; i < threads; ++i) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, wait_forever, NULL) != 0) return 1;
+  }
+  printf("%d\n", getpid());
+  fflush(stdout);
+  const double end = at(CLOCK_MONOTONIC) + seconds * 1e9;
+  while (at(CLOCK_MONOTONIC) < end) {
+    const int before = is_traced();
+    const double begin = at(CLOCK_PROCESS_CPUTIME_ID);
+    work(kDepth);
+    const double time = (at(CLOCK_PROCESS_CPUTIME_ID) - begin) / kAllocations;
+    if (is_traced() != before || done[before] == kMostRounds) continue;
+    rounds[before][done[before]++] = time;
+  }
+  for (int i = 0; i < 2; ++i) qsort(rounds[i], (size_t)done[i], sizeof(double), compare);
+  printf("%.3f %.3f %d %d\n", rounds[0][done[0] / 2], rounds[1][done[1] / 2], done[0], done[1]);
+  return 0;
+}
