@@ -89,14 +89,17 @@ TEST_CASE("--stacks has the Ruby frames of every thread, and says what each wait
   REQUIRE(truth.size() > 10);
   for (int round = 0; round < rounds(1, 100); ++round) {
     const Stacks found = stacks_of(ruby.pid());
-    for (const auto& [tid, lines] : truth) {
+    for (const auto& thread : truth) {
+      const std::string tid(thread.key);
       Trace expected;
-      for (const std::string_view one : simdjson::dom::array(lines)) expected.emplace_back(one);
-      const auto at = found.traces.find(std::stoll(std::string(tid)));
+      for (const std::string_view one : simdjson::dom::array(thread.value)) {
+        expected.emplace_back(one);
+      }
+      const auto at = found.traces.find(std::stoll(tid));
       REQUIRE_MESSAGE(at != found.traces.end(), tid);
       CHECK(at->second == expected);
     }
-    for (const auto& [name, words] :
+    for (const auto& wait :
          std::map<std::string, std::string>{{"first", "waits for Mutex 0x"},
                                             {"sleeping", "sleeps"},
                                             {"queue", "waits for an item of Queue 0x"},
@@ -105,7 +108,8 @@ TEST_CASE("--stacks has the Ruby frames of every thread, and says what each wait
                                             {"reading", "waits for descriptor "},
                                             {"stopped", "sleeps until another thread wakes it"},
                                             {"joining", "waits for the end of thread "}}) {
-      CHECK_MESSAGE(found.doing.at(name).starts_with(words), found.doing.at(name));
+      const std::string doing = found.doing.at(wait.first);
+      CHECK_MESSAGE(doing.starts_with(wait.second), doing);
     }
     CHECK(found.fibers.at("fiber") == 2);
     CHECK(found.suspended == Trace{"yield", "yielding", "block in <main>"});

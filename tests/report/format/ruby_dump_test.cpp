@@ -248,6 +248,16 @@ TEST_CASE("a Ruby dump that was cut off is partial") {
     CHECK(!cut->complete);
     CHECK(cut->reason.find("1 of 1 references") != std::string::npos);
   }
+  SUBCASE("between two lines, if the references of objects are not read") {
+    std::string roots = R"({"type":"ROOT", "root":"vm", "references":["0x10")";
+    for (int i = 1; i <= 12; ++i) roots += fmt::format(R"(, "{:#x}")", 0x1000 + 8 * i);
+    DumpOptions counts_alone;
+    counts_alone.with_edges = false;
+    const auto cut = read(roots + "]}\n" + line, counts_alone);
+    REQUIRE(cut);
+    CHECK(!cut->complete);
+    CHECK(cut->reason.find("12 of 13 references of roots") != std::string::npos);
+  }
 }
 
 TEST_CASE("a wrong line of a Ruby dump is refused with its number") {

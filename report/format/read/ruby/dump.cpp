@@ -19,6 +19,9 @@ using snapshot::Snapshot;
 
 // One in so many references may be to an object that is missing, if the file is whole.
 constexpr std::uint64_t kFewMissing = 100;
+// Of roots, whose references are few, one in so many may be, and a few anyway.
+constexpr std::uint64_t kFewMissingOfRoots = 50;
+constexpr std::uint64_t kFewInAll = 10;
 
 Error broken(const std::string& file,
              const RubyPieces& pieces,
@@ -74,7 +77,15 @@ std::string what_is_missing(const RubyPieces& pieces,
   if (is_cut || (needs_end && !has_end)) {
     return fmt::format("the dump ends early, at line {}", lines);
   }
-  if (needs_end || joined.missing * kFewMissing <= joined.references) return {};
+  if (needs_end) return {};
+  if (joined.missing_roots > kFewInAll &&
+      joined.missing_roots * kFewMissingOfRoots > joined.root_references) {
+    return fmt::format(
+        "{} of {} references of roots are to objects that the dump lacks: it was cut off, or made "
+        "with since:",
+        joined.missing_roots, joined.root_references);
+  }
+  if (joined.missing * kFewMissing <= joined.references) return {};
   return fmt::format(
       "{} of {} references are to objects that the dump lacks: it was cut off, or made with since:",
       joined.missing, joined.references);

@@ -49,7 +49,11 @@ class Joiner {
     snapshot_.objects.resize(objects_);
     for_each(runs_.size(), [&](std::size_t run) { copy_objects(runs_[run]); });
     take_texts();
-    if (with_edges) join_edges();
+    if (with_edges) {
+      join_edges();
+    } else {
+      check_roots();
+    }
     return std::move(result_);
   }
 
@@ -262,10 +266,29 @@ class Joiner {
     }
   }
 
+  // Without edges, the roots alone show whether objects are missing.
+  void check_roots() {
+    for (const RubyPiece& piece : pieces_.all) {
+      for (const RootRecord& record : piece.roots) {
+        for (const std::uint64_t to : record.to) {
+          ++result_.root_references;
+          if (!is_object(to)) ++result_.missing_roots;
+        }
+      }
+    }
+  }
+  [[nodiscard]] bool is_object(std::uint64_t address) const {
+    const auto at = std::partition_point(
+        snapshot_.objects.begin(), snapshot_.objects.end(),
+        [&](const Object& object) { return std::uint64_t{object.address} < address; });
+    return at != snapshot_.objects.end() && std::uint64_t{at->address} == address;
+  }
+
   void take_roots(const AddressIndex& index) {
     for (const RubyPiece& piece : pieces_.all) {
       for (const RootRecord& record : piece.roots) {
         for (const std::uint64_t to : record.to) {
+          ++result_.root_references;
           const ObjectIndex found = index.find(to);
           if (found == AddressIndex::kNone) {
             ++result_.missing_roots;

@@ -10,12 +10,13 @@
 namespace heapattach::ruby {
 
 struct Joined {
-  std::string wrong;                // empty: it is in order
-  std::size_t piece = 0;            // where
-  std::size_t line = 0;             // of the piece
-  std::uint64_t references = 0;     // of objects
-  std::uint64_t missing = 0;        // of these: to objects that are not there
-  std::uint64_t missing_roots = 0;  // references of roots to such objects
+  std::string wrong;                  // empty: it is in order
+  std::size_t piece = 0;              // where
+  std::size_t line = 0;               // of the piece
+  std::uint64_t references = 0;       // of objects
+  std::uint64_t missing = 0;          // of these: to objects that are not there
+  std::uint64_t root_references = 0;  // of roots
+  std::uint64_t missing_roots = 0;    // of these: to such objects
 };
 
 // Fills the types, sizes, objects, values, edges and roots of `snapshot`. Uses up the pieces'
