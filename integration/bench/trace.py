@@ -45,7 +45,7 @@ def main():
     options = parser.parse_args()
     print("| every | threads that wait | ns without | with | ratio | longest stop, ms |")
     print("|---|---|---|---|---|---|")
-    for every, threads in (("256m", 0), ("512k", 0), ("64k", 0), ("512k", 200)):
+    for every, threads in (("256M", 0), ("512k", 0), ("64k", 0), ("512k", 200)):
         off, on, stops = measure(options, every, threads)
         print(f"| {every} | {threads} | {off:.1f} | {on:.1f} | {on / off:.3f} | {spread(stops)} |",
               flush=True)
