@@ -206,7 +206,7 @@ TEST_CASE("the heap of a Ruby process that hangs in a collection is read from ou
       return read_text("/proc/" + pid + "/syscall").starts_with(fmt::format("{} ", SYS_pause));
     };
     if (hangs) REQUIRE(eventually(60s, is_in_pause));
-    // No copy of one that hangs can run Ruby code: it is read from outside after half of the time.
+    // No copy of one that hangs can run Ruby code: it is read from outside at the end of the time.
     const auto rows =
         hangs ? rows_of(pid, {"--timeout", "4"}, 7) : rows_of(pid, {"--snapshot", "freeze"}, 7);
     Row all;

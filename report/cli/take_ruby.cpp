@@ -1,5 +1,6 @@
 #include "report/cli/take_ruby.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <memory>
@@ -284,12 +285,13 @@ Result<snapshot::Snapshot> take_by_copy(const RubyTarget& target,
   return snapshot;
 }
 
-// Half of the time that is left, so that there is time to read it from outside.
-Deadline first_half(const Deadline& deadline) {
-  Deadline half = deadline;
-  const auto now = std::chrono::steady_clock::now();
-  half.at = now + (deadline.at - now) / 2;
-  return half;
+// Leaves time to read the heap from outside: a third, or enough.
+Deadline with_reserve(const Deadline& deadline) {
+  constexpr std::chrono::steady_clock::duration kEnough = std::chrono::seconds(10);
+  Deadline earlier = deadline;
+  const auto left = deadline.at - std::chrono::steady_clock::now();
+  earlier.at -= std::min(left / 3, kEnough);
+  return earlier;
 }
 
 }  // namespace
@@ -303,7 +305,8 @@ Result<snapshot::Snapshot> take_from_ruby(const Options& options,
     return read_ruby_from_outside(*target, options, deadline, console);
   }
   const bool may_read = target->machine && can_read_ruby_from_outside(options);
-  auto dumped = take_by_copy(*target, options, may_read ? first_half(deadline) : deadline, console);
+  auto dumped =
+      take_by_copy(*target, options, may_read ? with_reserve(deadline) : deadline, console);
   if (dumped || !may_read) return dumped;
   const ErrorKind kind = dumped.error().kind;
   if (kind != ErrorKind::Timeout && kind != ErrorKind::Impossible) return dumped;
