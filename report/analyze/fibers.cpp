@@ -20,7 +20,10 @@ std::vector<bool> fiber_objects(const snapshot::Snapshot& snapshot) {
 }
 
 const snapshot::Fiber* fiber_at(const snapshot::Snapshot& snapshot, ObjectIndex object) {
-  const std::uint64_t address = snapshot.objects[object].address;
+  // A path through a list of a million links asks for each of them.
+  const snapshot::Object& asked = snapshot.objects[object];
+  if (snapshot.types[asked.type].name != "Fiber") return nullptr;
+  const std::uint64_t address = asked.address;
   const auto found =
       std::find_if(snapshot.fibers.begin(), snapshot.fibers.end(),
                    [&](const snapshot::Fiber& fiber) { return fiber.address == address; });
