@@ -33,6 +33,11 @@ class Exchange
     @answers = Channel(String).new
   end
 
+  def start
+    spawn(name: "asker") { ask }
+    spawn(name: "answerer") { answer }
+  end
+
   def ask
     answer = @answers.receive
     @questions.send(answer.size)
@@ -79,9 +84,7 @@ when "locks"
   say_ready
   sleep 1000
 when "exchange"
-  exchange = Exchange.new
-  spawn(name: "asker") { exchange.ask }
-  spawn(name: "answerer") { exchange.answer }
+  Exchange.new.start
   say_ready
   sleep 1000
 when "spin"

@@ -57,13 +57,20 @@ std::optional<unwind::Place> own_place(const unwind::StackRecord& record,
   return {};
 }
 
+std::string function_text(const unwind::Place& place) {
+  return place.maker.empty() ? place.function : fmt::format("-> in {}", place.maker);
+}
+
 std::string place_text(const unwind::Place& place) {
   const std::string_view file = place.file;
   const std::string_view home = place.home;
-  const bool is_proc = place.function == "->";
-  if (is_proc && !home.empty()) return fmt::format("-> of {}", home.substr(home.rfind('/') + 1));
-  if (file.empty() || !home.empty()) return place.function;
-  return fmt::format("{} ({}:{})", place.function, file.substr(file.rfind('/') + 1), place.line);
+  const bool is_proc = place.function == unwind::kProcName;
+  if (is_proc && place.maker.empty() && !home.empty()) {
+    return fmt::format("-> of {}", home.substr(home.rfind('/') + 1));
+  }
+  if (file.empty() || !home.empty()) return function_text(place);
+  return fmt::format("{} ({}:{})", function_text(place), file.substr(file.rfind('/') + 1),
+                     place.line);
 }
 
 NamedStack named(const unwind::StackRecord& record,
@@ -86,9 +93,11 @@ NamedStack named(const unwind::StackRecord& record,
       line.offset = frame.pc.value - module->bias();
     }
     const auto places = stacks.places_of(frame.pc);
+    const bool is_in_program = module != nullptr && module->is_main_program();
+    line.may_be_own = is_in_program && (places.empty() || places.front().function.empty());
     if (places.empty()) result.frames.push_back(line);
     for (const unwind::Place& place : places) {
-      line.function = place.function;
+      line.function = function_text(place);
       line.file = place.file;
       line.line = place.line;
       line.column = place.column;

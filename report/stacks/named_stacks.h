@@ -29,6 +29,9 @@ struct CodeSources {
                                                      const unwind::Stacks& stacks,
                                                      const CodeSources& sources);
 
+// "Blog::publish"; "-> in Blog::publish" for a proc.
+[[nodiscard]] std::string function_text(const unwind::Place& place);
+
 // "Blog::publish (blog.cr:34)"; without the line if that belongs to another function.
 [[nodiscard]] std::string place_text(const unwind::Place& place);
 

@@ -58,6 +58,11 @@ const CodeUnits& ModuleDebug::units() {
   return *units_;
 }
 
+const ProcLines& ModuleDebug::proc_lines() {
+  if (!proc_lines_) proc_lines_.emplace(dwarf());
+  return *proc_lines_;
+}
+
 std::string ModuleDebug::name_without_symbol(RemoteAddr pc) {
   if (!stubs_) stubs_.emplace(*module_, elf_.get());
   if (const std::string name = stubs_->at(pc); !name.empty()) return function_name(name) + "@plt";

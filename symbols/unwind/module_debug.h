@@ -11,6 +11,7 @@
 #include "symbols/elf/module.h"
 #include "symbols/unwind/code_units.h"
 #include "symbols/unwind/mini_symbols.h"
+#include "symbols/unwind/proc_lines.h"
 #include "symbols/unwind/stub_names.h"
 
 namespace heapattach::unwind {
@@ -28,6 +29,7 @@ class ModuleDebug {
   // if the split unit is missing.
   [[nodiscard]] std::optional<Dwarf_Die> whole_unit(const Dwarf_Die& root);
   [[nodiscard]] const CodeUnits& units();
+  [[nodiscard]] const ProcLines& proc_lines();
   // The name of the function around `pc`, an address in the target, if no symbol names it: from
   // compressed symbols, or as the stub of another, "getppid@plt".
   [[nodiscard]] std::string name_without_symbol(RemoteAddr pc);
@@ -53,6 +55,7 @@ class ModuleDebug {
   std::unique_ptr<Dwarf_CFI, EndCfi> exception_tables_;
   std::optional<types::DebugInformation> information_;  // created on first use
   std::optional<CodeUnits> units_;
+  std::optional<ProcLines> proc_lines_;
   std::optional<StubNames> stubs_;
   std::optional<MiniSymbols> mini_symbols_;
 };

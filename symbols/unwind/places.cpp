@@ -16,6 +16,7 @@ namespace heapattach::unwind {
 namespace {
 
 constexpr int kDeepestScope = 200;
+constexpr int kDeepestProc = 8;  // of procs within procs
 constexpr std::size_t kLongestFile = 4096;
 
 std::string cut(const char* text) {
@@ -109,8 +110,7 @@ void set_line(Dwarf_Die unit, Dwarf_Addr pc, Place& place) {
 
 // The file that the function is written in.
 std::string home_of(Dwarf_Die function) {
-  const char* const file = dwarf_decl_file(&function);
-  return cut(file);
+  return cut(dwarf_decl_file(&function));
 }
 
 // Where an inlined function was called.
@@ -124,6 +124,15 @@ void set_call(Dwarf_Die unit, const Dwarf_Die& inlined, Place& place) {
   place.line = static_cast<std::uint32_t>(types::number_at(inlined, DW_AT_call_line).value_or(0));
   place.column =
       static_cast<std::uint32_t>(types::number_at(inlined, DW_AT_call_column).value_or(0));
+}
+
+// The name of the function at `pc`, which is `name` in debug information, if it is there. Crystal's
+// debug information has methods without their classes; its symbols have both.
+std::string with_symbol(std::string name, const Module& module, RemoteAddr pc) {
+  const auto symbol = module.symbol_at(pc);
+  if (!symbol) return name;
+  if (is_cut_short(symbol->name) && !name.empty()) return function_name(symbol->name) + '#' + name;
+  return name.empty() || symbol->name.starts_with('*') ? function_name(symbol->name) : name;
 }
 
 }  // namespace
@@ -146,6 +155,44 @@ std::string Places::name_of(Dwarf_Die function) {
   return {};
 }
 
+// The one function that has code of the line that the proc is written on.
+std::string Places::maker_of(ModuleDebug& module, const Dwarf_Die& proc, int depth) {
+  const DeclaredAt declared = declared_at(proc);
+  std::string maker;
+  for (const Dwarf_Addr pc : module.proc_lines().at(declared)) {
+    std::string name = maker_at(module, pc, declared, depth);
+    if (name.empty() || name == maker) continue;
+    if (!maker.empty()) return {};
+    maker = std::move(name);
+  }
+  return maker;
+}
+
+// The innermost function at `pc`, or the maker of that one if it is a proc too. Empty in code of
+// the proc itself, which may be inlined anywhere.
+std::string Places::maker_at(ModuleDebug& module,
+                             Dwarf_Addr pc,
+                             const DeclaredAt& proc,
+                             int depth) {
+  const auto unit = module.units().at(pc);
+  Functions functions(pc);
+  if (const auto whole = unit ? module.whole_unit(*unit) : std::nullopt) functions.find(*whole);
+  if (functions.found().empty()) return {};
+  for (const Dwarf_Die& function : functions.found()) {
+    if (name_of(function) != kProcName) continue;
+    const DeclaredAt declared = declared_at(function);
+    if (declared.line == proc.line && declared.file == proc.file) return {};
+  }
+  const Dwarf_Die& innermost = functions.found().back();
+  std::string name = name_of(innermost);
+  if (name != kProcName) {
+    const bool has_symbol = functions.found().size() == 1;  // it is not inlined
+    const RemoteAddr at{pc + module.bias()};
+    return has_symbol ? with_symbol(std::move(name), module.module(), at) : name;
+  }
+  return depth < kDeepestProc ? maker_of(module, innermost, depth + 1) : std::string();
+}
+
 std::vector<Place> Places::by_debug_information(ModuleDebug& module, Dwarf_Addr pc) {
   const auto unit =
       module.units().at(pc);  // the line table of a split unit stays with the skeleton
@@ -164,7 +211,10 @@ std::vector<Place> Places::by_debug_information(ModuleDebug& module, Dwarf_Addr 
       set_call(*unit, found[i + 1], place);
     }
     place.is_inlined = types::tag_of(found[i]) == DW_TAG_inlined_subroutine;
-    if (std::string home = home_of(found[i]); home != place.file) place.home = std::move(home);
+    if (std::string home = home_of(found[i]); home != place.file) {
+      place.home = std::move(home);
+    }
+    if (place.function == kProcName) place.maker = maker_of(module, found[i]);
     places.push_back(std::move(place));
     if (!places.back().is_inlined) break;
   }
@@ -189,15 +239,7 @@ std::vector<Place> Places::of(RemoteAddr pc) {
   }
   if (places.empty()) places.emplace_back();
   Place& outermost = places.back();
-  if (const auto symbol = module->module().symbol_at(pc)) {
-    // Crystal's debug information has methods without their classes; its symbols have both.
-    const bool says_more = symbol->name.starts_with('*');
-    if (is_cut_short(symbol->name) && !outermost.function.empty()) {
-      outermost.function = function_name(symbol->name) + '#' + outermost.function;
-    } else if (outermost.function.empty() || says_more) {
-      outermost.function = function_name(symbol->name);
-    }
-  }
+  outermost.function = with_symbol(std::move(outermost.function), module->module(), pc);
   if (outermost.function.empty()) {
     outermost.function = module->name_without_symbol(pc);
   }

@@ -23,6 +23,8 @@ class Places {
  private:
   std::vector<Place> by_debug_information(ModuleDebug& module, Dwarf_Addr pc);
   std::string name_of(Dwarf_Die function);
+  std::string maker_of(ModuleDebug& module, const Dwarf_Die& proc, int depth = 0);
+  std::string maker_at(ModuleDebug& module, Dwarf_Addr pc, const DeclaredAt& proc, int depth);
 
   ModuleDebugs& modules_;
   Scopes scopes_;

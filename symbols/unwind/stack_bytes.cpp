@@ -78,7 +78,7 @@ enum class Tag : std::uint8_t { Stack, Places };
 
 constexpr std::size_t kFrameBytes = 25;
 constexpr std::size_t kLeastLocalBytes = 25;
-constexpr std::size_t kLeastPlaceBytes = 21;
+constexpr std::size_t kLeastPlaceBytes = 25;
 
 void write(const FoundStack& found, Writer& writer) {
   writer.put(Tag::Stack);
@@ -113,6 +113,7 @@ void write(const CodePlaces& found, Writer& writer) {
     writer.put_text(place.function);
     writer.put_text(place.file);
     writer.put_text(place.home);
+    writer.put_text(place.maker);
     writer.put(place.line);
     writer.put(place.column);
     writer.put(static_cast<std::uint8_t>(place.is_inlined));
@@ -127,6 +128,7 @@ Result<FoundPart> take_places(Reader& reader) {
     place.function = reader.take_text();
     place.file = reader.take_text();
     place.home = reader.take_text();
+    place.maker = reader.take_text();
     place.line = reader.take<std::uint32_t>();
     place.column = reader.take<std::uint32_t>();
     place.is_inlined = reader.take<std::uint8_t>() != 0;

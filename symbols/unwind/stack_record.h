@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <sys/types.h>
@@ -59,6 +60,9 @@ struct StackRecord {
   }
 };
 
+// The name that Crystal gives to every proc, and to a block that becomes one.
+inline constexpr std::string_view kProcName = "->";
+
 // A function around an instruction.
 struct Place {
   std::string function;  // as people write it (function_name.h); empty: unknown
@@ -69,6 +73,8 @@ struct Place {
   // The file of the function, if it is another one: Crystal puts the code of a method that takes a
   // block into its caller, and marks it only by file and line.
   std::string home{};
+  // The function that makes a Crystal proc, if this is one; empty: unknown.
+  std::string maker{};
 
   friend bool operator==(const Place&, const Place&) = default;
 };

@@ -19,7 +19,7 @@ Result<FoundStack> take_stack(std::span<const std::byte>& bytes) {
 CodePlaces example_places() {
   CodePlaces found;
   found.pc = {0x4711};
-  found.places.push_back({"Cart#add", "lib/list.cr", 12, 5, true, "src/cart.cr"});
+  found.places.push_back({"Cart#add", "lib/list.cr", 12, 5, true, "src/cart.cr", "Shop#run"});
   found.places.push_back({"main", "", 0, 0, false});
   return found;
 }
