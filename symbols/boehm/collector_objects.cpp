@@ -84,11 +84,19 @@ class Finder {
   }
 
   // Pairs of a bitmap and whether it continues (typd_mlc.c, ext_descr), in an object without
-  // pointers.
+  // pointers. There is room for 100 of them at first, and twice as many each time it is full.
   [[nodiscard]] bool is_descriptors(ObjectRef ref) const {
+    constexpr std::uint64_t kFirstBytes = 1600;
+    constexpr std::uint64_t kLargestSmall =
+        2048;  // objects up to it are rounded to a class of sizes
+    constexpr std::uint64_t kRounding = 16;
     const Block& block = heap_.blocks()[ref.block];
-    return block.kind == kAtomic && block.object_bytes >= 1600 && word(ref, 0) != 0 &&
-           (word(ref, 1) & 0xffffffff) <= 1;
+    if (block.kind != kAtomic || word(ref, 0) == 0 || (word(ref, 1) & 0xffffffff) > 1) return false;
+    const std::uint64_t bytes = block.object_bytes;
+    if (bytes <= kLargestSmall) return bytes >= kFirstBytes;
+    std::uint64_t wanted = 2 * kFirstBytes;
+    while (wanted + kRounding < bytes) wanted *= 2;
+    return bytes >= wanted;
   }
 
   // What kind of table it is, if it is one.

@@ -252,6 +252,21 @@ TEST_CASE("tables of links and due finalizers are kept, other objects are not") 
   CHECK(found.finalizable.empty());
 }
 
+TEST_CASE("type descriptors are an array of a hundred, or twice as many each time") {
+  Target target;
+  FakeGcHeap& fake = target.fake;
+  RemoteAddr at = kData + 256;
+  for (const std::uint32_t bytes : {1616U, 3216U, 12816U, 3184U, 16400U, 32784U}) {
+    const RemoteAddr block = fake.add_block({.object_bytes = bytes, .kind = kAtomic});
+    fake.put(block, std::uint64_t{0x31});
+    fake.put(at, block);
+    at = at + 8;
+  }
+  const CapturedHeap captured = target.capture();
+  const auto found = find_collector_objects(captured.heap(), captured.capture(), target.data);
+  CHECK(found.tables == std::vector<ObjectRef>{{0, 0}, {1, 0}, {2, 0}});
+}
+
 TEST_CASE("slots that look swept are free, other unreached ones are unreachable") {
   Target target;
   FakeGcHeap& fake = target.fake;
