@@ -74,8 +74,9 @@ Result<Process> Process::open(pid_t pid) {
   if (pid == getpid() || pid == guardian_pid())
     return unsupported("a process cannot attach to itself");
   auto pidfd = open_pidfd(pid);
-  if (!pidfd && pidfd.error().kind != ErrorKind::Gone &&
-      pidfd.error().os_errno != EINVAL) {  // EINVAL: a thread's number, see below
+  const int failure = pidfd ? 0 : pidfd.error().os_errno;
+  const bool is_of_thread = failure == EINVAL || failure == ENOENT;  // since Linux 6.9; see below
+  if (!pidfd && pidfd.error().kind != ErrorKind::Gone && !is_of_thread) {
     return std::move(pidfd).error().context(fmt::format("process {}", pid));
   }
   Fd directory = HA_TRY(open_directory(pid));

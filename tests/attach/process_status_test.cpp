@@ -1,8 +1,32 @@
 #include "attach/process_status.h"
 
+#include <future>
+#include <thread>
+
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "attach/process.h"
 
 using namespace heapattach;
+
+TEST_CASE("a thread's number is refused with that of its process") {
+  std::promise<pid_t> number;
+  std::promise<void> end;
+  std::thread thread([&] {
+    number.set_value(static_cast<pid_t>(::syscall(SYS_gettid)));
+    end.get_future().wait();
+  });
+  const pid_t tid = number.get_future().get();
+  const auto opened = Process::open(tid);
+  end.set_value();
+  thread.join();
+  REQUIRE_FALSE(opened.has_value());
+  CHECK(opened.error().kind == ErrorKind::Usage);
+  CHECK(opened.error().message() == fmt::format("{} is a thread of process {}", tid, ::getpid()));
+}
 
 TEST_CASE("the status of a thread gives ids, signals and capabilities") {
   const auto status = parse_process_status(
