@@ -24,7 +24,10 @@ class Places {
     if (!is_new) return known->second;
     Place& place = places_.emplace_back();
     place.pc = pc.value;
-    if (const Module* const module = modules_.find(pc)) place.module = module->name();
+    if (const Module* const module = modules_.find(pc)) {
+      place.module = module->name();
+      place.offset = pc.value - module->bias();
+    }
     const auto found = stacks_.places_of(pc);
     for (std::size_t i = 0; i + 1 < found.size(); ++i) place.inlined.push_back(line_of(found[i]));
     if (!found.empty()) place.at = line_of(found.back());

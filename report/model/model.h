@@ -140,6 +140,7 @@ struct CodeLine {
   std::string function;
   std::string file;
   std::uint32_t line = 0;
+  std::uint32_t column = 0;
   bool is_lossy = false;
 };
 
@@ -149,6 +150,7 @@ struct Place {
   CodeLine at;                    // in the function of the frame
   std::vector<CodeLine> inlined;  // into it, innermost first, each called at the next one's line
   std::string module;             // empty: none
+  std::uint64_t offset = 0;       // in the module's file; 0: unknown
   bool is_lossy = false;
 };
 

@@ -283,6 +283,17 @@ void add_held_up_threads(const StackReport& report, Diagnosis& diagnosis) {
   }
 }
 
+// Nobody unlocks these, except by a mistake that POSIX calls undefined: this is not a proof.
+void add_orphaned_mutexes(const StackReport& report, Diagnosis& diagnosis) {
+  for (const ThreadSeen& thread : report.threads) {
+    if (thread.gone_owner == 0) continue;
+    diagnosis.remarks.push_back(fmt::format(
+        "{} waits for {}, which thread {} locked and did not unlock before it ended",
+        title_and_function(thread),
+        thread.awaited.empty() ? "a mutex" : "the mutex " + thread.awaited, thread.gone_owner));
+  }
+}
+
 // Fibers that wait for a fiber's mutex, without a circle.
 void add_held_up_fibers(const StackReport& report, Diagnosis& diagnosis) {
   std::map<std::pair<std::size_t, RemoteAddr>, std::vector<std::size_t>> waiting_for;
@@ -313,6 +324,7 @@ Diagnosis diagnose(const StackReport& report) {
   add_held_up_fibers(report, diagnosis);
   if (diagnosis.findings.empty()) add_fibers_of_channels(report, diagnosis);
   add_held_up_threads(report, diagnosis);
+  add_orphaned_mutexes(report, diagnosis);
   return diagnosis;
 }
 

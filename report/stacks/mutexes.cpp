@@ -18,6 +18,8 @@ namespace heapattach::stacks {
 namespace {
 
 constexpr std::uint64_t kOwner = 8;
+constexpr std::uint64_t kKind = 16;
+constexpr std::uint32_t kShared = 128;  // between processes
 constexpr std::uint32_t kContended = 2;
 constexpr std::size_t kInnermost = 8;
 
@@ -39,19 +41,22 @@ bool is_in_other_lock(const NamedStack& stack) {
 
 }  // namespace
 
-std::optional<pid_t> owner_of_awaited_mutex(const SystemCall& call,
-                                            const NamedStack& stack,
-                                            const MemoryReader& capture) {
+std::optional<MutexOwner> owner_of_awaited_mutex(const SystemCall& call,
+                                                 const NamedStack& stack,
+                                                 const MemoryReader& capture) {
   const auto futex = awaited_futex(call);
   if (!futex || is_in_other_lock(stack)) return {};
   const auto word = capture.read_as<std::uint32_t>(*futex);
   if (!word) return {};
   const std::uint32_t in_word = *word & FUTEX_TID_MASK;
-  if (in_word > kContended && (*word & FUTEX_WAITERS) != 0) return static_cast<pid_t>(in_word);
+  if (in_word > kContended && (*word & FUTEX_WAITERS) != 0) {
+    return MutexOwner{static_cast<pid_t>(in_word), false};
+  }
   if (*word != kContended) return {};
   const auto owner = capture.read_as<std::int32_t>(*futex + kOwner);
   if (!owner || *owner <= 0) return {};
-  return *owner;
+  const auto kind = capture.read_as<std::uint32_t>(*futex + kKind);
+  return MutexOwner{*owner, kind && (*kind & kShared) == 0};
 }
 
 }  // namespace heapattach::stacks

@@ -11,12 +11,16 @@
 
 namespace heapattach::stacks {
 
-// The owner, by its number in its own pid namespace, of the mutex that a thread in `call` waits
-// for. None if it does not wait for a mutex, or for one that records no owner. `stack` is the
-// thread's: a condition variable, a semaphore or a barrier may look like a mutex, but their
-// functions do not.
-[[nodiscard]] std::optional<pid_t> owner_of_awaited_mutex(const SystemCall& call,
-                                                          const NamedStack& stack,
-                                                          const MemoryReader& capture);
+struct MutexOwner {
+  pid_t thread = 0;         // its number in its own pid namespace
+  bool is_private = false;  // surely a thread of the same process
+};
+
+// The owner of the mutex that a thread in `call` waits for. None if it does not wait for a mutex,
+// or for one that records no owner. `stack` is the thread's: a condition variable, a semaphore or a
+// barrier may look like a mutex, but their functions do not.
+[[nodiscard]] std::optional<MutexOwner> owner_of_awaited_mutex(const SystemCall& call,
+                                                               const NamedStack& stack,
+                                                               const MemoryReader& capture);
 
 }  // namespace heapattach::stacks

@@ -141,10 +141,13 @@ class Saved {
     frame.function = line.function;
     frame.file = line.file;
     frame.line = line.line;
+    frame.column = line.column;
     frame.pc = RemoteAddr{place.pc};
     frame.module = place.module;
+    frame.offset = place.offset;
     frame.found_by = found_by;
     frame.is_own = own_code_.is_own(place, line);
+    frame.may_be_own = line.function.empty() && own_code_.is_in_program(place);
     return frame;
   }
 
@@ -157,9 +160,12 @@ class Saved {
 
 OwnCode::OwnCode(const Snapshot& snapshot) : snapshot_(snapshot), library_(library_of(snapshot)) {}
 
+bool OwnCode::is_in_program(const snapshot::Place& place) const {
+  return file_name(place.module) == file_name(snapshot_.header.exe);
+}
+
 bool OwnCode::is_own(const snapshot::Place& place, const CodeLine& line) const {
-  return file_name(place.module) == file_name(snapshot_.header.exe) &&
-         is_own_code(line.function, line.file, library_);
+  return is_in_program(place) && is_own_code(line.function, line.file, library_);
 }
 
 StackReport saved_stacks(const Snapshot& snapshot) {

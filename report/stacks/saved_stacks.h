@@ -16,6 +16,7 @@ class OwnCode {
   explicit OwnCode(const snapshot::Snapshot& snapshot);
 
   // `line` is one of the place's.
+  [[nodiscard]] bool is_in_program(const snapshot::Place& place) const;
   [[nodiscard]] bool is_own(const snapshot::Place& place, const snapshot::CodeLine& line) const;
 
  private:

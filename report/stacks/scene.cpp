@@ -84,7 +84,7 @@ class Joining {
       const auto own = own_place(*record->second, scene_.stacks, sources);
       if (own) seen.function = place_text(*own);
     }
-    std::optional<pid_t> owner;
+    std::optional<MutexOwner> owner;
     if (thread.registers) {
       if (const auto call = call_of(*thread.registers, scene_.modules)) {
         seen.call = describe(*call, scene_.capture, descriptors_);
@@ -101,8 +101,11 @@ class Joining {
       if (!owners_[i]) continue;
       const auto owner = std::find_if(
           report_.threads.begin(), report_.threads.end(),
-          [&](const ThreadSeen& thread) { return thread.tid_in_target == *owners_[i]; });
-      if (owner == report_.threads.end()) continue;
+          [&](const ThreadSeen& thread) { return thread.tid_in_target == owners_[i]->thread; });
+      if (owner == report_.threads.end()) {
+        if (owners_[i]->is_private) report_.threads[i].gone_owner = owners_[i]->thread;
+        continue;
+      }
       report_.threads[i].waits_for = static_cast<std::size_t>(owner - report_.threads.begin());
     }
   }
@@ -121,7 +124,7 @@ class Joining {
   CrystalLibrary library_;
   Descriptors descriptors_;
   std::unordered_map<pid_t, const unwind::StackRecord*> by_thread_;
-  std::vector<std::optional<pid_t>> owners_;  // of what the threads wait for
+  std::vector<std::optional<MutexOwner>> owners_;  // of what the threads wait for
   StackReport report_;
 };
 

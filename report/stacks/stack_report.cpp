@@ -25,7 +25,7 @@ std::string descriptor_text(const FiberWait& wait) {
 std::string mutex_text(const StackReport& report, const FiberWait& wait) {
   std::string text = "waits for " + object_text(wait, "a mutex");
   if (wait.owner && *wait.owner < report.fibers.size()) {
-    text += " of " + title_of(report.fibers[*wait.owner]);
+    text += ", which " + title_of(report.fibers[*wait.owner]) + " holds";
   }
   return text;
 }

@@ -28,7 +28,8 @@ struct NamedFrame {
   std::string module;        // empty: none
   std::uint64_t offset = 0;  // in the module's file
   unwind::FoundBy found_by = unwind::FoundBy::Registers;
-  bool is_own = false;  // of the program itself, not of a library
+  bool is_own = false;      // of the program itself, not of a library
+  bool may_be_own = false;  // in the program itself, but its function is unknown
 };
 
 struct NamedStack {
@@ -60,11 +61,12 @@ struct ThreadSeen {
   bool is_busy = false;                  // it ran, or waited for a processor, at each observation
   bool is_readable = true;               // false: it could not be stopped, and has no stack here
   std::optional<std::size_t> waits_for;  // the thread that owns the mutex that it waits for
-  std::string awaited;                   // the name of that mutex; empty: not known
-  std::string function;                  // of the program, in which it is
-  std::optional<std::size_t> fiber;      // that is on it
-  bool is_idle = false;                  // that fiber waits; the thread looks for another one
-  std::optional<std::size_t> finding;    // of the report's findings: one that it is part of
+  pid_t gone_owner = 0;  // the thread that ended without unlocking that mutex; 0: none did
+  std::string awaited;   // the name of that mutex; empty: not known
+  std::string function;  // of the program, in which it is
+  std::optional<std::size_t> fiber;    // that is on it
+  bool is_idle = false;                // that fiber waits; the thread looks for another one
+  std::optional<std::size_t> finding;  // of the report's findings: one that it is part of
   std::optional<RubySeen> ruby{};
   NamedStack stack;
 };

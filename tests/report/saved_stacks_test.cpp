@@ -21,7 +21,8 @@ snapshot::Snapshot deadlock() {
   snapshot.places = {{.pc = 0x10,
                       .at = {"Mutex#lock", "/lib/crystal/mutex.cr", 66},
                       .inlined = {},
-                      .module = "app"},
+                      .module = "app",
+                      .offset = 0x4f2a},
                      {.pc = 0x20,
                       .at = {"Ledger#transfer", "/src/ledger.cr", 17},
                       .inlined = {{"Ledger#add", "/src/ledger.cr", 12}},
@@ -68,12 +69,14 @@ TEST_CASE("a saved snapshot gives the stacks that it has, and says what it does 
   CHECK_FALSE(frames[3].is_own);
   CHECK_FALSE(report.is_partial);
   const std::string text = format_stacks_text(report, {});
+  CHECK(text.find("app+0x4f2a") != std::string::npos);
+  CHECK(text.find("+0x0") == std::string::npos);  // of frames without an offset
   CHECK(text.starts_with(
       "deadlock: one and two\n"
       "process 4711 /srv/app: 1 thread, 3 fibers, from a snapshot of 2026-11-20T11:34:07.215Z "
       "(which has no wait channels"));
   CHECK(text.find("thread 4711, sleeping in epoll_wait(4)\n") != std::string::npos);
-  CHECK(text.find("1: waits for Mutex 0x9000 of fiber \"two\"") != std::string::npos);
+  CHECK(text.find("1: waits for Mutex 0x9000, which fiber \"two\" holds") != std::string::npos);
   const std::string json = format_stacks_json(report);
   CHECK(json.find("\"snapshot\":\"2026-11-20T11:34:07.215Z\"") != std::string::npos);
   CHECK(json.find("cpu_s") == std::string::npos);

@@ -160,6 +160,10 @@ TEST_CASE("brief stacks fold what is not the program's own, but for what its cod
   CHECK(says(text,
              "    0  wait  app.cr:7  app+0x234\n"
              "      … 2 frames of the runtime and libraries\n"));
+  // A stripped program's own code has no names.
+  report.threads[0].stack.frames[5].may_be_own = true;
+  CHECK(says(format_stacks_text(report, {.is_brief = true}),
+             "    5  main        app.cr:7  app+0x234\n"));
   CHECK(says(format_stacks_text(report, {.with_colour = true}),
              "\x1b[36m    3  Shop#sell   app.cr:7  app+0x234\x1b[0m\n"));
   CHECK(!says(format_stacks_text(report, {}), "…"));

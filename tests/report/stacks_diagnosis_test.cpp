@@ -77,7 +77,19 @@ TEST_CASE("owners that do not exist are ignored") {
   report.fibers[0].wait.owner = 7;
   report.threads = {thread(1)};
   CHECK(first_of(report).starts_with("deadlock: the only fiber waits, and nobody is left"));
-  CHECK(first_of(report).find(" of fiber") == std::string::npos);
+  CHECK(first_of(report).find(", which fiber") == std::string::npos);
+}
+
+TEST_CASE("a mutex whose owner ended is a remark") {
+  StackReport report;
+  report.threads = {thread(10)};
+  report.threads[0].gone_owner = 12;
+  report.threads[0].awaited = "db.mu";
+  const Diagnosis diagnosis = diagnose(report);
+  CHECK(diagnosis.findings.empty());
+  REQUIRE(diagnosis.remarks.size() == 1);
+  CHECK(diagnosis.remarks[0].find("waits for the mutex db.mu, which thread 12 locked and did not "
+                                  "unlock before it ended") != std::string::npos);
 }
 
 TEST_CASE("fibers that wait for each other's mutexes are a deadlock, with functions and locks") {

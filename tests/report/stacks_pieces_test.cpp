@@ -94,16 +94,27 @@ TEST_CASE("what an epoll instance watches is read line by line") {
 }
 
 TEST_CASE("the owner of the mutex that a thread waits for is found") {
-  CHECK(owner_of_awaited_mutex(waits_at(0x1000), stack_of("__lll_lock_wait"),
-                               MutexMemory(77).memory) == 77);
+  const auto owner =
+      owner_of_awaited_mutex(waits_at(0x1000), stack_of("__lll_lock_wait"), MutexMemory(77).memory);
+  REQUIRE(owner);
+  CHECK(owner->thread == 77);
   // Without names as well.
-  CHECK(owner_of_awaited_mutex(waits_at(0x1000), {}, MutexMemory(77).memory) == 77);
+  CHECK(owner_of_awaited_mutex(waits_at(0x1000), {}, MutexMemory(77).memory)->thread == 77);
+}
+
+TEST_CASE("the owner of a mutex between processes may be in another process") {
+  constexpr RemoteAddr kKind{0x1000 + 16};
+  MutexMemory mutex(77);
+  mutex.memory.put(kKind, std::uint32_t{0});
+  CHECK(owner_of_awaited_mutex(waits_at(0x1000), {}, mutex.memory)->is_private);
+  mutex.memory.put(kKind, std::uint32_t{128});
+  CHECK_FALSE(owner_of_awaited_mutex(waits_at(0x1000), {}, mutex.memory)->is_private);
 }
 
 TEST_CASE("a mutex with priority inheritance has its owner in its first word") {
   FakeMemory memory;
   memory.put(RemoteAddr{0x1000}, std::uint32_t{FUTEX_WAITERS | 78});
-  CHECK(owner_of_awaited_mutex(waits_at(0x1000), {}, memory) == 78);
+  CHECK(owner_of_awaited_mutex(waits_at(0x1000), {}, memory)->thread == 78);
 }
 
 TEST_CASE("something that is not a mutex has no owner") {

@@ -13,6 +13,7 @@ bool read_line(JsonCursor& json, std::string_view key, snapshot::CodeLine& out) 
   if (key == "function") return json.string(out.function);
   if (key == "file") return json.string(out.file);
   if (key == "line") return read_number(json, out.line);
+  if (key == "column") return read_number(json, out.column);
   return json.skip();
 }
 
@@ -27,6 +28,7 @@ bool read_place(JsonCursor& json, snapshot::Place& place, snapshot::Frame& frame
   return json.object([&](std::string_view key) {
     if (key == "pc") return json.address(place.pc);
     if (key == "module") return json.string(place.module);
+    if (key == "offset") return json.address(place.offset);
     if (key == "inlined") {
       return json.array([&] { return read_inlined(json, place.inlined.emplace_back()); });
     }

@@ -12,6 +12,7 @@ void add_line(const snapshot::CodeLine& line, JsonRecord& record) {
   record.text_unless_empty("function", line.function);
   record.text_unless_empty("file", line.file);
   if (line.line != 0) record.number("line", line.line);
+  if (line.column != 0) record.number("column", line.column);
 }
 
 JsonRecord frame_record(const snapshot::Place& place, unwind::FoundBy found_by) {
@@ -19,6 +20,7 @@ JsonRecord frame_record(const snapshot::Place& place, unwind::FoundBy found_by) 
   record.address("pc", place.pc);
   add_line(place.at, record);
   record.text_unless_empty("module", place.module);
+  if (place.offset != 0) record.address("offset", place.offset);
   if (!place.inlined.empty()) {
     record.open_list("inlined");
     for (const snapshot::CodeLine& line : place.inlined) {

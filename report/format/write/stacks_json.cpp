@@ -138,6 +138,7 @@ JsonRecord thread_record(const StackReport& report, const ThreadSeen& thread) {
     record.raw("cpu_s", decimal(std::chrono::duration<double>(thread.processor_time).count()));
   }
   if (thread.load) record.raw("load", fmt::format("{:.2f}", *thread.load));
+  if (thread.gone_owner != 0) record.number("waits_for_gone_thread", thread.gone_owner);
   if (thread.waits_for) {
     record.number("waits_for_thread", report.threads.at(*thread.waits_for).tid);
   }

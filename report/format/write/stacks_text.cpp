@@ -132,13 +132,15 @@ class Text {
  private:
   static constexpr const char* kOwn = "\x1b[36m";
 
+  static bool is_kept(const NamedFrame& frame) { return frame.is_own || frame.may_be_own; }
+
   // One frame alone is not worth a fold.
   [[nodiscard]] std::vector<bool> folded_frames(const NamedStack& stack) const {
     const auto& frames = stack.frames;
     std::vector<bool> is_folded(frames.size());
     for (std::size_t begin = 0; style_.is_brief && begin < frames.size();) {
       std::size_t end = begin;
-      while (end < frames.size() && !frames[end].is_own) ++end;
+      while (end < frames.size() && !is_kept(frames[end])) ++end;
       const bool is_called_by_own = end < frames.size();
       const std::size_t from = begin == 0 && !is_called_by_own ? 1 : begin;
       const std::size_t to = is_called_by_own && end > begin ? end - 1 : end;
@@ -159,9 +161,9 @@ class Text {
       if (frame.column != 0) place += fmt::format(":{}", frame.column);
       place += "  ";
     }
-    const std::string module = frame.module.empty()
-                                   ? fmt::format("{}", frame.pc)
-                                   : fmt::format("{}+{:#x}", frame.module, frame.offset);
+    std::string module = frame.module.empty() ? fmt::format("{}", frame.pc) : frame.module;
+    // A snapshot of an earlier release does not have it.
+    if (!frame.module.empty() && frame.offset != 0) module += fmt::format("+{:#x}", frame.offset);
     line(fmt::format("  {:>3}  {:<{}}  {}{}{}{}", number,
                      frame.function.empty() ? "?" : frame.function, width, place,
                      frame.is_inlined ? "" : module, frame.is_inlined ? "inlined" : "",
@@ -226,6 +228,10 @@ void add_thread(const StackReport& report, const ThreadSeen& thread, Text& text)
     text.line(
         fmt::format("  waits for a mutex of {}", title_of(report.threads.at(*thread.waits_for))));
   }
+  if (thread.gone_owner != 0) {
+    text.line(
+        fmt::format("  waits for a mutex of thread {}, which no longer exists", thread.gone_owner));
+  }
   if (thread.fiber) {
     const FiberSeen& fiber = report.fibers.at(*thread.fiber);
     text.line(
@@ -261,7 +267,7 @@ std::string names_of(const StackReport& report, const FiberGroup& group) {
   std::string names;
   std::size_t shown = 0;
   for (const std::size_t index : group.fibers) {
-    if (shown == kShownNames) break;
+    if (shown == kShownNames && group.fibers.size() > kShownNames + 1) break;
     names += (names.empty() ? "" : ", ") + name_of(report.fibers[index]);
     ++shown;
   }
