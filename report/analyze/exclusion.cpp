@@ -12,29 +12,18 @@ namespace {
 
 using snapshot::ObjectIndex;
 
-// By type, its excluded fields.
-std::vector<std::vector<std::string>> fields_by_type(const snapshot::Snapshot& snapshot,
-                                                     const std::vector<Exclusion>& exclusions) {
-  std::vector<std::vector<std::string>> fields;
+// By type, the exclusions that mean it.
+std::vector<std::vector<std::size_t>> exclusions_by_type(const snapshot::Snapshot& snapshot,
+                                                         const std::vector<Exclusion>& exclusions) {
+  std::vector<std::vector<std::size_t>> by_type;
   for (const snapshot::Type& type : snapshot.types) {
-    auto& own = fields.emplace_back();
-    for (const Exclusion& exclusion : exclusions) {
-      const bool is_meant = exclusion.type == type.name || matches_glob(exclusion.type, type.name);
-      if (is_meant) own.push_back(exclusion.field);
+    auto& own = by_type.emplace_back();
+    for (std::size_t i = 0; i < exclusions.size(); ++i) {
+      const std::string& wanted = exclusions[i].type;
+      if (wanted == type.name || matches_glob(wanted, type.name)) own.push_back(i);
     }
   }
-  return fields;
-}
-
-bool is_any_of(const std::vector<std::string>& fields,
-               EdgeNames& names,
-               ObjectIndex from,
-               std::uint32_t word) {
-  if (fields.empty()) return false;
-  const std::string name = names.name(from, word);
-  return std::any_of(fields.begin(), fields.end(), [&](const std::string& field) {
-    return field == name || matches_glob(field, name);
-  });
+  return by_type;
 }
 
 }  // namespace
@@ -55,19 +44,32 @@ RemainingEdges::RemainingEdges(const snapshot::Snapshot& snapshot,
                                EdgeNames& names)
     : snapshot_(snapshot), is_copy_(!exclusions.empty()) {
   if (!is_copy_) return;
-  const auto fields = fields_by_type(snapshot, exclusions);
+  const auto by_type = exclusions_by_type(snapshot, exclusions);
+  std::vector<bool> is_used(exclusions.size());
+  const auto is_excluded = [&](ObjectIndex from, std::uint32_t word) {
+    const auto& own = by_type[snapshot.objects[from].type];
+    if (own.empty()) return false;
+    const std::string name = names.name(from, word);
+    const auto found = std::find_if(own.begin(), own.end(), [&](std::size_t i) {
+      return exclusions[i].field == name || matches_glob(exclusions[i].field, name);
+    });
+    if (found != own.end()) is_used[*found] = true;
+    return found != own.end();
+  };
   const analyze::Graph all{snapshot.first_edge, snapshot.edges, {}};
   first_edge_.push_back(0);
   for (ObjectIndex object = 0; object < all.size(); ++object) {
-    const auto& excluded = fields[snapshot.objects[object].type];
     for (const snapshot::Edge& edge : all.from(object)) {
-      if (is_any_of(excluded, names, object, edge.offset_words)) {
+      if (is_excluded(object, edge.offset_words)) {
         ++excluded_;
       } else {
         edges_.push_back(edge);
       }
     }
     first_edge_.push_back(edges_.size());
+  }
+  for (std::size_t i = 0; i < exclusions.size(); ++i) {
+    if (!is_used[i]) unused_.push_back(exclusions[i].type + ':' + exclusions[i].field);
   }
 }
 

@@ -30,6 +30,8 @@ class RemainingEdges {
   // Borrows the snapshot, `roots` and this.
   [[nodiscard]] analyze::Graph graph(const std::vector<snapshot::ObjectIndex>& roots) const;
   [[nodiscard]] std::uint64_t excluded() const { return excluded_; }
+  // The exclusions that no edge matched, as the user wrote them.
+  [[nodiscard]] const std::vector<std::string>& unused() const { return unused_; }
 
  private:
   const snapshot::Snapshot& snapshot_;
@@ -37,6 +39,7 @@ class RemainingEdges {
   snapshot::FlatArray<std::uint64_t> first_edge_;
   snapshot::FlatArray<snapshot::Edge> edges_;
   std::uint64_t excluded_ = 0;
+  std::vector<std::string> unused_;
 };
 
 }  // namespace heapattach::analyze

@@ -125,6 +125,8 @@ class Matcher {
       }
     }
     was_seen_.resize(plain_.size());
+    was_comparable_.resize(plain_.size());
+    holds_.resize(plain_.size());
   }
 
   Result<FindMatches> run(const std::vector<ObjectIndex>& objects) && {
@@ -165,12 +167,32 @@ class Matcher {
     return any;
   }
 
+  // Whether a field ever holds something of the kind that it is compared with. What is nil does not
+  // decide it.
+  void note_kind(const FindCondition& condition, const Seen& seen, std::size_t number) {
+    if (seen.what == Seen::What::Nothing || seen.what == Seen::What::Nil) return;
+    if (condition.op == FindOperator::Exists || condition.value.kind == Kind::Nil) {
+      was_comparable_[number] = true;
+      return;
+    }
+    const Kind wanted = condition.value.kind;
+    switch (seen.what) {
+      case Seen::What::Text: holds_[number] = "texts"; break;
+      case Seen::What::Plain: holds_[number] = "numbers"; break;
+      default: holds_[number] = "other objects"; break;
+    }
+    const bool is_same = (seen.what == Seen::What::Text && wanted == Kind::Text) ||
+                         (seen.what == Seen::What::Plain && wanted == Kind::Plain);
+    if (is_same) was_comparable_[number] = true;
+  }
+
   // A path with [*] comes to several things: one of them is enough.
   Truth test(ObjectIndex object, const FindCondition& condition, std::size_t number) {
     Truth any = Truth::No;
     bool was_seen = false;
     follow(object, plain_[number], [&](const Seen& seen) {
       was_seen = was_seen || seen.what != Seen::What::Nothing;
+      note_kind(condition, seen, number);
       any = std::max(any, compare(condition, seen));
     });
     if (was_seen) was_seen_[number] = true;
@@ -264,15 +286,23 @@ class Matcher {
     }
   }
 
-  // A field that no object has is a typo, which must not pass for "none found".
+  // A field that no object has is a typo, and so is a value of another kind than the field's:
+  // neither must pass for "none found".
   Result<void> check_fields(const std::vector<ObjectIndex>& objects) const {
     std::size_t number = 0;
     for (const auto& conditions : expression_.any_of) {
       for (const FindCondition& condition : conditions) {
-        if (was_seen_[number++]) continue;
-        return find_error(expression_.text, condition.column,
-                          fmt::format("no {} has a field {}; {}", matches_.type, condition.path,
-                                      fields_text(type_of(objects.front()))));
+        const std::size_t at = number++;
+        if (!was_seen_[at]) {
+          return find_error(expression_.text, condition.column,
+                            fmt::format("no {} has a field {}; {}", matches_.type, condition.path,
+                                        fields_text(type_of(objects.front()))));
+        }
+        if (was_comparable_[at] || holds_[at].empty()) continue;
+        return find_error(
+            expression_.text, condition.column,
+            fmt::format("{} holds {} and is compared with {}", condition.path, holds_[at],
+                        condition.value.kind == Kind::Text ? "a text" : "a number"));
       }
     }
     return {};
@@ -296,6 +326,9 @@ class Matcher {
   EdgeNames names_;
   std::vector<std::string> plain_;  // of the conditions, one after the other
   std::vector<bool> was_seen_;      // as well: some object has such a field
+  std::vector<bool>
+      was_comparable_;  // as well: with something of the kind that it is compared with
+  std::vector<std::string_view> holds_;  // as well: "texts", the last of another kind
   FindMatches matches_;
 };
 

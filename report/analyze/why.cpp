@@ -43,6 +43,7 @@ class Explainer {
     why_.what = options.what;
     why_.from = options.from;
     why_.excluded_edges = edges_.excluded();
+    why_.unused_exclusions = edges_.unused();
   }
 
   Why explain_object(ObjectIndex object) && {

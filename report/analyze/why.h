@@ -52,6 +52,7 @@ struct Why {
   std::uint64_t other_paths = 0;    // not shown
   std::uint64_t other_objects = 0;  // of the type, that these reach
   std::uint64_t excluded_edges = 0;
+  std::vector<std::string> unused_exclusions;  // that matched no edge: typos, perhaps
 };
 
 // Malformed, with the nearest names, if the snapshot has no such type or object. The snapshot must

@@ -103,6 +103,15 @@ void Console::progress(std::string_view what, std::uint64_t done, std::uint64_t 
   if (!drawing_.joinable()) drawing_ = thread_without_signals([this] { draw(); });
 }
 
+void Console::end_progress() {
+  {
+    const std::lock_guard lock(progress_mutex_);
+    progress_ = {};
+  }
+  const std::lock_guard lock(mutex_);
+  clear_progress();
+}
+
 void Console::draw_progress(std::string_view text) {
   const bool is_early = std::chrono::steady_clock::now() - start_ < settings_.patience;
   if (!settings_.is_terminal || settings_.quiet || is_early) return;
@@ -132,18 +141,24 @@ std::string Console::progress_line(const Progress& progress, Time now) {
                      seconds * (1 - share) / share);
 }
 
+void Console::redraw(std::string_view text) {
+  const std::lock_guard lock(mutex_);
+  {
+    const std::lock_guard progress_lock(progress_mutex_);
+    if (progress_.what.empty()) return;  // end_progress() was called
+  }
+  shows_progress_ = true;
+  write(fmt::format("\r{}\x1b[K", settings_.is_ascii ? ascii_text(text) : text));
+}
+
 void Console::draw() {
   std::unique_lock waiting(progress_mutex_);
   while (!over_.wait_for(waiting, kProgressEvery, [this] { return is_over_; })) {
     const auto now = std::chrono::steady_clock::now();
-    if (now - start_ < settings_.patience) continue;
+    if (now - start_ < settings_.patience || progress_.what.empty()) continue;
     const std::string text = progress_line(progress_, now);
     waiting.unlock();
-    {
-      const std::lock_guard lock(mutex_);
-      shows_progress_ = true;
-      write(fmt::format("\r{}\x1b[K", settings_.is_ascii ? ascii_text(text) : text));
-    }
+    redraw(text);
     waiting.lock();
   }
 }

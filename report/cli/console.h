@@ -45,6 +45,8 @@ class Console {
   // a second, on one line that is overwritten and disappears: "typing objects: 1,234,567 of
   // 5,000,000, 24 %, 3 s left". Never waits for the terminal: another thread draws.
   void progress(std::string_view what, std::uint64_t done = 0, std::uint64_t all = 0);
+  // Removes that line, before a report goes to the same terminal.
+  void end_progress();
   // The same in the caller's own words, drawn at once and without a thread; left out while the
   // terminal takes nothing. It may have several lines. Not together with progress().
   void draw_progress(std::string_view text);
@@ -55,6 +57,7 @@ class Console {
   [[nodiscard]] std::string back_to_progress() const;
   void clear_progress();
   void draw();
+  void redraw(std::string_view text);
 
   using Time = std::chrono::steady_clock::time_point;
   struct Progress {

@@ -1,5 +1,6 @@
 #include "report/cli/gate.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -40,7 +41,9 @@ snapshot::RowChoice Gate::rows() const {
 }
 
 void Gate::judge(const Measure& measure, Answer& answer) const {
-  bool is_missing = false;
+  const auto is_known = [&](const std::string& type) { return !names_.find(type).name.empty(); };
+  bool is_missing = !options_.allow_missing &&
+                    !std::all_of(options_.rows.types.begin(), options_.rows.types.end(), is_known);
   bool is_held = false;
   for (FailIf condition : options_.fail_if) {
     NamedType named = names_.find(condition.type);

@@ -30,8 +30,8 @@ class Gate {
 
   using Measure = std::function<std::int64_t(const FailIf&)>;
   // Adds to the answer each condition that holds, with its value, and each unknown name. Sets its
-  // status: FailIfHeld if a condition holds, otherwise Usage if a name is unknown and
-  // --allow-missing was not given.
+  // status: FailIfHeld if a condition holds, otherwise Usage if a name of it or of --type is
+  // unknown and --allow-missing was not given.
   void judge(const Measure& measure, Answer& answer) const;
 
  private:

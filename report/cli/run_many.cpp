@@ -61,7 +61,11 @@ ExitStatus run_many(const Options& options,
     const bool is_the_end = interrupted_by().has_value() || statuses.back() == ExitStatus::Output;
     if (is_the_end) return statuses.back();
   }
+  // A condition that holds for one process matters more than what failed with another.
   bool any_complete = false;
+  for (const ExitStatus status : statuses) {
+    if (status == ExitStatus::FailIfHeld) return status;
+  }
   for (const ExitStatus status : statuses) any_complete |= status == ExitStatus::Complete;
   for (const ExitStatus status : statuses) {
     const bool may_happen = status == ExitStatus::Gone || status == ExitStatus::NoHeap;

@@ -17,9 +17,10 @@ namespace heapattach {
 using RunOne = std::function<ExitStatus(const Options& options)>;
 
 // One report after another; a failure of one does not affect the others. On standard output, each
-// report for people has a line before it that names its process. The status is that of the first
-// incomplete one. For a tree or a name, processes that have ended meanwhile or have no heap do not
-// count if others have given a report.
+// report for people has a line before it that names its process. The status is FailIfHeld
+// if a condition holds for one of them, otherwise that of the first incomplete one. For a tree or a
+// name, processes that have ended meanwhile or have no heap do not count if others have given a
+// report.
 [[nodiscard]] ExitStatus run_many(const Options& options,
                                   const std::vector<pid_t>& pids,
                                   const RunOne& run,

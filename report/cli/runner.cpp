@@ -35,6 +35,7 @@ ExitStatus failed(const Error& error, Stage stage, const Job& job) {
 // False if the deadline cut it short.
 Result<bool> write_answer(const Answer& answer, Job& job) {
   if (answer.is_written) return true;
+  if (!answer.write) job.console.end_progress();
   OutputFile sink(std::move(job.output), job.deadline);
   bool in_time = true;
   if (answer.write) {

@@ -124,6 +124,12 @@ TEST_CASE("progress in the caller's words is drawn at once, and goes away") {
     console.say("done");
   };
   CHECK(heard(terminal, work) == "\rtracing, 12 s left\x1b[K\r\x1b[Kdone\n");
+  const auto with_report = [](Console& console) {
+    console.draw_progress("tracing, 0 s left");
+    console.end_progress();
+    console.say("its line is gone");
+  };
+  CHECK(heard(terminal, with_report) == "\rtracing, 0 s left\x1b[K\r\x1b[Kits line is gone\n");
   terminal.is_terminal = false;
   CHECK(heard(terminal, work) == "done\n");
 }

@@ -45,7 +45,8 @@ std::string text_of(const trace::Site& site) {
 }
 
 std::string compared(double ours, std::uint64_t theirs) {
-  const double more = ours == 0 ? 0 : (static_cast<double>(theirs) / ours - 1) * 100;
+  if (ours == 0) return fmt::format("the collector counted {} bytes in the same time", theirs);
+  const double more = (static_cast<double>(theirs) / ours - 1) * 100;
   return fmt::format("the collector counted {} bytes in the same time, {:.1f} % {}", theirs,
                      std::abs(more), more < 0 ? "less" : "more");
 }
@@ -85,6 +86,11 @@ std::vector<std::string> shortfalls_of(const trace::Header& header) {
 
 std::vector<std::string> remarks_about(const trace::SiteTable& table) {
   std::vector<std::string> remarks;
+  if (table.total.samples == 0 && table.is_of_all_types) {
+    remarks.push_back(
+        fmt::format("no sample: less than {} was allocated, more or less; try: --every 4K",
+                    human_bytes(table.header.every)));
+  }
   if (table.is_estimate()) {
     remarks.push_back(fmt::format("estimates from {}: one for {} allocated, on average",
                                   counted(table.total.samples, "sample"),

@@ -11,7 +11,8 @@
 //
 // For a single object there are its "address" and "type", and a path has no "summary". Dominators
 // come outermost first. "from" is the name of the roots, if not all were asked for; "unreached" are
-// then the objects that these do not reach. "complete":false and a "reason" if the snapshot is
+// then the objects that these do not reach; "unused_exclusions" are those of --exclude that no
+// pointer matches. "complete":false and a "reason" if the snapshot is
 // partial.
 
 #include <utility>
@@ -42,6 +43,11 @@ std::string format_why_json(const snapshot::Snapshot& snapshot, const analyze::W
   record.number("other_paths", why.other_paths);
   record.number("other_objects", why.other_objects);
   record.number("excluded", why.excluded_edges);
+  if (!why.unused_exclusions.empty()) {
+    record.open_list("unused_exclusions");
+    for (const std::string& exclusion : why.unused_exclusions) record.item(exclusion);
+    record.close_list();
+  }
   if (!snapshot.complete) {
     record.boolean("complete", false);
     record.text("reason", snapshot.reason);

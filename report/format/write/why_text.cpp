@@ -92,6 +92,9 @@ std::string format_why_text(const snapshot::Snapshot& snapshot,
   if (why.excluded_edges != 0) {
     text += fmt::format("\n{} excluded\n", counted(why.excluded_edges, "pointer"));
   }
+  for (const std::string& exclusion : why.unused_exclusions) {
+    text += fmt::format("\nno pointer matches --exclude {}\n", terminal_text(exclusion));
+  }
   if (!snapshot.complete) text += fmt::format("\npartial: {}\n", terminal_text(snapshot.reason));
   return text;
 }

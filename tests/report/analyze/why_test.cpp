@@ -160,7 +160,11 @@ TEST_CASE("excluded edges are not followed") {
   const auto found = why(snapshot, "Session", {{"Hash(*)", "@entries"}});
   CHECK(found.excluded_edges == 1);
   CHECK(found.unreached == 998);
+  CHECK(found.unused_exclusions.empty());
   CHECK(why(snapshot, "Session", {{"(buffer of *", "[3].value"}}).unreached == 1);
+  const auto typo = why(snapshot, "Session", {{"Hash(*)", "@entries"}, {"Hash(*)", "@entrys"}});
+  CHECK(typo.excluded_edges == 1);
+  CHECK(typo.unused_exclusions == std::vector<std::string>{"Hash(*):@entrys"});
   CHECK(why(snapshot, "Session", {{"(buffer of *", "[*].value"}}).unreached == 998);
 }
 

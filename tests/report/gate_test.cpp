@@ -1,0 +1,52 @@
+#include "report/cli/gate.h"
+
+#include <doctest/doctest.h>
+
+#include "report/cli/run_many.h"
+#include "tests/support/small_snapshot.h"
+
+using namespace heapattach;
+
+namespace {
+
+Answer judged(const Options& options) {
+  SnapshotBuilder build;
+  build.object(0x1000, build.type("Shop::Session"), 32);
+  Console console(Console::Settings{.quiet = true});
+  Gate gate(options, console);
+  gate.add(build.snapshot);
+  Answer answer;
+  gate.judge([](const FailIf&) { return 1; }, answer);
+  return answer;
+}
+
+ExitStatus run_all_of(const std::vector<ExitStatus>& statuses) {
+  Options options;
+  options.output = "heap-%p.jsonl";
+  Console console(Console::Settings{.quiet = true});
+  std::vector<pid_t> pids;
+  for (std::size_t i = 0; i < statuses.size(); ++i) pids.push_back(static_cast<pid_t>(i));
+  return run_many(
+      options, pids,
+      [&](const Options& one) { return statuses.at(static_cast<std::size_t>(one.pid)); }, console);
+}
+
+}  // namespace
+
+TEST_CASE("a type that is not there is a mistake, unless it may be missing") {
+  Options options;
+  options.rows.types = {"Shop::*"};
+  CHECK(judged(options).status == ExitStatus::Complete);
+  options.rows.types = {"Shop::*", "Sesion"};
+  CHECK(judged(options).status == ExitStatus::Usage);
+  options.allow_missing = true;
+  CHECK(judged(options).status == ExitStatus::Complete);
+}
+
+TEST_CASE("a condition that holds for one of several processes decides the status") {
+  using enum ExitStatus;
+  CHECK(run_all_of({Complete, FailIfHeld, Usage}) == FailIfHeld);
+  CHECK(run_all_of({Usage, FailIfHeld}) == FailIfHeld);
+  CHECK(run_all_of({NoHeap, Complete, Gone}) == NoHeap);
+  CHECK(run_all_of({Complete, Complete}) == Complete);
+}
