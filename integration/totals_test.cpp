@@ -66,12 +66,12 @@ TEST_CASE("objects and bytes are the same in every format that one snapshot is c
     script +=
         fmt::format("echo {0} $(python3 '{1}/totals.py' {0} '{2}')\n", format, CONSUMERS, file);
   };
-  const auto exports = formats_after(help, "of a snapshot: ");
+  const auto exports = formats_after(help, "for a snapshot: ");
   CHECK(exports.size() >= 10);
   for (const std::string& format : exports) {
     if (format != "gcfull") convert(format, {});
   }
-  for (const std::string& format : formats_after(help, "of counts: ")) {
+  for (const std::string& format : formats_after(help, "for counts: ")) {
     convert(format, {"--count"});
   }
   const ToolRun counted =

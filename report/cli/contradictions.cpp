@@ -1,4 +1,4 @@
-// Contradictions beyond those in the tables of options and reports.
+// Checks for contradictions that the tables of options and reports cannot express.
 
 #include <algorithm>
 #include <array>
@@ -22,7 +22,7 @@ Result<void> refuse_conditions(const Options& options) {
   for (const FailIf& condition : options.fail_if) {
     if (condition.is_of_growth() && !is_growth(options.report)) {
       return usage(
-          fmt::format("--fail-if '{}': only --diff and --watch know what grew", condition.text));
+          fmt::format("--fail-if '{}': only --diff and --watch measure growth", condition.text));
     }
     if (condition.what == FailIf::What::Retained && is_growth(options.report)) {
       return usage(fmt::format("--fail-if '{}': {} does not compute what is retained; use --sizes",
@@ -44,18 +44,20 @@ Result<void> refuse_live(const Options& options) {
 Result<void> refuse_calls(const Draft& draft) {
   const Options& options = draft.options;
   if (!options.allowed_calls.empty() && options.place != CallPlace::Clone) {
-    return usage("--allow-calls is for a copy: not with --in-place");
+    return usage("--allow-calls applies only to a copy, not to --in-place");
   }
   if (!options.keep.empty() && !options.output.empty()) {
-    return usage("--keep FILE is all that --inject writes then: no -o");
+    return usage("--inject --keep FILE writes only that file; omit -o");
   }
   if (options.report == Report::Inject && options.keep.empty() && options.value_bytes > 0) {
-    return usage("--values: a snapshot by --inject has none; with --keep FILE the dump has all");
+    return usage(
+        "--values: a snapshot from --inject has no values; with --keep FILE, the dump has all of "
+        "them");
   }
   return {};
 }
 
-// Outputs in which names cannot be replaced: a function's output, or raw bytes.
+// Refuses outputs in which names cannot be replaced: a function's output, or raw bytes.
 Result<void> refuse_redaction(const Options& options) {
   if (!options.redact) return {};
   const bool is_of_bytes = options.exporter != nullptr && needs_contents(*options.exporter);
@@ -71,19 +73,20 @@ Result<void> refuse_redaction(const Options& options) {
       {"a dump of bytes", is_of_bytes},
   }};
   for (const auto& [what, is_given] : given) {
-    if (is_given) return usage(fmt::format("--redact full: {} shows what it should hide", what));
+    if (is_given)
+      return usage(fmt::format("--redact full: {} would show what redaction must hide", what));
   }
   return {};
 }
 
-// A file has the values that it has; from a process, values are shown only on request.
+// A file contains whatever values were saved; from a process, values are shown only on request.
 Result<void> refuse_without_values(const Options& options) {
   const bool is_all = options.exporter != nullptr && options.exporter->name == "gcfull";
   if (is_all && options.report == Report::Inject) {
-    return usage("-f gcfull: the dump itself is that; --inject --values --keep FILE");
+    return usage("-f gcfull: --inject --values --keep FILE already writes this format");
   }
   if (!is_all || options.value_bytes > 0 || !options.file.empty()) return {};
-  return usage("-f gcfull writes all bytes of the heap, with the secrets in it: add --values");
+  return usage("-f gcfull writes all bytes of the heap, including any secrets: add --values");
 }
 
 }  // namespace
@@ -92,7 +95,7 @@ Result<void> refuse_contradictions(const Draft& draft) {
   const Options& options = draft.options;
   if (options.quiet && options.verbose) return usage("-q and -v contradict each other");
   if (options.report == Report::Count && options.rows.sort == snapshot::SortBy::Retained) {
-    return usage("--sort retained: only --sizes, --diff and --watch have it");
+    return usage("--sort retained works only with --sizes, --diff and --watch");
   }
   HA_TRY(refuse_live(options));
   HA_TRY(refuse_conditions(options));

@@ -7,25 +7,25 @@
 
 namespace heapattach {
 
-// What the process reports to its caller.
+// The exit status of heapattach.
 enum class ExitStatus : int {
   Complete = 0,
   Failed = 1,  // an error not listed here
   Usage = 2,
-  Gone = 3,          // no such process, or it exited meanwhile
+  Gone = 3,          // no such process, or it exited during the report
   Denied = 4,        // not permitted
   NoHeap = 5,        // the process has no supported heap
-  Timeout = 6,       // the deadline passed; what was written is marked partial
-  Partial = 7,       // the heap could be read only in part; written, and marked partial
+  Timeout = 6,       // the deadline passed; the output so far is marked partial
+  Partial = 7,       // only part of the heap could be read; the output is marked partial
   Output = 8,        // the output could not be written
   Traced = 9,        // another process already traces it
-  FailIfHeld = 10,   // a --fail-if condition held
+  FailIfHeld = 10,   // a --fail-if condition was true
   NotReleased = 11,  // the target could not be released cleanly
   Interrupted = 130,
   Terminated = 143,
 };
 
-// The meaning of each, in a word or two for --help all, and in a sentence for the man page.
+// The meaning of each status, in a word or two for --help all and in a sentence for the man page.
 struct StatusText {
   ExitStatus status;
   std::string_view brief;
@@ -34,32 +34,35 @@ struct StatusText {
 inline constexpr std::array kStatusTexts{
     StatusText{ExitStatus::Complete, "complete", "complete"},
     StatusText{ExitStatus::Failed, "other error", "an error not listed here"},
-    StatusText{ExitStatus::Usage, "usage", "wrong usage"},
-    StatusText{ExitStatus::Gone, "no such process", "no such process, or it exited meanwhile"},
+    StatusText{ExitStatus::Usage, "usage",
+               "usage error, including --fail-if with an unknown type (without --allow-missing)"},
+    StatusText{ExitStatus::Gone, "no such process",
+               "no such process, or it exited during the report"},
     StatusText{ExitStatus::Denied, "not permitted",
-               "not permitted; the message names the cause and what to do"},
-    StatusText{ExitStatus::NoHeap, "no supported heap", "the process has no supported heap"},
+               "not permitted; the message gives the cause and says what to do"},
+    StatusText{ExitStatus::NoHeap, "no supported heap",
+               "the process has no supported heap; the message lists what was searched"},
     StatusText{ExitStatus::Timeout, "deadline passed",
-               "the deadline passed; what was written is marked partial"},
-    StatusText{ExitStatus::Partial, "read only in part",
-               "the heap could be read only in part; marked partial"},
+               "the deadline passed; the output so far is marked partial"},
+    StatusText{ExitStatus::Partial, "only partly read",
+               "only part of the heap could be read; the output is marked partial"},
     StatusText{ExitStatus::Output, "output not written", "the output could not be written"},
     StatusText{ExitStatus::Traced, "traced by another process",
-               "another process already traces it"},
-    StatusText{ExitStatus::FailIfHeld, "--fail-if held", "a --fail-if condition held"},
-    StatusText{ExitStatus::NotReleased, "not released cleanly",
-               "the target could not be released cleanly"},
+               "another process already traces it; the message names that process"},
+    StatusText{ExitStatus::FailIfHeld, "--fail-if was true", "a --fail-if condition was true"},
+    StatusText{
+        ExitStatus::NotReleased, "not released cleanly",
+        "the target could not be released cleanly; the message gives the command that releases it"},
     StatusText{ExitStatus::Interrupted, "interrupted",
                "interrupted by SIGINT; the target was released first"},
     StatusText{ExitStatus::Terminated, "terminated",
                "ended by SIGTERM; the target was released first"},
 };
 
-// What an error is about. The same error of the kernel means different things for the target and
-// for a file.
+// What an error concerns: the same errno means different things for the target and for a file.
 enum class Stage { Target, Output };
 
-// The status for each kind of error, by what it is about.
+// The status for each kind of error, in each stage.
 struct StatusOfKind {
   ErrorKind kind;
   ExitStatus target;
@@ -79,7 +82,7 @@ inline constexpr std::array kStatusOfKind{
     StatusOfKind{ErrorKind::Os, ExitStatus::Failed, ExitStatus::Output},
 };
 
-// The status for an error; `signal` is the one that interrupted us, if one did.
+// The status for an error. `signal` is the signal that interrupted us, if any.
 [[nodiscard]] constexpr ExitStatus exit_status_of(ErrorKind kind, Stage stage, int signal = 0) {
   constexpr int kSigTerm = 15;
   if (kind == ErrorKind::Interrupted && signal == kSigTerm) return ExitStatus::Terminated;

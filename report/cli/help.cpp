@@ -56,12 +56,12 @@ std::string usage_of(const ReportRow& row) {
 }
 
 constexpr std::string_view kSourceText =
-    "SOURCE is the pid of a process that uses the Boehm collector. It is frozen while its heap is "
-    "copied, then released, and the copy is examined. Only --snapshot clone, --call and --inject "
-    "write to the process, and they undo what they wrote. Or SOURCE is a file, plain or gzip "
-    "(./4711 if its name is a number; - for standard input): a saved snapshot, a core file "
-    "(gcore's or the kernel's), or a GCGRPH or GCFULL dump of a Crystal program, whose types "
-    "--type-info names.";
+    "SOURCE is the pid of a process that uses the Boehm collector. The process is frozen while its "
+    "heap is copied; the copy is examined after its release. Only --snapshot clone, --call, "
+    "--inject and --trace write to the process, and they clean up afterwards; so do reports on "
+    "Ruby processes. SOURCE can also be a file, plain or gzipped (./4711 if its name is a number; "
+    "- for standard input): a saved snapshot, a core file (from gcore or the kernel), or a GCGRPH "
+    "or GCFULL dump of a Crystal program (--type-info supplies its type names).";
 
 std::string exit_statuses() {
   std::string text;
@@ -79,8 +79,8 @@ std::string all_help() {
   }
   text += "\n";
   text += wrapped("",
-                  "Each is also an option (--count 4711); that of retained is --sizes. Without a "
-                  "report, heapattach writes a snapshot.",
+                  "Each report is also an option (--count 4711); the option for retained is "
+                  "--sizes. Without a report, heapattach writes a snapshot.",
                   0);
   text += "\n" + wrapped("", kSourceText, 0);
   OptionGroup group = OptionGroup::General;
@@ -92,7 +92,7 @@ std::string all_help() {
     text += option_line(row);
   }
   text += "\n" + wrapped("Exit status:", exit_statuses() + ".", 13);
-  return text + "\nAbout one report, with examples: heapattach help NAME\n";
+  return text + "\nFor one report, with examples: heapattach help NAME\n";
 }
 
 // The options that only some reports have.
@@ -130,7 +130,7 @@ std::string help_about(const ReportRow& row) {
   for (const std::string_view example : row.examples) {
     text += fmt::format("  heapattach {}\n", example);
   }
-  return text + "\nAll options and what they do: heapattach help all\n";
+  return text + "\nAll options: heapattach help all\n";
 }
 
 constexpr std::string_view kShortHelp =
@@ -138,24 +138,24 @@ constexpr std::string_view kShortHelp =
 
   heapattach count 4711              objects and bytes per type
   heapattach retained 4711           objects, bytes and retained bytes per type
-  heapattach suspects 4711           the few places that hold most of the memory
+  heapattach suspects 4711           the few objects that keep most of the memory alive
   heapattach why Session 4711        what keeps objects of a type alive
-  heapattach stacks 4711             where threads and fibers wait
-  heapattach trace 4711              which code allocates what, for 30 s
+  heapattach stacks 4711             what threads and fibers are waiting for
+  heapattach trace 4711              record for 30 s which code allocates what
   heapattach check 4711              check permission and estimate the pause
   heapattach -o heap.jsonl.gz 4711   save everything, to use in place of 4711
   heapattach diff heap.jsonl.gz 4711 what grew since then
   heapattach -o heap.html 4711       a page for a browser
 
-  -o, --output FILE      write to FILE; the extension chooses the format
-  -f, --format NAME      table, json, ...; of snapshots jsonl, html, pprof, ...
-      --top N, --type GLOB, --min-bytes N, --sort KEY   rows of a table
-      --all, --values    add unreachable objects; add texts and numbers
+  -o, --output FILE      write to FILE; the extension selects the format
+  -f, --format NAME      table, json, ...; for snapshots jsonl, html, pprof, ...
+      --top N, --type GLOB, --min-bytes N, --sort KEY   choose table rows
+      --all, --values    also show unreachable objects; strings and numbers
       --snapshot MODE    freeze (default), clone, auto or read
       --max-pause MS     give up rather than stop the process for longer
   -q, --quiet; -v, --verbose; -V, --version
 
-One report: heapattach help count. All reports and options: heapattach help all
+For one report: heapattach help count. For everything: heapattach help all
 )";
 
 Error no_help_about(std::string_view topic) {
@@ -163,7 +163,7 @@ Error no_help_about(std::string_view topic) {
   for (const ReportRow& row : report_rows()) {
     if (!row.name.empty()) names.push_back(row.name);
   }
-  return usage(fmt::format("there is no help about '{}'{}", topic, did_you_mean(topic, names)));
+  return usage(fmt::format("there is no help for '{}'{}", topic, did_you_mean(topic, names)));
 }
 
 }  // namespace
@@ -178,7 +178,7 @@ std::string option_synopsis(const OptionRow& row) {
 }
 
 std::string format_list() {
-  std::string text = "of a snapshot: jsonl";
+  std::string text = "for a snapshot: jsonl";
   for (const ExportFormat& format : export_formats()) {
     if (format.name != "hprof") text += fmt::format(", {}", format.name);
   }
@@ -192,10 +192,10 @@ std::string format_list() {
     std::vector<std::string_view> names;
     for (const ReportFormat& format : row.formats) names.push_back(format.name);
     const bool is_of_counts = row.report == Report::Count;
-    text += fmt::format("; of {}: {}", is_of_counts ? "counts" : shown_name(row),
+    text += fmt::format("; for {}: {}", is_of_counts ? "counts" : shown_name(row),
                         fmt::join(names, ", "));
   }
-  return text + "; of others: table, json";
+  return text + "; for other reports: table, json";
 }
 
 Result<std::string> help_text(std::string_view topic) {

@@ -19,7 +19,7 @@ Result<std::string> help_text(std::string_view topic);
 [[nodiscard]] std::string man_options();                        // (man_options.cpp)
 [[nodiscard]] std::string completions(std::string_view shell);  // (completions.cpp)
 
-// The values of -f: "of a snapshot: jsonl, …; of counts: table, …".
+// The values of -f: "for a snapshot: jsonl, …; for counts: table, …".
 [[nodiscard]] std::string format_list();
 
 // "-o, --output FILE".

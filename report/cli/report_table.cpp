@@ -63,9 +63,8 @@ const std::array kReports{
     ReportRow{.report = Report::Count,
               .name = "count",
               .help = "objects and bytes per type",
-              .more =
-                  "The total is what the collector has in use. With --fail-if, the exit status is "
-                  "a check for scripts.",
+              .more = "The total is the number of bytes that the collector has in use. With "
+                      "--fail-if, a script can test the counts.",
               .examples = {"count --top 20 4711", "count --fail-if 'count(User) > 1000' 4711"},
               .written = "counts are",
               .formats = kCountFormats,
@@ -74,34 +73,34 @@ const std::array kReports{
               .name = "retained",
               .option = "sizes",
               .help = "objects, bytes and retained bytes per type",
-              .more =
-                  "Retained bytes are those that would be freed with all objects of the type; "
-                  "transitive bytes are all that they reference. With an ADDRESS before SOURCE: "
-                  "the sizes of one object.",
+              .more = "Retained bytes would be freed along with all objects of the type; "
+                      "transitive bytes are everything reachable from them. With an ADDRESS before "
+                      "SOURCE, shows the sizes of one object.",
               .examples = {"retained 4711", "retained 0x7f12a0 heap.jsonl.gz"},
               .written = "counts are",
               .formats = kCountFormats,
               .answer = run_snapshot},
     ReportRow{.report = Report::Suspects,
               .name = "suspects",
-              .help = "the few places that hold most of the memory",
-              .more = "Each is shown with the path from the root that holds it.",
+              .help = "the few objects that keep most of the memory alive",
+              .more = "Each is shown with a path from the root that keeps it alive.",
               .examples = {"suspects 4711", "suspects heap.jsonl.gz"},
               .written = "this report is",
               .formats = kPlainFormats,
               .answer = run_suspects},
-    ReportRow{.report = Report::Why,
-              .name = "why",
-              .argument = "TYPE|ADDRESS",
-              .help = "what keeps objects alive: paths from roots",
-              .more = "TYPE is a name, a glob, or a name without its namespaces if only one type "
-                      "ends in it.",
-              .examples = {"why Session 4711", "why Session --from CACHE heap.jsonl.gz"},
-              .written = "this report is",
-              .formats = kPlainFormats,
-              .read = set_explained,
-              .answer = run_why,
-              .is_of_one_process = true},
+    ReportRow{
+        .report = Report::Why,
+        .name = "why",
+        .argument = "TYPE|ADDRESS",
+        .help = "what keeps objects alive, as paths from the roots",
+        .more =
+            "TYPE is a full name, a glob, or a name without its namespaces if that is unambiguous.",
+        .examples = {"why Session 4711", "why Session --from CACHE heap.jsonl.gz"},
+        .written = "this report is",
+        .formats = kPlainFormats,
+        .read = set_explained,
+        .answer = run_why,
+        .is_of_one_process = true},
     ReportRow{.report = Report::Graph,
               .name = "graph",
               .argument = "TYPE|ADDRESS",
@@ -115,11 +114,11 @@ const std::array kReports{
     ReportRow{.report = Report::Find,
               .name = "find",
               .argument = "EXPR",
-              .help = "objects whose fields have given values",
-              .more = "TYPE, or TYPE[PATH OP VALUE and ...], as in the examples; OP is ==, !=, <, "
-                      "<=, >, >= or ~ for a glob, VALUE \"text\", a number, true, false or nil. "
-                      "Comparing texts and numbers needs --values. Each line begins with an "
-                      "address, which --why accepts.",
+              .help = "objects whose fields have the given values",
+              .more = "EXPR is TYPE, or TYPE[PATH OP VALUE and ...], as in the examples. OP is ==, "
+                      "!=, <, <=, >, >= or ~ (matches a glob); VALUE is \"text\", a number, true, "
+                      "false or nil. Comparing strings and numbers requires --values. Each line "
+                      "starts with an address that --why accepts.",
               .examples = {"find --values 'Session[@user.name == \"ann\"]' 4711",
                            "find 'Cart[@session == nil]' heap.jsonl.gz"},
               .written = "this report is",
@@ -129,31 +128,30 @@ const std::array kReports{
               .is_of_one_process = true},
     ReportRow{.report = Report::Stacks,
               .name = "stacks",
-              .help = "where threads and fibers wait, and why a process hangs",
-              .more =
-                  "Works for any program, with a collector or without, for core files and saved "
-                  "snapshots. The first line is the finding, if there is one.",
+              .help = "what threads and fibers are waiting for, and why a process hangs",
+              .more = "Works for any program, with or without a collector, and for core files and "
+                      "saved snapshots. If a problem was found, the first line states it.",
               .examples = {"stacks 4711", "stacks --brief heap.jsonl.gz"},
               .written = "stacks are",
               .formats = kStackFormats,
               .answer = run_stacks},
-    ReportRow{.report = Report::Diff,
-              .name = "diff",
-              .source = "BEFORE AFTER [LAST]",
-              .help = "growth per type between two snapshots or processes",
-              .more = "With three sources: what came after BEFORE and stayed until LAST.",
-              .examples = {"diff before.jsonl.gz 4711", "diff a.jsonl b.jsonl c.jsonl"},
-              .written = "a difference is",
-              .formats = kGrowthFormats,
-              .answer = run_diff},
+    ReportRow{
+        .report = Report::Diff,
+        .name = "diff",
+        .source = "BEFORE AFTER [LAST]",
+        .help = "growth per type between two snapshots or processes",
+        .more = "With three sources, shows what appeared after BEFORE and is still there in LAST.",
+        .examples = {"diff before.jsonl.gz 4711", "diff a.jsonl b.jsonl c.jsonl"},
+        .written = "a difference is",
+        .formats = kGrowthFormats,
+        .answer = run_diff},
     ReportRow{.report = Report::Watch,
               .name = "watch",
               .argument = "INTERVAL",
               .source = "PID",
               .help = "types that grew in every round",
-              .more =
-                  "INTERVAL is in seconds, or 500ms, 10s, 5m, 1h; the subcommand uses 10s if none "
-                  "is given.",
+              .more = "INTERVAL is a number of seconds, or has a unit: 500ms, 10s, 5m, 1h. The "
+                      "subcommand uses 10s by default.",
               .examples = {"watch 4711", "watch 1m --rounds 10 4711"},
               .written = "this report is",
               .formats = kWatchFormats,
@@ -165,7 +163,7 @@ const std::array kReports{
               .name = "snapshot",
               .option = "-",
               .help = "all objects, types, edges and roots, as JSON Lines",
-              .more = "The default report. If standard output is a terminal, it is written to "
+              .more = "The default report. If standard output is a terminal, the snapshot goes to "
                       "heap.PID.jsonl.",
               .examples = {"-o heap.jsonl.gz 4711", "snapshot --values -o 'heap.%p.%t.jsonl' 4711"},
               .written = "a snapshot is",
@@ -173,14 +171,14 @@ const std::array kReports{
     ReportRow{.report = Report::Snapshot,
               .name = "export",
               .option = "-",
-              .help = "a snapshot for another tool, or as a page for a browser",
-              .more = "-f or the extension of -o FILE chooses the format.",
+              .help = "a snapshot in another tool's format, or as a page for a browser",
+              .more = "The format comes from -f or from the extension of -o FILE.",
               .examples = {"export -o heap.html 4711", "export -f pprof -o heap.pb.gz heap.jsonl"},
               .written = "a snapshot is",
               .answer = run_snapshot},
     ReportRow{.report = Report::Strings,
               .name = "strings",
-              .help = "texts that the heap holds more than once",
+              .help = "strings that the heap contains more than once",
               .examples = {"strings --top 10 4711", "strings --values=20 heap.jsonl"},
               .written = "this report is",
               .formats = kPlainFormats,
@@ -189,11 +187,23 @@ const std::array kReports{
         .report = Report::Summary,
         .name = "summary",
         .help = "what the memory of the process is used for",
-        .more = "Used and free heap, stacks and other mappings, compared with the resident size.",
+        .more = "Compares used and free heap, stacks and other mappings with the resident size.",
         .examples = {"summary 4711", "summary -f json 4711"},
         .written = "this report is",
         .formats = kPlainFormats,
         .answer = run_summary},
+    ReportRow{.report = Report::Trace,
+              .name = "trace",
+              .help = "which code allocates what, and how much of it stays in use",
+              .more = "SOURCE is a running process or a saved trace. \"In use\" counts objects "
+                      "that were allocated during the trace and that no collection has freed "
+                      "since. Frames in the runtime are hidden; --full shows them.",
+              .examples = {"trace --for 1m -o trace.jsonl.gz 4711",
+                           "trace --type Session --depth 3 trace.jsonl.gz"},
+              .written = "a trace is",
+              .formats = kTraceFormats,
+              .answer = run_trace,
+              .is_of_one_process = true},
     ReportRow{
         .report = Report::Trace,
         .name = "trace",
@@ -224,8 +234,8 @@ const std::array kReports{
               .argument = "'FN(\"x\", 1)'",
               .source = "PID",
               .help = "call a C function in a copy of the process",
-              .more = "Prints what the function wrote and what it returned. What the copy may do: "
-                      "see heapattach(1), \"Calls in a copy\".",
+              .more = "Prints what the function wrote and what it returned. heapattach(1), \"Calls "
+                      "in a copy\", lists what the function may do.",
               .examples = {"call 'GC_get_heap_size()' 4711", "call --returns string 'name()' 4711"},
               .read = set_call,
               .answer = run_call,
@@ -236,8 +246,8 @@ const std::array kReports{
               .argument = "CODE",
               .source = "PID",
               .help = "evaluate Ruby code in a copy of a Ruby process",
-              .more = "Prints what it wrote and its value, or its exception. The process itself "
-                      "runs on unchanged.",
+              .more = "Prints the code's output, and its value or exception. The process itself "
+                      "keeps running unchanged.",
               .examples = {"ruby 'ObjectSpace.count_objects' 4711",
                            "ruby 'Thread.list.map(&:backtrace)' 4711"},
               .read = set_ruby,
@@ -247,8 +257,8 @@ const std::array kReports{
     ReportRow{.report = Report::Inject,
               .name = "inject",
               .source = "PID",
-              .help = "a snapshot by the process's own dump routine, in a copy",
-              .more = "With --keep FILE, keeps the raw dump instead.",
+              .help = "a snapshot made by the program's own dump routine, in a copy of the process",
+              .more = "With --keep FILE, saves the raw dump instead.",
               .examples = {"inject -o heap.jsonl 4711", "inject --keep heap.dump 4711"},
               .written = "a snapshot is",
               .answer = run_inject,

@@ -9,9 +9,9 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "what is in the heap of a live process with the Boehm GC")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
-  "Says what is in the heap of a running process that uses the Boehm-Demers-Weiser
+  "Shows what is in the heap of a running process that uses the Boehm-Demers-Weiser
 collector, as Crystal programs do: objects and bytes per type, or every object
-with its edges. The process is stopped for the time of a copy and not changed.")
+with its edges. The process is stopped only while its heap is copied, and is not changed.")
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # For the library that programs may link; cpack itself would make scripts that call ldconfig.
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA
