@@ -8,7 +8,8 @@ struct BackOff {
   long longest_nanoseconds;  // longest sleep
 };
 
-// Waits a moment, longer as `round` grows: `round` counts polls without news.
+// Waits briefly, and longer as `round` grows. `round` counts the polls in a row that found nothing
+// new.
 void back_off(int round, const BackOff& plan);
 
 }  // namespace heapattach

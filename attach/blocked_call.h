@@ -7,14 +7,14 @@
 
 namespace heapattach {
 
-// Where a thread that blocks in the kernel will return to, from /proc/<tid>/syscall.
+// The system call that a thread is blocked in and its stack pointer, from /proc/<tid>/syscall.
 struct BlockedCall {
   long number = -1;  // the system call; -1 for a page fault or similar
   RemoteAddr stack_pointer;
   RemoteAddr instruction_pointer;
 };
 
-// None for a running thread ("running") and for any line of another form.
+// None for a running thread ("running") or a malformed line.
 std::optional<BlockedCall> parse_blocked_call(std::string_view text);
 
 }  // namespace heapattach

@@ -10,7 +10,8 @@
 
 namespace heapattach {
 
-// Memory of our own, reserved and touched before the freeze so that copying does not fault.
+// Memory in this process, reserved and touched before the freeze so that copying causes no page
+// faults.
 class Arena {
  public:
   // Reserves address space for `bytes`, and touches the first `touched` of them on all cores.
@@ -32,7 +33,7 @@ class Arena {
 
 class Window;
 
-// A copy of parts of the target's memory, readable as the target was at the freeze.
+// A copy of parts of the target's memory, as they were at the freeze.
 class Capture final : public MemoryReader {
  public:
   explicit Capture(Arena arena);
@@ -41,7 +42,7 @@ class Capture final : public MemoryReader {
   Capture& operator=(const Capture&) = delete;
 
   // Copies `ranges` (sorted, disjoint) into the free part of the arena. May be called again with
-  // ranges that do not overlap the earlier ones. Holes are recorded and read as zero.
+  // ranges that do not overlap the earlier ones. Unreadable holes are recorded, and read as zero.
   Result<void> add(const MemoryReader& memory,
                    std::span<const Range> ranges,
                    const CopyLimits& limits);
@@ -49,14 +50,14 @@ class Capture final : public MemoryReader {
   // Instead of copying, shows `ranges` of `mem` (a /proc/<pid>/mem) through a window that keeps at
   // most about `limit` bytes here. May be called once; window.h lists the conditions.
   Result<void> add_window(Fd mem, std::span<const Range> ranges, std::size_t limit);
-  // Null if there is none.
+  // Null unless add_window() was called.
   [[nodiscard]] Window* window() const { return window_.get(); }
 
   [[nodiscard]] Result<std::size_t> read_some(RemoteAddr from,
                                               std::span<std::byte> into) const override;
 
-  // The copied bytes from `at` to the end of its piece; empty if not copied. Valid as long as the
-  // capture, also after further adds.
+  // The copied bytes from `at` to the end of its piece; empty if not copied. Valid for as long as
+  // the capture exists, even after further calls to add().
   [[nodiscard]] std::span<const std::byte> bytes_from(RemoteAddr at) const;
   [[nodiscard]] const std::vector<Range>& holes() const { return holes_; }
 

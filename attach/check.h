@@ -2,12 +2,13 @@
 
 namespace heapattach {
 
-// Throws std::logic_error that names the location. Not abort(): unwinding releases the target.
+// Throws a std::logic_error that names the location. It does not abort(), because unwinding
+// releases the target.
 [[noreturn]] void fail_check(const char* condition, const char* file, int line);
 
 }  // namespace heapattach
 
-// Fails only through a bug of ours; checked in every build.
+// Fails only if heapattach has a bug. Checked in every build.
 #define HA_CHECK(condition)                                     \
   do {                                                          \
     if (!(condition)) {                                         \

@@ -15,11 +15,11 @@
 namespace heapattach {
 
 // A core file: a process as it was when the kernel ended it, or when gcore ran. It is not trusted:
-// all its numbers are checked. It is read with pread, so a file that shrinks meanwhile gives
-// faults, not SIGBUS.
+// all its numbers are checked. It is read with pread, so a file that shrinks while it is read gives
+// Faults instead of SIGBUS.
 //
-// A core file usually leaves out what the process shares with its files
-// (/proc/<pid>/coredump_filter). A caller that has found those files lends them.
+// A core file usually omits file-backed memory that the process has not changed
+// (/proc/<pid>/coredump_filter). A caller that has found those files can lend() them.
 class CoreFile final : public MemoryReader {
  public:
   // Whether a file that starts with these bytes is an ELF file of any kind.
@@ -38,10 +38,11 @@ class CoreFile final : public MemoryReader {
   // The signal that ended it, and the thread that received it; 0 if none did.
   [[nodiscard]] int signal() const { return notes_.signal; }
   [[nodiscard]] pid_t signal_thread() const { return signal_thread_; }
-  // Sorted by number. States, and all names but one, are unknown: a core file does not hold them.
+  // Sorted by number. Thread states are unknown, and so are all thread names but one, because core
+  // files do not contain them.
   [[nodiscard]] const std::vector<FrozenThread>& threads() const { return notes_.threads; }
   [[nodiscard]] const std::string& auxv() const { return notes_.auxv; }
-  // Of file-backed memory that was left out it shows only that it was readable.
+  // For omitted file-backed memory, it shows only that the memory was readable.
   [[nodiscard]] const MemoryMap& map() const { return map_; }
   // The program, as the process named it; empty if unknown.
   [[nodiscard]] std::string program() const;
@@ -49,13 +50,13 @@ class CoreFile final : public MemoryReader {
   [[nodiscard]] std::chrono::system_clock::time_point written() const { return written_; }
   // How much of the process's memory the file holds.
   [[nodiscard]] std::uint64_t stored_bytes() const { return stored_bytes_; }
-  // How much of the memory that it lists lies past its end.
+  // How much of the memory that it lists is past the end of the file.
   [[nodiscard]] std::uint64_t missing_bytes() const { return missing_bytes_; }
-  // What was skipped because it cannot be true.
+  // Descriptions of data that was skipped because it cannot be true.
   [[nodiscard]] const std::vector<std::string>& faults() const { return notes_.faults; }
 
-  // Reads what the core file leaves out of `range` from `file`, which was mapped there. Not safe
-  // while other threads read.
+  // Lets reads of `range` use `file`, which was mapped there, for memory that the core file omits.
+  // Not safe while other threads read.
   Result<void> lend(Range range, const Fd& file, std::uint64_t file_offset);
 
   [[nodiscard]] Result<std::size_t> read_some(RemoteAddr from,

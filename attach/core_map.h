@@ -21,15 +21,15 @@ struct CoreSegment {
   bool executable = false;
 };
 
-// Makes `segments` sorted and disjoint; drops what overlaps others.
+// Sorts `segments` and drops those that overlap others.
 void make_disjoint(std::vector<CoreSegment>& segments);
 
 // The memory map from the segments (sorted, disjoint) and the list of mapped files together.
 //
-// gcore writes no segments for what it leaves out, so the permissions of some parts are unknown.
-// Those parts count as readable, and as code where the file looks like a program: `begins_as_elf`
+// gcore writes no segments for memory that it omits, so the permissions of some parts are unknown.
+// Those parts count as readable, and as code if the file looks like a program: `begins_as_elf`
 // reports whether an ELF header is at the address where the beginning of the file was mapped. If
-// the core file leaves that out too, a file with several parts counts as a program, and one with a
+// the core file omits that too, a file with several parts counts as a program, and one with a
 // single part as data.
 MemoryMap core_map(std::span<const CoreSegment> segments,
                    std::vector<CoreMappedFile> files,

@@ -23,14 +23,14 @@ struct CoreNotes {
   pid_t pid = 0;                      // 0: unknown
   std::string name;                   // of the program, cut off after 15 bytes
   int signal = 0;                     // that ended it; 0: none, or unknown
-  std::string auxv;                   // as /proc/<pid>/auxv has it
+  std::string auxv;                   // in the format of /proc/<pid>/auxv
   bool has_files = false;             // whether it lists mapped files at all
   std::vector<CoreMappedFile> files;  // in the order of the file
   std::vector<FrozenThread> threads;  // in file order: the one that ended it first
-  std::vector<std::string> faults;    // what was skipped because it cannot be true
+  std::vector<std::string> faults;    // descriptions of skipped data that cannot be true
 };
 
-// Adds the notes of one segment. Accepts any bytes: what does not fit is skipped.
+// Adds the notes of one segment. Accepts any bytes, and skips malformed notes.
 void read_core_notes(std::span<const std::byte> bytes, CoreNotes& notes);
 
 }  // namespace heapattach

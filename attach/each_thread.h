@@ -6,7 +6,7 @@
 
 namespace heapattach {
 
-// Calls `see(tid, state)` for each thread of a process that is not about to end. Gone if there was
+// Calls `see(tid, state)` for each thread of a process that is not about to end. Gone if there is
 // no such thread.
 template <class See>
 Result<void> see_each_thread(const Process& process, See see) {

@@ -6,8 +6,8 @@
 
 namespace heapattach {
 
-// What a caller can do about a failure. Add a kind only with a caller that branches on it; anything
-// else belongs in the message.
+// Classifies failures by what a caller can do about them. Add a kind only together with a caller
+// that branches on it; other details belong in the message.
 enum class ErrorKind : std::uint8_t {
   Gone,         // the process or thread exited
   Denied,       // no permission to trace or read
@@ -15,22 +15,22 @@ enum class ErrorKind : std::uint8_t {
   Fault,        // that address cannot be read
   Timeout,      // the target did not stop, or a deadline passed
   Interrupted,  // the user asked us to end
-  Malformed,    // bytes do not decode as what they should be
-  Unsupported,  // a target or file that we do not read: 32-bit, or without a known collector
-  Impossible,   // it cannot be done in this target, but another way may work
-  Usage,        // what was asked for contradicts itself, or the source cannot answer it
+  Malformed,    // bytes do not have the expected format
+  Unsupported,  // a target or file that we cannot handle: 32-bit, or without a known collector
+  Impossible,   // not possible in this target, but another method may work
+  Usage,        // the options contradict each other, or do not suit the source
   Os,           // any other failed system call
 };
 
-// Why an operation failed. Texts are lower case, without a full stop.
+// Describes a failed operation. Texts are in lower case, without a full stop.
 struct Error {
   ErrorKind kind;
   std::string reason;  // "PTRACE_SEIZE: Operation not permitted"
   int os_errno = 0;
-  std::string advice = {};     // what the user can do about it; empty: the kind's usual advice
+  std::string advice = {};     // what the user can try; empty: the kind's default advice
   std::string attempted = {};  // outermost first: "tracing the process: stopping thread 4711"
 
-  // Prepends what was being attempted.
+  // Prepends a description of what was attempted.
   [[nodiscard]] Error context(std::string_view doing) &&;
   // Sets the advice, which follows "try: ".
   [[nodiscard]] Error advise(std::string what) &&;

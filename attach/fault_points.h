@@ -5,7 +5,7 @@
 
 namespace heapattach {
 
-// The call sites where this room calls the kernel. Their numbers are their positions here, from 1.
+// The places where this room calls the kernel, numbered from 1 in this order.
 enum class FaultPoint : unsigned {
   None,
   OpenFile,
@@ -30,7 +30,7 @@ enum class FaultPoint : unsigned {
   ReadMem,
   MapArena,
   StartThread,
-  Work,  // not a system call: one thread among several runs out of memory
+  Work,  // not a system call: one of several threads runs out of memory
   End
 };
 
@@ -40,9 +40,9 @@ inline constexpr std::size_t kFaultPoints = static_cast<std::size_t>(FaultPoint:
 std::string_view fault_point_name(std::size_t number);
 
 #ifdef HEAPATTACH_FAULT_POINTS
-// Whether the call at `point` must fail now instead of being made; errno then holds the reason. The
-// environment variable HEAPATTACH_FAULT=<number>[:<errno>[:<hit>]] chooses it: at each hit, or only
-// at the given one. Builds without the option HEAPATTACH_FAULT_POINTS ignore it.
+// Whether the call at `point` must be skipped and fail; if so, errno is set. The environment
+// variable HEAPATTACH_FAULT=<number>[:<errno>[:<hit>]] selects the point, and fails every hit or
+// only the given one. Ignored in builds without HEAPATTACH_FAULT_POINTS.
 bool fault_at(FaultPoint point) noexcept;
 #else
 constexpr bool fault_at(FaultPoint) noexcept {

@@ -26,7 +26,7 @@ class Fd {
 
   // Opens `path` with O_CLOEXEC added to `flags`.
   static Result<Fd> open(const std::string& path, int flags);
-  // The same, relative to the directory `at`, which errors name too.
+  // Opens `path` relative to the directory `at`. Error messages include the path of `at`.
   static Result<Fd> open_at(const Fd& at, const std::string& path, int flags);
 
   [[nodiscard]] int get() const noexcept { return fd_; }
@@ -40,8 +40,7 @@ class Fd {
   int fd_ = -1;
 };
 
-// The contents of a file whose size is not known beforehand, such as those in /proc; at most
-// `limit_bytes`.
+// Reads a file whose size is not known in advance, such as one in /proc, up to `limit_bytes`.
 Result<std::string> read_all(const Fd& fd, std::size_t limit_bytes);
 
 }  // namespace heapattach

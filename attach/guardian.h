@@ -10,35 +10,35 @@
 
 #include "attach/result.h"
 
-// A deadline that holds whatever the work does. A thread that reads memory under a userfaultfd, or
-// a file of a server that has stopped, sleeps in the kernel until it gets an answer. It checks no
-// deadline, and only SIGKILL ends it. So the process that the user started does no work. It forks
-// one that does, and ends that one when its time is over. The kernel then releases everything that
-// it traced.
+// Enforces a deadline whatever the work does. A thread that reads memory under a userfaultfd, or a
+// file from a dead server, sleeps in the kernel until it gets an answer. It cannot check a
+// deadline, and only SIGKILL ends it. So the process that the user started does no work itself. It
+// forks a child that does, and kills the child when its time is up. The kernel then releases
+// everything that the child traced.
 namespace heapattach {
 
-// How guarded work ended.
+// Reports how guarded work ended.
 struct GuardedEnd {
-  std::optional<int> status;    // what the work returned; none if it did not return
-  std::optional<int> signal;    // ended the work, or us: a second SIGINT or SIGTERM
+  std::optional<int> status;  // what the work returned; none if it did not return
+  std::optional<int> signal;  // the signal that ended the work, or a second SIGINT or SIGTERM to us
   std::optional<int> asked_by;  // the signal that asked us to end
-  std::string why;              // the reason that the work gave when it gave up
-  bool is_left = false;         // it cannot even be killed: it waits in the kernel for an answer
+  std::string why;              // why the work gave up
+  bool is_left = false;         // it did not die even when killed: it is waiting in the kernel
 };
 
-// Runs `work` in a forked child. Kills it a little after `deadline` (later ones are set from
-// within), and a little after a SIGINT or SIGTERM, which is forwarded to it. Call it while this
-// process has one thread. If no process can be made, the work runs here, unguarded.
+// Runs `work` in a forked child. Kills it shortly after `deadline` (the work can set a later one),
+// and shortly after a SIGINT or SIGTERM, which is forwarded to it. Call it while this process has
+// only one thread. If fork fails, the work runs in this process, unguarded.
 GuardedEnd run_guarded(std::chrono::steady_clock::time_point deadline,
                        const std::function<int()>& work);
 
-// The rest is for the work, and does nothing without a guardian.
+// The functions below are for the work. They do nothing without a guardian.
 
 // Replaces the deadline.
 void set_guarded_deadline(std::chrono::steady_clock::time_point deadline) noexcept;
 
-// For steps that must not be cut short, such as restoring something: the deadline does not end it
-// for `time`.
+// Asks the guardian not to end us for `time`. For steps that must not be cut short, such as
+// restoring something.
 void need_time(std::chrono::milliseconds time) noexcept;
 
 // Something in another process must be put back. While one of these lives, a second SIGINT or
@@ -51,12 +51,13 @@ class UntilRestored {
   UntilRestored& operator=(const UntilRestored&) = delete;
 };
 
-// The deadline, for code that does not get one; the latest possible time without a guardian.
+// The deadline, for code that is not passed one; the latest possible time without a guardian.
 [[nodiscard]] std::chrono::steady_clock::time_point guarded_deadline() noexcept;
-// Timeout or Interrupted with what was being done, or nothing.
+// Timeout if the deadline has passed, Interrupted if the user interrupted us. `doing` is for the
+// message.
 Result<void> check_guarded_time(std::string_view doing);
 
-// Ends the process at once, with threads that do not respond. Returns if there is no guardian.
+// Ends the process at once, including threads that do not respond. Returns if there is no guardian.
 void give_up(std::string_view why) noexcept;
 
 // The process that guards this one; 0 if there is none.

@@ -8,23 +8,24 @@
 
 namespace heapattach {
 
-// Makes SIGINT and SIGTERM request an end instead of ending us: waits and copies in this room then
-// fail with kind Interrupted, and the target is released on the way out. A second such signal ends
-// us at once; the kernel then releases the target. A signal that was ignored (nohup) stays ignored.
+// Makes SIGINT and SIGTERM request an orderly exit instead of killing us: waits and copies in this
+// room then fail with kind Interrupted, and the target is released on the way out. A second such
+// signal kills us at once; the kernel then releases the target. A signal that was ignored (nohup)
+// stays ignored.
 void install_interrupt_handlers();
 
-// The same for a process with a guardian: heeds only signals that `guardian` forwards. A terminal
-// sends signals to both, and the guardian handles a second one.
+// The same for a process with a guardian: handles only signals that `guardian` forwards. A terminal
+// sends signals to both processes, and the guardian handles a second one.
 void install_interrupt_handlers(pid_t guardian);
 
-// The signal that asked us to end, if any.
+// The signal that asked us to exit, if any.
 [[nodiscard]] std::optional<int> interrupted_by() noexcept;
 
-// Forgets that signal: what we do from now on is what the user asked for, such as to report what
-// there is. A second one still ends us at once.
+// Clears that signal, because whatever follows is what the user asked for, such as reporting
+// partial results. A second signal still kills us at once.
 void accept_interrupt() noexcept;
 
-// Interrupted if a signal asked us to end.
+// Fails with Interrupted if a signal asked us to exit.
 Result<void> check_interrupt();
 
 }  // namespace heapattach

@@ -11,18 +11,19 @@
 
 namespace heapattach {
 
-// The memory of a live process: process_vm_readv in large batches, or /proc/<pid>/mem where that is
-// refused. Never waits for a page that another process has to provide: such a page cannot be read.
+// Reads the memory of a live process with process_vm_readv in large batches, or through
+// /proc/<pid>/mem if that is refused. Never waits for a page that another process must provide;
+// such pages count as unreadable.
 class LiveMemory final : public MemoryReader {
  public:
   static Result<Fd> open_mem(const Process& process);
   enum class By : std::uint8_t {
     ProcessVmReadv,
-    // /proc/<pid>/mem only. In a clone, process_vm_readv pins each page that it reads, which copies
-    // it.
+    // /proc/<pid>/mem only. In a clone, process_vm_readv pins every page that it reads, and so
+    // makes the kernel copy it.
     MemFile,
   };
-  // `mem` comes from open_mem. It refers to the program that runs now, also after an execve.
+  // `mem` comes from open_mem. It keeps referring to the current program, even after an execve.
   LiveMemory(const Process& process, Fd mem, By by = By::ProcessVmReadv);
 
   Result<std::size_t> read_some(RemoteAddr from, std::span<std::byte> into) const override;
@@ -41,7 +42,7 @@ class LiveMemory final : public MemoryReader {
                                                    std::vector<Range>& holes) const;
   Result<std::size_t> read_mem(RemoteAddr from, std::span<std::byte> into) const;
 
-  pid_t tid_;  // a thread that lived when this was made: see Process::live_tid
+  pid_t tid_;  // a thread that was alive on construction: see Process::live_tid
   Fd mem_;
   StallingMemory stalling_;
   mutable std::atomic<bool> use_vm_readv_;

@@ -23,7 +23,7 @@ struct Mapping {
   std::string path;         // as the kernel wrote it, unescaped, without " (deleted)"; "[heap]"
   bool is_deleted = false;
 
-  // Without a file: heap, stacks, bss and memory from mmap.
+  // Not backed by a file: heap, stacks, bss and anonymous mmap.
   [[nodiscard]] bool is_anonymous() const { return inode == 0; }
 };
 
@@ -34,14 +34,14 @@ class MemoryMap {
   explicit MemoryMap(std::vector<Mapping> sorted) : mappings_(std::move(sorted)) {}
 
   [[nodiscard]] const std::vector<Mapping>& mappings() const { return mappings_; }
-  // The mapping that holds `at`, or null.
+  // The mapping that contains `at`, or null.
   [[nodiscard]] const Mapping* find(RemoteAddr at) const;
 
  private:
   std::vector<Mapping> mappings_;
 };
 
-// Parses the text of /proc/<pid>/maps. Malformed names the line.
+// Parses the text of /proc/<pid>/maps. Fails with Malformed, which names the line.
 Result<MemoryMap> parse_maps(std::string_view text);
 
 }  // namespace heapattach

@@ -6,21 +6,21 @@
 
 namespace heapattach {
 
-// Opens the file of `found` (O_PATH) for reading, if it is a regular file: opening a device or a
-// pipe may have effects.
+// Opens for reading the file that `found` (O_PATH) refers to, if it is a regular file. Opening a
+// device or a pipe can have side effects.
 Result<Fd> reopen_if_regular(const Fd& found, const std::string& path);
 
-// Opens a regular file for reading, in a confined process through its broker.
+// Opens a regular file for reading. A confined process does so through its broker.
 Result<Fd> open_regular(const std::string& path);
 
-// The same without following a link out of `root`, which for a container is another directory than
-// ours.
+// The same, with `path` resolved inside `root`, without following links out of it. For a container,
+// `root` differs from ours.
 Result<Fd> open_below(const Fd& root, const std::string& path);
 
-// The error of a file that is read instead of a process. What the kernel refuses there says nothing
-// about a process, so the kind is Os; what is not the kernel's, such as an interruption, stays.
+// Converts an error about a file that is read instead of a process. Kernel errors become kind Os,
+// because they are not about a process; other kinds, such as Interrupted, are kept.
 [[nodiscard]] Error error_of_source(Error error);
-// Opens such a file; a pipe without a writer does not block.
+// Opens such a file, without blocking on a pipe that has no writer.
 Result<Fd> open_source(const std::string& path);
 
 }  // namespace heapattach

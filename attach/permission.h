@@ -9,8 +9,8 @@
 
 namespace heapattach {
 
-// What the kernel checks when it decides whether one process may trace another: ptrace(2), "Ptrace
-// access mode checking".
+// The facts by which the kernel decides whether one process may trace another: see ptrace(2),
+// "Ptrace access mode checking".
 struct AccessFacts {
   uid_t our_uid = 0;
   uid_t target_uid = 0;
@@ -22,17 +22,19 @@ struct AccessFacts {
   bool is_filtered = false;       // a seccomp filter applies to us
 };
 
-// Denied, with the rule that forbade it, and as advice the least that would lift it.
+// A Denied error that names the rule that forbids tracing. The advice is the smallest change that
+// would allow it.
 [[nodiscard]] Error explain_denied(const AccessFacts& facts);
 
-// As far as they can be found out from outside. An unknown counts as no obstacle.
+// Collects these facts as far as they are visible from outside. An unknown fact counts as no
+// obstacle.
 [[nodiscard]] AccessFacts access_facts(const Process& process);
 
 // The error for a target that `tracer` traces already.
 [[nodiscard]] Error traced_by(pid_t tracer);
 
-// Whether a freeze would be allowed, without trying one: Denied with the reason, or Traced. The
-// kernel applies the same check to opening its memory as to tracing it.
+// Checks whether a freeze would be allowed, without trying one. Denied with the reason, or Traced.
+// The kernel applies the same check to opening the process's memory as to tracing it.
 Result<void> check_may_trace(const Process& process);
 
 }  // namespace heapattach

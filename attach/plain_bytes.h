@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-// The result of a worker in a sandbox: numbers and texts, one after another. The worker may be
+// Encodes the result of a sandboxed worker as a sequence of numbers and texts. The worker may be
 // under an attacker's control, so the reader has to check what the numbers mean.
 namespace heapattach {
 
@@ -45,7 +45,7 @@ class PlainWriter {
   std::vector<std::byte> bytes_;
 };
 
-// Reads until something does not fit; after that, everything is zero and empty.
+// Reads until an element does not fit; from then on, returns zeros and empty texts.
 class PlainReader {
  public:
   explicit PlainReader(std::span<const std::byte> bytes) : rest_(bytes) {}
@@ -74,7 +74,7 @@ class PlainReader {
     if (!flag()) return std::nullopt;
     return number<T>();
   }
-  // Calls `read` for each element; there are no more than the bytes can hold.
+  // Calls `read` for each element. The number of elements is limited to what the bytes can hold.
   template <class Read>
   void list(const Read& read) {
     const auto count = number<std::uint32_t>();

@@ -15,22 +15,22 @@
 
 namespace heapattach {
 
-// The threads of a process from one listing; stale as soon as it is made.
+// The threads of a process, from one listing. It may be outdated at once.
 struct ThreadListing {
   std::vector<pid_t> tids;
-  // False if a thread that came or went meanwhile may have hidden others: list again.
+  // False if a thread that started or ended during the listing may have hidden others; list again.
   bool is_whole = false;
 };
 
-// One process, never its successor with the same number: everything is opened relative to a
+// One process, and never a later one with the same pid: everything is opened relative to a
 // descriptor of its /proc directory, which becomes invalid when the process ends.
 //
-// If its first thread has ended while others live, the kernel shows no maps, mem, exe, cwd or root
-// in /proc/<pid>. Those files are then taken from the directory of a live thread.
+// If its first thread has ended while others are alive, the kernel shows no maps, mem, exe, cwd or
+// root in /proc/<pid>. Those files are then taken from the directory of a live thread.
 class Process {
  public:
-  // Gone if there is none or only a zombie; Unsupported for a kernel thread, a 32-bit program, a
-  // thread's number or ourselves; Denied if /proc hides it from us.
+  // Gone if there is no such process or it is a zombie; Unsupported for a kernel thread, a 32-bit
+  // program, a thread id or ourselves; Denied if /proc hides it from us.
   static Result<Process> open(pid_t pid);
 
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
@@ -49,9 +49,9 @@ class Process {
   [[nodiscard]] Result<ThreadListing> list_threads() const;
   [[nodiscard]] Result<ThreadState> thread_state(pid_t tid) const;
   [[nodiscard]] Result<ProcessStatus> thread_status(pid_t tid) const;
-  // False once it has exited, even if its number is in use again.
+  // False once it has exited, even if its pid has been reused.
   [[nodiscard]] bool is_alive() const;
-  // A thread that has not ended: the first one, if it lives. Gone if there is none.
+  // A thread that is alive: the first one if possible. Gone if there is none.
   [[nodiscard]] Result<pid_t> live_tid() const;
 
  private:
@@ -67,11 +67,11 @@ class Process {
   pid_t pid_;
   Fd directory_;
   Fd pidfd_;                   // empty on kernels before 5.3
-  std::uint64_t start_ticks_;  // since boot; with the pid, the identity
+  std::uint64_t start_ticks_;  // since boot; together with the pid, identifies the process
 };
 
-// The memory map from the texts that `read` returns: tries a few times until one is consistent. For
-// Process::maps, which reads the file of `pid`.
+// Parses the texts that `read` returns, trying a few times until one is consistent. Used by
+// Process::maps, which reads the maps file of `pid`.
 Result<MemoryMap> read_maps(const std::function<Result<std::string>()>& read, pid_t pid);
 
 }  // namespace heapattach

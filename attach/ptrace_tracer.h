@@ -7,12 +7,13 @@
 
 namespace heapattach {
 
-// The real Tracer. It uses PTRACE_SEIZE and PTRACE_INTERRUPT, so no signal is ever sent to the
-// target, and never PTRACE_O_EXITKILL, so the target survives us. All calls must come from the
-// thread that created it: the kernel ties tracing to a thread, and ends it with that thread.
+// The Tracer for real processes. It uses PTRACE_SEIZE and PTRACE_INTERRUPT, so no signal is ever
+// sent to the target, and never PTRACE_O_EXITKILL, so the target survives us. All calls must come
+// from the thread that created it: the kernel ties tracing to a thread, and ends it with that
+// thread.
 class PtraceTracer final : public Tracer {
  public:
-  // Both must outlive this. `is_seizing` is true while the kernel may block us in PTRACE_SEIZE: see
+  // Both arguments must outlive the tracer. `is_seizing` is true while PTRACE_SEIZE may block: see
   // dead_threads.h.
   PtraceTracer(const Process& process, std::atomic<bool>& is_seizing) noexcept;
 
@@ -32,8 +33,8 @@ class PtraceTracer final : public Tracer {
   void back_off(int idle_rounds) override;
 
  private:
-  // Why PTRACE_SEIZE was refused; nothing if only because the kernel had already seized the thread
-  // for us, at its birth.
+  // Returns why PTRACE_SEIZE was refused, or success if the kernel had already seized the thread
+  // for us when it was created.
   Result<void> explain_refusal(pid_t tid) const;
 
   const Process& process_;

@@ -18,8 +18,8 @@ struct Registers {
   RemoteAddr instruction_pointer;
   RemoteAddr stack_pointer;
   RemoteAddr thread_pointer;  // fs_base: glibc's pthread_t
-  // The system call that the stop interrupted, which is entered again or fails with EINTR; none if
-  // the thread was not in a blocking call. Its arguments are in rdi, rsi, rdx, r10, r8 and r9.
+  // The system call that the stop interrupted, which is restarted or fails with EINTR; none if the
+  // thread was not in a blocking call. Its arguments are in rdi, rsi, rdx, r10, r8 and r9.
   std::optional<std::uint64_t> system_call{};
 };
 

@@ -7,8 +7,8 @@
 
 namespace heapattach {
 
-// An address in the target. Not a pointer: it cannot be dereferenced here, and does not mix with
-// FileAddr, the address that the linker assigned before the module was loaded.
+// An address in the target. It is not a pointer, because it cannot be dereferenced here, and it
+// does not convert to or from FileAddr.
 struct RemoteAddr {
   std::uint64_t value = 0;
 
@@ -18,15 +18,15 @@ struct RemoteAddr {
   friend constexpr std::uint64_t operator-(RemoteAddr a, RemoteAddr b) { return a.value - b.value; }
 };
 
-// An address that the linker assigned, in one module.
+// An address in one module as the linker assigned it, before the module was loaded.
 struct FileAddr {
   std::uint64_t value = 0;
 
   friend auto operator<=>(FileAddr, FileAddr) = default;
 };
 
-// A piece of the target's address space. `start + bytes` does not wrap: code that builds one from
-// numbers of the target checks that first.
+// A range of the target's address space. `start + bytes` does not wrap around: code that builds a
+// Range from the target's numbers checks that first.
 struct Range {
   RemoteAddr start;
   std::uint64_t bytes = 0;
@@ -38,7 +38,8 @@ struct Range {
 
 }  // namespace heapattach
 
-// Defined in a .cpp of its own: otherwise every file that uses an address would compile all of fmt.
+// Defined in a .cpp file; otherwise every file that uses an address would have to compile all of
+// fmt.
 template <>
 struct fmt::formatter<heapattach::RemoteAddr> : fmt::formatter<std::string_view> {
   fmt::format_context::iterator format(heapattach::RemoteAddr addr, format_context& ctx) const;

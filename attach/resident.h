@@ -8,8 +8,9 @@
 #include "attach/process.h"
 #include "attach/x86_64.h"
 
-// How much of a process's memory is resident, and where: proc_pid_smaps(5), and for parts of a
-// mapping the kernel's pagemap (Documentation/admin-guide/mm/pagemap.rst).
+// Measures how much of a process's memory is resident, and where: per mapping from
+// proc_pid_smaps(5), and for parts of a mapping from the kernel's pagemap
+// (Documentation/admin-guide/mm/pagemap.rst).
 namespace heapattach {
 
 struct ResidentMapping {
@@ -17,7 +18,7 @@ struct ResidentMapping {
   std::uint64_t resident_bytes = 0;  // "Rss"
 };
 
-// Parses the text of /proc/<pid>/smaps. Malformed names the line.
+// Parses the text of /proc/<pid>/smaps. Fails with Malformed, which names the line.
 Result<std::vector<ResidentMapping>> parse_smaps(std::string_view text);
 
 // The state of one page. The zero page, which reads of untouched memory map, counts as present here

@@ -23,7 +23,7 @@ class [[nodiscard]] Result {
 
   [[nodiscard]] T& value() & { return std::get<0>(state_); }
   [[nodiscard]] const T& value() const& { return std::get<0>(state_); }
-  // By value, unlike std::expected: `for (x : f().value())` then cannot dangle.
+  // By value, unlike std::expected, so that `for (x : f().value())` cannot dangle.
   [[nodiscard]] T value() && { return std::get<0>(std::move(state_)); }
   [[nodiscard]] T& operator*() & { return value(); }
   [[nodiscard]] const T& operator*() const& { return value(); }
@@ -60,7 +60,7 @@ class [[nodiscard]] Result<void> {
 
 }  // namespace heapattach
 
-// The value of a Result, or return its error from the enclosing function.
+// Evaluates to the value of a Result, or returns its error from the enclosing function.
 //   Fd fd = HA_TRY(Fd::open(path, O_RDONLY));
 #define HA_TRY(expression)                                       \
   __extension__({                                                \

@@ -12,16 +12,16 @@
 
 namespace heapattach {
 
-// What the work in a sandbox may use.
+// Limits on the work in a sandbox.
 struct SandboxLimits {
   std::chrono::milliseconds time{60'000};
   std::uint64_t memory_bytes = std::uint64_t{4} << 30;  // in addition to what is mapped now
   std::uint64_t output_bytes = std::uint64_t{1} << 30;
-  // Descriptors that the work reads; all others are closed. In any order.
+  // Descriptors that the work reads, in any order. All others are closed.
   std::vector<int> descriptors;
 };
 
-// Where the work in a sandbox puts its result.
+// Receives the result of the work in a sandbox.
 class SandboxOutput {
  public:
   explicit SandboxOutput(int fd) : fd_(fd) {}
@@ -34,23 +34,23 @@ class SandboxOutput {
 
 struct SandboxResult {
   std::vector<std::byte> output;
-  std::vector<std::string> notes;  // which of the walls could not be built here, and why
+  std::vector<std::string> notes;  // which protections are unavailable here, and why
 };
 
-// Runs `work` in a forked child that may compute, and read the given descriptors, and nothing else:
-// no capability, no other user's rights, no new descriptors, no system call outside a short list.
-// Any failure of the child (a crash, a loop, unlimited memory, too much output) becomes an error:
-// "the worker was killed by signal 11". If the kernel or a container refuses a system call filter,
-// the work runs without one, and there is a note.
+// Runs `work` in a forked child that can compute and read the given descriptors, but do nothing
+// else: it has no capabilities, cannot act as another user, and can open no descriptors and make no
+// system calls outside a short list. Any failure of the child (a crash, a loop, unlimited memory,
+// too much output) becomes an error: "the worker was killed by signal 11". If the kernel or a
+// container refuses a system call filter, the work runs without one, and there is a note.
 //
-// Call it only while this process has one thread, because the child uses what it inherits
+// Call it only while this process has one thread, because the child uses inherited state
 // (allocator, libraries) after the fork. If this process has a guardian, the work gets at most a
 // third of the remaining time. `work` must not rely on destructors: the child ends with _exit.
 Result<SandboxResult> run_sandboxed(const std::function<void(SandboxOutput&)>& work,
                                     const SandboxLimits& limits);
 
-// Whether this process is such a worker, or has given up its rights in another way (confined.h):
-// then it parses by itself, without forking a worker.
+// Whether this process is such a worker, or has given up its rights in another way (confined.h). If
+// so, it parses input itself instead of forking a worker.
 [[nodiscard]] bool has_no_rights() noexcept;
 // For fuzzers and for tests of thousands of files, which do not need the protection.
 void pretend_to_have_no_rights(bool pretend = true) noexcept;

@@ -9,16 +9,16 @@
 
 namespace heapattach {
 
-// Takes away from this process, for good, everything that a sandboxed worker does not need. Called
-// in the child. A call that would reach a program, a socket, another process or another thread ends
-// it; all other system calls outside the list fail with EPERM. It dies with `parent`. False if the
-// filter could not be installed; the rest is done as far as possible.
+// Permanently drops everything that a sandboxed worker does not need. Call it in the child. A
+// system call that would start a program, open a socket, or affect another process or thread kills
+// the worker; all other calls outside the list fail with EPERM. The worker dies with `parent`.
+// Returns false if the filter could not be installed; the rest is done as far as possible.
 [[nodiscard]] bool put_up_walls(const SandboxLimits& limits, int output, pid_t parent);
 
-// The same for a tool that continues with many threads, its own workers, and all its descriptors:
-// it reads and writes those, and cannot open anything, run a program, or reach another process,
-// except through requests to `broker`, a socket. It dies with `parent`, unless that is 0. Returns
-// what could not be done, in words.
+// The same for a process that continues with many threads, its own workers, and all its
+// descriptors. It can read and write those, but cannot open anything, run a program, or reach
+// another process except through requests to `broker`, a socket. It dies with `parent`, unless that
+// is 0. Returns descriptions of what could not be done.
 [[nodiscard]] std::vector<std::string> give_up_rights(int broker, pid_t parent);
 
 }  // namespace heapattach

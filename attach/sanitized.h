@@ -2,7 +2,7 @@
 
 namespace heapattach {
 
-// Whether we are built with AddressSanitizer, whose shadow memory leaves no room for some limits.
+// Whether this is an AddressSanitizer build. Its shadow memory is too large for some limits.
 #if defined(__SANITIZE_ADDRESS__)
 inline constexpr bool kIsSanitized = true;
 #elif defined(__has_feature)

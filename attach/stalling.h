@@ -10,29 +10,29 @@
 
 namespace heapattach {
 
-// Memory of a process that another process provides, and may never provide: memory registered with
-// a userfaultfd, and files that a process (FUSE) or another machine serves. Reading an absent page
-// of it sleeps in the kernel. Pages that are present can be read.
+// Memory of a process that another process must provide, and may never provide: memory registered
+// with a userfaultfd, and files served by a process (FUSE) or by another machine. Reading an absent
+// page of it blocks in the kernel. Pages that are present can be read.
 class StallingMemory {
  public:
   StallingMemory() = default;
-  // As far as can be found out; the guardian handles the rest.
+  // Finds what it can; the guardian handles the rest.
   static StallingMemory of(const Process& process);
   struct Mapped {
     Range range;
-    bool has_userfaults = false;  // otherwise it maps a served file
+    bool has_userfaults = false;  // otherwise a mapping of a served file
   };
-  // `sorted` has no overlaps; `pagemap` is that of the process.
+  // `sorted` has no overlaps. `pagemap` is the process's.
   StallingMemory(std::vector<Mapped> sorted, Fd pagemap)
       : mapped_(std::move(sorted)), pagemap_(std::move(pagemap)) {}
 
   [[nodiscard]] bool empty() const { return mapped_.empty(); }
 
-  // How many bytes of `parts` are registered with a userfaultfd. An absent page of a file was never
-  // written to, so it is not a loss.
+  // How many bytes of `parts` are registered with a userfaultfd. Absent pages of a file do not
+  // count: they were never written to, so nothing is lost.
   [[nodiscard]] std::uint64_t userfault_bytes(const std::vector<Range>& parts) const;
 
-  // The longest prefix of a range in which all or none of the bytes may be read.
+  // The longest prefix of a range in which either all bytes or none can be read safely.
   struct Part {
     std::uint64_t bytes = 0;  // 0 only of an empty range
     bool may_stall = false;
@@ -53,10 +53,11 @@ class StallingMemory {
 // VmFlags (Documentation/filesystems/proc.rst).
 [[nodiscard]] std::vector<Range> userfault_ranges(std::string_view smaps);
 
-// The devices in the text of /proc/<pid>/mountinfo whose files a process or another machine serves.
+// The devices whose files are served by a process or another machine, from the text of
+// /proc/<pid>/mountinfo.
 [[nodiscard]] std::set<std::uint64_t> served_devices(std::string_view mountinfo);
 
-// Whether the text of /proc/slabinfo leaves room for a userfaultfd anywhere on this machine.
+// Whether there may be a userfaultfd anywhere on this machine, from the text of /proc/slabinfo.
 [[nodiscard]] bool has_userfaultfd(std::string_view slabinfo);
 
 }  // namespace heapattach

@@ -11,7 +11,7 @@
 
 namespace heapattach {
 
-// How long a thread has run on a processor, and has waited for one.
+// How long a thread has run on a processor and waited for one.
 struct ProcessorTime {
   std::chrono::nanoseconds running{};
   std::chrono::nanoseconds waiting{};
@@ -19,18 +19,18 @@ struct ProcessorTime {
   [[nodiscard]] std::chrono::nanoseconds wanted() const { return running + waiting; }
 };
 
-// What one thread is doing, as the kernel shows it without stopping it.
+// The activity of one thread, as the kernel reports it without stopping the thread.
 struct ThreadActivity {
   pid_t tid = 0;
   pid_t tid_in_target = 0;   // its number in the target's own pid namespace
   std::string name;          // chosen by the target: any bytes
   char state = '?';          // see ThreadState
-  std::string wait_channel;  // the kernel function that it waits in; empty: none, or unknown
+  std::string wait_channel;  // the kernel function that it is waiting in; empty if none or unknown
   ProcessorTime time;
   std::chrono::steady_clock::time_point seen;
 };
 
-// The threads of a process, without those that end meanwhile.
+// Observes all threads of a process, except those that end in the meantime.
 Result<std::vector<ThreadActivity>> observe_activity(const Process& process);
 
 // Parses /proc/<pid>/task/<tid>/schedstat. None if it does not exist, as on some kernels.

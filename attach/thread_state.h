@@ -22,7 +22,8 @@ struct ThreadState {
   [[nodiscard]] bool is_kernel_thread() const { return (flags & 0x00200000) != 0; }  // PF_KTHREAD
 };
 
-// The name may hold spaces, parentheses and newlines: ") R 1" is one. Malformed if it is cut off.
+// The name may contain spaces, parentheses and newlines: ") R 1" is a valid name. Malformed if the
+// text is cut off.
 Result<ThreadState> parse_thread_state(std::string_view stat);
 
 }  // namespace heapattach

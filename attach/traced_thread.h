@@ -6,9 +6,9 @@
 
 namespace heapattach {
 
-// One seized thread. It is released when this ends, whatever it was doing: the signal that its stop
-// held back is delivered, and the call that its stop interrupted continues. Constructed on the line
-// after the thread was seized.
+// Owns one seized thread. The destructor releases it, whatever it was doing: a signal held back by
+// the stop is delivered, and an interrupted call continues. Construct it on the line after the
+// thread was seized.
 class TracedThread {
  public:
   enum class Phase : std::uint8_t {
@@ -36,13 +36,13 @@ class TracedThread {
 
   Result<void> interrupt();
   // Processes the thread's latest event. Signals are delivered at once and the stop is requested
-  // again, so that in the end it is Stopped in user code or in a call, and owes nothing.
+  // again, so that the thread ends up Stopped in user code or in a call, with no signal owed.
   Result<std::optional<TraceEvent>> poll();
-  // For a first thread that has ended before the others: the kernel does not report its end.
+  // For a first thread that has ended before the others; the kernel does not report its end.
   void mark_ended() noexcept { phase_ = Phase::Ended; }
 
-  // The registers of a stopped thread. If `may_rewind`, and the stop has interrupted an untimed
-  // call, the thread enters it again on release.
+  // The registers of a stopped thread. If `may_rewind` is set and the stop interrupted a call
+  // without a timeout, the thread restarts that call on release.
   Result<RawRegisters> registers(bool may_rewind);
 
   Release release() noexcept;

@@ -13,14 +13,14 @@
 
 namespace heapattach {
 
-// An event of a traced thread. After each but Ended the thread is stopped until it is resumed or
-// detached.
+// An event of a traced thread. After every event except Ended, the thread is stopped until it is
+// resumed or detached.
 struct TraceEvent {
   enum class Kind : std::uint8_t {
-    Stopped,   // by our interrupt, or with its whole process by a stop signal
-    Signal,    // `signal` is about to reach it, and is lost unless it is passed on
-    Cloned,    // made the thread `other`, which is traced already and stops by itself
-    Executed,  // began another program
+    Stopped,   // by our interrupt, or by a stop signal to the whole process
+    Signal,    // `signal` is about to be delivered, and is lost unless passed on
+    Cloned,    // created the thread `other`, which is already traced and stops by itself
+    Executed,  // executed another program
     Passing,   // anything else
     Ended,     // exited or was killed
   };
@@ -46,11 +46,13 @@ class Tracer {
   // Asks a seized thread to stop. Another event may come first and cancels the request. Gone if it
   // has ended.
   virtual Result<void> interrupt(pid_t tid) = 0;
-  // The thread's event since the last call, without waiting for one.
+  // The thread's event since the last call, if any. Does not wait for one.
   virtual Result<std::optional<TraceEvent>> poll(pid_t tid) = 0;
-  // Lets a thread run on after an event, delivering `signal` if not 0. A dead thread is fine.
+  // Resumes a thread after an event, delivering `signal` unless it is 0. Does nothing if the thread
+  // is dead.
   virtual void resume(pid_t tid, int signal) noexcept = 0;
-  // The same, and ends tracing. False if that was not possible: it is not stopped, or dead.
+  // The same, and stops tracing it. False if that is not possible because the thread is not stopped
+  // or is dead.
   virtual bool detach(pid_t tid, int signal) noexcept = 0;
 
   // Requires a stopped thread. Gone if it was killed.
@@ -58,9 +60,9 @@ class Tracer {
   virtual Result<void> set_registers(pid_t tid, const RawRegisters& values) = 0;
   // Whether the two bytes before `rip` are the instruction `syscall`.
   virtual bool is_after_syscall(pid_t tid, RemoteAddr rip) = 0;
-  // Signals that will reach it as soon as it runs; all signals where this is unknown.
+  // The signals that will be delivered as soon as it runs; all signals if unknown.
   virtual std::uint64_t deliverable_signals(pid_t tid) = 0;
-  // For a thread that blocks in the kernel, where the kernel shows it.
+  // For a thread that is blocked in the kernel; none if the kernel does not report it.
   virtual std::optional<RemoteAddr> blocked_stack_pointer(pid_t tid) = 0;
 
   [[nodiscard]] virtual std::chrono::steady_clock::time_point now() const = 0;

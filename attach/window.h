@@ -17,15 +17,15 @@
 
 namespace heapattach {
 
-// Another process's memory, visible as if all of it had been copied, although only part of it is
-// held locally. A chunk is read when it is first accessed; the oldest chunks go first when there
-// are too many. The process must not change while the window is open, which is why this is for
-// clones.
+// Shows another process's memory as if all of it had been copied, while holding only part of it
+// locally. A chunk is read when it is first accessed; when there are too many, the oldest are
+// dropped. The process must not change while the window is open, so this is only for clones.
 //
 // Accessing an absent chunk causes a fault, and the SIGSEGV handler reads the chunk in, so code
-// that holds a span need not be aware of this. So there is one window at a time, and only threads
-// of this process that do not block that signal may access its bytes; do not pass them to system
-// calls. A forked child does not inherit the window; accessing it there kills the child.
+// that holds a span need not know about it. Therefore only one window can be open at a time, and
+// only threads of this process that do not block SIGSEGV may access its bytes. Do not pass the
+// bytes to system calls. A forked child does not inherit the window; accessing it there kills the
+// child.
 class Window {
  public:
   // Opens a window on `ranges` (sorted and disjoint) of `mem`, an open /proc/<pid>/mem. It holds at
@@ -38,14 +38,14 @@ class Window {
   Window& operator=(const Window&) = delete;
 
   // The first byte of range number `i`, at the same offset in its page as in the process. The
-  // ranges follow one another, with gaps.
+  // ranges follow one another in order, with gaps.
   [[nodiscard]] const std::byte* begin_of(std::size_t i) const {
     return begin_ + places_[i].offset;
   }
 
-  // How many accessed bytes could not be read; they are zero here.
+  // The number of accessed bytes that could not be read; they read as zero.
   [[nodiscard]] std::uint64_t unread_bytes() const { return unread_.load(); }
-  // Drops what is here; the next access reads again.
+  // Drops all chunks; the next access reads them again.
   void forget();
 
  private:

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-// Sizes that the architecture fixes.
+// Sizes fixed by the architecture.
 namespace heapattach {
 
 inline constexpr std::uint64_t kWordBytes = 8;
