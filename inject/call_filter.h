@@ -8,12 +8,13 @@
 
 namespace heapattach {
 
-// What the kernel reports about a call that the filter stops (PTRACE_GETEVENTMSG).
+// The values by which PTRACE_GETEVENTMSG reports a call that the filter stops.
 inline constexpr unsigned kTriesProcess = 1;
 inline constexpr unsigned kTriesProgram = 2;
 inline constexpr unsigned kTriesCall = 3;  // is_allowed() decides by its arguments
 
-// A seccomp filter for a clone that will run: free calls go through, all others stop for us.
+// A seccomp filter for a clone that will run: free calls pass, and all other calls stop the clone
+// so that we can decide.
 std::vector<sock_filter> call_filter(const CallRules& rules);
 
 }  // namespace heapattach

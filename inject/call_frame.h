@@ -14,11 +14,13 @@ namespace heapattach {
 // A number, an address, or a string whose address is passed to the function.
 using CallArgument = std::variant<std::uint64_t, std::string>;
 
-// Where a called function returns to. Nothing is ever mapped there, so returning causes a fault at
-// exactly this address, with the stack intact. No instruction has to be written anywhere.
+// The return address of a called function. Nothing is ever mapped there, so returning causes a
+// fault at exactly this address, with the stack intact, and no instruction has to be written
+// anywhere.
 inline constexpr RemoteAddr kReturnAddress{0xca11};
 
-// How a stopped thread enters a C function, by the System V ABI for x86-64.
+// The registers and stack with which a stopped thread enters a C function, by the System V ABI for
+// x86-64.
 struct CallFrame {
   RawRegisters registers{};
   RemoteAddr at;                 // where to write `stack`: its stack pointer on entry
@@ -26,7 +28,7 @@ struct CallFrame {
   [[nodiscard]] RemoteAddr stack_after() const { return at + sizeof(std::uint64_t); }
 };
 
-// More than this is refused: the thread's stack has to hold it.
+// The limit on texts, because they must fit on the thread's stack.
 inline constexpr std::size_t kMostTextBytes = std::size_t{64} * 1024;
 
 // `found` is stopped and uses nothing below its stack pointer.

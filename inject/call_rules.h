@@ -11,8 +11,8 @@
 namespace heapattach {
 
 // The system calls that a function in a clone may make. A list of forbidden calls would never be
-// complete: there is always one more call that reaches another process. So we allow only what a
-// dump routine, an interpreter and the loader need: memory, time, threads of its own, opening files
+// complete: there is always one more call that affects another process. So we allow only what a
+// dump routine, an interpreter and the loader need: memory, time, their own threads, opening files
 // for reading, and writing to open files.
 struct CallRules {
   pid_t self = 0;             // the clone's pid, as the clone sees it
@@ -24,8 +24,8 @@ struct CallRules {
 [[nodiscard]] std::span<const int> free_calls();
 
 // Whether a call that is not free is allowed with the arguments in these registers. `memory` is the
-// clone's. Another thread of the clone may change a path between this check and the kernel's use of
-// it; Landlock covers that case.
+// clone's memory. Another thread of the clone may change a path between this check and the kernel's
+// use of it; Landlock covers that case.
 [[nodiscard]] bool is_allowed(const CallRules& rules,
                               const RawRegisters& at,
                               const MemoryReader& memory);

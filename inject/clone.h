@@ -19,15 +19,15 @@ struct CloneOptions {
   std::optional<pid_t> borrow;  // borrow this thread or none
 };
 
-// A throwaway copy of a process, made by one system call in a borrowed thread of it, and kept
-// stopped. It has the memory that the target had in that instant, and nothing else: no open files,
-// no signals, and it never runs the target's code. The target runs on at once.
+// A throwaway copy of a process, made by one system call in a borrowed thread, and kept stopped. It
+// has the memory that the target had at that moment and nothing else: no open files and no signals.
+// It never runs the target's code. The target resumes at once.
 //
-// It belongs to our thread that made it, dies with us, and is given up before memory runs out: see
-// CloneWatch. It is an invisible child of the target: it has no exit signal, so neither SIGCHLD nor
-// the target's own wait() reports it.
+// It belongs to the thread of ours that made it, dies with us, and is given up before memory runs
+// out: see CloneWatch. It is an invisible child of the target: it has no exit signal, so neither
+// SIGCHLD nor the target's own wait() reports it.
 //
-// Denied or Unsupported with the reason if no clone can be made; Timeout, Gone.
+// If no clone can be made, the error is Denied or Unsupported with the reason, Timeout, or Gone.
 class Clone {
  public:
   // `target` must outlive the result. All changes to the target go through `control`.
@@ -42,19 +42,19 @@ class Clone {
   Clone& operator=(const Clone&) = delete;
 
   [[nodiscard]] const Process& process() const { return *process_; }
-  // The freeze that the target went through.
+  // Statistics about the target's freeze.
   [[nodiscard]] const FreezeReport& freeze() const { return freeze_; }
 
-  // Whether it is still as it was made, so that everything read from it so far is valid. A process
-  // that the OOM killer is killing may already have lost memory.
+  // Whether it is still intact, so that everything read from it so far is valid. A process that the
+  // OOM killer is killing may already have lost memory.
   [[nodiscard]] bool is_whole() const;
-  // Where memory became so short that the clone was given up; nothing if it was not.
+  // Where memory ran so short that the clone was given up, if it was.
   [[nodiscard]] std::optional<std::string> given_up() const {
     return watch_ ? watch_->given_up() : std::nullopt;
   }
 
-  // Ends it, and has a thread of the target reap it, so that nothing is left, not even a zombie. An
-  // error says what is left; the next report clears that away.
+  // Ends it and makes a thread of the target reap it, so that nothing is left, not even a zombie.
+  // On failure, the error says what is left; the next report clears it away.
   Result<void> end();
 
  private:

@@ -14,7 +14,7 @@
 
 namespace heapattach {
 
-// How a call in a clone ended.
+// The outcome of a call in a clone.
 struct CallOutcome {
   enum class End : std::uint8_t {
     Returned,
@@ -28,33 +28,33 @@ struct CallOutcome {
   std::uint64_t value = 0;  // its return value
   int number = 0;
   RemoteAddr fault;        // the address that it could not access, if that caused the crash
-  bool is_shared = false;  // … which is shared memory, where it may not write
+  bool is_shared = false;  // … in shared memory, to which it may not write
   pid_t thread = 0;        // the thread that stopped there
   std::optional<RawRegisters> where;  // of that thread
-  std::vector<std::byte> stack;       // … a piece of its stack from the stack pointer on
+  std::vector<std::byte> stack;       // … part of its stack, from the stack pointer upwards
   int refused_processes = 0;          // how many processes it tried to start
-  std::vector<int> refused_calls;     // system calls that it may not make, each once
+  std::vector<int> refused_calls;     // forbidden system calls that it tried, each once
 };
 
-// A pipe that a function can open by its path, and our end of it.
+// A pipe that a function can open by path, and our end of it.
 struct ClonePipe {
   std::string path;
   Fd reading_end;
 };
 
-// Calls functions of the target in a clone of it. They have the target's memory and nothing else:
-// no descriptors except an empty input and two of ours, no other threads, no other process that
-// they could signal or trace, no shared memory, and only the system calls that CallRules allow.
+// Calls the target's functions in a clone. They have the target's memory and nothing else: no
+// descriptors except an empty input and two of ours, no other threads, no other process to signal
+// or trace, no shared memory, and only the system calls that CallRules allows.
 //
-// They run on the clone's only thread and on its stack, below what was there: collectors and
-// interpreters look for their own data between the known beginning of the stack and the stack
-// pointer, so on another stack they would crash.
+// They run on the clone's only thread and on its existing stack, below the data in use. Collectors
+// and interpreters look for their data between the known start of the stack and the stack pointer,
+// so they would crash on another stack.
 //
 // They can still read files.
 class CloneCalls {
  public:
-  // `clone` must outlive the result, and is used up by it. Unsupported if it cannot be isolated.
-  // `beyond`: system calls that its functions may make in addition to CallRules.
+  // `clone` must outlive the result, and cannot be used for anything else. Unsupported if it cannot
+  // be isolated. `beyond` lists system calls that are allowed in addition to CallRules.
   static Result<CloneCalls> prepare(const Process& clone, std::vector<int> beyond = {});
 
   Result<CallOutcome> call(RemoteAddr function,
@@ -62,7 +62,7 @@ class CloneCalls {
                            std::chrono::steady_clock::time_point deadline);
 
   [[nodiscard]] const MemoryReader& memory() const { return own_->memory(); }
-  // For a function that writes to a path; a new one each time.
+  // Opens a new pipe, for a function that writes to a path.
   Result<ClonePipe> open_pipe();
 
   // The contents of the file at descriptor 1 or 2, from `offset` on; at most kMostOutput bytes.
@@ -83,7 +83,7 @@ class CloneCalls {
                              OwnStop stop,
                              std::chrono::steady_clock::time_point deadline);
   [[nodiscard]] CallOutcome outcome_of(const OwnStop& stop, End end) const;
-  // What to do about a signal: an outcome, or nothing if the clone should continue.
+  // Decides about a signal: returns an outcome, or nothing if the clone should continue.
   std::optional<CallOutcome> judge_signal(const CallFrame& frame,
                                           const OwnStop& stop,
                                           std::optional<CallOutcome>& handled) const;

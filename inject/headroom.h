@@ -11,10 +11,11 @@
 
 namespace heapattach {
 
-// The memory limits of one control group; the tightest of a process's groups counts.
+// The memory limits of one control group. The tightest of a process's groups applies.
 struct GroupMemory {
   std::string path;
-  std::uint64_t free_bytes = 0;     // up to the limit, including what the kernel can drop at once
+  std::uint64_t free_bytes =
+      0;  // up to the limit, including memory that the kernel can drop at once
   bool kills_all_together = false;  // memory.oom.group: its OOM killer kills all of it
 };
 
@@ -27,7 +28,7 @@ struct GroupDirectory {
 [[nodiscard]] std::vector<GroupDirectory> memory_groups(std::string_view cgroup,
                                                         std::string_view mounts);
 
-// What a clone of a process needs, and what is available.
+// The memory that a clone of a process needs, and the memory available.
 struct CloneFacts {
   std::uint64_t anonymous_bytes = 0;   // its own: RssAnon
   std::uint64_t page_table_bytes = 0;  // VmPTE: what the clone copies at once
@@ -44,22 +45,22 @@ struct CloneFacts {
 // Measured: 11 to 13 ms for a gigabyte in pages of 4 KiB; less with huge pages. An upper bound.
 [[nodiscard]] std::chrono::milliseconds estimated_clone_pause(const CloneFacts& facts);
 
-// Why not to try a clone, and what to do instead; nothing if one may be tried.
+// The reason not to try a clone, and what to do instead; nothing if one may be tried.
 [[nodiscard]] std::optional<std::string> obstacle_to_clone(const CloneFacts& facts,
                                                            std::chrono::milliseconds longest);
 
-// What must stay free in each group and on the machine while a clone lives. Below that the clone is
-// given up, before the kernel has to choose a process to kill. The target keeps writing while the
-// clone ends, and each first write to a page costs a page.
+// The memory that must stay free in each group and on the machine while a clone exists. With less
+// than that, the clone is given up before the kernel has to choose a process to kill. The target
+// keeps writing while the clone exits, and each first write to a page costs a page.
 [[nodiscard]] std::uint64_t reserve_bytes(std::uint64_t anonymous_bytes);
 
-// How much of that reserve is left. Finds once where memory can run out.
+// Checks whether that reserve is still free. Finds once where memory can run out.
 class Headroom {
  public:
-  // For the groups that `process` and its clone count in.
+  // For the groups that `process` and its clone belong to.
   static Headroom of(const Process& process, const CloneFacts& facts);
 
-  // Describes where less than the reserve is left; nothing if nowhere.
+  // Describes where less than the reserve is left, if anywhere.
   [[nodiscard]] std::optional<std::string> shortage() const;
 
  private:

@@ -4,9 +4,9 @@
 
 namespace heapattach {
 
-// Takes hold of a new clone while it sleeps; the calling thread then traces it. PTRACE_O_EXITKILL,
-// which must never be set on a target, is right here: only we use the clone. Gone if the clone has
-// ended before.
+// Seizes a new clone while it sleeps; the calling thread then traces it. PTRACE_O_EXITKILL must
+// never be set on a target, but is right here because only we use the clone. Gone if the clone has
+// already ended.
 Result<void> hold_clone(const Process& clone);
 
 // Ends a clone that the calling thread traces. True once it is dead and reaped.

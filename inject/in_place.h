@@ -11,21 +11,21 @@
 
 namespace heapattach {
 
-// How a function that was called in the target itself ended.
+// The outcome of a function called in the target itself.
 struct InPlaceOutcome {
   enum class End : std::uint8_t {
     Returned,
     Crashed,    // by signal `number`, which was discarded
     Exits,      // it was about to end the process; prevented
     Executes,   // it was about to start another program; prevented
-    LeftAlone,  // it had not returned in time, and continues by itself
+    LeftAlone,  // it did not return in time, and keeps running
     Vanished,   // the process has ended
   };
   End end = End::Returned;
   std::uint64_t value = 0;  // its return value
   int number = 0;
   RemoteAddr fault;                   // the address that it could not access, if known
-  std::optional<RawRegisters> where;  // where it was when it ended otherwise
+  std::optional<RawRegisters> where;  // where it was, if it did not return
 };
 
 struct InPlaceCall {
@@ -38,13 +38,14 @@ struct InPlaceCall {
 
 [[nodiscard]] std::size_t in_place_bytes();
 
-// Calls a function on a borrowed thread of the target itself, and restores the thread in the same
-// stop: registers, vector registers, errno and mask, and the padding zero.
+// Calls a function on a borrowed thread of the target itself. Restores the thread during the same
+// stop: its registers, vector registers, errno and signal mask. Zeroes the padding again.
 //
-// If we die meanwhile, the thread returns by itself when the function does. If the function crashes
-// or is about to end the process, the thread is taken out of it; what the function has begun then
-// stays half done. If it does not return in time, the thread is detached and continues in it: the
-// stub stays, because it is the thread's way back. An error if the call was never made.
+// If we die during the call, the thread goes back to its own code by itself when the function
+// returns. If the function crashes or is about to end the process, the thread is pulled out of it,
+// and the function's work stays half done. If it does not return in time, the thread is detached
+// and continues in the function; the stub stays, because the thread returns through it. Fails only
+// if the call was never made.
 Result<InPlaceOutcome> call_in_place(RemoteControl& control,
                                      const Borrowed& thread,
                                      const MemoryMap& map,

@@ -10,19 +10,19 @@
 
 namespace heapattach {
 
-// How a live thread enters a C function through the stub (stub.h). Everything it needs is below its
-// red zone, in unused memory:
+// The stack frame with which a live thread enters a C function through the stub (stub.h). All of it
+// is below the thread's red zone, in unused memory:
 //
-//   its red zone, and room for the flags
-//   its general registers, for a collector that scans its stack while the function runs: without
+//   the red zone, and room for the flags
+//   the general registers, for a collector that scans the stack while the function runs: without
 //   them it would free objects that only the registers reference
-//   its vector registers, to be restored afterwards
+//   the vector registers, to be restored afterwards
 //   the first six arguments; the address of errno, and its value
 //   the texts, the other arguments
 struct InPlaceFrame {
   RawRegisters registers{};
   RemoteAddr at;                 // where to write `bytes`
-  std::vector<std::byte> bytes;  // up to its red zone
+  std::vector<std::byte> bytes;  // up to the red zone
   RemoteAddr saved_errno;        // two words: its address, 0 until it is known, and its value
 };
 
@@ -33,13 +33,13 @@ struct InPlaceFunction {
   std::span<const CallArgument> arguments;
 };
 
-// `stub` is where the stub begins, `extended` the input of xrstor.
+// `stub` is the address of the stub, `extended` the input of xrstor.
 Result<InPlaceFrame> make_in_place_frame(const RawRegisters& found,
                                          RemoteAddr stub,
                                          const InPlaceFunction& function,
                                          std::span<const std::byte> extended);
 
-// Whether the stack of `found` has room below `frame` for a function to work in.
+// Whether the stack of `found` has room below `frame` for a function to run.
 [[nodiscard]] bool has_room(const MemoryMap& map,
                             const RawRegisters& found,
                             const InPlaceFrame& frame);

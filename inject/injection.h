@@ -10,11 +10,11 @@
 
 namespace heapattach {
 
-// One stopped thread, borrowed to make one system call of ours.
+// One stopped thread, borrowed to make one system call for us.
 struct Borrowed {
   pid_t tid = 0;
   RawRegisters found{};     // from the stop; restored afterwards
-  RawRegisters way_back{};  // with which it continues by itself if we die
+  RawRegisters way_back{};  // the state in which it continues if we die
   std::uint64_t mask = 0;   // of its blocked signals
 };
 
@@ -24,7 +24,7 @@ struct CallResult {
   pid_t born = 0;          // for a call that made a process: its pid in our view; it is stopped
 };
 
-// Which call to make, and where.
+// The call to make, and where to make it.
 struct RemoteCall {
   RemoteAddr stub;  // dead padding, zero, at least Stub::size_bytes() of it
   long number = 0;
@@ -35,11 +35,11 @@ struct RemoteCall {
   std::string_view name = kCloneName;  // at `stub` + Stub::name_at() while the call lasts
 };
 
-// Makes `call` on the borrowed thread and restores it in the same stop, the padding zero again.
-// Does so after a failure too, except a Timeout: the thread is then inside the call and out of
-// reach, and the stub stays, because it is the thread's way back.
+// Makes `call` on the borrowed thread, then restores the thread and zeroes the padding during the
+// same stop. Does so after a failure too, except a Timeout: the thread is then still inside the
+// call, out of reach, and the stub stays, because the thread returns through it.
 //
-// After each step, the target continues unharmed if we die there.
+// If we die after any step, the target continues unharmed.
 Result<CallResult> make_call(RemoteControl& control,
                              const Borrowed& thread,
                              const RemoteCall& call);

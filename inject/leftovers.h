@@ -7,11 +7,12 @@
 
 namespace heapattach {
 
-// The pids, in the target's view, of dead clones that a killed heapattach has left. They are zombie
-// children of the target, with the name kCloneName unless they were killed before they set it.
+// The pids, in the target's view, of dead clones that a killed heapattach left behind. They are
+// zombie children of the target, named kCloneName unless they were killed before they set that
+// name.
 std::vector<pid_t> dead_clones(const Process& target);
 
-// The stubs that a killed heapattach has left in the target's padding.
+// A stub that a killed heapattach left in the target's padding.
 struct LeftStub {
   Range range;
   RemoteAddr stack;  // of the thread that it was written for
@@ -25,8 +26,8 @@ bool is_in_use(const LeftStub& stub,
                const MemoryMap& map,
                const MemoryReader& memory);
 
-// Clears all of that away, and has the target reap the clones in `also`, too. Stops the target only
-// if there is something to clear. A stub that may be in use stays.
+// Removes all of these, and makes the target reap the clones in `also` too. Stops the target only
+// if there is something to remove. A stub that may be in use stays.
 //
 // wait4 with __WCLONE sees only children without the usual exit signal, so it cannot take a child
 // that the target waits for.
@@ -34,7 +35,7 @@ Result<void> clear_leftovers(const Process& target,
                              RemoteControl& control,
                              std::vector<pid_t> also = {});
 
-// The same for a report that has nothing else to write to its target.
+// The same, for reports that otherwise write nothing to the target.
 Result<void> clear_leftovers(const Process& target);
 
 }  // namespace heapattach

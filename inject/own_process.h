@@ -14,28 +14,28 @@
 
 namespace heapattach {
 
-// Why a running clone of ours has stopped.
+// The reason why a running clone has stopped.
 struct OwnStop {
   enum class Kind : std::uint8_t {
-    Signal,        // `signal` is about to reach it
-    TriesProcess,  // is about to start a process; refused
-    TriesProgram,  // is about to start another program
-    TriesCall,     // is about to make system call `call`; refused
+    Signal,        // `signal` is about to be delivered
+    TriesProcess,  // it tries to start a process; refused
+    TriesProgram,  // it tries to start another program
+    TriesCall,     // it tries to make system call `call`; refused
     Exited,        // with `status`
     Killed,        // by `signal`
-    TimedOut,      // it still ran at the deadline, and was stopped
+    TimedOut,      // it was still running at the deadline, and was stopped
   };
   Kind kind = Kind::Signal;
   int signal = 0;
   int status = 0;
   bool is_fault = false;  // of a signal: one of its own instructions caused it
-  RemoteAddr fault;       // … at this address, if it is about memory
+  RemoteAddr fault;       // … at this address, if it was a memory access
   int call = 0;
   pid_t thread = 0;  // the thread that stopped
 };
 
-// A clone that runs. It is ours, so nothing has to be restored, and it is killed with all its
-// threads when this ends or we die. Only the thread that holds the clone may use it.
+// A running clone. It is ours, so nothing has to be restored, and it is killed with all its threads
+// when this object is destroyed or we die. Only the thread that holds the clone may use it.
 class OwnProcess {
  public:
   // `clone` is stopped after a system call instruction, and must outlive the result.
@@ -46,19 +46,19 @@ class OwnProcess {
 
   [[nodiscard]] const Process& process() const { return clone_; }
   [[nodiscard]] const MemoryReader& memory() const { return memory_; }
-  // As it was taken over: nothing below its stack pointer is in use.
+  // The registers when it was taken over. Nothing below the stack pointer is in use.
   [[nodiscard]] const RawRegisters& found() const { return found_; }
   static Result<RawRegisters> registers(pid_t thread);
   Result<void> write(RemoteAddr at, std::span<const std::byte> bytes) const;
-  // Where our system calls find their input: on its stack, below what is in use.
+  // The size of the area for our system calls' input, on its stack, below the data in use.
   static constexpr std::uint64_t kScratchBytes = 4096;
   [[nodiscard]] RemoteAddr scratch() const {
     return {(found_.rsp - kScratchBytes) & ~std::uint64_t{15}};
   }
 
-  // Makes one system call in its first thread; its result, or minus an errno.
+  // Makes one system call in its first thread. Returns the result, or minus an errno.
   Result<std::int64_t> system_call(long number, std::span<const std::uint64_t> arguments);
-  // What it may ask of the kernel from now on, among the calls that its filter stops.
+  // Sets the rules for the calls that its filter stops from now on.
   void judge_by(CallRules rules) { rules_ = std::move(rules); }
   // Sets the registers of its first thread, lets it run, and returns the next event.
   Result<OwnStop> run(const RawRegisters& from, std::chrono::steady_clock::time_point deadline);

@@ -11,12 +11,12 @@ namespace heapattach {
 // Dead padding: the bytes after the last byte of code, up to the end of its page, which are empty
 // and unreferenced. It is executable, private to the process, and begins at a multiple of 64.
 //
-// Programs and libraries have it, and so does the kernel's vdso: a static program may have none of
-// its own. The ELF header in memory shows where code ends; headers that contradict the map are
-// ignored.
+// Programs and libraries have such padding. So does the kernel's vdso, which helps if a static
+// program has none. The ELF header in memory shows where code ends; headers that contradict the map
+// are ignored.
 std::vector<Range> paddings(const MemoryMap& map, const MemoryReader& memory);
 
-// `bytes` of it that are zero now, aligned to 64; none if there are not enough.
+// Finds `bytes` of padding that are zero at the moment, aligned to 64; none if there is not enough.
 std::optional<RemoteAddr> find_padding(const MemoryMap& map,
                                        const MemoryReader& memory,
                                        std::size_t bytes);

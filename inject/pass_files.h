@@ -4,11 +4,11 @@
 
 namespace heapattach {
 
-// Passes our open files to a clone of ours, which may not be allowed to open them itself, through a
-// socket with one end in the clone. Holds two descriptors in the clone until it ends.
+// Passes our open files to a clone, which may not be allowed to open them itself, through a socket
+// with one end in the clone. Keeps two descriptors open in the clone until destroyed.
 class FilePassage {
  public:
-  // `own` must outlive the result, and be stopped whenever it is used.
+  // `own` must outlive the result, and must be stopped whenever the result is used.
   static Result<FilePassage> open(OwnProcess& own);
   ~FilePassage();
   FilePassage(FilePassage&& other) noexcept;
@@ -16,7 +16,7 @@ class FilePassage {
   FilePassage(const FilePassage&) = delete;
   FilePassage& operator=(const FilePassage&) = delete;
 
-  // The descriptor that the file has in the clone.
+  // Returns the file's descriptor in the clone.
   Result<int> pass(const Fd& file);
 
  private:

@@ -10,9 +10,9 @@
 
 namespace heapattach {
 
-// What would prevent a clone of `process`, as far as can be seen while the process runs: lack of
-// memory, a filter on all threads, no room for the instructions. Nothing if a clone should succeed
-// that stops the process for at most `longest`.
+// The reason why cloning `process` would fail, as far as is visible while the process runs: too
+// little memory, a filter on all threads, no room for the instructions. Nothing if a clone should
+// succeed without stopping the process for longer than `longest`.
 std::optional<std::string> clone_obstacle(const Process& process,
                                           const MemoryMap& map,
                                           const MemoryReader& memory,

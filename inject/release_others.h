@@ -7,8 +7,8 @@
 
 namespace heapattach {
 
-// Releases all threads of a freeze except `kept`, long before the freeze ends. With `rewind`, the
-// untimed calls that the freeze interrupted continue, as at its end.
+// Releases all threads of a freeze except `kept`, before the freeze ends. With `rewind`, calls
+// without a timeout that the freeze interrupted are restarted, as at the end of a freeze.
 void release_others(RemoteControl& control,
                     const Process& process,
                     const FrozenView& view,

@@ -13,13 +13,13 @@
 
 namespace heapattach {
 
-// The event of a thread that ran. After each but Ended it is stopped.
+// An event of a running thread. After every event except Ended, the thread is stopped.
 struct RemoteStop {
   enum class Kind : std::uint8_t {
-    SystemCall,  // at the entry or exit of one
-    Born,        // made the process or thread `other`, which is traced already
-    Stopped,     // by our interrupt, or with its whole process by a stop signal
-    Signal,      // `signal` is about to reach it, and is lost unless it is passed on
+    SystemCall,  // at its entry or exit
+    Born,        // created the process or thread `other`, which is already traced
+    Stopped,     // by our interrupt, or by a stop signal to the whole process
+    Signal,      // `signal` is about to be delivered, and is lost unless passed on
     Passing,     // anything else
     Ended,
   };
@@ -28,16 +28,16 @@ struct RemoteStop {
   pid_t other = 0;
 };
 
-// The source of the signal that a thread has stopped for: sigaction(2).
+// The source of the signal at which a thread has stopped: sigaction(2).
 struct SignalOrigin {
   int code = 0;        // si_code: above 0 if the kernel sent it
-  pid_t sender = 0;    // for a signal that a process sent
-  RemoteAddr address;  // for a signal that an instruction caused
+  pid_t sender = 0;    // if a process sent it
+  RemoteAddr address;  // if an instruction caused it
 };
 
-// The system calls that change something in the target. The seam lets tests check that everything
-// is restored when any one of them fails. The calling thread traces all threads named here, and
-// they are stopped, except in wait().
+// The system calls that change something in the target. This interface lets tests check that
+// everything is restored when any one of them fails. The threads passed in must be traced by the
+// calling thread and, except in wait(), stopped.
 class RemoteControl {
  public:
   RemoteControl(const RemoteControl&) = delete;
@@ -46,28 +46,31 @@ class RemoteControl {
 
   virtual Result<RawRegisters> registers(pid_t tid) = 0;
   virtual Result<void> set_registers(pid_t tid, const RawRegisters& values) = 0;
-  // The mask it will have once it has returned from a call that changes the mask while it lasts.
+  // The thread's signal mask. If it is in a call that changes the mask temporarily, the mask after
+  // that call.
   virtual Result<std::uint64_t> signal_mask(pid_t tid) = 0;
   virtual Result<void> set_signal_mask(pid_t tid, std::uint64_t mask) = 0;
   virtual Result<RseqConfiguration> rseq(pid_t tid) = 0;
-  // All registers beyond the general ones, in the form that the instruction xrstor takes.
+  // All registers beyond the general ones, in the format of the instruction xrstor.
   virtual Result<std::vector<std::byte>> extended_state(pid_t tid) = 0;
   virtual Result<void> set_extended_state(pid_t tid, std::span<const std::byte> values) = 0;
   virtual Result<SignalOrigin> signal_origin(pid_t tid) = 0;
 
   // The memory of the target as its threads see it.
   [[nodiscard]] virtual const MemoryReader& memory() const = 0;
-  // Writes there, even where the target itself may not. `tid` is any of its threads.
+  // Writes to the target's memory, even where the target itself may not. `tid` is any of its
+  // threads.
   virtual Result<void> write(pid_t tid, RemoteAddr at, std::span<const std::byte> bytes) = 0;
 
-  // Lets it run to its next system call, or on, delivering `signal` if that is not 0.
+  // Resumes a thread until the entry or exit of its next system call, delivering `signal` unless it
+  // is 0.
   virtual Result<void> run_to_call(pid_t tid, int signal) = 0;
   virtual Result<void> run_on(pid_t tid, int signal) = 0;
   virtual Result<void> interrupt(pid_t tid) = 0;
-  // Timeout if it has not stopped by then.
+  // Waits until it stops; Timeout if it has not stopped by then.
   virtual Result<RemoteStop> wait(pid_t tid, std::chrono::steady_clock::time_point deadline) = 0;
 
-  // Makes a process that the target made the OOM killer's first choice.
+  // Makes a process that the target created the OOM killer's first choice.
   virtual Result<void> offer_to_oom_killer(pid_t pid) = 0;
   virtual Result<void> detach(pid_t tid) = 0;
   virtual void kill(pid_t pid) noexcept = 0;

@@ -8,7 +8,7 @@
 
 namespace heapattach {
 
-// What the kernel knows about a thread's restartable sequences: PTRACE_GET_RSEQ_CONFIGURATION.
+// The kernel's record of a thread's restartable sequences: PTRACE_GET_RSEQ_CONFIGURATION.
 struct RseqConfiguration {
   RemoteAddr area;  // its struct rseq; 0: it has none
   std::uint32_t signature = 0;
@@ -34,9 +34,10 @@ enum class CallState : std::uint8_t {
 };
 [[nodiscard]] CallState call_state(const RawRegisters& at_stop);
 
-// The registers with which a thread continues if nobody is left to decide about its interrupted
-// call: what the kernel does when there is no signal to handle. `rewound` are those that enter an
-// untimed call again that would otherwise return EINTR (attach/rewind.h), if any.
+// The registers with which a thread continues if we are no longer there to decide about its
+// interrupted call. They do what the kernel does when there is no signal to handle. `rewound`, if
+// any, are the registers that restart a call without a timeout that would otherwise return EINTR
+// (attach/rewind.h).
 [[nodiscard]] RawRegisters way_back(const RawRegisters& at_stop,
                                     const std::optional<RawRegisters>& rewound);
 

@@ -18,7 +18,7 @@ namespace heapattach::trace {
                                                  std::uint64_t stack_most,
                                                  std::uint64_t seed);
 
-// A jump from `from` to `to`, which must be within its reach.
+// A jump instruction from `from` to `to`, which must be within reach.
 inline constexpr std::size_t kJumpBytes = 5;
 [[nodiscard]] std::vector<std::byte> jump(std::uint64_t from, std::uint64_t to);
 [[nodiscard]] bool can_jump(std::uint64_t from, std::uint64_t to);

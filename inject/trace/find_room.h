@@ -7,8 +7,9 @@
 
 namespace heapattach::trace {
 
-// Where nothing is mapped: `bytes`, whole pages, from all of which a jump reaches each of `near`,
-// and the other way round. Away from memory that grows: the heap and the main stack.
+// Finds `bytes` of unmapped address space, in whole pages, such that jumps can reach each address
+// of `near` from anywhere in it and vice versa. Keeps away from memory that grows: the heap and the
+// main stack.
 std::optional<RemoteAddr> find_room(const MemoryMap& map,
                                     std::uint64_t bytes,
                                     std::span<const RemoteAddr> near);

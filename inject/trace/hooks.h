@@ -13,18 +13,18 @@ namespace heapattach::trace {
 struct Entry {
   std::string name;
   RemoteAddr at;
-  std::vector<std::byte> code;  // all of it, as its file has it
+  std::vector<std::byte> code;  // all of it, as in its file
   bool size_is_second = false;  // otherwise the size is its first argument
-  Range inner = {};             // calls from here do not count
+  Range inner = {};             // calls from this code do not count
 };
 
-// What to trace in the target. Addresses that are 0 are unknown.
+// The functions and variables to use in the target. An address of 0 means unknown.
 struct Hooks {
   std::vector<Entry> allocations;
   std::optional<Entry> release;  // GC_free
-  // Without all of these, the ends of objects are not seen.
+  // If one of these is missing, the deaths of objects are not observed.
   RemoteAddr event_variable;  // GC_on_collection_event
-  RemoteAddr is_marked;       // the functions of these names
+  RemoteAddr is_marked;       // the collector's functions of these names
   RemoteAddr object_base;
   RemoteAddr collections;  // GC_gc_no
 

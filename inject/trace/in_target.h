@@ -9,17 +9,17 @@
 
 namespace heapattach::trace {
 
-// System calls that a stopped thread of the frozen target makes for us, one after the other.
+// Makes system calls on a stopped thread of the frozen target, one after the other.
 class InTarget {
  public:
-  // Chooses the thread and the place for its instructions. Denied or Impossible if there is none.
+  // Chooses a thread and room for the instructions. Denied or Impossible if there is none.
   static Result<InTarget> borrow(RemoteControl& control,
                                  const Process& target,
                                  const MemoryMap& map,
                                  const FrozenView& view);
 
-  // The result of the call; its errno as an error that begins with `doing`. A text argument is at
-  // text().
+  // Returns the result of the call, or its errno as an error that starts with `doing`. A text
+  // argument is at text().
   Result<std::uint64_t> call(std::string_view doing,
                              long number,
                              std::initializer_list<std::uint64_t> arguments,

@@ -2,8 +2,8 @@
 
 #include <stdint.h>
 
-// What the blob (blob.c), which runs in the target, shares with us. Also compiled as C: plain
-// structs without padding.
+// The data that we share with the blob (blob.c), which runs in the target. Also compiled as C:
+// plain structs without padding.
 //
 // In the target, the code comes first; it begins with BlobHead. BlobControl follows it at
 // kBlobCodeBytes. The ring can be anywhere: RingHead, then `ring_bytes` of records. The kernel maps
@@ -18,7 +18,7 @@ enum {
   kFreeHook = kAllocationHooks,  // the number of the hook of GC_free
   kHooks = kAllocationHooks + 1,
   kTrampolineBytes = 64,
-  kMostMoved = 16,  // bytes of an entry that move to its trampoline
+  kMostMoved = 16,  // bytes of an entry that are moved to its trampoline
   kSlots = 1024,
   kWays = 8,
   kBuckets = 8192,
@@ -34,26 +34,26 @@ typedef struct BlobHead {
   char magic[16];
   uint32_t version;
   uint32_t code_bytes;
-  uint32_t hook[kHooks];        // where the entries jump to, from the beginning
+  uint32_t hook[kHooks];        // the code that the entries jump to, as an offset
   uint32_t trampoline[kHooks];  // room for the first instructions of an entry
   uint32_t handler;             // of collection events
-  uint32_t counted;             // code from here on runs only while `inside` counts it
-  // From here on the installer fills it in.
+  uint32_t counted;             // code from here on runs only while counted in `inside`
+  // The installer fills in the following fields.
   uint64_t base;  // of this, in the target
   uint64_t ring;
   uint64_t ring_bytes;
-  uint64_t event_variable;  // GC_on_collection_event; 0: liveness is not followed
+  uint64_t event_variable;  // GC_on_collection_event; 0: deaths are not observed
   uint64_t program_handler;
   uint64_t is_marked;    // GC_is_marked
   uint64_t object_base;  // GC_base
   uint64_t collections;  // GC_gc_no
   uint64_t entry[kHooks];
   uint64_t entry_bytes[kHooks];  // 0: this hook is not used
-  // An allocation is not one if it is called from here: the collector calls itself.
+  // Calls from this code are not counted, because the collector is calling itself.
   uint64_t inner_begin[kHooks];
   uint64_t inner_end[kHooks];
   uint8_t original[kHooks][kMostMoved];
-  uint64_t tool;        // pid of the one that traces, as it sees itself
+  uint64_t tool;        // pid of the tracing process, in its own namespace
   uint64_t tool_start;  // in ticks since boot
   uint64_t main_stack;  // where the stack of the first thread ends; 0: unknown
 } BlobHead;
@@ -64,16 +64,16 @@ typedef struct BlobSlot {
   int64_t left;
 } BlobSlot;
 
-// Writable, private to the process, and all zero in a forked child, which turns it off there.
+// Writable and private to the process. All zero in a forked child, which turns the blob off there.
 typedef struct BlobControl {
   volatile uint32_t enabled;
   uint32_t unused;
   uint64_t interval;  // mean bytes between two samples; 1: all
   uint64_t stack_most;
   uint64_t random;
-  uint64_t seen_beat;  // of RingHead, and when it was first seen
+  uint64_t seen_beat;  // the last beat of RingHead, and when it was first seen
   uint64_t seen_at;
-  uint64_t patience;  // nanoseconds without a new beat until the blob turns itself off
+  uint64_t patience;  // nanoseconds without a new beat after which the blob turns itself off
   uint64_t last_collection;
   uint64_t inside;  // threads that will return to this code, or are in the counted part
   uint64_t unused2[7];
@@ -90,22 +90,23 @@ typedef struct BlobControl {
 typedef struct RingHead {
   uint64_t head;  // where the next record is reserved
   uint64_t unused[7];
-  uint64_t tail;  // up to here the reader has read
-  uint64_t beat;  // the reader lives while it grows
+  uint64_t tail;  // the reader has read up to here
+  uint64_t beat;  // grows for as long as the reader lives
   uint64_t unused2[6];
-  uint64_t dropped;    // samples without room
-  uint64_t lost_ends;  // ends of objects without room
+  uint64_t dropped;    // samples for which there was no room
+  uint64_t lost_ends;  // deaths of objects for which there was no room
   uint64_t untracked;  // samples that `live` had no room for
   uint64_t missed;     // collections that the handler did not see
-  uint64_t given_up;   // it turned itself off, because nothing read the ring
+  uint64_t given_up;   // the blob turned itself off because nothing read the ring
   uint64_t unused3[3];
 } RingHead;
 
 enum { kRecordAllocated = 1, kRecordFreed = 2, kRecordDead = 3, kRecordForgotten = 4 };
 
-// One that is freed, dead or forgotten (its end will not be seen) has only the first half.
+// Records of freed, dead or forgotten objects (whose death will not be observed) have only the
+// first half.
 typedef struct RingRecord {
-  uint64_t commit;  // the position | 1 as soon as it is whole
+  uint64_t commit;  // the position | 1 once the record is complete
   uint32_t bytes;   // of the record and the stack after it; a multiple of 64
   uint32_t what;
   uint64_t time;  // CLOCK_MONOTONIC, nanoseconds

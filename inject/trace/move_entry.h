@@ -10,17 +10,17 @@
 
 namespace heapattach::trace {
 
-// The first instructions of a function, moved to a place where they do the same.
+// The first instructions of a function, adapted to do the same at another address.
 struct MovedEntry {
-  std::size_t bytes = 0;        // of the function, that moved: whole instructions
-  std::vector<std::byte> code;  // at the new place; its last instruction jumps to the rest
-  // Where each instruction was, and is, from either beginning.
+  std::size_t bytes = 0;        // how much of the function was moved: whole instructions
+  std::vector<std::byte> code;  // at the new address; its last instruction jumps to the rest
+  // The old and new offset of each instruction.
   std::vector<std::pair<std::size_t, std::size_t>> steps;
 };
 
-// Moves as many instructions as a jump at the entry covers. `function` is all its code, which is at
-// `entry`. Impossible, with the reason, if they would not do the same at `to`, or if the function
-// jumps between them.
+// Moves as many instructions as a jump at the entry would overwrite. `function` is the function's
+// entire code, at address `entry`. Impossible, with the reason, if they would not do the same at
+// `to`, or if the function jumps between them.
 Result<MovedEntry> move_entry(const Disassembler& disassembler,
                               std::span<const std::byte> function,
                               RemoteAddr entry,

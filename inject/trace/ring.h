@@ -11,10 +11,10 @@
 
 namespace heapattach::trace {
 
-// Our end of the ring. The target may write anything into it: nothing in it is believed.
+// Our end of the ring. The target may write anything into it, so nothing in it is trusted.
 class Ring {
  public:
-  // What the target has counted.
+  // Counters kept by the target.
   struct Counts {
     std::uint64_t dropped = 0;
     std::uint64_t lost_ends = 0;
@@ -22,7 +22,7 @@ class Ring {
     std::uint64_t missed_collections = 0;
     bool has_given_up = false;
   };
-  // A record, and the stack above its caller's stack pointer.
+  // A record, with the stack above its caller's stack pointer.
   struct Entry {
     RingRecord record{};
     std::span<const std::byte> stack;
@@ -36,14 +36,14 @@ class Ring {
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
 
-  // The oldest record, valid until pop(); none if there is none, or if it is not whole yet.
-  // Malformed if it makes no sense: then nothing after it can be found.
+  // The oldest record, valid until pop(); none if there is none or it is not complete yet.
+  // Malformed if it makes no sense; the records after it cannot be found then.
   Result<std::optional<Entry>> front() const;
   void pop();
-  // True if a record has been begun and is not whole.
+  // Whether a record has been started but is not complete.
   [[nodiscard]] bool is_waiting() const;
 
-  // Shows that we live.
+  // Shows the blob that we are alive.
   void beat();
   [[nodiscard]] Counts counts() const;
 
