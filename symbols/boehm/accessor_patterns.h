@@ -29,7 +29,7 @@ struct Slot {
   Index index;
 };
 
-// Recognises the expressions that accessor functions are made of; accessors.cpp has the list.
+// Recognises the expressions that accessor functions consist of; accessors.cpp lists them.
 class Matcher {
  public:
   explicit Matcher(const ExprPool& pool) : pool_(pool) {}
@@ -102,7 +102,7 @@ class Matcher {
 
   // Whether an int variable is 0.
   [[nodiscard]] std::optional<RemoteAddr> condition_on_variable(Expr expr) const {
-    // setcc writes one byte; sometimes only the compiler knows that the others are 0.
+    // setcc writes only one byte; the compiler may know that the others are 0.
     if (pool_.at(expr).op == ExprOp::Insert) expr = pool_.at(expr).right;
     const ExprNode& node = pool_.at(expr);
     if (node.op != ExprOp::Condition || pool_.constant_of(node.right) != 0) return std::nullopt;

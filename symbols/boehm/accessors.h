@@ -13,7 +13,7 @@ namespace heapattach::boehm {
 // The code and the constants of one module. The module and `memory` must outlive it.
 [[nodiscard]] CodeSource code_of(const Module& module, const MemoryReader& memory);
 
-// The layout as GC_size and GC_get_kind_and_size show it.
+// The layout learned from GC_size and GC_get_kind_and_size.
 struct AccessorLayout {
   // Complete except `all_nils`. The offsets of flags and descriptor follow from those of kind and
   // size.
@@ -28,31 +28,30 @@ class AccessorReader {
   AccessorReader(const Disassembler& disassembler, const CodeSource& source)
       : disassembler_(disassembler), source_(source) {}
 
-  // From GC_size, and from GC_get_kind_and_size if it exists (new in release 8.0). Malformed if the
-  // code does not have the shape that it has in every known release; the message names what is
-  // missing.
+  // Reads GC_size, and GC_get_kind_and_size if it exists (since release 8.0). Malformed if the code
+  // does not look as it does in every known release; the message names the missing part.
   Result<AccessorLayout> read_layout(RemoteAddr size, std::optional<RemoteAddr> kind_and_size);
 
-  // A function that returns a variable, or the difference of two.
+  // Reads a function that returns a variable, or the difference of two.
   struct Difference {
     RemoteAddr variable;
     std::optional<RemoteAddr> less;
   };
   std::optional<Difference> read_counter(RemoteAddr function);
-  // A function that returns a sum of variables, of 8 bytes each.
+  // Reads a function that returns a sum of 8-byte variables.
   std::optional<std::vector<RemoteAddr>> read_sum(RemoteAddr function);
-  // A function that returns a constant.
+  // Reads a function that returns a constant.
   std::optional<std::uint64_t> read_constant(RemoteAddr function);
 
-  // The variable in which a function keeps its first argument.
+  // Finds the variable in which a function stores its first argument.
   std::optional<RemoteAddr> read_setter(RemoteAddr function);
 
-  // The table of bytes in which a function sets the entry that its first argument selects.
+  // Finds the byte table in which a function sets the entry selected by its first argument.
   std::optional<RemoteAddr> read_flag_table(RemoteAddr function);
 
-  // The variables that show whether a collection is running: from GC_collect_a_little, which sets
-  // one of them around its work and returns whether the other is not 0, or from
-  // GC_collection_in_progress, which does only the latter.
+  // The variables that show whether a collection is running. GC_collect_a_little sets one of them
+  // around its work and returns whether the other is not 0; GC_collection_in_progress only does the
+  // latter.
   struct Activity {
     std::optional<RemoteAddr> collecting;  // one byte, 1 while a step runs
     std::optional<RemoteAddr> mark_state;  // an int, 0 between collections

@@ -29,12 +29,12 @@ enum BlockFlag : std::uint8_t {
   kLargeBlock = 0x20,
 };
 
-// A block in use, or a run of blocks that one large object takes.
+// A block in use, or a run of blocks occupied by one large object.
 struct Block {
   RemoteAddr start;
   std::uint64_t object_bytes = 0;  // the collector's size, slack included
   std::uint64_t descriptor = 0;
-  std::uint32_t objects = 0;  // how many it holds, in use or free
+  std::uint32_t objects = 0;  // number of slots, in use or free
   std::uint8_t kind = kNormal;
   std::uint8_t flags = 0;
 
@@ -45,14 +45,14 @@ struct Block {
   }
 };
 
-// Something in the index that cannot be true, and was skipped.
+// An impossible entry of the index, which was skipped.
 struct Misfit {
   RemoteAddr at;
   std::string what;
 };
 
-// The bytes of a block's header after the fields that a Layout names, the mark bits among them.
-// Kept for uncollectable blocks and a few others. Zero where unreadable.
+// The bytes of a block's header after the fields in Layout, including the mark bits. Kept for
+// uncollectable blocks and a few others. Unreadable bytes are zero.
 struct HeaderTail {
   static constexpr std::size_t kBytes = 288;  // enough for a count and 257 mark bytes
 
@@ -60,7 +60,7 @@ struct HeaderTail {
   std::array<std::byte, kBytes> bytes{};  // starts right after the descriptor
 };
 
-// The blocks of a heap as its index lists them.
+// The blocks of a heap, as listed in its index.
 struct BlockIndex {
   std::vector<Block> blocks;         // in use, sorted by address, disjoint
   std::vector<HeaderTail> tails;     // sorted by block
@@ -72,8 +72,8 @@ struct BlockIndex {
   std::uint64_t skipped = 0;
 };
 
-// Walks the index, in batches, and trusts nothing: the mapped memory bounds the work, and each
-// header must name its block, be in readable memory and fit. An Error means that no part of the
+// Walks the index in batches without trusting it: the amount of mapped memory limits the work, and
+// each header must point to its block, be readable and be plausible. Fails only if no part of the
 // index could be read.
 Result<BlockIndex> read_blocks(const MemoryReader& memory,
                                const MemoryMap& map,

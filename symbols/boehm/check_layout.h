@@ -8,25 +8,25 @@
 
 namespace heapattach::boehm {
 
-// The evidence of a sample of headers for and against a layout.
+// The evidence for and against a layout in a sample of headers.
 struct LayoutFit {
   std::uint64_t headers = 0;  // looked at
-  std::uint64_t misfits = 0;  // of these; a live target may change a header while we read
-  // Blocks of the normal kind, and how many of them have a descriptor that leaves out a spare word
-  // at the objects' ends, as a collector that recognises all interior pointers does.
+  std::uint64_t misfits = 0;  // of these; a live target may change a header while we read it
+  // Blocks of the normal kind, and how many of their descriptors omit a spare word at the end of
+  // each object, as they do if the collector recognises all interior pointers.
   std::uint64_t normal = 0;
   std::uint64_t spared = 0;
 };
 
-// Checks a layout against the target: bottom indexes have the keys of their slots, headers name
-// their own blocks, blocks are in writable anonymous memory, sizes are multiples of the granule,
-// and descriptors match their kinds. Checks a bounded sample. Malformed with the misfit if it does
-// not fit. A collector that has no heap yet has no headers, and fits.
+// Checks a layout against a bounded sample of the target: bottom indexes have the keys of their
+// slots, headers point to their own blocks, blocks are in writable anonymous memory, sizes are
+// multiples of the granule, and descriptors match their kinds. Malformed, with the first mismatch,
+// if the layout does not fit. A collector without a heap yet has no headers, so any layout fits.
 Result<LayoutFit> check_layout(const Layout& layout,
                                const MemoryReader& memory,
                                const MemoryMap& map);
 
-// The offset within a header at which sampled headers name their own blocks; the usual one if no
+// Finds the offset at which the sampled headers point to their own blocks; the usual offset if no
 // block is in use. Malformed if there is no such offset.
 Result<std::uint64_t> find_block_field(const Layout& layout, const MemoryReader& memory);
 

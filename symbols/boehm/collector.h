@@ -23,26 +23,27 @@ struct Collector {
   std::optional<RemoteAddr> large_free_bytes;
   std::optional<RemoteAddr> unmapped_bytes;
   std::optional<RemoteAddr> collections;
-  std::optional<RemoteAddr> collecting;  // one byte, set while a collection runs
-  std::optional<RemoteAddr> mark_state;  // an int, not 0 from the begin to the end of a collection
+  std::optional<RemoteAddr> collecting;    // one byte, set while a collection runs
+  std::optional<RemoteAddr> mark_state;    // an int, not 0 during a collection
   std::optional<RemoteAddr> stack_bottom;  // GC_stackbottom, of the first thread
 
-  std::optional<RemoteAddr> no_dls;         // an int: the data of modules is not registered
-  std::optional<RemoteAddr> roots_filter;   // the program's function that chooses modules, or 0
+  std::optional<RemoteAddr> no_dls;  // an int: not 0 if the data of modules is not registered
+  std::optional<RemoteAddr>
+      roots_filter;  // a pointer to the program's function that filters modules, or 0
   std::optional<RemoteAddr> incremental;    // an int, not 0 in incremental mode
   std::optional<RemoteAddr> allocated;      // bytes since the last collection
   std::optional<RemoteAddr> displacements;  // GC_valid_offsets (displacements.h)
 
-  // The collector's own tables, parts of modules that it never scans.
+  // The collector's own tables: parts of its module that it never scans.
   std::vector<Range> excluded;
-  // One of these, GC_obj_kinds: the collector retains the objects that it references, the heads of
-  // free lists of the program's own kinds.
+  // One of these tables, GC_obj_kinds. The collector retains the objects that it references: the
+  // heads of free lists of the program's own kinds.
   std::optional<Range> kinds;
-  std::vector<std::string> notes;  // how each fact was learned, for -v
+  std::vector<std::string> notes;  // the source of each fact, for -v
 };
 
 // The collector's counters, read from its variables; none where unknown. Its own functions
-// GC_get_heap_size and GC_get_free_bytes leave out unmapped bytes; here they are included.
+// GC_get_heap_size and GC_get_free_bytes omit unmapped bytes, which are included here.
 struct Counters {
   std::optional<std::uint64_t> heap_bytes;  // used and free
   std::optional<std::uint64_t> free_bytes;  // in free blocks, mapped or not
@@ -54,8 +55,9 @@ struct Counters {
 };
 
 // Finds the collector, learns its layout from its accessor functions, debug information, a table or
-// the shape of its index, and checks it against the live memory. Unsupported if there is none (the
-// message lists what was searched), Malformed if no layout fits (it names the misfit).
+// the shape of its index, and checks the layout against the live memory. Unsupported if there is no
+// collector (the message lists what was searched); Malformed if no layout fits (the message names
+// the mismatch).
 Result<Collector> find_collector(const Modules& modules,
                                  const MemoryReader& memory,
                                  const MemoryMap& map);

@@ -16,10 +16,10 @@ struct DebugLayout {
                                             // old releases it is the variable GC_all_nils
 };
 
-// Reads struct hblkhdr, struct bi and struct _GC_arrays from the DWARF of an ELF file, in a worker
-// without rights. Call only while this process has one thread (sandbox.h). Unsupported if there is
-// no debug information or it lacks them, Malformed if their description is impossible or ends the
-// worker.
+// Reads struct hblkhdr, struct bi and struct _GC_arrays from an ELF file's DWARF, in a worker
+// without rights. Call it only while this process has one thread (sandbox.h). Unsupported if there
+// is no debug information or it lacks these structures; Malformed if their description is
+// impossible or crashes the worker.
 Result<DebugLayout> read_debug_layout(const Fd& file);
 
 }  // namespace heapattach::boehm

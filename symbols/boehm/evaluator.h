@@ -10,15 +10,17 @@
 namespace heapattach::boehm {
 
 struct EvaluationLimits {
-  unsigned call_depth = 3;  // deeper calls are not followed; they return an unknown
-  unsigned visits = 2;      // of one conditional jump on one path: how often loops are unrolled
-  unsigned paths = 64;      // further paths are left out
+  unsigned call_depth = 3;  // deeper calls are not followed, and return an unknown value
+  unsigned visits =
+      2;  // of one conditional jump on one path, which limits how often loops are unrolled
+  unsigned paths = 64;            // further paths are dropped
   unsigned instructions = 20000;  // likewise, over all paths
 };
 
-// Follows the data flow of the function at `entry` on every path, with its arguments unknown. Knows
-// the integer instructions that compilers use for address arithmetic; any other instruction makes
-// the registers that it writes unknown. Never fails: code that cannot be followed has no paths.
+// Follows the data flow of the function at `entry` along every path, with unknown arguments.
+// Understands the integer instructions that compilers use for address arithmetic; any other
+// instruction makes the registers that it writes unknown. Never fails: code that cannot be followed
+// yields no paths.
 std::vector<FunctionPath> evaluate(ExprPool& pool,
                                    const Disassembler& disassembler,
                                    const CodeSource& source,

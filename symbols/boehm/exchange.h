@@ -13,11 +13,11 @@
 
 namespace heapattach::boehm {
 
-// Which worker should process a block of a heap. Two workers that mark neighbouring objects take
-// each other's cache lines away with every mark: on two cores they are hardly faster than one. So
-// the heap is cut into a few large regions, each with an owner, and found words go to the owner of
-// their block, in packets. This is a preference, not a rule: a worker with nothing else to do
-// follows such words itself, so a list that wanders over the whole heap is not handed back and
+// Decides which worker should process a block of a heap. Two workers that mark neighbouring objects
+// compete for the same cache lines, and on two cores are hardly faster than one. So the heap is
+// divided into a few large regions with one owner each, and words found are sent to the owner of
+// their block in packets. This is a preference, not a rule: a worker with nothing else to do
+// follows such words itself, so that a list that crosses the whole heap is not handed back and
 // forth.
 class Owners {
  public:
@@ -37,20 +37,21 @@ class Owners {
   int shift_;  // a region has 2^shift_ blocks
 };
 
-// Packets of work on their way from one worker to another, and the workers that wait for one.
+// Passes packets of work between workers, and keeps track of the workers that wait for one.
 template <class Packet>
 class Exchange {
  public:
   explicit Exchange(unsigned workers) : inboxes_(workers) {}
 
-  // Whether a worker waits. Cheap enough to call often.
+  // Whether any worker is waiting. Cheap enough to call often.
   [[nodiscard]] bool is_hungry() const { return waiting_.load(std::memory_order_relaxed) != 0; }
   // Whether there is a packet for `worker`. Cheap enough to call often.
   [[nodiscard]] bool has_for(unsigned worker) const {
     return inboxes_[worker].size.load(std::memory_order_relaxed) != 0;
   }
 
-  // False, with `packet` unchanged, if too many packets wait for that worker already.
+  // Returns false, with `packet` unchanged, if too many packets are already waiting for that
+  // worker.
   bool give(unsigned to, Packet& packet) {
     const std::lock_guard lock(mutex_);
     Inbox& inbox = inboxes_[to];
@@ -62,14 +63,15 @@ class Exchange {
     return true;
   }
 
-  // A packet that was given to `worker`, if there is one.
+  // Takes a packet that was given to `worker`, if there is one.
   bool take_own(unsigned worker, Packet& into) {
     const std::lock_guard lock(mutex_);
     return take_from(inboxes_[worker], into);
   }
 
-  // A packet for `worker`, or one that another worker has had no time for. Waits for one. False if
-  // all wait, so there will never be one, or if the work was abandoned.
+  // Takes a packet for `worker`, or one that another worker has not got around to, waiting if
+  // necessary. Returns false if all workers are waiting, so that there will be no more packets, or
+  // if the work was abandoned.
   bool take(unsigned worker, Packet& into) {
     std::unique_lock lock(mutex_);
     if (is_abandoned()) return false;
@@ -88,7 +90,7 @@ class Exchange {
     return true;
   }
 
-  // Makes all waiting workers, and all that ask for a packet, end: a worker has failed.
+  // Makes take() return false for all workers, because one has failed.
   void abandon() {
     const std::lock_guard lock(mutex_);
     is_abandoned_.store(true, std::memory_order_relaxed);

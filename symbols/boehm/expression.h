@@ -9,7 +9,7 @@
 namespace heapattach::boehm {
 
 // The content of a register or a memory cell, as an expression of a function's arguments.
-// Expressions are values of a pool: equal ones have equal numbers, so `==` compares whole
+// Expressions are numbers in a pool. Equal expressions have equal numbers, so `==` compares whole
 // expressions.
 enum class Expr : std::uint32_t {};
 
@@ -20,8 +20,8 @@ enum class ExprOp : std::uint8_t {
   Stack,      // the stack pointer at entry
   Load,       // `width` bytes at `left`, zero-extended
   Bits,       // (`left` >> shift) & mask; a negative shift goes left
-  Insert,     // the low `width` bytes are those of `right`, the others those of `left`
-  Condition,  // 0 or 1: whether a condition on `left` and `right` holds
+  Insert,     // the low `width` bytes of `right`, the other bytes of `left`
+  Condition,  // 0 or 1: the result of a comparison of `left` and `right`
   Sum,        // `constant` plus terms, each times its factor
 };
 
@@ -43,9 +43,9 @@ struct ExprNode {
   friend auto operator<=>(const ExprNode&, const ExprNode&) = default;
 };
 
-// Makes expressions in one normal form, whatever instructions computed them: shifts, masks and
-// truncations of one value become one Bits node, additions and scalings one Sum. Then two
-// compilers' versions of `table[(p >> 22) & 0x7ff]` are the same expression.
+// Creates expressions in a normal form that does not depend on the instructions that computed them:
+// shifts, masks and truncations of one value become one Bits node, additions and scalings one Sum.
+// Then two compilers' versions of `table[(p >> 22) & 0x7ff]` are the same expression.
 class ExprPool {
  public:
   [[nodiscard]] const ExprNode& at(Expr expr) const {

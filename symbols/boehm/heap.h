@@ -15,7 +15,7 @@
 
 namespace heapattach::boehm {
 
-// An object, or a free slot for one: which block, and which slot in it.
+// Identifies an object, or a free slot for one, by its block and its slot in the block.
 struct ObjectRef {
   std::uint32_t block = 0;  // index into Heap::blocks()
   std::uint32_t slot = 0;
@@ -23,20 +23,20 @@ struct ObjectRef {
   friend auto operator<=>(ObjectRef, ObjectRef) = default;
 };
 
-// What to copy of a heap for tracing and naming it: every block in use, but only the beginning of a
-// large object without pointers, unless the collector's own bitmaps may be in it. Sorted, disjoint,
-// neighbours joined.
+// The parts of a heap that must be copied to trace it and name its objects: every block in use, but
+// only the start of a large object without pointers, unless it may contain the collector's own
+// bitmaps. Sorted and disjoint, with adjacent ranges joined.
 std::vector<Range> plan_copy(const BlockIndex& index, const Layout& layout);
 
-// The contents that `copied`, planned as above, leaves out: no references and no types are in them.
+// The contents that are not in `copied`, as planned above. They contain no references and no types.
 std::vector<Range> rest_of_contents(const BlockIndex& index, std::span<const Range> copied);
 
-// The blocks of a heap with the copy of their contents. Finds in a few instructions the object that
-// contains an address, by the collector's own rules (GC_mark_from and its macros in mark.c and
+// The blocks of a heap, with a copy of their contents. Finds the object that contains an address in
+// a few instructions, by the collector's own rules (GC_mark_from and its macros in mark.c and
 // private/gc_pmark.h, 8.2.2):
 //   - an address in a small block belongs to the object around it, whatever the offset, if interior
-//     pointers are recognised; the rest after the block's last whole object belongs to none;
-//   - a large object owns all of its first page, including the rest after its end, and its later
+//     pointers are recognised; the bytes after the block's last whole object belong to none;
+//   - a large object owns all of its first page, including any bytes after its end, and its later
 //     pages up to its end; with kIgnoreOffPage only its first page;
 //   - without interior pointers only an object's first byte counts, except on stacks and in
 //     registers, and the displacements that the program registered. If these are unknown, those of
@@ -49,7 +49,7 @@ std::vector<Range> rest_of_contents(const BlockIndex& index, std::span<const Ran
 // Borrows the index's blocks and the capture; both must outlive it and not move.
 class Heap {
  public:
-  // Where a word was: the rules differ only if interior pointers are not recognised.
+  // Where a word was found. The rules differ only if interior pointers are not recognised.
   enum class From : std::uint8_t { Heap, Stack };
 
   Heap(const BlockIndex& index, const Layout& layout, const Capture& capture);
@@ -58,8 +58,7 @@ class Heap {
   [[nodiscard]] const BlockIndex& index() const { return *index_; }
   [[nodiscard]] const Layout& layout() const { return layout_; }
 
-  // How many slots for objects there are, in use or not. Each has a number below this, in address
-  // order.
+  // The number of slots for objects, in use or not. Slots are numbered from 0 in address order.
   [[nodiscard]] std::uint64_t slots() const { return slots_; }
   [[nodiscard]] std::uint64_t number(ObjectRef ref) const {
     return records_[ref.block].first_slot + ref.slot;
@@ -85,7 +84,8 @@ class Heap {
     }
     return ObjectRef{block, slot};
   }
-  // Whether a word with this displacement counts if interior pointers are not recognised.
+  // Whether a word with this displacement counts as a pointer if interior pointers are not
+  // recognised.
   [[nodiscard]] bool counts(std::uint64_t displacement) const {
     return displacement < rules_.displacements->size() && (*rules_.displacements)[displacement];
   }
@@ -97,8 +97,8 @@ class Heap {
     return ref;
   }
 
-  // The copy of an object's contents; shorter than the object if not all was copied, empty if it
-  // was unreadable.
+  // The copy of an object's contents. Shorter than the object if not all of it was copied; empty if
+  // it was unreadable.
   [[nodiscard]] std::span<const std::byte> contents(ObjectRef ref) const {
     const Block& block = index_->blocks[ref.block];
     const std::uint64_t offset = ref.slot * block.object_bytes;
@@ -112,18 +112,18 @@ class Heap {
     return load_word(bytes.data() + offset);
   }
 
-  // A word of the heap, or of anything else that was captured.
+  // The captured word at an address, in the heap or elsewhere; none if it was not captured.
   [[nodiscard]] std::optional<std::uint64_t> captured_word(RemoteAddr at) const;
 
-  // Blocks of which nothing was copied although they should be scanned.
+  // The number of blocks that should be scanned but of which nothing was copied.
   [[nodiscard]] std::uint64_t unreadable_blocks() const { return unreadable_; }
 
-  // How the collector marks. Call it before asking for words or edges.
+  // Sets how the collector marks. Call it before reading words or edges.
   void follow(MarkingRules rules);
   [[nodiscard]] const MarkingRules& rules() const { return rules_; }
 
-  // Words of the heap that the collector scans but that are not the program's pointers, such as the
-  // heads of free lists in its thread records. Sorted, disjoint. They give no edges.
+  // Hides words of the heap that the collector scans but that are not the program's pointers, such
+  // as the heads of free lists in its thread records, so that they give no edges. Sorted, disjoint.
   void hide(std::vector<Range> words);
   [[nodiscard]] std::span<const Range> hidden() const { return hidden_; }
 
@@ -153,18 +153,18 @@ class Heap {
   // The words of one object that the collector scans, by its descriptor.
   [[nodiscard]] ScannedWords scanned_words(ObjectRef ref) const;
 
-  // How the words of a block's objects are scanned.
+  // How to scan the words of a block's objects.
   enum class Scan : std::uint8_t {
     Nothing,  // atomic, or not copied
     Whole,    // the first words of a small object, by a length descriptor
     Special,  // large, by a descriptor, or with hidden words: see scanned_words
   };
 
-  // What marking needs of a block: half a cache line.
+  // The data about a block that marking needs: half a cache line.
   struct alignas(32) Record {
     std::uint64_t start = 0;
     const std::byte* data = nullptr;  // the copy of the block; null if there is none
-    std::uint32_t extent = 0;         // in granules: a smaller offset counts
+    std::uint32_t extent = 0;         // in granules: smaller offsets count
     std::uint32_t first_slot = 0;
     std::uint32_t reciprocal = 0;     // 2^32 / object size, rounded up; 0 if there is one object
     std::uint16_t size_granules = 0;  // of a small object; 0 if there is one object

@@ -4,9 +4,9 @@
 
 namespace heapattach::boehm {
 
-// Whether a mapping may contain a heap, or the collector's data about it: it is writable, or it is
-// private memory without a file that is write-protected for now. In incremental mode the collector
-// protects its heap page by page, to see what the program writes (os_dep.c, GC_protect_heap). The
+// Whether a mapping may contain a heap or the collector's data about it. Such memory is writable,
+// or is private anonymous memory that is temporarily write-protected: in incremental mode, the
+// collector protects its heap page by page to detect writes (os_dep.c, GC_protect_heap). The
 // kernel's own mappings, such as "[vvar]", cannot be read from outside.
 inline bool may_hold_heap(const Mapping& mapping) {
   if (!mapping.readable) return false;

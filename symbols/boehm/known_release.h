@@ -7,8 +7,9 @@
 
 namespace heapattach::boehm {
 
-// The offsets of the fields of GC_arrays in release 8.2.2 as Debian builds it for x86-64, both
-// shared and static. The last resort without code and symbols; always checked before use.
+// The offsets of the fields of GC_arrays in release 8.2.2, as built by Debian for x86-64, both
+// shared and static. Used as a last resort if there are no symbols and no known code; always
+// checked before use.
 struct KnownRelease {
   std::uint64_t heap_bytes = 0x0;
   std::uint64_t large_free_bytes = 0x18;
@@ -16,12 +17,12 @@ struct KnownRelease {
   std::uint64_t all_nils = 0xc0;  // a pointer to it
   std::uint64_t mark_state = 0xe8;
   std::uint64_t top_index = 0x289f0;
-  std::uint64_t bytes = 0x2c9f0;  // in all
+  std::uint64_t bytes = 0x2c9f0;  // total size
 };
 
-// GC_arrays around a top index that was found without symbols: as in the known release if that
-// fits; otherwise from the pointer to the empty index, which is near its beginning, to the end of
-// the top index. None if there is no such pointer.
+// Finds GC_arrays around a top index that was found without symbols. Uses the offsets of the known
+// release if they fit; otherwise takes the range from the pointer to the empty index, which is near
+// the start of GC_arrays, to the end of the top index. None if there is no such pointer.
 struct ArraysFound {
   Range range;
   bool is_known_release = false;

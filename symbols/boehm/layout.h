@@ -9,8 +9,8 @@
 
 namespace heapattach::boehm {
 
-// Where this build of the collector keeps what we need. All offsets are in bytes. Plain data, from
-// any source; trusted only after check_layout().
+// The layout of this build of the collector's data, as far as we need it. All offsets are in bytes.
+// It can come from any source, and is trusted only after check_layout().
 struct Layout {
   enum class Source : std::uint8_t {
     Accessors,  // from the machine code of its accessor functions

@@ -35,12 +35,12 @@ struct FunctionPath {
   std::vector<Store> stores;
 };
 
-// Where the evaluator finds the function.
+// Gives the evaluator access to the function's code.
 struct CodeSource {
   // The code from an address on; empty if there is none.
   std::function<std::span<const std::byte>(RemoteAddr)> code;
-  // The word at an address whose content never changes, such as an entry of the global offset
-  // table; none for all others.
+  // The word at an address, if its content never changes, as in the global offset table; otherwise
+  // none.
   std::function<std::optional<std::uint64_t>(RemoteAddr)> constant;
 };
 
@@ -64,19 +64,21 @@ struct MachineState {
   FunctionPath path;
 };
 
-// The x86-64 registers, operands and memory over expressions instead of numbers.
+// Models x86-64 registers, operands and memory with expressions instead of numbers.
 class Machine {
  public:
   Machine(ExprPool& pool, const CodeSource& source) : pool_(pool), source_(source) {}
 
-  // At a function's entry, with its arguments in their registers and everything else unknown.
+  // The state at a function's entry, with its arguments in their registers and everything else
+  // unknown.
   [[nodiscard]] MachineState at_entry(RemoteAddr entry);
   [[nodiscard]] static bool is_general(unsigned reg);  // not a vector or segment register
 
   Expr read(const MachineState& state, const cs_x86_op& operand);
   void write(MachineState& state, const cs_x86_op& operand, Expr value);
   Expr register_value(const MachineState& state, unsigned reg);
-  // Like the processor: 32 bits clear the upper half, fewer leave the rest unchanged.
+  // Like the processor, a 32-bit write clears the upper half, and a smaller one leaves the other
+  // bits unchanged.
   void set_register(MachineState& state, unsigned reg, Expr value);
   void truncate_to_half(MachineState& state, const cs_x86_op& operand);
   Expr effective_address(const MachineState& state, const x86_op_mem& memory);
@@ -85,7 +87,7 @@ class Machine {
   void push(MachineState& state, Expr value);
   Expr pop(MachineState& state);
   void forget_call(MachineState& state);
-  // The same number in `to` bytes, sign-extended; unknown unless the sign is known to be 0.
+  // Sign-extends a value to `to` bytes; unknown unless the sign bit is known to be 0.
   Expr sign_extended(Expr value, unsigned from, unsigned to);
 
  private:

@@ -18,7 +18,7 @@ class ObjectSet {
   [[nodiscard]] bool contains(std::uint64_t number) const {
     return (words_[number / 64] >> (number % 64) & 1) != 0;
   }
-  // False if it was already in the set.
+  // Returns false if it was already in the set.
   bool insert(std::uint64_t number) {
     const bool is_new = !contains(number);
     words_[number / 64] |= std::uint64_t{1} << (number % 64);
@@ -41,20 +41,19 @@ class ObjectSet {
   std::vector<std::uint64_t> words_;
 };
 
-// Copied words that the collector treats as pointers if they look like pointers.
+// Copied words that may be pointers.
 struct RootWords {
   std::span<const std::byte> bytes;  // of aligned words
   Heap::From from = Heap::From::Heap;
-  RemoteAddr at{};  // the address of the first
+  RemoteAddr at{};  // the address of the first word
 };
 
 // Follows pointers from roots through a heap, as the collector's marker does, on several threads.
-// Depth-first with stacks of its own, so a list of ten million objects needs only a few entries; an
-// idle worker takes half of another's stack. Objects wait in a short queue between being found and
-// being scanned, while their memory is prefetched.
+// It works depth-first with explicit stacks, so a list of ten million objects needs only a few
+// entries. An idle worker takes half of another's stack. Between being found and being scanned,
+// objects wait in a short queue while their memory is prefetched.
 //
-// Traced objects stay traced, so more roots can be added later, as the collector itself does for
-// finalizers.
+// Marks persist, so more roots can be added later, as the collector itself does for finalizers.
 class Marker {
  public:
   // Objects in `never` (those on free lists) are neither entered nor counted. Borrows `never` and
@@ -67,13 +66,13 @@ class Marker {
     const std::uint64_t number = heap_.number(ref);
     return marks_.contains(number) && !never_.contains(number);
   }
-  // What was reached. The marker is used up.
+  // Returns the objects that were reached. The marker cannot be used afterwards.
   [[nodiscard]] ObjectSet take_live() &&;
 
  private:
   const Heap& heap_;
   const ObjectSet& never_;
-  ObjectSet marks_;  // includes `never`, so that one lookup covers both
+  ObjectSet marks_;  // includes `never`, so one lookup is enough
   unsigned workers_;
 };
 

@@ -8,11 +8,12 @@
 
 namespace heapattach::boehm {
 
-// The position of the marks after a header's descriptor. 8.2.2 has a map and a count before them,
-// and a byte for each granule; other builds have no map, bits, or one for each object.
+// The position and form of the marks after a header's descriptor. In 8.2.2 a map and a count
+// precede them, and there is one byte per granule. Other builds have no map, use bits, or have one
+// mark per object.
 class MarkBits {
  public:
-  // The form that fits all headers whose tails the index keeps.
+  // Finds the form that fits all headers whose tails the index keeps.
   static std::optional<MarkBits> find(const Heap& heap);
 
   // Whether an object is marked; none if its header was not read that far.
@@ -39,13 +40,13 @@ class MarkBits {
 };
 
 // Compares, in a sample of blocks, the live set with the marks of the collector's last collection.
-// Meaningful if nothing was allocated since: then a live object is marked, and a marked object is
-// live or has been dropped.
+// The comparison is meaningful if nothing was allocated since then: every live object is marked,
+// and every marked object is live or has been dropped.
 struct MarkComparison {
   std::size_t blocks = 0;
-  std::uint64_t marked = 0;    // except what is on free lists
-  std::uint64_t missing = 0;   // of these, not in the live set
-  std::uint64_t unmarked = 0;  // found
+  std::uint64_t marked = 0;    // except those on free lists
+  std::uint64_t missing = 0;   // of these, those not in the live set
+  std::uint64_t unmarked = 0;  // live, but not marked
 };
 MarkComparison compare_with_marks(const Heap& heap, const LiveSet& found);
 

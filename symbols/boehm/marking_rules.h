@@ -17,15 +17,15 @@ struct Collector;
 class Heap;
 class ObjectSet;
 
-// How the collector marks, beyond what the heap's blocks and the layout show. Facts: obj_map.c,
-// typd_mlc.c, gcj_mlc.c and mark.c (GC_mark_from, GC_push_all_stack) of 7.4 to 8.3.
+// How the collector marks, as far as the heap's blocks and the layout do not show it. Sources:
+// obj_map.c, typd_mlc.c, gcj_mlc.c and mark.c (GC_mark_from, GC_push_all_stack) of 7.4 to 8.3.
 struct MarkingRules {
   // If interior pointers are not recognised: the displacements from an object's beginning at which
   // a word of the heap or of static data counts (GC_valid_offsets). None if unknown.
   std::optional<Displacements> displacements;
 
-  // The numbers of the collector's own mark procedures, for objects and for arrays whose types are
-  // longer than a one-word bitmap; none while the program has made no type.
+  // The numbers of the collector's own mark procedures, for objects and for arrays whose types do
+  // not fit a one-word bitmap; none until the program has created a type.
   std::optional<std::uint64_t> typed_procedure;
   std::optional<std::uint64_t> array_procedure;
   std::vector<ExtendedBitmap> bitmaps;  // GC_ext_descriptors
@@ -34,14 +34,14 @@ struct MarkingRules {
   // tables; sorted by address.
   std::vector<std::pair<RemoteAddr, std::uint64_t>> outside;
 
-  // Words on stacks count wherever they point into an object, even past the first page of one that
-  // ignores such pointers: the collector looks for an object's beginning first.
+  // A word on a stack counts wherever in an object it points, even past the first page of an object
+  // that ignores such pointers, because the collector looks up the object's start first.
   bool finds_bases_from_stacks = false;
 
-  // What a simple descriptor (a length, a bitmap, or the collector's procedure for long ones) makes
-  // it scan; none for another kind of descriptor.
+  // The words that a simple descriptor (a length, a bitmap, or the collector's procedure for long
+  // bitmaps) makes the collector scan; none for other kinds of descriptors.
   [[nodiscard]] std::optional<WordPattern> pattern_of(std::uint64_t descriptor) const;
-  // Whether it is that of an array, which follow_array() scans.
+  // Whether the descriptor is that of an array, which follow_array() scans.
   [[nodiscard]] bool is_array(std::uint64_t descriptor) const;
   [[nodiscard]] std::optional<std::uint64_t> outside_word(RemoteAddr at) const;
 };
@@ -66,12 +66,12 @@ MarkingRules read_marking_rules(const Heap& heap,
                                 const MemoryReader& captured,
                                 const MemoryReader& outside);
 
-// Whether a block has the size of a table of long bitmaps: 100 entries of 16 bytes, or twice as
-// many, and so on, without pointers.
+// Whether a block has no pointers and the size of a table of long bitmaps: 100 entries of 16 bytes,
+// or 200, 400 and so on.
 bool may_hold_bitmaps(const Block& block);
 
-// Objects that were scanned whole because their descriptors could not be followed, mostly because a
-// procedure of the program marks them.
+// Objects that were scanned in full because their descriptors could not be followed, usually
+// because a procedure of the program marks them.
 struct MarkedConservatively {
   std::uint64_t objects = 0;
   std::uint64_t bytes = 0;
@@ -79,8 +79,8 @@ struct MarkedConservatively {
 MarkedConservatively count_guesses(const Heap& heap, const ObjectSet& live);
 
 // Scans an array of typed elements as GC_array_mark_proc does: its last word points to a
-// description of the elements. False if that cannot be followed, or has more parts than fit on a
-// mark stack: then the collector scans the whole array too.
+// description of the elements. Returns false if that cannot be followed, or has more parts than fit
+// on a mark stack, in which case the collector scans the whole array too.
 bool follow_array(const Heap& heap, std::uint64_t description, ScannedWords& words);
 
 }  // namespace heapattach::boehm

@@ -15,34 +15,36 @@
 #include "symbols/boehm/thread_records.h"
 #include "symbols/elf/module.h"
 
-// Where the collector looks for pointers outside the heap. Facts: mark_rts.c, pthread_stop_world.c
-// (GC_push_all_stacks), pthread_support.h and thread_local_alloc.h of 7.2 to 8.3.
+// Finds the memory outside the heap that the collector scans for pointers. Sources: mark_rts.c,
+// pthread_stop_world.c (GC_push_all_stacks), pthread_support.h and thread_local_alloc.h of 7.2 to
+// 8.3.
 namespace heapattach::boehm {
 
 // The static data that the next collection would scan, sorted and disjoint: the areas that the
-// program registered, and the writable parts of modules without what is read-only after relocation,
-// as far as the collector registers them; all without what it excludes.
+// program registered, and the writable parts of modules that the collector registers (except parts
+// that are read-only after relocation), minus what the collector excludes.
 std::vector<RootRange> static_roots(const Modules& modules,
                                     const Collector& collector,
                                     const RootTables& tables);
 
-// All writable memory of the module that contains the collector, including its excluded tables:
-// needed to interpret them.
+// All writable memory of the module that contains the collector, including its excluded tables,
+// which we need to read.
 std::vector<Range> collector_data(const Modules& modules, const Collector& collector);
 
 // The stacks of all threads: from the stack pointer, minus the red zone, to the end of the mapping.
-// That is too much (it includes thread-local storage, which is not a root), but all that can be
-// known under time pressure; scan_stacks follows after the thaw.
+// That is too much (it includes thread-local storage, which is not a root), but nothing better is
+// known during the freeze. scan_stacks() refines it after the thaw.
 std::vector<RootRange> stack_roots(std::span<const FrozenThread> threads, const MemoryMap& map);
 
-// Describes what of `roots` was not copied, in at most a few sentences. A module that is gone
-// altogether was closed after it was seen, and is not missing; a registered area (of `areas`) is.
+// Describes, in a few sentences at most, the parts of `roots` that were not copied. A module that
+// has disappeared was closed after it was listed, and does not count as missing; a registered area
+// (one of `areas`) does.
 std::vector<std::string> unread_roots(std::span<const RootRange> roots,
                                       std::span<const RootArea> areas,
                                       const Capture& capture);
 
-// What to copy for `roots` and `more`: sorted, disjoint, whole words, readable, and without what
-// `heap` (sorted, disjoint) covers.
+// The ranges to copy for `roots` and `more`: sorted, disjoint, whole words, readable, and outside
+// `heap` (sorted, disjoint).
 std::vector<Range> plan_copy(std::span<const RootRange> roots,
                              std::span<const Range> more,
                              std::span<const Range> heap,
@@ -50,8 +52,8 @@ std::vector<Range> plan_copy(std::span<const RootRange> roots,
 
 // Objects on free lists, both the global ones and those of threads. Global list heads are found in
 // the collector's data by content: a pointer to an array whose entry number g is 0 or points to an
-// object of exactly g granules, all of one kind. Objects on lists that were not found are missing
-// here.
+// object of exactly g granules, all of one kind. Objects on lists that were not found are not
+// included.
 ObjectSet find_free_objects(const Heap& heap,
                             const Capture& capture,
                             std::span<const Range> collector_data,
@@ -77,24 +79,24 @@ struct CollectorObject {
   What what = What::FinalizerTable;
 };
 
-// What the collector retains although only tables reference it that are not roots
+// The objects that the collector retains although only tables that are not roots reference them
 // (GC_push_finalizer_structures in finalize.c, GC_push_typed_structures in typd_mlc.c).
 struct CollectorObjects {
   // Tables of finalizers and of disappearing links, finalizers that are due, descriptors of typed
   // objects. Roots, with everything that they reference.
   std::vector<ObjectRef> tables;
-  // Objects with finalizers, and what objects with disclaim procedures reference. Everything that
-  // they reference is retained until these have run, and with it the objects themselves. Includes
+  // Objects with finalizers, and the objects referenced by objects with disclaim procedures. They
+  // and everything that they reference are retained until those procedures have run. Includes
   // objects that are alive anyway.
   std::vector<ObjectRef> finalizable;
   // The tables, and their entries, which are alive only if something references them.
   std::vector<CollectorObject> own;
 };
 
-// Finds all of it through the collector's data by content. An entry for a finalizer holds the
-// complement of an object's address, and four words on that object's size; one that is due holds
-// the address itself; one for a link the complements of the link's address and of the object's. An
-// empty table is not found, and retains nothing but itself.
+// Finds all of these by content, starting from the collector's data. An entry for a finalizer
+// contains the complement of an object's address and, four words on, the object's size. An entry
+// that is due contains the address itself. An entry for a link contains the complements of the
+// link's and the object's addresses. An empty table is not found, but retains only itself.
 CollectorObjects find_collector_objects(const Heap& heap,
                                         const Capture& capture,
                                         std::span<const Range> collector_data);
@@ -102,8 +104,8 @@ CollectorObjects find_collector_objects(const Heap& heap,
 // The state of an object that tracing did not reach. An object on a free list is free. There are
 // also slots that were free before the last collection and have not been swept since: they are on
 // no list. They look like free objects (their first word is 0 or points to the same kind of slot,
-// and the rest is 0 where the collector clears objects). So does an object that was made and
-// dropped without ever being written; this one counts as free here.
+// and the rest is 0 where the collector clears objects). So does an object that was allocated and
+// dropped without being written to; it counts as free here.
 enum class Liveness : std::uint8_t { Live, Unreachable, Free };
 Liveness liveness(const Heap& heap, const ObjectSet& live, const ObjectSet& free, ObjectRef ref);
 

@@ -17,8 +17,8 @@ struct ExtendedBitmap {
   bool goes_on = false;  // the next entry describes the next 64 words
 };
 
-// Which words the collector scans, counted from some position: the first `words`, or those of them
-// that a bitmap names.
+// The words that the collector scans from some position on: the first `words` words, or those of
+// them selected by a bitmap.
 struct WordPattern {
   std::uint64_t words = 0;
   std::uint64_t bitmap = 0;  // highest bit first; 0: no bitmap
@@ -41,7 +41,7 @@ struct ScannedWords {
   WordPattern pattern;                    // of the object, unless it is an array
   std::vector<ScannedElements> elements;  // of an array
   std::span<const Range> hidden;          // words that give no edges, and overlap the object
-  // The descriptor could not be followed: all words of the object are scanned.
+  // The descriptor could not be followed, so all words of the object are scanned.
   bool is_guess = false;
 
   void scan_all() {

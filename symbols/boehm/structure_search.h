@@ -9,15 +9,15 @@
 
 namespace heapattach::boehm {
 
-// Finds the block index of a collector without symbols, as in a stripped program with a static
-// libgc, by its shape in the module's writable data (see structure_search.cpp). The layout has
-// passed check_layout(). Unsupported if nothing has that shape.
+// Finds the block index of a collector without symbols, such as a static libgc in a stripped
+// program, by its structure in the module's writable data (see structure_search.cpp). The result
+// has passed check_layout(). Unsupported if nothing has that structure.
 Result<Layout> search_structure(const Module& module,
                                 const MemoryReader& memory,
                                 const MemoryMap& map);
 
-// The table of object kinds (GC_obj_kinds) in a module's writable data: its first entries point to
-// the free lists in `arrays`. None if nothing has that shape.
+// Finds the table of object kinds (GC_obj_kinds) in a module's writable data: its first entries
+// point to the free lists in `arrays`. None if there is no such table.
 std::optional<Range> search_kinds(const Module& module,
                                   const MemoryReader& memory,
                                   const Range& arrays);

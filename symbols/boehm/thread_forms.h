@@ -10,13 +10,13 @@
 namespace heapattach::boehm {
 
 // The word offsets of the fields of GC_Thread_Rep in a release (pthread_support.h and
-// pthread_stop_world.h, 64-bit Linux). If `context` is set, those from `stack_pointer` on are in a
-// structure of their own that it points to.
+// pthread_stop_world.h, 64-bit Linux). If `context` is set, the fields from `stack_pointer` on are
+// in a separate structure, to which it points.
 struct RecordForm {
   const char* releases = nullptr;
   std::size_t id = 0;
   std::size_t flags = 0;
-  // In the word of the flags: a separate byte until 8.2, then a flag.
+  // A mask in the word of the flags: a separate byte until 8.2, a flag since then.
   std::uint64_t blocked_mask = 0;
   std::uint64_t known_flags = 0;  // others are never set
   std::optional<std::size_t> context;
@@ -25,7 +25,7 @@ struct RecordForm {
   std::optional<std::size_t> alternate_stack;  // its start, and …
   std::size_t alternate_bytes = 0;             // … its size
   std::size_t section = 0;
-  std::optional<std::size_t> counts;  // of finalizers, if they have a word of their own
+  std::optional<std::size_t> counts;  // of finalizers, if they have a separate word
 };
 
 // All forms, the latest first.

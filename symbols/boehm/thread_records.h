@@ -15,8 +15,8 @@ namespace heapattach::boehm {
 
 // The collector's record of one thread (GC_Thread_Rep, pthread_support.h).
 struct ThreadRecord {
-  // A part of a stack that GC_call_with_gc_active began: the collector scans from the hot end to
-  // `at`, and continues from `saved`, where the blocking call around it had begun.
+  // A part of a stack started by GC_call_with_gc_active. The collector scans from the hot end to
+  // `at`, and continues from `saved`, where the surrounding blocking call started.
   struct Section {
     RemoteAddr at;
     RemoteAddr saved;
@@ -24,23 +24,23 @@ struct ThreadRecord {
 
   pid_t thread = 0;
   RemoteAddr at;
-  std::optional<RemoteAddr> stack_end = std::nullopt;  // cold end of the stack it is on
+  std::optional<RemoteAddr> stack_end = std::nullopt;  // cold end of the stack that it runs on
   std::vector<Range> list_heads = {};  // words that point to thread-local free lists
   bool is_understood = false;          // its form is known, so the following fields are valid
-  bool has_own_end = true;  // otherwise it is the first thread's, and GC_stackbottom has its end
-  // Inside GC_do_blocking: where the collector begins to scan, whatever the stack pointer is, and
-  // without the registers.
+  bool has_own_end = true;  // otherwise it is the first thread, and GC_stackbottom contains the end
+  // Inside GC_do_blocking, the collector starts scanning here instead of at the stack pointer, and
+  // skips the registers.
   std::optional<RemoteAddr> blocked_at = std::nullopt;
   std::optional<Range> alternate_stack = std::nullopt;  // as registered
   std::vector<Section> sections = {};                   // the hottest first
-  std::vector<RemoteAddr> objects = {};  // the collector's objects that it consists of
+  std::vector<RemoteAddr> objects = {};  // the collector's objects that make up the record
 };
 
-// Finds records by content, because their form differs from release to release: in the collector's
-// own data (the first thread's) and in the objects that it references. They hold the thread's
-// pthread_t. If one of the known forms fits, each record has that form and `is_understood`; if none
-// does, anything that looks like a record counts. Threads that the collector does not know have
-// none, nor have those that it has seen exit.
+// Finds records by content, because their form differs between releases: in the collector's own
+// data (the first thread's record) and in the objects that it references. A record contains the
+// thread's pthread_t. If one of the known forms fits, all records have that form and set
+// `is_understood`; otherwise, anything that looks like a record counts. Threads that the collector
+// does not know, or has seen exit, have no record.
 std::vector<ThreadRecord> find_thread_records(const Heap& heap,
                                               const Capture& capture,
                                               std::span<const Range> collector_data,
@@ -56,22 +56,23 @@ std::optional<RemoteAddr> likely_stack_bottom(const Heap& heap,
                                               std::span<const Range> excluded,
                                               const RootRange& stack);
 
-// The parts of the threads' stacks that the collector scans.
+// The result of scan_stacks(): the parts of the threads' stacks that the collector scans.
 struct ScannedStacks {
   std::vector<RootRange> ranges;      // those of `roots`, with stacks cut as described below
   std::vector<pid_t> with_registers;  // threads whose registers count
   std::vector<std::string> problems;  // threads whose stacks are not where they should be
 };
 
-// Cuts the stacks among `roots`, each from a thread's stack pointer to the end of its mapping, as
-// their records say: from the stack pointer, or from where a blocked thread's call began, in
-// sections, to the end in the record. For the first thread (`pid`, or the one whose stack contains
-// `stack_bottom`) the end is `stack_bottom`.
+// Cuts the stacks among `roots`, which extend from a thread's stack pointer to the end of its
+// mapping, according to the threads' records. The scanned part starts at the stack pointer, or
+// where a blocked thread's call started, may have several sections, and ends where the record says.
+// For the first thread (`pid`, or the one whose stack contains `stack_bottom`) the end is
+// `stack_bottom`.
 //
 // A stack without a record is dropped, because the collector does not scan it either (its own
-// marker threads among them). But if no thread has a record, this build keeps none that we
-// recognise, and all stacks stay. A stack of a thread whose record has an impossible end stays
-// whole, and is a problem.
+// marker threads among them). But if no thread has a record, we cannot recognise this build's
+// records, and keep all stacks. If a record has an impossible end, the thread's stack is kept whole
+// and reported as a problem.
 ScannedStacks scan_stacks(std::span<const RootRange> roots,
                           std::span<const ThreadRecord> records,
                           std::optional<RemoteAddr> stack_bottom,

@@ -22,20 +22,20 @@ using CallTarget = std::function<std::optional<Allocator>(RemoteAddr)>;
 using ConstantAt = std::function<std::optional<std::uint64_t>(RemoteAddr, unsigned bytes)>;
 
 // A place where a function creates an object: it calls an allocator with a constant size, then
-// stores a constant in the first four bytes of the result: an immediate, or since Crystal 1.16 one
-// that is loaded from the type's read-only global.
+// stores a constant in the first four bytes of the result. The constant is an immediate or, since
+// Crystal 1.16, is loaded from the type's read-only global.
 struct AllocationSite {
   std::uint32_t id = 0;
   std::uint64_t bytes = 0;
   Allocator allocator = Allocator::Normal;
-  bool is_returned = false;      // by every return path that could be followed
-  RemoteAddr allocator_at = {};  // the function that was called for it
+  bool is_returned = false;      // on every return path that could be followed
+  RemoteAddr allocator_at = {};  // the function that the code calls
   RemoteAddr made_at = {};       // the return address of that call
 };
 
-// The sites in `code`, the bytes of one whole function at `at`, found by following constants and
-// fresh objects through it. A site with any uncertainty (two different ids stored, a size that
-// depends on an argument) is left out.
+// Finds the sites in `code`, the bytes of one whole function at `at`, by following constants and
+// new objects through it. Omits a site if anything is uncertain (two different ids are stored, or
+// the size depends on an argument).
 std::vector<AllocationSite> find_allocation_sites(const Disassembler& disassembler,
                                                   std::span<const std::byte> code,
                                                   RemoteAddr at,

@@ -11,14 +11,16 @@ namespace heapattach::crystal {
 // Ids are dense; a larger number is the first word of something else ("\x7fELF").
 inline constexpr std::uint32_t kLargestId = 1U << 20U;
 
-// Enough from a call to the store of the id, including the stores of fields' initial values.
+// The number of bytes after a call in which the id is stored. It leaves room for the stores of
+// fields' initial values.
 inline constexpr std::size_t kWindow = 160;
 
-// Where the size for the call at `at` is set, in either of the compiler's two ways.
+// The position where the size for the call at `at` is set, in either of the two forms that the
+// compiler uses.
 std::size_t begin_of_size(const Code& code, std::size_t at);
 
-// Whether there may be the store of an id. Most functions that allocate have none, and decoding
-// them would take most of the time.
+// Whether the code may store an id. Most functions that allocate do not, and decoding them would
+// take most of the time.
 bool stores_constant(std::span<const std::byte> body);
 
 }  // namespace heapattach::crystal

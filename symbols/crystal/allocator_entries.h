@@ -11,11 +11,12 @@
 
 namespace heapattach::crystal {
 
-// What each allocating function returns, by the address at which it is called.
+// The result of each allocating function, by the address that is called.
 using AllocatorEntries = std::unordered_map<std::uint64_t, Allocator>;
 
-// Where the `code` of `program` calls when it allocates. None if there are no symbols, not even the
-// collector's. Reads from `memory` the slots through which a shared collector is called.
+// Finds the functions that the `code` of `program` calls to allocate. None if there are no symbols,
+// not even the collector's. Reads the slots through which a shared collector is called from
+// `memory`.
 AllocatorEntries find_allocators(const Modules& modules,
                                  const Module& program,
                                  const std::vector<Code>& code,

@@ -6,9 +6,9 @@
 
 namespace heapattach::crystal {
 
-// For one stripped program without any symbols, not even the collector's: a function counts as an
-// allocator if its result, after a call with a constant, gets an id in its first bytes, in many
-// locations with many ids.
+// Guesses the allocators of a stripped program without any symbols, not even the collector's. A
+// function counts as an allocator if many callers pass it a constant and then store an id in the
+// first bytes of the result, with many different ids.
 AllocatorEntries guess_allocators(const std::vector<Code>& code,
                                   const Disassembler& disassembler,
                                   const ConstantAt& constant);

@@ -10,19 +10,19 @@
 
 namespace heapattach::crystal {
 
-// What a program itself shows about its types.
+// The types of a program, as far as its own code and data reveal them.
 struct AllocatorScan {
-  // One for each id that an object gets in code that could be followed: known_from AllocationSite,
-  // with size and kind. The name is the program's own (ProgramNames), otherwise that of the class
-  // that the function is named after; empty if there is neither. Ids about which two sites disagree
-  // are left out. Also one for each class that has a name but no such code.
+  // One type for each id that is stored into an object by code that could be followed: known_from
+  // AllocationSite, with size and kind. The name comes from the program (ProgramNames), or else
+  // from the class that the function is named after; otherwise it is empty. Ids on which two sites
+  // disagree are omitted. Also includes each class that has a name but no such code.
   std::vector<Type> types;
   ProgramNames names;
   std::size_t functions = 0;  // that were followed
   bool is_crystal = false;    // the program has Crystal's runtime in it
 };
 
-// Reads the types from the allocating functions of the main program. Reads from `memory` the few
+// Reads the types from the allocating functions of the main program. Uses `memory` only for the few
 // words through which a program calls a collector in a shared library. Fails only without a
 // disassembler.
 Result<AllocatorScan> scan_allocators(const Modules& modules, const MemoryReader& memory);

@@ -20,7 +20,7 @@ using Words = std::span<const std::uint64_t>;
 
 inline constexpr std::uint64_t kLargestFiber = 512;
 
-// Fibers of one program may be so large if its smallest are of `smallest` bytes: see all_objects.
+// Whether a program whose smallest fibers have `smallest` bytes can have fibers of this size.
 inline bool may_be_fiber(std::uint64_t bytes, std::uint64_t smallest) {
   return bytes <= smallest * 5 / 4 + 16;
 }
@@ -41,7 +41,7 @@ const Object* find_object(const Objects& objects, std::uint64_t at);  // null if
 using ChooseBlock = std::function<bool(const boehm::Block&)>;
 using VisitObject = std::function<void(RemoteAddr at, Words words)>;
 
-// Calls `visit` for each object, in use or free, that has a possible size of a fiber, in the blocks
+// Calls `visit` for each object, in use or free, that could be a fiber by its size, in the blocks
 // that `choose` accepts.
 void each_object(const boehm::BlockIndex& index,
                  const MemoryReader& memory,
@@ -51,26 +51,26 @@ void each_object(const boehm::BlockIndex& index,
 struct Wanted {
   std::uint32_t id = 0;
   std::uint64_t bytes = 0;             // of each object; smaller ones are left out
-  std::size_t most = ~std::size_t{0};  // about so many are enough
+  std::size_t most = ~std::size_t{0};  // about this many are enough
 };
 
-// The first words of the objects with this id; includes free slots and anything else with such a
-// first word.
+// The first words of the objects with this id, including free slots and anything else that starts
+// with the same word.
 Objects objects_of(const Wanted& wanted,
                    const boehm::BlockIndex& index,
                    const MemoryReader& memory,
                    const ChooseBlock& choose);
 
-// Up to the end of the last known field.
+// The size up to the end of the last known field.
 std::uint64_t needed_bytes(const FiberLayout& layout);
 
-// What the objects show, those with `id` if it is known.
+// Learns the layout from the objects themselves, only those with `id` if it is known.
 FiberLayout learn_layout(std::optional<std::uint32_t> id,
                          const boehm::BlockIndex& index,
                          const MemoryReader& memory,
                          const MemoryMap& map);
 
-// Whether there is a String: its id is 1 in every program, and a NUL ends it.
+// Whether there is a String at this address: its id is 1 in every program, and it ends in a NUL.
 bool is_string(RemoteAddr at, const MemoryReader& memory);
 
 }  // namespace heapattach::crystal

@@ -14,14 +14,14 @@
 
 namespace heapattach::crystal {
 
-// Where this program's Fiber objects keep what we need. Offsets in bytes from the object's start.
-// Default-constructed, it is empty.
+// The layout of this program's Fiber objects, as offsets in bytes from the start of the object.
+// Empty if default-constructed.
 struct FiberLayout {
   std::optional<std::uint32_t> type_id;
   std::uint64_t object_bytes = 0;  // of the smallest, with slack; 0: no object seen yet
-  std::uint64_t stack_top = 0;     // "am I resumable" is the word after it
+  std::uint64_t stack_top = 0;     // the next word is the "resumable" flag
   std::uint64_t stack_bottom = 0;
-  std::optional<std::uint64_t> next;  // of all fibers there are; either both or none
+  std::optional<std::uint64_t> next;  // in the list of all fibers; either both or none
   std::optional<std::uint64_t> previous;
   std::optional<std::uint64_t> name;
 
@@ -38,23 +38,23 @@ struct FiberStack {
 
 // Learns the layout of Fiber objects: from the fields in `types`, otherwise from an object with a
 // word that is the start of a fiber's stack, one that is its end, and one that points into it. May
-// be used on a running target: results from torn words do not agree and are dropped.
+// be used on a running target: inconsistent reads do not agree with each other and are dropped.
 FiberLayout learn_fibers(const TypeTable& types,
                          const boehm::BlockIndex& index,
                          const MemoryReader& memory,
                          const MemoryMap& map);
 
-// The fibers of a frozen target, by address. Finished ones, whose stacks may still be mapped or
-// belong to others by now, are no longer in the list that links all fibers, and are left out. If
-// `layout` is not known it is learned here. Linear in the objects that are as large as a Fiber and
-// not much larger, for the collector gives one request different sizes.
+// The fibers of a frozen target, by address. Finished fibers, whose stacks may still be mapped or
+// belong to other fibers by now, are no longer in the list of all fibers, and are omitted. Learns
+// `layout` first if it is empty. Takes time linear in the number of objects of about the size of a
+// Fiber; the size can vary because the collector rounds requests up differently.
 std::vector<FiberStack> suspended_fibers(const FiberLayout& layout,
                                          const boehm::BlockIndex& index,
                                          const MemoryReader& memory,
                                          const MemoryMap& map,
                                          std::span<const FrozenThread> threads);
 
-// What the program calls it; empty if nothing or unreadable. At most 256 bytes.
+// The fiber's name; empty if it has none or it is unreadable. At most 256 bytes.
 std::string fiber_name(const FiberStack& fiber, const MemoryReader& memory);
 
 }  // namespace heapattach::crystal

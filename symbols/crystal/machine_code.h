@@ -10,20 +10,20 @@
 
 namespace heapattach::crystal {
 
-// A piece of a program's code, as its file has it.
+// A piece of a program's code, from its file.
 struct Code {
   RemoteAddr start;
   std::span<const std::byte> bytes;
 };
 
-// All of it.
+// All code of the program.
 std::vector<Code> code_of(const Module& program);
 
 inline std::uint8_t byte_at(std::span<const std::byte> bytes, std::size_t at) {
   return std::to_integer<std::uint8_t>(bytes[at]);
 }
 
-// The target of the call or jump at `at` of a piece, with an opcode of one byte.
+// The target of the call or jump at position `at`, which has a one-byte opcode.
 std::uint64_t target_of_jump(const Code& code, std::size_t at);
 
 // Calls `found(position)` for each position of `opcode` with four bytes after it.

@@ -10,10 +10,10 @@
 
 namespace heapattach::cxx {
 
-// The offsets of the virtual bases of C++ classes: they are in the vtables of the classes that have
-// them, which are constant from the program's start on. Each class whose vtable has a symbol gets
-// its virtual bases as members, including those that its bases name. Returns the number of new
-// members; if there are any, the model has to pass make_sound() again.
+// Adds the virtual bases of C++ classes as members. Their offsets are in the vtables, which are
+// constant from the program's start. Handles each class whose vtable has a symbol, including
+// virtual bases inherited from its bases. Returns the number of new members; if there are any, the
+// model must pass make_sound() again.
 std::size_t place_virtual_bases(const Modules& modules,
                                 const MemoryReader& memory,
                                 types::TypeModel& model);

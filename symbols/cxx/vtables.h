@@ -10,13 +10,13 @@
 
 namespace heapattach::cxx {
 
-// The class whose vtable a symbol such as "_ZTVN2ns5OrderE" names: "ns::Order". Empty if the symbol
-// is not a vtable's; the mangled name itself if it is too long or too complex to demangle safely.
+// The class of a vtable symbol: "ns::Order" for "_ZTVN2ns5OrderE". Empty if the symbol is not a
+// vtable's; the mangled name itself if it is too long or too complex to demangle safely.
 std::string class_of_vtable(std::string_view symbol);
 
-// The classes of C++ objects by their first word: the address of a vtable of the class, or of the
-// part of it that belongs to one of its bases. Built from symbols once, then safe to use from
-// several threads at once. Empty, and free of cost, for programs without classes of their own.
+// Finds the class of a C++ object by its first word: the address of the class's vtable, or of the
+// part of it that belongs to one of its bases. Built once from symbols; then safe to use from
+// several threads at once. Empty, and costs nothing, for programs without C++ classes.
 class VtableNames {
  public:
   explicit VtableNames(const Modules& modules);

@@ -17,20 +17,20 @@
 
 namespace heapattach::types {
 
-// The debug information of one module as libdw reads it: a file, the supplementary file that dwz
-// made, and the split units. Parses untrusted data: use it in a sandbox. Entries are valid as long
-// as this object.
+// The debug information of one module, read with libdw: a file, the supplementary file that dwz
+// made, and the split units. Parses untrusted data, so use it in a sandbox. Entries are valid for
+// as long as this object exists.
 class DebugInformation {
  public:
   // `file` is open; `companions` is the result of find_companions() for it.
   DebugInformation(int file, std::span<const Companion> companions);
 
   [[nodiscard]] Dwarf* main() const { return main_.get(); }  // null if there is none
-  // The root of the unit that was split off the one with the root `skeleton`; none if it was not
-  // split, or if it was not found, which notes() then mentions.
+  // The root of the split unit that belongs to the skeleton unit with the root `skeleton`. None if
+  // there is no split unit, or if it was not found; notes() reports the latter.
   std::optional<Dwarf_Die> split_off(const Dwarf_Die& skeleton);
   [[nodiscard]] static bool is_skeleton(const Dwarf_Die& root);
-  // What could not be found, and why.
+  // Descriptions of what could not be found, and why.
   [[nodiscard]] std::vector<std::string> notes() const;
 
  private:

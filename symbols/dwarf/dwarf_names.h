@@ -23,10 +23,10 @@ namespace heapattach::types {
 // Qualifiers and typedefs of named types are left out.
 class DwarfNames {
  public:
-  // Needs `dwarf` only for the language of units that do not state it.
+  // Uses `dwarf` only to find the language of units that do not state it.
   explicit DwarfNames(Dwarf* dwarf) : units_(dwarf) {}
 
-  // The name of the type `die`. The reference is valid as long as this object.
+  // The name of the type `die`. The reference is valid for as long as this object exists.
   const std::string& of(const Dwarf_Die& die);
   // The name of the type of a variable, member or parameter: "void" if it has none.
   const std::string& of_type_of(const Dwarf_Die& die);
@@ -72,11 +72,11 @@ class DwarfNames {
   int steps_ = 0;                                       // so far, for the current name
 };
 
-// The type without its qualifiers and typedefs. Nothing if that is void, or if they form a circle.
+// The type without its qualifiers and typedefs. Nothing if that is void, or if they form a cycle.
 [[nodiscard]] std::optional<Dwarf_Die> without_qualifiers(Dwarf_Die die);
 // The number of elements in each dimension of an array, outermost first; none: unknown.
 [[nodiscard]] std::vector<std::optional<std::uint64_t>> dimensions_of(const Dwarf_Die& array);
-// Which kind of Crystal's pointers an entry is.
+// The kind of an entry that is a Crystal pointer.
 enum class CrystalPointer : std::uint8_t { Reference, UnionOfReferences, Pointer };
 [[nodiscard]] CrystalPointer crystal_pointer(const Dwarf_Die& pointer);
 

@@ -14,8 +14,8 @@
 
 namespace heapattach::types {
 
-// Of one module. A type takes 300 bytes to 2 KiB by the time the report's rows are built; a large
-// program in C++ has some ten thousand.
+// Limits for one module. A type takes 300 bytes to 2 KiB by the time the report's rows are built; a
+// large C++ program has some ten thousand types.
 struct DwarfReadLimits {
   std::size_t types = 300'000;
   std::size_t members_of_one = 1U << 20U;
@@ -24,20 +24,20 @@ struct DwarfReadLimits {
   std::size_t disagreements = 1000;
 };
 
-// Fills a TypeModel from the debug information of one module. A type that many units repeat is read
-// once; the sizes and a few members of the others are compared with it. Trusts nothing: what makes
-// no sense is left out, and the model still has to pass make_sound().
+// Fills a TypeModel from the debug information of one module. A type that is repeated in many units
+// is read once; the sizes and a few members of the other copies are compared with it. Trusts
+// nothing: skips what makes no sense, and the model must still pass make_sound().
 class DwarfReader {
  public:
   struct Counts {
     std::size_t units = 0;
     std::size_t repeated = 0;  // types that had been read before
-    std::size_t too_deep = 0;  // units cut off
+    std::size_t too_deep = 0;  // units that were cut off
     std::size_t no_place = 0;  // members whose offset is known only at run time
     std::size_t left_out = 0;  // because of a limit
   };
 
-  // Globals are where the linker put them, plus `bias`.
+  // Adds `bias` to the linked addresses of globals.
   DwarfReader(DebugInformation& information,
               std::uint64_t bias,
               const DwarfReadLimits& limits,
@@ -90,7 +90,7 @@ class DwarfReader {
   std::size_t members_ = 0;
   std::unordered_map<const void*, TypeRef> refs_;     // by the entry's address
   std::unordered_map<TypeRef, Described> described_;  // those with known contents
-  std::vector<Dwarf_Die> pending_;                    // referred to, in units not walked
+  std::vector<Dwarf_Die> pending_;  // referenced, but in units that are not walked
   std::unordered_set<const void*>
       crystal_unions_;  // entries that represent references to several types
   std::unordered_set<const void*> crystal_classes_;

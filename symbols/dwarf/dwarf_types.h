@@ -15,11 +15,12 @@
 namespace heapattach::types {
 
 struct TypeOptions {
-  // Parse in a child without rights. Off only for tests and fuzzers: the input is untrusted.
+  // Parse in a child without rights, because the input is untrusted. Off only in tests and fuzzers.
   bool use_sandbox = true;
   std::chrono::milliseconds time_per_module{60'000};
   DwarfReadLimits limits;
-  // Called with each file whose types were not all read: too many, too slow, damaged. May be empty.
+  // Called with each file whose types could not all be read because they were too many, too slow to
+  // read or damaged. May be empty.
   std::function<void(std::string_view)> warn;
 };
 
@@ -30,9 +31,10 @@ struct TypeOptions {
 TypeModel read_types(const Modules& modules, const TypeOptions& options);
 
 // Whether the module at this path belongs to the C library or to the compiler's support libraries.
-// What these allocate is never on a collected heap; their types would only cost time and differ.
+// They never allocate on a collected heap, so reading their types would only cost time and cause
+// disagreements.
 [[nodiscard]] bool is_of_c_library(std::string_view path);
-// Whether read_types leaves a module out for that reason. The main program is always read, whatever
+// Whether read_types() skips a module for that reason. The main program is always read, whatever
 // its name.
 [[nodiscard]] bool is_without_types(const Module& module);
 

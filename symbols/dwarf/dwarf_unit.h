@@ -16,7 +16,7 @@ namespace heapattach::types {
 enum class Language : std::uint8_t { C, Cxx, Crystal, Other };
 
 // The types and variables that one unit of debug information describes, and their scopes. Built in
-// a single pass over the unit, because its entries do not know their parents.
+// a single pass over the unit, because DWARF entries do not know their parents.
 class DwarfUnit {
  public:
   static constexpr std::uint32_t kNoScope = 0xffffffff;
@@ -35,7 +35,7 @@ class DwarfUnit {
 
   [[nodiscard]] Language language() const { return language_; }
   [[nodiscard]] Dwarf_Die root() const { return root_; }
-  // Structures, unions, classes and enumerations, in Crystal's units also pointers; by address.
+  // Structures, unions, classes and enumerations, and in Crystal units pointers too, by address.
   [[nodiscard]] const std::vector<Entry>& types() const { return types_; }
   [[nodiscard]] const std::vector<Entry>& variables() const { return variables_; }
   [[nodiscard]] const Scope& scope(std::uint32_t at) const { return scopes_[at]; }
@@ -60,8 +60,8 @@ class DwarfUnit {
   std::unordered_map<const void*, Entry> typedefs_;
 };
 
-// The units of a file of debug information and of those that it refers to (a supplementary file,
-// the type units, the units of split DWARF), each read on first use.
+// The units of a debug information file and of the files that it refers to (supplementary file,
+// type units, split DWARF units), each read on first use.
 class DwarfUnits {
  public:
   // `dwarf` may be null: then the language of partial units is unknown.
@@ -71,10 +71,11 @@ class DwarfUnits {
   const DwarfUnit& of(const Dwarf_Die& die);
   [[nodiscard]] Language language_of(const Dwarf_Die& die);
   void forget(const Dwarf_Die& die);
-  // The name that a typedef in another unit gives to a type without a tag that has a unit of its
-  // own (-fdebug-types-section); empty if there is none.
+  // The name that a typedef in another unit gives to an untagged type in a type unit
+  // (-fdebug-types-section); empty if there is none.
   [[nodiscard]] std::string typedef_elsewhere(const Dwarf_Die& die);
-  // The unit that the one with the root `split` was split off, which may hold its list of files.
+  // Registers the skeleton of the split unit with the root `split`. The skeleton may contain the
+  // list of files.
   void set_skeleton(const Dwarf_Die& split, const Dwarf_Die& skeleton);
   // The path of the file that declares an entry; null if unknown.
   [[nodiscard]] const char* file_of(const Dwarf_Die& die) const;

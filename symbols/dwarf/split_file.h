@@ -17,15 +17,15 @@
 namespace heapattach::types {
 
 // A file of split debug information: a .dwo with one unit, or a package of many. Parses untrusted
-// data: use it in a sandbox.
+// data, so use it in a sandbox.
 class SplitFile {
  public:
-  // From the bytes of a file, which libelf writes to, and which must outlive this object.
+  // `file` has the bytes of the file. libelf writes to them, and they must outlive this object.
   explicit SplitFile(std::span<std::byte> file);
 
   [[nodiscard]] bool has(std::uint64_t id) const;
-  // The sections of the unit with this id. They are valid as long as this object; those of a unit
-  // in a package, until the next call.
+  // The sections of the unit with this id. They are valid for as long as this object exists or, for
+  // a unit in a package, until the next call.
   std::optional<SplitSections> sections_of(std::uint64_t id);
 
  private:

@@ -10,15 +10,15 @@
 
 namespace heapattach::types {
 
-// What a split unit needs from the program that it was compiled for.
+// The data that a split unit needs from the program that it belongs to.
 struct SplitContext {
   std::uint64_t low_pc = 0;              // the base of lists of ranges and locations
   std::span<const std::byte> addresses;  // .debug_addr, from the unit's base on
   std::span<const std::byte> ranges;     // .debug_ranges, likewise; before DWARF 5
 };
 
-// An ELF file with one split unit, as if it had never been split. By itself, libdw links a split
-// unit to its program only if it may open files by their paths. Nothing if the unit makes no sense.
+// Builds an ELF file with one split unit, as if it had never been split. libdw itself can link a
+// split unit to its program only if it may open files by path. Nothing if the unit is malformed.
 // libelf writes to the bytes.
 [[nodiscard]] std::optional<std::vector<std::byte>> split_image(const SplitSections& sections,
                                                                 const SplitContext& context);

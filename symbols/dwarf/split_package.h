@@ -8,7 +8,8 @@
 namespace heapattach::types {
 
 // The index of a package of split units (.debug_cu_index and .debug_tu_index of a .dwp): which part
-// of each section belongs to a unit. Reads GNU's form for DWARF 4 (version 2) and that of DWARF 5.
+// of each section belongs to a unit. Reads the GNU format for DWARF 4 (version 2) and the DWARF 5
+// format.
 class PackageIndex {
  public:
   struct Part {
@@ -26,7 +27,7 @@ class PackageIndex {
   };
 
   PackageIndex() = default;
-  // Leaves out what cannot be read; the caller checks that the parts are inside their sections.
+  // Skips what cannot be read. The caller must check that the parts are inside their sections.
   explicit PackageIndex(std::span<const std::byte> section);
 
   [[nodiscard]] const std::map<std::uint64_t, Row>& rows() const { return rows_; }  // by unit's id

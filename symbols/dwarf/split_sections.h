@@ -5,13 +5,13 @@
 
 namespace heapattach::types {
 
-// The sections of one unit of split debug information, from a .dwo of its own or from a package.
-// Borrows the bytes.
+// The sections of one unit of split debug information, from its own .dwo or from a package. Borrows
+// the bytes.
 struct SplitSections {
   using Bytes = std::span<const std::byte>;
 
   Bytes info;        // the unit alone, from its header on
-  Bytes type_units;  // those that belong to it: in .debug_info in DWARF 5, in .debug_types before
+  Bytes type_units;  // its type units: in .debug_info in DWARF 5, in .debug_types before
   Bytes abbreviations;
   Bytes lines;
   Bytes locations;  // .debug_loclists, before DWARF 5 .debug_loc

@@ -11,15 +11,15 @@
 
 namespace heapattach::ecl {
 
-// ECL's data for one of its threads, mostly outside the heap. Its collector hook makes roots of it
-// (GC_set_push_other_roots; stacks_scanner in alloc_2.d).
+// ECL's data for one of its threads, mostly outside the heap. ECL's collector hook scans it as
+// roots (GC_set_push_other_roots; stacks_scanner in alloc_2.d).
 struct Environment {
   Range range;                // the environment itself
   std::vector<Range> stacks;  // the used parts of its stacks, which are atomic objects of the heap
 };
 
-// The environments of all threads. Each is found through its process object, which it must point
-// back to. A stack in it is three words: its start, its top, and its limit, all in one atomic
+// Finds the environments of all threads. Each is found through its process object, and must point
+// back to it. A stack in it is three words: its start, its top, and its limit, all in one atomic
 // object. `blocks` are those of the heap's index, sorted.
 [[nodiscard]] std::vector<Environment> environments(const Facts& facts,
                                                     std::span<const boehm::Block> blocks,

@@ -12,28 +12,28 @@
 // A value is a word whose two lowest bits are its tag: 11 a small integer, 10 a character, 01 a
 // list, which is the address of a cons plus one, or NIL, which is 1 itself; 00 the address of any
 // other object. An object begins with a byte for its type. The numbers of the types depend on how
-// ECL was configured, their order does not (Facts: ecl/object.h, src/c/alloc_2.d of 21.2.1).
+// ECL was configured, but their order does not. (Sources: ecl/object.h, src/c/alloc_2.d of 21.2.1.)
 namespace heapattach::ecl {
 
 struct Facts {
   std::uint8_t symbol = 0;           // the type of symbols
   std::vector<std::uint32_t> sizes;  // by type, from ECL's own table; 0: no objects
   Range core;                        // the variable cl_core, and
-  Range symbols;                     // ECL's own symbols: its hook makes roots of both
+  Range symbols;                     // ECL's own symbols; its hook scans both as roots
 
   [[nodiscard]] std::uint64_t size_of(std::uint8_t type) const {
     return type < sizes.size() ? sizes[type] : 0;
   }
 };
 
-// Nothing if the target has no ECL, or one with types that we do not know.
+// Nothing if the target does not use ECL, or its ECL has unknown types.
 [[nodiscard]] std::optional<Facts> find_ecl(const Modules& modules, const MemoryReader& memory);
 
-// The contents of ECL's table of types at `table`, where each entry has its size and, last, its own
-// number: sizes by type, up to the last. Empty if it is another table.
+// Reads ECL's table of types at `table`, where each entry contains a size and ends in its own
+// number. Returns the sizes by type. Empty if it is some other table.
 [[nodiscard]] std::vector<std::uint32_t> read_sizes(RemoteAddr table, const MemoryReader& memory);
 
-// Whether the types are the ones we know, in this order.
+// Whether the types are the ones that we know, in the same order.
 [[nodiscard]] bool are_known_types(const Facts& facts);
 
 }  // namespace heapattach::ecl

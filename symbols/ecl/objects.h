@@ -14,19 +14,18 @@
 
 namespace heapattach::ecl {
 
-// Reads the objects that carry their type. The type alone is not trusted: the object must have the
-// size of its type, hold pointers or none as such objects do, and its other words must be
-// plausible.
+// Reads the objects that contain their type. The type alone is not trusted: the object's size and
+// whether it may hold pointers must match the type, and its other words must be plausible.
 class Objects {
  public:
-  // Borrows all.
+  // Borrows its arguments.
   Objects(const Facts& facts, const runtimes::HeapView& view, runtimes::ObjectNames& names)
       : facts_(facts), view_(view), names_(names) {}
 
-  // What the object is; nothing if it does not carry a type. Adds its parts to `parts`.
+  // The shape of the object; nothing if it does not contain a type. Adds its parts to `parts`.
   [[nodiscard]] std::optional<runtimes::ShapeNumber> read(boehm::ObjectRef ref,
                                                           std::vector<runtimes::Part>& parts);
-  // Whether it is a cons, which has no type: two values, in an object of just that size.
+  // Whether it is a cons, which has no type: an object of exactly two values.
   [[nodiscard]] bool is_cons(boehm::ObjectRef ref) const;
 
  private:

@@ -7,10 +7,10 @@
 
 #include "symbols/ecl/facts.h"
 
-// ECL's types in their order, and the fields of their objects: ecl/object.h of 21.2.1.
+// ECL's types in order, and the fields of their objects (ecl/object.h of 21.2.1).
 namespace heapattach::ecl {
 
-// What a word of an object is. The array itself describes its elements.
+// The meaning of a word of an object. The array itself describes its elements.
 enum class FieldKind : std::uint8_t { None, Value, Part, Raw };
 
 struct Field {
@@ -20,8 +20,8 @@ struct Field {
 
 struct KnownType {
   const char* name;
-  std::uint32_t bytes;           // of an object; if it differs, the fields do too
-  bool is_atomic;                // allocated where the collector looks for no pointers
+  std::uint32_t bytes;           // of an object; if this differs, so do the fields
+  bool is_atomic;                // allocated in memory that the collector does not scan
   bool is_compact;               // … or possibly so, with its contents after it
   std::array<Field, 13> fields;  // from the second word on
 };

@@ -7,12 +7,12 @@
 #include "symbols/ecl/facts.h"
 #include "symbols/runtimes/heap_view.h"
 
-// ECL's values, read one by one. facts.h describes their form.
+// Reads ECL's values one by one. facts.h describes their format.
 namespace heapattach::ecl {
 
 inline constexpr std::uint64_t kNil = 1;
 
-// Whether a word can be a value. 0 is one that has not been set yet.
+// Whether a word can be a value. 0 is a value that has not been set yet.
 [[nodiscard]] bool is_value(const runtimes::HeapView& view, std::uint64_t word);
 
 // The address of the cons that a value refers to; 0 if it is not a cons.

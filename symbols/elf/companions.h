@@ -10,8 +10,8 @@
 
 namespace heapattach {
 
-// The bytes of an untrusted file. If the file shrinks while they are read, a signal ends the
-// process: only use it in a sandbox. Writes stay in this process.
+// The bytes of an untrusted file. If the file shrinks while they are read, a signal kills the
+// process, so use this only in a sandbox. Writes do not reach the file.
 class MappedBytes {
  public:
   // Malformed if it is not a regular file, or is empty or larger than any debug file.
@@ -30,19 +30,19 @@ class MappedBytes {
   std::span<std::byte> bytes_;  // empty after a move
 };
 
-// A file with a part of a module's debug information, besides its debug file. The reader has to
-// check that it is the right one: nothing of it has been read.
+// A file with part of a module's debug information, in addition to its debug file. It has not been
+// read, so the reader must check that it is the right one.
 struct Companion {
   enum class Kind : std::uint8_t {
-    Split,       // of units whose debug information was split off: a .dwo, or a package (.dwp)
-    Supplement,  // what dwz moved out of several files (.gnu_debugaltlink)
+    Split,       // split units: a .dwo, or a package (.dwp)
+    Supplement,  // data that dwz moved out of several files (.gnu_debugaltlink)
   };
   Kind kind = Kind::Split;
   std::string path;  // as requested
   MappedBytes file;
 };
 
-// Where to look for them.
+// Where to look for companions.
 struct CompanionSearch {
   std::string path;        // of the module, in the target
   std::string debug_path;  // of its debug file; empty if it has none
@@ -55,8 +55,8 @@ struct Companions {
   std::vector<std::string> notes;
 };
 
-// The files that the debug information in `debug_file` names. A worker in a sandbox reads the
-// names; they are checked, and opened as untrusted paths. Call it while this process has one
+// Opens the files named in the debug information of `debug_file`. A sandboxed worker reads the
+// names, which are then checked and opened as untrusted paths. Call it while this process has one
 // thread.
 Companions find_companions(const Fd& debug_file, const CompanionSearch& search);
 

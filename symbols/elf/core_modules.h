@@ -5,9 +5,9 @@
 
 namespace heapattach {
 
-// The modules of a core file's process, found as Modules::load finds those of a live one, but only
-// by their paths, on this machine or below the sysroot. They are lent to `core`, which then also
-// has the memory that was left out because a file has it.
+// Loads the modules of a core file's process as Modules::load does for a live one, but only by
+// their paths, on this machine or below the sysroot. Lends them to `core`, which can then also read
+// the memory that was omitted because it is in those files.
 Result<Modules> load_modules(CoreFile& core, const SymbolSearch& search);
 
 }  // namespace heapattach

@@ -6,7 +6,7 @@
 
 #include <elfutils/libdw.h>
 
-// Small steps of libdw over the entries of debug information; every failure gives an empty answer.
+// Small wrappers around libdw for debug information entries. On failure, they return empty results.
 namespace heapattach::types {
 
 [[nodiscard]] std::optional<Dwarf_Die> die_at(const Dwarf_Die& die, unsigned attribute);

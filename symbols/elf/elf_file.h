@@ -13,16 +13,16 @@
 
 namespace heapattach {
 
-// One x86-64 ELF file that nobody vouches for. Its headers and symbols are read at once, by a
-// worker in a sandbox that ends with it; here there is only what that worker said, checked. A
-// process that has no rights anyway (a worker, a confined tool) reads them itself. Everything is
-// read with pread, never mapped, so that a file that shrinks meanwhile gives errors and no SIGBUS.
+// An untrusted x86-64 ELF file. A sandboxed worker reads its headers and symbols on opening and
+// then exits; this class holds the worker's result, after checking it. A process that has no rights
+// anyway (a worker, a confined tool) reads the file itself. Files are read with pread, never
+// mapped, so that a file that shrinks gives errors instead of SIGBUS.
 class ElfFile {
  public:
   enum class With : std::uint8_t { Headers, Symbols };
 
-  // Malformed if it is no ELF file, Unsupported if it is one for another machine. To be called
-  // while this process has one thread (sandbox.h).
+  // Malformed if it is not an ELF file, Unsupported if it is for another machine. Call it while
+  // this process has one thread (sandbox.h).
   static Result<ElfFile> open(Fd file, With what = With::Symbols);
 
   [[nodiscard]] const std::vector<LoadSegment>& segments() const { return facts_.segments; }
@@ -34,14 +34,14 @@ class ElfFile {
   [[nodiscard]] const std::optional<DebugLink>& debug_link() const { return facts_.debug_link; }
 
   // The defined functions and objects of .symtab and .dynsym, in file order and with duplicates,
-  // whose names begin with `prefix`. Leaves out names of more than 16 KiB, and everything after the
-  // point where the names together are longer than their table allows.
+  // whose names begin with `prefix`. Omits names longer than 16 KiB, and everything after the point
+  // where the total length of names exceeds their table.
   [[nodiscard]] std::vector<ElfSymbol> symbols(std::string_view prefix) const;
 
-  // Why symbols() has none although the file says that it has some; empty if it has them.
+  // Why symbols() is empty although the file claims to have symbols; empty if it is not.
   [[nodiscard]] const std::string& symbols_problem() const { return facts_.symbols_problem; }
 
-  // Reads up to `into.size()` bytes; what the file does not have is left out.
+  // Reads up to `into.size()` bytes; fewer if the file ends.
   [[nodiscard]] std::size_t read_at(std::uint64_t offset, std::span<std::byte> into) const {
     return read_file_at(file_, offset, into);
   }
@@ -55,7 +55,7 @@ class ElfFile {
   FileShare share_;  // for its symbols
 };
 
-// The checksum that .gnu_debuglink carries, of a whole file.
+// The checksum of a whole file, as used in .gnu_debuglink.
 Result<std::uint32_t> debug_link_crc(const Fd& file);
 
 }  // namespace heapattach

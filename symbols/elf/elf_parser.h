@@ -10,12 +10,12 @@
 #include "attach/fd.h"
 #include "symbols/elf/packed_symbols.h"
 
-// Parses an ELF file with libelf. The file is untrusted, so this is for a process without rights:
-// elf_file.h lets a worker in a sandbox do it.
+// Parses an ELF file with libelf. The file is untrusted, so call this only in a process without
+// rights; elf_file.h runs it in a sandboxed worker.
 namespace heapattach {
 
-// A loadable piece of an ELF file, with checked numbers: neither the file part nor the memory part
-// wraps, and the file part is within the file.
+// A loadable segment of an ELF file. Its numbers have been checked: neither the file range nor the
+// memory range wraps around, and the file range is within the file.
 struct LoadSegment {
   std::uint64_t address = 0;  // as linked
   std::uint64_t memory_bytes = 0;
@@ -44,8 +44,8 @@ struct ElfFacts {
   PackedSymbols symbols;          // of .symtab and .dynsym, in file order
 };
 
-// Malformed if it is not an ELF file, Unsupported if it is one for another machine. Leaves symbols
-// out if the FileShares of this process have no room for them.
+// Malformed if it is not an ELF file, Unsupported if it is for another machine. Omits symbols if
+// the FileShares of this process have no room for them.
 Result<ElfFacts> parse_elf(const Fd& file, bool with_symbols);
 
 // Reads up to `into.size()` bytes; fewer if the file ends.

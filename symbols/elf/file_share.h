@@ -4,17 +4,16 @@
 
 #include "attach/fd.h"
 
-// Bounds on reading untrusted files. A hole in a sparse file costs nothing to make and as much
-// memory to read as real data, and one file can be mapped a thousand times. So files that are
-// mostly holes are not read, and all files together may take at most kMostFileBytes of
-// our memory.
+// Limits on reading untrusted files. A hole in a sparse file costs nothing to create but takes as
+// much memory to read as real data, and one file can be mapped a thousand times. So files that are
+// mostly holes are not read, and all files together may use at most kMostFileBytes of our memory.
 namespace heapattach {
 
 // The symbols of all modules of a large C++ program with debug information take about 200 MiB.
 inline constexpr std::uint64_t kMostFileBytes = std::uint64_t{384} << 20;
 
-// How many of the `bytes` at `offset` the file system actually stores, not counting holes or bytes
-// past the end of the file.
+// How many of the `bytes` at `offset` are actually stored, not counting holes or bytes past the end
+// of the file.
 [[nodiscard]] std::uint64_t stored_bytes(const Fd& file, std::uint64_t offset, std::uint64_t bytes);
 
 // Whether that range lies within the file and is mostly stored.
@@ -23,12 +22,12 @@ inline constexpr std::uint64_t kMostFileBytes = std::uint64_t{384} << 20;
 // The size of the file without its holes.
 [[nodiscard]] std::uint64_t stored_bytes(const Fd& file);
 
-// How much memory a worker in the sandbox may take to read the debug information of files with that
-// many stored bytes: libdw keeps all sections that it reads, some of them unpacked, and a model is
-// made from them.
+// How much memory a sandboxed worker may use to read the debug information of files with that many
+// stored bytes: libdw keeps all sections that it reads, some of them decompressed, and the model
+// needs memory too.
 [[nodiscard]] std::uint64_t memory_to_read(std::uint64_t file_bytes);
 
-// Memory charged against the limit, given back when this object is destroyed.
+// Memory charged against the limit, and released when this object is destroyed.
 class FileShare {
  public:
   FileShare() = default;
@@ -38,7 +37,7 @@ class FileShare {
   FileShare(const FileShare&) = delete;
   FileShare& operator=(const FileShare&) = delete;
 
-  // Takes more. Returns false and changes nothing if less than that is left.
+  // Charges more memory. Returns false and changes nothing if less than that is left.
   [[nodiscard]] bool take(std::uint64_t bytes);
 
  private:

@@ -16,13 +16,13 @@ namespace heapattach {
 
 // A loaded segment of a module, at its address in the target.
 struct Segment {
-  Range range;  // in memory: includes what the file does not have (bss)
+  Range range;  // in memory, including parts that are not in the file (bss)
   bool writable = false;
   bool executable = false;
 };
 
 struct Symbol {
-  std::string_view name;  // as in the file, mangled; lives as long as its Module
+  std::string_view name;  // mangled, as in the file; valid for as long as its Module exists
   RemoteAddr address;
   std::uint64_t bytes = 0;
   bool is_function = false;
@@ -41,7 +41,7 @@ class Module {
   Module(Module&&) noexcept;
   Module& operator=(Module&&) noexcept;
 
-  // The module of an ELF file that is loaded at `bias`: for core files and tests.
+  // Creates the module of an ELF file that is loaded at `bias`. For core files and tests.
   static Result<Module> from_file(Fd file, std::string path, std::uint64_t bias);
 
   [[nodiscard]] const std::string& path() const;      // as the target names it
@@ -63,11 +63,12 @@ class Module {
   // The symbol that covers `at`.
   [[nodiscard]] std::optional<Symbol> symbol_at(RemoteAddr at) const;
 
-  // The bytes of the file that are loaded at `at`, up to the end of their segment's file part;
-  // empty outside. Code and constants can be read here without touching the target.
+  // The file's bytes for the memory at `at`, up to the end of the file part of their segment; empty
+  // outside segments. Allows code and constants to be read without touching the target.
   [[nodiscard]] std::span<const std::byte> file_bytes(RemoteAddr at) const;
 
-  // The module's own file, with its call frame information; empty if there is none. As debug_file.
+  // The module's own file, which contains its call frame information; empty if there is none. See
+  // debug_file() for its lifetime.
   [[nodiscard]] const Fd& file() const;
 
   // The separate debug file in use, otherwise the module's own file; empty if there is neither.
@@ -77,8 +78,8 @@ class Module {
   // The other files with parts of its debug information.
   [[nodiscard]] std::span<const Companion> companions() const;
 
-  // What was found or missing, for -v: "symbols from /usr/lib/debug/…", and warnings such as a
-  // debug file whose build id differs.
+  // Messages about what was found or missing, for -v: "symbols from /usr/lib/debug/…", and warnings
+  // such as a debug file whose build id differs.
   [[nodiscard]] const std::vector<std::string>& notes() const;
 
  private:
@@ -93,8 +94,8 @@ struct SymbolSearch {
 };
 
 // The modules mapped in a process. A module whose file cannot be read or parsed is listed without
-// symbols and with a note; that is not an error. The same applies if the file is not what the
-// target has in memory: their build ids are compared.
+// symbols and with a note; that is not an error. The same applies if the file differs from what the
+// target has in memory, by build id.
 class Modules {
  public:
   static Result<Modules> load(const Process& process,

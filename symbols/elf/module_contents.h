@@ -34,11 +34,11 @@ struct Module::Contents {
   mutable FileShare share;                             // for those bytes
   mutable std::optional<std::vector<Symbol>> symbols;  // on first use
 
-  // Takes over a file and its headers, for a module loaded at `bias`.
+  // Takes ownership of a file and its headers, for a module loaded at `bias`.
   void adopt(ElfFile elf, std::uint64_t bias_in_target);
 };
 
-// Where separate debug files of one module may be, best first.
+// Possible paths of a module's separate debug file, best first.
 struct DebugCandidate {
   std::string path;
   bool in_target = false;            // below the target's root instead of ours
@@ -48,8 +48,8 @@ struct DebugCandidate {
                                                            const std::string& path,
                                                            const SymbolSearch& search);
 
-// Whether `debug` belongs to the file with this build id, or without one to this checksum. On a
-// mismatch the error has the difference.
+// Checks that `debug` belongs to the file with this build id or, if there is none, with this
+// checksum. On a mismatch, the error describes the difference.
 Result<void> check_debug_file(const ElfFile& debug,
                               const std::string& build_id,
                               std::optional<std::uint32_t> crc);

@@ -12,7 +12,7 @@ namespace heapattach {
 // The longest name of a symbol: those of Crystal's generic types reach several thousand bytes.
 inline constexpr std::size_t kLongestSymbolName = 16'384;
 
-// A symbol from the file; `name` lives as long as its source.
+// A symbol from the file. `name` is valid for as long as its source exists.
 struct ElfSymbol {
   std::string_view name;
   std::uint64_t address = 0;
@@ -21,12 +21,12 @@ struct ElfSymbol {
   bool is_resolver = false;  // STT_GNU_IFUNC: its result is the function
 };
 
-// Symbols one after another, each with its name, in one piece of memory: about as large as in their
-// file, and a worker can return it unchanged.
+// Symbols one after another, each with its name, in one block of memory. It is about as large as in
+// the file, and a worker can return it unchanged.
 class PackedSymbols {
  public:
   PackedSymbols() = default;
-  // Takes a worker's bytes: up to the first impossible record.
+  // Reads a worker's bytes, up to the first impossible record.
   explicit PackedSymbols(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {
     std::size_t end = 0;
     while (record_ends(end)) end += size_at(end);
@@ -81,7 +81,7 @@ class PackedSymbols {
   [[nodiscard]] std::size_t size_at(std::size_t at) const {
     return sizeof(Record) + record_at(at).name_bytes;
   }
-  // Whether a whole record begins there, one that add() could have made.
+  // Whether a complete record starts there that add() could have written.
   [[nodiscard]] bool record_ends(std::size_t at) const {
     if (bytes_.size() - at < sizeof(Record)) return false;
     const std::size_t name_bytes = record_at(at).name_bytes;

@@ -8,7 +8,7 @@
 
 namespace heapattach::types {
 
-// The part of a split unit that stays in the program.
+// The part of a split unit that remains in the program.
 struct Skeleton {
   std::string name;       // of the .dwo, as given to the compiler
   std::string directory;  // the compiler's working directory
@@ -18,7 +18,7 @@ struct Skeleton {
   std::uint64_t ranges = 0;     // where the unit's part of .debug_ranges begins; before DWARF 5
 };
 
-// Nothing if the unit with this root was not split.
+// Nothing if the unit with this root is not a skeleton.
 [[nodiscard]] std::optional<Skeleton> skeleton_of(const Dwarf_Die& root);
 
 // The id that a skeleton shares with its split unit; nothing if it is neither.

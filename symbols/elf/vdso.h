@@ -9,7 +9,7 @@
 namespace heapattach {
 
 // The code that the kernel maps into every process (vDSO), as a module with the name "[vdso]". It
-// has no file: its image is read from the target's memory. None if the target does not have it.
+// has no file, so its image is read from the target's memory. None if the target does not have it.
 std::optional<Module> load_vdso(const MemoryReader& memory, const MemoryMap& map);
 
 }  // namespace heapattach

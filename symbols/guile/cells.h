@@ -23,17 +23,17 @@ struct Cell {
 
 [[nodiscard]] runtimes::Shape vector_shape();
 
-// Reads the cells that have a tag. The tag alone is not trusted: the object must have the size of
-// its type, hold pointers or none as such cells do, and its other words must be plausible.
+// Reads the cells that have a tag. The tag alone is not trusted: the object's size and whether it
+// may hold pointers must match its type, and its other words must be plausible.
 class Cells {
  public:
-  // Borrows all.
+  // Borrows its arguments.
   Cells(const Facts& facts, const runtimes::HeapView& view, runtimes::ObjectNames& names);
 
-  // What the object is; nothing if it is not such a cell. Adds its parts to `parts`.
+  // The shape of the object; nothing if it is not such a cell. Adds its parts to `parts`.
   [[nodiscard]] std::optional<runtimes::ShapeNumber> read(boehm::ObjectRef ref,
                                                           std::vector<runtimes::Part>& parts);
-  // Whether it is a pair, which has no tag: two values, in an object of just that size.
+  // Whether it is a pair, which has no tag: an object of exactly two values.
   [[nodiscard]] bool is_pair(boehm::ObjectRef ref) const;
 
  private:

@@ -6,27 +6,28 @@
 #include "attach/memory_reader.h"
 #include "symbols/elf/module.h"
 
-// Guile, 2.2 and 3.0: its values and their cells.
+// The values and cells of Guile 2.2 and 3.0.
 //
 // A value is a word. Its lowest bits are its tag: 10 a small integer, 100 a character or one of a
-// few constants, 000 the address of a cell. The first word of a cell shows what the cell is: if its
-// lowest bit is 0, it is the first value of a pair; 001 is a struct, and the rest of the word
-// points to its vtable; 101 and 111 are all others, distinguished by seven bits (Facts:
-// libguile/scm.h, tags.h).
+// few constants, 000 the address of a cell. The first word of a cell determines what the cell is:
+// if its lowest bit is 0, it is the first value of a pair; 001 is a struct, and the rest of the
+// word points to its vtable; 101 and 111 are all other cells, distinguished by seven bits.
+// (Sources: libguile/scm.h, tags.h.)
 namespace heapattach::guile {
 
-// How this Guile lays out its structs, from its own first vtable. In 3.0 the slots follow the first
-// word, which points to the vtable's cell. In 2.2 the cell has a pointer to the slots, and its
-// first word points to the vtable's slots.
+// The layout of this Guile's structs, learned from its own first vtable. In 3.0 the slots follow
+// the first word, which points to the vtable's cell. In 2.2 the cell has a pointer to the slots,
+// and its first word points to the vtable's slots.
 struct Facts {
-  std::uint64_t slots_at = 0;     // in a struct's cell
-  bool leads_to_slots = false;    // the first word of a struct does, not to the vtable's cell
-  std::uint64_t vtable_name = 0;  // the slot number in a vtable
+  std::uint64_t slots_at = 0;  // in a struct's cell
+  bool leads_to_slots =
+      false;  // the first word of a struct points to the vtable's slots, not to its cell
+  std::uint64_t vtable_name = 0;                   // the slot number in a vtable
   std::optional<RemoteAddr> smobs = std::nullopt;  // the table of smob types
-  std::uint64_t smob_types = 0;                    // how many of them exist
+  std::uint64_t smob_types = 0;                    // how many types exist
 };
 
-// Nothing if the target has no Guile, or one that has not started or has another layout.
+// Nothing if the target does not use Guile, Guile has not started yet, or it has another layout.
 [[nodiscard]] std::optional<Facts> find_guile(const Modules& modules, const MemoryReader& memory);
 
 // The same, from the address of the variable scm_standard_vtable_vtable.

@@ -10,13 +10,13 @@
 // others of 2.2.7 and 3.0.8.
 namespace heapattach::guile {
 
-// A Part is memory of the cell's own, a Target is any other object.
+// A Part is memory that belongs to the cell; a Target is any other object.
 enum class FieldKind : std::uint8_t { None, Value, Part, Target, Raw };
 
 struct FixedField {
   FieldKind kind = FieldKind::None;
   const char* name = nullptr;
-  std::uint64_t bytes = 0;  // of a part, at least
+  std::uint64_t bytes = 0;  // of a part; the minimum size
 };
 
 struct FixedCell {

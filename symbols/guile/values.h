@@ -6,7 +6,7 @@
 
 #include "symbols/runtimes/heap_view.h"
 
-// Guile's values, read one by one. facts.h describes their form.
+// Reads Guile's values one by one. facts.h describes their format.
 namespace heapattach::guile {
 
 enum Tag : std::uint64_t {

@@ -16,7 +16,7 @@ struct Vtable {
   std::string name;                 // "<session>"; empty if it has none
   std::uint64_t slots = 0;          // of an instance
   std::vector<std::string> fields;  // their names; empty if unknown
-  bool makes_vtables = false;       // its instances are vtables themselves
+  bool makes_vtables = false;       // its instances are themselves vtables
 };
 
 // The vtables of a heap's structs, each read once.

@@ -8,15 +8,15 @@
 namespace heapattach {
 
 // Reads one JSON value piece by piece, checking all of it, without recursion and without building
-// anything. Each function consumes what its name says and the blanks before it. After the first
-// error all of them fail, and error() describes what is wrong, and where.
+// anything. Each function consumes the element that it is named after and any blanks before it.
+// After the first error all of them fail, and error() describes what is wrong and where.
 class JsonCursor {
  public:
   explicit JsonCursor(std::string_view text)
       : begin_(text.data()), at_(text.data()), end_(text.data() + text.size()) {}
 
-  // Calls visit(key), with the decoded key; visit must consume the value and return whether it
-  // could.
+  // Calls visit(key) with the decoded key. visit must consume the value and return whether it
+  // succeeded.
   template <class Visit>
   bool object(const Visit& visit) {
     std::string key;
@@ -26,7 +26,7 @@ class JsonCursor {
     }
     return is_good();
   }
-  // Calls visit(), which must consume an element and return whether it could.
+  // Calls visit(), which must consume an element and return whether it succeeded.
   template <class Visit>
   bool array(const Visit& visit) {
     if (!open('[')) return false;
@@ -51,7 +51,7 @@ class JsonCursor {
   bool at_end();
 
   [[nodiscard]] bool is_good() const { return wrong_.empty(); }
-  // Makes every further call fail, with the caller's reason.
+  // Makes every further call fail with the given reason.
   bool fail(std::string_view why = "it is not what it should be");
   [[nodiscard]] std::string error() const;
 

@@ -7,7 +7,7 @@
 
 namespace heapattach {
 
-// The first character of a text, or the longest piece that could begin one but does not.
+// The first character of a text, or the longest invalid prefix that could have started one.
 struct Utf8Step {
   char32_t code = 0;  // meaningless unless valid
   std::size_t bytes = 1;
@@ -27,7 +27,7 @@ void append_utf8(std::string& out, std::uint32_t code);
 // The longest prefix of `text` of at most `limit_bytes` that does not cut a character in two.
 [[nodiscard]] std::string_view cut_utf8(std::string_view text, std::size_t limit_bytes);
 
-// Names longer than this are cut: a mangled name may be of any length.
+// Names longer than this are cut, because a mangled name can have any length.
 inline constexpr std::size_t kMaxNameBytes = 4096;
 
 }  // namespace heapattach

@@ -6,8 +6,8 @@
 
 namespace heapattach::types {
 
-// Describes a Crystal type without contents: numbers, Nil, or a type id (a class as a value).
-// False, with `type` unchanged, if `name` is none of those.
+// Describes a Crystal type without contents: a number, Nil, or a type id (a class as a value).
+// Returns false, with `type` unchanged, if `name` is none of these.
 bool describe_plain(Type& type, std::string_view name);
 
 }  // namespace heapattach::types

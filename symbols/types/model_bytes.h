@@ -9,8 +9,8 @@
 
 namespace heapattach::types {
 
-// A TypeModel as bytes, to pass it out of a sandbox. Little-endian; a string is its length in 32
-// bits and its bytes, a list its length in 32 bits and its elements:
+// Encodes a TypeModel as bytes, to pass it out of a sandbox. Little-endian; a string is its length
+// in 32 bits and its bytes, a list its length in 32 bits and its elements:
 //
 //     "types 1\n" types globals notes disagreements
 //     type: name shape:8 encoding:8 flags:8 [bytes:64] target:32 [count:64] members virtual_bases
@@ -25,7 +25,7 @@ namespace heapattach::types {
 // those of locals.
 [[nodiscard]] std::vector<std::byte> to_bytes(const TypeModel& model);
 
-// Accepts any bytes. The result still has to pass make_sound(). Malformed if they are not a model.
+// Accepts any bytes; Malformed if they are not a model. The result must still pass make_sound().
 Result<TypeModel> model_from_bytes(std::span<const std::byte> bytes);
 
 }  // namespace heapattach::types

@@ -11,21 +11,21 @@
 
 #include "attach/remote_addr.h"
 
-// The program's types as plain data, whatever their source. The reader of a source (debug
-// information, compiler output) fills a TypeModel; the code that types objects reads it and need
-// not know the source.
+// The program's types as plain data, whatever their source. Readers (of debug information or
+// compiler output) fill a TypeModel; the code that assigns types to objects reads it without
+// knowing the source.
 namespace heapattach::types {
 
 using TypeRef = std::uint32_t;  // index into TypeModel::types()
 inline constexpr TypeRef kNoType = 0xffffffff;
 
 enum class Shape : std::uint8_t {
-  Opaque,       // nothing is known of its contents: void, an incomplete type, a gap in the source
+  Opaque,       // unknown contents: void, an incomplete type, a gap in the source
   Number,       // holds no pointer: integers, floats, characters, booleans, symbols
   Enumeration,  // a number whose values have names
   Pointer,      // a word: null, or the address of a `target`
   Code,         // a word: null, or the address of a function
-  Struct,       // members one after the other; a class's instance too
+  Struct,       // members one after the other; also an instance of a class
   Union,        // members at the same offset; which of them is valid is unknown
   Array,        // `count` times `target`
 };
@@ -34,7 +34,7 @@ enum class Encoding : std::uint8_t { None, Unsigned, Signed, Float, Boolean, Cha
 
 struct Member {
   std::string name;          // "@user", "next"; empty for an unnamed member, and for a base class
-  std::uint64_t offset = 0;  // in bytes from the start of the struct, its type id included
+  std::uint64_t offset = 0;  // in bytes from the start of the struct, including its type id
   TypeRef type = kNoType;
   bool is_base = false;          // its members belong to this struct
   std::uint8_t bit_count = 0;    // of a bit field; 0: whole bytes
@@ -43,11 +43,11 @@ struct Member {
                                  // a base of
 };
 
-// A virtual base of a C++ class. Its position depends on the class of the complete instance:
-// symbols/cxx/virtual_bases.h makes a member of it there.
+// A virtual base of a C++ class. Its offset depends on the class of the complete instance, for
+// which symbols/cxx/virtual_bases.h adds it as a member.
 struct VirtualBase {
   TypeRef type = kNoType;
-  std::uint64_t slot = 0;  // how many bytes below the vtable's functions its distance is
+  std::uint64_t slot = 0;  // where its offset is, in bytes below the vtable's functions
 };
 
 struct Enumerator {
@@ -56,9 +56,9 @@ struct Enumerator {
 };
 
 struct Type {
-  // As its language writes it, and the same from every source and unit: "Hash(String, Session)",
-  // "struct node", "ns::Order<int>", "struct node *", "int[4]", "(struct at list.c:12)". Qualifiers
-  // and typedefs of named types are left out.
+  // In the notation of its language, and the same from every source and unit: "Hash(String,
+  // Session)", "struct node", "ns::Order<int>", "struct node *", "int[4]", "(struct at list.c:12)".
+  // Qualifiers and typedefs of named types are left out.
   std::string name;
   Shape shape = Shape::Opaque;
   Encoding encoding = Encoding::None;  // of numbers and enumerations
@@ -67,21 +67,21 @@ struct Type {
   std::optional<std::uint64_t> count;  // of arrays; none: as many as fit
   bool is_reference = false;           // a pointer to one instance of a class with a header of its
                                        // own, never to the first of many: Crystal's references
-  bool has_header = false;             // a struct whose instances say themselves what they are: a
-                                       // Crystal class, a C++ class with virtual functions
-  std::vector<Member> members;         // of structs and unions, by offset
-  std::vector<VirtualBase> virtual_bases;  // those that it names itself
+  bool has_header = false;  // a struct whose instances identify their own type: a Crystal class, a
+                            // C++ class with virtual functions
+  std::vector<Member> members;             // of structs and unions, by offset
+  std::vector<VirtualBase> virtual_bases;  // those that it declares itself
   bool has_virtual_bases = false;          // it or a base has some; valid after make_sound()
   std::vector<Enumerator> enumerators;     // by value
-  std::vector<std::string> known_from;     // words of SNAPSHOT.md: "dwarf", "type-info", …
+  std::vector<std::string> known_from;     // as in a snapshot: "dwarf", "type-info", …
 };
 
 // A variable and its location: a global, or one of a frame on a captured stack.
 struct Variable {
   std::string name;  // "session", "ns::cache"
   TypeRef type = kNoType;
-  RemoteAddr address;                  // of its first byte; unused if it has a `value`
-  std::optional<std::uint64_t> value;  // of a variable in a register: the word
+  RemoteAddr address;                  // of its first byte; unused if `value` is set
+  std::optional<std::uint64_t> value;  // the word, for a variable in a register
   pid_t thread = 0;                    // of a local; 0: global, or of a fiber
   std::uint64_t fiber = 0;             // of a local on a suspended fiber's stack: its object
   std::uint32_t frame = 0;             // of a local; 0 is the innermost frame
@@ -91,7 +91,7 @@ struct Variable {
 // All types, each name once. References between them are indices, which never change.
 class TypeModel {
  public:
-  // The type of that name; if there was none, an opaque one to be completed.
+  // The type of that name. If there is none, adds an opaque type to be completed later.
   TypeRef intern(std::string_view name);
   [[nodiscard]] TypeRef find(std::string_view name) const;  // kNoType: there is none
   [[nodiscard]] const Type& operator[](TypeRef ref) const { return types_[ref]; }

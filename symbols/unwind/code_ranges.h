@@ -14,7 +14,7 @@ class CodeRanges {
   // Call once, after the last add().
   void sort();
 
-  // The owner of the range around `pc` that starts last.
+  // The owner of the range that contains `pc`; of several, the one that starts last.
   [[nodiscard]] std::optional<std::size_t> at(std::uint64_t pc) const;
 
   [[nodiscard]] std::size_t size() const { return ranges_.size(); }
@@ -24,7 +24,7 @@ class CodeRanges {
     std::uint64_t start = 0;
     std::uint64_t end = 0;
     std::size_t owner = 0;
-    std::uint64_t furthest = 0;  // the highest end of this one and all before it
+    std::uint64_t furthest = 0;  // the highest end of this range and all ranges before it
   };
   std::vector<Range> ranges_;  // by start
 };

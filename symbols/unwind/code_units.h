@@ -9,7 +9,7 @@
 
 namespace heapattach::unwind {
 
-// The compile unit of an instruction of a module, from the units' own ranges: not every compiler
+// Finds the compile unit of an instruction from the units' own ranges, because not every compiler
 // writes .debug_aranges.
 class CodeUnits {
  public:

@@ -14,14 +14,14 @@
 
 namespace heapattach::unwind {
 
-// How a frame at one instruction finds its caller, from the program's call frame information. The
-// usual result (a register and an offset) is kept as such, so that a stack of a million frames or a
-// hundred thousand stacks cost little; anything else is an expression.
+// Describes how a frame at one instruction finds its caller, from the program's call frame
+// information. The usual rule (a register and an offset) is stored directly, so that a million
+// frames or a hundred thousand stacks are cheap; anything else is an expression.
 class FrameRule {
  public:
   FrameRule(ModuleDebug::FramePtr table, std::uint64_t bias);
 
-  // Where the caller's part of the stack begins; none if its inputs are unknown.
+  // The start of the caller's part of the stack; none if its inputs are unknown.
   [[nodiscard]] std::optional<std::uint64_t> cfa(const MachineState& state,
                                                  const MemoryReader& memory) const;
   // A register of the caller. Callee-saved registers are unchanged if the tables do not mention
@@ -31,7 +31,7 @@ class FrameRule {
                                                       const MemoryReader& memory,
                                                       std::uint64_t cfa) const;
   [[nodiscard]] bool is_signal_frame() const { return is_signal_; }
-  // The tables mark it as having no caller.
+  // Whether the tables mark it as having no caller.
   [[nodiscard]] bool is_outermost() const {
     return rules_[MachineState::kReturnAddress].how == How::Unknown;
   }
@@ -48,7 +48,7 @@ class FrameRule {
   void read_cfa();
   static Rule rule_of(Dwarf_Frame& table, std::size_t number);
 
-  ModuleDebug::FramePtr table_;  // owns data that some operations refer to
+  ModuleDebug::FramePtr table_;  // owns data that some operations reference
   std::uint64_t bias_;
   bool is_signal_ = false;
   bool is_usable_ = false;
@@ -58,7 +58,7 @@ class FrameRule {
   std::array<Rule, MachineState::kCount> rules_;
 };
 
-// The rules of all instructions that were asked for.
+// A cache of the rules of all instructions looked up so far.
 class FrameRules {
  public:
   // Null if no table covers `pc`, an address in the target.

@@ -17,20 +17,20 @@
 
 namespace heapattach::unwind {
 
-// A variable or parameter of a frame, and its location: an address, or a value that is in a
-// register or was computed.
+// A variable or parameter of a frame, with its address, or with its value if it is in a register or
+// was computed.
 struct Local {
   std::string name;
   std::string type;  // its name in a TypeModel
   bool is_value = false;
   std::uint64_t at = 0;       // the address, or the value
-  std::uint32_t inlined = 0;  // how many functions around it are inlined, one into the next
+  std::uint32_t inlined = 0;  // number of nested inlined functions around it
 };
 
 // Finds the variables of frames in debug information: those of all scopes around the instruction,
-// including inlined functions. If a variable is split over several locations ("session", of which
-// only ".user" is in a register), each pointer counts as one. A variable at a fixed address is not
-// a local; one that the compiler keeps nowhere is left out. Use it in a sandbox.
+// including inlined functions. If a variable is split over several locations ("session", with only
+// ".user" in a register), each pointer in it counts as a variable. Variables at fixed addresses are
+// not locals, and variables that the compiler keeps nowhere are skipped. Use this in a sandbox.
 class Locals {
  public:
   Locals(ModuleDebugs& modules, const MemoryReader& memory) : modules_(modules), memory_(memory) {}
@@ -50,7 +50,7 @@ class Locals {
 
   types::DwarfNames& names_of(ModuleDebug& module);
   const std::vector<Variable>& variables_at(ModuleDebug& module, Dwarf_Addr pc);
-  // Adds the variable, or its parts that are pointers if it is split over several locations.
+  // Adds the variable or, if it is split over several locations, its parts that are pointers.
   void locate(const Variable& variable,
               const Frame& frame,
               ModuleDebug& module,

@@ -9,13 +9,13 @@
 
 namespace heapattach::unwind {
 
-// The registers of one frame, by their numbers in debug information (System V ABI for x86-64,
-// figure 3.36). A caller's registers that were not saved are unknown.
+// The registers of one frame, by DWARF number (System V ABI for x86-64, figure 3.36). In a caller's
+// frame, registers that were not saved are unknown.
 class MachineState {
  public:
   static constexpr std::size_t kFramePointer = 6;
   static constexpr std::size_t kStackPointer = 7;
-  static constexpr std::size_t kReturnAddress = 16;  // and the frame's own program counter
+  static constexpr std::size_t kReturnAddress = 16;  // also the frame's own program counter
   static constexpr std::size_t kCount = 17;
 
   MachineState() = default;
@@ -33,8 +33,8 @@ class MachineState {
   std::array<std::optional<std::uint64_t>, kCount> values_;
 };
 
-// A fiber that Crystal's Fiber.swapcontext has suspended: it pushed rdi, rbx, rbp and r12 to r15,
-// in this order, on top of its return address, and saved the stack pointer.
+// The registers on the stack of a suspended Crystal fiber. Fiber.swapcontext pushed rdi, rbx, rbp
+// and r12 to r15, in this order, on top of its return address, and saved the stack pointer.
 inline constexpr std::array<std::size_t, 8> kSavedByFiber = {
     15, 14, 13, 12, 6, 3, 5, MachineState::kReturnAddress};  // from the stack pointer upwards
 

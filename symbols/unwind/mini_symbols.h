@@ -10,8 +10,8 @@
 
 namespace heapattach::unwind {
 
-// The names of functions that distributions leave in stripped programs (.gnu_debugdata, "mini debug
-// info"): a symbol table in an ELF file, compressed with xz. Use it in a sandbox.
+// Reads the function names that distributions keep in stripped programs (.gnu_debugdata, "mini
+// debug info"): an xz-compressed ELF file with a symbol table. Use this in a sandbox.
 class MiniSymbols {
  public:
   explicit MiniSymbols(Elf* elf);  // may be null

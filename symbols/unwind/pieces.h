@@ -11,7 +11,7 @@
 
 namespace heapattach::unwind {
 
-// A part of a variable that the compiler keeps in several locations.
+// One part of a variable that the compiler keeps in several locations.
 struct Piece {
   std::uint64_t offset = 0;  // in the variable, in bytes
   std::uint64_t bytes = 0;

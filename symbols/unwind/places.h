@@ -10,11 +10,11 @@
 
 namespace heapattach::unwind {
 
-// Finds functions, files and lines of instructions: functions from debug information, otherwise
-// from the module's symbols; files and lines from the line tables. Use it in a sandbox.
+// Finds the functions, files and lines of instructions. Functions come from debug information, or
+// else from the module's symbols; files and lines come from the line tables. Use this in a sandbox.
 class Places {
  public:
-  // Without `with_library_lines`, modules whose types are not read give only symbols.
+  // Without `with_library_lines`, only symbols are used for modules whose types are not read.
   explicit Places(ModuleDebugs& modules, bool with_library_lines = true)
       : modules_(modules), with_library_lines_(with_library_lines) {}
 

@@ -11,8 +11,8 @@ struct CallBefore {
   std::optional<RemoteAddr> target;  // none: it calls through a register or memory
 };
 
-// Whether the instruction before `at` may be a call, by the module's file. Code cannot be decoded
-// backwards with certainty, so another instruction may look like one.
+// The call instruction before `at`, if there may be one, according to the module's file. Code
+// cannot be decoded backwards with certainty, so another instruction may look like a call.
 [[nodiscard]] std::optional<CallBefore> call_before(const Module& module, RemoteAddr at);
 
 // Whether the function at `start` begins by setting up a frame pointer.

@@ -11,15 +11,15 @@
 
 namespace heapattach::unwind {
 
-// A thread that has called a function, as a program recorded it of itself: the registers after the
-// return, and a copy of the stack from the stack pointer upwards, perhaps not all of it.
+// The state of a thread that called a function, as recorded by the program itself: the registers
+// after the return, and a copy of the stack from the stack pointer upwards, which may be cut off.
 struct StackSample {
   MachineState registers;
   std::vector<std::byte> stack;
 };
 
-// Walks all of them, in such a worker as walk_stacks() uses; in their order. Reads no memory but
-// the copies. Call it while this process has one thread.
+// Walks all samples in order, in a worker like that of walk_stacks(). Reads only the copied stacks.
+// Call it while this process has one thread.
 Result<std::vector<StackRecord>> walk_samples(const Modules& modules,
                                               std::span<const StackSample> samples,
                                               const FrameLimits& limits,

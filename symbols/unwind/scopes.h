@@ -9,8 +9,8 @@
 
 namespace heapattach::unwind {
 
-// The namespaces and classes around the entries of debug information, which do not know their
-// parents. Reads each unit on first use, in one pass. Use it in a sandbox.
+// Finds the namespaces and classes around debug information entries, which do not know their
+// parents. Reads each unit on first use, in one pass. Use this in a sandbox.
 class Scopes {
  public:
   // "app::Cart::" for members of that class; empty at the outermost level.
@@ -19,7 +19,7 @@ class Scopes {
  private:
   struct Scope {
     const void* begin = nullptr;  // its entry,
-    const void* end = nullptr;    // and what follows its last one; null: nothing
+    const void* end = nullptr;    // and the entry after its last one; null if there is none
     std::size_t parent = 0;
     std::string prefix;
   };

@@ -9,9 +9,9 @@
 
 namespace heapattach::unwind {
 
-// A signal handler may have a stack of its own (sigaltstack); what it interrupted is then on
-// another stack. Returns the used parts of those interrupted stacks, for threads that are not on
-// their own. `memory` has the target's code, and the present stacks of the threads.
+// A signal handler may run on an alternate stack (sigaltstack), while the code that it interrupted
+// is on another stack. Returns the used parts of those interrupted stacks, for threads that are not
+// on their usual stack. `memory` contains the target's code and the threads' current stacks.
 std::vector<Range> interrupted_stacks(std::span<const FrozenThread> threads,
                                       const MemoryMap& map,
                                       const MemoryReader& memory);

@@ -11,8 +11,8 @@
 #include "symbols/unwind/locals.h"
 #include "symbols/unwind/stacks.h"
 
-// How the worker that walks stacks returns its result: one stack after the other, as bytes. They
-// come from code that parses hostile files, so the reader does not trust them.
+// Encodes the result of the worker that walks stacks, one stack after the other. The bytes come
+// from code that parses hostile files, so the reader does not trust them.
 namespace heapattach::unwind {
 
 struct FoundLocal {
@@ -29,7 +29,7 @@ struct FoundStack {
 using FoundPart = std::variant<FoundStack, CodePlaces>;
 
 std::vector<std::byte> to_bytes(const FoundPart& part);
-// Takes the first part off `bytes`; Malformed if they do not begin with one.
+// Removes the first part from `bytes` and returns it; Malformed if they do not start with one.
 Result<FoundPart> take_part(std::span<const std::byte>& bytes);
 
 }  // namespace heapattach::unwind

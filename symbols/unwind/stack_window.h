@@ -6,8 +6,8 @@
 
 namespace heapattach::unwind {
 
-// Reads small values through a copy of the most recently used page: a walk goes up one stack a few
-// words at a time. For one thread.
+// Reads small values through a cached copy of the most recently used page, because a walk reads a
+// stack a few words at a time. For use by one thread.
 class StackWindow final : public MemoryReader {
  public:
   explicit StackWindow(const MemoryReader& memory) : memory_(memory) {}

@@ -24,35 +24,35 @@ struct Stacks {
   [[nodiscard]] std::span<const Place> places_of(RemoteAddr pc) const;
 };
 
-// Whose stacks to walk.
+// The threads and fibers whose stacks to walk.
 struct StackOwners {
   std::span<const FrozenThread> threads;
   std::span<const crystal::FiberStack> fibers;
 };
 
-// What to find, and how much of it.
+// Limits on what to look up.
 struct StackLimits {
   FrameLimits frames{};
   bool with_locals = true;
   bool with_places = false;
-  // Includes files and lines of modules whose types are not read, such as the C library, whose
-  // debug file takes longer to unpack than everything else in a small program. Otherwise only their
-  // functions.
+  // Includes files and lines in modules whose types are not read, such as the C library. Its debug
+  // file takes longer to unpack than everything else in a small program. Otherwise only functions
+  // are looked up there.
   bool with_library_lines = true;
   std::chrono::milliseconds time{10'000};
 };
 
 // Walks the stacks of all stopped threads and of all suspended fibers in the copy of the target's
-// memory, and finds the variables of their frames. A sandboxed worker does it, and even its result
-// is not trusted; if it dies, that is an error, and costs only its results. Call it while this
-// process has one thread. Adds pointers and arrays that only variables have to `model`.
+// memory, and finds the variables of their frames. A sandboxed worker does the work, and its result
+// is not trusted; if it dies, the call fails and only these results are lost. Call it while this
+// process has one thread. Adds pointer and array types that only variables have to `model`.
 Result<Stacks> walk_stacks(const Modules& modules,
                            types::TypeModel& model,
                            const MemoryReader& capture,
                            const StackOwners& owners,
                            const StackLimits& limits = {});
 
-// The functions at these instructions, by address. Such a worker finds them, too.
+// Finds the functions at these instructions, by address, in such a worker too.
 Result<std::vector<CodePlaces>> find_places(const Modules& modules,
                                             std::span<const RemoteAddr> instructions,
                                             std::chrono::milliseconds time);

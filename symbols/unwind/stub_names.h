@@ -12,7 +12,8 @@
 namespace heapattach::unwind {
 
 // The stubs through which a module calls functions of other modules (its procedure linkage table).
-// They have no symbols; the relocation of the word that a stub jumps through names the function.
+// They have no symbols, but the relocation of the word that a stub jumps through names the
+// function.
 class StubNames {
  public:
   // `elf` may be null; both must outlive this.

@@ -14,11 +14,11 @@
 
 namespace heapattach::unwind {
 
-// A function that has been called and has not returned.
+// One active call of a function.
 struct Frame {
-  MachineState state{};                // current, or as it will be when the called frame returns
-  std::optional<std::uint64_t> cfa{};  // where its caller's part of the stack begins
-  bool is_exact = false;               // its pc is the next instruction, not one after a call
+  MachineState state{};                // current, or as after the return of the called frame
+  std::optional<std::uint64_t> cfa{};  // the start of its caller's part of the stack
+  bool is_exact = false;  // its pc is the next instruction to run, not the one after a call
   FoundBy found_by = FoundBy::Registers;
 
   // An address in the frame's current instruction: use it to look up functions and lines.
@@ -27,7 +27,7 @@ struct Frame {
 
 struct WalkedStack {
   std::vector<Frame> frames;  // the innermost first
-  // How many frames are left out of the middle of a very deep stack, and how many entries of
+  // How many frames in the middle of a very deep stack were dropped, and how many entries of
   // `frames` precede the gap.
   std::uint64_t left_out = 0;
   std::size_t left_out_behind = 0;
