@@ -9,19 +9,20 @@
 
 namespace heapattach {
 
-// How long the whole run may last, and whether its user asked it to end. A plain value, passed down
-// to whatever takes time.
+// The time limit of the whole run, and whether the user has interrupted it. A plain value, passed
+// to everything that takes time.
 struct Deadline {
   std::chrono::steady_clock::time_point at = std::chrono::steady_clock::time_point::max();
-  // Returns the signal that asked us to end, if there was one. Never null.
+  // Returns the signal that asked us to exit, if any. Never null.
   std::optional<int> (*interrupted)() noexcept = &interrupted_by;
 
-  // Passes after `time`; from then on our guardian, if there is one, waits for this one.
+  // A deadline that passes after `time`. Our guardian, if there is one, uses it from now on.
   static Deadline in(std::chrono::milliseconds time);
 
   [[nodiscard]] bool has_passed() const { return std::chrono::steady_clock::now() >= at; }
   [[nodiscard]] bool is_interrupted() const { return interrupted().has_value(); }
-  // Timeout or Interrupted with what was being done, or nothing.
+  // Timeout if the deadline has passed, Interrupted if the user interrupted us. `doing` is for the
+  // message.
   [[nodiscard]] Result<void> check(std::string_view doing) const;
 };
 

@@ -8,18 +8,19 @@
 
 namespace heapattach::analyze {
 
-// An object that gathers memory: it dominates at least so many bytes in pieces that are each
-// smaller than that, or is the first link of a list of such a size.
+// An object that gathers memory: either it dominates at least a threshold of bytes in pieces
+// smaller than the threshold, or it is the first link of a list of that size.
 struct Accumulation {
   ObjectIndex object = kNone;
-  std::uint64_t gathered = 0;  // bytes that it dominates, without those that gather below it
-  std::uint64_t links = 1;     // of the list that it begins, of its own type; 1: not a list
+  std::uint64_t gathered = 0;  // bytes that it dominates, except those of accumulations below it
+  std::uint64_t links =
+      1;  // number of links of its own type in the list that it starts; 1: not a list
 
   friend bool operator==(const Accumulation&, const Accumulation&) = default;
 };
 
-// All such objects in the dominator tree, those that gather most first. `retained` and `types` are
-// by object. An object that holds such an object and little else is not one itself.
+// Finds all such objects in the dominator tree, the largest first. `retained` and `types` are
+// indexed by object. An object that holds such an object and little else is not one itself.
 [[nodiscard]] std::vector<Accumulation> find_accumulations(
     const Dominators& dominators,
     std::span<const std::uint64_t> retained,

@@ -8,7 +8,7 @@
 
 #include "report/model/counts.h"
 
-// What grew between two snapshots, and what came and stayed between three.
+// Finds what grew between two snapshots and, with three, what appeared and stayed.
 //
 // The collector does not move objects: an object at the same address in two snapshots of one
 // process, with the same type and size, counts as the same. (It may be a new one of that type;
@@ -26,7 +26,7 @@ struct Amount {
   friend bool operator==(const Amount&, const Amount&) = default;
 };
 
-// What the objects of a type retain together.
+// The bytes that the objects of a type retain together, before and after.
 struct RetainedGrowth {
   std::uint64_t before = 0;
   std::uint64_t after = 0;
@@ -41,7 +41,7 @@ struct TypeGrowth {
   Amount before;  // in the first snapshot
   Amount after;   // in the last
   Amount stayed;  // in both
-  Amount kept;    // of three: not in the first, in the second and still in the last
+  Amount kept;    // with three snapshots: not in the first, but in the second and the last
   std::optional<RetainedGrowth> retained{};  // none: not requested, or unknown
 
   [[nodiscard]] bool is_new() const { return before.objects == 0; }
@@ -56,14 +56,14 @@ struct TypeGrowth {
 };
 
 struct Difference {
-  std::vector<TypeGrowth> rows;  // of all types of the first and the last, by name
-  TypeGrowth total;              // of these, its type empty
-  TypeGrowth left_out;           // of the rows that choose_growth left out
+  std::vector<TypeGrowth> rows;  // for all types in the first or the last snapshot, by name
+  TypeGrowth total;              // the sum of all rows; its type is empty
+  TypeGrowth left_out;           // the sum of the rows that choose_growth() dropped
   std::uint64_t left_out_rows = 0;
   bool has_retained = false;  // the rows have retained bytes
 };
 
-// What determines the order of the rows, and which rows are left out.
+// Determines the order of the rows, and which rows are dropped.
 enum class GrowthOrder : std::uint8_t { ByGrowth, ByKept };
 
 // The reachable objects.
@@ -73,10 +73,10 @@ enum class GrowthOrder : std::uint8_t { ByGrowth, ByKept };
 [[nodiscard]] Difference compare(std::span<const snapshot::Snapshot* const> snapshots,
                                  snapshot::CountBy by);
 
-// Sorts the rows, largest growth first, and leaves out those not chosen and those without change.
-// By retained bytes, a type with more objects counts with the growth of what these retain, any
-// other with its own bytes: it holds the growth and is not the growth. `choice.min_bytes` applies
-// to growth or shrinkage, or to what was kept.
+// Sorts the rows, largest growth first, and drops rows that were not chosen or did not change. When
+// sorting by retained bytes, a type with more objects counts with the growth of what its objects
+// retain, and any other type with its own bytes, because it only holds what grew.
+// `choice.min_bytes` applies to growth or shrinkage, or to the bytes that were kept.
 [[nodiscard]] Difference choose_growth(Difference difference,
                                        const snapshot::RowChoice& choice,
                                        GrowthOrder order);

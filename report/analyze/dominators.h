@@ -9,10 +9,10 @@
 
 namespace heapattach::analyze {
 
-// Which object dominates which: all paths from the roots to an object go through its dominator.
-// Without the dominator the object would be garbage, so an object retains what it dominates.
+// The dominator tree: all paths from the roots to an object go through its dominator. Without the
+// dominator the object would be garbage, so an object retains what it dominates.
 struct Dominators {
-  // For each object its closest dominator; kNone if no single object is one, or if it is
+  // For each object, its closest dominator; kNone if there is none, or if the object is
   // unreachable.
   snapshot::FlatArray<ObjectIndex> of;
   // The reachable objects, each after its dominator.
@@ -21,10 +21,10 @@ struct Dominators {
 
 [[nodiscard]] Dominators find_dominators(const Graph& graph);
 
-// The same with the numbers of `walk` instead of objects; number 0, the roots, is not among them.
+// The same, with the numbers of `walk` instead of objects. Does not include number 0, the roots.
 [[nodiscard]] Dominators dominators_by_number(const Walk& walk);
 
-// For each object the sum of `bytes` of everything that it dominates, itself included; 0 if it is
+// For each object, the sum of `bytes` of everything that it dominates, including itself; 0 if it is
 // unreachable.
 [[nodiscard]] std::vector<std::uint64_t> retained_bytes(const Dominators& dominators,
                                                         std::span<const std::uint64_t> bytes);

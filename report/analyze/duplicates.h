@@ -8,13 +8,13 @@
 
 #include "report/model/model.h"
 
-// Duplicate strings in a heap, from a snapshot with its texts (Snapshot::values). A text that was
-// cut in the snapshot is not compared.
+// Finds duplicate strings in a snapshot that contains texts (Snapshot::values). Texts that were cut
+// in the snapshot are not compared.
 namespace heapattach::snapshot {
 
 // One text that several objects of a type contain.
 struct DuplicateRow {
-  std::string_view text;  // of the snapshot, not checked
+  std::string_view text;  // from the snapshot, not sanitized
   std::string_view type;  // "String", "std::string", "char[]"
   std::uint64_t copies = 0;
   std::uint64_t bytes = 0;         // of all copies
@@ -23,9 +23,9 @@ struct DuplicateRow {
 
 struct Duplicates {
   std::vector<DuplicateRow> rows;     // by wasted bytes, then copies, then text
-  std::uint64_t strings = 0;          // reachable ones, with their text or without
+  std::uint64_t strings = 0;          // reachable ones, with or without text
   std::uint64_t bytes = 0;            // of these
-  std::uint64_t distinct = 0;         // texts, of the strings that were compared
+  std::uint64_t distinct = 0;         // number of different texts among the compared strings
   std::uint64_t wasted_bytes = 0;     // of all rows, including omitted ones
   std::uint64_t without_text = 0;     // strings whose text the snapshot lacks
   std::uint64_t cut = 0;              // strings whose text is cut
@@ -33,8 +33,8 @@ struct Duplicates {
   std::uint64_t left_out_wasted = 0;  // bytes
 };
 
-// The name of a type's objects as strings; empty if they are not strings. A short std::string is
-// inside its owner and not an object; only the memory of longer ones counts.
+// The kind of string that a type's objects are; empty if they are not strings. A short std::string
+// is inside its owner and is not an object, so only the memory of longer ones counts.
 [[nodiscard]] std::string_view string_kind(const Type& type);
 
 // Borrows the snapshot.

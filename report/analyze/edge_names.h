@@ -11,17 +11,17 @@
 
 namespace heapattach::analyze {
 
-// The names of a snapshot's edges: the same as in `refs` of the written snapshot, so that a process
-// and its file have the same names. Borrows the snapshot; keeps computed names.
+// The names of a snapshot's edges. They are the same as in `refs` of a written snapshot, so reports
+// on a process and on its saved snapshot agree. Borrows the snapshot and caches the names.
 class EdgeNames {
  public:
   explicit EdgeNames(const snapshot::Snapshot& snapshot) : snapshot_(snapshot) {}
 
-  // "@user", "[3].key", "+16"; `word` is an Edge's of that object.
+  // "@user", "[3].key", "+16". `word` comes from an Edge of that object.
   [[nodiscard]] std::string name(snapshot::ObjectIndex from, std::uint32_t word);
 
-  // The same for all elements of an array, "[*].key", and for all words of an untyped block that is
-  // too large for a structure, "+*"; as a number that represents that name.
+  // The number of a name that is the same for all elements of an array, "[*].key", and for all
+  // words of an untyped block that is too large for a structure, "+*".
   [[nodiscard]] std::uint32_t kind(snapshot::ObjectIndex from, std::uint32_t word);
   [[nodiscard]] const std::string& kind_name(std::uint32_t kind) const { return kinds_[kind]; }
   // The number of a name that may be of no edge.

@@ -17,17 +17,17 @@ struct Exclusion {
   std::string field;
 };
 
-// Parses "WeakRef(*):@target"; a type's name may contain colons, a field's does not.
+// Parses "WeakRef(*):@target". The type's name may contain colons; the field's name may not.
 Result<Exclusion> parse_exclusion(const std::string& text);
 
-// The edges of a snapshot without the excluded ones; a copy, if there are any.
+// The edges of a snapshot without the excluded ones. A copy if any edge is excluded.
 class RemainingEdges {
  public:
   RemainingEdges(const snapshot::Snapshot& snapshot,
                  const std::vector<Exclusion>& exclusions,
                  EdgeNames& names);
 
-  // Borrows the snapshot, `roots` and this.
+  // The result borrows the snapshot, `roots` and this object.
   [[nodiscard]] analyze::Graph graph(const std::vector<snapshot::ObjectIndex>& roots) const;
   [[nodiscard]] std::uint64_t excluded() const { return excluded_; }
   // The exclusions that no edge matched, as the user wrote them.

@@ -12,15 +12,16 @@ namespace heapattach::analyze {
 
 // The roots of a snapshot that explain why something is alive, as numbers of Snapshot::roots.
 struct ExplainingRoots {
-  std::vector<std::uint32_t> numbers;  // by quality, best first; within one quality, in their order
-  // By quality, where each ends in `numbers`.
+  std::vector<std::uint32_t>
+      numbers;  // by quality, best first; within one quality, in the snapshot's order
+  // The end of each quality in `numbers`.
   std::vector<std::size_t> quality_ends;
 };
 
 // The collector's own variables reference the last objects that it handled, tables of finalizers
-// every object that has one, and leftover words whatever a call once used. If a better root
-// references the same object, such a root explains nothing, and would hide what retains the object.
-// These roots reach everything that all roots of the snapshot reach.
+// reference every object that has one, and leftover words reference whatever a call once used. If a
+// better root references the same object, such a root explains nothing and would hide what retains
+// the object. The remaining roots reach everything that all roots of the snapshot reach.
 [[nodiscard]] ExplainingRoots explaining_roots(const snapshot::Snapshot& snapshot);
 
 // The objects that these roots reference, in the same order.

@@ -7,18 +7,18 @@
 #include "attach/result.h"
 #include "report/model/model.h"
 
-// What a user means by the name of a type or by an address.
+// Looks up what a user means by an address or by the name of a type.
 namespace heapattach::analyze {
 
-// "0x7f12a0" as a number; nothing if it is not an address.
+// Parses "0x7f12a0"; nothing if it is not an address.
 [[nodiscard]] std::optional<std::uint64_t> parse_address(const std::string& text);
 
-// The object at, or around, an address. Malformed if there is none.
+// The object that contains an address. Malformed if there is none.
 Result<snapshot::ObjectIndex> find_object(const snapshot::Snapshot& snapshot,
                                           std::uint64_t address);
 
-// All objects of the types that `type` names (type_names.h). Malformed, with some similar names, if
-// there are none.
+// All objects of the types that `type` matches (type_names.h). Malformed, with some similar names,
+// if there are none.
 Result<std::vector<snapshot::ObjectIndex>> find_objects(const snapshot::Snapshot& snapshot,
                                                         const std::string& type);
 

@@ -7,7 +7,7 @@
 
 #include "attach/result.h"
 
-// What --find looks for: `Session[@user.name == "ann" and @hits > 3]`.
+// The expressions of --find: `Session[@user.name == "ann" and @hits > 3]`.
 //
 //   find       TYPE  or  TYPE [ conditions ]      TYPE as for --why: a name, a short name, a glob
 //   conditions condition { and condition }, several of these with `or` between them
@@ -42,7 +42,7 @@ struct FindCondition {
   FindOperator op = FindOperator::Exists;
   FindValue value;
 
-  // Whether the contents of objects are needed to answer.
+  // Whether evaluating it requires the contents of objects.
   [[nodiscard]] bool needs_values() const {
     return op != FindOperator::Exists && value.kind != FindValue::Kind::Nil;
   }
@@ -52,15 +52,15 @@ struct FindExpression {
   std::string text;  // as given
   std::string type;
   std::vector<std::vector<FindCondition>>
-      any_of;  // of each all must hold; empty: all objects match
+      any_of;  // in one of these groups, all conditions must be true; empty: all objects match
 
   [[nodiscard]] bool needs_values() const;
 };
 
-// Malformed with the column at which it makes no sense, and why.
+// Malformed, with the column of the error and the reason.
 Result<FindExpression> parse_find(std::string_view text);
 
-// An error that names the column, quotes the text there, and says why it is wrong.
+// An error that gives the column, quotes the text there, and explains the problem.
 [[nodiscard]] Error find_error(std::string_view text, std::size_t column, std::string_view why);
 
 }  // namespace heapattach::analyze

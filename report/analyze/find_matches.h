@@ -8,13 +8,12 @@
 #include "report/analyze/find_expression.h"
 #include "report/model/model.h"
 
-// The objects for which an expression of --find is true.
+// Finds the objects for which an expression of --find is true.
 namespace heapattach::analyze {
 
 struct FoundObject {
   snapshot::ObjectIndex object = 0;
-  // What the fields that the conditions name hold: "\"ann\"", "3", "0x7f12a0", "nil"; in the order
-  // of the conditions.
+  // The values of the fields in the conditions, in order: "\"ann\"", "3", "0x7f12a0", "nil".
   std::vector<std::string> values;
 };
 
@@ -23,11 +22,13 @@ struct FindMatches {
   std::uint64_t objects = 0;       // of that type
   std::vector<std::string> paths;  // of the conditions, each once
   std::vector<FoundObject> found;  // by address
-  std::uint64_t undecided = 0;     // a text that was cut decides: --values=N keeps more of it
+  std::uint64_t undecided =
+      0;  // the result depends on a text that was cut; --values=N keeps more of it
 };
 
-// Malformed if no object is of the type, if no object of it has a field that a condition names, or
-// if a condition needs values and the snapshot has none. The snapshot must have its edges.
+// Malformed if there is no object of the type, if none of them has a field that is used in a
+// condition, or if a condition needs values and the snapshot has none. The snapshot must have its
+// edges.
 Result<FindMatches> find_matches(const snapshot::Snapshot& snapshot,
                                  const FindExpression& expression);
 

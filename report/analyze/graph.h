@@ -5,8 +5,8 @@
 
 #include "report/model/model.h"
 
-// Questions about references, as free functions over a snapshot's objects and edges. None of them
-// recurses: lists are millions of objects long. All are linear in objects and edges, or nearly.
+// Graph algorithms, as free functions over a snapshot's objects and edges. None of them recurses,
+// because lists can be millions of objects long. All take linear or nearly linear time.
 namespace heapattach::analyze {
 
 using snapshot::ObjectIndex;
@@ -15,9 +15,9 @@ inline constexpr ObjectIndex kNone = 0xffffffff;
 
 // The objects as numbers, their edges, and the roots. Borrows all of it.
 struct Graph {
-  std::span<const std::uint64_t> first_edge;  // of each object, and one more for the end
+  std::span<const std::uint64_t> first_edge;  // by object, plus one entry for the end
   std::span<const snapshot::Edge> edges;
-  std::span<const ObjectIndex> roots;  // in any order, repeated or not
+  std::span<const ObjectIndex> roots;  // in any order, possibly with duplicates
 
   [[nodiscard]] ObjectIndex size() const {
     return first_edge.empty() ? 0 : static_cast<ObjectIndex>(first_edge.size() - 1);

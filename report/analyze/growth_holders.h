@@ -10,13 +10,13 @@
 #include "report/analyze/root_paths.h"
 #include "report/model/model.h"
 
-// What leaks: the types whose new objects retain most of the new bytes, and the paths that hold
-// these objects.
+// Finds what leaks: the types whose new objects retain most of the new bytes, and the paths that
+// hold these objects.
 //
-// An object is new if it was not in the first snapshot; with three, if it was in the second as
-// well. If objects cannot be matched, because there are two processes, all objects of a type with
-// more objects now count as new. Only types that have more objects than before count: a container
-// that moved its buffer is not a leak, but its additional contents are.
+// An object is new if it was not in the first snapshot and, with three snapshots, was in the
+// second. If objects cannot be matched because the snapshots are of two processes, all objects of a
+// type count as new if there are more of them now. Only types that have more objects than before
+// count: a container that moved its buffer is not a leak, but its additional contents are.
 namespace heapattach::analyze {
 
 // New objects of one type that others retain.
@@ -41,13 +41,14 @@ struct GrowthHolder {
 
 struct GrowthHolders {
   std::uint64_t new_bytes = 0;      // of all new objects
-  std::vector<GrowthHolder> found;  // those that retain most first; no byte counts in two of them
+  std::vector<GrowthHolder> found;  // the largest first; no byte counts in two of them
 };
 
 // Whether the snapshot has edges and roots.
 [[nodiscard]] bool knows_holders(const snapshot::Snapshot& snapshot);
 
-// Adds to each row what its type retains in the first snapshot and in the last. Both know holders.
+// Adds to each row the bytes that its type retains in the first and the last snapshot.
+// knows_holders() must be true of both.
 void add_retained(std::span<const snapshot::Snapshot* const> snapshots,
                   snapshot::CountBy by,
                   Difference& difference);

@@ -9,15 +9,17 @@
 
 namespace heapattach::analyze {
 
-// What holds what, computed once for all reports. By object, except the roots.
+// The dominators and related data, computed once for all reports. Indexed by object, except the
+// roots.
 struct Holding {
-  // Only the objects; the caller adds the edges.
+  // Fills only the data about objects; the caller adds the data about edges.
   Holding(const snapshot::Snapshot& snapshot, RootOrder root_order);
-  // All of it. The snapshot must have its edges.
+  // Fills all of it. The snapshot must have its edges.
   explicit Holding(const snapshot::Snapshot& snapshot);
 
   RootOrder roots;
-  std::vector<snapshot::TypeIndex> types;  // those with the same name merged: the first of them
+  std::vector<snapshot::TypeIndex>
+      types;  // types with the same name are merged into the first of them
   std::vector<std::uint64_t> bytes;
   analyze::Dominators dominators;
   std::vector<std::uint64_t> retained;

@@ -11,11 +11,9 @@
 #include "report/analyze/roots.h"
 #include "report/model/model.h"
 
-// The shortest paths to many objects, with equal ones merged: elements of an array are one element,
-// all stacks are one, and the links of a list, whose paths grow by the same one to three steps
-// again and again, are that step "repeated". Steps between nodes of one type are one step,
-// whichever way they go through a list or tree: "@left/@right…". The nodes of a C++ container are
-// its elements: "byId[*]".
+// The shortest paths to many objects, with similar ones merged: all elements of an array count as
+// one element, all stacks count as one stack, and the links of a list, whose paths repeat the same
+// one to three steps, become one "repeated" step.
 namespace heapattach::analyze {
 
 // A merged path, and how many objects it reaches.
@@ -41,10 +39,10 @@ class MergedPaths {
     std::vector<snapshot::ObjectIndex> objects;  // nearest first
     std::string summary;                         // "CACHE → @h → @entries → [*].value"
   };
-  // The reachable ones of `objects`, by path; groups of many objects first.
+  // Groups the reachable ones of `objects` by path, the largest groups first.
   [[nodiscard]] std::vector<Group> group(const std::vector<snapshot::ObjectIndex>& objects);
 
-  // Of the first of these groups, its nearest object.
+  // The nearest object of the largest group.
   struct Main {
     snapshot::ObjectIndex nearest = 0;
     std::string summary;
@@ -52,9 +50,9 @@ class MergedPaths {
   // At least one of `objects` must be reachable.
   [[nodiscard]] Main main_root_path(const std::vector<snapshot::ObjectIndex>& objects);
 
-  // One object on a merged path, or a gap where a long path was cut.
+  // One object on a merged path, or a gap in a long path.
   struct Stop {
-    std::string by;  // the kind of the edge to it; for the first, the root in words
+    std::string by;  // the kind of the edge to it; for the first, a description of the root
     snapshot::TypeIndex type = 0;
     bool is_repeated = false;
     std::uint32_t left_out = 0;  // of a gap: the number of omitted stops; 0: not a gap
@@ -67,14 +65,14 @@ class MergedPaths {
     snapshot::ObjectIndex nearest = 0;
     std::vector<Stop> stops;
   };
-  // All reachable objects, by type and path: for each type at most that many paths, those of most
-  // objects first. In a heap with millions of paths, the shorter ones.
+  // Groups all reachable objects by type and path, with at most that many paths for each type, the
+  // largest groups first. In a heap with millions of paths, only the shorter ones.
   [[nodiscard]] std::vector<Merged> group_all(std::size_t most_of_a_type);
 
  private:
   using NodeIndex = std::uint32_t;
-  // A path that ends in a step: by which kind of edge, to which type. The first node of a path
-  // represents its root and the object that the root references.
+  // A path, represented by its last step: the kind of edge and the type that it leads to. The first
+  // node of a path represents its root and the object that the root references.
   struct Node {
     NodeIndex before = 0;
     std::uint32_t kind = 0;  // of EdgeNames; of a root, of root_kinds_
@@ -102,7 +100,7 @@ class MergedPaths {
   [[nodiscard]] std::string step_of(NodeIndex node) const;
   [[nodiscard]] std::string summary_of(NodeIndex node) const;
   [[nodiscard]] std::vector<Stop> stops_to(NodeIndex node) const;
-  // Takes objects in path order. kNoNode if there are too many.
+  // Call it with objects in path order. kNoNode if there are too many nodes.
   NodeIndex place_next(snapshot::ObjectIndex object, Memo& memo);
   [[nodiscard]] std::vector<Merged> choose(std::vector<Merged> by_node,
                                            std::size_t most_of_a_type) const;

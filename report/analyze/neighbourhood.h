@@ -8,7 +8,7 @@
 #include "attach/result.h"
 #include "report/model/model.h"
 
-// What references the objects of a type, a few edges back, as a small graph.
+// Finds what references the objects of a type, a few edges back, as a small graph.
 namespace heapattach::analyze {
 
 struct NeighbourhoodOptions {
@@ -29,16 +29,17 @@ struct Neighbourhood {
     snapshot::ObjectIndex to = 0;
   };
   std::vector<snapshot::ObjectIndex> objects;  // the requested ones
-  std::vector<Link> links;                     // those nearest to them first, each once
-  std::vector<Holder> roots;                   // those that reference shown objects
+  std::vector<Link> links;                     // the nearest links first, each once
+  std::vector<Holder> roots;  // one for each shown object that is referenced by roots
 
   // What was cut off, and by which limit.
   std::uint64_t left_out_objects = 0;  // by the number of objects
-  std::uint64_t open_objects = 0;      // by the number of levels: shown, with further references
-  bool has_too_many_links = false;     // by the number of links that can be shown
+  std::uint64_t open_objects =
+      0;  // by the number of levels: shown objects that have more references
+  bool has_too_many_links = false;  // by the number of links that can be shown
 };
 
-// No viewer draws more (Mermaid's maxEdges); applies unless both limits are 0.
+// The most that viewers draw (Mermaid's maxEdges). Applies unless both limits are 0.
 inline constexpr std::size_t kMostLinks = 500;
 
 // Malformed if there is no such type or object. The snapshot must have its edges.

@@ -8,16 +8,16 @@
 
 namespace heapattach::analyze {
 
-// The sizes of one object: its own, with everything it references, and retained.
+// The sizes of one object: its own, including everything that it references, and retained.
 struct ObjectSizes {
   snapshot::ObjectIndex object = 0;
   std::uint64_t bytes = 0;
   std::uint64_t transitive_bytes = 0;  // of it and everything that it references, directly or not
   std::uint64_t retained_bytes =
-      0;  // of it and everything that only it keeps alive; 0: unreachable
+      0;  // of it and everything that only it keeps alive; 0 if unreachable
 };
 
-// For the object at, or around, `address`. Malformed if there is none. The snapshot must have its
+// For the object that contains `address`. Malformed if there is none. The snapshot must have its
 // edges.
 Result<ObjectSizes> find_object_sizes(const snapshot::Snapshot& snapshot,
                                       const std::string& address);

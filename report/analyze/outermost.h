@@ -8,8 +8,9 @@
 
 namespace heapattach::analyze {
 
-// By object whether it is reachable and no other object of its group dominates it. What these
-// objects of a group retain is what the group retains, each byte once. `groups` are by object.
+// For each object, whether it is reachable and no other object of its group dominates it. These
+// objects together retain what the group retains, each byte counted once. `groups` is indexed by
+// object.
 [[nodiscard]] std::vector<bool> outermost_of_groups(const Dominators& dominators,
                                                     std::span<const snapshot::TypeIndex> groups,
                                                     std::size_t group_count);

@@ -9,7 +9,7 @@
 
 namespace heapattach::analyze {
 
-// An edge from its end: which object references it, by which of its words.
+// A reversed edge: the object that contains the reference, and its word.
 struct Referrer {
   ObjectIndex from = 0;
   std::uint32_t word = 0;  // Edge::offset_words
@@ -20,7 +20,7 @@ class Referrers {
  public:
   explicit Referrers(const Graph& graph);
 
-  // In the order of the objects that contain them, and there of their words.
+  // Ordered by the referencing object, then by its word.
   [[nodiscard]] std::span<const Referrer> of(ObjectIndex object) const {
     return std::span<const Referrer>(referrers_)
         .subspan(first_[object], first_[object + 1] - first_[object]);

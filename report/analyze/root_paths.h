@@ -41,8 +41,8 @@ struct Step {
 };
 using RootPath = std::vector<Step>;
 
-// For each object a shortest path to it from the best roots that reach it: among several, the one
-// from the earlier root, then through the object that was reached earlier.
+// For each object, a shortest path from the best roots that reach it. Of several, the one from the
+// earlier root, then the one through the object that was reached earlier.
 struct ShortestPaths {
   std::vector<Step> before;        // by object: the step before it; kNone: from a root
   std::vector<ObjectIndex> order;  // the reachable objects, nearest to the best roots first

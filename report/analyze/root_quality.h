@@ -13,25 +13,24 @@
 namespace heapattach::analyze {
 
 // How well a root explains why an object is alive, the best first. The collector scans stacks word
-// by word, so what a call that returned long ago left there keeps objects alive as a variable does;
-// but a variable is what a reader looks for. A path from a better root is shown even if one from a
-// worse root is shorter. Globals and locals have the same quality: the shorter path is shown first,
-// and of paths of the same length the local's (RootOrder).
+// by word, so words left by a call that returned long ago keep objects alive just as variables do,
+// but variables are what a reader looks for. A path from a better root is shown even if a path from
+// a worse root is shorter. Globals and locals have the same quality: the shorter path is shown
+// first, and of paths of the same length, the one from the local (RootOrder).
 enum class RootQuality : std::uint8_t {
   Variable,     // a global, class variable or live local with a name; an uncollectable object
   Memory,       // static memory without a name
   Word,         // a word or register of a frame of the program's own code
-  RuntimeWord,  // the same of a frame of a library that the program called, or of a frame that is
-                // not known; a variable of the collector's, the loader's or an idle thread's frame
-  Collector,    // a variable of the collector or the loader, a table of finalizers; a fiber in a
-              // frame of the runtime that is not its own first one, such as the one to resume next
-  Leftover,  // a word below the stack pointer, or of a frame of the collector, the loader or an
-             // idle thread of the language's runtime
+  RuntimeWord,  // the same for a frame of a library that the program called, or for an unknown
+                // frame; a variable in a frame of the collector, the loader or an idle thread
+  Collector,    // a variable of the collector or the loader, a table of finalizers
+  Leftover,     // a word below the stack pointer, or in a frame of the collector, the loader or an
+                // idle thread of the language's runtime
 };
 
 inline constexpr std::size_t kRootQualities = 6;
 
-// Finds the quality of roots. Borrows the snapshot; keeps its results about stacks.
+// Determines the quality of roots. Borrows the snapshot, and caches its results about stacks.
 class RootQualities {
  public:
   explicit RootQualities(const snapshot::Snapshot& snapshot);

@@ -15,17 +15,17 @@
 #include "report/analyze/root_quality.h"
 #include "report/model/model.h"
 
-// The roots of a snapshot in words.
+// Orders the roots of a snapshot and describes them in words.
 namespace heapattach::analyze {
 
-// The roots that say something, in the order in which they explain most: by quality, and of one
-// quality globals, then locals that have a name, then words on stacks, then registers, which hold
-// things in passing.
+// The roots that explain something, the best explanations first: ordered by quality and, within one
+// quality, named locals, then globals, then words on stacks, then registers, whose contents are
+// temporary.
 struct RootOrder {
   explicit RootOrder(const snapshot::Snapshot& snapshot);
 
-  // Those that `name` names: a variable as find_root_name() finds it, or a root as it is shown, in
-  // words; a glob for several. Malformed, with some similar names, if there are none.
+  // The roots that match `name`: a variable (see find_root_name()), the description of a root as
+  // reports show it, or a glob. Malformed, with some similar names, if there are none.
   [[nodiscard]] Result<RootOrder> called(const snapshot::Snapshot& snapshot,
                                          const std::string& name) const;
 
@@ -40,17 +40,16 @@ struct RootOrder {
   std::vector<bool> entered_last;              // by object, for PathOrder: fibers; empty: none
 };
 
-// The frame of a root's word.
+// The frame that contains a root's word.
 struct RootFrame {
-  std::uint64_t number = 0;                // on the stack; 0 is the innermost
-  const snapshot::Place* place = nullptr;  // never null
-  const snapshot::CodeLine* line =
-      nullptr;            // of the place: of the function that the variable is of
-  bool is_guess = false;  // the frame is likely, not certain
+  std::uint64_t number = 0;                  // on the stack; 0 is the innermost
+  const snapshot::Place* place = nullptr;    // never null
+  const snapshot::CodeLine* line = nullptr;  // the line in `place` of the variable's function
+  bool is_guess = false;                     // the frame is likely, not certain
 };
 
 // "global CACHE", "thread 4711 worker, frame 3 handle_request (src/app.cr:55), variable session",
-// "stack of thread 4711 worker, a leftover word at 0x7ffd…"; the target's texts unchanged.
+// "stack of thread 4711 worker, a leftover word at 0x7ffd…"; Names from the target are unchanged.
 [[nodiscard]] std::string root_in_words(const snapshot::Snapshot& snapshot,
                                         const snapshot::Root& root);
 
@@ -78,7 +77,7 @@ using RootInWords = std::tuple<snapshot::ObjectIndex,
 [[nodiscard]] std::optional<RootFrame> frame_of(const snapshot::Snapshot& snapshot,
                                                 const snapshot::Root& root);
 
-// Roots without what only distinguishes similar ones: which thread, which fiber, which address.
+// Describes kinds of roots, without what distinguishes similar ones: thread, fiber and address.
 class RootKinds {
  public:
   explicit RootKinds(const snapshot::Snapshot& snapshot);

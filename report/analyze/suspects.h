@@ -11,19 +11,20 @@
 #include "report/analyze/why.h"
 #include "report/model/model.h"
 
-// Where most of the memory is: the few objects that each gather a tenth of the heap or more.
+// Finds where most of the memory is: the few objects that each gather a tenth of the heap or more.
 namespace heapattach::analyze {
 
 // An amount of one type.
 struct Content {
   snapshot::TypeIndex type = 0;  // one of the types with its name
   std::uint64_t objects = 0;
-  std::uint64_t bytes = 0;  // their own; for gathered objects, with everything that they retain
+  std::uint64_t bytes =
+      0;  // their own; for gathered objects, including everything that they retain
 };
 
 struct Suspect {
-  // An object that gathers, or objects of a type that no single object holds together.
-  snapshot::ObjectIndex object = 0;  // of a type the first of them
+  // An object that gathers memory, or all objects of a type that no single object holds together.
+  snapshot::ObjectIndex object = 0;  // for a type, the first of its objects
   bool is_type = false;
   std::uint64_t objects = 1;  // of the type, or links of a list or tree that begins at the object
   bool is_tree = false;
@@ -40,16 +41,17 @@ struct Suspect {
   std::vector<OtherPath> also{};  // what else holds objects of a type
   // In Suspects::found, the nearest earlier suspect that retains all of this one.
   std::optional<std::size_t> within{};
-  std::string part{};  // which part of that one it is: "World.log's buffer"; empty: it is in none
+  std::string
+      part{};  // which part of that suspect it is: "World.log's buffer"; empty if `within` is none
   std::string sentence;
 };
 
 struct Suspects {
   std::uint64_t live_bytes = 0;
   std::uint64_t threshold = 0;  // bytes
-  // Those that retain most first; those within one follow it, in the same order.
+  // The largest first. Those within another suspect follow it, in the same order.
   std::vector<Suspect> found;
-  // Of no suspect: objects of unknown types, and what they retain.
+  // Bytes retained by objects of unknown types that belong to no suspect.
   std::uint64_t untyped_bytes = 0;
 
   // Whether the whole heap is so small that shares of it mean nothing.
@@ -59,7 +61,7 @@ struct Suspects {
 
 // The snapshot must have its edges.
 [[nodiscard]] Suspects find_suspects(const snapshot::Snapshot& snapshot);
-// The same if the holders, and the shortest paths from those roots, are known already.
+// The same, if the holding data and the shortest paths from these roots are already known.
 [[nodiscard]] Suspects find_suspects(const snapshot::Snapshot& snapshot,
                                      const Holding& holding,
                                      const analyze::ShortestPaths& root_paths,

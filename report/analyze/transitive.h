@@ -8,9 +8,9 @@
 
 namespace heapattach::analyze {
 
-// For each type the bytes of its own objects and of everything that they reference, directly or
-// not, each object counted once per type. Only reachable objects count. `types` and `bytes` are by
-// number.
+// For each type, the bytes of its own objects and of everything that they reference, directly or
+// not, with each object counted once per type. Only reachable objects count. `types` and `bytes`
+// are indexed by Number.
 [[nodiscard]] std::vector<std::uint64_t> transitive_bytes(
     const Walk& walk,
     std::span<const snapshot::TypeIndex> types,

@@ -10,8 +10,8 @@
 namespace heapattach::analyze {
 
 // The position of an object in depth-first order; 0 represents all roots together. Objects that are
-// close in the search have close numbers, so arrays by number are walked almost sequentially,
-// unlike arrays by object.
+// close in the search have close numbers, so arrays indexed by number are accessed almost
+// sequentially, unlike arrays indexed by object.
 using Number = std::uint32_t;
 using Numbers = snapshot::FlatArray<Number>;
 
@@ -23,16 +23,16 @@ struct Walk {
   snapshot::FlatArray<ObjectIndex> objects;  // by number; [0] is kNone
   Numbers parent;                            // by number: the object whose edge found it
 
-  // Which others have an edge to it, as numbers, without itself.
+  // The other objects that have an edge to it, as numbers.
   [[nodiscard]] std::span<const Number> others_to(Number number) const {
     return std::span(others).subspan(first_other[number],
                                      first_other[number + 1] - first_other[number]);
   }
-  snapshot::FlatArray<std::uint64_t> first_other;  // by number, and one more for the end
+  snapshot::FlatArray<std::uint64_t> first_other;  // by number, plus one entry for the end
   Numbers others;
 
-  // The numbers from 1 by their strongly connected parts. A part comes after all parts that it
-  // reaches.
+  // The numbers from 1, grouped by strongly connected component. A component comes after all
+  // components that it reaches.
   Numbers by_part;
   std::vector<bool> ends_part;  // by position in `by_part`
 };

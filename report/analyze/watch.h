@@ -7,19 +7,19 @@
 
 namespace heapattach::analyze {
 
-// Repeated counts of one process: which types grew each time. A cache that fills and is emptied, or
-// a burst of work, grows in some rounds; a leak grows in all.
+// Compares repeated counts of one process to find the types that grew each time. A cache that fills
+// and is emptied, or a burst of work, grows in some rounds; a leak grows in all.
 class Watch {
  public:
-  // The next counts, with all their rows.
+  // Adds the next counts, which must have all rows.
   void add(const snapshot::CountTable& table);
 
-  // How many comparisons there were.
+  // The number of comparisons so far.
   [[nodiscard]] std::size_t rounds() const { return tables_ == 0 ? 0 : tables_ - 1; }
-  // From the first counts to the last: rows for the types whose bytes grew in each round, and the
-  // growth of all types.
+  // The difference between the first counts and the last, with rows for the types whose bytes grew
+  // in every round. The total covers all types.
   [[nodiscard]] Difference difference() const;
-  // The same with rows for all types.
+  // The same, with rows for all types.
   [[nodiscard]] Difference all() const;
 
  private:
@@ -27,7 +27,7 @@ class Watch {
     Amount first;
     Amount last;
     std::size_t in_table = 0;  // the last round that had it
-    std::size_t grown = 0;     // in how many rounds
+    std::size_t grown = 0;     // the number of rounds in which it grew
   };
 
   std::unordered_map<std::string, Seen> types_;

@@ -11,7 +11,7 @@
 #include "report/analyze/root_paths.h"
 #include "report/model/model.h"
 
-// What keeps an object alive, or all objects of a type.
+// Explains what keeps an object, or all objects of a type, alive.
 namespace heapattach::analyze {
 
 struct WhyOptions {
@@ -27,7 +27,7 @@ struct Dominator {
   std::uint64_t retained_bytes = 0;
 };
 
-// One path, and the objects that it or similar paths reach.
+// One path, with the objects that it or similar paths reach.
 struct WhyPath {
   std::uint64_t objects = 0;
   std::uint64_t bytes = 0;
@@ -47,10 +47,10 @@ struct Why {
   std::uint64_t bytes = 0;
   std::uint64_t retained_bytes = 0;
   std::string from;             // the roots, as requested; empty: all
-  std::uint64_t unreached = 0;  // of the objects: unreachable from these roots
+  std::uint64_t unreached = 0;  // number of objects that are unreachable from these roots
   std::vector<WhyPath> paths;
-  std::uint64_t other_paths = 0;    // not shown
-  std::uint64_t other_objects = 0;  // of the type, that these reach
+  std::uint64_t other_paths = 0;    // to objects of the type; not shown
+  std::uint64_t other_objects = 0;  // number of objects that those paths reach
   std::uint64_t excluded_edges = 0;
   std::vector<std::string> unused_exclusions;  // that matched no edge: typos, perhaps
 };

@@ -10,15 +10,16 @@
 
 namespace heapattach {
 
-// Where a thread was that did not return from a function.
+// Where a thread was when it failed to return from a function.
 struct Standing {
   pid_t thread = 0;
   std::optional<RawRegisters> where;  // none: unknown
   std::span<const std::byte> stack;   // from its stack pointer on
-  RemoteAddr return_address;          // of the function itself: everything above it is ours
+  RemoteAddr return_address;          // of the called function: everything above it is ours
 };
 
-// The functions there, innermost first. Call it while this process has one thread.
+// The names of the functions on its stack, innermost first. Call it while this process has one
+// thread.
 std::vector<std::string> name_frames(const CallOptions& options,
                                      const Modules& modules,
                                      const Standing& standing);
@@ -29,9 +30,9 @@ std::vector<std::string> name_frames(const CallOptions& options,
 // "SIGSEGV".
 [[nodiscard]] std::string name_of_signal(int signal);
 
-// Adds to `report` how a call ended that did not return, and where it was, with the names of
-// functions from the piece of its stack in `outcome`. `given_up` is why the clone was given up, if
-// it was. Call it while this process has one thread.
+// For a call that did not return, adds to `report` how it ended and where it was, with function
+// names from the piece of stack in `outcome`. `given_up` is the reason why the clone was given up,
+// if it was. Call it while this process has one thread.
 void explain_ending(const CallOptions& options,
                     const Modules& modules,
                     const CallOutcome& outcome,

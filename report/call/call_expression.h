@@ -15,8 +15,8 @@ struct CallExpression {
   std::vector<CallArgument> arguments;
 };
 
-// Texts may contain the escapes of C (\n, \t, \\, \", \x41 and \101), numbers are decimal or begin
-// with 0x, and null is 0. Malformed names the position of the first error.
+// Texts may contain the escapes of C (\n, \t, \\, \", \x41 and \101), numbers are decimal or start
+// with 0x, and null is 0. Fails with Malformed, which gives the position of the first error.
 Result<CallExpression> parse_call(std::string_view text);
 
 }  // namespace heapattach

@@ -8,7 +8,7 @@
 
 namespace heapattach {
 
-// The bytes at `at` up to a zero byte, or the first 16 MiB of them.
+// The bytes at `at` up to the first zero byte, but at most 16 MiB.
 Result<std::string> string_at(const MemoryReader& memory, RemoteAddr at);
 
 // A function's result as text for the user.

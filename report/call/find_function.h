@@ -9,7 +9,7 @@
 
 namespace heapattach {
 
-// How to load a library.
+// The addresses needed to load a library.
 struct Loader {
   RemoteAddr open;  // dlopen, and so on
   RemoteAddr symbol;
@@ -20,17 +20,16 @@ struct Loader {
 struct Functions {
   std::string name;
   RemoteAddr called;
-  bool is_resolver = false;         // of an indirect function, which returns the one to call
-  std::optional<RemoteAddr> flush;  // fflush
+  bool is_resolver = false;  // an indirect function (IFUNC), which returns the function to call
+  std::optional<RemoteAddr> flush;           // fflush
   std::optional<RemoteAddr> errno_location;  // __errno_location
   std::optional<Loader> loader;              // set if the function must be loaded first
 };
 
-// The acceptable functions, in words for a message.
+// The names of the acceptable functions, for a message.
 [[nodiscard]] std::string names_of(const CallOptions& options);
 
-// Finds the function that `options` names. An error if there is none of that name, or it is not
-// code.
+// Finds the function named in `options`. Fails if there is no such function, or if it is not code.
 Result<Functions> find_functions(const CallOptions& options,
                                  const Modules& modules,
                                  const MemoryMap& map);

@@ -19,34 +19,34 @@ enum class Returns : std::uint8_t {
   Int,      // the lower 32 bits, with a sign: the result of a C function declared int
   Pointer,  // in hexadecimal
   String,   // the bytes at that address, up to a zero byte
-  None,     // not at all: only what the function wrote
+  None,     // not shown: print only what the function wrote
 };
 
 // Where a function runs.
 enum class CallPlace : std::uint8_t {
   Clone,
-  Held,     // in the process itself, whose other threads are stopped meanwhile
-  Running,  // … run meanwhile
+  Held,     // in the process itself, while its other threads are stopped
+  Running,  // … while they keep running
 };
 
 struct CallOptions {
   pid_t pid = 0;
   CallExpression call;
-  std::vector<std::string> or_else;  // other functions, if there is none of that name
+  std::vector<std::string> or_else;  // alternatives, if there is no such function
   // The shared library to load into the clone if none of these exists either, as a path in the
   // target's view; empty: none.
   std::string routine_library;
-  // If set, the function gets the path of a pipe before its other arguments, and what it writes
-  // there is passed here, piece by piece, on another thread.
+  // If set, the function gets the path of a pipe as an additional first argument, and the data that
+  // it writes there is passed to this callback, piece by piece, on another thread.
   std::function<Result<void>(std::string_view)> take_written;
-  // How much it may write there, as a multiple of the process's own memory.
+  // How much it may write there, as a multiple of the process's memory.
   std::uint64_t most_written_times = 16;
   // System calls that it may make in addition to CallRules (inject/call_rules.h), by number.
   std::vector<int> allowed_calls;
   std::optional<std::chrono::milliseconds> patience;  // for the call, if shorter than the deadline
   CallPlace place = CallPlace::Clone;
   Returns returns = Returns::Long;
-  // The thread whose stack and thread-local storage it uses; none: the first thread if it may be
+  // The thread whose stack and thread-local storage it uses. If none, the first thread if it can be
   // borrowed, otherwise any.
   std::optional<pid_t> thread;
   bool rewind = true;
@@ -65,14 +65,14 @@ struct CallReport {
   std::string output;         // the function's standard output, and its standard error
   std::string errors;
   std::optional<std::string> value;  // its result, as text; none: it did not return
-  bool is_timeout = false;           // it did not end at all
+  bool is_timeout = false;           // it did not finish in time
   std::string ending;                // how it ended, if it did not return
-  std::vector<std::string> frames;   // where it was then, innermost function first
-  std::vector<std::string> notes;    // what it tried to do and could not
+  std::vector<std::string> frames;   // where it was at that point, innermost function first
+  std::vector<std::string> notes;    // what it tried to do but was not allowed to
 };
 
-// Makes a clone of the process, calls the function there, and ends the clone. An error if the call
-// was never made; how the function ends is in the report, not an error.
+// Makes a clone of the process, calls the function there, and ends the clone. Fails only if the
+// call was never made; the report shows how the function ended.
 Result<CallReport> call_in_clone(const CallOptions& options);
 
 }  // namespace heapattach

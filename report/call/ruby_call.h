@@ -12,39 +12,40 @@
 
 // Runs Ruby code in a copy of a Ruby process.
 //
-// A copy has one thread, and Ruby code needs Ruby's lock: of all threads one runs Ruby code at a
-// time. So the thread matters. One that has the lock, or waits without having given it up properly
-// (sleep does), evaluates the code at once. Another one, which is in a blocking call, takes the
-// lock first, and gets it unless a thread held it that is not in the copy. Then the next thread is
-// tried, in a copy of its own; those that are running come first.
+// A copy has only one thread, and Ruby code needs Ruby's lock: only one thread runs Ruby code at a
+// time. So the choice of the thread matters. A thread that has the lock, or waits without having
+// properly released it (as in sleep), evaluates the code at once. A thread in a blocking call takes
+// the lock first, and gets it unless it was held by a thread that is not in the copy. In that case
+// the next thread is tried, in another copy. Running threads are tried first.
 //
-// No code can run in the midst of a collection. Ruby says whether there is one; then, and when the
-// copy crashes or does not answer, another moment is tried, until the deadline.
+// No code can run in the middle of a collection. Ruby reports whether one is in progress. If so, or
+// if the copy crashes or does not answer, we try again later, until the deadline.
 namespace heapattach {
 
-// The texts that the code is made of: `PATH` is where it writes its result.
+// Generates the code, which writes its result to `path`.
 using RubyCode = std::function<std::string(const std::string& path)>;
 
 struct RubyAnswer {
-  bool is_done = false;  // the code ran to its end
+  bool is_done = false;  // the code ran to completion
   std::string output;    // what it wrote to standard output and error
   std::string errors;
-  std::chrono::duration<double, std::milli> pause{};  // how long the target was held
-  pid_t thread = 0;                                   // whose copy it was
-  unsigned attempts = 0;                              // copies that were made
-  unsigned exceptions = 0;  // of these, how many ended in an exception of the code itself
+  std::chrono::duration<double, std::milli> pause{};  // how long the target was stopped
+  pid_t thread = 0;                                   // the thread in the copy
+  unsigned attempts = 0;                              // number of copies made
+  unsigned exceptions = 0;  // how many of these ended in an exception raised by the code
 };
 
-// Receives what the code writes to its path. Every attempt begins anew.
+// Receives what the code writes to its path. Every attempt starts from the beginning.
 struct RubyReceiver {
   std::function<Result<void>()> begin;
   std::function<Result<void>(std::string_view)> take;
-  // After the last piece, while no other process of ours begins. True: the result is whole.
+  // Called after the last piece, while no other process of ours is being started. Returns true if
+  // the result is complete.
   std::function<bool()> end;
 };
 
-// Of `options`, the place, the thread and the function are not used, except a thread that the user
-// chose. An error, with the reasons of the attempts, if none gave a whole result before the
+// Ignores the place and the function in `options`; uses the thread only if the user chose it.
+// Fails, with the reasons from all attempts, if none produced a complete result before the
 // deadline.
 Result<RubyAnswer> run_ruby(const CallOptions& options,
                             const Process& process,

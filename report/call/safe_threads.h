@@ -18,18 +18,18 @@ class SafeThreads {
   SafeThreads(const Process& process, const Modules& modules)
       : process_(process), modules_(modules) {}
 
-  // Copies the stacks of the threads of a freeze, or only of `only`. An error if nothing may run in
+  // Copies the stacks of the frozen threads, or only that of `only`. Fails if nothing may run in
   // the process at all.
   Result<void> copy(const FrozenView& view,
                     std::optional<pid_t> only,
                     const MemoryMap& map,
                     const MemoryReader& memory);
 
-  // Those at a safe point, the first thread of the process first. Call it while this process has
-  // one thread: it forks a worker.
+  // Returns the threads at a safe point, the first thread of the process first. Call it while this
+  // process has one thread, because it forks a worker.
   Result<std::vector<SafePoint>> judge();
 
-  // Why the last checked threads were not suitable: "thread 12: it is in malloc or free".
+  // Records why a thread is not suitable: "thread 12: it is in malloc or free".
   void object(pid_t tid, std::string_view why);
   [[nodiscard]] std::string objections() const;
 

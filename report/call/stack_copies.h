@@ -8,17 +8,17 @@
 
 namespace heapattach {
 
-// The stacks of some threads at the moment of the copy, from the red zone on.
+// Copies of the stacks of some threads, starting at the red zone.
 class StackCopies final : public MemoryReader {
  public:
-  // Limit per stack; what cannot be read is left out.
+  // The limit per stack. Unreadable parts are omitted.
   static constexpr std::uint64_t kMostOfEach = std::uint64_t{256} << 10;
 
   void add(const FrozenThread& thread, const MemoryMap& map, const MemoryReader& memory);
 
   void clear() { pieces_.clear(); }
 
-  // The end of the stack that `at` is on, if it was copied that far; otherwise 0.
+  // The end of the stack that contains `at`, if it was copied that far; otherwise 0.
   [[nodiscard]] RemoteAddr end_of_stack(RemoteAddr at) const;
   [[nodiscard]] Result<std::size_t> read_some(RemoteAddr from,
                                               std::span<std::byte> into) const override;

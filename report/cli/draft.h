@@ -14,17 +14,17 @@
 
 namespace heapattach {
 
-// The options while they are read: values that depend on the report are still unparsed.
+// The options while they are being read. Values that depend on the report are still unparsed.
 struct Draft {
   Options options;
   std::vector<std::string> sources;  // neither options nor their values, in order
   std::vector<std::string> command;  // of --trace: what follows "--"
   std::vector<std::string> pids;     // of -p
   std::vector<std::string> trees;    // of --tree
-  std::string format;                // of -f; empty: by the file's extension
+  std::string format;                // of -f; empty: chosen by the file's extension
 };
 
-// What is wrong with the arguments.
+// A usage error.
 [[nodiscard]] inline Error usage(std::string message) {
   return {ErrorKind::Usage, std::move(message)};
 }
@@ -37,7 +37,7 @@ struct Draft {
   return meant.empty() ? std::string() : fmt::format("; did you mean {}{}?", dashes, meant);
 }
 
-// The value that `text` names in `table`, or an error that lists what there is.
+// Looks up `text` in `table`. If it is not there, the error lists the valid values.
 template <class Value, std::size_t N>
 Result<Value> choose(std::string_view text,
                      const std::array<std::pair<std::string_view, Value>, N>& table) {
@@ -49,14 +49,14 @@ Result<Value> choose(std::string_view text,
   return usage(fmt::format("not one of {}{}", fmt::join(names, ", "), did_you_mean(text, names)));
 }
 
-// A process by its number, a file by its name, or a way to find several processes.
+// Reads the sources: a pid, a file name, or an option that selects several processes.
 // (read_sources.cpp)
 Result<void> read_sources(Draft& draft, std::string_view report_name);
 
-// The format of the report, from -f or from the extension of its file. (read_formats.cpp)
+// Sets the format of the report from -f or from the extension of its file. (read_formats.cpp)
 Result<void> read_format(Draft& draft);
 
-// A time such as 10, 0.5, 500ms, 10s, 5m or 1h. (read_values.cpp)
+// Parses a time such as 10, 0.5, 500ms, 10s, 5m or 1h. (read_values.cpp)
 Result<std::chrono::milliseconds> read_interval(std::string_view text);
 
 // Refuses options that contradict each other. (contradictions.cpp)

@@ -9,11 +9,11 @@
 
 namespace heapattach {
 
-// An error for the user: what was attempted, on what, why it failed, and, unless the message has it
-// already, what to try.
+// The message for the user: what was attempted, on what, why it failed and, unless the message
+// already says so, what to try.
 [[nodiscard]] std::string error_message(const Error& error, Stage stage);
 
-// Prints that, and returns the exit status.
+// Prints the message and returns the exit status.
 [[nodiscard]] ExitStatus report_failure(const Error& error,
                                         Stage stage,
                                         const Deadline& deadline,

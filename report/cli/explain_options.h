@@ -9,9 +9,9 @@
 
 namespace heapattach {
 
-// What --why, --graph and --sizes ADDRESS explain, and how much of it to show.
+// What --why, --graph, --find and --sizes ADDRESS explain, and how much to show.
 struct ExplainOptions {
-  std::string what;              // a type or an address; empty: not asked for
+  std::string what;              // a type or an address; empty: not requested
   analyze::FindExpression find;  // of --find
   std::size_t paths = 5;
   std::vector<analyze::Exclusion> exclusions;

@@ -10,14 +10,14 @@
 
 namespace heapattach {
 
-// A condition of --fail-if: a size of a type compared with a number.
+// A condition of --fail-if: a measure of a type, compared with a number.
 struct FailIf {
   enum class What : std::uint8_t {
-    Count,        // its objects
-    Bytes,        // theirs
+    Count,        // number of objects
+    Bytes,        // bytes of these objects
     Retained,     // bytes that would be freed with them
-    Growth,       // in a difference: additional objects
-    GrowthBytes,  // in a difference: additional bytes
+    Growth,       // additional objects, in a difference
+    GrowthBytes,  // additional bytes, in a difference
   };
   enum class Comparison : std::uint8_t { Greater, GreaterEqual, Less, LessEqual, Equal, NotEqual };
   What what = What::Count;
@@ -31,16 +31,16 @@ struct FailIf {
   }
 };
 
-// Parses `count(Hash(String, Foo | Nil)) > 10`. The type ends at the parenthesis that closes the
-// first one, so it may contain paired ones. The number may end in k, M or G (1024 each).
+// Parses `count(Hash(String, Foo | Nil)) > 10`. The type ends at the parenthesis that matches the
+// first one, so it may contain balanced parentheses. The number may end in k, M or G (1024 each).
 Result<FailIf> parse_fail_if(std::string_view text);
 
-// Digits with an optional k, M or G. Malformed for anything else, or past 2^64.
+// Parses digits with an optional k, M or G. Malformed for anything else, or for 2^64 and above.
 Result<std::uint64_t> parse_size(std::string_view text);
 
-// The value that the condition compares: for the reachable objects of all rows whose type matches.
-// The table and the difference must have all rows; neither has retained bytes, and the table no
-// growth. In a difference, counts and bytes are those of its last snapshot.
+// The value that the condition compares, summed over the reachable objects of all rows whose type
+// matches. The table or difference must have all rows. Retained bytes are not available here, and a
+// table has no growth. In a difference, counts and bytes are from the last snapshot.
 [[nodiscard]] std::int64_t measure(const FailIf& condition, const snapshot::CountTable& table);
 [[nodiscard]] std::int64_t measure(const FailIf& condition, const analyze::Difference& difference);
 [[nodiscard]] bool holds(const FailIf& condition, std::int64_t value);

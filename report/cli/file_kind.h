@@ -7,12 +7,12 @@
 
 namespace heapattach {
 
-// Whether `name` is a regular file that begins as an ELF file does: a core file, or a mistake for
-// one. A pipe is not, and nothing is read from it.
+// Whether `name` is a regular file that starts like an ELF file: a core file, or something mistaken
+// for one. Never reads from a pipe.
 [[nodiscard]] bool is_elf_file(const std::string& name);
 
-// For a file that is not a core file: which of the options do not apply to it, as a message for the
-// user. It reads the files, which parse_options() does not.
+// For a file that is not a core file, returns a usage message if one of the options does not apply
+// to it. Unlike parse_options(), it reads the files.
 [[nodiscard]] std::optional<std::string> refuse_for_file_kind(const Options& options);
 
 }  // namespace heapattach

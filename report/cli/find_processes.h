@@ -19,16 +19,16 @@ struct ListedProcess {
 // Parses the line /proc/<pid>/stat; none if it is cut off.
 std::optional<ListedProcess> parse_listed(std::string_view stat);
 
-// One process; none if it is gone or ending, or a kernel thread.
+// Looks up one process; none if it is gone or ending, or is a kernel thread.
 std::optional<ListedProcess> listed_process(pid_t pid);
 
-// All processes except ourselves and kernel threads; stale as soon as it is made.
+// All processes except this one and kernel threads. The list may be outdated at once.
 std::vector<ListedProcess> list_processes();
 
 // `root` and all its descendants, parents first; empty if it is not in `all`.
 std::vector<pid_t> tree_of(const std::vector<ListedProcess>& all, pid_t root);
 
-// Those whose name matches a glob, by pid.
+// The processes whose names match a glob, by pid.
 std::vector<pid_t> named_like(const std::vector<ListedProcess>& all, std::string_view pattern);
 
 }  // namespace heapattach

@@ -10,14 +10,15 @@
 
 namespace heapattach {
 
-// The bytes that the objects of a condition's types retain together. The snapshot has its edges.
+// The bytes that the objects of a condition's types retain together. The snapshot must have its
+// edges.
 [[nodiscard]] std::int64_t retained_by(const FailIf& condition,
                                        const snapshot::Snapshot& snapshot,
                                        snapshot::CountBy by);
 
 // Checks --type and --fail-if against the type names in the snapshots. A condition on an unknown
-// type is not judged: a typo must not look like a healthy heap. A known type without objects counts
-// 0. Borrows both.
+// type is not evaluated, because a typo must not look like a healthy heap. A known type without
+// objects counts as 0. Borrows its arguments.
 class Gate {
  public:
   Gate(const Options& options, Console& console) : options_(options), console_(console) {}
@@ -25,13 +26,13 @@ class Gate {
   // Adds the types of the snapshot, including those without objects.
   void add(const snapshot::Snapshot& snapshot);
 
-  // The rows to show; reports --type values that match nothing.
+  // The rows to show. Reports --type values that match nothing.
   [[nodiscard]] snapshot::RowChoice rows() const;
 
   using Measure = std::function<std::int64_t(const FailIf&)>;
-  // Adds to the answer each condition that holds, with its value, and each unknown name. Sets its
-  // status: FailIfHeld if a condition holds, otherwise Usage if a name of it or of --type is
-  // unknown and --allow-missing was not given.
+  // Adds each condition that is true, with its value, and each unknown name to the answer. Sets its
+  // status: FailIfHeld if a condition is true, otherwise Usage if a name is unknown and
+  // --allow-missing was not given.
   void judge(const Measure& measure, Answer& answer) const;
 
  private:

@@ -8,14 +8,14 @@
 
 namespace heapattach {
 
-// Adds retained bytes and the holders of new objects, as far as the compared snapshots, in their
-// order, have the data; missing data becomes a remark. The last must outlive the report.
+// Adds retained bytes and the holders of new objects if the compared snapshots (in order) have the
+// data, otherwise a remark. The last snapshot must outlive the report.
 void add_holders(std::span<const snapshot::Snapshot* const> snapshots,
                  snapshot::CountBy by,
                  GrowthReport& report);
 
-// The report in the format of the options, with the chosen rows; on a terminal at most a screenful,
-// unless the choice has a number.
+// The report in the chosen format, with the chosen rows; on a terminal, at most a screenful, unless
+// a number was chosen.
 [[nodiscard]] std::string growth_text(const Options& options,
                                       snapshot::RowChoice choice,
                                       GrowthReport report);

@@ -6,8 +6,8 @@
 
 namespace heapattach {
 
-// The exit status for the end of guarded work. Prints what the work could not print itself. If a
-// signal ended the work, the same signal ends this process.
+// The exit status after guarded work has ended. Prints what the work could not print itself. If a
+// signal killed the work, kills this process with the same signal.
 [[nodiscard]] ExitStatus status_of(const GuardedEnd& end, Console& console);
 
 }  // namespace heapattach

@@ -9,8 +9,8 @@
 #include "attach/result.h"
 #include "report/cli/draft.h"
 
-// All options, one row each. Parsing, the contradictions with a report or a file, every kind of
-// help, the man page and the completions of the shells are made from these rows and from those of
+// The table of all options, one row each. Parsing, the checks for options that do not suit a report
+// or a file, the help texts, the man page and the shell completions all use these rows and those of
 // report_table.h; nothing else lists options.
 namespace heapattach {
 
@@ -40,7 +40,7 @@ class Reports {
   std::uint32_t bits_ = 0;
 };
 
-// The headings of --help all, in their order.
+// The headings of --help all, in order.
 enum class OptionGroup : std::uint8_t {
   Source,
   Output,
@@ -60,11 +60,11 @@ enum class Needs : std::uint8_t { AnySource, ProcessOrCore, Process };
 
 struct OptionRow {
   std::string_view name = {};      // without its dashes
-  char letter = 0;                 // of the short form; 0: none
+  char letter = 0;                 // short form; 0: none
   std::string_view alias = {};     // another name; empty: none
-  std::string_view argument = {};  // "FILE"; "[=N]" may be left out; empty: takes none
+  std::string_view argument = {};  // "FILE"; "[=N]" if optional; empty if it takes none
   OptionGroup group = OptionGroup::General;
-  // Help text, in any number of words; {formats} is replaced by the formats of each report.
+  // Help text of any length; {formats} is replaced by the formats of each report.
   std::string_view help = {};
   Result<void> (*read)(const std::string& value, Draft& draft) = nullptr;
   Reports reports = Reports::all();

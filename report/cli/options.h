@@ -69,34 +69,34 @@ struct Source {
   std::string file;  // a saved snapshot instead of a process; empty: none
 };
 
-// The user's request, checked for contradictions without touching the system. A row of
-// option_table.cpp or report_table.cpp sets each field.
+// The user's request, checked for contradictions without touching the system. Each field is set by
+// a row of option_table.cpp or report_table.cpp.
 struct Options {
   Report report = Report::Snapshot;
   std::vector<const OptionRow*> given;  // the options that set the other fields, in order
-  pid_t pid = 0;                        // the process of one run
-  bool tree = false;                    // with all descendants of each of `pids`
+  pid_t pid = 0;                        // the process of a single run
+  bool tree = false;                    // include all descendants of each of `pids`
   std::vector<pid_t> pids;              // all that were given
   std::string name;                     // a pattern for the names of processes instead; empty: none
   std::string file;                     // a saved snapshot instead of a process; empty: none
   std::vector<Source> compared;         // of --diff: two or three, in order
 
-  std::string output;  // as given, %p and its like not yet expanded; empty: standard output
+  std::string output;  // as given, before %p and so on are expanded; empty: standard output
   const ExportFormat* exporter = nullptr;  // set if the format is Export
   Format format = Format::JsonLines;
   bool force = false;
   bool with_gzip = false;
 
-  unsigned rounds = 5;                   // of --watch: comparisons with the counts before
+  unsigned rounds = 5;  // of --watch: number of comparisons with the previous counts
   std::chrono::milliseconds interval{};  // of --watch: between two counts
 
   snapshot::RowChoice rows;
   std::size_t value_bytes = 0;  // of texts and numbers to show; 0: none, or the default
   std::vector<FailIf> fail_if;
-  bool allow_missing = false;  // a condition on an unknown type counts 0 objects
+  bool allow_missing = false;  // count an unknown type in a condition as 0 objects
   snapshot::CountBy by = snapshot::CountBy::Type;
-  bool all = false;     // including unreachable objects
-  bool redact = false;  // names too, not only values
+  bool all = false;     // include unreachable objects
+  bool redact = false;  // replace names
 
   snapshot::Hold hold = snapshot::Hold::Freeze;
   bool rewind = true;
@@ -106,9 +106,9 @@ struct Options {
   bool quiet = false;
   bool verbose = false;
   ColourChoice colour = ColourChoice::Auto;
-  std::optional<bool> brief;  // of --stacks: frames that are not the program's own are folded;
-                              // none: on a terminal
-  std::optional<bool> human;  // sizes in KiB and MiB; none: on a terminal
+  std::optional<bool>
+      brief;  // of --stacks: fold frames that are not the program's own; none: only on a terminal
+  std::optional<bool> human;  // sizes in KiB and MiB; none: only on a terminal
 
   ExplainOptions explain;
   TraceReportOptions trace;
@@ -120,7 +120,7 @@ struct Options {
   std::optional<pid_t> call_thread;  // of --call and --inject
   std::vector<int> allowed_calls;    // … system calls, besides the usual ones
   std::string routine;               // of --inject; empty: the known ones
-  std::string routine_library;       // … used if the target has no routine; empty: ours
+  std::string routine_library;       // … loaded if the target has no routine; empty: ours
   std::string keep;                  // … the file for its dump
 
   std::string type_info;  // files and directories; empty: not given

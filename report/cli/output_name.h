@@ -6,7 +6,7 @@
 
 namespace heapattach {
 
-// The destination of the report: a file name with %p and so on expanded, empty for standard output.
+// The destination of the report: a file name with %p and so on expanded; empty for standard output.
 [[nodiscard]] std::string output_name(const Options& options);
 
 }  // namespace heapattach

@@ -6,7 +6,7 @@
 #include "report/cli/draft.h"
 
 // Parsers for the rows of option_table.cpp and report_table.cpp: each sets one thing in the draft.
-// An error says what is wrong with the value; the caller adds which option it was.
+// Errors describe what is wrong with the value; the caller adds the name of the option.
 namespace heapattach {
 
 template <bool Options::*Member, bool To = true>
@@ -39,7 +39,7 @@ Result<void> set_explain_text(const std::string& value, Draft& draft) {
   return {};
 }
 
-// A number of at least `Least`.
+// Sets a number of at least `Least`.
 Result<std::size_t> read_number(const std::string& value, std::size_t least);
 
 template <std::size_t ExplainOptions::*Member, std::size_t Least>

@@ -6,8 +6,8 @@
 
 namespace heapattach {
 
-// With --redact: puts placeholders for the names into the snapshot, and reports if they are valid
-// for this snapshot only.
+// With --redact, replaces the names in the snapshot by placeholders, and warns if the placeholders
+// are valid for this snapshot only.
 void redact_if_asked(const Options& options, snapshot::Snapshot& snapshot, Console& console);
 
 }  // namespace heapattach

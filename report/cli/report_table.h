@@ -7,26 +7,27 @@
 #include "report/cli/option_table.h"
 #include "report/cli/runner.h"
 
-// All reports, one row each: their names, arguments, formats, and functions.
+// The table of all reports, one row each: names, arguments, formats and functions.
 namespace heapattach {
 
 struct ReportFormat {
   std::string_view name;
   Format format;
-  std::string_view extensions;  // of files, with spaces between them
+  std::string_view extensions;  // of files, separated by spaces
 };
 
 struct ReportRow {
   Report report = Report::Snapshot;
   std::string_view name = {};      // of the subcommand, and of the option
-  std::string_view option = {};    // if it has another name; "-": there is no option
-  std::string_view argument = {};  // before its source; empty: none
+  std::string_view option = {};    // if its name differs; "-": there is no option
+  std::string_view argument = {};  // before the source; empty: none
   std::string_view source = "SOURCE";
   std::string_view help = {};         // one line
   std::string_view more = {};         // additional text for `help NAME`
   std::string_view examples[2] = {};  // arguments after the program's name
   std::string_view written = {};      // "counts are", followed by "not written as .x"
-  // Empty: snapshots have those of JSON Lines and of exports, calls have none.
+  // Empty for snapshots, which have JSON Lines and the export formats, and for calls, which have
+  // none.
   std::span<const ReportFormat> formats = {};
   Result<void> (*read)(const std::string& argument, Draft& draft) = nullptr;
   MakeAnswer answer = nullptr;

@@ -2,12 +2,12 @@
 
 #include "report/cli/runner.h"
 
-// The functions of the reports; report_table.cpp assigns them. Each is in the source file of its
-// name.
+// The functions of the reports, which report_table.cpp assigns. Each is in the source file of the
+// same name.
 namespace heapattach {
 
-Result<Answer> run_snapshot(Job& job);  // also counts, with sizes or without
-// … once it is taken; it lives as long as the job.
+Result<Answer> run_snapshot(Job& job);  // also counts, with or without sizes
+// … from a snapshot that has been taken and lives as long as the job.
 Result<Answer> answer_of_snapshot(Job& job, const snapshot::Snapshot& snapshot);
 Result<Answer> run_check(Job& job);
 Result<Answer> run_stacks(Job& job);

@@ -6,8 +6,8 @@
 
 namespace heapattach {
 
-// Runs the report of the options on all sources: a file, sources to compare, or processes one after
-// another. Clears up the leftovers of a killed heapattach in each process.
+// Runs the requested report on all sources: a file, sources to compare, or processes one after
+// another. Cleans up the leftovers of a killed heapattach in each process.
 [[nodiscard]] ExitStatus run_all(const Options& options, Console& console);
 
 }  // namespace heapattach

@@ -20,13 +20,13 @@
 
 namespace heapattach {
 
-// A heap and, of a live process, its memory at the same moment.
+// A heap and, for a live process, its memory at the same moment.
 struct TakenSummary {
   snapshot::Snapshot snapshot;
   std::optional<snapshot::SeenMemory> memory;
 };
 
-// The call of a dump routine; see CallOptions.
+// A call to a dump routine; see CallOptions.
 struct Routine {
   CallExpression call;
   std::vector<std::string> or_else;
@@ -36,8 +36,8 @@ struct Routine {
   std::uint64_t most_written_times = 16;
 };
 
-// Where reports get their input: a process, or the options' file. Tests have others. An entry that
-// no report of a test uses may be empty.
+// Where reports get their input: a process, or the file in the options. Tests substitute their own.
+// Entries that a test does not use may be empty.
 struct Sources {
   template <class Value, class... More>
   using Take = std::function<Result<Value>(
@@ -58,36 +58,36 @@ struct Job {
   const Sources& sources;
   Console& console;
   Deadline deadline;
-  OpenOutput output;            // opened first, so that no target is stopped needlessly
-  Stage stage = Stage::Target;  // what the error that ends the job is about
+  OpenOutput output;                           // opened first, so that no target is stopped in vain
+  Stage stage = Stage::Target;                 // what an error that ends the job concerns
   std::vector<snapshot::Snapshot> taken = {};  // Answer::write may refer to them
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
 
-  // Takes one more snapshot, which lives as long as the job.
+  // Takes another snapshot, which lives as long as the job.
   Result<const snapshot::Snapshot*> take(const Options& of);
 };
 
 // The result of a report.
 struct Answer {
-  std::string text = {};  // all of it
-  // If set, writes it instead. False: the deadline cut it short.
+  std::string text = {};  // the whole report
+  // If set, writes the report instead. Returns false if the deadline cut it short.
   std::function<Result<bool>(Sink&)> write = {};
   ExitStatus status = ExitStatus::Complete;
-  std::vector<std::string> remarks = {};  // printed after the report, whatever -q says
+  std::vector<std::string> remarks = {};  // printed after the report, even with -q
   std::string summary = {};               // printed last; -q silences it
-  bool is_written = false;                // to Job::output, by the report itself
+  bool is_written = false;                // the report itself has written to Job::output
 };
 
-// Makes the answer. On an error nothing is written.
+// Computes the answer. If it fails, nothing is written.
 using MakeAnswer = Result<Answer> (*)(Job& job);
 
-// Runs the report of the options: opens the output, makes the answer, writes it, and prints the
+// Runs the requested report: opens the output, computes the answer, writes it, and prints the
 // outcome.
 [[nodiscard]] ExitStatus run_report(const Options& options,
                                     const Sources& sources,
                                     Console& console);
 
-// For a report on one snapshot: its text, with the snapshot's summary and status.
+// The answer for a report on one snapshot: the text, with the snapshot's summary and status.
 [[nodiscard]] Answer answer_about(const Job& job,
                                   const snapshot::Snapshot& snapshot,
                                   std::string text);

@@ -4,7 +4,7 @@
 
 namespace heapattach {
 
-// The processes and files of the machine.
+// The sources that read real processes and files.
 [[nodiscard]] const Sources& real_sources();
 
 }  // namespace heapattach

@@ -13,7 +13,8 @@ namespace heapattach {
                                        const snapshot::Snapshot& snapshot,
                                        std::chrono::nanoseconds in_all);
 
-// The sources of types, for -v: "typed by header 1.2 MiB, by referrer …, not at all 40 bytes".
+// The line about how objects were typed, for -v: "typed by header 1.2 MiB, by referrer …, not at
+// all 40 bytes".
 [[nodiscard]] std::string typed_line(const snapshot::CountTable& table);
 
 }  // namespace heapattach

@@ -8,8 +8,8 @@
 
 namespace heapattach {
 
-// The heap in the options' file: a saved snapshot, or a collector's dump. Unsupported if the report
-// needs something that such a file lacks, with a description of it.
+// Reads the heap from the file in the options: a saved snapshot, or a collector's dump. Unsupported
+// if the report needs something that such a file does not contain; the message says what.
 Result<snapshot::Snapshot> take_from_file(const Options& options,
                                           const Deadline& deadline,
                                           Console& console);

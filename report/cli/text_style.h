@@ -5,7 +5,7 @@
 
 namespace heapattach {
 
-// What the environment says about the destination of text for people.
+// The environment variables that affect human-readable output.
 struct Surroundings {
   const char* term = nullptr;
   // The first of these that is set and not empty names the locale.
@@ -15,12 +15,13 @@ struct Surroundings {
 };
 [[nodiscard]] Surroundings surroundings();
 
-// Whether only ASCII can be shown: on a terminal with TERM=dumb, and anywhere in a locale that is
-// set and is not UTF-8, such as LC_ALL=C.
+// Whether to print only ASCII: on a terminal with TERM=dumb, and anywhere if the locale is set and
+// is not UTF-8, such as LC_ALL=C.
 [[nodiscard]] bool wants_ascii(const Surroundings& around, bool is_terminal);
 [[nodiscard]] bool is_dumb(const Surroundings& around);
 
-// How to print a report: with colour and the terminal's width on a terminal, or as --color says.
+// How to print a report: with the terminal's width on a terminal, and with colour there or as set
+// by --color.
 [[nodiscard]] TextStyle style_of(const Options& options);
 
 }  // namespace heapattach

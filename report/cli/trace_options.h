@@ -10,8 +10,8 @@
 
 namespace heapattach {
 
-// What --trace records and shows. Types, least bytes and the number of rows are those of all
-// tables.
+// What --trace records and shows. The options for types, minimum bytes and number of rows are those
+// of all tables.
 struct TraceReportOptions {
   std::vector<std::string> command;                // a program to start; empty: none
   bool live = false;                               // the table is shown while it is recorded

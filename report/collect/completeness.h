@@ -8,8 +8,8 @@
 
 namespace heapattach::snapshot {
 
-// Decides whether the snapshot is complete. If not, its reason says what could not be read, and
-// why, in the words of the end record.
+// Decides whether the snapshot is complete. If not, sets the reason for the end record: what could
+// not be read, and why.
 void mark_partial(const Target& target,
                   const HeldHeap& held,
                   const boehm::Heap& heap,

@@ -12,10 +12,10 @@ namespace heapattach::snapshot {
 struct CopySource {
   const Process* process;  // null: a core file, as loaded into the target
   const MemoryReader& memory;
-  bool in_passing = false;  // the heap is not copied, but shown through a window
+  bool in_passing = false;  // the heap is not copied, but accessed through a window
 };
 
-// One attempt at copying, while the source is held (or not, with Hold::Nothing). Borrows
+// One attempt to copy the source, which is stopped unless Hold::Nothing was chosen. Borrows
 // everything.
 class Copying {
  public:
@@ -30,13 +30,14 @@ class Copying {
     return *this;
   }
 
-  // Copies what the threads' and fibers' waits are read from, too. Null: nothing reads them.
+  // Also copies the memory from which the waits of threads and fibers are read. Null if they are
+  // not needed.
   Copying& with_waits(const WaitReader* reader) {
     waits_ = reader;
     return *this;
   }
 
-  // Also copies all of large objects without pointers, which nothing else needs in full.
+  // Also copies large objects without pointers in full, which is not otherwise needed.
   Copying& with_contents(bool is_wanted) {
     with_contents_ = is_wanted;
     return *this;
@@ -46,8 +47,7 @@ class Copying {
   Result<bool> copy(const std::vector<FrozenThread>& threads, bool accept_misfits);
 
  private:
-  // Copies the heap, or shows it through a window. Returns the ranges that are then available,
-  // sorted.
+  // Copies the heap, or opens a window on it. Returns the ranges that are then available, sorted.
   Result<std::vector<Range>> add_heap(std::vector<Range> heap);
   void add_fiber(const crystal::FiberStack& fiber);
 

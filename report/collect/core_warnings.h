@@ -8,8 +8,8 @@
 
 namespace heapattach::snapshot {
 
-// Warnings for the user of a core file: what is missing in it, and which of its process's files
-// could not be used, or have changed since.
+// Warnings about a core file: what it lacks, and which of its process's files could not be used or
+// have changed since.
 [[nodiscard]] std::vector<std::string> warnings_of(const CoreFile& core, const Modules& modules);
 
 // Whether a core file is cut off, and by how much.

@@ -10,13 +10,13 @@
 
 namespace heapattach::snapshot {
 
-// What prevents one way of taking a snapshot.
+// The reason why one way of taking a snapshot is not possible.
 struct Obstacle {
   std::string way;  // "any", "freeze" or "clone"
   std::string reason;
 };
 
-// The target's heap, from its collector's counters, and how the collector is read.
+// Facts about the target's heap, from its collector's counters, and how the collector is read.
 struct HeapFacts {
   std::string module;
   std::string version;  // empty: unknown
@@ -26,9 +26,10 @@ struct HeapFacts {
   std::optional<std::uint64_t> collections;
   bool is_collecting = false;
   std::string runtime;
-  std::size_t classes = 0;  // with objects that carry their type: Crystal's, and C++ with vtables
-  std::size_t types = 0;    // with layouts
-  std::size_t globals = 0;  // with names, in memory that the collector scans
+  std::size_t classes =
+      0;  // classes whose objects contain their type: Crystal classes, and C++ classes with vtables
+  std::size_t types = 0;               // with layouts
+  std::size_t globals = 0;             // with names, in memory that the collector scans
   std::chrono::milliseconds freeze{};  // the approximate pause of each way, if nothing else runs
   std::chrono::milliseconds clone{};
 };
@@ -47,7 +48,7 @@ struct RubyFacts {
 // What --trace would record. Whoever knows fills it in: examine() does not.
 struct TraceProspect {
   std::vector<std::string> entries;  // functions of the collector that can be hooked
-  bool follows_ends = false;         // what stays in use will be known
+  bool follows_ends = false;         // the trace can tell which objects stay in use
   std::vector<std::string> notes;    // what would be missing, and why
   std::string refusal;               // why the process cannot be traced; empty: it can
   // What is allocated at present, and the share of one processor that tracing that would take.
@@ -55,14 +56,14 @@ struct TraceProspect {
   double cost = 0;
 };
 
-// What can be known about a process before anything is done to it.
+// Everything that can be learned about a process before anything is done to it.
 struct Examination {
   pid_t pid = 0;
   std::string exe;
   uid_t user = 0;
   std::size_t threads = 0;
   std::vector<std::pair<char, std::size_t>> states;  // state letter and the number of threads in it
-  std::size_t filtered = 0;                          // threads under a seccomp filter
+  std::size_t filtered = 0;                          // threads with a seccomp filter
   std::size_t modules = 0;
   std::size_t modules_with_symbols = 0;
   std::optional<HeapFacts> heap;
@@ -72,8 +73,8 @@ struct Examination {
   std::optional<ErrorKind> refusal;  // why no way works; none: one does
 };
 
-// The dry run: inspects the process as a snapshot would before it begins, but writes and stops
-// nothing. An error only if there is no such process, or no time.
+// A dry run: inspects the process as a snapshot would beforehand, but writes and stops nothing.
+// Fails only if there is no such process, or the time is up.
 Result<Examination> examine(const TakeOptions& options);
 
 }  // namespace heapattach::snapshot

@@ -12,7 +12,7 @@
 
 namespace heapattach::snapshot {
 
-// Finds the frame and the variable that a word of a stack or a register belongs to. Borrows
+// Finds the frame and the variable that contain a word on a stack or in a register. Borrows
 // `stacks` and `types`.
 class FrameFinder {
  public:
@@ -25,8 +25,9 @@ class FrameFinder {
     std::optional<std::uint32_t> inlined;
     bool is_below = false;  // the thread's stack pointer
   };
-  // For the word at `at`, which is `word`. `thread` is 0 for the stack of a suspended fiber. A
-  // register that an inner frame has saved counts as a variable of the frame that it belongs to.
+  // Looks up the word `word` at address `at`. `thread` is 0 for the stack of a suspended fiber. A
+  // register saved by an inner frame counts as a variable of the frame to which the register
+  // belongs.
   [[nodiscard]] std::optional<Found> at(pid_t thread,
                                         std::uint64_t fiber,
                                         RemoteAddr at,

@@ -11,16 +11,16 @@
 
 namespace heapattach::snapshot {
 
-// Fills the header: which process, when, how it was held, and the collector's own counters.
+// Fills the header: the process, the time, how it was held, and the collector's own counters.
 void fill_header(const Target& target,
                  const HeldHeap& held,
                  const TakeOptions& options,
                  Snapshot& snapshot);
 
-// The part of it that does not depend on a collector: which process, on which machine.
+// Fills the part that does not depend on a collector: the process and the machine.
 void fill_origin(const Process& process, const Modules& modules, Header& header);
 
-// A time as the header has it: RFC 3339, UTC, with milliseconds.
+// A time in the format of the header: RFC 3339, UTC, with milliseconds.
 [[nodiscard]] std::string moment_text(std::chrono::system_clock::time_point at);
 
 // The name of a layout's source, as in the header: "accessors".

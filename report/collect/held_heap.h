@@ -12,8 +12,9 @@
 
 namespace heapattach::snapshot {
 
-// What was copied of a target while it was held: everything needed to go on without it. If a heap
-// is read in a clone without copying it, that holds only until finish_reading().
+// Everything that was copied from a target while it was held, so that the target is no longer
+// needed. If the heap is read from a clone without copying it, the contents are valid only until
+// finish_reading().
 struct HeldHeap {
   explicit HeldHeap(Arena arena) : capture(std::move(arena)) {}
 
@@ -27,26 +28,26 @@ struct HeldHeap {
   std::vector<crystal::FiberStack> fibers;
   FreezeReport freeze;
   std::chrono::system_clock::time_point captured;
-  // The time of the target's timers then; a core file does not have it.
+  // The clock of the target's timers at that moment; not known from a core file.
   std::optional<std::chrono::nanoseconds> monotonic;
   std::optional<SeenMemory> memory;  // which of its memory was resident, if requested
   bool is_held = false;              // false: it ran while it was read; true of a core file
   bool is_clone = false;             // it was held until a clone was made, and that was read
 };
 
-// The difference between the blocks of the index and the collector's counters of its heap.
+// The difference between the blocks in the index and the collector's own counters.
 std::uint64_t unaccounted_bytes(const HeldHeap& held);
 
-// What reads waits; null if edges are not kept.
+// The WaitReader to use; null if edges are not kept.
 [[nodiscard]] const WaitReader* wait_reader(const TakeOptions& options);
 
 // Holds the target as `options` say and copies its heap and roots. If the index of the heap is
-// inconsistent, because the collector was at work on it, the target runs on for some milliseconds
-// and is held again, a few times.
+// inconsistent because the collector was changing it, lets the target run for a few milliseconds
+// and tries again, a few times.
 Result<std::unique_ptr<HeldHeap>> hold_and_copy(const Target& target, const TakeOptions& options);
 
-// Call it when none of the heap's contents is needed any more: ends the clone, if there is one, and
-// reports an error if it did not live that long. The memory that it showed is zero from then on.
+// Call it when the heap's contents are no longer needed. Ends the clone, if there is one, and fails
+// if the clone died before that. The memory shown by the clone reads as zero from then on.
 Result<void> finish_reading(HeldHeap& held, const TakeOptions& options);
 
 }  // namespace heapattach::snapshot

@@ -6,20 +6,19 @@
 
 namespace heapattach::snapshot {
 
-// One way of holding a target and copying its heap: freeze, clone, or read it as it runs. All that
-// hold_attempts() sees of the outside world.
+// The operations that hold_attempts() uses; it has no other contact with the outside world.
 struct HoldAttempts {
-  // True if the heap was copied; false if it was inconsistent, such as during a collection. With
-  // `is_last` the parts that do not fit are accepted.
+  // Holds the target once and copies its heap. False if the heap was inconsistent, for example
+  // during a collection. With `is_last`, accepts parts that do not fit.
   std::function<Result<bool>(Hold hold, bool is_last)> once;
-  // Forgets what was copied so far: another way of holding begins.
+  // Discards what was copied so far, before another way of holding is tried.
   std::function<Result<void>()> start_afresh;
   std::function<void()> wait;
 };
 
-// Holds the target in the way `hold` and copies its heap. Tries again while the heap is
-// inconsistent, at most four times. A clone that is refused gives way to a freeze where
-// options.hold is Auto; any other error ends it.
+// Holds the target as `hold` specifies and copies its heap. Tries again if the heap is
+// inconsistent, at most four times. If a clone is refused and options.hold is Auto, falls back to a
+// freeze; any other error is returned.
 Result<void> hold_attempts(Hold hold, const TakeOptions& options, const HoldAttempts& attempts);
 
 }  // namespace heapattach::snapshot

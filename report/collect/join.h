@@ -14,12 +14,12 @@ struct JoinSources {
   const Typing& typing;
 };
 
-// Fills types, sizes and objects of `snapshot`. Marks what is listed but not in `live`. Rows that
-// only a reference can give, and that no object has, stay without a name.
+// Fills the types, sizes and objects of `snapshot`. Marks objects that are listed but not in
+// `live`. Rows that can only come from a reference, and that no object has, stay without a name.
 void join_objects(const JoinSources& from, const boehm::ObjectSet& live, Snapshot& snapshot);
 
 // Fills first_edge and edges: each word of a listed object that points into a listed object, unless
-// by the object's type the word is not a pointer.
+// the object's type shows that the word is not a pointer.
 void join_edges(const JoinSources& from, Snapshot& snapshot);
 
 }  // namespace heapattach::snapshot

@@ -17,8 +17,8 @@ struct RootSources {
   const FrameFinder& frames;
 };
 
-// Fills roots: each word of the roots that points into a listed object, with its location and
-// owner, and the objects that are alive by themselves.
+// Fills the roots: each root word that points into a listed object, with its location and owner,
+// and the objects that the collector always keeps alive.
 void join_roots(const RootSources& from, Snapshot& snapshot);
 
 }  // namespace heapattach::snapshot

@@ -6,7 +6,7 @@
 
 namespace heapattach::snapshot {
 
-// Adds stacks to the snapshot's threads and fibers, which must exist already. The frames of a Stack
+// Adds stacks to the snapshot's threads and fibers, which must already exist. The frames of a Stack
 // are those of its record, in the same order; fibers with equal stacks share one.
 void join_stacks(const unwind::Stacks& stacks, const Modules& modules, Snapshot& snapshot);
 

@@ -8,13 +8,13 @@ namespace heapattach::snapshot {
 
 inline constexpr std::size_t kMostValueBytes = 4096;  // the upper limit for one text
 
-// Fills Snapshot::values. Texts, up to `limit` bytes, cut between two characters: Strings of
-// Crystal, the contents of std::string and of char buffers. For typed objects, the numbers,
-// enumerators and symbols in their first fields; for an object with a single field, its value. Only
-// on request: a heap contains secrets.
+// Fills Snapshot::values. Stores texts up to `limit` bytes, cut between two characters: Crystal
+// Strings, the contents of std::string and of char buffers. For typed objects, stores the numbers,
+// enumerators and symbols in their first fields; for an object with a single field, its value. Call
+// it only on request, because a heap contains secrets.
 void join_values(const JoinSources& from, std::size_t limit, Snapshot& snapshot);
 
-// The same, but texts only, each in full.
+// Stores only texts, each in full.
 void join_texts(const JoinSources& from, Snapshot& snapshot);
 
 }  // namespace heapattach::snapshot

@@ -8,8 +8,8 @@
 
 #include "attach/resident.h"
 
-// What the memory of a process consists of: each resident page counts to one use, so the uses add
-// up to the kernel's own sum, RSS.
+// Breaks down the memory of a process by use. Each resident page counts towards one use, so the
+// uses add up to the kernel's own total, RSS.
 namespace heapattach::snapshot {
 
 enum class MemoryUse : std::uint8_t {
@@ -36,7 +36,7 @@ struct SeenMapping {
   std::vector<PageState> pages;
 };
 
-// Memory by its use, seen at one moment.
+// Memory by use, at one moment.
 struct SeenMemory {
   std::vector<SeenMapping> mappings;
   std::vector<Range> used;         // blocks of the heap, sorted, disjoint, of whole pages
@@ -62,14 +62,15 @@ struct MemoryAccount {
 struct HeapAccount {
   std::uint64_t live = 0;         // objects that roots reference, directly or not
   std::uint64_t unreachable = 0;  // objects that nothing references any more
-  std::uint64_t fragmented = 0;   // in used blocks but not in an object: free slots, ends
-  std::uint64_t free = 0;         // free blocks, without the unmapped ones
-  std::uint64_t unmapped = 0;     // free blocks that were returned to the system
+  std::uint64_t fragmented =
+      0;  // in used blocks but not in an object: free slots and unused ends of blocks
+  std::uint64_t free = 0;      // free blocks, without the unmapped ones
+  std::uint64_t unmapped = 0;  // free blocks that were returned to the system
   std::uint64_t heap = 0;
   bool fragmented_known = true;  // otherwise it is in `unreachable`
 };
 
-// What --summary shows of a process; for a snapshot, without its memory.
+// What --summary shows about a process; for a snapshot, without the process's memory.
 struct MemorySummary {
   std::optional<HeapAccount> heap;
   std::optional<MemoryAccount> memory;

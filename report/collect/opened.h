@@ -15,21 +15,21 @@
 
 namespace heapattach::snapshot {
 
-// A process or a core file that was opened to be read. Every report on a heap or on stacks begins
-// with one. Nothing is stopped.
+// A process or a core file opened for reading. Every report on a heap or on stacks starts with one.
+// Nothing is stopped.
 class Opened {
  public:
-  // The core file, or the process if `core_file` is empty.
+  // Opens the core file, or the process if `core_file` is empty.
   static Result<Opened> open(pid_t pid, const std::string& core_file, const SymbolSearch& symbols);
 
   [[nodiscard]] pid_t pid() const { return process ? process->pid() : core->pid(); }
 
-  // The collector of a process that goes on running. Its heap may have grown since `map` was read,
-  // and what is not in the map does not fit: the map is read again then.
+  // Finds the collector of a running process. The heap may have grown since `map` was read, so that
+  // it no longer fits; in that case, reads the map again.
   Result<boehm::Collector> find_collector();
 
-  // Why something could not be learned: parts may be missing anywhere if the user interrupted us,
-  // if the process exited meanwhile, or if the core file is incomplete.
+  // Replaces an error by its likely cause: parts may be missing anywhere if the user interrupted
+  // us, if the process has exited, or if the core file is incomplete.
   [[nodiscard]] Error explain(Error error) const;
 
   std::unique_ptr<const Process> process;  // null for a core file

@@ -9,11 +9,11 @@
 
 namespace heapattach::snapshot {
 
-// How long a target would be stopped, estimated before anything is tried.
+// How long the target would be stopped, estimated in advance.
 struct PauseEstimate {
   std::chrono::milliseconds freeze{};
   std::chrono::milliseconds clone{};
-  std::optional<std::string> clone_obstacle;  // why no clone would be tried; none: it would
+  std::optional<std::string> clone_obstacle;  // why a clone would not be tried; none if it would
 };
 
 // `bytes_in_use` is what a freeze would copy.
@@ -21,8 +21,8 @@ PauseEstimate estimate_pause(const Process& process,
                              std::uint64_t bytes_in_use,
                              std::chrono::milliseconds longest);
 
-// Freeze or Clone, as --snapshot auto chooses: a freeze, which changes nothing in the target,
-// unless it would take longer than `max_pause`, or than a moment if none was given.
+// Chooses Freeze or Clone for --snapshot auto: a freeze, which changes nothing in the target,
+// unless it would take longer than `max_pause` or, if that is not given, than a short moment.
 [[nodiscard]] Hold choose_hold(const PauseEstimate& estimate,
                                std::optional<std::chrono::milliseconds> max_pause);
 

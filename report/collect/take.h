@@ -21,8 +21,8 @@ namespace heapattach::snapshot {
 enum class Hold : std::uint8_t {
   Freeze,   // every thread is stopped
   Clone,    // every thread is stopped until a copy of the process is made, and that copy is read
-  Auto,     // one or the other, depending on the expected pause
-  Nothing,  // read while it runs: may be torn, and is marked so
+  Auto,     // one of these two, depending on the expected pause
+  Nothing,  // read while it runs: may be inconsistent, and is marked so
 };
 
 struct TakeOptions {
@@ -31,11 +31,11 @@ struct TakeOptions {
   Hold hold = Hold::Freeze;
   bool rewind = true;
   std::optional<std::chrono::milliseconds> max_pause;
-  bool with_unreachable = false;  // including unreachable objects
-  bool with_edges = true;         // edges and roots, which counts do not need
-  bool with_contents = false;     // all bytes of the objects; requires edges
-  std::size_t value_bytes = 0;    // of texts and numbers; 0: none at all
-  bool texts_only = false;        // texts in full and no other values, whatever value_bytes says
+  bool with_unreachable = false;  // include unreachable objects
+  bool with_edges = true;         // keep edges and roots, which counts do not need
+  bool with_contents = false;     // keep all bytes of the objects; requires edges
+  std::size_t value_bytes = 0;    // of texts and numbers; 0: keep no values
+  bool texts_only = false;        // keep texts in full and no other values, whatever value_bytes is
   // Finds what threads and fibers wait for, if edges are kept; null: not examined.
   const WaitReader* waits = nullptr;
   std::string type_info;  // a file; empty: none
@@ -46,16 +46,16 @@ struct TakeOptions {
   std::function<void(const SeenMemory&)> on_memory;
   // Called for each step with its reason, for -v. May be empty.
   std::function<void(std::string_view)> note;
-  // Called with the work that takes long and how much of it is done; `all` is 0 if unknown. May be
-  // empty. Called from several threads, never while the target is held.
+  // Called with the progress of long-running work; `all` is 0 if unknown. May be empty. Called from
+  // several threads, but never while the target is held.
   std::function<void(std::string_view what, std::uint64_t done, std::uint64_t all)> on_progress;
-  // Called with what the user should know, such as files that do not belong to a core file.
+  // Called with warnings for the user, such as files that do not belong to a core file.
   std::function<void(std::string_view)> warn;
 };
 
-// Learns what it can about the target, holds it while its heap is copied, releases it, and makes a
-// snapshot of the copy: the objects that are alive by the collector's own rules, their types, and
-// what references them. Snapshot::complete is unset if the heap could be read only in part.
+// Learns what it can about the target, holds it while its heap is copied, releases it, and turns
+// the copy into a snapshot: the objects that are alive by the collector's own rules, their types,
+// and what references them. Snapshot::complete is false if only part of the heap could be read.
 Result<Snapshot> take_snapshot(const TakeOptions& options);
 
 }  // namespace heapattach::snapshot

@@ -17,14 +17,14 @@
 
 namespace heapattach::snapshot {
 
-// The collector of an opened target, and what it scans.
+// The collector of an opened target, and the memory that it scans.
 struct HeapFound {
   boehm::Collector collector;
   std::vector<boehm::RootRange> static_roots;  // before the freeze
   std::vector<Range> collector_data;
 };
 
-// What names the objects of a heap.
+// The data used to name the objects of a heap.
 struct NamesFound {
   crystal::TypeTable classes;
   runtimes::Runtimes runtimes;
@@ -32,9 +32,9 @@ struct NamesFound {
   types::TypeModel types;
 };
 
-// Everything that can be learned about a target while it runs undisturbed: where its heap is, how
-// to read it, and the names of its types. Or the same about a core file. It is complete once it is
-// constructed, and is never moved, because its parts refer to each other.
+// Everything that can be learned about a target while it runs undisturbed, or about a core file:
+// where its heap is, how to read it, and the names of its types. It is complete once constructed,
+// and never moved, because its parts refer to each other.
 class Target : public Opened, public HeapFound, public NamesFound {
  public:
   // Reads the target's files and a little of its memory; stops nothing.

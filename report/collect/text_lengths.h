@@ -9,16 +9,16 @@
 
 namespace heapattach::snapshot {
 
-// The lengths of the texts in the buffers of std::strings. A buffer does not contain its length,
-// and its text may contain a NUL: the next word after the pointer to it has the length. That counts
-// only if the text of that length ends in a NUL. Buffers whose strings are not in an object (but in
-// a global, or on a stack) have no length here.
+// The lengths of the texts in std::string buffers. A buffer does not contain its length, and its
+// text may contain a NUL, but the word after the pointer to the buffer has the length. It is used
+// only if a text of that length ends in a NUL. Buffers whose strings are not in an object (but in a
+// global, or on a stack) have no length here.
 class TextLengths {
  public:
   // `snapshot` must have its objects and types.
   TextLengths(const JoinSources& from, const Snapshot& snapshot);
 
-  // For the object with this number in the heap.
+  // The length for the object with this number in the heap.
   [[nodiscard]] std::optional<std::uint64_t> of(std::uint64_t number) const;
 
  private:

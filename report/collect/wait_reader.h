@@ -22,8 +22,8 @@ class WaitReader {
  public:
   virtual ~WaitReader() = default;
 
-  // What it needs of the target's memory besides the heap, the roots and the stacks; any order.
-  // Asked while the target is held and the heap is copied.
+  // The memory that it needs besides the heap, the roots and the stacks, in any order. Called while
+  // the target is held and the heap is copied.
   [[nodiscard]] virtual std::vector<Range> needs(const Target& target,
                                                  const HeldHeap& held,
                                                  std::span<const FrozenThread> threads) const = 0;
