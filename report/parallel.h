@@ -5,10 +5,11 @@
 
 namespace heapattach {
 
-// How many workers are worth starting for `pieces` pieces of work: at most one per core.
+// The number of workers worth starting for this many pieces of work: at most one per core.
 [[nodiscard]] unsigned workers_for(std::size_t pieces);
 
-// While one lives workers_for is 1: for work that many threads do no faster.
+// While one of these exists, workers_for() returns 1. For work that more threads would not speed
+// up.
 class WithOneWorker {
  public:
   WithOneWorker();
@@ -17,10 +18,10 @@ class WithOneWorker {
   WithOneWorker& operator=(const WithOneWorker&) = delete;
 };
 
-// Runs `work(worker)` for each worker below `workers`, one of them on the calling thread, and
-// returns when all have ended. The first exception of one is thrown again then. Where no further
-// thread can be had there are fewer: they must take pieces of the work until none is left, not the
-// piece of their number, and none may wait for another (attach/team.h is for that).
+// Runs `work(worker)` for each worker below `workers`, one of them on the calling thread. Returns
+// when all have ended, and rethrows the first exception. There may be fewer workers if no more
+// threads are available, so workers must take pieces of work until none is left, instead of a fixed
+// share, and must not wait for each other (use attach/team.h for that).
 void run_workers(unsigned workers, const std::function<void(unsigned worker)>& work);
 
 }  // namespace heapattach

@@ -6,11 +6,11 @@
 
 namespace heapattach {
 
-// How many letters must be changed, inserted, left out or swapped with the next to make one the
-// other.
+// The edit distance: the number of letters to change, insert, remove or swap with the next to turn
+// one name into the other.
 [[nodiscard]] std::size_t letters_between(std::string_view a, std::string_view b);
 
-// The name most like a mistyped word; empty if none is like it.
+// The name most similar to a mistyped word; empty if none is similar enough.
 [[nodiscard]] std::string_view most_similar(std::string_view word,
                                             std::span<const std::string_view> names);
 

@@ -6,25 +6,25 @@
 #include <unordered_set>
 #include <vector>
 
-// What a user means by the name of a type, or of a root.
+// Looks up what a user means by the name of a type or a root.
 namespace heapattach {
 
 struct NamedType {
-  // The name as the program has it, or the glob as it was given; empty if it names no type.
+  // The program's own name, or the glob as given; empty if nothing matches.
   std::string name;
-  std::string problem;  // why it is empty, with names that are like it
+  std::string problem;  // why it is empty, with similar names
 };
 
-// `wanted` is, in this order, the whole name of a type, a glob that matches some, or a name without
-// its namespaces ("RequestLog" for "Blog::RequestLog", "leaf" for "struct leaf") that only one type
-// has.
+// Tries `wanted`, in this order, as the full name of a type, as a glob that matches some, and as a
+// name without its namespaces ("RequestLog" for "Blog::RequestLog", "leaf" for "struct leaf") that
+// only one type has.
 [[nodiscard]] NamedType find_type_name(std::string_view wanted,
                                        std::span<const std::string_view> known);
 // The same for names of variables.
 [[nodiscard]] NamedType find_root_name(std::string_view wanted,
                                        std::span<const std::string_view> known);
 
-// Names of types, each once.
+// A set of type names.
 class TypeNames {
  public:
   void add(const std::string& name) { names_.insert(name); }

@@ -7,17 +7,17 @@
 
 #include "report/model/model.h"
 
-// Objects and bytes per type.
+// Counts objects and bytes per type.
 //
 // The numbers of a table add up to the collector's own:
 //     bytes (live) + unreachable_bytes = in use = heap_bytes - free_bytes
-// `unreachable_bytes` is the space in used blocks that no live object takes: unreachable objects,
-// slots that were never handed out, and the rest at the end of a block. From outside, the three
-// look alike without the collector's help, and none of them may be missing, or the rows would not
-// add up to the process's size.
+// `unreachable_bytes` is the space in used blocks that is not occupied by live objects: unreachable
+// objects, slots that were never handed out, and the unused end of a block. Without the collector's
+// help, the three look alike from outside. All must be included, or the rows would not add up to
+// the process's size.
 namespace heapattach::snapshot {
 
-// What the objects of a row retain; report/analyze/type_sizes.h computes it.
+// The sizes that report/analyze/type_sizes.h computes for a row.
 struct RowSizes {
   std::uint64_t transitive_bytes =
       0;  // of them and of everything that they reference, directly or not
@@ -39,7 +39,7 @@ struct CountRow {
 struct CountTable {
   pid_t pid = 0;
   std::vector<CountRow> rows;     // no two with the same type and reachability
-  std::uint64_t objects = 0;      // reachable ones, including those of rows that were left out
+  std::uint64_t objects = 0;      // reachable ones, including those of dropped rows
   std::uint64_t bytes = 0;        // of these
   std::uint64_t typed_bytes = 0;  // of these, of known type
   TypedBytes typed;               // the same by source of the type
@@ -53,7 +53,7 @@ struct CountTable {
   bool complete = true;
   std::string reason;  // why it is partial
 
-  // The bytes that the collector has in use, as far as they could be read.
+  // The bytes in use by the collector, as far as they could be read.
   [[nodiscard]] std::uint64_t in_use_bytes() const { return bytes + unreachable_bytes; }
 };
 
@@ -67,8 +67,8 @@ struct RowChoice {
   std::uint64_t min_bytes = 0;
 };
 
-// What a row counts: a type; a type with the buffers that belong to its instances; or the objects
-// of a type that one line of the program allocated, which only dumps of Ruby know.
+// What a row counts: a type; a type together with its instances' buffers; or the objects of a type
+// that were allocated by one line of the program, which is known only from Ruby dumps.
 enum class CountBy : std::uint8_t { Type, Holder, Line };
 
 // The name of the row that counts objects of `type`.
@@ -78,7 +78,7 @@ enum class CountBy : std::uint8_t { Type, Holder, Line };
 // for reachable objects only.
 [[nodiscard]] CountTable count_objects(const Snapshot& snapshot, CountBy by = CountBy::Type);
 
-// Sorts the rows and drops those that were not chosen. The totals remain those of the whole heap.
+// Sorts the rows and drops those that were not chosen. The totals still cover the whole heap.
 [[nodiscard]] CountTable choose_rows(CountTable table, const RowChoice& choice);
 
 }  // namespace heapattach::snapshot

@@ -7,8 +7,8 @@
 
 namespace heapattach::snapshot {
 
-// The piece with the values of an object, if any are stored; otherwise null or a piece without any
-// for it. ValuePiece::of() returns its values.
+// The piece that may contain the values of an object; null if there is none. ValuePiece::of()
+// returns the values.
 [[nodiscard]] inline const ValuePiece* piece_of(const Snapshot& snapshot, ObjectIndex object) {
   const auto after = std::upper_bound(
       snapshot.values.begin(), snapshot.values.end(), object,

@@ -10,8 +10,8 @@
 
 namespace heapattach::snapshot {
 
-// Memory for large arrays of plain values. It is not cleared twice, and uses huge pages where
-// available: ten million objects would otherwise cost forty thousand page faults.
+// Allocates memory for large arrays of plain values. Avoids clearing it twice, and uses huge pages
+// if available: ten million objects would otherwise cost forty thousand page faults.
 template <class T>
 struct FlatAllocator {
   using value_type = T;

@@ -7,7 +7,7 @@
 
 #include "symbols/unwind/stack_record.h"
 
-// The words for frames and stacks in records, the same in every format.
+// The words for frames and stacks in records. They are the same in every format.
 namespace heapattach::snapshot {
 
 inline constexpr std::array<std::pair<std::string_view, unwind::FoundBy>, 5> kFoundByWords{{
@@ -43,7 +43,7 @@ template <class Words>
   return {};
 }
 
-// A guess, not from tables, and so worth a word with each frame.
+// Whether a frame is a guess, not from tables, so that reports should mark it.
 [[nodiscard]] constexpr bool is_guess(unwind::FoundBy by) {
   return by == unwind::FoundBy::FramePointer || by == unwind::FoundBy::Scan;
 }

@@ -10,11 +10,11 @@
 
 namespace heapattach {
 
-// The keys of `refs` for one type's objects: the path of the word if the type has one, otherwise
-// "+<offset>". Prepared once, so that writing a key only copies text. No two offsets of an object
-// share a key: of two words with the same path the second keeps its offset, and so does a path that
-// looks like another kind of key or is not UTF-8. A path that was read from a file is written
-// unchanged.
+// The keys of `refs` for the objects of one type: the path of the word if the type has one,
+// otherwise "+<offset>". They are prepared once, so that writing a key only copies text. No two
+// offsets of an object share a key: of two words with the same path, the second uses its offset,
+// and so does a word whose path looks like another kind of key or is not UTF-8. A path that was
+// read from a file is written unchanged.
 class JsonKeys {
  public:
   explicit JsonKeys(const snapshot::Type& type);
@@ -22,7 +22,7 @@ class JsonKeys {
   // The maximum length of a key, including its colon.
   [[nodiscard]] std::size_t longest() const { return longest_; }
 
-  // Writes the keys of one object. Call with ascending offsets.
+  // Writes the keys of one object. Call it with ascending offsets.
   class Cursor {
    public:
     explicit Cursor(const JsonKeys& keys) : keys_(keys) {}
@@ -39,7 +39,8 @@ class JsonKeys {
  private:
   struct Key {
     std::uint64_t offset = 0;
-    std::string text;  // at fixed offsets: with quotes and colon; of elements: what follows "[3]"
+    std::string
+        text;  // at fixed offsets, with quotes and colon; for elements, the part after "[3]"
   };
 
   // A key that was read from a file, escaped; its number, if any, is in the middle.

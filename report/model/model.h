@@ -17,9 +17,9 @@ enum class FoundBy : std::uint8_t;   // symbols/unwind/stack_record.h
 enum class StackEnd : std::uint8_t;  // as well
 }  // namespace heapattach::unwind
 
-// The one model between all sources and all reports: flat arrays of plain values, indices instead
-// of pointers. The code that fills it keeps the invariants in the comments; nothing changes it
-// afterwards.
+// The model that connects all sources with all reports: flat arrays of plain values, with indices
+// instead of pointers. The code that fills it maintains the invariants in the comments; nothing
+// changes it afterwards.
 namespace heapattach {
 class MemoryReader;
 }
@@ -36,7 +36,7 @@ enum class TypedBy : std::uint8_t {
   Nothing,
   Header,    // the object itself: a Crystal class's id
   Vtable,    // the object itself: a C++ class's vtable
-  Referrer,  // what points to it: a field, a variable
+  Referrer,  // a reference to it: a field, a variable
 };
 
 // A row of the counts: a class, or a placeholder for one. Several rows may share a name.
@@ -54,9 +54,9 @@ struct Type {
   };
   std::vector<Field> fields;
   TypedBy typed_by = TypedBy::Nothing;  // all but Nothing count towards typed_bytes
-  std::string holder;  // for buffers: the name of the type that they are part of; otherwise empty
+  std::string holder;  // for buffers: the name of the type to which they belong; otherwise empty
 
-  // The names of the words of an instance, where known: keys of `refs`.
+  // The names of the words of an instance, where known. They become keys of `refs`.
   struct Path {
     std::uint64_t offset = 0;
     std::string text;  // "@point.@next"
@@ -72,13 +72,13 @@ struct Type {
   Elements elements;
   std::vector<std::string> value_paths;  // of the fields whose values are stored
 
-  // In a snapshot read from a file, the offsets are unknown. There are only keys, and an Edge's
-  // word is an index into these: first the plain texts, in order; then, for each number, those that
-  // contain a number, one after the other. Empty if words are offsets.
+  // In a snapshot read from a file, offsets are unknown. There are only keys, and an Edge's word is
+  // an index: first the plain keys, in order; then, for each number, the keys that contain a
+  // number. Empty if words are offsets.
   struct Key {
     std::string before;
     std::string after;
-    std::uint32_t unit = 0;  // what the number counts: 1 in "[3].key", 8 in "+24"; 0: no number
+    std::uint32_t unit = 0;  // the unit of the number: 1 in "[3].key", 8 in "+24"; 0: no number
   };
   std::vector<Key> keys;
   bool is_lossy = false;  // a text in its record was changed before it was read
@@ -100,7 +100,8 @@ struct Object {
 };
 static_assert(sizeof(Object) == 16);
 
-// From a word of one object to the object that it points into. The word's offset gives the key.
+// A reference from a word of one object to the object that it points into. The word's offset
+// determines the key.
 struct Edge {
   std::uint32_t offset_words;  // offset / 8 of the word in its object, unless its Type has keys
   ObjectIndex to;
@@ -128,14 +129,15 @@ struct Root {
   std::optional<std::uint32_t>
       frame{};             // in its thread's or fiber's Stack: the frame that the word belongs to
   std::string variable{};  // of that frame, if known
-  // The variable belongs not to the function of the frame, but to this one in Place::inlined.
+  // If set, the variable belongs to this function in Place::inlined, not to the frame's own
+  // function.
   std::optional<std::uint32_t> inlined{};
   // On a thread's stack, but below its stack pointer, where only leaf functions keep words.
   bool is_below_stack_pointer = false;
   bool is_lossy = false;
 };
 
-// A function and a position in it, as people write it; unknown parts are empty or 0.
+// A function and a position in it, for people. Unknown parts are empty or 0.
 struct CodeLine {
   std::string function;
   std::string file;
@@ -144,9 +146,9 @@ struct CodeLine {
   bool is_lossy = false;
 };
 
-// The location of frames; many frames share one.
+// A code location. Many frames share one.
 struct Place {
-  std::uint64_t pc = 0;           // in the instruction
+  std::uint64_t pc = 0;           // within the instruction
   CodeLine at;                    // in the function of the frame
   std::vector<CodeLine> inlined;  // into it, innermost first, each called at the next one's line
   std::string module;             // empty: none
@@ -159,7 +161,7 @@ struct Frame {
   unwind::FoundBy found_by{};
 };
 
-// The stack of a thread or fiber; many fibers share one.
+// The stack of a thread or fiber. Many fibers share one.
 struct Stack {
   std::vector<Frame> frames;          // the innermost first
   std::uint64_t left_out = 0;         // in the middle of a very deep stack,
@@ -174,10 +176,10 @@ struct Thread {
   std::optional<std::uint32_t> stack{};  // index into Snapshot::stacks; none: unknown
   bool is_lossy = false;
   ThreadWait wait{};
-  std::string function{};                // of the program, in which it is: "work (work.c:12)"
-  std::optional<std::size_t> fiber{};    // that is on it: of Snapshot::fibers
-  bool is_idle = false;                  // that fiber waits; the thread looks for another one
-  std::optional<std::size_t> finding{};  // of Header::findings: one that it is part of
+  std::string function{};                // the program's function that it is in: "work (work.c:12)"
+  std::optional<std::size_t> fiber{};    // the fiber on it: an index into Snapshot::fibers
+  bool is_idle = false;                  // that fiber is waiting; the thread looks for another one
+  std::optional<std::size_t> finding{};  // an index into Header::findings: one that it is part of
 };
 
 struct Fiber {
@@ -185,12 +187,12 @@ struct Fiber {
   std::string name;
   std::optional<std::uint32_t> stack{};  // as for a thread; none if it runs on a thread
   bool is_lossy = false;
-  FiberWait wait{};                      // Unknown: nothing is said of it
-  std::string function{};                // as a thread's
-  std::string context{};                 // the execution context that it is of; empty: not known
-  bool is_of_runtime = false;            // what every Crystal program has
-  std::optional<std::size_t> thread{};   // that it is on: of Snapshot::threads
-  std::string of_thread{};               // whose own fiber it is: "4711 SYSMON"
+  FiberWait wait{};                     // kind Unknown if there is no information
+  std::string function{};               // as a thread's
+  std::string context{};                // its execution context; empty: unknown
+  bool is_of_runtime = false;           // exists in every Crystal program
+  std::optional<std::size_t> thread{};  // the thread that it is on: an index into Snapshot::threads
+  std::string of_thread{};              // the thread whose own fiber it is: "4711 SYSMON"
   std::optional<std::size_t> finding{};  // as a thread's
 };
 
@@ -206,7 +208,7 @@ struct Collector {
   bool is_lossy = false;
 };
 
-// Bytes of the reachable objects by the evidence for their types.
+// The bytes of reachable objects, by the evidence for their types.
 struct TypedBytes {
   std::uint64_t header = 0;
   std::uint64_t vtable = 0;
@@ -214,9 +216,9 @@ struct TypedBytes {
   std::uint64_t unknown = 0;
 };
 
-// Objects that were scanned as if every word of theirs were a pointer, because the program marks
-// them by a procedure of its own or their descriptor could not be read. What only they reference
-// may be dead to the collector.
+// Objects that were scanned as if every word were a pointer, because they have a mark procedure of
+// the program's own or their descriptor could not be read. Objects referenced only by them may be
+// dead for the collector.
 struct MarkedConservatively {
   std::uint64_t objects = 0;
   std::uint64_t bytes = 0;
@@ -234,10 +236,11 @@ struct Header {
   std::optional<double> pause_ms;
   std::optional<Collector> collector;
   std::optional<TypedBytes> typed;
-  std::optional<MarkedConservatively> marked_conservatively;  // none: no object was
-  std::string runtime;   // "crystal", "c++", "c"; empty if not known
-  std::string redacted;  // "full" if names are placeholders; empty: they are the target's own
-  // Of the stacks: what is wrong for sure, the worst first, and what may be as it should.
+  std::optional<MarkedConservatively> marked_conservatively;  // none if there are no such objects
+  std::string runtime;   // "crystal", "c++", "c"; empty if unknown
+  std::string redacted;  // "full" if names are placeholders; empty if they are the target's own
+  // About the stacks: certain faults, the worst first, and remarks that may describe something
+  // normal.
   std::vector<std::string> findings;
   std::vector<std::string> remarks;
   bool live_only = true;

@@ -8,20 +8,20 @@
 
 namespace heapattach::snapshot {
 
-// A snapshot with the name that its reader knows: a file, "process 4711".
+// A snapshot with its name for users: a file, "process 4711".
 struct NamedSnapshot {
   std::string name;
   const Snapshot* snapshot = nullptr;
 };
 
-// Warnings before snapshots are compared.
+// The result of checks before snapshots are compared.
 struct OriginCheck {
-  bool is_same_process = true;       // all are from one process: an address means the same in each
-  std::vector<std::string> remarks;  // one sentence for each thing that could mislead a reader
+  bool is_same_process = true;  // all are from one process, so an address means the same in each
+  std::vector<std::string> remarks;  // one sentence for each fact that could mislead a reader
 };
 
-// Checks the headers of snapshots, given in the expected order of time: other programs, builds or
-// processes, times that run backwards, missing parts.
+// Checks the headers of snapshots, given in chronological order, for different programs, builds or
+// processes, times in the wrong order, and missing parts.
 [[nodiscard]] OriginCheck check_origins(std::span<const NamedSnapshot> snapshots);
 
 }  // namespace heapattach::snapshot

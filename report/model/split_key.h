@@ -5,17 +5,17 @@
 
 namespace heapattach::snapshot {
 
-// A key split into parts: "[3].key" is "[", 3, "].key"; "+24" is 3 words after "+".
+// A key split into parts: "[3].key" is "[", 3, "].key"; "+24" is "+" and 3 words.
 struct SplitKey {
   std::string_view before;
   std::string_view after;
-  std::uint32_t unit = 0;  // 0: no number, and nothing after
+  std::uint32_t unit = 0;  // 0: no number, and nothing after it
   std::uint32_t number = 0;
 };
 [[nodiscard]] SplitKey split_key(std::string_view text);
 
-// Reads digits at `at` in the form in which we write them: no leading zero, and below 2^32. Returns
-// what follows them; null if there are none.
+// Reads digits at `at` in the form that we write: without leading zeros, and below 2^32. Returns
+// the position after them; null if there are none.
 [[nodiscard]] const char* read_number(const char* at, const char* end, std::uint32_t& out);
 
 }  // namespace heapattach::snapshot

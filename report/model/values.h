@@ -9,7 +9,7 @@
 
 namespace heapattach::snapshot {
 
-// Something that a user would look for in an object: its text, or a field's number.
+// A value that a user might look for in an object: its text, or the number in a field.
 struct Value {
   static constexpr std::uint32_t kOwn = std::numeric_limits<std::uint32_t>::max();
 
@@ -20,12 +20,12 @@ struct Value {
   bool is_cut = false;        // the rest was cut
 };
 
-// The values of objects in a row, by number.
+// The values of consecutive objects.
 struct ValuePiece {
   std::uint32_t first_object = 0;
   std::vector<std::uint32_t> first_value;  // by object, plus one after the last
   std::vector<Value> values;
-  std::string text;  // bytes of the target, not checked
+  std::string text;  // bytes from the target, not checked
 
   [[nodiscard]] std::string_view text_of(const Value& value) const {
     return std::string_view(text).substr(value.at, value.bytes);

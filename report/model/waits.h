@@ -13,16 +13,16 @@
 
 #include "attach/remote_addr.h"
 
-// What fibers and threads wait for, as plain values.
+// Describes what fibers and threads wait for, as plain values.
 namespace heapattach::snapshot {
 
 enum class WaitKind : std::uint8_t {
   Unknown,
   Running,     // on a thread
-  Scheduling,  // is the scheduler's: looks for fibers that can run, or watches those that do
-  Ready,       // it has let others run
+  Scheduling,  // belongs to the scheduler: looks for fibers that can run, or watches running ones
+  Ready,       // it has yielded to others
   NotStarted,
-  Ended,  // a thread still looks for another one on its stack
+  Ended,  // a thread is still looking for another fiber on its stack
   Receive,
   Send,
   Channel,  // one of the two
@@ -30,8 +30,8 @@ enum class WaitKind : std::uint8_t {
   Mutex,
   Condition,  // a condition variable
   WaitGroup,
-  Once,        // that another fiber has initialized a constant or class variable
-  Descriptor,  // that others are done with an IO
+  Once,        // for another fiber to initialize a constant or class variable
+  Descriptor,  // for others to finish using an IO
   Context,     // the end of an isolated context
   Process,     // the end of a process
   Thread,      // the end of a thread; blocks its own
@@ -45,7 +45,7 @@ enum class WaitKind : std::uint8_t {
   SleepForever,
 };
 
-// The words for them in records and reports.
+// Their names in records and reports.
 inline constexpr std::array<std::pair<std::string_view, WaitKind>, 26> kWaitWords{{
     {"unknown", WaitKind::Unknown},
     {"running", WaitKind::Running},
@@ -78,21 +78,21 @@ inline constexpr std::array<std::pair<std::string_view, WaitKind>, 26> kWaitWord
 // What a fiber waits for.
 struct FiberWait {
   WaitKind kind = WaitKind::Unknown;
-  RemoteAddr object;                              // the channel, mutex or IO; 0: not known
-  std::string type;                               // of the object
-  std::string holder;                             // "Blog::LOCK", "Account@lock": what holds it
-  std::string descriptor;                         // "7: TCP 127.0.0.1:80 listening"
-  std::optional<std::size_t> owner;               // of the mutex: a fiber
+  RemoteAddr object;       // the channel, mutex or IO; 0: not known
+  std::string type;        // of the object
+  std::string holder;      // the variable or field that holds it: "Blog::LOCK", "Account@lock"
+  std::string descriptor;  // "7: TCP 127.0.0.1:80 listening"
+  std::optional<std::size_t> owner;               // the fiber that owns the mutex
   std::optional<std::chrono::milliseconds> left;  // of a sleep, or of a wait with a limit
   bool may_have_limit = false;                    // it is unknown whether it has one
-  std::optional<pid_t> process;                   // whose end it is
-  bool is_lossy = false;                          // a text had been changed before it was read
+  std::optional<pid_t> process;                   // the process that it waits for
+  bool is_lossy = false;  // a text in its record was changed before it was read
 };
 
 // What a thread waits for.
 struct ThreadWait {
-  std::string call;                   // "read(5: pipe)"; empty: it is in no system call
-  std::optional<std::size_t> thread;  // that owns the mutex that it waits for
+  std::string call;                   // "read(5: pipe)"; empty: not in a system call
+  std::optional<std::size_t> thread;  // the owner of the mutex that it waits for
   std::string mutex;                  // the name of that mutex; empty: not known
   bool is_lossy = false;              // as a fiber's
 

@@ -5,11 +5,11 @@
 
 namespace heapattach {
 
-// Replaces in a snapshot whatever the program, its users and its machine called anything, and drops
-// values and contents: names of types, fields, variables, functions, threads, fibers, files and the
-// host. What belongs to a library keeps its name (library_names.h). Numbers, addresses, sizes and
-// edges stay, and so do counts by type: different names have different placeholders. Returns false,
-// and changes nothing, if that was done before.
+// Replaces all names in a snapshot that come from the program, its users or its machine: names of
+// types, fields, variables, functions, threads, fibers, files and the host. Drops values and
+// contents. Library names are kept (library_names.h), and so are numbers, addresses, sizes and
+// edges. Counts by type stay the same, because different names get different placeholders. Returns
+// false, and changes nothing, if the snapshot is already redacted.
 bool redact(snapshot::Snapshot& snapshot, const Placeholders& names);
 
 }  // namespace heapattach

@@ -17,16 +17,16 @@ namespace heapattach::stacks {
 // The object that a fiber waits for.
 struct AwaitedObject {
   RemoteAddr start;
-  std::uint64_t bytes = 0;              // that were copied
+  std::uint64_t bytes = 0;              // number of bytes copied
   const crystal::Type* type = nullptr;  // null: unknown
 };
 
-// Finds the channel, mutex or IO that a fiber waits for: an object of the right class that a word
-// of its frames references. If classes are unknown, it is an object with the waiting fibers in a
-// list: the list's nodes are on their stacks.
+// Finds the channel, mutex or IO that a fiber waits for: an object of the right class that is
+// referenced from its frames. If classes are unknown, finds an object with a list of the waiting
+// fibers, whose nodes are on their stacks.
 class AwaitedObjects {
  public:
-  // `memory` has the fibers' stacks and the beginnings of the objects that they reference.
+  // `memory` contains the fibers' stacks and the start of each object that they reference.
   AwaitedObjects(const boehm::BlockIndex& index,
                  const MemoryReader& memory,
                  const crystal::TypeTable& classes,
@@ -35,10 +35,11 @@ class AwaitedObjects {
   [[nodiscard]] std::optional<AwaitedObject> find(const unwind::StackRecord& record,
                                                   const WaitFrame& wait) const;
 
-  // The owner of the mutex; none if it has none, or one that no longer exists.
+  // The fiber that owns the mutex; none if there is no owner, or it no longer exists.
   [[nodiscard]] std::optional<std::size_t> owner_of(const AwaitedObject& mutex) const;
 
-  // Which words count as references: those to an object's start, or all within it.
+  // Which words count as references: only those to the start of an object, or all that point into
+  // it.
   enum class Words : std::uint8_t { Starts, All };
   // The objects that the words of `range` reference, each once.
   [[nodiscard]] std::vector<AwaitedObject> objects_of(Range range,

@@ -8,18 +8,17 @@
 
 namespace heapattach::stacks {
 
-// Crystal's standard library, as it appears in a program's stacks: the source file shows what a
-// function is. The directory is learned from the stacks themselves, because it differs between
-// installations.
+// Recognises Crystal's standard library in a program's stacks by source file. The directory is
+// learned from the stacks themselves, because it differs between installations.
 class CrystalLibrary {
  public:
-  CrystalLibrary() = default;  // for a program without it, or without line tables
+  CrystalLibrary() = default;  // for a program that does not use it, or has no line tables
   explicit CrystalLibrary(std::string directory)
       : directory_(std::move(directory)), is_crystal_(!directory_.empty()) {}
 
-  // From the files that every Crystal program's stacks go through.
+  // Learns the directory from files that occur in the stacks of every Crystal program.
   static CrystalLibrary of(const unwind::Stacks& stacks);
-  // By the files of the stacks of a Crystal program.
+  // The same, from the files in the stacks of a Crystal program.
   static CrystalLibrary of_files(std::span<const std::string_view> files);
 
   [[nodiscard]] const std::string& directory() const { return directory_; }
@@ -31,7 +30,7 @@ class CrystalLibrary {
   [[nodiscard]] std::string_view name_of(std::string_view file) const;
 
  private:
-  std::string directory_;  // with a slash at its end; empty: unknown
+  std::string directory_;  // with a trailing slash; empty: unknown
   bool is_crystal_ = false;
 };
 

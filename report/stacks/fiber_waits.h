@@ -9,8 +9,9 @@
 
 namespace heapattach::stacks {
 
-// Finds what each fiber waits for: the functions on its stack show the kind, the words of the fiber
-// and its stack the rest: which channel, mutex or IO, the mutex's owner, when a sleep ends.
+// Finds what each fiber waits for. The functions on its stack show the kind of wait. The words of
+// the fiber and its stack show the details: the channel, mutex or IO, the mutex's owner, or the end
+// of a sleep.
 class FiberWaits {
  public:
   FiberWaits(const Scene& scene, const CrystalLibrary& library, Descriptors& descriptors);
@@ -18,11 +19,11 @@ class FiberWaits {
   [[nodiscard]] FiberWait of(std::size_t fiber, const unwind::StackRecord& record);
 
  private:
-  // What the fiber has registered with the event loop.
+  // The fiber's registration with the event loop.
   struct Event {
     std::optional<PollingEvent> polling;
     std::optional<std::chrono::nanoseconds> wakes_at;
-    bool may_wake = false;  // there is a timer, but whether it is set is unknown
+    bool may_wake = false;  // there is a timer, but it is unknown whether it is set
   };
 
   [[nodiscard]] Event event_of(std::size_t fiber,

@@ -6,7 +6,7 @@
 
 namespace heapattach::stacks {
 
-// Adds the fibers to a report that has the threads already: which is on which thread, what each
+// Adds the fibers to a report that already has the threads: the thread that each is on, what it
 // waits for, and groups of fibers with equal stacks.
 void add_fibers(const Scene& scene,
                 const CrystalLibrary& library,

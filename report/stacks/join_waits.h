@@ -4,8 +4,8 @@
 
 namespace heapattach::stacks {
 
-// Adds to a snapshot what --stacks says about threads and fibers. It observes them only once, so a
-// snapshot does not show whether a thread never lets go of its processor.
+// Adds the results of --stacks about threads and fibers to a snapshot. It observes them only once,
+// so a snapshot does not show whether a thread never yields the CPU.
 class WaitJoiner final : public snapshot::WaitReader {
  public:
   [[nodiscard]] std::vector<Range> needs(const snapshot::Target& target,

@@ -11,19 +11,20 @@
 #include "symbols/crystal/fibers.h"
 #include "symbols/elf/module.h"
 
-// Which memory of a held target, besides its stacks, shows what threads and fibers wait for.
+// Finds the memory of a held target, besides its stacks, that shows what threads and fibers wait
+// for.
 namespace heapattach::stacks {
 
-// What the arguments of the threads' system calls point to.
+// The memory that the arguments of the threads' system calls point to.
 [[nodiscard]] std::vector<Range> memory_of_calls(std::span<const FrozenThread> threads,
                                                  const Modules& modules);
 
-// What the words of Fiber objects point to.
+// The memory that the words of Fiber objects point to.
 struct FiberWords {
   std::vector<std::uint64_t> in_heap;
-  std::vector<Range> timers;  // libevent's, outside of the heap
+  std::vector<Range> timers;  // libevent's, outside the heap
 };
-// `capture` has the objects.
+// `capture` must contain the objects.
 [[nodiscard]] FiberWords words_of(std::span<const crystal::FiberStack> fibers,
                                   std::uint64_t fiber_bytes,
                                   const boehm::BlockIndex& index,

@@ -10,7 +10,7 @@
 
 namespace heapattach::stacks {
 
-// What a fiber has registered with Crystal's event loop to be woken by
+// An event that a fiber has registered with Crystal's event loop to wake it
 // (Crystal::EventLoop::Polling::Event).
 struct PollingEvent {
   enum class Type : std::uint8_t { Read, Write, Sleep, SelectTimeout };
@@ -20,12 +20,12 @@ struct PollingEvent {
   std::optional<std::chrono::nanoseconds> wakes_at;  // by CLOCK_MONOTONIC
 };
 
-// The event at `at`; none if there is none of this fiber.
+// The event at `at`; none if there is no event of this fiber.
 [[nodiscard]] std::optional<PollingEvent> read_polling_event(RemoteAddr at,
                                                              RemoteAddr fiber,
                                                              const MemoryReader& memory);
 
-// The events among the words of `range`; some may be words that only look like one.
+// The events found in the words of `range`, including any words that only look like an event.
 [[nodiscard]] std::vector<PollingEvent> find_polling_events(Range range,
                                                             RemoteAddr fiber,
                                                             const MemoryReader& memory);

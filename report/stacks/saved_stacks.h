@@ -6,8 +6,8 @@
 
 namespace heapattach::stacks {
 
-// What --stacks says about a saved snapshot: its threads, fibers and findings, as far as it has
-// them. `saved` of the report is set, and says what a snapshot does not have.
+// The --stacks report of a saved snapshot, with the threads, fibers and findings that it contains.
+// Sets `saved` in the report.
 [[nodiscard]] StackReport saved_stacks(const snapshot::Snapshot& snapshot);
 
 // Recognises the program's own code in the frames of a snapshot, which it borrows.

@@ -21,12 +21,12 @@
 
 namespace heapattach::stacks {
 
-// The stacks of a target as they were while it was held, and what is known of it: copied for
-// --stacks alone, or with the whole heap. Borrows all.
+// The stacks of a target while it was held, and what is known about it, copied either for --stacks
+// alone or with the whole heap. Borrows everything.
 struct Scene {
   const Process* process = nullptr;  // null: a core file
   const Modules& modules;
-  const MemoryReader& memory;  // of the target as it is now
+  const MemoryReader& memory;  // the target's current memory
   const crystal::TypeTable& classes;
   std::uint64_t fiber_bytes = 0;  // of a Fiber object
 
@@ -35,11 +35,11 @@ struct Scene {
   const boehm::BlockIndex& index;
   std::span<const crystal::FiberStack> fibers;
   std::span<const FrozenThread> threads;
-  // The time of the target's timers; a core file does not have it.
+  // The clock of the target's timers; not known from a core file.
   std::optional<std::chrono::nanoseconds> monotonic;
   const unwind::Stacks& stacks;
 
-  // What the kernel reported about the threads before and after, if it was asked.
+  // The kernel's data about the threads before and after the freeze, if observed.
   std::span<const ThreadActivity> before{};
   std::span<const ThreadActivity> after{};
   std::chrono::nanoseconds pause{};
@@ -47,7 +47,7 @@ struct Scene {
   const std::vector<ruby::Thread>* ruby = nullptr;  // null: none
 };
 
-// The threads and fibers, what they wait for, and what is wrong.
+// Reports the threads and fibers, what they wait for, and what is wrong.
 [[nodiscard]] StackReport report_on(const Scene& scene);
 
 }  // namespace heapattach::stacks

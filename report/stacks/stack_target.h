@@ -28,8 +28,8 @@ struct StackOptions {
   }
 };
 
-// What is learned of a target before it is stopped for its stacks: the modules of any program, and
-// the layout of fibers in a Crystal program. Or the same from a core file. Never moved.
+// Everything that is learned about a target, or a core file, before it is stopped for its stacks:
+// the modules of any program, and the layout of fibers in a Crystal program. Never moved.
 class StackTarget : public snapshot::Opened {
  public:
   static Result<std::unique_ptr<StackTarget>> learn(const StackOptions& options);
@@ -43,7 +43,7 @@ class StackTarget : public snapshot::Opened {
   std::optional<boehm::Layout> heap;
   crystal::TypeTable classes;
   crystal::FiberLayout fibers;
-  std::string refusal;  // why --type-info is not used; empty if it is, or none was given
+  std::string refusal;  // why --type-info was not used; empty if it was used or not given
 
   std::optional<ruby::Machine> ruby;     // only of a Ruby program
   std::vector<ruby::Value> ruby_fibers;  // objects that were fibers

@@ -13,28 +13,29 @@
 
 namespace heapattach::stacks {
 
-// A system call that a thread waits in.
+// A system call in which a thread is waiting.
 struct SystemCall {
   std::uint64_t number = 0;
   std::array<std::uint64_t, 6> arguments{};
 };
 
-// The call that a thread was stopped in. An interrupted call that continues under another name
-// (restart_syscall) is looked up in the code that made it.
+// The call in which a thread was stopped. An interrupted call that continues as restart_syscall is
+// looked up in the code that made it.
 std::optional<SystemCall> call_of(const Registers& registers, const Modules& modules);
 
 // "futex"; "system call 1234" for an unknown one.
 [[nodiscard]] std::string name_of(const SystemCall& call);
 
-// The target's memory that its arguments point to: copied while the target is stopped.
+// The target's memory that its arguments point to, which must be copied while the target is
+// stopped.
 [[nodiscard]] std::vector<Range> memory_of(const SystemCall& call);
 
-// The call with its arguments as far as they are readable: "read(5: pipe)", "nanosleep(10 s)".
+// The call with its arguments, as far as they are readable: "read(5: pipe)", "nanosleep(10 s)".
 [[nodiscard]] std::string describe(const SystemCall& call,
                                    const MemoryReader& capture,
                                    Descriptors& descriptors);
 
-// Whether it waits for a futex, and for which.
+// The futex that it waits for, if any.
 [[nodiscard]] std::optional<RemoteAddr> awaited_futex(const SystemCall& call);
 
 }  // namespace heapattach::stacks

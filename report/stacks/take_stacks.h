@@ -5,8 +5,8 @@
 
 namespace heapattach::stacks {
 
-// The stacks of every thread of a process, and of every fiber of a Crystal program. Stops the
-// process for as long as it takes to copy its stacks; everything else happens before and after.
+// Takes the stacks of every thread of a process, and of every fiber of a Crystal program. Stops the
+// process only while its stacks are copied; everything else happens before and after.
 Result<StackReport> take_stacks(const StackOptions& options);
 
 }  // namespace heapattach::stacks

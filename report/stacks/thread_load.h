@@ -7,8 +7,9 @@
 
 namespace heapattach::stacks {
 
-// The share of the time between two observations of a thread in which it ran or waited for a
-// processor, without `pause`, for which it was stopped. None if they are too close together.
+// The fraction of the time between two observations during which a thread ran or waited for a
+// processor, not counting `pause`, when it was stopped. None if the observations are too close
+// together.
 [[nodiscard]] std::optional<double> load_between(const ThreadActivity& before,
                                                  const ThreadActivity& after,
                                                  std::chrono::nanoseconds pause);

@@ -8,28 +8,27 @@
 
 namespace heapattach::stacks {
 
-// What a fiber waits for by the functions on its stack, and the frame that shows it.
+// What a fiber waits for, according to the functions on its stack, and the frame that shows it.
 struct WaitFrame {
   WaitKind kind = WaitKind::Unknown;
   std::size_t frame = 0;  // of StackRecord::frames
-  std::string type;       // the awaited object's, from the function's name: "Channel(Job)"
-  // It looks for fibers that can run, which is not waiting: the loop of a scheduler.
+  std::string type;  // the type of the awaited object, from the function's name: "Channel(Job)"
+  // It is a scheduler's loop, which looks for fibers that can run and does not count as waiting.
   bool is_scheduler = false;
 };
 
-// `record` is the stack of a suspended fiber, or of a thread that is on a fiber and looks for
-// another to run.
+// `record` is the stack of a suspended fiber, or of a thread on a fiber that looks for another one
+// to run.
 [[nodiscard]] WaitFrame wait_by_functions(const unwind::StackRecord& record,
                                           const unwind::Stacks& stacks,
                                           const CrystalLibrary& library);
 
-// What a fiber on a thread waits for without running: something outside the fiber scheduler.
-// Unknown if it does not wait.
+// What a fiber that occupies a thread waits for, outside the fiber scheduler. Unknown if it is not
+// waiting.
 [[nodiscard]] WaitKind blocked_by_functions(const unwind::StackRecord& record,
                                             const unwind::Stacks& stacks);
 
-// Whether a thread is on this stack only to find a fiber that can run, or to wait until there is
-// one.
+// Whether a thread uses this stack only to find, or wait for, a fiber that can run.
 [[nodiscard]] bool looks_for_fibers(const unwind::StackRecord& record,
                                     const unwind::Stacks& stacks,
                                     const CrystalLibrary& library);

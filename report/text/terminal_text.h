@@ -6,13 +6,13 @@
 
 namespace heapattach {
 
-// Any `text`, on one line and safe to show: characters that could control a terminal or reorder
-// text become \n, \t, \x1b or \u{202e}, a byte that is not UTF-8 \xff, a backslash \\. Text longer
-// than kMaxNameBytes ends in an ellipsis.
+// Makes any `text` safe to show on one line: characters that could control a terminal or reorder
+// text become \n, \t, \x1b or \u{202e}, an invalid UTF-8 byte becomes \xff, and a backslash becomes
+// \\. Text longer than kMaxNameBytes is cut with an ellipsis.
 [[nodiscard]] std::string terminal_text(std::string_view text);
 
-// `text` for output in ASCII only: "->" for an arrow, "..." for an ellipsis, \u{e9} for other
-// characters. ASCII is unchanged, including control characters.
+// Converts `text` to ASCII: "->" for an arrow, "..." for an ellipsis, \u{e9} for other characters.
+// Leaves ASCII unchanged, including control characters.
 [[nodiscard]] std::string ascii_text(std::string_view text);
 
 // As much of `text`, which is safe to show, as fits into that many terminal columns, with an

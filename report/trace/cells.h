@@ -5,14 +5,14 @@
 
 #include "report/trace/trace.h"
 
-// The sums of a trace, in the smallest parts that any report of it needs.
+// Sums up a trace, in the smallest parts that any report needs.
 //
-// Each sample represents 1 / (1 - exp(-bytes / every)) allocations of its size, because that is how
-// rarely one of its size is sampled; so sums of them are unbiased estimates of all allocations.
-// With every 1, each represents itself.
+// Each sample represents 1 / (1 - exp(-bytes / every)) allocations of its size, the inverse of the
+// probability of being sampled, so their sums are unbiased estimates of all allocations. With
+// `every` 1, each represents only itself.
 //
-// In use is what was allocated during the trace and has neither been freed by the program nor been
-// found unreachable. What the trace was too short to see die is in use.
+// "In use" means allocated during the trace, and neither freed by the program nor found unreachable
+// since. It includes objects that die after the end of the trace.
 namespace heapattach::trace {
 
 struct Amounts {
@@ -25,7 +25,7 @@ struct Amounts {
   Amounts& operator+=(const Amounts& other);
 };
 
-// What was allocated with one stack, of one type, by one thread and fiber; each may be kNone.
+// The allocations with one stack, type, thread and fiber; each of these may be kNone.
 struct Cell {
   std::uint32_t stack = kNone;
   std::uint32_t type = kNone;
@@ -34,14 +34,14 @@ struct Cell {
   Amounts amounts;
 };
 
-// Which parts tell cells apart besides stack and type. A service may have a fiber for each request,
-// and then there are nearly as many cells as events.
+// What distinguishes cells, besides stack and type. A service may have one fiber per request, which
+// would give nearly as many cells as events.
 struct CellParts {
   bool threads = false;
   bool fibers = false;
 };
 
-// In the order of their first events; no two have the same parts.
+// Counts the cells, in the order of their first events. No two cells have the same parts.
 [[nodiscard]] std::vector<Cell> count_cells(const Trace& trace, const CellParts& parts);
 
 // How many allocations a sample of `bytes` bytes represents.

@@ -9,15 +9,15 @@
 
 namespace heapattach::trace {
 
-// Where to trace the allocations of a collector, from its own code: which functions allocate, and
-// which of them lead to which others.
+// The functions to hook in a collector, found by analysing its code: those that allocate, and how
+// they call each other.
 struct FoundHooks {
   Hooks hooks;
   std::vector<RemoteAddr> total;   // variables whose sum is all bytes ever allocated; may be empty
-  std::vector<std::string> notes;  // what is not traced, and why
+  std::vector<std::string> notes;  // descriptions of what is not traced, and why
 };
 
-// Impossible if the functions have no names, or if the program must not be traced.
+// Impossible if the functions have no symbols, or if the program must not be traced.
 Result<FoundHooks> find_hooks(const Modules& modules,
                               const boehm::Collector& collector,
                               const MemoryReader& memory);

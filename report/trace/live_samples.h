@@ -8,9 +8,8 @@
 
 namespace heapattach::trace {
 
-// The samples that are in use at one moment, by address: 16 bytes for each and the room between
-// them, since there may be ten million. A table with linear probing; one that is removed leaves no
-// mark.
+// The samples in use at one moment, by address. Each takes 16 bytes, plus free slots, since there
+// may be ten million. A hash table with linear probing, in which removal leaves no tombstone.
 class LiveSamples {
  public:
   struct Sample {
@@ -20,7 +19,7 @@ class LiveSamples {
 
   LiveSamples() : slots_(1024) {}
 
-  // Whatever was at the address is replaced, and returned.
+  // Replaces and returns any sample at this address.
   std::optional<Sample> put(std::uint64_t address, const Sample& sample);
   std::optional<Sample> remove(std::uint64_t address);
 
@@ -33,13 +32,13 @@ class LiveSamples {
   static_assert(sizeof(Slot) == 16);
   static constexpr std::uint32_t kLarge = 0xffffffff;
 
-  // Blocks begin at multiples of 8 or 16; no program has one at the last address.
+  // Blocks start at multiples of 8 or 16, so there is none at the last address.
   static std::uint64_t key_of(std::uint64_t address) { return address + 1; }
   [[nodiscard]] std::size_t home_of(std::uint64_t key) const {
     return static_cast<std::size_t>(key * 0x9e3779b97f4a7c15ULL >> 20) & (slots_.size() - 1);
   }
   [[nodiscard]] std::size_t next(std::size_t at) const { return (at + 1) & (slots_.size() - 1); }
-  // The slot of the key, or the empty one where it would be.
+  // The slot of the key, or the empty slot where it belongs.
   [[nodiscard]] std::size_t find(std::uint64_t key) const;
   Sample take(const Slot& slot);
   void close_gap(std::size_t gap);

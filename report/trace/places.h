@@ -21,25 +21,25 @@ enum class FrameText : std::uint8_t {
 
 struct FrameChoice {
   FrameText text = FrameText::Full;
-  bool with_all = false;  // those of the runtime and the collector, too
-  std::size_t depth = 0;  // so many innermost ones; 0: all
+  bool with_all = false;  // include frames in the runtime and the collector
+  std::size_t depth = 0;  // only this many innermost frames; 0: all
 };
 
-// The text of a frame; an unknown function has that of the file of its code, or of its address.
+// The text of a frame. For an unknown function, the file of its code or its address.
 [[nodiscard]] std::string frame_text(const Frame& frame, FrameText text);
 
 // The frames of a stack that are shown, innermost first.
 [[nodiscard]] std::vector<std::uint32_t> shown_frames(const Trace& trace,
                                                       const Stack& stack,
                                                       const FrameChoice& choice);
-// Whether it ends there though the stack had more frames when it was recorded.
+// Whether the shown stack ends only because recording cut off its outer frames.
 [[nodiscard]] bool shows_truncation(const Stack& stack,
                                     std::size_t shown,
                                     const FrameChoice& choice);
 
-// The stacks of a trace as they are shown. Frames of the runtime and of the collector are left out
-// unless there are no others: users ask which of their own code allocates. Stacks that are then
-// equal are one path.
+// The stacks of a trace as shown in reports. Frames in the runtime and the collector are hidden
+// unless there are no others, because users ask which of their own code allocates. Stacks that then
+// look the same become one path.
 class Places {
  public:
   using Label = std::uint32_t;
@@ -47,14 +47,14 @@ class Places {
 
   Places(const Trace& trace, const FrameChoice& choice);
 
-  // Of a stack, or of kNone.
+  // The path of a stack, or of kNone.
   Path path_of(std::uint32_t stack);
 
   // Its frames, innermost first; a truncated stack ends in kTruncated.
   [[nodiscard]] const std::vector<Label>& labels_of(Path path) const { return *paths_[path]; }
   [[nodiscard]] const std::string& text_of(Label label) const { return texts_[label]; }
   [[nodiscard]] std::size_t labels() const { return texts_.size(); }
-  // A frame with that label; null for a text that is not a frame's.
+  // A frame with that label; null if the label is not a frame's.
   [[nodiscard]] const Frame* frame_of(Label label) const;
 
   static constexpr std::string_view kTruncated = "(truncated)";

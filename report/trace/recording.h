@@ -16,11 +16,11 @@
 
 namespace heapattach::trace {
 
-// Makes a trace of the records of a ring. Stacks are unwound in large portions, because a worker of
-// its own does it; the same copy of a stack only once.
+// Turns the records of a ring into a trace. Stacks are unwound in large batches, because each batch
+// starts a worker process. Identical copies of a stack are unwound only once.
 class Recording {
  public:
-  // `began` is CLOCK_MONOTONIC, in nanoseconds.
+  // `began` is the start in CLOCK_MONOTONIC nanoseconds.
   Recording(const Process& target, const Modules& modules, std::size_t depth, std::uint64_t began);
 
   // The names of types, by the return address of the call that allocates one.
@@ -28,11 +28,11 @@ class Recording {
     type_names_ = std::move(types);
   }
 
-  // Takes all records that are whole; false if there was none.
+  // Takes all complete records. Returns false if there were none.
   Result<bool> drain(Ring& ring);
-  // Unwinds what was taken.
+  // Unwinds the stacks taken so far.
   Result<void> unwind();
-  // Fills in everything but the header, of what was taken so far. More can be added afterwards.
+  // Fills in everything except the header. Nothing can be added afterwards.
   Result<void> finish(Trace& trace);
 
   [[nodiscard]] std::uint64_t samples() const { return samples_; }
@@ -64,7 +64,7 @@ class Recording {
   std::unordered_map<std::uint64_t, std::uint32_t> type_by_caller_;
   std::vector<unwind::StackSample> waiting_;  // to be unwound: the last ones of copies_
   std::size_t waiting_bytes_ = 0;
-  std::vector<std::uint32_t> copies_;  // the stack of each copy; kNone: not unwound
+  std::vector<std::uint32_t> copies_;  // the stack of each copy; kNone: not unwound yet
   std::unordered_map<std::uint64_t, std::uint32_t> copy_numbers_;  // by content
   struct Found {
     StackKey frames;

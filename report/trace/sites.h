@@ -10,13 +10,14 @@
 #include "report/trace/places.h"
 #include "report/trace/trace.h"
 
-// The table of a trace: which code allocates what, how fast, and how much of it stays.
+// Computes the table of a trace: which code allocates what, how fast, and how much of it stays in
+// use.
 namespace heapattach::trace {
 
 enum class GroupBy : std::uint8_t { Stack, Function, Line, Type, Thread, Fiber };
 enum class SortBy : std::uint8_t { Allocated, InUse, Count, Rate };
 
-// One of the four amounts, for formats that have room for one.
+// Selects one of the four amounts, for formats that have room for only one.
 enum class Value : std::uint8_t { AllocSpace, AllocObjects, InuseSpace, InuseObjects };
 [[nodiscard]] std::string_view name_of(Value value);
 [[nodiscard]] double amount_of(const Amounts& amounts, Value value);
@@ -50,9 +51,9 @@ struct SiteTable {
   bool is_of_all_types = true;
 
   [[nodiscard]] bool is_estimate() const { return header.every > 1; }
-  // 0 for a trace that took no time.
+  // 0 if the trace has no duration.
   [[nodiscard]] double per_second(double amount) const;
-  // What the collector says was allocated during the trace.
+  // The collector's own count of bytes allocated during the trace.
   [[nodiscard]] std::optional<std::uint64_t> collectors_bytes() const;
 };
 

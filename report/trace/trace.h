@@ -9,23 +9,23 @@
 
 #include "report/trace/event_log.h"
 
-// A recording of which code allocated what: the model between what records it (take_trace.h), the
-// saved file (format/read/trace_lines.h) and every report of it (sites.h). Plain values; indices
-// instead of pointers.
+// A recording of which code allocated what. This model connects the recorder (take_trace.h), the
+// saved file (format/read/trace_lines.h) and all reports (sites.h). It has plain values, and
+// indices instead of pointers.
 //
-// Only some of the allocations are in it unless `every` is 1: one of `bytes` bytes is in it with
-// the probability 1 - exp(-bytes / every). sites.h makes estimates of all of them.
+// Unless `every` is 1, it contains only a sample: an allocation of `bytes` bytes is included with
+// the probability 1 - exp(-bytes / every). sites.h computes estimates for all allocations.
 namespace heapattach::trace {
 
 enum class Whose : std::uint8_t {
   Own,        // the program
-  Library,    // another one than the two below
+  Library,    // any other library
   Runtime,    // the language: Crystal's standard library, libc, libstdc++
   Collector,  // libgc
 };
 
-// A function in a stack; an inlined one is a frame of its own, with the instruction of the
-// enclosing one. Unknown parts are empty or 0.
+// A function on a stack. An inlined function is a separate frame, with the instruction of the
+// enclosing function. Unknown parts are empty or 0.
 struct Frame {
   std::string function{};
   std::string object{};  // the file of its code: "libfoo.so"
@@ -36,7 +36,7 @@ struct Frame {
   bool is_lossy = false;  // a text in its record was changed before it was read
 };
 
-// Without the frames of the code that records.
+// Does not include the frames of the recording code.
 struct Stack {
   std::vector<std::uint32_t> frames;  // of Trace::frames, innermost first
   bool is_truncated = false;          // there are outer frames that were not recorded
@@ -68,7 +68,7 @@ struct Header {
   std::uint64_t every = 1;  // bytes allocated between two samples, on average; 1: all are recorded
   std::string started;      // RFC 3339, UTC, milliseconds: when the trace began
   std::uint64_t duration_ns = 0;
-  // What the collector itself says it has allocated since the program started.
+  // The collector's own count of bytes allocated since the program started.
   std::optional<std::uint64_t> gc_bytes_at_start;
   std::optional<std::uint64_t> gc_bytes_at_end;
   std::vector<std::string> entries;  // the functions of the collector that were hooked
@@ -86,9 +86,9 @@ struct Trace {
   std::vector<Stack> stacks;
   std::vector<Thread> threads;
   std::vector<Fiber> fibers;
-  EventLog events;  // about in the order of their times
+  EventLog events;  // roughly in chronological order
 
-  // Whether everything that should be in it is.
+  // Whether nothing is missing.
   [[nodiscard]] bool is_whole() const { return header.complete && header.drops == 0; }
 };
 

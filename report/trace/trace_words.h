@@ -8,7 +8,7 @@
 
 namespace heapattach::trace {
 
-// The words for whose code a frame is, as records have them.
+// The words in records for the owner of a frame's code.
 inline constexpr std::array<std::pair<std::string_view, Whose>, 4> kWhoseWords{{
     {"own", Whose::Own},
     {"library", Whose::Library},

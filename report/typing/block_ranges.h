@@ -11,7 +11,7 @@ namespace heapattach::snapshot {
 
 inline constexpr std::uint32_t kBlocksAtATime = 256;
 
-// Calls work(first, last) for pieces of kBlocksAtATime of the heap's blocks, on all cores.
+// Calls work(first, last) for groups of kBlocksAtATime of the heap's blocks, on all cores.
 template <class Work>
 void for_block_ranges(const boehm::Heap& heap, const Work& work) {
   const auto blocks = static_cast<std::uint32_t>(heap.blocks().size());

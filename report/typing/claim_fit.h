@@ -15,19 +15,19 @@ struct Fit {
   TypeIndex row = kNoRow;
 };
 
-// How well `claim` fits an object of `block` that the pointer enters `inside` bytes after its
-// start.
+// How well `claim` fits an object of `block`, if the pointer points `inside` bytes after its start.
 [[nodiscard]] Fit fit(const Claim& claim,
                       const boehm::Block& block,
                       std::uint64_t inside,
                       const TypeRows& rows);
 
-// Whether an object that fits several instances may be one, in a larger slot: the collector merges
-// small sizes, and clears what is allocated. So it is one if all after the first instance is zero.
+// Whether an object with room for several instances may be a single one in a larger slot. The
+// collector merges small sizes and clears objects on allocation, so it may be one if everything
+// after the first instance is zero.
 [[nodiscard]] bool may_be_single(const Claim& claim, const Fit& found, const boehm::Block& block);
 
-// Whether the fit is text in an object that is text only if it holds no pointers: a pointer to
-// characters often points to anything.
+// Whether the fit is text in an object that may hold pointers and so need not be text. Pointers to
+// characters often point to other data.
 [[nodiscard]] bool may_be_no_text(const Claim& claim,
                                   const Fit& found,
                                   const boehm::Block& block,

@@ -9,8 +9,8 @@
 
 namespace heapattach::snapshot {
 
-// What one worker has found but not yet processed: claims by region, in chunks. Full chunks go
-// where every worker can find them, except those of this worker's current region.
+// Claims that one worker has found but not yet processed, by region, in chunks. Full chunks are
+// made available to all workers, except those for this worker's current region.
 class ClaimOutbox {
  public:
   // Borrows the regions.
@@ -25,11 +25,11 @@ class ClaimOutbox {
 
   // The number of regions, other than its own, for which it has claims waiting.
   [[nodiscard]] std::size_t regions_waiting() const { return regions_waiting_; }
-  // One of them, if any: the next one, in address order, that has at least the average number of
-  // chunks waiting.
+  // The next of these regions, in address order, that has at least the average number of chunks
+  // waiting.
   [[nodiscard]] std::uint32_t next_region();
-  // Takes over a region, along with the claims waiting for it. False if another worker has it: that
-  // worker gets what was found for it.
+  // Takes a region, along with the claims waiting for it. Returns false if another worker holds it;
+  // that worker then gets the claims found for it.
   bool enter(std::uint32_t region);
   // The same for a region that the caller already holds.
   void enter_held(std::uint32_t region);
@@ -57,7 +57,7 @@ class ClaimOutbox {
   std::uint32_t cursor_ = 0;               // where to look for the next one
   std::uint32_t own_ = TypingRegions::kNone;
   ClaimChunks own_chunks_;
-  ClaimChunks spare_;  // memory is bounded by what waits now
+  ClaimChunks spare_;  // memory is bounded by the claims waiting now
 };
 
 }  // namespace heapattach::snapshot

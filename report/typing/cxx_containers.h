@@ -6,9 +6,9 @@
 
 #include "symbols/types/type_model.h"
 
-// What the types of libstdc++'s containers do not show: that a vector's first pointer points to its
-// elements and its others to their ends, that a pointer to a node's base points to a node, that an
-// array of bytes is storage for a value. Names and members as of g++ 5 to 14.
+// Knowledge about libstdc++'s containers that their types do not express: a vector's first pointer
+// points to its elements and the other two to ends, a pointer to a node's base points to a node,
+// and an array of bytes is storage for a value. Names and members are those of g++ 5 to 14.
 namespace heapattach::snapshot {
 
 // How to follow a pointer member of a container.
@@ -25,8 +25,8 @@ struct ContainerWord {
 // Whether a structure of this name is a container that follow() knows.
 [[nodiscard]] bool is_cxx_container(std::string_view type_name);
 
-// How to follow the member called `member` ("_M_start") somewhere inside a container; nothing if
-// its type suffices.
+// How to follow the member `member` ("_M_start") anywhere inside a container; nothing if its type
+// is sufficient.
 [[nodiscard]] std::optional<ContainerWord> follow(const types::TypeModel& model,
                                                   std::string_view container,
                                                   std::string_view member);
@@ -39,7 +39,7 @@ struct ContainerWord {
 // "std::vector<int>", "std::string", "std::unordered_map<int, char*>".
 [[nodiscard]] std::string container_name(std::string_view type_name);
 
-// Whether a structure of this name is raw storage for a value, and of which type: kNoType if that
+// If a structure of this name is raw storage for a value, the type of the value, or kNoType if it
 // cannot be found.
 [[nodiscard]] std::optional<types::TypeRef> value_in_storage(const types::TypeModel& model,
                                                              std::string_view type_name);

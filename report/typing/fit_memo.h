@@ -10,17 +10,17 @@
 
 namespace heapattach::snapshot {
 
-// Remembers how claims fit objects of a size and kind: a heap has few such pairs, and computing the
+// Caches how claims fit objects of a size and kind. A heap has few such pairs, and computing the
 // fit takes longer than everything else that is done with a pointer.
 class FitMemo {
  public:
-  // For a claim through a pointer to the start of an object.
+  // The fit of a claim through a pointer to the start of an object.
   struct Entry {
     std::uint64_t key = 0;
     std::uint32_t cell = 0;  // as in TypeCells
     TypeIndex row = 0;
     bool is_plain = false;  // otherwise it does not fit, or the object's contents decide
-    bool leads = false;     // objects of that row make claims about others
+    bool leads = false;     // objects of that row make claims about other objects
   };
 
   // Borrows all three.
@@ -47,7 +47,7 @@ class FitMemo {
   const TypeRows& rows_;
   const TypingPlan& plan_;
   std::array<Entry, std::size_t{1} << kBits> entries_{};
-  const Entry of_large_{};  // those are few, and of all sizes: not plain
+  const Entry of_large_{};  // large objects are few and vary in size, so they are never plain
 };
 
 }  // namespace heapattach::snapshot

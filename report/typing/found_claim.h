@@ -9,15 +9,15 @@
 
 namespace heapattach::snapshot {
 
-// A pointer that was found, with its claim about the object that it points to.
+// A pointer, with its claim about the object that it points to.
 struct FoundClaim {
   std::uint64_t word = 0;
-  std::uint32_t block = 0;  // of the heap, that the word points into
-  std::uint32_t claim = 0;  // by TypingPlan
+  std::uint32_t block = 0;  // the heap block that the word points into
+  std::uint32_t claim = 0;  // a number of TypingPlan
 };
 static_assert(sizeof(FoundClaim) == 16);
 
-// Some of them, in one kilobyte.
+// A chunk of claims, one kilobyte in size.
 struct ClaimChunk {
   std::array<FoundClaim, 63> claims;
   std::size_t count = 0;

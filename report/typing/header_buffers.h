@@ -8,9 +8,10 @@
 
 namespace heapattach::snapshot {
 
-// The objects that instances of Crystal classes, known by their headers, point to as their buffers:
-// these are not instances, whatever their first word looks like. `rows` has the row of each object,
-// by Heap::number. A holder that is itself such a buffer does not count: its header is only data.
+// The buffers of Crystal objects whose classes are known from their headers. Buffers are not
+// instances, whatever their first word looks like. `rows` has the row of each object, by
+// Heap::number. A holder that is itself such a buffer does not count, because its header is only
+// data.
 [[nodiscard]] boehm::ObjectSet find_buffers(const boehm::Heap& heap,
                                             const ObjectOrder& order,
                                             const TypeRows& rows,

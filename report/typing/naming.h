@@ -16,12 +16,12 @@
 
 namespace heapattach::snapshot {
 
-// Gives each object its row: the class that its header or its first vtable pointer proves, or else
-// what little is known. Borrows both sources, which must not change; safe to use from several
-// threads.
+// Assigns a row to each object: the class proven by its header or its first vtable pointer, or else
+// a placeholder for what is known. Borrows both sources, which must not change. Safe to use from
+// several threads.
 class Naming {
  public:
-  // `code` is where the program's functions are.
+  // `code` contains the program's functions.
   Naming(const crystal::TypeTable& classes,
          const cxx::VtableNames& vtables,
          std::vector<Range> code = {});
@@ -32,19 +32,19 @@ class Naming {
   // `contents` may be shorter than the object.
   [[nodiscard]] TypeIndex type_of(const boehm::Block& block,
                                   std::span<const std::byte> contents) const;
-  // The row of an object about which only its kind is known.
+  // The row of an object of which only the kind is known.
   [[nodiscard]] static TypeIndex unknown_of(const boehm::Block& block);
   [[nodiscard]] static bool is_unknown(TypeIndex row);
-  // Whether no object carries its type, so that none need be examined.
+  // Whether no objects contain their type, so that none need to be examined.
   [[nodiscard]] bool knows_no_headers() const { return knows_no_headers_; }
 
-  // Where instances of the type keep pointers to buffers: the objects they point to are instances
-  // of String or of nothing, whatever their first word looks like.
+  // The words of the type's instances that point to buffers. The objects that they point to are
+  // Strings or not instances at all, whatever their first word looks like.
   [[nodiscard]] std::span<const crystal::BufferPointer> buffer_pointers(TypeIndex type) const;
-  // Whether there is a row of this name whose instances carry their type.
+  // Whether there is a row of this name whose instances contain their type.
   [[nodiscard]] bool has_class(const std::string& name) const { return names_.contains(name); }
   [[nodiscard]] bool is_string(TypeIndex type) const { return type == string_; }
-  // Whether a word is the address of code of the program.
+  // Whether a word is the address of code in the program.
   [[nodiscard]] bool is_code(std::uint64_t word) const {
     return std::any_of(code_.begin(), code_.end(),
                        [&](const Range& range) { return range.contains(RemoteAddr{word}); });

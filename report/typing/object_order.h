@@ -9,7 +9,7 @@
 
 namespace heapattach::snapshot {
 
-// Which of a heap's objects a snapshot lists: in address order.
+// The order of the heap's objects that are listed in a snapshot, by address.
 class ObjectOrder {
  public:
   // Borrows both.
@@ -17,7 +17,7 @@ class ObjectOrder {
 
   [[nodiscard]] std::uint64_t size() const { return size_; }
   [[nodiscard]] const boehm::ObjectSet& listed() const { return listed_; }
-  // How many listed objects come before the one with this number.
+  // The number of listed objects before the one with this number.
   [[nodiscard]] std::uint64_t rank(std::uint64_t number) const;
   // The index of an object, if it is listed.
   [[nodiscard]] std::optional<ObjectIndex> index_of(boehm::ObjectRef ref) const;
@@ -29,11 +29,12 @@ class ObjectOrder {
  private:
   const boehm::Heap& heap_;
   const boehm::ObjectSet& listed_;
-  std::vector<std::uint32_t> before_;  // for each word of the set: the listed objects before it
+  std::vector<std::uint32_t>
+      before_;  // for each word of the set, the number of listed objects before it
   std::uint64_t size_ = 0;
 };
 
-// The live objects, and those that are in use although unreachable.
+// The live objects and the unreachable objects in use.
 boehm::ObjectSet objects_in_use(const boehm::Heap& heap, const boehm::LiveSet& found);
 
 }  // namespace heapattach::snapshot

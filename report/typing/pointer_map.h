@@ -9,15 +9,16 @@
 
 namespace heapattach::snapshot {
 
-// What a word of an instance may contain.
+// The possible contents of a word of an instance.
 enum class WordKind : std::uint8_t {
-  Pointer,    // null or the address of the pointed-to type: of one, of the first of many, or inside
-  Reference,  // null or the address of one instance that carries its type
-  Closure,    // null or the address of the data that a Crystal Proc captured
-  Conservative,  // anything: unions, parts that no source describes
+  Pointer,       // null, or an address of the pointed-to type: one instance, the first of many, or
+                 // inside one
+  Reference,     // null, or the address of one instance that contains its type
+  Closure,       // null or the address of the data that a Crystal Proc captured
+  Conservative,  // anything: unions, and parts that no source describes
 };
 
-// A word of an instance that the program may keep an address in.
+// A word of an instance that may contain an address.
 struct PointerWord {
   std::uint64_t offset = 0;  // in bytes from the start of the instance; a multiple of 8
   WordKind kind = WordKind::Conservative;
@@ -38,10 +39,10 @@ struct Leaf {
   std::uint8_t bit_offset = 0;
 };
 
-// A type flattened: its words that may contain addresses, in order. Words below `known_to` that are
-// not listed contain none.
+// A flattened type: its words that may contain addresses, in order. Words below `known_to` that are
+// not listed contain no addresses.
 struct PointerMap {
-  // What follows the members of a structure that ends in an array of as many elements as fit.
+  // The flexible array member at the end of a structure.
   struct Tail {
     std::uint64_t offset = 0;
     std::string path;  // of the array
@@ -60,11 +61,11 @@ inline constexpr std::size_t kMostLeaves = 512;   // of one type
 inline constexpr std::size_t kLongestPath = 256;  // a longer one counts as unknown
 
 // Flattens a type: bases and anonymous members are transparent. Unions are conservative, and so are
-// words that no member covers, because a source may have left out a member that it could not
-// describe. Bounded for any model: what exceeds the limits is conservative.
+// words that no member covers, because a source may have omitted a member that it could not
+// describe. The work is bounded for any model: anything beyond the limits is conservative.
 [[nodiscard]] PointerMap flatten(const types::TypeModel& model, types::TypeRef type);
 
-// How many bytes an instance takes; 0 if unknown.
+// The size of an instance; 0 if unknown.
 [[nodiscard]] std::uint64_t bytes_of(const types::TypeModel& model, types::TypeRef type);
 
 }  // namespace heapattach::snapshot

@@ -6,7 +6,8 @@
 
 namespace heapattach::snapshot {
 
-// The type of each object slot: a rank and a row in 32 bits; a higher value is better. 0 is none.
+// The type of each object slot: a rank and a row in 32 bits. A higher value is better; 0 means
+// none.
 class TypeCells {
  public:
   static std::uint32_t encode(Rank rank, TypeIndex row) {

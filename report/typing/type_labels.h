@@ -17,8 +17,7 @@ void label_types(const Modules& modules,
                  std::chrono::milliseconds time,
                  crystal::TypeTable& classes);
 
-// The label of a class that is allocated at these locations, each with everything that was inlined
-// there.
+// The label of a class that is allocated at these locations, each with the functions inlined there.
 [[nodiscard]] std::string label_of(const std::vector<std::vector<unwind::Place>>& made_at);
 
 }  // namespace heapattach::snapshot

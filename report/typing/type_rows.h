@@ -18,23 +18,24 @@ namespace heapattach::snapshot {
 
 inline constexpr TypeIndex kNoRow = ~TypeIndex{0};
 
-// What a pointer claims about the object that it points to.
+// A pointer's claim about the object that it points to.
 struct Claim {
   enum class How : std::uint8_t {
-    Instance,  // one instance at the object's start, or as many as fit: a C pointer
-    Elements,  // elements from the object's start on, perhaps with a pointer inside: a buffer
-    Start,     // only that something begins where it points
+    Instance,  // one instance at the object's start, or as many as fit, as for a C pointer
+    Elements,  // elements from the object's start on, possibly with a pointer into the middle: a
+               // buffer
+    Start,     // only that something starts at this address
   };
-  std::uint64_t offset = 0;  // of the pointer: in the instance, or in the element
+  std::uint64_t offset = 0;  // of the pointer, in the instance or the element
   std::uint64_t bytes = 0;   // of an instance or element; 0: unknown
   std::uint64_t step =
-      0;  // it may point this many bytes inside, or a multiple; 0: only to the start
+      0;  // it may point inside at a multiple of this many bytes; 0: only to the start
   TypeIndex one = kNoRow;   // the row of an object that contains one instance
   TypeIndex many = kNoRow;  // … several; kNoRow: impossible
   How how = How::Instance;
-  bool by_kind = false;  // the object is atomic exactly if it holds no pointers: Crystal's
+  bool by_kind = false;  // the object is atomic exactly if it holds no pointers, as in Crystal
   TypeIndex other_kind =
-      kNoRow;             // the row of an object that should be atomic but is not: a C library's
+      kNoRow;  // the row of an object that should be atomic but is not, as from a C library
   bool has_tail = false;  // an instance may be larger than its type
 };
 
@@ -43,7 +44,7 @@ struct RowLayout {
   static constexpr std::uint64_t kEverything = ~std::uint64_t{0};
 
   bool is_precise = false;               // otherwise every word may be a pointer
-  std::vector<std::uint64_t> words;      // that may be pointers
+  std::vector<std::uint64_t> words;      // words that may be pointers
   std::uint64_t known_to = kEverything;  // after it every word may be a pointer
   std::uint64_t elements_at = 0;
   std::uint64_t element_bytes = 0;  // 0: no elements
@@ -52,17 +53,17 @@ struct RowLayout {
   std::vector<Claim> element_claims;
 
   [[nodiscard]] bool has_claims() const { return !claims.empty() || !element_claims.empty(); }
-  // Whether the known part of an instance has pointers in it.
+  // Whether the known part of an instance contains pointers.
   [[nodiscard]] bool has_pointers() const {
     return !is_precise || !words.empty() || !element_words.empty();
   }
-  // Whether an instance can contain a pointer, as far as is known.
+  // Whether an instance may contain pointers, as far as is known.
   [[nodiscard]] bool may_point() const { return has_pointers() || known_to != kEverything; }
 };
 
-// All rows that objects can have: those of Naming, in its order, and those that only a reference
-// can give: buffers, structures without a header. They follow from the types alone, so they are
-// made before the target is held; only rows for variables on its stacks are added later.
+// All possible rows of objects: those of Naming, in its order, and those that can only come from a
+// reference (buffers, and structures without a header). They depend only on the types, so they are
+// created before the target is held; only rows for variables on its stacks are added later.
 class TypeRows {
  public:
   // Borrows both, which must not change.
@@ -70,21 +71,21 @@ class TypeRows {
 
   [[nodiscard]] const std::vector<Type>& types() const { return types_; }
   [[nodiscard]] const RowLayout& layout(TypeIndex row) const { return layouts_[row]; }
-  // Whether any row makes claims about others.
+  // Whether any row makes claims about other objects.
   [[nodiscard]] bool has_claims() const { return has_claims_; }
-  // Where instances of the row keep pointers to memory that is an instance of String or of nothing,
+  // The words of the row's instances that point to Strings or to memory that is not an instance,
   // whatever its first word looks like.
   [[nodiscard]] std::span<const crystal::BufferPointer> buffer_pointers(TypeIndex row) const;
   [[nodiscard]] bool has_buffer_pointers() const { return has_buffer_pointers_; }
-  // Whether instances of the row carry their type, but nothing describes their contents.
+  // Whether instances of the row contain their type, but nothing describes their fields.
   [[nodiscard]] bool has_unknown_fields(TypeIndex row) const {
     return row < has_unknown_fields_.size() && has_unknown_fields_[row];
   }
 
-  // How to read a variable of that type. Adds the rows that it references.
+  // The layout of a variable of that type. Adds the rows that it references.
   [[nodiscard]] const RowLayout& variable(types::TypeRef type);
 
-  // Adds rows for the shapes of objects that a runtime's reader named. Call once.
+  // Adds rows for the shapes of objects that a runtime's reader has named. Call it once.
   void add_named(runtimes::ObjectNames names);
   [[nodiscard]] bool has_named() const { return !named_.shapes().empty(); }
   // The row of the object with this number, from its shape; kNoRow if it has none.

@@ -10,10 +10,10 @@
 #include "report/typing/type_rows.h"
 #include "symbols/boehm/live.h"
 
-// Typing by reference. Objects that carry their type come first. Then types spread along pointers
-// to objects that do not: from the fields of typed objects and from variables, and on from objects
-// that were typed so. A pointer makes a claim (Claim), and an object takes the best of those that
-// fit its size and kind:
+// Typing by reference. Objects that contain their type are typed first. Then types spread along
+// pointers to objects that do not: from the fields of typed objects and from variables, and then
+// from objects that were typed in this way. A pointer makes a claim (Claim), and an object takes
+// the best of the claims that fit its size and kind:
 //
 //     its own header or vtable        always, unless a buffer pointer of a Crystal class refutes it
 //     one instance, of the exact size
@@ -22,15 +22,16 @@
 //     several instances from its start on, or elements with a pointer inside
 //     only a name
 //
-// The order of the rows decides between different claims of one rank, so the result does not depend
-// on which thread came first. There is one exception: a claim made by an object whose type improved
-// later stays. Conflicts are counted.
+// The order of the rows decides between different claims of the same rank, so the result does not
+// depend on timing. There is one exception: a claim made by an object remains even if the type of
+// that object improves later. Conflicts are counted.
 //
-// The work is that of a trace, but in a different order: memory limits it, not instructions. So the
-// heap is cut into regions (typing_regions.h). A worker has a region to itself while it processes
-// it, and pointers into others wait until there are many for one region. Rejected: workers that
-// follow pointers wherever they point. On two cores this took three times as long as the present
-// design, because they took each other's cache lines away, and longer than on one core.
+// The work resembles marking, but in a different order, because memory is the bottleneck. So the
+// heap is divided into regions (typing_regions.h). A worker has exclusive access to a region while
+// it processes it, and pointers into other regions are collected until there are many for the same
+// region. Rejected alternative: workers that follow pointers wherever they point. On two cores this
+// took three times as long as the current design, and longer than on one core, because they
+// competed for cache lines.
 namespace heapattach::snapshot {
 
 class Typing {
@@ -44,7 +45,7 @@ class Typing {
 
   // The row of a listed object.
   [[nodiscard]] TypeIndex row_of(boehm::ObjectRef ref) const;
-  // How many claims an equally or more certain claim contradicts.
+  // The number of claims that an equally or more certain claim contradicts.
   [[nodiscard]] std::uint64_t conflicts() const { return conflicts_; }
 
  private:

@@ -14,17 +14,17 @@
 
 namespace heapattach::snapshot {
 
-// A part of a large object whose type makes claims about others.
+// A part of a large object whose type makes claims about other objects.
 struct LargePart {
   std::uint32_t block = 0;
   std::uint32_t part = 0;
   TypeIndex row = 0;
 };
 
-// A heap cut into regions of a few hundred kilobytes, what waits for each, and which worker has it.
-// Only the worker that holds a region accesses its objects and their types, so it needs no atomic
-// operations, and the data stays in its core's cache. Pointers into other regions wait until there
-// are many for the same region.
+// The regions of a heap, of a few hundred kilobytes each, with the claims that wait for each region
+// and the worker that holds it. Only that worker accesses the region's objects and their types, so
+// it needs no atomic operations, and the data stays in its core's cache. Pointers into other
+// regions are collected until there are many for the same region.
 class TypingRegions {
  public:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
@@ -36,43 +36,43 @@ class TypingRegions {
   [[nodiscard]] std::uint32_t first_block(std::uint32_t region) const { return region << shift_; }
   [[nodiscard]] std::uint32_t end_block(std::uint32_t region) const;
 
-  // Leaves a chunk for the worker that holds the region now, or next.
+  // Leaves a chunk for the worker that holds the region now or takes it next.
   void leave(std::uint32_t region, std::unique_ptr<ClaimChunk> chunk);
-  // How many chunks wait for a region. Cheap enough to call often.
+  // The number of chunks waiting for a region. Cheap enough to call often.
   [[nodiscard]] std::size_t waiting_for(std::uint32_t region) const {
     return states_[region].waiting.load(std::memory_order_relaxed);
   }
   [[nodiscard]] std::size_t waiting() const { return waiting_.load(std::memory_order_relaxed); }
 
-  // Takes a region and what waits for it. False if another worker has it; `found`, which may be
-  // null, is then left to that worker.
+  // Takes a region and the claims waiting for it. Returns false if another worker holds it;
+  // `found`, which may be null, is then left to that worker.
   bool hold(std::uint32_t region, std::unique_ptr<ClaimChunk>& found, ClaimChunks& into);
-  // What waits for the region that the caller holds. If nothing does, releases it and returns
-  // false.
+  // Takes the claims waiting for the region that the caller holds. If there are none, releases the
+  // region and returns false.
   bool take_or_release(std::uint32_t region, ClaimChunks& into);
-  // Whether this is the first call for a region. The caller holds it.
+  // Returns true on the first call for a region, which the caller must hold.
   bool begin(std::uint32_t region) { return !std::exchange(states_[region].is_begun, true); }
 
   // Work for an idle worker.
   struct Task {
-    std::uint32_t region = kNone;  // held by the taker then
+    std::uint32_t region = kNone;  // the worker that gets the task then holds it
     std::vector<LargePart> parts;
   };
-  // Whether a worker waits for work. Cheap enough to call often.
+  // Whether any worker is waiting for work. Cheap enough to call often.
   [[nodiscard]] bool is_hungry() const { return idle_.load(std::memory_order_relaxed) != 0; }
   // Offers a region to another worker.
   void offer(std::uint32_t region);
   void give(std::vector<LargePart> parts);
-  // Waits for work. False if all wait, so that there will never be any.
+  // Waits for work. Returns false if all workers are waiting, so that there will be no more.
   bool wait_for(Task& task);
 
-  // Makes all others end as soon as they can, because one has failed.
+  // Makes all other workers stop as soon as possible, because one has failed.
   void abandon();
   [[nodiscard]] bool is_abandoned() const { return is_abandoned_.load(std::memory_order_relaxed); }
 
  private:
   struct State {
-    std::mutex mutex;  // of what follows, but is_begun
+    std::mutex mutex;  // guards the following members, except is_begun
     ClaimChunks chunks;
     bool is_held = false;
     bool is_offered = false;
@@ -90,7 +90,7 @@ class TypingRegions {
   std::deque<State> states_;  // does not move
   std::atomic<std::size_t> waiting_{0};
 
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the following members
   std::condition_variable changed_;
   std::deque<std::uint32_t> offered_;
   std::vector<std::vector<LargePart>> parts_;

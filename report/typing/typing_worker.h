@@ -14,7 +14,7 @@
 
 namespace heapattach::snapshot {
 
-// A variable that makes claims about what it points to.
+// A variable that makes claims about the objects that it points to.
 struct VariableWords {
   std::span<const std::byte> contents;
   TypingPlan::Part says;
@@ -27,18 +27,18 @@ struct TypingWork {
   const TypeRows& rows;
   const TypingPlan& plan;
   std::span<const VariableWords> variables;
-  bool has_headers = false;        // objects that carry their type have filled some cells already
+  bool has_headers = false;  // some cells are already filled, from objects that contain their type
   std::span<std::uint32_t> cells;  // by Heap::number
   TypingRegions& regions;
-  std::atomic<std::size_t> next{0};  // where to begin: variables in groups, then regions
+  std::atomic<std::size_t> next{0};  // the next starting point: variables in groups, then regions
 };
 
-// Follows the claims of typed objects; see typing.h. One per thread.
+// Follows the claims of typed objects; see typing.h. There is one per thread.
 class TypingWorker {
  public:
   explicit TypingWorker(TypingWork& work);
 
-  // Until no work is left anywhere, or another worker has failed.
+  // Runs until no work is left anywhere, or another worker has failed.
   void run();
 
   [[nodiscard]] std::uint64_t conflicts() const { return conflicts_; }
@@ -91,7 +91,7 @@ class TypingWorker {
   std::array<Place, kAtATime> places_{};
   std::array<TypedObject, kAtATime> typed_{};
   std::size_t objects_ = 0;  // in typed_
-  Range source_;             // the target's memory that is being scanned, if it is an object
+  Range source_;             // the object whose memory is being scanned, if it is one
   std::vector<LargePart> parts_;
   std::uint64_t conflicts_ = 0;
 };

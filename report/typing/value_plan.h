@@ -11,14 +11,14 @@
 
 namespace heapattach::snapshot {
 
-// Which parts of a row's objects are values.
+// The parts of a row's objects that are values.
 struct ValuePlan {
   enum class Whole : std::uint8_t {
     Nothing,
-    CrystalString,  // a size, a length, and the text
+    CrystalString,  // a size, a length, and then the text
     Text,           // up to the first NUL
   };
-  // A number, or a std::string in place.
+  // A number, or an embedded std::string.
   struct Field {
     std::uint64_t offset = 0;
     std::uint64_t bytes = 0;
@@ -40,7 +40,7 @@ struct Scalar {
   bool is_text = false;
 };
 
-// Reads a number of the type from its bytes; nothing if no number has that size.
+// Reads a number of this type from its bytes; nothing if no number has that size.
 [[nodiscard]] std::optional<Scalar> read_scalar(const types::Type& type,
                                                 std::span<const std::byte> bytes,
                                                 const ValuePlan::Field& field);

@@ -7,8 +7,7 @@
 
 namespace heapattach::snapshot {
 
-// Decides for an object's words, one after the other, which may be pointers by its layout. Borrows
-// the layout.
+// Decides which of an object's words may be pointers according to its layout. Borrows the layout.
 class WordFilter {
  public:
   WordFilter(const RowLayout& layout, std::uint64_t object_bytes)
@@ -21,7 +20,7 @@ class WordFilter {
     elements_end_ = layout.elements_at + room / layout.element_bytes * layout.element_bytes;
   }
 
-  // Call with ascending offsets, in bytes.
+  // Call it with ascending offsets, in bytes.
   bool admits(std::uint64_t offset) {
     if (!layout_.is_precise || offset >= layout_.known_to) return true;
     if (offset >= layout_.elements_at && offset < elements_end_) return admits_in_element(offset);

@@ -21,9 +21,9 @@ inline std::size_t first_of_page(const snapshot::Snapshot& snapshot,
 }
 
 // Calls `visit` with the index of each object, in the order in which the collector itself walks its
-// blocks (GC_apply_to_all_blocks of bdwgc 7.2 to 8.2). Its index has a part for each four
-// megabytes; within a part the pages come from the last to the first, and the objects of a page in
-// address order. Stops when `visit` returns false.
+// blocks (GC_apply_to_all_blocks of bdwgc 7.2 to 8.2). Its index has one part for each 4 MiB.
+// Within a part, pages come last to first, and the objects of a page in address order. Stops when
+// `visit` returns false.
 template <class Visit>
 void in_collector_order(const snapshot::Snapshot& snapshot, const Visit& visit) {
   constexpr unsigned kPartBits = 22;
@@ -45,8 +45,8 @@ void in_collector_order(const snapshot::Snapshot& snapshot, const Visit& visit) 
   }
 }
 
-// Whether a word points into an object that the snapshot counts. Finds the page first (there are
-// about a hundredth as many as objects), then the object in it by binary search.
+// Tests whether a word points into an object that the snapshot counts. Finds the page first (there
+// are about a hundred times fewer pages than objects), then the object in it by binary search.
 class CountedPlaces {
  public:
   explicit CountedPlaces(const snapshot::Snapshot& snapshot) : snapshot_(snapshot) {
@@ -81,7 +81,7 @@ class CountedPlaces {
   };
 
   const snapshot::Snapshot& snapshot_;
-  std::vector<Page> pages_;  // that objects begin in
+  std::vector<Page> pages_;  // pages in which objects start
 };
 
 }  // namespace heapattach

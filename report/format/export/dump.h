@@ -8,12 +8,13 @@
 
 namespace heapattach {
 
-// Follows the last object of a dump, and the pointers of each object in a GCGRPH dump.
+// The marker after the last object of a dump, and after the pointers of each object in a GCGRPH
+// dump.
 inline constexpr std::uint64_t kDumpEnd = ~std::uint64_t{0};
 
-// Writes a dump as the collector's own tools do: its name of six letters and version 1, then for
-// each counted object its address, its size (bit 63: it holds no pointers), and whatever
-// `put_rest(object, out)` writes.
+// Writes a dump in the format of the collector's own tools: a six-letter name and version 1; then,
+// for each counted object, its address, its size (bit 63 is set if it holds no pointers), and the
+// output of `put_rest(object, out)`.
 template <class PutRest>
 Result<void> write_dump(std::string_view name,
                         const snapshot::Snapshot& snapshot,

@@ -8,30 +8,30 @@
 #include "report/format/write/sink.h"
 #include "report/model/model.h"
 
-// A snapshot in the formats of other tools, one source file each, which begins with what the
-// readers of the format really accept. In common:
+// Writes snapshots in the formats of other tools. Each format has a source file, which starts with
+// a description of what the readers of the format actually accept. All of them have in common:
 //
 // - Unreachable objects are included only if the snapshot counts them.
-// - Totals are those of --count in all of them: objects, bytes, and both by type.
-// - They stream: memory is that of the snapshot and of results computed from it, never of the
+// - Totals are those of --count: objects, bytes, and both by type.
+// - They stream: memory holds the snapshot and results computed from it, never the
 //   output.
-// - They cannot mark a file as "partial" as JSON Lines can; a format with room for a remark has
+// - They cannot mark a file as partial, as JSON Lines can. A format with room for a remark has
 //   one. A deadline that passes is an error, and nothing appears under the final name.
-// - Names and values come from the target, and each format escapes them in its own way.
+// - Names and values come from the target. Each format escapes them in its own way.
 namespace heapattach {
 
 struct ExportOptions {
   bool with_gzip = false;
   bool with_values = false;  // whether to include contents where the format has room for them
   Deadline deadline;
-  // Called now and then with the number of objects written. May be empty.
+  // Called occasionally with the number of objects written. May be empty.
   std::function<void(std::uint64_t objects)> on_progress;
 };
 
 // What a format needs from a snapshot.
 enum class ExportNeeds : std::uint8_t {
   Objects,   // every snapshot has them
-  Offsets,   // of pointers: a snapshot saved as JSON Lines has keys instead
+  Offsets,   // offsets of pointers; a snapshot saved as JSON Lines has keys instead
   Words,     // Snapshot::contents, at least the words that are pointers
   Contents,  // … all of it
 };

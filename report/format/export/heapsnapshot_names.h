@@ -11,7 +11,7 @@
 
 namespace heapattach {
 
-// The strings of a .heapsnapshot by number.
+// Numbers the strings of a .heapsnapshot.
 class HeapsnapshotStrings {
  public:
   HeapsnapshotStrings();
@@ -20,7 +20,7 @@ class HeapsnapshotStrings {
   [[nodiscard]] const std::deque<std::string>& all() const { return texts_; }
 
  private:
-  std::deque<std::string> texts_;  // does not move the texts that the map refers to
+  std::deque<std::string> texts_;  // a deque, because the map refers to the texts
   std::unordered_map<std::string_view, std::uint32_t> numbers_;
 };
 
@@ -40,7 +40,7 @@ class HeapsnapshotEdgeNames {
   // A key of a type that was read from a file (Type::Key).
   struct Key {
     std::uint32_t text = 0;  // 0: the number is that of the element, or an offset
-    std::uint32_t unit = 0;  // what its number counts; 0: no number
+    std::uint32_t unit = 0;  // the unit of its number; 0: no number
     bool is_offset = false;
   };
 

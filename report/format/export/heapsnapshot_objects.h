@@ -10,8 +10,9 @@
 
 namespace heapattach {
 
-// Which objects of a snapshot go to a .heapsnapshot: their ordinals, their numbers of edges, and
-// their numbers of pieces, because no node may be larger than kMostBytes.
+// The objects of a snapshot that are written to a .heapsnapshot, with their ordinals and their
+// numbers of edges and pieces. Large objects are split into pieces, because no node may be larger
+// than kMostBytes.
 class HeapsnapshotObjects {
  public:
   static constexpr std::uint64_t kMostBytes = 0x7fff'fff0;
@@ -38,13 +39,13 @@ class HeapsnapshotObjects {
   [[nodiscard]] std::uint32_t ordinal_of(snapshot::ObjectIndex object) const {
     return ordinals_.empty() ? object : ordinals_[object];
   }
-  // All edges, even to objects that are not written.
+  // All edges, including those to objects that are not written.
   [[nodiscard]] std::span<const snapshot::Edge> edges_of(snapshot::ObjectIndex object) const {
     if (snapshot_.first_edge.empty()) return {};
     const auto from = snapshot_.first_edge[object];
     return std::span(snapshot_.edges).subspan(from, snapshot_.first_edge[object + 1] - from);
   }
-  // Edges to objects that are written, without pieces.
+  // The number of edges to objects that are written, not counting pieces.
   [[nodiscard]] std::uint64_t count_edges(snapshot::ObjectIndex object) const;
 
   // By object.
@@ -56,7 +57,7 @@ class HeapsnapshotObjects {
   std::uint64_t count_ = 0;
   std::uint64_t edges_ = 0;
   std::uint64_t pieces_ = 0;
-  std::vector<std::uint32_t> ordinals_;  // empty: each object is its own
+  std::vector<std::uint32_t> ordinals_;  // empty if the ordinal of each object is its index
   std::vector<Large> large_;
 };
 

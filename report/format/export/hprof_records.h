@@ -16,7 +16,7 @@ enum class HprofTag : std::uint8_t {
   End = 0x2c,
 };
 
-// Appends a number, highest byte first.
+// Appends a big-endian number.
 template <class Number>
 void add(std::string& out, Number value) {
   for (int shift = 8 * (int{sizeof value} - 1); shift >= 0; shift -= 8) {
@@ -27,7 +27,7 @@ inline void add_id(std::string& out, std::uint64_t id) {
   add(out, id);
 }
 
-// Writes the records of a heap dump. Collects sub-records into segments.
+// Writes the records of a heap dump, and collects sub-records into segments.
 class HprofRecords {
  public:
   static constexpr std::size_t kSegmentBytes = std::size_t{1} << 20;
@@ -35,12 +35,12 @@ class HprofRecords {
   explicit HprofRecords(ExportStream& out) : out_(out) {}
 
   void put(HprofTag tag, std::string_view body);
-  // The head of a record; the caller appends its body of `bytes`.
+  // Writes the head of a record; the caller appends its body of `bytes`.
   void put_head(HprofTag tag, std::uint64_t bytes);
-  // Returns the string's number.
+  // Writes a string and returns its number.
   std::uint64_t put_string(std::string_view text);
 
-  // Where the next sub-record of about that many bytes goes.
+  // The segment for the next sub-record of about that many bytes.
   std::string& segment(std::size_t bytes);
   void end_segment();
 

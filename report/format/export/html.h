@@ -5,8 +5,8 @@
 
 namespace heapattach {
 
-// The page of a snapshot, like write_html(), plus its growth: `growth` compares earlier snapshots
-// with this one and has the rows to show.
+// Writes the page of a snapshot, like write_html(), and adds its growth: `growth` compares earlier
+// snapshots with this one and has the rows to show.
 Result<void> write_html_of_growth(const snapshot::Snapshot& snapshot,
                                   const GrowthReport& growth,
                                   Sink& sink,

@@ -14,8 +14,8 @@
 
 namespace heapattach {
 
-// Writes JSON inside a <script> of a page. No text can end the script or the string: `<`, `>` and
-// `&` are escaped as well as what JSON requires.
+// Writes JSON inside a <script> element. No text can end the script or the string: `<`, `>` and `&`
+// are escaped, in addition to what JSON requires.
 class HtmlJson {
  public:
   explicit HtmlJson(ExportStream& out) : out_(out) {}
@@ -29,7 +29,7 @@ class HtmlJson {
     out_.put(bracket);
     is_first_ = false;
   }
-  // Keys are ours.
+  // Keys are our own, and need no escaping.
   void key(std::string_view name) {
     separate();
     out_.put('"');
@@ -98,7 +98,7 @@ class HtmlJson {
 
   ExportStream& out_;
   std::string scratch_;
-  bool is_first_ = true;  // there is no value before the next one that needs a comma
+  bool is_first_ = true;  // the next value needs no comma before it
 };
 
 }  // namespace heapattach

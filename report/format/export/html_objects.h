@@ -7,8 +7,8 @@
 #include "report/analyze/referrers.h"
 #include "report/model/model.h"
 
-// The objects that a reader of the page can inspect one by one: those that retain most, and those
-// on the paths that the page shows.
+// The objects that can be inspected one by one in the page: those that retain most, and those on
+// the paths that the page shows.
 namespace heapattach {
 
 struct InspectedObject {
@@ -19,10 +19,12 @@ struct InspectedObject {
   std::uint64_t retained = 0;
   std::uint64_t referrer_count = 0;
   std::vector<analyze::Referrer> referrers;  // the first ones
-  std::vector<std::uint32_t> roots;          // in Snapshot::roots: the first ones that reference it
+  std::vector<std::uint32_t>
+      roots;  // the first roots that reference it, as indices into Snapshot::roots
 };
 
-// At most `most` objects: `wanted` first, then those that retain most. `retained` is by object.
+// Returns at most `most` objects: first `wanted`, then those that retain most. `retained` is
+// indexed by object.
 [[nodiscard]] std::vector<InspectedObject> inspect_objects(
     const snapshot::Snapshot& snapshot,
     const std::vector<std::uint64_t>& retained,

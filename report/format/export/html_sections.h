@@ -21,7 +21,7 @@ void put_html_objects(HtmlJson& json,
                       const HtmlView& view,
                       bool with_values);
 
-// The steps of a path, which begins at a root of the snapshot: ["@next",name,"0x…"] each.
+// Writes the steps of a path from a root of the snapshot, as ["@next",name,"0x…"] each.
 void put_html_steps(HtmlJson& json,
                     const snapshot::Snapshot& snapshot,
                     const HtmlView& view,

@@ -13,11 +13,11 @@
 #include "report/model/counts.h"
 #include "report/model/model.h"
 
-// The data of a page: not every object, but what its views need, computed in a few walks over the
-// heap, two at a time.
+// The data of a page. It does not include every object, only what the page's views need, computed
+// in a few walks over the heap, two at a time.
 namespace heapattach {
 
-// Types, locations and variables by number: those with a row come first, in row order.
+// Numbers types, locations and variables. Those with a row come first, in row order.
 using NameIndex = std::uint32_t;
 
 struct HtmlView {
@@ -25,14 +25,14 @@ struct HtmlView {
   static constexpr std::size_t kMostNodes = 20000;  // of the tree
   static constexpr std::size_t kMostRootPaths = 5;  // to the objects of one type
   static constexpr std::size_t kMostLinks = 20000;
-  static constexpr std::size_t kMostObjects = 400;  // that can be looked into
+  static constexpr std::size_t kMostObjects = 400;  // that can be inspected
 
-  // What objects of one name hold directly of those of another: without the one the other would be
-  // freed.
+  // What objects of one name directly hold of objects of another name, which would be freed without
+  // them.
   struct Link {
     NameIndex holder = 0;
     NameIndex held = 0;
-    std::uint64_t objects = 0;  // of the held ones
+    std::uint64_t objects = 0;  // number of held objects
     std::uint64_t bytes = 0;
     std::uint64_t retained = 0;
   };
@@ -44,9 +44,9 @@ struct HtmlView {
     std::uint64_t bytes = 0;
     std::uint64_t retained = 0;
   };
-  // What the stack of a thread or fiber retains by itself.
+  // The bytes that only the stack of this thread or fiber retains.
   struct Stack {
-    std::uint64_t id = 0;  // the thread's, or the fiber's address
+    std::uint64_t id = 0;  // the thread id, or the fiber's address
     std::uint64_t retained = 0;
   };
 
@@ -57,9 +57,9 @@ struct HtmlView {
   std::vector<std::string> names;       // safe to show
   std::vector<NameIndex> name_of_type;  // by snapshot::TypeIndex
   std::vector<NameIndex> own;           // rows of types that are the program's own
-  bool has_edges = false;               // and roots; otherwise the following is empty
+  bool has_edges = false;               // and roots; otherwise the members below are empty
   std::vector<Node> tree;               // each after its parent
-  std::vector<Link> links;              // those that hold most first
+  std::vector<Link> links;              // the largest first
   std::vector<analyze::MergedPaths::Merged> root_paths;
   analyze::Suspects suspects;
   std::vector<InspectedObject> objects;  // by address
@@ -67,8 +67,8 @@ struct HtmlView {
   std::vector<Stack> fibers;
 };
 
-// Fails only if the deadline passes. `wanted` are objects to look into, besides those that the view
-// chooses.
+// Fails only if the deadline passes. `wanted` are objects to inspect, in addition to those that the
+// view chooses.
 Result<HtmlView> make_html_view(const snapshot::Snapshot& snapshot,
                                 std::vector<snapshot::ObjectIndex> wanted,
                                 const Deadline& deadline);

@@ -11,13 +11,13 @@
 
 namespace heapattach {
 
-// The bytes of one object after another, from the snapshot's contents, by page: zero where
-// unreadable.
+// Reads the bytes of one object after another from the snapshot's contents, page by page.
+// Unreadable bytes are zero.
 class ObjectBytes {
  public:
   explicit ObjectBytes(const snapshot::Snapshot& snapshot) : snapshot_(snapshot), part_(kPart) {}
 
-  // Eight bytes of the object, `at` a multiple of eight within it.
+  // Eight bytes of the object at offset `at`, a multiple of eight.
   [[nodiscard]] std::uint64_t word(const snapshot::Object& object, std::uint64_t at) {
     const std::uint64_t wanted = object.address + at;
     if (wanted < from_ || wanted - from_ >= end_) fill(wanted, snapshot_.bytes_of(object) - at);
@@ -51,7 +51,7 @@ class ObjectBytes {
 
   const snapshot::Snapshot& snapshot_;
   std::vector<char> part_;
-  std::uint64_t from_ = 0;  // the offset of the part
+  std::uint64_t from_ = 0;  // the offset of the current part
   std::uint64_t end_ = 0;   // how much of it is filled
 };
 

@@ -6,7 +6,8 @@
 
 namespace heapattach {
 
-// A message in protobuf's wire format, field after field, built in memory: messages here are small.
+// Builds a message in protobuf's wire format, field after field. It is built in memory, because
+// messages here are small.
 class ProtobufMessage {
  public:
   void number(std::uint32_t field, std::uint64_t value) {
@@ -19,7 +20,7 @@ class ProtobufMessage {
     text_ += value;
   }
   void message(std::uint32_t field, const ProtobufMessage& value) { bytes(field, value.text_); }
-  // An element of a packed field: such a message is only its numbers.
+  // Adds an element of a packed field, which is a message that consists only of numbers.
   void varint(std::uint64_t value) {
     for (; value >= 0x80; value >>= 7) text_ += static_cast<char>(value | 0x80);
     text_ += static_cast<char>(value);

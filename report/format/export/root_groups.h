@@ -15,10 +15,10 @@ struct RootGroup {
   std::vector<std::uint32_t> roots;  // indices into Snapshot::roots, ascending
 };
 
-// The roots by location, in the order in which the locations first occur. Leaves out roots whose
-// object the snapshot does not count.
+// Groups roots by location, in the order in which the locations first occur. Omits roots whose
+// objects the snapshot does not count.
 [[nodiscard]] std::vector<RootGroup> group_roots(const snapshot::Snapshot& snapshot);
-// The same for some roots, by index.
+// The same for the roots with these indices.
 [[nodiscard]] std::vector<RootGroup> group_roots(const snapshot::Snapshot& snapshot,
                                                  const std::vector<std::uint32_t>& roots);
 

@@ -10,11 +10,11 @@
 
 namespace heapattach {
 
-// The graph of a snapshot's objects with one more node for each location that has roots, and for
-// each variable in it, so that these can dominate as objects do. They are numbered after the
+// The graph of a snapshot's objects, with additional nodes for each location that has roots and for
+// each variable in it, so that these can be dominators like objects. They are numbered after the
 // objects.
 struct RootedGraph {
-  // Of all roots.
+  // Includes all roots.
   explicit RootedGraph(const snapshot::Snapshot& snapshot);
   RootedGraph(const snapshot::Snapshot& snapshot, const std::vector<RootGroup>& places);
 

@@ -12,14 +12,14 @@
 
 namespace heapattach {
 
-// Buffers text or bytes for a sink, a megabyte at a time, compressed if requested. The first
-// failure, of the sink or of the deadline, is kept, and finish() returns it; everything after it is
-// dropped, and has_failed() shows that continuing is useless.
+// Buffers output for a sink, a megabyte at a time, and compresses it if requested. Keeps the first
+// failure (of the sink or the deadline) for finish(), and drops all output after it; has_failed()
+// shows that continuing is useless.
 class ExportStream {
  public:
   ExportStream(Sink& sink, const ExportOptions& options)
       : ExportStream(sink, options, options.with_gzip) {}
-  // For a format that compresses by itself.
+  // For formats that decide about compression themselves.
   ExportStream(Sink& sink, const ExportOptions& options, bool with_gzip);
 
   void put(std::string_view bytes) {
@@ -32,12 +32,12 @@ class ExportStream {
     char* const at = room(kMostNumberBytes);
     used_ += static_cast<std::size_t>(std::to_chars(at, at + kMostNumberBytes, value).ptr - at);
   }
-  // Without "0x".
+  // Writes hex digits without "0x".
   void put_hex(std::uint64_t value) {
     char* const at = room(kMostNumberBytes);
     used_ += static_cast<std::size_t>(std::to_chars(at, at + kMostNumberBytes, value, 16).ptr - at);
   }
-  // Eight bytes, lowest first.
+  // Writes eight bytes, little-endian.
   void put_word(std::uint64_t value) {
     std::memcpy(room(sizeof value), &value, sizeof value);
     used_ += sizeof value;
@@ -48,7 +48,7 @@ class ExportStream {
   void progress(std::uint64_t objects) const {
     if (options_.on_progress) options_.on_progress(objects);
   }
-  // Writes the rest.
+  // Writes the remaining output.
   Result<void> finish();
 
  private:

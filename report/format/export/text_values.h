@@ -7,12 +7,12 @@
 
 namespace heapattach {
 
-// The texts of objects, if the snapshot keeps them. Call with ascending objects.
+// Looks up the texts of objects, if the snapshot has them. Call it with ascending objects.
 class TextValues {
  public:
   explicit TextValues(const snapshot::Snapshot& snapshot) : pieces_(snapshot.values) {}
 
-  // The text of an object that is only a text; it may contain any bytes.
+  // The text of an object that is a string. It may contain any bytes.
   [[nodiscard]] std::optional<std::string_view> own_text(snapshot::ObjectIndex object) {
     while (next_ < pieces_.size() && pieces_[next_].first_object <= object) ++next_;
     if (next_ == 0) return std::nullopt;

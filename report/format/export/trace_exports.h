@@ -6,15 +6,16 @@
 #include "report/format/export/exporters.h"
 #include "report/trace/sites.h"
 
-// A trace in the formats of other tools, each explained in its source. Samples represent as many
-// allocations as their sizes imply, except in alys, which has the events themselves.
+// Writes traces in the formats of other tools, each explained in its source file. Each sample is
+// scaled to the number of allocations that it represents, except in alys, which contains the events
+// themselves.
 namespace heapattach {
 
 struct TraceExportOptions {
   ExportOptions stream;
   trace::FrameChoice frames;
   std::vector<std::string> types;  // globs; empty: all
-  // What a format with one number shows; the default of those with all four.
+  // The value shown by formats with only one; the default value in formats with all four.
   trace::Value value = trace::Value::AllocSpace;
 };
 

@@ -6,17 +6,18 @@
 #include "report/format/export/stream.h"
 #include "report/format/export/type_tree.h"
 
-// The formats that show a tree of frames, for any such tree. Each is explained in its source.
+// The formats that show a tree of frames, for any kind of tree. Each is explained in its source
+// file.
 namespace heapattach {
 
-// One line for each node whose own number is not 0: its bytes, or its objects.
+// The number in each line; nodes whose own number is 0 have no line.
 enum class TreeNumber : std::uint8_t { Bytes, Objects };
 void put_folded(ExportStream& out, TypeTree tree, TreeNumber number);
 
 struct FlameWords {
   std::string title;
   std::string subtitle;
-  std::string amount;              // "bytes retained": what a frame's width is
+  std::string amount;              // "bytes retained": the meaning of a frame's width
   std::vector<bool> is_colourful;  // by frame; the others are grey
 };
 void put_flames(ExportStream& out, const TypeTree& tree, const FlameWords& words);

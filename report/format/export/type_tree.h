@@ -8,15 +8,15 @@
 #include "report/format/export/rooted_graph.h"
 #include "report/model/model.h"
 
-// What holds the memory, as a tree small enough for a picture: the tree of dominators with all
-// objects of one type under one holder put together.
+// Shows what holds the memory as a tree small enough for a picture: the dominator tree, with all
+// objects of one type under one holder merged.
 //
-// An object is below what dominates it, that is, what must be freed before it can be freed: a
-// variable, a stack, another object. What several roots hold independently is below "(several
-// roots)". An object whose type already occurs above it counts there, so that a list of a million
-// nodes, or a tree, is one frame and not a million, and no path is longer than the number of types;
-// one that is still deeper than kDeepest is in a frame "(deeper)". Each object counted by the
-// snapshot is counted once.
+// An object is below its dominator, which must be freed before it can be freed: a variable, a
+// stack, or another object. Objects that several roots hold independently are below "(several
+// roots)". An object whose type already occurs above it is counted there, so that a list of a
+// million nodes is one frame instead of a million, and no path is longer than the number of types.
+// Anything deeper than kDeepest is in a frame "(deeper)". Each object of the snapshot is counted
+// exactly once.
 namespace heapattach {
 
 struct TypeTree {
@@ -26,7 +26,7 @@ struct TypeTree {
   struct Node {
     NodeIndex parent = 0;
     FrameIndex frame = 0;
-    std::uint32_t depth = 0;     // 0 for the whole
+    std::uint32_t depth = 0;     // 0 for the root of the tree
     std::uint64_t objects = 0;   // without those of child nodes
     std::uint64_t bytes = 0;     // of these
     std::uint64_t retained = 0;  // including all child nodes
@@ -40,12 +40,12 @@ struct TypeTree {
   std::vector<FrameIndex> frame_of_type;   // by snapshot::TypeIndex
   std::vector<FrameIndex> frame_of_label;  // of the rooted graph
 
-  // The frames from below the whole to the node, outermost first.
+  // The frames from below the root of the tree to the node, outermost first.
   [[nodiscard]] std::vector<FrameIndex> path_to(NodeIndex node) const;
 };
 
 [[nodiscard]] TypeTree make_type_tree(const snapshot::Snapshot& snapshot);
-// The same, from dominators of that graph that were found already.
+// The same, if the dominators of the graph are already known.
 [[nodiscard]] TypeTree make_type_tree(const snapshot::Snapshot& snapshot,
                                       const RootedGraph& graph,
                                       const analyze::Dominators& dominators);

@@ -6,7 +6,8 @@
 
 namespace heapattach {
 
-// A time as records have it (RFC 3339, UTC), without its fraction; 0 if the text is not a time.
+// Converts a time from a record (RFC 3339, UTC), ignoring its fraction; 0 if the text is not a
+// time.
 inline std::uint64_t unix_nanoseconds(const std::string& rfc3339) {
   std::tm parts{};
   const char* const rest = ::strptime(rfc3339.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);

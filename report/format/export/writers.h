@@ -2,7 +2,7 @@
 
 #include "report/format/export/exporters.h"
 
-// The writers that the registry lists; each is explained in its own source.
+// The writers that the registry lists. Each is explained in its source file.
 namespace heapattach {
 
 Result<void> write_dhat(const snapshot::Snapshot&, Sink&, const ExportOptions&);

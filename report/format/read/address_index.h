@@ -8,17 +8,17 @@
 
 namespace heapattach::read {
 
-// The object at an address. Finds its page of four kilobytes first, which has at most a few hundred
-// objects, then the object by binary search. Borrows the objects, sorted by address.
+// Looks up objects by address. Finds the 4 KiB page first, which has at most a few hundred objects,
+// then the object by binary search. Borrows the objects, which must be sorted by address.
 class AddressIndex {
  public:
   static constexpr snapshot::ObjectIndex kNone = 0xffffffff;
 
   explicit AddressIndex(std::span<const snapshot::Object> objects);
 
-  // kNone if no object begins there.
+  // kNone if no object starts there.
   [[nodiscard]] snapshot::ObjectIndex find(std::uint64_t address) const;
-  // Prefetches what find() will read first.
+  // Prefetches the data that find() reads first.
   void prefetch(std::uint64_t address) const {
     __builtin_prefetch(&slots_[slot_of(address >> 12)]);
   }

@@ -9,23 +9,23 @@
 
 namespace heapattach::read {
 
-// The stack in the record of a thread or fiber.
+// The stack as read from the record of a thread or fiber.
 struct RawStack {
   snapshot::Stack stack;
   bool has_frames = false;
 };
 
-// Reads the stacks of a piece's threads and fibers. Frames at one location are written alike and
-// stored once.
+// Reads the stacks of a piece's threads and fibers. Frames at the same location have the same text
+// and are stored once.
 class Frames {
  public:
   explicit Frames(Piece& piece) : piece_(piece) {}
 
-  // Whether `key` is one of a stack's.
+  // Whether `key` belongs to a stack.
   [[nodiscard]] static bool is_key(std::string_view key);
-  // The value of such a key.
+  // Reads the value of such a key.
   bool read(JsonCursor& json, std::string_view key, RawStack& out);
-  // Its index in the piece; none if the record had no stack.
+  // Stores a stack and returns its index in the piece; none if the record had no stack.
   std::optional<std::uint32_t> keep(RawStack stack);
 
  private:

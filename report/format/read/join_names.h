@@ -9,11 +9,11 @@
 
 namespace heapattach::read {
 
-// Joins the names of all workers: fills the snapshot's types and sizes, and maps each worker's
+// Merges the names from all workers: fills the snapshot's types and sizes, and maps each worker's
 // numbers to them.
 class JoinedNames {
  public:
-  // The code of a key: an Edge's word is `base`, plus `step` times its number.
+  // The code of a key. An Edge's word is `base` plus `step` times the key's number.
   struct Code {
     std::uint32_t base = 0;
     std::uint32_t step = 0;  // 0: no number
@@ -25,7 +25,7 @@ class JoinedNames {
     std::vector<std::vector<std::uint32_t>> value_paths;  // by type, by path
   };
 
-  // `snapshot` has the types with a record; those without one follow in file order.
+  // `snapshot` has the types that have a record; the other types are added in file order.
   JoinedNames(const Pieces& pieces, snapshot::Snapshot& snapshot);
 
   [[nodiscard]] const OfWorker& of(const NameTables& names) const;

@@ -10,22 +10,23 @@
 #include "report/format/read/line_source.h"
 #include "report/model/model.h"
 
-// Reads a snapshot of write/json_lines.h, plain or in gzip, into the same model that a live process
-// gives. Writing it again gives the same bytes.
+// Reads a snapshot written by write/json_lines.h, plain or gzipped, into the same model as that of
+// a live process. Writing it again gives the same bytes.
 //
 // - Unknown records and keys are skipped, but must be JSON. Blank lines are ignored.
 // - The header comes first and the end record last; objects come in address order, each once.
-//   Everything else may be in any order. The counts of the end record must be right.
+//   Everything else may be in any order. The counts in the end record must be correct.
 // - A file that ends early, in the middle of a line or of its compressed data, is a partial
 //   snapshot, as is one that is marked so: edges to missing objects are dropped.
-// - Any other mistake refuses the file: Malformed, with its line. A file that is not a snapshot, or
+// - Any other error makes the file Malformed, with the line number. A file that is not a snapshot,
+// or
 //   has a later version, is Unsupported.
 //
-// The file is streamed in blocks of whole lines, each read by one worker into a Piece; names are
-// numbered per worker. Then the pieces are joined: names become those of the whole file, and
-// addresses become objects through their pages. Rejected: mapping the file (it may shrink while it
-// is read, and then reading is a SIGBUS), a parser that builds a tree for each line (half the speed
-// at best), and a hash of all addresses (24 bytes per object, and one more cache miss per edge).
+// The file is streamed in blocks of whole lines, each read by one worker into a Piece, with names
+// numbered per worker. Then the pieces are joined: names get numbers for the whole file, and
+// addresses are resolved to objects. Rejected alternatives: mapping the file (if it shrinks while
+// it is read, the result is a SIGBUS), a parser that builds a tree for each line (half the speed at
+// best), and a hash table of all addresses (24 bytes per object, and one more cache miss per edge).
 namespace heapattach::read {
 
 struct ReadOptions {
@@ -37,7 +38,7 @@ struct ReadOptions {
 };
 
 Result<snapshot::Snapshot> read_json_lines(const std::string& file, const ReadOptions& options);
-// The same for an open file, of which nothing was read.
+// The same for an open file from which nothing has been read.
 Result<snapshot::Snapshot> read_json_lines(TextFile file, const ReadOptions& options);
 
 }  // namespace heapattach::read

@@ -14,8 +14,8 @@ struct z_stream_s;
 
 namespace heapattach::read {
 
-// A file's bytes, unpacked if it is a gzip file of one or more members. Streams: the file may be a
-// pipe, which is waited for until the deadline.
+// Reads a file's bytes, decompressing a gzip file of one or more members. It streams, so the file
+// may be a pipe, for which it waits until the deadline.
 class TextFile {
  public:
   static Result<TextFile> open(const std::string& name, const Deadline& deadline);
@@ -25,11 +25,11 @@ class TextFile {
   TextFile(const TextFile&) = delete;
   TextFile& operator=(const TextFile&) = delete;
 
-  // Up to `size` more bytes to `to`; 0 at the end of the file.
+  // Reads up to `size` more bytes into `to`. Returns 0 at the end of the file.
   Result<std::size_t> read(char* to, std::size_t size);
-  // The next bytes, unpacked: at least sixteen if there are as many.
+  // The next bytes, decompressed: at least sixteen, unless the file ends.
   [[nodiscard]] std::string_view beginning() const;
-  // Whether packed data ended early.
+  // Whether the compressed data ended early.
   [[nodiscard]] bool is_cut() const { return is_cut_; }
   [[nodiscard]] const std::string& name() const { return name_; }
 
@@ -51,17 +51,17 @@ class TextFile {
   std::string name_;
   Deadline deadline_;
   std::unique_ptr<z_stream_s, EndStream> stream_;  // null unless packed
-  std::vector<char> input_;                        // read and not yet unpacked or returned
-  std::size_t first_ = 0;                          // of it
-  std::size_t end_ = 0;                            // of it
+  std::vector<char> input_;                        // read, but not yet decompressed or returned
+  std::size_t first_ = 0;                          // of `input_`
+  std::size_t end_ = 0;                            // of `input_`
   std::string unpacked_;                           // peeked at, and not yet returned
-  std::uint64_t packed_bytes_ = 0;                 // read from the file and unpacked
+  std::uint64_t packed_bytes_ = 0;                 // read from the file and decompressed
   std::uint64_t unpacked_bytes_ = 0;               // the result
   bool is_cut_ = false;
   bool is_between_members_ = false;
 };
 
-// Whole lines, several megabytes at a time.
+// A block of whole lines, several megabytes long.
 struct LineBlock {
   std::size_t number = 0;
   std::vector<char> bytes;  // may be larger than the text
@@ -71,20 +71,20 @@ struct LineBlock {
   [[nodiscard]] std::string_view text() const { return {bytes.data(), size}; }
 };
 
-// Cuts a file into blocks of about `block_bytes`. A longer line makes its block longer.
+// Cuts a file into blocks of about `block_bytes`. A block with a longer line is longer.
 class LineSource {
  public:
   LineSource(TextFile file, std::size_t block_bytes)
       : file_(std::move(file)), block_bytes_(block_bytes) {}
 
-  // The next block; false at the end of the file.
+  // Reads the next block. Returns false at the end of the file.
   Result<bool> next(LineBlock& block);
   [[nodiscard]] const TextFile& file() const { return file_; }
 
  private:
   TextFile file_;
   std::size_t block_bytes_;
-  std::string rest_;  // the beginning of the line that the last block ended in
+  std::string rest_;  // the start of the line in which the last block ended
   std::size_t blocks_ = 0;
   bool is_at_end_ = false;
 };

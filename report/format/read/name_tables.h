@@ -8,8 +8,8 @@
 
 #include "report/model/model.h"
 
-// The repeated parts of a snapshot's lines, as numbers: names of types, keys of edges, sizes. Each
-// worker has tables of its own, so that none waits for another; they are joined at the end.
+// Numbers the repeated parts of a snapshot's lines: names of types, keys of edges, sizes. Each
+// worker has its own tables, so that none waits for another; they are merged at the end.
 namespace heapattach::read {
 
 struct TextHash {
@@ -21,7 +21,8 @@ struct TextHash {
 template <class Value>
 using ByText = std::unordered_map<std::string, Value, TextHash, std::equal_to<>>;
 
-// The keys of one type. A key is a number of this table plus the number inside it, if any.
+// The keys of one type. A key is represented by its number in this table and the number inside it,
+// if any.
 class KeyTable {
  public:
   struct Found {
@@ -29,11 +30,11 @@ class KeyTable {
     std::uint32_t number = 0;
   };
 
-  // The number of a key; `text` is decoded.
+  // Looks up or adds a key; `text` must be decoded.
   Found intern(std::string_view text);
-  // The same for the key at `at`, up to its closing quote, guessed from earlier keys: returns the
-  // position of the quote, or null if the guess was wrong. `after` is the key before it in the same
-  // object, kFirst if there is none.
+  // The same for the key at `at`, up to its closing quote, but guesses it from earlier keys.
+  // Returns the position of the quote, or null if the guess was wrong. `after` is the previous key
+  // in the same object, kFirst if there is none.
   const char* guess(const char* at, const char* end, std::uint32_t after, Found& found) const;
   void learn(std::uint32_t after, std::uint32_t key);
 
@@ -45,19 +46,19 @@ class KeyTable {
   std::uint32_t number_of(snapshot::Type::Key key);
 
   std::vector<snapshot::Type::Key> keys_;
-  std::vector<bool> is_plain_;            // by key: the file has it without escapes
+  std::vector<bool> is_plain_;            // by key: whether the file has it without escapes
   std::vector<std::uint32_t> following_;  // by key: the key that followed it last time
   std::uint32_t first_ = kFirst;          // the key that came first last time
   ByText<std::uint32_t> numbers_;
 };
 
-// A type as the object lines of one worker use it.
+// A type as used in the object lines of one worker.
 struct SeenType {
   std::string name;
   KeyTable keys;
   std::vector<std::string> value_paths;
   ByText<std::uint32_t> value_path_numbers;
-  std::size_t first_block = 0;  // where it was first met
+  std::size_t first_block = 0;  // where it first occurred
   std::size_t first_object = 0;
 
   std::uint32_t value_path(std::string_view path);

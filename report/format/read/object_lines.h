@@ -6,20 +6,21 @@
 #include "report/format/read/piece.h"
 #include "symbols/text/json_cursor.h"
 
-// Lines of objects, nearly all of a snapshot. A line in exactly the form that we write is read with
-// a comparison for each part that is known beforehand; others, with blanks, escapes, other keys or
-// another order, with a JsonCursor. Both give the same result.
+// Reads lines of objects, which make up nearly all of a snapshot. A line in exactly the form that
+// we write is parsed by comparing its fixed parts; any other line (with blanks, escapes, other keys
+// or another order) is parsed with a JsonCursor. Both give the same result.
 namespace heapattach::read {
 
 class ObjectLines {
  public:
-  // Adds to `piece`, for block `block` of the file; without edges on request.
+  // Adds objects to `piece`, which is block `block` of the file. Edges are optional.
   ObjectLines(NameTables& names, Piece& piece, std::size_t block, bool with_edges)
       : names_(names), piece_(piece), block_(block), with_edges_(with_edges) {}
 
-  // Reads `line` if it is an object as we write it; otherwise returns false, without effect.
+  // Reads `line` if it is an object in the form that we write; otherwise returns false, without
+  // effect.
   bool read_plain(std::string_view line);
-  // Reads an object in any form. Returns what is wrong with it, empty if nothing.
+  // Reads an object in any form. Returns a description of the error, empty if there is none.
   std::string read_any(std::string_view line);
 
  private:

@@ -11,7 +11,7 @@
 
 namespace heapattach::read {
 
-// An edge before its target object is known.
+// An edge whose target object is not known yet.
 struct RawEdge {
   std::uint64_t to = 0;   // an address
   std::uint32_t key = 0;  // of the type's KeyTable
@@ -19,7 +19,7 @@ struct RawEdge {
 };
 static_assert(sizeof(RawEdge) == 16);
 
-// A record on a line of its own, with the number of that line.
+// A record, with its line number.
 template <class Record>
 struct OnLine {
   Record record;
@@ -31,7 +31,7 @@ struct RawRoot {
   std::uint64_t to = 0;
 };
 
-// The threads and fibers that the record of one mentions: by their numbers and addresses.
+// The threads and fibers mentioned in the record of a thread or fiber, by tid and address.
 struct ThreadMentions {
   std::optional<pid_t> owner;  // of the mutex that it waits for
   std::optional<std::uint64_t> fiber;
@@ -64,7 +64,7 @@ struct Wrong {
   std::string what;
 };
 
-// The records of one block. Types, sizes and keys are numbers of the tables of the worker that read
+// The records of one block. Types, sizes and keys are numbers in the tables of the worker that read
 // it.
 struct Piece {
   const NameTables* names = nullptr;
@@ -75,15 +75,15 @@ struct Piece {
   std::vector<std::uint32_t> edge_ends;  // by object: the end of its edges
   snapshot::FlatArray<RawEdge> edges;
   snapshot::ValuePiece values;  // empty if no object has any
-  // Where objects are not on consecutive lines: the object's number and its line.
+  // Where objects are not on consecutive lines: the number of the object, and its line.
   std::vector<std::pair<std::uint32_t, std::size_t>> object_lines;
   std::uint64_t bytes = 0;  // of the objects
 
   std::vector<OnLine<snapshot::Header>> headers;
   std::vector<OnLine<snapshot::Type>> types;
   std::vector<snapshot::Place> places;
-  std::vector<snapshot::Stack> stacks;  // their places are of this piece
-  std::vector<RawThread> threads;       // their stacks are of this piece
+  std::vector<snapshot::Stack> stacks;  // their places belong to this piece
+  std::vector<RawThread> threads;       // their stacks belong to this piece
   std::vector<RawFiber> fibers;         // as well
   std::vector<OnLine<RawRoot>> roots;
   std::vector<OnLine<EndRecord>> ends;

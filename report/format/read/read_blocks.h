@@ -7,8 +7,8 @@
 
 namespace heapattach::read {
 
-// Reads all blocks of a file on `workers` cores. `work(worker, block)` reads one; after it has
-// returned false for one, no later block begins, but all earlier ones are read. Returns whether the
+// Reads all blocks of a file on `workers` cores. `work(worker, block)` reads one block. Once it has
+// returned false, no later block is started, but all earlier ones are finished. Returns whether the
 // file's compressed data ends early.
 Result<bool> read_blocks(TextFile file,
                          const ReadOptions& options,

@@ -9,14 +9,14 @@
 
 namespace heapattach::read {
 
-// A file split into pieces, in order. Each borrows one of the tables.
+// The pieces of a file, in order. Each borrows one of the tables.
 struct Pieces {
   std::vector<Piece> all;
   std::deque<NameTables> names;  // one per worker
   bool is_cut = false;           // its compressed data ends early
 };
 
-// Reads all blocks on all cores. Stops after a wrong line; the piece has the error.
+// Reads all blocks on all cores. Stops after a malformed line; its piece has the error.
 Result<Pieces> read_pieces(TextFile file, const ReadOptions& options);
 
 }  // namespace heapattach::read

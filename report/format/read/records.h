@@ -8,15 +8,17 @@
 
 namespace heapattach::read {
 
-// Reads a line that is not an object, by its record: the header, types, threads, fibers, roots, the
-// end. Unknown records and keys are checked and skipped.
+// Reads lines that are not objects: the header, types, threads, fibers, roots and the end record.
+// Unknown records and keys are checked and skipped.
 class Records {
  public:
   explicit Records(Piece& piece) : piece_(piece), frames_(piece) {}
 
-  // The kind of record in a line; if there is none, empty, and `wrong` has the reason.
+  // The kind of the record in a line. If there is none, returns an empty string and sets `wrong` to
+  // the reason.
   static std::string kind_of(std::string_view line, std::string& wrong);
-  // Returns what is wrong with it, empty if nothing. `line` was passed to kind_of before.
+  // Reads a line that was passed to kind_of() before. Returns a description of the error, empty if
+  // there is none.
   std::string read(std::string_view kind, std::string_view line);
 
  private:

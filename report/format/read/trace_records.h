@@ -14,12 +14,13 @@ class TraceRecords {
  public:
   explicit TraceRecords(trace::Trace& trace) : trace_(trace) {}
 
-  // Returns what is wrong with the line, empty if nothing.
+  // Reads a line. Returns a description of the error, empty if there is none.
   std::string read(std::string_view line);
 
   [[nodiscard]] bool has_header() const { return has_header_; }
   [[nodiscard]] bool has_end() const { return has_end_; }
-  // After the end record of a complete trace: what is wrong with its counts, empty if nothing.
+  // After the end record of a complete trace, checks its counts. Returns a description of the
+  // error, empty if there is none.
   [[nodiscard]] std::string wrong_counts() const;
 
  private:

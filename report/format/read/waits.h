@@ -8,19 +8,19 @@
 
 namespace heapattach::read {
 
-// The value of `key` in the record of a thread or fiber, which is one of write/json_waits.h or of
-// none that is known.
+// Reads the value of `key`, which is described in write/json_waits.h or unknown, in the record of a
+// thread or fiber.
 bool read_wait(JsonCursor& json, std::string_view key, RawThread& out);
 bool read_wait(JsonCursor& json, std::string_view key, RawFiber& out);
 
-// What the records of a snapshot mention, in the order of its threads and fibers.
+// The mentions in all records of a snapshot, in the order of its threads and fibers.
 struct AllMentions {
   std::vector<ThreadMentions> threads;
   std::vector<FiberMentions> fibers;
 };
 
-// Replaces the numbers and addresses by which records mention threads and fibers. One that is not
-// in the snapshot is left out, as is a finding.
+// Resolves the numbers and addresses by which records mention threads and fibers. Drops references
+// to threads, fibers and findings that are not in the snapshot.
 void resolve_mentions(const AllMentions& mentions, snapshot::Snapshot& snapshot);
 
 }  // namespace heapattach::read

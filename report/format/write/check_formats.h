@@ -4,10 +4,10 @@
 
 #include "report/collect/examine.h"
 
-// The result of --check as text.
+// Formats the result of --check.
 namespace heapattach {
 
-// For people: a line for each fact, the verdict last.
+// For people: one line per fact, with the verdict last.
 [[nodiscard]] std::string format_check_table(const snapshot::Examination& found);
 
 // For programs.

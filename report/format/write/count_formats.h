@@ -6,8 +6,8 @@
 #include "report/format/write/table.h"
 #include "report/model/counts.h"
 
-// A CountTable as text, one format per source file. Each returns all of it: a row per type is
-// small.
+// Formats a CountTable, with one source file per format. Each function returns the whole text,
+// which is small.
 namespace heapattach {
 
 // For people.
@@ -22,11 +22,12 @@ namespace heapattach {
 [[nodiscard]] std::string format_count_memprof(const snapshot::CountTable& table);
 [[nodiscard]] std::string format_count_openmetrics(const snapshot::CountTable& table);
 
-// A row's transitive and retained bytes with `separator` between them; empty fields if it has none.
+// A row's transitive and retained bytes, separated by `separator`; the fields are empty if it has
+// none.
 [[nodiscard]] std::string sizes_text(const snapshot::CountRow& row, std::string_view separator);
 
-// A row's type, safe to show, for formats without a column for reachability: marked if its objects
-// are unreachable.
+// A row's type, safe to show, for formats without a column for reachability. Types of unreachable
+// objects are marked.
 [[nodiscard]] std::string shown_type(const snapshot::CountRow& row);
 
 }  // namespace heapattach

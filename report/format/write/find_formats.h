@@ -5,10 +5,10 @@
 #include "report/analyze/find_matches.h"
 #include "report/format/write/table.h"
 
-// The objects that --find found; one format per source file.
+// Formats the objects found by --find, with one source file per format.
 namespace heapattach {
 
-// For people: how many, and a line for each of the first `most`; 0: of all.
+// For people: the number of objects, and a line for each of the first `most` (0: all).
 [[nodiscard]] std::string format_find_text(const snapshot::Snapshot& snapshot,
                                            const analyze::FindMatches& matches,
                                            std::size_t most,

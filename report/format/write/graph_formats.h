@@ -5,7 +5,7 @@
 
 #include "report/analyze/neighbourhood.h"
 
-// What references some objects, as a graph; one format per source file.
+// Formats a graph of references, with one source file per format.
 namespace heapattach {
 
 [[nodiscard]] std::string format_graph_mermaid(const snapshot::Snapshot& snapshot,
@@ -15,7 +15,7 @@ namespace heapattach {
 [[nodiscard]] std::string format_graph_json(const snapshot::Snapshot& snapshot,
                                             const analyze::Neighbourhood& found);
 
-// A line for each limit that cut something off; none if nothing was.
+// One line for each limit that cut something off.
 [[nodiscard]] std::vector<std::string> cut_lines(const analyze::Neighbourhood& found);
 
 // The objects of the graph, each once, the requested ones first.

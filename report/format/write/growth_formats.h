@@ -8,12 +8,12 @@
 #include "report/format/write/table.h"
 #include "report/model/origin_check.h"
 
-// What grew, as text: between two snapshots, between three, or in each round of a watch.
+// Formats what grew: between two or three snapshots, or in each round of a watch.
 namespace heapattach {
 
 enum class GrowthKind : std::uint8_t { Two, Three, Watch };
 
-// What is compared, one for each snapshot.
+// The source of each compared snapshot.
 struct GrowthSource {
   std::string name;  // a file, "process 4711"
   pid_t pid = 0;
@@ -27,11 +27,12 @@ struct GrowthReport {
   GrowthKind kind = GrowthKind::Two;
   std::vector<GrowthSource> sources;
   snapshot::OriginCheck origins;
-  analyze::Difference difference;  // with the rows to show, in their order
+  analyze::Difference difference;  // with the rows to show, in order
   analyze::GrowthHolders holders{};
-  const snapshot::Snapshot* last = nullptr;  // that the holders are of; null: there are none
+  const snapshot::Snapshot* last =
+      nullptr;  // the snapshot that `holders` refers to; null if there are no holders
 
-  // Whether objects were followed by their addresses.
+  // Whether objects were matched by address.
   [[nodiscard]] bool has_objects() const {
     return kind != GrowthKind::Watch && origins.is_same_process;
   }

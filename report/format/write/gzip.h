@@ -8,8 +8,8 @@ struct z_stream_s;
 
 namespace heapattach {
 
-// Compresses piece after piece, each into a gzip member of its own. Members one after the other are
-// a valid gzip file (RFC 1952, 2.2) and read as one, so pieces can be compressed in parallel.
+// Compresses each piece into a separate gzip member. Concatenated members are a valid gzip file
+// (RFC 1952, 2.2), so pieces can be compressed in parallel.
 class GzipMembers {
  public:
   GzipMembers();

@@ -12,17 +12,17 @@
 //              "inlined":[{"function":"read","file":"src/io.cr","line":7}],"found_by":"scan"}],
 //   "left_out":N,"left_out_behind":N,"end":"corrupt"
 //
-// The innermost frame comes first, and so does the innermost of the functions that are inlined into
-// one. `found_by` marks guesses ("frame pointer", "scan") and frames that a signal interrupted
-// ("signal"); `end` is left out if the stack ends normally. A fiber with exactly the frames of an
-// earlier one has "same_frames_as" with that one's address instead: of 100,000 fibers most do.
+// Frames are listed innermost first, and so are the functions inlined into a frame. `found_by`
+// marks guesses ("frame pointer", "scan") and frames that were interrupted by a signal ("signal").
+// `end` is omitted if the stack ends normally. A fiber with exactly the same frames as an earlier
+// one has "same_frames_as" with that fiber's address instead; among 100,000 fibers, most do.
 namespace heapattach {
 
 void add_stack(const snapshot::Snapshot& snapshot,
                const snapshot::Stack& stack,
                JsonRecord& record);
 
-// Remembers which fiber's record already has its frames.
+// Remembers which fiber's record already contains the frames of a stack.
 class FiberFrames {
  public:
   explicit FiberFrames(const snapshot::Snapshot& snapshot)

@@ -7,8 +7,8 @@
 #include "report/format/write/sink.h"
 #include "report/model/model.h"
 
-// The snapshot as JSON Lines, version 1: UTF-8, one object per line, no line depending on an array
-// around it, so that a reader can stop, skip or split anywhere. In this order:
+// Writes a snapshot as JSON Lines, version 1: UTF-8, one object per line, and no enclosing array,
+// so that a reader can stop, skip or split anywhere. The records, in this order:
 //
 //   {"record":"snapshot","version":1,"tool":…,"pid":…,"collector":{…},"live_only":true}
 //   {"record":"type","name":"Session","id":174,"bytes":40,"known_from":[…],"fields":[…]}
@@ -19,45 +19,43 @@
 //   {"record":"object","address":"0x7f12a0","type":"Session","bytes":48,"refs":{"+16":"0x7f1300"}}
 //   {"record":"end","complete":true,"objects":N,"bytes":N,"roots":N,"skipped":0}
 //
-// - Addresses are strings of lower-case hex: 64 bits do not fit a JavaScript number.
-// - Empty keys are left out. The version changes only if a key's meaning does.
-// - The keys of `refs` are the paths of the words if the type has them ("@point.@next", "[3].key"),
-//   otherwise "+<offset>". No key occurs twice: of two words with one path the second keeps its
-//   offset, and so does a path that begins with "+".
-// - Several types may have one name, such as the buffers of one hash; one of them has a record.
-// - A type's `holder` is the type that such buffers are part of.
-// - json_waits.h has what threads and fibers wait for, and what was found wrong with them.
-// - json_frames.h describes `frames`; a root's `frame` counts them from 0. Where its `variable` is
-//   not of the function that has the frame, `inlined` says to which of the frame's `inlined` it
-//   belongs.
+// - Addresses are lower-case hex strings, because 64 bits do not fit a JavaScript number.
+// - Keys without a value are omitted. The version changes only if the meaning of a key changes.
+// - The keys of `refs` are the paths of words if the type has them ("@point.@next", "[3].key"),
+//   otherwise "+<offset>". No key occurs twice: of two words with the same path, the second keeps
+//   its offset, and so does a path that begins with "+".
+// - Several types may share a name, such as the buffers of a hash; only one of them has a record.
+// - A type's `holder` is the type to which such buffers belong.
+// - json_waits.h describes what threads and fibers wait for, and the findings about them.
+// - json_frames.h describes `frames`; a root's `frame` counts them from 0. If its `variable` does
+//   not belong to the frame's own function, `inlined` is the index of the function in the frame's
+//   `inlined`.
 //   "below_stack_pointer":true marks a word of a thread's stack that only the innermost function
-//   could still use. A word in which an inner frame keeps a register of an outer one has the outer
-//   one's number.
-// - Only if asked for, `value` is what text or a number an object is, `values` what its fields
-// hold,
-//   by path; "cut":true says that a text was longer.
-// - An unreachable object has "reachable":false, and is left out if live_only is true.
-// - "marked_conservatively":{"objects":N,"bytes":N} in the first record: so many objects were
-// scanned
-//   whole, because the program marks them by a procedure of its own or their mark descriptor could
-//   not be read. They may hold objects that the collector does not keep.
+//   could still use. A word in which an inner frame saved a register of an outer frame has the
+//   outer frame's number.
+// - Only on request, `value` is the text or number that an object represents, and `values` has the
+//   values of its fields, by path. "cut":true means that a text was longer.
+// - An unreachable object has "reachable":false, and is omitted if live_only is true.
+// - "marked_conservatively":{"objects":N,"bytes":N} in the first record is the number of
+//   objects that were scanned in full, because they have a mark procedure of the program's own or
+//   their mark descriptor could not be read. They may retain objects that the collector does not.
 // - "redacted":"full" in the first record means that names are placeholders.
 // - A record in which a name was cut or was not UTF-8 has "lossy":true.
-// - A file without its end record, or with "complete":false there, is partial; `reason` says why.
+// - A file without an end record, or with "complete":false in it, is partial; `reason` says why.
 //
-// The rest is for speed. Workers format objects in pieces of a few thousand, each into one buffer
-// of fixed size that is made once, and write them in order (OrderedOutput). Text that all objects
-// of a type share is escaped beforehand. If a buffer fills up within a piece, it waits for its turn
-// and is written in parts, so an array of a billion elements needs no more memory than any other
-// object. Rejected: formatting everything in memory (the text is three times the heap), one writer
-// fed by a queue (one more copy, and a thread that mostly waits), fmt in the inner loop (a third of
-// the speed).
+// The implementation is designed for speed. Workers format objects in pieces of a few thousand,
+// each into one fixed-size buffer that is reused, and write them in order (OrderedOutput). Text
+// that all objects of a type share is escaped in advance. If a buffer fills up within a piece, the
+// worker waits for its turn and writes the piece in parts, so an array of a billion elements needs
+// no more memory than any other object. Rejected alternatives: formatting everything in memory (the
+// text is three times as large as the heap), one writer fed by a queue (one more copy, and a thread
+// that mostly waits), and fmt in the inner loop (a third of the speed).
 namespace heapattach {
 
 struct JsonLinesOptions {
   bool with_gzip = false;
   Deadline deadline;
-  // Called now and then, from one thread at a time, with the number of objects written. May be
+  // Called occasionally, from one thread at a time, with the number of objects written. May be
   // empty.
   std::function<void(std::uint64_t objects)> on_progress;
 };
@@ -65,7 +63,7 @@ struct JsonLinesOptions {
 struct JsonLinesWritten {
   std::uint64_t objects = 0;
   std::uint64_t bytes = 0;  // of the objects, not of the text
-  // False if the deadline passed first: the text then ends early, and its end record has the
+  // False if the deadline passed first; the text then ends early, and its end record has the
   // reason.
   bool in_time = true;
 };

@@ -8,8 +8,8 @@
 
 namespace heapattach {
 
-// One line of JSON under construction: keys in the order they are added. Remembers whether any text
-// in it lost something, and then ends with "lossy":true. Keys are ours and need no escaping.
+// Builds one line of JSON, with keys in the order in which they are added. If any text in it was
+// changed or cut, the record ends with "lossy":true. Keys are our own and need no escaping.
 class JsonRecord {
  public:
   JsonRecord() = default;
@@ -31,7 +31,7 @@ class JsonRecord {
   // Adds `json` unchanged.
   void raw(std::string_view key, std::string_view json);
 
-  // Makes the record "lossy" whether or not its texts lose anything now.
+  // Marks the record "lossy" even if no text is changed now.
   void lossy_if(bool was_lossy) { is_lossy_ |= was_lossy; }
 
   void open_list(std::string_view key);

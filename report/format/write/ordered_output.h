@@ -10,22 +10,23 @@
 
 namespace heapattach {
 
-// Lets workers that make the pieces of a text in parallel write them in order. Pieces are numbered
-// from 0. Each worker works on one piece at a time and takes numbers in ascending order, so some
-// worker always works on the lowest unfinished piece, and none waits for ever.
+// Lets workers that format pieces of a text in parallel write them in order. Pieces are numbered
+// from 0. Each worker processes one piece at a time and takes numbers in ascending order, so some
+// worker is always processing the lowest unfinished piece, and none waits forever.
 class OrderedOutput {
  public:
   explicit OrderedOutput(Sink& sink) : sink_(sink) {}
 
-  // Waits until all pieces before `piece` are finished, then writes. False once anything failed.
+  // Waits until all pieces before `piece` are finished, then writes. Returns false once anything
+  // has failed.
   bool append(std::size_t piece, std::string_view bytes);
-  // No more text comes for `piece`.
+  // Declares that `piece` is complete.
   void finish(std::size_t piece);
   // Makes every later append fail. The first error is kept.
   void fail(Error error);
 
   [[nodiscard]] bool has_failed() const;
-  // Call after all workers have ended.
+  // Call it after all workers have ended.
   [[nodiscard]] Result<void> result() const;
 
  private:

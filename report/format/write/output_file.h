@@ -12,29 +12,30 @@
 //
 // A file is written without a name (O_TMPFILE) or, if the file system does not support that, under
 // a random name in the same directory. It gets its name by linkat() or rename() once it is complete
-// and on the disk. So a file with that name is always complete; if we are killed, a file without a
-// name is gone. Everything happens relative to one descriptor of the directory, so replacing the
-// directory meanwhile has no effect. The mode is 0600 whatever the umask: a heap contains secrets.
+// and on the disk. So a file with that name is always complete, and if we are killed, an unnamed
+// file disappears. Everything happens relative to one descriptor of the directory, so replacing the
+// directory in the meantime has no effect. The mode is 0600 whatever the umask, because a heap
+// contains secrets.
 //
-// A symbolic link with that name is never followed. Neither a link nor a file nor anything else is
-// replaced without `force`: the check at opening time is for the user's sake; the one that counts
-// is made by the kernel when the file gets its name (EEXIST). Anything but a regular file or a link
-// cannot be replaced at all. A FIFO or a character device is written to directly, but only with
-// `force`, only if it belongs to us or root, and never in a sticky directory of another user: its
-// creator would read the heap. /dev/null needs no force. /dev/stdout, /dev/stderr and /dev/fd/N
-// mean a descriptor of ours, as in shells; anything else is refused.
+// A symbolic link with that name is never followed. Nothing is replaced without `force`. The check
+// when opening is only for the user's convenience; the decisive check is made by the kernel when
+// the file gets its name (EEXIST). Only regular files and links can be replaced at all. A FIFO or a
+// character device is written to directly, but only with `force`, only if it belongs to us or root,
+// and never in a sticky directory of another user, because its creator could read the heap.
+// /dev/null does not need `force`. /dev/stdout, /dev/stderr and /dev/fd/N mean our own descriptors,
+// as in shells; anything else is refused.
 namespace heapattach {
 
-// An open destination. Unless it is finished, what was written to it is dropped.
+// An open destination. Unless it is finished, everything written to it is discarded.
 class OpenOutput {
  public:
   // Standard output.
   static Result<OpenOutput> standard_output();
-  // The file `name`. If it is a FIFO, waits until `deadline` for a reader.
+  // Opens the file `name`. If it is a FIFO, waits until `deadline` for a reader.
   static Result<OpenOutput> file(const std::string& name, bool force, const Deadline& deadline);
 
-  // For a process that gives up its rights before it writes: opens the file now, which file() then
-  // hands out. A process forked in between gives it its name, or drops it.
+  // For a process that gives up its rights before it writes: opens the file now, so that file()
+  // returns it later. A process forked in between gives the file its name, or discards it.
   static void open_ahead(const std::string& name, bool force, const Deadline& deadline);
   static Result<void> publish_ahead();
   static void drop_ahead();

@@ -12,18 +12,18 @@
 #include "report/format/write/table.h"
 #include "report/model/model.h"
 
-// Paths and chains of dominators, as reports show them.
+// Formats paths and chains of dominators for reports.
 namespace heapattach {
 
-// A line each for the root and the objects on the path, indented. Very long paths show the
-// beginning and the end; repeated links of a list appear once, with the number of further ones.
+// One indented line each for the root and the objects on the path. For very long paths, shows only
+// the start and the end. Repeated links of a list appear once, with the number of further links.
 [[nodiscard]] std::string root_path_text(const snapshot::Snapshot& snapshot,
                                          std::uint32_t root,
                                          const analyze::RootPath& root_path,
                                          analyze::EdgeNames& names,
                                          const TextStyle& style);
 
-// The same without the root: the objects after the first, which the caller has shown already.
+// The same without the root and the first object, which the caller has already shown.
 [[nodiscard]] std::string steps_text(const snapshot::Snapshot& snapshot,
                                      const analyze::RootPath& root_path,
                                      analyze::EdgeNames& names,
@@ -42,7 +42,7 @@ namespace heapattach {
 [[nodiscard]] std::string object_text(const snapshot::Snapshot& snapshot,
                                       snapshot::ObjectIndex object);
 
-// Adds "root", "path" and "dominators" to a record. Nothing is left out.
+// Adds "root", "path" and "dominators" to a record, in full.
 void add_root_path(const snapshot::Snapshot& snapshot,
                    std::uint32_t root,
                    const analyze::RootPath& root_path,

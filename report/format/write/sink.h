@@ -14,10 +14,10 @@ class Sink {
   Sink(const Sink&) = delete;
   Sink& operator=(const Sink&) = delete;
 
-  // Takes all of `bytes`, or fails for good. Called from one thread at a time.
+  // Writes all of `bytes`, or fails permanently. Called from one thread at a time.
   virtual Result<void> write(std::string_view bytes) = 0;
-  // The report is complete: makes it appear under its name. Without this call nothing appears
-  // there.
+  // Call it when the report is complete, so that it appears under its name. Without this call,
+  // nothing appears there.
   virtual Result<void> finish() = 0;
 };
 

@@ -4,15 +4,15 @@
 
 #include "report/stacks/stack_report.h"
 
-// The result of --stacks as text.
+// Formats the result of --stacks.
 namespace heapattach {
 
 struct StackStyle {
-  bool with_colour = false;  // also marks the innermost frame of the program's own code
-  bool is_brief = false;     // frames of the runtime and of libraries are folded
+  bool with_colour = false;  // also marks the innermost frame in the program's own code
+  bool is_brief = false;     // fold frames in the runtime and in libraries
 };
 
-// For people: what is wrong, the threads, the fibers by stack.
+// For people: the findings, the threads, and the fibers grouped by stack.
 [[nodiscard]] std::string format_stacks_text(const stacks::StackReport& report,
                                              const StackStyle& style);
 

@@ -5,7 +5,7 @@
 #include "report/analyze/duplicates.h"
 #include "report/format/write/table.h"
 
-// Duplicate strings as text. `shown_bytes` limits how much of each is shown.
+// Formats duplicate strings. `shown_bytes` limits how much of each is shown.
 namespace heapattach {
 
 struct StringReport {

@@ -7,7 +7,7 @@
 #include "report/collect/memory_account.h"
 #include "report/format/write/table.h"
 
-// What the memory of a process consists of, as text.
+// Formats the memory of a process by use.
 namespace heapattach {
 
 struct SummaryReport {

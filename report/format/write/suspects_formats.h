@@ -5,7 +5,7 @@
 #include "report/analyze/suspects.h"
 #include "report/format/write/table.h"
 
-// Where most of the memory is, as text; one format per source file.
+// Formats the suspects, with one source file per format.
 namespace heapattach {
 
 // For people: for each suspect a sentence, the path to it, and its contents by type.

@@ -10,30 +10,31 @@ namespace heapattach {
 // How to print a report for people.
 struct TextStyle {
   bool with_colour = false;
-  std::size_t columns = 0;       // of the terminal; 0: it goes elsewhere, and nothing is cut
+  std::size_t columns = 0;       // of the terminal; 0: not a terminal, so nothing is cut
   bool with_units = false;       // sizes as "1.2 MiB", not as a number of bytes
   bool with_separators = false;  // numbers as "1,234,567"
 };
 
-// A number in a cell of a table, formatted as `look` says; not on a terminal, it is only digits,
-// which awk and sort -n can read.
+// A number in a cell of a table. If the output is not a terminal, it consists only of digits, which
+// awk and sort -n can read.
 [[nodiscard]] std::string count_cell(std::uint64_t count, const TextStyle& style);
 [[nodiscard]] std::string bytes_cell(std::uint64_t bytes, const TextStyle& style);
-// The same with a sign in any case.
+// The same, always with a sign.
 [[nodiscard]] std::string growth_cell(std::int64_t count, const TextStyle& style);
 [[nodiscard]] std::string growth_bytes_cell(std::int64_t bytes, const TextStyle& style);
 
-// A table for people: right-aligned columns of numbers, and then a text, which is last so that its
-// width never disturbs a column. On a terminal, a text that is too wide ends in an ellipsis;
+// A table for people: right-aligned columns of numbers, followed by a text, which is last so that
+// its width never affects a column. On a terminal, a text that is too wide is cut with an ellipsis;
 // elsewhere it is never cut.
 class Table {
  public:
-  enum class Kind { Row, Total };  // a total is faint where there is colour
+  enum class Kind { Row, Total };  // a total is shown faint in colour
 
-  // The headings of the columns, the text's last.
+  // `head` has the headings of the columns, with that of the text last.
   explicit Table(std::vector<std::string> head);
 
-  // As many cells as there are headings, the text last: safe to show. A cell may be empty.
+  // Adds a row with as many cells as there are headings, the text last. Cells must be safe to show
+  // and may be empty.
   void add(std::vector<std::string> cells, Kind kind = Kind::Row);
 
   [[nodiscard]] std::string format(const TextStyle& style) const;

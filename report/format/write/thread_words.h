@@ -4,7 +4,7 @@
 
 namespace heapattach {
 
-// The state of a thread in /proc, in words.
+// Words for a thread's state letter in /proc.
 [[nodiscard]] std::string_view words_for_state(char state);
 
 }  // namespace heapattach

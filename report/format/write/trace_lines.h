@@ -7,8 +7,8 @@
 #include "report/format/write/sink.h"
 #include "report/trace/trace.h"
 
-// A trace as JSON Lines, version 1: one record per line, as in a snapshot (json_lines.h). In
-// this order, so that each record names only what came before it:
+// Writes a trace as JSON Lines, version 1: one record per line, as in a snapshot (json_lines.h).
+// The records are in this order, so that each one refers only to earlier ones:
 //
 //   {"record":"trace","version":1,"tool":…,"pid":4711,"host":…,"exe":…,"build_id":…,"every":524288,
 //    "started":"2026-…Z","duration_ns":N,"gc_bytes_at_start":N,"gc_bytes_at_end":N,
@@ -25,23 +25,25 @@
 //   {"record":"free","time_ns":N,"thread":0,"fiber":0,"address":"0x7f…","collection":13}
 //   {"record":"end","complete":true,"allocs":N,"frees":N,"drops":0}
 //
-// - An allocation of `bytes` bytes is in it with the probability 1 - exp(-bytes / every); with
-//   every 1, all are. So it represents 1 / (1 - exp(-bytes / every)) allocations.
-// - Times are since `started`. `gc_bytes_…` is what the collector says it has allocated since the
-//   program began. `entries` are the functions that were hooked.
-// - Each kind of record counts its `id`s from 0. A stack's frames are innermost first; "truncated"
-//   says that outer ones are missing. A frame is `of` own, library, runtime or collector. Inlined
-//   functions are frames of their own, at the address of the function that they are inlined into.
-// - An allocation has the number of collections before it. A `free` with "collection" was found
-//   unreachable by the collection of that number, or by the mark at the end of the trace if that
-//   is 0; one without it was freed by the program.
-// - A realloc is an allocation at `address`, and the end of the one at `old_address`; if the two
+// - An allocation of `bytes` bytes is sampled with the probability 1 - exp(-bytes / every); with
+//   every 1, all are. So a sample represents 1 / (1 - exp(-bytes / every)) allocations.
+// - Times are since `started`. `gc_bytes_…` is the collector's own count of bytes allocated since
+// the
+//   program started. `entries` are the functions that were hooked.
+// - Each kind of record numbers its `id`s from 0. A stack's frames are innermost first; "truncated"
+//   means that outer frames are missing. `of` is own, library, runtime or collector. Inlined
+//   functions are separate frames, at the address of the function that they are inlined into.
+// - An allocation has the number of collections before it. The object of a `free` with "collection"
+//   was found unreachable by the collection of that number, or by the mark at the end of the trace
+//   if it is 0; without "collection", the program freed the object.
+// - A realloc is an allocation at `address`, and frees the one at `old_address`; if the two
 //   are equal, nothing was allocated.
-// - "drops":N samples were lost. Without an end record, or with "complete":false there, the trace
+// - "drops" is the number of lost samples. Without an end record, or with "complete":false in it,
+// the trace
 //   is partial; `reason` says why. `allocs` counts reallocs too.
-// - Addresses are strings of lower-case hex. Keys without a value are left out. A record in which a
-//   text was cut or was not UTF-8 has "lossy":true. The version changes only if a key's meaning
-//   does; readers skip records and keys that they do not know.
+// - Addresses are lower-case hex strings. Keys without a value are omitted. A record in which a
+//   text was cut or was not UTF-8 has "lossy":true. The version changes only if the meaning of a
+//   key changes; readers skip unknown records and keys.
 //
 // Reading a trace and writing it again gives the same bytes.
 namespace heapattach {
@@ -49,12 +51,12 @@ namespace heapattach {
 struct TraceLinesOptions {
   bool with_gzip = false;
   Deadline deadline;
-  // Called now and then with the number of events written. May be empty.
+  // Called occasionally with the number of events written. May be empty.
   std::function<void(std::uint64_t events)> on_progress;
 };
 
-// Writes the whole `trace`; does not finish the sink. False if the deadline passed first: the end
-// record then says so.
+// Writes the whole `trace`; does not finish the sink. Returns false if the deadline passed first,
+// and notes it in the end record.
 Result<bool> write_trace_lines(const trace::Trace& trace,
                                Sink& sink,
                                const TraceLinesOptions& options);

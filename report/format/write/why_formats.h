@@ -5,11 +5,11 @@
 #include "report/analyze/why.h"
 #include "report/format/write/table.h"
 
-// What keeps objects alive, as text; one format per source file.
+// Formats what keeps objects alive, with one source file per format.
 namespace heapattach {
 
-// For people: for a type, the paths that reach most of its objects first, each with a summary, the
-// path to one of them, and what all of them depend on.
+// For people. For a type, starts with the paths that reach most of its objects, each with a
+// summary, the path to one of them, and the objects that all of them depend on.
 [[nodiscard]] std::string format_why_text(const snapshot::Snapshot& snapshot,
                                           const analyze::Why& why,
                                           const TextStyle& style);

@@ -13,16 +13,15 @@ struct Tables;
 struct RubyPiece;
 struct DumpOptions;
 
-// The lines of the heap_dump gem, for Ruby 1.9 and 2.0: one JSON array of objects, each on a line,
-// `{"id":…,"bt":"T_STRING",…}`. An `id` is half of the object's address. Every number in a line may
-// be the id of an object, or a plain number: a number counts as a reference if an object has that
-// id.
+// Reads the dumps of the heap_dump gem, for Ruby 1.9 and 2.0: a JSON array with one object per
+// line, `{"id":…,"bt":"T_STRING",…}`. An `id` is half of the object's address. Any number in a line
+// may be an id or a plain number; it counts as a reference if an object has that id.
 class HeapDumpLines {
  public:
   HeapDumpLines(Tables& tables, RubyPiece& piece, const DumpOptions& options)
       : tables_(tables), piece_(piece), options_(options) {}
 
-  // Reads a line. Returns what is wrong with it, empty if nothing.
+  // Reads a line. Returns a description of the error, empty if there is none.
   std::string read(std::string_view line);
 
  private:

@@ -19,7 +19,7 @@ struct Joined {
   std::uint64_t missing_roots = 0;    // of these: to such objects
 };
 
-// Fills the types, sizes, objects, values, edges and roots of `snapshot`. Uses up the pieces'
+// Fills the types, sizes, objects, values, edges and roots of `snapshot`. Consumes the pieces'
 // edges.
 Joined join(RubyPieces& pieces, const Names& names, bool with_edges, snapshot::Snapshot& snapshot);
 

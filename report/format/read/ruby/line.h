@@ -7,8 +7,8 @@
 
 namespace heapattach::ruby {
 
-// A line of ObjectSpace.dump_all: an object, a class, a root or a shape. Texts are as written,
-// between their quotes; a key that the line lacks is empty or 0.
+// A line of ObjectSpace.dump_all: an object, a class, a root or a shape. Texts are raw, as between
+// their quotes. Missing keys are empty or 0.
 struct Line {
   std::uint64_t address = 0;
   std::uint64_t of_class = 0;
@@ -21,7 +21,7 @@ struct Line {
   std::uint64_t id = 0;        // of a shape
   std::uint64_t parent = 0;    // as well
   std::string_view type;       // "STRING", "ROOT"
-  std::string_view detail;     // of an IMEMO, DATA, NODE or SHAPE: its kind
+  std::string_view detail;     // the kind of an IMEMO, DATA, NODE or SHAPE
   std::string_view name;       // of a class
   std::string_view root;       // of a ROOT
   std::string_view value;      // of a string or symbol
@@ -35,9 +35,9 @@ struct Line {
   std::vector<std::uint64_t> references;
 };
 
-// Reads a line in the form of any release from 2.1 on: the keys in any order, with or without
-// blanks. Texts may have bytes that JSON forbids, as the earlier releases write them. Returns what
-// is wrong with it, empty if nothing.
+// Reads a line from any release since 2.1, with keys in any order, with or without blanks. Texts
+// may contain bytes that JSON forbids, because earlier releases write them. Returns a description
+// of the error, empty if there is none.
 std::string read_line(std::string_view text, Line& line);
 
 }  // namespace heapattach::ruby

@@ -15,22 +15,23 @@
 
 namespace heapattach::ruby {
 
-// What decides an object's type, before any class has a name. Numbers are of a worker's tables.
+// The facts that determine an object's type, before class names are known. Numbers refer to a
+// worker's tables.
 struct Identity {
   std::uint64_t of_class = 0;  // an address; 0: an internal object
   std::uint64_t shape = kNoShape;
   std::uint32_t kind = 0;     // "STRING", "DATA proc"
-  std::uint32_t site = 0;     // 0: where it was allocated is not known, or not asked for
+  std::uint32_t site = 0;     // where it was allocated; 0: unknown or not requested
   bool is_singleton = false;  // it is a singleton class
 
   static constexpr std::uint64_t kNoShape = ~std::uint64_t{0};
   friend bool operator==(const Identity&, const Identity&) = default;
 };
 
-// An edge of a piece: the address of an object, and how it is named. Sixteen bits for the name are
-// enough: in a dump_all file only superclasses and whole arrays have one.
+// An edge of a piece: the address of an object, and the edge's name. Sixteen bits are enough for
+// the name, because in a dump_all file only superclasses and whole arrays have one.
 struct PackedEdge {
-  std::uint64_t to : 48;  // 0: no object, but it takes an index
+  std::uint64_t to : 48;  // 0: not an object, but it occupies an index
   std::uint64_t key : 16;
 
   static constexpr std::uint16_t kReference = 0;  // references[i]
@@ -67,9 +68,9 @@ struct Tables {
 struct ClassRecord {
   std::uint64_t address = 0;
   std::uint64_t superclass = 0;
-  std::string name;           // of a singleton class, that of what it was made for; empty: none
-  bool is_singleton = false;  // and was marked so
-  bool is_included = false;   // a module in a class's line of ancestors
+  std::string name;           // for a singleton class, the name of what it belongs to; empty: none
+  bool is_singleton = false;  // and is marked as one
+  bool is_included = false;   // a module among a class's ancestors
   bool is_module = false;
 };
 
@@ -87,7 +88,7 @@ struct RootRecord {
   std::vector<std::uint64_t> to;
 };
 
-// What our own code in a copy knows; see own_names.h.
+// A name written by our own code in a copy; see own_names.h.
 struct OwnName {
   std::uint64_t address = 0;  // of the object that has the edge; 0: a global variable
   std::uint64_t to = 0;       // 0: `text` names all edges
@@ -122,7 +123,7 @@ struct RubyPiece {
   std::optional<read::Wrong> wrong;
 
   void add(const snapshot::Object& object);
-  // To the object that is added next; at most so many bytes.
+  // Adds a text, of at most this many bytes, for the object that is added next.
   void add_text(std::string_view bytes, std::size_t most = std::string::npos);
 };
 
@@ -133,7 +134,8 @@ struct RubyPieces {
   bool is_heap_dump = false;  // the lines of the heap_dump gem
 };
 
-// Reads all lines on all cores, in either form. Stops after a wrong line; the piece has the error.
+// Reads all lines on all cores, in either format. Stops after a malformed line; its piece has the
+// error.
 Result<RubyPieces> read_pieces(read::TextFile file, const DumpOptions& options);
 
 }  // namespace heapattach::ruby

@@ -11,16 +11,16 @@
 
 namespace heapattach::ruby {
 
-// The types and sizes of a snapshot, joined from the tables of all workers, and how the edges of
-// each are numbered.
+// The types and sizes of a snapshot, merged from the tables of all workers, and the numbering of
+// each type's edges.
 class JoinedTypes {
  public:
-  // Of the edges of objects with one Identity.
+  // The words for the edges of objects with one Identity.
   struct EdgeWords {
     snapshot::TypeIndex type = 0;
     std::uint64_t of_class = 0;            // the address of their class; 0: none
-    std::vector<std::uint32_t> variables;  // the words of the instance variables, if they are known
-    std::uint32_t plain = 0;               // the number of the type's names
+    std::vector<std::uint32_t> variables;  // the words of the instance variables, if known
+    std::uint32_t plain = 0;               // number of the type's names
 
     static constexpr std::uint32_t kClass = 0;  // the word of the edge to the class
   };
@@ -31,7 +31,7 @@ class JoinedTypes {
   [[nodiscard]] const EdgeWords& of(const Tables& tables, std::uint32_t type) const {
     return workers_[index_of(tables)].types[type];
   }
-  // The word of the edge of that key, the one at `index` of its object.
+  // The word of the edge with this key, at position `index` in its object.
   [[nodiscard]] std::uint64_t word(const Tables& tables,
                                    const EdgeWords& words,
                                    std::uint16_t key,
@@ -59,7 +59,7 @@ class JoinedTypes {
   [[nodiscard]] std::size_t index_of(const Tables& tables) const;
   void join_types(const Names& names, snapshot::Snapshot& snapshot);
   void join_sizes(snapshot::Snapshot& snapshot);
-  // Which names the edges of a type have.
+  // Collects the names of each type's edges.
   void see_names(const RubyPieces& pieces);
   void join_keys(const Names& names, snapshot::Snapshot& snapshot);
 
