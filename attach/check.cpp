@@ -7,7 +7,7 @@
 namespace heapattach {
 
 void fail_check(const char* condition, const char* file, int line) {
-  throw std::logic_error(fmt::format("{}:{}: this should hold: {}", file, line, condition));
+  throw std::logic_error(fmt::format("{}:{}: check failed: {}", file, line, condition));
 }
 
 }  // namespace heapattach

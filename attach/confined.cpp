@@ -128,7 +128,7 @@ class Broker {
     return std::find(duties_.files.begin(), duties_.files.end(), path) != duties_.files.end();
   }
   static Error refused(const std::string& path) {
-    return {ErrorKind::Os, "open " + path + ": not one of the files that were named", EACCES};
+    return {ErrorKind::Os, "open " + path + ": not one of the named files", EACCES};
   }
 
   int socket_;
@@ -150,7 +150,7 @@ class Broker {
 }
 
 Error lost() {
-  return {ErrorKind::Os, "the process that opens files for this one has ended", EPIPE};
+  return {ErrorKind::Os, "the process that opens files for this one has exited", EPIPE};
 }
 
 // The answer, and the descriptor that came with it.

@@ -67,10 +67,9 @@ class Reader {
 };
 
 Error hangs(const FreezeOptions& options) {
-  return {ErrorKind::Timeout,
-          fmt::format("reading the target's memory does not end (the target was held for {} ms, "
-                      "and released)",
-                      (options.budget + kHangPatience).count())};
+  return {ErrorKind::Timeout, fmt::format("reading the target's memory does not finish (the target "
+                                          "was held for {} ms, then released)",
+                                          (options.budget + kHangPatience).count())};
 }
 
 Result<FreezeReport> freeze_here(const Process& process,

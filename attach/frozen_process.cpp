@@ -170,7 +170,7 @@ class Freezer {
       const auto event = HA_TRY(frozen_.held_[index].poll());
       happened = happened || event.has_value();
       if (event && event->kind == TraceEvent::Kind::Executed) {
-        return gone("it began another program (execve) while it was being stopped");
+        return gone("it executed another program (execve) while it was being stopped");
       }
       // The kernel has already seized the new thread for us and will stop it.
       if (event && event->kind == TraceEvent::Kind::Cloned && event->other > 0 &&

@@ -228,7 +228,7 @@ Result<std::size_t> LiveMemory::read_mem(RemoteAddr from, std::span<std::byte> i
     const int failure = errno;
     if (got > 0) return static_cast<std::size_t>(got);
     // The memory that the descriptor refers to has no user any more (mem_rw: mmget_not_zero).
-    if (got == 0) return Error{ErrorKind::Gone, "the process exited or runs another program"};
+    if (got == 0) return Error{ErrorKind::Gone, "the process exited or executed another program"};
     if (failure == EINTR) continue;
     if (failure == EINVAL || failure == EFAULT) {
       return Error{ErrorKind::Fault, fmt::format("reading at {}", from), failure};

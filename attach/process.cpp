@@ -63,14 +63,14 @@ Result<void> check_is_64_bit(const Process& process) {
   std::array<unsigned char, EI_NIDENT> ident{};
   if (read(exe->get(), ident.data(), ident.size()) != EI_NIDENT) return {};
   if (ident[EI_CLASS] != ELFCLASS32) return {};
-  return unsupported(
-      fmt::format("process {} runs a 32-bit program; only 64-bit ones are read", process.pid()));
+  return unsupported(fmt::format(
+      "process {} runs a 32-bit program; only 64-bit programs are supported", process.pid()));
 }
 
 }  // namespace
 
 Result<Process> Process::open(pid_t pid) {
-  if (pid < 1) return unsupported(fmt::format("{} is not the number of a process", pid));
+  if (pid < 1) return unsupported(fmt::format("{} is not a process id", pid));
   if (pid == getpid() || pid == guardian_pid())
     return unsupported("a process cannot attach to itself");
   auto pidfd = open_pidfd(pid);

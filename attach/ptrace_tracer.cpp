@@ -131,7 +131,7 @@ Result<RawRegisters> PtraceTracer::registers(pid_t tid) {
     return os_error("PTRACE_GETREGSET", errno);
   }
   if (area.iov_len == sizeof values) return values;
-  return Error{ErrorKind::Unsupported, "it runs 32-bit code; only 64-bit programs are read"};
+  return Error{ErrorKind::Unsupported, "it runs 32-bit code; only 64-bit programs are supported"};
 }
 
 Result<void> PtraceTracer::set_registers(pid_t tid, const RawRegisters& values) {

@@ -127,7 +127,8 @@ std::chrono::milliseconds share_of_time() {
 }
 
 Error too_long(const SandboxLimits& limits) {
-  return {ErrorKind::Timeout, fmt::format("the worker was ended after {} ms", limits.time.count())};
+  return {ErrorKind::Timeout,
+          fmt::format("the worker was killed after {} ms", limits.time.count())};
 }
 
 // True once there is something to read. False if that may come later.
@@ -207,7 +208,7 @@ Result<SandboxResult> run_sandboxed(const std::function<void(SandboxOutput&)>& w
   SandboxResult result;
   if (bytes.front() != kWithFilter) {
     result.notes.emplace_back(
-        "no system call filter could be set here; the rest of the sandbox is");
+        "no system call filter could be installed; the rest of the sandbox is in place");
   }
   bytes.erase(bytes.begin());
   result.output = std::move(bytes);

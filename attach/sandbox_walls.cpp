@@ -363,7 +363,7 @@ std::vector<std::string> give_up_rights(int broker, pid_t parent) {
   }
   const bool has_scope = give_up_surroundings();
   if (install_tool_filter(broker, has_scope)) return {};
-  return {"no system call filter could be set here; other rights were given up"};
+  return {"no system call filter could be installed; other rights were given up"};
 }
 
 }  // namespace heapattach

@@ -113,11 +113,11 @@ std::optional<std::string_view> objection_in_place(const Candidate& candidate) {
   if (const auto objection = objection_to(candidate)) return objection;
   if (candidate.sequence->is_inside) return "it is in a restartable sequence";
   // A blocked fault costs the process its handler, if not its life.
-  if ((candidate.mask & kFaults) != 0) return "it blocks the signals of a crash";
+  if ((candidate.mask & kFaults) != 0) return "it blocks the signals that a crash sends";
   const RawRegisters& at = candidate.registers;
   if (!is_in_call(at)) return std::nullopt;
   if (call_state(at) == CallState::RestartsRest) {
-    return "it waits with a time limit of which only the kernel knows the rest";
+    return "it waits with a timeout, and only the kernel knows how much of it is left";
   }
   const bool is_interrupted = static_cast<std::int64_t>(at.rax) == -EINTR;
   const bool goes_on = candidate.is_after_syscall && is_rewindable(at);

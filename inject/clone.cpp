@@ -38,7 +38,7 @@ Error explain_refusal(std::int64_t failure) {
   if (number == EAGAIN) {
     error.reason += " (a limit on processes: RLIMIT_NPROC, pids.max or kernel.threads-max)";
   } else if (number == ENOMEM) {
-    error.reason += " (memory that may be promised: vm.overcommit_memory, or a limit)";
+    error.reason += " (the limit on committed memory: vm.overcommit_memory, or another limit)";
   }
   return std::move(error).advise(kInstead);
 }

@@ -133,9 +133,8 @@ std::optional<std::string> lack_of_memory(const CloneFacts& facts) {
     }
   }
   if (facts.commits_strictly && facts.commit_left_bytes < facts.private_bytes) {
-    return fmt::format(
-        "vm.overcommit_memory is 2, and of the {} that a copy would be counted for {} are left",
-        in_megabytes(facts.private_bytes), in_megabytes(facts.commit_left_bytes));
+    return fmt::format("vm.overcommit_memory is 2, and a copy would be charged {}, but {} are left",
+                       in_megabytes(facts.private_bytes), in_megabytes(facts.commit_left_bytes));
   }
   return std::nullopt;
 }
@@ -196,8 +195,8 @@ std::optional<std::string> obstacle_to_clone(const CloneFacts& facts,
     return "its next child would be the first process of a new pid namespace, and end it";
   }
   if (facts.has_userfaults) {
-    return "some of its memory is provided through a userfaultfd, which a copy would not have, and "
-           "copying may have to wait for the process that serves it";
+    return "some of its memory comes from a userfaultfd, which a copy would not have, and copying "
+           "may have to wait for the process that serves it";
   }
   if (const auto pause = estimated_clone_pause(facts); pause > longest) {
     return fmt::format("copying the page tables of {} may take {} ms, and {} ms are allowed",

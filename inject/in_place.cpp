@@ -86,8 +86,7 @@ class InPlace {
     const bool is_zero =
         std::all_of(there.begin(), there.end(), [](std::byte b) { return b == std::byte{0}; });
     if (is_zero) return {};
-    return Error{ErrorKind::Impossible,
-                 fmt::format("the padding at {} is in use by now", call_.stub)};
+    return Error{ErrorKind::Impossible, fmt::format("the padding at {} is now in use", call_.stub)};
   }
 
   // Lets it run to its next stop; checks meanwhile whether to give up.

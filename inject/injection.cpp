@@ -77,8 +77,7 @@ class Injection {
     const bool is_zero =
         std::all_of(there.begin(), there.end(), [](std::byte b) { return b == std::byte{0}; });
     if (is_zero) return {};
-    return Error{ErrorKind::Impossible,
-                 fmt::format("the padding at {} is in use by now", call_.stub)};
+    return Error{ErrorKind::Impossible, fmt::format("the padding at {} is now in use", call_.stub)};
   }
 
   // Lets the thread run to its next stop that is not a signal. All signals are blocked except those

@@ -119,7 +119,7 @@ class Clearing {
   Result<void> take_notice_of(pid_t number) {
     const auto padding = find_padding(map_, control_.memory(), Stub::size_bytes());
     if (!padding) {
-      return Error{ErrorKind::Impossible, "it has no padding after its code any more"};
+      return Error{ErrorKind::Impossible, "it no longer has padding after its code"};
     }
     const Borrowed thread = HA_TRY(choose_thread(control_, target_, map_, tids_, true));
     const RemoteCall call{.stub = *padding,

@@ -24,7 +24,7 @@ constexpr uid_t kUser = 1000;
 constexpr const char* kStripped = "typed_c_gcc5_stripped";
 constexpr const char* kDebugName = "target_typed_c_gcc5_stripped.debug";
 constexpr const char* kDebugOfAnother = "target_typed_cxx_gcc5_stripped.debug";
-constexpr const char* kNoFilter = "no system call filter could be set here";
+constexpr const char* kNoFilter = "no system call filter could be installed";
 
 files::path debug_file(const std::string& name) {
   return files::path(target_path(kStripped)).parent_path() / ".debug" / name;

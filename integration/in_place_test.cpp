@@ -104,7 +104,7 @@ TEST_CASE("a thread in a call whose remaining time only the kernel knows is not 
       eventually(30s, [&] { return read_text("/proc/" + pid + "/syscall").find("230 ") == 0; }));
   const ToolRun run = run_tool({"--in-place", "--timeout", "10", "--call", "getpid()", pid});
   CHECK_MESSAGE(run.status == 1, run.errors);
-  CHECK_MESSAGE(says(run, "only the kernel knows the rest"), run.errors);
+  CHECK_MESSAGE(says(run, "only the kernel knows how much of it is left"), run.errors);
   CHECK(harm_done_to(sleeper.pid()) == "");
 }
 

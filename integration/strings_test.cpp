@@ -50,7 +50,7 @@ TEST_CASE("texts that a service keeps again and again are listed, live and from 
   CHECK(copies_of(run_tool({"--strings", "-f", "json", with}), kText) == kCopies);
   const ToolRun of_cut = run_tool({"--strings", cut});
   CHECK(of_cut.status == 0);
-  CHECK(of_cut.output.find("the snapshot has only the beginning") != std::string::npos);
+  CHECK(of_cut.output.find("the snapshot has only the start") != std::string::npos);
   CHECK(of_cut.output.find("sold out") == std::string::npos);
   const ToolRun nothing = run_tool({"--strings", without});
   CHECK(nothing.status == 1);

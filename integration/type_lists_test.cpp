@@ -51,9 +51,9 @@ TEST_CASE("the list of another program or another build is refused, and the mess
     const ToolRun run = count(service, list_of(other));
     CAPTURE(run.errors);
     CHECK(run.status == 0);
-    CHECK(says(run.errors, list_of(other) + " is not used: it is of another program or another "
-                                            "build: "));
-    CHECK(says(run.errors, "make one from the same source with the same flags"));
+    CHECK(says(run.errors,
+               list_of(other) + " is not used, because it is from another program or build: "));
+    CHECK(says(run.errors, "create one from the same source with the same flags"));
     CHECK_FALSE(says(run.output, "Acme::"));
     CHECK(says(run.output, "(type "));
   }

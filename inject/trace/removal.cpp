@@ -89,8 +89,7 @@ class Removal {
     if (remains.code.bytes != 0 && !remains.head) {
       return Error{
           ErrorKind::Impossible,
-          "another version of heapattach has left a trace in it, which only that one knows "
-          "how to remove"};
+          "another version of heapattach left a trace in it, which only that version can remove"};
     }
     tid_ = view_.threads.front().tid;
     if (remains.head) {
@@ -117,7 +116,8 @@ class Removal {
       return control_.write(tid_, variable, std::as_bytes(std::span(&head.program_handler, 1)));
     }
     if (handler != head.program_handler && handler != 0) {
-      why_stays_ = "the program has set another handler of collection events, which may call ours";
+      why_stays_ =
+          "the program has since set another handler of collection events, which may call ours";
     }
     return {};
   }

@@ -48,7 +48,7 @@ class Parser {
     std::string_view type = text_.substr(0, opening);
     while (!type.empty() && is_space(type.back())) type.remove_suffix(1);
     while (!type.empty() && is_space(type.front())) type.remove_prefix(1);
-    if (type.empty()) return wrong("a type comes first, as in Session[@user == \"ann\"]");
+    if (type.empty()) return wrong("it must start with a type, as in Session[@user == \"ann\"]");
     found.type = std::string(type);
     at_ = opening;
     if (at_ == text_.size()) return found;

@@ -52,8 +52,8 @@ std::string crash_text(const CallOutcome& outcome) {
   const std::string signal = name_of_signal(outcome.number);
   if (outcome.is_shared) {
     return fmt::format(
-        "was stopped before it wrote at {}, to memory that the target shares with others "
-        "and that is read-only in the clone ({})",
+        "was stopped before it wrote to {}, which the target shares with others and which is "
+        "read-only in the clone ({})",
         outcome.fault, signal);
   }
   if (outcome.number == SIGABRT) return fmt::format("aborted ({})", signal);

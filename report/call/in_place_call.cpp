@@ -178,15 +178,16 @@ class InProcess {
 
   [[nodiscard]] std::string ending_text(const std::vector<std::string>& frames) const {
     constexpr std::string_view kTakenOut =
-        "the thread was taken out of it and runs on, but what it had begun stays half done: locks "
-        "that it took are still held";
+        "the thread was pulled out of it and keeps running, but the function's work stays half "
+        "done, and any locks that it took are still held";
     switch (outcome_->end) {
       case End::Returned: break;
       case End::Crashed: {
         const std::string at =
             outcome_->fault.value == 0 ? std::string() : fmt::format(" at {}", outcome_->fault);
-        return fmt::format("crashed ({}{}) in the process itself, which did not get the signal: {}",
-                           name_of_signal(outcome_->number), at, kTakenOut);
+        return fmt::format(
+            "crashed ({}{}) in the process itself, which did not receive the signal: {}",
+            name_of_signal(outcome_->number), at, kTakenOut);
       }
       case End::Exits:
         return fmt::format("tried to end the process with exit({}), which was prevented: {}",

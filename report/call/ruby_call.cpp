@@ -41,7 +41,7 @@ std::string_view reason_of(const CallOutcome& outcome) {
     case End::Killed: return "the copy was killed";
     case End::Returned: break;
   }
-  return "the copy wrote nothing whole";
+  return "the copy wrote no complete result";
 }
 
 // Running threads first, because one of them has the lock if any has; then the first thread.
@@ -184,7 +184,7 @@ class Runs {
     } while (Clock::now() < until);
     return Error{ErrorKind::Timeout, fmt::format("no copy of process {} could run Ruby code: {}",
                                                  options_.pid, reasons())}
-        .advise("a longer --timeout, or --thread TID for one that is running Ruby code");
+        .advise("a longer --timeout, or --thread TID with a thread that is running Ruby code");
   }
 
  private:

@@ -96,7 +96,7 @@ std::optional<std::string> objection_to_stack(const WalkedThread& thread,
       frames.begin(), frames.end(),
       [](const unwind::FrameRecord& frame) { return frame.found_by == FoundBy::SignalFrame; });
   if (is_in_handler) return "it is in a signal handler";
-  if (!is_followed_to_its_end(thread)) return "its stack cannot be followed to its end";
+  if (!is_followed_to_its_end(thread)) return "its stack cannot be unwound to the end";
   std::vector<CodeName> names;
   names.reserve(frames.size());
   for (const unwind::FrameRecord& frame : frames) names.push_back(name_of(frame.pc));
@@ -107,7 +107,7 @@ std::optional<std::string> objection_to_stack(const WalkedThread& thread,
     if (kind != Kind::Library && kind != Kind::Collector) break;
     --first;
   }
-  if (first == 0) return "nothing of the program's own runs on it";
+  if (first == 0) return "it runs none of the program's own code";
   for (std::size_t i = 0; i < first; ++i) {
     const Kind kind = kind_of(names[i]);
     const bool is_between = kind == Kind::Library && (i > 0 || thread.is_in_call);

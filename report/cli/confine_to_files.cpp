@@ -32,7 +32,7 @@ void confine_to_files(const Options& options, Console& console) {
     console.step("the file is read with all rights: " + done.error().message());
     return;
   }
-  console.step("gave up all rights but to read the files that were named");
+  console.step("gave up all rights except to read the named files");
   for (const std::string& note : done->notes) console.step(note);
 }
 

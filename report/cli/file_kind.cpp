@@ -39,7 +39,7 @@ std::optional<std::string> refuse_missing_file(const Options& options) {
   const std::string meant = did_you_mean(word, names);
   return fmt::format(
       "'{}' is not a process id, a report or a file{}", word,
-      meant.empty() ? fmt::format("; for a process of that name: --name '{}'", word) : meant);
+      meant.empty() ? fmt::format("; to find a process with that name: --name '{}'", word) : meant);
 }
 
 }  // namespace
@@ -55,7 +55,7 @@ std::optional<std::string> refuse_for_file_kind(const Options& options) {
   if (has_process(options)) {
     const bool is_all = options.exporter != nullptr && options.exporter->name == "gcfull";
     if (!is_all || options.value_bytes > 0) return std::nullopt;
-    return "-f gcfull writes all bytes of the heap, with the secrets in it: add --values";
+    return "-f gcfull writes all bytes of the heap, including any secrets: add --values";
   }
   if (auto missing = refuse_missing_file(options)) return missing;
   constexpr std::string_view kRefusal =

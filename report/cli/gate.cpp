@@ -57,7 +57,7 @@ void Gate::judge(const Measure& measure, Answer& answer) const {
     const std::int64_t measured = measure(condition);
     if (!holds(condition, measured)) continue;
     is_held = true;
-    answer.remarks.push_back(fmt::format("--fail-if '{}' holds: {}", condition.text, measured));
+    answer.remarks.push_back(fmt::format("--fail-if '{}' is true: {}", condition.text, measured));
   }
   if (is_held) {
     answer.status = ExitStatus::FailIfHeld;

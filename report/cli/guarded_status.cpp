@@ -22,18 +22,18 @@ void die_by(int signal) {
 std::string reason_of(const GuardedEnd& end) {
   std::string text = end.why;
   if (text.empty()) {
-    text = end.asked_by ? fmt::format(
-                              "asked to end by signal {}; ended without a report because "
-                              "something it read did not answer",
-                              *end.asked_by)
-                        : "the deadline passed; ended without a report because something it read "
-                          "took too long or did not answer";
+    text = end.asked_by
+               ? fmt::format(
+                     "interrupted by signal {}; there is no report, because a read did not return",
+                     *end.asked_by)
+               : "the deadline passed; there is no report, because a read took too long or did not "
+                 "return";
   }
-  text += "; whatever it held runs on";
+  text += "; any process that it held keeps running";
   if (end.is_left) {
     text +=
-        "; a process of ours waits in the kernel for a file system that does not answer, and "
-        "ends with it";
+        "; one of our processes is waiting in the kernel for a file system that does not respond, "
+        "and exits when it does";
   }
   return text;
 }
@@ -45,8 +45,8 @@ ExitStatus status_of(const GuardedEnd& end, Console& console) {
   if (end.signal && end.asked_by) {  // we were asked twice
     die_by(*end.signal);
   } else if (end.signal) {
-    console.error(fmt::format("ended by signal {} ({}); whatever it held runs on", *end.signal,
-                              ::strsignal(*end.signal)));
+    console.error(fmt::format("killed by signal {} ({}); any process that it held keeps running",
+                              *end.signal, ::strsignal(*end.signal)));
     die_by(*end.signal);
   }
   console.error(reason_of(end));

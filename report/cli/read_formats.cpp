@@ -117,7 +117,7 @@ Result<void> read_format(Draft& draft) {
   if (options.report == Report::Call || options.report == Report::Ruby || !options.keep.empty()) {
     options.format = Format::Table;
     if (draft.format.empty()) return {};
-    return usage("--format: what a function writes is passed on as it is");
+    return usage("--format: the function's output is passed on unchanged");
   }
   if (options.report == Report::Snapshot || options.report == Report::Inject) {
     options.format = Format::JsonLines;

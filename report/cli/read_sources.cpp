@@ -49,7 +49,7 @@ Result<Source> read_one_source(const std::string& text, bool may_be_file) {
 }
 
 Result<void> read_compared(Draft& draft) {
-  if (!draft.pids.empty()) return usage("--pid: --diff takes its sources in their order");
+  if (!draft.pids.empty()) return usage("--pid: --diff takes its sources as arguments, in order");
   if (draft.sources.size() < 2 || draft.sources.size() > 3) {
     return usage(
         fmt::format("--diff compares two or three sources, not {}: heapattach --diff "

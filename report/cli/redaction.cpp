@@ -10,7 +10,7 @@ void redact_if_asked(const Options& options, snapshot::Snapshot& snapshot, Conso
   const Placeholders placeholders(header.build_id, language_of(header.runtime));
   const bool is_done = redact(snapshot, placeholders);
   if (is_done && placeholders.is_for_one_snapshot_only()) {
-    console.say("no build id: the placeholders mean nothing in another snapshot");
+    console.say("the program has no build id: the placeholders will differ in other snapshots");
   }
 }
 

@@ -24,7 +24,8 @@ void clear_up(const Options& options, Console& console) {
   const auto process = Process::open(options.pid);
   if (!process) return;
   if (const auto cleared = clear_leftovers(*process); !cleared) {
-    console.step("what a killed heapattach left behind stays: " + cleared.error().message());
+    console.step("the leftovers of a killed heapattach could not be removed: " +
+                 cleared.error().message());
   }
 }
 

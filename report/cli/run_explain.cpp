@@ -65,8 +65,8 @@ Result<std::string> sizes_text(const Options& options, const Snapshot& snapshot)
 
 Result<Answer> explain(Job& job, Result<std::string> (*text)(const Options&, const Snapshot&)) {
   const Snapshot& snapshot = *HA_TRY(job.take(job.options));
-  job.console.step("computing what keeps what alive");
-  job.console.progress("computing what keeps what alive");
+  job.console.step("computing dominators");
+  job.console.progress("computing dominators");
   return answer_about(job, snapshot, HA_TRY(text(job.options, snapshot)));
 }
 

@@ -61,8 +61,8 @@ Result<Answer> answer_of_snapshot(Job& job, const Snapshot& snapshot) {
   CountTable counts = count_objects(snapshot, options.by);
   job.console.step(typed_line(counts));
   if (options.report == Report::Sizes) {
-    job.console.step("computing what keeps what alive");
-    job.console.progress("computing what keeps what alive");
+    job.console.step("computing dominators");
+    job.console.progress("computing dominators");
     analyze::add_sizes(snapshot, options.by, counts);
   }
   Gate gate(options, job.console);

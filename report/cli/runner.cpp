@@ -58,9 +58,9 @@ ExitStatus finish(const Answer& answer, Job& job) {
   }
   if (!answer.summary.empty()) job.console.say(answer.summary);
   if (*in_time) return answer.status;
-  return report_failure(
-      {ErrorKind::Timeout, "the deadline passed while writing; what is written is marked partial"},
-      Stage::Output, job.deadline, job.console);
+  return report_failure({ErrorKind::Timeout,
+                         "the deadline passed while writing; the output so far is marked partial"},
+                        Stage::Output, job.deadline, job.console);
 }
 
 }  // namespace

@@ -76,8 +76,7 @@ Result<snapshot::Snapshot> take_from_process(const Options& options,
                                              const snapshot::TakeOptions& what) {
   if (options.by == snapshot::CountBy::Line) {
     Error no_lines{ErrorKind::Usage,
-                   "--by line is for Ruby: no other heap says where objects were "
-                   "allocated"};
+                   "--by line is for Ruby: no other heap records where objects were allocated"};
     if (options.pid == 0) return no_lines;
     return take_from_ruby(options, deadline, console, std::move(no_lines));
   }
@@ -185,7 +184,7 @@ Result<trace::Trace> take_trace_of(const Options& options,
                                    Console& console) {
   if (options.file.empty()) return record_trace(options, deadline, console);
   if (!options.type_info.empty()) {
-    return Error{ErrorKind::Usage, "--type-info: a saved trace has the types it has"};
+    return Error{ErrorKind::Usage, "--type-info: a saved trace already contains its types"};
   }
   console.progress("reading the trace");
   read::ReadTraceOptions what;

@@ -18,8 +18,8 @@ std::string hint_about_names(const snapshot::CountTable& table,
   if (snapshot.header.runtime != "crystal" || are_named) return {};
   return fmt::format(
       "; {:.0f} % of the bytes have a type's name: run CRYSTAL_DUMP_TYPE_ID=1 crystal build "
-      "SOURCE.cr > types.txt with the source, the compiler and the flags of this very build, and "
-      "give --type-info types.txt",
+      "SOURCE.cr > types.txt with the same source, compiler and flags as this build, and pass "
+      "--type-info types.txt",
       100 * static_cast<double>(table.typed_bytes) / static_cast<double>(table.bytes));
 }
 

@@ -66,16 +66,17 @@ Result<snapshot::Snapshot> take_from_file(const Options& options,
     return take_from_dump(std::move(file), options, deadline, console);
   }
   if (!options.type_info.empty()) {
-    return Error{ErrorKind::Usage,
-                 fmt::format("--type-info is for processes and dumps: {} has the types it has",
-                             options.file)};
+    return Error{
+        ErrorKind::Usage,
+        fmt::format("--type-info is for processes and dumps: {} already contains its types",
+                    options.file)};
   }
   const bool is_ruby = ruby::is_dump(file);
   if (options.by == snapshot::CountBy::Line && !is_ruby) {
-    return Error{ErrorKind::Usage,
-                 fmt::format("--by line is for dumps of Ruby: {} does not say where objects were "
-                             "allocated",
-                             options.file)};
+    return Error{
+        ErrorKind::Usage,
+        fmt::format("--by line is for Ruby dumps: {} does not record where objects were allocated",
+                    options.file)};
   }
   ruby::DumpOptions what;
   what.with_edges = needs_edges(options);

@@ -29,8 +29,8 @@ std::string unknown_root_hook(const Target& target, const HeldHeap& held) {
   const auto function = module->symbol_at(RemoteAddr{*hook});
   if (function && function->name.starts_with("GC_")) return {};
   return fmt::format(
-      "the program makes the collector look for more roots with {} of {}, and objects that only "
-      "those keep alive are missing here",
+      "the program pushes more roots through {} of {}, and objects that only those keep alive are "
+      "missing here",
       function ? function_name(function->name) : fmt::format("the function at {:#x}", *hook),
       module->name());
 }
@@ -89,7 +89,7 @@ void mark_partial(const Target& target,
   } else if (std::string hook = unknown_root_hook(target, held); !hook.empty()) {
     snapshot.reason = std::move(hook);
   } else if (!held.is_held) {
-    snapshot.reason = "read while the target ran: it may be torn";
+    snapshot.reason = "read while the target ran: it may be inconsistent";
   } else if (!found.problems.empty()) {
     snapshot.reason = fmt::format("{}", fmt::join(found.problems, "; "));
   }

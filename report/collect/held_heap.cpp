@@ -61,7 +61,7 @@ std::chrono::milliseconds longest_pause(const TakeOptions& options) {
 Error explain_timeout(Error error, const TakeOptions& options, std::chrono::milliseconds budget) {
   if (error.kind != ErrorKind::Timeout || options.deadline.has_passed()) return error;
   return Error{ErrorKind::Timeout,
-               fmt::format("{} (the target was held for {} ms at most, and let go)",
+               fmt::format("{} (the target was held for {} ms at most, then released)",
                            error.message(), budget.count())}
       .advise("--max-pause MS, which allows more, or --snapshot read, which stops nothing");
 }
@@ -119,8 +119,8 @@ Error explain_death(const Clone& clone) {
       given_up ? "was given up while it was read, because " + *given_up +
                      ", and the kernel might have ended the target for lack of memory"
                : "was killed while it was read, by another process or for lack of memory";
-  return Error{ErrorKind::Impossible, fmt::format("the clone {}; the target runs on", how)}.advise(
-      "--snapshot freeze");
+  return Error{ErrorKind::Impossible, fmt::format("the clone {}; the target keeps running", how)}
+      .advise("--snapshot freeze");
 }
 
 Result<bool> copy_clone(const Target& target,

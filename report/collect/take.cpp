@@ -192,7 +192,7 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
   join_objects(sources, found.live, snapshot);
   if (typing.conflicts() > 0) {
     note(options,
-         fmt::format("{} pointers disagree with how their objects are typed", typing.conflicts()));
+         fmt::format("{} pointers contradict the types of their objects", typing.conflicts()));
   }
   if (options.texts_only) {
     join_texts(sources, snapshot);

@@ -254,7 +254,7 @@ void add_busy_threads(const StackReport& report, Diagnosis& diagnosis) {
     }
     const std::string function = thread.ruby ? thread.function : innermost_function(thread.stack);
     std::string text = fmt::format(
-        "busy: {} does not give up its processor{}{}",
+        "busy: {} does not yield the CPU{}{}",
         thread.fiber
             ? fmt::format("{}, on {},", title_of(report.fibers.at(*thread.fiber)), title_of(thread))
             : title_of(thread),

@@ -136,7 +136,7 @@ void observe_load(const StackTarget& target, HeldStacks& held) {
 Error explained(Error error, const StackOptions& options, std::chrono::milliseconds budget) {
   if (error.kind != ErrorKind::Timeout || options.deadline.has_passed()) return error;
   return Error{ErrorKind::Timeout,
-               fmt::format("{} (the target was held for {} ms at most, and let go)",
+               fmt::format("{} (the target was held for {} ms at most, then released)",
                            error.message(), budget.count())}
       .advise("--max-pause MS, which allows more");
 }

@@ -111,7 +111,7 @@ class Saved {
       report_.is_partial = true;
     } else if (!has_waits) {
       report_.warnings.emplace_back(
-          "the snapshot does not say what threads and fibers wait for; findings are not known");
+          "the snapshot does not record what threads and fibers wait for; findings are unknown");
       report_.is_partial = true;
     }
   }

@@ -45,8 +45,8 @@ std::string wait_text(const StackReport& report, const FiberWait& wait) {
     case WaitKind::Mutex: return mutex_text(report, wait);
     case WaitKind::Condition: return "waits for " + object_text(wait, "a condition variable");
     case WaitKind::WaitGroup: return "waits for " + object_text(wait, "a WaitGroup");
-    case WaitKind::Once: return "waits until another fiber has initialized a constant or variable";
-    case WaitKind::Descriptor: return "waits until others are done with " + descriptor_text(wait);
+    case WaitKind::Once: return "waits for another fiber to initialize a constant or variable";
+    case WaitKind::Descriptor: return "waits for others to finish with " + descriptor_text(wait);
     case WaitKind::Context:
       return "waits for the end of " + object_text(wait, "an isolated context");
     case WaitKind::Process:
@@ -60,7 +60,7 @@ std::string wait_text(const StackReport& report, const FiberWait& wait) {
     case WaitKind::Accept: return "waits for a connection to " + descriptor_text(wait);
     case WaitKind::Connect: return "waits to be connected, " + descriptor_text(wait);
     case WaitKind::Sleep: return "sleeps";
-    case WaitKind::SleepForever: return "sleeps without end";
+    case WaitKind::SleepForever: return "sleeps forever";
   }
   return {};
 }

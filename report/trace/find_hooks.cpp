@@ -67,7 +67,7 @@ class HookFinder {
     const std::string_view usual = choose_usual();
     if (usual.empty()) {
       return Error{ErrorKind::Impossible,
-                   fmt::format("{} has no names of the functions that allocate", module_.name())}
+                   fmt::format("{} has no symbols for the functions that allocate", module_.name())}
           .advise(kAdvice);
     }
     add(usual);

@@ -198,7 +198,7 @@ class Tracing {
       if (!drained && drained.error().kind == ErrorKind::Interrupted) return {};
       if (HA_TRY(drained) || !ring.is_waiting()) last_progress = now;
       if (now - last_progress > kLongestUnfinished) {
-        return Error{ErrorKind::Malformed, "a thread has left a record half written"};
+        return Error{ErrorKind::Malformed, "a thread left a record half written"};
       }
       if (now >= next_report) {
         next_report = now + kBetweenReports;
@@ -216,7 +216,7 @@ class Tracing {
     if (options_.on_progress) options_.on_progress(progress);
     if (!show_table(installed, recording, progress)) return false;
     if (counts.has_given_up) {
-      end_early("the tracer in the process has seen no reader for too long, and ended the trace");
+      end_early("nothing read the trace for too long, so the tracer in the process ended it");
       return false;
     }
     return is_same_program(installed);
@@ -292,7 +292,8 @@ class Tracing {
       if (count != 0) warn(fmt::format("{} {}", count, what));
     };
     warn_of(counts.untracked, "samples count as in use: there was no room to follow them");
-    warn_of(counts.lost_ends, "samples count as in use: their end found no room in the ring");
+    warn_of(counts.lost_ends,
+            "samples count as in use: there was no room in the ring to record their end");
     warn_of(recording.forgotten(), "samples count as in use: a collection was missed");
   }
 

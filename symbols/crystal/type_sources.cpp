@@ -130,8 +130,8 @@ JoinedTypes join_types(std::vector<TypeList> lists, AllocatorScan program) {
 
 std::string refusal_text(const std::string& path, const std::string& why) {
   return fmt::format(
-      "{} is not used: it is of another program or another build: {}. Each build has its "
-      "own; make one from the same source with the same flags, and run the program built with it",
+      "{} is not used, because it is from another program or build: {}. Each build needs its own; "
+      "create one from the same source with the same flags, and run the program built with it",
       path, why);
 }
 

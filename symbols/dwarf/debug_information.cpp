@@ -192,7 +192,8 @@ std::vector<std::string> DebugInformation::notes() const {
     notes.push_back("split debug information is missing: " + missing_[i]);
   }
   if (missing_.size() > kShown) {
-    notes.push_back(fmt::format("that of {} more units is missing too", missing_.size() - kShown));
+    notes.push_back(
+        fmt::format("the information of {} more units is missing too", missing_.size() - kShown));
   }
   return notes;
 }

@@ -102,10 +102,10 @@ TEST_CASE("a confined process gets the files that were named, and no others") {
   CHECK(confined(duties, [&] { return outcome(Fd::open(named, O_RDONLY)); }).text == "heap");
   CHECK(confined(duties, [&] { return outcome(open_regular(named)); }).text == "heap");
   const Said refused = confined(duties, [&] { return outcome(Fd::open(other, O_RDONLY)); });
-  CHECK(refused.text == "open " + other + ": not one of the files that were named");
+  CHECK(refused.text == "open " + other + ": not one of the named files");
   const Said below =
       confined(duties, [&] { return outcome(open_below_by_broker(directory.file(""), "named")); });
-  CHECK(below.text.find("not one of the files") != std::string::npos);
+  CHECK(below.text.find("not one of the named files") != std::string::npos);
 }
 
 TEST_CASE("a file that is named twice is read twice from its beginning") {

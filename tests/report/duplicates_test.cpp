@@ -80,7 +80,7 @@ TEST_CASE("a cut or missing text is not compared, and the report mentions it") {
   CHECK(report.found.rows.empty());
   CHECK(report.found.cut == 2);
   CHECK(report.found.without_text == 1);
-  CHECK(format_strings_table(report, {}).find("the snapshot has only the beginning of 2 strings") !=
+  CHECK(format_strings_table(report, {}).find("the snapshot has only the start of 2 strings") !=
         std::string::npos);
   CHECK(format_strings_json(report).find("\"cut_strings\":2,\"without_text\":1") !=
         std::string::npos);

@@ -74,7 +74,7 @@ TEST_CASE("a collector's thread starter is allowed on a stack, but not alone") {
             .empty());
   Walk marker({kRead, {"libgc.so.1", "GC_mark_thread"}, kStartThread});
   marker.is_in_call = true;
-  CHECK(marker.objection().find("nothing of the program") != std::string::npos);
+  CHECK(marker.objection().find("none of the program's own code") != std::string::npos);
 }
 
 TEST_CASE("a thread in a handler, or with an incomplete stack, is not at a safe point") {

@@ -178,7 +178,7 @@ TEST_CASE("most fibers at one channel are named once") {
   CHECK(remark_of(report) == "each of 5 fibers of 6 waits to send to Channel(Int32) 0x1000");
 }
 
-TEST_CASE("a fiber that does not give up its processor is named with its function") {
+TEST_CASE("a fiber that does not yield the CPU is reported with its function") {
   StackReport report;
   report.fibers = {fiber("spinner", WaitKind::Running), fiber("idle", WaitKind::Sleep)};
   report.fibers[0].thread = 0;
@@ -187,8 +187,8 @@ TEST_CASE("a fiber that does not give up its processor is named with its functio
   report.threads[0].is_busy = true;
   report.threads[0].stack.frames.emplace_back().function = "spin";
   CHECK(first_of(report) ==
-        "busy: fiber \"spinner\", on thread 10, does not give up its processor, in spin; 1 fiber "
-        "cannot run there meanwhile");
+        "busy: fiber \"spinner\", on thread 10, does not yield the CPU, in spin; 1 fiber cannot "
+        "run there meanwhile");
 }
 
 TEST_CASE("a program that waits for its clients has nothing wrong") {

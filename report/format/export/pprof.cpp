@@ -123,9 +123,9 @@ void put_strings(ExportStream& out, const snapshot::Snapshot& snapshot, const Ty
   strings.bytes(kStringTable, snapshot.header.exe);
   strings.bytes(kStringTable, snapshot.header.build_id);
   strings.bytes(kStringTable, "space");
-  strings.bytes(kStringTable,
-                "Stacks are chains of dominators: each frame is what would have to go for the "
-                "frames before it to go.");
+  strings.bytes(
+      kStringTable,
+      "Stacks are chains of dominators: the frames before a frame would be freed with it.");
   strings.bytes(kStringTable, "Partial: " + snapshot.reason);
   out.put(strings.text());
   for (const std::string& frame : tree.frames) {

@@ -204,9 +204,9 @@ Result<void> write_svg(const snapshot::Snapshot& snapshot,
                        const ExportOptions& options) {
   const TypeTree tree = make_type_tree(snapshot);
   FlameWords words;
-  words.title = fmt::format("Heap of process {} by what holds it", snapshot.header.pid);
+  words.title = fmt::format("Heap of process {} by holder", snapshot.header.pid);
   words.subtitle =
-      fmt::format("{} bytes{}. A frame holds those above it: without it they would go.",
+      fmt::format("{} bytes{}. A frame holds those above it: they would be freed with it.",
                   tree.nodes[0].retained, snapshot.complete ? "" : ", partial");
   words.amount = "bytes retained";
   words.is_colourful = frames_of_types(tree);

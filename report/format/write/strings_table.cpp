@@ -49,7 +49,7 @@ std::string format_strings_table(const StringReport& report, const TextStyle& st
   std::string out = table.format(style);
   if (found.cut != 0) {
     out += fmt::format(
-        "note: the snapshot has only the beginning of {} strings, which are not compared; "
+        "note: the snapshot has only the start of {} strings, which are not compared; "
         "--values=4096 keeps more\n",
         found.cut);
   }

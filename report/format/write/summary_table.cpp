@@ -84,7 +84,9 @@ std::string format_summary_table(const SummaryReport& report, const TextStyle& s
   if (report.summary.memory) {
     out += memory_table(*report.summary.memory, style) + '\n';
   } else {
-    out += "note: a file does not show the process's memory; run --summary on the process\n\n";
+    out +=
+        "note: a file does not contain the process's memory mappings; run --summary on the "
+        "process\n\n";
   }
   if (report.summary.heap) {
     out += heap_table(*report.summary.heap, style);

@@ -53,7 +53,7 @@ std::string dominators_heading(const Why& why, const WhyPath& path) {
     return fmt::format("  no object retains it: {} root references it directly\n",
                        is_this_path ? "the" : "a");
   }
-  return fmt::format("  {} retained by (dominators, the closest last)\n",
+  return fmt::format("  {} retained by (dominators, closest last)\n",
                      path.objects == 1 ? "it is" : "all are");
 }
 
