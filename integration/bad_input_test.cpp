@@ -87,7 +87,7 @@ TEST_CASE("an unused pid is refused") {
   check_refused(run_tool({pid}), 3, pid);
 }
 
-TEST_CASE("arguments that make no sense are refused as wrong usage") {
+TEST_CASE("arguments that make no sense are refused as usage errors") {
   for (const std::vector<std::string>& arguments :
        std::vector<std::vector<std::string>>{{},
                                              {"--no-such-option", "1"},
@@ -171,7 +171,7 @@ TEST_CASE("a process that is traced already is refused, and its tracer named") {
   check_refused(run_tool({"--count", text_of(target.pid())}), 9, text_of(::getpid()));
 }
 
-TEST_CASE("a process that exits half-way is reported as gone") {
+TEST_CASE("a process that exits halfway is reported as gone") {
   const int all = rounds(40, 1000);
   int gone = 0;
   for (int round = 0; round < all; ++round) {

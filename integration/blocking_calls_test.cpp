@@ -131,7 +131,7 @@ TEST_CASE("of 54 blocking calls no untimed one notices a freeze, except begun tr
   CHECK(harm_done_to(target.pid()) == "");
 }
 
-TEST_CASE("untimed calls go on unnoticed under many freezes in a row") {
+TEST_CASE("untimed calls continue unnoticed under many freezes in a row") {
   LiveTarget target("blockers");
   wait_until_blocked(target);
   for (int round = 0; round < rounds(100, 1000); ++round) {

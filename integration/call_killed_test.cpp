@@ -76,7 +76,7 @@ int die_at_steps(
 
 }  // namespace
 
-TEST_CASE("the tool dies at each step of a call, and the target goes on") {
+TEST_CASE("the tool dies at each step of a call, and the target continues") {
   DeathSweep sweep;
   int deaths = 0;
   const std::vector<std::string> states =
@@ -114,7 +114,7 @@ TEST_CASE("the tool dies at each step of a call in place, and the thread returns
                   deaths, states.size()));
 }
 
-TEST_CASE("the tool is killed at any moment of a call, and the target goes on") {
+TEST_CASE("the tool is killed at any moment of a call, and the target continues") {
   DeathSweep sweep;
   const int times = rounds(12, 1000);
   for (int i = 0; i < times; ++i) {
@@ -129,7 +129,7 @@ TEST_CASE("the tool is killed at any moment of a call, and the target goes on") 
   print_figure(fmt::format("B2: killed {} times at random in calls; 0 targets harmed", times));
 }
 
-TEST_CASE("the tool is killed at any moment of a call in place, and the thread goes on") {
+TEST_CASE("the tool is killed at any moment of a call in place, and the thread continues") {
   DeathSweep sweep;
   const int times = rounds(12, 1000);
   for (int i = 0; i < times; ++i) {

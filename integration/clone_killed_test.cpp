@@ -93,7 +93,7 @@ TEST_CASE("the tool dies at each step of clearing up after another, and the targ
   print_figure(fmt::format("B1, B4: died at {} steps of clearing up; 0 targets harmed", deaths));
 }
 
-TEST_CASE("the next report of any kind clears away what a killed tool has left") {
+TEST_CASE("the next report of any kind cleans up after a killed tool") {
   LiveTarget target("borrowed");
   const Traces before = traces_of(target.pid());
   const std::string pid = std::to_string(target.pid());

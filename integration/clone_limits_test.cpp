@@ -235,7 +235,7 @@ TEST_CASE("a clone is given up before its memory group is full, and the group is
                 why(refused));
 }
 
-TEST_CASE("a clone holds the target's memory of one instant") {
+TEST_CASE("a clone has the target's memory of one moment") {
   constexpr std::size_t kPage = 4096;
   LiveTarget target("rewriting", {"8"});
   const Answer filled = target.ask("fill");

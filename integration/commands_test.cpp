@@ -43,7 +43,7 @@ TEST_CASE("an unknown word is answered with suggestions") {
   CHECK(run_tool({"--count", "./not-there.jsonl"}).status == 1);
 }
 
-TEST_CASE("gzip on a terminal is wrong usage in every report") {
+TEST_CASE("gzip on a terminal is a usage error in every report") {
   for (const char* report : {"count", "stacks", "diff"}) {
     const ToolRun run = run_in_shell(
         "command -v script >/dev/null || { echo skipped; exit; }; "

@@ -180,7 +180,7 @@ TEST_CASE("each kind of object of a Crystal program is counted as what it is, wi
   CHECK(counted.at("(buffer of Kinds::Limbs)") == expected.at("Kinds::Limbs"));
 }
 
-TEST_CASE("dead objects of a Crystal service appear with --all alone") {
+TEST_CASE("dead objects of a Crystal service appear only with --all") {
   const Variant variant{.name = "default"};
   if (!is_built(variant)) return;
   LiveTarget service("service_default");

@@ -200,7 +200,7 @@ TEST_CASE("a target that executes another program while its many threads are sei
   tally.print("exec with many threads");
 }
 
-TEST_CASE("a target that executes itself again and again gets there") {
+TEST_CASE("a target that executes itself again and again reaches its end") {
   LiveTarget target("execer", {std::to_string(rounds(200, 3000))});
   Tally tally;
   target.child().send_line("report");  // answered by the last of them

@@ -57,7 +57,7 @@ TEST_CASE("an object is found by a text that a field of it references, live and 
   CHECK(harm_done_to(target.pid()) == "");
 }
 
-TEST_CASE("what cannot be answered is not an empty answer") {
+TEST_CASE("a question that cannot be answered does not give an empty result") {
   if (!is_target_built("leaking_debug")) return print_skip("no Crystal compiler");
   LiveTarget target("leaking_debug");
   (void)target.ask("cache=10");

@@ -134,7 +134,7 @@ TEST_CASE("vfork parents survive many freezes unharmed") {
   CHECK(harm_done_to(target.pid()) == "");
 }
 
-TEST_CASE("a target in the freezer of control groups, version 1, stays as it is") {
+TEST_CASE("a target in the freezer of control groups, version 1, stays frozen") {
   const ControlGroup group("/sys/fs/cgroup/freezer");
   if (!group.holds("freezer.state")) {
     print_skip("no freezer of control groups version 1 that we may use");
@@ -154,7 +154,7 @@ TEST_CASE("a target in the freezer of control groups, version 1, stays as it is"
   CHECK_MESSAGE(report.has_value(), why(report));
 }
 
-TEST_CASE("a target in the freezer of control groups, version 2, stays as it is") {
+TEST_CASE("a target in the freezer of control groups, version 2, stays frozen") {
   std::filesystem::path root;
   for (const char* candidate : {"/sys/fs/cgroup/unified", "/sys/fs/cgroup"}) {
     if (std::filesystem::exists(std::filesystem::path(candidate) / "cgroup.controllers")) {

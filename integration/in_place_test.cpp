@@ -59,7 +59,7 @@ TEST_CASE("a function called in place gives its result, and its thread continues
   CHECK(difference(before, traces_of(target.pid())) == "");
 }
 
-TEST_CASE("the other threads are stopped during a call in place, or run on, as requested") {
+TEST_CASE("the other threads are stopped during a call in place, or keep running, as requested") {
   LiveTarget target("borrowed");
   const ToolRun held = call(target, "beats_within(30)", {"--in-place=hold"});
   CHECK_MESSAGE(held.output == "0\n", held.errors);

@@ -11,7 +11,7 @@
 using namespace heapattach;
 using namespace std::chrono_literals;
 
-TEST_CASE("a live target answers, and can be asked again") {
+TEST_CASE("a live target answers, and can be queried again") {
   LiveTarget target("spawner");
   const Answer first = target.ask();
   const Answer second = target.ask();
@@ -23,7 +23,7 @@ TEST_CASE("a live target answers, and can be asked again") {
   CHECK(last.at("failed") == 0);
 }
 
-TEST_CASE("a target that ends is reaped, and its answer is missed") {
+TEST_CASE("a target that ends is reaped, and its missing answer is noticed") {
   LiveTarget target("sleeper");
   CHECK(target.child().is_running());
   target.child().signal(SIGKILL);

@@ -61,7 +61,7 @@ ChildOptions as(uid_t uid) {
 
 }  // namespace
 
-TEST_CASE("a user may freeze a process of its own") {
+TEST_CASE("users may freeze their own processes") {
   if (!can_change_user()) return;
   LiveTarget target("plain", {}, as(kUser));
   CHECK(freeze_as_user(target.pid()).rfind("frozen threads=1", 0) == 0);

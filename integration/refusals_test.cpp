@@ -105,7 +105,7 @@ TEST_CASE("a process that another traces is refused, and the message names the t
   CHECK(target.ask().at("asked") == 1);
 }
 
-TEST_CASE("when one of its threads is traced by another, none stays stopped") {
+TEST_CASE("if another process traces one of its threads, none stays stopped") {
   LiveTarget target("sleeper");
   const pid_t one = threads_of(target.pid()).back();
   const pid_t tracer = ::fork();
@@ -157,7 +157,7 @@ TEST_CASE("a kernel thread is refused") {
   CHECK(refusal.milliseconds < 1000);
 }
 
-TEST_CASE("we refuse ourselves") {
+TEST_CASE("heapattach refuses itself") {
   const Refusal refusal = refusal_of(::getpid());
   CHECK(refusal.error.kind == ErrorKind::Unsupported);
   CHECK(status_line(::getpid(), "TracerPid") == "0");

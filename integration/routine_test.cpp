@@ -87,7 +87,7 @@ bool is_missing() {
 
 }  // namespace
 
-TEST_CASE("a program dumps its own heap, with threads that allocate meanwhile") {
+TEST_CASE("a program dumps its own heap while its threads allocate") {
   if (is_missing()) return;
   const TemporaryDirectory directory;
   const std::string file = directory.file("dump");

@@ -158,7 +158,7 @@ TEST_CASE("a Ruby process is counted by a copy of it, whatever it does") {
   }
 }
 
-TEST_CASE("what retains a Ruby object is reported of the process, and the version is said") {
+TEST_CASE("the path to a Ruby object in a process is reported, and so is the version") {
   if (is_missing()) return;
   RubyProgram program("ruby_states.rb", "sleep");
   const std::string pid = fmt::format("{}", program.pid());

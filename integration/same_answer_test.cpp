@@ -87,7 +87,7 @@ TEST_CASE("freeze, clone and dump routine give the same objects and edges") {
   CHECK(harm_done_to(target.pid()) == "");
 }
 
-TEST_CASE("for a busy service each way gives edges only to objects") {
+TEST_CASE("for a busy service, each way gives edges only to objects") {
   if (!is_target_built("dumping")) return;
   LiveTarget target("dumping", {"1000", "busy"});
   for (int i = 0; i < rounds(1, 50); ++i) {

@@ -147,7 +147,7 @@ TEST_CASE("each fiber's wait is reported right, and no idle program is reported 
   CHECK(run.output.find("20 fibers right, 0 faults") != std::string::npos);
 }
 
-TEST_CASE("an HTTP server that waits for its clients has nothing wrong") {
+TEST_CASE("nothing is wrong with an HTTP server that waits for its clients") {
   if (!is_target_built("web_debug")) {
     print_skip("no Crystal compiler");
     return;
@@ -162,7 +162,7 @@ TEST_CASE("an HTTP server that waits for its clients has nothing wrong") {
 }
 
 // So many that their objects have more than one size.
-TEST_CASE("all of some thousand fibers are found") {
+TEST_CASE("all of several thousand fibers are found") {
   if (!is_target_built("hanging_default")) {
     print_skip("no Crystal compiler");
     return;
@@ -188,7 +188,7 @@ TEST_CASE("stacks come as JSON and folded too, even from a program without a col
   CHECK(harm_done_to(target.pid()) == "");
 }
 
-TEST_CASE("of several processes one that is gone does not spoil the others") {
+TEST_CASE("a process that is gone does not affect the reports on the others") {
   LiveTarget first("plain");
   LiveTarget second("deadlock");
   const auto run = run_tool({"--stacks", "--max-pause", "60000", std::to_string(first.pid()),
@@ -211,7 +211,7 @@ TEST_CASE("of several processes one that is gone does not spoil the others") {
   CHECK(run_tool({"--stacks", "-o", "one", "1", "2"}).status == 2);
 }
 
-TEST_CASE("--stacks refuses what contradicts it") {
+TEST_CASE("--stacks refuses options that contradict it") {
   CHECK(run_tool({"--stacks", "--count", "1"}).status == 2);
   CHECK(run_tool({"--stacks", "--snapshot", "read", "1"}).status == 2);
   CHECK(run_tool({"--stacks", "-f", "tsv", "1"}).status == 2);

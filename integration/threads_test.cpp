@@ -12,7 +12,7 @@
 using namespace heapattach;
 using namespace std::chrono_literals;
 
-TEST_CASE("in a storm of threads every one is frozen, and none starts meanwhile") {
+TEST_CASE("in a storm of threads, every one is frozen, and none starts during the freeze") {
   LiveTarget target("spawner");
   std::vector<double> pauses;
   int most_passes = 0;

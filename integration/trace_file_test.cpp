@@ -67,7 +67,7 @@ TEST_CASE("a trace that is cut short is shown as far as it goes, with status 7")
   CHECK(run.output.find("partial: the file ends early, at line 23") != std::string::npos);
 }
 
-TEST_CASE("what is not a trace is refused by name") {
+TEST_CASE("a file that is not a trace is refused by name") {
   const ToolRun snapshot = run_tool({"trace", CONSUMERS "/../data/heap.jsonl"});
   CHECK(snapshot.status == 5);
   CHECK(snapshot.errors.find("is not a trace") != std::string::npos);

@@ -60,7 +60,7 @@ std::string difference_at_work(Traces before, pid_t pid) {
 
 }  // namespace
 
-TEST_CASE("--trace says which functions of a running program allocate, and how much") {
+TEST_CASE("--trace shows which functions of a running program allocate, and how much") {
   if (!is_target_built(kTarget)) return print_skip("libgc is not installed");
   LiveTarget target(kTarget, {"2", "free"});
   wait_until_working(target);
@@ -94,7 +94,7 @@ TEST_CASE("--trace says which functions of a running program allocate, and how m
   CHECK(ours < 1.1 * theirs);
 }
 
-TEST_CASE("Ctrl-C ends a trace, which is shown, and leaves the program as it was") {
+TEST_CASE("Ctrl-C ends a trace, shows it, and leaves the program unchanged") {
   if (!is_target_built(kTarget)) return print_skip("libgc is not installed");
   LiveTarget target(kTarget, {"1", "free"});
   wait_until_working(target);

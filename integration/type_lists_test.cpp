@@ -43,7 +43,7 @@ bool says(const std::string& text, const std::string& what) {
 
 }  // namespace
 
-TEST_CASE("the list of another program or another build is refused, and the message says why") {
+TEST_CASE("a list from another program or build is refused, and the message says why") {
   if (!is_built()) return;
   LiveTarget service(kRelease);
   for (const char* other : {"hanging_default", "service_threads"}) {
@@ -86,7 +86,7 @@ TEST_CASE("of several lists in one file the program's own is taken, wherever it 
   }
 }
 
-TEST_CASE("the summary line of a program without names says how to get them") {
+TEST_CASE("the summary line of a program without names explains how to get them") {
   if (!is_built()) return;
   LiveTarget service(kRelease);
   const std::string hint =

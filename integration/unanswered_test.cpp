@@ -108,7 +108,7 @@ class ServedProgram {
 
 }  // namespace
 
-TEST_CASE("memory under a userfaultfd that nobody serves is not read, and the report says so") {
+TEST_CASE("memory under a userfaultfd that nothing serves is not read, and the report says so") {
   for (const char* const place : {"heap", "root"}) {
     CAPTURE(place);
     const auto target = unanswered(place);
@@ -137,7 +137,7 @@ TEST_CASE("memory under a userfaultfd that nobody serves is not read, and the re
   }
 }
 
-TEST_CASE("a page of the heap that cannot be read is not taken for zeros: the report is partial") {
+TEST_CASE("an unreadable page of the heap does not count as zeros: the report is partial") {
   if (!is_target_built("still")) return;
   LiveTarget target("still", {"100", "--hide"});
   const ToolRun run = run_tool({"--count", std::to_string(target.pid())});
@@ -147,11 +147,12 @@ TEST_CASE("a page of the heap that cannot be read is not taken for zeros: the re
   CHECK(harm_done_to(target.pid()) == "");
 }
 
-TEST_CASE("a target is let go although reading it does not end, and its calls go on") {
+TEST_CASE("a target is released although reading it does not finish, and its calls continue") {
   check_let_go("beside", "3600000", "does not finish", 0);
 }
 
-TEST_CASE("a tool that hangs while it traces is ended by its guardian, and the target runs on") {
+TEST_CASE(
+    "a tool that hangs while it traces is killed by its guardian, and the target keeps running") {
   // Nothing was left to restart the call that the stop interrupted.
   check_let_go("on", "500", "late", 1);
 }
@@ -193,7 +194,7 @@ TEST_CASE("a program whose file system no longer answers blocks nothing") {
   CHECK(served.is_unharmed());
 }
 
-TEST_CASE("a target that hardly gets a processor is waited for, read, and goes on") {
+TEST_CASE("a target that hardly gets a processor is waited for, read, and continues") {
   if (!is_target_built("still")) return;
   ChildProcess target({"/usr/bin/chrt", "--idle", "0", target_path("still"), "5000"},
                       {.capture_stderr = false});

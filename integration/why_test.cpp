@@ -170,7 +170,7 @@ TEST_CASE("a C++ program's globals have the names of its source, in every report
   CHECK(harm_done_to(target.pid()) == "");
 }
 
-TEST_CASE("jobs of fibers that wait for ever are named with the fibers") {
+TEST_CASE("jobs of fibers that wait forever are named with the fibers") {
   if (!is_target_built(kLeaking)) return;
   Leaked leaked("fiber=300");
   for (const std::string& source : leaked.sources) {

@@ -52,7 +52,7 @@ TEST_CASE("adjacent ranges become one piece") {
   CHECK(capture.bytes_from({0x10000}).size() == kPage + 32);
 }
 
-TEST_CASE("what is aligned in the target is aligned in the copy") {
+TEST_CASE("data that is aligned in the target is aligned in the copy") {
   FakeMemory memory;
   map_numbered(memory, 0x10000, kPage);
   Capture capture = capture_of(8 * kPage);
@@ -63,7 +63,7 @@ TEST_CASE("what is aligned in the target is aligned in the copy") {
   }
 }
 
-TEST_CASE("a later add leaves earlier bytes where they were, and may go before them") {
+TEST_CASE("a later add leaves earlier bytes in place, and may be at lower addresses") {
   FakeMemory memory;
   map_numbered(memory, 0x10000, kPage);
   map_numbered(memory, 0x20000, kPage);
@@ -102,7 +102,7 @@ TEST_CASE("ranges that do not fit are refused, and nothing is lost") {
   CHECK(capture.read_as<std::uint64_t>({0x10008}).value() == 0x10008);
 }
 
-TEST_CASE("an arena of nothing, and a moved one, are harmless") {
+TEST_CASE("an empty arena, and a moved one, are harmless") {
   auto arena = Arena::reserve(0, 0);
   REQUIRE(arena);
   Arena moved = std::move(*arena);

@@ -93,7 +93,7 @@ std::string made_file(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a confined process gets the files that were named, and no others") {
+TEST_CASE("a confined process gets the named files, and no others") {
   const TemporaryDirectory directory;
   const std::string named = made_file(directory.file("named"), "heap");
   const std::string other = made_file(directory.file("other"), "secret");
@@ -207,7 +207,7 @@ TEST_CASE("a confined process still has threads, and workers in sandboxes of the
         "the worker made a system call that it should not need");
 }
 
-TEST_CASE("a directory that is swapped for a link while a file is opened leads nowhere else") {
+TEST_CASE("a directory that is swapped for a link while a file is opened opens no other file") {
   const TemporaryDirectory directory;
   const std::string root = directory.file("root");
   const std::string outside = directory.file("outside");

@@ -114,7 +114,7 @@ TEST_CASE("memory and mapped files make one map, even where gcore leaves parts o
   CHECK(core.map().find(RemoteAddr{kHeap})->is_anonymous());
 }
 
-TEST_CASE("what a core file leaves out is read from the file lent for it") {
+TEST_CASE("memory that a core file omits is read from the file lent for it") {
   CoreBuilder builder = small_core();
   builder.memory(kProgram, 2 * kPage, "core", PF_R | PF_X);
   Opened opened(builder.text());

@@ -6,7 +6,7 @@
 
 using namespace heapattach;
 
-TEST_CASE("each fault point has a name of its own") {
+TEST_CASE("each fault point has a unique name") {
   std::set<std::string_view> names;
   for (std::size_t number = 1; number <= kFaultPoints; ++number) {
     CAPTURE(number);

@@ -116,7 +116,7 @@ TEST_CASE("a thread that ends before it can be held is left out") {
   CHECK(tids_of(*frozen) == std::vector<pid_t>{1});
 }
 
-TEST_CASE("the number of a thread that ended may come back as a new thread") {
+TEST_CASE("the id of a thread that ended may be reused by a new thread") {
   ScriptedTracer tracer;
   tracer.listings = {whole({1, 2}), whole({1, 2})};
   tracer.script[2].events = {{.kind = Kind::Ended}};

@@ -46,7 +46,7 @@ TEST_CASE("guarded work that ends gives its status") {
   CHECK_FALSE(end.is_left);
 }
 
-TEST_CASE("guarded work that ignores its deadline is ended a little after it") {
+TEST_CASE("guarded work that ignores its deadline is killed shortly after it") {
   const auto start = Clock::now();
   const GuardedEnd end = guarded(100ms, []() -> int { hang(); });
   CHECK_FALSE(end.status);
@@ -94,7 +94,7 @@ TEST_CASE("the signal that kills guarded work is reported") {
   CHECK(end.signal == SIGKILL);
 }
 
-TEST_CASE("a request to end is forwarded, and ends work that does not heed it") {
+TEST_CASE("a request to exit is forwarded, and kills work that ignores it") {
   const auto asks = [] { ::kill(guardian_pid(), SIGTERM); };
   SUBCASE("it is heeded") {
     const GuardedEnd end = guarded(3600s, [&] {

@@ -113,7 +113,7 @@ TEST_CASE("an empty text is an empty map") {
   CHECK(parsed("").mappings().empty());
 }
 
-TEST_CASE("a memory map that changes while it is read is read again, but not for ever") {
+TEST_CASE("a memory map that changes while it is read is read again, but not forever") {
   const std::string whole =
       "55d0c8a00000-55d0c8a21000 r-xp 00002000 fd:01 7 /usr/bin/w3m\n"
       "7ffd3a5e2000-7ffd3a603000 rw-p 00000000 00:00 0 [stack]\n";

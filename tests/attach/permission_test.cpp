@@ -62,7 +62,7 @@ TEST_CASE("a refusal names the rule and the remedy") {
   }
 }
 
-TEST_CASE("another user is reported before the rules that then apply as well") {
+TEST_CASE("another user is reported before other rules that also apply") {
   AccessFacts facts = as_user(1000);
   facts.target_uid = 0;
   facts.has_same_ids = false;
@@ -87,7 +87,7 @@ TEST_CASE("with the capability, the remaining rule is named") {
   }
 }
 
-TEST_CASE("root is never told to run as root") {
+TEST_CASE("root is never advised to run as root") {
   for (const bool has_capability : {false, true}) {
     for (const int scope : {0, 1, 2, 3}) {
       AccessFacts facts = as_user(0);

@@ -51,7 +51,8 @@ TEST_CASE("a status without the expected lines, or with empty ones, leaves zeros
   CHECK(parse_process_status("TracerPid:\nUid:\t\nTgid").tracer == 0);
 }
 
-TEST_CASE("a thread does not pass for a process, nor a process that has just ended for a thread") {
+TEST_CASE(
+    "a thread is not mistaken for a process, nor a process that has just ended for a thread") {
   CHECK(check_is_process(4711, parse_process_status("Tgid:\t4711\n")).has_value());
   const auto thread = check_is_process(4712, parse_process_status("Tgid:\t4711\n"));
   REQUIRE_FALSE(thread.has_value());

@@ -94,7 +94,7 @@ TEST_CASE("a worker that aborts is an error") {
   CHECK(result.error().message() == "the worker was killed by signal 6");
 }
 
-TEST_CASE("a worker that never ends is ended") {
+TEST_CASE("a worker that never ends is killed") {
   SandboxLimits limits = short_limits();
   limits.time = std::chrono::milliseconds(50);
   SUBCASE("while its pipe is open") {
@@ -178,7 +178,7 @@ TEST_CASE("a worker can open nothing") {
   CHECK(answer == std::to_string(EPERM));
 }
 
-TEST_CASE("a worker that reaches for other processes or the network is ended") {
+TEST_CASE("a worker that tries to reach other processes or the network is killed") {
   if (!has_filter()) return;
   std::function<void(SandboxOutput&)> work;
   SUBCASE("by a program") {

@@ -34,7 +34,7 @@ TEST_CASE("workers that wait for one that fails are called off, and the failure 
   CHECK_THROWS_WITH(run_team(4, team), "out of everything");
 }
 
-TEST_CASE("no worker runs if the beginning fails") {
+TEST_CASE("no worker runs if begin fails") {
   std::atomic<int> runs = 0;
   const TeamWork team{.begin = [](unsigned) { throw std::runtime_error("not today"); },
                       .work = [&](unsigned) { ++runs; },

@@ -31,7 +31,7 @@ TEST_CASE("a thread in user code or in an interrupted call is preferred") {
   CHECK(reluctance_to(in_call(SYS_read, -512)) == 0);
 }
 
-TEST_CASE("a thread is not borrowed where a call of ours could harm it") {
+TEST_CASE("a thread is not borrowed if our call could harm it") {
   Candidate bad = good();
   SUBCASE("32-bit code") {
     bad.registers.cs = 0x23;

@@ -172,7 +172,7 @@ TEST_CASE("signals reach a function in place, and its system calls are its own")
   CHECK(played.is_as_found());
 }
 
-TEST_CASE("a crash in place is discarded, and the thread is taken out and restored") {
+TEST_CASE("a crash in place is discarded, and the thread is pulled out and restored") {
   Played played;
   played.control.script = {fault, interrupted};
   played.control.origin = {.code = 1, .sender = 0, .address = {8}};
@@ -220,7 +220,7 @@ TEST_CASE("a function in place cannot end the process") {
   CHECK(played.is_as_found());
 }
 
-TEST_CASE("a function that does not return in time continues, with its way back") {
+TEST_CASE("a function that does not return in time continues, and can still return") {
   Played played;
   played.time = std::chrono::milliseconds(-1);
   played.control.script = {interrupted};

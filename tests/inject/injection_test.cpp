@@ -73,7 +73,7 @@ TEST_CASE("the thread enters the stub before its signals are blocked, and leaves
   CHECK(end == std::vector<std::string>{"set registers", "write", "wait"});  // for the child
 }
 
-TEST_CASE("a failure at any step leaves a thread restored, or with its own way back") {
+TEST_CASE("a failure at any step leaves a thread restored, or able to return by itself") {
   ScriptedControl whole;
   REQUIRE(make_call(prepared(whole), thread(), a_clone()).has_value());
   for (int step = 1; step <= whole.steps; ++step) {
@@ -93,7 +93,7 @@ TEST_CASE("a failure at any step leaves a thread restored, or with its own way b
   }
 }
 
-TEST_CASE("a process that was made is killed if a later step fails") {
+TEST_CASE("a process that was created is killed if a later step fails") {
   ScriptedControl whole;
   REQUIRE(make_call(prepared(whole), thread(), a_clone()).has_value());
   ScriptedControl control;
@@ -104,7 +104,7 @@ TEST_CASE("a process that was made is killed if a later step fails") {
   CHECK(control.is_padding_zero());
 }
 
-TEST_CASE("a stop signal that comes meanwhile is passed on") {
+TEST_CASE("a stop signal that arrives during a call is passed on") {
   ScriptedControl control;
   control.before_call = {{.kind = RemoteStop::Kind::Signal, .signal = SIGSTOP, .other = 0},
                          {.kind = RemoteStop::Kind::Stopped, .signal = 0, .other = 0}};
@@ -113,7 +113,7 @@ TEST_CASE("a stop signal that comes meanwhile is passed on") {
   CHECK(is_as_found(control));
 }
 
-TEST_CASE("a thread that is killed meanwhile is Gone") {
+TEST_CASE("a thread that is killed during a call is Gone") {
   ScriptedControl control;
   control.before_call = {{.kind = RemoteStop::Kind::Ended, .signal = 0, .other = 0}};
   const auto made = make_call(prepared(control), thread(), a_clone());
@@ -130,7 +130,7 @@ TEST_CASE("padding that is in use is left alone") {
   CHECK(control.log.empty());
 }
 
-TEST_CASE("the stub holds the way back, and is the same at any address") {
+TEST_CASE("the stub contains the state to return to, and is the same at any address") {
   const auto image = Stub::image(thread().way_back, kMask, 3);
   CHECK(image.size() == Stub::size_bytes());
   CHECK(image.size() < 512);

@@ -69,7 +69,7 @@ constexpr RemoteAddr kElsewhere{0x400100};
 
 }  // namespace
 
-TEST_CASE("a stub that was left is found by its code, with the stack that it was for") {
+TEST_CASE("a leftover stub is found by its code, with the stack that it was for") {
   Left left;
   left.put(kPadding + 64, Stub::image(left.way_back, 0, 3));
   const auto stubs = left_stubs(left.map, left.memory);
@@ -78,7 +78,7 @@ TEST_CASE("a stub that was left is found by its code, with the stack that it was
   CHECK(stubs[0].stack == kStackPointer);
 }
 
-TEST_CASE("a stub with a function's piece in front is found as a whole") {
+TEST_CASE("a stub with the code for a function in front is found as a whole") {
   Left left;
   left.put(kPadding, Stub::function_image(left.way_back, 0));
   const auto stubs = left_stubs(left.map, left.memory);

@@ -64,7 +64,7 @@ TEST_CASE("a thread in user code keeps a rax that looks like an interrupted call
   CHECK(way_back(at, std::nullopt).rip == at.rip);
 }
 
-TEST_CASE("a call that would return EINTR for no reason continues without a tracer, too") {
+TEST_CASE("a call that would return EINTR for no reason also continues without a tracer") {
   RawRegisters again = in_call(-1, SYS_epoll_wait);
   again.rip = 0x401000;
   const RawRegisters back = way_back(in_call(SYS_epoll_wait, -4), again);

@@ -121,7 +121,7 @@ TEST_CASE("--check prints one JSON object") {
         "\n");
 }
 
-TEST_CASE("--check says what a trace would follow, or why there can be none") {
+TEST_CASE("--check reports what a trace would follow, or why there can be none") {
   Examination found = sample();
   const auto has = [&found](std::string_view table, std::string_view json) {
     CHECK(format_check_table(found).find(table) != std::string::npos);

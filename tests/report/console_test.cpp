@@ -89,7 +89,7 @@ TEST_CASE("quiet silences everything but errors, verbose prints the steps") {
   CHECK(heard(verbose, talk).find(" s] looking\n") != std::string::npos);
 }
 
-TEST_CASE("progress is one line of a terminal that goes away, with what is left") {
+TEST_CASE("progress is one line on a terminal that disappears, with the remaining time") {
   Console::Settings terminal;
   terminal.is_terminal = true;
   terminal.patience = std::chrono::milliseconds(0);
@@ -115,7 +115,7 @@ TEST_CASE("progress is one line of a terminal that goes away, with what is left"
   CHECK(read_all(reader, 65536)->ends_with("\r\x1b[K"));
 }
 
-TEST_CASE("progress in the caller's words is drawn at once, and goes away") {
+TEST_CASE("progress in the caller's words is drawn at once, and disappears") {
   Console::Settings terminal;
   terminal.is_terminal = true;
   terminal.patience = std::chrono::milliseconds(0);
@@ -167,7 +167,7 @@ TEST_CASE("there is no progress in a pipe, with -q, or before a second has passe
   CHECK(heard(patient, work).empty());
 }
 
-TEST_CASE("an error message ends in what to try, once") {
+TEST_CASE("an error message ends with the advice, once") {
   const Error gone{ErrorKind::Gone, "country 1: no entry"};  // letters of "try" are not advice
   CHECK(
       error_message(gone, Stage::Target).ends_with("no entry; try: look for the process with ps"));

@@ -82,7 +82,7 @@ TEST_CASE("comma-separated values are quoted as in RFC 4180") {
         "objects,bytes,type\r\n1,16,\"a\\tb\"\"\\x1b[31m\\n`|\\xff (unreachable)\"\r\n");
 }
 
-TEST_CASE("JSON has the totals and a list of types") {
+TEST_CASE("the JSON has the totals and a list of types") {
   CHECK(format_count_json(sample()) ==
         R"({"version":1,"pid":4711,"objects":3000,"bytes":80000,"heap_bytes":131072,)"
         R"("free_bytes":31072,"unreachable_bytes":20000,"typed_bytes":80000,"types":[)"
@@ -167,7 +167,7 @@ TEST_CASE("OpenMetrics has a gauge for each number, and escapes what labels may 
         "# EOF\n");
 }
 
-TEST_CASE("OpenMetrics has retained bytes where they were asked for") {
+TEST_CASE("OpenMetrics has retained bytes on request") {
   CountTable table = sample();
   table.has_sizes = true;
   table.rows[1].sizes = snapshot::RowSizes{64000, 40000};

@@ -59,7 +59,7 @@ TEST_CASE("without the collector's numbers the total is the sum of what was read
   CHECK(table.in_use_bytes() == table.bytes + 48);
 }
 
-TEST_CASE("with all requested, unreachable objects have rows of their own") {
+TEST_CASE("with --all, unreachable objects have separate rows") {
   Snapshot snapshot = sample();
   snapshot.header.live_only = false;
   const CountTable table = count_objects(snapshot);
@@ -78,7 +78,7 @@ TEST_CASE("types of one name are one row") {
   CHECK(table.rows[0] == CountRow{"Foo", 2, 32, true});
 }
 
-TEST_CASE("an empty heap counts to nothing") {
+TEST_CASE("an empty heap has no counts") {
   const CountTable table = count_objects(SnapshotBuilder().snapshot);
   CHECK(table.rows.empty());
   CHECK(table.objects == 0);
@@ -129,7 +129,7 @@ TEST_CASE("rows are chosen by type, bytes and number, and omitted ones are count
   }
 }
 
-TEST_CASE("by holder, buffers count to the type that they belong to") {
+TEST_CASE("by holder, buffers count towards the type that they belong to") {
   SnapshotBuilder build;
   const auto array = build.type("Array(String)");
   const auto buffer = build.type("(buffer of Array(String))");

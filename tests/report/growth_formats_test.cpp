@@ -22,7 +22,7 @@ GrowthReport sample() {
 
 }  // namespace
 
-TEST_CASE("the table of growth names what is compared, what grew, what went, and the sum") {
+TEST_CASE("the table of growth shows the sources, what grew, what disappeared, and the total") {
   CHECK(format_growth_table(sample(), {}) ==
         "1. a.jsonl  2026-11-20T11:34:07.215Z   110 objects   5120 bytes\n"
         "2. b.jsonl  2026-11-20T11:44:07.871Z  1100 objects  52800 bytes\n"
@@ -34,7 +34,7 @@ TEST_CASE("the table of growth names what is compared, what grew, what went, and
         "stayed: objects of 1 that are still there in 2\n");
 }
 
-TEST_CASE("between two processes single objects are not compared, and the table says why") {
+TEST_CASE("between two processes, individual objects are not compared, and the table says why") {
   GrowthReport report = sample();
   report.origins = {false, {"a.jsonl and b.jsonl are of two processes"}};
   report.difference.left_out_rows = 2;
@@ -47,7 +47,7 @@ TEST_CASE("between two processes single objects are not compared, and the table 
   CHECK(json.find("stayed") == std::string::npos);
 }
 
-TEST_CASE("of three, what came and stayed comes first") {
+TEST_CASE("with three snapshots, objects that appeared and stayed come first") {
   GrowthReport report = sample();
   report.kind = GrowthKind::Three;
   report.sources.push_back({"c.jsonl", 4711, "", "", 1, 1});

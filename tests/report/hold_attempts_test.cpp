@@ -80,7 +80,7 @@ TEST_CASE("another error of a clone ends the attempts, and so does any error of 
   CHECK(denied.error().kind == ErrorKind::Denied);
 }
 
-TEST_CASE("no attempt is made once the time is over") {
+TEST_CASE("no attempt is made after the deadline") {
   Script script{.results = {false, true}};
   script.options.deadline.at = std::chrono::steady_clock::time_point::min();
   const auto late = script.run(Hold::Freeze, Hold::Freeze);

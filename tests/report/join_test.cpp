@@ -130,7 +130,7 @@ TEST_CASE("a buffer of small integers is not an instance once an array points to
   CHECK(type_at(snapshot, numbers + 16) == "Point");
 }
 
-TEST_CASE("what looks like an array inside a buffer makes no claims about others") {
+TEST_CASE("data that looks like an array inside a buffer makes no claims about other objects") {
   crystal::TypeTable classes;
   CHECK(classes.add(class_of(7, "Array(Int32)", 24, false)));
   CHECK(classes.add(class_of(9, "Point", 12, true)));

@@ -23,7 +23,7 @@ SeenMapping mapping(std::uint64_t start,
 
 }  // namespace
 
-TEST_CASE("each mapping counts to one use, and all uses add up to what is resident") {
+TEST_CASE("each mapping counts towards one use, and all uses add up to the resident size") {
   SeenMemory seen;
   seen.mappings = {mapping(0x10000, 4, 2, "/srv/app"),
                    mapping(0x20000, 2, 1, "[heap]"),
@@ -60,7 +60,7 @@ TEST_CASE("a mapping with blocks of the heap is counted page by page") {
   CHECK(account.total == MemoryShare{4 * kPage, 6 * kPage});
 }
 
-TEST_CASE("the kernel's sum is kept, whatever its account of single pages") {
+TEST_CASE("the kernel's total is kept, whatever it reports about single pages") {
   SeenMemory seen;
   SeenMapping heap = mapping(0x10000, 2, 2);
   heap.pages = {{false, false}, {false, false}};

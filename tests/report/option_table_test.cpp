@@ -94,7 +94,7 @@ TEST_CASE("a missing argument of a subcommand is named, with its usage") {
   CHECK(has(wrong({"count"}), "heapattach count SOURCE"));
 }
 
-TEST_CASE("a mistyped word is answered with the one that was meant") {
+TEST_CASE("a mistyped word is answered with the correct one") {
   CHECK(has(wrong({"--suspect", "1"}), "--suspect; did you mean --suspects?"));
   CHECK(has(wrong({"--max-puase", "5", "1"}), "did you mean --max-pause?"));
   CHECK(has(wrong({"cuont", "4711"}), "did you mean count?"));
@@ -105,7 +105,7 @@ TEST_CASE("a mistyped word is answered with the one that was meant") {
   CHECK_FALSE(has(wrong({"--xyzzy", "1"}), "did you mean"));
 }
 
-TEST_CASE("what is wrong with an option is one plain sentence") {
+TEST_CASE("an option error is one plain sentence") {
   CHECK(wrong({"--top"}) == "--top needs a value: --top=N");
   CHECK(wrong({"count", "1", "--top", "--all"}) == "--top needs a value: --top=N");
   CHECK(wrong({"--why"}) == "--why needs a value: --why=TYPE|ADDRESS");
@@ -117,7 +117,7 @@ TEST_CASE("what is wrong with an option is one plain sentence") {
   CHECK(wrong({"-qV1", "1"}) == "-V comes alone: --version");
 }
 
-TEST_CASE("short options may be joined to each other and to a value") {
+TEST_CASE("short options can be joined to each other and to a value") {
   const Options options = good({"-qzo", "x.json", "count", "-p4711"});
   CHECK(options.quiet);
   CHECK(options.with_gzip);
@@ -189,7 +189,7 @@ TEST_CASE("the help, the man page and the completions list all options and repor
   CHECK(kStatusTexts.size() == 14);
 }
 
-TEST_CASE("the version has a short option, too") {
+TEST_CASE("the version also has a short option") {
   CHECK(shown({"-V"}).starts_with("heapattach "));
   CHECK(shown({"-V"}) == shown({"--version"}));
 }

@@ -107,7 +107,7 @@ TEST_CASE("the format follows the file's extension unless it is named") {
   CHECK(wrong({"--count", "1", "-f", "yaml"}).find("memprof") != std::string::npos);
 }
 
-TEST_CASE("a file whose extension is not a format of the report is refused with those that are") {
+TEST_CASE("a file with an unsupported extension is refused with a list of the supported ones") {
   CHECK(good({"1", "-o", "x.pprof"}).exporter == find_export_format("pprof"));
   CHECK(good({"1", "-o", "x.hprof.gz"}).exporter == find_export_format("hprof"));
   CHECK(wrong({"1", "-o", "x.unknown"}).find(".jsonl, .ndjson, .json, .html, .heapsnapshot") !=
@@ -143,7 +143,7 @@ TEST_CASE("several processes are named, found in a tree or by their name") {
   CHECK(good({"heap.jsonl"}).pids.empty());
 }
 
-TEST_CASE("wrong usage is reported in one message") {
+TEST_CASE("a usage error is reported in one message") {
   wrong({});
   wrong({"0"});
   wrong({"99999999999999999999"});
@@ -191,7 +191,7 @@ TEST_CASE("help and version are shown whatever else is asked") {
   CHECK(std::get<ShowText>(version).text.starts_with("heapattach "));
 }
 
-TEST_CASE("values are asked for with a length or without, never by the process's number") {
+TEST_CASE("values are requested with or without a length, and never take the pid as one") {
   CHECK(good({"1"}).value_bytes == 0);
   CHECK(good({"--values", "4711"}).value_bytes == 64);
   CHECK(good({"--values", "4711"}).pid == 4711);
@@ -202,14 +202,14 @@ TEST_CASE("values are asked for with a length or without, never by the process's
   CHECK(wrong({"--values", "--count", "1"}).find("--values") != std::string::npos);
 }
 
-TEST_CASE("sizes are sorted by what is retained, and otherwise chosen like counts") {
+TEST_CASE("sizes are sorted by retained bytes, and otherwise selected like counts") {
   CHECK(good({"--sizes", "1"}).report == Report::Sizes);
   CHECK(good({"--sizes", "1"}).rows.sort == snapshot::SortBy::Retained);
   CHECK(good({"--sizes", "--sort", "bytes", "1"}).rows.sort == snapshot::SortBy::Bytes);
   CHECK(good({"--sizes", "--top", "3", "-f", "csv", "1"}).rows.top == 3);
 }
 
-TEST_CASE("counts may be grouped by what holds a buffer") {
+TEST_CASE("counts can be grouped by the holders of buffers") {
   CHECK(good({"--count", "1"}).by == snapshot::CountBy::Type);
   CHECK(good({"--count", "--by", "holder", "1"}).by == snapshot::CountBy::Holder);
   CHECK(wrong({"--count", "--by", "size", "1"}).find("holder") != std::string::npos);
@@ -258,7 +258,7 @@ TEST_CASE("a snapshot has the formats of other tools, by name or by its file's e
   CHECK(wrong({"--count", "1", "-o", "x.svg"}).find(".svg") != std::string::npos);
 }
 
-TEST_CASE("--check is a report of its own, with formats of its own") {
+TEST_CASE("--check is a separate report, with its own formats") {
   CHECK(good({"--check", "1"}).report == Report::Check);
   CHECK(good({"--check", "1"}).format == Format::Table);
   CHECK(good({"--check", "1", "-f", "json"}).format == Format::Json);

@@ -42,7 +42,7 @@ TEST_CASE("swapped snapshots and one given twice are reported") {
   CHECK(origins_of(first, first).remarks[0].find("same moment") != std::string::npos);
 }
 
-TEST_CASE("other programs, builds and processes are reported, and objects not followed") {
+TEST_CASE("other programs, builds and processes are reported, and objects are not matched") {
   Snapshot second = at("2026-11-20T11:00:01.000Z");
   const char* word = "";
   SUBCASE("another program") {

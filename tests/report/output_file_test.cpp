@@ -84,7 +84,7 @@ TEST_CASE("an existing file is replaced only by force") {
   CHECK(directory.entries() == 1);
 }
 
-TEST_CASE("a file that came meanwhile is not replaced") {
+TEST_CASE("a file that was created in the meantime is not replaced") {
   const TemporaryDirectory directory;
   const std::string name = directory.file("x");
   auto output = OpenOutput::file(name, false, {});
@@ -118,7 +118,7 @@ TEST_CASE("nothing is written through a symbolic link") {
   }
 }
 
-TEST_CASE("swapping the directory meanwhile causes no half-written file") {
+TEST_CASE("swapping the directory in the meantime causes no half-written file") {
   const TemporaryDirectory directory;
   const std::string place = directory.file("place");
   const std::string other = directory.file("other");
@@ -225,7 +225,7 @@ TEST_CASE("a FIFO is written to only by force, and never if another user may hav
   CHECK(refused(true));
 }
 
-TEST_CASE("writing to a pipe without a reader ends with the deadline, to a closed one at once") {
+TEST_CASE("writing to a pipe without a reader ends at the deadline, and to a closed pipe at once") {
   int ends[2] = {};
   REQUIRE(::pipe(ends) == 0);
   Fd reader(ends[0]);

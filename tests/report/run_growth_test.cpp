@@ -97,7 +97,7 @@ TEST_CASE("a difference is written, and a condition on growth sets the status") 
         ExitStatus::FailIfHeld);
 }
 
-TEST_CASE("a difference names what holds the new objects, or says that this is unknown") {
+TEST_CASE("a difference shows what holds the new objects, or that this is unknown") {
   Runner runner;
   CHECK(runner.run(Report::Diff, {cache_of(1), cache_of(30)}) == ExitStatus::Complete);
   CHECK(
@@ -116,7 +116,7 @@ TEST_CASE("a difference names what holds the new objects, or says that this is u
       runner.told(R"("type":"Session","objects":29,"retained_bytes":1392,"with":[],"through":29)"));
 }
 
-TEST_CASE("a difference with a partial snapshot is written, and the status says so") {
+TEST_CASE("a difference with a partial snapshot is written, with the status for partial") {
   Runner runner;
   Snapshot partial = sessions(1);
   partial.complete = false;

@@ -49,7 +49,7 @@ class Runner {
 
 }  // namespace
 
-TEST_CASE("a run writes the report that was asked for") {
+TEST_CASE("a run writes the requested report") {
   Runner runner;
   SUBCASE("a snapshot") {
     CHECK(runner.run_on(two_sessions()) == ExitStatus::Complete);
@@ -71,14 +71,14 @@ TEST_CASE("a run writes the report that was asked for") {
   }
 }
 
-TEST_CASE("a run that found nothing leaves nothing, and its status says so") {
+TEST_CASE("a run that finds nothing leaves no file, and has the right status") {
   Runner runner;
   CHECK(runner.run_on(Error{ErrorKind::Gone, "no process 4711"}) == ExitStatus::Gone);
   CHECK(runner.run_on(Error{ErrorKind::Timeout, "freezing"}) == ExitStatus::Timeout);
   CHECK(runner.directory.entries() == 0);
 }
 
-TEST_CASE("an output that cannot be written is found out before the target is touched") {
+TEST_CASE("an output that cannot be written is detected before the target is touched") {
   Runner runner;
   runner.options.output = runner.directory.file("missing/report");
   bool was_touched = false;
@@ -94,7 +94,7 @@ TEST_CASE("an output that cannot be written is found out before the target is to
   CHECK_FALSE(was_touched);
 }
 
-TEST_CASE("a condition that holds sets the status, and the report is written all the same") {
+TEST_CASE("a condition that is true sets the status, and the report is still written") {
   Runner runner;
   runner.options.report = Report::Count;
   runner.options.format = Format::Tsv;
@@ -120,7 +120,7 @@ TEST_CASE("a condition may be on what a type's objects retain") {
   CHECK(runner.run_on(snapshot) == ExitStatus::Complete);
 }
 
-TEST_CASE("a condition on an unknown type is wrong usage, and the report is written") {
+TEST_CASE("a condition on an unknown type is a usage error, and the report is still written") {
   Runner runner;
   runner.options.report = Report::Count;
   runner.options.format = Format::Tsv;
@@ -143,7 +143,7 @@ TEST_CASE("a condition on an unknown type is wrong usage, and the report is writ
   }
 }
 
-TEST_CASE("a type that is known and has no objects counts 0") {
+TEST_CASE("a known type without objects counts as 0") {
   Runner runner;
   runner.options.report = Report::Count;
   runner.options.force = true;
@@ -167,7 +167,7 @@ TEST_CASE("a short name means the only type that ends in it, in conditions and r
   CHECK(runner.report() == "objects\tbytes\ttype\n2\t96\tShop::Session\n");
 }
 
-TEST_CASE("a partial heap is written, and the status says so") {
+TEST_CASE("a partial heap is written, with the status for partial") {
   Runner runner;
   Snapshot snapshot = two_sessions();
   snapshot.complete = false;

@@ -89,7 +89,7 @@ TEST_CASE("a format of a trace is chosen by the file's extension") {
   CHECK(format_of("x.json") == Format::Json);
 }
 
-TEST_CASE("what does not go with a trace is refused") {
+TEST_CASE("options that do not suit a trace are refused") {
   CHECK(wrong({"trace", "--every", "1", "t.jsonl"}).find("needs a live process") !=
         std::string::npos);
   CHECK(wrong({"trace", "--every", "0", "4711"}).find("--every 0") != std::string::npos);

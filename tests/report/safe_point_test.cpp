@@ -42,7 +42,7 @@ const CodeName kStartThread{"libc.so.6", ""};
 
 }  // namespace
 
-TEST_CASE("a thread in its own code, or that waits in a call of its own, is at a safe point") {
+TEST_CASE("a thread in the program's own code, or waiting in a call from it, is at a safe point") {
   CHECK(Walk({kOwn, kMain, kStartThread, {"service", "_start"}}).objection().empty());
   Walk waiting({kRead, kOwn, kStartThread});
   waiting.is_in_call = true;

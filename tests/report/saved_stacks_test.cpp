@@ -55,7 +55,7 @@ snapshot::Snapshot deadlock() {
 
 }  // namespace
 
-TEST_CASE("a saved snapshot gives the stacks that it has, and says what it does not have") {
+TEST_CASE("a saved snapshot gives the stacks that it has, and reports what is missing") {
   const StackReport report = saved_stacks(deadlock());
   CHECK(report.findings == std::vector<std::string>{"deadlock: one and two"});
   REQUIRE(report.groups.size() == 1);
@@ -82,7 +82,7 @@ TEST_CASE("a saved snapshot gives the stacks that it has, and says what it does 
   CHECK(json.find("cpu_s") == std::string::npos);
 }
 
-TEST_CASE("a snapshot without waits is partial as stacks, and one without threads as well") {
+TEST_CASE("the stacks of a snapshot without waits or without threads are partial") {
   snapshot::Snapshot snapshot = deadlock();
   for (auto& fiber : snapshot.fibers) fiber.wait = {};
   snapshot.threads[0].wait = {};

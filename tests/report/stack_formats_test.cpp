@@ -144,7 +144,8 @@ TEST_CASE("the JSON has every frame, and fibers have their group") {
   CHECK(json.ends_with("\"end\":\"outermost\"}]}\n"));
 }
 
-TEST_CASE("brief stacks fold what is not the program's own, but for what its code called") {
+TEST_CASE(
+    "brief stacks fold frames that are not the program's own, except those that its code called") {
   StackReport report = small_report();
   NamedFrame own = frame("Shop#sell");
   own.is_own = true;

@@ -64,7 +64,7 @@ TEST_CASE("a thread that waits for its own mutex is a deadlock") {
   CHECK(first_of(report) == "deadlock: thread 10 waits for a mutex, which it already holds");
 }
 
-TEST_CASE("threads that wait for a running one are not a deadlock, and that one is named") {
+TEST_CASE("threads that wait for a running thread are not a deadlock, and that thread is named") {
   StackReport report;
   report.threads = {thread(10, 2), thread(11, 2), thread(12)};
   report.threads[2].call = "nanosleep(10 s)";
@@ -108,7 +108,7 @@ TEST_CASE("fibers that wait for each other's mutexes are a deadlock, with functi
   CHECK(first_of(report).starts_with("deadlock: fiber \"a\""));
 }
 
-TEST_CASE("a fiber that waits for a mutex of one that goes on is a remark") {
+TEST_CASE("a fiber that waits for a mutex of a running fiber is a remark") {
   StackReport report = report_of({fiber("a", WaitKind::Mutex), fiber("b", WaitKind::Sleep)});
   report.fibers[0].wait.owner = 1;
   report.fibers[0].wait.holder = "Account@lock";
@@ -191,7 +191,7 @@ TEST_CASE("a fiber that does not yield the CPU is reported with its function") {
         "run there meanwhile");
 }
 
-TEST_CASE("a program that waits for its clients has nothing wrong") {
+TEST_CASE("nothing is wrong with a program that waits for its clients") {
   StackReport report;
   report.threads = {thread(10)};
   report.threads[0].load = 0.99;

@@ -27,7 +27,7 @@ TEST_CASE(
   CHECK(*stacks::load_between(before, seen_at(1200ms, 350ms, 10ms), 0ms) == 1.0);
 }
 
-TEST_CASE("two observations of a thread in quick succession say nothing about its load") {
+TEST_CASE("two observations of a thread in quick succession give no load") {
   CHECK(!stacks::load_between(seen_at(1000ms, 0ms, 0ms), seen_at(1099ms, 99ms, 0ms), 0ms));
   CHECK(!stacks::load_between(seen_at(1000ms, 0ms, 0ms), seen_at(1200ms, 99ms, 0ms), 110ms));
 }

@@ -74,7 +74,7 @@ TEST_CASE("sockets are described by address, peer and state") {
   CHECK(sockets[80] == "unix socket /run/app.sock");
 }
 
-TEST_CASE("what a descriptor was opened for is read from its flags") {
+TEST_CASE("the access mode of a descriptor is read from its flags") {
   CHECK(read_access("pos:\t0\nflags:\t02004000\nmnt_id:\t15\n") == O_RDONLY);
   CHECK(read_access("flags:\t0100001\n") == O_WRONLY);
   CHECK(read_access("flags:\t02004002\n") == O_RDWR);
@@ -82,7 +82,7 @@ TEST_CASE("what a descriptor was opened for is read from its flags") {
   CHECK_FALSE(read_access("pos: 0\n"));
 }
 
-TEST_CASE("what an epoll instance watches is read line by line") {
+TEST_CASE("the descriptors that an epoll instance watches are read line by line") {
   const auto watched = read_watched(
       "pos:\t0\nflags:\t02\ntfd:        7 events:       19 data: 7  pos:0 ino:1 sdev:d\n"
       "tfd: x events: 1\ntfd:        9 events: 4 data: 9\n");

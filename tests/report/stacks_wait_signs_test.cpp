@@ -159,7 +159,7 @@ TEST_CASE("each wait of Crystal 1.15 and later is recognised by its functions") 
            place("Process#wait", "process.cr")}}});
 }
 
-TEST_CASE("a symbol of an IO that was cut says that the fiber waits for the IO, and no more") {
+TEST_CASE("a cut symbol of an IO shows only that the fiber waits for the IO") {
   const auto wait_without_lines = [](const std::vector<unwind::Place>& outer) {
     std::vector<unwind::Place> places = old_scheduler() + outer;
     for (unwind::Place& one : places) one.file.clear();
@@ -178,7 +178,7 @@ TEST_CASE("a symbol of an IO that was cut says that the fiber waits for the IO, 
   CHECK(wait_without_lines(at("Shop::Socket")) == WaitKind::Unknown);
 }
 
-TEST_CASE("what the program calls like a method of the library is not taken for it") {
+TEST_CASE("the program's own methods are not mistaken for library methods of the same name") {
   for (const char* method : {"receive", "lock", "sleep", "select", "wait_readable", "yield"}) {
     CAPTURE(method);
     const std::string function = std::string("Shop::Queue#") + method;
@@ -232,7 +232,8 @@ TEST_CASE("the loop of a scheduler waits for nothing") {
   CHECK(wait_by_functions(monitor.record, monitor.all, kLibrary).is_scheduler);
 }
 
-TEST_CASE("with several threads, one that waits for the scheduler's pipe is looking for fibers") {
+TEST_CASE(
+    "with several threads, a thread that waits for the scheduler's pipe is looking for fibers") {
   CHECK(wait_of(old_scheduler() +
                 std::vector{place("IO::FileDescriptor#wait_readable", "io/evented.cr"),
                             place("IO::FileDescriptor#read_bytes", "io.cr"),
@@ -241,7 +242,7 @@ TEST_CASE("with several threads, one that waits for the scheduler's pipe is look
             .is_scheduler);
 }
 
-TEST_CASE("a thread that looks for fibers on the stack of one that waits is idle") {
+TEST_CASE("a thread that looks for fibers on the stack of a waiting fiber is idle") {
   const std::vector<unwind::Place> libevent = {
       place("epoll_wait", ""), place("event_base_loop", ""),
       place("Crystal::EventLoop::run_once", "crystal/system/unix/event_loop_libevent.cr")};

@@ -183,7 +183,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("where classes are not known, it is what has the waiting fibers in a list") {
+TEST_CASE("if classes are unknown, the awaited object is the one with the list of waiting fibers") {
   Waiting waiting;
   waiting.memory.put(kStack + 0x10, kOther.value);  // a fiber, which references its own stack
   waiting.memory.put(kOther + 8, kOtherStack.value);
@@ -200,7 +200,7 @@ TEST_CASE("where classes are not known, it is what has the waiting fibers in a l
   CHECK_FALSE(waiting.find(WaitKind::Sleep));
 }
 
-TEST_CASE("a held Mutex of the older kind is known by its state where its class is not") {
+TEST_CASE("a held Mutex of the older kind is recognised by its state if its class is unknown") {
   Waiting waiting;
   waiting.memory.put(kStack + 0x48, kObject.value);
   put_words(waiting.memory, kObject, {1ULL << 32U | 99, kOther.value});

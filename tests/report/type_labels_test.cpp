@@ -27,7 +27,7 @@ TEST_CASE("a class without a name is labelled by the first function that is not 
   CHECK(label_of({{place("Shop::Store#add", "", 0)}}) == "allocated in Shop::Store#add");
 }
 
-TEST_CASE("a class allocated in several locations is labelled so only if they differ") {
+TEST_CASE("a class allocated in several locations is labelled with them only if they differ") {
   const std::vector<unwind::Place> cart = {kRuntime, place("new", "/srv/shop/src/cart.cr", 55)};
   const std::vector<unwind::Place> copy = {kRuntime,
                                            place("dup", "/usr/share/crystal/src/reference.cr", 9)};
@@ -35,7 +35,7 @@ TEST_CASE("a class allocated in several locations is labelled so only if they di
   CHECK(label_of({cart, copy}) == "allocated in new, src/cart.cr:55 and elsewhere");
 }
 
-TEST_CASE("a class about which nothing is known has no label") {
+TEST_CASE("a class without any information has no label") {
   CHECK(label_of({}).empty());
   CHECK(label_of({{}, {kMalloc}, {place("", "", 0)}}).empty());
 }

@@ -124,7 +124,7 @@ TEST_CASE("a file that claims millions of sections is refused") {
   CHECK(elf.error().kind == ErrorKind::Malformed);
 }
 
-TEST_CASE("all symbols together have a bound, and return their share of it") {
+TEST_CASE("all symbols together have a limit, and return their share of it") {
   FileShare most;
   REQUIRE(most.take(kMostFileBytes - 100));
   SymbolFile made{.symbols = {function(1, 0x1000), function(7, 0x2000)},

@@ -40,7 +40,7 @@ std::uint64_t goal(const MovedEntry& entry, std::size_t at, std::size_t next) {
 
 }  // namespace
 
-TEST_CASE("first instructions that mean the same anywhere move as they are") {
+TEST_CASE("position-independent first instructions move unchanged") {
   // push r15; push r14; mov esi, 1
   const auto entry = moved({0x41, 0x57, 0x41, 0x56, 0xbe, 1, 0, 0, 0});
   REQUIRE(entry);
@@ -59,7 +59,7 @@ TEST_CASE("an address relative to the instruction stays the same address") {
   CHECK(goal(*entry, 3, 7) == kEntry.value + 7 + 0x100);
 }
 
-TEST_CASE("a short conditional jump becomes a long one to the same place") {
+TEST_CASE("a short conditional jump becomes a long one with the same target") {
   // test rdi, rdi; je +0x20
   const auto entry = moved({0x48, 0x85, 0xff, 0x74, 0x20});
   REQUIRE(entry);
@@ -69,7 +69,7 @@ TEST_CASE("a short conditional jump becomes a long one to the same place") {
   CHECK(goal(*entry, 10, 14) == kEntry.value + 5);
 }
 
-TEST_CASE("a long conditional jump goes to the same place") {
+TEST_CASE("a long conditional jump keeps its target") {
   // test rdi, rdi; je +0x1f7
   const auto entry = moved({0x48, 0x85, 0xff, 0x0f, 0x84, 0xf7, 0x01, 0x00, 0x00});
   REQUIRE(entry);
@@ -116,7 +116,7 @@ TEST_CASE("a function that jumps between its first instructions is refused") {
   CHECK(!moved({0x90, 0x48, 0x85, 0xff, 0x74, 0xfb}));
 }
 
-TEST_CASE("a place out of reach is refused") {
+TEST_CASE("a target out of reach is refused") {
   const auto disassembler = Disassembler::open();
   REQUIRE(disassembler);
   CHECK(!move_entry(*disassembler, code({0x48, 0x8b, 0x05, 0, 1, 0, 0}), kEntry,

@@ -63,14 +63,14 @@ TEST_CASE("a list is found at its first link, with all of its large links") {
   CHECK(found[0].gathered == 999 * 100 + 16);
 }
 
-TEST_CASE("there are no suspects where nothing is large") {
+TEST_CASE("there are no suspects if nothing is large") {
   CHECK(Tree().find(1).empty());
   Tree tree;
   for (int i = 0; i < 10; ++i) tree.add(kNone, 16, 0);
   CHECK(tree.find(17).empty());
 }
 
-TEST_CASE("memory counts to one suspect only, on 2,000 random graphs") {
+TEST_CASE("memory counts towards one suspect only, on 2,000 random graphs") {
   for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
     CAPTURE(seed);
     const RandomGraph random(seed);

@@ -26,7 +26,8 @@ std::string names(const Difference& difference) {
 
 }  // namespace
 
-TEST_CASE("what grew most comes first, what shrank last, and what did not change is left out") {
+TEST_CASE(
+    "types that grew most come first, types that shrank last, and unchanged types are omitted") {
   const Difference all = choose_growth(sample(), {}, GrowthOrder::ByGrowth);
   CHECK(names(all) == "Much More Swapped Gone ");
   CHECK(all.left_out_rows == 1);

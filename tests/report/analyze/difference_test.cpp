@@ -97,7 +97,9 @@ TEST_CASE("growth is by type, and marks new and gone types") {
   CHECK(found.total.grown_bytes() == 48);
 }
 
-TEST_CASE("of three, what came after the first and stayed is distinguished from what went again") {
+TEST_CASE(
+    "with three snapshots, objects that stayed are distinguished from those that disappeared "
+    "again") {
   const auto with = [](const std::vector<std::uint64_t>& addresses) {
     SnapshotBuilder build;
     const auto session = build.type("Session");

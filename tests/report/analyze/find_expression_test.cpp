@@ -34,7 +34,7 @@ TEST_CASE("a type and conditions on its fields make an expression") {
   CHECK(one.needs_values());
 }
 
-TEST_CASE("and binds closer than or, and both have a symbol") {
+TEST_CASE("and binds more tightly than or, and both have a symbol") {
   const FindExpression found = good("A[@x > 1 and @y <= -2.5 or @z != nil && b || @c == true]");
   REQUIRE(found.any_of.size() == 3);
   CHECK(found.any_of[0].size() == 2);

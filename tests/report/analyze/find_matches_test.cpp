@@ -86,7 +86,7 @@ TEST_CASE(
   CHECK(addresses(snapshot, "List[[1].name == \"ann\"]") == List{});
 }
 
-TEST_CASE("a text that was cut decides nothing beyond the cut") {
+TEST_CASE("a condition cannot be decided beyond the cut of a text") {
   const Snapshot snapshot = sessions();
   CHECK(found(snapshot, "User[@name == \"bob and more\"]").undecided == 1);
   CHECK(found(snapshot, "User[@name == \"bob and \"]").found.empty());
@@ -99,7 +99,7 @@ TEST_CASE("a text that was cut decides nothing beyond the cut") {
         "them\n");
 }
 
-TEST_CASE("a field or type that nothing has is an error with the column, not an empty answer") {
+TEST_CASE("an unknown field or type is an error with the column, not an empty result") {
   const Snapshot snapshot = sessions();
   const auto typo = find_matches(snapshot, *parse_find("Session[@usr == nil]"));
   REQUIRE_FALSE(typo.has_value());
@@ -122,7 +122,7 @@ TEST_CASE("a field or type that nothing has is an error with the column, not an 
   CHECK(addresses(without, "Session[@user == nil]") == List{0x1040});
 }
 
-TEST_CASE("what was found is written with addresses first, and what the fields hold") {
+TEST_CASE("found objects are written with the address first, and the values of the fields") {
   const Snapshot snapshot = sessions();
   const FindMatches matches = found(snapshot, "Session[@user.name and @hits > 0]");
   CHECK(format_find_text(snapshot, matches, 1, {}) ==

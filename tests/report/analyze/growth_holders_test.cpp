@@ -93,7 +93,7 @@ TEST_CASE("a second leak that holds a tenth of the new bytes is named too, with 
   CHECK(holders.found[1].retained_bytes == 10 * kSessionBytes);
 }
 
-TEST_CASE("a new container gives way to the many new objects in it") {
+TEST_CASE("a new container is not reported instead of the many new objects in it") {
   Snapshot before = store(0, 0x1000);
   before.objects[0].address += 8;  // another store and buffer than before, and one more of each
   before.roots.erase(before.roots.begin());
@@ -139,7 +139,7 @@ TEST_CASE("each row gets what its type retains before and after") {
   }
 }
 
-TEST_CASE("without roots or edges nothing is known of holders") {
+TEST_CASE("without roots or edges, holders are unknown") {
   Snapshot snapshot = store(2, 0x1000);
   CHECK(knows_holders(snapshot));
   snapshot.roots.clear();

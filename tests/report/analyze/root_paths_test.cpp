@@ -151,7 +151,7 @@ TEST_CASE("an object that is entered last is on no path that goes without it, on
   }
 }
 
-TEST_CASE("each edge is found from its end") {
+TEST_CASE("each edge is found from its target") {
   const RandomGraph random(7);
   const Graph graph = random.graph();
   const Referrers referrers(graph);

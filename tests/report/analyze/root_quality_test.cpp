@@ -121,7 +121,7 @@ TEST_CASE("static data is a variable if it has a name, and is not the collector'
   CHECK(qualities.of(root) == RootQuality::Variable);
 }
 
-TEST_CASE("a thread whose stack was followed only in part may run the program") {
+TEST_CASE("a thread whose stack was walked only in part may run the program") {
   Snapshot snapshot = cache_beside_stacks();
   SUBCASE("its end is not known") {
     snapshot.stacks[1].end = unwind::StackEnd::Unknown;
@@ -158,7 +158,8 @@ TEST_CASE("a leftover word one step away is not the reason if a global holds the
   for (const auto& suspect : suspects.found) CHECK(suspect.root == 0);
 }
 
-TEST_CASE("a leftover word that alone holds an object is marked as such, in text and JSON") {
+TEST_CASE(
+    "a leftover word that is the only root of an object is marked as such, in text and JSON") {
   Snapshot snapshot = cache_beside_stacks();
   snapshot.roots = {word_of(8, 1)};
   const auto found = why(snapshot, "Session");

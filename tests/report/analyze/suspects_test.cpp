@@ -65,7 +65,7 @@ TEST_CASE("a single suspect and a suspect type are reported, the larger first") 
   CHECK(format_suspects_json(snapshot, suspects).find("\"kind\":\"type\"") != std::string::npos);
 }
 
-TEST_CASE("objects of unknown types are not a suspect together, but reported") {
+TEST_CASE("objects of unknown types together are not a suspect, but are reported") {
   SnapshotBuilder build;
   const auto unknown = build.type("(unknown atomic)", false);
   for (std::uint32_t i = 0; i < 50; ++i) {

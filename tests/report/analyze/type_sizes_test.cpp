@@ -83,7 +83,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("with buffers counted to their holders, sizes are the holders' too") {
+TEST_CASE("if buffers count towards their holders, so do sizes") {
   SnapshotBuilder build;
   const auto array = build.type("Array(Int32)");
   const auto buffer = build.type("(buffer of Array(Int32))");

@@ -182,7 +182,7 @@ TEST_CASE("a long list is one path, found at once") {
   CHECK(format_why_text(snapshot, last, {}).size() < 2000);
 }
 
-TEST_CASE("the collector's own variables are not the reason if there is another one") {
+TEST_CASE("the collector's own variables are not the reason if there is another root") {
   Snapshot snapshot = cache_of_sessions();
   snapshot::Root last_looked_at;
   last_looked_at.module = "libgc.so.1.5.1";
@@ -201,7 +201,7 @@ TEST_CASE("the collector's own variables are not the reason if there is another 
   CHECK(alone.paths[0].summary.ends_with(" → [*].value"));
 }
 
-TEST_CASE("paths may begin at one root, and what others retain is counted as before") {
+TEST_CASE("paths can be limited to one root, and retained bytes are counted as before") {
   const Snapshot snapshot = cache_of_sessions();
   const auto from = [&](const std::string& what, const std::string& root) {
     analyze::WhyOptions options;

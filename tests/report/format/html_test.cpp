@@ -131,7 +131,7 @@ TEST_CASE("a page has the counts of each type, what they retain, and a tree of t
   CHECK(report.rows("tree")[0][4] == bytes);
 }
 
-TEST_CASE("a page shows what holds what, by which paths, and what each stack retains") {
+TEST_CASE("a page shows dominators, paths, and what each stack retains") {
   Snapshot snapshot = list_of_texts();
   const Report report(page_of(snapshot));
   const auto names = report.names();

@@ -135,7 +135,7 @@ TEST_CASE("a snapshot that was read is written again as the same bytes, plain an
   CHECK(written(*packed) == text);
 }
 
-TEST_CASE("what threads and fibers wait for is read as it was written") {
+TEST_CASE("the waits of threads and fibers survive the round trip") {
   const auto found = read_text(written(with_every_kind_of_key()));
   REQUIRE(found);
   CHECK(found->header.findings.size() == 2);
@@ -194,7 +194,7 @@ TEST_CASE("an impossible time is refused") {
   }
 }
 
-TEST_CASE("stacks are read as they were written, even a fiber's that equals another one") {
+TEST_CASE("stacks survive the round trip, even a fiber's that equals another one") {
   const auto found = read_text(written(with_every_kind_of_key()));
   REQUIRE(found);
   REQUIRE(found->threads.size() == 3);

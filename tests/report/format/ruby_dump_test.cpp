@@ -70,7 +70,7 @@ constexpr std::string_view kClasses =
 
 }  // namespace
 
-TEST_CASE("a Ruby object is of the class that its dump names, wherever the class stands") {
+TEST_CASE("a Ruby object has the class that its dump names, wherever the class is in the file") {
   const Snapshot snapshot =
       whole(std::string(
                 R"({"type":"ROOT", "root":"vm", "references":["0x7f0100", "0x7f0010"]}
@@ -103,7 +103,7 @@ TEST_CASE("singleton classes are passed over; anonymous ones are printed as Ruby
   CHECK(counts(snapshot).find("1 iclass 1") != std::string::npos);
 }
 
-TEST_CASE("what has no class that a program can see is named by its kind") {
+TEST_CASE("an object without a visible class is named after its kind") {
   const Snapshot snapshot = whole(
       R"({"address":"0x10", "type":"IMEMO", "class":"0x30", "imemo_type":"iseq", "references":["0x18"], "memsize":40}
 {"address":"0x18", "type":"IMEMO", "imemo_type":"ment", "memsize":48}
@@ -260,7 +260,7 @@ TEST_CASE("a Ruby dump that was cut off is partial") {
   }
 }
 
-TEST_CASE("a wrong line of a Ruby dump is refused with its number") {
+TEST_CASE("a malformed line of a Ruby dump is refused with its number") {
   const std::string line = R"({"address":"0x10", "type":"IMEMO", "imemo_type":"env", "memsize":40}
 )";
   for (const std::string_view wrong :

@@ -82,7 +82,7 @@ TEST_CASE("the table in JSON has the same rows and totals") {
   CHECK(std::string_view{session["frames"].at(0)} == "Shop#login (shop.cr:12)");
 }
 
-TEST_CASE("MemProf's texts have what is in use, the most bytes first") {
+TEST_CASE("MemProf's tables list objects in use, the most bytes first") {
   const trace::SiteTable table = table_of(small_trace());
   CHECK(format_sites_memprof(table, trace::Value::InuseSpace) ==
         "2\n"

@@ -133,7 +133,7 @@ TEST_CASE("a broken trace is refused with its line") {
   refusal(with(text, "\"every\":1", "\"every\":0"), ErrorKind::Unsupported);
 }
 
-TEST_CASE("a trace that the deadline cut short says so in its end record") {
+TEST_CASE("a trace cut short by the deadline is marked so in its end record") {
   trace::Trace trace = small_trace();
   for (int i = 0; i < 10'000; ++i) trace.events.add({.address = 0x10, .bytes = 8});
   MemorySink sink;

@@ -118,7 +118,7 @@ TEST_CASE("a redacted snapshot has none of the program's names in any format") {
   }
 }
 
-TEST_CASE("redaction leaves counts, sizes and edges as they are") {
+TEST_CASE("redaction leaves counts, sizes and edges unchanged") {
   const Snapshot before = secret_snapshot();
   Snapshot after = before;
   REQUIRE(redact(after, Placeholders(before.header.build_id, Language::Crystal)));

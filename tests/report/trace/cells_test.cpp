@@ -14,7 +14,7 @@ using namespace heapattach::trace;
 
 namespace {
 
-TEST_CASE("cells have the sums of a trace, and what of it is in use") {
+TEST_CASE("cells have the sums of a trace, and how much of it is in use") {
   const auto cells = count_cells(small_trace(), {true, true});
   REQUIRE(cells.size() == 4);
   struct Expected {
@@ -40,7 +40,7 @@ TEST_CASE("cells have the sums of a trace, and what of it is in use") {
   }
 }
 
-TEST_CASE("threads and fibers tell cells apart only if they are asked for") {
+TEST_CASE("threads and fibers distinguish cells only on request") {
   Trace trace;
   for (const std::uint32_t actor : {0U, 1U, 1U}) {
     trace.events.add({.thread = actor, .fiber = actor, .address = 0x10, .bytes = 5});
@@ -79,7 +79,7 @@ TEST_CASE("a sample represents as many allocations as its size implies") {
   CHECK(count_cells(trace, {})[0].amounts.in_use_bytes == 0);
 }
 
-TEST_CASE("live samples are those that were put and not removed") {
+TEST_CASE("live samples are those that were added and not removed") {
   LiveSamples live;
   std::map<std::uint64_t, LiveSamples::Sample> expected;
   std::uint64_t random = 1;

@@ -15,7 +15,7 @@ std::vector<Event> read_all(const EventLog& log) {
   return events;
 }
 
-TEST_CASE("a log gives back the events that were added") {
+TEST_CASE("a log returns the events that were added") {
   const std::vector<Event> events{
       {EventKind::Alloc, 5, 0, kNone, 0x7f0000001000, 0, 48, 3, 7, 12},
       {EventKind::Alloc, 3, 1, 2, 0x7f0000000fe0, 0, 1ULL << 40, kNone, kNone, 13},

@@ -17,7 +17,7 @@ SiteTable table_by(GroupBy by) {
   return make_site_table(small_trace(), choice);
 }
 
-TEST_CASE("a row is a stack of own code and a type, the most bytes first") {
+TEST_CASE("a row is a stack of the program's own code and a type, the most bytes first") {
   const SiteTable table = table_by(GroupBy::Stack);
   REQUIRE(table.rows.size() == 4);
   CHECK(table.rows[0].frames == Texts{"Shop#login (shop.cr:12)", "(truncated)"});
@@ -111,7 +111,7 @@ TEST_CASE("rows are chosen by type, bytes, count and number, and the rest is cou
   }
 }
 
-TEST_CASE("frames are shown as they were chosen") {
+TEST_CASE("frames are shown in the chosen form") {
   const auto first_frames = [](const FrameChoice& frames) {
     SiteChoice choice;
     choice.types = {"Session"};

@@ -38,7 +38,7 @@ TEST_CASE("the layout that the heap has fits") {
   CHECK(find_block_field(heap.layout(), heap.memory()).value() == 0x10);
 }
 
-TEST_CASE("a layout with a wrong offset is refused, and the misfit is named") {
+TEST_CASE("a layout with a wrong offset is refused, and the mismatch is reported") {
   SmallHeap heap;
   SUBCASE("of the block") {
     heap.layout().header_block = 0x18;

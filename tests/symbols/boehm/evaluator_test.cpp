@@ -97,7 +97,7 @@ TEST_CASE("an endless loop is cut off") {
   }
 }
 
-TEST_CASE("without code there is no path") {
+TEST_CASE("a function without code has no paths") {
   ExprPool pool;
   CHECK(Program{}.paths(pool).empty());
   CHECK(Program{0x0f, 0x0b}.paths(pool).empty());  // ud2

@@ -33,7 +33,7 @@ TEST_CASE("a worker takes packets given to it before those of others") {
   CHECK_FALSE(exchange.has_for(1));
 }
 
-TEST_CASE("a packet without room stays with the giver") {
+TEST_CASE("a packet without room stays with its sender") {
   Exchange<Packet> exchange(2);
   int given = 0;
   for (Packet next = packet(0); exchange.give(1, next); next = packet(++given)) {
@@ -45,7 +45,7 @@ TEST_CASE("a packet without room stays with the giver") {
   CHECK(refused == packet(-1));
 }
 
-TEST_CASE("all are done when all wait, and not before") {
+TEST_CASE("the work is done when all workers wait, and not before") {
   Exchange<Packet> exchange(3);
   std::atomic<int> sum{0};
   {

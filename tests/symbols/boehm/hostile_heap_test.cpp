@@ -101,7 +101,7 @@ void read_everything(LyingHeap& lying) {
   CHECK(edges <= 64 * 4096 / 8);
 }
 
-TEST_CASE("randomly false heaps are read without harm, and refused parts are counted") {
+TEST_CASE("randomly corrupted heaps are read without harm, and rejected parts are counted") {
   int refused = 0;
   for (std::uint64_t seed = 1; seed <= kHeaps; ++seed) {
     CAPTURE(seed);

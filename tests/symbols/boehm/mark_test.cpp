@@ -87,7 +87,7 @@ TEST_CASE("a list as long as the heap needs no deep stack") {
   CHECK(trace(captured, {objects[0].value}).size() == objects.size());
 }
 
-TEST_CASE("many workers agree on a tree that all of them enter") {
+TEST_CASE("many workers agree on a tree that all of them walk") {
   FakeGcHeap fake(60);
   std::vector<RemoteAddr> objects;
   for (int i = 0; i < 60; ++i) {

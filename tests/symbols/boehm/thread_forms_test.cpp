@@ -94,7 +94,7 @@ TEST_CASE("sections of a stack are followed from the hottest") {
   }
 }
 
-TEST_CASE("the first thread's record of releases until 8.2 has no end of its own") {
+TEST_CASE("until 8.2, the first thread's record does not contain the end of its stack") {
   for (const RecordForm& form : record_forms()) {
     if (form.context) continue;
     INFO(form.releases);

@@ -149,7 +149,7 @@ TEST_CASE("a text cut off anywhere in its list is refused") {
   CHECK(parse_type_info(kText.substr(0, end)).has_value());
 }
 
-TEST_CASE("mistakes in the JSON are named with their position") {
+TEST_CASE("errors in the JSON are reported with their position") {
   const auto twice = refusal(replaced(kJson, "\"id\":7", "\"id\":5"));
   CHECK(says(twice, "types[3]"));
   CHECK(says(twice, "id 5"));
@@ -169,7 +169,7 @@ TEST_CASE("mistakes in the JSON are named with their position") {
   refusal(std::string(kJson) + std::string(kJson));
 }
 
-TEST_CASE("mistakes in the text are named with their line") {
+TEST_CASE("errors in the text are reported with their line") {
   CHECK(says(refusal(replaced(kText, "{3 - 3}", "{3 - x}")), "line 9"));
   CHECK(says(refusal(replaced(kText, "{3 - 3}", "{2 - 2}")), "id 2 twice"));
   CHECK(says(refusal(replaced(kText, "{3 - 3}", "{4 - 3}")), "line 9"));
@@ -198,7 +198,7 @@ TEST_CASE("hostile names are kept as bytes, up to a length") {
   CHECK(says(refusal(fmt::format(R"({{"types":[{{"name":"{}","id":1}}]}})", huge)), "bytes long"));
 }
 
-TEST_CASE("a file that is missing, a directory or far too large is refused by name") {
+TEST_CASE("a missing file, a directory, and a file that is far too large are refused by name") {
   const auto missing = read_type_info("/no/such/file");
   REQUIRE_FALSE(missing.has_value());
   CHECK(says(missing.error().message(), "/no/such/file"));

@@ -82,7 +82,7 @@ TEST_CASE("a list with only names is refused if its arrays are not arrays") {
   CHECK_FALSE(join_types({arrays}, program_of(list_of(many("")), false)).refusal.empty());
 }
 
-TEST_CASE("a single disagreement with the code does not refute a list") {
+TEST_CASE("a single contradiction with the code does not refute a list") {
   const TypeList list = list_of(many(""));
   AllocatorScan program = program_of(list, true);
   program.types.push_back(of(4711, "", 64));  // a buffer that begins with a number

@@ -43,7 +43,7 @@ TEST_CASE("a word in a vtable after its first two words is of that class") {
   CHECK_FALSE(names.name_of(~0ULL).has_value());
 }
 
-TEST_CASE("two vtables of one class share a name, and no vtables have none") {
+TEST_CASE("two vtables of one class share a name, and without vtables there are no names") {
   const VtableNames names({{"_ZTV3Foo", {0x1000}, 24, false}, {"_ZTV3Foo", {0x2000}, 24, false}});
   CHECK(names.names().size() == 1);
   CHECK(names.index_of(0x1010) == names.index_of(0x2010));

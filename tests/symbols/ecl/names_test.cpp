@@ -37,7 +37,7 @@ TEST_CASE("types of another release are not guessed") {
   CHECK_FALSE(ecl::are_known_types(other));
 }
 
-TEST_CASE("a cons is what a value with its tag refers to") {
+TEST_CASE("a value with a cons tag refers to a cons") {
   EclHeap ecl;
   const auto last = ecl.cons(EclHeap::number(1), EclHeap::kNil);
   const auto first = ecl.cons(EclHeap::number(2), last);
@@ -94,7 +94,8 @@ TEST_CASE("an instance takes its name from its class, and so do its slots") {
   CHECK(ecl.type_at(no_class) == "(unknown)");
 }
 
-TEST_CASE("memory that an object claims as its contents is that, whatever it begins with") {
+TEST_CASE(
+    "memory that an object claims as its contents is not an object, whatever it starts with") {
   EclHeap ecl;
   // Looks like a symbol, but an array has its elements there.
   const std::vector<std::uint64_t> words(8, EclHeap::kNil);

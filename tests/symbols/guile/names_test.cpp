@@ -46,7 +46,7 @@ TEST_CASE("a pair is two values in sixteen bytes") {
   CHECK(guile.type_at(atomic) == "(unknown atomic)");
 }
 
-TEST_CASE("a vector has as many elements as its tag says, all of them values") {
+TEST_CASE("a vector has the number of elements in its tag, all of them values") {
   GuileHeap guile;
   const std::uint64_t tag = 7 << 8 | 0x0d;
   std::vector<std::uint64_t> words(8, GuileHeap::number(5));

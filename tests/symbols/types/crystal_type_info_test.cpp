@@ -67,7 +67,7 @@ TEST_CASE("a class of the compiler's list has a header and its fields") {
   CHECK(session.known_from == std::vector<std::string>{"type-info"});
 }
 
-TEST_CASE("unions of classes are references, which know their class if there is only one") {
+TEST_CASE("a union of classes is a reference, whose class is known if there is only one") {
   const TypeModel model = model_of(kJson);
   for (const char* name : {"@parent", "@error", "@owner"}) {
     CHECK(field(model, "Session", name).shape == Shape::Pointer);

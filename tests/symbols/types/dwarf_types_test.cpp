@@ -113,7 +113,7 @@ TEST_CASE("a C++ class has its bases, and a header if it has virtual functions")
   }
 }
 
-TEST_CASE("a virtual base is known by the vtable slot that holds its offset") {
+TEST_CASE("a virtual base is described by the vtable slot that contains its offset") {
   for (const std::string& program : typed_programs("cxx")) {
     CAPTURE(program);
     const TypeModel model = types_of(program);

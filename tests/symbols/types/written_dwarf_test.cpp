@@ -69,7 +69,7 @@ void add_struct_with_member(W& dwarf, std::string_view name, W::Label self, W::L
 
 }  // namespace
 
-TEST_CASE("types that contain themselves are cut where the circle closes") {
+TEST_CASE("types that contain themselves are cut where the cycle closes") {
   W dwarf;
   const W::Label a = dwarf.label();
   const W::Label b = dwarf.label();
@@ -141,7 +141,7 @@ TEST_CASE("siblings that point back do not cause endless loops") {
   CHECK(model.find("struct second") != kNoType);
 }
 
-TEST_CASE("entries that are their parents' siblings too are walked over once") {
+TEST_CASE("entries that are also their parents' siblings are visited once") {
   W dwarf;
   // Each doubles the walk of a reader that trusts it.
   for (int depth = 0; depth < 100; ++depth) {
@@ -201,7 +201,7 @@ TEST_CASE("sizes of 2^63 are ignored") {
   CHECK_FALSE(model[huge].bytes);
 }
 
-TEST_CASE("a million members are read, and more than there may be are counted") {
+TEST_CASE("a million members are read, and those beyond the limit are counted") {
   const std::size_t count = kIsSanitized ? 50'000 : 1'000'000;
   for (const std::size_t most : {count, count - 10}) {
     W dwarf;

@@ -20,6 +20,6 @@ TEST_CASE("code in a range that another one interrupts still belongs to it") {
   CHECK_FALSE(ranges.at(0x3100));
 }
 
-TEST_CASE("no ranges have no code") {
+TEST_CASE("without ranges there is no code") {
   CHECK_FALSE(CodeRanges().at(0x1000));
 }

@@ -37,7 +37,7 @@ FoundStack example() {
 
 }  // namespace
 
-TEST_CASE("a stack is read as it was written") {
+TEST_CASE("a stack survives the round trip through bytes") {
   std::vector<std::byte> bytes = to_bytes(example());
   const auto again = to_bytes(example());
   bytes.insert(bytes.end(), again.begin(), again.end());
