@@ -22,7 +22,7 @@ struct CoreMappedFile {
 struct CoreNotes {
   pid_t pid = 0;                      // 0: unknown
   std::string name;                   // of the program, cut off after 15 bytes
-  int signal = 0;                     // that ended it; 0: none, or unknown
+  int signal = 0;                     // the signal that killed it; 0: none or unknown
   std::string auxv;                   // in the format of /proc/<pid>/auxv
   bool has_files = false;             // whether it lists mapped files at all
   std::vector<CoreMappedFile> files;  // in the order of the file

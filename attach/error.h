@@ -12,7 +12,7 @@ enum class ErrorKind : std::uint8_t {
   Gone,         // the process or thread exited
   Denied,       // no permission to trace or read
   Traced,       // another process traces it already
-  Fault,        // that address cannot be read
+  Fault,        // the address cannot be read
   Timeout,      // the target did not stop, or a deadline passed
   Interrupted,  // the user asked us to end
   Malformed,    // bytes do not have the expected format

@@ -39,7 +39,7 @@ class Process {
   [[nodiscard]] const Fd& directory() const noexcept { return directory_; }
 
   // Opens or reads a file of /proc/<pid>, named relatively: "maps", "task/12/stat",
-  // "root/lib/x.so". Gone if the process exited meanwhile.
+  // "root/lib/x.so". Gone if the process has exited.
   [[nodiscard]] Result<Fd> open_file(const std::string& name, int flags) const;
   [[nodiscard]] Result<std::string> read_file(const std::string& name) const;
   // The target of a link such as "exe" or "cwd".

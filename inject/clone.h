@@ -23,9 +23,9 @@ struct CloneOptions {
 // has the memory that the target had at that moment and nothing else: no open files and no signals.
 // It never runs the target's code. The target resumes at once.
 //
-// It belongs to the thread of ours that made it, dies with us, and is given up before memory runs
-// out: see CloneWatch. It is an invisible child of the target: it has no exit signal, so neither
-// SIGCHLD nor the target's own wait() reports it.
+// It belongs to the thread of our process that made it, dies with us, and is given up before memory
+// runs out: see CloneWatch. It is an invisible child of the target: it has no exit signal, so
+// neither SIGCHLD nor the target's own wait() reports it.
 //
 // If no clone can be made, the error is Denied or Unsupported with the reason, Timeout, or Gone.
 class Clone {

@@ -9,7 +9,7 @@
 namespace heapattach {
 
 // Dead padding: the bytes after the last byte of code, up to the end of its page, which are empty
-// and unreferenced. It is executable, private to the process, and begins at a multiple of 64.
+// and unreferenced. It is executable, private to the process, and starts at a multiple of 64.
 //
 // Programs and libraries have such padding. So does the kernel's vdso, which helps if a static
 // program has none. The ELF header in memory shows where code ends; headers that contradict the map

@@ -16,7 +16,7 @@ namespace heapattach {
 // processor to die on. It must still be reaped.
 void kill_and_release(pid_t pid) noexcept;
 
-// Checks every millisecond, from a thread of its own, whether there is still room for a clone, and
+// Checks every millisecond, on a separate thread, whether there is still room for a clone, and
 // gives the clone up before there is none. The OOM killer comes too late: while the process that it
 // has chosen is dying, its next check sees neither that process nor the freed memory, and may
 // choose the target.

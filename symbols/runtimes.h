@@ -12,32 +12,31 @@
 #include "symbols/runtimes/heap_view.h"
 #include "symbols/runtimes/object_names.h"
 
-// The runtimes of other languages that keep their objects in the collector's heap: all that the
-// rest of the program knows of them.
+// The runtimes of other languages that keep their objects in the collector's heap. This is the
+// interface for the rest of the program.
 namespace heapattach::runtimes {
 
 struct Runtimes {
   std::optional<guile::Facts> guile;
   std::optional<ecl::Facts> ecl;
 
-  // As in the header of a snapshot; empty if there is none.
+  // The name used in the header of a snapshot; empty if there is no such runtime.
   [[nodiscard]] std::string_view name() const { return guile ? "guile" : ecl ? "ecl" : ""; }
-  // Whether more_roots() has what the runtime's own function gives the collector as roots
-  // (GC_set_push_other_roots). Guile has none.
+  // Whether more_roots() includes the roots that the runtime pushes through its own function
+  // (GC_set_push_other_roots). Guile has no such function.
   [[nodiscard]] bool follows_root_hook() const { return ecl.has_value(); }
 };
 
-// Reads a little of the target's memory, to check what is known about a runtime.
+// Reads a small amount of the target's memory to recognise the runtime and check its layout.
 [[nodiscard]] Runtimes find_runtimes(const Modules& modules, const MemoryReader& memory);
 
-// Memory that a runtime makes the collector mark from with its own code. `memory` is that of
-// the frozen target.
+// The memory that a runtime's own code adds as roots. `memory` is the frozen target's.
 [[nodiscard]] std::vector<boehm::RootRange> more_roots(const Runtimes& runtimes,
                                                        const boehm::BlockIndex& index,
                                                        const MemoryReader& memory,
                                                        const MemoryMap& map);
 
-// Names the objects of `view`: those of the collector itself, `own`, and the runtime's.
+// Names the objects of `view`: the collector's own objects, `own`, and the runtime's objects.
 [[nodiscard]] ObjectNames name_objects(const Runtimes& runtimes,
                                        std::span<const boehm::CollectorObject> own,
                                        const HeapView& view);

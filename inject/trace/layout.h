@@ -5,7 +5,7 @@
 // The data that we share with the blob (blob.c), which runs in the target. Also compiled as C:
 // plain structs without padding.
 //
-// In the target, the code comes first; it begins with BlobHead. BlobControl follows it at
+// In the target, the code comes first; it starts with BlobHead. BlobControl follows it at
 // kBlobCodeBytes. The ring can be anywhere: RingHead, then `ring_bytes` of records. The kernel maps
 // these a second time right after the first, so that no record wraps.
 #ifdef __cplusplus

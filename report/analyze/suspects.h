@@ -41,8 +41,7 @@ struct Suspect {
   std::vector<OtherPath> also{};  // what else holds objects of a type
   // In Suspects::found, the nearest earlier suspect that retains all of this one.
   std::optional<std::size_t> within{};
-  std::string
-      part{};  // which part of that suspect it is: "World.log's buffer"; empty if `within` is none
+  std::string part{};  // the part of that suspect: "World.log's buffer"; empty if `within` is none
   std::string sentence;
 };
 

@@ -18,7 +18,7 @@ namespace heapattach::snapshot {
 struct HeldHeap {
   explicit HeldHeap(Arena arena) : capture(std::move(arena)) {}
 
-  std::optional<Clone> clone;  // whose heap the capture's window shows
+  std::optional<Clone> clone;  // the capture's window shows its heap
   Capture capture;
   boehm::BlockIndex index;
   boehm::Counters counters;
@@ -30,7 +30,7 @@ struct HeldHeap {
   std::chrono::system_clock::time_point captured;
   // The clock of the target's timers at that moment; not known from a core file.
   std::optional<std::chrono::nanoseconds> monotonic;
-  std::optional<SeenMemory> memory;  // which of its memory was resident, if requested
+  std::optional<SeenMemory> memory;  // the resident parts of its memory, if requested
   bool is_held = false;              // false: it ran while it was read; true of a core file
   bool is_clone = false;             // it was held until a clone was made, and that was read
 };

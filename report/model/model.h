@@ -14,7 +14,7 @@
 
 namespace heapattach::unwind {
 enum class FoundBy : std::uint8_t;   // symbols/unwind/stack_record.h
-enum class StackEnd : std::uint8_t;  // as well
+enum class StackEnd : std::uint8_t;  // in the same header
 }  // namespace heapattach::unwind
 
 // The model that connects all sources with all reports: flat arrays of plain values, with indices
@@ -188,12 +188,12 @@ struct Fiber {
   std::optional<std::uint32_t> stack{};  // as for a thread; none if it runs on a thread
   bool is_lossy = false;
   FiberWait wait{};                     // kind Unknown if there is no information
-  std::string function{};               // as a thread's
+  std::string function{};               // as for a thread
   std::string context{};                // its execution context; empty: unknown
   bool is_of_runtime = false;           // exists in every Crystal program
   std::optional<std::size_t> thread{};  // the thread that it is on: an index into Snapshot::threads
   std::string of_thread{};              // the thread whose own fiber it is: "4711 SYSMON"
-  std::optional<std::size_t> finding{};  // as a thread's
+  std::optional<std::size_t> finding{};  // as for a thread
 };
 
 struct Collector {

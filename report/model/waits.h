@@ -78,7 +78,7 @@ inline constexpr std::array<std::pair<std::string_view, WaitKind>, 26> kWaitWord
 // What a fiber waits for.
 struct FiberWait {
   WaitKind kind = WaitKind::Unknown;
-  RemoteAddr object;       // the channel, mutex or IO; 0: not known
+  RemoteAddr object;       // the channel, mutex or IO; 0: unknown
   std::string type;        // of the object
   std::string holder;      // the variable or field that holds it: "Blog::LOCK", "Account@lock"
   std::string descriptor;  // "7: TCP 127.0.0.1:80 listening"
@@ -93,8 +93,8 @@ struct FiberWait {
 struct ThreadWait {
   std::string call;                   // "read(5: pipe)"; empty: not in a system call
   std::optional<std::size_t> thread;  // the owner of the mutex that it waits for
-  std::string mutex;                  // the name of that mutex; empty: not known
-  bool is_lossy = false;              // as a fiber's
+  std::string mutex;                  // the name of that mutex; empty: unknown
+  bool is_lossy = false;              // as for a fiber
 
   [[nodiscard]] bool is_known() const { return !call.empty() || thread || !mutex.empty(); }
 };

@@ -62,7 +62,7 @@ class Recording {
   std::vector<Type> types_;
   std::map<std::string, std::uint32_t> type_numbers_;
   std::unordered_map<std::uint64_t, std::uint32_t> type_by_caller_;
-  std::vector<unwind::StackSample> waiting_;  // to be unwound: the last ones of copies_
+  std::vector<unwind::StackSample> waiting_;  // not unwound yet: the last entries of copies_
   std::size_t waiting_bytes_ = 0;
   std::vector<std::uint32_t> copies_;  // the stack of each copy; kNone: not unwound yet
   std::unordered_map<std::uint64_t, std::uint32_t> copy_numbers_;  // by content

@@ -45,7 +45,7 @@ struct SiteTable {
   Header header;
   GroupBy by = GroupBy::Stack;
   std::vector<Site> rows;
-  Amounts total;                  // of all that was chosen by type, with rows that were left out
+  Amounts total;                  // the total of the chosen types, including dropped rows
   std::size_t left_out_rows = 0;  // by min_bytes, min_count and top
   Amounts left_out;
   bool is_of_all_types = true;

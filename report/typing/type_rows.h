@@ -129,7 +129,7 @@ class TypeRows {
   std::vector<RowLayout> layouts_;
   std::vector<types::TypeRef> refs_;
   std::map<Key, TypeIndex> rows_;
-  std::vector<std::pair<Key, TypeIndex>> waiting_;  // to be filled
+  std::vector<std::pair<Key, TypeIndex>> waiting_;  // rows to be filled
   std::map<types::TypeRef, RowLayout> variables_;
   std::vector<std::vector<crystal::BufferPointer>> buffer_pointers_;
   std::vector<bool> has_unknown_fields_;

@@ -14,7 +14,7 @@ struct EvaluationLimits {
   unsigned visits =
       2;  // of one conditional jump on one path, which limits how often loops are unrolled
   unsigned paths = 64;            // further paths are dropped
-  unsigned instructions = 20000;  // likewise, over all paths
+  unsigned instructions = 20000;  // over all paths
 };
 
 // Follows the data flow of the function at `entry` along every path, with unknown arguments.

@@ -90,7 +90,7 @@ class Heap {
     return displacement < rules_.displacements->size() && (*rules_.displacements)[displacement];
   }
 
-  // The object that begins exactly at `word`.
+  // The object that starts exactly at `word`.
   [[nodiscard]] std::optional<ObjectRef> object_at(std::uint64_t word) const {
     const auto ref = resolve(word, From::Stack);
     if (!ref || address(*ref).value != word) return std::nullopt;

@@ -15,9 +15,9 @@ enum class RootKind : std::uint8_t { Global, Stack, Register, Fiber, Uncollectab
 struct RootRange {
   RootKind kind = RootKind::Global;
   Range range;
-  pid_t thread = 0;            // of a stack
+  pid_t thread = 0;            // for a stack
   std::uint64_t fiber = 0;     // address of the fiber's object
-  std::string_view name = {};  // of memory that is not a variable: a constant; empty: none
+  std::string_view name = {};  // for memory other than variables: a constant; empty: none
 };
 
 }  // namespace heapattach::boehm

@@ -70,7 +70,7 @@ struct CollectorObject {
     FinalizerTable,
     LinkTable,
     Finalizer,
-    Link,  // that disappears with the object that it references
+    Link,  // a link that disappears with the object that it references
     Descriptors,
     FreeLists,
     ThreadRecord,

@@ -27,7 +27,7 @@ struct WordPattern {
 
 // Elements of one pattern within an object, one after the other.
 struct ScannedElements {
-  std::uint64_t first = 0;   // in words from the object's beginning
+  std::uint64_t first = 0;   // in words from the start of the object
   std::uint64_t stride = 1;  // in words, not 0
   std::uint64_t count = 0;
   WordPattern pattern;

@@ -58,7 +58,7 @@ std::optional<RemoteAddr> likely_stack_bottom(const Heap& heap,
 
 // The result of scan_stacks(): the parts of the threads' stacks that the collector scans.
 struct ScannedStacks {
-  std::vector<RootRange> ranges;      // those of `roots`, with stacks cut as described below
+  std::vector<RootRange> ranges;      // the ranges of `roots`, with stacks cut as described below
   std::vector<pid_t> with_registers;  // threads whose registers count
   std::vector<std::string> problems;  // threads whose stacks are not where they should be
 };

@@ -18,7 +18,7 @@ struct AllocatorScan {
   // disagree are omitted. Also includes each class that has a name but no such code.
   std::vector<Type> types;
   ProgramNames names;
-  std::size_t functions = 0;  // that were followed
+  std::size_t functions = 0;  // number of functions followed
   bool is_crystal = false;    // the program has Crystal's runtime in it
 };
 

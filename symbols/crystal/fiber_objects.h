@@ -50,7 +50,7 @@ void each_object(const boehm::BlockIndex& index,
 
 struct Wanted {
   std::uint32_t id = 0;
-  std::uint64_t bytes = 0;             // of each object; smaller ones are left out
+  std::uint64_t bytes = 0;             // read from each object; smaller objects are skipped
   std::size_t most = ~std::size_t{0};  // about this many are enough
 };
 

@@ -30,7 +30,7 @@ class HeaderCheck {
  private:
   struct Entry {
     const Type* type = nullptr;
-    std::uint64_t bytes = 0;       // of an instance; 0: not known
+    std::uint64_t bytes = 0;       // of an instance; 0: unknown
     std::vector<Range> gaps = {};  // bytes of an instance that belong to no field, and are zero
     bool is_atomic_known = false;
     bool is_atomic = false;

@@ -17,10 +17,10 @@ namespace heapattach::types {
 //   C++     "ns::Order<int>", "(anonymous namespace)::Cache"; a local type "run::Job"
 //   both    "unsigned long", "struct node *", "struct node *[4]", "int (*)(char *)", "void *";
 //           without a name of any kind "(struct at list.c:12)"
-//   Crystal "Acme::Session" is the class; a reference to it, which is a type of its own in a
+//   Crystal "Acme::Session" is the class; a reference to it, which is a separate type in a
 //           TypeModel, is "Acme::Session *"; "Pointer(Int32)", "(Acme::Session | Nil)",
 //           "StaticArray(Int32, 24)" are written as in the language
-// Qualifiers and typedefs of named types are left out.
+// Qualifiers and typedefs of named types are omitted.
 class DwarfNames {
  public:
   // Uses `dwarf` only to find the language of units that do not state it.

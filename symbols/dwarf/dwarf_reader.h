@@ -89,7 +89,7 @@ class DwarfReader {
   Counts counts_;
   std::size_t members_ = 0;
   std::unordered_map<const void*, TypeRef> refs_;     // by the entry's address
-  std::unordered_map<TypeRef, Described> described_;  // those with known contents
+  std::unordered_map<TypeRef, Described> described_;  // types with known contents
   std::vector<Dwarf_Die> pending_;  // referenced, but in units that are not walked
   std::unordered_set<const void*>
       crystal_unions_;  // entries that represent references to several types

@@ -11,7 +11,7 @@
 //
 // A value is a word whose two lowest bits are its tag: 11 a small integer, 10 a character, 01 a
 // list, which is the address of a cons plus one, or NIL, which is 1 itself; 00 the address of any
-// other object. An object begins with a byte for its type. The numbers of the types depend on how
+// other object. An object starts with a byte for its type. The numbers of the types depend on how
 // ECL was configured, but their order does not. (Sources: ecl/object.h, src/c/alloc_2.d of 21.2.1.)
 namespace heapattach::ecl {
 

@@ -11,12 +11,12 @@
 
 namespace heapattach::runtimes {
 
-// A heap as a runtime's reader sees it: the copy of its objects, other captured memory, and memory
-// that was not captured, such as constants of compiled files, which is read from the target on
-// demand.
+// Gives a runtime's reader access to a heap: the copy of its objects, other captured memory, and
+// memory that was not captured (such as constants of compiled files), which is read from the target
+// on demand.
 class HeapView {
  public:
-  // Borrows all. `listed` are the objects to name.
+  // Borrows its arguments. `listed` are the objects to name.
   HeapView(const boehm::Heap& heap,
            const boehm::ObjectSet& listed,
            const MemoryMap& map,
@@ -29,14 +29,14 @@ class HeapView {
   // The heap and everything else that was copied.
   [[nodiscard]] const MemoryReader& captured() const { return captured_; }
 
-  // The listed object that begins exactly at `at`.
+  // The listed object that starts exactly at `at`.
   [[nodiscard]] std::optional<boehm::ObjectRef> object_at(std::uint64_t at) const;
-  // Whether a value may refer to something at `at`: a listed object begins there, or it is readable
-  // memory outside the heap's blocks.
+  // Whether a value may refer to `at`, because a listed object starts there or because it is
+  // readable memory outside the heap's blocks.
   [[nodiscard]] bool may_refer_to(std::uint64_t at) const;
   // A word of an object, or of any other readable memory.
   [[nodiscard]] std::optional<std::uint64_t> word(std::uint64_t at) const;
-  // Bytes of the memory that a value refers to, at most 256.
+  // Reads up to 256 bytes of the memory that a value refers to.
   [[nodiscard]] std::vector<std::byte> bytes(std::uint64_t at, std::uint64_t count) const;
 
  private:
@@ -47,8 +47,9 @@ class HeapView {
   const MemoryReader& outside_;
 };
 
-// Whether an object of `object_bytes` may have been made for `needed` bytes: the collector rounds
-// up to 16, and merges size classes that are close to each other (GC_extend_size_map in misc.c).
+// Whether an object of `object_bytes` may have been allocated for `needed` bytes. The collector
+// rounds up to 16, and merges size classes that are close to each other (GC_extend_size_map in
+// misc.c).
 [[nodiscard]] bool fits(std::uint64_t object_bytes, std::uint64_t needed);
 
 }  // namespace heapattach::runtimes

@@ -21,9 +21,9 @@ struct Shape {
   };
 
   std::string name;                      // "pair", "<session>", "(entries of hash-table)"
-  std::string holder = {};               // the type that it is a part of: "hash-table"; empty: none
+  std::string holder = {};               // the type that it belongs to: "hash-table"; empty: none
   std::vector<Word> words = {};          // at fixed offsets, in order
-  std::uint64_t elements_at = 0;         // of an array: where its elements begin
+  std::uint64_t elements_at = 0;         // the offset of an array's first element
   std::uint64_t element_bytes = 0;       // of an element; 0: not an array
   std::vector<Word> element_words = {};  // within an element; an empty name is the element itself
 
@@ -35,7 +35,7 @@ using ShapeNumber = std::uint32_t;
 // The holder of the collector's own objects: "(finalizer of the collector)".
 inline constexpr std::string_view kCollector = "the collector";
 
-// A part of another object that holds no objects of its own kind: "(text of string)".
+// The shape of a part of another object: "(text of string)".
 [[nodiscard]] Shape part_of(std::string_view holder, std::string_view what);
 
 // The shapes of a heap's objects, by Heap::number.
@@ -45,7 +45,7 @@ class ObjectNames {
 
   explicit ObjectNames(std::uint64_t slots = 0) : of_(slots, kNone) {}
 
-  // The number of a shape, which is added if it is new.
+  // Returns the number of a shape, and adds the shape if it is new.
   ShapeNumber intern(Shape shape);
   [[nodiscard]] bool has(std::uint64_t number) const { return at(number) != kNone; }
   void set(std::uint64_t number, ShapeNumber shape) { of_[number] = shape; }

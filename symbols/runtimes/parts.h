@@ -9,7 +9,7 @@
 
 namespace heapattach::runtimes {
 
-// Memory that an object claims as a part of it.
+// Memory that an object claims as part of itself.
 struct Part {
   std::uint64_t at = 0;
   std::uint64_t bytes = 0;  // at least
@@ -17,15 +17,16 @@ struct Part {
   bool is_raw = false;  // not an object of the language, whatever it looks like
 };
 
-// Gives parts their names. Borrows both.
+// Names parts. Borrows its arguments.
 class Parts {
  public:
   Parts(const HeapView& view, ObjectNames& names) : view_(view), names_(names) {}
 
-  // False if there is no such object, or it is too small, or it has a name other than `instead_of`.
+  // Returns false if there is no such object, it is too small, or it has a name other than
+  // `instead_of`.
   bool claim(const Part& part, ShapeNumber instead_of = ObjectNames::kNone);
 
-  // Names what parts reference, and what that references, if it has no other name: it is the memory
+  // Names everything that parts reference, directly or not, and that has no other name, as memory
   // of the part's object. Call it last.
   void name_memory();
 

@@ -13,7 +13,7 @@ namespace heapattach {
 // description of the error, empty if there is none.
 [[nodiscard]] std::string_view decode_escapes(std::string_view raw, std::string& out);
 
-// The end of a number that begins at `at`; null if there is none.
+// The end of a number that starts at `at`; null if there is none.
 [[nodiscard]] const char* end_of_number(const char* at, const char* end);
 
 }  // namespace heapattach

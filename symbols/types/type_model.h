@@ -58,7 +58,7 @@ struct Enumerator {
 struct Type {
   // In the notation of its language, and the same from every source and unit: "Hash(String,
   // Session)", "struct node", "ns::Order<int>", "struct node *", "int[4]", "(struct at list.c:12)".
-  // Qualifiers and typedefs of named types are left out.
+  // Qualifiers and typedefs of named types are omitted.
   std::string name;
   Shape shape = Shape::Opaque;
   Encoding encoding = Encoding::None;  // of numbers and enumerations

@@ -20,7 +20,7 @@ class CodeUnits {
 
  private:
   std::vector<Dwarf_Die> units_;
-  CodeRanges ranges_;  // whose owners are indices into units_
+  CodeRanges ranges_;  // owners are indices into units_
 };
 
 }  // namespace heapattach::unwind

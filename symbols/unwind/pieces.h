@@ -15,15 +15,16 @@ namespace heapattach::unwind {
 struct Piece {
   std::uint64_t offset = 0;  // in the variable, in bytes
   std::uint64_t bytes = 0;
-  std::span<const Dwarf_Op> expression;  // empty: the compiler keeps it nowhere
+  std::span<const Dwarf_Op> expression;  // empty if the compiler does not keep it
 };
 
-// The pieces of an expression that composes a variable from several; empty if it does not.
+// The pieces of an expression that composes a variable from several pieces; empty for other
+// expressions.
 std::vector<Piece> pieces_of(std::span<const Dwarf_Op> expression);
 
 // A pointer among the members and elements of a type.
 struct PointerPart {
-  std::string path;  // as C writes it: ".parent", "[1]"
+  std::string path;  // in C notation: ".parent", "[1]"
   std::string type;  // its name in a TypeModel
 };
 

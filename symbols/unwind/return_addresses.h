@@ -15,7 +15,7 @@ struct CallBefore {
 // cannot be decoded backwards with certainty, so another instruction may look like a call.
 [[nodiscard]] std::optional<CallBefore> call_before(const Module& module, RemoteAddr at);
 
-// Whether the function at `start` begins by setting up a frame pointer.
+// Whether the function at `start` first sets up a frame pointer.
 [[nodiscard]] bool begins_with_frame(const Module& module, RemoteAddr start);
 
 }  // namespace heapattach::unwind

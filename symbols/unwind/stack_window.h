@@ -20,7 +20,7 @@ class StackWindow final : public MemoryReader {
 
   const MemoryReader& memory_;
   mutable std::array<std::byte, kBytes> copy_{};
-  mutable Range range_{};  // that is copied
+  mutable Range range_{};  // the range copied to the cache
 };
 
 }  // namespace heapattach::unwind

@@ -16,7 +16,7 @@ namespace heapattach::unwind {
 
 // One active call of a function.
 struct Frame {
-  MachineState state{};                // current, or as after the return of the called frame
+  MachineState state{};  // current; for a caller, the state after the called function returns
   std::optional<std::uint64_t> cfa{};  // the start of its caller's part of the stack
   bool is_exact = false;  // its pc is the next instruction to run, not the one after a call
   FoundBy found_by = FoundBy::Registers;

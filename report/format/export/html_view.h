@@ -25,7 +25,7 @@ struct HtmlView {
   static constexpr std::size_t kMostNodes = 20000;  // of the tree
   static constexpr std::size_t kMostRootPaths = 5;  // to the objects of one type
   static constexpr std::size_t kMostLinks = 20000;
-  static constexpr std::size_t kMostObjects = 400;  // that can be inspected
+  static constexpr std::size_t kMostObjects = 400;  // objects that can be inspected
 
   // What objects of one name directly hold of objects of another name, which would be freed without
   // them.

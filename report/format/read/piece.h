@@ -37,7 +37,7 @@ struct ThreadMentions {
   std::optional<std::uint64_t> fiber;
 };
 struct FiberMentions {
-  std::optional<std::uint64_t> owner;  // as a thread's
+  std::optional<std::uint64_t> owner;  // of the mutex, as for a thread
   std::optional<pid_t> thread;
 };
 
@@ -84,7 +84,7 @@ struct Piece {
   std::vector<snapshot::Place> places;
   std::vector<snapshot::Stack> stacks;  // their places belong to this piece
   std::vector<RawThread> threads;       // their stacks belong to this piece
-  std::vector<RawFiber> fibers;         // as well
+  std::vector<RawFiber> fibers;         // their stacks belong to this piece
   std::vector<OnLine<RawRoot>> roots;
   std::vector<OnLine<EndRecord>> ends;
   std::size_t first_record = 0;  // lines within the block; 0: it has no records

@@ -19,7 +19,7 @@ struct Line {
   std::uint64_t line = 0;      // where it was allocated
   std::uint64_t shape = 0;     // of an object: its shape_id
   std::uint64_t id = 0;        // of a shape
-  std::uint64_t parent = 0;    // as well
+  std::uint64_t parent = 0;    // of a shape: the id of its parent
   std::string_view type;       // "STRING", "ROOT"
   std::string_view detail;     // the kind of an IMEMO, DATA, NODE or SHAPE
   std::string_view name;       // of a class

@@ -99,7 +99,7 @@ struct Text {
   std::uint32_t object = 0;  // of the piece
   std::uint32_t bytes = 0;
   std::uint64_t at = 0;  // in RubyPiece::text
-  bool is_cut = false;   // the rest was left out
+  bool is_cut = false;   // the rest was dropped
 };
 
 // The records of one block.
