@@ -14,7 +14,7 @@ enum class ErrorKind : std::uint8_t {
   Traced,       // another process traces it already
   Fault,        // the address cannot be read
   Timeout,      // the target did not stop, or a deadline passed
-  Interrupted,  // the user asked us to end
+  Interrupted,  // the user interrupted us
   Malformed,    // bytes do not have the expected format
   Unsupported,  // a target or file that we cannot handle: 32-bit, or without a known collector
   Impossible,   // not possible in this target, but another method may work

@@ -18,14 +18,14 @@ void install_interrupt_handlers();
 // sends signals to both processes, and the guardian handles a second one.
 void install_interrupt_handlers(pid_t guardian);
 
-// The signal that asked us to exit, if any.
+// The signal that interrupted us, if any.
 [[nodiscard]] std::optional<int> interrupted_by() noexcept;
 
 // Clears that signal, because whatever follows is what the user asked for, such as reporting
 // partial results. A second signal still kills us at once.
 void accept_interrupt() noexcept;
 
-// Fails with Interrupted if a signal asked us to exit.
+// Fails with Interrupted if a signal has interrupted us.
 Result<void> check_interrupt();
 
 }  // namespace heapattach

@@ -28,7 +28,7 @@ class LiveMemory final : public MemoryReader {
 
   Result<std::size_t> read_some(RemoteAddr from, std::span<std::byte> into) const override;
 
-  // Memory that another process has to provide.
+  // Memory that another process must provide.
   [[nodiscard]] const StallingMemory& stalling() const { return stalling_; }
 
   // Copies with `limits.workers` threads. Also fails with Interrupted.

@@ -9,7 +9,7 @@ namespace heapattach {
 // The x86-64 name of a system call number; "call 999" for an unknown one.
 [[nodiscard]] std::string call_name(long number);
 
-// The number of the system call with that name; none if there is none.
+// The number of the system call with that name, if there is one.
 [[nodiscard]] std::optional<int> call_number(std::string_view name);
 
 }  // namespace heapattach

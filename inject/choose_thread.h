@@ -10,24 +10,24 @@
 
 namespace heapattach {
 
-// The facts about a stopped thread that might be borrowed.
+// Facts about a stopped thread that might be borrowed.
 struct Candidate {
   pid_t tid = 0;
   RawRegisters registers{};
   std::uint64_t mask = 0;             // of blocked signals
   bool is_filtered = false;           // seccomp
   bool has_stack = true;              // memory below its stack pointer is mapped and writable
-  bool is_after_syscall = true;       // the two bytes before rip are the instruction
+  bool is_after_syscall = true;       // the two bytes before rip are a syscall instruction
   std::optional<RseqState> sequence;  // none: the target's description of it makes no sense
 };
 
-// Whether the two bytes before `rip` are the instruction.
+// Whether the two bytes before `rip` are a syscall instruction.
 [[nodiscard]] bool is_after_syscall(const MemoryReader& memory, RemoteAddr rip);
 
 // The reason not to borrow a thread, if any.
 [[nodiscard]] std::optional<std::string_view> objection_to(const Candidate& candidate);
 
-// How unsuitable a thread is: 0 in user code or in an ordinary call.
+// How unsuitable a thread is; 0 if it is in user code or in an ordinary call.
 [[nodiscard]] int reluctance_to(const Candidate& candidate);
 
 // The reason not to call a function on it in the target itself, if any.

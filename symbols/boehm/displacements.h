@@ -12,7 +12,7 @@ namespace heapattach::boehm {
 // pointers are recognised, all are set.
 using Displacements = std::array<bool, 4096>;
 
-// None if there is no such table at `at`.
+// Reads the table at `at`; none if there is no such table.
 std::optional<Displacements> read_displacements(RemoteAddr at, const MemoryReader& memory);
 
 struct DisplacementsFound {

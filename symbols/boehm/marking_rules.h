@@ -17,10 +17,10 @@ struct Collector;
 class Heap;
 class ObjectSet;
 
-// How the collector marks, as far as the heap's blocks and the layout do not show it. Sources:
+// The collector's marking rules that do not follow from the heap's blocks and the layout. Sources:
 // obj_map.c, typd_mlc.c, gcj_mlc.c and mark.c (GC_mark_from, GC_push_all_stack) of 7.4 to 8.3.
 struct MarkingRules {
-  // If interior pointers are not recognised: the displacements from an object's beginning at which
+  // If interior pointers are not recognised: the displacements from the start of an object at which
   // a word of the heap or of static data counts (GC_valid_offsets). None if unknown.
   std::optional<Displacements> displacements;
 
@@ -54,8 +54,8 @@ enum DescriptorTag : std::uint64_t {
   kByProcedure = 2,
   kPerObject = 3
 };
-// How far below zero a per-object descriptor must be to be found through the object's first word
-// (GC_INDIR_PER_OBJ_BIAS in gc_mark.h).
+// A per-object descriptor is found through the object's first word if it is at least this far below
+// zero (GC_INDIR_PER_OBJ_BIAS in gc_mark.h).
 inline constexpr std::uint64_t kIndirectBias = 0x10;
 
 // Reads the rules from captured memory, which includes `collector_data`; reads the rest from

@@ -37,9 +37,10 @@ struct ElfFacts {
   std::optional<LoadSegment> relro;   // PT_GNU_RELRO
   std::optional<LoadSegment> notes;   // the note segment with the build id, or the first one
   std::string build_id;               // lower-case hex; empty if it has none
-  std::vector<std::string> sections;  // names of those with bytes in the file
+  std::vector<std::string> sections;  // names of the sections that have bytes in the file
   std::optional<DebugLink> debug_link;
-  std::string symbols_problem;    // why there are no symbols; empty if there are, or if it has none
+  std::string symbols_problem;    // why symbols could not be read; empty if they could, or if the
+                                  // file has none
   std::uint64_t symbol_cost = 0;  // their share of a FileShare
   PackedSymbols symbols;          // of .symtab and .dynsym, in file order
 };

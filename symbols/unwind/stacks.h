@@ -17,7 +17,7 @@ namespace heapattach::unwind {
 struct Stacks {
   std::vector<StackRecord> stacks;
   std::vector<CodePlaces> places;       // of all frames, by address, each once
-  std::vector<types::Variable> locals;  // of all frames, with types that the model has
+  std::vector<types::Variable> locals;  // of all frames; their types are in the model
   std::vector<std::string> notes;       // for -v
 
   // The functions at `pc`; empty if unknown.
@@ -52,7 +52,7 @@ Result<Stacks> walk_stacks(const Modules& modules,
                            const StackOwners& owners,
                            const StackLimits& limits = {});
 
-// Finds the functions at these instructions, by address, in such a worker too.
+// Finds the functions at these instructions, by address, also in a worker.
 Result<std::vector<CodePlaces>> find_places(const Modules& modules,
                                             std::span<const RemoteAddr> instructions,
                                             std::chrono::milliseconds time);
