@@ -21,7 +21,7 @@ namespace heapattach {
 struct GuardedEnd {
   std::optional<int> status;  // what the work returned; none if it did not return
   std::optional<int> signal;  // the signal that ended the work, or a second SIGINT or SIGTERM to us
-  std::optional<int> asked_by;  // the signal that asked us to end
+  std::optional<int> asked_by;  // the signal that interrupted us
   std::string why;              // why the work gave up
   bool is_left = false;         // it did not die even when killed: it is waiting in the kernel
 };

@@ -29,7 +29,7 @@ struct TraceEvent {
   pid_t other = 0;  // 0 if unknown
 };
 
-// The system calls that stop and release the threads of one process. The seam lets tests run a
+// The system calls that stop and release the threads of one process. The interface lets tests run a
 // freeze against threads that appear, vanish or refuse at a chosen moment.
 class Tracer {
  public:
@@ -38,7 +38,7 @@ class Tracer {
   virtual ~Tracer() = default;
 
   virtual Result<ThreadListing> threads() = 0;
-  // Gone if the thread is.
+  // Gone if the thread has ended.
   virtual Result<ThreadState> state(pid_t tid) = 0;
 
   // Begins tracing without stopping. Gone if the thread has ended or is about to; Denied, Traced.

@@ -23,15 +23,16 @@ inline constexpr RemoteAddr kReturnAddress{0xca11};
 // x86-64.
 struct CallFrame {
   RawRegisters registers{};
-  RemoteAddr at;                 // where to write `stack`: its stack pointer on entry
-  std::vector<std::byte> stack;  // the return address, arguments that did not fit, the texts
+  RemoteAddr at;  // where to write `stack`: its stack pointer on entry
+  std::vector<std::byte>
+      stack;  // the return address, the arguments that did not fit into registers, and the texts
   [[nodiscard]] RemoteAddr stack_after() const { return at + sizeof(std::uint64_t); }
 };
 
 // The limit on texts, because they must fit on the thread's stack.
 inline constexpr std::size_t kMostTextBytes = std::size_t{64} * 1024;
 
-// `found` is stopped and uses nothing below its stack pointer.
+// `found` are the registers of a stopped thread that uses nothing below its stack pointer.
 Result<CallFrame> make_call_frame(const RawRegisters& found,
                                   RemoteAddr function,
                                   std::span<const CallArgument> arguments);

@@ -89,7 +89,7 @@ class CloneCalls {
                                           std::optional<CallOutcome>& handled) const;
 
   std::unique_ptr<OwnProcess> own_;
-  std::array<Fd, 3> files_;  // at its descriptors
+  std::array<Fd, 3> files_;  // the files at its descriptors 0 to 2
   CloneWalls walls_;
 };
 

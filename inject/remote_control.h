@@ -70,7 +70,7 @@ class RemoteControl {
   // Waits until it stops; Timeout if it has not stopped by then.
   virtual Result<RemoteStop> wait(pid_t tid, std::chrono::steady_clock::time_point deadline) = 0;
 
-  // Makes a process that the target created the OOM killer's first choice.
+  // Makes the OOM killer prefer a process that the target created.
   virtual Result<void> offer_to_oom_killer(pid_t pid) = 0;
   virtual Result<void> detach(pid_t tid) = 0;
   virtual void kill(pid_t pid) noexcept = 0;

@@ -192,18 +192,18 @@ const std::array kReports{
         .written = "this report is",
         .formats = kPlainFormats,
         .answer = run_summary},
-    ReportRow{.report = Report::Trace,
-              .name = "trace",
-              .help = "which code allocates what, and how much of it stays in use",
-              .more = "SOURCE is a running process or a saved trace. \"In use\" counts objects "
-                      "that were allocated during the trace and that no collection has freed "
-                      "since. Frames in the runtime are hidden; --full shows them.",
-              .examples = {"trace --for 1m -o trace.jsonl.gz 4711",
-                           "trace --type Session --depth 3 trace.jsonl.gz"},
-              .written = "a trace is",
-              .formats = kTraceFormats,
-              .answer = run_trace,
-              .is_of_one_process = true},
+    ReportRow{
+        .report = Report::Trace,
+        .name = "trace",
+        .help = "which code allocates what, and how much of it stays in use",
+        .more = "SOURCE is a process or a saved trace. \"In use\" means allocated during the trace "
+                "and not found dead since. Frames in the runtime are hidden; --full shows them.",
+        .examples = {"trace --for 1m -o trace.jsonl.gz 4711",
+                     "trace --type Session --depth 3 trace.jsonl.gz"},
+        .written = "a trace is",
+        .formats = kTraceFormats,
+        .answer = run_trace,
+        .is_of_one_process = true},
     ReportRow{
         .report = Report::Trace,
         .name = "trace",

@@ -38,7 +38,7 @@ struct FiberStack {
 
 // Learns the layout of Fiber objects: from the fields in `types`, otherwise from an object with a
 // word that is the start of a fiber's stack, one that is its end, and one that points into it. May
-// be used on a running target: inconsistent reads do not agree with each other and are dropped.
+// be used on a running target: inconsistent results are detected and dropped.
 FiberLayout learn_fibers(const TypeTable& types,
                          const boehm::BlockIndex& index,
                          const MemoryReader& memory,

@@ -85,7 +85,7 @@ function fillHead() {
   if (!report.complete) {
     byId('warnings').append(make('p', {class: 'remark'}, `Only a part of the heap could be read: ${brief(report.reason)}`));
   }
-  byId('made').textContent = `Made by ${report.tool}. All that it shows is in this file; it loads nothing.`;
+  byId('made').textContent = `Made by ${report.tool}. All of its data is in this file; it loads nothing.`;
 }
 
 function addViews() {

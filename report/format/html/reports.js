@@ -69,7 +69,7 @@ function stacksView() {
   const leftThreads = report.threads_in_all - threadParts.length;
   return make('div', {},
     ...findingsPart(), ...(report.remarks || []).map((text) => make('p', {class: 'lead'}, brief(text, 1200))),
-    make('p', {class: 'lead'}, 'Threads and fibers, and what would go if what their stacks hold by themselves went.'),
+    make('p', {class: 'lead'}, 'Threads and fibers, with the memory that only their stacks keep alive.'),
     ...threadParts,
     leftThreads > 0 ? make('p', {class: 'soft'}, `and ${counted(leftThreads, 'thread')} more`) : '', ...fiberParts,
     left > 0 ? make('p', {class: 'soft'}, `and ${counted(left, 'fiber')} more`) : '');
