@@ -124,7 +124,7 @@ TEST_CASE(
   const ToolRun run = run_tool(arguments);
   INFO(run.errors);
   CHECK(run.status == 10);
-  CHECK(run.errors.find("--fail-if 'growth(Product) > 349' holds: 350") != std::string::npos);
+  CHECK(run.errors.find("--fail-if 'growth(Product) > 349' is true: 350") != std::string::npos);
   CHECK(number_of(run.output, "Product", "stayed_objects") == 100);
   CHECK(number_of(run.output, "Product", "kept_objects") == kLeaked);
   CHECK(number_of(run.output, "Product", "grown_objects") == kLeaked + 50);
