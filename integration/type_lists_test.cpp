@@ -90,8 +90,8 @@ TEST_CASE("the summary line of a program without names explains how to get them"
   if (!is_built()) return;
   LiveTarget service(kRelease);
   const std::string hint =
-      "run CRYSTAL_DUMP_TYPE_ID=1 crystal build SOURCE.cr > types.txt with the source, the "
-      "compiler and the flags of this very build, and give --type-info types.txt";
+      "run CRYSTAL_DUMP_TYPE_ID=1 crystal build SOURCE.cr > types.txt with the same source, "
+      "compiler and flags as this build, and pass --type-info types.txt";
   CHECK(says(count(service, {}).errors, hint));
   CHECK_FALSE(says(count(service, list_of(kRelease)).errors, hint));
 }

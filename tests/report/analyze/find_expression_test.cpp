@@ -55,8 +55,7 @@ TEST_CASE("brackets of types and of elements are not conditions") {
 
 TEST_CASE("an invalid expression is reported with its column and the text there") {
   CHECK(problem("") ==
-        "--find, column 1, at the end: a type comes first, as in Session[@user == "
-        "\"ann\"]");
+        "--find, column 1, at the end: it must start with a type, as in Session[@user == \"ann\"]");
   CHECK(problem("A[@x == \"ann]") == "--find, column 9, at '\"ann]': the closing quote is missing");
   CHECK(problem("A[@x = 1]") == "--find, column 6, at '= 1]': = is not an operator; use ==");
   CHECK(problem("A[@x == 1") == "--find, column 10, at the end: a closing bracket is missing");
