@@ -74,6 +74,7 @@ TEST_CASE("a file that is not a trace is refused by name") {
   const ToolRun trace = run_tool({"--count", kTrace});
   CHECK(trace.status == 5);
   CHECK(trace.errors.find("is not a snapshot") != std::string::npos);
+  CHECK(trace.errors.find("try: heapattach trace FILE") != std::string::npos);
   CHECK(run_tool({"trace", "/bin/true"}).status == 5);
 }
 

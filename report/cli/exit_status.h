@@ -35,7 +35,8 @@ inline constexpr std::array kStatusTexts{
     StatusText{ExitStatus::Complete, "complete", "complete"},
     StatusText{ExitStatus::Failed, "other error", "an error not listed here"},
     StatusText{ExitStatus::Usage, "usage",
-               "usage error, including --fail-if with an unknown type (without --allow-missing)"},
+               "usage error, including --fail-if or --type with an unknown type (without "
+               "--allow-missing)"},
     StatusText{ExitStatus::Gone, "no such process",
                "no such process, or it exited during the report"},
     StatusText{ExitStatus::Denied, "not permitted",

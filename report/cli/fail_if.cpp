@@ -41,12 +41,12 @@ std::string_view without_spaces(std::string_view text) {
   return text;
 }
 
-Error wrong(std::string_view text, std::string_view why) {
+Error wrong(std::string_view why) {
   return {ErrorKind::Malformed,
-          fmt::format("--fail-if '{}': {}; write it as 'count(TYPE) > 100', 'bytes(TYPE) > 10M', "
+          fmt::format("{}; write it as 'count(TYPE) > 100', 'bytes(TYPE) > 10M', "
                       "'retained(TYPE) > 1G', with --diff also 'growth(TYPE) > 0' or "
                       "'growth_bytes(TYPE) > 1M'",
-                      text, why)};
+                      why)};
 }
 
 // Takes the leading word off `text`.
@@ -93,23 +93,23 @@ Result<FailIf> parse_fail_if(std::string_view text) {
   condition.text = std::string(text);
   std::string_view rest = without_spaces(text);
   const auto what = take_word(rest);
-  if (!what) return wrong(text, "it does not begin with count, bytes or another size");
+  if (!what) return wrong("it does not begin with count, bytes or another size");
   condition.what = *what;
-  if (!rest.starts_with('(')) return wrong(text, "no type in parentheses");
+  if (!rest.starts_with('(')) return wrong("no type in parentheses");
   const std::size_t end = closing(rest);
-  if (end == std::string_view::npos) return wrong(text, "a parenthesis is not closed");
+  if (end == std::string_view::npos) return wrong("a parenthesis is not closed");
   condition.type = std::string(without_spaces(rest.substr(1, end - 1)));
-  if (condition.type.empty()) return wrong(text, "no type in the parentheses");
+  if (condition.type.empty()) return wrong("no type in the parentheses");
   rest = without_spaces(rest.substr(end + 1));
   for (const auto& [sign, comparison] : kComparisons) {
     if (!rest.starts_with(sign)) continue;
     condition.comparison = comparison;
     const auto limit = parse_size(without_spaces(rest.substr(sign.size())));
-    if (!limit) return wrong(text, limit.error().message());
+    if (!limit) return wrong(limit.error().message());
     condition.limit = *limit;
     return condition;
   }
-  return wrong(text, "no comparison after the type");
+  return wrong("no comparison after the type");
 }
 
 std::int64_t measure(const FailIf& condition, const snapshot::CountTable& table) {

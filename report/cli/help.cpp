@@ -138,7 +138,7 @@ constexpr std::string_view kShortHelp =
 
   heapattach count 4711              objects and bytes per type
   heapattach retained 4711           objects, bytes and retained bytes per type
-  heapattach suspects 4711           the few objects that keep most of the memory alive
+  heapattach suspects 4711           the few objects that keep most memory alive
   heapattach why Session 4711        what keeps objects of a type alive
   heapattach stacks 4711             what threads and fibers are waiting for
   heapattach trace 4711              record for 30 s which code allocates what

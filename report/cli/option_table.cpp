@@ -141,7 +141,7 @@ const std::array kOptions{
         .name = "allow-missing",
         .group = Group::Rows,
         .help =
-            "with --fail-if, count an unknown TYPE as 0 objects instead of reporting a usage error",
+            "count 0 objects of an unknown type in --fail-if or --type; otherwise a usage error",
         .read = set_flag<&Options::allow_missing>,
         .reports = kGates},
     OptionRow{.name = "rounds",

@@ -82,7 +82,7 @@ const std::array kReports{
               .answer = run_snapshot},
     ReportRow{.report = Report::Suspects,
               .name = "suspects",
-              .help = "the few objects that keep most of the memory alive",
+              .help = "the few objects that keep most memory alive",
               .more = "Each is shown with a path from the root that keeps it alive.",
               .examples = {"suspects 4711", "suspects heap.jsonl.gz"},
               .written = "this report is",

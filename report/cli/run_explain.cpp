@@ -63,8 +63,11 @@ Result<std::string> sizes_text(const Options& options, const Snapshot& snapshot)
                                         : format_object_sizes_text(snapshot, sizes);
 }
 
-Result<Answer> explain(Job& job, Result<std::string> (*text)(const Options&, const Snapshot&)) {
+using MakeText = Result<std::string> (*)(const Options&, const Snapshot&);
+
+Result<Answer> explain(Job& job, MakeText text, bool needs_roots) {
   const Snapshot& snapshot = *HA_TRY(job.take(job.options));
+  if (needs_roots && lacks_roots(snapshot)) return answer_without_roots(job, snapshot);
   job.console.step("computing dominators");
   job.console.progress("computing dominators");
   return answer_about(job, snapshot, HA_TRY(text(job.options, snapshot)));
@@ -73,23 +76,23 @@ Result<Answer> explain(Job& job, Result<std::string> (*text)(const Options&, con
 }  // namespace
 
 Result<Answer> run_why(Job& job) {
-  return explain(job, why_text);
+  return explain(job, why_text, true);
 }
 
 Result<Answer> run_find(Job& job) {
-  return explain(job, find_text);
+  return explain(job, find_text, false);
 }
 
 Result<Answer> run_graph(Job& job) {
-  return explain(job, graph_text);
+  return explain(job, graph_text, false);
 }
 
 Result<Answer> run_suspects(Job& job) {
-  return explain(job, suspects_text);
+  return explain(job, suspects_text, true);
 }
 
 Result<Answer> run_object_sizes(Job& job) {
-  return explain(job, sizes_text);
+  return explain(job, sizes_text, true);
 }
 
 }  // namespace heapattach

@@ -11,17 +11,18 @@ namespace heapattach {
 
 namespace {
 
-// A line before a report for people, if several go to one destination.
-void name_process(const Options& options, pid_t pid, bool is_first) {
+// A line before a report for people, if several go to one destination. False if there is none.
+bool name_process(const Options& options, pid_t pid, bool is_first) {
   const bool is_for_people = options.format == Format::Table || options.format == Format::Markdown;
-  if (!options.output.empty() || options.with_gzip || !is_for_people) return;
+  if (!options.output.empty() || options.with_gzip || !is_for_people) return false;
   auto output = OpenOutput::standard_output();
-  if (!output) return;
+  if (!output) return false;
   OutputFile sink(std::move(output).value(), Deadline{});
   std::string name;
   if (const auto one = listed_process(pid); one && !options.redact)
     name = " " + terminal_text(one->name);
   static_cast<void>(sink.write(fmt::format("{}process {}{}\n", is_first ? "" : "\n", pid, name)));
+  return true;
 }
 
 bool is_chosen_by_looks(const Options& options) {
@@ -54,8 +55,8 @@ ExitStatus run_many(const Options& options,
     Options one = options;
     one.pid = pid;
     if (pids.size() > 1) {
-      name_process(options, pid, statuses.empty());
-      console.say(fmt::format("process {}:", pid));
+      const bool is_named = name_process(options, pid, statuses.empty());
+      if (!is_named) console.say(fmt::format("process {}:", pid));
     }
     statuses.push_back(run(one));
     const bool is_the_end = interrupted_by().has_value() || statuses.back() == ExitStatus::Output;

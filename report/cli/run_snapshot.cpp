@@ -58,6 +58,9 @@ Result<Answer> answer_of_snapshot(Job& job, const Snapshot& snapshot) {
   const Options& options = job.options;
   if (options.exporter != nullptr) HA_TRY(check_exportable(*options.exporter, snapshot));
   job.console.step(fmt::format("counting {} objects", snapshot.objects.size()));
+  if (options.report == Report::Sizes && lacks_roots(snapshot)) {
+    return answer_without_roots(job, snapshot);
+  }
   CountTable counts = count_objects(snapshot, options.by);
   job.console.step(typed_line(counts));
   if (options.report == Report::Sizes) {

@@ -79,6 +79,17 @@ Answer answer_about(const Job& job, const snapshot::Snapshot& snapshot, std::str
   return answer;
 }
 
+bool lacks_roots(const snapshot::Snapshot& snapshot) {
+  return !snapshot.complete && snapshot.roots.empty();
+}
+
+Answer answer_without_roots(const Job& job, const snapshot::Snapshot& snapshot) {
+  Answer answer = answer_about(job, snapshot, {});
+  answer.remarks.push_back(fmt::format(
+      "what keeps objects alive is unknown: the snapshot has no roots ({})", snapshot.reason));
+  return answer;
+}
+
 ExitStatus run_report(const Options& options, const Sources& sources, Console& console) {
   const Deadline deadline = Deadline::in(options.timeout);
   auto output = open_output(options, deadline);

@@ -92,4 +92,9 @@ using MakeAnswer = Result<Answer> (*)(Job& job);
                                   const snapshot::Snapshot& snapshot,
                                   std::string text);
 
+// Whether the snapshot ends before its roots, so that nothing is known to be alive.
+[[nodiscard]] bool lacks_roots(const snapshot::Snapshot& snapshot);
+// The answer for a report that needs them.
+[[nodiscard]] Answer answer_without_roots(const Job& job, const snapshot::Snapshot& snapshot);
+
 }  // namespace heapattach

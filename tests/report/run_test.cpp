@@ -167,6 +167,21 @@ TEST_CASE("a short name means the only type that ends in it, in conditions and r
   CHECK(runner.report() == "objects\tbytes\ttype\n2\t96\tShop::Session\n");
 }
 
+TEST_CASE("a file that ends before its roots is not said to keep nothing alive") {
+  Runner runner;
+  runner.options.explain.what = "Session";
+  snapshot::Snapshot snapshot = two_sessions();
+  snapshot.roots.clear();
+  snapshot.complete = false;
+  snapshot.reason = "the file ends early, at line 23";
+  for (const Report report : {Report::Why, Report::Suspects, Report::Sizes, Report::ObjectSizes}) {
+    runner.options.report = report;
+    CHECK(runner.run_on(snapshot) == ExitStatus::Partial);
+    CHECK(runner.report().empty());
+    runner.options.force = true;
+  }
+}
+
 TEST_CASE("a partial heap is written, with the status for partial") {
   Runner runner;
   Snapshot snapshot = two_sessions();

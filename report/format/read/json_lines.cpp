@@ -93,9 +93,11 @@ class Joiner {
     const Piece& head = pieces_.all[first];
     const bool has_header = !head.headers.empty() && head.headers[0].line == head.first_record;
     if (!has_header || (head.wrong && head.wrong->line == head.first_record)) {
-      return no_snapshot(head.wrong && head.wrong->line == head.first_record
-                             ? fmt::format("line {}: {}", head.wrong->line, head.wrong->what)
-                             : "its first record is not `snapshot`");
+      if (head.wrong && head.wrong->line == head.first_record) {
+        return no_snapshot(fmt::format("line {}: {}", head.wrong->line, head.wrong->what));
+      }
+      return no_snapshot("its first record is not `snapshot`")
+          .advise("heapattach trace FILE if it is a trace");
     }
     for (std::size_t piece = 0; piece < pieces_.all.size(); ++piece) {
       const auto& headers = pieces_.all[piece].headers;

@@ -8,7 +8,8 @@
 
 // The stacks of a snapshot in the records of its threads and fibers:
 //
-//   "frames":[{"pc":"0x55d0…","function":"handle","file":"src/app.cr","line":55,"module":"app",
+//   "frames":[{"pc":"0x55d0…","function":"handle","file":"src/app.cr","line":55,"column":7,
+//              "module":"app","offset":"0x4f2a",
 //              "inlined":[{"function":"read","file":"src/io.cr","line":7}],"found_by":"scan"}],
 //   "left_out":N,"left_out_behind":N,"end":"corrupt"
 //

@@ -44,11 +44,13 @@ std::string text_of(const trace::Site& site) {
   return text;
 }
 
-std::string compared(double ours, std::uint64_t theirs) {
+// Without samples, ours are the bytes that were asked for; the collector gives whole slots.
+std::string compared(double ours, std::uint64_t theirs, bool is_estimate) {
   if (ours == 0) return fmt::format("the collector counted {} bytes in the same time", theirs);
   const double more = (static_cast<double>(theirs) / ours - 1) * 100;
-  return fmt::format("the collector counted {} bytes in the same time, {:.1f} % {}", theirs,
-                     std::abs(more), more < 0 ? "less" : "more");
+  return fmt::format("the collector counted {} bytes in the same time, {:.1f} % {}{}", theirs,
+                     std::abs(more), more < 0 ? "less" : "more",
+                     is_estimate || more < 0 ? "" : ": it counts whole slots");
 }
 
 }  // namespace
@@ -98,7 +100,8 @@ std::vector<std::string> remarks_about(const trace::SiteTable& table) {
   }
   const auto theirs = table.collectors_bytes();
   const bool is_comparable = table.is_of_all_types && table.header.complete;
-  if (theirs && is_comparable) remarks.push_back(compared(table.total.bytes, *theirs));
+  if (theirs && is_comparable)
+    remarks.push_back(compared(table.total.bytes, *theirs, table.is_estimate()));
   for (std::string& shortfall : shortfalls_of(table.header)) {
     remarks.push_back(std::move(shortfall));
   }

@@ -23,7 +23,7 @@ TEST_CASE("the table has a row for each site, and the collector's own figure bel
           2     96       24       1            48  Session  Shop#login (shop.cr:12) <- Shop#serve (shop.cr:40)
           1     32        8       0             0  String  Shop#login (shop.cr:15) <- Shop#serve (shop.cr:40)
           5    428      107       2           248  total
-the collector counted 500 bytes in the same time, 16.8 % more
+the collector counted 500 bytes in the same time, 16.8 % more: it counts whole slots
 )");
 }
 
