@@ -210,9 +210,9 @@ const std::array kReports{
         .source = "SOURCE | -- COMMAND",
         .help = "which code allocates what, and what of it stays",
         .more =
-            "Of a running process, a saved trace, or a program that it starts. In use is what was "
-            "allocated meanwhile and not found dead since. --full shows frames of the runtime, "
-            "too.",
+            "SOURCE is a process or a saved trace; COMMAND is started and traced. In use: "
+            "allocated during the trace and not found dead since. --full also shows frames of the "
+            "runtime.",
         .examples = {"trace --for 1m -o trace.jsonl.gz 4711",
                      "trace --every 1 -o trace.jsonl.gz -- ./app --port 3000"},
         .written = "a trace is",
