@@ -115,7 +115,10 @@ RootQuality RootQualities::in_frame(const Root& root, const snapshot::Stack& sta
   if (owner == FrameOf::Collector || is_idle(stack)) {
     return is_variable ? RootQuality::RuntimeWord : RootQuality::Leftover;
   }
-  if (is_variable) return RootQuality::Variable;
+  if (is_variable) {
+    return is_of_library(root, stack.frames[*root.frame]) ? RootQuality::LibraryVariable
+                                                          : RootQuality::Variable;
+  }
   return owner == FrameOf::Program ? RootQuality::Word : RootQuality::RuntimeWord;
 }
 
@@ -129,6 +132,15 @@ bool RootQualities::passes_fiber(const Root& root, const snapshot::Frame& frame)
   if (root.fiber != fiber.address && !is_on_thread) return true;
   // Its own: named by the first frame, Fiber#run.
   return !root.variable.empty() && class_of(snapshot_.places[frame.place].at.function) != "Fiber";
+}
+
+bool RootQualities::is_of_library(const Root& root, const snapshot::Frame& frame) const {
+  if (snapshot_.header.runtime == "crystal") return false;
+  const snapshot::Place& place = snapshot_.places[frame.place];
+  const bool is_inlined = root.inlined && *root.inlined < place.inlined.size();
+  const snapshot::CodeLine& line = is_inlined ? place.inlined[*root.inlined] : place.at;
+  return line.file.starts_with("/usr/include/") || line.function.starts_with("std::") ||
+         line.function.starts_with("__gnu_cxx::");
 }
 
 RootQualities::FrameOf RootQualities::owner_of(const snapshot::Frame& frame) {

@@ -16,19 +16,20 @@ namespace heapattach::analyze {
 // by word, so words left by a call that returned long ago keep objects alive just as variables do,
 // but variables are what a reader looks for. A path from a better root is shown even if a path from
 // a worse root is shorter. Globals and locals have the same quality: the shorter path is shown
-// first, and of paths of the same length, the one from the local (RootOrder).
+// first, and of paths of the same length, the one from the global (RootOrder).
 enum class RootQuality : std::uint8_t {
-  Variable,     // a global, class variable or live local with a name; an uncollectable object
-  Memory,       // static memory without a name
-  Word,         // a word or register of a frame of the program's own code
-  RuntimeWord,  // the same for a frame of a library that the program called, or for an unknown
-                // frame; a variable in a frame of the collector, the loader or an idle thread
-  Collector,    // a variable of the collector or the loader, a table of finalizers
-  Leftover,     // a word below the stack pointer, or in a frame of the collector, the loader or an
-                // idle thread of the language's runtime
+  Variable,         // a global, class variable or live local with a name; an uncollectable object
+  LibraryVariable,  // a local of the C++ library, such as what a container holds while it grows
+  Memory,           // static memory without a name
+  Word,             // a word or register of a frame of the program's own code
+  RuntimeWord,      // the same for a frame of a library that the program called, or for an unknown
+                    // frame; a variable in a frame of the collector, the loader or an idle thread
+  Collector,        // a variable of the collector or the loader, a table of finalizers
+  Leftover,  // a word below the stack pointer, or in a frame of the collector, the loader or an
+             // idle thread of the language's runtime
 };
 
-inline constexpr std::size_t kRootQualities = 6;
+inline constexpr std::size_t kRootQualities = 7;
 
 // Determines the quality of roots. Borrows the snapshot, and caches its results about stacks.
 class RootQualities {
@@ -46,6 +47,8 @@ class RootQualities {
   [[nodiscard]] RootQuality in_frame(const snapshot::Root& root, const snapshot::Stack& stack);
   // The fiber is only passing: the runtime resumes it, or queues it.
   [[nodiscard]] bool passes_fiber(const snapshot::Root& root, const snapshot::Frame& frame) const;
+  // Of C++'s library, whose templates are compiled into the program.
+  [[nodiscard]] bool is_of_library(const snapshot::Root& root, const snapshot::Frame& frame) const;
   [[nodiscard]] FrameOf owner_of(const snapshot::Frame& frame);
   [[nodiscard]] FrameOf see(const snapshot::Place& place) const;
   [[nodiscard]] bool is_idle(const snapshot::Stack& stack);

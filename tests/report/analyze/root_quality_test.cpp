@@ -71,6 +71,22 @@ analyze::Why why(const Snapshot& snapshot, const std::string& what) {
   return std::move(found).value();
 }
 
+TEST_CASE("what a container of C++ holds while it grows comes after the program's variables") {
+  Snapshot snapshot = cache_beside_stacks();
+  snapshot.header.runtime.clear();
+  snapshot.places[0] =
+      place("std::vector<Row*>::_M_realloc_insert", "/usr/include/c++/12/bits/vector.tcc", "app");
+  Root word = word_of(7, 1);
+  word.variable = "__new_start";
+  CHECK(RootQualities(snapshot).of(word) == RootQuality::LibraryVariable);
+  snapshot.places[0] = place("build_report", "report.cpp", "app");
+  CHECK(RootQualities(snapshot).of(word) == RootQuality::Variable);
+  snapshot.places[0].inlined = {{"std::vector<Row*>::push_back", "", 0}};
+  CHECK(RootQualities(snapshot).of(word) == RootQuality::Variable);
+  word.inlined = 0;
+  CHECK(RootQualities(snapshot).of(word) == RootQuality::LibraryVariable);
+}
+
 TEST_CASE("the quality of a word on a stack depends on what the word is") {
   const Snapshot snapshot = cache_beside_stacks();
   RootQualities qualities(snapshot);
