@@ -163,8 +163,11 @@ class Guardian {
       return shared_.to_restore.load() > 0 && now < restored_by_;
     }
     const auto due = end_.asked_by ? asked_at_ : time_of(shared_.deadline);
-    const auto limit = std::max(due + (end_.asked_by ? kAskedPatience : kLatePatience),
-                                time_of(shared_.undisturbed_until));
+    const bool is_restoring = end_.asked_by && shared_.to_restore.load() > 0;
+    const auto patience = is_restoring    ? std::chrono::milliseconds(kRestorePatience)
+                          : end_.asked_by ? std::chrono::milliseconds(kAskedPatience)
+                                          : std::chrono::milliseconds(kLatePatience);
+    const auto limit = std::max(due + patience, time_of(shared_.undisturbed_until));
     if (now < due) {
       look_at_ = due;
       used_before_.reset();

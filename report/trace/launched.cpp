@@ -108,11 +108,15 @@ Error Launched::ended_early() {
 }
 
 Result<void> Launched::stop() {
-  kill(pid_, SIGSTOP);
+  if (kill(pid_, SIGSTOP) != 0 && errno == EPERM) {
+    return Error{ErrorKind::Denied, "the program runs as another user now and cannot be stopped"}
+        .advise("without sudo, or the pid of the program that it starts");
+  }
   int status = 0;
-  const pid_t got = waitpid(pid_, &status, WUNTRACED);
+  pid_t got = 0;
+  while ((got = waitpid(pid_, &status, WUNTRACED)) < 0 && errno == EINTR) HA_TRY(check_interrupt());
   if (got == pid_ && WIFSTOPPED(status)) return {};
-  if (got == pid_) ended_ = words_for(status);
+  note_end(got, status);
   return ended_early();
 }
 
@@ -139,8 +143,14 @@ void Launched::run_on() {
 
 std::optional<std::string> Launched::end() {
   int status = 0;
-  if (!ended_ && waitpid(pid_, &status, WNOHANG) == pid_) ended_ = words_for(status);
+  if (!ended_) note_end(waitpid(pid_, &status, WNOHANG), status);
   return ended_;
+}
+
+// Its end may have been collected where it was traced.
+void Launched::note_end(pid_t got, int status) {
+  if (got == pid_) ended_ = words_for(status);
+  if (got < 0 && errno == ECHILD) ended_ = "exited";
 }
 
 }  // namespace heapattach::trace

@@ -46,6 +46,7 @@ class Launched {
       : pid_(pid), keeper_(keeper), lifeline_(std::move(lifeline)) {}
   [[nodiscard]] Error ended_early();
   Result<void> stop();
+  void note_end(pid_t got, int status);
 
   pid_t pid_;
   pid_t keeper_;  // continues it if we die while it is stopped

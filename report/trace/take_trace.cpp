@@ -189,6 +189,8 @@ class Tracing {
     const auto begin = Clock::now();
     const bool is_endless = options_.length.count() == 0;
     const auto until = is_endless ? Clock::time_point::max() : begin + options_.length;
+    // Preparing may have taken long, and must not cut the recording short.
+    if (!is_endless) set_guarded_deadline(until + kAfterwards);
     auto next_report = begin + kBetweenReports;
     auto last_progress = begin;
     while (Clock::now() < until && !options_.deadline.is_interrupted()) {
