@@ -69,6 +69,19 @@ RootOrder variables_of(const RootOrder& roots) {
   return variables;
 }
 
+// The roots at which the paths to the objects begin.
+std::set<std::uint32_t> roots_of(const ShortestPaths& paths,
+                                 const std::vector<ObjectIndex>& objects) {
+  std::vector<std::uint32_t> root_of(paths.before.size());
+  for (const ObjectIndex object : paths.order) {
+    const Step& before = paths.before[object];
+    root_of[object] = before.object == kNone ? before.by : root_of[before.object];
+  }
+  std::set<std::uint32_t> roots;
+  for (const ObjectIndex object : objects) roots.insert(root_of[object]);
+  return roots;
+}
+
 void leave_out(RootOrder& roots,
                const snapshot::Snapshot& snapshot,
                const std::set<std::string>& left_out) {
@@ -95,9 +108,8 @@ std::vector<OtherPath> OtherPaths::to(const std::vector<ObjectIndex>& objects) c
   } else {
     std::set<std::string> left_out;
     RootKinds kinds(snapshot_);
-    for (const ObjectIndex object : objects) {
-      const std::uint32_t root = roots_.numbers[root_paths_.to(object).front().by];
-      left_out.insert(kinds.in_words(snapshot_.roots[root]));
+    for (const std::uint32_t root : roots_of(root_paths_, objects)) {
+      left_out.insert(kinds.in_words(snapshot_.roots[roots_.numbers[root]]));
     }
     leave_out(others, snapshot_, left_out);
   }

@@ -42,15 +42,21 @@ class TreeFinder {
     return snapshot_.types[types_[object]].is_known();
   }
 
-  [[nodiscard]] ObjectIndex top_of(ObjectIndex object) const {
-    ObjectIndex by = dominators_.of[object];
-    for (; by != kNone && are_alike(object, by); by = dominators_.of[by]) object = by;
-    return object;
+  // By object: the uppermost of those like it that dominate it one after the other.
+  void find_tops() {
+    tops_.resize(snapshot_.objects.size());
+    for (const ObjectIndex object : dominators_.order) {
+      const ObjectIndex by = dominators_.of[object];
+      tops_[object] = by != kNone && are_alike(object, by) ? tops_[by] : object;
+    }
   }
+
+  [[nodiscard]] ObjectIndex top_of(ObjectIndex object) const { return tops_[object]; }
 
   // Which uppermost nodes a node of another subtree references.
   void find_linked_tops(const std::vector<Accumulation>& places) {
     if (places.empty()) return;
+    find_tops();
     std::vector<bool> is_top(snapshot_.objects.size());
     for (const Accumulation& place : places) {
       if (place.links == 1) is_top[top_of(place.object)] = true;
@@ -92,6 +98,7 @@ class TreeFinder {
   const snapshot::Snapshot& snapshot_;
   const Dominators& dominators_;
   std::span<const snapshot::TypeIndex> types_;
+  std::vector<ObjectIndex> tops_;
   std::unordered_set<ObjectIndex> linked_tops_;
 };
 

@@ -288,7 +288,7 @@ void add_orphaned_mutexes(const StackReport& report, Diagnosis& diagnosis) {
   for (const ThreadSeen& thread : report.threads) {
     if (thread.gone_owner == 0) continue;
     diagnosis.remarks.push_back(fmt::format(
-        "{} waits for {}, which thread {} locked and did not unlock before it ended",
+        "{} waits for {}, which thread {} locked; this process has no such thread",
         title_and_function(thread),
         thread.awaited.empty() ? "a mutex" : "the mutex " + thread.awaited, thread.gone_owner));
   }

@@ -21,7 +21,18 @@ constexpr std::uint64_t kOwner = 8;
 constexpr std::uint64_t kKind = 16;
 constexpr std::uint32_t kShared = 128;  // between processes
 constexpr std::uint32_t kContended = 2;
+constexpr std::int32_t kMostPid = 1 << 22;
 constexpr std::size_t kInnermost = 8;
+
+bool names_mutex(const NamedFrame& frame) {
+  return frame.function.find("mutex") != std::string::npos;
+}
+
+// Without names, the lock of a stream or of malloc looks like a mutex.
+bool is_surely_mutex(const NamedStack& stack) {
+  const auto count = static_cast<std::ptrdiff_t>(std::min(stack.frames.size(), kInnermost));
+  return std::any_of(stack.frames.begin(), stack.frames.begin() + count, names_mutex);
+}
 
 bool is_in_other_lock(const NamedStack& stack) {
   constexpr std::array<std::string_view, 7> kOthers = {
@@ -29,8 +40,7 @@ bool is_in_other_lock(const NamedStack& stack) {
   const std::size_t count = std::min(stack.frames.size(), kInnermost);
   for (std::size_t i = 0; i < count; ++i) {
     const std::string& function = stack.frames[i].function;
-    const bool is_mutex = function.find("mutex") != std::string::npos;
-    if (is_mutex) return false;
+    if (names_mutex(stack.frames[i])) return false;
     const bool is_other = std::any_of(kOthers.begin(), kOthers.end(), [&](std::string_view name) {
       return function.find(name) != std::string::npos;
     });
@@ -56,7 +66,8 @@ std::optional<MutexOwner> owner_of_awaited_mutex(const SystemCall& call,
   const auto owner = capture.read_as<std::int32_t>(*futex + kOwner);
   if (!owner || *owner <= 0) return {};
   const auto kind = capture.read_as<std::uint32_t>(*futex + kKind);
-  return MutexOwner{*owner, kind && (*kind & kShared) == 0};
+  const bool is_private = is_surely_mutex(stack) && kind && *kind < kShared && *owner <= kMostPid;
+  return MutexOwner{*owner, is_private};
 }
 
 }  // namespace heapattach::stacks

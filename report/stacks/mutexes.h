@@ -13,12 +13,12 @@ namespace heapattach::stacks {
 
 struct MutexOwner {
   pid_t thread = 0;         // its number in its own pid namespace
-  bool is_private = false;  // surely a thread of the same process
+  bool is_private = false;  // known to be a thread of the same process
 };
 
-// The owner of the mutex that a thread in `call` waits for. None if it does not wait for a mutex,
-// or for one that records no owner. `stack` is the thread's: a condition variable, a semaphore or a
-// barrier may look like a mutex, but their functions do not.
+// The owner of the mutex that a thread in `call` waits for. None if it is not waiting for
+// a mutex, or if the mutex records no owner. The functions on `stack`, the thread's, rule out
+// condition variables, semaphores and barriers, whose memory can look like a mutex.
 [[nodiscard]] std::optional<MutexOwner> owner_of_awaited_mutex(const SystemCall& call,
                                                                const NamedStack& stack,
                                                                const MemoryReader& capture);

@@ -12,7 +12,7 @@ namespace heapattach::ruby {
 
 namespace {
 
-constexpr std::uint64_t kMostPages = std::uint64_t{1} << 26;
+constexpr std::uint64_t kMostPages = std::uint64_t{1} << 20;
 constexpr std::uint64_t kSlotBytes = sizeof(Slot);
 constexpr std::size_t kMostClasses = 1'000'000;
 constexpr std::uint64_t kFewMisfits = 1000;  // one in so many slots may be none

@@ -16,7 +16,8 @@ namespace heapattach::unwind {
 namespace {
 
 constexpr int kDeepestScope = 200;
-constexpr int kDeepestProc = 8;  // of procs within procs
+// Each walks over a unit: in a large program built with --release, some tens of milliseconds.
+constexpr std::size_t kMostMakerLookups = 200;
 constexpr std::size_t kLongestFile = 4096;
 
 std::string cut(const char* text) {
@@ -155,12 +156,20 @@ std::string Places::name_of(Dwarf_Die function) {
   return {};
 }
 
-// The one function that has code of the line that the proc is written on.
-std::string Places::maker_of(ModuleDebug& module, const Dwarf_Die& proc, int depth) {
+std::string Places::maker_of(ModuleDebug& module, const Dwarf_Die& proc) {
   const DeclaredAt declared = declared_at(proc);
+  // Present from the start: a proc cannot be made by itself, whatever the file says.
+  const auto [known, is_new] = makers_.try_emplace({&module, declared.file, declared.line});
+  if (is_new) known->second = find_maker(module, declared);
+  return known->second;
+}
+
+// The one function that has code of the line that the proc is written on.
+std::string Places::find_maker(ModuleDebug& module, const DeclaredAt& proc) {
   std::string maker;
-  for (const Dwarf_Addr pc : module.proc_lines().at(declared)) {
-    std::string name = maker_at(module, pc, declared, depth);
+  for (const Dwarf_Addr pc : module.proc_lines().at(proc)) {
+    if (++maker_lookups_ > kMostMakerLookups) return {};
+    std::string name = maker_at(module, pc, proc);
     if (name.empty() || name == maker) continue;
     if (!maker.empty()) return {};
     maker = std::move(name);
@@ -170,10 +179,7 @@ std::string Places::maker_of(ModuleDebug& module, const Dwarf_Die& proc, int dep
 
 // The innermost function at `pc`, or the maker of that one if it is a proc too. Empty in code of
 // the proc itself, which may be inlined anywhere.
-std::string Places::maker_at(ModuleDebug& module,
-                             Dwarf_Addr pc,
-                             const DeclaredAt& proc,
-                             int depth) {
+std::string Places::maker_at(ModuleDebug& module, Dwarf_Addr pc, const DeclaredAt& proc) {
   const auto unit = module.units().at(pc);
   Functions functions(pc);
   if (const auto whole = unit ? module.whole_unit(*unit) : std::nullopt) functions.find(*whole);
@@ -190,7 +196,7 @@ std::string Places::maker_at(ModuleDebug& module,
     const RemoteAddr at{pc + module.bias()};
     return has_symbol ? with_symbol(std::move(name), module.module(), at) : name;
   }
-  return depth < kDeepestProc ? maker_of(module, innermost, depth + 1) : std::string();
+  return maker_of(module, innermost);
 }
 
 std::vector<Place> Places::by_debug_information(ModuleDebug& module, Dwarf_Addr pc) {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <map>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include <elfutils/libdw.h>
@@ -23,11 +26,15 @@ class Places {
  private:
   std::vector<Place> by_debug_information(ModuleDebug& module, Dwarf_Addr pc);
   std::string name_of(Dwarf_Die function);
-  std::string maker_of(ModuleDebug& module, const Dwarf_Die& proc, int depth = 0);
-  std::string maker_at(ModuleDebug& module, Dwarf_Addr pc, const DeclaredAt& proc, int depth);
+  // The function that makes the procs of a line.
+  std::string maker_of(ModuleDebug& module, const Dwarf_Die& proc);
+  std::string find_maker(ModuleDebug& module, const DeclaredAt& proc);
+  std::string maker_at(ModuleDebug& module, Dwarf_Addr pc, const DeclaredAt& proc);
 
   ModuleDebugs& modules_;
   Scopes scopes_;
+  std::map<std::tuple<const ModuleDebug*, std::string, std::uint32_t>, std::string> makers_;
+  std::size_t maker_lookups_ = 0;
   bool with_library_lines_;
 };
 

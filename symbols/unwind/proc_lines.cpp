@@ -9,7 +9,7 @@ namespace heapattach::unwind {
 
 namespace {
 
-constexpr std::size_t kMostRowsOfLine = 100;
+constexpr std::size_t kMostRowsOfLine = 20;
 constexpr std::size_t kMostProcs = 1'000'000;
 
 template <class Visit>

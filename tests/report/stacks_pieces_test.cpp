@@ -106,9 +106,11 @@ TEST_CASE("the owner of a mutex between processes may be in another process") {
   constexpr RemoteAddr kKind{0x1000 + 16};
   MutexMemory mutex(77);
   mutex.memory.put(kKind, std::uint32_t{0});
-  CHECK(owner_of_awaited_mutex(waits_at(0x1000), {}, mutex.memory)->is_private);
-  mutex.memory.put(kKind, std::uint32_t{128});
+  const NamedStack stack = stack_of("pthread_mutex_lock");
+  CHECK(owner_of_awaited_mutex(waits_at(0x1000), stack, mutex.memory)->is_private);
   CHECK_FALSE(owner_of_awaited_mutex(waits_at(0x1000), {}, mutex.memory)->is_private);
+  mutex.memory.put(kKind, std::uint32_t{128});
+  CHECK_FALSE(owner_of_awaited_mutex(waits_at(0x1000), stack, mutex.memory)->is_private);
 }
 
 TEST_CASE("a mutex with priority inheritance has its owner in its first word") {
