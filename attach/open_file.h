@@ -17,10 +17,10 @@ Result<Fd> open_regular(const std::string& path);
 // `root` differs from ours.
 Result<Fd> open_below(const Fd& root, const std::string& path);
 
-// Converts an error about a file that is read instead of a process. Kernel errors become kind Os,
-// because they are not about a process; other kinds, such as Interrupted, are kept.
+// Converts an error about a file that is the source in place of a process. Kernel errors become
+// kind Os, because they are not about a process; other kinds, such as Interrupted, are kept.
 [[nodiscard]] Error error_of_source(Error error);
-// Opens such a file, without blocking on a pipe that has no writer.
+// Opens a source file, without blocking on a pipe that has no writer.
 Result<Fd> open_source(const std::string& path);
 
 }  // namespace heapattach

@@ -15,7 +15,7 @@
 
 namespace heapattach {
 
-// The threads of a process, from one listing. It may be outdated at once.
+// The threads of a process, from one listing. It may already be out of date.
 struct ThreadListing {
   std::vector<pid_t> tids;
   // False if a thread that started or ended during the listing may have hidden others; list again.
@@ -38,7 +38,7 @@ class Process {
   // The descriptor of /proc/<pid>.
   [[nodiscard]] const Fd& directory() const noexcept { return directory_; }
 
-  // Opens or reads a file of /proc/<pid>, named relatively: "maps", "task/12/stat",
+  // Opens or reads a file under /proc/<pid>, by relative path: "maps", "task/12/stat",
   // "root/lib/x.so". Gone if the process has exited.
   [[nodiscard]] Result<Fd> open_file(const std::string& name, int flags) const;
   [[nodiscard]] Result<std::string> read_file(const std::string& name) const;
@@ -70,7 +70,7 @@ class Process {
   std::uint64_t start_ticks_;  // since boot; together with the pid, identifies the process
 };
 
-// Parses the texts that `read` returns, trying a few times until one is consistent. Used by
+// Parses what `read` returns, retrying a few times until it is consistent. Used by
 // Process::maps, which reads the maps file of `pid`.
 Result<MemoryMap> read_maps(const std::function<Result<std::string>()>& read, pid_t pid);
 

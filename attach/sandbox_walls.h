@@ -11,12 +11,13 @@ namespace heapattach {
 
 // Permanently drops everything that a sandboxed worker does not need. Call it in the child. A
 // system call that would start a program, open a socket, or affect another process or thread kills
-// the worker; all other calls outside the list fail with EPERM. The worker dies with `parent`.
-// Returns false if the filter could not be installed; the rest is done as far as possible.
+// the worker; any other call that is not on the list of allowed ones fails with EPERM. The worker
+// dies with `parent`. Returns false if the filter could not be installed; everything else is best
+// effort.
 [[nodiscard]] bool put_up_walls(const SandboxLimits& limits, int output, pid_t parent);
 
-// The same for a process that continues with many threads, its own workers, and all its
-// descriptors. It can read and write those, but cannot open anything, run a program, or reach
+// The same for a process that keeps its threads, workers and descriptors. It can read and write its
+// descriptors, but cannot open anything, run a program, or reach
 // another process except through requests to `broker`, a socket. It dies with `parent`, unless that
 // is 0. Returns descriptions of what could not be done.
 [[nodiscard]] std::vector<std::string> give_up_rights(int broker, pid_t parent);

@@ -19,17 +19,17 @@ using CallArgument = std::variant<std::uint64_t, std::string>;
 // anywhere.
 inline constexpr RemoteAddr kReturnAddress{0xca11};
 
-// The registers and stack with which a stopped thread enters a C function, by the System V ABI for
+// The registers and stack for entering a C function on a stopped thread, per the System V ABI for
 // x86-64.
 struct CallFrame {
   RawRegisters registers{};
-  RemoteAddr at;  // where to write `stack`: its stack pointer on entry
+  RemoteAddr at;  // where to write `stack`: the thread's stack pointer on entry
   std::vector<std::byte>
-      stack;  // the return address, the arguments that did not fit into registers, and the texts
+      stack;  // the return address, the arguments that did not fit into registers, and the strings
   [[nodiscard]] RemoteAddr stack_after() const { return at + sizeof(std::uint64_t); }
 };
 
-// The limit on texts, because they must fit on the thread's stack.
+// Most bytes of string arguments, which must fit on the thread's stack.
 inline constexpr std::size_t kMostTextBytes = std::size_t{64} * 1024;
 
 // `found` are the registers of a stopped thread that uses nothing below its stack pointer.

@@ -57,9 +57,9 @@ std::string usage_of(const ReportRow& row) {
 
 constexpr std::string_view kSourceText =
     "SOURCE is the pid of a process that uses the Boehm collector. The process is frozen while its "
-    "heap is copied; the copy is examined after its release. Only --snapshot clone, --call, "
-    "--inject and --trace write to the process, and they clean up afterwards; so do reports on "
-    "Ruby processes. SOURCE can also be a file, plain or gzipped (./4711 if its name is a number; "
+    "heap is copied, and resumes before the copy is analysed. Only --snapshot clone, --call, "
+    "--inject, --trace and reports on Ruby processes write to the process; all of them clean up "
+    "afterwards. SOURCE can also be a file, plain or gzipped (./4711 if its name is a number; "
     "- for standard input): a saved snapshot, a core file (from gcore or the kernel), or a GCGRPH "
     "or GCFULL dump of a Crystal program (--type-info supplies its type names).";
 
@@ -143,14 +143,14 @@ constexpr std::string_view kShortHelp =
   heapattach stacks 4711             what threads and fibers are waiting for
   heapattach trace 4711              record for 30 s which code allocates what
   heapattach check 4711              check permission and estimate the pause
-  heapattach -o heap.jsonl.gz 4711   save everything, to use in place of 4711
+  heapattach -o heap.jsonl.gz 4711   save a snapshot, to use in place of 4711
   heapattach diff heap.jsonl.gz 4711 what grew since then
   heapattach -o heap.html 4711       a page for a browser
 
   -o, --output FILE      write to FILE; the extension selects the format
   -f, --format NAME      table, json, ...; for snapshots jsonl, html, pprof, ...
       --top N, --type GLOB, --min-bytes N, --sort KEY   choose table rows
-      --all, --values    also show unreachable objects; strings and numbers
+      --all, --values    also show unreachable objects; field values
       --snapshot MODE    freeze (default), clone, auto or read
       --max-pause MS     give up rather than stop the process for longer
   -q, --quiet; -v, --verbose; -V, --version

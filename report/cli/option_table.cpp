@@ -108,9 +108,10 @@ const std::array kOptions{
     OptionRow{.name = "by",
               .argument = "GROUP",
               .group = Group::Rows,
-              .help = "group rows by type (default), by holder (counts each buffer under the type "
-                      "that holds it) or by the line where Ruby allocated them; with --trace, by "
-                      "stack (default), function, line, type, thread or fiber",
+              .help =
+                  "group rows by type (default), by holder (counts each buffer under the type "
+                  "that holds it) or by line (where Ruby allocated the objects); with --trace, by "
+                  "stack (default), function, line, type, thread or fiber",
               .read = set_by,
               .reports = kGrouped,
               .offers = "type holder stack function line thread fiber"},
@@ -137,13 +138,12 @@ const std::array kOptions{
               .read = add_fail_if,
               .reports = kGates,
               .may_repeat = true},
-    OptionRow{
-        .name = "allow-missing",
-        .group = Group::Rows,
-        .help =
-            "count 0 objects of an unknown type in --fail-if or --type; otherwise a usage error",
-        .read = set_flag<&Options::allow_missing>,
-        .reports = kGates},
+    OptionRow{.name = "allow-missing",
+              .group = Group::Rows,
+              .help = "take an unknown type in --fail-if or --type as having 0 objects; by "
+                      "default, it is a usage error",
+              .read = set_flag<&Options::allow_missing>,
+              .reports = kGates},
     OptionRow{.name = "rounds",
               .argument = "N",
               .group = Group::Rows,
@@ -189,7 +189,7 @@ const std::array kOptions{
     OptionRow{.name = "frames",
               .argument = "KIND",
               .group = Group::Explain,
-              .help = "show frames as none, address, name or full (with file and line)",
+              .help = "what to show of a frame: none, address, name or full (with file and line)",
               .read = set_frames,
               .reports = Reports{Report::Trace},
               .offers = "none address name full"},
@@ -222,7 +222,7 @@ const std::array kOptions{
     OptionRow{.name = "redact",
               .argument = "full",
               .group = Group::Content,
-              .help = "replace all names except those of libraries with placeholders",
+              .help = "replace all names with placeholders, except those from libraries",
               .read = set_redact,
               .offers = "full"},
 
@@ -256,16 +256,16 @@ const std::array kOptions{
     OptionRow{.name = "returns",
               .argument = "KIND",
               .group = Group::Calls,
-              .help = "print the result as long (default), int, pointer or string, or none",
+              .help = "type of the result to print: long (default), int, pointer, string or none",
               .read = set_returns,
               .reports = Reports{Report::Call},
               .offers = "long int pointer string none"},
     OptionRow{.name = "in-place",
               .argument = "[=MANNER]",
               .group = Group::Calls,
-              .help = "call it in the process itself, which cannot be undone, on a thread that is "
-                      "waiting or in the program's own code; the other threads are stopped for up "
-                      "to --max-pause (hold) or keep running (run)",
+              .help = "make the call in the process itself, on a thread that is waiting or in the "
+                      "program's own code; this cannot be undone. The other threads are stopped "
+                      "for up to --max-pause (hold) or keep running (run)",
               .read = set_place,
               .reports = Reports{Report::Call},
               .offers = "hold run"},
@@ -275,13 +275,13 @@ const std::array kOptions{
               .help = "the thread that makes the call (default: the first)",
               .read = set_thread,
               .reports = kCopies},
-    OptionRow{
-        .name = "allow-calls",
-        .argument = "NAMES",
-        .group = Group::Calls,
-        .help = "allow the copy these system calls besides those in heapattach(1): socket,connect",
-        .read = set_allowed_calls,
-        .reports = kCopies},
+    OptionRow{.name = "allow-calls",
+              .argument = "NAMES",
+              .group = Group::Calls,
+              .help = "let the copy make these system calls too, besides those in heapattach(1): "
+                      "socket,connect",
+              .read = set_allowed_calls,
+              .reports = kCopies},
     OptionRow{.name = "routine",
               .argument = "NAME",
               .group = Group::Calls,
@@ -315,7 +315,7 @@ const std::array kOptions{
               .needs = Needs::Process},
     OptionRow{.name = "live",
               .group = Group::Trace,
-              .help = "show the first rows on the terminal meanwhile, each second",
+              .help = "while recording, show the top rows on the terminal, every second",
               .read = set_live,
               .reports = Reports{Report::Trace},
               .needs = Needs::Process},

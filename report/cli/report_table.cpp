@@ -73,7 +73,7 @@ const std::array kReports{
               .name = "retained",
               .option = "sizes",
               .help = "objects, bytes and retained bytes per type",
-              .more = "Retained bytes would be freed along with all objects of the type; "
+              .more = "Retained bytes would be freed if all objects of the type were; "
                       "transitive bytes are everything reachable from them. With an ADDRESS before "
                       "SOURCE, shows the sizes of one object.",
               .examples = {"retained 4711", "retained 0x7f12a0 heap.jsonl.gz"},
@@ -150,7 +150,7 @@ const std::array kReports{
               .argument = "INTERVAL",
               .source = "PID",
               .help = "types that grew in every round",
-              .more = "INTERVAL is a number of seconds, or has a unit: 500ms, 10s, 5m, 1h. The "
+              .more = "INTERVAL is in seconds unless it has a unit: 500ms, 10s, 5m, 1h. The "
                       "subcommand uses 10s by default.",
               .examples = {"watch 4711", "watch 1m --rounds 10 4711"},
               .written = "this report is",
@@ -195,24 +195,11 @@ const std::array kReports{
     ReportRow{
         .report = Report::Trace,
         .name = "trace",
-        .help = "which code allocates what, and how much of it stays in use",
-        .more = "SOURCE is a process or a saved trace. \"In use\" means allocated during the trace "
-                "and not found dead since. Frames in the runtime are hidden; --full shows them.",
-        .examples = {"trace --for 1m -o trace.jsonl.gz 4711",
-                     "trace --type Session --depth 3 trace.jsonl.gz"},
-        .written = "a trace is",
-        .formats = kTraceFormats,
-        .answer = run_trace,
-        .is_of_one_process = true},
-    ReportRow{
-        .report = Report::Trace,
-        .name = "trace",
         .source = "SOURCE | -- COMMAND",
-        .help = "which code allocates what, and what of it stays",
+        .help = "which code allocates what, and how much of it stays in use",
         .more =
-            "SOURCE is a process or a saved trace; COMMAND is started and traced. In use: "
-            "allocated during the trace and not found dead since. --full also shows frames of the "
-            "runtime.",
+            "SOURCE is a process or a saved trace; COMMAND is started and traced. \"In use\" means "
+            "allocated during the trace and not known to be freed.",
         .examples = {"trace --for 1m -o trace.jsonl.gz 4711",
                      "trace --every 1 -o trace.jsonl.gz -- ./app --port 3000"},
         .written = "a trace is",
@@ -223,7 +210,8 @@ const std::array kReports{
               .name = "check",
               .source = "PID",
               .help = "check permission and estimate the pause",
-              .more = "Stops nothing and writes nothing. The exit status is that of a snapshot.",
+              .more = "Stops nothing and writes nothing. The exit status is what taking a snapshot "
+                      "would return.",
               .examples = {"check 4711", "check -f json 4711"},
               .written = "this report is",
               .formats = kPlainFormats,

@@ -16,8 +16,8 @@
 
 namespace heapattach::snapshot {
 
-// Assigns a row to each object: the class proven by its header or its first vtable pointer, or else
-// a placeholder for what is known. Borrows both sources, which must not change. Safe to use from
+// Assigns a row to each object: the class that its header or first vtable pointer proves, or else a
+// placeholder. Borrows both sources, which must not change. Safe to use from
 // several threads.
 class Naming {
  public:
@@ -32,10 +32,10 @@ class Naming {
   // `contents` may be shorter than the object.
   [[nodiscard]] TypeIndex type_of(const boehm::Block& block,
                                   std::span<const std::byte> contents) const;
-  // The row of an object of which only the kind is known.
+  // The row of an object when only its kind is known.
   [[nodiscard]] static TypeIndex unknown_of(const boehm::Block& block);
   [[nodiscard]] static bool is_unknown(TypeIndex row);
-  // Whether no objects contain their type, so that none need to be examined.
+  // Whether no class is known by its header, so that there is no need to examine any.
   [[nodiscard]] bool knows_no_headers() const { return knows_no_headers_; }
 
   // The words of the type's instances that point to buffers. The objects that they point to are

@@ -11,9 +11,9 @@ namespace heapattach::snapshot {
 
 // The possible contents of a word of an instance.
 enum class WordKind : std::uint8_t {
-  Pointer,       // null, or an address of the pointed-to type: one instance, the first of many, or
-                 // inside one
-  Reference,     // null, or the address of one instance that contains its type
+  Pointer,       // null, or the address of an instance of the pointed-to type, of the first of
+                 // several, or inside one
+  Reference,     // null, or the address of one instance that starts with its type id
   Closure,       // null or the address of the data that a Crystal Proc captured
   Conservative,  // anything: unions, and parts that no source describes
 };

@@ -17,7 +17,7 @@ struct RootRange {
   Range range;
   pid_t thread = 0;            // for a stack
   std::uint64_t fiber = 0;     // address of the fiber's object
-  std::string_view name = {};  // for memory other than variables: a constant; empty: none
+  std::string_view name = {};  // of memory that is not a variable; a literal, or empty
 };
 
 }  // namespace heapattach::boehm

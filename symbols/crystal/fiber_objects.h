@@ -41,8 +41,8 @@ const Object* find_object(const Objects& objects, std::uint64_t at);  // null if
 using ChooseBlock = std::function<bool(const boehm::Block&)>;
 using VisitObject = std::function<void(RemoteAddr at, Words words)>;
 
-// Calls `visit` for each object, in use or free, that could be a fiber by its size, in the blocks
-// that `choose` accepts.
+// Calls `visit` for each object, in use or free, whose size is plausible for a fiber, in the
+// blocks that `choose` accepts.
 void each_object(const boehm::BlockIndex& index,
                  const MemoryReader& memory,
                  const ChooseBlock& choose,
@@ -64,7 +64,7 @@ Objects objects_of(const Wanted& wanted,
 // The size up to the end of the last known field.
 std::uint64_t needed_bytes(const FiberLayout& layout);
 
-// Learns the layout from the objects themselves, only those with `id` if it is known.
+// Learns the layout from the objects themselves, using only those with `id` if it is given.
 FiberLayout learn_layout(std::optional<std::uint32_t> id,
                          const boehm::BlockIndex& index,
                          const MemoryReader& memory,

@@ -26,7 +26,7 @@ class DebugInformation {
   DebugInformation(int file, std::span<const Companion> companions);
 
   [[nodiscard]] Dwarf* main() const { return main_.get(); }  // null if there is none
-  // The root of the split unit that belongs to the skeleton unit with the root `skeleton`. None if
+  // The root of the split unit for the skeleton unit with the root `skeleton`. None if
   // there is no split unit, or if it was not found; notes() reports the latter.
   std::optional<Dwarf_Die> split_off(const Dwarf_Die& skeleton);
   [[nodiscard]] static bool is_skeleton(const Dwarf_Die& root);

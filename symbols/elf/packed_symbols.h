@@ -21,8 +21,8 @@ struct ElfSymbol {
   bool is_resolver = false;  // STT_GNU_IFUNC: its result is the function
 };
 
-// Symbols one after another, each with its name, in one block of memory. It is about as large as in
-// the file, and a worker can return it unchanged.
+// Symbols one after another, each with its name, in one block of memory. It takes about as much
+// space as the symbols do in the file, and a worker can return it unchanged.
 class PackedSymbols {
  public:
   PackedSymbols() = default;
@@ -81,7 +81,7 @@ class PackedSymbols {
   [[nodiscard]] std::size_t size_at(std::size_t at) const {
     return sizeof(Record) + record_at(at).name_bytes;
   }
-  // Whether a complete record starts there that add() could have written.
+  // Whether a complete record that add() could have written starts at `at`.
   [[nodiscard]] bool record_ends(std::size_t at) const {
     if (bytes_.size() - at < sizeof(Record)) return false;
     const std::size_t name_bytes = record_at(at).name_bytes;
