@@ -34,14 +34,6 @@ std::string all_options() {
   return words;
 }
 
-std::string all_reports() {
-  std::string words = "help";
-  for (const ReportRow& row : report_rows()) {
-    if (!row.name.empty()) words += fmt::format(" {}", row.name);
-  }
-  return words;
-}
-
 // "-o | --output", the pattern of a shell's case.
 std::string pattern(const OptionRow& row) {
   std::string text;
@@ -90,7 +82,7 @@ _heapattach() {{
 }}
 complete -F _heapattach heapattach
 )sh",
-                     cases, all_options(), all_reports());
+                     cases, all_options(), fmt::join(subcommands(), " "));
 }
 
 std::string zsh() {
@@ -118,7 +110,7 @@ else
   _alternative 'pids:process:_pids' 'files:snapshot:_files'
 fi
 )sh",
-                     cases, all_options(), all_reports());
+                     cases, all_options(), fmt::join(subcommands(), " "));
 }
 
 std::string fish_option(const OptionRow& row) {
@@ -137,7 +129,8 @@ std::string fish_option(const OptionRow& row) {
 
 std::string fish() {
   std::string text = "# Completion for fish, written by `heapattach help fish`.\n";
-  text += fmt::format("complete -c heapattach -n __fish_use_subcommand -a '{}'\n", all_reports());
+  text += fmt::format("complete -c heapattach -n __fish_use_subcommand -a '{}'\n",
+                      fmt::join(subcommands(), " "));
   text +=
       "complete -c heapattach -n 'not string match -q -- \"-*\" (commandline -ct)' "
       "-a '(__fish_complete_pids)'\n";

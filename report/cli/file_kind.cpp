@@ -32,11 +32,7 @@ std::optional<std::string> refuse_missing_file(const Options& options) {
   const bool is_path = word.find_first_of("./") != std::string::npos;
   struct stat status {};
   if (word.empty() || is_path || ::stat(word.c_str(), &status) == 0 || errno != ENOENT) return {};
-  std::vector<std::string_view> names;
-  for (const ReportRow& row : report_rows()) {
-    if (!row.name.empty()) names.push_back(row.name);
-  }
-  const std::string meant = did_you_mean(word, names);
+  const std::string meant = did_you_mean(word, subcommands());
   return fmt::format(
       "'{}' is not a process id, a report or a file{}", word,
       meant.empty() ? fmt::format("; to find a process with that name: --name '{}'", word) : meant);

@@ -25,11 +25,7 @@ Result<void> refuse_for_files(const Options& options) {
 std::string report_meant_by(std::string_view word) {
   if (find_report(word) != nullptr)
     return "; the report comes first: heapattach " + std::string(word);
-  std::vector<std::string_view> names;
-  for (const ReportRow& row : report_rows()) {
-    if (!row.name.empty()) names.push_back(row.name);
-  }
-  return did_you_mean(word, names);
+  return did_you_mean(word, subcommands());
 }
 
 // A process by its number, or a file by its name.

@@ -289,6 +289,14 @@ const ReportRow* find_report_option(std::string_view option) {
   return found == kReports.end() ? nullptr : found;
 }
 
+std::vector<std::string_view> subcommands() {
+  std::vector<std::string_view> names = {"help"};
+  for (const ReportRow& row : report_rows()) {
+    if (!row.name.empty()) names.push_back(row.name);
+  }
+  return names;
+}
+
 std::string_view option_of(const ReportRow& row) {
   if (row.option == "-") return {};
   return row.option.empty() ? row.name : row.option;

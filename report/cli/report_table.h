@@ -3,6 +3,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "report/cli/option_table.h"
 #include "report/cli/runner.h"
@@ -42,6 +43,9 @@ struct ReportRow {
 // Null if there is none.
 [[nodiscard]] const ReportRow* find_report(std::string_view name);
 [[nodiscard]] const ReportRow* find_report_option(std::string_view option);
+
+// "help", and those of the reports that have one.
+[[nodiscard]] std::vector<std::string_view> subcommands();
 
 // Its option without dashes; empty if it has none.
 [[nodiscard]] std::string_view option_of(const ReportRow& row);

@@ -98,6 +98,7 @@ TEST_CASE("a mistyped word is answered with the correct one") {
   CHECK(has(wrong({"--suspect", "1"}), "--suspect; did you mean --suspects?"));
   CHECK(has(wrong({"--max-puase", "5", "1"}), "did you mean --max-pause?"));
   CHECK(has(wrong({"cuont", "4711"}), "did you mean count?"));
+  CHECK(has(wrong({"hlep", "4711"}), "did you mean help?"));
   CHECK(has(wrong({"4711", "count"}), "the report comes first: heapattach count"));
   CHECK(has(wrong({"count", "-f", "jsn", "1"}), "did you mean json?"));
   CHECK(has(wrong({"--snapshot", "freze", "1"}), "did you mean freeze?"));
