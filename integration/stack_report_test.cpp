@@ -47,6 +47,8 @@ TEST_CASE("a deadlock of threads is reported in the first line, with its cycle")
   CHECK(says(run, fmt::format("waits for a mutex of thread {} ring-0", ring0)));
   CHECK(line.find(" in take_next (deadlock.c:") != std::string::npos);
   CHECK(line.find(" waits for locks, which ") != std::string::npos);
+  CHECK(line.find(" waits for table, which ") != std::string::npos);
+  CHECK(says(run, "waits for a read-write lock of thread "));
   CHECK(says(run, "in read("));
   CHECK(says(run, ": pipe)"));
   CHECK(says(run, "read_pipe"));

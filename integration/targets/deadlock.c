@@ -1,5 +1,6 @@
-// Threads that wait for each other's mutexes in a ring; one that waits for a mutex of the ring from
-// outside; one on a condition variable, and one in a read. Prints "ready" once all wait.
+// Threads that wait for each other's locks in a ring, two mutexes and a read-write lock; one that
+// waits for a mutex of the ring from outside; one on a condition variable, and one in a read.
+// Prints "ready" once all wait.
 
 #include <pthread.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 enum { kRing = 3, kThreads = 6 };
 
 static pthread_mutex_t locks[kRing];
+static pthread_rwlock_t table = PTHREAD_RWLOCK_INITIALIZER;  // in place of the last mutex
 static pthread_mutex_t quiet = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
 static pthread_barrier_t all_hold;
@@ -26,13 +28,21 @@ static void name_thread(const char* name, int number) {
 
 static void take_next(int number) {
   tids[number] = (int)syscall(SYS_gettid);
-  pthread_mutex_lock(&locks[(number + 1) % kRing]);
+  if (number + 1 == kRing - 1) {
+    pthread_rwlock_rdlock(&table);
+  } else {
+    pthread_mutex_lock(&locks[(number + 1) % kRing]);
+  }
 }
 
 static void* stand_in_ring(void* argument) {
   const int number = (int)(long)argument;
   name_thread("ring", number);
-  pthread_mutex_lock(&locks[number]);
+  if (number == kRing - 1) {
+    pthread_rwlock_wrlock(&table);
+  } else {
+    pthread_mutex_lock(&locks[number]);
+  }
   pthread_barrier_wait(&all_hold);
   take_next(number);
   return NULL;

@@ -59,7 +59,7 @@ std::string lock_of(const FiberSeen& fiber) {
   return describe_lock(fiber.wait);
 }
 std::string lock_of(const ThreadSeen& thread) {
-  return thread.awaited.empty() ? "a mutex" : thread.awaited;
+  return thread.awaited.empty() ? fmt::format("a {}", thread.awaited_kind) : thread.awaited;
 }
 
 template <class Seen>
@@ -277,7 +277,7 @@ void add_held_up_threads(const StackReport& report, Diagnosis& diagnosis) {
     const ThreadSeen& thread = report.threads[owner];
     if (thread.waits_for) continue;
     diagnosis.remarks.push_back(fmt::format(
-        "{} for a mutex that {} holds{}",
+        "{} for a lock that {} holds{}",
         count == 1 ? "1 thread waits" : fmt::format("{} threads wait", count),
         title_and_function(thread), thread.call.empty() ? "" : ", which is in " + thread.call));
   }
@@ -290,7 +290,9 @@ void add_orphaned_mutexes(const StackReport& report, Diagnosis& diagnosis) {
     diagnosis.remarks.push_back(fmt::format(
         "{} waits for {}, which thread {} locked; this process has no such thread",
         title_and_function(thread),
-        thread.awaited.empty() ? "a mutex" : "the mutex " + thread.awaited, thread.gone_owner));
+        thread.awaited.empty() ? fmt::format("a {}", thread.awaited_kind)
+                               : fmt::format("the {} {}", thread.awaited_kind, thread.awaited),
+        thread.gone_owner));
   }
 }
 

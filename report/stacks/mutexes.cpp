@@ -3,6 +3,10 @@
 // owner's number is 8 bytes after it and the kind 16. A mutex with priority inheritance, and one of
 // musl that counts or checks (src/thread/pthread_mutex_trylock.c), has the owner's number in the
 // futex itself, below two flags; a plain one of musl has no owner.
+//
+// A read-write lock (glibc's struct __pthread_rwlock_arch_t) has two futexes: readers wait for the
+// one at 8, writers for that or for the one at 12. The number of the writer that holds it is at 24,
+// and at 28 whether other processes use it. Readers that hold it are only counted.
 
 #include "report/stacks/mutexes.h"
 
@@ -21,8 +25,35 @@ constexpr std::uint64_t kOwner = 8;
 constexpr std::uint64_t kKind = 16;
 constexpr std::uint32_t kShared = 128;  // between processes
 constexpr std::uint32_t kContended = 2;
+constexpr std::uint64_t kReadersFutex = 8;
+constexpr std::uint64_t kWritersFutex = 12;
+constexpr std::uint64_t kWriter = 24;
+constexpr std::uint64_t kIsShared = 28;
 constexpr std::int32_t kMostPid = 1 << 22;
 constexpr std::size_t kInnermost = 8;
+
+// Which lock the innermost functions are in: empty if they name none.
+std::string_view rwlock_function(const NamedStack& stack) {
+  const std::size_t count = std::min(stack.frames.size(), kInnermost);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string_view function = stack.frames[i].function;
+    if (function.find("pthread_rwlock") != std::string_view::npos) return function;
+  }
+  return {};
+}
+
+std::optional<LockOwner> writer_of(RemoteAddr futex,
+                                   std::string_view function,
+                                   const MemoryReader& capture) {
+  const bool is_writer = function.find("wrlock") != std::string_view::npos;
+  const bool is_reader = function.find("rdlock") != std::string_view::npos;
+  if (!is_writer && !is_reader) return {};
+  const RemoteAddr lock = futex - (is_writer ? kWritersFutex : kReadersFutex);
+  const auto writer = capture.read_as<std::int32_t>(lock + kWriter);
+  const auto is_shared = capture.read_as<std::uint32_t>(lock + kIsShared);
+  if (!writer || !is_shared || *writer <= 0 || *writer > kMostPid) return {};
+  return LockOwner{*writer, *is_shared == 0, lock, "read-write lock"};
+}
 
 bool names_mutex(const NamedFrame& frame) {
   return frame.function.find("mutex") != std::string::npos;
@@ -35,8 +66,8 @@ bool is_surely_mutex(const NamedStack& stack) {
 }
 
 bool is_in_other_lock(const NamedStack& stack) {
-  constexpr std::array<std::string_view, 7> kOthers = {
-      "cond_", "sem_", "barrier", "rwlock", "pthread_join", "clockjoin", "_once"};
+  constexpr std::array<std::string_view, 6> kOthers = {"cond_",        "sem_",      "barrier",
+                                                       "pthread_join", "clockjoin", "_once"};
   const std::size_t count = std::min(stack.frames.size(), kInnermost);
   for (std::size_t i = 0; i < count; ++i) {
     const std::string& function = stack.frames[i].function;
@@ -51,23 +82,27 @@ bool is_in_other_lock(const NamedStack& stack) {
 
 }  // namespace
 
-std::optional<MutexOwner> owner_of_awaited_mutex(const SystemCall& call,
-                                                 const NamedStack& stack,
-                                                 const MemoryReader& capture) {
+std::optional<LockOwner> owner_of_awaited_lock(const SystemCall& call,
+                                               const NamedStack& stack,
+                                               const MemoryReader& capture) {
   const auto futex = awaited_futex(call);
-  if (!futex || is_in_other_lock(stack)) return {};
+  if (!futex) return {};
+  if (const auto function = rwlock_function(stack); !function.empty()) {
+    return writer_of(*futex, function, capture);
+  }
+  if (is_in_other_lock(stack)) return {};
   const auto word = capture.read_as<std::uint32_t>(*futex);
   if (!word) return {};
   const std::uint32_t in_word = *word & FUTEX_TID_MASK;
   if (in_word > kContended && (*word & FUTEX_WAITERS) != 0) {
-    return MutexOwner{static_cast<pid_t>(in_word), false};
+    return LockOwner{static_cast<pid_t>(in_word), false, *futex, "mutex"};
   }
   if (*word != kContended) return {};
   const auto owner = capture.read_as<std::int32_t>(*futex + kOwner);
   if (!owner || *owner <= 0) return {};
   const auto kind = capture.read_as<std::uint32_t>(*futex + kKind);
   const bool is_private = is_surely_mutex(stack) && kind && *kind < kShared && *owner <= kMostPid;
-  return MutexOwner{*owner, is_private};
+  return LockOwner{*owner, is_private, *futex, "mutex"};
 }
 
 }  // namespace heapattach::stacks

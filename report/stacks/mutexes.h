@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include <sys/types.h>
 
@@ -11,16 +12,19 @@
 
 namespace heapattach::stacks {
 
-struct MutexOwner {
+struct LockOwner {
   pid_t thread = 0;         // its number in its own pid namespace
   bool is_private = false;  // known to be a thread of the same process
+  RemoteAddr lock{};
+  std::string_view kind = "mutex";  // or "read-write lock"
 };
 
-// The owner of the mutex that a thread in `call` waits for. None if it is not waiting for
-// a mutex, or if the mutex records no owner. The functions on `stack`, the thread's, rule out
-// condition variables, semaphores and barriers, whose memory can look like a mutex.
-[[nodiscard]] std::optional<MutexOwner> owner_of_awaited_mutex(const SystemCall& call,
-                                                               const NamedStack& stack,
-                                                               const MemoryReader& capture);
+// The thread that holds the mutex, or writes under the read-write lock, that a thread in `call`
+// waits for. None if it waits for something else, or if the lock does not record its owner. The
+// functions on `stack`, the thread's, tell locks from condition variables, semaphores and barriers,
+// whose memory can look like a mutex.
+[[nodiscard]] std::optional<LockOwner> owner_of_awaited_lock(const SystemCall& call,
+                                                             const NamedStack& stack,
+                                                             const MemoryReader& capture);
 
 }  // namespace heapattach::stacks

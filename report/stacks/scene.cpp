@@ -84,12 +84,15 @@ class Joining {
       const auto own = own_place(*record->second, scene_.stacks, sources);
       if (own) seen.function = place_text(*own);
     }
-    std::optional<MutexOwner> owner;
+    std::optional<LockOwner> owner;
     if (thread.registers) {
       if (const auto call = call_of(*thread.registers, scene_.modules)) {
         seen.call = describe(*call, scene_.capture, descriptors_);
-        owner = owner_of_awaited_mutex(*call, seen.stack, scene_.capture);
-        if (owner) seen.awaited = name_of_data(*awaited_futex(*call));
+        owner = owner_of_awaited_lock(*call, seen.stack, scene_.capture);
+        if (owner) {
+          seen.awaited_kind = owner->kind;
+          seen.awaited = name_of_data(owner->lock);
+        }
       }
     }
     owners_.push_back(owner);
@@ -124,7 +127,7 @@ class Joining {
   CrystalLibrary library_;
   Descriptors descriptors_;
   std::unordered_map<pid_t, const unwind::StackRecord*> by_thread_;
-  std::vector<std::optional<MutexOwner>> owners_;  // of what the threads wait for
+  std::vector<std::optional<LockOwner>> owners_;  // of what the threads wait for
   StackReport report_;
 };
 

@@ -60,13 +60,14 @@ struct ThreadSeen {
   std::optional<double> load;
   bool is_busy = false;                  // it ran, or waited for a processor, at each observation
   bool is_readable = true;               // false: it could not be stopped, and has no stack here
-  std::optional<std::size_t> waits_for;  // the thread that owns the mutex that it waits for
-  pid_t gone_owner = 0;  // the thread that ended without unlocking that mutex; 0: none did
-  std::string awaited;   // the name of that mutex; empty: not known
-  std::string function;  // of the program, in which it is
-  std::optional<std::size_t> fiber;    // that is on it
-  bool is_idle = false;                // that fiber waits; the thread looks for another one
-  std::optional<std::size_t> finding;  // of the report's findings: one that it is part of
+  std::optional<std::size_t> waits_for;  // the thread that holds the lock that it waits for
+  pid_t gone_owner = 0;  // the thread that ended without unlocking that lock; 0: none did
+  std::string awaited;   // the name of that lock; empty: not known
+  std::string_view awaited_kind = "mutex";  // or "read-write lock"
+  std::string function;                     // of the program, in which it is
+  std::optional<std::size_t> fiber;         // that is on it
+  bool is_idle = false;                     // that fiber waits; the thread looks for another one
+  std::optional<std::size_t> finding;       // of the report's findings: one that it is part of
   std::optional<RubySeen> ruby{};
   NamedStack stack;
 };

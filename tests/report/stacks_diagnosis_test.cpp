@@ -69,7 +69,7 @@ TEST_CASE("threads that wait for a running thread are not a deadlock, and that t
   report.threads = {thread(10, 2), thread(11, 2), thread(12)};
   report.threads[2].call = "nanosleep(10 s)";
   CHECK(remark_of(report) ==
-        "2 threads wait for a mutex that thread 12 holds, which is in nanosleep(10 s)");
+        "2 threads wait for a lock that thread 12 holds, which is in nanosleep(10 s)");
 }
 
 TEST_CASE("owners that do not exist are ignored") {

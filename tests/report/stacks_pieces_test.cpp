@@ -95,11 +95,11 @@ TEST_CASE("the descriptors that an epoll instance watches are read line by line"
 
 TEST_CASE("the owner of the mutex that a thread waits for is found") {
   const auto owner =
-      owner_of_awaited_mutex(waits_at(0x1000), stack_of("__lll_lock_wait"), MutexMemory(77).memory);
+      owner_of_awaited_lock(waits_at(0x1000), stack_of("__lll_lock_wait"), MutexMemory(77).memory);
   REQUIRE(owner);
   CHECK(owner->thread == 77);
   // Without names as well.
-  CHECK(owner_of_awaited_mutex(waits_at(0x1000), {}, MutexMemory(77).memory)->thread == 77);
+  CHECK(owner_of_awaited_lock(waits_at(0x1000), {}, MutexMemory(77).memory)->thread == 77);
 }
 
 TEST_CASE("the owner of a mutex between processes may be in another process") {
@@ -107,25 +107,47 @@ TEST_CASE("the owner of a mutex between processes may be in another process") {
   MutexMemory mutex(77);
   mutex.memory.put(kKind, std::uint32_t{0});
   const NamedStack stack = stack_of("pthread_mutex_lock");
-  CHECK(owner_of_awaited_mutex(waits_at(0x1000), stack, mutex.memory)->is_private);
-  CHECK_FALSE(owner_of_awaited_mutex(waits_at(0x1000), {}, mutex.memory)->is_private);
+  CHECK(owner_of_awaited_lock(waits_at(0x1000), stack, mutex.memory)->is_private);
+  CHECK_FALSE(owner_of_awaited_lock(waits_at(0x1000), {}, mutex.memory)->is_private);
   mutex.memory.put(kKind, std::uint32_t{128});
-  CHECK_FALSE(owner_of_awaited_mutex(waits_at(0x1000), stack, mutex.memory)->is_private);
+  CHECK_FALSE(owner_of_awaited_lock(waits_at(0x1000), stack, mutex.memory)->is_private);
 }
 
 TEST_CASE("a mutex with priority inheritance has its owner in its first word") {
   FakeMemory memory;
   memory.put(RemoteAddr{0x1000}, std::uint32_t{FUTEX_WAITERS | 78});
-  CHECK(owner_of_awaited_mutex(waits_at(0x1000), {}, memory)->thread == 78);
+  CHECK(owner_of_awaited_lock(waits_at(0x1000), {}, memory)->thread == 78);
+}
+
+TEST_CASE("the writer that holds a read-write lock is found by those who wait to read or write") {
+  constexpr RemoteAddr kLock{0x1000};
+  FakeMemory memory;
+  memory.map_zero(kLock, 64);
+  memory.put(kLock + 24, std::int32_t{79});
+  const auto reader =
+      owner_of_awaited_lock(waits_at(0x1008), stack_of("pthread_rwlock_rdlock"), memory);
+  const auto writer =
+      owner_of_awaited_lock(waits_at(0x100c), stack_of("pthread_rwlock_wrlock"), memory);
+  for (const auto& owner : {reader, writer}) {
+    REQUIRE(owner);
+    CHECK(owner->thread == 79);
+    CHECK(owner->is_private);
+    CHECK(owner->lock == kLock);
+    CHECK(owner->kind == "read-write lock");
+  }
+  // Readers that hold it are not recorded.
+  memory.put(kLock + 24, std::int32_t{0});
+  CHECK(!owner_of_awaited_lock(waits_at(0x1008), stack_of("pthread_rwlock_wrlock"), memory));
+  CHECK(!owner_of_awaited_lock(waits_at(0x1008), stack_of("pthread_rwlock_rdlock"), memory));
 }
 
 TEST_CASE("something that is not a mutex has no owner") {
   const MutexMemory mutex(77);
   const FakeMemory& memory = mutex.memory;
-  CHECK(!owner_of_awaited_mutex(waits_at(0x1000), stack_of("pthread_cond_wait"), memory));
-  CHECK(!owner_of_awaited_mutex(waits_at(0x9000), {}, memory));
-  CHECK(!owner_of_awaited_mutex({SYS_read, {0x1000}}, {}, memory));
-  CHECK(!owner_of_awaited_mutex(waits_at(0x1000), {}, MutexMemory(-1).memory));
+  CHECK(!owner_of_awaited_lock(waits_at(0x1000), stack_of("pthread_cond_wait"), memory));
+  CHECK(!owner_of_awaited_lock(waits_at(0x9000), {}, memory));
+  CHECK(!owner_of_awaited_lock({SYS_read, {0x1000}}, {}, memory));
+  CHECK(!owner_of_awaited_lock(waits_at(0x1000), {}, MutexMemory(-1).memory));
 }
 
 TEST_CASE("system calls are shown with their arguments") {

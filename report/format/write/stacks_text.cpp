@@ -225,12 +225,12 @@ void add_thread(const StackReport& report, const ThreadSeen& thread, Text& text)
   if (thread.ruby) {
     add_ruby(*thread.ruby, text);
   } else if (thread.waits_for) {
-    text.line(
-        fmt::format("  waits for a mutex of {}", title_of(report.threads.at(*thread.waits_for))));
+    text.line(fmt::format("  waits for a {} of {}", thread.awaited_kind,
+                          title_of(report.threads.at(*thread.waits_for))));
   }
   if (thread.gone_owner != 0) {
-    text.line(
-        fmt::format("  waits for a mutex of thread {}, which no longer exists", thread.gone_owner));
+    text.line(fmt::format("  waits for a {} of thread {}, which no longer exists",
+                          thread.awaited_kind, thread.gone_owner));
   }
   if (thread.fiber) {
     const FiberSeen& fiber = report.fibers.at(*thread.fiber);
