@@ -99,16 +99,21 @@ Truth compare_plain(const FindCondition& condition, const Seen& seen) {
   }
 }
 
+// Only texts are compared with texts, and numbers with numbers.
+bool is_comparable(const Seen& seen, Kind wanted) {
+  return (seen.what == Seen::What::Text && wanted == Kind::Text) ||
+         (seen.what == Seen::What::Plain && wanted == Kind::Plain);
+}
+
 Truth compare(const FindCondition& condition, const Seen& seen) {
   if (seen.what == Seen::What::Nothing) return Truth::No;
   const bool is_nil = seen.what == Seen::What::Nil;
   const bool is_unequal = condition.op == FindOperator::NotEqual;
   if (condition.op == FindOperator::Exists) return truth(!is_nil);
   if (condition.value.kind == Kind::Nil) return truth(is_nil != is_unequal);
-  const bool is_text = seen.what == Seen::What::Text && condition.value.kind == Kind::Text;
-  if (is_text) return compare_text(condition, seen);
-  const bool is_plain = seen.what == Seen::What::Plain && condition.value.kind == Kind::Plain;
-  return is_plain ? compare_plain(condition, seen) : truth(is_unequal);
+  if (!is_comparable(seen, condition.value.kind)) return truth(is_unequal);
+  return seen.what == Seen::What::Text ? compare_text(condition, seen)
+                                       : compare_plain(condition, seen);
 }
 
 class Matcher {
@@ -175,15 +180,12 @@ class Matcher {
       was_comparable_[number] = true;
       return;
     }
-    const Kind wanted = condition.value.kind;
     switch (seen.what) {
       case Seen::What::Text: holds_[number] = "texts"; break;
       case Seen::What::Plain: holds_[number] = "numbers"; break;
       default: holds_[number] = "other objects"; break;
     }
-    const bool is_same = (seen.what == Seen::What::Text && wanted == Kind::Text) ||
-                         (seen.what == Seen::What::Plain && wanted == Kind::Plain);
-    if (is_same) was_comparable_[number] = true;
+    if (is_comparable(seen, condition.value.kind)) was_comparable_[number] = true;
   }
 
   // A path with [*] comes to several things: one of them is enough.

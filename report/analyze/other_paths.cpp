@@ -22,9 +22,11 @@ class Parting {
  public:
   Parting(const ShortestPaths& root_paths, const std::vector<ObjectIndex>& objects)
       : root_paths_(root_paths), below_(root_paths.before.size()) {
-    for (const ObjectIndex object : objects) below_[object] = 1;
     std::vector<bool> is_asked(below_.size());
-    for (const ObjectIndex object : objects) is_asked[object] = true;
+    for (const ObjectIndex object : objects) {
+      below_[object] = 1;
+      is_asked[object] = true;
+    }
     // The farthest come first, so the first that all paths go through is where they part.
     for (auto at = root_paths.order.rbegin(); at != root_paths.order.rend(); ++at) {
       if (below_[*at] == 0) continue;

@@ -1,6 +1,7 @@
 #include "report/analyze/suspects.h"
 
 #include <algorithm>
+#include <numeric>
 #include <unordered_map>
 #include <utility>
 
@@ -86,12 +87,14 @@ class SuspectFinder {
     cover_below();
     for (std::size_t i = 0; i < kMostTypes && add_type(); ++i) cover_below();
     result_.untyped_bytes = untyped_bytes();
-    for (std::size_t i = 0; i < members_.size(); ++i) {
-      result_.found[i].contents = contents_of(members_[i]);
-    }
     add_root_paths();
     nest();
-    for (Suspect& suspect : result_.found) choose_named(suspect);
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      Suspect& suspect = result_.found[i];
+      choose_named(suspect);
+      suspect.contents = contents_of(
+          suspect.named == suspect.object ? members_[i] : std::vector<ObjectIndex>{suspect.named});
+    }
     for (Suspect& suspect : result_.found) {
       if (suspect.within) suspect.part = part_of(result_.found[*suspect.within], suspect);
       suspect.sentence = sentence_of(suspect);
@@ -237,7 +240,6 @@ class SuspectFinder {
     if (by == kNone) return;
     suspect.named = by;
     suspect.named_retains = retained_[by];
-    suspect.contents = contents_of({by});
   }
 
   // "(buffer of Array(Page))"
@@ -263,15 +265,17 @@ class SuspectFinder {
   // Puts suspects that another one retains after that one.
   void nest() {
     std::vector<Suspect>& found = result_.found;
-    std::stable_sort(found.begin(), found.end(), [](const Suspect& a, const Suspect& b) {
-      return a.retained_bytes > b.retained_bytes;
+    std::vector<std::size_t> largest_first(found.size());
+    std::iota(largest_first.begin(), largest_first.end(), std::size_t{0});
+    std::stable_sort(largest_first.begin(), largest_first.end(), [&](std::size_t a, std::size_t b) {
+      return found[a].retained_bytes > found[b].retained_bytes;
     });
     std::unordered_map<ObjectIndex, std::size_t> by_object;
-    for (std::size_t i = 0; i < found.size(); ++i) {
+    for (const std::size_t i : largest_first) {
       if (!found[i].is_type) by_object.emplace(found[i].object, i);
     }
     std::vector<std::vector<std::size_t>> within(found.size() + 1);  // the last: in none
-    for (std::size_t i = 0; i < found.size(); ++i) {
+    for (const std::size_t i : largest_first) {
       std::size_t around = found.size();
       ObjectIndex by = found[i].is_type ? kNone : dominators_.of[found[i].object];
       for (; by != kNone && around == found.size(); by = dominators_.of[by]) {
@@ -281,6 +285,7 @@ class SuspectFinder {
       within[around].push_back(i);
     }
     std::vector<Suspect> nested;
+    std::vector<std::vector<ObjectIndex>> members;
     struct Open {
       std::size_t suspect;
       std::optional<std::size_t> within;
@@ -296,10 +301,12 @@ class SuspectFinder {
       const Open next = open.back();
       open.pop_back();
       nested.push_back(std::move(found[next.suspect]));
+      members.push_back(std::move(members_[next.suspect]));
       nested.back().within = next.within;
       open_all(next.suspect, nested.size() - 1);
     }
     found = std::move(nested);
+    members_ = std::move(members);
   }
 
   // "World.log's buffer": the object that a reader knows, and the pointers from there on.

@@ -5,6 +5,7 @@
 
 #include "report/analyze/whole_trees.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <unordered_set>
@@ -51,21 +52,19 @@ class TreeFinder {
     }
   }
 
-  [[nodiscard]] ObjectIndex top_of(ObjectIndex object) const { return tops_[object]; }
-
   // Which uppermost nodes a node of another subtree references.
   void find_linked_tops(const std::vector<Accumulation>& places) {
     if (places.empty()) return;
     find_tops();
     std::vector<bool> is_top(snapshot_.objects.size());
     for (const Accumulation& place : places) {
-      if (place.links == 1) is_top[top_of(place.object)] = true;
+      if (place.links == 1) is_top[tops_[place.object]] = true;
     }
     const Graph graph{snapshot_.first_edge, snapshot_.edges, {}};
     for (const ObjectIndex from : dominators_.order) {
       for (const snapshot::Edge& edge : graph.from(from)) {
         if (!is_top[edge.to] || from == edge.to) continue;
-        if (are_alike(from, edge.to) && top_of(from) != edge.to) linked_tops_.insert(edge.to);
+        if (are_alike(from, edge.to) && tops_[from] != edge.to) linked_tops_.insert(edge.to);
       }
     }
   }
@@ -73,7 +72,7 @@ class TreeFinder {
   // None: of a tree that no single object holds; its type is reported.
   [[nodiscard]] std::optional<TreeOrPlace> whole_of(const Accumulation& place) const {
     if (place.links > 1) return TreeOrPlace{place};
-    const ObjectIndex top = top_of(place.object);
+    const ObjectIndex top = tops_[place.object];
     const ObjectIndex holder = dominators_.of[top];
     const bool is_linked = linked_tops_.contains(top);
     if (is_linked && holder != kNone) return TreeOrPlace{{holder, place.gathered, 1}};
@@ -83,16 +82,9 @@ class TreeFinder {
   }
 
   [[nodiscard]] std::uint64_t nodes_of(ObjectIndex top) const {
-    std::vector<bool> is_node(snapshot_.objects.size());
-    is_node[top] = true;
-    std::uint64_t nodes = 1;
-    for (const ObjectIndex object : dominators_.order) {
-      const ObjectIndex by = dominators_.of[object];
-      if (by == kNone || !is_node[by] || !are_alike(object, by)) continue;
-      is_node[object] = true;
-      ++nodes;
-    }
-    return nodes;
+    const auto nodes = std::count_if(dominators_.order.begin(), dominators_.order.end(),
+                                     [&](ObjectIndex object) { return tops_[object] == top; });
+    return static_cast<std::uint64_t>(nodes);
   }
 
   const snapshot::Snapshot& snapshot_;
