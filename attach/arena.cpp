@@ -10,13 +10,12 @@
 
 #include "attach/capture.h"
 #include "attach/fault_points.h"
+#include "attach/spare_memory.h"
 #include "attach/x86_64.h"
 
 namespace heapattach {
 
 namespace {
-
-constexpr std::size_t kHugePageBytes = std::size_t{2} * 1024 * 1024;
 
 constexpr std::size_t rounded_up(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
@@ -54,42 +53,40 @@ Result<Arena> Arena::reserve(std::size_t bytes, std::size_t touched) {
     return Error{ErrorKind::Os, fmt::format("an arena of {} bytes", bytes), ENOMEM};
   }
   const std::size_t size = std::max(rounded_up(bytes, kPageBytes), kPageBytes);
-  // Room to align to a huge page; the surplus on both sides is returned.
-  const std::size_t reserved = size + kHugePageBytes;
-  void* const mapped = fault_at(FaultPoint::MapArena)
-                           ? MAP_FAILED
-                           : mmap(nullptr, reserved, PROT_READ | PROT_WRITE,
-                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  const std::size_t now = std::min(rounded_up(touched, kPageBytes), size);
+  void* const begin = fault_at(FaultPoint::MapArena) ? nullptr : take_addresses(size, now);
   const int failure = errno;
-  if (mapped == MAP_FAILED) {
+  if (begin == nullptr) {
     return os_error(fmt::format("reserving {} bytes for the copy", size), failure);
   }
-  auto* const begin = static_cast<std::byte*>(mapped);
-  const std::size_t before =
-      (kHugePageBytes - reinterpret_cast<std::uintptr_t>(begin) % kHugePageBytes) % kHugePageBytes;
-  if (before > 0) munmap(begin, before);
-  munmap(begin + before + size, kHugePageBytes - before);
-  Arena arena(begin + before, size);
-  // Falls back to small pages where huge pages are off.
-  madvise(arena.begin_, arena.size_, MADV_HUGEPAGE);
-  if (const std::size_t now = std::min(rounded_up(touched, kPageBytes), size); now > 0) {
-    touch_on_all_cores(arena.bytes().first(now));
-  }
+  Arena arena(static_cast<std::byte*>(begin), size);
+  arena.touched_ = now;
+  if (now > 0) touch_on_all_cores(arena.bytes().first(now));
   return arena;
 }
 
+void Arena::reset() noexcept {
+  if (begin_ != nullptr) give_memory(begin_, size_, touched_);
+  begin_ = nullptr;
+  size_ = 0;
+  touched_ = 0;
+}
+
 Arena::~Arena() {
-  if (begin_ != nullptr) munmap(begin_, size_);
+  reset();
 }
 
 Arena::Arena(Arena&& other) noexcept
-    : begin_(std::exchange(other.begin_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    : begin_(std::exchange(other.begin_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      touched_(std::exchange(other.touched_, 0)) {}
 
 Arena& Arena::operator=(Arena&& other) noexcept {
   if (this != &other) {
-    if (begin_ != nullptr) munmap(begin_, size_);
+    reset();
     begin_ = std::exchange(other.begin_, nullptr);
     size_ = std::exchange(other.size_, 0);
+    touched_ = std::exchange(other.touched_, 0);
   }
   return *this;
 }

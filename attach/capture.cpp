@@ -87,6 +87,13 @@ std::span<const std::byte> Capture::bytes_from(RemoteAddr at) const {
   return {piece.data + skipped, piece.range.bytes - skipped};
 }
 
+void Capture::release() {
+  pieces_.clear();
+  window_.reset();
+  arena_.reset();
+  used_ = 0;
+}
+
 Result<std::size_t> Capture::read_some(RemoteAddr from, std::span<std::byte> into) const {
   const auto copied = bytes_from(from);
   if (copied.empty() && !into.empty()) {

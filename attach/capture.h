@@ -23,12 +23,15 @@ class Arena {
   Arena& operator=(const Arena&) = delete;
 
   [[nodiscard]] std::span<std::byte> bytes() const { return {begin_, size_}; }
+  // Gives the memory away. What was touched is used again (spare_memory.h).
+  void reset() noexcept;
 
  private:
   Arena(std::byte* begin, std::size_t size) noexcept : begin_(begin), size_(size) {}
 
   std::byte* begin_ = nullptr;  // null after a move
   std::size_t size_ = 0;
+  std::size_t touched_ = 0;
 };
 
 class Window;
@@ -60,6 +63,9 @@ class Capture final : public MemoryReader {
   // the capture exists, even after further calls to add().
   [[nodiscard]] std::span<const std::byte> bytes_from(RemoteAddr at) const;
   [[nodiscard]] const std::vector<Range>& holes() const { return holes_; }
+
+  // Gives the copy away, but for the holes. Spans that bytes_from() returned are no longer valid.
+  void release();
 
  private:
   struct Piece {

@@ -93,9 +93,9 @@ Dominators find_dominators(const Graph& graph) {
   return result;
 }
 
-std::vector<std::uint64_t> retained_bytes(const Dominators& dominators,
-                                          std::span<const std::uint64_t> bytes) {
-  std::vector<std::uint64_t> retained(dominators.of.size());
+snapshot::FlatArray<std::uint64_t> retained_bytes(const Dominators& dominators,
+                                                  std::span<const std::uint64_t> bytes) {
+  snapshot::FlatArray<std::uint64_t> retained(dominators.of.size(), 0);
   for (auto object = dominators.order.rbegin(); object != dominators.order.rend(); ++object) {
     retained[*object] += bytes[*object];
     const ObjectIndex by = dominators.of[*object];

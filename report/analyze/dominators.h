@@ -26,7 +26,7 @@ struct Dominators {
 
 // For each object, the sum of `bytes` of everything that it dominates, including itself; 0 if it is
 // unreachable.
-[[nodiscard]] std::vector<std::uint64_t> retained_bytes(const Dominators& dominators,
-                                                        std::span<const std::uint64_t> bytes);
+[[nodiscard]] snapshot::FlatArray<std::uint64_t> retained_bytes(
+    const Dominators& dominators, std::span<const std::uint64_t> bytes);
 
 }  // namespace heapattach::analyze

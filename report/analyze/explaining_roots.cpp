@@ -18,15 +18,27 @@ class Reached {
 
   void add(ObjectIndex start) {
     reach(start);
-    while (!open_.empty()) {
-      const ObjectIndex from = open_.back();
-      open_.pop_back();
-      if (graph_.first_edge.empty()) continue;
-      for (const snapshot::Edge& edge : graph_.from(from)) reach(edge.to);
+    if (graph_.first_edge.empty()) open_.clear();
+    // Objects are scattered in memory: each waits in a short queue until what is needed of it has
+    // arrived, first the place of its edges, then the edges.
+    while (!open_.empty() || head_ != tail_) {
+      if (!open_.empty()) {
+        __builtin_prefetch(&graph_.first_edge[open_.back()]);
+        queue_[head_++ % kQueue] = open_.back();
+        open_.pop_back();
+        if (head_ - tail_ >= kQueue / 2) {
+          const ObjectIndex next = queue_[(head_ - kQueue / 2) % kQueue];
+          __builtin_prefetch(graph_.edges.data() + graph_.first_edge[next]);
+        }
+        if (head_ - tail_ < kQueue) continue;
+      }
+      for (const snapshot::Edge& edge : graph_.from(queue_[tail_++ % kQueue])) reach(edge.to);
     }
   }
 
  private:
+  static constexpr std::size_t kQueue = 16;
+
   void reach(ObjectIndex object) {
     if (is_reached_[object]) return;
     is_reached_[object] = true;
@@ -36,6 +48,9 @@ class Reached {
   Graph graph_;
   std::vector<bool> is_reached_;
   std::vector<ObjectIndex> open_;
+  std::array<ObjectIndex, kQueue> queue_{};
+  std::size_t head_ = 0;  // the next free place of the queue; tail_ is the oldest object
+  std::size_t tail_ = 0;
 };
 
 // Counts only if no better root references the same.

@@ -18,11 +18,11 @@ struct Holding {
   explicit Holding(const snapshot::Snapshot& snapshot);
 
   RootOrder roots;
-  std::vector<snapshot::TypeIndex>
+  snapshot::FlatArray<snapshot::TypeIndex>
       types;  // types with the same name are merged into the first of them
-  std::vector<std::uint64_t> bytes;
+  snapshot::FlatArray<std::uint64_t> bytes;
   analyze::Dominators dominators;
-  std::vector<std::uint64_t> retained;
+  snapshot::FlatArray<std::uint64_t> retained;
   std::vector<bool> is_outermost;  // reachable, and no object of its type dominates it
 };
 

@@ -44,8 +44,8 @@ using RootPath = std::vector<Step>;
 // For each object, a shortest path from the best roots that reach it. Of several, the one from the
 // earlier root, then the one through the object that was reached earlier.
 struct ShortestPaths {
-  std::vector<Step> before;        // by object: the step before it; kNone: from a root
-  std::vector<ObjectIndex> order;  // the reachable objects, nearest to the best roots first
+  snapshot::FlatArray<Step> before;        // by object: the step before it; kNone: from a root
+  snapshot::FlatArray<ObjectIndex> order;  // the reachable objects, nearest to the best roots first
 
   [[nodiscard]] bool leads_to(ObjectIndex object) const {
     return before[object] != Step{kNone, kNone};

@@ -67,7 +67,7 @@ struct Numbered {
 // group.
 std::vector<std::uint64_t> retained_of_groups(const Numbered& objects, std::size_t group_count) {
   const Dominators dominators = dominators_by_number(objects.found);
-  const std::vector<std::uint64_t> retained = retained_bytes(dominators, objects.bytes);
+  const snapshot::FlatArray<std::uint64_t> retained = retained_bytes(dominators, objects.bytes);
   const std::vector<bool> is_outermost =
       outermost_of_groups(dominators, objects.groups, group_count);
   std::vector<std::uint64_t> sums(group_count);

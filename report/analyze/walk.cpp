@@ -19,6 +19,7 @@ class Walker {
     found_.parent.reserve(graph.size() + std::size_t{1});
     found_.by_part.reserve(graph.size());
     low_.reserve(graph.size() + std::size_t{1});
+    others_.reserve(graph.edges.size());  // address space, of which only what is written counts
     found_.objects.push_back(kNone);
     found_.parent.push_back(0);
     low_.push_back(0);

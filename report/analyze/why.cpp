@@ -35,7 +35,7 @@ class Explainer {
         edges_(snapshot, options.exclusions, names_),
         graph_(edges_.graph(roots_.objects)),
         dominators_(analyze::find_dominators(graph_)) {
-    std::vector<std::uint64_t> bytes;
+    snapshot::FlatArray<std::uint64_t> bytes;
     bytes.reserve(snapshot.objects.size());
     for (const snapshot::Object& object : snapshot.objects)
       bytes.push_back(snapshot.bytes_of(object));
@@ -162,7 +162,7 @@ class Explainer {
   RemainingEdges edges_;
   analyze::Graph graph_;
   Dominators dominators_;
-  std::vector<std::uint64_t> retained_;
+  snapshot::FlatArray<std::uint64_t> retained_;
   Why why_;
 };
 

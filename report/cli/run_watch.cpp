@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "attach/guardian.h"
+#include "attach/spare_memory.h"
 #include "report/analyze/watch.h"
 #include "report/cli/errors.h"
 #include "report/cli/gate.h"
@@ -121,6 +122,7 @@ class Rounds {
   static Result<void> wait_until(Clock::time_point until) {
     constexpr std::chrono::milliseconds kSlice(50);  // how soon an interrupt is noticed
     set_guarded_deadline(until + std::chrono::seconds(1));
+    drop_spare_memory();
     for (;;) {
       HA_TRY(check_interrupt());
       const auto now = Clock::now();

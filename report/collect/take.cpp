@@ -188,7 +188,10 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
     return without_clone(options, read.error());
   }
   alone.reset();
+  mark_partial(*target, *held, heap, found, snapshot);
   begin(options, "listing objects and references");
+  // Counts need no contents any more, so the list is made where the copy was.
+  if (!options.with_edges && !options.texts_only && !options.with_contents) held->capture.release();
   join_objects(sources, found.live, snapshot);
   if (typing.conflicts() > 0) {
     note(options,
@@ -206,7 +209,6 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
     const FrameFinder frames(stacks, target->types);
     join_roots({*target, *held, heap, found, order, frames}, snapshot);
   }
-  mark_partial(*target, *held, heap, found, snapshot);
   if (options.with_contents) snapshot.contents = std::make_shared<KeptHeap>(std::move(held));
   return snapshot;
 }

@@ -6,16 +6,16 @@
 #include <utility>
 #include <vector>
 
-#include <sys/mman.h>
+#include "attach/spare_memory.h"
 
 namespace heapattach::snapshot {
 
 // Allocates memory for large arrays of plain values. Avoids clearing it twice, and uses huge pages
-// if available: ten million objects would otherwise cost forty thousand page faults.
+// and memory that was used before: ten million objects would otherwise cost forty thousand page
+// faults.
 template <class T>
 struct FlatAllocator {
   using value_type = T;
-  static constexpr std::size_t kHugeBytes = std::size_t{2} << 20;
 
   FlatAllocator() = default;
   template <class U>
@@ -23,19 +23,20 @@ struct FlatAllocator {
 
   [[nodiscard]] T* allocate(std::size_t count) {
     const std::size_t bytes = count * sizeof(T);
-    if (bytes < kHugeBytes) return static_cast<T*>(::operator new(bytes));
-    void* at = ::operator new (bytes, std::align_val_t{kHugeBytes});
-    ::madvise(at, bytes, MADV_HUGEPAGE);
-    return static_cast<T*>(at);
+    if (bytes < kHugePageBytes) return static_cast<T*>(::operator new(bytes));
+    void* const memory = take_memory(bytes);
+    if (memory == nullptr) throw std::bad_alloc();
+    return static_cast<T*>(memory);
   }
   void deallocate(T* at, std::size_t count) noexcept {
-    if (count * sizeof(T) < kHugeBytes) {
+    const std::size_t bytes = count * sizeof(T);
+    if (bytes < kHugePageBytes) {
       ::operator delete(at);
     } else {
-      ::operator delete (at, std::align_val_t{kHugeBytes});
+      give_memory(at, bytes, bytes);
     }
   }
-  // resize() leaves new elements uninitialised: the caller fills them.
+  // resize() leaves new elements uninitialised, also in fresh arrays: the caller fills them.
   template <class U>
   void construct(U* at) noexcept {
     ::new (static_cast<void*>(at)) U;

@@ -50,21 +50,17 @@ TypeIndex Typing::row_of(boehm::ObjectRef ref) const {
 // Until typed by reference, cells hold plain rows, which the search for buffers needs.
 void Typing::type_by_header() {
   const Naming& naming = rows_.naming();
-  if (naming.knows_no_headers()) {
-    for_block_ranges(heap_, [&](std::uint32_t first, std::uint32_t last) {
-      const auto from = static_cast<std::ptrdiff_t>(heap_.number({first, 0}));
-      const bool is_last = last == heap_.blocks().size();
-      const auto to =
-          static_cast<std::ptrdiff_t>(is_last ? heap_.slots() : heap_.number({last, 0}));
-      std::fill(cells_.begin() + from, cells_.begin() + to, 0);
-    });
-    return;
-  }
   for_block_ranges(heap_, [&](std::uint32_t first, std::uint32_t last) {
+    const auto from = static_cast<std::ptrdiff_t>(heap_.number({first, 0}));
+    const bool is_last = last == heap_.blocks().size();
+    const auto to = static_cast<std::ptrdiff_t>(is_last ? heap_.slots() : heap_.number({last, 0}));
+    std::fill(cells_.begin() + from, cells_.begin() + to, 0);
+    if (naming.knows_no_headers()) return;
     boehm::for_each_object(heap_, order_.listed(), first, last, [&](boehm::ObjectRef ref) {
       cells_[heap_.number(ref)] = naming.type_of(heap_.blocks()[ref.block], heap_.contents(ref));
     });
   });
+  if (naming.knows_no_headers()) return;
   const boehm::ObjectSet buffers = rows_.has_buffer_pointers()
                                        ? find_buffers(heap_, order_, rows_, cells_)
                                        : boehm::ObjectSet(heap_);

@@ -26,7 +26,7 @@ std::string address_of(const Snapshot& snapshot, ObjectIndex object) {
 }
 
 // Adds those that retain most until there are `most`.
-void add_largest(const std::vector<std::uint64_t>& retained,
+void add_largest(std::span<const std::uint64_t> retained,
                  std::size_t most,
                  std::vector<ObjectIndex>& chosen) {
   std::vector<ObjectIndex> order;
@@ -98,7 +98,7 @@ void put_values(HtmlJson& json, const Snapshot& snapshot, ObjectIndex object) {
 }  // namespace
 
 std::vector<InspectedObject> inspect_objects(const Snapshot& snapshot,
-                                             const std::vector<std::uint64_t>& retained,
+                                             std::span<const std::uint64_t> retained,
                                              std::vector<ObjectIndex> wanted,
                                              std::size_t most) {
   std::sort(wanted.begin(), wanted.end());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "report/analyze/graph.h"
@@ -27,7 +28,7 @@ struct InspectedObject {
 // indexed by object.
 [[nodiscard]] std::vector<InspectedObject> inspect_objects(
     const snapshot::Snapshot& snapshot,
-    const std::vector<std::uint64_t>& retained,
+    std::span<const std::uint64_t> retained,
     std::vector<snapshot::ObjectIndex> wanted,
     std::size_t most);
 

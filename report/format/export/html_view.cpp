@@ -120,8 +120,8 @@ class ViewMaker {
     const RootedGraph rooted(snapshot_, places_);
     analyze::Dominators& found = holding_.dominators;
     found = analyze::find_dominators(rooted.view());
-    holding_.bytes.resize(rooted.size());  // a location has no bytes of its own
-    std::vector<std::uint64_t>& retained = holding_.retained;
+    holding_.bytes.resize(rooted.size(), 0);  // a location has no bytes of its own
+    auto& retained = holding_.retained;
     retained = analyze::retained_bytes(found, holding_.bytes);
     holding_.bytes.resize(rooted.objects);
     type_tree_ = make_type_tree(snapshot_, rooted, found);
@@ -175,7 +175,7 @@ class ViewMaker {
   void make_links() {
     std::unordered_map<std::uint64_t, TypeIndex> numbers;
     std::vector<HtmlView::Link> links;
-    std::vector<TypeIndex> link_of(snapshot_.objects.size());
+    snapshot::FlatArray<TypeIndex> link_of(snapshot_.objects.size(), 0);
     std::uint64_t last_key = ~std::uint64_t{0};
     TypeIndex last = 0;
     for (const ObjectIndex object : holding_.dominators.order) {
