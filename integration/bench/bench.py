@@ -7,6 +7,7 @@ moment of the machine hits both. Exits with 1 if a limit is missed.
 import argparse
 import contextlib
 import json
+import math
 import os
 import re
 import statistics
@@ -22,6 +23,11 @@ EXPORT_ROUNDS = 3  # they take seconds each
 QUICK_LARGE = 20_000
 QUICK_SMALL = (1_000,)
 QUICK_TEXTS = 1_000
+
+# The heaps whose processor time shows how each report grows; the last only if memory allows.
+GROWTH = (100_000, 1_000_000, 10_000_000, 50_000_000)
+GROWTH_BYTES_PER_OBJECT = 250  # of memory, of the heap and of the largest report together
+QUICK_GROWTH = (2_000, 20_000)
 
 
 class Heap:
@@ -60,6 +66,7 @@ class Run:
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
         self.ms = (time.perf_counter() - start) * 1e3
+        self.cpu_ms = (usage.ru_utime + usage.ru_stime) * 1e3
         self.peak_bytes = usage.ru_maxrss * 1024
         if process.returncode != 0:
             raise RuntimeError(f"{' '.join(command)}: {process.returncode}: {self.messages}")
@@ -203,6 +210,15 @@ def measure_sizes(table, places, heap, count_ms, rounds):
               at_most=False)
 
 
+def measure_answers(table, places, heap, count_ms, rounds):
+    """--why and --suspects, which also search the whole heap, against --count."""
+    size = f"{LARGE:,} objects: "
+    for name, report in (("--why ADDRESS", ["--why", heap.ask("object")[0]]),
+                         ("--suspects", ["--suspects"])):
+        times = [Run([places.heapattach, *report, heap.pid]).ms for _ in range(rounds)]
+        table.add_times(f"{size}{name} / --count", times, count_ms)
+
+
 def measure_exports(table, places, heap, rounds):
     """Snapshots for other readers against JSON Lines, each to a file."""
     limits = {"jsonl": None, "html": 1, "pprof": 1, "heapsnapshot": 2}
@@ -231,8 +247,19 @@ def measure_typing(table, places, rounds):
             untyped.append(Run([places.heapattach, "--count", without.pid]).ms)
             run = Run([places.heapattach, "--count", "-f", "json", with_types.pid])
             typed.append(run.ms)
+        expect_type(run, "struct object")
+        table.add_times(f"{LARGE:,} objects: --count with types / without", typed, untyped, 1.5)
+        typed, untyped = [], []
+        for heap in (without, with_types):
+            if int(heap.ask("shuffle")[0]) != LARGE:
+                raise RuntimeError("the list in random order is not whole")
+        for _ in range(min(rounds, EXPORT_ROUNDS)):
+            untyped.append(Run([places.heapattach, "--count", without.pid]).ms)
+            run = Run([places.heapattach, "--count", "-f", "json", with_types.pid])
+            typed.append(run.ms)
     expect_type(run, "struct object")
-    table.add_times(f"{LARGE:,} objects: --count with types / without", typed, untyped, 1.5)
+    table.add_times(f"{LARGE:,} objects in random order: --count with types / without", typed,
+                    untyped)
     with Heap([os.path.join(places.build, "big_heap_typed"), str(SMALL[0])]) as small:
         runs = [Run([places.heapattach, "--count", "-f", "json", small.pid])
                 for _ in range(3 * rounds)]
@@ -263,6 +290,44 @@ def measure_types(table, places, rounds):
     table.add_times(size + "--count / readelf --debug-dump=info", counts, walks, 2)
 
 
+def memory_available():
+    """In bytes."""
+    with open("/proc/meminfo", encoding="ascii") as lines:
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvail"))
+
+
+def exponent(sizes, times):
+    """The slope of a straight line through the logarithms: 1 if times grow as sizes do."""
+    x, y = [math.log(size) for size in sizes], [math.log(time) for time in times]
+    x_mean, y_mean = statistics.mean(x), statistics.mean(y)
+    return (sum((a - x_mean) * (b - y_mean) for a, b in zip(x, y)) /
+            sum((a - x_mean) ** 2 for a in x))
+
+
+def measure_growth(places, rounds):
+    """How the processor time of each report grows with the heap. Prints a table of its own."""
+    reports = {"--count": ["--count"], "snapshot": [], "--sizes": ["--sizes"]}
+    sizes = [size for size in GROWTH if size * GROWTH_BYTES_PER_OBJECT < memory_available()]
+    constant = {}  # what a heap of next to nothing takes
+    times = {name: [] for name in reports}
+    print("processor time in ms (peak memory in MB) less that of a heap of 100 objects:")
+    print("".join(f"{word:>16}" for word in ("objects", *reports)))
+    for size in (100, *sizes):
+        with Heap([os.path.join(places.build, "big_heap"), str(size)]) as heap:
+            row = []
+            for name, report in reports.items():
+                runs = [Run([places.heapattach, *report, heap.pid], subprocess.DEVNULL)
+                        for _ in range(rounds if size < LARGE else 1)]
+                middle = statistics.median(run.cpu_ms for run in runs)
+                constant.setdefault(name, middle)
+                times[name].append(max(middle - constant[name], 0.1))
+                row.append(f"{times[name][-1]:.1f} ({runs[-1].peak_bytes / 1e6:.0f})")
+        if size in sizes:
+            print(f"{size:>16,}" + "".join(f"{cell:>16}" for cell in row))
+    print("exponent".rjust(16) +
+          "".join(f"{exponent(sizes, times[name][1:]):>16.2f}" for name in reports))
+
+
 def measure_java(table, places, counts, snapshots, rounds):
     """The same heap in a Java virtual machine, looked at by its own tools."""
     histograms, dumps, nothing = [], [], []
@@ -290,8 +355,8 @@ def main():
     parser.add_argument("--quick", action="store_true", help="on small heaps, without limits")
     places = parser.parse_args()
     if places.quick:
-        global LARGE, SMALL, TEXTS
-        LARGE, SMALL, TEXTS = QUICK_LARGE, QUICK_SMALL, QUICK_TEXTS
+        global LARGE, SMALL, TEXTS, GROWTH
+        LARGE, SMALL, TEXTS, GROWTH = QUICK_LARGE, QUICK_SMALL, QUICK_TEXTS, QUICK_GROWTH
     places.bare_copy = os.path.join(places.build, "bare_copy")
     places.classes = places.build
     places.scratch = os.path.join(places.build, "snapshot.out")
@@ -304,11 +369,13 @@ def main():
             snapshots = measure_snapshot(table, places, heap, count, rounds)
             if count == LARGE:
                 measure_sizes(table, places, heap, counts, rounds)
+                measure_answers(table, places, heap, counts, min(rounds, EXPORT_ROUNDS))
                 measure_exports(table, places, heap, min(rounds, EXPORT_ROUNDS))
                 heap_bytes, free_bytes, markers = map(int, heap.ask("heap"))
     measure_in_passing(table, places, places.rounds)
     measure_typing(table, places, places.rounds)
     measure_types(table, places, places.rounds)
+    measure_growth(places, min(places.rounds, EXPORT_ROUNDS))
     print(f"{os.cpu_count()} cores, {places.rounds} rounds; the large heap has {heap_bytes:,} bytes, "
           f"{free_bytes:,} free, and is marked by {markers + 1} threads")
     if not places.no_java:

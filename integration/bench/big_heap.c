@@ -7,6 +7,8 @@
  *   collect  runs GC_gcollect and prints how long it took, in milliseconds
  *   heap     prints the heap's size, its free bytes and the number of marking threads
  *   ranges   prints the mappings that hold the objects, as FIRST-LAST in hex, blank between them
+ *   object   prints the address of an object near the end of its list
+ *   shuffle  links all objects into one list in random order, and prints how many
  */
 #define GC_THREADS
 #include <gc.h>
@@ -114,6 +116,31 @@ static void print_ranges(void) {
   printf("\n");
 }
 
+static uint64_t shuffle(uint64_t count) {
+  struct object** all = malloc(count * sizeof *all); /* which the collector does not scan */
+  uint64_t found = 0;
+  if (all == NULL) return 0;
+  for (size_t i = 0; i < kLists; ++i) {
+    for (struct object* at = lists[i]; at != NULL; at = at->next) all[found++] = at;
+  }
+  for (uint64_t i = found; i > 1; --i) {
+    const uint64_t other = next_random() % i;
+    struct object* const last = all[i - 1];
+    all[i - 1] = all[other];
+    all[other] = last;
+  }
+  GC_disable();
+  memset(lists, 0, sizeof lists);
+  for (uint64_t i = 0; i < found; ++i) {
+    all[i]->next = lists[0];
+    all[i]->other = NULL;
+    lists[0] = all[i];
+  }
+  GC_enable();
+  free(all);
+  return found;
+}
+
 static double collect(void) {
   struct timespec before;
   struct timespec after;
@@ -155,6 +182,12 @@ int main(int argc, char** argv) {
       printf("%zu %zu %d\n", GC_get_heap_size(), GC_get_free_bytes(), GC_get_parallel());
     } else if (strcmp(line, "ranges") == 0) {
       print_ranges();
+    } else if (strcmp(line, "object") == 0) {
+      const struct object* at = lists[0];
+      while (at->next != NULL && at->next->next != NULL) at = at->next;
+      printf("%p\n", (const void*)at);
+    } else if (strcmp(line, "shuffle") == 0) {
+      printf("%" PRIu64 "\n", shuffle(count));
     } else {
       printf("what?\n");
     }
