@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include "attach/stat_field.h"
+
 using namespace heapattach;
 
 namespace {
@@ -28,6 +30,20 @@ TEST_CASE("the state letter is found after any name") {
     CHECK_FALSE(state->is_exiting());
     CHECK_FALSE(state->is_kernel_thread());
   }
+}
+
+TEST_CASE("fields are counted after any name, and a missing one is malformed") {
+  for (const std::string name : {"cat", ") R 1", "a b", "", ") Z 1 2 3 4"}) {
+    CAPTURE(name);
+    const std::string line = stat_line(name, 'S');
+    CHECK(stat_field(line, 4).value() == 1);
+    CHECK(stat_field(line, 22).value() == 123456);
+    CHECK(stat_field(line, 25).value() == 18446744073709551615U);
+    CHECK(stat_field(line, 28).error().kind == ErrorKind::Malformed);
+  }
+  CHECK_FALSE(stat_field("", 4));
+  CHECK_FALSE(stat_field("4711", 4));
+  CHECK_FALSE(stat_field("4711 (cat)", 4));
 }
 
 TEST_CASE("zombies and the dead are exiting, others are not") {
