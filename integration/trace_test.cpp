@@ -1,7 +1,9 @@
 // Tracing a live program that knows what it allocates.
 
+#include <algorithm>
 #include <cmath>
 #include <csignal>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -9,10 +11,13 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "inject/leftovers.h"
+#include "inject/trace/in_target.h"
 #include "integration/rounds.h"
 #include "integration/tracing.h"
 
@@ -161,18 +166,18 @@ TEST_CASE("a second trace of a process is refused while the first lasts") {
 
 namespace {
 
-// Kills its own process at one of the steps that change the target.
-class Deadly final : public RemoteControl {
+// Does what the real one does.
+class PassingControl : public RemoteControl {
  public:
-  Deadly(RemoteControl& real, int steps) : real_(real), steps_(steps) {}
+  explicit PassingControl(RemoteControl& real) : real_(real) {}
 
   Result<RawRegisters> registers(pid_t tid) override { return real_.registers(tid); }
   Result<void> set_registers(pid_t tid, const RawRegisters& values) override {
-    return after(real_.set_registers(tid, values));
+    return real_.set_registers(tid, values);
   }
   Result<std::uint64_t> signal_mask(pid_t tid) override { return real_.signal_mask(tid); }
   Result<void> set_signal_mask(pid_t tid, std::uint64_t mask) override {
-    return after(real_.set_signal_mask(tid, mask));
+    return real_.set_signal_mask(tid, mask);
   }
   Result<RseqConfiguration> rseq(pid_t tid) override { return real_.rseq(tid); }
   Result<std::vector<std::byte>> extended_state(pid_t tid) override {
@@ -184,21 +189,49 @@ class Deadly final : public RemoteControl {
   Result<SignalOrigin> signal_origin(pid_t tid) override { return real_.signal_origin(tid); }
   [[nodiscard]] const MemoryReader& memory() const override { return real_.memory(); }
   Result<void> write(pid_t tid, RemoteAddr at, std::span<const std::byte> bytes) override {
-    return after(real_.write(tid, at, bytes));
+    return real_.write(tid, at, bytes);
   }
   Result<void> run_to_call(pid_t tid, int signal) override {
-    return after(real_.run_to_call(tid, signal));
+    return real_.run_to_call(tid, signal);
   }
-  Result<void> run_on(pid_t tid, int signal) override { return after(real_.run_on(tid, signal)); }
+  Result<void> run_on(pid_t tid, int signal) override { return real_.run_on(tid, signal); }
   Result<void> interrupt(pid_t tid) override { return real_.interrupt(tid); }
   Result<RemoteStop> wait(pid_t tid, std::chrono::steady_clock::time_point deadline) override {
-    auto stop = real_.wait(tid, deadline);
-    static_cast<void>(after({}));
-    return stop;
+    return real_.wait(tid, deadline);
   }
   Result<void> offer_to_oom_killer(pid_t pid) override { return real_.offer_to_oom_killer(pid); }
   Result<void> detach(pid_t tid) override { return real_.detach(tid); }
   void kill(pid_t pid) noexcept override { real_.kill(pid); }
+
+ private:
+  RemoteControl& real_;
+};
+
+// Kills its own process at one of the steps that change the target.
+class Deadly final : public PassingControl {
+ public:
+  Deadly(RemoteControl& real, int steps) : PassingControl(real), steps_(steps) {}
+
+  Result<void> set_registers(pid_t tid, const RawRegisters& values) override {
+    return after(PassingControl::set_registers(tid, values));
+  }
+  Result<void> set_signal_mask(pid_t tid, std::uint64_t mask) override {
+    return after(PassingControl::set_signal_mask(tid, mask));
+  }
+  Result<void> write(pid_t tid, RemoteAddr at, std::span<const std::byte> bytes) override {
+    return after(PassingControl::write(tid, at, bytes));
+  }
+  Result<void> run_to_call(pid_t tid, int signal) override {
+    return after(PassingControl::run_to_call(tid, signal));
+  }
+  Result<void> run_on(pid_t tid, int signal) override {
+    return after(PassingControl::run_on(tid, signal));
+  }
+  Result<RemoteStop> wait(pid_t tid, std::chrono::steady_clock::time_point deadline) override {
+    auto stop = PassingControl::wait(tid, deadline);
+    static_cast<void>(after({}));
+    return stop;
+  }
 
  private:
   Result<void> after(Result<void> result) {
@@ -206,7 +239,6 @@ class Deadly final : public RemoteControl {
     return result;
   }
 
-  RemoteControl& real_;
   int steps_;
 };
 
@@ -258,6 +290,69 @@ TEST_CASE("a tracer that is killed at any step harms nothing, and the next one c
     REQUIRE_MESSAGE(is_clean, difference(before, lasting_traces(target)));
   }
   CHECK(deaths > 5);
+  CHECK(is_working(target));
+}
+
+namespace {
+
+rlimit usual_limit{};
+
+void allow_files_again(int) {
+  setrlimit(RLIMIT_NOFILE, &usual_limit);
+}
+
+// Lets this process open no more files once the target has made the shared memory.
+class Exhausting final : public PassingControl {
+ public:
+  using PassingControl::PassingControl;
+  Result<RemoteStop> wait(pid_t tid, std::chrono::steady_clock::time_point deadline) override {
+    auto stop = PassingControl::wait(tid, deadline);
+    if (has_exhausted || open_rings(tid) == 0) return stop;
+    has_exhausted = true;
+    rlimit none = usual_limit;
+    none.rlim_cur = STDERR_FILENO + 1;  // all of those are open
+    setrlimit(RLIMIT_NOFILE, &none);
+    // What removes the descriptor tries for seconds.
+    const itimerval later{{}, {0, 300'000}};
+    setitimer(ITIMER_REAL, &later, nullptr);
+    return stop;
+  }
+
+  static std::ptrdiff_t open_rings(pid_t pid) {
+    const std::filesystem::directory_iterator files(fmt::format("/proc/{}/fd", pid));
+    return std::count_if(begin(files), end(files), [](const auto& file) {
+      std::error_code gone;
+      return std::filesystem::read_symlink(file, gone).string().find(trace::kRingName) !=
+             std::string::npos;
+    });
+  }
+
+  bool has_exhausted = false;
+};
+
+}  // namespace
+
+TEST_CASE("a trace that cannot open its own memory leaves no descriptor in the process") {
+  if (!is_target_built(kTarget)) return;
+  LiveTarget target(kTarget, {"1", "free"});
+  REQUIRE(is_working(target));
+  const Traces before = lasting_traces(target);
+  Tracer tracer(target.pid());
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &usual_limit) == 0);
+  struct sigaction usual {};
+  struct sigaction again {};
+  again.sa_handler = allow_files_again;
+  sigaction(SIGALRM, &again, &usual);
+  Exhausting control(*tracer.control);
+  const auto installed =
+      trace::Installation::make(*tracer.opened.process, control, tracer.hooks, {});
+  allow_files_again(0);
+  sigaction(SIGALRM, &usual, nullptr);
+  REQUIRE(control.has_exhausted);
+  REQUIRE(!installed);
+  INFO(installed.error().message());
+  CHECK(Exhausting::open_rings(target.pid()) == 0);
+  CHECK(difference(before, lasting_traces(target)) == "");
   CHECK(is_working(target));
 }
 

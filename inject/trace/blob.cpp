@@ -14,7 +14,6 @@ extern const unsigned kBlobSize;
 namespace {
 
 // If the reader dies, the target allocates at full speed again after this long.
-constexpr std::uint64_t kPatienceNanoseconds = 20'000'000'000;
 constexpr int kJump = 0xe9;
 
 std::int64_t distance(std::uint64_t from, std::uint64_t to) {
@@ -41,7 +40,7 @@ std::vector<std::byte> new_control(std::uint64_t every,
   control->interval = every;
   control->stack_most = stack_most;
   control->random = seed;
-  control->patience = kPatienceNanoseconds;
+  control->patience = static_cast<std::uint64_t>(std::chrono::nanoseconds(kReaderPatience).count());
   constexpr double kOne = 1 << 24;
   constexpr int kQuantiles = 256;
   for (int i = 0; i < kQuantiles; ++i) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -12,6 +13,9 @@ namespace heapattach::trace {
 // The machine code of the blob, as built; its BlobHead is not filled in.
 [[nodiscard]] std::span<const std::byte> blob_code();
 [[nodiscard]] BlobHead blob_head();
+
+// How long nothing may read the ring before the blob turns itself off.
+inline constexpr std::chrono::seconds kReaderPatience{20};
 
 // What the control pages of a new blob hold. It is off.
 [[nodiscard]] std::vector<std::byte> new_control(std::uint64_t every,

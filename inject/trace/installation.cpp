@@ -17,11 +17,13 @@
 #include "inject/leftovers.h"
 #include "inject/trace/blob.h"
 #include "inject/trace/in_target.h"
+#include "inject/trace/map_blob.h"
 #include "inject/trace/plan.h"
 #include "inject/trace/stack_words.h"
 
-// What will be written, and where, is planned while the target runs (plan.h). Then come four stops
-// of all threads, each as short as possible. The steps, and what happens if we die after each:
+// What will be written, and where, is planned while the target runs (plan.h). Then all threads are
+// stopped several times, each time as short as possible. The steps, and what happens if we die
+// after each:
 //
 //   shared memory is made         a descriptor stays open (closed on exec). The target runs while
 //   we
@@ -105,13 +107,10 @@ class Installer {
     return {};
   }
 
-  // What is mapped is found and removed by what is in the maps.
+  // What is mapped is found in the maps. Of the descriptor we know only the number, and whether it
+  // is still ours is checked there.
   void undo() {
-    if (is_mapped_) {
-      static_cast<void>(remove(target_, control_, std::array{number_}));
-    } else if (file_) {
-      static_cast<void>(stop_for(&Installer::close_theirs));
-    }
+    if (number_ >= 0) static_cast<void>(remove(target_, control_, std::array{number_}));
   }
 
   Result<void> check_threads() {
@@ -147,19 +146,9 @@ class Installer {
     return {};
   }
 
-  Result<void> close_theirs(const FrozenView& view) {
-    map_ = HA_TRY(target_.maps());
-    HA_TRY(check_file());
-    InTarget target = HA_TRY(InTarget::borrow(control_, target_, map_, view));
-    static_cast<void>(HA_TRY(target.call("close in the target", SYS_close, {descriptor()})));
-    return {};
-  }
-
   [[nodiscard]] Result<Fd> open_theirs() const {
     return target_.open_file(fmt::format("fd/{}", number_), O_RDWR);
   }
-
-  [[nodiscard]] std::uint64_t descriptor() const { return static_cast<std::uint64_t>(number_); }
 
   // Another run may have begun since repair().
   [[nodiscard]] Result<void> check_untraced() const {
@@ -209,54 +198,13 @@ class Installer {
     is_in_the_way_ = is_taken(plan_.code()) || is_taken(plan_.ring());
     if (is_in_the_way_) return impossible("the program maps memory where ours should be");
     InTarget target = HA_TRY(InTarget::borrow(control_, target_, map_, view));
-    is_mapped_ = true;
-    HA_TRY(map_code(target));
-    HA_TRY(map_ring(target));
-    static_cast<void>(HA_TRY(target.call("close in the target", SYS_close, {descriptor()})));
+    HA_TRY(map_blob(target, plan_, number_));
+    static_cast<void>(HA_TRY(
+        target.call("close in the target", SYS_close, {static_cast<std::uint64_t>(number_)})));
     // The rest of it is zero.
     const auto control = new_control(options_.every, options_.stack_bytes, random_seed());
-    return control_.write(target.tid(), control_pages().start,
+    return control_.write(target.tid(), plan_.control().start,
                           std::span(control).first(offsetof(BlobControl, busy)));
-  }
-
-  static Result<void> map_at(InTarget& target,
-                             Range range,
-                             int protection,
-                             int flags,
-                             std::uint64_t descriptor,
-                             std::uint64_t offset) {
-    const std::uint64_t got =
-        HA_TRY(target.call("mmap in the target", SYS_mmap,
-                           {range.start.value, range.bytes, static_cast<std::uint64_t>(protection),
-                            static_cast<std::uint64_t>(flags), descriptor, offset}));
-    if (got == range.start.value) return {};
-    return impossible("the kernel did not map memory where it was asked to");
-  }
-
-  Result<void> map_code(InTarget& target) {
-    HA_TRY(map_at(target, plan_.code(), PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED_NOREPLACE,
-                  descriptor(), 0));
-    const Range control = control_pages();
-    HA_TRY(map_at(target, control, PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_POPULATE, ~std::uint64_t{0}, 0));
-    static_cast<void>(HA_TRY(target.call("madvise(MADV_WIPEONFORK) in the target", SYS_madvise,
-                                         {control.start.value, control.bytes, MADV_WIPEONFORK})));
-    return {};
-  }
-
-  Result<void> map_ring(InTarget& target) {
-    const Range ring = plan_.ring();
-    constexpr int kProtection = PROT_READ | PROT_WRITE;
-    HA_TRY(map_at(target, ring, kProtection, MAP_SHARED | MAP_FIXED_NOREPLACE, descriptor(),
-                  kBlobCodeBytes));
-    const std::uint64_t whole = kRingHeadBytes + options_.ring_bytes;
-    return map_at(target, {ring.start + whole, options_.ring_bytes}, kProtection,
-                  MAP_SHARED | MAP_FIXED, descriptor(), kBlobCodeBytes + kRingHeadBytes);
-  }
-
-  [[nodiscard]] Range control_pages() const {
-    const Range code = plan_.code();
-    return {code.start + kBlobCodeBytes, code.bytes - kBlobCodeBytes};
   }
 
   Result<void> populate() {
@@ -332,7 +280,7 @@ class Installer {
     }
     for (const PlannedJump& jump : plan_.jumps) HA_TRY(control_.write(tid, jump.at, jump.jump));
     const std::uint32_t on = 1;
-    HA_TRY(control_.write(tid, control_pages().start, std::as_bytes(std::span(&on, 1))));
+    HA_TRY(control_.write(tid, plan_.control().start, std::as_bytes(std::span(&on, 1))));
     made_.ring_->beat();
     made_.entries_.clear();
     for (const PlannedJump& jump : plan_.jumps) made_.entries_.push_back(jump.name);
@@ -356,7 +304,6 @@ class Installer {
   std::optional<Fd> file_;  // the shared memory
   int number_ = -1;         // of the target's descriptor of it
   RemoteAddr next_;         // of the ring, without pages so far
-  bool is_mapped_ = false;
   bool is_in_the_way_ = false;
   bool is_old_kernel_ = false;
 };

@@ -1,14 +1,13 @@
 #include "inject/trace/plan.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <optional>
-#include <string_view>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "attach/stat_field.h"
 #include "attach/x86_64.h"
 #include "inject/trace/blob.h"
 #include "inject/trace/find_room.h"
@@ -21,27 +20,6 @@ namespace {
 
 constexpr const char* kAdvice = "--count and --watch, which change no code of the process";
 constexpr std::byte kReturn{0xc3};
-
-// Where the kernel began the stack of the first thread: proc(5), field 28 of stat; 0 if it does not
-// say.
-std::uint64_t main_stack_of(const Process& target) {
-  constexpr int kFieldAfterName = 3;
-  constexpr int kStartStack = 28;
-  const auto stat = target.read_file("stat");
-  if (!stat) return 0;
-  std::string_view rest(*stat);
-  const std::size_t name_end = rest.rfind(')');
-  if (name_end == std::string_view::npos || name_end + 2 > rest.size()) return 0;
-  rest.remove_prefix(name_end + 2);
-  for (int field = kFieldAfterName; field < kStartStack; ++field) {
-    const std::size_t space = rest.find(' ');
-    if (space == std::string_view::npos) return 0;
-    rest.remove_prefix(space + 1);
-  }
-  std::uint64_t value = 0;
-  std::from_chars(rest.data(), rest.data() + rest.size(), value);
-  return value;
-}
 
 // An instruction of the collector that only returns, after what is changed for the trace; 0 if
 // there is none.
@@ -69,8 +47,9 @@ class Planner {
     plan_.head.tool_start = start_of(plan_.head.tool);
     // The first function has its caller's address there, and the words of its arguments after it.
     constexpr std::uint64_t kAboveFirst = 64;
-    const std::uint64_t main_stack = main_stack_of(target_);
-    if (main_stack != 0) plan_.head.main_stack = main_stack + kAboveFirst;
+    constexpr int kStartStack = 28;  // where the kernel began the stack of the first thread
+    const auto main_stack = stat_field(HA_TRY(target_.read_file("stat")), kStartStack);
+    if (main_stack && *main_stack != 0) plan_.head.main_stack = *main_stack + kAboveFirst;
     HA_TRY(place());
     HA_TRY(plan_events());
     const auto code = blob_code();
@@ -172,6 +151,11 @@ Result<Plan> Plan::make(const Process& target,
 
 Range Plan::code() const {
   return {RemoteAddr{head.base}, blob_bytes()};
+}
+
+Range Plan::control() const {
+  const Range whole = code();
+  return {whole.start + kBlobCodeBytes, whole.bytes - kBlobCodeBytes};
 }
 
 Range Plan::ring() const {

@@ -32,6 +32,7 @@ struct Plan {
                            std::uint64_t ring_bytes);
 
   [[nodiscard]] Range code() const;  // with the control pages
+  [[nodiscard]] Range control() const;
   [[nodiscard]] Range ring() const;  // with both copies of the records
 
   BlobHead head{};
