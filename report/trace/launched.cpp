@@ -2,8 +2,9 @@
 // objects by then: reading takes a tenth of a second, in which a program can start and end. A trace
 // can begin as soon as the collector is initialised, and nothing announces that. So the program
 // runs in slices that are short at first, and is stopped between them with SIGSTOP, which needs no
-// permission to trace and leaves nothing behind. If we die meanwhile, a process of ours notices the
-// end of a pipe and continues it.
+// permission to trace and leaves nothing behind. A program that never uses a collector would be
+// stopped most of the time, so after a second of that the slices become longer than the stops. If
+// we die meanwhile, a process of ours notices the end of a pipe and continues it.
 //
 // Rejected: to step it from system call to system call by ptrace. A program makes tens of thousands
 // of them before it first allocates, and only a freeze, from another thread, may then put the
@@ -34,6 +35,10 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::microseconds kFirstSlice{500};
 constexpr std::chrono::microseconds kLongestSlice{50'000};
+// It may be stopped for so long in all before its slices get longer, because it may use no
+// collector. From then on it is stopped for at most a fifth of the time.
+constexpr auto kShortlyStopped = 1s;
+constexpr int kRunsLonger = 4;
 
 struct Pipe {
   Fd reads;
@@ -59,7 +64,7 @@ Result<Pipe> make_pipe() {
 }
 
 [[noreturn]] void keep_running(pid_t pid, int lifeline) {
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, SIG_IGN);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) std::signal(signal, SIG_IGN);
   char none = 0;
   while (read(lifeline, &none, 1) < 0 && errno == EINTR) {
   }
@@ -123,14 +128,21 @@ Result<void> Launched::stop() {
 Result<void> Launched::run_until(const std::function<Result<void>()>& is_ready,
                                  std::chrono::milliseconds patience) {
   const auto until = Clock::now() + patience;
-  for (auto slice = kFirstSlice;; slice = std::min(slice * 3 / 2, kLongestSlice)) {
+  Clock::duration stopped{};
+  Clock::duration slice = kFirstSlice;
+  for (;;) {
     std::this_thread::sleep_for(slice);
     HA_TRY(stop());
+    const auto begin = Clock::now();
     auto ready = is_ready();
     if (ready) return {};
     kill(pid_, SIGCONT);
     HA_TRY(check_interrupt());
-    if (Clock::now() >= until) return ready;
+    const auto now = Clock::now();
+    if (now >= until) return ready;
+    stopped += now - begin;
+    slice = std::min<Clock::duration>(slice * 3 / 2, kLongestSlice);
+    if (stopped > kShortlyStopped) slice = std::max(slice, kRunsLonger * (now - begin));
   }
 }
 
