@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "report/cli/text_style.h"
+#include "report/cli/trace_choice.h"
 #include "report/format/write/sites_formats.h"
 #include "report/format/write/table.h"
 #include "report/text/human_bytes.h"
@@ -20,6 +22,18 @@ constexpr std::size_t kMostRows = 10;
 // How it is going, the heading, two rows of sums, remarks, and the shell's own line.
 constexpr std::size_t kOtherLines = 9;
 constexpr std::size_t kUsualLines = 24;  // of a terminal that does not know
+
+// It may change at any time.
+winsize terminal_size() {
+  winsize size{};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0) size = {};
+  return size;
+}
+
+std::size_t rows_for(const winsize& terminal) {
+  const std::size_t lines = terminal.ws_row == 0 ? kUsualLines : terminal.ws_row;
+  return std::clamp<std::size_t>(lines > kOtherLines ? lines - kOtherLines : 1, 1, kMostRows);
+}
 
 }  // namespace
 
@@ -38,28 +52,24 @@ std::string words_of(const trace::TraceProgress& progress) {
 }
 
 Result<DrawTrace> live_table(const Options& options, Console& console) {
-  winsize terminal{};
-  if (::isatty(STDERR_FILENO) == 0 || ::ioctl(STDERR_FILENO, TIOCGWINSZ, &terminal) != 0) {
+  if (::isatty(STDERR_FILENO) == 0) {
     return Error{ErrorKind::Usage, "--live needs a terminal on standard error"};
   }
-  trace::SiteChoice choice;
-  choice.by = options.trace.by;
-  choice.sort = options.trace.sort;
-  choice.frames = {options.trace.frames.value_or(trace::FrameText::Full),
-                   options.trace.with_all_frames, options.trace.depth};
-  choice.types = options.rows.types;
-  choice.min_bytes = static_cast<double>(options.rows.min_bytes);
-  choice.min_count = options.trace.min_count;
-  const std::size_t lines = terminal.ws_row == 0 ? kUsualLines : terminal.ws_row;
-  choice.top = std::clamp<std::size_t>(lines > kOtherLines ? lines - kOtherLines : 1, 1, kMostRows);
-  const TextStyle style{.columns = terminal.ws_col, .with_units = true, .with_separators = true};
-  return DrawTrace(
-      [choice, style, &console](const trace::TraceProgress& progress, const trace::Trace& so_far) {
-        std::string text = words_of(progress) + '\n';
-        text += format_sites_table(trace::make_site_table(so_far, choice), style);
-        text.pop_back();  // the last line's end
-        console.draw_progress(text);
-      });
+  return DrawTrace([&options, &console](const trace::TraceProgress& progress,
+                                        const trace::Trace& so_far,
+                                        std::vector<trace::Cell> cells) {
+    const winsize now = terminal_size();
+    // A type that has no object yet may get one, so what --type does not find is no error here.
+    std::vector<std::string> problems;
+    trace::SiteChoice choice = choice_of(options, so_far, problems);
+    const std::size_t most = rows_for(now);
+    choice.top = std::min(choice.top.value_or(most), most);
+    const TextStyle style{.columns = now.ws_col, .with_units = true, .with_separators = true};
+    std::string text = words_of(progress) + '\n';
+    text += format_sites_table(trace::make_site_table(so_far, choice, std::move(cells)), style);
+    text.pop_back();  // the last line's end
+    console.draw_progress(text);
+  });
 }
 
 }  // namespace heapattach

@@ -10,7 +10,9 @@
 namespace heapattach {
 
 // Draws the first rows of a trace, of --live, below how it is going. Usage if there is no terminal.
-using DrawTrace = std::function<void(const trace::TraceProgress&, const trace::Trace&)>;
+// `options` and `console` must outlive the result.
+using DrawTrace =
+    std::function<void(const trace::TraceProgress&, const trace::Trace&, std::vector<trace::Cell>)>;
 Result<DrawTrace> live_table(const Options& options, Console& console);
 
 // "tracing, 12 s left: 2,470 samples, 0 lost, 17.0 MiB/s"; "tracing for 12 s: …" without an end.

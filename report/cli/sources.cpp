@@ -171,6 +171,7 @@ Result<trace::Trace> record_trace(const Options& options,
   what.warn = [&console](std::string_view text) { console.say(text); };
   if (options.trace.live) {
     what.on_trace = HA_TRY(live_table(options, console));
+    what.live_parts = trace::parts_for(options.trace.by);
   } else {
     what.on_progress = [&console](const trace::TraceProgress& progress) {
       console.draw_progress(words_of(progress));

@@ -1,8 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <unordered_map>
 #include <vector>
 
+#include "report/trace/live_samples.h"
 #include "report/trace/trace.h"
 
 // Sums up a trace, in the smallest parts that any report needs.
@@ -41,7 +45,38 @@ struct CellParts {
   bool fibers = false;
 };
 
-// Counts the cells, in the order of their first events. No two cells have the same parts.
+// Counts cells while events are added in order.
+class CellCounter {
+ public:
+  CellCounter(std::uint64_t every, const CellParts& parts) : every_(every), parts_(parts) {}
+
+  void add(const Event& event);
+  // In the order of their first events. No two cells have the same parts.
+  [[nodiscard]] std::vector<Cell> cells() const;
+
+ private:
+  // A cell's stack and type, and its thread and fiber.
+  struct Key {
+    std::uint64_t of_code = 0;
+    std::uint64_t of_actor = 0;
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  struct Hash {
+    std::size_t operator()(const Key& key) const;
+  };
+
+  void allocate(const Event& event);
+  void end(const std::optional<LiveSamples::Sample>& sample);
+  std::uint32_t cell_of(const Event& event);
+
+  std::uint64_t every_;
+  CellParts parts_;
+  std::vector<Cell> cells_;
+  std::unordered_map<Key, std::uint32_t, Hash> numbers_;
+  LiveSamples live_;
+};
+
+// The cells of a whole trace.
 [[nodiscard]] std::vector<Cell> count_cells(const Trace& trace, const CellParts& parts);
 
 // How many allocations a sample of `bytes` bytes represents.

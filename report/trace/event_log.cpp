@@ -89,8 +89,13 @@ std::uint64_t EventLog::Reader::number() {
 }
 
 bool EventLog::Reader::next(Event& event) {
-  if (chunk_ < log_->chunks_.size() && at_ == log_->chunks_[chunk_].size()) ++chunk_, at_ = 0;
   if (chunk_ >= log_->chunks_.size()) return false;
+  if (at_ == log_->chunks_[chunk_].size()) {
+    // The last chunk may still grow.
+    if (chunk_ + 1 == log_->chunks_.size()) return false;
+    ++chunk_;
+    at_ = 0;
+  }
   const std::uint8_t first = log_->chunks_[chunk_][at_++];
   last_.kind = static_cast<EventKind>(first & kKindMask);
   last_.time_ns = changed(last_.time_ns, number());

@@ -49,11 +49,11 @@ class EventLog {
   // The memory used by the packed events.
   [[nodiscard]] std::size_t memory_bytes() const;
 
-  // Reads the log from the start. The log must not change during this time.
+  // Reads the log from the start. After events have been added, it continues with them.
   class Reader {
    public:
     explicit Reader(const EventLog& log) : log_(&log) {}
-    // Returns false at the end.
+    // Returns false at the present end.
     bool next(Event& event);
 
    private:

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "inject/trace/blob.h"
 #include "report/stacks/crystal_library.h"
 #include "symbols/unwind/stacks.h"
 
@@ -16,6 +17,10 @@ namespace {
 // The copies that wait are unwound when they take so much memory.
 constexpr std::size_t kMostWaiting = std::size_t{96} << 20;
 constexpr std::chrono::milliseconds kLongestWalk{60'000};
+// While the target records, nothing reads the ring meanwhile. One walk and one search for names may
+// follow each other.
+constexpr std::chrono::milliseconds kLongestWhileRecording{8'000};
+static_assert(2 * kLongestWhileRecording < kReaderPatience);
 // How many frames can be between the collector and the code that makes an object: in a program that
 // is not optimised, the runtime's functions that call the allocator.
 constexpr std::size_t kWrappers = 3;
@@ -115,7 +120,7 @@ Result<bool> Recording::drain(Ring& ring) {
     ring.pop();
     if (waiting_bytes_ < kMostWaiting) continue;
     ring.beat();
-    HA_TRY(unwind());
+    HA_TRY(unwind(kLongestWhileRecording));
     ring.beat();
   }
 }
@@ -175,12 +180,12 @@ std::uint32_t Recording::copy_of(const Ring::Entry& entry) {
   return at->second;
 }
 
-Result<void> Recording::unwind() {
+Result<void> Recording::unwind(std::chrono::milliseconds longest) {
   if (waiting_.empty()) return {};
   const unwind::FrameLimits limits{.innermost = depth_ == 0 ? kMostFrames : depth_,
                                    .outermost = 0,
                                    .followed = depth_ == 0 ? kMostFrames : depth_ + 1};
-  const auto walked = unwind::walk_samples(modules_, waiting_, limits, kLongestWalk);
+  const auto walked = unwind::walk_samples(modules_, waiting_, limits, longest);
   // Nothing is lost: they still wait, for the end of the trace.
   if (!walked && walked.error().kind == ErrorKind::Interrupted) return walked.error();
   const std::size_t first = copies_.size() - waiting_.size();
@@ -210,13 +215,14 @@ std::uint32_t Recording::stack_of(const unwind::StackRecord& record) {
   return at->second;
 }
 
-void Recording::learn_places(const std::vector<RemoteAddr>& pcs) {
+void Recording::learn_places(const std::vector<RemoteAddr>& pcs,
+                             std::chrono::milliseconds longest) {
   std::vector<RemoteAddr> unknown;
   for (const RemoteAddr pc : pcs) {
     if (!places_.contains(pc.value)) unknown.push_back(pc);
   }
   if (unknown.empty()) return;
-  auto found = unwind::find_places(modules_, unknown, kLongestWalk);
+  auto found = unwind::find_places(modules_, unknown, longest);
   if (!found) return;
   for (const RemoteAddr pc : unknown) places_[pc.value];
   for (unwind::CodePlaces& at : *found) places_[at.pc.value] = std::move(at.places);
@@ -225,7 +231,6 @@ void Recording::learn_places(const std::vector<RemoteAddr>& pcs) {
 // For each of the instructions its frames.
 std::vector<std::vector<std::uint32_t>> Recording::name_frames(Trace& trace,
                                                                const std::vector<RemoteAddr>& pcs) {
-  learn_places(pcs);
   std::vector<unwind::CodePlaces> places;
   for (const auto& [pc, at] : places_) places.push_back({RemoteAddr{pc}, at});
   const Owners owners(modules_, places);
@@ -250,8 +255,7 @@ std::vector<std::vector<std::uint32_t>> Recording::name_frames(Trace& trace,
   return frames;
 }
 
-Result<void> Recording::finish(Trace& trace) {
-  HA_TRY(unwind());
+void Recording::put_stacks(Trace& trace, std::chrono::milliseconds longest) {
   std::set<std::uint64_t> instructions;
   for (const Found& stack : stacks_) {
     instructions.insert(stack.frames.begin(), stack.frames.end());
@@ -262,6 +266,7 @@ Result<void> Recording::finish(Trace& trace) {
     numbers.emplace(pc, pcs.size());
     pcs.push_back(RemoteAddr{pc});
   }
+  learn_places(pcs, longest);
   const auto frames = name_frames(trace, pcs);
   for (const Found& found : stacks_) {
     Stack stack;
@@ -273,14 +278,33 @@ Result<void> Recording::finish(Trace& trace) {
     trace.stacks.push_back(std::move(stack));
   }
   trace.threads = threads_;
+  trace.types = types_;
+}
+
+// From the number of a copy to the stack and its type.
+void Recording::complete(Event& event) const {
+  if (event.stack != kNone) event.stack = copies_[event.stack];
+  if (event.stack != kNone) event.type = stacks_[event.stack].type;
+}
+
+Result<void> Recording::show(Trace& trace, CellCounter& counter) {
+  HA_TRY(unwind(kLongestWhileRecording));
+  put_stacks(trace, kLongestWhileRecording);
+  for (Event event; shown_.next(event);) {
+    complete(event);
+    counter.add(event);
+  }
+  return {};
+}
+
+Result<void> Recording::finish(Trace& trace) {
+  HA_TRY(unwind(kLongestWalk));
+  put_stacks(trace, kLongestWalk);
   EventLog::Reader reader(events_);
-  Event event;
-  while (reader.next(event)) {
-    if (event.stack != kNone) event.stack = copies_[event.stack];
-    if (event.stack != kNone) event.type = stacks_[event.stack].type;
+  for (Event event; reader.next(event);) {
+    complete(event);
     trace.events.add(event);
   }
-  trace.types = types_;
   return {};
 }
 

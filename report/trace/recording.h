@@ -9,6 +9,7 @@
 
 #include "attach/process.h"
 #include "inject/trace/ring.h"
+#include "report/trace/cells.h"
 #include "report/trace/trace.h"
 #include "symbols/elf/module.h"
 #include "symbols/unwind/samples.h"
@@ -22,6 +23,8 @@ class Recording {
  public:
   // `began` is the start in CLOCK_MONOTONIC nanoseconds.
   Recording(const Process& target, const Modules& modules, std::size_t depth, std::uint64_t began);
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
 
   // The names of types, by the return address of the call that allocates one.
   void set_types(std::unordered_map<std::uint64_t, std::string> types) {
@@ -30,8 +33,9 @@ class Recording {
 
   // Takes all complete records. Returns false if there were none.
   Result<bool> drain(Ring& ring);
-  // Unwinds the stacks taken so far.
-  Result<void> unwind();
+  // Fills in everything except the header and the events, which `counter` counts instead, those
+  // that are new since the last time. The ring must be read again soon.
+  Result<void> show(Trace& trace, CellCounter& counter);
   // Fills in everything except the header. Nothing can be added afterwards.
   Result<void> finish(Trace& trace);
 
@@ -43,11 +47,14 @@ class Recording {
   using StackKey = std::vector<std::uint64_t>;  // the instructions of its frames, innermost first
 
   void take(const Ring::Entry& entry);
+  Result<void> unwind(std::chrono::milliseconds longest);
+  void complete(Event& event) const;
+  void put_stacks(Trace& trace, std::chrono::milliseconds longest);
   std::uint32_t thread_of(std::uint32_t number);
   std::uint32_t type_of(std::uint64_t caller);
   std::uint32_t copy_of(const Ring::Entry& entry);
   std::uint32_t stack_of(const unwind::StackRecord& record);
-  void learn_places(const std::vector<RemoteAddr>& pcs);
+  void learn_places(const std::vector<RemoteAddr>& pcs, std::chrono::milliseconds longest);
   std::vector<std::vector<std::uint32_t>> name_frames(Trace& trace,
                                                       const std::vector<RemoteAddr>& pcs);
 
@@ -57,6 +64,7 @@ class Recording {
   std::uint64_t began_;
   std::unordered_map<std::uint64_t, std::string> type_names_;
   EventLog events_;  // their stacks are numbers of copies
+  EventLog::Reader shown_{events_};
   std::vector<Thread> threads_;
   std::unordered_map<std::uint32_t, std::uint32_t> thread_numbers_;
   std::vector<Type> types_;

@@ -37,17 +37,25 @@ FrameChoice frames_for(const SiteChoice& choice) {
   return frames;
 }
 
+void keep_types(std::vector<Cell>& cells,
+                const Trace& trace,
+                const std::vector<std::string>& types) {
+  if (types.empty()) return;
+  std::erase_if(cells,
+                [&](const Cell& cell) { return !is_chosen(type_name(trace, cell.type), types); });
+}
+
 class TableMaker {
  public:
   TableMaker(const Trace& trace, const SiteChoice& choice)
       : trace_(trace), choice_(choice), places_(trace, frames_for(choice)) {}
 
-  SiteTable make() && {
+  SiteTable make(std::vector<Cell> cells) && {
     table_.header = trace_.header;
     table_.by = choice_.by;
     table_.is_of_all_types = choice_.types.empty();
-    const CellParts parts{choice_.by == GroupBy::Thread, choice_.by == GroupBy::Fiber};
-    for (const Cell& cell : chosen_cells(trace_, choice_.types, parts)) add(cell);
+    keep_types(cells, trace_, choice_.types);
+    for (const Cell& cell : cells) add(cell);
     for (const auto& [key, group] : groups_) table_.rows.push_back(site_of(key, group));
     sort();
     drop();
@@ -173,21 +181,29 @@ std::optional<std::uint64_t> SiteTable::collectors_bytes() const {
   return *header.gc_bytes_at_end - *header.gc_bytes_at_start;
 }
 
+bool is_chosen(std::string_view type, const std::vector<std::string>& types) {
+  return types.empty() || std::any_of(types.begin(), types.end(), [&](const std::string& glob) {
+           return matches_glob(glob, type);
+         });
+}
+
+CellParts parts_for(GroupBy by) {
+  return {by == GroupBy::Thread, by == GroupBy::Fiber};
+}
+
 SiteTable make_site_table(const Trace& trace, const SiteChoice& choice) {
-  return TableMaker(trace, choice).make();
+  return make_site_table(trace, choice, count_cells(trace, parts_for(choice.by)));
+}
+
+SiteTable make_site_table(const Trace& trace, const SiteChoice& choice, std::vector<Cell> cells) {
+  return TableMaker(trace, choice).make(std::move(cells));
 }
 
 std::vector<Cell> chosen_cells(const Trace& trace,
                                const std::vector<std::string>& types,
                                const CellParts& parts) {
   std::vector<Cell> cells = count_cells(trace, parts);
-  if (types.empty()) return cells;
-  const auto is_chosen = [&](const Cell& cell) {
-    const std::string_view name = type_name(trace, cell.type);
-    return std::any_of(types.begin(), types.end(),
-                       [&](const std::string& glob) { return matches_glob(glob, name); });
-  };
-  std::erase_if(cells, [&](const Cell& cell) { return !is_chosen(cell); });
+  keep_types(cells, trace, types);
   return cells;
 }
 

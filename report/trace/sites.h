@@ -58,6 +58,14 @@ struct SiteTable {
 };
 
 [[nodiscard]] SiteTable make_site_table(const Trace& trace, const SiteChoice& choice);
+// The same from cells that have been counted, by these parts at least; the events are not read.
+[[nodiscard]] SiteTable make_site_table(const Trace& trace,
+                                        const SiteChoice& choice,
+                                        std::vector<Cell> cells);
+[[nodiscard]] CellParts parts_for(GroupBy by);
+
+// Whether a type matches one of these globs; all do if there are none.
+[[nodiscard]] bool is_chosen(std::string_view type, const std::vector<std::string>& types);
 
 // The cells of the chosen types.
 [[nodiscard]] std::vector<Cell> chosen_cells(const Trace& trace,

@@ -15,12 +15,10 @@
 #include "inject/ptrace_control.h"
 #include "inject/trace/installation.h"
 #include "inject/trace/plan.h"
-#include "report/collect/opened.h"
 #include "report/text/human_bytes.h"
-#include "report/trace/find_hooks.h"
 #include "report/trace/launched.h"
+#include "report/trace/prepared.h"
 #include "report/trace/recording.h"
-#include "symbols/crystal/type_sources.h"
 
 namespace heapattach::trace {
 
@@ -37,7 +35,6 @@ constexpr auto kBetweenReports = 250ms;
 constexpr auto kBetweenTables = 1s;
 // Making tables takes at most this part of the time.
 constexpr int kTableShare = 4;
-constexpr auto kRateTime = 100ms;
 // How long a program that was started may take to initialise its collector.
 constexpr auto kUntilCollector = 30s;
 // Of the target's processor time, for one sample (integration/bench/trace.sh).
@@ -69,62 +66,14 @@ double milliseconds_of(std::chrono::nanoseconds time) {
   return std::chrono::duration<double, std::milli>(time).count();
 }
 
-// Everything known of the target before it is touched.
-struct Prepared {
-  snapshot::Opened target;
-  FoundHooks found;
-  std::unordered_map<std::uint64_t, std::string> types;  // by return address
-};
-
-Result<Prepared> prepare(pid_t pid, const SymbolSearch& symbols) {
-  snapshot::Opened target = HA_TRY(snapshot::Opened::open(pid, "", symbols));
-  const boehm::Collector collector = HA_TRY(target.find_collector());
-  FoundHooks found = HA_TRY(find_hooks(target.modules, collector, target.memory));
-  return Prepared{std::move(target), std::move(found), {}};
-}
-
-// Only classes that have a name, and calls that make only one.
-Result<void> learn_types(const TraceOptions& options, Prepared& prepared) {
-  std::vector<crystal::TypeList> lists;
-  if (!options.type_info.empty()) lists = HA_TRY(crystal::read_type_info(options.type_info));
-  auto scan = crystal::scan_allocators(prepared.target.modules, prepared.target.memory);
-  if (!scan || (!scan->is_crystal && lists.empty())) return {};
-  const crystal::JoinedTypes joined = crystal::join_types(std::move(lists), *std::move(scan));
-  for (const crystal::Type& type : joined.table.types()) {
-    for (const std::uint64_t at : type.made_at) {
-      const auto [known, is_new] = prepared.types.try_emplace(at, type.name);
-      if (!is_new && known->second != type.name) known->second.clear();
-    }
-  }
-  return {};
-}
-
-std::optional<std::uint64_t> total_bytes(const Prepared& prepared) {
-  if (prepared.found.total.empty()) return std::nullopt;
-  std::uint64_t sum = 0;
-  for (const RemoteAddr variable : prepared.found.total) {
-    const auto value = prepared.target.memory.read_as<std::uint64_t>(variable);
-    if (!value) return std::nullopt;
-    sum += *value;
-  }
-  return sum;
-}
-
-std::optional<double> current_rate(const Prepared& prepared) {
-  const auto begin = Clock::now();
-  const auto before = total_bytes(prepared);
-  std::this_thread::sleep_for(kRateTime);
-  const auto after = total_bytes(prepared);
-  if (!before || !after || *after < *before) return std::nullopt;
-  const std::chrono::duration<double> time = Clock::now() - begin;
-  return static_cast<double>(*after - *before) / time.count();
-}
-
 class Tracing {
  public:
   // `launched` is null for a process that ran before.
   Tracing(const TraceOptions& options, Prepared& prepared, Launched* launched)
-      : options_(options), prepared_(prepared), launched_(launched) {}
+      : options_(options),
+        prepared_(prepared),
+        launched_(launched),
+        shown_(std::max<std::uint64_t>(1, options.every), options.live_parts) {}
 
   Result<Trace> run() {
     const Process& target = *prepared_.target.process;
@@ -245,8 +194,8 @@ class Tracing {
     so_far.header.gc_bytes_at_start.reset();
     so_far.header.duration_ns = static_cast<std::uint64_t>(progress.elapsed.count());
     so_far.header.drops = progress.drops;
-    if (!recording.finish(so_far)) return !options_.deadline.is_interrupted();
-    options_.on_trace(progress, so_far);
+    if (!recording.show(so_far, shown_)) return !options_.deadline.is_interrupted();
+    options_.on_trace(progress, so_far, shown_.cells());
     installed.ring().beat();
     const auto now = Clock::now();
     next_table_ = now + std::max<Clock::duration>(kBetweenTables, kTableShare * (now - begin));
@@ -316,13 +265,10 @@ class Tracing {
   Prepared& prepared_;
   Launched* launched_;
   Trace trace_;
+  CellCounter shown_;  // by on_trace
   std::uint64_t began_ = 0;
   Clock::time_point next_table_{};
 };
-
-}  // namespace
-
-namespace {
 
 Result<Trace> take_trace_of_program(const TraceOptions& options) {
   Launched program = HA_TRY(Launched::start(options.command));
@@ -335,7 +281,7 @@ Result<Trace> take_trace_of_program(const TraceOptions& options) {
         return {};
       },
       kUntilCollector));
-  HA_TRY(learn_types(options, *prepared));
+  HA_TRY(learn_types(options.type_info, *prepared));
   auto trace = Tracing(options, *prepared, &program).run();
   const auto end = program.end();
   if (options.warn) {
@@ -350,7 +296,7 @@ Result<Trace> take_trace_of_program(const TraceOptions& options) {
 Result<Trace> take_trace(const TraceOptions& options) {
   if (!options.command.empty()) return take_trace_of_program(options);
   Prepared prepared = HA_TRY(prepare(options.pid, options.symbols));
-  HA_TRY(learn_types(options, prepared));
+  HA_TRY(learn_types(options.type_info, prepared));
   HA_TRY(options.deadline.check("learning about the target"));
   return Tracing(options, prepared, nullptr).run();
 }

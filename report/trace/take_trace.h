@@ -12,6 +12,7 @@
 
 #include "attach/result.h"
 #include "report/deadline.h"
+#include "report/trace/cells.h"
 #include "report/trace/trace.h"
 #include "symbols/elf/module.h"
 
@@ -43,8 +44,10 @@ struct TraceOptions {
   std::function<void(std::string_view)> warn;
   // Called a few times a second while the recording runs.
   std::function<void(const TraceProgress&)> on_progress;
-  // Called about each second with the trace so far. May be empty: making it takes time.
-  std::function<void(const TraceProgress&, const Trace&)> on_trace;
+  // Called about each second with the trace so far, and its cells by `live_parts` in place of its
+  // events. May be empty: making it takes time.
+  std::function<void(const TraceProgress&, const Trace&, std::vector<Cell>)> on_trace;
+  CellParts live_parts;
 };
 
 // Puts the tracer into the process, records for that long, or until the user asks us to end, and

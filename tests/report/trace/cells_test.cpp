@@ -40,6 +40,22 @@ TEST_CASE("cells have the sums of a trace, and how much of it is in use") {
   }
 }
 
+TEST_CASE("cells can be counted at any time while events are added") {
+  const Trace trace = small_trace();
+  CellCounter counter(1, {});
+  EventLog::Reader reader(trace.events);
+  Event event;
+  for (int i = 0; i < 3; ++i) {
+    REQUIRE(reader.next(event));
+    counter.add(event);
+  }
+  CHECK(counter.cells().size() == 3);
+  CHECK(counter.cells().at(1).amounts.in_use_bytes == 32);
+  while (reader.next(event)) counter.add(event);
+  CHECK(counter.cells().at(1).amounts.in_use_bytes == 0);
+  CHECK(counter.cells().at(0).amounts.in_use_bytes == 48);
+}
+
 TEST_CASE("threads and fibers distinguish cells only on request") {
   Trace trace;
   for (const std::uint32_t actor : {0U, 1U, 1U}) {

@@ -31,6 +31,23 @@ TEST_CASE("a log returns the events that were added") {
   CHECK(read_all(EventLog()).empty());
 }
 
+TEST_CASE("a reader that has come to the end goes on with what is added") {
+  EventLog log;
+  EventLog::Reader reader(log);
+  Event event;
+  CHECK_FALSE(reader.next(event));
+  // Enough for several chunks, and ends within one.
+  std::uint64_t seen = 0;
+  for (std::uint64_t i = 0; i < 300'000; ++i) {
+    log.add({.time_ns = i * 1000, .address = i << 20, .bytes = i});
+    if (i % 7 != 0) continue;
+    while (reader.next(event)) CHECK_MESSAGE(event.bytes == seen++, i);
+    CHECK_FALSE(reader.next(event));
+  }
+  while (reader.next(event)) ++seen;
+  CHECK(seen == log.size());
+}
+
 TEST_CASE("ten million events of a busy program fit into 200 MB") {
   EventLog log;
   constexpr std::uint64_t kEvents = 200'000;

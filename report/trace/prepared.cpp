@@ -1,0 +1,57 @@
+#include "report/trace/prepared.h"
+
+#include <chrono>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "symbols/crystal/type_sources.h"
+
+namespace heapattach::trace {
+
+Result<Prepared> prepare(pid_t pid, const SymbolSearch& symbols) {
+  snapshot::Opened target = HA_TRY(snapshot::Opened::open(pid, "", symbols));
+  const boehm::Collector collector = HA_TRY(target.find_collector());
+  FoundHooks found = HA_TRY(find_hooks(target.modules, collector, target.memory));
+  return Prepared{std::move(target), std::move(found)};
+}
+
+// Only classes that have a name, and calls that make only one.
+Result<void> learn_types(const std::string& type_info, Prepared& prepared) {
+  std::vector<crystal::TypeList> lists;
+  if (!type_info.empty()) lists = HA_TRY(crystal::read_type_info(type_info));
+  auto scan = crystal::scan_allocators(prepared.target.modules, prepared.target.memory);
+  if (!scan || (!scan->is_crystal && lists.empty())) return {};
+  const crystal::JoinedTypes joined = crystal::join_types(std::move(lists), *std::move(scan));
+  for (const crystal::Type& type : joined.table.types()) {
+    for (const std::uint64_t at : type.made_at) {
+      const auto [known, is_new] = prepared.types.try_emplace(at, type.name);
+      if (!is_new && known->second != type.name) known->second.clear();
+    }
+  }
+  return {};
+}
+
+std::optional<std::uint64_t> total_bytes(const Prepared& prepared) {
+  if (prepared.found.total.empty()) return std::nullopt;
+  std::uint64_t sum = 0;
+  for (const RemoteAddr variable : prepared.found.total) {
+    const auto value = prepared.target.memory.read_as<std::uint64_t>(variable);
+    if (!value) return std::nullopt;
+    sum += *value;
+  }
+  return sum;
+}
+
+std::optional<double> current_rate(const Prepared& prepared) {
+  constexpr std::chrono::milliseconds kRateTime{100};
+  const auto begin = std::chrono::steady_clock::now();
+  const auto before = total_bytes(prepared);
+  std::this_thread::sleep_for(kRateTime);
+  const auto after = total_bytes(prepared);
+  if (!before || !after || *after < *before) return std::nullopt;
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
+  return static_cast<double>(*after - *before) / time.count();
+}
+
+}  // namespace heapattach::trace

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "report/collect/opened.h"
+#include "report/trace/find_hooks.h"
+
+namespace heapattach::trace {
+
+// Everything known of a process before it is traced. Finding it out changes nothing.
+struct Prepared {
+  snapshot::Opened target;
+  FoundHooks found;
+  // The types of the objects that calls make, by return address; empty if one makes several.
+  std::unordered_map<std::uint64_t, std::string> types = {};
+};
+
+// Everything but the types. Its error is why the process cannot be traced.
+Result<Prepared> prepare(pid_t pid, const SymbolSearch& symbols);
+
+// Adds the types, of Crystal programs; `type_info` is a file, or empty.
+Result<void> learn_types(const std::string& type_info, Prepared& prepared);
+
+// The bytes that the collector has allocated since the program started; none if it does not count
+// them.
+std::optional<std::uint64_t> total_bytes(const Prepared& prepared);
+// … in a second, at present; takes a tenth of a second.
+std::optional<double> current_rate(const Prepared& prepared);
+
+}  // namespace heapattach::trace
