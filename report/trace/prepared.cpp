@@ -11,9 +11,9 @@ namespace heapattach::trace {
 
 Result<Prepared> prepare(pid_t pid, const SymbolSearch& symbols) {
   snapshot::Opened target = HA_TRY(snapshot::Opened::open(pid, "", symbols));
-  const boehm::Collector collector = HA_TRY(target.find_collector());
+  boehm::Collector collector = HA_TRY(target.find_collector());
   FoundHooks found = HA_TRY(find_hooks(target.modules, collector, target.memory));
-  return Prepared{std::move(target), std::move(found)};
+  return Prepared{std::move(target), std::move(collector), std::move(found)};
 }
 
 // Only classes that have a name, and calls that make only one.
@@ -22,13 +22,15 @@ Result<void> learn_types(const std::string& type_info, Prepared& prepared) {
   if (!type_info.empty()) lists = HA_TRY(crystal::read_type_info(type_info));
   auto scan = crystal::scan_allocators(prepared.target.modules, prepared.target.memory);
   if (!scan || (!scan->is_crystal && lists.empty())) return {};
-  const crystal::JoinedTypes joined = crystal::join_types(std::move(lists), *std::move(scan));
+  prepared.is_crystal = scan->is_crystal;
+  crystal::JoinedTypes joined = crystal::join_types(std::move(lists), *std::move(scan));
   for (const crystal::Type& type : joined.table.types()) {
     for (const std::uint64_t at : type.made_at) {
       const auto [known, is_new] = prepared.types.try_emplace(at, type.name);
       if (!is_new && known->second != type.name) known->second.clear();
     }
   }
+  prepared.classes = std::move(joined.table);
   return {};
 }
 

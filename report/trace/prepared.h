@@ -7,15 +7,20 @@
 
 #include "report/collect/opened.h"
 #include "report/trace/find_hooks.h"
+#include "symbols/boehm/collector.h"
+#include "symbols/crystal/type_table.h"
 
 namespace heapattach::trace {
 
 // Everything known of a process before it is traced. Finding it out changes nothing.
 struct Prepared {
   snapshot::Opened target;
+  boehm::Collector collector;
   FoundHooks found;
   // The types of the objects that calls make, by return address; empty if one makes several.
   std::unordered_map<std::uint64_t, std::string> types = {};
+  crystal::TypeTable classes = {};
+  bool is_crystal = false;
 };
 
 // Everything but the types. Its error is why the process cannot be traced.

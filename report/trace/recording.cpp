@@ -14,6 +14,8 @@ namespace heapattach::trace {
 
 namespace {
 
+// So many events wait for their fibers.
+constexpr std::size_t kMostUnsettled = 200'000;
 // The copies that wait are unwound when they take so much memory.
 constexpr std::size_t kMostWaiting = std::size_t{96} << 20;
 constexpr std::chrono::milliseconds kLongestWalk{60'000};
@@ -114,10 +116,14 @@ Result<bool> Recording::drain(Ring& ring) {
   bool is_any = false;
   for (;;) {
     const auto entry = HA_TRY(ring.front());
-    if (!entry) return is_any;
+    if (!entry) {
+      if (fibers_ != nullptr && fibers_->is_due()) settle();
+      return is_any;
+    }
     is_any = true;
     take(*entry);
     ring.pop();
+    if (unsettled_.size() >= kMostUnsettled) settle();
     if (waiting_bytes_ < kMostWaiting) continue;
     ring.beat();
     HA_TRY(unwind(kLongestWhileRecording));
@@ -146,7 +152,21 @@ void Recording::take(const Ring::Entry& entry) {
     event.kind = EventKind::Dead;
     event.collection = record.collection;
   }
-  events_.add(event);
+  if (fibers_ == nullptr) {
+    events_.add(event);
+  } else {
+    unsettled_.push_back({event, record.what == kRecordAllocated ? record.rsp : 0});
+  }
+}
+
+void Recording::settle() {
+  if (fibers_ == nullptr) return;
+  fibers_->look();
+  for (Unsettled& one : unsettled_) {
+    if (one.stack_pointer != 0) one.event.fiber = fibers_->fiber_at(one.stack_pointer);
+    events_.add(one.event);
+  }
+  unsettled_.clear();
 }
 
 std::uint32_t Recording::thread_of(std::uint32_t number) {
@@ -279,6 +299,7 @@ void Recording::put_stacks(Trace& trace, std::chrono::milliseconds longest) {
   }
   trace.threads = threads_;
   trace.types = types_;
+  if (fibers_ != nullptr) trace.fibers = fibers_->fibers();
 }
 
 // From the number of a copy to the stack and its type.
@@ -288,6 +309,7 @@ void Recording::complete(Event& event) const {
 }
 
 Result<void> Recording::show(Trace& trace, CellCounter& counter) {
+  settle();
   HA_TRY(unwind(kLongestWhileRecording));
   put_stacks(trace, kLongestWhileRecording);
   for (Event event; shown_.next(event);) {
@@ -298,6 +320,7 @@ Result<void> Recording::show(Trace& trace, CellCounter& counter) {
 }
 
 Result<void> Recording::finish(Trace& trace) {
+  settle();
   HA_TRY(unwind(kLongestWalk));
   put_stacks(trace, kLongestWalk);
   EventLog::Reader reader(events_);

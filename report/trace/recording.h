@@ -10,6 +10,7 @@
 #include "attach/process.h"
 #include "inject/trace/ring.h"
 #include "report/trace/cells.h"
+#include "report/trace/fiber_watch.h"
 #include "report/trace/trace.h"
 #include "symbols/elf/module.h"
 #include "symbols/unwind/samples.h"
@@ -31,6 +32,9 @@ class Recording {
     type_names_ = std::move(types);
   }
 
+  // Whose fibers the events have; it must outlive this. Null: none.
+  void set_fibers(FiberWatch* fibers) { fibers_ = fibers; }
+
   // Takes all complete records. Returns false if there were none.
   Result<bool> drain(Ring& ring);
   // Fills in everything except the header and the events, which `counter` counts instead, those
@@ -47,6 +51,7 @@ class Recording {
   using StackKey = std::vector<std::uint64_t>;  // the instructions of its frames, innermost first
 
   void take(const Ring::Entry& entry);
+  void settle();
   Result<void> unwind(std::chrono::milliseconds longest);
   void complete(Event& event) const;
   void put_stacks(Trace& trace, std::chrono::milliseconds longest);
@@ -65,6 +70,13 @@ class Recording {
   std::unordered_map<std::uint64_t, std::string> type_names_;
   EventLog events_;  // their stacks are numbers of copies
   EventLog::Reader shown_{events_};
+  // Events whose fibers the next look will show.
+  struct Unsettled {
+    Event event;
+    std::uint64_t stack_pointer = 0;
+  };
+  std::vector<Unsettled> unsettled_;
+  FiberWatch* fibers_ = nullptr;
   std::vector<Thread> threads_;
   std::unordered_map<std::uint32_t, std::uint32_t> thread_numbers_;
   std::vector<Type> types_;

@@ -96,6 +96,11 @@ class Tracing {
     }
     Recording recording(target, prepared_.target.modules, options_.depth, began_);
     recording.set_types(std::move(prepared_.types));
+    FiberWatch fibers(prepared_);
+    if (fibers.is_needed()) {
+      fibers.look();
+      recording.set_fibers(&fibers);
+    }
     const auto recorded = record(*installed, recording);
     need_time(std::chrono::duration_cast<std::chrono::milliseconds>(kAfterwards));
     accept_interrupt();

@@ -28,19 +28,19 @@
 // - An allocation of `bytes` bytes is sampled with the probability 1 - exp(-bytes / every); with
 //   every 1, all are. So a sample represents 1 / (1 - exp(-bytes / every)) allocations.
 // - Times are since `started`. `gc_bytes_…` is the collector's own count of bytes allocated since
-// the
-//   program started. `entries` are the functions that were hooked.
+//   the program started. `entries` are the functions that were hooked.
 // - Each kind of record numbers its `id`s from 0. A stack's frames are innermost first; "truncated"
 //   means that outer frames are missing. `of` is own, library, runtime or collector. Inlined
 //   functions are separate frames, at the address of the function that they are inlined into.
+// - A fiber is given only where it is certain which one ran. One that lived for a few milliseconds
+//   may be missing.
 // - An allocation has the number of collections before it. The object of a `free` with "collection"
 //   was found unreachable by the collection of that number, or by the mark at the end of the trace
 //   if it is 0; without "collection", the program freed the object.
 // - A realloc is an allocation at `address`, and frees the one at `old_address`; if the two
 //   are equal, nothing was allocated.
 // - "drops" is the number of lost samples. Without an end record, or with "complete":false in it,
-// the trace
-//   is partial; `reason` says why. `allocs` counts reallocs too.
+//   the trace is partial; `reason` says why. `allocs` counts reallocs too.
 // - Addresses are lower-case hex strings. Keys without a value are omitted. A record in which a
 //   text was cut or was not UTF-8 has "lossy":true. The version changes only if the meaning of a
 //   key changes; readers skip unknown records and keys.

@@ -1,9 +1,12 @@
 #include "symbols/crystal/fibers.h"
 
 #include <optional>
+#include <set>
+#include <vector>
 
 #include <doctest/doctest.h>
 
+#include "symbols/crystal/fiber_list.h"
 #include "tests/fakes/fake_memory.h"
 
 using namespace heapattach;
@@ -262,4 +265,66 @@ TEST_CASE("a fiber's name is its String, bounded and checked") {
   name.bytes = ~0U;
   fibers.memory().put(kName, name);
   CHECK(fiber_name(found[1], fibers.memory()).empty());
+}
+
+namespace {
+
+FiberLayout known_layout() {
+  FiberLayout layout;
+  layout.type_id = kFiberId;
+  layout.object_bytes = kFiberBytes;
+  layout.stack_top = 8;
+  layout.stack_bottom = 88;
+  layout.name = 96;
+  layout.next = 120;
+  layout.previous = 128;
+  return layout;
+}
+
+std::set<std::uint64_t> listed_from(FakeFibers& fibers, const std::vector<RemoteAddr>& known) {
+  fibers.write();
+  std::set<std::uint64_t> found;
+  for (const ListedFiber& fiber : listed_fibers(known_layout(), known, fibers.memory())) {
+    found.insert(fiber.object.value);
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("the list of all fibers is found from any that is in it") {
+  FakeFibers fibers(4);
+  std::set<std::uint64_t> all;
+  for (std::size_t i = 0; i < 4; ++i) {
+    fibers.suspend(i, 800);
+    all.insert(fibers.at(i).value);
+  }
+  fibers.link({2, 0, 3, 1});
+  fibers.write();
+  for (std::size_t i = 0; i < 4; ++i) CHECK(listed_from(fibers, {fibers.at(i)}) == all);
+  const auto found = listed_fibers(known_layout(), std::vector{fibers.at(3)}, fibers.memory());
+  CHECK(found.front().stack_bottom.value == FakeFibers::bottom(3));
+  CHECK(listed_from(fibers, {{0xdead0000}, fibers.at(1)}) == all);
+  CHECK(listed_from(fibers, {{0xdead0000}}).empty());
+}
+
+TEST_CASE("a finished fiber leads to no list, and is in none") {
+  FakeFibers fibers(4);
+  for (std::size_t i = 0; i < 4; ++i) fibers.suspend(i, 800);
+  fibers.link({0, 1, 2, 3});
+  fibers.word(0, 120) = fibers.at(2).value;  // what deleting number 1 leaves behind
+  fibers.word(2, 128) = fibers.at(0).value;
+  CHECK(listed_from(fibers, {fibers.at(1)}).empty());
+  CHECK(listed_from(fibers, {fibers.at(1), fibers.at(3)}).size() == 3);
+}
+
+TEST_CASE("following a list that changes, or is a cycle, comes to an end") {
+  FakeFibers fibers(3);
+  for (std::size_t i = 0; i < 3; ++i) fibers.suspend(i, 800);
+  fibers.link({0, 1, 2});
+  fibers.word(2, 120) = fibers.at(0).value;
+  fibers.word(0, 128) = fibers.at(2).value;
+  CHECK(listed_from(fibers, {fibers.at(0)}).size() == 3);
+  fibers.word(1, 0) = 7;  // not a fiber any more
+  CHECK(listed_from(fibers, {fibers.at(0)}).size() == 2);
 }
