@@ -1,6 +1,8 @@
 // Reports for a browser, used in a real one as a reader would: consumers/html.mjs is the reader.
 
+#include <chrono>
 #include <cstdlib>
+#include <future>
 #include <sstream>
 
 #include <doctest/doctest.h>
@@ -101,6 +103,31 @@ TEST_CASE("reports open in a browser, answer mouse and keys, and show names as t
   write_text(files.file("hostile.jsonl"), hostile_snapshot());
   make({"-q", "-o", hostile, files.file("hostile.jsonl")});
   read_in_browser({"views=" + report, "growth=" + growth, "hostile=" + hostile});
+}
+
+TEST_CASE("a trace is a page of sites and types, and part of the page of its process's heap") {
+  if (!has_browser() || !is_target_built("leaking_debug")) return;
+  const TemporaryDirectory files;
+  const std::string saved = files.file("trace.html");
+  const std::string traced = files.file("traced.html");
+  make({"-q", "trace", "-o", saved, CONSUMERS "/../data/trace.jsonl"});
+  make({"-q", "trace", "--by", "type", "-f", "json", "-o", saved + ".json",
+        CONSUMERS "/../data/trace.jsonl"});
+  {
+    LiveTarget target("leaking_debug");
+    const std::string pid = fmt::format("{}", target.pid());
+    auto ends = std::async(std::launch::async, [&] {
+      return run_tool({"-q", "trace", "--every", "256", "--for", "2s", "-o", traced, pid});
+    });
+    while (ends.wait_for(std::chrono::milliseconds(1)) != std::future_status::ready) {
+      (void)target.ask("cache=20");
+    }
+    const ToolRun run = ends.get();
+    INFO(run.errors);
+    CHECK((run.status == 0 || run.status == 7));  // on a busy machine, samples may be lost
+    CHECK(target.child().is_running());
+  }
+  read_in_browser({"trace=" + saved, "traced=" + traced});
 }
 
 TEST_CASE("a report on ten million objects opens within two seconds") {

@@ -1,6 +1,7 @@
 // Drives reports of heapattach in headless Chromium, as a reader would: node html.mjs DIRECTORY
-// CHECK=FILE..., where npm put playwright-core into DIRECTORY. CHECK is `views`, `hostile`, `growth`
-// or `large`; next to the FILE of `views` is FILE.json, the output of --sizes for the same snapshot.
+// CHECK=FILE..., where npm put playwright-core into DIRECTORY. CHECK is `views`, `hostile`, `growth`,
+// `trace`, `traced` or `large`; next to the FILE of `views` is FILE.json, the output of --sizes for the
+// same snapshot, and next to that of `trace` the trace's table by type.
 // Prints its measurements, and fails with a description of the fault.
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -323,12 +324,76 @@ async function checkGrowth(page) {
   assert.equal(await heading(page), 'Product');
 }
 
+/** The rows of a table of allocations: [allocated, allocations, in use, objects in use] by name. */
+async function readAmounts(table) {
+  return table.locator('tbody tr').evaluateAll((rows) => Object.fromEntries(rows.map((row) => {
+    const cells = [...row.cells].slice(-6).filter((_, at) => at !== 1 && at !== 5);
+    const exact = (cell) => Number((cell.querySelector('[title]')?.title ?? cell.textContent).replace(/[^0-9]/g, ''));
+    return [row.cells[0].querySelector('.name').textContent, cells.map(exact)];
+  })));
+}
+
+async function checkAmounts(page, file) {
+  const truth = JSON.parse(fs.readFileSync(`${file}.json`, 'utf8'));
+  const expected = Object.fromEntries(truth.rows.map((row) => (
+    [row.type, [row.bytes, row.allocations, row.in_use_bytes, row.in_use_objects]])));
+  assert.deepEqual(await readAmounts(page.getByRole('table', {name: 'Allocations by type'})), expected);
+  const figure = page.locator('.card', {hasText: 'Allocations'}).first().locator('.figure');
+  assert.equal(number(await figure.textContent()), truth.total.allocations);
+}
+
+/** The page of a saved trace: FILE.json is its table by type. */
+async function checkTrace(page, file) {
+  assert.ok(await page.locator('#view-allocations').isVisible(), 'it opens with the allocations');
+  assert.deepEqual((await texts(page.getByRole('tab'))).map((text) => text.replace(/[\d,]+$/, '')),
+    ['Allocations', 'Allocation flame graph']);
+  await checkAmounts(page, file);
+  assert.equal(await page.locator('.columns-of-time').count(), 2);
+  const code = page.getByRole('table', {name: 'Allocations by code'});
+  await page.getByRole('searchbox', {name: 'Filter code'}).fill('session');
+  const row = code.locator('tbody tr').first();
+  assert.match(await row.locator('summary').textContent(), /Shop#login/);
+  await row.locator('summary').click();
+  assert.match(await row.locator('ol').textContent(), /Shop#serve/);
+  await row.getByRole('button', {name: 'Shop::Session', exact: true}).click();
+  assert.equal(await heading(page), 'Shop::Session');
+  assert.match(await page.locator('#details .makers tbody').textContent(), /Shop#login/);
+  await checkAccess(page);
+  await tab(page, 'Allocation flame graph');
+  const items = page.locator('#view-makers [role="treeitem"]');
+  const all = await items.count();
+  assert.match(await items.first().getAttribute('aria-label'), /^All: .*100.* % of all/);
+  await page.getByRole('button', {name: 'In use', exact: true}).click();
+  assert.ok(await items.count() < all, 'what is not in use any more has no width');
+  await items.nth(1).locator('> .label').click();
+  assert.equal(await page.locator('#view-makers .crumbs button').count(), 2);
+  await checkAccess(page);
+  await checkColours(page);
+  await checkPrint(page);
+}
+
+/** A heap with a trace of its process: a type shows what holds it, and the code that makes it. */
+async function checkTracedHeap(page) {
+  const makers = page.getByRole('table', {name: 'Code that made what stays'});
+  assert.match(await makers.textContent(), /leaking\.cr:\d+/);
+  await tab(page, 'Types');
+  await page.locator('#view-types tbody').getByRole('button', {name: 'Product', exact: true}).click();
+  const details = page.locator('#details');
+  // The program may be in the middle of a look-up.
+  assert.match(await details.locator('.way').first().textContent(), /(global SHOP|variable).*Hash\(String, Product\)/s);
+  assert.match(await details.locator('.makers tbody').textContent(), /leaking\.cr:\d+/);
+  await checkAccess(page);
+  await tab(page, 'Allocation flame graph');
+  assert.ok(await page.locator('#view-makers [role="treeitem"]').count() > 3);
+}
+
 const profile = fs.mkdtempSync(path.join(os.tmpdir(), 'heapattach-html-'));
 const browser = await chromium.launchPersistentContext(profile, {
   executablePath: '/usr/bin/chromium', headless: true, args: flags,
   viewport: {width: 1400, height: 900}, reducedMotion: 'reduce',
 });
-const kinds = {views: checkViews, hostile: checkHostile, growth: checkGrowth, large: () => {}};
+const kinds = {views: checkViews, hostile: checkHostile, growth: checkGrowth, trace: checkTrace,
+  traced: checkTracedHeap, large: () => {}};
 
 async function run(check, file) {
   const problems = [];

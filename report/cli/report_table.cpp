@@ -47,6 +47,7 @@ constexpr std::array kTraceFormats{
     ReportFormat{"dhat", Format::Dhat, "dhat"},
     ReportFormat{"speedscope", Format::Speedscope, "speedscope"},
     ReportFormat{"alys", Format::Alys, ""},
+    ReportFormat{"html", Format::Html, "html"},
 };
 constexpr std::array kGraphFormats{
     ReportFormat{"mermaid", Format::Mermaid, "mmd mermaid txt"},

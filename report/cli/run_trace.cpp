@@ -6,11 +6,14 @@
 
 #include "report/cli/reports.h"
 #include "report/cli/text_style.h"
+#include "report/cli/trace_choice.h"
+#include "report/format/export/html.h"
+#include "report/format/export/html_trace.h"
 #include "report/format/export/trace_exports.h"
 #include "report/format/write/sites_formats.h"
 #include "report/format/write/trace_lines.h"
 #include "report/text/human_bytes.h"
-#include "report/type_names.h"
+#include "report/trace/final_mark.h"
 
 namespace heapattach {
 
@@ -32,40 +35,8 @@ WriteTrace exporter_of(Format format) {
   }
 }
 
-trace::FrameChoice frames_of(const Options& options) {
-  const bool is_picture = options.format == Format::Folded || options.format == Format::Svg;
-  const auto usual = is_picture ? trace::FrameText::Name : trace::FrameText::Full;
-  return {options.trace.frames.value_or(usual), options.trace.with_all_frames, options.trace.depth};
-}
-
-// The types that are meant. One that names none is reported, and chooses no rows.
-std::vector<std::string> types_meant(const Job& job, const trace::Trace& trace) {
-  std::vector<std::string> types = job.options.rows.types;
-  TypeNames names;
-  names.add("(unknown)");
-  for (const trace::Type& type : trace.types) names.add(type.name);
-  for (std::string& type : types) {
-    NamedType named = names.find(type);
-    if (named.name.empty()) {
-      job.console.error(fmt::format("--type: {}", named.problem));
-    } else {
-      type = std::move(named.name);
-    }
-  }
-  return types;
-}
-
-trace::SiteChoice choice_of(const Job& job, const trace::Trace& trace) {
-  const Options& options = job.options;
-  trace::SiteChoice choice;
-  choice.by = options.trace.by;
-  choice.sort = options.trace.sort;
-  choice.frames = frames_of(options);
-  choice.types = types_meant(job, trace);
-  choice.min_bytes = static_cast<double>(options.rows.min_bytes);
-  choice.min_count = options.trace.min_count;
-  if (options.rows.top) choice.top = static_cast<std::size_t>(*options.rows.top);
-  return choice;
+void say(const Job& job, const std::vector<std::string>& problems) {
+  for (const std::string& problem : problems) job.console.error(problem);
 }
 
 std::string format_sites(const trace::SiteTable& table, const Options& options) {
@@ -91,7 +62,10 @@ std::string summary_of(const trace::SiteTable& table) {
 }
 
 Answer answer_with_table(const Job& job, const trace::Trace& trace) {
-  const trace::SiteTable table = trace::make_site_table(trace, choice_of(job, trace));
+  std::vector<std::string> problems;
+  const trace::SiteTable table =
+      trace::make_site_table(trace, choice_of(job.options, trace, problems));
+  say(job, problems);
   Answer answer;
   answer.text = format_sites(table, job.options);
   answer.summary = summary_of(table);
@@ -117,7 +91,9 @@ Answer answer_with_export(const Job& job, const SharedTrace& trace, WriteTrace w
   how.stream.with_gzip = job.options.with_gzip;
   how.stream.deadline = job.deadline;
   how.frames = frames_of(job.options);
-  how.types = types_meant(job, *trace);
+  std::vector<std::string> problems;
+  how.types = types_meant(job.options, *trace, problems);
+  say(job, problems);
   how.value = job.options.trace.value.value_or(how.value);
   Answer answer;
   answer.write = [trace, write, how](Sink& sink) -> Result<bool> {
@@ -127,12 +103,56 @@ Answer answer_with_export(const Job& job, const SharedTrace& trace, WriteTrace w
   return answer;
 }
 
+// A page about a trace, and about the process's heap where `heap` is not null.
+Answer answer_with_page(const Job& job, const SharedTrace& trace, const snapshot::Snapshot* heap) {
+  std::vector<std::string> problems;
+  const trace::SiteChoice choice = choice_of(job.options, *trace, problems);
+  say(job, problems);
+  ExportOptions how;
+  how.with_gzip = job.options.with_gzip;
+  how.deadline = job.deadline;
+  Answer answer;
+  answer.write = [trace, choice, how, heap](Sink& sink) -> Result<bool> {
+    if (heap == nullptr) {
+      HA_TRY(write_trace_html(*trace, choice, sink, how));
+    } else {
+      HA_TRY(write_html_with_trace(*heap, *trace, choice, sink, how));
+    }
+    return true;
+  };
+  return answer;
+}
+
+// With the heap at the end of the trace, if the process still has one.
+Answer answer_with_heap(Job& job, const std::shared_ptr<trace::Trace>& trace) {
+  if (!job.options.trace.command.empty() || !trace->header.complete) {
+    return answer_with_page(job, trace, nullptr);
+  }
+  const auto heap = job.take(job.options);
+  if (heap) {
+    const std::size_t ended = trace::end_unmarked(*trace, **heap);
+    job.console.step(fmt::format("{} of the trace are dead in the heap", counted(ended, "sample")));
+  }
+  Answer answer = answer_with_page(job, trace, heap ? *heap : nullptr);
+  if (!heap) {
+    answer.status = ExitStatus::Partial;
+    answer.remarks.push_back("the page has no heap: " + heap.error().message());
+  } else if (!(*heap)->complete) {
+    answer.status = ExitStatus::Partial;
+    answer.remarks.push_back("the heap is only partly known: " + (*heap)->reason);
+  }
+  return answer;
+}
+
 std::chrono::milliseconds longest_recording(const Options& options) {
   constexpr std::chrono::hours kEndless{24 * 3650};
   return options.trace.length.count() == 0 ? kEndless : options.trace.length;
 }
 
-Answer answer_of(const Job& job, const SharedTrace& trace) {
+Answer answer_of(Job& job, const std::shared_ptr<trace::Trace>& trace, bool is_live) {
+  if (job.options.format == Format::Html) {
+    return is_live ? answer_with_heap(job, trace) : answer_with_page(job, trace, nullptr);
+  }
   if (job.options.format == Format::JsonLines) return answer_with_lines(job, trace);
   const WriteTrace write = exporter_of(job.options.format);
   return write == nullptr ? answer_with_table(job, *trace) : answer_with_export(job, trace, write);
@@ -144,7 +164,7 @@ Result<Answer> run_trace(Job& job) {
   // --timeout bounds the work, not the recording that was asked for.
   const bool is_live = job.options.file.empty();
   if (is_live) job.deadline = Deadline::in(job.options.timeout + longest_recording(job.options));
-  const auto trace = std::make_shared<const trace::Trace>(
+  const auto trace = std::make_shared<trace::Trace>(
       HA_TRY(job.sources.trace(job.options, job.deadline, job.console)));
   if (is_live) {
     // An interrupt has ended the recording, and must not prevent writing what there is.
@@ -153,10 +173,13 @@ Result<Answer> run_trace(Job& job) {
   }
   job.console.step(fmt::format("{} in {}", counted(trace->events.size(), "event"),
                                human_bytes(trace->events.memory_bytes())));
-  Answer answer = answer_of(job, trace);
+  Answer answer = answer_of(job, trace, is_live);
   if (trace->is_whole()) return answer;
   answer.status = ExitStatus::Partial;
-  if (job.options.format != Format::Table) answer.remarks = shortfalls_of(trace->header);
+  if (job.options.format == Format::Table) return answer;
+  for (std::string& shortfall : shortfalls_of(trace->header)) {
+    answer.remarks.push_back(std::move(shortfall));
+  }
   return answer;
 }
 

@@ -56,4 +56,11 @@ std::optional<double> current_rate(const Prepared& prepared) {
   return static_cast<double>(*after - *before) / time.count();
 }
 
+std::optional<std::uint64_t> collections_so_far(const Prepared& prepared) {
+  const RemoteAddr variable = prepared.found.hooks.collections;
+  if (variable.value == 0) return std::nullopt;
+  const auto count = prepared.target.memory.read_as<std::uint64_t>(variable);
+  return count ? std::optional(*count) : std::nullopt;
+}
+
 }  // namespace heapattach::trace

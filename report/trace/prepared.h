@@ -35,4 +35,7 @@ std::optional<std::uint64_t> total_bytes(const Prepared& prepared);
 // … in a second, at present; takes a tenth of a second.
 std::optional<double> current_rate(const Prepared& prepared);
 
+// How many collections the program has made so far; none if that is unknown.
+std::optional<std::uint64_t> collections_so_far(const Prepared& prepared);
+
 }  // namespace heapattach::trace

@@ -19,6 +19,7 @@
 #include "report/trace/launched.h"
 #include "report/trace/prepared.h"
 #include "report/trace/recording.h"
+#include "report/trace/trace_words.h"
 
 namespace heapattach::trace {
 
@@ -84,6 +85,7 @@ class Tracing {
     if (options_.max_pause) how.max_pause = *options_.max_pause;
     fill_header();
     trace_.header.gc_bytes_at_start = total_bytes(prepared_);
+    const auto collections = collections_so_far(prepared_);
     const auto installed = HA_TRY(Installation::make(target, *control, prepared_.found.hooks, how));
     if (launched_ != nullptr) begin_program();
     began_ = monotonic();
@@ -104,7 +106,12 @@ class Tracing {
     const auto recorded = record(*installed, recording);
     need_time(std::chrono::duration_cast<std::chrono::milliseconds>(kAfterwards));
     accept_interrupt();
-    if (is_same_program(*installed)) trace_.header.gc_bytes_at_end = total_bytes(prepared_);
+    if (is_same_program(*installed)) {
+      trace_.header.gc_bytes_at_end = total_bytes(prepared_);
+      if (collections && collections_so_far(prepared_) == collections) {
+        warn(std::string(kNoCollection));
+      }
+    }
     trace_.header.duration_ns = monotonic() - began_;
     leave(*installed);
     if (recorded) {

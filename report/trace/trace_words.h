@@ -16,4 +16,8 @@ inline constexpr std::array<std::pair<std::string_view, Whose>, 4> kWhoseWords{{
     {"collector", Whose::Collector},
 }};
 
+// A warning of a trace in which only the program itself ended objects.
+inline constexpr std::string_view kNoCollection =
+    "no collection ran meanwhile: all that was allocated and not freed counts as in use";
+
 }  // namespace heapattach::trace

@@ -5,6 +5,8 @@
 
 #include "attach/fd.h"
 #include "report/cli/runner.h"
+#include "report/cli/trace_choice.h"
+#include "tests/support/small_snapshot.h"
 #include "tests/support/small_trace.h"
 #include "tests/support/temporary_directory.h"
 
@@ -87,6 +89,57 @@ TEST_CASE("a format of a trace is chosen by the file's extension") {
   CHECK(format_of("x.svg") == Format::Svg);
   CHECK(format_of("x.speedscope") == Format::Speedscope);
   CHECK(format_of("x.json") == Format::Json);
+}
+
+TEST_CASE("a saved trace becomes a page without a heap") {
+  const Ran ran = run({"trace", "-f", "html"}, small_trace());
+  CHECK(ran.status == ExitStatus::Complete);
+  CHECK(ran.text.find("\"has_heap\":false") != std::string::npos);
+  CHECK(parsed({"trace", "-o", "x.html"}).format == Format::Html);
+}
+
+TEST_CASE("a page of a traced process has its heap at the end, or says why not") {
+  const TemporaryDirectory directory;
+  const ParsedOptions both = parse_options(std::vector<const char*>{"trace", "4711"});
+  Options options = std::get<Options>(both);
+  options.format = Format::Html;
+  options.output = directory.file("report.html");
+  Sources sources;
+  sources.trace = [&](const auto&, const auto&, auto&) -> Result<trace::Trace> {
+    return small_trace();
+  };
+  bool is_gone = false;
+  SUBCASE("it has a heap") {}
+  SUBCASE("it has none any more") {
+    is_gone = true;
+  }
+  sources.snapshot = [&](const auto&, const auto&, auto&) -> Result<snapshot::Snapshot> {
+    if (is_gone) return Error{ErrorKind::Gone, "process 4711 has exited"};
+    SnapshotBuilder heap;
+    heap.object(0x1030, heap.type("Session"), 48);
+    heap.snapshot.complete = true;
+    return heap.snapshot;
+  };
+  Console::Settings silent;
+  silent.fd = -1;
+  Console console(silent);
+  const ExitStatus status = run_report(options, sources, console);
+  CHECK(status == (is_gone ? ExitStatus::Partial : ExitStatus::Complete));
+  const std::string page = *read_all(*Fd::open(options.output, O_RDONLY), 1 << 20);
+  const char* const flag = is_gone ? "\"has_heap\":false" : "\"has_heap\":true";
+  CHECK(page.find(flag) != std::string::npos);
+  CHECK(page.find("\"trace\":{") != std::string::npos);
+}
+
+TEST_CASE("a short name of a type means the full one, and one that names none is a problem") {
+  trace::Trace trace = small_trace();
+  trace.types[0].name = "Shop::Session";
+  Options options = parsed({"trace", "--type", "Session", "--type", "Nothing"});
+  std::vector<std::string> problems;
+  CHECK(choice_of(options, trace, problems).types ==
+        std::vector<std::string>{"Shop::Session", "Nothing"});
+  REQUIRE(problems.size() == 1);
+  CHECK(problems[0].find("Nothing") != std::string::npos);
 }
 
 TEST_CASE("options that do not suit a trace are refused") {

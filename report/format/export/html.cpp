@@ -6,7 +6,7 @@
 // parts goes the report as JSON, which the script reads with JSON.parse and shows as text, never as
 // markup:
 //
-//   {"version":1,"tool":"…","process":{"pid":4711,"exe":"…",…},"complete":true,"reason":"",
+//   {"version":1,"tool":"…","process":{"pid":4711,"exe":"…",…},"has_heap":true,"complete":true,"reason":"",
 //    "totals":{"objects":N,"bytes":N,…},"has_edges":true,
 //    "names":["Session","static data",…],             types first, in the order of "types"
 //    "types":[[objects,bytes,retained,is_reachable]…],  by bytes
@@ -24,6 +24,7 @@
 //    "threads_in_all":N,"threads":[{"tid":N,"name":"…","state":"S","call":"futex(…)","waits":"…",
 //                "finding":0,"stack":N,"retained":N}…],
 //    "fibers":…,"stacks":[[["function","file:line",1 if it is the program's own]…]…],
+//    "trace":{…},                                      html_trace.cpp
 //    "difference":{"sources":[[name,captured,objects,bytes]…],"remarks":["…"],"rows":[[type,
 //                objects before,bytes before,objects after,bytes after,stayed,kept,
 //                retained bytes grown]…],"holders":[{"sentence":"…","steps":[…],…}…],…}}
@@ -38,6 +39,7 @@
 #include "report/format/export/html_json.h"
 #include "report/format/export/html_page.h"
 #include "report/format/export/html_sections.h"
+#include "report/format/export/html_trace.h"
 #include "report/format/export/html_view.h"
 #include "report/format/export/stream.h"
 #include "report/format/export/writers.h"
@@ -109,17 +111,25 @@ void put_tree(HtmlJson& json, const HtmlView& view) {
   json.close(']');
 }
 
+// What a page has besides the snapshot; null: nothing.
+struct More {
+  const GrowthReport* growth = nullptr;
+  HtmlTrace* trace = nullptr;
+};
+
 Result<void> write_page(const Snapshot& snapshot,
-                        const GrowthReport* growth,
+                        const More& more,
                         Sink& sink,
                         const ExportOptions& options) {
+  const GrowthReport* const growth = more.growth;
   std::vector<snapshot::ObjectIndex> wanted;
   if (growth != nullptr && growth->last == &snapshot) {
     for (const analyze::GrowthHolder& holder : growth->holders.found) {
       for (const analyze::Step& step : holder.root_path) wanted.push_back(step.object);
     }
   }
-  const HtmlView view = HA_TRY(make_html_view(snapshot, std::move(wanted), options.deadline));
+  HtmlView view = HA_TRY(make_html_view(snapshot, std::move(wanted), options.deadline));
+  if (more.trace != nullptr) more.trace->add_names(view.names);
   ExportStream out(sink, options);
   out.put(html_before_data());
   HtmlJson json(out);
@@ -127,6 +137,7 @@ Result<void> write_page(const Snapshot& snapshot,
   json.number("version", 1);
   json.text("tool", snapshot.header.tool);
   put_process(json, snapshot.header);
+  json.boolean("has_heap", true);
   json.boolean("complete", snapshot.complete);
   json.text("reason", snapshot.reason);
   put_totals(json, view.counts);
@@ -138,6 +149,7 @@ Result<void> write_page(const Snapshot& snapshot,
   put_html_objects(json, snapshot, view, options.with_values);
   put_html_stacks(json, snapshot, view);
   if (growth != nullptr) put_html_growth(json, view, *growth);
+  if (more.trace != nullptr) put_html_trace(json, *more.trace);
   json.close('}');
   out.put(html_behind_data());
   return out.finish();
@@ -146,14 +158,23 @@ Result<void> write_page(const Snapshot& snapshot,
 }  // namespace
 
 Result<void> write_html(const Snapshot& snapshot, Sink& sink, const ExportOptions& options) {
-  return write_page(snapshot, nullptr, sink, options);
+  return write_page(snapshot, {}, sink, options);
 }
 
 Result<void> write_html_of_growth(const Snapshot& snapshot,
                                   const GrowthReport& growth,
                                   Sink& sink,
                                   const ExportOptions& options) {
-  return write_page(snapshot, &growth, sink, options);
+  return write_page(snapshot, {.growth = &growth}, sink, options);
+}
+
+Result<void> write_html_with_trace(const Snapshot& snapshot,
+                                   const trace::Trace& trace,
+                                   const trace::SiteChoice& choice,
+                                   Sink& sink,
+                                   const ExportOptions& options) {
+  HtmlTrace view(trace, choice);
+  return write_page(snapshot, {.trace = &view}, sink, options);
 }
 
 }  // namespace heapattach

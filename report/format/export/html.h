@@ -2,6 +2,7 @@
 
 #include "report/format/export/exporters.h"
 #include "report/format/write/growth_formats.h"
+#include "report/trace/sites.h"
 
 namespace heapattach {
 
@@ -11,5 +12,13 @@ Result<void> write_html_of_growth(const snapshot::Snapshot& snapshot,
                                   const GrowthReport& growth,
                                   Sink& sink,
                                   const ExportOptions& options);
+
+// Writes the page of a snapshot, and adds a trace of the same process that ended at about its time,
+// with the sites that `choice` has.
+Result<void> write_html_with_trace(const snapshot::Snapshot& snapshot,
+                                   const trace::Trace& trace,
+                                   const trace::SiteChoice& choice,
+                                   Sink& sink,
+                                   const ExportOptions& options);
 
 }  // namespace heapattach

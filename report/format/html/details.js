@@ -57,6 +57,7 @@ const details = {
     return [
       isType(number) ? figuresOf(typeRows[number]) : placeFigures(number),
       ...(isType(number) ? waysPart(number) : []),
+      ...makersPart(number),
       ...linksPart(number),
       ...picturesPart(number),
       ...objectsPart(number),
@@ -80,6 +81,7 @@ function figuresOf({objects, bytes, retained}) {
 }
 
 function placeFigures(number) {
+  if (placesOf(number).length === 0) return '';  // of a type without live objects
   const sum = placesOf(number).reduce((before, node) => before + node.retained, 0);
   return figures([['Holds', `${size(sum)} (${percent(sum, tree[0].retained)})`]]);
 }

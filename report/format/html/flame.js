@@ -12,7 +12,7 @@ function flameView() {
 }
 
 function drawFlame(view) {
-  const line = lineOf(view.zoomed);
+  const line = view.world.line(view.zoomed);
   let group = view.picture;
   for (const node of line) {
     const isAbove = node !== view.zoomed;
@@ -28,13 +28,13 @@ function drawFlame(view) {
 function frameOf(view, node, share, level, style) {
   const element = view.item(node, {classes: 'frame', level, style});
   if (share < 0.02) element.classList.add('narrow');
-  element.append(make('span', {class: 'label', 'aria-hidden': 'true'}, share < 0.02 ? '' : brief(labelOf(node), 160)));
+  element.append(make('span', {class: 'label', 'aria-hidden': 'true'}, share < 0.02 ? '' : brief(view.world.label(node), 160)));
   return element;
 }
 
 /** Draws what is below a node; returns how many rows that takes. */
 function drawFrames(view, node, group, share, level) {
-  if (level > deepestFrame + lineOf(view.zoomed).length) return 0;
+  if (level > deepestFrame + view.world.line(view.zoomed).length) return 0;
   let rows = 0;
   let left = 0;
   for (const child of node.children) {

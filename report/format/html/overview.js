@@ -37,6 +37,6 @@ function largestTypes() {
 }
 
 function overview() {
-  const parts = [...findingsPart(), ...holderParts(), ...topSuspects(), ...largestTypes()];
+  const parts = [...findingsPart(), ...holderParts(), ...topSuspects(), ...largestTypes(), ...topMakers()];
   return make('div', {class: 'overview'}, ...parts.filter(Boolean));
 }

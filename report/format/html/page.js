@@ -60,16 +60,8 @@ function card(term, figure, ...beside) {
     ...beside.filter(Boolean).map((text) => make('dd', {class: 'beside'}, text)));
 }
 
-function fillHead() {
-  const {process, totals} = report;
-  document.title = `${programName} (${process.pid}): heap report`;
-  byId('title').textContent = `${brief(programName)} · process ${process.pid}`;
-  const how = {freeze: 'frozen and copied', clone: 'read from a clone', read: 'read while it ran',
-    routine: 'dumped by itself', core: 'from a core file'}[process.source] || process.source;
-  const pause = process.pause_ms === undefined ? '' : `, stopped for ${process.pause_ms.toFixed(1)} ms`;
-  const taken = process.captured && process.captured.replace('T', ' ').replace(/\.\d+Z$|Z$/, ' UTC');
-  byId('origin').textContent = [process.exe, process.host, taken, how && `${how}${pause}`, process.collector]
-    .filter(Boolean).map((text) => brief(text)).join('  ·  ');
+function heapCards() {
+  const {totals} = report;
   const cards = [
     card('Alive', size(totals.bytes), `${count(totals.bytes)} bytes`),
     card('Objects', count(totals.objects), counted(typeCount + report.left_out.types, 'type')),
@@ -81,14 +73,49 @@ function fillHead() {
       card('Not reachable, unused', size(totals.unreachable_bytes), `${percent(totals.unreachable_bytes, inUse)} of blocks in use`));
   }
   cards.push(card('Type known', percent(totals.typed_bytes, totals.bytes), 'of the bytes alive'));
-  byId('totals').append(...cards);
+  return cards;
+}
+
+function traceCards() {
+  const {bytes, allocations, inUseBytes, inUse} = tracedTotal;
+  return [
+    card('Allocated', size(bytes), `${rateOf(bytes)} for ${tracedSeconds.toFixed(1)} s`),
+    card('Allocations', count(allocations), traced.every > 1 ? `from ${counted(traced.samples, 'sample')}` : 'all recorded'),
+    card('Of these in use', size(inUseBytes), `${counted(inUse, 'object')}, ${percent(inUseBytes, bytes)} of the bytes`),
+  ];
+}
+
+function remark(text) {
+  byId('warnings').append(make('p', {class: 'remark'}, brief(text, 1200)));
+}
+
+function warnOfTrace() {
+  if (!traced.complete) remark(`The trace ended early: ${traced.reason}`);
+  if (traced.drops > 0) remark(`${counted(traced.drops, 'sample')} lost, so the amounts of the trace are too small.`);
+  traced.warnings.forEach(remark);
+}
+
+function fillHead() {
+  const {process} = report;
+  const kind = hasHeap ? 'Heap report' : 'Allocation report';
+  byId('kind').textContent = kind;
+  document.title = `${programName} (${process.pid}): ${kind.toLowerCase()}`;
+  byId('title').textContent = `${brief(programName)} · process ${process.pid}`;
+  const how = {freeze: 'frozen and copied', clone: 'read from a clone', read: 'read while it ran',
+    routine: 'dumped by itself', core: 'from a core file', trace: 'traced'}[process.source] || process.source;
+  const pause = process.pause_ms === undefined ? '' : `, stopped for ${process.pause_ms.toFixed(1)} ms`;
+  const taken = process.captured && process.captured.replace('T', ' ').replace(/\.\d+Z$|Z$/, ' UTC');
+  byId('origin').textContent = [process.exe, process.host, taken, how && `${how}${pause}`, process.collector]
+    .filter(Boolean).map((text) => brief(text)).join('  ·  ');
+  byId('totals').append(...(hasHeap ? heapCards() : []), ...(traced ? traceCards() : []));
   if (!report.complete) {
-    byId('warnings').append(make('p', {class: 'remark'}, `Only a part of the heap could be read: ${brief(report.reason)}`));
+    remark(`Only a part of the heap could be read: ${report.reason}`);
   }
+  if (traced) warnOfTrace();
   byId('made').textContent = `Made by ${report.tool}. All of its data is in this file; it loads nothing.`;
 }
 
-function addViews() {
+function addHeapViews() {
   views.add('overview', 'Overview', overview);
   views.add('types', 'Types', typesView, typeCount + report.left_out.types);
   if (report.has_edges) {
@@ -102,8 +129,14 @@ function addViews() {
   if (report.difference) views.add('differences', 'Differences', differencesView);
 }
 
+function addTraceViews() {
+  views.add('allocations', 'Allocations', allocationsView, sites.length + traced.left_out.sites);
+  views.add('makers', 'Allocation flame graph', tracedFlameView);
+}
+
 fillHead();
-addViews();
+if (hasHeap) addHeapViews();
+if (traced) addTraceViews();
 byId('tabs').addEventListener('keydown', (event) => views.key(event));
 document.addEventListener('keydown', (event) => {
   if (event.key === 'Escape' && details.current !== null) details.close();

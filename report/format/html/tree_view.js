@@ -2,11 +2,29 @@
 // Shared by treemap and flame graph: zooming into a node and back, keys, and a line about the item
 // under the pointer. For assistive technology the items are a tree, nested like the nodes.
 
+/** The tree of the heap, as a TreeView needs it. */
+const heapWorld = {
+  root: tree[0],
+  label: labelOf,
+  /** The node and those above it, the whole first. */
+  line: lineOf,
+  above: (node) => tree[node.parent],
+  /** Of its colour; undefined: grey. */
+  hue: (node) => (node.index === 0 || !isType(node.name) ? undefined : hueOf(nameOf(node.name))),
+  /** What comes after the label in a sentence about a node. */
+  describe(node) {
+    const own = node.objects === 0 ? '' : `; ${counted(node.objects, 'object')} of ${size(node.bytes)} here`;
+    return `: ${size(node.retained)}, ${percent(node.retained, tree[0].retained)} of all${own}`;
+  },
+  open: (node, how) => { if (node.index > 0) details.open(node.name, how); },
+};
+
 class TreeView {
   /** `draw(view)` puts the items below view.zoomed into view.picture, by view.item(). */
-  constructor({name, picture, draw}) {
+  constructor({name, picture, draw, world = heapWorld}) {
     this.draw = draw;
-    this.zoomed = tree[0];
+    this.world = world;
+    this.zoomed = world.root;
     this.nodes = new Map();  // by element
     this.crumbs = make('ol', {class: 'crumbs'});
     this.pointed = make('p', {class: 'pointed', 'aria-hidden': 'true'});
@@ -34,19 +52,17 @@ class TreeView {
   }
 
   describe(node) {
-    const own = node.objects === 0 ? '' : `; ${counted(node.objects, 'object')} of ${size(node.bytes)} here`;
-    return `${labelOf(node)}: ${size(node.retained)}, ${percent(node.retained, tree[0].retained)} of all${own}`;
+    return this.world.label(node) + this.world.describe(node);
   }
 
   point(node = this.zoomed) {
-    this.pointed.replaceChildren(make('span', {class: 'name'}, brief(labelOf(node), 400)),
-      this.describe(node).slice(labelOf(node).length));
+    this.pointed.replaceChildren(make('span', {class: 'name'}, brief(this.world.label(node), 400)),
+      this.world.describe(node));
   }
 
   /** The element of a node, with its label; its children go into the result of group(). */
   item(node, {classes, level, style = {}}) {
-    const name = nameOf(node.name);
-    const hue = node.index === 0 || !isType(node.name) ? undefined : hueOf(name);
+    const hue = this.world.hue(node);
     const element = make('div', {
       role: 'treeitem', tabindex: '-1', 'aria-level': level, 'aria-label': brief(this.describe(node), 400),
       class: hue === undefined ? `${classes} plain` : classes,
@@ -68,7 +84,7 @@ class TreeView {
     this.items()[0]?.focus({preventScroll: true});
     if (quiet) return;
     announce(`Shown: ${brief(this.describe(node), 400)}`);
-    if (node.index > 0) details.open(node.name, {quiet: true});
+    this.world.open(node, {quiet: true});
   }
 
   redraw() {
@@ -77,12 +93,12 @@ class TreeView {
     this.draw(this);
     const first = this.items()[0];
     if (first) first.tabIndex = 0;
-    const line = lineOf(this.zoomed);
+    const line = this.world.line(this.zoomed);
     this.crumbs.replaceChildren(...line.map((node) => make('li', {},
       make('button', {
         class: 'name', type: 'button', onclick: () => this.zoom(node),
         'aria-current': node === this.zoomed ? 'true' : undefined,
-      }, brief(labelOf(node), 120)))));
+      }, brief(this.world.label(node), 120)))));
     this.point();
   }
 
@@ -110,8 +126,8 @@ class TreeView {
       Home: () => this.focus(items[0]),
       End: () => this.focus(items.at(-1)),
       Enter: () => this.zoom(node),
-      Backspace: () => this.zoom(tree[this.zoomed.parent]),
-      ' ': () => details.open(node.name),
+      Backspace: () => this.zoom(this.world.above(this.zoomed)),
+      ' ': () => this.world.open(node),
     };
     if (!moves[event.key]) return;
     event.preventDefault();
