@@ -60,7 +60,9 @@ TEST_CASE("the estimates of a trace fit what the program knows, for each place")
     check_collectors_bytes(traced);
     auto sites = sites_of(traced.trace);
     CHECK(sites["(none)"].samples == 0);
-    for (const auto& [function, count] : known) {
+    for (const auto& place : known) {
+      const std::string& function = place.first;
+      const std::string& count = place.second;
       const TracedSite& site = sites[function];
       const auto truth = static_cast<double>(traced.after.at(count) - traced.before.at(count));
       INFO(function, ": ", site.objects, " of ", truth, ", ", site.samples, " samples, ",

@@ -1,8 +1,10 @@
 #include "report/trace/timeline.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "report/trace/live_samples.h"
