@@ -1,7 +1,7 @@
 // Allocates in a loop and measures itself: "trace_loop SECONDS [THREADS]", with so many threads
 // that wait. Prints its process ID, and at the end the median nanoseconds of processor time per
 // allocation in rounds without and with a trace, and their numbers. Which of the two a round is, it
-// sees by the first byte of the collector's function.
+// sees by the first byte of the collector's function, which a jump or a uprobe replaces.
 
 #define GC_THREADS
 #include <gc.h>
@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { kMostRounds = 1 << 16, kAllocations = 100000, kJump = 0xe9, kDepth = 10 };
+enum { kMostRounds = 1 << 16, kAllocations = 100000, kDepth = 10 };
 void* GC_malloc_kind(size_t bytes, int kind);
 
 static double at(clockid_t clock) {
@@ -21,8 +21,8 @@ static double at(clockid_t clock) {
   return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
 }
 
-static int is_traced(void) {
-  return *(const volatile unsigned char*)GC_malloc_kind == kJump;
+static unsigned char first_byte(void) {
+  return *(const volatile unsigned char*)GC_malloc_kind;
 }
 
 __attribute__((noinline)) static void* make(void) {
@@ -54,6 +54,7 @@ int main(int count, char** words) {
   static double rounds[2][kMostRounds];
   int done[2] = {0, 0};
   GC_INIT();
+  const unsigned char original = first_byte();
   const double seconds = count > 1 ? atof(words[1]) : 10;
   const int threads = count > 2 ? atoi(words[2]) : 0;
   for (int i = 0; i < threads; ++i) {
@@ -64,11 +65,11 @@ int main(int count, char** words) {
   fflush(stdout);
   const double end = at(CLOCK_MONOTONIC) + seconds * 1e9;
   while (at(CLOCK_MONOTONIC) < end) {
-    const int before = is_traced();
+    const int before = first_byte() != original;
     const double begin = at(CLOCK_PROCESS_CPUTIME_ID);
     work(kDepth);
     const double time = (at(CLOCK_PROCESS_CPUTIME_ID) - begin) / kAllocations;
-    if (is_traced() != before || done[before] == kMostRounds) continue;
+    if ((first_byte() != original) != before || done[before] == kMostRounds) continue;
     rounds[before][done[before]++] = time;
   }
   for (int i = 0; i < 2; ++i) qsort(rounds[i], (size_t)done[i], sizeof(double), compare);
