@@ -316,7 +316,8 @@ def measure_growth(places, rounds):
         with Heap([os.path.join(places.build, "big_heap"), str(size)]) as heap:
             row = []
             for name, report in reports.items():
-                runs = [Run([places.heapattach, *report, heap.pid], subprocess.DEVNULL)
+                runs = [Run([places.heapattach, "--timeout", "600", *report, heap.pid],
+                            subprocess.DEVNULL)
                         for _ in range(rounds if size < LARGE else 1)]
                 middle = statistics.median(run.cpu_ms for run in runs)
                 constant.setdefault(name, middle)
