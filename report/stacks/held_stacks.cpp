@@ -4,6 +4,7 @@
 #include <cstring>
 #include <ctime>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -25,6 +26,7 @@ constexpr std::uint64_t kMegabyte = 1U << 20U;
 // A wrong stack pointer may point to the beginning of a heap.
 constexpr std::uint64_t kMostStackBytes = 512 * kMegabyte;
 constexpr std::size_t kMostHeads = 1'000'000;
+constexpr std::uint64_t kLikelyBytes = 512;  // in use of a fiber's stack, which has two mappings
 
 std::uint64_t stack_bytes(const StackTarget& target) {
   std::uint64_t sum = 0;
@@ -39,6 +41,27 @@ std::chrono::nanoseconds monotonic_now() {
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
 }
+
+// Words, most of which repeat: the stacks of fibers reference the same few objects, and each its
+// own several times. Few repeats pass, so there is little to sort while the target is stopped.
+class SeenWords {
+ public:
+  void add(std::uint64_t word) {
+    constexpr std::uint64_t kHashFactor = 0x9e3779b97f4a7c15;
+    std::uint64_t& last = last_[word * kHashFactor >> (64 - kPlaceBits)];
+    if (std::exchange(last, word) != word) words_.push_back(word);
+  }
+  [[nodiscard]] std::vector<std::uint64_t> sorted() && {
+    std::sort(words_.begin(), words_.end());
+    words_.erase(std::unique(words_.begin(), words_.end()), words_.end());
+    return std::move(words_);
+  }
+
+ private:
+  static constexpr unsigned kPlaceBits = 13;  // they fit into a core's own cache
+  std::vector<std::uint64_t> last_ = std::vector<std::uint64_t>(std::size_t{1} << kPlaceBits);
+  std::vector<std::uint64_t> words_;
+};
 
 // The copying, while the target is stopped.
 class Copying {
@@ -84,14 +107,13 @@ class Copying {
     FiberWords of_fibers =
         words_of(held_.fibers, target_.fibers.object_bytes, held_.index, held_.map, held_.capture);
     heads.insert(heads.end(), of_fibers.timers.begin(), of_fibers.timers.end());
-    std::vector<std::uint64_t> words = std::move(of_fibers.in_heap);
+    SeenWords words;
+    for (const std::uint64_t word : of_fibers.in_heap) words.add(word);
     for (const crystal::FiberStack& fiber : held_.fibers) {
       add_words({fiber.stack.start, std::min(fiber.stack.bytes, kTopBytes)}, words);
     }
-    std::sort(words.begin(), words.end());
-    words.erase(std::unique(words.begin(), words.end()), words.end());
     RemoteAddr last{};
-    for (const std::uint64_t word : words) {
+    for (const std::uint64_t word : std::move(words).sorted()) {
       const auto object = object_around(held_.index, word);
       if (!object || object->start == last || heads.size() > kMostHeads) continue;
       last = object->start;
@@ -100,13 +122,13 @@ class Copying {
     return heads;
   }
 
-  void add_words(Range range, std::vector<std::uint64_t>& words) const {
+  void add_words(Range range, SeenWords& words) const {
     const auto bytes = held_.capture.bytes_from(range.start);
     for (std::size_t at = 0; at + kWordBytes <= std::min<std::uint64_t>(bytes.size(), range.bytes);
          at += kWordBytes) {
       std::uint64_t word = 0;
       std::memcpy(&word, bytes.data() + at, sizeof word);
-      if (is_in_heap(held_.index, word)) words.push_back(word);
+      if (is_in_heap(held_.index, word)) words.add(word);
     }
   }
 
@@ -197,7 +219,8 @@ std::vector<Range> less(const std::vector<Range>& ranges, const std::vector<Rang
 Result<std::unique_ptr<HeldStacks>> hold_stacks(const StackTarget& target,
                                                 const StackOptions& options) {
   auto held = std::make_unique<HeldStacks>(
-      HA_TRY(Arena::reserve(2 * stack_bytes(target) + 256 * kMegabyte, kMegabyte)));
+      HA_TRY(Arena::reserve(2 * stack_bytes(target) + 256 * kMegabyte,
+                            kMegabyte + target.map.mappings().size() * kLikelyBytes)));
   if (target.core) {
     held->freeze.threads = target.core->threads();
     HA_TRY(Copying(target, *held, options.deadline.at).copy(held->freeze.threads));
