@@ -50,7 +50,7 @@ class Finder {
   [[nodiscard]] bool is_large(ObjectIndex object) const { return retained_[object] >= threshold_; }
 
   void count_large_children() {
-    large_.resize(retained_.size());
+    large_.assign(retained_.size(), Large{});
     for (const ObjectIndex object : dominators_.order) {
       const ObjectIndex by = dominators_.of[object];
       if (!is_large(object) || by == kNone) continue;
@@ -99,7 +99,7 @@ class Finder {
   std::span<const std::uint64_t> retained_;
   std::span<const TypeIndex> types_;
   std::uint64_t threshold_;
-  std::vector<Large> large_;  // by object
+  snapshot::FlatArray<Large> large_;  // by object
   std::vector<Accumulation> found_;
 };
 

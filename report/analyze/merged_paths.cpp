@@ -47,7 +47,7 @@ std::string element_name(std::string_view edge) {
 void MergedPaths::prepare() {
   if (!node_of_.empty()) return;
   node_of_.assign(snapshot_.objects.size(), kNoNode);
-  rank_.resize(snapshot_.objects.size());
+  rank_.assign(snapshot_.objects.size(), 0);
   for (std::uint32_t i = 0; i < root_paths_.order.size(); ++i) rank_[root_paths_.order[i]] = i;
 }
 

@@ -113,8 +113,8 @@ class MergedPaths {
   std::vector<Node> nodes_;
   std::unordered_map<NodeIndex, std::set<std::string>> ways_;  // of steps between nodes of one type
   std::unordered_multimap<std::uint64_t, NodeIndex> by_step_;
-  std::vector<NodeIndex> node_of_;   // by object; empty: not computed yet
-  std::vector<std::uint32_t> rank_;  // by object: rank in shortest-path order
+  snapshot::FlatArray<NodeIndex> node_of_;   // by object; empty: not computed yet
+  snapshot::FlatArray<std::uint32_t> rank_;  // by object: rank in shortest-path order
   std::vector<std::string> root_kinds_;
   std::unordered_map<std::string, std::uint32_t> root_kind_numbers_;
 };

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "report/analyze/graph.h"
 #include "report/model/flat_array.h"
@@ -27,7 +26,7 @@ class Referrers {
   }
 
  private:
-  std::vector<std::uint64_t> first_;  // by object, plus one for the end
+  snapshot::FlatArray<std::uint64_t> first_;  // by object, plus one for the end
   snapshot::FlatArray<Referrer> referrers_;
 };
 

@@ -45,7 +45,7 @@ class TreeFinder {
 
   // By object: the uppermost of those like it that dominate it one after the other.
   void find_tops() {
-    tops_.resize(snapshot_.objects.size());
+    tops_.assign(snapshot_.objects.size(), kNone);
     for (const ObjectIndex object : dominators_.order) {
       const ObjectIndex by = dominators_.of[object];
       tops_[object] = by != kNone && are_alike(object, by) ? tops_[by] : object;
@@ -90,7 +90,7 @@ class TreeFinder {
   const snapshot::Snapshot& snapshot_;
   const Dominators& dominators_;
   std::span<const snapshot::TypeIndex> types_;
-  std::vector<ObjectIndex> tops_;
+  snapshot::FlatArray<ObjectIndex> tops_;
   std::unordered_set<ObjectIndex> linked_tops_;
 };
 
