@@ -27,6 +27,7 @@ enum BlockFlag : std::uint8_t {
   kHasDisclaim = 8,
   kMarkUnconditionally = 0x10,
   kLargeBlock = 0x20,
+  kChunk = 0x40,  // not a collector's: one allocation of malloc, with others in its pages
 };
 
 // A block in use, or a run of blocks occupied by one large object.

@@ -14,8 +14,9 @@ bool has_no_pointers(const Block& block) {
   return block.is_atomic() || block.descriptor == 0;
 }
 
-// Of whole blocks.
+// Of whole blocks, unless they share pages.
 std::uint64_t extent_bytes(const Block& block, const Layout& layout) {
+  if (layout.shares_pages) return block.object_bytes;
   if (block.objects > 1) return layout.block_bytes();
   const std::uint64_t mask = layout.block_bytes() - 1;
   return (block.object_bytes + mask) & ~mask;
@@ -71,7 +72,7 @@ void Heap::follow(MarkingRules rules) {
 
 void Heap::fill_records() {
   const std::span<const Block> all = blocks();
-  HA_CHECK(all.size() < kNone);
+  HA_CHECK(all.size() < kShared);
   records_.resize(all.size());
   copied_.resize(all.size());
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -88,7 +89,10 @@ void Heap::fill_records() {
       record.extent = record.size_granules * block.objects;
     } else {
       const bool first_page_only = (block.flags & kIgnoreOffPage) != 0 || !all_interior_;
-      const std::uint64_t owned = first_page_only
+      // The last word of an allocation has the address of the next one's header. malloc's own data
+      // has such addresses, so they count as references to neither.
+      const std::uint64_t owned = layout_.shares_pages ? block.object_bytes
+                                  : first_page_only
                                       ? layout_.block_bytes()
                                       : std::max(block.object_bytes, layout_.block_bytes());
       record.extent =
@@ -104,8 +108,12 @@ void Heap::fill_records() {
     }
     // The collector's length leaves out the spare bytes at an object's end (headers.c).
     const std::uint64_t words = std::min(block.descriptor, block.object_bytes) / 8;
-    const bool is_whole = block.objects > 1 && (block.descriptor & kDescriptorTags) == kByLength &&
-                          words > 0 && words <= 256;
+    const bool is_small = block.objects > 1 || layout_.shares_pages;
+    const bool is_whole = is_small && (block.descriptor & kDescriptorTags) == kByLength &&
+                          words > 0 && words <= 256 && copied_[i] >= words * 8;
+    if (is_whole && block.objects == 1) {
+      record.size_granules = static_cast<std::uint16_t>(block.object_bytes / kGranuleBytes);
+    }
     if (is_whole) record.last_word = static_cast<std::uint8_t>(words - 1);
     record.scan = is_whole ? Scan::Whole : Scan::Special;
   }
@@ -116,6 +124,8 @@ void Heap::fill_table() {
   if (all.empty()) return;
   lowest_ = all.front().start.value;
   span_ = all.back().start.value + extent_bytes(all.back(), layout_) - lowest_;
+  // A page belongs to the block that reaches its start. If others begin in it, it is shared.
+  const std::uint64_t in_page = layout_.shares_pages ? (std::uint64_t{1} << kPageShift) - 1 : 0;
 
   // The blocks are sorted, so their chunks come in order.
   std::vector<std::uint64_t> keys;
@@ -139,12 +149,27 @@ void Heap::fill_table() {
   std::size_t chunk = 0;
   for (std::uint32_t i = 0; i < all.size(); ++i) {
     const std::uint64_t first = all[i].start.value >> kPageShift;
-    const std::uint64_t count = extent_bytes(all[i], layout_) >> kPageShift;
+    const std::uint64_t bytes = extent_bytes(all[i], layout_) + (all[i].start.value & in_page);
+    const std::uint64_t count = (bytes + in_page) >> kPageShift;
     for (std::uint64_t page = first; page < first + count; ++page) {
       while (keys[chunk] != page >> (kChunkShift - kPageShift)) ++chunk;
-      pages_[chunk * kChunkPages + page % kChunkPages] = i;
+      std::uint32_t& entry = pages_[chunk * kChunkPages + page % kChunkPages];
+      if (in_page != 0 && page == first) {
+        share_page(entry, i);
+      } else {
+        entry = i;
+      }
     }
   }
+}
+
+void Heap::share_page(std::uint32_t& entry, std::uint32_t block) {
+  if (entry == kNone || entry < kShared) {
+    entry = kShared + static_cast<std::uint32_t>(shared_.size());
+    shared_.push_back({.first = block, .starts = {}});
+  }
+  const std::uint64_t granule = blocks()[block].start.value / kGranuleBytes % 256;
+  shared_[entry - kShared].starts[granule / 64] |= std::uint64_t{1} << (granule % 64);
 }
 
 std::optional<std::uint64_t> Heap::captured_word(RemoteAddr at) const {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -45,6 +47,9 @@ std::vector<Range> rest_of_contents(const BlockIndex& index, std::span<const Ran
 // The index has two levels, like the collector's: a small hash table from address >> 22 to a page
 // of 1024 entries, one for each 4 KiB, that point to a 32-byte record of the block. The record has
 // everything that marking needs, so a pointer costs at most two cache misses before the object.
+//
+// If blocks share pages (Layout::shares_pages), an entry may instead lead to a map of the granules
+// of its page at which blocks begin.
 //
 // Borrows the index's blocks and the capture; both must outlive it and not move.
 class Heap {
@@ -189,7 +194,9 @@ class Heap {
       if (table_[at].pages == nullptr) return kNone;
       at = (at + 1) & table_mask_;
     }
-    return table_[at].pages[(word >> kPageShift) & (kChunkPages - 1)];
+    const std::uint32_t entry = table_[at].pages[(word >> kPageShift) & (kChunkPages - 1)];
+    if (entry < kShared) return entry;
+    return entry == kNone ? kNone : block_in_page(shared_[entry - kShared], word);
   }
 
  private:
@@ -203,6 +210,26 @@ class Heap {
     const std::uint32_t* pages = nullptr;  // null: the entry is empty
   };
 
+  // Entries of a page from this one on are not the numbers of blocks, but kShared plus an index
+  // into shared_, or kNone.
+  static constexpr std::uint32_t kShared = 0x80000000;
+
+  // A page in which blocks begin. What lies before the first of them belongs to the block before.
+  struct SharedPage {
+    std::uint32_t first = 0;                // block to begin in it
+    std::array<std::uint64_t, 4> starts{};  // a bit for each granule
+  };
+
+  [[nodiscard]] static std::uint32_t block_in_page(const SharedPage& page, std::uint64_t word) {
+    const std::uint64_t granule = word / kGranuleBytes % (64 * page.starts.size());
+    auto begun =
+        static_cast<std::uint32_t>(std::popcount(page.starts[granule / 64] << (63 - granule % 64)));
+    for (std::uint64_t i = 0; i < granule / 64; ++i) {
+      begun += static_cast<std::uint32_t>(std::popcount(page.starts[i]));
+    }
+    return page.first + begun == 0 ? kNone : page.first + begun - 1;
+  }
+
   static std::uint64_t load_word(const std::byte* at) {
     std::uint64_t word = 0;
     std::memcpy(&word, at, sizeof word);
@@ -210,6 +237,7 @@ class Heap {
   }
   void fill_records();
   void fill_table();
+  void share_page(std::uint32_t& entry, std::uint32_t block);
   // Whether a word on a stack references a large object that the same word in the heap would not.
   [[nodiscard]] bool owns_from_stack(std::uint32_t block, std::uint64_t offset) const;
   void follow_descriptor(ObjectRef ref, ScannedWords& words) const;
@@ -232,6 +260,7 @@ class Heap {
   std::uint64_t table_mask_ = 1;
   std::vector<Chunk> table_;
   std::vector<std::uint32_t> pages_;
+  std::vector<SharedPage> shared_;
   std::vector<Range> hidden_;
 };
 

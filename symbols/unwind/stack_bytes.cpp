@@ -176,9 +176,9 @@ std::vector<std::byte> to_bytes(const FoundPart& part) {
 Result<FoundPart> take_part(std::span<const std::byte>& bytes) {
   Reader reader(bytes);
   const auto tag = reader.take_one_of(Tag::Places);
-  FoundPart part = HA_TRY(tag == Tag::Places ? take_places(reader) : take_stack(reader));
-  if (reader.is_broken()) return Error{ErrorKind::Malformed, "a stack is cut short"};
-  bytes = reader.rest();
+  auto part = tag == Tag::Places ? take_places(reader) : take_stack(reader);
+  if (part && reader.is_broken()) return Error{ErrorKind::Malformed, "a stack is cut short"};
+  if (part) bytes = reader.rest();
   return part;
 }
 

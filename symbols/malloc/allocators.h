@@ -1,0 +1,12 @@
+#pragma once
+
+#include "attach/result.h"
+#include "symbols/elf/module.h"
+
+namespace heapattach::glibc {
+
+// Unsupported if the process allocates with something else than glibc's malloc; the message names
+// it, and what to do.
+Result<void> check_allocator(const Modules& modules);
+
+}  // namespace heapattach::glibc

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "symbols/malloc/chunks.h"
+
+// Marks the chunks that the program has freed, but that malloc holds back as if they were in use:
+// those in fast bins, and those in the caches of threads.
+//
+// Both are singly linked lists. Since 2.32 each link is combined by XOR with its own address,
+// shifted by 12 bits ("safe-linking"). A thread's cache is a chunk of its own: the number of chunks
+// in each bin, and the first chunk of each. It is known by that: the lists have the lengths that
+// the numbers say, of chunks of the right sizes.
+//
+//     chunk    release       numbers                         bins
+//     0x250    2.26, 2.27    one byte each                   64
+//     0x290    2.30          two bytes each                  64
+//     0x300    2.42          two bytes each, of free places  76, of which 12 are of large chunks
+namespace heapattach::glibc {
+
+struct CachesFound {
+  std::size_t fast = 0;    // chunks in fast bins
+  std::size_t cached = 0;  // chunks in caches
+  std::size_t caches = 0;
+  bool is_list_broken = false;  // a fast bin leads nowhere
+};
+
+// `thread_pointers` are those of the threads; an empty cache is known only by the pointer to it
+// that the thread has.
+CachesFound mark_caches(const Words& words,
+                        const Arenas& arenas,
+                        std::span<const RemoteAddr> thread_pointers,
+                        std::vector<Chunk>& chunks);
+
+}  // namespace heapattach::glibc

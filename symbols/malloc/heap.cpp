@@ -1,0 +1,141 @@
+#include "symbols/malloc/heap.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "symbols/boehm/heap_memory.h"
+
+namespace heapattach::glibc {
+
+namespace {
+
+void count(const Chunk& chunk, Account& account) {
+  if (chunk.state == ChunkState::Mapped) return;
+  ArenaAccount& arena = account.arenas[chunk.arena];
+  switch (chunk.state) {
+    case ChunkState::InUse:
+    case ChunkState::Cache:
+      arena.in_use += chunk.bytes;
+      arena.chunks_in_use += 1;
+      break;
+    case ChunkState::Free:
+      arena.free += chunk.bytes;
+      arena.chunks_free += 1;
+      break;
+    case ChunkState::Fast:
+      arena.fast += chunk.bytes;
+      arena.chunks_fast += 1;
+      break;
+    case ChunkState::Cached: arena.cached += chunk.bytes; break;
+    case ChunkState::Top: arena.top += chunk.bytes; break;
+    case ChunkState::Mapped:
+    case ChunkState::Fence: break;
+  }
+}
+
+Account account_for(const Arenas& arenas, const Walked& walked) {
+  Account account;
+  for (std::size_t i = 0; i < arenas.all.size(); ++i) {
+    account.arenas.push_back(
+        {.at = arenas.all[i].at, .system = arenas.all[i].system_mem, .walked = walked.bytes[i]});
+  }
+  for (const Chunk& chunk : walked.chunks) count(chunk, account);
+  if (arenas.parameters) {
+    account.counted_mapped_chunks = arenas.parameters->mapped_chunks;
+    account.counted_mapped_bytes = arenas.parameters->mapped_bytes;
+  }
+  return account;
+}
+
+// Of memalign's chunks, the mapping begins before the chunk.
+void count_mapped(const Words& words, const Walked& walked, Account& account) {
+  for (const Chunk& chunk : walked.chunks) {
+    if (chunk.state != ChunkState::Mapped) continue;
+    account.mapped_chunks += 1;
+    account.mapped_bytes += (words.at_or_zero(chunk.at) & ~15U) + chunk.bytes + chunk.behind;
+    account.counts_drift = account.counts_drift || chunk.behind != 0;
+  }
+}
+
+void check(const Account& account, std::vector<std::string>& problems) {
+  for (const ArenaAccount& arena : account.arenas) {
+    if (arena.walked == arena.system) continue;
+    problems.push_back(fmt::format("malloc has {} bytes in arena {:#x}, and {} were found",
+                                   arena.system, arena.at.value, arena.walked));
+  }
+  const std::uint64_t difference = account.mapped_bytes - account.counted_mapped_bytes;
+  const bool is_drift = account.counts_drift && difference % 16 == 0;
+  if (account.mapped_chunks != account.counted_mapped_chunks || (difference != 0 && !is_drift)) {
+    problems.push_back(
+        fmt::format("malloc has {} mapped chunks of {} bytes, and {} of {} bytes were found",
+                    account.counted_mapped_chunks, account.counted_mapped_bytes,
+                    account.mapped_chunks, account.mapped_bytes));
+  }
+}
+
+void list_blocks(const Walked& walked, const Account& account, boehm::BlockIndex& index) {
+  for (const Chunk& chunk : walked.chunks) {
+    if (chunk.state != ChunkState::InUse && chunk.state != ChunkState::Mapped) continue;
+    boehm::Block block;
+    block.start = chunk.payload();
+    block.object_bytes = chunk.usable();
+    block.descriptor = block.object_bytes;
+    block.objects = 1;
+    block.flags = boehm::kChunk;
+    index.blocks.push_back(block);
+  }
+  index.free_bytes = account.free_bytes();
+  index.used_bytes = account.heap_bytes() - std::min(account.heap_bytes(), index.free_bytes);
+}
+
+}  // namespace
+
+std::uint64_t Account::sum(std::uint64_t ArenaAccount::*part) const {
+  std::uint64_t total = 0;
+  for (const ArenaAccount& arena : arenas) total += arena.*part;
+  return total;
+}
+
+std::uint64_t Account::heap_bytes() const {
+  return sum(&ArenaAccount::system) + mapped_bytes;
+}
+
+std::uint64_t Account::free_bytes() const {
+  return sum(&ArenaAccount::free) + sum(&ArenaAccount::fast) + sum(&ArenaAccount::cached) +
+         sum(&ArenaAccount::top);
+}
+
+bool may_hold_chunks(const Mapping& mapping) {
+  return mapping.is_private && boehm::may_hold_heap(mapping) && !mapping.path.starts_with("/dev/");
+}
+
+Result<Heap> read_heap(const Capture& capture, const Source& source) {
+  const Words words(capture);
+  const auto arenas = find_arenas(words, source.module_data);
+  if (!arenas) {
+    return Error{ErrorKind::Unsupported,
+                 "no heap of glibc's malloc was found in the data of any module"};
+  }
+  const std::vector<Range> anonymous(source.anonymous.begin(), source.anonymous.end());
+  Walked walked = walk_arenas(words, *arenas, anonymous);
+  if (arenas->parameters && arenas->parameters->mapped_chunks > 0) {
+    add_mapped(words, anonymous, walked);
+  }
+  Heap heap;
+  heap.caches = mark_caches(words, *arenas, source.thread_pointers, walked.chunks);
+  heap.account = account_for(*arenas, walked);
+  count_mapped(words, walked, heap.account);
+  heap.problems = std::move(walked.problems);
+  if (!arenas->parameters) {
+    heap.problems.emplace_back("malloc's parameters were not found, so mapped chunks are missing");
+  }
+  if (heap.caches.is_list_broken) heap.problems.emplace_back("a fast bin of malloc is broken");
+  check(heap.account, heap.problems);
+  list_blocks(walked, heap.account, heap.index);
+  heap.claimed = std::move(walked.claimed);
+  heap.states.push_back({arenas->all.front().at, arenas->layout.bytes()});
+  return heap;
+}
+
+}  // namespace heapattach::glibc

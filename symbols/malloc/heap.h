@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "attach/memory_map.h"
+#include "symbols/boehm/blocks.h"
+#include "symbols/malloc/caches.h"
+
+// The heap of glibc's malloc, read from a copy of the process's writable memory: nothing is known
+// before but where the modules have their data, so no symbols are needed.
+//
+// Every chunk that the program has not freed becomes a block of its own with one object, and many
+// blocks share a page (boehm::Layout::shares_pages). So all that works on a collector's heap works
+// on this one.
+namespace heapattach::glibc {
+
+// The numbers of malloc's own account, in bytes unless they say otherwise. mallinfo2() and
+// malloc_info() have the same.
+struct ArenaAccount {
+  RemoteAddr at;
+  std::uint64_t system = 0;  // taken from the system
+  std::uint64_t walked = 0;  // found; the same unless something is wrong
+  std::uint64_t in_use = 0;  // chunks in use, with their headers
+  std::uint64_t free = 0;    // in bins
+  std::uint64_t fast = 0;
+  std::uint64_t cached = 0;
+  std::uint64_t top = 0;
+  std::uint64_t chunks_in_use = 0;
+  std::uint64_t chunks_free = 0;
+  std::uint64_t chunks_fast = 0;
+};
+
+struct Account {
+  std::vector<ArenaAccount> arenas;  // the first is main_arena
+  std::uint64_t mapped_chunks = 0;   // found
+  std::uint64_t mapped_bytes = 0;
+  std::uint64_t counted_mapped_chunks = 0;  // by malloc
+  std::uint64_t counted_mapped_bytes = 0;
+  // 2.43 miscounts the bytes by 16 whenever realloc() moves a mapped chunk.
+  bool counts_drift = false;
+
+  [[nodiscard]] std::uint64_t sum(std::uint64_t ArenaAccount::*part) const;
+  [[nodiscard]] std::uint64_t heap_bytes() const;
+  // Everything that is free, wherever.
+  [[nodiscard]] std::uint64_t free_bytes() const;
+};
+
+struct Heap {
+  Account account;
+  boehm::BlockIndex index;     // a block for each chunk in use
+  std::vector<Range> claimed;  // the memory of malloc, sorted: not a root, except …
+  std::vector<Range> states;   // … where it lies among other data: main_arena itself
+  CachesFound caches;
+  std::vector<std::string> problems;  // why the account does not add up; empty if it does
+};
+
+// Where to search, and in what.
+struct Source {
+  std::span<const Range> module_data;           // writable, sorted
+  std::span<const Range> anonymous;             // writable, sorted
+  std::span<const RemoteAddr> thread_pointers;  // of the threads
+};
+
+// The mappings that may hold chunks or references to them: writable private memory, and private
+// anonymous memory that is only readable at present.
+[[nodiscard]] bool may_hold_chunks(const Mapping& mapping);
+
+// Unsupported if there is no heap of this kind in the capture, or it was never used.
+Result<Heap> read_heap(const Capture& capture, const Source& source);
+
+}  // namespace heapattach::glibc

@@ -1,0 +1,161 @@
+#include "symbols/malloc/live.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace heapattach::glibc {
+
+namespace {
+
+using boehm::RootKind;
+using boehm::RootRange;
+
+constexpr std::uint64_t kRedZoneBytes = 128;  // below the stack pointer (System V ABI, x86-64)
+constexpr std::string_view kAnonymous = "(mapped memory)";
+constexpr std::string_view kThreadLocal = "(thread-local data)";
+
+// A thread, by its stack pointer.
+struct StackAt {
+  RemoteAddr pointer;
+  pid_t thread = 0;
+};
+
+class RootSearch {
+ public:
+  RootSearch(const Heap& heap, const MemoryMap& map, std::span<const FrozenThread> threads)
+      : map_(map), threads_(threads), excluded_(heap.claimed) {
+    excluded_.insert(excluded_.end(), heap.states.begin(), heap.states.end());
+    std::sort(excluded_.begin(), excluded_.end());
+    for (const FrozenThread& thread : threads) {
+      if (thread.registers) {
+        stacks_.push_back({thread.registers->stack_pointer, thread.tid});
+      } else if (thread.blocked_stack_pointer) {
+        stacks_.push_back({*thread.blocked_stack_pointer, thread.tid});
+      }
+    }
+    std::sort(stacks_.begin(), stacks_.end(),
+              [](const StackAt& a, const StackAt& b) { return a.pointer < b.pointer; });
+  }
+
+  std::vector<RootRange> run() && {
+    const Mapping* before = nullptr;
+    for (const Mapping& mapping : map_.mappings()) {
+      if (may_hold_chunks(mapping)) add(mapping, is_guard(before, mapping));
+      before = &mapping;
+    }
+    return std::move(roots_);
+  }
+
+ private:
+  // Memory below a stack, so that what lies between its start and the stack pointer is unused
+  // stack.
+  static bool is_guard(const Mapping* before, const Mapping& mapping) {
+    if (mapping.path == "[stack]") return true;
+    return before != nullptr && before->range.end() == mapping.range.start && !before->readable;
+  }
+
+  void add(const Mapping& mapping, bool is_guarded) {
+    RootRange rest;
+    rest.name = name_of(mapping);
+    RemoteAddr at = mapping.range.start;
+    for (const StackAt& stack : stacks_) {
+      if (!mapping.range.contains(stack.pointer) || is_excluded(stack.pointer)) continue;
+      const std::uint64_t low = stack.pointer.value - kRedZoneBytes;
+      const RemoteAddr from{std::max(at.value, low & ~std::uint64_t{7})};
+      if (rest.thread != 0 || !is_guarded) add_parts(rest, at, from);
+      rest = {.kind = RootKind::Stack, .range = {}, .thread = stack.thread};
+      at = from;
+    }
+    add_parts(rest, at, mapping.range.end());
+  }
+
+  [[nodiscard]] std::string_view name_of(const Mapping& mapping) const {
+    if (!mapping.is_anonymous()) return {};
+    const bool is_local =
+        std::any_of(threads_.begin(), threads_.end(), [&](const FrozenThread& thread) {
+          return thread.registers && mapping.range.contains(thread.registers->thread_pointer);
+        });
+    return is_local ? kThreadLocal : kAnonymous;
+  }
+
+  [[nodiscard]] bool is_excluded(RemoteAddr at) const {
+    const auto after = std::upper_bound(excluded_.begin(), excluded_.end(), at,
+                                        [](RemoteAddr a, const Range& r) { return a < r.start; });
+    return after != excluded_.begin() && (after - 1)->contains(at);
+  }
+
+  // Adds [from, to) without the memory of malloc.
+  void add_parts(RootRange like, RemoteAddr from, RemoteAddr to) {
+    auto next = std::partition_point(excluded_.begin(), excluded_.end(),
+                                     [&](const Range& range) { return range.end() <= from; });
+    while (from < to) {
+      const bool is_last = next == excluded_.end() || next->start >= to;
+      const RemoteAddr end = is_last ? to : std::max(from, next->start);
+      if (end > from) {
+        like.range = {from, end - from};
+        roots_.push_back(like);
+      }
+      if (is_last) return;
+      from = std::max(from, RemoteAddr{(next->end().value + 7) & ~std::uint64_t{7}});
+      ++next;
+    }
+  }
+
+  const MemoryMap& map_;
+  std::span<const FrozenThread> threads_;
+  std::vector<Range> excluded_;
+  std::vector<StackAt> stacks_;
+  std::vector<RootRange> roots_;
+};
+
+}  // namespace
+
+std::vector<RootRange> find_roots(const Heap& heap,
+                                  const MemoryMap& map,
+                                  std::span<const Range> constants,
+                                  std::span<const FrozenThread> threads) {
+  std::vector<RootRange> roots = RootSearch(heap, map, threads).run();
+  for (const Range& range : constants) roots.push_back({.range = range});
+  return roots;
+}
+
+boehm::LiveSet find_live(const boehm::Heap& heap,
+                         const Capture& capture,
+                         std::vector<RootRange> roots,
+                         std::span<const FrozenThread> threads,
+                         unsigned workers) {
+  boehm::ObjectSet none(heap);
+  boehm::Marker marker(heap, none, workers);
+  std::vector<boehm::RootWords> words = boehm::root_words(roots, capture);
+  std::vector<FrozenThread> stopped;
+  std::vector<std::string> problems;
+  for (const FrozenThread& thread : threads) {
+    if (thread.registers) {
+      stopped.push_back(thread);
+    } else if (thread.state != 'Z' && thread.state != 'X') {
+      problems.push_back(
+          fmt::format("thread {} could not be stopped: its registers are unknown", thread.tid));
+    }
+  }
+  for (const FrozenThread& thread : stopped) {
+    const Registers& registers = *thread.registers;
+    words.push_back({std::as_bytes(std::span(registers.general)), boehm::Heap::From::Stack});
+    // A stack may itself be an allocation.
+    words.push_back(
+        {std::as_bytes(std::span(&registers.stack_pointer.value, 1)), boehm::Heap::From::Stack});
+  }
+  marker.trace(words, {});
+  return {std::move(marker).take_live(),
+          std::move(none),
+          std::move(roots),
+          {},
+          std::move(stopped),
+          {},
+          {},
+          {},
+          {},
+          std::move(problems)};
+}
+
+}  // namespace heapattach::glibc

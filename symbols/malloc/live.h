@@ -1,0 +1,31 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "attach/freeze.h"
+#include "symbols/boehm/live.h"
+#include "symbols/malloc/heap.h"
+
+// What is reachable in a heap of malloc. malloc has no roots of its own: a program may keep a
+// pointer anywhere. So all private memory that can be written is a root, except the memory of
+// malloc itself, and what is below a stack pointer. An allocation that none of them leads to is
+// leaked.
+namespace heapattach::glibc {
+
+// The words that keep allocations alive: of modules, of stacks from 128 bytes below the stack
+// pointer on, and of all other memory, thread-local data included. `constants` are parts of modules
+// that were written when they were loaded, and cannot be any more.
+std::vector<boehm::RootRange> find_roots(const Heap& heap,
+                                         const MemoryMap& map,
+                                         std::span<const Range> constants,
+                                         std::span<const FrozenThread> threads);
+
+// Traces `heap`, whose blocks are those of `found`.
+boehm::LiveSet find_live(const boehm::Heap& heap,
+                         const Capture& capture,
+                         std::vector<boehm::RootRange> roots,
+                         std::span<const FrozenThread> threads,
+                         unsigned workers);
+
+}  // namespace heapattach::glibc

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "attach/capture.h"
+#include "symbols/malloc/heap.h"
+#include "tests/fakes/fake_memory.h"
+
+namespace heapattach {
+
+// The forms of malloc's data that a release of glibc uses.
+struct MallocRelease {
+  std::string name;
+  std::uint64_t bins = 0x70;
+  std::uint64_t fast_bins = 0x10;  // 0: none
+  std::uint64_t cache_chunk = 0x290;
+  bool links_safely = true;
+  bool is_since_235 = true;
+  bool counts_free_places = false;
+  std::uint64_t behind_mapped = 0;  // bytes behind a mapped chunk
+};
+// One for each form, from 2.26 to 2.43.
+const std::vector<MallocRelease>& malloc_releases();
+
+// A process with a heap of glibc's malloc, written by hand: the C library's data, and one main
+// arena, whose chunks lie one behind the other. Chunks are given by their whole size.
+class FakeMallocHeap {
+ public:
+  explicit FakeMallocHeap(const MallocRelease& release);
+
+  // Each returns the address of the memory that the program gets or had.
+  RemoteAddr add(std::uint64_t chunk_bytes);         // in use
+  RemoteAddr add_free(std::uint64_t chunk_bytes);    // in a bin
+  RemoteAddr add_fast(std::uint64_t chunk_bytes);    // in a fast bin
+  RemoteAddr add_cached(std::uint64_t chunk_bytes);  // in the cache of the only thread
+  // A chunk with a mapping of its own, of whole pages; `aligned` to more than a page's 16 bytes.
+  RemoteAddr add_mapped(std::uint64_t bytes, std::uint64_t aligned = 16);
+  // The program moves the break: fences, then `bytes` of its own.
+  void add_foreign(std::uint64_t bytes);
+
+  // The cache has one chunk more of this size than it says.
+  void miscount(std::uint64_t chunk_bytes) { miscounted_.push_back(chunk_bytes / 16 - 2); }
+  // malloc has that many bytes in mapped chunks too few in its account.
+  void drift(std::uint64_t bytes) { drift_ = bytes; }
+
+  void poke(RemoteAddr at, std::uint64_t word);
+  [[nodiscard]] std::uint64_t peek(RemoteAddr at);
+  // A global variable of the program, below malloc's data.
+  [[nodiscard]] RemoteAddr global() const { return kData; }
+
+  // Ends the heap with a top chunk, and reads it.
+  Result<glibc::Heap> read();
+  [[nodiscard]] const Capture& capture() const { return *capture_; }
+  [[nodiscard]] std::uint64_t system_mem() const { return next_ - kHeap; }
+
+ private:
+  static constexpr RemoteAddr kData{0x7f0000000000};
+  static constexpr RemoteAddr kArena{0x7f0000002000};
+  static constexpr RemoteAddr kParameters{0x7f0000001000};
+  static constexpr RemoteAddr kHeap{0x555555000000};
+  static constexpr std::uint64_t kHeapBytes = 0x40000;
+  static constexpr RemoteAddr kMapped{0x7e0000000000};
+  static constexpr std::uint64_t kMappedBytes = 0x100000;
+  static constexpr RemoteAddr kThread{0x7f0000003f00};
+
+  RemoteAddr append(std::uint64_t chunk_bytes);
+  void link(RemoteAddr at, std::uint64_t to);
+  void write_bins();
+  void write_parameters();
+  void write_cache();
+  void put_count(unsigned bin, std::uint64_t count);
+
+  MallocRelease release_;
+  FakeMemory memory_;
+  RemoteAddr next_ = kHeap;
+  RemoteAddr next_mapped_ = kMapped;
+  bool is_previous_free_ = false;
+  std::vector<RemoteAddr> free_;  // chunks
+  std::vector<std::vector<RemoteAddr>> cached_;
+  RemoteAddr cache_;
+  std::uint64_t mapped_ = 0;
+  std::uint64_t drift_ = 0;
+  std::vector<std::uint64_t> miscounted_;  // bins
+  std::unique_ptr<Capture> capture_;
+};
+
+}  // namespace heapattach

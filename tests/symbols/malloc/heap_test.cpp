@@ -1,0 +1,244 @@
+#include "symbols/malloc/heap.h"
+
+#include <doctest/doctest.h>
+
+#include "symbols/boehm/heap.h"
+#include "symbols/malloc/live.h"
+#include "tests/fakes/fake_malloc_heap.h"
+
+using namespace heapattach;
+
+namespace {
+
+boehm::Layout layout_of_malloc() {
+  boehm::Layout layout;
+  layout.shares_pages = true;
+  return layout;
+}
+
+std::vector<RemoteAddr> payloads(const glibc::Heap& heap) {
+  std::vector<RemoteAddr> found;
+  for (const boehm::Block& block : heap.index.blocks) found.push_back(block.start);
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("malloc's heap has the chunks in use, and no others, in every release") {
+  for (const MallocRelease& release : malloc_releases()) {
+    CAPTURE(release.name);
+    FakeMallocHeap fake(release);
+    const RemoteAddr first = fake.add(0x20);
+    fake.add_free(0x500);
+    const RemoteAddr second = fake.add(0x90);
+    if (release.fast_bins != 0) {
+      fake.add_fast(0x40);
+      fake.add_fast(0x40);
+    }
+    fake.add_cached(0x30);
+    fake.add_cached(0x30);
+    fake.add_cached(0x410);
+    const RemoteAddr third = fake.add(0x1230);
+    const RemoteAddr mapped = fake.add_mapped(0x21000);
+    const RemoteAddr aligned = fake.add_mapped(0x22000, 0x1000);
+    const RemoteAddr barely = fake.add_mapped(0x23000, 64);
+    const auto heap = fake.read();
+    REQUIRE(heap);
+    CHECK(heap->problems == std::vector<std::string>{});
+    CHECK(payloads(*heap) ==
+          std::vector<RemoteAddr>{first, second, third, mapped, aligned, barely});
+    CHECK(heap->index.blocks[0].object_bytes == 0x18);
+    const std::uint64_t end = release.behind_mapped == 0 ? 0 : 8;
+    CHECK(heap->index.blocks[3].object_bytes == 0x21000 - 16 - end);
+    CHECK(heap->index.blocks[4].object_bytes == 0x22000 - 0x1000 - end);
+    const glibc::ArenaAccount& main = heap->account.arenas.at(0);
+    CHECK(main.system == fake.system_mem());
+    CHECK(main.free == 0x500);
+    CHECK(main.fast == (release.fast_bins != 0 ? 0x80 : 0));
+    CHECK(main.cached == 2 * 0x30 + 0x410);
+    CHECK(main.top == 0x1000);
+    CHECK(main.in_use == 0x20 + 0x90 + 0x1230 + release.cache_chunk);
+    CHECK(heap->account.mapped_chunks == 3);
+    CHECK(heap->account.mapped_bytes == 0x66000);
+  }
+}
+
+TEST_CASE("a cache with nothing in it is known by the pointer that its thread has") {
+  FakeMallocHeap fake(malloc_releases().at(4));
+  fake.add(0x20);
+  const auto heap = fake.read();
+  REQUIRE(heap);
+  CHECK(heap->index.blocks.size() == 1);
+  CHECK(heap->caches.caches == 1);
+}
+
+TEST_CASE("a cache is known while its thread is in the midst of one change, and not of two") {
+  for (const int changed : {1, 2}) {
+    FakeMallocHeap fake(malloc_releases().at(4));
+    fake.add_cached(0x30);
+    fake.add_cached(0x30);
+    fake.add_cached(0x50);
+    fake.miscount(0x30);
+    if (changed == 2) fake.miscount(0x50);
+    const auto heap = fake.read();
+    REQUIRE(heap);
+    CHECK(heap->caches.cached == (changed == 1 ? 3 : 0));
+  }
+}
+
+TEST_CASE("links are followed as they are stored, also if only a cache shows how") {
+  for (const MallocRelease& release : malloc_releases()) {
+    CAPTURE(release.name);
+    FakeMallocHeap fake(release);
+    for (int i = 0; i < 3; ++i) fake.add_cached(0x40);
+    const auto heap = fake.read();
+    REQUIRE(heap);
+    CHECK(heap->index.blocks.empty());
+    CHECK(heap->caches.cached == 3);
+  }
+}
+
+TEST_CASE("the bytes of mapped chunks may be miscounted by realloc in 2.43, and only there") {
+  for (const MallocRelease& release : malloc_releases()) {
+    CAPTURE(release.name);
+    FakeMallocHeap fake(release);
+    fake.add_mapped(0x21000);
+    fake.drift(0x20);
+    const auto heap = fake.read();
+    REQUIRE(heap);
+    CHECK(heap->problems.empty() == (release.name == "2.43"));
+  }
+}
+
+TEST_CASE("malloc's account that does not add up is a problem") {
+  FakeMallocHeap fake(malloc_releases().at(4));
+  const RemoteAddr broken = fake.add(0x40);
+  fake.add(0x50);
+  SUBCASE("a size is impossible") {
+    fake.poke(broken - 8, 0x8);
+    const auto heap = fake.read();
+    REQUIRE(heap);
+    CHECK(heap->problems.size() == 2);  // the chunk, and the arena's bytes
+  }
+  SUBCASE("a mapped chunk is missing") {
+    const RemoteAddr mapped = fake.add_mapped(0x21000);
+    fake.poke(mapped - 8, 0);
+    const auto heap = fake.read();
+    REQUIRE(heap);
+    REQUIRE(heap->problems.size() == 1);
+    CHECK(heap->problems[0].find("mapped") != std::string::npos);
+  }
+}
+
+TEST_CASE("memory that the program takes from the break itself is not malloc's") {
+  FakeMallocHeap fake(malloc_releases().at(4));
+  fake.add(0x40);
+  fake.add_foreign(0x3000);
+  const RemoteAddr behind = fake.add(0x60);
+  const auto heap = fake.read();
+  REQUIRE(heap);
+  CHECK(heap->problems == std::vector<std::string>{});
+  CHECK(payloads(*heap).back() == behind);
+  CHECK(heap->claimed.size() == 2);
+}
+
+TEST_CASE("a process without malloc's data is not supported") {
+  FakeMemory memory;
+  memory.map_zero(RemoteAddr{0x10000}, 0x4000);
+  Capture capture(Arena::reserve(1 << 20, 0).value());
+  const std::vector<Range> data{{RemoteAddr{0x10000}, 0x4000}};
+  REQUIRE(capture.add(memory, data, {}));
+  const auto heap = glibc::read_heap(capture, {data, {}, {}});
+  REQUIRE_FALSE(heap);
+  CHECK(heap.error().kind == ErrorKind::Unsupported);
+}
+
+TEST_CASE("blocks that share pages are found by any address inside them") {
+  FakeMallocHeap fake(malloc_releases().at(4));
+  std::vector<RemoteAddr> small;
+  for (int i = 0; i < 300; ++i) small.push_back(fake.add(0x20));
+  const RemoteAddr large = fake.add(0x5010);
+  const RemoteAddr last = fake.add(0x30);
+  const RemoteAddr mapped = fake.add_mapped(0x21000);
+  const auto found = fake.read();
+  REQUIRE(found);
+  const boehm::Heap heap(found->index, layout_of_malloc(), fake.capture());
+  const auto start_of = [&](RemoteAddr at) -> std::uint64_t {
+    const auto ref = heap.resolve(at.value);
+    return ref ? heap.address(*ref).value : 0;
+  };
+  for (const RemoteAddr at : small) {
+    REQUIRE(start_of(at) == at.value);
+    REQUIRE(start_of(at + 15) == at.value);
+    REQUIRE(start_of(at + 16) == 0);  // the next chunk's header, though the program may write there
+    REQUIRE(heap.contents(*heap.resolve(at.value)).size() == 24);
+  }
+  CHECK(start_of(large + 0x4ff0) == large.value);
+  CHECK(start_of(large + 0x5000) == 0);
+  CHECK(start_of(last) == last.value);
+  CHECK(start_of(mapped + 0x20fe0) == mapped.value);
+  CHECK(start_of(mapped + 0x21000) == 0);
+}
+
+TEST_CASE("allocations that no root leads to are leaked, whatever free chunks say") {
+  FakeMallocHeap fake(malloc_releases().at(4));
+  const RemoteAddr held = fake.add(0x40);
+  const RemoteAddr by_last_word = fake.add(0x40);
+  const RemoteAddr leaked = fake.add(0x40);
+  const RemoteAddr of_leaked = fake.add(0x40);
+  const RemoteAddr cached = fake.add_cached(0x60);
+  fake.poke(fake.global(), held.value);
+  fake.poke(held + 0x30, by_last_word.value);  // the last of 56 bytes that the program may use
+  fake.poke(leaked, of_leaked.value);
+  fake.poke(cached + 0x20, leaked.value);
+  const auto found = fake.read();
+  REQUIRE(found);
+  const boehm::Heap heap(found->index, layout_of_malloc(), fake.capture());
+  std::vector<boehm::RootRange> roots{{.range = {fake.global(), 0x100}}};
+  const auto live = glibc::find_live(heap, fake.capture(), roots, {}, 1);
+  const auto is_live = [&](RemoteAddr at) {
+    return live.live.contains(heap.number(*heap.object_at(at.value)));
+  };
+  CHECK(is_live(held));
+  CHECK(is_live(by_last_word));
+  CHECK_FALSE(is_live(leaked));
+  CHECK_FALSE(is_live(of_leaked));
+  CHECK_FALSE(heap.object_at(cached.value));
+}
+
+TEST_CASE("roots are all private memory but malloc's own and what is below a stack pointer") {
+  glibc::Heap heap;
+  heap.claimed = {{RemoteAddr{0x20000}, 0x1000}};
+  heap.states = {{RemoteAddr{0x10100}, 0x200}};
+  const auto mapping = [](std::uint64_t at, std::uint64_t bytes, bool is_open, const char* path) {
+    Mapping made;
+    made.range = {RemoteAddr{at}, bytes};
+    made.readable = made.writable = is_open;
+    made.path = path;
+    return made;
+  };
+  Mapping data = mapping(0x10000, 0x1000, true, "/lib/libc.so.6");
+  data.inode = 1;
+  Mapping shared = mapping(0x70000, 0x1000, true, "/dev/shm/x");
+  shared.is_private = false;
+  const MemoryMap map({data, mapping(0x20000, 0x3000, true, "[heap]"),
+                       mapping(0x30000, 0x1000, false, ""), mapping(0x31000, 0x2000, true, ""),
+                       mapping(0x40000, 0x2000, true, ""), shared});
+  FrozenThread guarded{
+      .tid = 7, .name = "a", .state = 'S', .registers = Registers{}, .blocked_stack_pointer = {}};
+  guarded.registers->stack_pointer = RemoteAddr{0x32100};
+  FrozenThread open = guarded;
+  open.tid = 8;
+  open.registers->stack_pointer = RemoteAddr{0x41000};
+  const std::vector<FrozenThread> threads{guarded, open};
+  std::vector<Range> found;
+  for (const auto& root : glibc::find_roots(heap, map, {}, threads)) found.push_back(root.range);
+  const std::vector<Range> expected{{RemoteAddr{0x10000}, 0x100},
+                                    {RemoteAddr{0x10300}, 0xd00},
+                                    {RemoteAddr{0x21000}, 0x2000},
+                                    {RemoteAddr{0x32080}, 0xf80},
+                                    // Nothing shows that this is only a stack.
+                                    {RemoteAddr{0x40000}, 0xf80},
+                                    {RemoteAddr{0x40f80}, 0x1080}};
+  CHECK(found == expected);
+}
