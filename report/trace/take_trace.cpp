@@ -84,9 +84,10 @@ class Tracing {
                        .stack_bytes = is_exact ? kShortStackBytes : kStackBytes};
     if (options_.max_pause) how.max_pause = *options_.max_pause;
     fill_header();
-    trace_.header.gc_bytes_at_start = total_bytes(prepared_);
     const auto collections = collections_so_far(prepared_);
     const auto installed = HA_TRY(Installation::make(target, *control, prepared_.found.hooks, how));
+    // Not before: on a busy machine, the program allocates much while the tracer is put in.
+    trace_.header.gc_bytes_at_start = total_bytes(prepared_);
     if (launched_ != nullptr) begin_program();
     began_ = monotonic();
     trace_.header.started = rfc3339(WallClock::now());
