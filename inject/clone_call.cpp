@@ -85,6 +85,7 @@ Result<void> CloneCalls::give_descriptors() {
 }
 
 Result<ClonePipe> CloneCalls::open_pipe() {
+  constexpr std::uint64_t kFarDescriptor = 200;
   const RemoteAddr at = own_->scratch();
   const std::array<std::uint64_t, 2> arguments{at.value, O_CLOEXEC};
   const std::int64_t made = HA_TRY(own_->system_call(SYS_pipe2, arguments));
@@ -94,7 +95,16 @@ Result<ClonePipe> CloneCalls::open_pipe() {
   // Unused: nobody reads in the clone.
   const std::array<std::uint64_t, 1> not_ours{static_cast<std::uint64_t>(ends[0])};
   static_cast<void>(HA_TRY(own_->system_call(SYS_close, not_ours)));
-  return ClonePipe{fmt::format("/proc/self/fd/{}", ends[1]), std::move(reading)};
+  // Far from the numbers that the program had, which it may keep from others.
+  const std::array<std::uint64_t, 3> far{static_cast<std::uint64_t>(ends[1]), F_DUPFD_CLOEXEC,
+                                         kFarDescriptor};
+  const std::int64_t moved = HA_TRY(own_->system_call(SYS_fcntl, far));
+  const auto writing = moved < 0 ? ends[1] : static_cast<std::int32_t>(moved);
+  if (moved >= 0) {
+    const std::array<std::uint64_t, 1> near{static_cast<std::uint64_t>(ends[1])};
+    static_cast<void>(HA_TRY(own_->system_call(SYS_close, near)));
+  }
+  return ClonePipe{fmt::format("/proc/self/fd/{}", writing), writing, std::move(reading)};
 }
 
 Result<CallOutcome> CloneCalls::call(RemoteAddr function,

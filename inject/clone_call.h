@@ -36,9 +36,10 @@ struct CallOutcome {
   std::vector<int> refused_calls;     // forbidden system calls that it tried, each once
 };
 
-// A pipe that a function can open by path, and our end of it.
+// A pipe that a function can open by path, where /proc is mounted, and our end of it.
 struct ClonePipe {
   std::string path;
+  int descriptor = -1;  // in the clone
   Fd reading_end;
 };
 

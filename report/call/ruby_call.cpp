@@ -13,6 +13,7 @@
 #include "inject/clone.h"
 #include "inject/clone_call.h"
 #include "report/call/pipe_drain.h"
+#include "report/call/standstill.h"
 #include "report/text/terminal_text.h"
 
 namespace heapattach {
@@ -29,6 +30,9 @@ constexpr std::chrono::milliseconds kBetween{7};
 constexpr std::chrono::milliseconds kMostBetween{500};
 // The code raises an exception if it cannot work at all, or if the target had one coming.
 constexpr unsigned kMostExceptions = 3;
+// A process in which nothing moved for so long, and in so many rounds over its threads, will not.
+constexpr std::chrono::seconds kStill{1};
+constexpr unsigned kStillRounds = 3;
 // Time reserved for letting go of the last copy.
 constexpr std::chrono::milliseconds kForEnd{500};
 
@@ -69,8 +73,9 @@ class Attempt {
   Attempt(const ruby::Interpreter& ruby,
           const RubyCode& code,
           const RubyReceiver& receiver,
-          Clock::time_point until)
-      : ruby_(ruby), code_(code), receiver_(receiver), until_(until) {}
+          Clock::time_point until,
+          bool lock_is_held)
+      : ruby_(ruby), code_(code), receiver_(receiver), until_(until), lock_is_held_(lock_is_held) {}
 
   // Whether the result is whole. If not, reason() says why.
   Result<bool> run(CloneCalls& calls, RubyAnswer& answer) {
@@ -83,14 +88,20 @@ class Attempt {
     const auto has_lock = HA_TRY(ask(calls, ruby_.has_lock));
     if (!has_lock) return false;
     if (*has_lock == 0) {
+      if (lock_is_held_) return fail("another thread holds Ruby's lock");
       // Where the lock cannot be had, this does not return.
       const std::array<CallArgument, 2> question{ruby_.is_collecting.value, std::uint64_t{0}};
-      if (!HA_TRY(ask(calls, ruby_.call_with_lock, question))) return false;
+      if (!HA_TRY(ask(calls, ruby_.call_with_lock, question))) {
+        lock_is_held_ = true;
+        return false;
+      }
     }
     return evaluate(calls, *has_lock != 0, answer);
   }
 
   [[nodiscard]] const std::string& reason() const { return reason_; }
+  // Whether this thread would wait for Ruby's lock.
+  [[nodiscard]] bool lock_is_held() const { return lock_is_held_; }
 
  private:
   bool fail(std::string_view reason) {
@@ -119,7 +130,7 @@ class Attempt {
 
   Result<bool> evaluate(CloneCalls& calls, bool has_lock, RubyAnswer& answer) {
     ClonePipe pipe = HA_TRY(calls.open_pipe());
-    const std::string code = code_(pipe.path);
+    const std::string code = code_(pipe.descriptor);
     HA_TRY(receiver_.begin());
     std::optional<CallOutcome> outcome;
     {
@@ -151,6 +162,7 @@ class Attempt {
   const RubyCode& code_;
   const RubyReceiver& receiver_;
   Clock::time_point until_;
+  bool lock_is_held_;
   std::string reason_;
 };
 
@@ -162,7 +174,12 @@ class Runs {
        const ruby::Interpreter& ruby,
        const RubyCode& code,
        const RubyReceiver& receiver)
-      : options_(options), process_(process), ruby_(ruby), code_(code), receiver_(receiver) {}
+      : options_(options),
+        process_(process),
+        ruby_(ruby),
+        code_(code),
+        receiver_(receiver),
+        standstill_(process) {}
 
   Result<RubyAnswer> run() && {
     const auto until = options_.deadline.at - kForEnd;
@@ -178,6 +195,12 @@ class Runs {
                        fmt::format("process {}: {}", options_.pid, reasons())};
         }
       }
+      if (stands_still()) {
+        return Error{ErrorKind::Impossible,
+                     fmt::format("no copy of process {} could run Ruby code, and nothing in the "
+                                 "process moves: {}",
+                                 options_.pid, reasons())};
+      }
       std::this_thread::sleep_for(pause);
       pause = std::min(2 * pause, kMostBetween);
       HA_TRY(options_.deadline.check("running Ruby code"));
@@ -188,6 +211,18 @@ class Runs {
   }
 
  private:
+  // After each round over the threads.
+  bool stands_still() {
+    const auto now = Clock::now();
+    if (!standstill_.look()) {
+      still_rounds_ = 0;
+      lock_is_held_ = false;
+      return false;
+    }
+    if (still_rounds_++ == 0) still_since_ = now;
+    return still_rounds_ >= kStillRounds && now - still_since_ >= kStill;
+  }
+
   Result<bool> try_with(pid_t tid, Clock::time_point until) {
     CloneOptions how;
     how.freeze.rewind = options_.rewind;
@@ -206,7 +241,7 @@ class Runs {
     ++answer_.attempts;
     answer_.pause = clone->freeze().pause;
     answer_.thread = tid;
-    Attempt attempt(ruby_, code_, receiver_, until);
+    Attempt attempt(ruby_, code_, receiver_, until, lock_is_held_);
     bool is_done = false;
     {
       CloneCalls calls = HA_TRY(CloneCalls::prepare(clone->process(), options_.allowed_calls));
@@ -215,6 +250,8 @@ class Runs {
     if (!is_done) see(clone->given_up().value_or(attempt.reason()));
     if (const auto ended = clone->end(); !ended && options_.note)
       options_.note(ended.error().message());
+    // Who holds the lock holds it in the next copy too, if nothing moves.
+    if (!is_done && attempt.lock_is_held()) lock_is_held_ = standstill_.look();
     answer_.is_done = is_done;
     return is_done;
   }
@@ -237,6 +274,10 @@ class Runs {
   const RubyCode& code_;
   const RubyReceiver& receiver_;
   RubyAnswer answer_;
+  Standstill standstill_;
+  Clock::time_point still_since_;
+  unsigned still_rounds_ = 0;
+  bool lock_is_held_ = false;  // by a thread that stands still
   std::map<std::string, unsigned> reasons_;
 };
 

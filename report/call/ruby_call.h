@@ -19,11 +19,13 @@
 // the next thread is tried, in another copy. Running threads are tried first.
 //
 // No code can run in the middle of a collection. Ruby reports whether one is in progress. If so, or
-// if the copy crashes or does not answer, we try again later, until the deadline.
+// if the copy crashes or does not answer, we try again later, until the deadline or until it is
+// clear that nothing in the process moves.
 namespace heapattach {
 
-// Generates the code, which writes its result to `path`.
-using RubyCode = std::function<std::string(const std::string& path)>;
+// Generates the code, which writes its result to a descriptor of the copy: a path to it would need
+// /proc, which a container may lack.
+using RubyCode = std::function<std::string(int descriptor)>;
 
 struct RubyAnswer {
   bool is_done = false;  // the code ran to completion
@@ -35,7 +37,7 @@ struct RubyAnswer {
   unsigned exceptions = 0;  // how many of these ended in an exception raised by the code
 };
 
-// Receives what the code writes to its path. Every attempt starts from the beginning.
+// Receives what the code writes to its descriptor. Every attempt starts from the beginning.
 struct RubyReceiver {
   std::function<Result<void>()> begin;
   std::function<Result<void>(std::string_view)> take;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,35 +9,120 @@
 #include "attach/freeze.h"
 #include "inject/prospect.h"
 #include "report/cli/option_table.h"
+#include "report/cli/sources.h"
 #include "report/collect/header.h"
 #include "report/collect/pause.h"
+#include "report/collect/while_it_changes.h"
 #include "report/format/read/ruby/copied_heap.h"
 #include "report/parallel.h"
+#include "symbols/boehm/roots.h"
+#include "symbols/ruby/copy_first.h"
 #include "symbols/ruby/heap_pages.h"
+#include "symbols/ruby/roots.h"
 
 namespace heapattach {
 
 namespace {
 
-// The heap's lists may be in the midst of a change.
-constexpr int kMostTries = 5;
-constexpr std::chrono::milliseconds kBetween{3};
-
 // For stopping and releasing the threads, without the copying.
 constexpr std::chrono::milliseconds kStops{4};
 
+// For what a process adds before it is stopped.
+constexpr std::uint64_t kSpareBytes = std::uint64_t{64} << 20;
+
 struct Taken {
+  std::unique_ptr<Capture> memory;  // all that may be written; null without edges
   std::unique_ptr<ruby::HeapCopy> heap;
   FreezeReport freeze;
+  MemoryMap map;
 };
+
+// Memory that the process may have written, and so may have references in it.
+std::vector<Range> writable_memory(const MemoryMap& map) {
+  std::vector<Range> ranges;
+  for (const Mapping& mapping : map.mappings()) {
+    const bool is_device = mapping.path.starts_with("/dev/") || mapping.path.starts_with("[vv");
+    if (mapping.readable && mapping.writable && mapping.is_private && !is_device) {
+      ranges.push_back(mapping.range);
+    }
+  }
+  return ranges;
+}
+
+std::uint64_t bytes_of(const std::vector<Range>& ranges) {
+  std::uint64_t sum = 0;
+  for (const Range& range : ranges) sum += range.bytes;
+  return sum;
+}
+
+// Copies all that may be written, to follow references in it after the process goes on.
+Result<Taken> take_with_edges(const RubyTarget& target,
+                              const Options& options,
+                              const Deadline& deadline) {
+  Taken taken;
+  taken.map = target.core ? target.map : HA_TRY(target.process->maps());
+  const std::uint64_t pages = HA_TRY(ruby::count_pages(*target.machine, target.memory));
+  const std::uint64_t bytes = bytes_of(writable_memory(taken.map));
+  if (target.process) {
+    taken.memory = std::make_unique<Capture>(
+        HA_TRY(Arena::reserve(bytes + bytes / 4 + kSpareBytes, kSpareBytes)));
+    FreezeOptions how{.budget = options.max_pause.value_or(kLongestFreeze),
+                      .rewind = options.rewind,
+                      .reads_only = true};
+    const auto copy = [&](const FrozenView& view) -> Result<void> {
+      taken.map = HA_TRY(target.process->maps());
+      return taken.memory->add(target.memory, writable_memory(taken.map),
+                               {workers_for(bytes), std::min(view.deadline, deadline.at)});
+    };
+    taken.freeze = HA_TRY(while_frozen(*target.process, how, copy));
+  } else {
+    taken.freeze.threads = target.core->threads();
+  }
+  taken.heap = std::make_unique<ruby::HeapCopy>(
+      HA_TRY(Arena::reserve(ruby::HeapCopy::bytes_for(*target.machine, pages), 0)));
+  const CopyLimits limits{workers_for(pages), deadline.at};
+  if (!taken.memory) {
+    HA_TRY(taken.heap->copy(*target.machine, target.memory, limits));
+    return taken;
+  }
+  const ruby::CopyFirst memory(*taken.memory, target.memory);
+  HA_TRY(taken.heap->copy(*target.machine, memory, limits));
+  return taken;
+}
+
+ruby::ThreadWords words_of(const Taken& taken) {
+  ruby::ThreadWords words;
+  for (const auto& root : boehm::stack_roots(taken.freeze.threads, taken.map)) {
+    words.stacks.push_back(root.range);
+  }
+  for (const FrozenThread& thread : taken.freeze.threads) {
+    if (!thread.registers) continue;
+    for (const std::uint64_t word : thread.registers->general) words.registers.push_back(word);
+  }
+  return words;
+}
+
+Result<void> add_objects(const RubyTarget& target, const Taken& taken, snapshot::Snapshot& to) {
+  std::optional<ruby::CopyFirst> copied;
+  if (taken.memory) copied.emplace(*taken.memory, target.memory);
+  const MemoryReader& memory = copied ? static_cast<const MemoryReader&>(*copied) : target.memory;
+  const ruby::Values values(memory, target.machine->layout->values);
+  ruby::ReferenceReader reader(*target.machine, values,
+                               [&](ruby::Value value) { return taken.heap->has_object(value); });
+  ruby::CopiedReferences references{
+      reader, ruby::find_roots(*target.machine, target.modules, memory, *taken.heap,
+                               words_of(taken), reader)};
+  return ruby::add_objects(*taken.heap, &references, to);
+}
 
 Result<Taken> take_once(const RubyTarget& target,
                         const Options& options,
                         const Deadline& deadline) {
   const std::uint64_t pages = HA_TRY(ruby::count_pages(*target.machine, target.memory));
   Taken taken;
-  taken.heap = std::make_unique<ruby::HeapCopy>(HA_TRY(Arena::reserve(
-      ruby::HeapCopy::bytes_for(pages), pages * target.machine->layout->page_bytes)));
+  taken.heap = std::make_unique<ruby::HeapCopy>(
+      HA_TRY(Arena::reserve(ruby::HeapCopy::bytes_for(*target.machine, pages),
+                            pages * target.machine->layout->page_bytes)));
   const auto copy = [&](std::chrono::steady_clock::time_point until) {
     return taken.heap->copy(*target.machine, target.memory,
                             {workers_for(pages), std::min(until, deadline.at)});
@@ -53,17 +137,6 @@ Result<Taken> take_once(const RubyTarget& target,
   taken.freeze = HA_TRY(while_frozen(*target.process, how,
                                      [&](const FrozenView& view) { return copy(view.deadline); }));
   return taken;
-}
-
-Result<Taken> take(const RubyTarget& target, const Options& options, const Deadline& deadline) {
-  for (int tries = 1;; ++tries) {
-    auto taken = take_once(target, options, deadline);
-    const bool may_change =
-        !taken && taken.error().kind == ErrorKind::Malformed && target.process != nullptr;
-    if (!may_change || tries == kMostTries) return taken;
-    HA_TRY(deadline.check("reading Ruby's heap"));
-    std::this_thread::sleep_for(kBetween);
-  }
 }
 
 void fill_header(const RubyTarget& target, const Taken& taken, snapshot::Snapshot& snapshot) {
@@ -98,12 +171,8 @@ void fill_header(const RubyTarget& target, const Taken& taken, snapshot::Snapsho
 Result<std::unique_ptr<RubyTarget>> RubyTarget::open(const Options& options,
                                                      Console& console,
                                                      Error not_found) {
-  SymbolSearch search;
-  search.exe = options.exe;
-  search.debug_dirs = options.debug_dirs;
-  search.sysroot = options.sysroot;
-  auto found =
-      std::make_unique<RubyTarget>(HA_TRY(Opened::open(options.pid, options.file, search)));
+  auto found = std::make_unique<RubyTarget>(
+      HA_TRY(Opened::open(options.pid, options.file, symbol_search(options))));
   auto ruby = ruby::find_interpreter(found->modules, found->memory);
   if (!ruby) return not_found;
   found->ruby = std::move(*ruby);
@@ -118,9 +187,11 @@ Result<std::unique_ptr<RubyTarget>> RubyTarget::open(const Options& options,
   return found;
 }
 
-bool can_read_ruby_from_outside(const Options& options) {
-  return !needs_edges(options) && !needs_contents(options) && options.report == Report::Count &&
-         options.by == snapshot::CountBy::Type;
+bool can_read_ruby_from_outside(const RubyTarget& target, const Options& options) {
+  const bool has_values = options.value_bytes != 0 || needs_contents(options) ||
+                          options.report == Report::Strings || options.report == Report::Summary;
+  return target.machine && !has_values && options.by != snapshot::CountBy::Line &&
+         (!needs_edges(options) || target.machine->layout->has_references);
 }
 
 bool wants_ruby_from_outside(const Options& options) {
@@ -168,14 +239,24 @@ Result<snapshot::Snapshot> read_ruby_from_outside(const RubyTarget& target,
                                                   const Deadline& deadline,
                                                   Console& console) {
   if (!target.machine) return Error{ErrorKind::Unsupported, target.no_machine};
-  if (!can_read_ruby_from_outside(options)) {
+  if (!can_read_ruby_from_outside(target, options)) {
+    const bool lacks_edges = needs_edges(options) && !target.machine->layout->has_references;
     return Error{ErrorKind::Unsupported,
-                 "a Ruby heap that is read from outside gives only --count by type"};
+                 lacks_edges
+                     ? fmt::format("a heap of Ruby {} that is read from outside gives only --count",
+                                   target.ruby.version)
+                     : "a Ruby heap that is read from outside has no values and no lines"};
   }
+  const bool with_edges = needs_edges(options);
   const auto captured = std::chrono::system_clock::now();
-  const Taken taken = HA_TRY(take(target, options, deadline));
+  const Taken taken = HA_TRY(snapshot::while_it_changes(target.process != nullptr, deadline, [&] {
+    return with_edges ? take_with_edges(target, options, deadline)
+                      : take_once(target, options, deadline);
+  }));
   snapshot::Snapshot snapshot;
-  HA_TRY(ruby::add_objects(*taken.heap, snapshot));
+  if (with_edges) console.step("reading what the objects reference");
+  HA_TRY(with_edges ? add_objects(target, taken, snapshot)
+                    : ruby::add_objects(*taken.heap, nullptr, snapshot));
   fill_header(target, taken, snapshot);
   snapshot.header.captured = snapshot::moment_text(captured);
   console.step(fmt::format(

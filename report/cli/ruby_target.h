@@ -33,9 +33,9 @@ class RubyTarget : public snapshot::Opened {
   std::string no_machine;                // why; empty: it can
 };
 
-// Whether the options' report can be made of a heap that is read from outside: it has no edges,
-// values or lines.
-[[nodiscard]] bool can_read_ruby_from_outside(const Options& options);
+// Whether the options' report can be made of a heap that is read from outside: it has no values and
+// no lines, and edges only of some releases.
+[[nodiscard]] bool can_read_ruby_from_outside(const RubyTarget& target, const Options& options);
 
 // Whether the user asked for that: with --snapshot freeze.
 [[nodiscard]] bool wants_ruby_from_outside(const Options& options);

@@ -28,14 +28,6 @@ namespace heapattach {
 
 namespace {
 
-SymbolSearch symbol_search(const Options& options) {
-  SymbolSearch search;
-  search.exe = options.exe;
-  search.debug_dirs = options.debug_dirs;
-  search.sysroot = options.sysroot;
-  return search;
-}
-
 snapshot::TakeOptions take_options(const Options& options,
                                    const Deadline& deadline,
                                    Console& console) {
@@ -233,6 +225,14 @@ Result<CallReport> call_routine(const Options& options,
 }
 
 }  // namespace
+
+SymbolSearch symbol_search(const Options& options) {
+  SymbolSearch search;
+  search.exe = options.exe;
+  search.debug_dirs = options.debug_dirs;
+  search.sysroot = options.sysroot;
+  return search;
+}
 
 const Sources& real_sources() {
   static const Sources sources{take, take_summary,  examine,      take_stacks_of,

@@ -4,6 +4,9 @@
 
 namespace heapattach {
 
+// The files with symbols that the user names.
+[[nodiscard]] SymbolSearch symbol_search(const Options& options);
+
 // The sources that read real processes and files.
 [[nodiscard]] const Sources& real_sources();
 

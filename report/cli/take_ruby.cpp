@@ -32,7 +32,8 @@ constexpr std::uint64_t kLeastBytes = std::uint64_t{256} << 20;
 // Writes the names of references that a dump lacks (own_names.h): constants and variables of
 // modules, globals, and the instance variables of objects. It calls no method of the program's:
 // constants that would be loaded first are passed over, and so is what the program may have
-// redefined.
+// redefined. To read a global variable that an extension defines with a getter calls the getter: in
+// the copy, as everything here.
 constexpr std::string_view kNamesCode = R"(
   any_to_s = Kernel.instance_method(:to_s)
   address = lambda { |object| any_to_s.bind_call(object)[/0x(\h+)>\z/, 1] }
@@ -89,8 +90,10 @@ constexpr std::string_view kNamesCode = R"(
   end
 )";
 
-// Ruby's own `require` is without the locks of rubygems, which another thread may hold.
-std::string dump_code(const std::string& path, bool with_names) {
+// Until 3.0, what is dumped is written by the C library, at the latest when `file` is closed: after
+// what Ruby writes. Ruby's own `require` is without the locks of rubygems, which another thread may
+// hold.
+std::string dump_code(int descriptor, bool with_names) {
   return fmt::format(
       R"(TOPLEVEL_BINDING.eval('
 begin
@@ -99,18 +102,21 @@ begin
     TOPLEVEL_BINDING.receiver.send(own, "objspace")
   end
   ObjectSpace.trace_object_allocations_start
-  file = File.open("{}", "wb")
+  last = IO.for_fd({}, "wb")
+  file = last.dup
 {}
+  file.flush
   GC.start
   GC.disable
   ObjectSpace.dump_all(output: file)
-  file.write("{{\"type\":\"END\"}}\n")
   file.close
+  last.write("{{\"type\":\"END\"}}\n")
+  last.close
 rescue Exception => error
-  STDERR.write("Ruby says: ", error.message())
+  STDERR.write("Ruby says: ", error.message)
   STDERR.flush
 end', "{}", 1))",
-      path, with_names ? kNamesCode : "", kOwnFile);
+      descriptor, with_names ? kNamesCode : "", kOwnFile);
 }
 
 // Reads a dump on a thread of its own, while it comes.
@@ -226,7 +232,7 @@ std::string in_hex(std::string_view text) {
 }
 
 // The value, or the exception with where it was raised, after `=` or `!`, and then a dot.
-std::string evaluating_code(const std::string& code, const std::string& path) {
+std::string evaluating_code(const std::string& code, int descriptor) {
   return fmt::format(
       R"(TOPLEVEL_BINDING.eval('
 begin
@@ -238,12 +244,12 @@ begin
   end
   $stdout.flush
   $stderr.flush
-  File.open("{}", "wb") {{ |file| file.write(text, ".") }}
+  IO.for_fd({}, "wb") {{ |file| file.write(text, ".") }}
 rescue Exception => error
-  STDERR.write("Ruby says: ", error.message())
+  STDERR.write("Ruby says: ", error.message)
   STDERR.flush
 end', "{}", 1))",
-      in_hex(code), path, kOwnFile);
+      in_hex(code), descriptor, kOwnFile);
 }
 
 // What a copy dumps.
@@ -264,9 +270,7 @@ Result<snapshot::Snapshot> take_by_copy(const RubyTarget& target,
     return taken > most ? too_much(taken) : reader.take(bytes);
   };
   receiver.end = [&] { return reader.end(); };
-  const RubyCode code = [&](const std::string& path) {
-    return dump_code(path, needs_edges(options));
-  };
+  const RubyCode code = [&](int descriptor) { return dump_code(descriptor, needs_edges(options)); };
   const auto captured = std::chrono::system_clock::now();
   const auto answer = run_ruby(call_options(options, deadline, console), *target.process,
                                target.ruby, code, receiver);
@@ -304,7 +308,7 @@ Result<snapshot::Snapshot> take_from_ruby(const Options& options,
   if (target->core || wants_ruby_from_outside(options)) {
     return read_ruby_from_outside(*target, options, deadline, console);
   }
-  const bool may_read = target->machine && can_read_ruby_from_outside(options);
+  const bool may_read = can_read_ruby_from_outside(*target, options);
   auto dumped =
       take_by_copy(*target, options, may_read ? with_reserve(deadline) : deadline, console);
   if (dumped || !may_read) return dumped;
@@ -340,7 +344,7 @@ Result<CallReport> evaluate_ruby(const Options& options,
   how.allowed_calls = options.allowed_calls;
   const RubyAnswer answer = HA_TRY(run_ruby(
       how, *target->process, target->ruby,
-      [&](const std::string& path) { return evaluating_code(options.ruby_code, path); }, receiver));
+      [&](int descriptor) { return evaluating_code(options.ruby_code, descriptor); }, receiver));
   CallReport report;
   report.function = "the code";
   report.output = answer.output;

@@ -73,8 +73,12 @@ class Copying {
     if (target_.process) held_.monotonic = monotonic_now();
     held_.map = target_.core ? target_.map : HA_TRY(target_.process->maps());
     if (target_.heap) find_fibers(threads);
-    if (target_.ruby)
-      held_.ruby = ruby::read_threads(*target_.ruby, target_.memory, target_.ruby_fibers);
+    if (target_.ruby) {
+      // Half of the time: the rest is for the stacks, which no fiber of Ruby's must cost.
+      const auto now = Clock::now();
+      held_.ruby = ruby::read_threads(*target_.ruby, target_.memory, target_.ruby_fibers,
+                                      now + (limits_.deadline - now) / 2);
+    }
     std::vector<Range> stacks;
     for (const auto& root : boehm::stack_roots(threads, held_.map)) stacks.push_back(root.range);
     for (const crystal::FiberStack& fiber : held_.fibers) {

@@ -26,7 +26,7 @@ struct HeldStacks {
   MemoryMap map;
   boehm::BlockIndex index;
   std::vector<crystal::FiberStack> fibers;
-  std::optional<Result<std::vector<ruby::Thread>>> ruby;  // none: it is not Ruby
+  std::optional<Result<ruby::Threads>> ruby;  // none: it is not Ruby
   FreezeReport freeze;
   // The clock of the target's timers at the freeze; not known from a core file.
   std::optional<std::chrono::nanoseconds> monotonic;

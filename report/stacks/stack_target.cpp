@@ -1,9 +1,12 @@
 #include "report/stacks/stack_target.h"
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "report/collect/while_it_changes.h"
 #include "symbols/crystal/type_sources.h"
 #include "symbols/ruby/heap_pages.h"
 #include "symbols/ruby/interpreter.h"
@@ -53,18 +56,18 @@ void StackTarget::learn_ruby(const StackOptions& options) {
     return;
   }
   ruby = *machine;
-  // The lists of a heap may be in the midst of a change.
-  constexpr int kMostTries = 5;
-  for (int tries = 1;; ++tries) {
-    auto found = ruby::find_fibers(*ruby, memory, {1, options.deadline.at});
-    if (found) {
-      ruby_fibers = std::move(*found);
-      return;
-    }
-    if (tries == kMostTries) {
-      ruby_refusal = "suspended Ruby fibers are not shown: " + found.error().message();
-      return;
-    }
+  // A part of the time: without fibers, there are still threads.
+  Deadline until = options.deadline;
+  const auto now = std::chrono::steady_clock::now();
+  until.at = now + std::min<std::chrono::steady_clock::duration>((until.at - now) / 4,
+                                                                 std::chrono::seconds(10));
+  auto found = snapshot::while_it_changes(process != nullptr, until, [&] {
+    return ruby::find_fibers(*ruby, memory, {1, until.at});
+  });
+  if (found) {
+    ruby_fibers = std::move(*found);
+  } else {
+    ruby_refusal = "suspended Ruby fibers are not shown: " + found.error().message();
   }
 }
 

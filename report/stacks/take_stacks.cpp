@@ -59,7 +59,7 @@ Scene scene_of(const StackTarget& target, const HeldStacks& held, const unwind::
           .after = held.after,
           .pause = held.freeze.pause,
           .busy = &held.busy,
-          .ruby = held.ruby && *held.ruby ? &held.ruby->value() : nullptr};
+          .ruby = held.ruby && *held.ruby ? &held.ruby->value().all : nullptr};
 }
 
 void add_header(const StackTarget& target, StackReport& report) {
@@ -91,6 +91,10 @@ Result<StackReport> take_stacks(const StackOptions& options) {
   for (const std::string& text : stacks->notes) options.say(text);
   std::string no_ruby = target->ruby_refusal;
   if (held->ruby && !*held->ruby) no_ruby = "no Ruby frames: " + held->ruby->error().message();
+  if (held->ruby && *held->ruby && held->ruby->value().unread_fibers > 0) {
+    no_ruby = fmt::format("{} of {} Ruby fibers were not read in time: --max-pause MS allows more",
+                          held->ruby->value().unread_fibers, target->ruby_fibers.size());
+  }
   if (!no_ruby.empty()) {
     warnings.push_back(std::move(no_ruby));
     is_partial = true;

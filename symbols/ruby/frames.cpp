@@ -131,7 +131,9 @@ std::optional<FrameReader::Code> FrameReader::read_code(std::uint64_t iseq) cons
   code.function = *function;
   code.instructions = half_at(body, form.size);
   code.begin = word_at(body, form.code);
-  code.first_line = static_cast<std::uint32_t>(word_at(body, form.first_line) >> 1);  // a Fixnum
+  code.first_line = form.first_line_is_value
+                        ? static_cast<std::uint32_t>(word_at(body, form.first_line) >> 1)
+                        : half_at(body, form.first_line);
   code.lines = word_at(body, form.lines);
   code.line_count = half_at(body, form.line_count);
   code.line_index = word_at(body, form.line_index);

@@ -8,12 +8,17 @@
 
 #include <fmt/format.h>
 
+#include "symbols/ruby/copy_first.h"
+
 namespace heapattach::ruby {
 
 namespace {
 
 constexpr std::uint64_t kMostPages = std::uint64_t{1} << 20;
-constexpr std::uint64_t kSlotBytes = sizeof(Slot);
+constexpr std::uint64_t kSlotBytes = sizeof(Slot);  // of the smallest; marks are in these units
+constexpr std::uint64_t kMostSlotBytes = 1024;
+constexpr std::uint64_t kTableInSlot = 24;
+constexpr std::uint64_t kTableBytes = 56;  // of an st_table
 constexpr std::size_t kMostClasses = 1'000'000;
 constexpr std::uint64_t kFewMisfits = 1000;  // one in so many slots may be none
 
@@ -33,22 +38,6 @@ T read_from(std::span<const std::byte> bytes, std::size_t at) {
   std::memcpy(&value, bytes.data() + at, sizeof value);
   return value;
 }
-
-// What was copied need not be read again.
-class CopyFirst final : public MemoryReader {
- public:
-  CopyFirst(const Capture& copy, const MemoryReader& memory) : copy_(copy), memory_(memory) {}
-
-  [[nodiscard]] Result<std::size_t> read_some(RemoteAddr from,
-                                              std::span<std::byte> into) const override {
-    auto got = copy_.read_some(from, into);
-    return got ? got : memory_.read_some(from, into);
-  }
-
- private:
-  const Capture& copy_;
-  const MemoryReader& memory_;
-};
 
 bool is_kind(Kind kind) {
   const auto number = static_cast<unsigned>(kind);
@@ -114,10 +103,15 @@ class Lister {
     HeapPage page;
     page.start = RemoteAddr{read_from<std::uint64_t>(record, form.start)};
     const std::uint64_t before = page.start.value % layout_.page_bytes;
-    if (slot_bytes != kSlotBytes || slots <= 0 || before < 8 || before % 8 != 0) return {};
+    const bool is_size =
+        slot_bytes == kSlotBytes || (layout_.values.is_wide && slot_bytes > 0 &&
+                                     slot_bytes % static_cast<int>(kSlotBytes) == 0 &&
+                                     slot_bytes <= static_cast<int>(kMostSlotBytes));
+    if (!is_size || slots <= 0 || before < 8 || before % 8 != 0) return {};
     page.slots = static_cast<std::uint32_t>(slots);
+    page.slot_bytes = static_cast<std::uint32_t>(slot_bytes);
     const bool is_after = list_.pages.empty() || list_.pages.back().start < page.start;
-    if (before + page.slots * kSlotBytes > layout_.page_bytes || !is_after ||
+    if (before + std::uint64_t{page.slots} * page.slot_bytes > layout_.page_bytes || !is_after ||
         page.start.value < lowest_ || page.start.value >= highest_) {
       return {};
     }
@@ -158,14 +152,14 @@ Result<std::vector<Value>> find_fibers(const Machine& machine,
                                        const MemoryReader& memory,
                                        const CopyLimits& limits) {
   const PageList list = HA_TRY(list_pages(machine, memory, limits));
-  const Values values(memory);
+  const Values values(memory, machine.layout->values);
   std::unordered_map<std::uint64_t, bool> is_of_fibers;  // by data type
   std::vector<Value> fibers;
   std::vector<std::byte> bytes(machine.layout->page_bytes);
   for (const HeapPage& page : list.pages) {
-    const auto here = std::span(bytes).first(page.slots * kSlotBytes);
+    const auto here = std::span(bytes).first(std::size_t{page.slots} * page.slot_bytes);
     if (!memory.read(page.start, here)) continue;  // it was freed meanwhile
-    for (std::size_t at = 0; at < here.size(); at += kSlotBytes) {
+    for (std::size_t at = 0; at < here.size(); at += page.slot_bytes) {
       const Slot slot = read_from<Slot>(here, at);
       if (slot.kind() != Kind::Data || slot.data_type() == 0) continue;
       const auto [known, is_new] = is_of_fibers.try_emplace(slot.data_type());
@@ -182,9 +176,9 @@ Result<std::vector<Value>> find_fibers(const Machine& machine,
   return fibers;
 }
 
-std::size_t HeapCopy::bytes_for(std::uint64_t pages) {
+std::size_t HeapCopy::bytes_for(const Machine& machine, std::uint64_t pages) {
   // With the rounding of the arena, and some that may be added meanwhile.
-  return (pages + pages / 4 + 1024) * 16640;
+  return (pages + pages / 4 + 1024) * (machine.layout->page_bytes + 256);
 }
 
 Result<void> HeapCopy::copy(const Machine& machine,
@@ -245,7 +239,9 @@ Result<void> HeapCopy::survey(const Machine& machine,
       if (kind == Kind::Data && slot->data_type() != 0 && slot->of_class() == 0) {
         data_types.try_emplace(slot->data_type(), true);
       }
-      if (kind == Kind::Hash && slot->has(3)) tables.push_back(slot->words[2]);
+      const Value address = page.start.value + std::uint64_t{i} * page.slot_bytes;
+      if (kind == Kind::Hash && slot->has(3)) tables.push_back(table_of(address, *slot));
+      if (kind == Kind::Object && !slot->has(1) && layout_->values.is_wide) ++unsized_;
       const bool is_internal = kind == Kind::Imemo || kind == Kind::Iclass || kind == Kind::Node;
       if (is_internal || slot->of_class() == 0 || slot->of_class() == last) continue;
       last = slot->of_class();
@@ -254,7 +250,7 @@ Result<void> HeapCopy::survey(const Machine& machine,
   }
   if (misfits_ * kFewMisfits > slots) return out_of_order("its slots hold no objects");
   const CopyFirst copy_first(capture_, memory);
-  const Values values(copy_first);
+  const Values values(copy_first, layout_->values);
   NameReader names(machine, values);
   std::uint64_t unnamed = 0;
   for (auto& [of_class, name] : class_names_) {
@@ -277,7 +273,6 @@ Result<void> HeapCopy::survey(const Machine& machine,
 void HeapCopy::read_tables(const MemoryReader& memory,
                            const std::vector<std::uint64_t>& tables,
                            const CopyLimits& limits) {
-  constexpr std::uint64_t kTableBytes = 56;
   constexpr std::uint64_t kEntryBytes = 24;
   constexpr unsigned kMostPower = 40;
   struct Head {
@@ -306,7 +301,7 @@ void HeapCopy::read_tables(const MemoryReader& memory,
 }
 
 std::optional<Slot> HeapCopy::slot_at(const HeapPage& page, std::uint32_t index) const {
-  const auto bytes = capture_.bytes_from(page.start + std::uint64_t{index} * kSlotBytes);
+  const auto bytes = capture_.bytes_from(page.start + std::uint64_t{index} * page.slot_bytes);
   if (bytes.size() < kSlotBytes) return std::nullopt;
   const Slot slot = read_from<Slot>(bytes, 0);
   return slot.flags() == 0 ? std::nullopt : std::optional(slot);
@@ -315,7 +310,8 @@ std::optional<Slot> HeapCopy::slot_at(const HeapPage& page, std::uint32_t index)
 bool HeapCopy::is_garbage(const HeapPage& page, std::uint32_t index) const {
   if (!is_sweeping_ || !page.is_before_sweep) return false;
   const std::uint64_t number =
-      page.start.value % layout_->page_bytes / kSlotBytes + std::uint64_t{index};
+      (page.start.value % layout_->page_bytes + std::uint64_t{index} * page.slot_bytes) /
+      kSlotBytes;
   return (page.marks[number / 64] >> (number % 64) & 1) == 0;
 }
 
@@ -324,13 +320,18 @@ std::optional<HeapCopy::Object> HeapCopy::object_at(const HeapPage& page,
   const auto slot = slot_at(page, index);
   if (!slot || !is_kind(slot->kind()) || is_garbage(page, index)) return std::nullopt;
   Object object;
-  object.address = page.start.value + std::uint64_t{index} * kSlotBytes;
+  object.address = page.start.value + std::uint64_t{index} * page.slot_bytes;
   object.slot = *slot;
-  object.bytes = kSlotBytes + buffer_bytes(*slot);
+  object.bytes = page.slot_bytes + buffer_bytes(object.address, *slot);
   return object;
 }
 
-std::uint64_t HeapCopy::buffer_bytes(const Slot& slot) const {
+std::uint64_t HeapCopy::table_of(Value address, const Slot& slot) const {
+  return layout_->values.is_wide ? address + kTableInSlot : slot.words[2];
+}
+
+std::uint64_t HeapCopy::buffer_bytes(Value address, const Slot& slot) const {
+  const bool is_wide = layout_->values.is_wide;
   constexpr std::uint64_t kMost = std::uint64_t{1} << 47;
   const auto& words = slot.words;
   std::uint64_t bytes = 0;
@@ -342,10 +343,11 @@ std::uint64_t HeapCopy::buffer_bytes(const Slot& slot) const {
       if (!slot.has(1) && !slot.has(2) && words[3] < kMost / 8) bytes = words[3] * 8;
       break;
     case Kind::Object:
-      if (!slot.has(1)) bytes = (words[2] & 0xffffffff) * 8;
+      if (!slot.has(1) && !is_wide) bytes = (words[2] & 0xffffffff) * 8;
       break;
     case Kind::Struct:
-      if (!slot.has(1) && !slot.has(2) && words[3] != 0 && words[2] < kMost / 8) {
+      if ((slot.flags() >> 13 & layout_->values.struct_length) == 0 && words[3] != 0 &&
+          words[2] < kMost / 8) {
         bytes = words[2] * 8;
       }
       break;
@@ -354,16 +356,31 @@ std::uint64_t HeapCopy::buffer_bytes(const Slot& slot) const {
       break;
     case Kind::Hash:
       if (!slot.has(3)) {
-        bytes = words[2] != 0 ? 128 : 0;
-      } else if (const auto table = table_bytes_.find(words[2]); table != table_bytes_.end()) {
-        bytes = table->second;
+        bytes = !is_wide && words[2] != 0 ? 128 : 0;
+      } else if (const auto table = table_bytes_.find(table_of(address, slot));
+                 table != table_bytes_.end()) {
+        bytes = is_wide ? table->second - kTableBytes : table->second;
       }
       break;
     case Kind::Class:
-    case Kind::Module: bytes = 112; break;  // rb_classext_t; its tables are not counted
+    case Kind::Module:
+      bytes = is_wide ? 0 : 112;
+      break;  // rb_classext_t; its tables are not counted
     default: break;
   }
   return bytes < kMost ? bytes : 0;
+}
+
+bool HeapCopy::has_object(Value value) const {
+  if (!is_reference(value)) return false;
+  const auto after = std::partition_point(pages_.begin(), pages_.end(), [&](const HeapPage& page) {
+    return page.start.value <= value;
+  });
+  if (after == pages_.begin()) return false;
+  const HeapPage& page = *std::prev(after);
+  const std::uint64_t offset = value - page.start.value;
+  if (offset % page.slot_bytes != 0 || offset / page.slot_bytes >= page.slots) return false;
+  return object_at(page, static_cast<std::uint32_t>(offset / page.slot_bytes)).has_value();
 }
 
 std::optional<std::string> HeapCopy::class_name(Value of_class) const {

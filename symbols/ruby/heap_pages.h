@@ -19,6 +19,7 @@ namespace heapattach::ruby {
 struct HeapPage {
   RemoteAddr start;
   std::uint32_t slots = 0;
+  std::uint32_t slot_bytes = 0;
   bool is_before_sweep = false;      // what has no mark is garbage
   std::vector<std::uint64_t> marks;  // by slot of the aligned page
 };
@@ -48,7 +49,7 @@ class HeapCopy {
  public:
   // `arena` has room for `bytes_for` the pages.
   explicit HeapCopy(Arena arena) : capture_(std::move(arena)) {}
-  static std::size_t bytes_for(std::uint64_t pages);
+  static std::size_t bytes_for(const Machine& machine, std::uint64_t pages);
 
   // Copies all pages, and reads what is needed of the objects' classes. Call it once, while the
   // process is held. Malformed if the heap is not in order.
@@ -71,6 +72,8 @@ class HeapCopy {
     }
   }
 
+  // Whether this is the address of one of them.
+  [[nodiscard]] bool has_object(Value value) const;
   [[nodiscard]] std::size_t page_count() const { return pages_.size(); }
   // The names of the classes that objects have; none of a class: it has no name to be read.
   [[nodiscard]] std::optional<std::string> class_name(Value of_class) const;
@@ -79,6 +82,8 @@ class HeapCopy {
   // It was in the midst of a collection.
   [[nodiscard]] bool is_collecting() const { return is_collecting_; }
   [[nodiscard]] std::uint64_t garbage() const { return garbage_; }  // left out, as said above
+  // Objects with variables elsewhere, for which there is no size.
+  [[nodiscard]] std::uint64_t unsized_objects() const { return unsized_; }
   [[nodiscard]] std::uint64_t misfits() const { return misfits_; }  // slots that are no objects
   [[nodiscard]] std::uint64_t unread_bytes() const;
 
@@ -95,7 +100,9 @@ class HeapCopy {
   [[nodiscard]] std::optional<Object> object_at(const HeapPage& page, std::uint32_t index) const;
   [[nodiscard]] std::optional<Slot> slot_at(const HeapPage& page, std::uint32_t index) const;
   [[nodiscard]] bool is_garbage(const HeapPage& page, std::uint32_t index) const;
-  [[nodiscard]] std::uint64_t buffer_bytes(const Slot& slot) const;
+  [[nodiscard]] std::uint64_t buffer_bytes(Value address, const Slot& slot) const;
+  // Where the table of a Hash is that has one.
+  [[nodiscard]] std::uint64_t table_of(Value address, const Slot& slot) const;
 
   Capture capture_;
   const Layout* layout_ = nullptr;
@@ -107,6 +114,7 @@ class HeapCopy {
   bool is_collecting_ = false;
   std::uint64_t garbage_ = 0;
   std::uint64_t misfits_ = 0;
+  std::uint64_t unsized_ = 0;
 };
 
 }  // namespace heapattach::ruby

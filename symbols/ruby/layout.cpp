@@ -11,6 +11,7 @@ constexpr Layout kLayout31{
     .thread = {.object = 16,
                .vm = 32,
                .context = 40,
+               .native = 0,
                .tid = 88,
                .blocking = 168,
                .awaited_mutex = 264,
@@ -26,8 +27,10 @@ constexpr Layout kLayout31{
              .lines = 120,
              .line_count = 136,
              .line_index = 144,
-             .bytes = 152},
+             .bytes = 152,
+             .first_line_is_value = true},
     .method = {.definition = 16, .owner = 32, .original_id = 32},
+    .of_class = {.name = 0, .attached = 0},
     .objspace = {.flags = 16, .sorted = 256, .pages = 264, .sorted_length = 280, .range = 288},
     .page = {.slot_size = 0,
              .slots = 2,
@@ -39,13 +42,59 @@ constexpr Layout kLayout31{
     .page_bytes = 16384,
     .line_bytes = 12,
     .last_operator = 169,
-    .first_name = 239,
+    .initialize = 195,
+    .values = {},
+    .has_references = true,
+};
+
+// Ruby 3.3 on x86-64 Linux.
+constexpr Layout kLayout33{
+    .vm = {.ractors = 8, .main_thread = 40, .objspace = 1304, .waiting_descriptors = 488},
+    .ractor = {.node = 432, .threads = 256, .thread_count = 272, .lock_owner = 328},
+    .thread = {.object = 16,
+               .vm = 32,
+               .context = 48,
+               .native = 40,
+               .tid = 24,
+               .blocking = 248,
+               .awaited_mutex = 344,
+               .name = 432},
+    .context = {.stack = 0, .stack_words = 8, .frame = 16, .fiber = 40, .thread = 48},
+    .fiber = {.object = 16, .context = 80, .previous = 680, .status = 696, .bytes = 768},
+    .frame = {.pc = 0, .iseq = 16, .self = 24, .environment = 32, .bytes = 56},
+    .code = {.size = 4,
+             .code = 8,
+             .path = 64,
+             .label = 80,
+             .first_line = 88,
+             .lines = 112,
+             .line_count = 128,
+             .line_index = 136,
+             .bytes = 144,
+             .first_line_is_value = false},
+    .method = {.definition = 16, .owner = 32, .original_id = 32},
+    .of_class = {.name = 152, .attached = 128},
+    .objspace = {.flags = 16, .sorted = 1208, .pages = 1216, .sorted_length = 1232, .range = 1240},
+    .page = {.slot_size = 0,
+             .slots = 2,
+             .free_slots = 4,
+             .flags = 12,
+             .start = 32,
+             .marks = 272,
+             .bytes = 480},
+    .page_bytes = 65536,
+    .line_bytes = 12,
+    .last_operator = 169,
+    .initialize = 196,
+    .values = {.is_wide = true, .array_length = 0x7f, .struct_length = 0x7f},
+    .has_references = false,
 };
 
 }  // namespace
 
 const Layout* layout_of(std::string_view version) {
-  return version.starts_with("3.1.") ? &kLayout31 : nullptr;
+  if (version.starts_with("3.1.")) return &kLayout31;
+  return version.starts_with("3.3.") ? &kLayout33 : nullptr;
 }
 
 }  // namespace heapattach::ruby

@@ -44,7 +44,7 @@ std::uint64_t serial_of(const Layout& layout, Id id) {
 class Finder {
  public:
   Finder(const Modules& modules, const MemoryReader& memory, const Layout& layout)
-      : modules_(modules), memory_(memory), values_(memory) {
+      : modules_(modules), memory_(memory), values_(memory, layout.values) {
     machine_.layout = &layout;
   }
 
@@ -52,9 +52,11 @@ class Finder {
     if (!find_vm()) return wrong("its threads are elsewhere");
     if (!find_class_path()) return wrong("its classes have no names");
     if (!find_names()) return wrong("its table of names was not found");
-    const auto next = machine_.class_path + 16;
-    const auto temporary = name_in(values_, machine_.names, serial_of(*machine_.layout, next));
-    if (temporary == "__tmp_classpath__") machine_.temporary_path = next;
+    if (machine_.class_path != 0) {
+      if (name(machine_.class_path) != "__classpath__") return wrong("its classes have no names");
+      const auto next = machine_.class_path + 16;
+      if (name(next) == "__tmp_classpath__") machine_.temporary_path = next;
+    }
     if (const auto bad = wrong_class()) return wrong(*bad);
     return machine_;
   }
@@ -65,28 +67,39 @@ class Finder {
     return symbol ? values_.word(symbol->address.value) : std::nullopt;
   }
 
+  [[nodiscard]] std::optional<std::string> name(Id id) const {
+    return name_in(values_, machine_.names, serial_of(*machine_.layout, id));
+  }
+
   static Error wrong(std::string_view what) {
     return {ErrorKind::Unsupported,
             fmt::format("Ruby's memory is not as in the known releases: {}", what)};
   }
 
   bool find_vm() {
+    if (const auto vm = variable("ruby_current_vm_ptr")) return is_vm(*vm);
+    // Since 3.3 the variable is not exported. It is among the interpreter's own.
+    return any_word(
+        [&](const std::vector<std::uint64_t>& words, std::size_t i) { return is_vm(words[i]); });
+  }
+
+  bool is_vm(std::uint64_t vm) {
     const Layout& layout = *machine_.layout;
-    const auto vm = variable("ruby_current_vm_ptr");
-    if (!vm || !is_reference(*vm)) return false;
-    machine_.vm = *vm;
-    const auto thread = values_.word(*vm + layout.vm.main_thread);
-    const auto objspace = values_.word(*vm + layout.vm.objspace);
+    if (!is_reference(vm)) return false;
+    machine_.vm = vm;
+    const auto thread = values_.word(vm + layout.vm.main_thread);
+    const auto objspace = values_.word(vm + layout.vm.objspace);
     if (!thread || !objspace || !is_reference(*thread) || !is_reference(*objspace)) return false;
     machine_.objspace = *objspace;
     const auto context = values_.word(*thread + layout.thread.context);
     if (!context || !is_reference(*context)) return false;
-    return values_.word(*thread + layout.thread.vm) == *vm &&
+    return values_.word(*thread + layout.thread.vm) == vm &&
            values_.word(*context + layout.context.thread) == *thread;
   }
 
-  // The one variable of Object that is the text "Object".
+  // The one variable of Object that is the text "Object", in releases that keep it there.
   bool find_class_path() {
+    if (machine_.layout->of_class.name != 0) return true;
     const auto object = variable("rb_cObject");
     const auto slot = object ? values_.slot(*object) : std::nullopt;
     if (!slot || slot->kind() != Kind::Class) return false;
@@ -102,6 +115,16 @@ class Finder {
   // A variable that is not exported: {last_id, str_sym, ids, …}, somewhere in the interpreter's
   // data.
   bool find_names() {
+    return any_word([&](const std::vector<std::uint64_t>& words, std::size_t i) {
+      if (i + 2 >= words.size()) return false;
+      machine_.names = words[i + 2];
+      return are_names(static_cast<std::uint32_t>(words[i]), words[i + 1], words[i + 2]);
+    });
+  }
+
+  // Whether the test holds for any word of the interpreter's variables.
+  template <class Test>
+  bool any_word(const Test& test) {
     const auto object = modules_.find_symbol("rb_cObject");
     const Module* module = object ? modules_.find(object->address) : nullptr;
     if (module == nullptr) return false;
@@ -112,24 +135,21 @@ class Finder {
           memory_.read_some(segment.range.start, std::as_writable_bytes(std::span(words)));
       if (!got) continue;
       words.resize(*got / 8);
-      for (std::size_t i = 0; i + 2 < words.size(); ++i) {
-        if (are_names(static_cast<std::uint32_t>(words[i]), words[i + 1], words[i + 2])) {
-          machine_.names = words[i + 2];
-          return true;
-        }
+      for (std::size_t i = 0; i < words.size(); ++i) {
+        if (test(words, i)) return true;
       }
     }
     return false;
   }
 
   bool are_names(std::uint64_t last, std::uint64_t table, Value names) const {
-    const std::uint64_t serial = serial_of(*machine_.layout, machine_.class_path);
+    const std::uint64_t serial = machine_.layout->initialize;
     if (last < serial || last > kMostNames || !is_reference(table) || !is_reference(names)) {
       return false;
     }
     const auto groups = values_.elements(names);
     return groups && groups->count > last / kNamesTogether &&
-           name_in(values_, names, serial) == "__classpath__";
+           name_in(values_, names, serial) == "initialize";
   }
 
   // A core class whose name is wrong; none: all are right.
@@ -183,10 +203,16 @@ std::optional<std::string> NameReader::find_class_name(Value of_class) const {
       of_class = slot->words[2];
       continue;
     }
+    if (const auto in_class = machine_.layout->of_class.name; in_class != 0) {
+      auto name = values_.text(values_.word(of_class + in_class).value_or(0));
+      if (name) return name;
+    }
     std::optional<std::string> temporary;
-    for (const Values::Entry& entry : variables_of(values_, of_class)) {
-      if (entry.key == machine_.class_path) return values_.text(entry.value);
-      if (entry.key == machine_.temporary_path) temporary = values_.text(entry.value);
+    if (machine_.class_path != 0) {
+      for (const Values::Entry& entry : variables_of(values_, of_class)) {
+        if (entry.key == machine_.class_path) return values_.text(entry.value);
+        if (entry.key == machine_.temporary_path) temporary = values_.text(entry.value);
+      }
     }
     if (temporary) return temporary;
     return fmt::format("#<{}:0x{:016x}>", kind == Kind::Module ? "Module" : "Class", of_class);
@@ -197,6 +223,9 @@ std::optional<std::string> NameReader::find_class_name(Value of_class) const {
 std::optional<std::string> NameReader::owner_name(Value of_class) {
   const auto slot = values_.slot(of_class);
   if (!slot || !slot->is_singleton_class()) return class_name(of_class);
+  if (const auto in_class = machine_.layout->of_class.attached; in_class != 0) {
+    return class_name(values_.word(of_class + in_class).value_or(0));
+  }
   for (const Values::Entry& entry : variables_of(values_, of_class)) {
     if (entry.key == machine_.attached) return class_name(entry.value);
   }
@@ -204,7 +233,11 @@ std::optional<std::string> NameReader::owner_name(Value of_class) {
 }
 
 std::optional<std::string> NameReader::name(Id id) const {
-  return name_in(values_, machine_.names, serial_of(*machine_.layout, id));
+  return name_of_serial(serial_of(*machine_.layout, id));
+}
+
+std::optional<std::string> NameReader::name_of_serial(std::uint64_t serial) const {
+  return name_in(values_, machine_.names, serial);
 }
 
 }  // namespace heapattach::ruby

@@ -17,14 +17,15 @@ struct Machine {
   std::uint64_t vm = 0;
   std::uint64_t objspace = 0;
   Value names = 0;        // the array of all names, by the serial numbers of their IDs
-  Id class_path = 0;      // __classpath__: the name of a class, in its table of variables
+  Id class_path = 0;      // __classpath__: the name of a class, in its table of variables; 0: it
+                          // is in the class
   Id temporary_path = 0;  // __tmp_classpath__; 0: not known
   Id attached = 0;        // __attached__: what a singleton class is of; 0: not known
 };
 
 // Finds it by exported variables, and checks the layout by what must be true of any Ruby: threads
-// and their contexts reference each other, the core classes have their names, and the name
-// "__classpath__" is that of its ID. Unsupported: the release has no known layout, or the layout
+// and their contexts reference each other, the core classes have their names, and "initialize" is
+// the name of its ID. Unsupported: the release has no known layout, or the layout
 // does not fit.
 Result<Machine> find_machine(const Modules& modules,
                              const MemoryReader& memory,
@@ -42,6 +43,7 @@ class NameReader {
   // is a class or module.
   [[nodiscard]] std::optional<std::string> owner_name(Value of_class);
   [[nodiscard]] std::optional<std::string> name(Id id) const;
+  [[nodiscard]] std::optional<std::string> name_of_serial(std::uint64_t serial) const;
 
  private:
   std::optional<std::string> find_class_name(Value of_class) const;

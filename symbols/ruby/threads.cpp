@@ -1,6 +1,5 @@
 #include "symbols/ruby/threads.h"
 
-#include <algorithm>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -29,17 +28,29 @@ Error out_of_order(std::string_view what) {
 class Reader {
  public:
   Reader(const Machine& machine, const MemoryReader& memory)
-      : machine_(machine), form_(*machine.layout), values_(memory), frames_(machine, values_) {}
+      : machine_(machine),
+        form_(*machine.layout),
+        values_(memory, form_.values),
+        frames_(machine, values_) {}
 
-  Result<std::vector<Thread>> read(std::span<const Value> fibers) && {
+  Result<Threads> read(std::span<const Value> fibers,
+                       std::chrono::steady_clock::time_point fibers_until) && {
     const auto ractors =
         HA_TRY(nodes_of(machine_.vm + form_.vm.ractors, "the list of ractors is broken"));
     if (ractors.empty()) return out_of_order("there is no ractor");
     for (const std::uint64_t node : ractors) HA_TRY(read_ractor(node - form_.ractor.node));
     find_mutex_owners();
-    for (const Value fiber : fibers) add_suspended(fiber);
     HA_TRY(read_descriptors());
-    return std::move(threads_);
+    Threads found;
+    for (std::size_t i = 0; i < fibers.size(); ++i) {
+      if (std::chrono::steady_clock::now() >= fibers_until) {
+        found.unread_fibers = fibers.size() - i;
+        break;
+      }
+      add_suspended(fibers[i]);
+    }
+    found.all = std::move(threads_);
+    return found;
   }
 
  private:
@@ -76,7 +87,9 @@ class Reader {
     thread.address = address;
     thread.has_lock = has_lock;
     thread.object = values_.word(address + form.object).value_or(0);
-    thread.tid = values_.as<std::int32_t>(address + form.tid).value_or(0);
+    const auto native =
+        form.native == 0 ? std::optional(address) : values_.word(address + form.native);
+    if (native) thread.tid = values_.as<std::int32_t>(*native + form.tid).value_or(0);
     thread.is_main = values_.word(machine_.vm + form_.vm.main_thread) == address;
     thread.is_blocking = values_.word(address + form.blocking).value_or(0) != 0;
     thread.name = values_.text(values_.word(address + form.name).value_or(0)).value_or("");
@@ -95,24 +108,29 @@ class Reader {
       if (!is_reference(fiber)) break;
       at = fiber + form_.fiber.context;
     }
+    by_address_.emplace(address, index);
     threads_.push_back(std::move(thread));
     return {};
   }
 
+  [[nodiscard]] std::optional<std::size_t> thread_at(std::optional<std::uint64_t> address) const {
+    const auto found = address ? by_address_.find(*address) : by_address_.end();
+    return found == by_address_.end() ? std::nullopt : std::optional(found->second);
+  }
+
   // A Mutex references the fiber that holds it, and a fiber its thread.
   void find_mutex_owners() {
-    for (Thread& thread : threads_) {
+    for (std::size_t i = 0; i < threads_.size(); ++i) {
+      Thread& thread = threads_[i];
       const auto mutex = thread.mutex == 0 ? std::nullopt : values_.slot(thread.mutex);
-      if (!mutex || mutex->kind() != Kind::Data || !is_reference(mutex->data())) continue;
-      const auto fiber = values_.word(mutex->data());
+      if (!mutex || mutex->kind() != Kind::Data || !is_reference(mutex->data(thread.mutex))) {
+        continue;
+      }
+      const auto fiber = values_.word(mutex->data(thread.mutex));
       if (!fiber || !is_reference(*fiber)) continue;
-      const auto owner =
-          values_.word(*fiber + form_.fiber.context + form_.context.thread).value_or(0);
-      const auto found = std::find_if(threads_.begin(), threads_.end(),
-                                      [&](const Thread& one) { return one.address == owner; });
-      if (found == threads_.end()) continue;
-      thread.mutex_owner = static_cast<std::size_t>(found - threads_.begin());
-      if (&*found == &thread) {  // it has just got it
+      thread.mutex_owner =
+          thread_at(values_.word(*fiber + form_.fiber.context + form_.context.thread));
+      if (thread.mutex_owner == i) {  // it has just got it
         thread.mutex = 0;
         thread.mutex_owner.reset();
       }
@@ -122,30 +140,23 @@ class Reader {
   void add_suspended(Value object) {
     const auto& form = form_.fiber;
     const auto slot = values_.slot(object);
-    if (!slot || slot->kind() != Kind::Data || !is_reference(slot->data())) return;
-    const std::uint64_t fiber = slot->data();
+    if (!slot || slot->kind() != Kind::Data || !is_reference(slot->data(object))) return;
+    const std::uint64_t fiber = slot->data(object);
     const auto status = values_.as<std::uint32_t>(fiber + form.status);
     const bool is_suspended = status && (*status & kStatus) == kSuspended;
     if (values_.word(fiber + form.object) != object || !is_suspended) return;
-    const auto owner = values_.word(fiber + form.context + form_.context.thread);
-    const auto thread = std::find_if(threads_.begin(), threads_.end(),
-                                     [&](const Thread& one) { return one.address == owner; });
-    if (thread == threads_.end()) return;
-    const auto index = static_cast<std::size_t>(thread - threads_.begin());
-    if (!thread_of_fiber_.try_emplace(fiber, index).second) return;
-    thread->suspended.push_back(frames_.read(fiber + form.context));
-    thread->suspended.back().fiber = fiber;
+    const auto index = thread_at(values_.word(fiber + form.context + form_.context.thread));
+    if (!index || !thread_of_fiber_.try_emplace(fiber, *index).second) return;
+    threads_[*index].suspended.push_back(frames_.read(fiber + form.context));
+    threads_[*index].suspended.back().fiber = fiber;
   }
 
   Result<void> read_descriptors() {
     const auto waiting = HA_TRY(nodes_of(machine_.vm + form_.vm.waiting_descriptors,
                                          "the list of awaited descriptors is broken"));
     for (const std::uint64_t node : waiting) {
-      const auto owner = values_.word(node + kDescriptorThread);
-      const auto descriptor = values_.as<std::int32_t>(node + kDescriptor);
-      for (Thread& thread : threads_) {
-        if (owner == thread.address) thread.descriptor = descriptor;
-      }
+      const auto thread = thread_at(values_.word(node + kDescriptorThread));
+      if (thread) threads_[*thread].descriptor = values_.as<std::int32_t>(node + kDescriptor);
     }
     return {};
   }
@@ -155,15 +166,17 @@ class Reader {
   Values values_;
   FrameReader frames_;
   std::vector<Thread> threads_;
+  std::unordered_map<std::uint64_t, std::size_t> by_address_;
   std::unordered_map<std::uint64_t, std::size_t> thread_of_fiber_;
 };
 
 }  // namespace
 
-Result<std::vector<Thread>> read_threads(const Machine& machine,
-                                         const MemoryReader& memory,
-                                         std::span<const Value> fibers) {
-  return Reader(machine, memory).read(fibers);
+Result<Threads> read_threads(const Machine& machine,
+                             const MemoryReader& memory,
+                             std::span<const Value> fibers,
+                             std::chrono::steady_clock::time_point fibers_until) {
+  return Reader(machine, memory).read(fibers, fibers_until);
 }
 
 }  // namespace heapattach::ruby

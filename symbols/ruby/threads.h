@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -48,11 +49,18 @@ struct Thread {
   std::vector<FiberStack> suspended;  // of its other fibers, those that began and have not ended
 };
 
+struct Threads {
+  std::vector<Thread> all;
+  std::uint64_t unread_fibers = 0;  // candidates for which there was no time
+};
+
 // All threads of all ractors. `fibers` are objects that may be fibers (heap_pages.h); those that
-// are are given to their threads. Malformed if the threads are not in order: then nothing of them
-// is known.
-Result<std::vector<Thread>> read_threads(const Machine& machine,
-                                         const MemoryReader& memory,
-                                         std::span<const Value> fibers = {});
+// are are given to their threads, until `fibers_until`. Malformed if the threads are not in order:
+// then nothing of them is known.
+Result<Threads> read_threads(const Machine& machine,
+                             const MemoryReader& memory,
+                             std::span<const Value> fibers = {},
+                             std::chrono::steady_clock::time_point fibers_until =
+                                 std::chrono::steady_clock::time_point::max());
 
 }  // namespace heapattach::ruby

@@ -12,6 +12,8 @@ constexpr std::uint64_t kWord = 8;
 constexpr unsigned kNotInSlot = 1;  // of a String: FL_USER1
 constexpr unsigned kInSlot = 1;     // of an Array: FL_USER1
 
+constexpr std::uint64_t kMostInSlot = 640;  // of the largest slots
+
 constexpr std::uint64_t kDeleted = ~std::uint64_t{0};  // an entry's hash
 
 }  // namespace
@@ -29,12 +31,12 @@ std::optional<Slot> Values::slot(Value value) const {
 std::optional<std::string> Values::text(Value value) const {
   const auto string = slot(value);
   if (!string || string->kind() != Kind::String) return std::nullopt;
-  std::uint64_t at = value + 16;
-  std::uint64_t length = string->flags() >> 14 & 0x1f;
+  std::uint64_t at = form_.is_wide ? value + 24 : value + 16;
+  std::uint64_t length = form_.is_wide ? string->words[2] : string->flags() >> 14 & 0x1f;
   if (string->has(kNotInSlot)) {
     length = string->words[2];
     at = string->words[3];
-  } else if (length > 24) {
+  } else if (length > (form_.is_wide ? kMostInSlot : 24)) {
     return std::nullopt;
   }
   std::string text(std::min(length, kMostText), '\0');
@@ -55,7 +57,7 @@ std::optional<std::string> Values::c_text(std::uint64_t at) const {
 std::optional<Values::Elements> Values::elements(Value array) const {
   const auto found = slot(array);
   if (!found || found->kind() != Kind::Array) return std::nullopt;
-  if (found->has(kInSlot)) return Elements{array + 16, found->flags() >> 15 & 3};
+  if (found->has(kInSlot)) return Elements{array + 16, found->flags() >> 15 & form_.array_length};
   return Elements{found->words[4], found->words[2]};
 }
 
@@ -66,17 +68,25 @@ std::optional<Value> Values::element(Value array, std::uint64_t index) const {
 }
 
 std::vector<Values::Entry> Values::entries(std::uint64_t table) const {
+  return this->table(table, kMostEntries).value_or(std::vector<Entry>());
+}
+
+std::optional<std::vector<Values::Entry>> Values::table(std::uint64_t at,
+                                                        std::uint64_t most) const {
   // entry_power, bin_power, size_ind, rebuilds_num; type; num_entries; bins; entries_start;
   // entries_bound; entries.
   using Table = std::array<std::uint64_t, 7>;
-  const auto head = is_reference(table) ? as<Table>(table) : std::nullopt;
-  if (!head) return {};
+  const auto head = is_reference(at) ? as<Table>(at) : std::nullopt;
+  if (!head) return std::nullopt;
   const std::uint64_t first = (*head)[4];
   const std::uint64_t bound = (*head)[5];
-  if (bound < first || bound - first > kMostEntries || bound > std::uint64_t{1} << 40) return {};
-  std::vector<Entry> found(bound - first);
+  if (bound < first || bound - first > most || bound > std::uint64_t{1} << 40) return std::nullopt;
+  if (bound == first) return std::vector<Entry>();
   const RemoteAddr from{(*head)[6] + first * sizeof(Entry)};
-  if (!memory_.read(from, std::as_writable_bytes(std::span(found)))) return {};
+  // A wrong number must not take memory.
+  if (!word(from.value + (bound - first) * sizeof(Entry) - 8)) return std::nullopt;
+  std::vector<Entry> found(bound - first);
+  if (!memory_.read(from, std::as_writable_bytes(std::span(found)))) return std::nullopt;
   std::erase_if(found, [](const Entry& entry) { return entry.hash == kDeleted; });
   return found;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "attach/memory_reader.h"
+#include "symbols/ruby/layout.h"
 
 // Ruby's values, read from outside. They may be anything: whatever is not what was asked for gives
 // none, and no length is believed beyond the limits here.
@@ -54,8 +55,13 @@ struct Slot {
   }
   [[nodiscard]] bool is_singleton_class() const { return kind() == Kind::Class && has(0); }
   // Of a Data: the address of its rb_data_type_t and of the C structure; 0: it has none.
-  [[nodiscard]] std::uint64_t data_type() const { return words[3] == 1 ? words[2] : 0; }
-  [[nodiscard]] std::uint64_t data() const { return words[4]; }
+  [[nodiscard]] std::uint64_t data_type() const {
+    return (words[3] & ~kDataInSlot) == 1 ? words[2] : 0;
+  }
+  [[nodiscard]] std::uint64_t data(std::uint64_t slot) const {
+    return (words[3] & ~kDataInSlot) == 1 && words[3] != 1 ? slot + 32 : words[4];
+  }
+  static constexpr std::uint64_t kDataInSlot = 2;
 };
 static_assert(sizeof(Slot) == 40);
 
@@ -66,7 +72,7 @@ static_assert(sizeof(Slot) == 40);
 
 class Values {
  public:
-  explicit Values(const MemoryReader& memory) : memory_(memory) {}
+  Values(const MemoryReader& memory, const ValueForm& form) : memory_(memory), form_(form) {}
 
   [[nodiscard]] const MemoryReader& memory() const { return memory_; }
 
@@ -99,9 +105,14 @@ class Values {
   };
   static constexpr std::uint64_t kMostEntries = 65536;
   [[nodiscard]] std::vector<Entry> entries(std::uint64_t table) const;
+  // The same of a table that may be large; none: it cannot be read.
+  static constexpr std::uint64_t kMostTableEntries = std::uint64_t{1} << 26;
+  [[nodiscard]] std::optional<std::vector<Entry>> table(
+      std::uint64_t at, std::uint64_t most = kMostTableEntries) const;
 
  private:
   const MemoryReader& memory_;
+  ValueForm form_;
 };
 
 }  // namespace heapattach::ruby

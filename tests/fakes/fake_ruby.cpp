@@ -9,7 +9,6 @@ namespace {
 constexpr std::uint64_t kStructures = 0x10000000;
 constexpr std::uint64_t kStructureBytes = 0x10000;
 constexpr std::uint64_t kPage = 0x20000000;
-constexpr std::uint64_t kSlotBytes = 40;
 constexpr std::uint32_t kSlots = 400;
 
 constexpr std::uint64_t kUser1 = 1U << 13;
@@ -18,14 +17,16 @@ constexpr std::uint64_t kSynchronize = 241 << 4;
 
 }  // namespace
 
-FakeRuby::FakeRuby() : next_(kStructures), next_slot_(kPage + 8) {
-  memory.map_zero(RemoteAddr{kStructures}, kStructureBytes);
-  memory.map_zero(RemoteAddr{kPage}, 16384);
-  machine.layout = ruby::layout_of("3.1.2");
+FakeRuby::FakeRuby(const std::string& version)
+    : slot_bytes_(40), next_(kStructures), next_slot_(kPage + 8) {
+  machine.layout = ruby::layout_of(version);
   const ruby::Layout& form = *machine.layout;
-  machine.vm = take(1200);
-  machine.objspace = take(512);
-  machine.class_path = kClassPath;
+  if (form.values.is_wide) slot_bytes_ = 160;
+  memory.map_zero(RemoteAddr{kStructures}, kStructureBytes);
+  memory.map_zero(RemoteAddr{kPage}, form.page_bytes);
+  machine.vm = take(1400);
+  machine.objspace = take(1300);
+  if (form.of_class.name == 0) machine.class_path = kClassPath;
   page_record = take(form.page.bytes);
   const std::uint64_t sorted = take(16);
   put(sorted, page_record);
@@ -33,8 +34,8 @@ FakeRuby::FakeRuby() : next_(kStructures), next_slot_(kPage + 8) {
   put(machine.objspace + form.objspace.pages, 1);
   put(machine.objspace + form.objspace.sorted_length, 2);
   put(machine.objspace + form.objspace.range, kPage);
-  put(machine.objspace + form.objspace.range + 8, kPage + 16384);
-  put(page_record + form.page.slot_size, kSlotBytes | kSlots << 16);
+  put(machine.objspace + form.objspace.range + 8, kPage + form.page_bytes);
+  put(page_record + form.page.slot_size, slot_bytes_ | kSlots << 16);
   put(page_record + form.page.start, kPage + 8);
   put(kPage, page_record);
   make_names();
@@ -51,7 +52,7 @@ std::uint64_t FakeRuby::take(std::uint64_t bytes) {
 
 std::uint64_t FakeRuby::slot(std::uint64_t flags, std::uint64_t of_class) {
   const std::uint64_t at = next_slot_;
-  next_slot_ += kSlotBytes;
+  next_slot_ += slot_bytes_;
   put(at, flags);
   put(at + 8, of_class);
   return at;
@@ -78,19 +79,32 @@ std::uint64_t FakeRuby::array(const std::vector<std::uint64_t>& elements) {
 }
 
 std::uint64_t FakeRuby::class_named(const std::string& name) {
-  const std::uint64_t entries = take(48);
-  put(entries, 1);
-  put(entries + 8, kClassPath);
-  put(entries + 16, string(name));
-  const std::uint64_t table = take(56);
-  put(table, 2);
-  put(table + 16, 1);
-  put(table + 40, 1);
-  put(table + 48, entries);
+  if (const auto in_class = machine.layout->of_class.name; in_class != 0) {
+    const std::uint64_t text = string(name);
+    const std::uint64_t at = slot(2, 0);
+    put(at + in_class, text);
+    return at;
+  }
+  const std::uint64_t table = this->table({{kClassPath, string(name)}});
   const std::uint64_t extension = take(112);
   put(extension + 8, table);
   const std::uint64_t at = slot(2, 0);
   put(at + 24, extension);
+  return at;
+}
+
+std::uint64_t FakeRuby::table(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& pairs) {
+  const std::uint64_t entries = take(pairs.size() * 24);
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    put(entries + i * 24, 1);
+    put(entries + i * 24 + 8, pairs[i].first);
+    put(entries + i * 24 + 16, pairs[i].second);
+  }
+  const std::uint64_t at = take(56);
+  put(at, 2);
+  put(at + 16, pairs.size());
+  put(at + 40, pairs.size());
+  put(at + 48, entries);
   return at;
 }
 
@@ -114,7 +128,7 @@ std::uint64_t FakeRuby::code(const std::string& file, const std::string& functio
   put(body + form.code, take(32));
   put(body + form.path, string(file));
   put(body + form.label, string(function));
-  put(body + form.first_line, 9 << 1 | 1);
+  put(body + form.first_line, form.first_line_is_value ? 9 << 1 | 1 : 9);
   put(body + form.lines, lines);
   put(body + form.line_count, 2);
   put(body + form.line_index, index);
@@ -138,17 +152,18 @@ std::uint64_t FakeRuby::fiber(std::uint64_t thread, const std::string& function)
   const std::uint64_t at = take(form.fiber.bytes);
   const std::uint64_t context = at + form.fiber.context;
   const std::uint64_t stack = take(kWords * 8);
-  const std::uint64_t end = stack + kWords * 8 - 128;  // two placeholders
+  const std::uint64_t frame = form.frame.bytes;
+  const std::uint64_t end = stack + kWords * 8 - 2 * frame;  // two placeholders
   put(context + form.context.stack, stack);
   put(context + form.context.stack_words, kWords);
-  put(context + form.context.frame, end - 128);
+  put(context + form.context.frame, end - 2 * frame);
   put(context + form.context.fiber, at);
   put(context + form.context.thread, thread);
-  const std::uint64_t native = end - 128;
+  const std::uint64_t native = end - 2 * frame;
   put(native + form.frame.environment, stack + 24);
   put(stack + 24, 0x55550001);
   put(stack + 8, method_);
-  const std::uint64_t own = end - 64;
+  const std::uint64_t own = end - frame;
   const std::uint64_t iseq = code("app.rb", function);
   put(own + form.frame.iseq, iseq);
   put(own + form.frame.pc, word(word(iseq + 16) + form.code.code) + 24);
@@ -162,7 +177,12 @@ std::uint64_t FakeRuby::thread(std::uint64_t ractor, int tid, std::uint64_t of_f
   put(at + 24, ractor);
   put(at + form.thread.vm, machine.vm);
   put(at + form.thread.context, of_fiber + form.fiber.context);
-  put(at + form.thread.tid, static_cast<std::uint64_t>(tid));
+  std::uint64_t native = at;
+  if (form.thread.native != 0) {
+    native = take(64);
+    put(at + form.thread.native, native);
+  }
+  put(native + form.thread.tid, static_cast<std::uint64_t>(tid));
   return at;
 }
 
@@ -170,8 +190,8 @@ void FakeRuby::make_threads() {
   const ruby::Layout& form = *machine.layout;
   method_ = method(class_named("Thread::Mutex"), kSynchronize);
   const std::uint64_t ractor = take(640);
-  first_thread = take(376);
-  second_thread = take(376);
+  first_thread = take(456);
+  second_thread = take(456);
   const std::uint64_t first_fiber = fiber(first_thread, "first");
   const std::uint64_t second_fiber = fiber(second_thread, "block in second");
   thread(ractor, 11, first_fiber);

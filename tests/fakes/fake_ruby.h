@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "symbols/ruby/machine.h"
@@ -9,11 +10,11 @@
 
 namespace heapattach {
 
-// Ruby 3.1 written by hand: two threads that wait for each other's Mutex, one of them in a fiber,
-// and a heap of one page.
+// Ruby 3.1 or another release written by hand: two threads that wait for each other's Mutex, one of
+// them in a fiber, and a heap of one page.
 class FakeRuby {
  public:
-  FakeRuby();
+  explicit FakeRuby(const std::string& version = "3.1.2");
 
   FakeMemory memory;
   ruby::Machine machine;
@@ -30,12 +31,16 @@ class FakeRuby {
   [[nodiscard]] std::uint64_t word(std::uint64_t at) const;
   void put(std::uint64_t at, std::uint64_t value) { memory.put(RemoteAddr{at}, value); }
 
- private:
+  // More memory, and more objects.
   std::uint64_t take(std::uint64_t bytes);
   std::uint64_t slot(std::uint64_t flags, std::uint64_t of_class);
   std::uint64_t string(const std::string& text);
   std::uint64_t array(const std::vector<std::uint64_t>& elements);
   std::uint64_t class_named(const std::string& name);
+  // An st_table of these pairs.
+  std::uint64_t table(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& pairs);
+
+ private:
   std::uint64_t code(const std::string& file, const std::string& function);
   std::uint64_t method(std::uint64_t owner, std::uint64_t id);
   // The context of a thread, in a fiber: in `function` of app.rb, called from "<main>", and in
@@ -45,6 +50,7 @@ class FakeRuby {
   void make_names();
   void make_threads();
 
+  std::uint64_t slot_bytes_;
   std::uint64_t next_ = 0;
   std::uint64_t next_slot_ = 0;
   std::uint64_t method_ = 0;

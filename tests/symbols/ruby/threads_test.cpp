@@ -23,7 +23,7 @@ Result<snapshot::Snapshot> heap_of(const FakeRuby& ruby) {
   ruby::HeapCopy heap(Arena::reserve(std::size_t{1} << 20, 0).value());
   HA_TRY(heap.copy(ruby.machine, ruby.memory, {}));
   snapshot::Snapshot snapshot;
-  HA_TRY(ruby::add_objects(heap, snapshot));
+  HA_TRY(ruby::add_objects(heap, nullptr, snapshot));
   return snapshot;
 }
 
@@ -34,21 +34,32 @@ std::uint64_t objects_of(const snapshot::Snapshot& snapshot, const std::string& 
   return 0;
 }
 
+// Each of the releases that are known, one after the other.
+std::string release() {
+  std::string version = "3.1.2";
+  SUBCASE("Ruby 3.1") {}
+  SUBCASE("Ruby 3.3") {
+    version = "3.3.8";
+  }
+  return version;
+}
+
 }  // namespace
 
 TEST_CASE("Ruby's threads have frames with lines, fibers, and the mutexes they wait for") {
-  const FakeRuby ruby;
+  const FakeRuby ruby(release());
   const auto fibers = ruby::find_fibers(ruby.machine, ruby.memory, {});
   REQUIRE(fibers);
   CHECK(*fibers == std::vector<ruby::Value>{ruby.suspended_fiber});
   const auto threads = ruby::read_threads(ruby.machine, ruby.memory, *fibers);
   REQUIRE(threads);
-  REQUIRE(threads->size() == 2);
-  const ruby::Thread& first = threads->at(0);
+  REQUIRE(threads->all.size() == 2);
+  CHECK(threads->unread_fibers == 0);
+  const ruby::Thread& first = threads->all.at(0);
   CHECK(first.tid == 11);
   CHECK(first.is_main);
   CHECK(first.mutex_owner == 1);
-  CHECK(threads->at(1).mutex_owner == 0);
+  CHECK(threads->all.at(1).mutex_owner == 0);
   REQUIRE(first.fibers.size() == 2);
   const auto& frames = first.fibers[0].frames;
   REQUIRE(frames.size() == 2);
@@ -62,18 +73,31 @@ TEST_CASE("Ruby's threads have frames with lines, fibers, and the mutexes they w
   CHECK(first.fibers[1].frames[1].function == "first");
   REQUIRE(first.suspended.size() == 1);
   CHECK(first.suspended[0].frames[1].function == "suspended");
-  CHECK(threads->at(1).fibers[0].frames[1].function == "block in second");
+  CHECK(threads->all.at(1).fibers[0].frames[1].function == "block in second");
+}
+
+TEST_CASE("without time for Ruby's suspended fibers, their threads are still there") {
+  const FakeRuby ruby(release());
+  const std::vector<ruby::Value> fibers{ruby.suspended_fiber};
+  const auto threads = ruby::read_threads(ruby.machine, ruby.memory, fibers,
+                                          std::chrono::steady_clock::time_point::min());
+  REQUIRE(threads);
+  CHECK(threads->unread_fibers == 1);
+  REQUIRE(threads->all.size() == 2);
+  CHECK(threads->all[0].suspended.empty());
+  CHECK(threads->all[0].fibers.size() == 2);
 }
 
 TEST_CASE("a Ruby thread that has just got a Mutex does not wait for it") {
-  FakeRuby ruby;
-  const std::uint64_t mutex = ruby.word(ruby.first_thread + 264);
-  const std::uint64_t own_context = ruby.word(ruby.first_thread + 40);
-  ruby.put(ruby.word(mutex + 32), own_context - 80);
+  FakeRuby ruby(release());
+  const ruby::Layout& form = *ruby.machine.layout;
+  const std::uint64_t mutex = ruby.word(ruby.first_thread + form.thread.awaited_mutex);
+  const std::uint64_t own_context = ruby.word(ruby.first_thread + form.thread.context);
+  ruby.put(ruby.word(mutex + 32), own_context - form.fiber.context);
   const auto threads = ruby::read_threads(ruby.machine, ruby.memory);
   REQUIRE(threads);
-  CHECK(threads->at(0).mutex == 0);
-  CHECK_FALSE(threads->at(0).mutex_owner);
+  CHECK(threads->all.at(0).mutex == 0);
+  CHECK_FALSE(threads->all.at(0).mutex_owner);
 }
 
 TEST_CASE("the position of an instruction is found in both parts of Ruby's table of lines") {
@@ -106,7 +130,8 @@ TEST_CASE("the position of an instruction is found in both parts of Ruby's table
 }
 
 TEST_CASE("lists of Ruby's that are broken give an error, and no threads") {
-  FakeRuby ruby;
+  FakeRuby ruby(release());
+  const ruby::Layout& form = *ruby.machine.layout;
   SUBCASE("a list that never ends") {
     ruby.put(ruby.second_thread, ruby.first_thread);
   }
@@ -114,10 +139,10 @@ TEST_CASE("lists of Ruby's that are broken give an error, and no threads") {
     ruby.put(ruby.first_thread, ruby.threads_head);
   }
   SUBCASE("a thread of another machine") {
-    ruby.put(ruby.second_thread + 32, 0x1000);
+    ruby.put(ruby.second_thread + form.thread.vm, 0x1000);
   }
   SUBCASE("no ractor") {
-    ruby.put(ruby.machine.vm + 8, ruby.machine.vm + 8);
+    ruby.put(ruby.machine.vm + form.vm.ractors, ruby.machine.vm + form.vm.ractors);
   }
   const auto threads = ruby::read_threads(ruby.machine, ruby.memory);
   REQUIRE_FALSE(threads);
@@ -125,7 +150,8 @@ TEST_CASE("lists of Ruby's that are broken give an error, and no threads") {
 }
 
 TEST_CASE("a copied heap of Ruby's counts its objects by class, and is partial") {
-  FakeRuby ruby;
+  FakeRuby ruby(release());
+  const ruby::Layout& form = *ruby.machine.layout;
   const auto found = heap_of(ruby);
   REQUIRE(found);
   CHECK_FALSE(found->complete);
@@ -135,12 +161,12 @@ TEST_CASE("a copied heap of Ruby's counts its objects by class, and is partial")
   CHECK(objects_of(*found, "internal(Class)") == 2);
 
   SUBCASE("what waits to be swept is left out") {
-    ruby.put(ruby.machine.objspace + 16, 2);
+    ruby.put(ruby.machine.objspace + form.objspace.flags, 2);
     ruby.put(ruby.page_record + 8, std::uint64_t{1} << 32);
     CHECK(objects_of(*heap_of(ruby), "Blog::Session") == 0);
   }
   SUBCASE("another size of slots") {
-    ruby.put(ruby.page_record, 80 | 100 << 16);
+    ruby.put(ruby.page_record, 48 | 100 << 16);
     CHECK(heap_of(ruby).error().kind == ErrorKind::Malformed);
   }
   SUBCASE("a page that is another's") {
@@ -148,13 +174,13 @@ TEST_CASE("a copied heap of Ruby's counts its objects by class, and is partial")
     CHECK(heap_of(ruby).error().kind == ErrorKind::Malformed);
   }
   SUBCASE("more pages than can be") {
-    ruby.put(ruby.machine.objspace + 264, ~std::uint64_t{0});
+    ruby.put(ruby.machine.objspace + form.objspace.pages, ~std::uint64_t{0});
     CHECK(heap_of(ruby).error().kind == ErrorKind::Malformed);
   }
 }
 
 TEST_CASE("whatever a word of Ruby's structures is, reading them ends") {
-  FakeRuby ruby;
+  FakeRuby ruby(release());
   const auto words = ruby.used_words();
   REQUIRE(words.size() > 100);
   std::size_t errors = 0;

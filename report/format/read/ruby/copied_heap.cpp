@@ -1,21 +1,23 @@
 #include "report/format/read/ruby/copied_heap.h"
 
+#include <algorithm>
 #include <array>
+#include <map>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "report/format/read/ruby/join.h"
 #include "report/format/read/ruby/names.h"
+#include "report/format/read/ruby/pieces.h"
+#include "report/model/counts.h"
 
 namespace heapattach::ruby {
 
 namespace {
 
 using snapshot::Snapshot;
-using snapshot::TypedBy;
-using snapshot::TypeIndex;
 
 constexpr std::uint64_t kMostObjects = 0xffffffff;
 
@@ -42,120 +44,178 @@ std::string_view dump_word(Kind kind) {
     case Kind::Complex: return "COMPLEX";
     case Kind::Rational: return "RATIONAL";
     case Kind::Symbol: return "SYMBOL";
-    case Kind::None:
-    case Kind::Imemo:
-    case Kind::Node:
-    case Kind::Iclass:
+    case Kind::Imemo: return "IMEMO";
+    case Kind::Node: return "NODE";
+    case Kind::Iclass: return "ICLASS";
     case Kind::Zombie:
-    case Kind::Moved: break;
+    case Kind::Moved: return "ZOMBIE";
+    case Kind::None: break;
   }
   return "NONE";
 }
 
-struct TypeName {
-  std::string text;
-  bool is_known = true;
-};
-
-TypeName name_of(const HeapCopy& heap, const Slot& slot) {
-  switch (slot.kind()) {
-    case Kind::Imemo: return {fmt::format("imemo({})", kInternalKinds[slot.flags() >> 12 & 0xf])};
-    case Kind::Node: return {"node"};
-    case Kind::Iclass: return {"iclass"};
-    case Kind::Zombie: return {"zombie"};
-    case Kind::Moved: return {"moved"};
-    default: break;
-  }
-  const std::string kind = kind_in_words(dump_word(slot.kind()));
-  if (slot.of_class() == 0) {
-    const std::string of_data =
-        slot.kind() == Kind::Data ? heap.data_name(slot.data_type()) : std::string();
-    return {fmt::format("internal({})", of_data.empty() ? kind : of_data)};
-  }
-  const auto name = heap.class_name(slot.of_class());
-  if (!name) return {fmt::format("({} of class {:#x})", kind, slot.of_class()), false};
-  return {slot.is_singleton_class() ? *name + " (singleton)" : *name};
-}
-
-// What decides a type: the class, and what name_of() looks at besides.
-std::uint64_t key_of(const Slot& slot) {
-  const Kind kind = slot.kind();
-  const bool is_internal = kind == Kind::Imemo;
-  const std::uint64_t detail = is_internal ? slot.flags() >> 12 & 0xf : slot.is_singleton_class();
-  const bool has_class = !is_internal && kind != Kind::Iclass && kind != Kind::Node &&
-                         kind != Kind::Zombie && kind != Kind::Moved;
-  std::uint64_t of_class = has_class ? slot.of_class() : 0;
-  if (has_class && of_class == 0 && kind == Kind::Data) of_class = slot.data_type();
-  return of_class << 16 | static_cast<std::uint64_t>(kind) << 8 | detail;
-}
-
-class Adder {
+// Makes of the objects what a dump of them would be read into.
+class Builder {
  public:
-  Adder(const HeapCopy& heap, Snapshot& snapshot) : heap_(heap), snapshot_(snapshot) {}
+  Builder(const HeapCopy& heap, CopiedReferences* references)
+      : heap_(heap), references_(references), tables_(pieces_.tables.emplace_back()) {}
 
-  Result<void> add() {
-    std::uint64_t count = 0;
-    heap_.for_each([&](const HeapCopy::Object&) { ++count; });
-    if (count > kMostObjects) {
-      return Error{ErrorKind::Unsupported, "more than four billion objects"};
-    }
-    snapshot_.objects.reserve(count);
+  void add_all() {
     heap_.for_each([&](const HeapCopy::Object& object) { add(object); });
-    return {};
+    if (references_ == nullptr || pieces_.all.empty()) return;
+    for (RootGroup& root : references_->roots) {
+      pieces_.all.front().roots.push_back({root.name, std::move(root.to)});
+    }
   }
+
+  RubyPieces& pieces() { return pieces_; }
+
+  // In words; empty: all is known.
+  [[nodiscard]] std::string what_is_unknown() const {
+    std::vector<std::pair<std::uint64_t, std::string>> rows;
+    std::uint64_t objects = 0;
+    for (const auto& [kind, count] : in_part_) {
+      rows.emplace_back(count, tables_.kinds[kind]);
+      objects += count;
+    }
+    if (objects == 0) return {};
+    std::sort(rows.rbegin(), rows.rend());
+    std::string text;
+    for (std::size_t i = 0; i < std::min(rows.size(), kMostNamed); ++i) {
+      text += fmt::format("{}{} {}", i == 0 ? "" : ", ", rows[i].first, rows[i].second);
+    }
+    if (rows.size() > kMostNamed) text += ", …";
+    return fmt::format("references of {} objects are known only in part ({})", objects, text);
+  }
+  [[nodiscard]] std::uint64_t dangling() const { return dangling_; }
 
  private:
+  static constexpr std::size_t kMostNamed = 4;
+  static constexpr std::size_t kEdgesTogether = std::size_t{1} << 22;
+
+  RubyPiece& piece() {
+    if (pieces_.all.empty() || pieces_.all.back().edges.size() > kEdgesTogether) {
+      pieces_.all.emplace_back().tables = &tables_;
+    }
+    return pieces_.all.back();
+  }
+
   void add(const HeapCopy::Object& object) {
+    RubyPiece& to = piece();
+    const Slot& slot = object.slot;
+    const Identity identity = identity_of(slot);
+    if (slot.kind() == Kind::Class || slot.kind() == Kind::Module || slot.kind() == Kind::Iclass) {
+      add_class(object, to);
+    }
     snapshot::Object added{};
     added.address = object.address & ((std::uint64_t{1} << 48) - 1);
     added.is_reachable = 1;
-    added.type = type_of(object.slot);
-    const auto [size, is_new] =
-        sizes_.try_emplace(object.bytes, static_cast<std::uint32_t>(snapshot_.sizes.size()));
-    if (is_new) snapshot_.sizes.push_back(object.bytes);
-    added.size_class = size->second;
-    snapshot_.objects.push_back(added);
+    added.type = tables_.type(identity);
+    added.size_class = tables_.sizes.size_class(object.bytes);
+    if (references_ != nullptr) add_edges(object, identity, to);
+    to.add(added);
   }
 
-  TypeIndex type_of(const Slot& slot) {
-    const auto [at, is_new] = types_.try_emplace(key_of(slot));
-    if (!is_new) return at->second;
-    TypeName name = name_of(heap_, slot);
-    const auto [named, is_first] =
-        by_name_.try_emplace(name.text, static_cast<TypeIndex>(snapshot_.types.size()));
-    if (is_first) {
-      snapshot::Type& type = snapshot_.types.emplace_back();
-      type.name = std::move(name.text);
-      type.typed_by = name.is_known ? TypedBy::Header : TypedBy::Nothing;
-      if (name.is_known) type.known_from = {"header"};
+  Identity identity_of(const Slot& slot) {
+    const Kind kind = slot.kind();
+    Identity identity;
+    std::string detail;
+    if (kind == Kind::Imemo) detail = kInternalKinds[slot.flags() >> 12 & 0xf];
+    if (kind == Kind::Data && slot.data_type() != 0) detail = heap_.data_name(slot.data_type());
+    const bool has_class = kind != Kind::Imemo && kind != Kind::Iclass && kind != Kind::Node &&
+                           kind != Kind::Zombie && kind != Kind::Moved;
+    if (has_class || (kind == Kind::Iclass && references_ != nullptr)) {
+      identity.of_class = slot.of_class();
     }
-    at->second = named->second;
-    return at->second;
+    identity.kind = tables_.kind(dump_word(kind), detail);
+    identity.is_singleton = slot.is_singleton_class();
+    return identity;
+  }
+
+  void add_class(const HeapCopy::Object& object, RubyPiece& to) {
+    auto name = heap_.class_name(object.address);
+    const bool is_own = object.slot.kind() != Kind::Iclass && !object.slot.is_singleton_class();
+    if (references_ != nullptr && is_own) {
+      if (!name) name = references_->reader.class_name(object.address);
+      if (name && !name->starts_with('#')) to.add_text(*name);
+    }
+    if (name) to.classes.push_back({object.address, 0, *name, false, false, false});
+  }
+
+  void add_edges(const HeapCopy::Object& object, const Identity& identity, RubyPiece& to) {
+    const Extent extent = references_->reader.read(object.address, object.slot, found_);
+    if (extent != Extent::Whole) ++in_part_[identity.kind];
+    for (const Reference& one : found_) {
+      const bool is_object = heap_.has_object(one.to);
+      if (!is_object && is_reference(one.to)) ++dangling_;
+      if (!is_object && !one.name.empty()) continue;
+      const std::uint16_t key = one.name.empty() ? PackedEdge::kElement : key_of(one, object);
+      to.edges.push_back({is_object ? one.to & ((std::uint64_t{1} << 48) - 1) : 0, key});
+    }
+  }
+
+  // A name is that of one reference of an object. Others have none, as the entries of a hash.
+  std::uint16_t key_of(const Reference& reference, const HeapCopy::Object& object) {
+    if (object.slot.kind() == Kind::Hash) return PackedEdge::kReference;
+    const std::uint16_t key = tables_.key(reference.name);
+    if (last_use_.size() <= key) last_use_.resize(key + std::size_t{1});
+    if (last_use_[key] == object.address) return PackedEdge::kReference;
+    last_use_[key] = object.address;
+    return key;
   }
 
   const HeapCopy& heap_;
-  Snapshot& snapshot_;
-  std::unordered_map<std::uint64_t, TypeIndex> types_;
-  std::unordered_map<std::string, TypeIndex> by_name_;
-  std::unordered_map<std::uint64_t, std::uint32_t> sizes_;
+  CopiedReferences* references_;
+  std::vector<Value> last_use_;  // by key: the object
+  RubyPieces pieces_;
+  Tables& tables_;
+  std::vector<Reference> found_;                    // of one object
+  std::map<std::uint32_t, std::uint64_t> in_part_;  // objects, by kind
+  std::uint64_t dangling_ = 0;                      // references to what is no object
 };
+
+std::string what_is_missing(const HeapCopy& heap, const Builder& builder, bool with_edges) {
+  std::string text =
+      "read from outside, so not collected first: objects that nothing references may be counted; "
+      "sizes lack what libraries allocated";
+  if (heap.unsized_objects() > 0) {
+    text += fmt::format("; sizes of {} objects lack variables that are not in their slots",
+                        heap.unsized_objects());
+  }
+  if (with_edges) {
+    const std::string unknown = builder.what_is_unknown();
+    if (!unknown.empty()) text += "; " + unknown;
+    text += "; roots are words that look like objects, without finalizers";
+    if (builder.dangling() > 0) {
+      text += fmt::format("; {} references are to what is no object", builder.dangling());
+    }
+  }
+  if (heap.is_collecting()) text += "; a collection was running";
+  if (heap.misfits() > 0) text += fmt::format("; {} slots are not understood", heap.misfits());
+  if (heap.unread_bytes() > 0) {
+    text += fmt::format("; {} bytes could not be read", heap.unread_bytes());
+  }
+  return text;
+}
 
 }  // namespace
 
-Result<void> add_objects(const HeapCopy& heap, Snapshot& snapshot) {
-  HA_TRY(Adder(heap, snapshot).add());
+Result<void> add_objects(const HeapCopy& heap, CopiedReferences* references, Snapshot& snapshot) {
+  std::uint64_t count = 0;
+  heap.for_each([&](const HeapCopy::Object&) { ++count; });
+  if (count >= kMostObjects) {
+    return Error{ErrorKind::Unsupported, "more than four billion objects"};
+  }
+  Builder builder(heap, references);
+  builder.add_all();
+  const Names names(builder.pieces());
+  const bool with_edges = references != nullptr;
+  const Joined joined = join(builder.pieces(), names, with_edges, snapshot);
+  if (!joined.wrong.empty()) return Error{ErrorKind::Malformed, "Ruby's heap: " + joined.wrong};
+  if (with_edges) snapshot.header.typed = count_objects(snapshot).typed;
   snapshot.complete = false;
   snapshot.skipped = heap.misfits();
-  snapshot.reason =
-      "read from outside, so not collected first: objects that nothing references may be counted; "
-      "sizes lack what libraries allocated";
-  if (heap.is_collecting()) snapshot.reason += "; a collection was running";
-  if (heap.misfits() > 0) {
-    snapshot.reason += fmt::format("; {} slots are not understood", heap.misfits());
-  }
-  if (heap.unread_bytes() > 0) {
-    snapshot.reason += fmt::format("; {} bytes could not be read", heap.unread_bytes());
-  }
+  snapshot.reason = what_is_missing(heap, builder, with_edges);
   return {};
 }
 

@@ -1,14 +1,26 @@
 #pragma once
 
+#include <vector>
+
 #include "report/model/model.h"
 #include "symbols/ruby/heap_pages.h"
+#include "symbols/ruby/references.h"
+#include "symbols/ruby/roots.h"
 
 namespace heapattach::ruby {
 
+// What edges need besides the heap.
+struct CopiedReferences {
+  ReferenceReader& reader;
+  std::vector<RootGroup> roots;
+};
+
 // Adds the objects of a copied heap to `snapshot`, with types and sizes, named as dump.h says, and
-// says what is missing: there are no edges and no roots, objects that nothing references may be
-// there, and the sizes lack what libraries allocated. So it is always partial. Unsupported if there
-// are too many.
-Result<void> add_objects(const HeapCopy& heap, snapshot::Snapshot& snapshot);
+// edges and roots if there are `references`. Says what is missing: objects that nothing references
+// may be there, the sizes lack what libraries allocated, and of structures of C code only the words
+// are known. So it is always partial. Unsupported if there are too many.
+Result<void> add_objects(const HeapCopy& heap,
+                         CopiedReferences* references,
+                         snapshot::Snapshot& snapshot);
 
 }  // namespace heapattach::ruby

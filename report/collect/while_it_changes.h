@@ -1,0 +1,25 @@
+#pragma once
+
+#include <chrono>
+#include <thread>
+
+#include "attach/result.h"
+#include "report/deadline.h"
+
+namespace heapattach::snapshot {
+
+// Reads lists of a process that may be in the midst of a change: tries again, a little later, as
+// long as they are Malformed. Those of a core file do not change.
+template <class Read>
+auto while_it_changes(bool is_live, const Deadline& deadline, const Read& read) {
+  constexpr int kMostTries = 5;
+  constexpr std::chrono::milliseconds kBetween{3};
+  for (int tries = 1;; ++tries) {
+    auto found = read();
+    const bool may_change = is_live && !found && found.error().kind == ErrorKind::Malformed;
+    if (!may_change || tries == kMostTries || !deadline.check("")) return found;
+    std::this_thread::sleep_for(kBetween);
+  }
+}
+
+}  // namespace heapattach::snapshot

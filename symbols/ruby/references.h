@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "symbols/ruby/machine.h"
+
+// What Ruby's objects reference, by Ruby's own rules of marking, read from memory. Nothing runs.
+namespace heapattach::ruby {
+
+struct Reference {
+  Value to = 0;           // an object, or an immediate value that only takes up a place
+  std::string_view name;  // "@history", "value"; empty: an element, in order. Lives with the reader
+};
+
+// Whether the references of an object are all there is.
+enum class Extent : std::uint8_t {
+  Whole,
+  // A structure of C code: the words of it that are objects. What it keeps elsewhere is missing,
+  // and a word may only look like an object. Or a part could not be read.
+  Words,
+};
+
+class ReferenceReader {
+ public:
+  // `is_object` tells whether a word is the address of an object. Borrows all.
+  ReferenceReader(const Machine& machine,
+                  const Values& values,
+                  std::function<bool(Value)> is_object);
+
+  // Those of the object in this slot, besides its class. They replace those of the object before.
+  Extent read(Value at, const Slot& slot, std::vector<Reference>& into);
+
+  [[nodiscard]] std::optional<std::string> class_name(Value of_class) {
+    return names_.class_name(of_class);
+  }
+
+  // Where the instance variables of objects are that are neither Objects nor modules: of a String,
+  // say. `tables` are addresses that may be that table.
+  void find_generic_variables(const std::vector<std::uint64_t>& tables,
+                              const std::vector<Value>& owners);
+  [[nodiscard]] bool knows_generic_variables() const { return !generic_.empty(); }
+
+  // The objects among these words of memory.
+  void words(std::uint64_t from,
+             std::uint64_t bytes,
+             std::string_view name,
+             std::vector<Reference>& into);
+  // The values of the interpreter's stack of this context.
+  void stack_of(std::uint64_t context, std::vector<Reference>& into);
+  // The variables in a table of global variables; none: it is no such table.
+  std::vector<Reference> globals(std::uint64_t table);
+
+ private:
+  using List = std::vector<Reference>;
+
+  std::string_view keep(std::string text);
+  std::string_view name_of(Id id);
+  std::string_view name_of_serial(std::uint64_t serial);
+  // By index, of the class of an Object.
+  const std::vector<std::string_view>& variables_of(Value of_class);
+  const std::vector<std::string_view>& members_of(Value of_class);
+
+  void object(Value at, const Slot& slot, List& into);
+  void structure(Value at, const Slot& slot, List& into);
+  void array(Value at, const Slot& slot, List& into);
+  void hash(const Slot& slot, List& into);
+  void module(const Slot& slot, List& into);
+  void methods(std::uint64_t table, List& into);
+  void caches(std::uint64_t table, List& into);
+  Extent internal(Value at, const Slot& slot, List& into);
+  void environment(const Slot& slot, List& into);
+  void method(const Slot& slot, List& into);
+  void code(const Slot& slot, List& into);
+  Extent data(Value at, const Slot& slot, List& into);
+  void file(const Slot& slot, List& into);
+  void generic(Value at, const Slot& slot, List& into);
+  void words_of_block(std::uint64_t at, List& into);
+  void fail() { has_failed_ = true; }
+  void add(Value to, std::string_view name, List& into) {
+    if (is_reference(to)) into.push_back({to, name});
+  }
+  // The pairs of an id_table.
+  struct Item {
+    std::uint64_t serial = 0;
+    std::uint64_t value = 0;
+  };
+  [[nodiscard]] std::vector<Item> items(std::uint64_t table) const;
+
+  const Machine& machine_;
+  const Values& values_;
+  std::function<bool(Value)> is_object_;
+  NameReader names_;
+  std::map<std::string, std::string, std::less<>> texts_;
+  std::unordered_map<std::uint64_t, std::string_view> serials_;
+  std::unordered_map<Value, std::vector<std::string_view>> variables_;
+  std::unordered_map<Value, std::vector<std::string_view>> members_;
+  std::unordered_map<Value, std::uint64_t> generic_;  // by object
+  bool has_failed_ = false;
+};
+
+// The bytes of a block of the C library's malloc(), by the word before it; 0: it is none.
+[[nodiscard]] std::uint64_t allocated_bytes(const Values& values, std::uint64_t at);
+
+}  // namespace heapattach::ruby

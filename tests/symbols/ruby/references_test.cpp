@@ -1,0 +1,138 @@
+// What objects of Ruby 3.1 reference, in memory that was written by hand.
+
+#include "symbols/ruby/references.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "tests/fakes/fake_ruby.h"
+
+using namespace heapattach;
+
+namespace {
+
+constexpr std::uint64_t kFirst = 0x20000008;
+constexpr std::uint64_t kSlotBytes = 40;
+constexpr std::uint64_t kUser1 = 1U << 13;
+constexpr std::uint64_t kUser2 = 1U << 14;
+constexpr std::uint64_t kUser3 = 1U << 15;
+constexpr std::uint64_t kSynchronize = 241 << 4;  // an ID that the fake has a name for
+
+struct Read {
+  ruby::Extent extent = ruby::Extent::Whole;
+  std::vector<std::pair<std::string, std::uint64_t>> references;
+};
+
+Read references_of(const FakeRuby& ruby, std::uint64_t at) {
+  const ruby::Values values(ruby.memory, ruby.machine.layout->values);
+  ruby::ReferenceReader reader(ruby.machine, values, [](ruby::Value value) {
+    return value >= kFirst && value < kFirst + 16000 && (value - kFirst) % kSlotBytes == 0;
+  });
+  std::vector<ruby::Reference> found;
+  Read read;
+  read.extent = reader.read(at, values.slot(at).value(), found);
+  for (const auto& one : found) read.references.emplace_back(one.name, one.to);
+  return read;
+}
+
+using Pairs = std::vector<std::pair<std::string, std::uint64_t>>;
+
+}  // namespace
+
+TEST_CASE(
+    "the elements of a Ruby array are references in order, and a shared one has only its root") {
+  FakeRuby ruby;
+  const std::uint64_t text = ruby.string("text");
+  const std::uint64_t list = ruby.array({text, 5, text});
+  CHECK(references_of(ruby, list).references == Pairs{{"", text}, {"", 5}, {"", text}});
+  const std::uint64_t in_slot = ruby.slot(7 | kUser1 | 2 * kUser3, 0);
+  ruby.put(in_slot + 16, 5);
+  ruby.put(in_slot + 24, text);
+  CHECK(references_of(ruby, in_slot).references == Pairs{{"", 5}, {"", text}});
+  const std::uint64_t shared = ruby.slot(7 | kUser2, 0);
+  ruby.put(shared + 24, list);
+  CHECK(references_of(ruby, shared).references == Pairs{{"shared", list}});
+}
+
+TEST_CASE("a Ruby object's references have the names of its variables") {
+  FakeRuby ruby;
+  const std::uint64_t index = ruby.take(16);
+  ruby.put(index, 1);
+  const std::uint64_t extension = ruby.word(ruby.session_class + 24);
+  ruby.put(extension, ruby.table({{kSynchronize, index}}));
+  const std::uint64_t text = ruby.string("text");
+  const std::uint64_t object = ruby.slot(1 | kUser1, ruby.session_class);
+  ruby.put(object + 16, text);
+  ruby.put(object + 24, text);
+  CHECK(references_of(ruby, object).references == Pairs{{"@?", text}, {"synchronize", text}});
+  const std::uint64_t large = ruby.slot(1, ruby.session_class);
+  const std::uint64_t variables = ruby.take(32);
+  ruby.put(variables + 8, text);
+  ruby.put(large + 16, 4);
+  ruby.put(large + 24, variables);
+  CHECK(references_of(ruby, large).references == Pairs{{"synchronize", text}});
+}
+
+TEST_CASE("a Ruby hash references its keys, its values and its default, in both of its forms") {
+  FakeRuby ruby;
+  const std::uint64_t key = ruby.string("key");
+  const std::uint64_t value = ruby.string("value");
+  const std::uint64_t table = ruby.slot(8 | kUser3, 0);
+  ruby.put(table + 16, ruby.table({{key, value}, {3, value}}));
+  ruby.put(table + 24, key);
+  CHECK(references_of(ruby, table).references ==
+        Pairs{{"key", key}, {"value", value}, {"value", value}, {"default", key}});
+  const std::uint64_t small = ruby.slot(8 | 3U << 20, 0);
+  const std::uint64_t pairs = ruby.take(128);
+  ruby.put(pairs, 0x34);  // removed
+  ruby.put(pairs + 8, value);
+  ruby.put(pairs + 16, 5);
+  ruby.put(pairs + 24, value);
+  ruby.put(pairs + 32, key);
+  ruby.put(pairs + 40, 5);
+  ruby.put(small + 16, pairs);
+  ruby.put(small + 24, 8);
+  CHECK(references_of(ruby, small).references == Pairs{{"value", value}, {"key", key}});
+}
+
+TEST_CASE("what cannot be read of a Ruby object is said, and a wrong number takes no memory") {
+  FakeRuby ruby;
+  const std::uint64_t list = ruby.array({5});
+  SUBCASE("an array of nothing that is there") {
+    ruby.put(list + 32, 0x7000000);
+  }
+  SUBCASE("an array that is too long") {
+    ruby.put(list + 16, std::uint64_t{1} << 40);
+  }
+  SUBCASE("an array that ends behind its memory") {
+    ruby.put(list + 16, std::uint64_t{1} << 26);
+  }
+  const Read read = references_of(ruby, list);
+  CHECK(read.extent == ruby::Extent::Words);
+  CHECK(read.references.empty());
+}
+
+TEST_CASE("a structure of C code has the words that are objects, and is known only in part") {
+  FakeRuby ruby;
+  const std::uint64_t text = ruby.string("text");
+  const std::uint64_t type = ruby.take(32);
+  ruby.put(type, type + 16);
+  ruby.put(type + 8, 0x5000);
+  const std::uint64_t block = ruby.take(64);
+  ruby.put(block + 8, 48 | 1);  // the length of what follows, as malloc() keeps it
+  ruby.put(block + 32, text);
+  const std::uint64_t data = ruby.slot(12, ruby.session_class);
+  ruby.put(data + 16, type);
+  ruby.put(data + 24, 1);
+  ruby.put(data + 32, block + 16);
+  const Read read = references_of(ruby, data);
+  CHECK(read.extent == ruby::Extent::Words);
+  CHECK(read.references == Pairs{{"structure", text}});
+  // Without a function that marks, it references nothing.
+  ruby.put(type + 8, 0);
+  CHECK(references_of(ruby, data).extent == ruby::Extent::Whole);
+  CHECK(references_of(ruby, data).references.empty());
+}
