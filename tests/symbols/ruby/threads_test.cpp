@@ -130,28 +130,30 @@ TEST_CASE("the position of an instruction is found in both parts of Ruby's table
 }
 
 TEST_CASE("lists of Ruby's that are broken give an error, and no threads") {
-  FakeRuby ruby(release());
-  const ruby::Layout& form = *ruby.machine.layout;
-  SUBCASE("a list that never ends") {
-    ruby.put(ruby.second_thread, ruby.first_thread);
+  using Break = void (*)(FakeRuby&, const ruby::Layout&);
+  const std::vector<Break> faults{
+      // A list that never ends, a thread too few, a thread of another machine, and no ractor.
+      [](FakeRuby& ruby, const ruby::Layout&) { ruby.put(ruby.second_thread, ruby.first_thread); },
+      [](FakeRuby& ruby, const ruby::Layout&) { ruby.put(ruby.first_thread, ruby.threads_head); },
+      [](FakeRuby& ruby, const ruby::Layout& form) {
+        ruby.put(ruby.second_thread + form.thread.vm, 0x1000);
+      },
+      [](FakeRuby& ruby, const ruby::Layout& form) {
+        ruby.put(ruby.machine.vm + form.vm.ractors, ruby.machine.vm + form.vm.ractors);
+      }};
+  const std::string version = release();
+  for (std::size_t i = 0; i < faults.size(); ++i) {
+    CAPTURE(i);
+    FakeRuby ruby(version);
+    faults[i](ruby, *ruby.machine.layout);
+    const auto threads = ruby::read_threads(ruby.machine, ruby.memory);
+    REQUIRE_FALSE(threads);
+    CHECK(threads.error().kind == ErrorKind::Malformed);
   }
-  SUBCASE("a thread too few") {
-    ruby.put(ruby.first_thread, ruby.threads_head);
-  }
-  SUBCASE("a thread of another machine") {
-    ruby.put(ruby.second_thread + form.thread.vm, 0x1000);
-  }
-  SUBCASE("no ractor") {
-    ruby.put(ruby.machine.vm + form.vm.ractors, ruby.machine.vm + form.vm.ractors);
-  }
-  const auto threads = ruby::read_threads(ruby.machine, ruby.memory);
-  REQUIRE_FALSE(threads);
-  CHECK(threads.error().kind == ErrorKind::Malformed);
 }
 
 TEST_CASE("a copied heap of Ruby's counts its objects by class, and is partial") {
-  FakeRuby ruby(release());
-  const ruby::Layout& form = *ruby.machine.layout;
+  const FakeRuby ruby(release());
   const auto found = heap_of(ruby);
   REQUIRE(found);
   CHECK_FALSE(found->complete);
@@ -159,24 +161,28 @@ TEST_CASE("a copied heap of Ruby's counts its objects by class, and is partial")
   CHECK(objects_of(*found, "Blog::Session") == 10);
   CHECK(objects_of(*found, "imemo(iseq)") == 4);
   CHECK(objects_of(*found, "internal(Class)") == 2);
+}
 
-  SUBCASE("what waits to be swept is left out") {
-    ruby.put(ruby.machine.objspace + form.objspace.flags, 2);
-    ruby.put(ruby.page_record + 8, std::uint64_t{1} << 32);
-    CHECK(objects_of(*heap_of(ruby), "Blog::Session") == 0);
-  }
-  SUBCASE("another size of slots") {
-    ruby.put(ruby.page_record, 48 | 100 << 16);
-    CHECK(heap_of(ruby).error().kind == ErrorKind::Malformed);
-  }
-  SUBCASE("a page that is another's") {
-    ruby.put(0x20000000, ruby.page_record + 8);
-    CHECK(heap_of(ruby).error().kind == ErrorKind::Malformed);
-  }
-  SUBCASE("more pages than can be") {
-    ruby.put(ruby.machine.objspace + form.objspace.pages, ~std::uint64_t{0});
-    CHECK(heap_of(ruby).error().kind == ErrorKind::Malformed);
-  }
+TEST_CASE("what waits to be swept is left out of a copied heap of Ruby's") {
+  FakeRuby ruby(release());
+  const ruby::Layout& form = *ruby.machine.layout;
+  ruby.put(ruby.machine.objspace + form.objspace.flags, 2);
+  ruby.put(ruby.page_record + 8, std::uint64_t{1} << 32);
+  CHECK(objects_of(*heap_of(ruby), "Blog::Session") == 0);
+}
+
+TEST_CASE("a heap of Ruby's that is not in order is an error") {
+  const std::string version = release();
+  const auto kind_of = [](const FakeRuby& ruby) { return heap_of(ruby).error().kind; };
+  FakeRuby size(version);  // another size of slots
+  size.put(size.page_record, 48 | 100 << 16);
+  CHECK(kind_of(size) == ErrorKind::Malformed);
+  FakeRuby page(version);  // a page that is another's
+  page.put(0x20000000, page.page_record + 8);
+  CHECK(kind_of(page) == ErrorKind::Malformed);
+  FakeRuby many(version);  // more pages than can be
+  many.put(many.machine.objspace + many.machine.layout->objspace.pages, ~std::uint64_t{0});
+  CHECK(kind_of(many) == ErrorKind::Malformed);
 }
 
 TEST_CASE("whatever a word of Ruby's structures is, reading them ends") {
