@@ -255,10 +255,10 @@ References marked_by_ruby(const std::string& dump) {
     if (record["address"].get(address) != simdjson::SUCCESS) continue;
     const std::string_view type = record["type"];
     std::string_view detail;
-    if (record["struct"].get(detail) != simdjson::SUCCESS) {
-      static_cast<void>(record["imemo_type"].get(detail));
-    }
-    if (type == "NONE" || (type == "DATA" && detail != "proc") || detail == "iseq") continue;
+    const bool has_detail = record["struct"].get(detail) == simdjson::SUCCESS ||
+                            record["imemo_type"].get(detail) == simdjson::SUCCESS;
+    if (type == "NONE" || (type == "DATA" && detail != "proc") || (has_detail && detail == "iseq"))
+      continue;
     auto& to = found[std::string(address)];
     simdjson::dom::array references;
     if (record["references"].get(references) == simdjson::SUCCESS) {
