@@ -24,6 +24,13 @@ Result<void> refuse_conditions(const Options& options) {
       return usage(
           fmt::format("--fail-if '{}': only --diff and --watch measure growth", condition.text));
     }
+    if (condition.is_of_leaks() != (options.report == Report::Leaks)) {
+      return usage(condition.is_of_leaks()
+                       ? fmt::format("--fail-if '{}': only --leaks measures leaks", condition.text)
+                       : fmt::format("--fail-if '{}': --leaks measures only leaked(TYPE) and "
+                                     "leaked_bytes(TYPE)",
+                                     condition.text));
+    }
     if (condition.what == FailIf::What::Retained && is_growth(options.report)) {
       return usage(fmt::format("--fail-if '{}': {} does not compute what is retained; use --sizes",
                                condition.text, shown_name(row_of(options.report))));

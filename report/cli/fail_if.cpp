@@ -27,12 +27,14 @@ constexpr std::array<std::pair<std::string_view, Comparison>, 6> kComparisons{{
 }};
 
 // Longer words first, as above.
-constexpr std::array<std::pair<std::string_view, FailIf::What>, 5> kWords{{
+constexpr std::array<std::pair<std::string_view, FailIf::What>, 7> kWords{{
     {"count", FailIf::What::Count},
     {"bytes", FailIf::What::Bytes},
     {"retained", FailIf::What::Retained},
     {"growth_bytes", FailIf::What::GrowthBytes},
     {"growth", FailIf::What::Growth},
+    {"leaked_bytes", FailIf::What::LeakedBytes},
+    {"leaked", FailIf::What::Leaked},
 }};
 
 std::string_view without_spaces(std::string_view text) {
@@ -45,7 +47,8 @@ Error wrong(std::string_view why) {
   return {ErrorKind::Malformed,
           fmt::format("{}; write it as 'count(TYPE) > 100', 'bytes(TYPE) > 10M', "
                       "'retained(TYPE) > 1G', with --diff also 'growth(TYPE) > 0' or "
-                      "'growth_bytes(TYPE) > 1M'",
+                      "'growth_bytes(TYPE) > 1M', with --leaks 'leaked(TYPE) > 0' or "
+                      "'leaked_bytes(TYPE) > 1M'",
                       why)};
 }
 
@@ -130,7 +133,9 @@ std::int64_t measure(const FailIf& condition, const analyze::Difference& differe
       case FailIf::What::Bytes: sum += static_cast<std::int64_t>(row.after.bytes); break;
       case FailIf::What::Growth: sum += row.grown_objects(); break;
       case FailIf::What::GrowthBytes: sum += row.grown_bytes(); break;
-      case FailIf::What::Retained: break;
+      case FailIf::What::Retained:
+      case FailIf::What::Leaked:
+      case FailIf::What::LeakedBytes: break;
     }
   }
   return sum;

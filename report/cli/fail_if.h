@@ -18,6 +18,8 @@ struct FailIf {
     Retained,     // bytes that would be freed with them
     Growth,       // additional objects, in a difference
     GrowthBytes,  // additional bytes, in a difference
+    Leaked,       // leaked objects, of --leaks
+    LeakedBytes,  // bytes of these
   };
   enum class Comparison : std::uint8_t { Greater, GreaterEqual, Less, LessEqual, Equal, NotEqual };
   What what = What::Count;
@@ -28,6 +30,9 @@ struct FailIf {
 
   [[nodiscard]] bool is_of_growth() const {
     return what == What::Growth || what == What::GrowthBytes;
+  }
+  [[nodiscard]] bool is_of_leaks() const {
+    return what == What::Leaked || what == What::LeakedBytes;
   }
 };
 

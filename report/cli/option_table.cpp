@@ -13,8 +13,8 @@ constexpr Reports kGrouped{Report::Count, Report::Sizes, Report::Diff, Report::W
                            Report::Trace};
 constexpr Reports kTables{Report::Count, Report::Sizes,   Report::Diff,
                           Report::Watch, Report::Strings, Report::Trace};
-constexpr Reports kGates{Report::Snapshot, Report::Count, Report::Sizes, Report::Diff,
-                         Report::Watch};
+constexpr Reports kGates{Report::Snapshot, Report::Count, Report::Sizes,
+                         Report::Diff,     Report::Watch, Report::Leaks};
 constexpr Reports kOfHeaps = Reports::all().without(
     {Report::Stacks, Report::Check, Report::Call, Report::Ruby, Report::Trace});
 constexpr Reports kCopies{Report::Call, Report::Ruby, Report::Inject};
@@ -83,7 +83,7 @@ const std::array kOptions{
               .help = "show only the first N rows",
               .read = set_top,
               .reports = Reports{Report::Count, Report::Sizes, Report::Diff, Report::Watch,
-                                 Report::Strings, Report::Find, Report::Trace}},
+                                 Report::Strings, Report::Find, Report::Trace, Report::Leaks}},
     OptionRow{.name = "type",
               .argument = "GLOB",
               .group = Group::Rows,
@@ -132,9 +132,11 @@ const std::array kOptions{
     OptionRow{.name = "fail-if",
               .argument = "EXPR",
               .group = Group::Rows,
-              .help = "exit with status 10 if EXPR is true: 'count(User) > 1000'; also bytes(TYPE) "
-                      "and retained(TYPE); with --diff and --watch, growth(TYPE) and "
-                      "growth_bytes(TYPE); may be repeated",
+              .help =
+                  "exit with status 10 if EXPR is true: 'count(User) > 1000'; also bytes(TYPE) "
+                  "and retained(TYPE); with --diff and --watch, growth(TYPE) and "
+                  "growth_bytes(TYPE), with --leaks, leaked(TYPE) and leaked_bytes(TYPE); may be "
+                  "repeated",
               .read = add_fail_if,
               .reports = kGates,
               .may_repeat = true},
@@ -144,6 +146,21 @@ const std::array kOptions{
                       "default, it is a usage error",
               .read = set_flag<&Options::allow_missing>,
               .reports = kGates},
+    OptionRow{.name = "confirm",
+              .argument = "TIME",
+              .group = Group::Rows,
+              .help = "look twice, TIME apart (2s), and show only what is leaked both times",
+              .read = set_confirm,
+              .reports = Reports{Report::Leaks},
+              .needs = Needs::Process},
+    OptionRow{.name = "ignore",
+              .argument = "GLOB|@FILE",
+              .group = Group::Rows,
+              .help = "leave out leaks whose root is of this type; a file has one glob in each "
+                      "line; may be repeated",
+              .read = add_ignored,
+              .reports = Reports{Report::Leaks},
+              .may_repeat = true},
     OptionRow{.name = "rounds",
               .argument = "N",
               .group = Group::Rows,
@@ -226,6 +243,15 @@ const std::array kOptions{
               .read = set_redact,
               .offers = "full"},
 
+    OptionRow{.name = "heap",
+              .argument = "WHICH",
+              .group = Group::Source,
+              .help = "auto (default: the collector's heap, or malloc's if there is no collector); "
+                      "gc; malloc (of glibc)",
+              .read = set_heap,
+              .reports = Reports::all().without(
+                  {Report::Stacks, Report::Call, Report::Ruby, Report::Trace, Report::Inject}),
+              .offers = "auto gc malloc"},
     OptionRow{.name = "snapshot",
               .argument = "MODE",
               .group = Group::Pause,

@@ -38,6 +38,7 @@ enum class Report : std::uint8_t {
   ObjectSizes,
   Summary,
   Trace,
+  Leaks,
 };
 enum class Format : std::uint8_t {
   JsonLines,
@@ -62,6 +63,12 @@ enum class Format : std::uint8_t {
 enum class ColourChoice : std::uint8_t { Auto, Always, Never };
 
 struct OptionRow;
+
+// What --leaks leaves out.
+struct LeakReportOptions {
+  std::vector<std::string> ignored;                    // globs of types
+  std::optional<std::chrono::milliseconds> confirm{};  // until a second look
+};
 
 // One source.
 struct Source {
@@ -99,6 +106,7 @@ struct Options {
   bool redact = false;  // replace names
 
   snapshot::Hold hold = snapshot::Hold::Freeze;
+  snapshot::HeapChoice heap = snapshot::HeapChoice::Auto;
   bool rewind = true;
   std::optional<std::chrono::milliseconds> max_pause;
   std::chrono::milliseconds timeout{60000};
@@ -112,6 +120,7 @@ struct Options {
 
   ExplainOptions explain;
   TraceReportOptions trace;
+  LeakReportOptions leaks;
 
   CallExpression call;    // of --call
   std::string ruby_code;  // of --ruby

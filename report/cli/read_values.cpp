@@ -5,6 +5,9 @@
 #include <string_view>
 #include <system_error>
 
+#include <fcntl.h>
+
+#include "attach/fd.h"
 #include "inject/call_names.h"
 #include "report/collect/join_values.h"
 
@@ -54,6 +57,11 @@ constexpr std::array<std::pair<std::string_view, snapshot::Hold>, 4> kHolds{{
     {"freeze", snapshot::Hold::Freeze},
     {"clone", snapshot::Hold::Clone},
     {"auto", snapshot::Hold::Auto},
+}};
+constexpr std::array<std::pair<std::string_view, snapshot::HeapChoice>, 3> kHeaps{{
+    {"auto", snapshot::HeapChoice::Auto},
+    {"gc", snapshot::HeapChoice::Gc},
+    {"malloc", snapshot::HeapChoice::Malloc},
 }};
 constexpr std::array<std::pair<std::string_view, ColourChoice>, 3> kColours{{
     {"auto", ColourChoice::Auto},
@@ -191,6 +199,29 @@ Result<void> add_fail_if(const std::string& value, Draft& draft) {
   return {};
 }
 
+Result<void> add_ignored(const std::string& value, Draft& draft) {
+  auto& ignored = draft.options.leaks.ignored;
+  if (!value.starts_with('@')) {
+    ignored.push_back(value);
+    return {};
+  }
+  constexpr std::size_t kMost = 1U << 20;
+  const Fd file = HA_TRY(Fd::open(value.substr(1), O_RDONLY));
+  const std::string text = HA_TRY(read_all(file, kMost));
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string line = text.substr(at, end - at);
+    if (!line.empty() && line.front() != '#') ignored.push_back(line);
+    at = end + 1;
+  }
+  return {};
+}
+
+Result<void> set_confirm(const std::string& value, Draft& draft) {
+  draft.options.leaks.confirm = HA_TRY(read_interval(value));
+  return {};
+}
+
 Result<void> add_exclusion(const std::string& value, Draft& draft) {
   draft.options.explain.exclusions.push_back(HA_TRY(analyze::parse_exclusion(value)));
   return {};
@@ -216,6 +247,11 @@ Result<void> set_redact(const std::string& value, Draft& draft) {
 
 Result<void> set_hold(const std::string& value, Draft& draft) {
   draft.options.hold = HA_TRY(choose(value, kHolds));
+  return {};
+}
+
+Result<void> set_heap(const std::string& value, Draft& draft) {
+  draft.options.heap = HA_TRY(choose(value, kHeaps));
   return {};
 }
 

@@ -193,6 +193,17 @@ const std::array kReports{
         .written = "this report is",
         .formats = kPlainFormats,
         .answer = run_summary},
+    ReportRow{.report = Report::Leaks,
+              .name = "leaks",
+              .help = "what is allocated by malloc, but out of the program's reach",
+              .more = "Works for programs without a collector. Leaks are grouped by their root, "
+                      "what no other leaked object references, or by cycle. --confirm 2s does not "
+                      "blame what is in transit.",
+              .examples = {"leaks 4711", "leaks --confirm 2s --fail-if 'leaked(*) > 0' 4711"},
+              .written = "this report is",
+              .formats = kPlainFormats,
+              .answer = run_leaks,
+              .is_of_one_process = true},
     ReportRow{
         .report = Report::Trace,
         .name = "trace",

@@ -18,6 +18,7 @@ std::optional<snapshot::HeapAccount> heap_of(const Snapshot& snapshot) {
     (object.is_reachable != 0 ? heap.live : heap.unreachable) += snapshot.bytes_of(object);
   }
   heap.heap = *collector->heap_bytes;
+  heap.malloc = collector->malloc;
   const std::uint64_t free = std::min(*collector->free_bytes, heap.heap);
   heap.unmapped = std::min(collector->unmapped_bytes.value_or(0), free);
   heap.free = free - heap.unmapped;

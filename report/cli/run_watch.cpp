@@ -2,19 +2,17 @@
 #include <chrono>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "attach/guardian.h"
-#include "attach/spare_memory.h"
 #include "report/analyze/watch.h"
 #include "report/cli/errors.h"
 #include "report/cli/gate.h"
 #include "report/cli/growth_text.h"
 #include "report/cli/reports.h"
+#include "report/cli/waiting.h"
 #include "report/cli/write_text.h"
 #include "report/format/write/count_formats.h"
 
@@ -117,18 +115,6 @@ class Rounds {
     report_.origins.remarks.push_back(fmt::format(
         "it ended after {} of {} rounds: {}", watch_.rounds(), job_.options.rounds, end.message()));
     return report_failure(end, Stage::Target, job_.deadline, job_.console);
-  }
-
-  static Result<void> wait_until(Clock::time_point until) {
-    constexpr std::chrono::milliseconds kSlice(50);  // how soon an interrupt is noticed
-    set_guarded_deadline(until + std::chrono::seconds(1));
-    drop_spare_memory();
-    for (;;) {
-      HA_TRY(check_interrupt());
-      const auto now = Clock::now();
-      if (now >= until) return {};
-      std::this_thread::sleep_for(std::min<Clock::duration>(kSlice, until - now));
-    }
   }
 
   Job& job_;

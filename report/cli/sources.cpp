@@ -23,6 +23,7 @@
 #include "report/stacks/take_stacks.h"
 #include "report/text/human_bytes.h"
 #include "report/trace/take_trace.h"
+#include "symbols/ruby/interpreter.h"
 
 namespace heapattach {
 
@@ -35,9 +36,13 @@ snapshot::TakeOptions take_options(const Options& options,
   what.pid = options.pid;
   what.core_file = options.file;
   what.hold = options.hold;
+  what.heap = options.heap;
+  what.has_another_heap = [](const Modules& modules, const MemoryReader& memory) {
+    return ruby::find_interpreter(modules, memory).has_value();
+  };
   what.rewind = options.rewind;
   what.max_pause = options.max_pause;
-  what.with_unreachable = options.all;
+  what.with_unreachable = options.all || options.report == Report::Leaks;
   what.with_edges = needs_edges(options);
   what.with_contents = needs_contents(options);
   what.value_bytes = options.value_bytes;

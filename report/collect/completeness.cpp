@@ -61,6 +61,9 @@ void mark_partial(const Target& target,
   snapshot.skipped = held.index.skipped + heap.unreadable_blocks();
   if (target.core && target.core->missing_bytes() > 0) {
     snapshot.reason = cut_core(*target.core);
+  } else if (held.malloc && !held.malloc->problems.empty()) {
+    snapshot.reason =
+        fmt::format("malloc's account does not add up: {}", fmt::join(held.malloc->problems, "; "));
   } else if (held.index.skipped > 0) {
     const std::string first = held.index.misfits.empty()
                                   ? std::string()

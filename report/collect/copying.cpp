@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "report/collect/malloc_heap.h"
 #include "report/collect/see_memory.h"
 #include "report/parallel.h"
 
@@ -46,6 +47,10 @@ Copying::Copying(const Target& target,
 
 Result<bool> Copying::copy(const std::vector<FrozenThread>& threads, bool accept_misfits) {
   held_.map = source_.process == nullptr ? target_.map : HA_TRY(source_.process->maps());
+  if (target_.is_malloc) {
+    HA_TRY(copy_malloc(threads));
+    return true;
+  }
   const boehm::Layout& layout = target_.collector.layout;
   held_.index = HA_TRY(boehm::read_blocks(source_.memory, held_.map, layout));
   held_.counters = boehm::read_counters(target_.collector, source_.memory);
@@ -77,6 +82,22 @@ Result<bool> Copying::copy(const std::vector<FrozenThread>& threads, bool accept
     held_.memory = HA_TRY(see_memory(*target_.process, held_.index, threads, held_.fibers));
   }
   return true;
+}
+
+// Everything is copied: where the heap is, will be seen in the copy.
+Result<void> Copying::copy_malloc(const std::vector<FrozenThread>& threads) {
+  const std::vector<Range> plan =
+      HA_TRY(plan_malloc_copy(source_.process, target_.modules, held_.map));
+  HA_TRY(held_.capture.add(source_.memory, plan, limits_));
+  if (waits_ != nullptr) {
+    const std::vector<Range> needed = waits_->needs(target_, held_, threads);
+    HA_TRY(
+        held_.capture.add(source_.memory, boehm::plan_copy({}, needed, plan, held_.map), limits_));
+  }
+  if (with_memory_ && target_.process) {
+    held_.memory = HA_TRY(see_memory(*target_.process, held_.index, threads, held_.fibers));
+  }
+  return {};
 }
 
 Result<std::vector<Range>> Copying::add_heap(std::vector<Range> heap) {

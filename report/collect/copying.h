@@ -49,6 +49,7 @@ class Copying {
  private:
   // Copies the heap, or opens a window on it. Returns the ranges that are then available, sorted.
   Result<std::vector<Range>> add_heap(std::vector<Range> heap);
+  Result<void> copy_malloc(const std::vector<FrozenThread>& threads);
   void add_fiber(const crystal::FiberStack& fiber);
 
   const Target& target_;

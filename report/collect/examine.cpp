@@ -9,6 +9,7 @@
 #include "inject/headroom.h"
 #include "inject/prospect.h"
 #include "report/collect/header.h"
+#include "report/collect/malloc_heap.h"
 #include "report/collect/pause.h"
 #include "report/collect/target.h"
 
@@ -70,6 +71,16 @@ HeapFacts heap_facts(const Target& target) {
   heap.layout = name_of(collector.layout.source);
   heap.heap_bytes = now.heap_bytes.value_or(0);
   heap.free_bytes = std::min(heap.heap_bytes, now.free_bytes.value_or(0));
+  if (target.is_malloc) {
+    // Where its heap is shows only when it is copied.
+    heap.is_malloc = true;
+    heap.heap_bytes = resident_bytes(target).value_or(0);
+    const auto& modules = target.modules.all();
+    const auto libc = std::find_if(modules.begin(), modules.end(), [](const Module& module) {
+      return module.find_symbol("mallopt").has_value();
+    });
+    if (libc != modules.end()) heap.module = libc->name();
+  }
   heap.collections = now.collections;
   heap.is_collecting = now.collecting.value_or(false);
   heap.runtime = target.runtime;

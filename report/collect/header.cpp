@@ -50,6 +50,18 @@ std::string start_time(const Process& process) {
 
 Collector account_of(const Target& target, const HeldHeap& held) {
   Collector account;
+  if (held.malloc) {
+    using glibc::ArenaAccount;
+    const glibc::Account& malloc = held.malloc->account;
+    account.name = kMalloc;
+    account.malloc = {.arenas = malloc.arenas.size(),
+                      .in_bins = malloc.sum(&ArenaAccount::free),
+                      .in_fast_bins = malloc.sum(&ArenaAccount::fast),
+                      .in_caches = malloc.sum(&ArenaAccount::cached),
+                      .at_top = malloc.sum(&ArenaAccount::top),
+                      .mapped_chunks = malloc.mapped_chunks,
+                      .mapped_bytes = malloc.mapped_bytes};
+  }
   account.version = target.collector.version;
   account.layout = name_of(target.collector.layout.source);
   account.collecting = held.counters.collecting;

@@ -11,6 +11,7 @@
 #include "inject/clone.h"
 #include "report/collect/copying.h"
 #include "report/collect/hold_attempts.h"
+#include "report/collect/malloc_heap.h"
 #include "report/collect/pause.h"
 #include "symbols/boehm/heap_memory.h"
 
@@ -39,6 +40,10 @@ Result<Arena> make_arena(const Target& target, bool is_heap_copied) {
   }
   // Memory that it leaves out is not copied, however much that is.
   if (target.core) mapped = std::min(mapped, target.core->stored_bytes());
+  if (target.is_malloc) {
+    const std::uint64_t likely = std::min(mapped, resident_bytes(target).value_or(0));
+    return Arena::reserve(mapped + mapped / 2 + 256 * kMegabyte, likely);
+  }
   const std::uint64_t heap = now.heap_bytes.value_or(0);
   const std::uint64_t copied =
       is_heap_copied ? heap - std::min(heap, now.free_bytes.value_or(0)) : 0;
@@ -47,8 +52,8 @@ Result<Arena> make_arena(const Target& target, bool is_heap_copied) {
 }
 
 // Counting needs each object's contents only once, in the order in which the objects are found.
-bool is_read_in_passing(Hold hold, const TakeOptions& options) {
-  return hold == Hold::Clone && !options.with_edges && !options.texts_only;
+bool is_read_in_passing(const Target& target, Hold hold, const TakeOptions& options) {
+  return hold == Hold::Clone && !target.is_malloc && !options.with_edges && !options.texts_only;
 }
 
 // The target is released before the time of the whole run is over.
@@ -149,7 +154,7 @@ Result<bool> copy_clone(const Target& target,
   held.is_clone = true;
   const LiveMemory memory(clone.process(), HA_TRY(LiveMemory::open_mem(clone.process())),
                           LiveMemory::By::MemFile);
-  const bool in_passing = is_read_in_passing(Hold::Clone, options);
+  const bool in_passing = is_read_in_passing(target, Hold::Clone, options);
   auto copied = Copying(target, {&clone.process(), memory, in_passing}, held, options.deadline.at)
                     .with_memory(options.on_memory != nullptr)
                     .with_waits(wait_reader(options))
@@ -195,7 +200,8 @@ Hold decide(const Target& target, const TakeOptions& options) {
   if (options.hold != Hold::Auto || target.core) return options.hold;
   const boehm::Counters now = boehm::read_counters(target.collector, target.memory);
   const std::uint64_t heap = now.heap_bytes.value_or(0);
-  const std::uint64_t used = heap - std::min(heap, now.free_bytes.value_or(0));
+  const std::uint64_t used = target.is_malloc ? resident_bytes(target).value_or(0)
+                                              : heap - std::min(heap, now.free_bytes.value_or(0));
   const PauseEstimate estimate =
       estimate_pause(*target.process, used, options.max_pause.value_or(kLongestFreeze));
   const Hold hold = choose_hold(estimate, options.max_pause);
@@ -219,16 +225,22 @@ std::uint64_t unaccounted_bytes(const HeldHeap& held) {
 
 Result<std::unique_ptr<HeldHeap>> hold_and_copy(const Target& target, const TakeOptions& options) {
   const Hold first = decide(target, options);
-  auto held =
-      std::make_unique<HeldHeap>(HA_TRY(make_arena(target, !is_read_in_passing(first, options))));
+  auto held = std::make_unique<HeldHeap>(
+      HA_TRY(make_arena(target, !is_read_in_passing(target, first, options))));
   HoldAttempts attempts;
-  attempts.once = [&](Hold hold, bool is_last) {
-    return hold_once(target, hold, options, is_last, *held);
-  };
   // What may have been copied of a clone that went is not to be copied twice.
   attempts.start_afresh = [&]() -> Result<void> {
     held = std::make_unique<HeldHeap>(HA_TRY(make_arena(target, true)));
     return {};
+  };
+  attempts.once = [&](Hold hold, bool is_last) -> Result<bool> {
+    const bool is_copied = HA_TRY(hold_once(target, hold, options, is_last, *held));
+    if (!target.is_malloc) return is_copied;
+    HA_TRY(read_malloc_heap(target, *held));
+    if (held->malloc->problems.empty() || is_last || target.core) return true;
+    // It was changed while the threads were stopped in the midst of malloc, perhaps.
+    HA_TRY(attempts.start_afresh());
+    return false;
   };
   attempts.wait = [] { std::this_thread::sleep_for(kBetweenAttempts); };
   HA_TRY(hold_attempts(first, options, attempts));

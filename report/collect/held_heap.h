@@ -9,6 +9,7 @@
 #include "inject/clone.h"
 #include "report/collect/target.h"
 #include "symbols/boehm/blocks.h"
+#include "symbols/malloc/heap.h"
 
 namespace heapattach::snapshot {
 
@@ -22,6 +23,7 @@ struct HeldHeap {
   Capture capture;
   boehm::BlockIndex index;
   boehm::Counters counters;
+  std::optional<glibc::Heap> malloc;  // instead of a collector's; without its index
   MemoryMap map;
   boehm::RootTables root_tables;
   std::vector<boehm::RootRange> roots;  // of modules, stacks and suspended fibers

@@ -3,6 +3,8 @@
 #include <atomic>
 #include <unordered_map>
 
+#include <fmt/format.h>
+
 #include "report/typing/block_ranges.h"
 #include "report/typing/word_filter.h"
 
@@ -121,6 +123,20 @@ void join_edges(const JoinSources& from, Snapshot& snapshot) {
       });
     });
   });
+}
+
+void name_by_size(Snapshot& snapshot) {
+  const auto first = static_cast<TypeIndex>(snapshot.types.size());
+  std::vector<bool> used(snapshot.sizes.size());
+  for (Object& object : snapshot.objects) {
+    if (!Naming::is_unknown(object.type)) continue;
+    object.type = first + object.size_class;
+    used[object.size_class] = true;
+  }
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    Type& type = snapshot.types.emplace_back();
+    if (used[i]) type.name = fmt::format("({} bytes)", snapshot.sizes[i]);
+  }
 }
 
 }  // namespace heapattach::snapshot

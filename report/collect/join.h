@@ -22,4 +22,8 @@ void join_objects(const JoinSources& from, const boehm::ObjectSet& live, Snapsho
 // the object's type shows that the word is not a pointer.
 void join_edges(const JoinSources& from, Snapshot& snapshot);
 
+// Gives objects without a type a row for their size: "(48 bytes)" says more than one "(unknown)".
+// For heaps of malloc, which has no kinds. Call it last.
+void name_by_size(Snapshot& snapshot);
+
 }  // namespace heapattach::snapshot

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "attach/resident.h"
+#include "report/model/model.h"
 
 // Breaks down the memory of a process by use. Each resident page counts towards one use, so the
 // uses add up to the kernel's own total, RSS.
@@ -67,7 +68,8 @@ struct HeapAccount {
   std::uint64_t free = 0;      // free blocks, without the unmapped ones
   std::uint64_t unmapped = 0;  // free blocks that were returned to the system
   std::uint64_t heap = 0;
-  bool fragmented_known = true;  // otherwise it is in `unreachable`
+  std::optional<MallocFacts> malloc{};  // if it is malloc's heap; then `fragmented` is its own data
+  bool fragmented_known = true;         // otherwise it is in `unreachable`
 };
 
 // What --summary shows about a process; for a snapshot, without the process's memory.

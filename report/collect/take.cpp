@@ -22,6 +22,7 @@
 #include "symbols/boehm/live.h"
 #include "symbols/boehm/mark_bits.h"
 #include "symbols/boehm/marking_rules.h"
+#include "symbols/malloc/live.h"
 #include "symbols/unwind/stacks.h"
 
 namespace heapattach::snapshot {
@@ -37,6 +38,10 @@ void begin(const TakeOptions& options, std::string_view what) {
 }
 
 boehm::LiveSet find_live(const Target& target, const HeldHeap& held, boehm::Heap& heap) {
+  if (held.malloc) {
+    return glibc::find_live(heap, held.capture, held.roots, held.freeze.threads,
+                            workers_for(heap.blocks().size()));
+  }
   boehm::Roots roots;
   roots.ranges = held.roots;
   roots.threads = held.freeze.threads;
@@ -165,8 +170,10 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
   variables.insert(variables.end(), stacks.locals.begin(), stacks.locals.end());
   begin(options, "tracing the heap");
   boehm::Heap heap(held->index, target->collector.layout, held->capture);
-  heap.follow(boehm::read_marking_rules(heap, target->collector, target->collector_data,
-                                        held->capture, target->memory));
+  if (!held->malloc) {
+    heap.follow(boehm::read_marking_rules(heap, target->collector, target->collector_data,
+                                          held->capture, target->memory));
+  }
   const boehm::LiveSet found = find_live(*target, *held, heap);
   compare_with_marks(options, held->counters, heap, found);
   HA_TRY(options.deadline.check("tracing the heap"));
@@ -209,6 +216,7 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
     const FrameFinder frames(stacks, target->types);
     join_roots({*target, *held, heap, found, order, frames}, snapshot);
   }
+  if (held->malloc) name_by_size(snapshot);
   if (options.with_contents) snapshot.contents = std::make_shared<KeptHeap>(std::move(held));
   return snapshot;
 }

@@ -25,10 +25,21 @@ enum class Hold : std::uint8_t {
   Nothing,  // read while it runs: may be inconsistent, and is marked so
 };
 
+// Which heap of the target to read.
+enum class HeapChoice : std::uint8_t {
+  Auto,    // the collector's, if there is one; otherwise malloc's
+  Gc,      // the collector's
+  Malloc,  // that of glibc's malloc
+};
+
 struct TakeOptions {
   pid_t pid = 0;
   std::string core_file;  // instead of a process; empty: none
   Hold hold = Hold::Freeze;
+  HeapChoice heap = HeapChoice::Auto;
+  // Whether the process has a heap that someone else reads, so that Auto does not take malloc's.
+  // May be empty.
+  std::function<bool(const Modules&, const MemoryReader&)> has_another_heap;
   bool rewind = true;
   std::optional<std::chrono::milliseconds> max_pause;
   bool with_unreachable = false;  // include unreachable objects

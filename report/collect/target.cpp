@@ -11,6 +11,7 @@
 #include "symbols/crystal/type_sources.h"
 #include "symbols/cxx/virtual_bases.h"
 #include "symbols/dwarf/dwarf_types.h"
+#include "symbols/malloc/allocators.h"
 #include "symbols/types/crystal_type_info.h"
 #include "symbols/types/model_checks.h"
 
@@ -31,9 +32,32 @@ void warn_of_names(const TakeOptions& options, const Opened& target) {
   }
 }
 
-Result<HeapFound> find_heap(const TakeOptions& options, Opened& target) {
+// Of a process without a collector.
+Result<HeapFound> find_malloc(const TakeOptions& options, const Opened& target) {
+  HA_TRY(glibc::check_allocator(target.modules));
   HeapFound heap;
-  heap.collector = HA_TRY(target.find_collector());
+  heap.is_malloc = true;
+  heap.collector.layout.source = boehm::Layout::Source::Structure;
+  heap.collector.layout.shares_pages = true;
+  heap.static_roots = boehm::static_roots(target.modules, heap.collector, {});
+  note(options, "reading the heap of malloc");
+  return heap;
+}
+
+bool may_read_malloc(const TakeOptions& options, const Opened& target, const Error& error) {
+  if (options.heap != HeapChoice::Auto || error.kind != ErrorKind::Unsupported) return false;
+  return !options.has_another_heap || !options.has_another_heap(target.modules, target.memory);
+}
+
+Result<HeapFound> find_heap(const TakeOptions& options, Opened& target) {
+  if (options.heap == HeapChoice::Malloc) return find_malloc(options, target);
+  auto collector = target.find_collector();
+  if (!collector && may_read_malloc(options, target, collector.error())) {
+    note(options, collector.error().message());
+    return find_malloc(options, target);
+  }
+  HeapFound heap;
+  heap.collector = HA_TRY(std::move(collector));
   for (const std::string& text : heap.collector.notes) note(options, text);
   heap.collector_data = boehm::collector_data(target.modules, heap.collector);
   const auto tables = boehm::read_root_tables(heap.collector, heap.collector_data, target.memory);

@@ -17,11 +17,12 @@
 
 namespace heapattach::snapshot {
 
-// The collector of an opened target, and the memory that it scans.
+// The collector of an opened target, and the memory that it scans; or that malloc is to be read.
 struct HeapFound {
   boehm::Collector collector;
   std::vector<boehm::RootRange> static_roots;  // before the freeze
   std::vector<Range> collector_data;
+  bool is_malloc = false;  // there is no collector: the heap is that of glibc's malloc
 };
 
 // The data used to name the objects of a heap.

@@ -152,6 +152,7 @@ CountTable count_objects(const Snapshot& snapshot, CountBy by) {
   }
   table.unreachable_bytes = dead_bytes;
   if (const auto& collector = snapshot.header.collector) {
+    table.is_malloc = collector->is_malloc();
     table.heap_bytes = collector->heap_bytes;
     table.free_bytes = collector->free_bytes;
     const std::uint64_t in_use =

@@ -46,6 +46,7 @@ struct CountTable {
   std::uint64_t unreachable_bytes = 0;
   std::optional<std::uint64_t> heap_bytes;
   std::optional<std::uint64_t> free_bytes;
+  bool is_malloc = false;           // there is no collector
   bool has_sizes = false;           // the rows have sizes
   std::uint64_t left_out_rows = 0;  // by a RowChoice
   std::uint64_t left_out_objects = 0;

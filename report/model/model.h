@@ -196,6 +196,22 @@ struct Fiber {
   std::optional<std::size_t> finding{};  // as for a thread
 };
 
+// The name of a heap that has no collector, but glibc's malloc.
+inline constexpr const char* kMalloc = "malloc";
+
+// What malloc has, as mallinfo2() counts it. Not in saved snapshots.
+struct MallocFacts {
+  std::uint64_t arenas = 0;
+  std::uint64_t in_bins = 0;  // free bytes, as the next three
+  std::uint64_t in_fast_bins = 0;
+  std::uint64_t in_caches = 0;  // of threads
+  std::uint64_t at_top = 0;     // at the ends of arenas, not given out yet
+  std::uint64_t mapped_chunks = 0;
+  std::uint64_t mapped_bytes = 0;
+
+  friend bool operator==(const MallocFacts&, const MallocFacts&) = default;
+};
+
 struct Collector {
   std::string name = "bdwgc";
   std::string version;
@@ -205,7 +221,10 @@ struct Collector {
   std::optional<std::uint64_t> heap_bytes;
   std::optional<std::uint64_t> free_bytes;
   std::optional<std::uint64_t> unmapped_bytes;
+  std::optional<MallocFacts> malloc{};
   bool is_lossy = false;
+
+  [[nodiscard]] bool is_malloc() const { return name == kMalloc; }
 };
 
 // The bytes of reachable objects, by the evidence for their types.

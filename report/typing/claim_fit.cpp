@@ -10,16 +10,19 @@ constexpr std::uint64_t kGranule = 16;
 
 // One instance by itself: the collector adds a byte and rounds up to 16. Merged size classes
 // (GC_extend_size_map in misc.c) leave a little more.
-Fit fit_instance(const Claim& claim, std::uint64_t object_bytes) {
+// malloc adds eight bytes, rounds up to 16, and leaves 24 at least.
+Fit fit_instance(const Claim& claim, std::uint64_t object_bytes, bool is_chunk) {
   const std::uint64_t n = claim.bytes;
+  const std::uint64_t smallest = is_chunk ? kGranule + kGranule / 2 : kGranule;
   if (object_bytes < n) return {};
   if (object_bytes - n <= kGranule && n >= kGranule / 2) return {Rank::Exact, claim.one};
   // A small structure by itself takes the smallest slot. An array could fit there too, but a
   // pointer to a structure usually means one.
-  if (object_bytes <= kGranule && claim.one != claim.many) return {Rank::Loose, claim.one};
+  if (object_bytes <= smallest && claim.one != claim.many) return {Rank::Loose, claim.one};
   if (claim.has_tail) return {Rank::Loose, claim.one};
   // Several instances need the collector's byte, too: two of 40 bytes do not fit in 80.
-  if (object_bytes / 2 >= n && object_bytes > 2 * n && claim.many != kNoRow) {
+  const bool has_room = is_chunk ? object_bytes >= 2 * n : object_bytes > 2 * n;
+  if (object_bytes / 2 >= n && has_room && claim.many != kNoRow) {
     return {Rank::Several, claim.many};
   }
   if (object_bytes - n <= 2 * kGranule + n / 4) return {Rank::Loose, claim.one};
@@ -32,10 +35,12 @@ Fit fit_inside(const Claim& claim, std::uint64_t object_bytes, std::uint64_t ins
   return {Rank::Inside, claim.many};
 }
 
-Fit fit_size(const Claim& claim, std::uint64_t object_bytes, std::uint64_t inside) {
+Fit fit_size(const Claim& claim, const boehm::Block& block, std::uint64_t inside) {
+  const std::uint64_t object_bytes = block.object_bytes;
   if (inside != 0) return fit_inside(claim, object_bytes, inside);
   switch (claim.how) {
-    case Claim::How::Instance: return fit_instance(claim, object_bytes);
+    case Claim::How::Instance:
+      return fit_instance(claim, object_bytes, (block.flags & boehm::kChunk) != 0);
     case Claim::How::Elements:
       return claim.bytes > object_bytes ? Fit{} : Fit{Rank::Elements, claim.many};
     case Claim::How::Start: return {Rank::Name, claim.one};
@@ -46,7 +51,7 @@ Fit fit_size(const Claim& claim, std::uint64_t object_bytes, std::uint64_t insid
 }  // namespace
 
 Fit fit(const Claim& claim, const boehm::Block& block, std::uint64_t inside, const TypeRows& rows) {
-  const Fit found = fit_size(claim, block.object_bytes, inside);
+  const Fit found = fit_size(claim, block, inside);
   if (found.rank == Rank::None) return {};
   const RowLayout& layout = rows.layout(found.row);
   if (!layout.is_precise) return found;

@@ -27,7 +27,8 @@ class FitMemo {
   FitMemo(const TypeRows& rows, const TypingPlan& plan) : rows_(rows), plan_(plan) {}
 
   [[nodiscard]] const Entry& of(std::uint32_t claim, const boehm::Block& block) {
-    if (block.objects == 1) return of_large_;
+    const bool is_large = block.objects == 1 && (block.flags & boehm::kChunk) == 0;
+    if (is_large || block.object_bytes > kMostBytes) return of_large_;
     const std::uint64_t size = block.object_bytes / boehm::Heap::kGranuleBytes;
     const std::uint64_t key = ((std::uint64_t{claim} + 1) << 32) | size << 1 |
                               static_cast<std::uint64_t>(block.is_atomic());
@@ -39,6 +40,7 @@ class FitMemo {
  private:
   static constexpr std::uint64_t kFactor = 0x9e3779b97f4a7c15;
   static constexpr unsigned kBits = 8;
+  static constexpr std::uint64_t kMostBytes = 1U << 30;
 
   [[nodiscard]] Entry work_out(std::uint64_t key,
                                std::uint32_t number,

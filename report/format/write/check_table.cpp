@@ -26,7 +26,25 @@ std::string threads_text(const snapshot::Examination& found) {
   return text;
 }
 
+// The types, and how long the process would be stopped.
+void add_types(std::string& out, const snapshot::HeapFacts& heap) {
+  line(out, "types",
+       fmt::format("{} program; {} classes that its objects name, {} types with fields, {} globals",
+                   heap.runtime, heap.classes, heap.types, heap.globals));
+  constexpr std::string_view kHold = "would stop it for about {} ms, longer on a busy machine";
+  line(out, "freeze", fmt::format(kHold, heap.freeze.count()));
+  line(out, "clone", fmt::format(kHold, heap.clone.count()));
+}
+
 void add_heap(std::string& out, const snapshot::HeapFacts& heap) {
+  if (heap.is_malloc) {
+    line(out, "collector", "none");
+    line(out, "heap",
+         fmt::format("malloc's{}{}; the process has {} in memory, all of which would be copied",
+                     heap.module.empty() ? "" : " of ", heap.module, human_bytes(heap.heap_bytes)));
+    add_types(out, heap);
+    return;
+  }
   line(out, "collector",
        fmt::format("bdwgc{}{} in {}, its layout known from: {}{}", heap.version.empty() ? "" : " ",
                    heap.version, heap.module, heap.layout,
@@ -35,12 +53,7 @@ void add_heap(std::string& out, const snapshot::HeapFacts& heap) {
       fmt::format("{}, {} of it free", human_bytes(heap.heap_bytes), human_bytes(heap.free_bytes));
   if (heap.collections) text += fmt::format("; {} collections so far", *heap.collections);
   line(out, "heap", text);
-  line(out, "types",
-       fmt::format("{} program; {} classes that its objects name, {} types with fields, {} globals",
-                   heap.runtime, heap.classes, heap.types, heap.globals));
-  constexpr std::string_view kHold = "would stop it for about {} ms, longer on a busy machine";
-  line(out, "freeze", fmt::format(kHold, heap.freeze.count()));
-  line(out, "clone", fmt::format(kHold, heap.clone.count()));
+  add_types(out, heap);
 }
 
 void add_ruby(std::string& out, const snapshot::RubyFacts& ruby) {

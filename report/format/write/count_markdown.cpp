@@ -17,8 +17,9 @@ std::string format_count_markdown(const snapshot::CountTable& table) {
     if (table.has_sizes) out += sizes_text(row, " | ") + " | ";
     out += code_span(shown_type(row)) + " |\n";
   }
-  out += fmt::format("| {} | {} |{} live |\n| | {} |{} total in use by the collector |\n",
-                     table.objects, table.bytes, gap, table.in_use_bytes(), gap);
+  out += fmt::format("| {} | {} |{} live |\n| | {} |{} total in use by {} |\n", table.objects,
+                     table.bytes, gap, table.in_use_bytes(), gap,
+                     table.is_malloc ? "malloc" : "the collector");
   return out;
 }
 

@@ -106,9 +106,11 @@ std::string format_count_table(const snapshot::CountTable& table, const TextStyl
   lines.add_total(table.objects, table.bytes, "live");
   if (table.unreachable_bytes != 0) {
     lines.add_total(std::nullopt, table.unreachable_bytes,
-                    "not reachable, or unused in blocks in use");
+                    table.is_malloc ? "leaked, or malloc's own headers and tables"
+                                    : "not reachable, or unused in blocks in use");
   }
-  lines.add_total(std::nullopt, table.in_use_bytes(), "total in use by the collector");
+  lines.add_total(std::nullopt, table.in_use_bytes(),
+                  table.is_malloc ? "total in use by malloc" : "total in use by the collector");
   if (table.free_bytes) lines.add_without_percent(*table.free_bytes, "free");
   if (table.heap_bytes) lines.add_without_percent(*table.heap_bytes, "heap");
   std::string out = lines.format();

@@ -8,7 +8,10 @@
 //
 // The resident bytes of all uses add up to rss_bytes; the parts of the heap to heap_bytes. Uses:
 // heap_in_use, heap_free, thread_stacks, fiber_stacks, malloc, files, other. A saved snapshot has
-// no memory, and its fragmented_bytes are in unreachable_bytes.
+// no memory, and its fragmented_bytes are in unreachable_bytes. Of malloc's heap, unreachable_bytes
+// are leaked, fragmented_bytes malloc's own, and "arenas", "bin_bytes", "fast_bin_bytes",
+// "cache_bytes", "top_bytes" (the parts of free_bytes), "mapped_allocations" and
+// "mapped_allocation_bytes" are added.
 
 #include <string_view>
 
@@ -56,6 +59,15 @@ JsonRecord heap_record(const snapshot::HeapAccount& heap) {
   record.number("live_bytes", heap.live);
   record.number("unreachable_bytes", heap.unreachable);
   if (heap.fragmented_known) record.number("fragmented_bytes", heap.fragmented);
+  if (heap.malloc) {
+    record.number("arenas", heap.malloc->arenas);
+    record.number("bin_bytes", heap.malloc->in_bins);
+    record.number("fast_bin_bytes", heap.malloc->in_fast_bins);
+    record.number("cache_bytes", heap.malloc->in_caches);
+    record.number("top_bytes", heap.malloc->at_top);
+    record.number("mapped_allocations", heap.malloc->mapped_chunks);
+    record.number("mapped_allocation_bytes", heap.malloc->mapped_bytes);
+  }
   record.number("free_bytes", heap.free);
   record.number("unmapped_bytes", heap.unmapped);
   record.number("heap_bytes", heap.heap);

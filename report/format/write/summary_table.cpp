@@ -58,6 +58,26 @@ std::string memory_table(const MemoryAccount& memory, const TextStyle& style) {
   return table.format(style);
 }
 
+std::string malloc_table(const snapshot::HeapAccount& heap, const TextStyle& style) {
+  const snapshot::MallocFacts& malloc = *heap.malloc;
+  Table table({"bytes", "of malloc's heap"});
+  const auto add = [&](std::uint64_t bytes, std::string text) {
+    table.add({std::to_string(bytes), std::move(text)});
+  };
+  add(heap.live, "reachable");
+  add(heap.unreachable, "leaked: nothing reachable references it");
+  add(heap.fragmented, "headers and tables of malloc's own");
+  add(malloc.in_bins, "free, between what is in use (fragmentation)");
+  add(malloc.in_fast_bins, "free, in fast bins");
+  add(malloc.in_caches, "free, in the caches of threads");
+  add(malloc.at_top, "free, at the ends of arenas");
+  table.add({std::to_string(heap.heap), "heap"}, Table::Kind::Total);
+  return table.format(style) +
+         fmt::format("{} arena{}; {} bytes of the heap are {} mapped allocation{}\n", malloc.arenas,
+                     malloc.arenas == 1 ? "" : "s", malloc.mapped_bytes, malloc.mapped_chunks,
+                     malloc.mapped_chunks == 1 ? "" : "s");
+}
+
 std::string heap_table(const snapshot::HeapAccount& heap, const TextStyle& style) {
   Table table({"bytes", "of the collector's heap"});
   const auto add = [&](std::uint64_t bytes, std::string text) {
@@ -89,7 +109,8 @@ std::string format_summary_table(const SummaryReport& report, const TextStyle& s
         "process\n\n";
   }
   if (report.summary.heap) {
-    out += heap_table(*report.summary.heap, style);
+    out += report.summary.heap->malloc ? malloc_table(*report.summary.heap, style)
+                                       : heap_table(*report.summary.heap, style);
   } else {
     out += "note: the collector's numbers are unknown\n";
   }

@@ -1,0 +1,176 @@
+#include "report/analyze/leaks.h"
+
+#include <algorithm>
+#include <map>
+#include <span>
+#include <utility>
+
+#include "report/glob.h"
+
+namespace heapattach::analyze {
+
+namespace {
+
+using snapshot::Edge;
+using snapshot::Object;
+using snapshot::ObjectIndex;
+using snapshot::Snapshot;
+using snapshot::TypeIndex;
+
+constexpr ObjectIndex kNone = ~ObjectIndex{0};
+
+std::span<const Edge> edges_of(const Snapshot& snapshot, ObjectIndex object) {
+  const std::uint64_t first = snapshot.first_edge[object];
+  return {snapshot.edges.data() + first, snapshot.first_edge[object + 1] - first};
+}
+
+// Whether an earlier snapshot says the same of an object.
+bool is_leaked_in(const Snapshot& earlier, const Object& object, std::uint64_t bytes) {
+  const auto& objects = earlier.objects;
+  const auto found =
+      std::lower_bound(objects.begin(), objects.end(), object.address,
+                       [](const Object& one, std::uint64_t at) { return one.address < at; });
+  return found != objects.end() && found->address == object.address && found->is_reachable == 0 &&
+         earlier.bytes_of(*found) == bytes;
+}
+
+class LeakSearch {
+ public:
+  LeakSearch(const Snapshot& snapshot, const LeakOptions& options)
+      : snapshot_(snapshot), is_left_(snapshot.objects.size()) {
+    for (ObjectIndex i = 0; i < snapshot.objects.size(); ++i) {
+      const Object& object = snapshot.objects[i];
+      if (object.is_reachable != 0) continue;
+      is_left_[i] = options.confirmed_by == nullptr ||
+                    is_leaked_in(*options.confirmed_by, object, snapshot.bytes_of(object));
+      if (is_left_[i]) leaked_.push_back(i);
+    }
+    is_ignored_.reserve(snapshot.types.size());
+    for (const snapshot::Type& type : snapshot.types) {
+      is_ignored_.push_back(
+          std::any_of(options.ignored.begin(), options.ignored.end(),
+                      [&](const std::string& glob) { return matches_glob(glob, type.name); }));
+    }
+  }
+
+  Leaks run() && {
+    take_plain_roots();
+    take_cycles();
+    for (const auto& [key, row] : rows_) found_.rows.push_back(row);
+    for (const auto& [type, sum] : types_) found_.types.push_back(sum);
+    const auto more_bytes = [](const auto& a, const auto& b) { return a.bytes > b.bytes; };
+    std::stable_sort(found_.rows.begin(), found_.rows.end(), more_bytes);
+    std::stable_sort(found_.types.begin(), found_.types.end(), more_bytes);
+    return std::move(found_);
+  }
+
+ private:
+  void take_plain_roots() {
+    std::vector<bool> is_referenced(is_left_.size());
+    for (const ObjectIndex from : leaked_) {
+      for (const Edge& edge : edges_of(snapshot_, from)) {
+        if (edge.to != from) is_referenced[edge.to] = true;
+      }
+    }
+    for (const ObjectIndex object : leaked_) {
+      if (!is_referenced[object]) take(object, false);
+    }
+  }
+
+  // What is left is in a cycle, or behind one. In the reverse of the order in which a depth-first
+  // search leaves objects, the first of what is left is always in a cycle that nothing outside
+  // leads to.
+  void take_cycles() {
+    std::vector<ObjectIndex> left_in_order;
+    std::vector<bool> is_seen(is_left_.size());
+    for (const ObjectIndex start : leaked_) {
+      if (is_left_[start] && !is_seen[start]) search(start, is_seen, left_in_order);
+    }
+    for (auto object = left_in_order.rbegin(); object != left_in_order.rend(); ++object) {
+      if (is_left_[*object]) take(*object, true);
+    }
+  }
+
+  void search(ObjectIndex start, std::vector<bool>& is_seen, std::vector<ObjectIndex>& left) const {
+    std::vector<std::pair<ObjectIndex, std::size_t>> path{{start, 0}};  // with the next edge
+    is_seen[start] = true;
+    while (!path.empty()) {
+      auto& [object, next] = path.back();
+      const auto edges = edges_of(snapshot_, object);
+      ObjectIndex to = kNone;
+      while (next < edges.size() && to == kNone) {
+        const ObjectIndex candidate = edges[next++].to;
+        if (is_left_[candidate] && !is_seen[candidate]) to = candidate;
+      }
+      if (to == kNone) {
+        left.push_back(object);
+        path.pop_back();
+      } else {
+        is_seen[to] = true;
+        path.emplace_back(to, 0);
+      }
+    }
+  }
+
+  // Counts a root, and everything that it leads to and no earlier one did.
+  void take(ObjectIndex root, bool is_cycle) {
+    const TypeIndex type = snapshot_.objects[root].type;
+    const bool is_ignored = is_ignored_[type];
+    LeakRow row{.type = type, .is_cycle = is_cycle, .leaks = 1, .example = root};
+    std::vector<ObjectIndex> waiting{root};
+    is_left_[root] = false;
+    while (!waiting.empty()) {
+      const ObjectIndex object = waiting.back();
+      waiting.pop_back();
+      row.objects += 1;
+      row.bytes += snapshot_.bytes_of(snapshot_.objects[object]);
+      if (!is_ignored) count(object);
+      for (const Edge& edge : edges_of(snapshot_, object)) {
+        if (!is_left_[edge.to]) continue;
+        is_left_[edge.to] = false;
+        waiting.push_back(edge.to);
+      }
+    }
+    if (is_ignored) {
+      found_.ignored_objects += row.objects;
+      found_.ignored_bytes += row.bytes;
+    } else {
+      add(row);
+    }
+  }
+
+  void count(ObjectIndex index) {
+    const Object& object = snapshot_.objects[index];
+    LeakedType& type = types_[object.type];
+    type.type = object.type;
+    type.objects += 1;
+    type.bytes += snapshot_.bytes_of(object);
+  }
+
+  void add(const LeakRow& leak) {
+    found_.leaks += 1;
+    found_.objects += leak.objects;
+    found_.bytes += leak.bytes;
+    const auto [at, is_new] = rows_.try_emplace({leak.type, leak.is_cycle}, leak);
+    if (is_new) return;
+    at->second.leaks += 1;
+    at->second.objects += leak.objects;
+    at->second.bytes += leak.bytes;
+  }
+
+  const Snapshot& snapshot_;
+  std::vector<bool> is_left_;        // leaked, and not counted yet
+  std::vector<ObjectIndex> leaked_;  // by address
+  std::vector<bool> is_ignored_;     // by type
+  std::map<std::pair<TypeIndex, bool>, LeakRow> rows_;
+  std::map<TypeIndex, LeakedType> types_;
+  Leaks found_;
+};
+
+}  // namespace
+
+Leaks find_leaks(const Snapshot& snapshot, const LeakOptions& options) {
+  return LeakSearch(snapshot, options).run();
+}
+
+}  // namespace heapattach::analyze

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "report/model/model.h"
+
+// Leaks: objects in use that nothing leads to from a root. Something that leaked usually takes more
+// with it: a list its entries, an entry its texts. So leaks are grouped by their roots: leaked
+// objects that no other leaked object references, or cycles of objects that none outside the cycle
+// references. Each leaked object counts towards one root, so that the numbers add up. All of it is
+// linear.
+namespace heapattach::analyze {
+
+// What leaked together with roots of one type.
+struct LeakRow {
+  snapshot::TypeIndex type = 0;       // of the roots
+  bool is_cycle = false;              // the roots are in cycles
+  std::uint64_t leaks = 0;            // roots
+  std::uint64_t objects = 0;          // the roots, and everything that only they lead to
+  std::uint64_t bytes = 0;            // of these
+  snapshot::ObjectIndex example = 0;  // the first of the roots
+};
+
+struct LeakedType {
+  snapshot::TypeIndex type = 0;
+  std::uint64_t objects = 0;
+  std::uint64_t bytes = 0;
+};
+
+struct Leaks {
+  std::vector<LeakRow> rows;      // the most bytes first
+  std::vector<LeakedType> types;  // the same
+  std::uint64_t leaks = 0;
+  std::uint64_t objects = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t ignored_objects = 0;  // left out of all of these
+  std::uint64_t ignored_bytes = 0;
+};
+
+struct LeakOptions {
+  // Globs: leaks whose root has such a type are left out, with everything that they take along.
+  std::vector<std::string> ignored;
+  // If not null: only what is leaked in this earlier snapshot of the same process too, at the same
+  // address and of the same size.
+  const snapshot::Snapshot* confirmed_by = nullptr;
+};
+
+// The snapshot must have its edges and its unreachable objects.
+[[nodiscard]] Leaks find_leaks(const snapshot::Snapshot& snapshot, const LeakOptions& options = {});
+
+}  // namespace heapattach::analyze

@@ -1,0 +1,86 @@
+// --leaks: what is in use, but out of the program's reach.
+
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "report/cli/gate.h"
+#include "report/cli/reports.h"
+#include "report/cli/text_style.h"
+#include "report/cli/waiting.h"
+#include "report/format/write/leak_formats.h"
+#include "report/glob.h"
+
+namespace heapattach {
+
+namespace {
+
+using snapshot::Snapshot;
+
+// Why nothing can be said about leaks; empty if something can.
+std::string why_no_verdict(const Snapshot& snapshot) {
+  const auto& collector = snapshot.header.collector;
+  if (!collector || !collector->is_malloc()) {
+    return "no leaks: this heap has a garbage collector, which frees what nothing references. "
+           "--suspects and --diff show what the program keeps without need; --heap malloc shows "
+           "what it leaked of malloc's memory";
+  }
+  if (!snapshot.complete) return "no verdict on leaks: " + snapshot.reason;
+  return {};
+}
+
+std::int64_t measure_leaks(const FailIf& condition,
+                           const Snapshot& snapshot,
+                           const analyze::Leaks& leaks) {
+  std::uint64_t sum = 0;
+  for (const analyze::LeakedType& row : leaks.types) {
+    if (!matches_glob(condition.type, snapshot.types[row.type].name)) continue;
+    sum += condition.what == FailIf::What::Leaked ? row.objects : row.bytes;
+  }
+  return static_cast<std::int64_t>(sum);
+}
+
+// What is in transit at one moment, in a register that is not read, is in its place at another.
+Result<const Snapshot*> take_again(Job& job) {
+  const auto until = std::chrono::steady_clock::now() + *job.options.leaks.confirm;
+  HA_TRY(wait_until(until));
+  job.deadline = Deadline::in(job.options.timeout);
+  return job.take(job.options);
+}
+
+}  // namespace
+
+Result<Answer> run_leaks(Job& job) {
+  const Options& options = job.options;
+  job.taken.reserve(2);  // the first must not move
+  const Snapshot* snapshot = HA_TRY(job.take(options));
+  analyze::LeakOptions what;
+  what.ignored = options.leaks.ignored;
+  LeakReport report;
+  report.no_verdict = why_no_verdict(*snapshot);
+  if (options.leaks.confirm && report.no_verdict.empty()) {
+    what.confirmed_by = snapshot;
+    snapshot = HA_TRY(take_again(job));
+    report.no_verdict = why_no_verdict(*snapshot);
+  }
+  if (report.no_verdict.empty() && snapshot->header.live_only) {
+    return Error{ErrorKind::Usage,
+                 fmt::format("{} has only what is alive, so nothing in it is leaked", options.file)}
+        .advise("a snapshot taken with --all");
+  }
+  if (report.no_verdict.empty()) report.found = analyze::find_leaks(*snapshot, what);
+  report.top = options.rows.top;
+  const bool is_json = options.format == Format::Json;
+  Answer answer = answer_about(job, *snapshot,
+                               is_json ? format_leaks_json(*snapshot, report)
+                                       : format_leaks_text(*snapshot, report, style_of(options)));
+  if (!report.no_verdict.empty()) return answer;
+  Gate gate(options, job.console);
+  gate.add(*snapshot);
+  gate.judge(
+      [&](const FailIf& condition) { return measure_leaks(condition, *snapshot, report.found); },
+      answer);
+  return answer;
+}
+
+}  // namespace heapattach

@@ -1,0 +1,25 @@
+#include "report/cli/waiting.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "attach/guardian.h"
+#include "attach/interrupt.h"
+#include "attach/spare_memory.h"
+
+namespace heapattach {
+
+Result<void> wait_until(std::chrono::steady_clock::time_point until) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kSlice(50);  // how soon an interrupt is noticed
+  set_guarded_deadline(until + std::chrono::seconds(1));
+  drop_spare_memory();
+  for (;;) {
+    HA_TRY(check_interrupt());
+    const auto now = Clock::now();
+    if (now >= until) return {};
+    std::this_thread::sleep_for(std::min<Clock::duration>(kSlice, until - now));
+  }
+}
+
+}  // namespace heapattach

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "report/analyze/leaks.h"
+#include "report/format/write/table.h"
+
+// Formats the leaks of a snapshot.
+namespace heapattach {
+
+struct LeakReport {
+  analyze::Leaks found;
+  // If not empty: why nothing is said about leaks. They are then not known, or there cannot be any.
+  std::string no_verdict;
+  std::optional<std::size_t> top;  // rows; none: all
+};
+
+[[nodiscard]] std::string format_leaks_text(const snapshot::Snapshot& snapshot,
+                                            const LeakReport& report,
+                                            const TextStyle& style);
+[[nodiscard]] std::string format_leaks_json(const snapshot::Snapshot& snapshot,
+                                            const LeakReport& report);
+
+}  // namespace heapattach

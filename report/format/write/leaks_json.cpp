@@ -1,0 +1,93 @@
+// One JSON object on one line, version 1:
+//
+//   {"version":1,"report":"leaks","pid":4711,"leaks":55,"objects":145,"bytes":1520360,
+//    "roots":[{"type":"Circle","leaks":40,"objects":120,"bytes":10240,"example":"0x5581e3b4c2b0",
+//    "references":[{"key":"next","address":"0x5581e3b4c2d0","type":"Square"}]}],
+//    "types":[{"type":"Circle","objects":60,"bytes":1440}]}
+//
+// `roots` groups leaks by the type of their root: an object that no other leaked object references,
+// or, with "cycle":true, one of a cycle that nothing outside references. Each leaked object counts
+// towards one root. `types` counts them by their own types. Left out unless they apply:
+// "ignored_objects" and "ignored_bytes", and "verdict":false with its "reason": then it is not
+// known what leaked, and all numbers are left out.
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "report/analyze/edge_names.h"
+#include "report/format/write/json_record.h"
+#include "report/format/write/leak_formats.h"
+
+namespace heapattach {
+
+namespace {
+
+using snapshot::Snapshot;
+
+JsonRecord root_record(const Snapshot& snapshot,
+                       analyze::EdgeNames& names,
+                       const analyze::LeakRow& row) {
+  constexpr std::uint64_t kShown = 16;
+  JsonRecord record;
+  record.text("type", snapshot.types[row.type].name);
+  if (row.is_cycle) record.boolean("cycle", true);
+  record.number("leaks", row.leaks);
+  record.number("objects", row.objects);
+  record.number("bytes", row.bytes);
+  record.address("example", snapshot.objects[row.example].address);
+  record.open_list("references");
+  const std::uint64_t first = snapshot.first_edge[row.example];
+  const std::uint64_t end = std::min(snapshot.first_edge[row.example + 1], first + kShown);
+  for (std::uint64_t edge = first; edge < end; ++edge) {
+    const snapshot::Edge& to = snapshot.edges[edge];
+    JsonRecord reference;
+    reference.text("key", names.name(row.example, to.offset_words));
+    reference.address("address", snapshot.objects[to.to].address);
+    reference.text("type", snapshot.types[snapshot.objects[to.to].type].name);
+    record.item(std::move(reference));
+  }
+  record.close_list();
+  return record;
+}
+
+}  // namespace
+
+std::string format_leaks_json(const Snapshot& snapshot, const LeakReport& report) {
+  const analyze::Leaks& found = report.found;
+  JsonRecord record;
+  record.number("version", 1);
+  record.text("report", "leaks");
+  record.number("pid", snapshot.header.pid);
+  if (!report.no_verdict.empty()) {
+    record.boolean("verdict", false);
+    record.text("reason", report.no_verdict);
+    return std::move(record).line();
+  }
+  record.number("leaks", found.leaks);
+  record.number("objects", found.objects);
+  record.number("bytes", found.bytes);
+  if (found.ignored_objects != 0) {
+    record.number("ignored_objects", found.ignored_objects);
+    record.number("ignored_bytes", found.ignored_bytes);
+  }
+  analyze::EdgeNames names(snapshot);
+  const std::size_t shown = std::min(report.top.value_or(found.rows.size()), found.rows.size());
+  record.open_list("roots");
+  for (std::size_t i = 0; i < shown; ++i) {
+    record.item(root_record(snapshot, names, found.rows[i]));
+  }
+  record.close_list();
+  record.open_list("types");
+  for (const analyze::LeakedType& type : found.types) {
+    JsonRecord item;
+    item.text("type", snapshot.types[type.type].name);
+    item.number("objects", type.objects);
+    item.number("bytes", type.bytes);
+    record.item(std::move(item));
+  }
+  record.close_list();
+  return std::move(record).line();
+}
+
+}  // namespace heapattach
