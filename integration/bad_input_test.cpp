@@ -139,8 +139,8 @@ TEST_CASE("a thread of the kernel is refused") {
 
 TEST_CASE("a process without a collector is refused, with a list of what was searched") {
   LiveTarget target("plain");
-  check_refused(run_tool({"--count", text_of(target.pid())}), 5, "GC_size");
-  check_refused(run_tool({text_of(target.pid())}), 5, "GC_size");
+  check_refused(run_tool({"--heap", "gc", "--count", text_of(target.pid())}), 5, "GC_size");
+  check_refused(run_tool({"--heap", "gc", text_of(target.pid())}), 5, "GC_size");
   CHECK(target.child().is_running());
 }
 

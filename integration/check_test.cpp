@@ -58,7 +58,7 @@ TEST_CASE("--check reports what a snapshot would find, and neither stops nor cha
 TEST_CASE("--check names the obstacle, and ends with its status") {
   SUBCASE("no collector") {
     LiveTarget target("plain");
-    const ToolRun run = check(target.pid());
+    const ToolRun run = check(target.pid(), {"--heap", "gc"});
     CHECK_MESSAGE(run.status == 5, run.output, run.errors);
     CHECK_MESSAGE(says(run, "no snapshot can be taken"), run.output);
     CHECK(target.ask().at("interrupted") == 0);

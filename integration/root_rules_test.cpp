@@ -72,7 +72,7 @@ void check_mode(const std::string& program, const std::string& mode) {
 // heapattach's own output for a target whose roots are not all available.
 ToolRun count(const std::string& program, const std::string& mode) {
   const LiveTarget target(program, {mode});
-  return run_tool({"--max-pause", "30000", std::to_string(target.pid())});
+  return run_tool({"--heap", "gc", "--max-pause", "30000", std::to_string(target.pid())});
 }
 
 }  // namespace

@@ -1,0 +1,112 @@
+// The heap of glibc's malloc, from outside: against what the target counted itself, and against
+// mallinfo2(), to the byte.
+
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include "integration/health.h"
+#include "integration/live_target.h"
+#include "integration/tool.h"
+
+namespace heapattach {
+namespace {
+
+using simdjson::dom::element;
+
+std::string pid_of(const LiveTarget& target) {
+  return fmt::format("{}", target.pid());
+}
+
+std::int64_t sum_of(const element& rows, std::string_view key) {
+  std::int64_t sum = 0;
+  for (const element row : simdjson::dom::array(rows)) sum += std::int64_t(row[key]);
+  return sum;
+}
+
+// Allocations in use, by the tool: reachable or not.
+void check_in_use(LiveTarget& target) {
+  const Answer& truth = target.greeting();
+  const ToolRun run = run_tool({"--count", "--all", "-f", "json", pid_of(target)});
+  INFO(run.errors, run.output);
+  REQUIRE(run.status == 0);
+  simdjson::dom::parser parser;
+  const element report = parser.parse(run.output);
+  CHECK(sum_of(report["types"], "objects") == truth.at("in_use"));
+  CHECK(std::int64_t(report["heap_bytes"]) == truth.at("arena") + truth.at("mapped_bytes"));
+}
+
+void check_leaks(LiveTarget& target) {
+  const Answer& truth = target.greeting();
+  const ToolRun run = run_tool({"leaks", "-f", "json", pid_of(target)});
+  INFO(run.errors, run.output);
+  REQUIRE(run.status == 0);
+  simdjson::dom::parser parser;
+  const element report = parser.parse(run.output);
+  CHECK(std::int64_t(report["objects"]) == truth.at("leaked"));
+  CHECK(std::int64_t(report["bytes"]) == truth.at("leaked_bytes"));
+  CHECK(std::int64_t(report["leaks"]) == 40 + 10 + 5);
+  CHECK(sum_of(report["roots"], "objects") == truth.at("leaked"));
+  CHECK(sum_of(report["types"], "bytes") == truth.at("leaked_bytes"));
+}
+
+}  // namespace
+
+TEST_CASE("malloc's heap has what the program has not freed, under every tunable") {
+  const std::vector<std::string> tunables{"",
+                                          "glibc.malloc.tcache_count=0",
+                                          "glibc.malloc.tcache_count=100",
+                                          "glibc.malloc.tcache_max=512",
+                                          "glibc.malloc.arena_max=1",
+                                          "glibc.malloc.mmap_threshold=4096",
+                                          "glibc.malloc.perturb=165",
+                                          "glibc.malloc.hugetlb=1"};
+  for (const std::string& one : tunables) {
+    CAPTURE(one);
+    LiveTarget target("/usr/bin/env", {"GLIBC_TUNABLES=" + one, target_path("malloced")});
+    check_in_use(target);
+    check_leaks(target);
+    CHECK(harm_done_to(target.pid()) == "");
+  }
+}
+
+TEST_CASE("malloc's heap is read of a stripped static program, and of one whose break is blocked") {
+  LiveTarget blocked("malloced", {"blocked"});
+  check_in_use(blocked);
+  LiveTarget stripped("malloced_static");
+  check_in_use(stripped);
+  check_leaks(stripped);
+}
+
+TEST_CASE("leaks are grouped by what nothing leaked references, with an example") {
+  LiveTarget target("malloced");
+  const ToolRun run = run_tool({"leaks", pid_of(target)});
+  INFO(run.output);
+  CHECK(run.status == 0);
+  CHECK(run.output.starts_with("145 objects leaked, "));
+  CHECK(run.output.find("(anonymous namespace)::Circle, in a cycle\n") != std::string::npos);
+  CHECK(run.output.find("    next → 0x") != std::string::npos);
+
+  const std::string pid = pid_of(target);
+  CHECK(run_tool({"leaks", "--fail-if", "leaked(*) > 144", pid}).status == 10);
+  CHECK(run_tool({"leaks", "--fail-if", "leaked(*) > 145", pid}).status == 0);
+  CHECK(run_tool({"leaks", "--fail-if", "leaked_bytes(*Circle) > 1k", pid}).status == 10);
+  CHECK(run_tool({"--count", "--fail-if", "leaked(*) > 0", pid}).status == 2);
+  const ToolRun ignored = run_tool({"leaks", "--ignore", "*Circle", "-q", pid});
+  CHECK(ignored.output.starts_with("5 objects leaked, "));
+  const ToolRun confirmed = run_tool({"leaks", "--confirm", "50ms", pid});
+  CHECK(confirmed.output.starts_with("145 objects leaked, "));
+}
+
+TEST_CASE("what a collector manages cannot leak, and the report says so") {
+  if (!is_target_built("known_live_set")) return;
+  LiveTarget target("known_live_set");
+  const ToolRun run = run_tool({"leaks", pid_of(target)});
+  CHECK(run.status == 0);
+  CHECK(run.output.starts_with("no leaks: this heap has a garbage collector"));
+}
+
+}  // namespace heapattach
