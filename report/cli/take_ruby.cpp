@@ -244,7 +244,7 @@ begin
   end
   $stdout.flush
   $stderr.flush
-  IO.for_fd({}, "wb") {{ |file| file.write(text, ".") }}
+  IO.open({}, "wb") {{ |file| file.write(text, ".") }}
 rescue Exception => error
   STDERR.write("Ruby says: ", error.message)
   STDERR.flush
