@@ -57,9 +57,15 @@ Result<std::vector<ResidentMapping>> parse_smaps(std::string_view text) {
   return found;
 }
 
-Result<std::vector<PageState>> read_pages(const Process& process, Range range) {
+PageState page_state(std::uint64_t entry) {
   constexpr std::uint64_t kPresent = std::uint64_t{1} << 63;
+  constexpr std::uint64_t kSwapped = std::uint64_t{1} << 62;
   constexpr std::uint64_t kOwn = std::uint64_t{1} << 56;
+  const bool is_present = (entry & kPresent) != 0;
+  return {is_present, is_present && (entry & kOwn) != 0, (entry & kSwapped) != 0};
+}
+
+Result<std::vector<PageState>> read_pages(const Process& process, Range range) {
   const Fd file = HA_TRY(process.open_file("pagemap", O_RDONLY));
   std::vector<std::uint64_t> entries(range.bytes / kPageBytes);
   const std::size_t wanted = entries.size() * sizeof(std::uint64_t);
@@ -77,10 +83,7 @@ Result<std::vector<PageState>> read_pages(const Process& process, Range range) {
   std::memcpy(entries.data(), bytes.data(), wanted);
   std::vector<PageState> pages;
   pages.reserve(entries.size());
-  for (const std::uint64_t entry : entries) {
-    const bool is_present = (entry & kPresent) != 0;
-    pages.push_back({is_present, is_present && (entry & kOwn) != 0});
-  }
+  for (const std::uint64_t entry : entries) pages.push_back(page_state(entry));
   return pages;
 }
 

@@ -26,8 +26,12 @@ Result<std::vector<ResidentMapping>> parse_smaps(std::string_view text);
 // the process's own.
 struct PageState {
   bool is_present = false;
-  bool is_own = false;  // mapped by this process alone
+  bool is_own = false;      // mapped by this process alone
+  bool is_swapped = false;  // its contents are on disk; reading brings them back
 };
+
+// Of an entry of pagemap.
+[[nodiscard]] PageState page_state(std::uint64_t entry);
 
 // One entry for each page of `range`, in order; pages outside the address space count as absent.
 Result<std::vector<PageState>> read_pages(const Process& process, Range range);

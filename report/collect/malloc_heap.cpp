@@ -22,13 +22,13 @@ void add_range(Range range, std::vector<Range>& to) {
   }
 }
 
-// Gaps of a few pages cost less than one more range.
-void add_present(Range range, const std::vector<PageState>& pages, std::vector<Range>& to) {
+// Adds the pages that have contents. Gaps of a few pages cost less than one more range.
+void add_used(Range range, const std::vector<PageState>& pages, std::vector<Range>& to) {
   constexpr std::size_t kGap = 16;
   std::size_t first = 0;
   std::size_t end = 0;  // of the pages to add; first if there are none yet
   for (std::size_t i = 0; i < pages.size(); ++i) {
-    if (!pages[i].is_present) continue;
+    if (!pages[i].is_present && !pages[i].is_swapped) continue;
     if (end != first && i > end + kGap) {
       add_range({range.start + first * kPageBytes, (end - first) * kPageBytes}, to);
       end = first = i;
@@ -98,7 +98,7 @@ Result<std::vector<Range>> plan_malloc_copy(const Process* process,
     if (!pages) {
       add_range(mapping.range, plan);
     } else {
-      add_present(mapping.range, *pages, plan);
+      add_used(mapping.range, *pages, plan);
     }
   }
   std::sort(plan.begin(), plan.end());

@@ -21,6 +21,20 @@ TEST_CASE("smaps show how much of each mapping is resident") {
   CHECK((*found)[1].resident_bytes == 8 * 1024);
 }
 
+TEST_CASE("a page is present, swapped or neither") {
+  const PageState own = page_state((std::uint64_t{1} << 63) | (std::uint64_t{1} << 56) | 4711);
+  CHECK(own.is_present);
+  CHECK(own.is_own);
+  CHECK_FALSE(own.is_swapped);
+  const PageState swapped = page_state((std::uint64_t{1} << 62) | (std::uint64_t{1} << 56));
+  CHECK_FALSE(swapped.is_present);
+  CHECK_FALSE(swapped.is_own);
+  CHECK(swapped.is_swapped);
+  const PageState absent = page_state(0);
+  CHECK_FALSE(absent.is_present);
+  CHECK_FALSE(absent.is_swapped);
+}
+
 TEST_CASE("smaps that make no sense are refused or count as nothing") {
   CHECK(parse_smaps("")->empty());
   CHECK(parse_smaps("Rss: 1 kB\n")->empty());
