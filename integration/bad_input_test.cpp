@@ -124,7 +124,9 @@ TEST_CASE("the first process of a system is read like any other") {
     return;
   }
   const ToolRun run = run_in_shell(
-      "unshare --pid --fork --mount --mount-proc bash -c '\"$0\" --count 1; exit $?' \"$0\"", {});
+      "unshare --pid --fork --mount --mount-proc bash -c '\"$0\" --count --heap gc 1; exit $?' "
+      "\"$0\"",
+      {});
   check_refused(run, 5, "GC_size");
 }
 
