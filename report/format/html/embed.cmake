@@ -44,7 +44,10 @@ foreach(part before behind)
   string(REPLACE "@STYLE@" "${style}" ${part} "${${part}}")
   string(REPLACE "@SCRIPT@" "${script}" ${part} "${${part}}")
 endforeach()
-file(WRITE ${OUTPUT} "#include \"report/format/export/html_page.h\"\n\nnamespace heapattach {\n\nnamespace {\n\n\
+# The pragma: C++ asks compilers for 64 KiB in a literal, and those that we use allow more.
+file(WRITE ${OUTPUT} "#include \"report/format/export/html_page.h\"\n\n\
+#pragma GCC diagnostic ignored \"-Woverlength-strings\"\n\n\
+namespace heapattach {\n\nnamespace {\n\n\
 constexpr std::string_view kBefore = R\"page(${before})page\";\n\
 constexpr std::string_view kBehind = R\"page(${behind})page\";\n\n}  // namespace\n\n\
 std::string_view html_before_data() {\n  return kBefore;\n}\n\n\
