@@ -30,7 +30,7 @@ struct PageData {
   }
   [[nodiscard]] static std::vector<std::uint64_t> numbers(element list) {
     std::vector<std::uint64_t> found;
-    for (const element number : list.get_array().value()) {
+    for (const element number : list.get_array()) {
       if (number.is_uint64()) found.push_back(number.get_uint64().value());
     }
     return found;
@@ -101,7 +101,7 @@ TEST_CASE("a page of a heap with a trace has the same number for a type in both"
   const std::size_t types = page.json["types"].get_array().value().size();
   CHECK(types == 2);
   int known = 0;
-  for (const element row : page.json["trace"]["types"].get_array().value()) {
+  for (const element row : page.json["trace"]["types"].get_array()) {
     const std::string name = page.name(row.at(0));
     const bool is_of_heap = name == "Session" || name == "String";
     CHECK((row.at(0).get_uint64().value() < types) == is_of_heap);
