@@ -9,6 +9,7 @@
 
 #include <doctest/doctest.h>
 
+#include "attach/sanitized.h"
 #include "report/format/read/ruby/copied_heap.h"
 #include "report/model/counts.h"
 #include "symbols/ruby/frames.h"
@@ -190,7 +191,9 @@ TEST_CASE("whatever a word of Ruby's structures is, reading them ends") {
   const auto words = ruby.used_words();
   REQUIRE(words.size() > 100);
   std::size_t errors = 0;
-  for (const std::uint64_t at : words) {
+  constexpr std::size_t kStep = kIsSanitized ? 5 : 1;
+  for (std::size_t i = 0; i < words.size(); i += kStep) {
+    const std::uint64_t at = words[i];
     const std::uint64_t right = ruby.word(at);
     for (const std::uint64_t wrong :
          {std::uint64_t{0}, ~std::uint64_t{0}, right + 8, right ^ 0x1000, at,
@@ -205,7 +208,7 @@ TEST_CASE("whatever a word of Ruby's structures is, reading them ends") {
     }
     ruby.put(at, right);
   }
-  CHECK(errors > 100);
+  CHECK(errors > 100 / kStep);
   CHECK(ruby::read_threads(ruby.machine, ruby.memory));
   CHECK(heap_of(ruby));
 }
