@@ -9,6 +9,7 @@
 #include <sys/procfs.h>
 
 #include "attach/registers.h"
+#include "attach/vector_registers.h"
 
 namespace heapattach {
 
@@ -47,7 +48,9 @@ class Reader {
       }
       const std::string_view name = as_text(bytes.first(header.n_namesz));
       const Bytes body = bytes.subspan(name_bytes, header.n_descsz);
-      if (name.substr(0, name.find('\0')) == "CORE") take(header.n_type, body);
+      const std::string_view owner = name.substr(0, name.find('\0'));
+      if (owner == "CORE") take(header.n_type, body);
+      if (owner == "LINUX" && header.n_type == NT_X86_XSTATE) take_vector_registers(body);
       bytes = bytes.subspan(
           std::min<std::uint64_t>(name_bytes + padded(header.n_descsz), bytes.size()));
     }
@@ -63,10 +66,11 @@ class Reader {
   void take(std::uint32_t type, Bytes body) {
     switch (type) {
       case NT_PRSTATUS: return take_thread(body);
+      case NT_PRFPREG: return take_vector_registers(body);
       case NT_PRPSINFO: return take_process(body);
       case NT_AUXV: return take_auxv(body);
       case NT_FILE: return take_files(body);
-      default: return;  // floating-point registers and others
+      default: return;
     }
   }
 
@@ -89,6 +93,12 @@ class Reader {
     thread.tid = tid;
     thread.registers = registers_of(raw);
     notes_.threads.push_back(std::move(thread));
+  }
+
+  // They follow the thread that has them, in a note of CORE and, with AVX, in one of LINUX.
+  void take_vector_registers(Bytes body) {
+    if (notes_.threads.empty()) return;
+    notes_.threads.back().vector_registers = vector_words(body);
   }
 
   void take_process(Bytes body) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -20,6 +21,9 @@ struct FrozenThread {
   // `blocked_stack_pointer` holds its stack pointer if the kernel reports it.
   std::optional<Registers> registers;
   std::optional<RemoteAddr> blocked_stack_pointer;
+  // The words of its other registers, such as xmm0; empty unless they were requested. A copy loop
+  // may have the only pointer to an object there.
+  std::vector<std::uint64_t> vector_registers{};
 };
 
 // Statistics about a freeze, for the summary and the header of the output.
@@ -41,6 +45,7 @@ struct FreezeOptions {
   // `work` only reads and runs on a separate thread. If it exceeds the budget, the target is
   // released without waiting for it, and we give up (guardian.h).
   bool reads_only = false;
+  bool with_vector_registers = false;
   bool for_cleaning = false;  // continue even after the user has interrupted us
 };
 

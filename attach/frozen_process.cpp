@@ -245,6 +245,9 @@ class Freezer {
               fmt::format("reading the registers of thread {}", thread.tid()));
         }
         seen.registers = registers_of(*raw);
+        if (options_.with_vector_registers) {
+          seen.vector_registers = tracer_.vector_registers(thread.tid());
+        }
       }
       frozen_.threads_.push_back(std::move(seen));
     }

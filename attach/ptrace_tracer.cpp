@@ -18,6 +18,7 @@
 #include "attach/fault_points.h"
 #include "attach/permission.h"
 #include "attach/ptrace_word.h"
+#include "attach/vector_registers.h"
 
 namespace heapattach {
 
@@ -132,6 +133,10 @@ Result<RawRegisters> PtraceTracer::registers(pid_t tid) {
   }
   if (area.iov_len == sizeof values) return values;
   return Error{ErrorKind::Unsupported, "it runs 32-bit code; only 64-bit programs are supported"};
+}
+
+std::vector<std::uint64_t> PtraceTracer::vector_registers(pid_t tid) {
+  return read_vector_registers(tid);
 }
 
 Result<void> PtraceTracer::set_registers(pid_t tid, const RawRegisters& values) {

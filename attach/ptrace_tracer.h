@@ -25,6 +25,7 @@ class PtraceTracer final : public Tracer {
   void resume(pid_t tid, int signal) noexcept override;
   bool detach(pid_t tid, int signal) noexcept override;
   Result<RawRegisters> registers(pid_t tid) override;
+  std::vector<std::uint64_t> vector_registers(pid_t tid) override;
   Result<void> set_registers(pid_t tid, const RawRegisters& values) override;
   bool is_after_syscall(pid_t tid, RemoteAddr rip) override;
   std::uint64_t deliverable_signals(pid_t tid) override;

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "attach/error.h"
+#include "attach/result.h"
 
 namespace heapattach {
 

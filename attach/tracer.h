@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -57,6 +58,8 @@ class Tracer {
 
   // Requires a stopped thread. Gone if it was killed.
   virtual Result<RawRegisters> registers(pid_t tid) = 0;
+  // The words of its vector registers and those of floating point; empty if there are none.
+  virtual std::vector<std::uint64_t> vector_registers(pid_t) { return {}; }
   virtual Result<void> set_registers(pid_t tid, const RawRegisters& values) = 0;
   // Whether the two bytes before `rip` are the instruction `syscall`.
   virtual bool is_after_syscall(pid_t tid, RemoteAddr rip) = 0;

@@ -101,6 +101,16 @@ TEST_CASE("leaks are grouped by what nothing leaked references, with an example"
   CHECK(confirmed.output.starts_with("145 objects leaked, "));
 }
 
+TEST_CASE("an allocation that only a vector register references is not leaked") {
+  LiveTarget target("in_vectors");
+  for (const char* hold : {"freeze", "clone"}) {
+    const ToolRun run = run_tool({"leaks", "--snapshot", hold, pid_of(target)});
+    INFO(run.errors);
+    CHECK(run.status == 0);
+    CHECK(run.output.starts_with("3 objects leaked, "));
+  }
+}
+
 TEST_CASE("what a collector manages cannot leak, and the report says so") {
   if (!is_target_built("known_live_set")) return;
   LiveTarget target("known_live_set");

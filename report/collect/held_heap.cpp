@@ -99,8 +99,10 @@ Result<bool> copy_frozen(const Target& target,
                          const TakeOptions& options,
                          bool accept_misfits,
                          HeldHeap& held) {
-  const FreezeOptions freeze{
-      .budget = longest_pause(options), .rewind = options.rewind, .reads_only = true};
+  const FreezeOptions freeze{.budget = longest_pause(options),
+                             .rewind = options.rewind,
+                             .reads_only = true,
+                             .with_vector_registers = target.is_malloc};
   bool is_copied = false;
   auto frozen = while_frozen(*target.process, freeze, [&](const FrozenView& view) -> Result<void> {
     note_time(held);
@@ -132,10 +134,11 @@ Result<bool> copy_clone(const Target& target,
                         const TakeOptions& options,
                         bool accept_misfits,
                         HeldHeap& held) {
-  CloneOptions how{
-      .freeze = {.budget = options.max_pause.value_or(kLongestFreeze), .rewind = options.rewind},
-      .look = nullptr,
-      .borrow = std::nullopt};
+  CloneOptions how{.freeze = {.budget = options.max_pause.value_or(kLongestFreeze),
+                              .rewind = options.rewind,
+                              .with_vector_registers = target.is_malloc},
+                   .look = nullptr,
+                   .borrow = std::nullopt};
   bool is_collecting = false;
   how.look = [&](const FrozenView&) -> Result<void> {
     note_time(held);
@@ -237,7 +240,8 @@ Result<std::unique_ptr<HeldHeap>> hold_and_copy(const Target& target, const Take
     const bool is_copied = HA_TRY(hold_once(target, hold, options, is_last, *held));
     if (!target.is_malloc) return is_copied;
     HA_TRY(read_malloc_heap(target, *held));
-    if (held->malloc->problems.empty() || is_last || target.core) return true;
+    if (held->malloc->problems.empty() || is_last || target.core)
+      return true;
     // It was changed while the threads were stopped in the midst of malloc, perhaps.
     HA_TRY(attempts.start_afresh());
     return false;

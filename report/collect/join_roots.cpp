@@ -86,6 +86,15 @@ void join_roots(const RootSources& from, Snapshot& snapshot) {
       take(from.frames.in_register(thread.tid, thread.registers->general[i]), root);
       add(std::move(root), *to);
     }
+    for (const std::uint64_t word : thread.vector_registers) {
+      const auto to = from.heap.resolve(word, boehm::Heap::From::Stack);
+      if (!to) continue;
+      Root root;
+      root.kind = RootKind::Register;
+      root.thread = thread.tid;
+      root.symbol = "(vector register)";
+      add(std::move(root), *to);
+    }
   }
   const auto add_objects = [&](RootKind kind, const std::vector<boehm::ObjectRef>& objects) {
     for (const boehm::ObjectRef ref : objects) {

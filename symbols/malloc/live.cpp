@@ -141,6 +141,7 @@ boehm::LiveSet find_live(const boehm::Heap& heap,
   for (const FrozenThread& thread : stopped) {
     const Registers& registers = *thread.registers;
     words.push_back({std::as_bytes(std::span(registers.general)), boehm::Heap::From::Stack});
+    words.push_back({std::as_bytes(std::span(thread.vector_registers)), boehm::Heap::From::Stack});
     // A stack may itself be an allocation.
     words.push_back(
         {std::as_bytes(std::span(&registers.stack_pointer.value, 1)), boehm::Heap::From::Stack});

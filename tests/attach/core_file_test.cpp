@@ -77,6 +77,18 @@ TEST_CASE("a core file shows its process, threads and memory") {
   CHECK(core.faults().empty());
 }
 
+TEST_CASE("a core file has the vector registers of the thread that precedes them") {
+  CoreBuilder builder = small_core();
+  builder.thread(4714, kHeap);
+  std::string saved(512, '\0');
+  saved[160] = 'x';  // of xmm0
+  builder.note(NT_PRFPREG, saved);
+  Opened opened(builder.text());
+  REQUIRE((*opened).threads().size() == 3);
+  CHECK((*opened).threads()[0].vector_registers.empty());
+  CHECK((*opened).threads()[2].vector_registers == std::vector<std::uint64_t>{'x'});
+}
+
 TEST_CASE("memory and mapped files make one map, even where gcore leaves parts out") {
   CoreBuilder builder = small_core();
   builder.program_headers_at(kProgram + 64)
