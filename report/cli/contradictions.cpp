@@ -48,6 +48,14 @@ Result<void> refuse_live(const Options& options) {
   return {};
 }
 
+// The program is held where it exits, and does not come back from there.
+Result<void> refuse_at_exit(const Options& options) {
+  if (!options.leaks.at_exit) return {};
+  if (options.leaks.confirm) return usage("--at-exit and --confirm: nothing changes any more");
+  if (options.hold == snapshot::Hold::Freeze) return {};
+  return usage("--at-exit and --snapshot: a program that is about to exit stays stopped");
+}
+
 Result<void> refuse_calls(const Draft& draft) {
   const Options& options = draft.options;
   if (!options.allowed_calls.empty() && options.place != CallPlace::Clone) {
@@ -105,6 +113,7 @@ Result<void> refuse_contradictions(const Draft& draft) {
     return usage("--sort retained works only with --sizes, --diff and --watch");
   }
   HA_TRY(refuse_live(options));
+  HA_TRY(refuse_at_exit(options));
   HA_TRY(refuse_conditions(options));
   HA_TRY(refuse_calls(draft));
   HA_TRY(refuse_without_values(options));

@@ -18,7 +18,7 @@ namespace heapattach {
 struct Draft {
   Options options;
   std::vector<std::string> sources;  // neither options nor their values, in order
-  std::vector<std::string> command;  // of --trace: what follows "--"
+  std::vector<std::string> command;  // of --trace, --at-exit: what follows "--"
   std::vector<std::string> pids;     // of -p
   std::vector<std::string> trees;    // of --tree
   std::string format;                // of -f; empty: chosen by the file's extension

@@ -146,6 +146,12 @@ const std::array kOptions{
                       "default, it is a usage error",
               .read = set_flag<&Options::allow_missing>,
               .reports = kGates},
+    OptionRow{.name = "at-exit",
+              .group = Group::Source,
+              .help = "start the program after -- and look when it is about to exit, or to be "
+                      "ended by a signal; not at its children",
+              .read = set_at_exit,
+              .reports = Reports{Report::Leaks}},
     OptionRow{.name = "confirm",
               .argument = "TIME",
               .group = Group::Rows,

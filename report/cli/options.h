@@ -68,6 +68,8 @@ struct OptionRow;
 struct LeakReportOptions {
   std::vector<std::string> ignored;                    // globs of types
   std::optional<std::chrono::milliseconds> confirm{};  // until a second look
+  bool at_exit = false;
+  std::vector<std::string> command{};  // of at_exit: the program to start
 };
 
 // One source.

@@ -25,6 +25,7 @@ struct Words {
   const ReportRow* report = nullptr;
   std::string report_argument;
   bool is_subcommand = false;
+  bool has_program = false;  // `last` is one to start
 };
 
 bool takes_optional_value(const OptionRow& row) {
@@ -59,8 +60,8 @@ class Parser {
     }
     take_subcommand();
     // Otherwise they are sources, whatever they look like.
-    const bool is_trace = words_.report != nullptr && words_.report->report == Report::Trace;
-    if (is_trace) return std::move(words_);
+    words_.has_program = is_program_last();
+    if (words_.has_program) return std::move(words_);
     words_.others.insert(words_.others.end(), words_.last.begin(), words_.last.end());
     take_subcommand();
     return std::move(words_);
@@ -142,6 +143,14 @@ class Parser {
     return {};
   }
 
+  // Whether the words after "--" are a program to start.
+  [[nodiscard]] bool is_program_last() const {
+    if (words_.report == nullptr) return false;
+    return words_.report->report == Report::Trace ||
+           std::any_of(words_.options.begin(), words_.options.end(),
+                       [](const auto& given) { return given.row->name == "at-exit"; });
+  }
+
   // `count 4711`; a file of such a name is ./count.
   void take_subcommand() {
     if (words_.report != nullptr || words_.others.empty()) return;
@@ -209,7 +218,7 @@ bool shows_retained(Report report) {
 Result<Options> make_sense(const Words& words) {
   Draft draft;
   draft.sources = words.others;
-  if (words.report != nullptr && words.report->report == Report::Trace) draft.command = words.last;
+  if (words.has_program) draft.command = words.last;
   const ReportRow& report = words.report == nullptr ? row_of(Report::Snapshot) : *words.report;
   draft.options.report = report.report;
   if (shows_retained(report.report)) draft.options.rows.sort = snapshot::SortBy::Retained;

@@ -78,12 +78,16 @@ Result<void> refuse_for_several(const Options& options) {
   return usage("of several processes: a file for each needs its pid in the name, -o NAME.%p");
 }
 
-// A program to start; it is traced to its end unless --for says otherwise.
+// A program to start; a trace of it lasts to its end unless --for says otherwise.
 Result<void> read_command(Draft& draft) {
   Options& options = draft.options;
   const bool has_other = !draft.sources.empty() || !draft.pids.empty() || !draft.trees.empty() ||
                          !options.name.empty();
   if (has_other) return usage("a process, a file, or a program after --: one of these");
+  if (options.leaks.at_exit) {
+    options.leaks.command = draft.command;
+    return {};
+  }
   const bool has_length =
       std::ranges::any_of(options.given, [](const OptionRow* row) { return row->name == "for"; });
   if (!has_length) options.trace.length = std::chrono::milliseconds(0);
@@ -104,6 +108,7 @@ Error no_source(std::string_view report) {
 Result<void> read_sources(Draft& draft, std::string_view report_name) {
   Options& options = draft.options;
   if (!draft.command.empty()) return read_command(draft);
+  if (options.leaks.at_exit) return usage("--at-exit needs a program: --at-exit -- COMMAND");
   HA_TRY(refuse_two_ways(draft));
   if (options.report == Report::Diff) return read_compared(draft);
   std::vector<std::string> sources = draft.sources;

@@ -217,6 +217,11 @@ Result<void> add_ignored(const std::string& value, Draft& draft) {
   return {};
 }
 
+Result<void> set_at_exit(const std::string&, Draft& draft) {
+  draft.options.leaks.at_exit = true;
+  return {};
+}
+
 Result<void> set_confirm(const std::string& value, Draft& draft) {
   draft.options.leaks.confirm = HA_TRY(read_interval(value));
   return {};

@@ -61,6 +61,7 @@ Result<void> set_depth(const std::string& value, Draft& draft);
 Result<void> set_frames(const std::string& value, Draft& draft);
 Result<void> add_fail_if(const std::string& value, Draft& draft);
 Result<void> add_ignored(const std::string& value, Draft& draft);
+Result<void> set_at_exit(const std::string& value, Draft& draft);
 Result<void> set_confirm(const std::string& value, Draft& draft);
 Result<void> add_exclusion(const std::string& value, Draft& draft);
 Result<void> set_values(const std::string& value, Draft& draft);

@@ -195,11 +195,13 @@ const std::array kReports{
         .answer = run_summary},
     ReportRow{.report = Report::Leaks,
               .name = "leaks",
+              .source = "SOURCE | --at-exit -- COMMAND",
               .help = "what is allocated by malloc, but out of the program's reach",
               .more = "Works for programs without a collector. Leaks are grouped by their root, "
                       "what no other leaked object references, or by cycle. --confirm 2s does not "
                       "blame what is in transit.",
-              .examples = {"leaks 4711", "leaks --confirm 2s --fail-if 'leaked(*) > 0' 4711"},
+              .examples = {"leaks --confirm 2s 4711",
+                           "leaks --at-exit --fail-if 'leaked(*) > 0' -- ./app --port 3000"},
               .written = "this report is",
               .formats = kPlainFormats,
               .answer = run_leaks,

@@ -34,7 +34,8 @@ void clear_up(const Options& options, Console& console) {
 ExitStatus run_all(const Options& options, Console& console) {
   if (const auto refused = refuse_for_file_kind(options)) return refuse(*refused, console);
   if (is_of_files(options)) confine_to_files(options, console);
-  if (!options.file.empty() || !options.compared.empty() || !options.trace.command.empty()) {
+  const bool has_program = !options.trace.command.empty() || !options.leaks.command.empty();
+  if (!options.file.empty() || !options.compared.empty() || has_program) {
     return run_report(options, real_sources(), console);
   }
   const auto pids = chosen_processes(options);

@@ -48,15 +48,27 @@ Result<const Snapshot*> take_again(Job& job) {
   return job.take(job.options);
 }
 
+// The program runs as long as it likes.
+Result<const Snapshot*> take_at_exit(Job& job, LeakReport& report) {
+  constexpr std::chrono::hours kEndless{24 * 3650};
+  job.deadline = Deadline::in(kEndless);
+  auto taken = HA_TRY(job.sources.at_exit(job.options, job.deadline, job.console));
+  job.deadline = Deadline::in(job.options.timeout);
+  report.program_end = std::move(taken.end);
+  job.taken.push_back(std::move(taken.snapshot));
+  return &job.taken.back();
+}
+
 }  // namespace
 
 Result<Answer> run_leaks(Job& job) {
   const Options& options = job.options;
   job.taken.reserve(2);  // the first must not move
-  const Snapshot* snapshot = HA_TRY(job.take(options));
+  LeakReport report;
+  const Snapshot* snapshot =
+      HA_TRY(options.leaks.at_exit ? take_at_exit(job, report) : job.take(options));
   analyze::LeakOptions what;
   what.ignored = options.leaks.ignored;
-  LeakReport report;
   report.no_verdict = why_no_verdict(*snapshot);
   if (options.leaks.confirm && report.no_verdict.empty()) {
     what.confirmed_by = snapshot;
@@ -74,6 +86,9 @@ Result<Answer> run_leaks(Job& job) {
   Answer answer = answer_about(job, *snapshot,
                                is_json ? format_leaks_json(*snapshot, report)
                                        : format_leaks_text(*snapshot, report, style_of(options)));
+  if (!report.program_end.empty()) {
+    answer.summary = fmt::format("the program {}; {}", report.program_end, answer.summary);
+  }
   if (!report.no_verdict.empty()) return answer;
   Gate gate(options, job.console);
   gate.add(*snapshot);

@@ -26,6 +26,12 @@ struct TakenSummary {
   std::optional<snapshot::SeenMemory> memory;
 };
 
+// The heap of a program when it was about to exit.
+struct TakenAtExit {
+  snapshot::Snapshot snapshot;
+  std::string end;  // in words: "exited with status 1"
+};
+
 // A call to a dump routine; see CallOptions.
 struct Routine {
   CallExpression call;
@@ -50,6 +56,7 @@ struct Sources {
   Take<CallReport> ruby = {};
   Take<CallReport, const Routine&> routine = {};
   Take<trace::Trace> trace = {};
+  Take<TakenAtExit> at_exit = {};  // of options.leaks.command
 };
 
 // One run of one report.

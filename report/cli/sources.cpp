@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "attach/exit_stop.h"
 #include "report/call/in_place_call.h"
 #include "report/cli/file_kind.h"
 #include "report/cli/live_table.h"
@@ -92,6 +93,24 @@ Result<snapshot::Snapshot> take(const Options& options,
                                                         take_options(options, deadline, console)));
   redact_if_asked(options, taken, console);
   return taken;
+}
+
+Result<TakenAtExit> take_at_exit(const Options& options, const Deadline&, Console& console) {
+  ExitStop program = HA_TRY(ExitStop::start(options.leaks.command));
+  console.step(fmt::format("process {} runs; waiting until it is about to exit", program.pid()));
+  HA_TRY(program.wait());
+  const Deadline deadline = Deadline::in(options.timeout);
+  snapshot::TakeOptions what = take_options(options, deadline, console);
+  what.pid = program.pid();
+  what.held = &program.threads();
+  auto taken = snapshot::take_snapshot(what);
+  std::string end = program.finish();
+  if (!taken) {
+    console.say("the program " + end);
+    return std::move(taken).error();
+  }
+  redact_if_asked(options, *taken, console);
+  return TakenAtExit{std::move(*taken), std::move(end)};
 }
 
 Result<TakenSummary> take_summary(const Options& options,
@@ -240,8 +259,8 @@ SymbolSearch symbol_search(const Options& options) {
 }
 
 const Sources& real_sources() {
-  static const Sources sources{take, take_summary,  examine,      take_stacks_of,
-                               call, evaluate_ruby, call_routine, take_trace_of};
+  static const Sources sources{take,          take_summary, examine,       take_stacks_of, call,
+                               evaluate_ruby, call_routine, take_trace_of, take_at_exit};
   return sources;
 }
 

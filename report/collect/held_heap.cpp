@@ -95,6 +95,18 @@ Result<bool> copy_running(const Target& target,
       .copy(held.freeze.threads, accept_misfits);
 }
 
+// The caller holds it.
+Result<bool> copy_held(const Target& target, const TakeOptions& options, HeldHeap& held) {
+  note_time(held);
+  held.freeze.threads = *options.held;
+  held.is_held = true;
+  return Copying(target, {&*target.process, target.memory}, held, options.deadline.at)
+      .with_memory(options.on_memory != nullptr)
+      .with_waits(wait_reader(options))
+      .with_contents(options.with_contents)
+      .copy(held.freeze.threads, true);
+}
+
 Result<bool> copy_frozen(const Target& target,
                          const TakeOptions& options,
                          bool accept_misfits,
@@ -189,6 +201,7 @@ Result<bool> hold_once(const Target& target,
                        bool accept_misfits,
                        HeldHeap& held) {
   if (target.core) return copy_core(target, options, held);
+  if (options.held != nullptr) return copy_held(target, options, held);
   switch (hold) {
     case Hold::Nothing: return copy_running(target, options, accept_misfits, held);
     case Hold::Clone: return copy_clone(target, options, accept_misfits, held);
@@ -200,7 +213,7 @@ Result<bool> hold_once(const Target& target,
 
 // The choice of --snapshot auto.
 Hold decide(const Target& target, const TakeOptions& options) {
-  if (options.hold != Hold::Auto || target.core) return options.hold;
+  if (options.hold != Hold::Auto || target.core || options.held != nullptr) return options.hold;
   const boehm::Counters now = boehm::read_counters(target.collector, target.memory);
   const std::uint64_t heap = now.heap_bytes.value_or(0);
   const std::uint64_t used = target.is_malloc ? resident_bytes(target).value_or(0)
@@ -240,7 +253,7 @@ Result<std::unique_ptr<HeldHeap>> hold_and_copy(const Target& target, const Take
     const bool is_copied = HA_TRY(hold_once(target, hold, options, is_last, *held));
     if (!target.is_malloc) return is_copied;
     HA_TRY(read_malloc_heap(target, *held));
-    if (held->malloc->problems.empty() || is_last || target.core)
+    if (held->malloc->problems.empty() || is_last || target.core || options.held != nullptr)
       return true;
     // It was changed while the threads were stopped in the midst of malloc, perhaps.
     HA_TRY(attempts.start_afresh());

@@ -5,9 +5,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <sys/types.h>
 
+#include "attach/freeze.h"
 #include "attach/result.h"
 #include "report/collect/memory_account.h"
 #include "report/collect/wait_reader.h"
@@ -34,6 +36,9 @@ enum class HeapChoice : std::uint8_t {
 
 struct TakeOptions {
   pid_t pid = 0;
+  // The threads of a process that the caller holds stopped until the snapshot is taken; null: it is
+  // held as `hold` says.
+  const std::vector<FrozenThread>* held = nullptr;
   std::string core_file;  // instead of a process; empty: none
   Hold hold = Hold::Freeze;
   HeapChoice heap = HeapChoice::Auto;

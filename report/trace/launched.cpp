@@ -16,7 +16,6 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <thread>
 
 #include <fcntl.h>
@@ -25,6 +24,7 @@
 #include <unistd.h>
 
 #include "attach/interrupt.h"
+#include "attach/start_program.h"
 
 namespace heapattach::trace {
 
@@ -52,17 +52,6 @@ Result<Pipe> make_pipe() {
   return Pipe{Fd(ends[0]), Fd(ends[1])};
 }
 
-[[noreturn]] void become(const std::vector<std::string>& command, int report_to) {
-  for (const int signal : {SIGPIPE, SIGXFSZ, SIGCHLD}) std::signal(signal, SIG_DFL);
-  std::vector<char*> words;
-  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
-  execvp(words.front(), words.data());
-  const int failure = errno;
-  static_cast<void>(!write(report_to, &failure, sizeof failure));
-  _exit(127);
-}
-
 [[noreturn]] void keep_running(pid_t pid, int lifeline) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) std::signal(signal, SIG_IGN);
   char none = 0;
@@ -72,28 +61,11 @@ Result<Pipe> make_pipe() {
   _exit(0);
 }
 
-std::string words_for(int status) {
-  if (WIFSIGNALED(status)) return fmt::format("was ended by signal {}", WTERMSIG(status));
-  return fmt::format("exited with status {}", WEXITSTATUS(status));
-}
-
 }  // namespace
 
 Result<Launched> Launched::start(const std::vector<std::string>& command) {
-  Pipe failed = HA_TRY(make_pipe());
   Pipe alive = HA_TRY(make_pipe());
-  const pid_t pid = fork();
-  const int failure = errno;
-  if (pid < 0) return os_error("starting the program", failure);
-  if (pid == 0) become(command, failed.writes.get());
-  failed.writes.reset();
-  int why = 0;
-  if (read(failed.reads.get(), &why, sizeof why) == sizeof why) {
-    waitpid(pid, nullptr, 0);
-    return Error{ErrorKind::Gone,
-                 fmt::format("starting {}: {}", command.front(), std::strerror(why))}
-        .advise("the path of the program");
-  }
+  const pid_t pid = HA_TRY(start_program(command));
   const pid_t keeper = fork();
   if (keeper == 0) {
     alive.writes.reset();
@@ -161,7 +133,7 @@ std::optional<std::string> Launched::end() {
 
 // Its end may have been collected where it was traced.
 void Launched::note_end(pid_t got, int status) {
-  if (got == pid_) ended_ = words_for(status);
+  if (got == pid_) ended_ = describe_end(status);
   if (got < 0 && errno == ECHILD) ended_ = "exited";
 }
 

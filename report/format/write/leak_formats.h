@@ -14,6 +14,7 @@ struct LeakReport {
   // If not empty: why nothing is said about leaks. They are then not known, or there cannot be any.
   std::string no_verdict;
   std::optional<std::size_t> top;  // rows; none: all
+  std::string program_end;         // "exited with status 1"; empty unless it was looked at then
 };
 
 [[nodiscard]] std::string format_leaks_text(const snapshot::Snapshot& snapshot,

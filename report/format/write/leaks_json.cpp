@@ -8,8 +8,9 @@
 // `roots` groups leaks by the type of their root: an object that no other leaked object references,
 // or, with "cycle":true, one of a cycle that nothing outside references. Each leaked object counts
 // towards one root. `types` counts them by their own types. Left out unless they apply:
-// "ignored_objects" and "ignored_bytes", and "verdict":false with its "reason": then it is not
-// known what leaked, and all numbers are left out.
+// "ignored_objects" and "ignored_bytes"; "program_end", such as "exited with status 1", of a
+// program that was looked at when it was about to exit; and "verdict":false with its "reason": then
+// it is not known what leaked, and all numbers are left out.
 
 #include <algorithm>
 
@@ -59,6 +60,7 @@ std::string format_leaks_json(const Snapshot& snapshot, const LeakReport& report
   record.number("version", 1);
   record.text("report", "leaks");
   record.number("pid", snapshot.header.pid);
+  if (!report.program_end.empty()) record.text("program_end", report.program_end);
   if (!report.no_verdict.empty()) {
     record.boolean("verdict", false);
     record.text("reason", report.no_verdict);

@@ -1,0 +1,66 @@
+// Which threads of a program end, and whether the program ends with them.
+
+#include "attach/exit_stop.h"
+
+#include <csignal>
+
+#include <doctest/doctest.h>
+#include <sys/syscall.h>
+
+namespace heapattach {
+
+TEST_CASE("a thread that ends alone is let go, and the program goes on") {
+  EndingThreads threads;
+  threads.add(1);
+  threads.add(2);
+  threads.stop(2, {SYS_exit, 0});
+  CHECK_FALSE(threads.is_process_ending());
+  CHECK(threads.take_single_ends() == std::vector<pid_t>{2});
+  CHECK(threads.running() == std::vector<pid_t>{1});
+}
+
+TEST_CASE("the end of the last thread is the end of the program") {
+  EndingThreads threads;
+  threads.add(1);
+  threads.add(2);
+  threads.stop(1, {SYS_exit, 0});
+  CHECK(threads.take_single_ends() == std::vector<pid_t>{1});
+  threads.stop(2, {SYS_exit, 0});
+  CHECK(threads.is_process_ending());
+  CHECK(threads.take_single_ends().empty());
+}
+
+TEST_CASE("threads that exit() ends wait for the thread that called it") {
+  EndingThreads threads;
+  for (const pid_t tid : {1, 2, 3}) threads.add(tid);
+  threads.stop(2, {SYS_futex, 0});  // comes first
+  CHECK_FALSE(threads.is_process_ending());
+  CHECK(threads.take_single_ends().empty());
+  threads.stop(3, {SYS_exit_group, 0});
+  CHECK(threads.is_process_ending());
+  threads.stop(1, {SYS_exit, 0});  // it was about to end anyway, and is held as well
+  CHECK(threads.take_single_ends().empty());
+  CHECK(threads.running().empty());
+}
+
+TEST_CASE("a signal ends the program, whatever its threads were doing") {
+  EndingThreads threads;
+  threads.add(1);
+  threads.add(2);
+  threads.stop(2, {SYS_exit, SIGKILL});
+  CHECK(threads.is_process_ending());
+  CHECK(threads.running() == std::vector<pid_t>{1});
+}
+
+TEST_CASE("threads that give way to another program are let go") {
+  EndingThreads threads;
+  for (const pid_t tid : {1, 2, 3}) threads.add(tid);
+  threads.stop(1, {SYS_pause, 0});
+  threads.stop(3, {SYS_futex, 0});
+  CHECK_FALSE(threads.is_process_ending());
+  CHECK(threads.take_all_ends() == std::vector<pid_t>{1, 3});
+  threads.become(1);
+  CHECK(threads.running() == std::vector<pid_t>{1});
+}
+
+}  // namespace heapattach
