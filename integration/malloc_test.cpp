@@ -10,6 +10,7 @@
 
 #include "integration/health.h"
 #include "integration/live_target.h"
+#include "integration/rounds.h"
 #include "integration/tool.h"
 
 namespace heapattach {
@@ -109,6 +110,23 @@ TEST_CASE("an allocation that only a vector register references is not leaked") 
     CHECK(run.status == 0);
     CHECK(run.output.starts_with("3 objects leaked, "));
   }
+}
+
+TEST_CASE("stops in the midst of malloc give no false leak with --confirm") {
+  LiveTarget target("mallocing");
+  const auto leaked = target.greeting().at("leaked");
+  const int stops = rounds(20, 1000);
+  for (int stop = 0; stop < stops; stop += 2) {
+    const ToolRun run = run_tool({"leaks", "--confirm", "20ms", "-f", "json", pid_of(target)});
+    CAPTURE(stop);
+    INFO(run.errors, run.output);
+    REQUIRE(run.status == 0);
+    simdjson::dom::parser parser;
+    const element report = parser.parse(run.output);
+    CHECK(std::int64_t(report["objects"]) == leaked);
+    CHECK(std::int64_t(report["bytes"]) == target.greeting().at("leaked_bytes"));
+  }
+  CHECK(harm_done_to(target.pid()) == "");
 }
 
 TEST_CASE("what a collector manages cannot leak, and the report says so") {
