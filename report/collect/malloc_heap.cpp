@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "attach/resident.h"
+#include "symbols/malloc/allocators.h"
 #include "symbols/malloc/live.h"
 
 namespace heapattach::snapshot {
@@ -114,7 +115,9 @@ Result<void> read_malloc_heap(const Target& target, HeldHeap& held) {
   }
   const std::vector<Range> data = data_of(target.modules);
   const std::vector<RemoteAddr> threads = thread_pointers(held.freeze.threads);
-  glibc::Heap heap = HA_TRY(glibc::read_heap(held.capture, {data, anonymous, threads}));
+  auto found = glibc::read_heap(held.capture, {data, anonymous, threads});
+  if (!found) return glibc::explain_missing(target.modules, std::move(found).error());
+  glibc::Heap heap = std::move(found).value();
   held.index = std::move(heap.index);
   held.counters.heap_bytes = heap.account.heap_bytes();
   held.counters.free_bytes = heap.account.free_bytes();

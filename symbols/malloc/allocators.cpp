@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -28,21 +29,22 @@ constexpr std::array kOthers{
           "mimalloc's own statistics (MIMALLOC_SHOW_STATS)"},
     Other{"AddressSanitizer or LeakSanitizer", "libasan", "__lsan_do_leak_check",
           "its own check for leaks"},
+    Other{"ThreadSanitizer", "libtsan", "__tsan_init", "a build without it"},
+    Other{"MemorySanitizer", "libmsan", "__msan_init", "a build without it"},
+    Other{"musl's malloc", "ld-musl-", "_dlstart", "a build of the program for glibc"},
+    Other{"musl's malloc", "libc.musl-", "__libc_malloc_impl", "a build of the program for glibc"},
 };
 
-bool is_musl(const Module& module) {
-  return module.name().starts_with("ld-musl-") || module.name().starts_with("libc.musl-");
+// The C library, and the loader, which has a malloc for itself.
+bool is_glibc(const Module& module) {
+  return module.name().starts_with("libc.so") || module.name().starts_with("libc-2.") ||
+         module.name().starts_with("ld-");
 }
 
 }  // namespace
 
 Result<void> check_allocator(const Modules& modules) {
   for (const Module& module : modules.all()) {
-    if (is_musl(module)) {
-      return Error{ErrorKind::Unsupported,
-                   "it allocates with musl's malloc, whose heap heapattach cannot read"}
-          .advise("a build of the program for glibc");
-    }
     for (const Other& other : kOthers) {
       if (!module.name().starts_with(other.library) && !module.find_symbol(other.symbol)) continue;
       return Error{ErrorKind::Unsupported,
@@ -52,6 +54,16 @@ Result<void> check_allocator(const Modules& modules) {
     }
   }
   return {};
+}
+
+Error explain_missing(const Modules& modules, Error error) {
+  for (const Module& module : modules.all()) {
+    if (is_glibc(module) || !module.find_symbol("malloc")) continue;
+    error.reason +=
+        fmt::format("; {} has a malloc of its own, which heapattach cannot read", module.name());
+    return std::move(error).advise("a build of the program that allocates with glibc's malloc");
+  }
+  return error;
 }
 
 }  // namespace heapattach::glibc

@@ -9,4 +9,8 @@ namespace heapattach::glibc {
 // it, and what to do.
 Result<void> check_allocator(const Modules& modules);
 
+// Of an error because there is no heap of glibc's malloc: names the module that replaces it, if one
+// does.
+[[nodiscard]] Error explain_missing(const Modules& modules, Error error);
+
 }  // namespace heapattach::glibc
