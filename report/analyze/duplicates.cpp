@@ -28,6 +28,9 @@ constexpr std::size_t kParts = 64;
 constexpr std::size_t kObjectsAtATime = 65536;
 using Parts = std::array<std::vector<Entry>, kParts>;
 
+// The kind of text that only a pointer to characters shows.
+constexpr std::string_view kCharacters = "char[]";
+
 // What one worker saw.
 struct Seen {
   Parts parts;
@@ -51,9 +54,11 @@ void look_at(const Snapshot& snapshot,
   const std::string_view kind = kinds[object.type];
   if (kind.empty() || object.is_reachable == 0) return;
   const std::uint64_t bytes = snapshot.bytes_of(object);
+  const Value* const value = piece == nullptr ? nullptr : own_text(piece->of(index));
+  // A buffer that has no text, such as one for input, is not a copy of another one.
+  if (kind == kCharacters && value != nullptr && value->bytes == 0 && !value->is_cut) return;
   seen.sums.strings += 1;
   seen.sums.bytes += bytes;
-  const Value* const value = piece == nullptr ? nullptr : own_text(piece->of(index));
   if (value == nullptr) {
     seen.sums.without_text += 1;
   } else if (value->is_cut) {
@@ -134,7 +139,7 @@ void add(const Duplicates& part, Duplicates& to) {
 }  // namespace
 
 std::string_view string_kind(const Type& type) {
-  if (type.name == "String" || type.name == "char[]") return type.name;
+  if (type.name == "String" || type.name == kCharacters) return type.name;
   return type.holder == "std::string" ? std::string_view("std::string") : std::string_view();
 }
 

@@ -70,6 +70,14 @@ bool may_be_single(const Claim& claim, const Fit& found, const boehm::Block& blo
          block.object_bytes <= std::min(kLargestMerged, 4 * claim.bytes);
 }
 
+// No address has two bytes that are not zero at its end, so no pointer is part of a text.
+bool is_text_to_its_end(const Claim& claim, std::span<const std::byte> contents) {
+  const auto end = static_cast<std::size_t>(
+      std::find(contents.begin(), contents.end(), std::byte{0}) - contents.begin());
+  if (end < kGranule || end == contents.size()) return false;
+  return claim.how == Claim::How::Elements || contents.size() - end <= kGranule + kGranule / 2;
+}
+
 bool may_be_no_text(const Claim& claim,
                     const Fit& found,
                     const boehm::Block& block,

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "report/typing/type_rows.h"
 #include "symbols/boehm/blocks.h"
@@ -32,5 +34,10 @@ struct Fit {
                                   const Fit& found,
                                   const boehm::Block& block,
                                   const TypeRows& rows);
+
+// Whether the contents are text whatever else they look like: it is longer than a pointer, and what
+// follows its end does not count, because it may be left from an earlier use of the memory. That is
+// so of a buffer, and of a copy of a text that fills its object.
+[[nodiscard]] bool is_text_to_its_end(const Claim& claim, std::span<const std::byte> contents);
 
 }  // namespace heapattach::snapshot

@@ -166,6 +166,25 @@ std::string container_name(std::string_view type_name) {
   return fmt::format("std::{}<{}>", name, first);
 }
 
+std::string control_block_name(std::string_view type_name) {
+  struct Form {
+    std::string_view name;
+    bool has_pointer;  // its argument is a pointer to what is shared
+  };
+  constexpr std::array kForms = {
+      Form{"std::_Sp_counted_ptr_inplace<", false}, Form{"std::_Sp_counted_ptr<", true},
+      Form{"std::_Sp_counted_deleter<", true}, Form{"std::__1::__shared_ptr_emplace<", false},
+      Form{"std::__1::__shared_ptr_pointer<", true}};
+  const auto* const form = std::find_if(kForms.begin(), kForms.end(), [&](const Form& one) {
+    return type_name.starts_with(one.name);
+  });
+  if (form == kForms.end()) return {};
+  std::string_view shared = template_argument(type_name, 0);
+  if (!form->has_pointer) return fmt::format("(std::make_shared<{}>)", shared);
+  if (shared.ends_with('*')) shared.remove_suffix(1);
+  return fmt::format("(control block of std::shared_ptr<{}>)", trimmed(shared));
+}
+
 std::optional<types::TypeRef> value_in_storage(const types::TypeModel& model,
                                                std::string_view type_name) {
   const bool is_storage =

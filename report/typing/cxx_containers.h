@@ -39,6 +39,11 @@ struct ContainerWord {
 // "std::vector<int>", "std::string", "std::unordered_map<int, char*>".
 [[nodiscard]] std::string container_name(std::string_view type_name);
 
+// What to call the class of a std::shared_ptr's control block: "(control block of
+// std::shared_ptr<Item>)", or "(std::make_shared<Item>)" if it contains the Item as well. Empty for
+// other classes. Also for libc++, whose names are those of LLVM 5 to 19.
+[[nodiscard]] std::string control_block_name(std::string_view type_name);
+
 // If a structure of this name is raw storage for a value, the type of the value, or kNoType if it
 // cannot be found.
 [[nodiscard]] std::optional<types::TypeRef> value_in_storage(const types::TypeModel& model,

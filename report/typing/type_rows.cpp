@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "report/typing/cxx_containers.h"
+
 namespace heapattach::snapshot {
 
 namespace {
@@ -64,6 +66,9 @@ TypeRows::TypeRows(const Naming& naming, const types::TypeModel& model)
   for (TypeIndex row = 0; row < rows; ++row) {
     if (types_[row].typed_by != TypedBy::Nothing) fill_class(row);
     if (!layouts_[row].is_precise) fall_back(row);
+    if (auto name = control_block_name(types_[row].name); !name.empty()) {
+      types_[row].name = std::move(name);
+    }
     has_buffer_pointers_ =
         has_buffer_pointers_ || !buffer_pointers_[row].empty() || has_unknown_fields_[row];
   }

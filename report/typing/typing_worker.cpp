@@ -181,7 +181,10 @@ void TypingWorker::settle_slowly(const Place& place) {
     return;
   }
   if (TypeCells::encode(found.rank, found.row) == cell) return;
-  if (may_be_no_text(claim, found, block, work_.rows) && has_pointers(place.ref)) return;
+  if (may_be_no_text(claim, found, block, work_.rows) &&
+      !is_text_to_its_end(claim, work_.heap.contents(place.ref)) && has_pointers(place.ref)) {
+    return;
+  }
   if (!improve(cell, found) || !work_.plan.of_row(found.row).has_claims()) return;
   if (block.is_atomic()) return;  // what looks like a pointer there is not one
   if (block.objects > 1) {

@@ -48,6 +48,20 @@ TEST_CASE("a container is named without its allocator, and a hash table by its k
   CHECK(container_name("ns::Plain") == "ns::Plain");
 }
 
+TEST_CASE("control blocks are named after what they control") {
+  CHECK(control_block_name("std::_Sp_counted_ptr_inplace<ns::Item<int, 2>, std::allocator<void>, "
+                           "(__gnu_cxx::_Lock_policy)2>") ==
+        "(std::make_shared<ns::Item<int, 2>>)");
+  CHECK(control_block_name("std::_Sp_counted_ptr<ns::Item*, (__gnu_cxx::_Lock_policy)2>") ==
+        "(control block of std::shared_ptr<ns::Item>)");
+  CHECK(control_block_name("std::_Sp_counted_deleter<Item*, void (*)(Item*), std::allocator<void>, "
+                           "(__gnu_cxx::_Lock_policy)2>") ==
+        "(control block of std::shared_ptr<Item>)");
+  CHECK(control_block_name("std::__1::__shared_ptr_emplace<Item, std::__1::allocator<Item> >") ==
+        "(std::make_shared<Item>)");
+  CHECK(control_block_name("Item").empty());
+}
+
 TEST_CASE("pointers to the base of a node point to the container's own nodes") {
   ModelBuilder build;
   const auto tree = build.structure("std::_Rb_tree_node<std::pair<int const, ns::A> >", 48);

@@ -86,6 +86,22 @@ TEST_CASE("a cut or missing text is not compared, and the report mentions it") {
         std::string::npos);
 }
 
+TEST_CASE("memory for characters that has no text is not a copy of a text") {
+  StringsBuilder strings;
+  const TypeIndex characters = strings.build.type("char[]");
+  const std::string none;
+  const std::string text = "some";
+  for (int i = 0; i < 2; ++i) {
+    strings.add(characters, 4096, &none);
+    strings.add(characters, 32, &text);
+    strings.add("");  // a String is one without letters, too
+  }
+  const Duplicates found = find_duplicates(strings.build.snapshot);
+  CHECK(found.rows.size() == 2);
+  CHECK(found.strings == 4);
+  CHECK(found.bytes == 4 * 32);
+}
+
 TEST_CASE("a snapshot without any texts still has strings") {
   SnapshotBuilder build;
   build.object(0x1000, build.type("String"), 32);

@@ -248,6 +248,36 @@ TEST_CASE("a vector's buffer is named after it, and a string's after std::string
   CHECK(heap.conflicts == 0);
 }
 
+TEST_CASE("a text is one whatever an earlier use of its memory has left behind it") {
+  ListHeap heap;
+  const auto text = heap.build.pointer(heap.build.number("char", 1));
+  const auto string = heap.build.structure(
+      "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >", 32,
+      {{"_M_p", 0, text}, {"_M_string_length", 8, heap.number}, {"_M_local_buf", 16, heap.number}});
+  const auto holder =
+      heap.build.structure("Holder", 56, {{"name", 0, string}, {"c", 32, text}, {"d", 40, text}});
+  constexpr std::uint64_t kLetters = 0x6161616161616161;
+  const RemoteAddr at = heap.object(64);
+  const RemoteAddr node = heap.object(32);
+  const auto add_text = [&](std::uint64_t field, std::uint64_t bytes) {
+    const RemoteAddr chars = heap.object(bytes);
+    heap.fake.put(at + field, chars);
+    heap.fake.put(chars, kLetters);
+    heap.fake.put(chars + 8, kLetters);
+    heap.fake.put(chars + 16, std::uint64_t{0x61});
+    heap.fake.put(chars + 24, node);
+    return chars;
+  };
+  const RemoteAddr of_string = add_text(0, 96);
+  const RemoteAddr copied = add_text(32, 32);
+  const RemoteAddr structure = add_text(40, 96);  // may as well be a name before a pointer
+  heap.global("holder", heap.build.pointer(holder), 0, at);
+  heap.join();
+  CHECK(heap.type_at(of_string) == "(buffer of std::string)");
+  CHECK(heap.type_at(copied) == "char[]");
+  CHECK(heap.type_at(structure) == "(unknown)");
+}
+
 TEST_CASE("a long list is typed to its end, and identically on every run") {
   ListHeap heap(120);
   std::vector<RemoteAddr> nodes;
