@@ -72,6 +72,23 @@ class Run:
             raise RuntimeError(f"{' '.join(command)}: {process.returncode}: {self.messages}")
 
 
+class Steps:
+    """Says on standard error, before each step, what comes, when, and how busy the machine is."""
+
+    def __init__(self):
+        self.start = time.perf_counter()
+        self.loads = []
+
+    def begin(self, what):
+        self.loads.append(os.getloadavg()[0])
+        print(f"[{time.perf_counter() - self.start:5.0f} s, load {self.loads[-1]:.1f}] {what}",
+              file=sys.stderr)
+
+    def in_words(self):
+        return (f"{(time.perf_counter() - self.start) / 60:.1f} minutes; "
+                f"load {min(self.loads):.1f} to {max(self.loads):.1f}")
+
+
 class Table:
     """Rows of: what, ours, theirs, ratio, limit; remembers whether a limit was missed."""
 
@@ -363,24 +380,35 @@ def main():
     places.scratch = os.path.join(places.build, "snapshot.out")
 
     table = Table(has_limits=not places.quick)
+    steps = Steps()
     for count in (*SMALL, LARGE):
         rounds = places.rounds if count == LARGE else 3 * places.rounds
         with Heap([os.path.join(places.build, "big_heap"), str(count)]) as heap:
+            steps.begin(f"{count:,} objects: copying and counting")
             counts = measure_copy_and_count(table, places, heap, count, rounds)
+            steps.begin(f"{count:,} objects: snapshots")
             snapshots = measure_snapshot(table, places, heap, count, rounds)
             if count == LARGE:
+                steps.begin("sizes")
                 measure_sizes(table, places, heap, counts, rounds)
+                steps.begin("paths and suspects")
                 measure_answers(table, places, heap, counts, min(rounds, EXPORT_ROUNDS))
+                steps.begin("snapshots for other readers")
                 measure_exports(table, places, heap, min(rounds, EXPORT_ROUNDS))
                 heap_bytes, free_bytes, markers = map(int, heap.ask("heap"))
+    steps.begin("counting without a copy")
     measure_in_passing(table, places, places.rounds)
+    steps.begin("typing")
     measure_typing(table, places, places.rounds)
+    steps.begin("debug information")
     measure_types(table, places, places.rounds)
+    steps.begin("growth")
     measure_growth(places, min(places.rounds, EXPORT_ROUNDS))
-    print(f"{os.cpu_count()} cores, {places.rounds} rounds; the large heap has {heap_bytes:,} bytes, "
-          f"{free_bytes:,} free, and is marked by {markers + 1} threads")
     if not places.no_java:
+        steps.begin("a Java virtual machine")
         measure_java(table, places, counts, snapshots, places.rounds)
+    print(f"{os.cpu_count()} cores, {places.rounds} rounds; the large heap has {heap_bytes:,} bytes, "
+          f"{free_bytes:,} free, and is marked by {markers + 1} threads; {steps.in_words()}")
     table.print()
     return 1 if table.missed else 0
 
