@@ -1,5 +1,6 @@
 // --trace of a live program, as a user runs it.
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -11,6 +12,7 @@
 #include <simdjson.h>
 #include <unistd.h>
 
+#include "integration/child_process.h"
 #include "integration/cloning.h"
 #include "integration/live_target.h"
 #include "integration/rounds.h"
@@ -32,9 +34,15 @@ struct Table {
     CHECK((run.status == 0) == bool{json["complete"]});
   }
   [[nodiscard]] std::uint64_t allocations_of(std::string_view function) const {
+    return number_of(function, "allocations");
+  }
+  [[nodiscard]] std::uint64_t in_use_of(std::string_view function) const {
+    return number_of(function, "in_use_objects");
+  }
+  [[nodiscard]] std::uint64_t number_of(std::string_view function, const char* column) const {
     for (const auto row : json["rows"]) {
       for (const auto frame : row["frames"]) {
-        if (std::string_view{frame} == function) return std::uint64_t{row["allocations"]};
+        if (std::string_view{frame} == function) return std::uint64_t{row[column]};
       }
     }
     return 0;
@@ -207,6 +215,43 @@ TEST_CASE("a program that cannot be started, or uses no collector, is named with
   const ToolRun plain = run_tool({"-q", "trace", "--", "/bin/true"});
   CHECK(plain.status != 0);
   CHECK(plain.errors.find("exited with status 0 before it used a collector") != std::string::npos);
+}
+
+TEST_CASE("a stripped program is traced with a copy that is not stripped, and says so without") {
+  if (!is_target_built("known_counters_static")) return;
+  const std::string whole_program = target_path("known_counters_static");
+  const TemporaryDirectory directory;
+  const std::string stripped = directory.file("stripped");
+  REQUIRE(run_in_shell("exec strip -o \"$1\" \"$2\"", {stripped, whole_program}).status == 0);
+  LiveTarget target(stripped);
+  const std::string pid = fmt::format("{}", target.pid());
+  const ToolRun refused = run_tool({"trace", pid});
+  CHECK(refused.status != 0);
+  CHECK(refused.errors.find("has no symbols for the functions that allocate") != std::string::npos);
+  CHECK(refused.errors.find("try: --exe FILE, a copy of the same build") != std::string::npos);
+  const ToolRun whole = run_tool({"--check", "--exe", whole_program, pid});
+  INFO(whole.output);
+  CHECK(whole.output.find("GC_malloc_kind") != std::string::npos);
+}
+
+TEST_CASE(
+    "a program with a function for when memory runs out is traced if nothing in it can throw") {
+  if (!is_target_built(kTarget)) return print_skip("libgc is not installed");
+  const std::string program = target_path(kTarget);
+  std::vector<std::string> words = {program, "1", "free", "oom"};
+  SUBCASE("nothing can") {}
+  SUBCASE("there is a library for exceptions") {
+    words.insert(words.begin(), {"/usr/bin/env", "LD_PRELOAD=libstdc++.so.6"});
+  }
+  ChildProcess target(words);
+  REQUIRE(target.read_line(std::chrono::seconds(30)) == "ready");
+  const ToolRun run =
+      run_tool({"-q", "trace", "--for", "300ms", "-f", "json", fmt::format("{}", target.pid())});
+  INFO(run.errors);
+  const bool may_throw = words.size() > 4;
+  CHECK((run.output.find("\"rows\"") == std::string::npos) == may_throw);
+  CHECK((run.errors.find("which may throw an exception") != std::string::npos) == may_throw);
+  target.signal(SIGKILL);
 }
 
 TEST_CASE("--check names the functions that a trace would follow") {

@@ -3,8 +3,9 @@
 // several sizes and kinds; one in ten of those with a finalizer stays reachable. "collect" runs
 // collections until nothing more is finalized. Further arguments: with "free", the threads run
 // without end; "incremental" collects in steps; "handler" has a function for the collector's
-// events, as the command "handler" sets one later. "fork" and "vfork" make a child each, the first
-// of which allocates, and wait for it; "exec" starts the program anew, with free threads.
+// events, as the command "handler" sets one later; "oom" has one for when memory runs out. "fork"
+// and "vfork" make a child each, the first of which allocates, and wait for it; "exec" starts the
+// program anew, with free threads.
 
 #define GC_THREADS
 #include <gc.h>
@@ -101,6 +102,11 @@ static void collect_all(void) {
   }
 }
 
+static void* on_no_memory(size_t bytes) {
+  (void)bytes;
+  _exit(4);
+}
+
 static void on_event(GC_EventType event) {
   if (event == GC_EVENT_MARK_END) atomic_fetch_add(&events, 1);
 }
@@ -172,6 +178,7 @@ int main(int count, char** words) {
   for (int i = 2; i < count; ++i) {
     if (strcmp(words[i], "free") == 0) atomic_store(&rounds_wanted, 1L << 60);
     if (strcmp(words[i], "incremental") == 0) GC_enable_incremental();
+    if (strcmp(words[i], "oom") == 0) GC_set_oom_fn(on_no_memory);
     if (strcmp(words[i], "handler") == 0) GC_set_on_collection_event(on_event);
   }
   for (long i = 0; i < threads; ++i) {

@@ -68,7 +68,9 @@ class HookFinder {
     if (usual.empty()) {
       return Error{ErrorKind::Impossible,
                    fmt::format("{} has no symbols for the functions that allocate", module_.name())}
-          .advise(kAdvice);
+          .advise(
+              "--exe FILE, a copy of the same build that is not stripped, or --debug-dir DIR, with "
+              "its debug file; without these, --count and --watch, which need no symbols");
     }
     add(usual);
     if (usual == "GC_malloc") add("GC_malloc_atomic");
@@ -240,9 +242,23 @@ class HookFinder {
     return *reader_;
   }
 
+  // Whether anything in the process can throw exceptions: a library for that, or a part of one that
+  // is linked into a program.
+  [[nodiscard]] bool has_exceptions() const {
+    constexpr std::array<std::string_view, 4> kLibraries = {"libstdc++.", "libc++", "libgcc_s.",
+                                                            "libunwind."};
+    for (const Module& module : modules_.all()) {
+      const auto is_named = [&](std::string_view name) { return module.name().starts_with(name); };
+      if (std::ranges::any_of(kLibraries, is_named)) return true;
+    }
+    return modules_.find_symbol("_Unwind_RaiseException").has_value();
+  }
+
   // A function of the program for when memory runs out may throw an exception, which could not pass
-  // the frame of a sampled allocation.
+  // the frame of a sampled allocation. A jump out of it could (w3m, guile and ecl have no other
+  // way).
   Result<void> check_oom_function() {
+    if (!has_exceptions()) return {};
     const auto setter = functions_.find("GC_set_oom_fn");
     if (setter == functions_.end()) return {};
     const auto variable = reader().read_setter(setter->second.address);
