@@ -4,7 +4,10 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -215,6 +218,77 @@ TEST_CASE("a program that cannot be started, or uses no collector, is named with
   const ToolRun plain = run_tool({"-q", "trace", "--", "/bin/true"});
   CHECK(plain.status != 0);
   CHECK(plain.errors.find("exited with status 0 before it used a collector") != std::string::npos);
+}
+
+namespace {
+
+// What is left in the program's arrays after so many rounds of each of its threads, which do the
+// same: the round's small object at its number, and its atomic one at seven times that.
+std::map<std::string, int> kept_after(int rounds, int threads) {
+  constexpr int kKept = 4096;
+  constexpr int kStep = 7;
+  std::map<int, std::string> places;
+  for (int round = 0; round < rounds; ++round) {
+    places[round % kKept] = "make_small";
+    places[round * kStep % kKept] = "make_atomic";
+    if (round % 320 == 0) places[round / 320 % kKept] = "make_finalizable";
+  }
+  std::map<std::string, int> kept;
+  for (const auto& [place, function] : places) kept[function] += threads;
+  return kept;
+}
+
+// Runs the tool while `work` uses the target, and ends it by Ctrl-C.
+ToolRun trace_while(const std::vector<std::string>& arguments, const std::function<void()>& work) {
+  const TemporaryDirectory directory;
+  std::vector<std::string> words = {directory.file("")};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  ToolRun run;
+  std::thread tool([&] {
+    run = run_in_shell(
+        "set -m; at=$1; shift; \"$0\" trace -v \"$@\" 2>\"$at/steps\" & tool=$!; "
+        "until grep -q 'traces GC_' \"$at/steps\" || ! kill -0 $tool; do sleep 0.05; done; "
+        ": >\"$at/begun\"; until [[ -e $at/done ]]; do sleep 0.05; done; "
+        "kill -INT $tool; wait $tool; status=$?; cat \"$at/steps\" >&2; exit $status",
+        words);
+  });
+  while (::access(directory.file("begun").c_str(), F_OK) != 0) usleep(10'000);
+  work();
+  write_text(directory.file("done"), "");
+  tool.join();
+  return run;
+}
+
+}  // namespace
+
+TEST_CASE("what a trace calls in use is what the program can still reach at its end") {
+  if (!is_target_built(kTarget)) return print_skip("libgc is not installed");
+  constexpr int kThreads = 2;
+  constexpr int kRounds = 3000;
+  LiveTarget target(kTarget, {fmt::format("{}", kThreads)});
+  const std::string pid = fmt::format("{}", target.pid());
+  const ToolRun run =
+      trace_while({"--every", "1", "--for", "10m", "--by", "function", "-f", "json", pid}, [&] {
+        target.ask(fmt::format("run {}", kRounds));
+        while (target.ask()["rounds"] < kThreads * kRounds) usleep(1000);
+      });
+  INFO(run.errors);
+  const Table table(run);
+  CHECK(run.errors.find("of the trace are dead in the heap") != std::string::npos);
+  CHECK(run.errors.find("no collection ran") == std::string::npos);
+  if (table.drops != 0) return;
+  // Words that look like an address keep a few more.
+  constexpr std::uint64_t kMore = 40;
+  for (const auto& [function, count] : kept_after(kRounds, kThreads)) {
+    CAPTURE(function);
+    if (function == "make_finalizable") continue;  // those wait for their finalizers
+    const std::uint64_t found = table.in_use_of(function);
+    CHECK(found >= static_cast<std::uint64_t>(count));
+    CHECK(found <= static_cast<std::uint64_t>(count) + kMore);
+  }
+  CHECK(table.allocations_of("make_large") > kMore);
+  CHECK(table.in_use_of("make_large") < kMore);
+  CHECK(target.ask()["bad"] == 0);
 }
 
 TEST_CASE("a stripped program is traced with a copy that is not stripped, and says so without") {

@@ -122,7 +122,8 @@ Result<void> refuse_contradictions(const Draft& draft) {
 
 bool needs_edges(const Options& options) {
   const bool counts_alone = options.report == Report::Count || options.report == Report::Strings ||
-                            options.report == Report::Summary || options.report == Report::Stacks;
+                            options.report == Report::Summary || options.report == Report::Stacks ||
+                            (options.report == Report::Trace && options.format != Format::Html);
   if (!counts_alone) return true;
   return std::any_of(options.fail_if.begin(), options.fail_if.end(), [](const FailIf& condition) {
     return condition.what == FailIf::What::Retained;

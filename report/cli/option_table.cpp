@@ -360,6 +360,13 @@ const std::array kOptions{
               .read = set_every,
               .reports = Reports{Report::Trace},
               .needs = Needs::Process},
+    OptionRow{.name = "no-mark",
+              .group = Group::Trace,
+              .help = "do not freeze the process once more at the end to mark its heap; \"in use\" "
+                      "is then what no collection found dead",
+              .read = set_no_mark,
+              .reports = Reports{Report::Trace},
+              .needs = Needs::Process},
 
     OptionRow{.name = "type-info",
               .argument = "FILE",

@@ -320,6 +320,11 @@ Result<void> set_brief(const std::string& /*value*/, Draft& draft) {
   return {};
 }
 
+Result<void> set_no_mark(const std::string& /*value*/, Draft& draft) {
+  draft.options.trace.with_final_mark = false;
+  return {};
+}
+
 Result<void> set_live(const std::string& /*value*/, Draft& draft) {
   draft.options.trace.live = true;
   return {};

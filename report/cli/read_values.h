@@ -79,6 +79,7 @@ Result<void> set_colour(const std::string& value, Draft& draft);
 Result<void> set_human(const std::string& value, Draft& draft);
 Result<void> set_brief(const std::string& value, Draft& draft);
 Result<void> set_live(const std::string& value, Draft& draft);
+Result<void> set_no_mark(const std::string& value, Draft& draft);
 Result<void> set_full(const std::string& value, Draft& draft);
 Result<void> add_debug_dir(const std::string& value, Draft& draft);
 

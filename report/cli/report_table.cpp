@@ -206,20 +206,19 @@ const std::array kReports{
               .formats = kPlainFormats,
               .answer = run_leaks,
               .is_of_one_process = true},
-    ReportRow{
-        .report = Report::Trace,
-        .name = "trace",
-        .source = "SOURCE | -- COMMAND",
-        .help = "which code allocates what, and how much of it stays in use",
-        .more =
-            "SOURCE is a process or a saved trace; COMMAND is started and traced. \"In use\" means "
-            "allocated during the trace and not known to be freed.",
-        .examples = {"trace --for 1m -o trace.jsonl.gz 4711",
-                     "trace --every 1 -o trace.jsonl.gz -- ./app --port 3000"},
-        .written = "a trace is",
-        .formats = kTraceFormats,
-        .answer = run_trace,
-        .is_of_one_process = true},
+    ReportRow{.report = Report::Trace,
+              .name = "trace",
+              .source = "SOURCE | -- COMMAND",
+              .help = "which code allocates what, and how much of it stays in use",
+              .more = "SOURCE is a process or a saved trace; COMMAND is started and traced. \"In "
+                      "use\" is what "
+                      "neither a collection nor a mark of the heap at the end found dead.",
+              .examples = {"trace --for 1m -o trace.jsonl.gz 4711",
+                           "trace --every 1 -o trace.jsonl.gz -- ./app --port 3000"},
+              .written = "a trace is",
+              .formats = kTraceFormats,
+              .answer = run_trace,
+              .is_of_one_process = true},
     ReportRow{.report = Report::Check,
               .name = "check",
               .source = "PID",

@@ -123,16 +123,22 @@ Answer answer_with_page(const Job& job, const SharedTrace& trace, const snapshot
   return answer;
 }
 
+// Takes the heap at the end of the trace, and ends the samples that it does not find alive.
+Result<const snapshot::Snapshot*> mark_at_end(Job& job, trace::Trace& trace) {
+  const auto* const heap = HA_TRY(job.take(job.options));
+  const std::size_t ended = trace::end_unmarked(trace, *heap);
+  job.console.step(fmt::format("{} of the trace are dead in the heap", counted(ended, "sample")));
+  return heap;
+}
+
+// Whether the process can be expected to have a heap after the trace.
+bool has_heap_at_end(const Job& job, const trace::Trace& trace) {
+  return job.options.trace.command.empty() && trace.header.complete;
+}
+
 // With the heap at the end of the trace, if the process still has one.
 Answer answer_with_heap(Job& job, const std::shared_ptr<trace::Trace>& trace) {
-  if (!job.options.trace.command.empty() || !trace->header.complete) {
-    return answer_with_page(job, trace, nullptr);
-  }
-  const auto heap = job.take(job.options);
-  if (heap) {
-    const std::size_t ended = trace::end_unmarked(*trace, **heap);
-    job.console.step(fmt::format("{} of the trace are dead in the heap", counted(ended, "sample")));
-  }
+  const auto heap = mark_at_end(job, *trace);
   Answer answer = answer_with_page(job, trace, heap ? *heap : nullptr);
   if (!heap) {
     answer.status = ExitStatus::Partial;
@@ -149,10 +155,24 @@ std::chrono::milliseconds longest_recording(const Options& options) {
   return options.trace.length.count() == 0 ? kEndless : options.trace.length;
 }
 
+// For the formats without a heap: what is in use is known a little less exactly if this fails.
+void mark_for_trace(Job& job, trace::Trace& trace) {
+  if (!job.options.trace.with_final_mark) return;
+  const auto heap = mark_at_end(job, trace);
+  if (heap && (*heap)->complete) return;
+  const std::string why = heap ? (*heap)->reason : heap.error().message();
+  trace.header.warnings.push_back(
+      "what became unreachable after the last collection counts as in use: the heap could not be "
+      "marked at the end: " +
+      why);
+}
+
 Answer answer_of(Job& job, const std::shared_ptr<trace::Trace>& trace, bool is_live) {
+  const bool has_heap = is_live && has_heap_at_end(job, *trace);
   if (job.options.format == Format::Html) {
-    return is_live ? answer_with_heap(job, trace) : answer_with_page(job, trace, nullptr);
+    return has_heap ? answer_with_heap(job, trace) : answer_with_page(job, trace, nullptr);
   }
+  if (has_heap) mark_for_trace(job, *trace);
   if (job.options.format == Format::JsonLines) return answer_with_lines(job, trace);
   const WriteTrace write = exporter_of(job.options.format);
   return write == nullptr ? answer_with_table(job, *trace) : answer_with_export(job, trace, write);

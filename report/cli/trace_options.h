@@ -15,6 +15,7 @@ namespace heapattach {
 struct TraceReportOptions {
   std::vector<std::string> command;                // a program to start; empty: none
   bool live = false;                               // the table is shown while it is recorded
+  bool with_final_mark = true;                     // the heap at the end says what is dead
   std::uint64_t every = std::uint64_t{512} << 10;  // bytes allocated for a sample; 1: all
   std::chrono::milliseconds length{30'000};        // 0: until the process exits
   trace::GroupBy by = trace::GroupBy::Stack;

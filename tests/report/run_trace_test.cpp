@@ -1,4 +1,7 @@
+#include <functional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -129,6 +132,67 @@ TEST_CASE("a page of a traced process has its heap at the end, or says why not")
   const char* const flag = is_gone ? "\"has_heap\":false" : "\"has_heap\":true";
   CHECK(page.find(flag) != std::string::npos);
   CHECK(page.find("\"trace\":{") != std::string::npos);
+}
+
+Ran run_on_process(const std::vector<const char*>& arguments,
+                   const std::function<Result<snapshot::Snapshot>()>& heap,
+                   int* taken) {
+  const TemporaryDirectory directory;
+  std::vector<const char*> words = arguments;
+  words.push_back("4711");
+  Options options = std::get<Options>(parse_options(words));
+  options.output = directory.file("report");
+  Sources sources;
+  sources.trace = [](const auto&, const auto&, auto&) -> Result<trace::Trace> {
+    return small_trace();
+  };
+  sources.snapshot = [&](const auto&, const auto&, auto&) -> Result<snapshot::Snapshot> {
+    ++*taken;
+    return heap();
+  };
+  Console::Settings silent;
+  silent.fd = -1;
+  Console console(silent);
+  Ran ran;
+  ran.status = run_report(options, sources, console);
+  ran.text = *read_all(*Fd::open(options.output, O_RDONLY), 1 << 20);
+  return ran;
+}
+
+TEST_CASE("in every format, what the heap at the end does not have is not in use") {
+  const auto one_left = []() -> Result<snapshot::Snapshot> {
+    SnapshotBuilder heap;
+    heap.object(0x1030, heap.type("Session"), 48);
+    heap.snapshot.complete = true;
+    return heap.snapshot;
+  };
+  const auto gone = []() -> Result<snapshot::Snapshot> {
+    return Error{ErrorKind::Gone, "process 4711 has exited"};
+  };
+  const auto in_use = [](const Ran& ran) {
+    constexpr std::string_view kKey = "\"in_use_bytes\":";
+    const auto at = ran.text.find(kKey, ran.text.find("\"total\":"));
+    REQUIRE(at != std::string::npos);
+    return std::stoi(ran.text.substr(at + kKey.size()));
+  };
+  int taken = 0;
+  const std::vector<const char*> json = {"trace", "-f", "json"};
+  const Ran marked = run_on_process(json, one_left, &taken);
+  CHECK(in_use(marked) == 48);
+  CHECK(marked.status == ExitStatus::Complete);
+  CHECK(taken == 1);
+  const Ran saved = run_on_process({"trace", "-f", "jsonl"}, one_left, &taken);
+  CHECK(saved.text.find("\"record\":\"free\"") != std::string::npos);
+  CHECK(taken == 2);
+  // Without it, the trace is whole, and says what is different.
+  const Ran unmarked = run_on_process(json, gone, &taken);
+  CHECK(in_use(unmarked) == 248);
+  CHECK(unmarked.status == ExitStatus::Complete);
+  CHECK(unmarked.text.find("could not be marked at the end: process 4711 has exited") !=
+        std::string::npos);
+  CHECK(taken == 3);
+  CHECK(in_use(run_on_process({"trace", "--no-mark", "-f", "json"}, one_left, &taken)) == 248);
+  CHECK(taken == 3);
 }
 
 TEST_CASE("a short name of a type means the full one, and one that names none is a problem") {
