@@ -333,8 +333,9 @@ CALLED void blob_sample(const uint64_t* frame, uint64_t size, uint32_t hook) {
   record->address = frame[kResult];
   record->size = size;
   record->thread = (uint32_t)thread;
-  record->hook = hook;
+  record->hook = (uint16_t)hook;
   record->collection = blob_head.collections ? *(const volatile uint32_t*)blob_head.collections : 0;
+  record->before = *(const volatile uint32_t*)frame[kResult];
   record->kind = (uint32_t)frame[hook == kAllocationHooks - 1 ? kRdi : kRsi];
   record->rip = caller;
   record->rsp = stack;
@@ -348,7 +349,7 @@ CALLED void blob_sample(const uint64_t* frame, uint64_t size, uint32_t hook) {
   learn_end(c, stack, wanted, record->stack_bytes);
   record->is_tracked = 0;
   if (blob_head.event_variable != 0) {
-    record->is_tracked = (uint32_t)track(c, frame[kResult]);
+    record->is_tracked = (uint16_t)track(c, frame[kResult]);
     if (!record->is_tracked) __atomic_fetch_add(&ring->untracked, 1, __ATOMIC_RELAXED);
   }
   if (c->interval == 0) return;  // a signal handler has forked meanwhile, and this is the child

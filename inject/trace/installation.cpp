@@ -335,6 +335,10 @@ bool Installation::sees_collections() const {
   return handler && *handler == head_.base + head_.handler;
 }
 
+RemoteAddr Installation::last_collection() const {
+  return RemoteAddr{head_.base} + (kBlobCodeBytes + offsetof(BlobControl, last_collection));
+}
+
 bool Installation::is_there() const {
   const auto base =
       control_.memory().read_as<std::uint64_t>(RemoteAddr{head_.base} + offsetof(BlobHead, base));

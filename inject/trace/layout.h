@@ -113,11 +113,12 @@ typedef struct RingRecord {
   uint64_t address;
   uint64_t size;
   uint32_t thread;  // as the target numbers it
-  uint32_t hook;
+  uint16_t hook;
+  uint16_t is_tracked;
   uint32_t collection;
   uint32_t kind;  // of the object: the second argument
   uint32_t stack_bytes;
-  uint32_t is_tracked;
+  uint32_t before;  // what the object began with, before the program had written to it
   uint64_t rip, rsp, rbp, rbx, r12, r13, r14, r15;  // of the caller, after the call
 } RingRecord;
 

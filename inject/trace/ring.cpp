@@ -55,8 +55,12 @@ RingHead& Ring::head() const {
   return *reinterpret_cast<RingHead*>(begin_);
 }
 
+std::uint64_t Ring::written() const {
+  return atomic(head().head).load(std::memory_order_acquire);
+}
+
 bool Ring::is_waiting() const {
-  return atomic(head().head).load(std::memory_order_acquire) != tail_;
+  return written() != tail_;
 }
 
 Result<std::optional<Ring::Entry>> Ring::front() const {

@@ -40,6 +40,10 @@ class Ring {
   // Malformed if it makes no sense; the records after it cannot be found then.
   Result<std::optional<Entry>> front() const;
   void pop();
+  // Positions, which only grow: up to where records have been started, and up to where we have
+  // read.
+  [[nodiscard]] std::uint64_t written() const;
+  [[nodiscard]] std::uint64_t taken() const { return tail_; }
   // Whether a record has been started but is not complete.
   [[nodiscard]] bool is_waiting() const;
 

@@ -16,8 +16,10 @@ Result<Prepared> prepare(pid_t pid, const SymbolSearch& symbols) {
   return Prepared{std::move(target), std::move(collector), std::move(found)};
 }
 
+namespace {
+
 // Only classes that have a name, and calls that make only one.
-Result<void> learn_types(const std::string& type_info, Prepared& prepared) {
+Result<void> learn_crystal_types(const std::string& type_info, Prepared& prepared) {
   std::vector<crystal::TypeList> lists;
   if (!type_info.empty()) lists = HA_TRY(crystal::read_type_info(type_info));
   auto scan = crystal::scan_allocators(prepared.target.modules, prepared.target.memory);
@@ -31,6 +33,15 @@ Result<void> learn_types(const std::string& type_info, Prepared& prepared) {
     }
   }
   prepared.classes = std::move(joined.table);
+  return {};
+}
+
+}  // namespace
+
+Result<void> learn_types(const std::string& type_info, Prepared& prepared) {
+  HA_TRY(learn_crystal_types(type_info, prepared));
+  const snapshot::Opened& target = prepared.target;
+  prepared.objects = ObjectTypes(prepared.classes, target.modules, target.memory);
   return {};
 }
 

@@ -7,6 +7,7 @@
 
 #include "report/collect/opened.h"
 #include "report/trace/find_hooks.h"
+#include "report/trace/object_types.h"
 #include "symbols/boehm/collector.h"
 #include "symbols/crystal/type_table.h"
 
@@ -20,13 +21,14 @@ struct Prepared {
   // The types of the objects that calls make, by return address; empty if one makes several.
   std::unordered_map<std::uint64_t, std::string> types = {};
   crystal::TypeTable classes = {};
+  ObjectTypes objects = {};
   bool is_crystal = false;
 };
 
 // Everything but the types. Its error is why the process cannot be traced.
 Result<Prepared> prepare(pid_t pid, const SymbolSearch& symbols);
 
-// Adds the types, of Crystal programs; `type_info` is a file, or empty.
+// Adds the types, of Crystal and C++ programs; `type_info` is a file, or empty.
 Result<void> learn_types(const std::string& type_info, Prepared& prepared);
 
 // The bytes that the collector has allocated since the program started; none if it does not count

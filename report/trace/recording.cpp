@@ -1,6 +1,7 @@
 #include "report/trace/recording.h"
 
 #include <algorithm>
+#include <ctime>
 #include <set>
 #include <string_view>
 
@@ -106,6 +107,13 @@ class Owners {
 
 }  // namespace
 
+std::uint64_t monotonic_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
 Recording::Recording(const Process& target,
                      const Modules& modules,
                      std::size_t depth,
@@ -117,13 +125,17 @@ Result<bool> Recording::drain(Ring& ring) {
   for (;;) {
     const auto entry = HA_TRY(ring.front());
     if (!entry) {
-      if (fibers_ != nullptr && fibers_->is_due()) settle();
+      if (type_watch_ != nullptr) type_watch_->advance(ring, monotonic_ns());
+      if (fibers_ == nullptr || fibers_->is_due()) settle();
       return is_any;
     }
     is_any = true;
     take(*entry);
     ring.pop();
-    if (unsettled_.size() >= kMostUnsettled) settle();
+    if (unsettled_.size() - with_fiber_ >= kMostUnsettled) {
+      if (type_watch_ != nullptr) type_watch_->advance(ring, monotonic_ns());
+      settle();
+    }
     if (waiting_bytes_ < kMostWaiting) continue;
     ring.beat();
     HA_TRY(unwind(kLongestWhileRecording));
@@ -134,6 +146,7 @@ Result<bool> Recording::drain(Ring& ring) {
 void Recording::take(const Ring::Entry& entry) {
   const RingRecord& record = entry.record;
   if (record.what == kRecordForgotten) {
+    if (type_watch_ != nullptr) type_watch_->end(record.address);
     ++forgotten_;
     return;
   }
@@ -152,21 +165,44 @@ void Recording::take(const Ring::Entry& entry) {
     event.kind = EventKind::Dead;
     event.collection = record.collection;
   }
-  if (fibers_ == nullptr) {
+  if (fibers_ == nullptr && type_watch_ == nullptr) {
     events_.add(event);
-  } else {
-    unsettled_.push_back({event, record.what == kRecordAllocated ? record.rsp : 0});
+    return;
   }
+  const bool is_new = record.what == kRecordAllocated;
+  std::uint64_t watched = 0;
+  if (type_watch_ != nullptr) {
+    if (is_new) watched = type_watch_->add(record);
+    if (!is_new) type_watch_->end(record.address);
+  }
+  unsettled_.push_back({event, is_new ? record.rsp : 0, watched});
 }
 
 void Recording::settle() {
-  if (fibers_ == nullptr) return;
-  fibers_->look();
-  for (Unsettled& one : unsettled_) {
-    if (one.stack_pointer != 0) one.event.fiber = fibers_->fiber_at(one.stack_pointer);
-    events_.add(one.event);
+  if (fibers_ != nullptr) {
+    fibers_->look();
+    for (std::size_t i = with_fiber_; i < unsettled_.size(); ++i) {
+      Unsettled& one = unsettled_[i];
+      if (one.stack_pointer != 0) one.event.fiber = fibers_->fiber_at(one.stack_pointer);
+    }
   }
-  unsettled_.clear();
+  with_fiber_ = unsettled_.size();
+  release(false);
+}
+
+// Adds the first events to the log: all, or up to the first of which more may be learned.
+void Recording::release(bool with_all) {
+  while (with_fiber_ != 0) {
+    Unsettled& one = unsettled_.front();
+    if (one.watched != 0) {
+      if (!with_all && !type_watch_->is_done(one.watched)) return;
+      const std::string type = type_watch_->take(one.watched);
+      if (!type.empty()) one.event.type = number_of_type(type);
+    }
+    events_.add(one.event);
+    unsettled_.pop_front();
+    --with_fiber_;
+  }
 }
 
 std::uint32_t Recording::thread_of(std::uint32_t number) {
@@ -184,10 +220,14 @@ std::uint32_t Recording::type_of(std::uint64_t caller) {
   if (!is_new) return at->second;
   const auto name = type_names_.find(caller);
   if (name == type_names_.end() || name->second.empty()) return kNone;
+  return at->second = number_of_type(name->second);
+}
+
+std::uint32_t Recording::number_of_type(const std::string& name) {
   const auto [type, is_first] =
-      type_numbers_.try_emplace(name->second, static_cast<std::uint32_t>(types_.size()));
-  if (is_first) types_.push_back({.name = name->second});
-  return at->second = type->second;
+      type_numbers_.try_emplace(name, static_cast<std::uint32_t>(types_.size()));
+  if (is_first) types_.push_back({.name = name});
+  return type->second;
 }
 
 std::uint32_t Recording::copy_of(const Ring::Entry& entry) {
@@ -302,10 +342,11 @@ void Recording::put_stacks(Trace& trace, std::chrono::milliseconds longest) {
   if (fibers_ != nullptr) trace.fibers = fibers_->fibers();
 }
 
-// From the number of a copy to the stack and its type.
+// From the number of a copy to the stack, and to the type that is made there, if it is known.
 void Recording::complete(Event& event) const {
   if (event.stack != kNone) event.stack = copies_[event.stack];
-  if (event.stack != kNone) event.type = stacks_[event.stack].type;
+  if (event.stack == kNone || stacks_[event.stack].type == kNone) return;
+  event.type = stacks_[event.stack].type;
 }
 
 Result<void> Recording::show(Trace& trace, CellCounter& counter) {
@@ -321,6 +362,7 @@ Result<void> Recording::show(Trace& trace, CellCounter& counter) {
 
 Result<void> Recording::finish(Trace& trace) {
   settle();
+  release(true);
   HA_TRY(unwind(kLongestWalk));
   put_stacks(trace, kLongestWalk);
   EventLog::Reader reader(events_);

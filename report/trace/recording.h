@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <unordered_map>
@@ -12,11 +13,15 @@
 #include "report/trace/cells.h"
 #include "report/trace/fiber_watch.h"
 #include "report/trace/trace.h"
+#include "report/trace/type_watch.h"
 #include "symbols/elf/module.h"
 #include "symbols/unwind/samples.h"
 #include "symbols/unwind/stacks.h"
 
 namespace heapattach::trace {
+
+// The time, in the clock of the records.
+[[nodiscard]] std::uint64_t monotonic_ns();
 
 // Turns the records of a ring into a trace. Stacks are unwound in large batches, because each batch
 // starts a worker process. Identical copies of a stack are unwound only once.
@@ -35,6 +40,9 @@ class Recording {
   // Whose fibers the events have; it must outlive this. Null: none.
   void set_fibers(FiberWatch* fibers) { fibers_ = fibers; }
 
+  // What learns types from the objects; it must outlive this. Null: nothing.
+  void set_type_watch(TypeWatch* watch) { type_watch_ = watch; }
+
   // Takes all complete records. Returns false if there were none.
   Result<bool> drain(Ring& ring);
   // Fills in everything except the header and the events, which `counter` counts instead, those
@@ -52,11 +60,13 @@ class Recording {
 
   void take(const Ring::Entry& entry);
   void settle();
+  void release(bool with_all);
   Result<void> unwind(std::chrono::milliseconds longest);
   void complete(Event& event) const;
   void put_stacks(Trace& trace, std::chrono::milliseconds longest);
   std::uint32_t thread_of(std::uint32_t number);
   std::uint32_t type_of(std::uint64_t caller);
+  std::uint32_t number_of_type(const std::string& name);
   std::uint32_t copy_of(const Ring::Entry& entry);
   std::uint32_t stack_of(const unwind::StackRecord& record);
   void learn_places(const std::vector<RemoteAddr>& pcs, std::chrono::milliseconds longest);
@@ -70,13 +80,16 @@ class Recording {
   std::unordered_map<std::uint64_t, std::string> type_names_;
   EventLog events_;  // their stacks are numbers of copies
   EventLog::Reader shown_{events_};
-  // Events whose fibers the next look will show.
+  // Events whose fibers the next look will show, or whose types a look at their objects may.
   struct Unsettled {
     Event event;
     std::uint64_t stack_pointer = 0;
+    std::uint64_t watched = 0;  // its number in the type watch
   };
-  std::vector<Unsettled> unsettled_;
+  std::deque<Unsettled> unsettled_;
+  std::size_t with_fiber_ = 0;  // the first so many of them have their fibers
   FiberWatch* fibers_ = nullptr;
+  TypeWatch* type_watch_ = nullptr;
   std::vector<Thread> threads_;
   std::unordered_map<std::uint32_t, std::uint32_t> thread_numbers_;
   std::vector<Type> types_;

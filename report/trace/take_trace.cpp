@@ -20,6 +20,7 @@
 #include "report/trace/prepared.h"
 #include "report/trace/recording.h"
 #include "report/trace/trace_words.h"
+#include "report/trace/type_watch.h"
 
 namespace heapattach::trace {
 
@@ -48,13 +49,6 @@ constexpr auto kAfterwards = 120s;
 constexpr std::uint64_t kStackBytes = std::uint64_t{16} << 10;
 // Where each allocation is recorded, copying deep stacks costs too much.
 constexpr std::uint64_t kShortStackBytes = std::uint64_t{8} << 10;
-
-std::uint64_t monotonic() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(now.tv_nsec);
-}
 
 std::string rfc3339(WallClock::time_point at) {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(at);
@@ -89,7 +83,7 @@ class Tracing {
     // Not before: on a busy machine, the program allocates much while the tracer is put in.
     trace_.header.gc_bytes_at_start = total_bytes(prepared_);
     if (launched_ != nullptr) begin_program();
-    began_ = monotonic();
+    began_ = monotonic_ns();
     trace_.header.started = rfc3339(WallClock::now());
     trace_.header.entries = installed->entries();
     if (options_.note) {
@@ -104,7 +98,11 @@ class Tracing {
       fibers.look();
       recording.set_fibers(&fibers);
     }
+    TypeWatch types(prepared_.objects, prepared_.target.memory,
+                    {prepared_.found.hooks.collections, installed->last_collection()});
+    if (learns_types()) recording.set_type_watch(&types);
     const auto recorded = record(*installed, recording);
+    types.stop();
     need_time(std::chrono::duration_cast<std::chrono::milliseconds>(kAfterwards));
     accept_interrupt();
     if (is_same_program(*installed)) {
@@ -113,7 +111,7 @@ class Tracing {
         warn(std::string(kNoCollection));
       }
     }
-    trace_.header.duration_ns = monotonic() - began_;
+    trace_.header.duration_ns = monotonic_ns() - began_;
     leave(*installed);
     if (recorded) {
       static_cast<void>(recording.drain(installed->ring()));
@@ -225,6 +223,12 @@ class Tracing {
     if (installed.is_there()) return true;
     end_early("the process runs another program now");
     return false;
+  }
+
+  // Only if the end of each object is seen.
+  [[nodiscard]] bool learns_types() const {
+    const Hooks& hooks = prepared_.found.hooks;
+    return !prepared_.objects.is_empty() && hooks.follows_ends() && hooks.release;
   }
 
   void leave(Installation& installed) {

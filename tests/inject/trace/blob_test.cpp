@@ -34,6 +34,21 @@ TEST_CASE("the blob records each allocation with its result, size and caller") {
   CHECK(blob.control().inside == 0);
 }
 
+TEST_CASE(
+    "a record has what its object began with, for objects that the collector does not clear") {
+  OwnBlob blob(1);
+  auto* const first = static_cast<std::uint32_t*>(ha_test_allocate(16, 0));
+  // The next one is 64 bytes further on.
+  constexpr std::size_t kStep = 64 / sizeof *first;
+  first[kStep] = 0x1234;
+  CHECK(ha_test_allocate(16, 0) == first + kStep);
+  first[kStep] = 7;
+  const auto records = blob.read();
+  REQUIRE(records.size() == 2);
+  CHECK(records[0].record.before == 0);
+  CHECK(records[1].record.before == 0x1234);
+}
+
 TEST_CASE("a blob that is off, or an allocation that fails, leaves no record") {
   OwnBlob blob(1);
   test_collector.is_without_memory = true;

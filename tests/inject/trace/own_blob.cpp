@@ -54,7 +54,17 @@ namespace {
 
 constexpr std::size_t kBytes = kBlobCodeBytes + ((sizeof(BlobControl) + 4095) & ~std::size_t{4095});
 
-std::atomic<std::uint64_t> next_address{0x1000000};
+// The blob reads what it is given, so there is memory, of zeros, that takes no room.
+constexpr std::size_t kRoomBytes = std::size_t{1} << 30;
+
+std::uint64_t room_begin() {
+  void* const room = mmap(nullptr, kRoomBytes, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  REQUIRE(room != MAP_FAILED);
+  return number(room);
+}
+
+std::atomic<std::uint64_t> next_offset{0};
 
 void on_event(int event) {
   test_collector.event_given = event;
@@ -164,5 +174,7 @@ void OwnBlob::put(std::uint64_t at, const std::vector<std::byte>& bytes) {
 
 extern "C" void* ha_test_next() {
   using namespace heapattach::trace;
-  return test_collector.is_without_memory ? nullptr : reinterpret_cast<void*>(next_address += 64);
+  if (test_collector.is_without_memory) return nullptr;
+  static const std::uint64_t begin = room_begin();
+  return reinterpret_cast<void*>(begin + (next_offset += 64) % kRoomBytes);
 }

@@ -1,0 +1,81 @@
+// Makes objects of a few classes for ever, each class in a function of its own: make_circle makes
+// Circles. Some are freed at once, so that the next object gets their memory; some stay; some are
+// left to the collector. Slow's base class takes milliseconds to construct its part. Prints
+// "ready".
+
+#include <cstddef>
+#include <cstdio>
+
+#include <gc.h>
+#include <unistd.h>
+
+#define SITE __attribute__((noinline))
+
+static volatile int seen;
+
+struct Shape {
+  Shape() = default;
+  explicit Shape(unsigned microseconds) { usleep(microseconds); }
+  virtual ~Shape() = default;
+  virtual int sides() const { return 0; }
+  static void* operator new(std::size_t bytes) { return GC_MALLOC(bytes); }
+  static void operator delete(void* object) { GC_FREE(object); }
+  long place[3] = {1, 2, 3};
+};
+struct Circle : Shape {
+  int sides() const override { return 1; }
+};
+struct Square : Shape {
+  int sides() const override { return 4; }
+};
+struct Slow : Shape {
+  Slow() : Shape(5000) {}
+  int sides() const override { return 7; }
+};
+
+// What comes after each allocation keeps it from being a jump, which leaves no frame.
+SITE static Shape* make_shape() {
+  auto* made = new Shape;
+  seen = made->sides();
+  return made;
+}
+SITE static Shape* make_circle() {
+  auto* made = new Circle;
+  seen = made->sides();
+  return made;
+}
+SITE static Shape* make_square() {
+  auto* made = new Square;
+  seen = made->sides();
+  return made;
+}
+SITE static Shape* make_slow() {
+  auto* made = new Slow;
+  seen = made->sides();
+  return made;
+}
+SITE static long* make_numbers() {
+  auto* made = static_cast<long*>(GC_MALLOC_ATOMIC(sizeof(Shape)));
+  made[0] = seen;
+  return made;
+}
+
+int main() {
+  GC_INIT();
+  constexpr int kKept = 4096;
+  constexpr int kEach = 5;
+  static Shape* kept[kKept];
+  std::printf("ready\n");
+  std::fflush(stdout);
+  for (int round = 0;; ++round) {
+    for (int i = 0; i < kEach; ++i) {
+      delete make_circle();
+      kept[(round * kEach + i) % kKept] = make_square();
+      delete make_square();
+      make_shape();
+      make_numbers();
+    }
+    if (round % 16 == 0) make_slow();
+    usleep(2000);
+  }
+}

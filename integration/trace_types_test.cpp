@@ -1,0 +1,107 @@
+// The types that a trace learns from objects, beside what the program makes where.
+
+#include <csignal>
+#include <map>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "integration/child_process.h"
+#include "integration/rounds.h"
+#include "integration/tool.h"
+#include "integration/tracing.h"
+#include "report/trace/take_trace.h"
+
+using namespace heapattach;
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// How many allocations with such a type were made where a function of this name is on the stack.
+using Made = std::map<std::string, std::map<std::string, int>>;
+
+Made made_in(const trace::Trace& trace, const std::string& prefix) {
+  Made made;
+  trace::EventLog::Reader reader(trace.events);
+  for (trace::Event event; reader.next(event);) {
+    if (event.kind != trace::EventKind::Alloc || event.stack == trace::kNone) continue;
+    const std::string type = event.type == trace::kNone ? "" : trace.types[event.type].name;
+    for (const std::uint32_t frame : trace.stacks[event.stack].frames) {
+      const std::string& function = trace.frames[frame].function;
+      if (!function.starts_with(prefix)) continue;
+      ++made[function.substr(prefix.size())][type];
+      break;
+    }
+  }
+  return made;
+}
+
+int sum_of(const std::map<std::string, int>& counts) {
+  int sum = 0;
+  for (const auto& [type, count] : counts) sum += count;
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("the objects of a C++ program have their own classes, or none") {
+  if (!is_target_built(kAllocating)) return print_skip("libgc is not installed");
+  const TemporaryDirectory directory;
+  const std::string program = directory.file("shapes");
+  const ToolRun compiled = run_in_shell("exec g++ -g -O1 -o \"$1\" \"$2\" -lgc",
+                                        {program, CONSUMERS "/../targets/shapes.cpp"});
+  REQUIRE_MESSAGE(compiled.status == 0, compiled.errors);
+  ChildProcess shapes({program});
+  REQUIRE(shapes.read_line(30s) == "ready");
+  trace::TraceOptions options;
+  options.pid = shapes.pid();
+  options.every = 1;
+  options.length = is_long_run() ? 20s : 1s;
+  const auto trace = trace::take_trace(options);
+  REQUIRE_MESSAGE(trace, (trace ? "" : trace.error().text()));
+  Made made = made_in(*trace, "make_");
+  const std::map<std::string, std::string> classes = {{"circle", "Circle"},
+                                                      {"square", "Square"},
+                                                      {"slow", "Slow"},
+                                                      {"shape", "Shape"},
+                                                      {"numbers", ""}};
+  for (const auto& [place, klass] : classes) {
+    CAPTURE(place);
+    CHECK(sum_of(made[place]) > 0);
+    for (const auto& [type, count] : made[place]) {
+      const bool is_right = type.empty() || type == klass;
+      CHECK_MESSAGE(is_right, type, " ", count, " times");
+    }
+  }
+  // Half of them are freed at once; the others stay for longer than it takes to look.
+  CHECK(made["square"]["Square"] > sum_of(made["square"]) / 4);
+  CHECK(made["slow"]["Slow"] > 0);
+  CHECK(made["shape"]["Shape"] > 0);
+  shapes.signal(SIGKILL);
+}
+
+TEST_CASE("the Strings of a Crystal program are Strings, and its buffers are not") {
+  if (!is_target_built("workers_default")) return;
+  LiveTarget target("workers_default");
+  constexpr int kAsked = 200;
+  int asked = 0;
+  const trace::Trace trace = trace_until(target, 1, [&] {
+    for (int i = 0; i < kAsked / 4; ++i, ++asked) target.ask("first=1");
+    return asked >= kAsked;
+  });
+  int strings = 0;
+  trace::EventLog::Reader reader(trace.events);
+  for (trace::Event event; reader.next(event);) {
+    if (event.kind != trace::EventKind::Alloc || event.type == trace::kNone) continue;
+    if (trace.types[event.type].name != "String") continue;
+    ++strings;
+    bool is_made_by_string = false;
+    for (const std::uint32_t frame : trace.stacks[event.stack].frames) {
+      is_made_by_string = is_made_by_string || trace.frames[frame].function.starts_with("String");
+    }
+    CHECK(is_made_by_string);
+  }
+  // Each line is one, and its parts.
+  CHECK(strings > kAsked);
+}

@@ -1,0 +1,216 @@
+// Types of objects that our own blob samples in our own process.
+
+#include "report/trace/type_watch.h"
+
+#include <cstring>
+#include <optional>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "tests/fakes/own_memory.h"
+#include "tests/inject/trace/own_blob.h"
+
+using namespace heapattach;
+using namespace heapattach::trace;
+
+namespace {
+
+constexpr std::uint64_t kShape = 0x5010;
+constexpr std::uint64_t kCircle = 0x6010;
+constexpr std::uint64_t kMilliseconds = 1'000'000;
+
+ObjectTypes shapes() {
+  Symbol shape;
+  shape.name = "_ZTV5Shape";
+  shape.address = RemoteAddr{kShape - 16};
+  shape.bytes = 40;
+  Symbol circle = shape;
+  circle.name = "_ZTV6Circle";
+  circle.address = RemoteAddr{kCircle - 16};
+  return {std::nullopt, cxx::VtableNames(std::vector<Symbol>{shape, circle}), {"Shape"}};
+}
+
+struct Watching {
+  Watching() { blob.control().last_collection = test_collector.collections; }
+  ~Watching() { test_collector.only_marked = 0; }
+
+  std::uint64_t* allocate() {
+    auto* const object = static_cast<std::uint64_t*>(ha_test_allocate(24, 0));
+    read_all_records();
+    return object;
+  }
+  void read_all_records() {
+    for (;;) {
+      const auto entry = blob.ring().front();
+      REQUIRE(entry);
+      if (!*entry) return;
+      const RingRecord& record = (*entry)->record;
+      if (record.what == kRecordAllocated) {
+        made_at = record.time;
+        number = watch.add(record);
+      } else {
+        watch.end(record.address);
+      }
+      blob.ring().pop();
+    }
+  }
+  // What is read from the ring and seen, so many milliseconds after the allocation.
+  void advance(std::uint64_t milliseconds) {
+    read_all_records();
+    watch.advance(blob.ring(), made_at + milliseconds * kMilliseconds);
+  }
+  // The type, or "?" while more may be learned.
+  std::string type() { return watch.is_done(number) ? watch.take(number) : "?"; }
+
+  OwnBlob blob{1};
+  OwnMemory memory;
+  ObjectTypes types = shapes();
+  TypeWatch watch{types,
+                  memory,
+                  {RemoteAddr{trace::number(&test_collector.collections)},
+                   RemoteAddr{trace::number(&blob.control().last_collection)}}};
+  std::uint64_t number = 0;
+  std::uint64_t made_at = 0;
+};
+
+}  // namespace
+
+TEST_CASE("a sampled object has the type of its header once this has been written") {
+  Watching at;
+  std::uint64_t* const object = at.allocate();
+  REQUIRE(at.number != 0);
+  at.advance(1);
+  CHECK(at.type() == "?");
+  *object = kCircle;
+  at.advance(3);
+  // Seen, and its end could still be in the ring.
+  CHECK(at.type() == "?");
+  at.advance(4);
+  CHECK(at.type() == "Circle");
+}
+
+TEST_CASE("an object that gets its header late is looked at a second time, and not again") {
+  Watching at;
+  std::uint64_t* const object = at.allocate();
+  at.advance(3);
+  at.advance(10);
+  SUBCASE("there is one") {
+    *object = kCircle;
+    at.advance(25);
+    at.advance(26);
+    CHECK(at.type() == "Circle");
+  }
+  SUBCASE("there is none") {
+    at.advance(25);
+    at.advance(26);
+    CHECK(at.type() == "");
+  }
+}
+
+TEST_CASE("an object that was freed has no type, whatever its memory has become") {
+  Watching at;
+  std::uint64_t* const object = at.allocate();
+  SUBCASE("before it was looked at") {
+    ha_test_release(object);
+    *object = kCircle;
+    at.advance(3);
+  }
+  SUBCASE("and the record of that is still in the ring") {
+    // What is written between the reading of the ring and the look.
+    at.read_all_records();
+    ha_test_release(object);
+    *object = kCircle;
+    at.watch.advance(at.blob.ring(), at.made_at + 3 * kMilliseconds);
+    CHECK(at.type() == "?");
+    at.advance(4);
+  }
+  SUBCASE("by a collection") {
+    at.read_all_records();
+    ++test_collector.collections;
+    at.blob.collect();
+    *object = kCircle;
+    at.watch.advance(at.blob.ring(), at.made_at + 3 * kMilliseconds);
+    at.advance(4);
+  }
+  CHECK(at.type() == "");
+}
+
+TEST_CASE("an object that a collection marks keeps its type") {
+  Watching at;
+  std::uint64_t* const object = at.allocate();
+  *object = kCircle;
+  test_collector.only_marked = number(object);
+  ++test_collector.collections;
+  at.blob.collect();
+  at.advance(3);
+  at.advance(4);
+  CHECK(at.type() == "Circle");
+}
+
+TEST_CASE("nothing is believed after a collection that the tracer did not see") {
+  Watching at;
+  std::uint64_t* const object = at.allocate();
+  *object = kCircle;
+  ++test_collector.collections;
+  at.advance(3);
+  at.advance(4);
+  at.advance(25);
+  at.advance(26);
+  CHECK(at.type() == "");
+  --test_collector.collections;
+}
+
+TEST_CASE("an object under construction is not of its base class") {
+  Watching at;
+  std::uint64_t* const object = at.allocate();
+  *object = kShape;
+  at.advance(3);
+  at.advance(4);
+  CHECK(at.type() == "?");
+  SUBCASE("it gets the vtable of its own class") {
+    *object = kCircle;
+    at.advance(25);
+    at.advance(26);
+    CHECK(at.type() == "Circle");
+  }
+  SUBCASE("it is of that class") {
+    at.advance(25);
+    at.advance(26);
+    CHECK(at.type() == "Shape");
+  }
+  SUBCASE("it is gone before that is certain") {
+    ha_test_release(object);
+    at.advance(25);
+    CHECK(at.type() == "");
+  }
+}
+
+TEST_CASE("after the tracer has left, no more is looked at") {
+  Watching at;
+  std::uint64_t* const object = at.allocate();
+  SUBCASE("and not before") {}
+  SUBCASE("and what was seen counts") {
+    *object = kCircle;
+    at.advance(3);
+  }
+  const bool is_seen = *object != 0;
+  at.watch.stop();
+  *object = kCircle;
+  at.advance(5);
+  CHECK(at.type() == (is_seen ? "Circle" : ""));
+}
+
+TEST_CASE("an address that is allocated again ends the object that was there") {
+  Watching at;
+  std::uint64_t* const object = at.allocate();
+  *object = kCircle;
+  RingRecord again{};
+  again.address = number(object);
+  again.size = 24;
+  again.is_tracked = 1;
+  again.time = at.made_at;
+  const std::uint64_t second = at.watch.add(again);
+  CHECK(at.type() == "");
+  CHECK(second != 0);
+}
