@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -33,6 +34,19 @@ winsize terminal_size() {
 std::size_t rows_for(const winsize& terminal) {
   const std::size_t lines = terminal.ws_row == 0 ? kUsualLines : terminal.ws_row;
   return std::clamp<std::size_t>(lines > kOtherLines ? lines - kOtherLines : 1, 1, kMostRows);
+}
+
+// A line that the terminal wraps would take two, and the next table would be drawn too low.
+std::string cut_lines(std::string_view text, std::size_t columns) {
+  std::string cut;
+  std::size_t used = 0;
+  for (const char letter : text) {
+    const bool is_first_byte = (static_cast<unsigned char>(letter) & 0xc0U) != 0x80;
+    if (letter == '\n') used = 0;
+    if (letter != '\n' && is_first_byte) ++used;
+    if (columns == 0 || used <= columns) cut += letter;
+  }
+  return cut;
 }
 
 }  // namespace
@@ -68,7 +82,7 @@ Result<DrawTrace> live_table(const Options& options, Console& console) {
     std::string text = words_of(progress) + '\n';
     text += format_sites_table(trace::make_site_table(so_far, choice, std::move(cells)), style);
     text.pop_back();  // the last line's end
-    console.draw_progress(text);
+    console.draw_progress(cut_lines(text, now.ws_col));
   });
 }
 
