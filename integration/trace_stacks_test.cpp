@@ -1,8 +1,13 @@
 // The stacks of a trace beside those of gdb, of the same calls, as compilers make them.
 
+#include <atomic>
 #include <csignal>
+#include <cstdint>
+#include <set>
 #include <sstream>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -89,6 +94,80 @@ void compare_with_gdb(const std::string& compiler, const std::string& flags) {
 }
 
 }  // namespace
+
+namespace {
+
+using Addresses = std::vector<std::uint64_t>;  // where its calls return to, innermost first
+
+// Of some calls of the allocator, while the target is asked things.
+std::vector<Addresses> stacks_of_gdb(LiveTarget& target, const std::string& question) {
+  constexpr const char* kCount = "25";
+  const TemporaryDirectory directory;
+  const std::string ready = directory.file("ready");
+  std::atomic<bool> is_done = false;
+  ToolRun run;
+  std::thread gdb([&] {
+    run = run_in_shell(
+        "COUNT=$1 READY=$2 timeout 120 gdb -nx -q -batch -p \"$3\" -x \"$4\" </dev/null",
+        {kCount, ready, fmt::format("{}", target.pid()), CONSUMERS "/gdb_stacks.py"});
+    is_done = true;
+  });
+  while (!is_done && ::access(ready.c_str(), F_OK) != 0) usleep(10'000);
+  while (!is_done) target.ask(question, 120s);
+  gdb.join();
+  std::vector<Addresses> stacks;
+  std::istringstream lines(run.output);
+  for (std::string text; std::getline(lines, text);) {
+    std::istringstream words(text);
+    std::string word;
+    if (!(words >> word) || word != "stack") continue;
+    Addresses& stack = stacks.emplace_back();
+    while (words >> word) stack.push_back(std::stoull(word, nullptr, 16));
+  }
+  INFO(run.output << run.errors);
+  REQUIRE(stacks.size() == std::stoull(kCount));
+  return stacks;
+}
+
+std::set<Addresses> stacks_of_trace(LiveTarget& target, const std::string& question) {
+  int asked = 0;
+  const trace::Trace trace = trace_until(target, 1, [&] {
+    for (int i = 0; i < 10; ++i) target.ask(question);
+    return ++asked == 5;
+  });
+  std::set<Addresses> stacks;
+  for (const trace::Stack& stack : trace.stacks) {
+    Addresses addresses;
+    for (const std::uint32_t frame : stack.frames) {
+      // Frames that are inlined have the address of the one around them.
+      const std::uint64_t at = trace.frames[frame].address + 1;
+      if (addresses.empty() || addresses.back() != at) addresses.push_back(at);
+    }
+    stacks.insert(addresses);
+  }
+  return stacks;
+}
+
+}  // namespace
+
+TEST_CASE("the stacks of a Crystal program are gdb's: in fibers and threads, optimised or not") {
+  if (!is_installed("gdb")) return print_skip("gdb is not installed");
+  const std::vector<std::pair<std::string, std::string>> programs = {
+      {"workers_default", "first=2"}, {"service_release", "report"}, {"service_threads", "report"}};
+  for (const auto& [name, question] : programs) {
+    if (!is_target_built(name)) continue;
+    CAPTURE(name);
+    LiveTarget target(name);
+    const auto expected = stacks_of_gdb(target, question);
+    const auto found = stacks_of_trace(target, question);
+    std::string all;
+    for (const Addresses& stack : found) all += fmt::format("{:x}\n", fmt::join(stack, " < "));
+    INFO("traced:\n", all);
+    for (const Addresses& stack : expected) {
+      CHECK_MESSAGE(found.contains(stack), fmt::format("{:x}", fmt::join(stack, " < ")));
+    }
+  }
+}
 
 TEST_CASE("the stacks of a trace are gdb's, frame by frame") {
   if (!is_target_built(kAllocating)) return print_skip("libgc is not installed");
