@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
 # What --trace costs a loop that only allocates, and how long it stops it: integration/bench/trace.sh
-# [--seconds N] [--program-under-test HEAPATTACH]
+# [--seconds N] [--program-under-test HEAPATTACH]. With --service [--rounds N] [--round SECONDS], what
+# it costs a Crystal HTTP service under load.
 #
 # Builds what it needs under build/bench. Needs a machine with nothing else to do.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 source integration/packages.sh
 
-out=$PWD/build/bench heapattach='' arguments=()
+out=$PWD/build/bench heapattach='' with_service='' arguments=()
 while [[ $# -gt 0 ]]; do
   case $1 in
     --program-under-test) heapattach=$2; shift ;;
+    --service) with_service=yes ;;
     *) arguments+=("$1") ;;
   esac
   shift
@@ -21,6 +23,12 @@ if [[ -z $heapattach ]]; then
   build "$out/heapattach" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DBUILD_TESTING=OFF \
     -- heapattach >"$out/build.log" || { tail -n 50 "$out/build.log"; exit 1; }
   heapattach=$out/heapattach/report/heapattach
+fi
+if [[ -n $with_service ]]; then
+  install_packages crystal wrk python3
+  crystal build --release -o "$out/trace_service" integration/targets/web.cr
+  exec python3 integration/bench/trace_service.py --program "$out/trace_service" \
+    --heapattach "$heapattach" "${arguments[@]}"
 fi
 gcc -g -O2 -Wall -Wextra -o "$out/trace_loop" integration/bench/trace_loop.c -lgc -pthread
 python3 integration/bench/trace.py --program "$out/trace_loop" --heapattach "$heapattach" "${arguments[@]}"
