@@ -279,6 +279,17 @@ TEST_CASE("a malformed line of a Ruby dump is refused with its number") {
   }
 }
 
+TEST_CASE("what the interpreter keeps in place of a class may be no address: a Float constant") {
+  const Snapshot snapshot = whole(
+      R"({"address":"0x10", "type":"IMEMO", "class":"0xfe4cccccccccccd2", "imemo_type":"constcache", "memsize":40}
+)");
+  CHECK(counts(snapshot) == "1 imemo(constcache) 40");
+  const auto wrong = read(R"({"address":"0x10", "class":"0xfe4cccccccccccd2", "type":"OBJECT"}
+)");
+  REQUIRE(!wrong);
+  CHECK(wrong.error().message().find("an address is not one of this machine") != std::string::npos);
+}
+
 TEST_CASE("the lines of the heap_dump gem are read, with the names that they have") {
   const Snapshot snapshot = whole(R"([{"id":"_ROOTS_","stack_and_registers":[16],"classes":[8]}
 ,{"id":8,"bt":"T_CLASS","name":"Post","methods":{"call":24},"ivs":{"@all":16},"super":null}

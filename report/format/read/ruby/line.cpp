@@ -12,6 +12,9 @@ namespace heapattach::ruby {
 
 namespace {
 
+constexpr std::uint64_t kMostAddress = (std::uint64_t{1} << 48) - 1;
+constexpr std::string_view kNoAddress = "an address is not one of this machine";
+
 class Reader {
  public:
   Reader(std::string_view text, Line& line)
@@ -47,7 +50,7 @@ class Reader {
       } while (take(','));
       if (!take('}')) return false;
     }
-    return next() == '\0' || fail("there is more after the object");
+    return (next() == '\0' || fail("there is more after the object")) && is_class();
   }
 
   // The value of a key. Values of an unexpected kind, such as a null, are skipped.
@@ -66,7 +69,7 @@ class Reader {
 
   bool text_member(std::string_view key) {
     if (key == "address") return address(line_.address);
-    if (key == "class") return address(line_.of_class);
+    if (key == "class") return hexadecimal(line_.of_class);
     if (key == "superclass") return address(line_.superclass);
     std::string_view found;
     if (!text(found)) return false;
@@ -122,18 +125,21 @@ class Reader {
   }
 
   // "0x7f12a0"; C libraries write a null pointer as (nil).
-  bool address(std::uint64_t& found) {
+  bool hexadecimal(std::uint64_t& found) {
     std::string_view shown;
     if (!text(shown)) return false;
     if (shown == "(nil)") return true;
     if (!shown.starts_with("0x")) return fail("an address is not in hexadecimal");
     const char* const end = shown.data() + shown.size();
     const auto [rest, failure] = std::from_chars(shown.data() + 2, end, found, 16);
-    constexpr std::uint64_t kMost = (std::uint64_t{1} << 48) - 1;
-    if (failure != std::errc{} || rest != end || found > kMost) {
-      return fail("an address is not one of this machine");
-    }
-    return true;
+    return (failure == std::errc{} && rest == end) || fail(kNoAddress);
+  }
+  bool address(std::uint64_t& found) { return hexadecimal(found) && is_address(found); }
+  bool is_address(std::uint64_t number) { return number <= kMostAddress || fail(kNoAddress); }
+  // Where objects have their class, those of the interpreter have something else: the Float that a
+  // constant was, for one.
+  bool is_class() {
+    return line_.type == "IMEMO" || line_.type == "NODE" || is_address(line_.of_class);
   }
 
   bool references() {
