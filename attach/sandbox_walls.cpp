@@ -168,9 +168,22 @@ class Filter {
   std::size_t size_ = 0;
 };
 
-bool install_filter(int output) {
+// What the C library does to start a thread, to wait in it, and to count the cores.
+void allow_threads(Filter& filter) {
+  constexpr std::uint32_t kThreadFlags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
+                                         CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |
+                                         CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
+  filter.judge(SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);  // then it uses clone()
+  filter.allow_if_argument(SYS_clone, 0, kThreadFlags);
+  for (const long call : {SYS_set_robust_list, SYS_rseq, SYS_sched_getaffinity, SYS_poll}) {
+    filter.judge(call, SECCOMP_RET_ALLOW);
+  }
+}
+
+bool install_filter(int output, bool may_start_threads) {
   Filter filter;
   filter.allow_computing();
+  if (may_start_threads) allow_threads(filter);
   for (const long call : {SYS_write, SYS_writev}) {
     filter.allow_if_argument(call, 0, static_cast<std::uint32_t>(output));
   }
@@ -282,16 +295,17 @@ void limit_time(std::chrono::milliseconds time) {
   setitimer(ITIMER_REAL, &timer, nullptr);
 }
 
-void limit_resources(const SandboxLimits& limits) {
+void limit_resources(const SandboxLimits& limits, bool may_start_threads) {
   // The address sanitizer's shadow alone is larger than any limit.
   if (!kIsSanitized) limit(RLIMIT_AS, mapped_bytes() + limits.memory_bytes);
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(limits.time).count();
   limit(RLIMIT_CPU, static_cast<rlim_t>(seconds) + 2);  // the parent is stricter
   limit_time(limits.time);
   limit(RLIMIT_CORE, 0);
-  limit(RLIMIT_NPROC, 0);
+  if (!may_start_threads) limit(RLIMIT_NPROC, 0);
   limit(RLIMIT_FSIZE, 0);
-  if (!kIsSanitized) limit(RLIMIT_NOFILE, 0);  // of new ones; the filter refuses them too
+  // Of new ones; the filter refuses them too. poll() refuses to wait for more than this many.
+  if (!kIsSanitized) limit(RLIMIT_NOFILE, may_start_threads ? 1 : 0);
 }
 
 void close_range_of(int first, int last) {
@@ -341,14 +355,14 @@ void leave_terminal() {
 
 }  // namespace
 
-bool put_up_walls(const SandboxLimits& limits, int output, pid_t parent) {
+bool put_up_walls(const SandboxLimits& limits, int output, const WallsFor& how) {
   leave_terminal();
-  limit_resources(limits);
+  limit_resources(limits, how.may_start_threads);
   close_others(limits, output);
   drop_rights();
   prctl(PR_SET_PDEATHSIG, SIGKILL);  // a change of user resets it
-  if (getppid() != parent) _exit(1);
-  return install_filter(output);
+  if (getppid() != how.parent) _exit(1);
+  return install_filter(output, how.may_start_threads);
 }
 
 std::vector<std::string> give_up_rights(int broker, pid_t parent) {

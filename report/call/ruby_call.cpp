@@ -152,7 +152,8 @@ class Attempt {
     answer.errors = HA_TRY(calls.output(2, 0));
     if (outcome->end == End::Returned && is_whole) return true;
     if (outcome->end == End::Returned && !answer.errors.empty()) {
-      ++answer.exceptions;
+      const bool is_final = receiver_.is_final && receiver_.is_final(answer.errors);
+      answer.exceptions = is_final ? kMostExceptions : answer.exceptions + 1;
       return fail(terminal_text(answer.errors.substr(0, answer.errors.find('\n'))));
     }
     return fail(reason_of(*outcome));

@@ -44,6 +44,8 @@ struct RubyReceiver {
   // Called after the last piece, while no other process of ours is being started. Returns true if
   // the result is complete.
   std::function<bool()> end;
+  // Whether no other copy could do better than one that wrote this to standard error. May be empty.
+  std::function<bool(std::string_view errors)> is_final{};
 };
 
 // Ignores the place and the function in `options`; uses the thread only if the user chose it.

@@ -1,23 +1,18 @@
 #include "report/cli/take_ruby.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "inject/headroom.h"
 #include "report/call/ruby_call.h"
+#include "report/cli/ruby_dump.h"
 #include "report/cli/ruby_target.h"
 #include "report/collect/header.h"
-#include "report/format/read/ruby/dump.h"
 
 namespace heapattach {
 
@@ -25,6 +20,8 @@ namespace {
 
 // The name that our code has in the copy: what it allocates there is not the process's.
 constexpr std::string_view kOwnFile = "heapattach";
+// Another copy would lack it, too.
+constexpr std::string_view kNoLibrary = "Ruby lacks its objspace library";
 // A dump takes about ten times the memory of the objects.
 constexpr std::uint64_t kMostTimes = 64;
 constexpr std::uint64_t kLeastBytes = std::uint64_t{256} << 20;
@@ -113,73 +110,11 @@ begin
   last.write("{{\"type\":\"END\"}}\n")
   last.close
 rescue Exception => error
-  STDERR.write("Ruby says: ", error.message)
+  STDERR.write(LoadError === error ? "{}: " : "Ruby says: ", error.message)
   STDERR.flush
 end', "{}", 1))",
-      descriptor, with_names ? kNamesCode : "", kOwnFile);
+      descriptor, with_names ? kNamesCode : "", kNoLibrary, kOwnFile);
 }
-
-// Reads a dump on a thread of its own, while it comes.
-class DumpReader {
- public:
-  explicit DumpReader(ruby::DumpOptions options) : options_(std::move(options)) {}
-  ~DumpReader() { static_cast<void>(end()); }
-  DumpReader(const DumpReader&) = delete;
-  DumpReader& operator=(const DumpReader&) = delete;
-
-  Result<void> begin() {
-    static_cast<void>(end());
-    result_.reset();
-    int ends[2] = {};
-    if (::pipe2(ends, O_CLOEXEC) != 0) return os_error("making a pipe", errno);
-    reading_ = Fd(ends[0]);
-    writing_ = Fd(ends[1]);
-    thread_ = std::thread([this] {
-      result_ = read();
-      reading_ = Fd();  // what is still written fails
-    });
-    return {};
-  }
-
-  Result<void> take(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t written = ::write(writing_.get(), bytes.data(), bytes.size());
-      const int failure = errno;
-      if (written < 0 && failure == EINTR) continue;
-      if (written <= 0) return os_error("passing on the dump", failure);
-      bytes.remove_prefix(static_cast<std::size_t>(written));
-    }
-    return {};
-  }
-
-  // Whether the dump is whole.
-  bool end() {
-    writing_ = Fd();
-    if (thread_.joinable()) thread_.join();
-    return result_ && *result_ && (*result_)->complete;
-  }
-
-  // What is wrong with the dump; none if it could be read. Call it after end().
-  [[nodiscard]] std::optional<Error> failure() const {
-    return result_ && !*result_ ? std::optional(result_->error()) : std::nullopt;
-  }
-  [[nodiscard]] Result<snapshot::Snapshot> result() && { return *std::move(result_); }
-
- private:
-  Result<snapshot::Snapshot> read() {
-    auto file = HA_TRY(
-        read::TextFile::open(fmt::format("/proc/self/fd/{}", reading_.get()), options_.deadline));
-    reading_ = Fd();
-    if (!ruby::is_dump(file)) return Error{ErrorKind::Malformed, "the copy wrote no dump"};
-    return ruby::read_dump(std::move(file), options_);
-  }
-
-  ruby::DumpOptions options_;
-  Fd reading_;
-  Fd writing_;
-  std::thread thread_;
-  std::optional<Result<snapshot::Snapshot>> result_;
-};
 
 ruby::DumpOptions dump_options(const Options& options, const Deadline& deadline, Console& console) {
   ruby::DumpOptions what;
@@ -220,10 +155,6 @@ Result<std::uint64_t> most_bytes(const Process& process) {
   return kLeastBytes + kMostTimes * HA_TRY(clone_facts(process)).anonymous_bytes;
 }
 
-Error too_much(std::uint64_t bytes) {
-  return {ErrorKind::Impossible, fmt::format("the copy wrote more than {} MiB", bytes >> 20)};
-}
-
 std::string in_hex(std::string_view text) {
   std::string digits;
   for (const char letter : text)
@@ -257,19 +188,12 @@ Result<snapshot::Snapshot> take_by_copy(const RubyTarget& target,
                                         const Options& options,
                                         const Deadline& deadline,
                                         Console& console) {
-  DumpReader reader(dump_options(options, deadline, console));
+  DumpReader reader(dump_options(options, deadline, console), HA_TRY(most_bytes(*target.process)));
   RubyReceiver receiver;
-  const std::uint64_t most = HA_TRY(most_bytes(*target.process));
-  std::uint64_t taken = 0;
-  receiver.begin = [&] {
-    taken = 0;
-    return reader.begin();
-  };
-  receiver.take = [&](std::string_view bytes) -> Result<void> {
-    taken += bytes.size();
-    return taken > most ? too_much(taken) : reader.take(bytes);
-  };
+  receiver.begin = [&] { return reader.begin(); };
+  receiver.take = [&](std::string_view bytes) { return reader.take(bytes); };
   receiver.end = [&] { return reader.end(); };
+  receiver.is_final = [](std::string_view errors) { return errors.starts_with(kNoLibrary); };
   const RubyCode code = [&](int descriptor) { return dump_code(descriptor, needs_edges(options)); };
   const auto captured = std::chrono::system_clock::now();
   const auto answer = run_ruby(call_options(options, deadline, console), *target.process,
@@ -336,7 +260,8 @@ Result<CallReport> evaluate_ruby(const Options& options,
   };
   receiver.take = [&](std::string_view bytes) -> Result<void> {
     text += bytes;
-    return text.size() > most ? too_much(text.size()) : Result<void>();
+    if (text.size() <= most) return {};
+    return Error{ErrorKind::Impossible, fmt::format("the copy wrote more than {} MiB", most >> 20)};
   };
   receiver.end = [&] { return text.ends_with('.'); };
   CallOptions how = call_options(options, deadline, console);

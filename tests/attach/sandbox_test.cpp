@@ -5,11 +5,14 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
@@ -18,6 +21,7 @@
 #include <unistd.h>
 
 #include "attach/fd.h"
+#include "attach/fed_worker.h"
 #include "attach/sanitized.h"
 
 using namespace heapattach;
@@ -230,4 +234,60 @@ TEST_CASE("a worker has the rights of the user nobody") {
       short_limits());
   REQUIRE(result);
   CHECK(text_of(*result) == "nobody");
+}
+
+namespace {
+
+// What a fed worker does here: it adds the bytes that it reads, on a thread of its own.
+void add_bytes(const Fd& input, SandboxOutput& output) {
+  std::uint64_t sum = 0;
+  std::thread([&] {
+    std::array<unsigned char, 4096> piece{};
+    ssize_t count = 0;
+    pollfd waited{input.get(), POLLIN, 0};
+    if (poll(&waited, 1, 10'000) != 1) return;  // as the readers of dumps do
+    while ((count = read(input.get(), piece.data(), piece.size())) > 0) {
+      for (ssize_t i = 0; i < count; ++i) sum += piece[static_cast<std::size_t>(i)];
+    }
+  }).join();
+  output.write(std::as_bytes(std::span(&sum, 1)));
+}
+
+}  // namespace
+
+TEST_CASE("a fed worker reads what comes, with threads, and returns its result") {
+  auto worker = FedWorker::start(add_bytes, short_limits());
+  REQUIRE(worker);
+  const std::string bytes(1'000'000, '\x03');
+  REQUIRE((*worker)->feed(bytes));
+  REQUIRE((*worker)->feed(bytes));
+  (*worker)->end_input();
+  std::uint64_t sum = 0;
+  REQUIRE((*worker)->take(std::as_writable_bytes(std::span(&sum, 1))));
+  CHECK(sum == 6'000'000);
+  CHECK((*worker)->finish());
+}
+
+TEST_CASE("a fed worker has no rights: a program that it starts ends it") {
+  if (!has_filter()) return;
+  auto worker = FedWorker::start([](Fd, SandboxOutput&) { execl("/bin/true", "true", nullptr); },
+                                 short_limits());
+  REQUIRE(worker);
+  std::byte any{};
+  const auto taken = (*worker)->take({&any, 1});
+  const auto failure = taken ? (*worker)->take({&any, 1}) : taken;
+  REQUIRE_FALSE(failure);
+  CHECK(failure.error().message() == "the worker made a system call that it should not need");
+}
+
+TEST_CASE("a fed worker that ends early is noticed by whoever feeds it, and by who waits") {
+  std::signal(SIGPIPE, SIG_IGN);
+  auto worker = FedWorker::start([](const Fd&, SandboxOutput&) { throw std::runtime_error("no"); },
+                                 short_limits());
+  REQUIRE(worker);
+  const std::string bytes(3'000'000, 'x');  // more than a pipe has room for
+  CHECK_FALSE((*worker)->feed(bytes));
+  std::byte any{};
+  CHECK_FALSE((*worker)->take({&any, 1}));
+  std::signal(SIGPIPE, SIG_DFL);
 }

@@ -67,7 +67,11 @@ TextFile::TextFile(TextFile&&) noexcept = default;
 
 Result<TextFile> TextFile::open(const std::string& name, const Deadline& deadline) {
   // poll() waits for a pipe without a writer, and can be interrupted.
-  TextFile file(HA_TRY(open_source(name)), name, deadline);
+  return of(HA_TRY(open_source(name)), name, deadline);
+}
+
+Result<TextFile> TextFile::of(Fd fd, std::string name, const Deadline& deadline) {
+  TextFile file(std::move(fd), std::move(name), deadline);
   HA_TRY(file.look_at_beginning());
   return file;
 }

@@ -1,14 +1,20 @@
 #include <algorithm>
 #include <fstream>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include "report/analyze/edge_names.h"
+#include "report/analyze/type_sizes.h"
 #include "report/format/read/ruby/dump.h"
+#include "report/format/read/ruby/passed.h"
+#include "report/format/write/json_lines.h"
 #include "report/model/counts.h"
+#include "tests/support/memory_sink.h"
 #include "tests/support/temporary_directory.h"
 
 namespace heapattach::ruby {
@@ -309,6 +315,81 @@ TEST_CASE("the lines of the heap_dump gem are read, with the names that they hav
   const auto cut = read("[{\"id\":8,\"bt\":\"T_ARRAY\",\"val\":[]}\n");
   REQUIRE(cut);
   CHECK(!cut->complete);
+}
+
+namespace {
+
+std::vector<std::byte> passed(const Result<Snapshot>& snapshot) {
+  std::vector<std::byte> all;
+  pass_snapshot(snapshot, {"a note"}, [&](std::span<const std::byte> bytes) {
+    all.insert(all.end(), bytes.begin(), bytes.end());
+  });
+  return all;
+}
+
+Result<TakenSnapshot> taken(std::span<const std::byte> bytes) {
+  return take_snapshot_passed(
+      [&](std::span<std::byte> to) -> Result<void> {
+        if (to.size() > bytes.size()) return Error{ErrorKind::Malformed, "too little"};
+        std::copy_n(bytes.begin(), to.size(), to.begin());
+        bytes = bytes.subspan(to.size());
+        return {};
+      },
+      10'000);
+}
+
+std::string written(const Snapshot& snapshot) {
+  MemorySink sink;
+  REQUIRE(write_json_lines(snapshot, sink, {}));
+  return sink.text;
+}
+
+constexpr std::string_view kPassed =
+    R"({"type":"ROOT", "root":"vm", "references":["0x7f0100", "0x7f0010"]}
+{"address":"0x7f0100", "type":"OBJECT", "class":"0x7f0028", "references":["0x7f0108"], "memsize":40}
+{"address":"0x7f0108", "type":"STRING", "class":"0x7f0020", "value":"text", "memsize":40}
+)";
+
+}  // namespace
+
+TEST_CASE("a dump's snapshot leaves its worker as it is") {
+  DumpOptions options;
+  options.text_bytes = 100;
+  const Snapshot snapshot = whole(std::string(kPassed) + std::string(kClasses), options);
+  const auto again = taken(passed(snapshot));
+  REQUIRE(again);
+  CHECK(again->notes == std::vector<std::string>{"a note"});
+  REQUIRE(again->snapshot);
+  CHECK(again->snapshot->complete);
+  CHECK(written(*again->snapshot) == written(snapshot));
+
+  const auto error = taken(passed(Error{ErrorKind::Malformed, "line 3: no"}));
+  REQUIRE(error);
+  REQUIRE(!error->snapshot);
+  CHECK(error->snapshot.error().message() == "line 3: no");
+}
+
+TEST_CASE("a worker that an attacker controls passes a snapshot that can be used, or none") {
+  DumpOptions options;
+  options.text_bytes = 100;
+  const auto right = passed(whole(std::string(kPassed) + std::string(kClasses), options));
+  std::size_t refused = 0;
+  for (std::size_t at = 0; at < right.size(); ++at) {
+    for (const unsigned change : {0x01U, 0x80U, 0xffU}) {
+      auto bytes = right;
+      bytes[at] ^= static_cast<std::byte>(change);
+      auto found = taken(bytes);
+      if (!found || !found->snapshot) {
+        ++refused;
+        continue;
+      }
+      auto counts = snapshot::count_objects(*found->snapshot, snapshot::CountBy::Type);
+      analyze::add_sizes(*found->snapshot, snapshot::CountBy::Type, counts);
+      CHECK(!written(*found->snapshot).empty());
+    }
+    CHECK(!taken(std::span(right).first(at)));  // cut off
+  }
+  CHECK(refused > right.size());
 }
 
 }  // namespace heapattach::ruby

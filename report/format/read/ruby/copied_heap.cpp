@@ -185,7 +185,7 @@ std::string what_is_missing(const HeapCopy& heap, const Builder& builder, bool w
   if (with_edges) {
     const std::string unknown = builder.what_is_unknown();
     if (!unknown.empty()) text += "; " + unknown;
-    text += "; roots are words that look like objects, without finalizers";
+    text += "; roots are words that look like objects";
     if (builder.dangling() > 0) {
       text += fmt::format("; {} references are to what is no object", builder.dangling());
     }
