@@ -244,7 +244,7 @@ using References = std::map<std::string, std::set<std::string>>;
 
 // Of a dump by Ruby itself, without the kinds that are known only in part: structures of C code,
 // and code. And without the class, which a dump leaves out of the references, in whatever is there.
-References marked_by_ruby(const std::string& dump) {
+References marked_by_ruby(const std::string& dump, std::set<std::string>& all) {
   References found;
   simdjson::dom::parser parser;
   simdjson::dom::document_stream lines = parser.load_many(dump);
@@ -253,6 +253,7 @@ References marked_by_ruby(const std::string& dump) {
     std::string_view address;
     if (line.get(record) != simdjson::SUCCESS) continue;
     if (record["address"].get(address) != simdjson::SUCCESS) continue;
+    all.emplace(address);
     const std::string_view type = record["type"];
     std::string_view detail;
     const bool has_detail = record["struct"].get(detail) == simdjson::SUCCESS ||
@@ -298,28 +299,31 @@ TEST_CASE("what Ruby's objects reference is read from outside as Ruby itself mar
   const ToolRun run = run_tool({"--snapshot", "freeze", "-o", read, fmt::format("{}", ruby.pid())});
   CHECK(run.status == 7);
   CHECK(run.errors.find("known only in part") != std::string::npos);
-  const References marked = marked_by_ruby(dump);
+  std::set<std::string> all;
+  const References marked = marked_by_ruby(dump, all);
   const References found = of_snapshot(read);
   std::size_t different = 0;
   std::size_t compared = 0;
   for (const auto& [address, expected] : marked) {
     const auto at = found.find(address);
-    if (at == found.end()) {  // freed since, or a text that the dump needed
-      ++different;
-      continue;
-    }
+    if (at == found.end()) continue;  // a text that the dump needed
     ++compared;
     // What it has where others have their class is in one of them at most.
     std::vector<std::string> unlike;
     std::set_symmetric_difference(at->second.begin(), at->second.end(), expected.begin(),
                                   expected.end(), std::back_inserter(unlike));
-    std::erase_if(unlike, [&](const std::string& one) { return !found.contains(one); });
+    // What was made since is no difference. Nor is a method entry that marks itself: Ruby 3.1 does
+    // that to keep it in its place, if calls without optional arguments have an entry of their own.
+    std::erase_if(unlike, [&](const std::string& one) {
+      return !found.contains(one) || !all.contains(one) || one == at->first;
+    });
     if (unlike.size() > 1 && ++different < 10) MESSAGE(address);
   }
   CHECK(compared > 20'000);
+  CHECK(compared * 100 > marked.size() * 99);
   MESSAGE(fmt::format("figure: references of {} Ruby objects compared, {} differ", compared,
                       different));
-  CHECK(different * 1000 < compared);
+  CHECK(different == 0);
   CHECK(harm_done_to(ruby.pid()) == "");
 }
 
@@ -346,6 +350,63 @@ TEST_CASE("the leak of a Ruby process that hangs is the first suspect") {
     at = first.find(part, at);
     CHECK_MESSAGE(at != std::string::npos, part, " is not in ", run.output);
   }
+}
+
+TEST_CASE("whatever holds the leak of a Ruby process that hangs, it is the first suspect") {
+  if (is_missing()) return;
+  const std::map<std::string, std::vector<std::string>> paths{
+      {"global", {"global $history", "Array"}},
+      {"closure", {"AFTER → ", " Proc", "environment → ", "sessions → ", "Array"}},
+      {"class", {"@entries → ", "Hash"}},
+      {"thread_variable", {"locals → ", "Hash", "Array"}},
+      {"thread_local", {"[:seen] → ", "Array"}},
+      {"finalizer", {"global finalizers", " Proc", "environment → ", "held → ", "Array"}}};
+  for (const auto& [kind, parts] : paths) {
+    CAPTURE(kind);
+    ChildProcess ruby({kRuby, script("ruby_leaks.rb"), kind}, {.capture_stderr = false});
+    REQUIRE(ruby.read_line(60s) == "ready");
+    const std::string pid = fmt::format("{}", ruby.pid());
+    REQUIRE(eventually(60s, [&] {
+      return read_text("/proc/" + pid + "/syscall").starts_with(fmt::format("{} ", SYS_pause));
+    }));
+    // That nothing moves takes a moment to see, and one program above shows it.
+    std::vector<std::string> arguments{"--suspects", pid};
+    if (!is_long_run()) arguments.insert(arguments.begin(), {"--snapshot", "freeze"});
+    const ToolRun run = run_tool(arguments);
+    CHECK_MESSAGE(run.status == 7, run.errors);
+    const std::string first = run.output.substr(0, run.output.find("\n2. "));
+    CHECK_MESSAGE(first.find("Blog::Session") != std::string::npos, first);
+    std::size_t at = 0;
+    for (const std::string& part : parts) {
+      at = first.find(part, at);
+      CHECK_MESSAGE(at != std::string::npos, part, " is not in ", first);
+    }
+    CHECK(harm_done_to(ruby.pid()) == "");
+  }
+}
+
+TEST_CASE("a Ruby process without its objspace library is read from outside, and that is said") {
+  if (is_missing()) return;
+  ChildProcess ruby({kRuby, "-e",
+                     "class Session; end; ALL = Array.new(500) { Session.new }; $LOAD_PATH.clear;"
+                     "puts 'ready'; $stdout.flush; $stdin.gets"},
+                    {.capture_stderr = false});
+  REQUIRE(ruby.read_line(60s) == "ready");
+  const std::string pid = fmt::format("{}", ruby.pid());
+  const ToolRun run = run_tool({"--count", "-v", pid});
+  CHECK(run.status == 7);
+  CHECK_MESSAGE(run.output.find(" 500 ") < run.output.find(" Session\n"), run.output);
+  for (const std::string part :
+       {"read from outside, so not collected first", "Ruby lacks its objspace library: cannot load",
+        "the heap is read from outside instead"}) {
+    CHECK_MESSAGE(run.errors.find(part) != std::string::npos, part, " is not in ", run.errors);
+  }
+  // One copy shows it: no other is made.
+  CHECK(run.errors.find("times)") == std::string::npos);
+  const ToolRun texts = run_tool({"--strings", pid});
+  CHECK(texts.status != 0);
+  CHECK(texts.errors.find("Ruby lacks its objspace library") != std::string::npos);
+  CHECK(harm_done_to(ruby.pid()) == "");
 }
 
 TEST_CASE("Ruby code is evaluated in a copy: its value, what it wrote, or its exception") {

@@ -1,8 +1,6 @@
 #include "symbols/ruby/machine.h"
 
 #include <array>
-#include <cstring>
-#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -130,11 +128,7 @@ class Finder {
     if (module == nullptr) return false;
     for (const Segment& segment : module->segments()) {
       if (!segment.writable || segment.range.bytes > kMostSegmentBytes) continue;
-      std::vector<std::uint64_t> words(segment.range.bytes / 8);
-      const auto got =
-          memory_.read_some(segment.range.start, std::as_writable_bytes(std::span(words)));
-      if (!got) continue;
-      words.resize(*got / 8);
+      const std::vector<std::uint64_t> words = values_.words_in(segment.range);
       for (std::size_t i = 0; i < words.size(); ++i) {
         if (test(words, i)) return true;
       }

@@ -53,7 +53,7 @@ class ReferenceReader {
              std::uint64_t bytes,
              std::string_view name,
              std::vector<Reference>& into);
-  // The values of the interpreter's stack of this context.
+  // The values of the interpreter's stack of this context, and the variables of its fiber.
   void stack_of(std::uint64_t context, std::vector<Reference>& into);
   // The variables in a table of global variables; none: it is no such table.
   std::vector<Reference> globals(std::uint64_t table);

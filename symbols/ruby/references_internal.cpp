@@ -2,6 +2,8 @@
 #include <array>
 #include <span>
 
+#include <fmt/format.h>
+
 #include "symbols/ruby/references.h"
 
 namespace heapattach::ruby {
@@ -238,6 +240,10 @@ void ReferenceReader::stack_of(std::uint64_t context, List& into) {
   const auto begin = values_.word(context + form.stack);
   const auto count = values_.word(context + form.stack_words);
   if (begin && count && *count <= kMostStackWords) words(*begin, *count * 8, "stack", into);
+  // Thread.current[:name]: in a table of the context, in every known release after the thread.
+  for (const Item& item : items(values_.word(context + form.thread + 8).value_or(0))) {
+    add(item.value, keep(fmt::format("[:{}]", name_of_serial(item.serial))), into);
+  }
 }
 
 Extent ReferenceReader::data(Value at, const Slot& slot, List& into) {

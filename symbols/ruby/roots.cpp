@@ -1,8 +1,8 @@
 #include "symbols/ruby/roots.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
-#include <span>
 #include <utility>
 
 #include "symbols/ruby/threads.h"
@@ -14,8 +14,10 @@ namespace {
 constexpr std::uint64_t kMostSegmentBytes = std::uint64_t{64} << 20;
 constexpr std::uint64_t kMostStackBytes = std::uint64_t{64} << 20;
 constexpr std::uint64_t kLeastMachineBytes = 1200;
+constexpr std::uint64_t kLeastSpaceBytes = 2048;
 constexpr std::size_t kEnoughOwners = 1000;
-constexpr std::uint64_t kHasGeneric = 1U << 10;  // FL_EXIVAR
+constexpr std::uint64_t kHasFinalizer = 1U << 7;  // FL_FINALIZE
+constexpr std::uint64_t kHasGeneric = 1U << 10;   // FL_EXIVAR
 
 class Finder {
  public:
@@ -34,6 +36,7 @@ class Finder {
   std::vector<RootGroup> find(const ThreadWords& threads) && {
     find_in_modules();
     find_in_machine();
+    find_finalizers();
     for (const Range& stack : threads.stacks) {
       add_words("stack", stack.start.value, std::min(stack.bytes, kMostStackBytes));
     }
@@ -62,11 +65,7 @@ class Finder {
       const bool is_ruby = object && modules_.find(object->address) == &module;
       for (const Segment& segment : module.segments()) {
         if (!segment.writable || segment.range.bytes > kMostSegmentBytes) continue;
-        std::vector<std::uint64_t> words(segment.range.bytes / 8);
-        const auto got =
-            memory_.read_some(segment.range.start, std::as_writable_bytes(std::span(words)));
-        if (!got) continue;
-        words.resize(*got / 8);
+        const std::vector<std::uint64_t> words = values_.words_in(segment.range);
         for (std::size_t i = 0; i < words.size(); ++i) {
           if (is_ruby && is_reference(words[i])) tables_.insert(words[i]);
           if (!heap_.has_object(words[i])) continue;
@@ -83,6 +82,27 @@ class Finder {
     const auto threads = read_threads(machine_, memory_);
     if (!threads) return;
     for (const Thread& thread : threads->all) add("vm", thread.object);
+  }
+
+  // What runs when objects are freed: a table of the object space, from each of these objects,
+  // which it does not keep alive, to an Array that it does.
+  void find_finalizers() {
+    const std::uint64_t bytes = allocated_bytes(values_, machine_.objspace);
+    for (std::uint64_t at = 0; at + 8 <= std::max(bytes, kLeastSpaceBytes); at += 8) {
+      const auto word = values_.word(machine_.objspace + at);
+      const auto table = word ? values_.table(*word) : std::nullopt;
+      if (!table || !are_finalizers(*table)) continue;
+      for (const Values::Entry& entry : *table) add("finalizers", entry.value);
+    }
+  }
+  [[nodiscard]] bool are_finalizers(const std::vector<Values::Entry>& table) const {
+    return std::all_of(table.begin(), table.end(), [&](const Values::Entry& entry) {
+      if (!heap_.has_object(entry.key) || !heap_.has_object(entry.value)) return false;
+      const auto object = values_.slot(entry.key);
+      const auto list = values_.slot(entry.value);
+      return object && (object->flags() & kHasFinalizer) != 0 && list &&
+             list->kind() == Kind::Array;
+    });
   }
 
   // The table of global variables, and that of objects with variables of their own.

@@ -10,7 +10,7 @@
 namespace heapattach::ruby {
 
 // Objects that are alive by themselves, by what references them: "vm", "$leak", "rb_cObject" (a
-// variable of C code), "global_list" (one without a name), "stack".
+// variable of C code), "global_list" (one without a name), "finalizers", "stack".
 struct RootGroup {
   std::string name;
   std::vector<Value> to;
@@ -22,8 +22,8 @@ struct ThreadWords {
   std::vector<std::uint64_t> registers;
 };
 
-// All that can be found. Words that look like objects count as references. Finalizers and blocks
-// for the end of the process are not read. Also tells `references` where the variables are that
+// All that can be found. Words that look like objects count as references. Blocks for the end of
+// the process are not read. Also tells `references` where the variables are that
 // objects have in a table of the interpreter's.
 std::vector<RootGroup> find_roots(const Machine& machine,
                                   const Modules& modules,

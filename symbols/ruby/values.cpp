@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include "attach/x86_64.h"
+
 namespace heapattach::ruby {
 
 namespace {
@@ -21,6 +23,17 @@ constexpr std::uint64_t kDeleted = ~std::uint64_t{0};  // an entry's hash
 std::optional<std::uint64_t> Values::word(std::uint64_t at) const {
   if (at % kWord != 0) return std::nullopt;
   return as<std::uint64_t>(at);
+}
+
+std::vector<std::uint64_t> Values::words_in(Range range) const {
+  std::vector<std::uint64_t> words(range.bytes / kWord);
+  const auto bytes = std::as_writable_bytes(std::span(words));
+  for (std::size_t at = 0; at < bytes.size();) {
+    const auto got = memory_.read_some(range.start + at, bytes.subspan(at));
+    const bool has_read = got && *got != 0;  // up to the end of a part of a core file
+    at += has_read ? *got : kPageBytes - (range.start.value + at) % kPageBytes;
+  }
+  return words;
 }
 
 std::optional<Slot> Values::slot(Value value) const {

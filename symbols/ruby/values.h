@@ -83,6 +83,8 @@ class Values {
     return value ? std::optional<T>(*value) : std::nullopt;
   }
   [[nodiscard]] std::optional<Slot> slot(Value value) const;
+  // All words that can be read, and zeros for the rest: a core file lacks pages that nothing wrote.
+  [[nodiscard]] std::vector<std::uint64_t> words_in(Range range) const;
 
   // A String's bytes, at most kMostText of them.
   static constexpr std::uint64_t kMostText = 4096;

@@ -76,6 +76,29 @@ TEST_CASE("a Ruby object's references have the names of its variables") {
   CHECK(references_of(ruby, large).references == Pairs{{"synchronize", text}});
 }
 
+TEST_CASE(
+    "the variables of the fiber that a Ruby thread executes are references, with their names") {
+  FakeRuby ruby;
+  const std::uint64_t text = ruby.string("text");
+  const std::uint64_t items = ruby.take(16);
+  ruby.put(items, kSynchronize >> 4);
+  ruby.put(items + 8, text);
+  const std::uint64_t table = ruby.take(24);
+  ruby.put(table, 1 | std::uint64_t{1} << 32);  // of one place, one is used
+  ruby.put(table + 8, 1);
+  ruby.put(table + 16, items);
+  const ruby::Layout& layout = *ruby.machine.layout;
+  const std::uint64_t context = ruby.word(ruby.first_thread + layout.thread.context);
+  ruby.put(context + layout.context.thread + 8, table);
+  const ruby::Values values(ruby.memory, layout.values);
+  ruby::ReferenceReader reader(ruby.machine, values, [](ruby::Value) { return false; });
+  std::vector<ruby::Reference> found;
+  reader.stack_of(context, found);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].to == text);
+  CHECK(found[0].name == "[:synchronize]");
+}
+
 TEST_CASE("a Ruby hash references its keys, its values and its default, in both of its forms") {
   FakeRuby ruby;
   const std::uint64_t key = ruby.string("key");
