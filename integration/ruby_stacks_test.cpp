@@ -48,9 +48,9 @@ struct Stacks {
   std::string first_finding;
 };
 
-Stacks stacks_of(pid_t pid) {
-  const ToolRun run = run_tool({"--stacks", "-f", "json", std::to_string(pid)});
-  REQUIRE_MESSAGE(run.status == 0, run.errors);
+Stacks stacks_of(const std::string& source, int status = 0) {
+  const ToolRun run = run_tool({"--stacks", "-f", "json", source});
+  REQUIRE_MESSAGE(run.status == status, run.errors);
   simdjson::dom::parser parser;
   const element report = parser.parse(run.output);
   Stacks found;
@@ -73,6 +73,22 @@ Stacks stacks_of(pid_t pid) {
   return found;
 }
 
+// Whether the frames of each thread are those that Ruby printed.
+void check_traces(const simdjson::dom::object& truth, const Stacks& found) {
+  for (const auto& thread : truth) {
+    const std::string tid(thread.key);
+    Trace expected;
+    for (const std::string_view one : simdjson::dom::array(thread.value)) {
+      expected.emplace_back(one);
+    }
+    const auto at = found.traces.find(std::stoll(tid));
+    REQUIRE_MESSAGE(at != found.traces.end(), tid);
+    CHECK(at->second == expected);
+  }
+  CHECK(found.fibers.at("fiber") == 2);
+  CHECK(found.suspended == Trace{"yield", "yielding", "block in <main>"});
+}
+
 }  // namespace
 
 TEST_CASE("--stacks has the Ruby frames of every thread, and says what each waits for") {
@@ -88,17 +104,8 @@ TEST_CASE("--stacks has the Ruby frames of every thread, and says what each wait
   const simdjson::dom::object truth = parser.parse(*line);
   REQUIRE(truth.size() > 10);
   for (int round = 0; round < rounds(1, 100); ++round) {
-    const Stacks found = stacks_of(ruby.pid());
-    for (const auto& thread : truth) {
-      const std::string tid(thread.key);
-      Trace expected;
-      for (const std::string_view one : simdjson::dom::array(thread.value)) {
-        expected.emplace_back(one);
-      }
-      const auto at = found.traces.find(std::stoll(tid));
-      REQUIRE_MESSAGE(at != found.traces.end(), tid);
-      CHECK(at->second == expected);
-    }
+    const Stacks found = stacks_of(std::to_string(ruby.pid()));
+    check_traces(truth, found);
     for (const auto& wait :
          std::map<std::string, std::string>{{"first", "waits for Mutex 0x"},
                                             {"sleeping", "sleeps"},
@@ -111,11 +118,36 @@ TEST_CASE("--stacks has the Ruby frames of every thread, and says what each wait
       const std::string doing = found.doing.at(wait.first);
       CHECK_MESSAGE(doing.starts_with(wait.second), doing);
     }
-    CHECK(found.fibers.at("fiber") == 2);
-    CHECK(found.suspended == Trace{"yield", "yielding", "block in <main>"});
     CHECK(found.first_finding.starts_with("deadlock: thread "));
     CHECK(found.first_finding.find("in block in wait_for_both (ruby_stacks.rb:13)") !=
           std::string::npos);
+  }
+  const TemporaryDirectory directory;
+  SUBCASE("and so has a saved snapshot") {
+    const std::string saved = directory.file("saved.jsonl");
+    const ToolRun run = run_tool({"-o", saved, std::to_string(ruby.pid())});
+    REQUIRE_MESSAGE(run.status == 0, run.errors);
+    const Stacks found = stacks_of(saved);
+    check_traces(truth, found);
+    CHECK(found.doing.at("queue").starts_with("waits to receive from Queue 0x"));
+    CHECK(found.doing.at("reading").starts_with("waits for "));
+    CHECK(found.first_finding.starts_with("deadlock: thread "));
+  }
+  SUBCASE("and so has a core file, whose heap is counted too") {
+    const std::string prefix = directory.file("core");
+    const ToolRun dumped = run_in_shell(
+        "command -v gcore >/dev/null || exit 77; exec gcore -o \"$1\" \"$2\" </dev/null",
+        {prefix, std::to_string(ruby.pid())});
+    if (dumped.status == 77) {
+      print_skip("no gcore");
+      return;
+    }
+    const std::string core = fmt::format("{}.{}", prefix, ruby.pid());
+    check_traces(truth, stacks_of(core));
+    const ToolRun counted = run_tool({"--count", core});
+    CHECK_MESSAGE(counted.status == 7, counted.errors);
+    CHECK(counted.errors.find("not collected") != std::string::npos);
+    CHECK(counted.output.find(" Worker\n") != std::string::npos);
   }
   CHECK(harm_done_to(ruby.pid()) == "");
 }

@@ -84,6 +84,54 @@ Result<snapshot::Snapshot> take_from_process(const Options& options,
   return take_from_ruby(options, deadline, console, std::move(taken).error());
 }
 
+stacks::StackOptions stack_options(const Options& options,
+                                   const Deadline& deadline,
+                                   Console& console) {
+  stacks::StackOptions what;
+  what.pid = options.pid;
+  what.core_file = options.file;
+  what.rewind = options.rewind;
+  what.max_pause = options.max_pause;
+  what.type_info = options.type_info;
+  what.symbols = symbol_search(options);
+  what.deadline = deadline;
+  what.note = [&console](std::string_view step) { console.step(step); };
+  return what;
+}
+
+Result<stacks::StackReport> take_stacks_of(const Options& options,
+                                           const Deadline& deadline,
+                                           Console& console) {
+  if (!options.file.empty() && !is_elf_file(options.file)) {
+    return stacks::saved_stacks(HA_TRY(take_from_file(options, deadline, console)));
+  }
+  return stacks::take_stacks(stack_options(options, deadline, console));
+}
+
+// A snapshot to be saved has the stacks of Ruby's threads as well. They are of another moment than
+// the objects, after them.
+void add_ruby_stacks(const Options& options,
+                     const Deadline& deadline,
+                     Console& console,
+                     snapshot::Snapshot& snapshot) {
+  if (options.report != Report::Snapshot || snapshot.header.runtime != "ruby") return;
+  stacks::StackOptions what = stack_options(options, deadline, console);
+  if (options.redact) what.note = {};  // steps and warnings contain names
+  const auto report = stacks::take_stacks(what);
+  if (!report) {
+    console.say(options.redact ? "the snapshot has no stacks: why is shown without --redact"
+                               : "the snapshot has no stacks: " + report.error().message());
+    return;
+  }
+  for (const std::string& warning : report->warnings) {
+    console.say(options.redact ? "a warning: shown without --redact" : warning);
+  }
+  stacks::save_stacks(*report, snapshot);
+  if (snapshot.header.pause_ms) {
+    *snapshot.header.pause_ms += std::chrono::duration<double, std::milli>(report->pause).count();
+  }
+}
+
 Result<snapshot::Snapshot> take(const Options& options,
                                 const Deadline& deadline,
                                 Console& console) {
@@ -91,6 +139,7 @@ Result<snapshot::Snapshot> take(const Options& options,
   auto taken = HA_TRY(is_other_file ? take_from_file(options, deadline, console)
                                     : take_from_process(options, deadline, console,
                                                         take_options(options, deadline, console)));
+  if (!is_other_file) add_ruby_stacks(options, deadline, console, taken);
   redact_if_asked(options, taken, console);
   return taken;
 }
@@ -151,24 +200,6 @@ Result<snapshot::Examination> examine(const Options& options,
     found.trace.emplace().refusal = facts.error().text();
   }
   return found;
-}
-
-Result<stacks::StackReport> take_stacks_of(const Options& options,
-                                           const Deadline& deadline,
-                                           Console& console) {
-  if (!options.file.empty() && !is_elf_file(options.file)) {
-    return stacks::saved_stacks(HA_TRY(take_from_file(options, deadline, console)));
-  }
-  stacks::StackOptions what;
-  what.pid = options.pid;
-  what.core_file = options.file;
-  what.rewind = options.rewind;
-  what.max_pause = options.max_pause;
-  what.type_info = options.type_info;
-  what.symbols = symbol_search(options);
-  what.deadline = deadline;
-  what.note = [&console](std::string_view step) { console.step(step); };
-  return stacks::take_stacks(what);
 }
 
 Result<trace::Trace> record_trace(const Options& options,

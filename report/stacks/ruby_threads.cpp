@@ -17,23 +17,55 @@ struct Waiting {
   std::string_view owner;  // empty: any
   std::string_view function;
   std::string_view words;
+  WaitKind kind;
 };
 constexpr std::array<Waiting, 14> kWaiting{{
-    {"Thread::ConditionVariable", "wait", "waits for {}"},
-    {"Thread::Queue", "pop", "waits for an item of {}"},
-    {"Thread::Queue", "shift", "waits for an item of {}"},
-    {"Thread::Queue", "deq", "waits for an item of {}"},
-    {"Thread::SizedQueue", "pop", "waits for an item of {}"},
-    {"Thread::SizedQueue", "shift", "waits for an item of {}"},
-    {"Thread::SizedQueue", "deq", "waits for an item of {}"},
-    {"Thread::SizedQueue", "push", "waits for room in {}"},
-    {"Thread::SizedQueue", "enq", "waits for room in {}"},
-    {"Thread::SizedQueue", "<<", "waits for room in {}"},
-    {"Thread::Mutex", "sleep", "sleeps, without {}"},
-    {"Kernel", "sleep", "sleeps"},
-    {"Process", "wait", "waits for the end of a process"},
-    {"Thread", "stop", "sleeps until another thread wakes it"},
+    {"Thread::ConditionVariable", "wait", "waits for {}", WaitKind::Condition},
+    {"Thread::Queue", "pop", "waits for an item of {}", WaitKind::Receive},
+    {"Thread::Queue", "shift", "waits for an item of {}", WaitKind::Receive},
+    {"Thread::Queue", "deq", "waits for an item of {}", WaitKind::Receive},
+    {"Thread::SizedQueue", "pop", "waits for an item of {}", WaitKind::Receive},
+    {"Thread::SizedQueue", "shift", "waits for an item of {}", WaitKind::Receive},
+    {"Thread::SizedQueue", "deq", "waits for an item of {}", WaitKind::Receive},
+    {"Thread::SizedQueue", "push", "waits for room in {}", WaitKind::Send},
+    {"Thread::SizedQueue", "enq", "waits for room in {}", WaitKind::Send},
+    {"Thread::SizedQueue", "<<", "waits for room in {}", WaitKind::Send},
+    {"Thread::Mutex", "sleep", "sleeps, without {}", WaitKind::Sleep},
+    {"Kernel", "sleep", "sleeps", WaitKind::Sleep},
+    {"Process", "wait", "waits for the end of a process", WaitKind::Process},
+    {"Thread", "stop", "sleeps until another thread wakes it", WaitKind::SleepForever},
 }};
+constexpr std::string_view kHasLock = "has Ruby's lock";
+constexpr std::string_view kWantsLock = "waits for Ruby's lock";
+constexpr std::string_view kDescriptor = "waits for descriptor ";
+
+const Waiting* waiting_of(const ruby::Frame& frame) {
+  const auto* const found = std::find_if(kWaiting.begin(), kWaiting.end(), [&](const Waiting& one) {
+    return one.owner == frame.owner && one.function == frame.function;
+  });
+  return found == kWaiting.end() ? nullptr : found;
+}
+
+std::string_view short_name(std::string_view owner) {
+  if (owner.starts_with("Thread::")) owner.remove_prefix(8);
+  return owner;
+}
+
+bool is_join(const ruby::Frame& frame) {
+  return frame.owner == "Thread" && (frame.function == "join" || frame.function == "value");
+}
+
+// The C functions in which a thread is, innermost first.
+std::vector<const ruby::Frame*> native_frames(const std::vector<ruby::FiberStack>& fibers) {
+  std::vector<const ruby::Frame*> frames;
+  if (fibers.empty()) return frames;
+  for (const ruby::Frame& frame : fibers.front().frames) {
+    const bool is_native = frame.is_native || frame.file.starts_with("<internal:");
+    if (!is_native) break;
+    frames.push_back(&frame);
+  }
+  return frames;
+}
 
 class Adding {
  public:
@@ -102,14 +134,14 @@ class Adding {
   [[nodiscard]] std::string doing_of(const ruby::Thread& thread) {
     if (thread.mutex != 0) return mutex_text(thread);
     if (thread.descriptor) return descriptor_text(*thread.descriptor);
-    const auto frames = native_frames(thread);
+    const auto frames = native_frames(thread.fibers);
     // What one of the innermost functions is for: to wait for a condition sleeps in a mutex.
     std::string waiting;
     for (const ruby::Frame* frame : frames) {
       if (std::string text = waiting_text(*frame); !text.empty()) waiting = std::move(text);
     }
     if (!thread.has_lock && !waiting.empty()) return waiting;
-    if (thread.has_lock) return "has Ruby's lock";
+    if (thread.has_lock) return std::string(kHasLock);
     if (!thread.is_blocking) return lock_text();
     if (frames.empty()) return "is outside of Ruby's lock";
     const ruby::Frame& innermost = *frames.front();
@@ -117,20 +149,8 @@ class Adding {
                        innermost.owner.empty() ? "" : "#", innermost.function);
   }
 
-  // The C functions in which the thread is, innermost first.
-  static std::vector<const ruby::Frame*> native_frames(const ruby::Thread& thread) {
-    std::vector<const ruby::Frame*> frames;
-    if (thread.fibers.empty()) return frames;
-    for (const ruby::Frame& frame : thread.fibers.front().frames) {
-      const bool is_native = frame.is_native || frame.file.starts_with("<internal:");
-      if (!is_native) break;
-      frames.push_back(&frame);
-    }
-    return frames;
-  }
-
   [[nodiscard]] std::string waiting_text(const ruby::Frame& frame) const {
-    if (frame.owner == "Thread" && (frame.function == "join" || frame.function == "value")) {
+    if (is_join(frame)) {
       for (std::size_t i = 0; i < threads_.size(); ++i) {
         if (threads_[i].object == frame.self && seen_[i]) {
           return "waits for the end of " + title_of(report_.threads[*seen_[i]]);
@@ -138,18 +158,13 @@ class Adding {
       }
       return "waits for the end of a thread";
     }
-    for (const Waiting& one : kWaiting) {
-      if (one.owner == frame.owner && one.function == frame.function) {
-        return fmt::format(fmt::runtime(one.words), object_text(frame));
-      }
-    }
-    return {};
+    const Waiting* const one = waiting_of(frame);
+    return one == nullptr ? std::string()
+                          : fmt::format(fmt::runtime(one->words), object_text(frame));
   }
 
   static std::string object_text(const ruby::Frame& frame) {
-    std::string_view name = frame.owner;
-    if (name.starts_with("Thread::")) name.remove_prefix(8);
-    return fmt::format("{} {:#x}", name, frame.self);
+    return fmt::format("{} {:#x}", short_name(frame.owner), frame.self);
   }
 
   [[nodiscard]] std::string mutex_text(const ruby::Thread& thread) const {
@@ -163,16 +178,15 @@ class Adding {
 
   [[nodiscard]] std::string descriptor_text(int descriptor) {
     const std::string what = descriptors_.what_is(static_cast<std::uint64_t>(descriptor));
-    return fmt::format("waits for descriptor {}{}{}", descriptor, what.empty() ? "" : ": ", what);
+    return fmt::format("{}{}{}{}", kDescriptor, descriptor, what.empty() ? "" : ": ", what);
   }
 
   [[nodiscard]] std::string lock_text() const {
     for (std::size_t i = 0; i < threads_.size(); ++i) {
       if (!threads_[i].has_lock || !seen_[i]) continue;
-      return fmt::format("waits for Ruby's lock, which {} has",
-                         title_of(report_.threads[*seen_[i]]));
+      return fmt::format("{}, which {} has", kWantsLock, title_of(report_.threads[*seen_[i]]));
     }
-    return "waits for Ruby's lock";
+    return std::string(kWantsLock);
   }
 
   const std::vector<ruby::Thread>& threads_;
@@ -187,6 +201,33 @@ void add_ruby_threads(const std::vector<ruby::Thread>& threads,
                       Descriptors& descriptors,
                       StackReport& report) {
   Adding(threads, descriptors, report).add();
+}
+
+FiberWait wait_of(const ThreadSeen& thread) {
+  FiberWait wait;
+  if (!thread.ruby) return wait;
+  const std::string_view doing = thread.ruby->doing;
+  if (!thread.awaited.empty()) {
+    wait.kind = WaitKind::Mutex;
+    wait.type = thread.awaited;
+  } else if (doing.starts_with(kDescriptor)) {
+    wait.kind = WaitKind::Io;
+    wait.descriptor = doing.substr(kDescriptor.size());
+  } else if (doing.starts_with(kHasLock)) {
+    wait.kind = WaitKind::Running;
+  } else if (doing.starts_with(kWantsLock)) {
+    wait.kind = WaitKind::Ready;
+  } else {
+    for (const ruby::Frame* frame : native_frames(thread.ruby->fibers)) {
+      const Waiting* const one = waiting_of(*frame);
+      if (is_join(*frame)) wait.kind = WaitKind::Thread;
+      if (one == nullptr) continue;
+      wait.kind = one->kind;
+      wait.type = short_name(frame->owner);
+      wait.object = RemoteAddr{frame->self};
+    }
+  }
+  return wait;
 }
 
 }  // namespace heapattach::stacks

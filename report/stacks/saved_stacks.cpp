@@ -9,6 +9,7 @@
 
 #include "report/stacks/crystal_library.h"
 #include "report/stacks/named_stacks.h"
+#include "report/stacks/ruby_threads.h"
 
 namespace heapattach::stacks {
 
@@ -16,6 +17,11 @@ namespace {
 
 using snapshot::CodeLine;
 using snapshot::Snapshot;
+
+// Of a thread: as `of_thread` has it.
+std::string number_and_name(const ThreadSeen& thread) {
+  return title_of(thread).substr(std::string_view("thread ").size());
+}
 
 std::string_view file_name(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
@@ -46,8 +52,12 @@ class Saved {
     report_.findings = header.findings;
     report_.remarks = header.remarks;
     for (const snapshot::Thread& thread : snapshot_.threads) add(thread);
-    for (const snapshot::Fiber& fiber : snapshot_.fibers) add(fiber);
-    group_fibers();
+    if (header.runtime == "ruby") {
+      for (const snapshot::Fiber& fiber : snapshot_.fibers) add_to_ruby_thread(fiber);
+    } else {
+      for (const snapshot::Fiber& fiber : snapshot_.fibers) add(fiber);
+      group_fibers();
+    }
     warn();
     return std::move(report_);
   }
@@ -83,6 +93,44 @@ class Saved {
     seen.finding = fiber.finding;
   }
 
+  // What save_stacks() made of a Ruby thread's fibers.
+  void add_to_ruby_thread(const snapshot::Fiber& fiber) {
+    for (std::size_t i = 0; i < report_.threads.size(); ++i) {
+      ThreadSeen& seen = report_.threads[i];
+      const std::string number = std::to_string(seen.tid);  // the name may be a placeholder
+      const bool is_suspended = !fiber.thread && fiber.of_thread.starts_with(number) &&
+                                (fiber.of_thread + ' ')[number.size()] == ' ';
+      if (fiber.thread != i && !is_suspended) continue;
+      seen.fiber.reset();
+      if (!seen.ruby) seen.ruby.emplace().is_main = seen.tid == report_.pid;
+      RubySeen& ruby = *seen.ruby;
+      if (ruby.fibers.empty() && !is_suspended) {
+        ruby.name = fiber.name;
+        if (fiber.wait.kind != WaitKind::Unknown) ruby.doing = describe_wait(report_, fiber.wait);
+      }
+      (is_suspended ? ruby.suspended : ruby.fibers).push_back(ruby_stack(fiber));
+      return;
+    }
+  }
+
+  [[nodiscard]] ruby::FiberStack ruby_stack(const snapshot::Fiber& fiber) const {
+    ruby::FiberStack result;
+    result.fiber = fiber.address;
+    if (!fiber.stack) return result;
+    const snapshot::Stack& stack = snapshot_.stacks[*fiber.stack];
+    result.left_out = stack.left_out;
+    result.left_out_after = stack.left_out_behind;
+    result.is_whole = stack.end == unwind::StackEnd::Outermost;
+    for (const snapshot::Frame& frame : stack.frames) {
+      const CodeLine& at = snapshot_.places[frame.place].at;
+      ruby::Frame& added = result.frames.emplace_back();
+      added.function = at.function;
+      added.file = at.file;
+      added.line = at.line;
+    }
+    return result;
+  }
+
   void group_fibers() {
     std::map<std::uint32_t, std::size_t> by_stack;
     for (std::size_t i = 0; i < snapshot_.fibers.size(); ++i) {
@@ -104,8 +152,9 @@ class Saved {
     const bool has_waits =
         std::any_of(report_.fibers.begin(), report_.fibers.end(),
                     [](const auto& fiber) { return fiber.wait.kind != WaitKind::Unknown; }) ||
-        std::any_of(report_.threads.begin(), report_.threads.end(),
-                    [](const auto& thread) { return !thread.call.empty(); });
+        std::any_of(report_.threads.begin(), report_.threads.end(), [](const auto& thread) {
+          return !thread.call.empty() || (thread.ruby && !thread.ruby->doing.empty());
+        });
     if (report_.threads.empty()) {
       report_.warnings.emplace_back("the snapshot has no threads");
       report_.is_partial = true;
@@ -156,7 +205,103 @@ class Saved {
   StackReport report_;
 };
 
+// The way back: a report into a snapshot.
+class Saving {
+ public:
+  explicit Saving(Snapshot& snapshot) : snapshot_(snapshot) {}
+
+  void add(const ThreadSeen& seen) {
+    const std::size_t number = snapshot_.threads.size();
+    snapshot::Thread& thread = snapshot_.threads.emplace_back();
+    thread.tid = seen.tid;
+    thread.name = seen.name;
+    thread.state = seen.state;
+    thread.wait.call = seen.call;
+    thread.wait.thread = seen.waits_for;
+    thread.wait.mutex = seen.awaited;
+    thread.function = seen.function;
+    thread.finding = seen.finding;
+    if (!seen.stack.frames.empty()) thread.stack = add(seen.stack);
+    if (!seen.ruby) return;
+    if (!seen.ruby->fibers.empty()) thread.fiber = snapshot_.fibers.size();
+    bool is_first = true;
+    for (const ruby::FiberStack& stack : seen.ruby->fibers) {
+      snapshot::Fiber& fiber = add(stack);
+      fiber.thread = number;
+      if (!std::exchange(is_first, false)) continue;
+      fiber.name = seen.ruby->name;
+      fiber.function = seen.function;
+      fiber.wait = wait_of(seen);
+    }
+    for (const ruby::FiberStack& stack : seen.ruby->suspended) {
+      add(stack).of_thread = number_and_name(seen);
+    }
+  }
+
+ private:
+  std::uint32_t add(const NamedStack& named) {
+    snapshot::Stack stack;
+    stack.left_out = named.left_out;
+    stack.end = named.end;
+    std::vector<CodeLine> inlined;
+    for (std::size_t i = 0; i < named.frames.size(); ++i) {
+      const NamedFrame& frame = named.frames[i];
+      if (i == named.left_out_behind) {
+        stack.left_out_behind = static_cast<std::uint32_t>(stack.frames.size());
+      }
+      CodeLine line{frame.function, frame.file, frame.line, frame.column};
+      if (frame.is_inlined) {
+        inlined.push_back(std::move(line));
+        continue;
+      }
+      snapshot::Place place;
+      place.pc = frame.pc.value;
+      place.at = std::move(line);
+      place.inlined = std::exchange(inlined, {});
+      place.module = frame.module;
+      place.offset = frame.offset;
+      stack.frames.push_back({add(std::move(place)), frame.found_by});
+    }
+    return keep(std::move(stack));
+  }
+
+  snapshot::Fiber& add(const ruby::FiberStack& of_fiber) {
+    snapshot::Stack stack;
+    stack.left_out = of_fiber.left_out;
+    stack.left_out_behind = static_cast<std::uint32_t>(of_fiber.left_out_after);
+    stack.end = of_fiber.is_whole ? unwind::StackEnd::Outermost : unwind::StackEnd::Corrupt;
+    for (const ruby::Frame& frame : of_fiber.frames) {
+      snapshot::Place place;
+      place.at = {frame.function, frame.file, frame.line, 0};
+      stack.frames.push_back({add(std::move(place)), unwind::FoundBy::Registers});
+    }
+    snapshot::Fiber& fiber = snapshot_.fibers.emplace_back();
+    fiber.address = of_fiber.fiber;
+    fiber.stack = keep(std::move(stack));
+    return fiber;
+  }
+
+  std::uint32_t add(snapshot::Place&& place) {
+    snapshot_.places.push_back(std::move(place));
+    return static_cast<std::uint32_t>(snapshot_.places.size() - 1);
+  }
+  std::uint32_t keep(snapshot::Stack&& stack) {
+    snapshot_.stacks.push_back(std::move(stack));
+    return static_cast<std::uint32_t>(snapshot_.stacks.size() - 1);
+  }
+
+  Snapshot& snapshot_;
+};
+
 }  // namespace
+
+void save_stacks(const StackReport& report, Snapshot& snapshot) {
+  snapshot.threads.clear();
+  snapshot.header.findings = report.findings;
+  snapshot.header.remarks = report.remarks;
+  Saving saving(snapshot);
+  for (const ThreadSeen& thread : report.threads) saving.add(thread);
+}
 
 OwnCode::OwnCode(const Snapshot& snapshot) : snapshot_(snapshot), library_(library_of(snapshot)) {}
 

@@ -10,6 +10,11 @@ namespace heapattach::stacks {
 // Sets `saved` in the report.
 [[nodiscard]] StackReport saved_stacks(const snapshot::Snapshot& snapshot);
 
+// Adds the threads and findings of a report to a snapshot that has none, to be saved. The fibers of
+// a Ruby thread become fibers of the snapshot, with their Ruby frames: those that the thread
+// executes have it as their `thread`, innermost first; for suspended ones it is `of_thread`.
+void save_stacks(const StackReport& report, snapshot::Snapshot& snapshot);
+
 // Recognises the program's own code in the frames of a snapshot, which it borrows.
 class OwnCode {
  public:

@@ -1,9 +1,16 @@
 #include "report/stacks/saved_stacks.h"
 
+#include <fstream>
+#include <string>
+
 #include <doctest/doctest.h>
 
+#include "report/format/read/json_lines.h"
+#include "report/format/write/json_lines.h"
 #include "report/format/write/stack_formats.h"
 #include "report/stacks/named_stacks.h"
+#include "tests/support/memory_sink.h"
+#include "tests/support/temporary_directory.h"
 
 using namespace heapattach;
 using namespace heapattach::stacks;
@@ -80,6 +87,70 @@ TEST_CASE("a saved snapshot gives the stacks that it has, and reports what is mi
   const std::string json = format_stacks_json(report);
   CHECK(json.find("\"snapshot\":\"2026-11-20T11:34:07.215Z\"") != std::string::npos);
   CHECK(json.find("cpu_s") == std::string::npos);
+}
+
+TEST_CASE("a saved snapshot keeps the Ruby frames of threads, and of suspended fibers") {
+  StackReport report;
+  report.pid = 4711;
+  report.exe = "/usr/bin/ruby";
+  report.findings = {"deadlock: both"};
+  const auto frame = [](const std::string& function, std::uint32_t line) {
+    return ruby::Frame{function, "app.rb", line, false, "", 0};
+  };
+  const ruby::Frame pop{"pop", "app.rb", 42, true, "Thread::Queue", 0x9000};
+  const ruby::FiberStack stack{.fiber = 0x7100, .frames = {pop, frame("handle", 42)}};
+  const ruby::FiberStack outer{.fiber = 0x7200, .frames = {frame("<main>", 7)}};
+  const ruby::FiberStack cut{.fiber = 0x7300, .frames = {frame("yield", 9)}, .is_whole = false};
+  for (const pid_t tid : {4711, 4712}) {
+    ThreadSeen& thread = report.threads.emplace_back();
+    thread.tid = tid;
+    thread.name = "ruby";
+    thread.state = 'S';
+    thread.ruby.emplace();
+  }
+  report.threads[1].ruby =
+      RubySeen{"worker", false, "waits for an item of Queue 0x9000", {stack, outer}, {cut}};
+  report.threads[0].ruby->fibers = {{.fiber = 0x7400, .frames = {frame("<main>", 1)}}};
+  report.threads[0].waits_for = 1;
+  report.threads[0].awaited = "Mutex 0x9100";
+  auto& frames = report.threads[0].stack.frames;
+  frames.resize(2);
+  frames[0].function = "inner";
+  frames[0].is_inlined = true;
+  frames[1].function = "outer";
+  frames[1].module = "libc";
+  snapshot::Snapshot snapshot;
+  snapshot.header.pid = 4711;
+  snapshot.header.exe = report.exe;
+  snapshot.header.runtime = "ruby";
+  save_stacks(report, snapshot);
+
+  const auto check = [](const StackReport& saved) {
+    CHECK(saved.findings == std::vector<std::string>{"deadlock: both"});
+    CHECK(saved.fibers.empty());
+    CHECK(saved.groups.empty());
+    CHECK_FALSE(saved.is_partial);
+    const std::string text = format_stacks_text(saved, {});
+    CHECK(text.find("main Ruby thread waits for Mutex 0x9100\n") != std::string::npos);
+    CHECK(text.find("  Ruby thread \"worker\" waits to receive from Queue 0x9000\n"
+                    "      app.rb:42 in pop\n"
+                    "      app.rb:42 in handle\n"
+                    "    resumed by another fiber:\n"
+                    "      app.rb:7 in <main>\n"
+                    "    suspended fiber 0x7300:\n"
+                    "      app.rb:9 in yield\n"
+                    "      … the rest could not be read\n") != std::string::npos);
+    CHECK_MESSAGE(text.find("inner") < text.find("outer"), text);
+  };
+  check(saved_stacks(snapshot));
+  MemorySink sink;
+  REQUIRE(write_json_lines(snapshot, sink, {}));
+  const TemporaryDirectory directory;
+  const std::string file = directory.file("saved.jsonl");
+  std::ofstream(file, std::ios::binary) << sink.text;
+  const auto again = read::read_json_lines(file, {});
+  REQUIRE_MESSAGE(again, again.error().message());
+  check(saved_stacks(*again));
 }
 
 TEST_CASE("the stacks of a snapshot without waits or without threads are partial") {

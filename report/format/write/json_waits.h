@@ -16,7 +16,8 @@
 // `holder` is the global or field that holds the object; `owner` is the fiber that holds the lock.
 // In a thread's record, `thread` is the thread that holds the mutex that it waits for, and `fiber`
 // is the fiber that runs on it or, if it is idle, waits there. `of_thread` is the thread whose own
-// fiber this is. `finding` is an index, from 0, into `findings` of the first record:
+// fiber this is; for Ruby, the thread of a suspended fiber. `finding` is an index, from 0, into
+// `findings` of the first record:
 //
 //   {"record":"snapshot",…,"findings":["deadlock: …"],"remarks":["2 of 3 fibers wait …"]}
 //

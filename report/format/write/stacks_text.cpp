@@ -193,7 +193,8 @@ void add_ruby_stack(const ruby::FiberStack& stack, Text& text) {
 
 void add_ruby(const stacks::RubySeen& ruby, Text& text) {
   const std::string name = ruby.name.empty() ? "" : fmt::format(" \"{}\"", ruby.name);
-  text.line(fmt::format("  {}Ruby thread{} {}", ruby.is_main ? "main " : "", name, ruby.doing));
+  text.line(fmt::format("  {}Ruby thread{}{}{}", ruby.is_main ? "main " : "", name,
+                        ruby.doing.empty() ? "" : " ", ruby.doing));
   for (std::size_t i = 0; i < ruby.fibers.size(); ++i) {
     if (i > 0) text.line("    resumed by another fiber:");
     add_ruby_stack(ruby.fibers[i], text);
