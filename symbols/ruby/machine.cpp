@@ -42,7 +42,7 @@ std::uint64_t serial_of(const Layout& layout, Id id) {
 class Finder {
  public:
   Finder(const Modules& modules, const MemoryReader& memory, const Layout& layout)
-      : modules_(modules), memory_(memory), values_(memory, layout.values) {
+      : modules_(modules), values_(memory, layout.values) {
     machine_.layout = &layout;
   }
 
@@ -160,7 +160,6 @@ class Finder {
   }
 
   const Modules& modules_;
-  const MemoryReader& memory_;
   Values values_;
   Machine machine_;
 };
