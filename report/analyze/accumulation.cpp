@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_set>
 
 namespace heapattach::analyze {
 
@@ -34,6 +35,7 @@ class Finder {
     for (const ObjectIndex object : dominators_.order) {
       if (is_large(object) && begins_chain(object)) look_at_chain(object);
     }
+    add_small_links();
     std::sort(found_.begin(), found_.end(), [](const Accumulation& a, const Accumulation& b) {
       return a.gathered != b.gathered ? a.gathered > b.gathered : a.object < b.object;
     });
@@ -45,6 +47,13 @@ class Finder {
     ObjectIndex child = kNone;  // the only one, or any of them
     std::uint32_t children = 0;
     std::uint64_t bytes = 0;  // that they retain
+  };
+
+  struct End {
+    ObjectIndex link = kNone;  // the last that has been counted
+    TypeIndex type = 0;
+    std::size_t list = 0;                       // in `found_`
+    std::unordered_set<ObjectIndex> between{};  // what the link dominates of other types
   };
 
   [[nodiscard]] bool is_large(ObjectIndex object) const { return retained_[object] >= threshold_; }
@@ -81,11 +90,37 @@ class Finder {
       if (large_[at].children != 1) break;
     }
     drop_small(lists);
-    for (const auto& [type, list] : lists) found_.push_back(list);
+    for (const auto& entry : lists) {
+      const auto last = std::find_if(chain.rbegin(), chain.rend(),
+                                     [&](ObjectIndex link) { return types_[link] == entry.first; });
+      ends_.push_back({*last, entry.first, found_.size(), {}});
+      found_.push_back(entry.second);
+    }
     for (const ObjectIndex at : chain) {
       const std::uint64_t gathered = gathered_at(at);
       if (gathered >= threshold_ && !lists.contains(types_[at]))
         found_.push_back({at, gathered, 1});
+    }
+  }
+
+  // The last links of a list retain little, as nothing comes after them, but are part of it. One
+  // object of another type may be between two links. `order` has dominators before what they
+  // dominate.
+  void add_small_links() {
+    if (ends_.empty()) return;
+    for (const ObjectIndex object : dominators_.order) {
+      for (End& end : ends_) add_if_next(object, end);
+    }
+  }
+
+  void add_if_next(ObjectIndex object, End& end) {
+    const ObjectIndex by = dominators_.of[object];
+    if (types_[object] != end.type) {
+      if (by == end.link) end.between.insert(object);
+    } else if (!is_large(object) && (by == end.link || end.between.contains(by))) {
+      end.link = object;
+      end.between.clear();
+      ++found_[end.list].links;
     }
   }
 
@@ -100,6 +135,7 @@ class Finder {
   std::span<const TypeIndex> types_;
   std::uint64_t threshold_;
   snapshot::FlatArray<Large> large_;  // by object
+  std::vector<End> ends_;             // of the lists
   std::vector<Accumulation> found_;
 };
 

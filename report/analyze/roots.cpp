@@ -141,8 +141,8 @@ std::string register_in_words(const Snapshot& snapshot, const Root& root) {
   return text;
 }
 
-std::string global_in_words(const Root& root) {
-  std::string text = root.symbol.empty() ? "global memory" : "global " + root.symbol;
+std::string global_in_words(const Root& root, const std::string& name) {
+  std::string text = name.empty() ? "global memory" : "global " + name;
   if (!root.module.empty()) text += " of " + root.module;
   return text;
 }
@@ -213,7 +213,8 @@ std::optional<RootFrame> frame_of(const Snapshot& snapshot, const Root& root) {
 std::string root_in_words(const Snapshot& snapshot, const Root& root) {
   switch (root.kind) {
     case RootKind::Global: {
-      const std::string text = global_in_words(root);
+      const std::string text =
+          global_in_words(root, root.variable.empty() ? root.symbol : root.variable);
       return root.symbol.empty() ? fmt::format("{} at {:#x}", text, root.address) : text;
     }
     case RootKind::ThreadLocal: return "a thread's own variable";
@@ -253,7 +254,7 @@ std::string RootKinds::in_words(const Root& root) {
   std::string_view where;
   std::string_view at = "on";
   switch (root.kind) {
-    case RootKind::Global: return global_in_words(root);
+    case RootKind::Global: return global_in_words(root, root.symbol);
     case RootKind::ThreadLocal: return "threads' own variables";
     case RootKind::Uncollectable: return "uncollectable objects";
     case RootKind::Finalizer: return "finalizers";

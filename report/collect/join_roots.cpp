@@ -1,10 +1,13 @@
 #include "report/collect/join_roots.h"
 
 #include <array>
+#include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "symbols/cxx/demangle.h"
+#include "symbols/types/member_path.h"
 
 namespace heapattach::snapshot {
 
@@ -27,15 +30,35 @@ RootKind kind_of(boehm::RootKind kind) {
   return RootKind::Global;
 }
 
-void name_global(const Modules& modules, RemoteAddr at, Root& root) {
-  const Module* module = modules.find(at);
-  if (module == nullptr) return;
-  root.module = module->name();
-  const auto symbol = module->symbol_at(at);
-  if (!symbol) return;
-  const bool is_mangled = symbol->name.starts_with("_Z");
-  root.symbol = is_mangled ? cxx::demangled(symbol->name) : std::string(symbol->name);
-}
+// Names words in global variables.
+class GlobalNames {
+ public:
+  explicit GlobalNames(const Target& target) : modules_(target.modules), types_(target.types) {
+    for (const types::Variable& variable : types_.globals) {
+      type_at_.try_emplace(variable.address.value, variable.type);
+    }
+  }
+
+  void name(RemoteAddr at, Root& root) const {
+    const Module* module = modules_.find(at);
+    if (module == nullptr) return;
+    root.module = module->name();
+    const auto symbol = module->symbol_at(at);
+    if (!symbol) return;
+    const bool is_mangled = symbol->name.starts_with("_Z");
+    root.symbol = is_mangled ? cxx::demangled(symbol->name) : std::string(symbol->name);
+    const auto type = type_at_.find(symbol->address.value);
+    if (type == type_at_.end()) return;
+    const std::string path =
+        types::member_path(types_, type->second, at.value - symbol->address.value);
+    if (!path.empty()) root.variable = root.symbol + path;
+  }
+
+ private:
+  const Modules& modules_;
+  const types::TypeModel& types_;
+  std::unordered_map<std::uint64_t, types::TypeRef> type_at_;  // of the variable that starts there
+};
 
 void take(std::optional<FrameFinder::Found> found, Root& root) {
   if (!found) return;
@@ -62,13 +85,14 @@ void join_roots(const RootSources& from, Snapshot& snapshot) {
     root.to = *index;
     snapshot.roots.push_back(std::move(root));
   };
+  const GlobalNames globals(from.target);
   const auto add_word = [&](const boehm::RootRange& range, RemoteAddr at, boehm::ObjectRef to) {
     Root root;
     root.kind = kind_of(range.kind);
     root.address = at.value;
     if (range.kind == boehm::RootKind::Stack) root.thread = range.thread;
     if (range.kind == boehm::RootKind::Fiber) root.fiber = range.fiber;
-    if (range.kind == boehm::RootKind::Global) name_global(from.target.modules, at, root);
+    if (range.kind == boehm::RootKind::Global) globals.name(at, root);
     if (!range.name.empty()) root.symbol = range.name;
     if (root.thread || root.fiber) name_frame(from, range, at, root);
     add(std::move(root), to);

@@ -128,7 +128,7 @@ struct Root {
   ObjectIndex to = 0;
   std::optional<std::uint32_t>
       frame{};             // in its thread's or fiber's Stack: the frame that the word belongs to
-  std::string variable{};  // of that frame, if known
+  std::string variable{};  // of that frame, if known; global: the member, "db.pools[2].head"
   // If set, the variable belongs to this function in Place::inlined, not to the frame's own
   // function.
   std::optional<std::uint32_t> inlined{};

@@ -48,7 +48,7 @@ TEST_CASE("two suspects below one holder are separate, and the larger comes firs
   CHECK(tree.find(1000) == std::vector<Accumulation>{{large, 2016, 1}, {small, 1016, 1}});
 }
 
-TEST_CASE("a list is found at its first link, with all of its large links") {
+TEST_CASE("a list is found at its first link, with all of its links") {
   Tree tree;
   ObjectIndex last = tree.add(tree.add(kNone, 16, 0), 16, 1);
   const ObjectIndex head = last;
@@ -59,8 +59,21 @@ TEST_CASE("a list is found at its first link, with all of its large links") {
   const auto found = tree.find(10'000);
   REQUIRE(found.size() == 1);
   CHECK(found[0].object == head);
-  CHECK(found[0].links == 900);
+  CHECK(found[0].links == 1'000);
   CHECK(found[0].gathered == 999 * 100 + 16);
+}
+
+TEST_CASE("a list whose links hold the next one through another object has all of its links, too") {
+  Tree tree;
+  ObjectIndex last = tree.add(kNone, 16, 1);
+  for (int i = 1; i < 1'000; ++i) {
+    tree.add(last, 64, 2);
+    last = tree.add(tree.add(last, 20, 3), 16, 1);
+  }
+  for (const Accumulation& found : tree.find(10'000)) {
+    CAPTURE(found.object);
+    CHECK(found.links == (tree.types[found.object] == 1 ? 1'000 : 999));
+  }
 }
 
 TEST_CASE("there are no suspects if nothing is large") {
