@@ -43,7 +43,11 @@ class LeakSearch {
       if (object.is_reachable != 0) continue;
       is_left_[i] = options.confirmed_by == nullptr ||
                     is_leaked_in(*options.confirmed_by, object, snapshot.bytes_of(object));
-      if (is_left_[i]) leaked_.push_back(i);
+      if (is_left_[i]) {
+        leaked_.push_back(i);
+      } else {
+        ++found_.unconfirmed_objects;
+      }
     }
     is_ignored_.reserve(snapshot.types.size());
     for (const snapshot::Type& type : snapshot.types) {

@@ -37,6 +37,7 @@ struct Leaks {
   std::uint64_t bytes = 0;
   std::uint64_t ignored_objects = 0;  // left out of all of these
   std::uint64_t ignored_bytes = 0;
+  std::uint64_t unconfirmed_objects = 0;  // out of reach, but not in the earlier snapshot
 };
 
 struct LeakOptions {

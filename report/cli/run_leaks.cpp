@@ -89,7 +89,11 @@ Result<Answer> run_leaks(Job& job) {
   if (!report.program_end.empty()) {
     answer.summary = fmt::format("the program {}; {}", report.program_end, answer.summary);
   }
-  if (!report.no_verdict.empty()) return answer;
+  if (!report.no_verdict.empty()) {
+    // A condition that nobody can judge must not look like one that does not hold.
+    if (!snapshot->complete || options.fail_if.empty()) return answer;
+    return Error{ErrorKind::Usage, "--fail-if cannot be judged: " + report.no_verdict};
+  }
   Gate gate(options, job.console);
   gate.add(*snapshot);
   gate.judge(

@@ -8,9 +8,10 @@
 // `roots` groups leaks by the type of their root: an object that no other leaked object references,
 // or, with "cycle":true, one of a cycle that nothing outside references. Each leaked object counts
 // towards one root. `types` counts them by their own types. Left out unless they apply:
-// "ignored_objects" and "ignored_bytes"; "program_end", such as "exited with status 1", of a
-// program that was looked at when it was about to exit; and "verdict":false with its "reason": then
-// it is not known what leaked, and all numbers are left out.
+// "unconfirmed_objects", which were out of reach at the second look only; "ignored_objects" and
+// "ignored_bytes"; "program_end", such as "exited with status 1", of a program that was looked at
+// when it was about to exit; and "verdict":false with its "reason": then it is not known what
+// leaked, and all numbers are left out.
 
 #include <algorithm>
 
@@ -69,6 +70,9 @@ std::string format_leaks_json(const Snapshot& snapshot, const LeakReport& report
   record.number("leaks", found.leaks);
   record.number("objects", found.objects);
   record.number("bytes", found.bytes);
+  if (found.unconfirmed_objects != 0) {
+    record.number("unconfirmed_objects", found.unconfirmed_objects);
+  }
   if (found.ignored_objects != 0) {
     record.number("ignored_objects", found.ignored_objects);
     record.number("ignored_bytes", found.ignored_bytes);

@@ -59,6 +59,12 @@ std::string plural(std::uint64_t count, std::string_view of, const TextStyle& st
 std::string first_line(const Snapshot& snapshot,
                        const analyze::Leaks& found,
                        const TextStyle& style) {
+  if (found.objects == 0 && found.unconfirmed_objects > 0) {
+    return fmt::format("no leaks are confirmed: {}\n",
+                       plural(found.unconfirmed_objects, "object", style) +
+                           (found.unconfirmed_objects == 1 ? " was" : " were") +
+                           " out of reach at the second look only");
+  }
   if (found.objects == 0) {
     return fmt::format("no leaks: a root leads to each of {}\n",
                        plural(snapshot.objects.size() - found.ignored_objects, "object", style));

@@ -103,6 +103,7 @@ TEST_CASE("only what is leaked in both of two looks is told") {
       analyze::find_leaks(after.snapshot(), {.ignored = {}, .confirmed_by = &before.snapshot()});
   CHECK(leaks.objects == 1);  // the first: another was alive, another of another size, one is alive
   CHECK(leaks.rows.at(0).example == 0);
+  CHECK(leaks.unconfirmed_objects == 2);
 }
 
 TEST_CASE("a long list is one leak, and needs no recursion") {
