@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -63,6 +64,34 @@ Result<Arena> Arena::reserve(std::size_t bytes, std::size_t touched) {
   arena.touched_ = now;
   if (now > 0) touch_on_all_cores(arena.bytes().first(now));
   return arena;
+}
+
+void Arena::clear(std::span<std::byte> part) noexcept {
+  constexpr std::size_t kLarge = 1U << 20;  // cheaper to give back than to write
+  const auto from = static_cast<std::size_t>(part.data() - begin_);
+  if (from >= touched_) return;
+  part = part.first(std::min(part.size(), touched_ - from));
+  if (part.size() < kLarge) {
+    if (!part.empty()) std::memset(part.data(), 0, part.size());
+    return;
+  }
+  const std::size_t before = rounded_up(from, kPageBytes) - from;
+  const std::size_t pages = (part.size() - before) / kPageBytes * kPageBytes;
+  std::memset(part.data(), 0, before);
+  if (madvise(part.data() + before, pages, MADV_DONTNEED) != 0) {
+    std::memset(part.data() + before, 0, pages);
+  }
+  const auto rest = part.subspan(before + pages);
+  if (!rest.empty()) std::memset(rest.data(), 0, rest.size());
+}
+
+void Arena::use_small_pages(std::span<std::byte> part) noexcept {
+  const auto from = rounded_up(static_cast<std::size_t>(part.data() - begin_), kPageBytes);
+  const auto end = static_cast<std::size_t>(part.data() - begin_) + part.size();
+  if (from + kPageBytes > end) return;
+  // Without it, the same is done with more memory.
+  static_cast<void>(
+      madvise(begin_ + from, (end - from) / kPageBytes * kPageBytes, MADV_NOHUGEPAGE));
 }
 
 void Arena::reset() noexcept {

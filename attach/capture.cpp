@@ -8,6 +8,7 @@
 
 #include "attach/check.h"
 #include "attach/window.h"
+#include "attach/x86_64.h"
 
 namespace heapattach {
 
@@ -15,6 +16,8 @@ namespace {
 
 // Pieces keep their address modulo this, so what is aligned in the target is aligned here.
 constexpr std::size_t kAlignment = 64;
+// Of pieces this large, whole pages of the copy can be left untouched.
+constexpr std::size_t kLarge = 1U << 20;
 
 }  // namespace
 
@@ -24,29 +27,33 @@ Capture::~Capture() = default;
 Result<void> Capture::add(const MemoryReader& memory,
                           std::span<const Range> ranges,
                           const CopyLimits& limits) {
-  const auto room = arena_.bytes();
-  std::vector<Copy> copies;
-  copies.reserve(ranges.size());
-  std::vector<Piece> placed;
+  return add_parts(memory, ranges, ranges, limits);
+}
+
+Result<void> Capture::add_parts(const MemoryReader& memory,
+                                std::span<const Range> ranges,
+                                std::span<const Range> parts,
+                                const CopyLimits& limits) {
   std::size_t used = used_;
-  for (const Range& range : ranges) {
-    if (range.bytes == 0) continue;
-    HA_CHECK(range.start <= range.end());
-    const bool adjoins = !placed.empty() && placed.back().range.end() == range.start;
-    if (!adjoins) used += (range.start.value - used) % kAlignment;
-    if (used > room.size() || range.bytes > room.size() - used) {
-      return Error{ErrorKind::Os,
-                   fmt::format("copying {} bytes at {}: only {} bytes were reserved for the copy",
-                               range.bytes, range.start, room.size()),
-                   ENOMEM};
+  const std::vector<Piece> placed = HA_TRY(place(ranges, used));
+  std::vector<Copy> copies;
+  copies.reserve(parts.size());
+  auto part = parts.begin();
+  for (const Piece& piece : placed) {
+    RemoteAddr done = piece.range.start;
+    std::uint64_t touched = 0;
+    for (; part != parts.end() && part->start < piece.range.end(); ++part) {
+      if (part->bytes == 0) continue;
+      HA_CHECK(part->start >= done && part->end() <= piece.range.end());
+      arena_.clear(room_for(piece, {done, part->start - done}));
+      copies.push_back({part->start, room_for(piece, *part)});
+      done = part->end();
+      touched += part->bytes;
     }
-    copies.push_back({range.start, room.subspan(used, range.bytes)});
-    if (adjoins) {
-      placed.back().range.bytes += range.bytes;
-    } else {
-      placed.push_back({range, room.data() + used});
+    arena_.clear(room_for(piece, {done, piece.range.end() - done}));
+    if (piece.range.bytes >= kLarge && touched < piece.range.bytes / 4) {
+      arena_.use_small_pages(room_for(piece, piece.range));
     }
-    used += range.bytes;
   }
   const auto holes = HA_TRY(memory.copy_all(copies, limits));
 
@@ -55,6 +62,38 @@ Result<void> Capture::add(const MemoryReader& memory,
   std::sort(holes_.begin(), holes_.end());
   add_pieces(placed);
   return {};
+}
+
+Result<std::vector<Capture::Piece>> Capture::place(std::span<const Range> ranges,
+                                                   std::size_t& used) const {
+  const auto room = arena_.bytes();
+  std::vector<Piece> placed;
+  for (const Range& range : ranges) {
+    if (range.bytes == 0) continue;
+    HA_CHECK(range.start <= range.end());
+    const bool adjoins = !placed.empty() && placed.back().range.end() == range.start;
+    const std::size_t alignment = range.bytes >= kLarge ? kPageBytes : kAlignment;
+    if (!adjoins) used += (range.start.value - used) % alignment;
+    if (used > room.size() || range.bytes > room.size() - used) {
+      return Error{ErrorKind::Os,
+                   fmt::format("copying {} bytes at {}: only {} bytes were reserved for the copy",
+                               range.bytes, range.start, room.size()),
+                   ENOMEM};
+    }
+    if (adjoins) {
+      placed.back().range.bytes += range.bytes;
+    } else {
+      placed.push_back({range, room.data() + used});
+    }
+    used += range.bytes;
+  }
+  return placed;
+}
+
+std::span<std::byte> Capture::room_for(const Piece& piece, Range part) const {
+  const auto room = arena_.bytes();
+  const auto at = static_cast<std::size_t>(piece.data - room.data());
+  return room.subspan(at + (part.start - piece.range.start), part.bytes);
 }
 
 Result<void> Capture::add_window(Fd mem, std::span<const Range> ranges, std::size_t limit) {

@@ -23,6 +23,10 @@ class Arena {
   Arena& operator=(const Arena&) = delete;
 
   [[nodiscard]] std::span<std::byte> bytes() const { return {begin_, size_}; }
+  // Fills a part of it with zeros. What was never touched has no other contents.
+  void clear(std::span<std::byte> part) noexcept;
+  // Only a little of this part will be touched, here and there: not in huge pages.
+  void use_small_pages(std::span<std::byte> part) noexcept;
   // Gives the memory away. What was touched is used again (spare_memory.h).
   void reset() noexcept;
 
@@ -50,6 +54,13 @@ class Capture final : public MemoryReader {
                    std::span<const Range> ranges,
                    const CopyLimits& limits);
 
+  // The same for memory of which only `parts` have contents, each within one of `ranges`: only they
+  // are copied, and the rest reads as zero.
+  Result<void> add_parts(const MemoryReader& memory,
+                         std::span<const Range> ranges,
+                         std::span<const Range> parts,
+                         const CopyLimits& limits);
+
   // Instead of copying, shows `ranges` of `mem` (a /proc/<pid>/mem) through a window that keeps at
   // most about `limit` bytes here. May be called once; window.h lists the conditions.
   Result<void> add_window(Fd mem, std::span<const Range> ranges, std::size_t limit);
@@ -72,6 +83,9 @@ class Capture final : public MemoryReader {
     Range range;
     const std::byte* data = nullptr;  // in the arena, or in the window
   };
+  // Finds room for `ranges` from `used` on, and moves it.
+  Result<std::vector<Piece>> place(std::span<const Range> ranges, std::size_t& used) const;
+  [[nodiscard]] std::span<std::byte> room_for(const Piece& piece, Range part) const;
   void add_pieces(std::span<const Piece> added);
 
   Arena arena_;

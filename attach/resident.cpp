@@ -60,9 +60,11 @@ Result<std::vector<ResidentMapping>> parse_smaps(std::string_view text) {
 PageState page_state(std::uint64_t entry) {
   constexpr std::uint64_t kPresent = std::uint64_t{1} << 63;
   constexpr std::uint64_t kSwapped = std::uint64_t{1} << 62;
+  constexpr std::uint64_t kOfFile = std::uint64_t{1} << 61;
   constexpr std::uint64_t kOwn = std::uint64_t{1} << 56;
   const bool is_present = (entry & kPresent) != 0;
-  return {is_present, is_present && (entry & kOwn) != 0, (entry & kSwapped) != 0};
+  return {is_present, is_present && (entry & kOwn) != 0, (entry & kSwapped) != 0,
+          (entry & kOfFile) != 0};
 }
 
 Result<std::vector<PageState>> read_pages(const Process& process, Range range) {

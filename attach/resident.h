@@ -28,6 +28,7 @@ struct PageState {
   bool is_present = false;
   bool is_own = false;      // mapped by this process alone
   bool is_swapped = false;  // its contents are on disk; reading brings them back
+  bool is_of_file = false;  // the contents of a file or of shared memory
 };
 
 // Of an entry of pagemap.

@@ -1,6 +1,7 @@
 // The heap of glibc's malloc, from outside: against what the target counted itself, and against
 // mallinfo2(), to the byte.
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,10 @@
 
 namespace heapattach {
 namespace {
+
+long resident_kb(pid_t pid) {
+  return std::strtol(status_line(pid, "VmRSS").c_str(), nullptr, 10);
+}
 
 using simdjson::dom::element;
 
@@ -82,6 +87,20 @@ TEST_CASE("malloc's heap is read of a stripped static program, and of one whose 
   check_leaks(stripped);
 }
 
+TEST_CASE("memory that was never touched is neither copied nor counted as unreadable") {
+  LiveTarget target("sparse");
+  const Answer& truth = target.greeting();
+  REQUIRE(truth.at("arena") > 64 << 20);
+  const long before = resident_kb(target.pid());
+  const ToolRun run = run_tool({"leaks", "-f", "json", pid_of(target)});
+  INFO(run.errors, run.output);
+  REQUIRE(run.status == 0);
+  simdjson::dom::parser parser;
+  CHECK(std::int64_t(parser.parse(run.output)["objects"]) == truth.at("leaked"));
+  CHECK(resident_kb(target.pid()) < before + 4096);
+  CHECK(harm_done_to(target.pid()) == "");
+}
+
 TEST_CASE("leaks are grouped by what nothing leaked references, with an example") {
   LiveTarget target("malloced");
   const ToolRun run = run_tool({"leaks", pid_of(target)});
@@ -135,6 +154,7 @@ TEST_CASE("what a collector manages cannot leak, and the report says so") {
   const ToolRun run = run_tool({"leaks", pid_of(target)});
   CHECK(run.status == 0);
   CHECK(run.output.starts_with("no leaks: this heap has a garbage collector"));
+  CHECK(run_tool({"leaks", "--fail-if", "leaked(*) > 0", pid_of(target)}).status == 2);
 }
 
 }  // namespace heapattach

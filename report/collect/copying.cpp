@@ -86,13 +86,13 @@ Result<bool> Copying::copy(const std::vector<FrozenThread>& threads, bool accept
 
 // Everything is copied: where the heap is, will be seen in the copy.
 Result<void> Copying::copy_malloc(const std::vector<FrozenThread>& threads) {
-  const std::vector<Range> plan =
-      HA_TRY(plan_malloc_copy(source_.process, target_.modules, held_.map));
-  HA_TRY(held_.capture.add(source_.memory, plan, limits_));
+  held_.malloc_copy = plan_malloc_copy(target_, source_.process, held_.map);
+  const MallocCopy& plan = held_.malloc_copy;
+  HA_TRY(held_.capture.add_parts(source_.memory, plan.ranges, plan.touched, limits_));
   if (waits_ != nullptr) {
     const std::vector<Range> needed = waits_->needs(target_, held_, threads);
-    HA_TRY(
-        held_.capture.add(source_.memory, boehm::plan_copy({}, needed, plan, held_.map), limits_));
+    HA_TRY(held_.capture.add(source_.memory, boehm::plan_copy({}, needed, plan.ranges, held_.map),
+                             limits_));
   }
   if (with_memory_ && target_.process) {
     held_.memory = HA_TRY(see_memory(*target_.process, held_.index, threads, held_.fibers));

@@ -36,7 +36,8 @@ Result<Arena> make_arena(const Target& target, bool is_heap_copied) {
   const boehm::Counters now = boehm::read_counters(target.collector, target.memory);
   std::uint64_t mapped = 0;
   for (const Mapping& mapping : target.map.mappings()) {
-    if (boehm::may_hold_heap(mapping)) mapped += mapping.range.bytes;
+    const bool is_left_out = target.is_malloc && mapping.range.bytes > kLargestMapping;
+    if (boehm::may_hold_heap(mapping) && !is_left_out) mapped += mapping.range.bytes;
   }
   // Memory that it leaves out is not copied, however much that is.
   if (target.core) mapped = std::min(mapped, target.core->stored_bytes());

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "attach/capture.h"
@@ -12,6 +13,14 @@
 #include "symbols/malloc/heap.h"
 
 namespace heapattach::snapshot {
+
+// Which memory of a process with a heap of malloc is copied.
+struct MallocCopy {
+  std::vector<Range> ranges;   // sorted
+  std::vector<Range> touched;  // the parts of them that have contents, sorted; the rest is zero
+  std::vector<Range> written;  // those in mappings that may not be written to any more
+  std::vector<std::string> problems;  // what was left out
+};
 
 // Everything that was copied from a target while it was held, so that the target is no longer
 // needed. If the heap is read from a clone without copying it, the contents are valid only until
@@ -24,6 +33,7 @@ struct HeldHeap {
   boehm::BlockIndex index;
   boehm::Counters counters;
   std::optional<glibc::Heap> malloc;  // instead of a collector's; without its index
+  MallocCopy malloc_copy;
   MemoryMap map;
   boehm::RootTables root_tables;
   std::vector<boehm::RootRange> roots;  // of modules, stacks and suspended fibers

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "attach/resident.h"
 #include "symbols/malloc/allocators.h"
 #include "symbols/malloc/live.h"
@@ -12,7 +14,8 @@ namespace heapattach::snapshot {
 
 namespace {
 
-constexpr std::uint64_t kLarge = 64U << 20;
+// Of smaller mappings, looking for untouched pages takes longer than copying them.
+constexpr std::uint64_t kSmall = 256U << 10;
 
 void add_range(Range range, std::vector<Range>& to) {
   if (range.bytes == 0) return;
@@ -23,22 +26,99 @@ void add_range(Range range, std::vector<Range>& to) {
   }
 }
 
-// Adds the pages that have contents. Gaps of a few pages cost less than one more range.
-void add_used(Range range, const std::vector<PageState>& pages, std::vector<Range>& to) {
+// The pages for which `is_wanted` holds. Gaps of a few pages cost less than one more range.
+template <class IsWanted>
+std::vector<Range> parts_of(Range range, const std::vector<PageState>& pages, IsWanted is_wanted) {
   constexpr std::size_t kGap = 16;
+  std::vector<Range> parts;
   std::size_t first = 0;
   std::size_t end = 0;  // of the pages to add; first if there are none yet
+  const auto flush = [&] {
+    add_range({range.start + first * kPageBytes, (end - first) * kPageBytes}, parts);
+  };
   for (std::size_t i = 0; i < pages.size(); ++i) {
-    if (!pages[i].is_present && !pages[i].is_swapped) continue;
+    if (!is_wanted(pages[i])) continue;
     if (end != first && i > end + kGap) {
-      add_range({range.start + first * kPageBytes, (end - first) * kPageBytes}, to);
+      flush();
       end = first = i;
     }
     if (end == first) first = i;
     end = i + 1;
   }
-  add_range({range.start + first * kPageBytes, (end - first) * kPageBytes}, to);
+  flush();
+  return parts;
 }
+
+// Decides for one mapping after the other what to copy of it.
+class CopyPlan {
+ public:
+  CopyPlan(const Target& target, const Process* process, std::vector<Range> constants)
+      : target_(target), process_(process), constants_(std::move(constants)) {}
+
+  void add(const Mapping& mapping) {
+    if (glibc::may_hold_chunks(mapping)) {
+      add_writable(mapping);
+    } else if (may_have_been_written(mapping)) {
+      const auto pages = read_pages(*process_, mapping.range);
+      if (!pages) return;
+      for (const Range& part : parts_of(mapping.range, *pages, is_own_copy)) {
+        add_whole(part);
+        plan_.written.push_back(part);
+      }
+    }
+  }
+
+  MallocCopy take() && {
+    for (const Range& range : constants_) add_whole(range);
+    std::sort(plan_.ranges.begin(), plan_.ranges.end());
+    std::sort(plan_.touched.begin(), plan_.touched.end());
+    return std::move(plan_);
+  }
+
+ private:
+  static bool is_used(const PageState& page) { return page.is_present || page.is_swapped; }
+  // Not the file's own contents, which hold no pointer.
+  static bool is_own_copy(const PageState& page) { return is_used(page) && !page.is_of_file; }
+
+  void add_whole(Range range) {
+    plan_.ranges.push_back(range);
+    plan_.touched.push_back(range);
+  }
+
+  void add_writable(const Mapping& mapping) {
+    const Range range = mapping.range;
+    if (range.bytes > kLargestMapping) {
+      plan_.problems.push_back(fmt::format("a mapping of {} bytes at {:#x} was not read",
+                                           range.bytes, range.start.value));
+      return;
+    }
+    // A page of another process may have contents without being here.
+    const bool is_served = target_.live && target_.live->stalling().userfault_bytes({range}) > 0;
+    if (process_ == nullptr || is_served || range.bytes < kSmall) return add_whole(range);
+    const auto pages = read_pages(*process_, range);
+    if (!pages) return add_whole(range);
+    if (!mapping.is_anonymous()) {
+      for (const Range& part : parts_of(range, *pages, is_own_copy)) add_whole(part);
+      return;
+    }
+    plan_.ranges.push_back(range);
+    const std::vector<Range> parts = parts_of(range, *pages, is_used);
+    plan_.touched.insert(plan_.touched.end(), parts.begin(), parts.end());
+  }
+
+  // A private mapping of a file that is only readable at present.
+  [[nodiscard]] bool may_have_been_written(const Mapping& mapping) const {
+    if (process_ == nullptr || mapping.is_anonymous() || !mapping.is_private) return false;
+    if (!mapping.readable || mapping.writable || mapping.path.starts_with("/dev/")) return false;
+    return std::none_of(constants_.begin(), constants_.end(),
+                        [&](const Range& range) { return mapping.range.contains(range.start); });
+  }
+
+  const Target& target_;
+  const Process* process_;
+  std::vector<Range> constants_;
+  MallocCopy plan_;
+};
 
 // What modules have made read-only after relocation: all pages of a mapping that cannot be written.
 std::vector<Range> constants_of(const Modules& modules, const MemoryMap& map) {
@@ -83,27 +163,10 @@ std::vector<Range> data_of(const Modules& modules) {
   return data;
 }
 
-Result<std::vector<Range>> plan_malloc_copy(const Process* process,
-                                            const Modules& modules,
-                                            const MemoryMap& map) {
-  std::vector<Range> plan = constants_of(modules, map);
-  for (const Mapping& mapping : map.mappings()) {
-    if (!glibc::may_hold_chunks(mapping)) continue;
-    const bool is_sparse =
-        process != nullptr && mapping.is_anonymous() && mapping.range.bytes > kLarge;
-    if (!is_sparse) {
-      add_range(mapping.range, plan);
-      continue;
-    }
-    const auto pages = read_pages(*process, mapping.range);
-    if (!pages) {
-      add_range(mapping.range, plan);
-    } else {
-      add_used(mapping.range, *pages, plan);
-    }
-  }
-  std::sort(plan.begin(), plan.end());
-  return plan;
+MallocCopy plan_malloc_copy(const Target& target, const Process* process, const MemoryMap& map) {
+  CopyPlan plan(target, process, constants_of(target.modules, map));
+  for (const Mapping& mapping : map.mappings()) plan.add(mapping);
+  return std::move(plan).take();
 }
 
 Result<void> read_malloc_heap(const Target& target, HeldHeap& held) {
@@ -115,14 +178,17 @@ Result<void> read_malloc_heap(const Target& target, HeldHeap& held) {
   }
   const std::vector<Range> data = data_of(target.modules);
   const std::vector<RemoteAddr> threads = thread_pointers(held.freeze.threads);
-  auto found = glibc::read_heap(held.capture, {data, anonymous, threads});
+  const MallocCopy& copy = held.malloc_copy;
+  auto found = glibc::read_heap(held.capture, {data, anonymous, threads, copy.touched});
   if (!found) return glibc::explain_missing(target.modules, std::move(found).error());
   glibc::Heap heap = std::move(found).value();
+  heap.problems.insert(heap.problems.end(), copy.problems.begin(), copy.problems.end());
   held.index = std::move(heap.index);
   held.counters.heap_bytes = heap.account.heap_bytes();
   held.counters.free_bytes = heap.account.free_bytes();
-  held.roots = glibc::find_roots(heap, held.map, constants_of(target.modules, held.map),
-                                 held.freeze.threads);
+  std::vector<Range> constants = constants_of(target.modules, held.map);
+  constants.insert(constants.end(), copy.written.begin(), copy.written.end());
+  held.roots = glibc::find_roots(heap, held.map, constants, copy.touched, held.freeze.threads);
   held.malloc = std::move(heap);
   return {};
 }

@@ -6,10 +6,12 @@
 // in the copy afterwards.
 namespace heapattach::snapshot {
 
-// The memory to copy. Pages that were never touched are left out of large mappings.
-Result<std::vector<Range>> plan_malloc_copy(const Process* process,
-                                            const Modules& modules,
-                                            const MemoryMap& map);
+// A mapping of more bytes is not copied: a sanitizer's, or a database's that it has only reserved.
+constexpr std::uint64_t kLargestMapping = std::uint64_t{256} << 30;
+
+// The memory to copy: all private memory that is writable, or was when something was written to it.
+// Pages that were never touched are not copied, except from a core file.
+MallocCopy plan_malloc_copy(const Target& target, const Process* process, const MemoryMap& map);
 
 // Finds the heap in the copy and fills the index, the counters and the roots. Call it when the
 // target runs again.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace heapattach::glibc {
 
@@ -153,17 +154,25 @@ std::optional<Parameters> find_parameters(const Words& words,
 }  // namespace
 
 std::optional<Arenas> find_arenas(const Words& words, std::span<const Range> data) {
+  std::optional<Arenas> chosen;
+  Range chosen_in;
+  std::size_t in_use = 0;
   for (const Range& range : data) {
     auto arenas = search(words, range);
     if (!arenas) continue;
-    arenas->parameters = find_parameters(words, range, *arenas);
-    for (const Range& other : data) {
-      if (arenas->parameters) break;
-      arenas->parameters = find_parameters(words, other, *arenas);
-    }
-    return arenas;
+    if (arenas->bytes() > 0) ++in_use;
+    if (chosen && chosen->bytes() >= arenas->bytes()) continue;
+    chosen = std::move(arenas);
+    chosen_in = range;
   }
-  return std::nullopt;
+  if (!chosen) return std::nullopt;
+  chosen->others = in_use > 0 ? in_use - 1 : 0;
+  chosen->parameters = find_parameters(words, chosen_in, *chosen);
+  for (const Range& other : data) {
+    if (chosen->parameters) break;
+    chosen->parameters = find_parameters(words, other, *chosen);
+  }
+  return chosen;
 }
 
 }  // namespace heapattach::glibc

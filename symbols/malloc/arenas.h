@@ -57,10 +57,18 @@ struct Arenas {
   StateLayout layout;
   std::vector<ArenaFound> all;  // the first is main_arena
   std::optional<Parameters> parameters;
+  std::size_t others = 0;  // main arenas of further copies of the C library that are in use
+
+  // Taken from the system by all.
+  [[nodiscard]] std::uint64_t bytes() const {
+    std::uint64_t sum = 0;
+    for (const ArenaFound& arena : all) sum += arena.system_mem;
+    return sum;
+  }
 };
 
-// Searches `data`, the writable memory of modules, for main_arena and mp_. None if malloc of glibc
-// was never used, or is not there.
+// Searches `data`, the writable memory of modules, for main_arena and mp_. Of several, the one with
+// most memory is chosen. None if malloc of glibc was never used, or is not there.
 std::optional<Arenas> find_arenas(const Words& words, std::span<const Range> data);
 
 }  // namespace heapattach::glibc

@@ -61,7 +61,7 @@ class CacheSearch {
 
   // Every thread has the pointer to its cache at the same distance from its thread pointer.
   void mark_empty_caches(std::span<const RemoteAddr> thread_pointers) {
-    constexpr std::uint64_t kFarthest = 0x4000;
+    constexpr std::uint64_t kFarthest = 0x40000;
     for (std::uint64_t distance = 8; distance <= kFarthest; distance += 8) {
       if (!are_caches(thread_pointers, distance)) continue;
       for (const RemoteAddr thread : thread_pointers) {
@@ -74,10 +74,39 @@ class CacheSearch {
     }
   }
 
+  // The first chunk of main_arena is the first thread's cache. The caches of other threads are at
+  // the same distance from their thread pointers.
+  void find_broken_cache(std::span<const RemoteAddr> thread_pointers) {
+    const auto first = std::find_if(chunks_.begin(), chunks_.end(),
+                                    [](const Chunk& chunk) { return chunk.arena == 0; });
+    if (first != chunks_.end() && first->state == ChunkState::InUse && has_cache_size(*first) &&
+        arenas_.parameters && first->at - arenas_.parameters->sbrk_base < 16 &&
+        is_pointed_to(first->payload(), thread_pointers)) {
+      found_.is_cache_broken = true;
+    }
+  }
+
   [[nodiscard]] CachesFound found() const { return found_; }
   void note_broken_list() { found_.is_list_broken = true; }
 
  private:
+  static bool has_cache_size(const Chunk& chunk) {
+    return std::any_of(kForms.begin(), kForms.end(),
+                       [&](const CacheForm& form) { return form.chunk_bytes == chunk.bytes; });
+  }
+
+  // Whether a thread has `word` among its own variables.
+  [[nodiscard]] bool is_pointed_to(RemoteAddr word, std::span<const RemoteAddr> threads) const {
+    constexpr std::uint64_t kFarthest = 0x4000;
+    for (const RemoteAddr thread : threads) {
+      for (std::uint64_t distance = 8; distance <= kFarthest && distance <= thread.value;
+           distance += 8) {
+        if (words_.at_or_zero(thread - distance) == word.value) return true;
+      }
+    }
+    return false;
+  }
+
   // What a link says that is stored at `at`.
   [[nodiscard]] std::uint64_t followed(RemoteAddr at) const {
     const std::uint64_t link = words_.at_or_zero(at);
@@ -105,7 +134,8 @@ class CacheSearch {
       has_known = has_known || is_known;
       has_any = true;
     }
-    return has_any && (has_known || found_.caches == 0);
+    // Further away than the variables of the C library usually are, only a known one is proof.
+    return has_any && (has_known || (found_.caches == 0 && distance <= 0x4000));
   }
 
   [[nodiscard]] bool is_empty_cache(const Chunk& chunk) const {
@@ -230,6 +260,7 @@ CachesFound mark_caches(const Words& words,
   // Without chunks in fast bins, nothing has shown yet how links are stored.
   if (search.found().fast == 0 && search.found().caches == 0) search.mark_caches_linked_plainly();
   search.mark_empty_caches(thread_pointers);
+  search.find_broken_cache(thread_pointers);
   return search.found();
 }
 

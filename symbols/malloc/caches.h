@@ -24,7 +24,8 @@ struct CachesFound {
   std::size_t fast = 0;    // chunks in fast bins
   std::size_t cached = 0;  // chunks in caches
   std::size_t caches = 0;
-  bool is_list_broken = false;  // a fast bin leads nowhere
+  bool is_list_broken = false;   // a fast bin leads nowhere
+  bool is_cache_broken = false;  // the first thread's cache is not as a cache must be
 };
 
 // `thread_pointers` are those of the threads; an empty cache is known only by the pointer to it

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -40,8 +41,10 @@ WalkEnd follow(const Words& words, RemoteAddr at, RemoteAddr end, RemoteAddr top
       return {fits ? at + bytes : at, fits ? Stop::Top : Stop::Broken};
     }
     if (bytes == kFence || bytes == 0) {
-      const std::uint64_t second = words.at_or_zero(at + 0x18) & ~kFlags;
-      if (bytes == 0 || (second != kFence && second != 0) || at + 0x20 > end) break;
+      const std::uint64_t second = words.at_or_zero(at + 0x18);
+      const bool is_second =
+          (second & kPrevInUse) != 0 && ((second & ~kFlags) == kFence || (second & ~kFlags) == 0);
+      if (bytes == 0 || !is_second || at + 0x20 > end) break;
       visit(at, word);
       return {at + 0x20, Stop::Fence};
     }
@@ -57,6 +60,7 @@ class ArenaWalk {
   ArenaWalk(const Words& words, const Arenas& arenas, const std::vector<Range>& anonymous)
       : words_(words), arenas_(arenas), anonymous_(anonymous) {
     walked_.bytes.resize(arenas.all.size());
+    walked_.is_broken.resize(arenas.all.size());
   }
 
   Walked run() && {
@@ -77,7 +81,9 @@ class ArenaWalk {
     const WalkEnd stop = follow(words_, from, end, top, [&](RemoteAddr at, std::uint64_t word) {
       if (chunks.size() > first && (word & kPrevInUse) == 0) {
         chunks.back().state = ChunkState::Free;
+        note_size_before(chunks.back(), at);
       }
+      if (arena == 0 && (word & kNotMain) != 0) note_problem("a chunk of another arena", at, arena);
       const std::uint64_t bytes = word & ~kFlags;
       const ChunkState state = at == top         ? ChunkState::Top
                                : bytes == kFence ? ChunkState::Fence
@@ -85,11 +91,22 @@ class ArenaWalk {
       chunks.push_back({at, state == ChunkState::Fence ? 2 * kFence : bytes, arena, state});
     });
     walked_.claimed.push_back({from, stop.at - from});
-    if (stop.how == Stop::Broken) {
-      walked_.problems.push_back(fmt::format("arena {:#x} has an impossible chunk at {:#x}",
-                                             arenas_.all[arena].at.value, stop.at.value));
-    }
+    if (stop.how == Stop::Broken) note_problem("an impossible chunk", stop.at, arena);
     return stop;
+  }
+
+  // The chunk behind a free one has its size, too.
+  void note_size_before(const Chunk& free, RemoteAddr behind) {
+    if (words_.at_or_zero(behind) == free.bytes) return;
+    note_problem("a free chunk whose end says another size", free.at, free.arena);
+  }
+
+  // The first of each arena is enough.
+  void note_problem(std::string_view what, RemoteAddr at, std::uint32_t arena) {
+    if (walked_.is_broken[arena]) return;
+    walked_.is_broken[arena] = true;
+    walked_.problems.push_back(
+        fmt::format("arena {:#x} has {} at {:#x}", arenas_.all[arena].at.value, what, at.value));
   }
 
   void walk_main() {
@@ -120,7 +137,7 @@ class ArenaWalk {
     constexpr int kMostTries = 10'000;
     int tries = 0;
     for (RemoteAddr at{aligned(from.value)}; at + kLeast <= end && tries < kMostTries;
-         at = at + 16) {
+         at = words_.next_touched(at + 16)) {
       if ((words_.at_or_zero(at + 8) & kFlags) != kPrevInUse) continue;
       ++tries;
       if (end_of_chain(at, end)) return at;
@@ -147,6 +164,10 @@ class ArenaWalk {
     const RemoteAddr base = arenas_.parameters ? arenas_.parameters->sbrk_base : RemoteAddr{0};
     if (base.value != 0 && range.contains(base)) return;  // walked before
     for (RemoteAddr at{aligned(range.start.value, kPage)}; at + kPage <= range.end();) {
+      if (const RemoteAddr next = words_.next_touched(at); next != at) {
+        at = RemoteAddr{aligned(next.value, kPage)};
+        continue;
+      }
       const bool may_be = (words_.at_or_zero(at + 8) & kFlags) == kPrevInUse;
       const auto chain = may_be ? end_of_chain(at, range.end()) : std::nullopt;
       if (!chain || chain->value % kPage != 0) {
@@ -214,6 +235,10 @@ class MappedSearch {
 
   void run(const Range& range) {
     for (RemoteAddr at{aligned(range.start.value, kPage)}; at + kPage <= range.end();) {
+      if (const RemoteAddr next = words_.next_touched(at); next != at) {
+        at = RemoteAddr{aligned(next.value, kPage)};
+        continue;
+      }
       while (claimed_ != walked_.claimed.size() && walked_.claimed[claimed_].end() <= at)
         ++claimed_;
       if (claimed_ != walked_.claimed.size() && walked_.claimed[claimed_].start < at + kPage) {
@@ -240,12 +265,15 @@ class MappedSearch {
                           bytes != 0 && (bytes + behind) % kPage == 0 &&
                           bytes + behind <= end - page;
     if (!is_chunk) return std::nullopt;
-    const RemoteAddr last = page + bytes;
+    // realloc() changes the size in the other header only.
     for (std::uint64_t to = 32; to < bytes; to = to < kPage ? to * 2 : to + kPage) {
       const RemoteAddr at = page + to - 16;
-      const bool is_moved = words_.at_or_zero(at + 8) == ((last - at) | kMapped) &&
-                            (words_.at_or_zero(at) & ~kHuge) == at - page;
-      if (is_moved) return Chunk{at, last - at, 0, ChunkState::Mapped, behind};
+      const std::uint64_t moved = words_.at_or_zero(at + 8);
+      const std::uint64_t rest = moved & ~kFlags;
+      const bool is_moved = (moved & kFlags) == kMapped && rest != 0 &&
+                            (words_.at_or_zero(at) & ~kHuge) == at - page &&
+                            (at.value + rest + behind) % kPage == 0 && rest + behind <= end - at;
+      if (is_moved) return Chunk{at, rest, 0, ChunkState::Mapped, behind};
     }
     return Chunk{page, bytes, 0, ChunkState::Mapped, behind};
   }

@@ -48,6 +48,7 @@ struct Walked {
   std::vector<Range> claimed;         // the memory of arenas, sorted
   std::vector<std::uint64_t> bytes;   // of each arena, to compare with its system_mem
   std::vector<std::string> problems;  // what does not fit
+  std::vector<bool> is_broken;        // of each arena: it has one of the problems
 };
 
 // `anonymous` is the writable anonymous memory, sorted.

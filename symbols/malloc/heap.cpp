@@ -107,11 +107,13 @@ std::uint64_t Account::free_bytes() const {
 }
 
 bool may_hold_chunks(const Mapping& mapping) {
-  return mapping.is_private && boehm::may_hold_heap(mapping) && !mapping.path.starts_with("/dev/");
+  const bool is_device = mapping.path.starts_with("/dev/") && mapping.path != "/dev/zero" &&
+                         !mapping.path.starts_with("/dev/shm/");
+  return mapping.is_private && boehm::may_hold_heap(mapping) && !is_device;
 }
 
 Result<Heap> read_heap(const Capture& capture, const Source& source) {
-  const Words words(capture);
+  const Words words(capture, source.touched);
   const auto arenas = find_arenas(words, source.module_data);
   if (!arenas) {
     return Error{ErrorKind::Unsupported,
@@ -131,6 +133,13 @@ Result<Heap> read_heap(const Capture& capture, const Source& source) {
     heap.problems.emplace_back("malloc's parameters were not found, so mapped chunks are missing");
   }
   if (heap.caches.is_list_broken) heap.problems.emplace_back("a fast bin of malloc is broken");
+  if (heap.caches.is_cache_broken) {
+    heap.problems.emplace_back("a thread's cache of freed chunks is broken");
+  }
+  if (arenas->others > 0) {
+    heap.problems.push_back(fmt::format(
+        "{} more of the C library's heaps were not read, as after dlmopen()", arenas->others));
+  }
   check(heap.account, heap.problems);
   list_blocks(walked, heap.account, heap.index);
   heap.claimed = std::move(walked.claimed);

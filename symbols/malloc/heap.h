@@ -63,6 +63,7 @@ struct Source {
   std::span<const Range> module_data;           // writable, sorted
   std::span<const Range> anonymous;             // writable, sorted
   std::span<const RemoteAddr> thread_pointers;  // of the threads
+  std::span<const Range> touched{};             // what has contents, sorted; empty: everything
 };
 
 // The mappings that may hold chunks or references to them: writable private memory, and private

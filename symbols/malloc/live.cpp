@@ -109,15 +109,33 @@ class RootSearch {
   std::vector<RootRange> roots_;
 };
 
+// The parts of `roots` that have contents.
+std::vector<RootRange> touched_parts(const std::vector<RootRange>& roots,
+                                     std::span<const Range> touched) {
+  std::vector<RootRange> parts;
+  for (RootRange root : roots) {
+    const Range whole = root.range;
+    auto at = std::partition_point(touched.begin(), touched.end(),
+                                   [&](const Range& range) { return range.end() <= whole.start; });
+    for (; at != touched.end() && at->start < whole.end(); ++at) {
+      const RemoteAddr start = std::max(at->start, whole.start);
+      root.range = {start, std::min(at->end(), whole.end()) - start};
+      parts.push_back(root);
+    }
+  }
+  return parts;
+}
+
 }  // namespace
 
 std::vector<RootRange> find_roots(const Heap& heap,
                                   const MemoryMap& map,
                                   std::span<const Range> constants,
+                                  std::span<const Range> touched,
                                   std::span<const FrozenThread> threads) {
   std::vector<RootRange> roots = RootSearch(heap, map, threads).run();
   for (const Range& range : constants) roots.push_back({.range = range});
-  return roots;
+  return touched_parts(roots, touched);
 }
 
 boehm::LiveSet find_live(const boehm::Heap& heap,

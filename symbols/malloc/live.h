@@ -15,10 +15,12 @@ namespace heapattach::glibc {
 
 // The words that keep allocations alive: of modules, of stacks from 128 bytes below the stack
 // pointer on, and of all other memory, thread-local data included. `constants` are parts of modules
-// that were written when they were loaded, and cannot be any more.
+// that were written when they were loaded, and cannot be any more. Only `touched` (sorted) has
+// contents.
 std::vector<boehm::RootRange> find_roots(const Heap& heap,
                                          const MemoryMap& map,
                                          std::span<const Range> constants,
+                                         std::span<const Range> touched,
                                          std::span<const FrozenThread> threads);
 
 // Traces `heap`, whose blocks are those of `found`.

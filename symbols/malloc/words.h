@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <optional>
@@ -13,7 +14,9 @@ namespace heapattach::glibc {
 // the one before. Borrows the capture; not safe for several threads at once.
 class Words {
  public:
-  explicit Words(const Capture& capture) : capture_(capture) {}
+  // Only `touched` (sorted) has contents; empty: everything that was captured.
+  explicit Words(const Capture& capture, std::span<const Range> touched = {})
+      : capture_(capture), touched_(touched) {}
 
   [[nodiscard]] std::optional<std::uint64_t> at(RemoteAddr from) const {
     const auto bytes = bytes_from(from);
@@ -34,6 +37,19 @@ class Words {
   // Where the captured memory around `from` ends; `from` itself if it was not captured.
   [[nodiscard]] RemoteAddr end_of(RemoteAddr from) const { return from + bytes_from(from).size(); }
 
+  // `at`, or where contents begin after it; far beyond all memory if there are none.
+  [[nodiscard]] RemoteAddr next_touched(RemoteAddr at) const {
+    if (touched_.empty()) return at;
+    if (next_ == touched_.size() || touched_[next_].start > at || touched_[next_].end() <= at) {
+      next_ = static_cast<std::size_t>(
+          std::partition_point(touched_.begin(), touched_.end(),
+                               [&](const Range& range) { return range.end() <= at; }) -
+          touched_.begin());
+    }
+    if (next_ == touched_.size()) return RemoteAddr{std::uint64_t{1} << 63};
+    return std::max(at, touched_[next_].start);
+  }
+
  private:
   [[nodiscard]] std::span<const std::byte> bytes_from(RemoteAddr from) const {
     if (from < start_ || from.value - start_.value >= piece_.size()) {
@@ -48,6 +64,8 @@ class Words {
   const Capture& capture_;
   mutable std::span<const std::byte> piece_;  // starts at start_
   mutable RemoteAddr start_{};
+  std::span<const Range> touched_;
+  mutable std::size_t next_ = 0;  // in `touched_`: near what was asked for last
 };
 
 }  // namespace heapattach::glibc

@@ -1,6 +1,10 @@
 #include "attach/capture.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -41,6 +45,30 @@ TEST_CASE("a capture reads as the target did") {
   CHECK(capture.bytes_from({0x20040}).empty());
   CHECK(capture.read_as<std::uint64_t>({0x2003c}).error().kind == ErrorKind::Fault);
   CHECK(capture.holes().empty());
+}
+
+TEST_CASE("what has no contents reads as zero, whatever was there before") {
+  constexpr std::size_t kMapped = 4U << 20;
+  FakeMemory memory;
+  map_numbered(memory, 0x10000, kMapped + 2 * kPage);
+  auto arena = Arena::reserve(2 * kMapped, 2 * kMapped);
+  REQUIRE(arena);
+  std::fill(arena->bytes().begin(), arena->bytes().end(), std::byte{0xab});
+  Capture capture(std::move(arena).value());
+  // The first piece starts so that the pages of the copy are not those of the target.
+  const std::vector<Range> ranges{{{0x10008}, 16}, {{0x11000}, kMapped}};
+  const std::vector<Range> parts{
+      {{0x10008}, 16}, {{0x12000}, kPage}, {{0x14000}, 8}, {{0x11000 + kMapped - 8}, 8}};
+  REQUIRE(capture.add_parts(memory, ranges, parts, {}));
+  CHECK(capture.bytes_from({0x11000}).size() == kMapped);
+  const auto is_copied = [&](std::uint64_t at) {
+    return std::any_of(parts.begin(), parts.end(),
+                       [&](const Range& part) { return part.contains(RemoteAddr{at}); });
+  };
+  for (std::uint64_t at = 0x11000; at < 0x11000 + kMapped; at += 8) {
+    REQUIRE(capture.read_as<std::uint64_t>({at}).value() == (is_copied(at) ? at : 0));
+  }
+  CHECK(capture.read_as<std::uint64_t>({0x10010}).value() == 0x10010);
 }
 
 TEST_CASE("adjacent ranges become one piece") {

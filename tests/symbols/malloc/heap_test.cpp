@@ -83,6 +83,8 @@ TEST_CASE("a cache is known while its thread is in the midst of one change, and 
     const auto heap = fake.read();
     REQUIRE(heap);
     CHECK(heap->caches.cached == (changed == 1 ? 3 : 0));
+    CHECK(heap->caches.is_cache_broken == (changed == 2));
+    CHECK(heap->problems.size() == (changed == 2 ? 1 : 0));
   }
 }
 
@@ -119,6 +121,28 @@ TEST_CASE("malloc's account that does not add up is a problem") {
     const auto heap = fake.read();
     REQUIRE(heap);
     CHECK(heap->problems.size() == 2);  // the chunk, and the arena's bytes
+  }
+  SUBCASE("a free chunk ends where the next says that a smaller one does") {
+    const RemoteAddr free = fake.add_free(0x60);
+    fake.add(0x40);
+    fake.poke(free - 16 + 0x60, 0x50);
+    const auto heap = fake.read();
+    REQUIRE(heap);
+    REQUIRE(heap->problems.size() == 1);
+    CHECK(heap->problems[0].find("a free chunk") != std::string::npos);
+  }
+  SUBCASE("a chunk has the flag of another arena") {
+    fake.poke(broken - 8, 0x40 | 1 | 4);
+    const auto heap = fake.read();
+    REQUIRE(heap);
+    REQUIRE(heap->problems.size() == 1);
+    CHECK(heap->problems[0].find("of another arena") != std::string::npos);
+  }
+  SUBCASE("a size is that of a fence, where there is none") {
+    fake.poke(broken - 8, 0x11);
+    const auto heap = fake.read();
+    REQUIRE(heap);
+    CHECK(heap->problems.size() == 2);
   }
   SUBCASE("a mapped chunk is missing") {
     const RemoteAddr mapped = fake.add_mapped(0x21000);
@@ -232,7 +256,9 @@ TEST_CASE("roots are all private memory but malloc's own and what is below a sta
   open.registers->stack_pointer = RemoteAddr{0x41000};
   const std::vector<FrozenThread> threads{guarded, open};
   std::vector<Range> found;
-  for (const auto& root : glibc::find_roots(heap, map, {}, threads)) found.push_back(root.range);
+  const std::vector<Range> everything{{{0}, std::uint64_t{1} << 47}};
+  for (const auto& root : glibc::find_roots(heap, map, {}, everything, threads))
+    found.push_back(root.range);
   const std::vector<Range> expected{{RemoteAddr{0x10000}, 0x100},
                                     {RemoteAddr{0x10300}, 0xd00},
                                     {RemoteAddr{0x21000}, 0x2000},
