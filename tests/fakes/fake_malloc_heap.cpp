@@ -98,13 +98,26 @@ void FakeMallocHeap::add_foreign(std::uint64_t bytes) {
   next_ = next_ + bytes;
 }
 
-void FakeMallocHeap::write_bins() {
-  const RemoteAddr bins = kArena + release_.bins;
+void FakeMallocHeap::add_second_library(std::uint64_t system_mem) {
+  has_second_ = true;
+  memory_.map_zero(kSecond, kSecondBytes);
+  const glibc::StateLayout layout{release_.bins, release_.fast_bins};
+  write_empty_bins(kSecond + layout.bins);
+  poke(kSecond + layout.next(), kSecond.value);
+  poke(kSecond + layout.system_mem(), system_mem);
+}
+
+void FakeMallocHeap::write_empty_bins(RemoteAddr bins) {
   for (unsigned i = 0; i < glibc::StateLayout::kBins; ++i) {
     const RemoteAddr bin = bins + i * std::uint64_t{16} - 16;
     poke(bin + 16, bin.value);
     poke(bin + 24, bin.value);
   }
+}
+
+void FakeMallocHeap::write_bins() {
+  const RemoteAddr bins = kArena + release_.bins;
+  write_empty_bins(bins);
   // All free chunks are in the first bin, which is unsorted.
   RemoteAddr before = bins - 16;
   for (const RemoteAddr chunk : free_) {
@@ -168,10 +181,14 @@ Result<glibc::Heap> FakeMallocHeap::read() {
   write_bins();
   write_parameters();
   write_cache();
-  const std::vector<Range> all{{kHeap, kHeapBytes}, {kMapped, kMappedBytes}, {kData, 0x4000}};
+  std::vector<Range> all{{kHeap, kHeapBytes}, {kMapped, kMappedBytes}, {kData, 0x4000}};
+  std::vector<Range> data{{kData, 0x4000}};
+  if (has_second_) {
+    all.push_back({kSecond, kSecondBytes});
+    data.insert(data.begin(), all.back());
+  }
   capture_ = std::make_unique<Capture>(Arena::reserve(1 << 22, 0).value());
   HA_TRY(capture_->add(memory_, all, {}));
-  const std::vector<Range> data{{kData, 0x4000}};
   const std::vector<Range> anonymous{{kHeap, kHeapBytes}, {kMapped, kMappedBytes}};
   const std::vector<RemoteAddr> threads{kThread};
   return glibc::read_heap(*capture_, {data, anonymous, threads});

@@ -45,6 +45,9 @@ class FakeMallocHeap {
   // malloc has that many bytes in mapped chunks too few in its account.
   void drift(std::uint64_t bytes) { drift_ = bytes; }
 
+  // A second copy of the C library, whose heap has that many bytes.
+  void add_second_library(std::uint64_t system_mem);
+
   void poke(RemoteAddr at, std::uint64_t word);
   [[nodiscard]] std::uint64_t peek(RemoteAddr at);
   // A global variable of the program, below malloc's data.
@@ -64,10 +67,13 @@ class FakeMallocHeap {
   static constexpr RemoteAddr kMapped{0x7e0000000000};
   static constexpr std::uint64_t kMappedBytes = 0x100000;
   static constexpr RemoteAddr kThread{0x7f0000003f00};
+  static constexpr RemoteAddr kSecond{0x7f0000100000};
+  static constexpr std::uint64_t kSecondBytes = 0x2000;
 
   RemoteAddr append(std::uint64_t chunk_bytes);
   void link(RemoteAddr at, std::uint64_t to);
   void write_bins();
+  void write_empty_bins(RemoteAddr bins);
   void write_parameters();
   void write_cache();
   void put_count(unsigned bin, std::uint64_t count);
@@ -83,6 +89,7 @@ class FakeMallocHeap {
   std::uint64_t mapped_ = 0;
   std::uint64_t drift_ = 0;
   std::vector<std::uint64_t> miscounted_;  // bins
+  bool has_second_ = false;
   std::unique_ptr<Capture> capture_;
 };
 

@@ -166,6 +166,28 @@ TEST_CASE("memory that the program takes from the break itself is not malloc's")
   CHECK(heap->claimed.size() == 2);
 }
 
+TEST_CASE("of two copies of the C library, the larger heap is read, and the other is a problem") {
+  for (const std::uint64_t other : {std::uint64_t{0}, std::uint64_t{0x1000}}) {
+    FakeMallocHeap fake(malloc_releases().at(4));
+    const RemoteAddr held = fake.add(0x40);
+    fake.add_second_library(other);
+    const auto heap = fake.read();
+    REQUIRE(heap);
+    CHECK(payloads(*heap) == std::vector<RemoteAddr>{held});
+    CHECK(heap->problems.size() == (other == 0 ? 0 : 1));
+  }
+}
+
+TEST_CASE("an aligned chunk that realloc() made larger has its new size") {
+  FakeMallocHeap fake(malloc_releases().at(4));
+  const RemoteAddr aligned = fake.add_mapped(0x42000, 64);
+  fake.poke(aligned - 64 + 8, 0x21000 | 2);  // the header at the mapping's start is not changed
+  const auto heap = fake.read();
+  REQUIRE(heap);
+  CHECK(heap->problems == std::vector<std::string>{});
+  CHECK(heap->account.mapped_bytes == 0x42000);
+}
+
 TEST_CASE("a process without malloc's data is not supported") {
   FakeMemory memory;
   memory.map_zero(RemoteAddr{0x10000}, 0x4000);
