@@ -87,7 +87,8 @@ void add_served_files(const Process& process, std::vector<StallingMemory::Mapped
 
 }  // namespace
 
-std::vector<Range> userfault_ranges(std::string_view smaps) {
+std::vector<Range> ranges_with_flags(std::string_view smaps,
+                                     std::span<const std::string_view> flags) {
   std::vector<Range> ranges;
   std::optional<Range> current;
   while (!smaps.empty()) {
@@ -96,13 +97,18 @@ std::vector<Range> userfault_ranges(std::string_view smaps) {
     if (!current || !line.starts_with("VmFlags:")) continue;
     next_word(line);
     for (std::string_view flag = next_word(line); !flag.empty(); flag = next_word(line)) {
-      // Missing pages, write protection, minor faults.
-      if (flag != "um" && flag != "uw" && flag != "ui") continue;
+      if (std::find(flags.begin(), flags.end(), flag) == flags.end()) continue;
       ranges.push_back(*current);
       break;
     }
   }
   return ranges;
+}
+
+std::vector<Range> userfault_ranges(std::string_view smaps) {
+  // Missing pages, write protection, minor faults.
+  constexpr std::array<std::string_view, 3> kFlags = {"um", "uw", "ui"};
+  return ranges_with_flags(smaps, kFlags);
 }
 
 // "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw": proc_pid_mountinfo(5).

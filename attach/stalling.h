@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <set>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -48,6 +49,10 @@ class StallingMemory {
 
 // Whether a process has memory that is registered with a userfaultfd.
 [[nodiscard]] bool has_userfaults(const Process& process);
+
+// The mappings in the text of /proc/<pid>/smaps that have one of these VmFlags, such as "dc".
+[[nodiscard]] std::vector<Range> ranges_with_flags(std::string_view smaps,
+                                                   std::span<const std::string_view> flags);
 
 // The mappings in the text of /proc/<pid>/smaps that are registered with a userfaultfd, from their
 // VmFlags (Documentation/filesystems/proc.rst).

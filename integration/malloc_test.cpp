@@ -148,6 +148,17 @@ TEST_CASE("stops in the midst of malloc give no false leak with --confirm") {
   CHECK(harm_done_to(target.pid()) == "");
 }
 
+TEST_CASE("memory that a copy of the process does not get leaves no verdict on a clone's leaks") {
+  LiveTarget target("uncopied");
+  const ToolRun frozen = run_tool({"leaks", "--heap", "malloc", pid_of(target)});
+  CHECK(frozen.status == 0);
+  const ToolRun cloned =
+      run_tool({"leaks", "--heap", "malloc", "--snapshot", "clone", pid_of(target)});
+  INFO(cloned.output, cloned.errors);
+  CHECK(cloned.status == 7);
+  CHECK(cloned.output.find("does not get") != std::string::npos);
+}
+
 TEST_CASE("what a collector manages cannot leak, and the report says so") {
   if (!is_target_built("known_live_set")) return;
   LiveTarget target("known_live_set");

@@ -87,6 +87,7 @@ Result<bool> Copying::copy(const std::vector<FrozenThread>& threads, bool accept
 // Everything is copied: where the heap is, will be seen in the copy.
 Result<void> Copying::copy_malloc(const std::vector<FrozenThread>& threads) {
   held_.malloc_copy = plan_malloc_copy(target_, source_.process, held_.map);
+  if (held_.is_clone && target_.process) note_uncopied(*target_.process, held_.malloc_copy);
   const MallocCopy& plan = held_.malloc_copy;
   HA_TRY(held_.capture.add_parts(source_.memory, plan.ranges, plan.touched, limits_));
   if (waits_ != nullptr) {

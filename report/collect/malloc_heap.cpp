@@ -1,7 +1,9 @@
 #include "report/collect/malloc_heap.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -167,6 +169,23 @@ MallocCopy plan_malloc_copy(const Target& target, const Process* process, const 
   CopyPlan plan(target, process, constants_of(target.modules, map));
   for (const Mapping& mapping : map.mappings()) plan.add(mapping);
   return std::move(plan).take();
+}
+
+void note_uncopied(const Process& process, MallocCopy& copy) {
+  constexpr std::array<std::string_view, 2> kFlags = {"dc", "wf"};
+  const auto smaps = process.read_file("smaps");
+  const auto map = process.maps();
+  if (!smaps || !map) return;
+  std::uint64_t bytes = 0;
+  for (const Range& range : ranges_with_flags(*smaps, kFlags)) {
+    const Mapping* mapping = map->find(range.start);
+    if (mapping != nullptr && glibc::may_hold_chunks(*mapping)) bytes += range.bytes;
+  }
+  if (bytes == 0) return;
+  copy.problems.push_back(
+      fmt::format("{} bytes that a copy of the process does not get were not searched: use "
+                  "--snapshot freeze",
+                  bytes));
 }
 
 Result<void> read_malloc_heap(const Target& target, HeldHeap& held) {

@@ -13,6 +13,9 @@ constexpr std::uint64_t kLargestMapping = std::uint64_t{256} << 30;
 // Pages that were never touched are not copied, except from a core file.
 MallocCopy plan_malloc_copy(const Target& target, const Process* process, const MemoryMap& map);
 
+// Adds what a process keeps from its copies (madvise(2): MADV_DONTFORK, MADV_WIPEONFORK).
+void note_uncopied(const Process& process, MallocCopy& copy);
+
 // Finds the heap in the copy and fills the index, the counters and the roots. Call it when the
 // target runs again.
 Result<void> read_malloc_heap(const Target& target, HeldHeap& held);

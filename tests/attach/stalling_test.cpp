@@ -31,6 +31,13 @@ TEST_CASE("mappings under a userfaultfd are found by their flags") {
   CHECK(ranges[2].start.value == 0x7f0000007000);
   CHECK(userfault_ranges("VmFlags: um\n").empty());
   CHECK(userfault_ranges("").empty());
+  const std::vector<std::string_view> flags{"dc", "wf"};
+  const auto kept = ranges_with_flags(
+      "1000-2000 rw-p 00000000 00:00 0\nVmFlags: rd wr mr dc\n"
+      "2000-3000 rw-p 00000000 00:00 0\nVmFlags: rd wr mr\n"
+      "3000-5000 rw-p 00000000 00:00 0\nVmFlags: rd wr wf\n",
+      flags);
+  CHECK(kept == std::vector<Range>{{{0x1000}, 0x1000}, {{0x3000}, 0x2000}});
 }
 
 TEST_CASE("file systems with a server are found among the mounts") {
