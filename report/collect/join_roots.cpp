@@ -110,6 +110,8 @@ void join_roots(const RootSources& from, Snapshot& snapshot) {
       take(from.frames.in_register(thread.tid, thread.registers->general[i]), root);
       add(std::move(root), *to);
     }
+    // The collector does not look at them.
+    if (!from.held.malloc) continue;
     for (const std::uint64_t word : thread.vector_registers) {
       const auto to = from.heap.resolve(word, boehm::Heap::From::Stack);
       if (!to) continue;
