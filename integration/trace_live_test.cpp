@@ -63,7 +63,7 @@ TEST_CASE("a live table fits its terminal, also after this has become narrower")
 }
 
 TEST_CASE("a worker that hangs while a trace is shown is given up, and the trace goes on") {
-  if (!is_long_run()) return print_skip("takes 8 s; only in long runs");
+  if (!is_long_run()) return;  // it takes 8 s
   if (!is_target_built(kAllocating)) return print_skip("libgc is not installed");
   if (run_in_shell("command -v script", {}).status != 0) return print_skip("script is not here");
   LiveTarget target(kAllocating, {"1", "free"});
