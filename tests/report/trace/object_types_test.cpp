@@ -62,7 +62,7 @@ TEST_CASE("what only begins like a String has no type") {
   CHECK(name_of(types, 40, string_bytes("Hello", 5, 40)) == "");
   CHECK(name_of(types, 17, string_bytes("Hello", 5, 18)) == "");
   CHECK(name_of(types, 18, string_bytes("He\x01lo", 5, 18)) == "");
-  CHECK(name_of(types, 18, string_bytes("He\xff\xfflo", 0, 18)) == "");
+  CHECK(name_of(types, 18, string_bytes("H\xff\xfflo", 0, 18)) == "");
   CHECK(name_of(types, 16, numbers({1, 3, 2, 5})) == "");
   CHECK(name_of(types, 16, numbers({1, 3, 0, 5})) == "");
   CHECK(name_of(types, 16, numbers({1, 1, 1, 65})) == "");
