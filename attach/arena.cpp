@@ -54,7 +54,8 @@ Result<Arena> Arena::reserve(std::size_t bytes, std::size_t touched) {
     return Error{ErrorKind::Os, fmt::format("an arena of {} bytes", bytes), ENOMEM};
   }
   const std::size_t size = std::max(rounded_up(bytes, kPageBytes), kPageBytes);
-  const std::size_t now = std::min(rounded_up(touched, kPageBytes), size);
+  // In whole huge pages, as memory that is used again comes in these.
+  const std::size_t now = std::min(rounded_up(touched, kHugePageBytes), size);
   void* const begin = fault_at(FaultPoint::MapArena) ? nullptr : take_addresses(size, now);
   const int failure = errno;
   if (begin == nullptr) {
@@ -95,7 +96,11 @@ void Arena::use_small_pages(std::span<std::byte> part) noexcept {
 }
 
 void Arena::reset() noexcept {
-  if (begin_ != nullptr) give_memory(begin_, size_, touched_);
+  if (begin_ != nullptr) {
+    // It must be one mapping again, whatever use_small_pages() has done.
+    static_cast<void>(madvise(begin_, size_, MADV_HUGEPAGE));
+    give_memory(begin_, size_, touched_);
+  }
   begin_ = nullptr;
   size_ = 0;
   touched_ = 0;

@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "attach/back_off.h"
+#include "attach/guardian.h"
 #include "attach/interrupt.h"
 #include "attach/process.h"
 #include "attach/ptrace_word.h"
@@ -64,7 +65,10 @@ bool is_single(const EndingThreads::End& end) {
 }
 
 Result<void> check_ending_signals() {
-  if (interrupted_by() == SIGINT) accept_interrupt();
+  if (interrupted_by() == SIGINT) {
+    accept_interrupt();
+    need_time(std::chrono::hours(24 * 365));  // the program may take its time to end
+  }
   return check_interrupt();
 }
 

@@ -78,7 +78,10 @@ Result<pid_t> start_program(const std::vector<std::string>& command,
   const char go = 1;
   static_cast<void>(!write(gate.writes.get(), &go, 1));
   int why = 0;
-  if (read(failed.reads.get(), &why, sizeof why) != sizeof why) return pid;
+  ssize_t got = 0;
+  while ((got = read(failed.reads.get(), &why, sizeof why)) < 0 && errno == EINTR) {
+  }
+  if (got != sizeof why) return pid;
   kill_and_reap(pid);
   return Error{ErrorKind::Gone, fmt::format("starting {}: {}", command.front(), std::strerror(why))}
       .advise("the path of the program");

@@ -247,6 +247,7 @@ Result<std::unique_ptr<HeldHeap>> hold_and_copy(const Target& target, const Take
   HoldAttempts attempts;
   // What may have been copied of a clone that went is not to be copied twice.
   attempts.start_afresh = [&]() -> Result<void> {
+    held.reset();  // its memory is used again
     held = std::make_unique<HeldHeap>(HA_TRY(make_arena(target, true)));
     return {};
   };
@@ -254,7 +255,8 @@ Result<std::unique_ptr<HeldHeap>> hold_and_copy(const Target& target, const Take
     const bool is_copied = HA_TRY(hold_once(target, hold, options, is_last, *held));
     if (!target.is_malloc) return is_copied;
     HA_TRY(read_malloc_heap(target, *held));
-    if (held->malloc->problems.empty() || is_last || target.core || options.held != nullptr)
+    if (held->malloc->problems.size() == held->malloc->lasting || is_last || target.core ||
+        options.held != nullptr)
       return true;
     // It was changed while the threads were stopped in the midst of malloc, perhaps.
     HA_TRY(attempts.start_afresh());

@@ -61,8 +61,9 @@ class CopyPlan {
     if (glibc::may_hold_chunks(mapping)) {
       add_writable(mapping);
     } else if (may_have_been_written(mapping)) {
+      if (mapping.range.bytes > kLargestMapping) return leave_out(mapping);
       const auto pages = read_pages(*process_, mapping.range);
-      if (!pages) return;
+      if (!pages) return leave_out(mapping);
       for (const Range& part : parts_of(mapping.range, *pages, is_own_copy)) {
         add_whole(part);
         plan_.written.push_back(part);
@@ -87,13 +88,14 @@ class CopyPlan {
     plan_.touched.push_back(range);
   }
 
+  void leave_out(const Mapping& mapping) {
+    plan_.problems.push_back(fmt::format("a mapping of {} bytes at {:#x} was not read",
+                                         mapping.range.bytes, mapping.range.start.value));
+  }
+
   void add_writable(const Mapping& mapping) {
     const Range range = mapping.range;
-    if (range.bytes > kLargestMapping) {
-      plan_.problems.push_back(fmt::format("a mapping of {} bytes at {:#x} was not read",
-                                           range.bytes, range.start.value));
-      return;
-    }
+    if (range.bytes > kLargestMapping) return leave_out(mapping);
     // A page of another process may have contents without being here.
     const bool is_served = target_.live && target_.live->stalling().userfault_bytes({range}) > 0;
     if (process_ == nullptr || is_served || range.bytes < kSmall) return add_whole(range);
@@ -202,6 +204,7 @@ Result<void> read_malloc_heap(const Target& target, HeldHeap& held) {
   if (!found) return glibc::explain_missing(target.modules, std::move(found).error());
   glibc::Heap heap = std::move(found).value();
   heap.problems.insert(heap.problems.end(), copy.problems.begin(), copy.problems.end());
+  heap.lasting += copy.problems.size();
   held.index = std::move(heap.index);
   held.counters.heap_bytes = heap.account.heap_bytes();
   held.counters.free_bytes = heap.account.free_bytes();

@@ -262,11 +262,11 @@ class MappedSearch {
     const std::uint64_t bytes = word & ~kFlags;
     const std::uint8_t behind = bytes % kPage == 0 ? 0 : 16;
     const bool is_chunk = (word & kFlags) == kMapped && (words_.at_or_zero(page) & ~kHuge) == 0 &&
-                          bytes != 0 && (bytes + behind) % kPage == 0 &&
-                          bytes + behind <= end - page;
+                          bytes != 0 && (bytes + behind) % kPage == 0;
     if (!is_chunk) return std::nullopt;
     // realloc() changes the size in the other header only.
-    for (std::uint64_t to = 32; to < bytes; to = to < kPage ? to * 2 : to + kPage) {
+    const std::uint64_t most = std::min<std::uint64_t>(bytes, end - page);
+    for (std::uint64_t to = 32; to < most; to = to < kPage ? to * 2 : to + kPage) {
       const RemoteAddr at = page + to - 16;
       const std::uint64_t moved = words_.at_or_zero(at + 8);
       const std::uint64_t rest = moved & ~kFlags;
@@ -275,6 +275,7 @@ class MappedSearch {
                             (at.value + rest + behind) % kPage == 0 && rest + behind <= end - at;
       if (is_moved) return Chunk{at, rest, 0, ChunkState::Mapped, behind};
     }
+    if (bytes + behind > end - page) return std::nullopt;
     return Chunk{page, bytes, 0, ChunkState::Mapped, behind};
   }
 

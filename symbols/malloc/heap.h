@@ -56,6 +56,7 @@ struct Heap {
   std::vector<Range> states;   // … where it lies among other data: main_arena itself
   CachesFound caches;
   std::vector<std::string> problems;  // why the account does not add up; empty if it does
+  std::size_t lasting = 0;            // of the problems: another look would find them again
 };
 
 // Where to search, and in what.

@@ -254,7 +254,7 @@ class Reader {
   }
 
   Result<void> copy_contents(CollectorDump& dump) {
-    constexpr std::uint64_t kAlignment = 64;  // that a copy may require before each range
+    constexpr std::uint64_t kAlignment = kPageBytes;  // that a copy may require before each range
     const std::vector<Range> ranges = boehm::plan_copy(dump.index, dump.layout);
     std::vector<Range> rest;
     if (with_all_contents_) rest = boehm::rest_of_contents(dump.index, ranges);
