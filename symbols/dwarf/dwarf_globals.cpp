@@ -16,7 +16,7 @@ void DwarfReader::read_global(const DwarfUnit::Entry& entry) {
   Variable variable;
   variable.name = names_.of_variable(entry.die);
   variable.type = ref_of_type(declaration_of(entry.die), 0);
-  variable.address = RemoteAddr{*address + bias_};
+  variable.address = RemoteAddr{*address};
   if (variable.type != kNoType && !variable.name.empty()) {
     model_.globals.push_back(std::move(variable));
   }

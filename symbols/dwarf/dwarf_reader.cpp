@@ -44,14 +44,9 @@ Encoding encoding_of(std::uint64_t number, std::string_view name) {
 }  // namespace
 
 DwarfReader::DwarfReader(DebugInformation& information,
-                         std::uint64_t bias,
                          const DwarfReadLimits& limits,
                          TypeModel& into)
-    : information_(information),
-      bias_(bias),
-      limits_(limits),
-      model_(into),
-      names_(information.main()) {}
+    : information_(information), limits_(limits), model_(into), names_(information.main()) {}
 
 void DwarfReader::read() {
   Dwarf_CU* unit = nullptr;

@@ -37,11 +37,8 @@ class DwarfReader {
     std::size_t left_out = 0;  // because of a limit
   };
 
-  // Adds `bias` to the linked addresses of globals.
-  DwarfReader(DebugInformation& information,
-              std::uint64_t bias,
-              const DwarfReadLimits& limits,
-              TypeModel& into);
+  // Globals get their addresses as linked.
+  DwarfReader(DebugInformation& information, const DwarfReadLimits& limits, TypeModel& into);
 
   // All units, including the split ones.
   void read();
@@ -82,7 +79,6 @@ class DwarfReader {
   [[nodiscard]] std::optional<std::uint64_t> address_of(const Dwarf_Die& variable) const;
 
   DebugInformation& information_;
-  std::uint64_t bias_;
   DwarfReadLimits limits_;
   TypeModel& model_;
   DwarfNames names_;

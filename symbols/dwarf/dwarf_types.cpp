@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
 
 #include "attach/sandbox.h"
+#include "symbols/dwarf/type_cache.h"
 #include "symbols/elf/elf_file.h"
 #include "symbols/elf/file_share.h"
 #include "symbols/types/model_bytes.h"
@@ -26,6 +30,7 @@ struct Source {
   const Fd& file;
   std::span<const Companion> companions;
   std::uint64_t bias = 0;
+  const TypeCache::Entry* entry = nullptr;  // null: its types are not kept
 };
 
 std::string summary_of(const DwarfReader::Counts& counts, const TypeModel& model) {
@@ -49,13 +54,14 @@ TypeModel parse(const Source& source, const DwarfReadLimits& limits) {
     model.notes.push_back(fmt::format("no debug information: {}", dwarf_errmsg(-1)));
     return model;
   }
-  DwarfReader reader(information, source.bias, limits, model);
+  DwarfReader reader(information, limits, model);
   reader.read();
   model.notes = information.notes();
   model.notes.push_back(summary_of(reader.counts(), model));
   return model;
 }
 
+// With the addresses of globals as linked.
 Result<TypeModel> parse_in_sandbox(const Source& source, const TypeOptions& options) {
   SandboxLimits limits;
   limits.time = options.time_per_module;
@@ -70,7 +76,21 @@ Result<TypeModel> parse_in_sandbox(const Source& source, const TypeOptions& opti
       [&](SandboxOutput& out) { out.write(to_bytes(parse(source, options.limits))); }, limits));
   TypeModel model = HA_TRY(model_from_bytes(result.output));
   model.notes.insert(model.notes.end(), result.notes.begin(), result.notes.end());
+  if (source.entry != nullptr) {
+    const auto kept = options.cache->store(*source.entry, result.output);
+    model.notes.push_back(kept ? "kept in the cache" : "not kept: " + kept.error().message());
+  }
   return model;
+}
+
+// What an earlier run kept; none if there is nothing, with a note if it cannot be used.
+std::optional<TypeModel> load(const Source& source, const TypeOptions& options, std::string& note) {
+  if (source.entry == nullptr) return std::nullopt;
+  auto kept = options.cache->load(*source.entry);
+  if (!kept) note = kept.error().message();
+  if (!kept || !*kept) return std::nullopt;
+  note = "from the cache";
+  return std::move(*kept);
 }
 
 void warn_of_limits(const TypeModel& model, const TypeOptions& options) {
@@ -98,33 +118,49 @@ bool has_debug_information(const Fd& file, bool use_sandbox) {
   return elf && (elf->has_section(".debug_info") || elf->has_section(".zdebug_info"));
 }
 
-}  // namespace
-
-TypeModel read_types_of(const Fd& file,
-                        std::uint64_t bias,
-                        const TypeOptions& options,
-                        std::span<const Companion> companions) {
+TypeModel read_or_load(const Source& source, const TypeOptions& options) {
   const auto start = Clock::now();
   TypeModel model;
-  if (file.empty() || !has_debug_information(file, options.use_sandbox)) {
+  std::string note;
+  auto kept = load(source, options, note);
+  if (!kept && (source.file.empty() || !has_debug_information(source.file, options.use_sandbox))) {
     model.notes.emplace_back("no debug information");
     return model;
   }
-  const Source source{file, companions, bias};
-  auto parsed = options.use_sandbox ? parse_in_sandbox(source, options)
-                                    : Result<TypeModel>(parse(source, options.limits));
+  auto parsed = kept                  ? Result<TypeModel>(std::move(*kept))
+                : options.use_sandbox ? parse_in_sandbox(source, options)
+                                      : Result<TypeModel>(parse(source, options.limits));
   if (!parsed) {
     model.notes.push_back("no types: " + parsed.error().message());
     if (options.warn) options.warn("none of its types were read: " + parsed.error().message());
     return model;
   }
   model = std::move(parsed).value();
+  for (Variable& global : model.globals) global.address.value += source.bias;
+  if (!note.empty()) model.notes.push_back(std::move(note));
   warn_of_limits(model, options);
   make_sound(model);
   for (TypeRef at = 0; at < model.types().size(); ++at) model[at].known_from = {"dwarf"};
   const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start);
   model.notes.push_back(fmt::format("read in {} ms", took.count()));
   return model;
+}
+
+std::optional<TypeCache::Entry> entry_of(const Module& module, const TypeOptions& options) {
+  if (options.cache == nullptr) return std::nullopt;
+  const DwarfReadLimits& most = options.limits;
+  return options.cache->entry_of(
+      module, fmt::format("{} {} {} {} {}", most.types, most.members_of_one, most.members,
+                          most.globals, most.disagreements));
+}
+
+}  // namespace
+
+TypeModel read_types_of(const Fd& file,
+                        std::uint64_t bias,
+                        const TypeOptions& options,
+                        std::span<const Companion> companions) {
+  return read_or_load({file, companions, bias}, options);
 }
 
 // Only in the directories where a system keeps them: a program's own libutil.so is a different one.
@@ -161,7 +197,9 @@ TypeModel read_types(const Modules& modules, const TypeOptions& options) {
         options.warn(fmt::format("{}: {}", module.path(), what));
       };
     }
-    TypeModel model = read_types_of(module.debug_file(), module.bias(), how, module.companions());
+    const auto entry = entry_of(module, options);
+    TypeModel model = read_or_load(
+        {module.debug_file(), module.companions(), module.bias(), entry ? &*entry : nullptr}, how);
     std::erase_if(model.globals, [&](const Variable& v) { return !module.contains(v.address); });
     for (std::string& note : model.notes) note = fmt::format("{}: {}", module.path(), note);
     merge(all, model);

@@ -14,11 +14,15 @@
 
 namespace heapattach::types {
 
+class TypeCache;
+
 struct TypeOptions {
   // Parse in a child without rights, because the input is untrusted. Off only in tests and fuzzers.
   bool use_sandbox = true;
   std::chrono::milliseconds time_per_module{60'000};
   DwarfReadLimits limits;
+  // Where read_types() keeps types for later runs; null: nowhere. Needs the sandbox.
+  const TypeCache* cache = nullptr;
   // Called with each file whose types could not all be read because they were too many, too slow to
   // read or damaged. May be empty.
   std::function<void(std::string_view)> warn;

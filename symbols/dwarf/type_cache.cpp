@@ -1,0 +1,222 @@
+#include "symbols/dwarf/type_cache.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include <elfutils/libdwfl.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "attach/directory.h"
+#include "attach/sandbox.h"
+#include "symbols/elf/elf_parser.h"
+#include "symbols/elf/file_share.h"
+#include "symbols/types/model_bytes.h"
+
+namespace heapattach::types {
+
+namespace {
+
+constexpr std::string_view kName = "heapattach";
+constexpr std::string_view kSuffix = ".types";
+// A disk that would be this full afterwards is left alone: one part in so many must stay free.
+constexpr std::uint64_t kFreeShare = 16;
+
+Error not_used(std::string_view what, std::string_view why) {
+  return {ErrorKind::Unsupported, fmt::format("the cache of types: {} {}", what, why)};
+}
+
+// Whether it is of that kind, belongs to the user, and nobody else may write it.
+Result<std::uint64_t> size_of_own(const Fd& file, mode_t kind, std::string_view name) {
+  struct stat status {};
+  const int failure = ::fstat(file.get(), &status) == 0 ? 0 : errno;
+  if (failure != 0) return os_error(fmt::format("fstat {}", name), failure);
+  if ((status.st_mode & S_IFMT) != kind) return not_used(name, "is of another kind");
+  if (status.st_uid != ::geteuid()) return not_used(name, "belongs to another user");
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return not_used(name, "can be written by others");
+  }
+  return static_cast<std::uint64_t>(status.st_size);
+}
+
+// Differs for any two files that exist at the same time, and after any change to one of them.
+std::string identity(const struct stat& file) {
+  const auto in_ns = [](const timespec& at) {
+    return fmt::format("{}.{:09}", at.tv_sec, at.tv_nsec);
+  };
+  return fmt::format("{:x}:{}:{}:{}:{}", file.st_dev, file.st_ino, file.st_size,
+                     in_ns(file.st_mtim), in_ns(file.st_ctim));
+}
+
+// Always of the same length for a key.
+std::string head_of(const std::string& key, std::span<const std::byte> model) {
+  const auto* const bytes = reinterpret_cast<const Bytef*>(model.data());
+  const uLong sum = crc32_z(crc32_z(0, nullptr, 0), bytes, model.size());
+  return fmt::format("heapattach types 1\n{}\n{:016x} {:08x}\n", key, model.size(), sum);
+}
+
+Result<void> write_all(const Fd& file, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(file.get(), bytes.data(), bytes.size());
+    const int failure = errno;
+    if (count < 0 && failure == EINTR) continue;
+    if (count <= 0) return os_error("write", failure);
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+  }
+  return {};
+}
+
+Result<void> check_space(const Fd& directory, std::uint64_t bytes) {
+  struct statvfs disk {};
+  const int failure = ::fstatvfs(directory.get(), &disk) == 0 ? 0 : errno;
+  if (failure != 0) return os_error("fstatvfs", failure);
+  const std::uint64_t block = disk.f_frsize;
+  const std::uint64_t free = disk.f_bavail * block;
+  if (free < bytes || free - bytes < disk.f_blocks * block / kFreeShare) {
+    return not_used("the disk", "is nearly full");
+  }
+  return {};
+}
+
+// Writes a file that has another name until it is whole.
+Result<void> publish(const Fd& directory,
+                     const std::string& name,
+                     std::string_view head,
+                     std::span<const std::byte> model) {
+  const std::string fresh = fmt::format("{}.{}", name, ::getpid());
+  const int made =
+      ::openat(directory.get(), fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  const int failure = errno;
+  if (made < 0) return os_error(fmt::format("create {}", fresh), failure);
+  const Fd file(made);
+  auto written = write_all(file, std::as_bytes(std::span(head)));
+  if (written) written = write_all(file, model);
+  if (written && ::renameat(directory.get(), fresh.c_str(), directory.get(), name.c_str()) != 0) {
+    const int refused = errno;
+    written = os_error(fmt::format("rename {}", fresh), refused);
+  }
+  if (!written) ::unlinkat(directory.get(), fresh.c_str(), 0);
+  return written;
+}
+
+struct Stored {
+  timespec at;
+  std::uint64_t bytes = 0;
+  std::string name;
+};
+
+// Those of the cache, including what an interrupted run left behind; the newest first.
+std::vector<Stored> list(const Fd& directory) {
+  std::vector<Stored> files;
+  const int copy = ::openat(directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const Directory listing(copy < 0 ? nullptr : ::fdopendir(copy));
+  if (!listing) return files;
+  while (const dirent* const entry = ::readdir(listing.get())) {
+    const std::string name = entry->d_name;
+    struct stat status {};
+    if (name.find(kSuffix) != std::string::npos &&
+        ::fstatat(directory.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
+      files.push_back({status.st_mtim, static_cast<std::uint64_t>(status.st_size), name});
+    }
+  }
+  std::sort(files.begin(), files.end(), [](const Stored& a, const Stored& b) {
+    return std::pair(a.at.tv_sec, a.at.tv_nsec) > std::pair(b.at.tv_sec, b.at.tv_nsec);
+  });
+  return files;
+}
+
+void remove_oldest(const Fd& directory, std::uint64_t most_bytes) {
+  std::uint64_t bytes = 0;
+  for (const Stored& file : list(directory)) {
+    bytes += file.bytes;
+    if (bytes > most_bytes) ::unlinkat(directory.get(), file.name.c_str(), 0);
+  }
+}
+
+}  // namespace
+
+TypeCache::TypeCache(std::string base, std::vector<std::string> below, TypeCacheLimits limits)
+    : base_(std::move(base)), below_(std::move(below)), limits_(limits) {}
+
+Result<TypeCache> TypeCache::of_user() {
+  if (has_no_rights()) return not_used("this process", "may open no files");
+  const char* const own = ::secure_getenv("XDG_CACHE_HOME");
+  const char* const home = ::secure_getenv("HOME");
+  // A relative path is invalid by the XDG base directory specification.
+  if (own != nullptr && own[0] == '/') return TypeCache(own, {std::string(kName)});
+  if (home != nullptr && home[0] == '/') return TypeCache(home, {".cache", std::string(kName)});
+  return not_used("it", "needs XDG_CACHE_HOME or HOME");
+}
+
+std::optional<TypeCache::Entry> TypeCache::entry_of(const Module& module,
+                                                    std::string_view how) const {
+  constexpr std::size_t kLongestId = 128;  // twice that of SHA-256
+  const std::string& id = module.build_id();
+  struct stat file {};
+  struct stat self {};
+  if (id.empty() || id.size() > kLongestId || !module.companions().empty() ||
+      module.debug_file().empty() ||
+      stored_bytes(module.debug_file()) < limits_.least_debug_bytes ||
+      ::fstat(module.debug_file().get(), &file) != 0 || ::stat("/proc/self/exe", &self) != 0) {
+    return std::nullopt;
+  }
+  return Entry{id + std::string(kSuffix), fmt::format("{} {} {} libdw {} {}", id, identity(file),
+                                                      identity(self), dwfl_version(nullptr), how)};
+}
+
+Result<Fd> TypeCache::open_directory(bool make) const {
+  constexpr int kDirectory = O_RDONLY | O_DIRECTORY;
+  std::string path = base_;
+  Fd at = HA_TRY(Fd::open(path, kDirectory));
+  static_cast<void>(HA_TRY(size_of_own(at, S_IFDIR, path)));
+  for (const std::string& name : below_) {
+    path += '/' + name;
+    const int failure = make && ::mkdirat(at.get(), name.c_str(), 0700) != 0 ? errno : 0;
+    if (failure != 0 && failure != EEXIST) return os_error(fmt::format("mkdir {}", path), failure);
+    at = HA_TRY(Fd::open_at(at, name, kDirectory | O_NOFOLLOW));
+    static_cast<void>(HA_TRY(size_of_own(at, S_IFDIR, path)));
+  }
+  return at;
+}
+
+Result<std::optional<TypeModel>> TypeCache::load(const Entry& entry) const {
+  auto directory = open_directory(false);
+  // Opening a FIFO must not wait for its writer.
+  auto opened = directory ? Fd::open_at(*directory, entry.file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+                          : std::move(directory);
+  if (!opened && opened.error().os_errno == ENOENT) return std::optional<TypeModel>();
+  const Fd file = HA_TRY(std::move(opened));
+  const std::uint64_t bytes = HA_TRY(size_of_own(file, S_IFREG, entry.file));
+  const std::size_t head_bytes = head_of(entry.key, {}).size();
+  if (bytes > limits_.most_file_bytes) return not_used(entry.file, "is too large");
+  std::string all(bytes, '\0');
+  all.resize(read_file_at(file, 0, std::as_writable_bytes(std::span(all))));
+  const auto model = std::as_bytes(std::span(all)).subspan(std::min(head_bytes, all.size()));
+  if (!all.starts_with(head_of(entry.key, model))) {
+    return not_used(entry.file, "is damaged, or of another file or version");
+  }
+  return std::optional(HA_TRY(model_from_bytes(model)));
+}
+
+Result<void> TypeCache::store(const Entry& entry, std::span<const std::byte> model) const {
+  const std::string head = head_of(entry.key, model);
+  const std::uint64_t bytes = head.size() + model.size();
+  if (bytes > std::min(limits_.most_file_bytes, limits_.most_bytes)) {
+    return not_used("the model", "is too large");
+  }
+  const Fd directory = HA_TRY(open_directory(true));
+  HA_TRY(check_space(directory, bytes));
+  HA_TRY(publish(directory, entry.file, head, model));
+  remove_oldest(directory, limits_.most_bytes);
+  return {};
+}
+
+}  // namespace heapattach::types
