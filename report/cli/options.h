@@ -110,6 +110,7 @@ struct Options {
   snapshot::Hold hold = snapshot::Hold::Freeze;
   snapshot::HeapChoice heap = snapshot::HeapChoice::Auto;
   bool rewind = true;
+  bool with_cache = true;
   std::optional<std::chrono::milliseconds> max_pause;
   std::chrono::milliseconds timeout{60000};
 

@@ -52,6 +52,7 @@ snapshot::TakeOptions take_options(const Options& options,
   if (options.report == Report::Snapshot) what.waits = &kWaits;
   what.type_info = options.type_info;
   what.symbols = symbol_search(options);
+  what.with_cache = options.with_cache;
   what.deadline = deadline;
   what.on_progress = [&console](std::string_view doing, std::uint64_t done, std::uint64_t all) {
     console.progress(doing, done, all);

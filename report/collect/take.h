@@ -56,6 +56,7 @@ struct TakeOptions {
   const WaitReader* waits = nullptr;
   std::string type_info;  // a file; empty: none
   SymbolSearch symbols;
+  bool with_cache = true;  // of types (symbols/dwarf/type_cache.h)
   Deadline deadline;
   // Called with the resident memory, recorded while the process was held. May be empty: then it is
   // not recorded.

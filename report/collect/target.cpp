@@ -11,6 +11,7 @@
 #include "symbols/crystal/type_sources.h"
 #include "symbols/cxx/virtual_bases.h"
 #include "symbols/dwarf/dwarf_types.h"
+#include "symbols/dwarf/type_cache.h"
 #include "symbols/malloc/allocators.h"
 #include "symbols/types/crystal_type_info.h"
 #include "symbols/types/model_checks.h"
@@ -99,6 +100,14 @@ types::TypeModel find_types(const TakeOptions& options,
   how.warn = [&options](std::string_view text) {
     if (options.warn) options.warn("warning: " + std::string(text));
   };
+  const auto cache = options.with_cache
+                         ? types::TypeCache::of_user()
+                         : Result<types::TypeCache>(Error{ErrorKind::Unsupported, "--no-cache"});
+  if (cache) {
+    how.cache = &*cache;
+  } else if (options.note) {
+    options.note("types are not kept: " + cache.error().message());
+  }
   // What the compiler says of its own layouts comes first; names alone say nothing of them.
   const bool has_layouts = std::any_of(classes.types().begin(), classes.types().end(),
                                        [](const auto& type) { return !type.fields.empty(); });

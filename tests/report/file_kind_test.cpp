@@ -47,8 +47,9 @@ TEST_CASE("a core file is recognised by its first bytes") {
 
 TEST_CASE("options for processes and core files are refused for other files") {
   const Files files;
-  const std::vector<std::vector<std::string>> questions = {
-      {"--all"}, {"--values"}, {"--exe", "x"}, {"--debug-dir", "x"}, {"--sysroot", "x"}};
+  const std::vector<std::vector<std::string>> questions = {{"--all"},      {"--values"},
+                                                           {"--exe", "x"}, {"--debug-dir", "x"},
+                                                           {"--no-cache"}, {"--sysroot", "x"}};
   for (const auto& question : questions) {
     const std::string& option = question.front();
     CAPTURE(option);
