@@ -10,6 +10,7 @@ import json
 import math
 import os
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -294,17 +295,26 @@ def debug_bytes(program):
 
 
 def measure_types(table, places, rounds):
-    """A whole --count of a program with much debug information, against walking that once."""
+    """A whole --count of a program with much debug information, against walking that once, and
+    against a --count that finds the types in the cache."""
     program = os.path.join(places.build, "many_types")
-    counts, walks = [], []
+    count = [places.heapattach, "--count", "-v", "-f", "json"]
+    counts, walks, again = [], [], []
     with Heap([program]) as heap:
+        Run([*count, heap.pid])
         for _ in range(rounds):
             walks.append(Run(["readelf", "--debug-dump=info", program], subprocess.DEVNULL).ms)
-            run = Run([places.heapattach, "--count", "-f", "json", heap.pid])
-            counts.append(run.ms)
-    expect_type(run, "known")
+            without = Run([*count, "--no-cache", heap.pid])
+            counts.append(without.ms)
+            run = Run([*count, heap.pid])
+            again.append(run.ms)
+    for one in (without, run):
+        expect_type(one, "known")
+    if "from the cache" not in run.messages:
+        raise RuntimeError(f"the types were not in the cache: {run.messages}")
     size = f"{debug_bytes(program) / 1e6:.0f} MB of debug information: "
     table.add_times(size + "--count / readelf --debug-dump=info", counts, walks, 2)
+    table.add_times(size + "--count with kept types / without", again, counts, 0.4)
 
 
 def memory_available():
@@ -378,6 +388,11 @@ def main():
     places.bare_copy = os.path.join(places.build, "bare_copy")
     places.classes = places.build
     places.scratch = os.path.join(places.build, "snapshot.out")
+
+    # Not the user's: the first run shall find nothing.
+    os.environ["XDG_CACHE_HOME"] = os.path.join(places.build, "cache")
+    shutil.rmtree(os.environ["XDG_CACHE_HOME"], ignore_errors=True)
+    os.mkdir(os.environ["XDG_CACHE_HOME"], 0o700)
 
     table = Table(has_limits=not places.quick)
     steps = Steps()
