@@ -51,9 +51,10 @@ Result<void> refuse_live(const Options& options) {
 // The program is held where it exits, and does not come back from there.
 Result<void> refuse_at_exit(const Options& options) {
   if (!options.leaks.at_exit) return {};
-  if (options.leaks.confirm) return usage("--at-exit and --confirm: nothing changes any more");
+  if (options.leaks.confirm)
+    return usage("--at-exit needs no --confirm: the program no longer runs when it is searched");
   if (options.hold == snapshot::Hold::Freeze) return {};
-  return usage("--at-exit and --snapshot: a program that is about to exit stays stopped");
+  return usage("--at-exit needs no --snapshot: the program no longer runs when it is searched");
 }
 
 Result<void> refuse_calls(const Draft& draft) {

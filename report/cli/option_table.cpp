@@ -363,7 +363,7 @@ const std::array kOptions{
     OptionRow{.name = "no-mark",
               .group = Group::Trace,
               .help = "do not freeze the process once more at the end to mark its heap; \"in use\" "
-                      "is then what no collection found dead",
+                      "then means that no collection found it unreachable",
               .read = set_no_mark,
               .reports = Reports{Report::Trace},
               .needs = Needs::Process},

@@ -211,8 +211,7 @@ const std::array kReports{
               .source = "SOURCE | -- COMMAND",
               .help = "which code allocates what, and how much of it stays in use",
               .more = "SOURCE is a process or a saved trace; COMMAND is started and traced. \"In "
-                      "use\" is what "
-                      "neither a collection nor a mark of the heap at the end found dead.",
+                      "use\": neither freed, nor unreachable in a collection or at the end.",
               .examples = {"trace --for 1m -o trace.jsonl.gz 4711",
                            "trace --every 1 -o trace.jsonl.gz -- ./app --port 3000"},
               .written = "a trace is",
