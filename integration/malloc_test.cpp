@@ -1,6 +1,7 @@
 // The heap of glibc's malloc, from outside: against what the target counted itself, and against
 // mallinfo2(), to the byte.
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -99,6 +100,43 @@ TEST_CASE("memory that was never touched is neither copied nor counted as unread
   CHECK(std::int64_t(parser.parse(run.output)["objects"]) == truth.at("leaked"));
   CHECK(resident_kb(target.pid()) < before + 4096);
   CHECK(harm_done_to(target.pid()) == "");
+}
+
+TEST_CASE("what containers hold has a type, with libstdc++ and with libc++") {
+  struct Expected {
+    std::string name;
+    std::vector<std::string> types;  // how their names begin
+  };
+  const std::vector<Expected> all{
+      {"items", {"shop::Item"}},
+      {"texts", {"(buffer of std::string)"}},
+      {"tree_nodes", {"std::_Rb_tree_node<", "std::__1::__tree_node<"}},
+      {"hash_nodes", {"std::__detail::_Hash_node<", "std::__1::__hash_node<"}},
+      {"list_nodes",
+       {"std::_List_node<", "std::_Fwd_list_node<", "std::__1::__list_node<",
+        "std::__1::__forward_list_node<"}},
+      {"arrays", {"(buffer of std::vector<"}}};
+  for (const std::string name : {"containers", "containers_libstdcxx", "containers_libcxx"}) {
+    CAPTURE(name);
+    LiveTarget target(name);
+    const ToolRun run = run_tool({"--count", "-f", "json", pid_of(target)});
+    INFO(run.errors, run.output);
+    REQUIRE(run.status == 0);
+    simdjson::dom::parser parser;
+    const element report = parser.parse(run.output);
+    for (const Expected& expected : all) {
+      CAPTURE(expected.name);
+      std::int64_t objects = 0;
+      for (const element row : simdjson::dom::array(report["types"])) {
+        const std::string_view type = row["type"];
+        const bool is_meant =
+            std::any_of(expected.types.begin(), expected.types.end(),
+                        [&](const std::string& start) { return type.starts_with(start); });
+        if (is_meant) objects += std::int64_t(row["objects"]);
+      }
+      CHECK(objects == target.greeting().at(expected.name));
+    }
+  }
 }
 
 TEST_CASE("leaks are grouped by what nothing leaked references, with an example") {

@@ -5,7 +5,7 @@ build_packages=(g++ cmake ninja-build pkg-config libelf-dev libdw-dev liblzma-de
   libfmt-dev libsimdjson-dev zlib1g-dev python3)
 crystal_packages=(crystal libgc-dev libevent-dev libpcre3-dev libssl-dev libyaml-dev libxml2-dev
   libgmp-dev)
-test_packages=(doctest-dev clang libclang-rt-14-dev gcc-multilib dwz llvm-14 jq guile-3.0 w3m ecl
+test_packages=(doctest-dev clang libclang-rt-14-dev libc++-14-dev libc++abi-14-dev gcc-multilib dwz llvm-14 jq guile-3.0 w3m ecl
   ruby sqlite3 gdb elfutils musl-tools xz-utils
   libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0)
 # Readers of exports.

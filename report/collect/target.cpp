@@ -9,6 +9,7 @@
 #include "report/missing_files.h"
 #include "report/typing/type_labels.h"
 #include "symbols/crystal/type_sources.h"
+#include "symbols/cxx/undescribed_strings.h"
 #include "symbols/cxx/virtual_bases.h"
 #include "symbols/dwarf/dwarf_types.h"
 #include "symbols/dwarf/type_cache.h"
@@ -113,7 +114,8 @@ types::TypeModel find_types(const TakeOptions& options,
                                        [](const auto& type) { return !type.fields.empty(); });
   types::TypeModel found = has_layouts ? types::types_from_table(classes) : types::TypeModel{};
   types::merge(found, types::read_types(target.modules, how));
-  if (cxx::place_virtual_bases(target.modules, target.memory, found) > 0) {
+  const bool has_strings = cxx::describe_strings(found);
+  if (cxx::place_virtual_bases(target.modules, target.memory, found) > 0 || has_strings) {
     types::make_sound(found);
   }
   return found;

@@ -12,7 +12,8 @@ namespace {
 
 using Leads = ContainerWord::Leads;
 
-// A member of a container. Its node is a template of the container's argument `argument`.
+// A member of a container. Its node is a template of the container's argument `argument`, or of its
+// first two.
 struct Row {
   std::string_view container;  // how its name begins
   std::string_view member;
@@ -21,10 +22,20 @@ struct Row {
   std::size_t argument = 0;
   std::string_view more = {};  // further names that the node's template may have
 };
+constexpr std::size_t kFirstTwo = 100;
 
 constexpr std::string_view kList = "std::_List_node";
 constexpr std::string_view kTree = "std::_Rb_tree_node";
 constexpr std::string_view kHash = "std::__detail::_Hash_node";
+
+// libc++'s.
+constexpr std::string_view kLlvmList = "std::__1::__list_node";
+constexpr std::string_view kLlvmTree = "std::__1::__tree_node";
+constexpr std::string_view kLlvmHash = "std::__1::__hash_node";
+constexpr std::string_view kLlvmPairs = "std::__1::__hash_node<std::__1::__hash_value_type";
+constexpr std::string_view kVoid = ", void*";
+constexpr std::string_view kPairsVoid = ">, void*";
+constexpr std::string_view kPairsVoidApart = " >, void*";
 
 // The first rows list the containers by the names of their inner structures: a map is a structure
 // around an _Rb_tree, which has everything that counts.
@@ -59,9 +70,44 @@ constexpr std::array kRows = {
     Row{"std::deque<", "_M_first", Leads::Nowhere},
     Row{"std::deque<", "_M_last", Leads::Nowhere},
     Row{"std::deque<", "_M_node", Leads::Nowhere},
+    // libc++. A __value_ is in a pair that takes no space for an empty class.
+    Row{"std::__1::vector<", "__begin_", Leads::ToBuffer},
+    Row{"std::__1::vector<", "__end_", Leads::Nowhere},
+    Row{"std::__1::vector<", "__value_", Leads::Nowhere},
+    Row{"std::__1::vector<", "__cap_", Leads::Nowhere},
+    Row{"std::__1::basic_string<", "__data_", Leads::ToBuffer},
+    Row{"std::__1::list<", "__next_", Leads::ToNode, kLlvmList, 0, kVoid},
+    Row{"std::__1::list<", "__prev_", Leads::ToNode, kLlvmList, 0, kVoid},
+    Row{"std::__1::__list_node<", "__next_", Leads::ToNode, kLlvmList, 0, kVoid},
+    Row{"std::__1::__list_node<", "__prev_", Leads::ToNode, kLlvmList, 0, kVoid},
+    Row{"std::__1::__tree<", "__begin_node_", Leads::ToNode, kLlvmTree, 0, kVoid},
+    Row{"std::__1::__tree<", "__left_", Leads::ToNode, kLlvmTree, 0, kVoid},
+    Row{"std::__1::__tree_node<", "__left_", Leads::ToNode, kLlvmTree, 0, kVoid},
+    Row{"std::__1::__tree_node<", "__right_", Leads::ToNode, kLlvmTree, 0, kVoid},
+    Row{"std::__1::__tree_node<", "__parent_", Leads::ToNode, kLlvmTree, 0, kVoid},
+    Row{"std::__1::unordered_set<", "__next_", Leads::ToNode, kLlvmHash, 0, kVoid},
+    Row{"std::__1::unordered_set<", "__value_", Leads::ToBuffer},
+    Row{"std::__1::unordered_multiset<", "__next_", Leads::ToNode, kLlvmHash, 0, kVoid},
+    Row{"std::__1::unordered_multiset<", "__value_", Leads::ToBuffer},
+    Row{"std::__1::unordered_map<", "__next_", Leads::ToNode, kLlvmPairs, kFirstTwo, kPairsVoid},
+    Row{"std::__1::unordered_map<", "__next_", Leads::ToNode, kLlvmPairs, kFirstTwo,
+        kPairsVoidApart},
+    Row{"std::__1::unordered_map<", "__value_", Leads::ToBuffer},
+    Row{"std::__1::unordered_multimap<", "__next_", Leads::ToNode, kLlvmPairs, kFirstTwo,
+        kPairsVoid},
+    Row{"std::__1::unordered_multimap<", "__next_", Leads::ToNode, kLlvmPairs, kFirstTwo,
+        kPairsVoidApart},
+    Row{"std::__1::unordered_multimap<", "__value_", Leads::ToBuffer},
+    Row{"std::__1::__hash_node<", "__next_", Leads::ToNode, kLlvmHash, 0, kVoid},
+    Row{"std::__1::deque<", "__first_", Leads::ToBuffer},
+    Row{"std::__1::deque<", "__begin_", Leads::Nowhere},
+    Row{"std::__1::deque<", "__end_", Leads::Nowhere},
+    Row{"std::__1::deque<", "__value_", Leads::Nowhere},
+    Row{"std::__1::deque<", "__cap_", Leads::Nowhere},
 };
 
-constexpr std::array<std::string_view, 2> kInlineNamespaces = {"std::__cxx11::", "std::__debug::"};
+constexpr std::array<std::string_view, 3> kInlineNamespaces = {
+    "std::__cxx11::", "std::__debug::", "std::__1::"};
 
 constexpr std::array<std::string_view, 2> kStorage = {"__gnu_cxx::__aligned_membuf<",
                                                       "__gnu_cxx::__aligned_buffer<"};
@@ -69,6 +115,10 @@ constexpr std::array<std::string_view, 2> kStorage = {"__gnu_cxx::__aligned_memb
 constexpr std::array<std::string_view, 4> kNodeBases = {
     "std::__detail::_List_node_base", "std::__detail::_Hash_node_base", "std::_Rb_tree_node_base",
     "std::_Fwd_list_node_base"};
+
+constexpr std::array<std::string_view, 4> kNodeBaseTemplates = {
+    "std::__1::__list_node_base<", "std::__1::__hash_node_base<", "std::__1::__tree_node_base<",
+    "std::__1::__tree_end_node<"};
 
 std::string_view trimmed(std::string_view text) {
   while (text.starts_with(' ')) text.remove_prefix(1);
@@ -87,6 +137,14 @@ std::size_t end_of_argument(std::string_view name, std::size_t start) {
     if (letter == '>' || letter == ')') --depth;
   }
   return name.size();
+}
+
+// "K, V" of "map<K, V, std::less<K> >".
+std::string_view first_two_arguments(std::string_view name) {
+  const std::string_view first = template_argument(name, 0);
+  const std::string_view second = template_argument(name, 1);
+  if (first.empty() || second.empty()) return {};
+  return {first.data(), static_cast<std::size_t>(second.data() + second.size() - first.data())};
 }
 
 // A template's instance by name, with or without the blank before a closing bracket.
@@ -134,6 +192,11 @@ bool is_cxx_container(std::string_view type_name) {
                      [&](const Row& row) { return type_name.starts_with(row.container); });
 }
 
+std::string_view last_member(std::string_view path) {
+  const std::size_t dot = path.rfind('.');
+  return dot == std::string_view::npos ? path : path.substr(dot + 1);
+}
+
 std::optional<ContainerWord> follow(const types::TypeModel& model,
                                     std::string_view container,
                                     std::string_view member) {
@@ -141,7 +204,9 @@ std::optional<ContainerWord> follow(const types::TypeModel& model,
   for (const Row& row : kRows) {
     if (row.member != member || !container.starts_with(row.container)) continue;
     if (row.node.empty()) return ContainerWord{row.leads};
-    const std::string_view argument = template_argument(container, row.argument);
+    const std::string_view argument = row.argument == kFirstTwo
+                                          ? first_two_arguments(container)
+                                          : template_argument(container, row.argument);
     const auto node = find_instance(model, row.node, argument, row.more);
     if (node != types::kNoType) return ContainerWord{row.leads, node};
     result = ContainerWord{Leads::Nowhere};  // a node's base is too general
@@ -150,7 +215,9 @@ std::optional<ContainerWord> follow(const types::TypeModel& model,
 }
 
 bool is_node_base(std::string_view type_name) {
-  return std::find(kNodeBases.begin(), kNodeBases.end(), type_name) != kNodeBases.end();
+  return std::find(kNodeBases.begin(), kNodeBases.end(), type_name) != kNodeBases.end() ||
+         std::any_of(kNodeBaseTemplates.begin(), kNodeBaseTemplates.end(),
+                     [&](std::string_view name) { return type_name.starts_with(name); });
 }
 
 std::string container_name(std::string_view type_name) {
@@ -163,6 +230,9 @@ std::string container_name(std::string_view type_name) {
   }
   if (name.starts_with("std::")) name.remove_prefix(5);
   if (name == "basic_string" && first == "char") return "std::string";
+  if (name == "unordered_map" || name == "unordered_multimap") {
+    return fmt::format("std::{}<{}>", name, first_two_arguments(type_name));
+  }
   return fmt::format("std::{}<{}>", name, first);
 }
 

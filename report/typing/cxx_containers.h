@@ -6,9 +6,10 @@
 
 #include "symbols/types/type_model.h"
 
-// Knowledge about libstdc++'s containers that their types do not express: a vector's first pointer
-// points to its elements and the other two to ends, a pointer to a node's base points to a node,
-// and an array of bytes is storage for a value. Names and members are those of g++ 5 to 14.
+// Knowledge about the containers of libstdc++ and libc++ that their types do not express: a
+// vector's first pointer points to its elements and the other two to ends, a pointer to a node's
+// base points to a node, and an array of bytes is storage for a value. Names and members are those
+// of g++ 5 to 14 and of LLVM 14.
 namespace heapattach::snapshot {
 
 // How to follow a pointer member of a container.
@@ -25,7 +26,10 @@ struct ContainerWord {
 // Whether a structure of this name is a container that follow() knows.
 [[nodiscard]] bool is_cxx_container(std::string_view type_name);
 
-// How to follow the member `member` ("_M_start") anywhere inside a container; nothing if its type
+// The member that a path ends in: "_M_start" of "items._M_impl._M_start".
+[[nodiscard]] std::string_view last_member(std::string_view path);
+
+// How to follow the member `member` anywhere inside a container; nothing if its type
 // is sufficient.
 [[nodiscard]] std::optional<ContainerWord> follow(const types::TypeModel& model,
                                                   std::string_view container,
@@ -41,7 +45,7 @@ struct ContainerWord {
 
 // What to call the class of a std::shared_ptr's control block: "(control block of
 // std::shared_ptr<Item>)", or "(std::make_shared<Item>)" if it contains the Item as well. Empty for
-// other classes. Also for libc++, whose names are those of LLVM 5 to 19.
+// other classes.
 [[nodiscard]] std::string control_block_name(std::string_view type_name);
 
 // If a structure of this name is raw storage for a value, the type of the value, or kNoType if it

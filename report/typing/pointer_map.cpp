@@ -256,6 +256,10 @@ class Flattening {
     Place inner = at;
     inner.depth += 1;
     inner.is_root = false;
+    if (type.members.size() == 1 && type.members.front().offset == 0 && !at.is_mixed) {
+      inner.path = joined(at.path, type.members.front().name);
+      return add(type.members.front().type, inner);
+    }
     std::vector<PointerWord> merged;
     for (const Member& member : type.members) {
       if (is_stopped_) break;
@@ -282,8 +286,16 @@ class Flattening {
       const bool is_only = i + 1 == merged.size() || merged[i + 1].offset != word.offset;
       Place place{word.offset, word.path, word.holder, word.container};
       place.is_named = word.is_named;
-      add_word(is_mixed && is_only ? word.type : types::kNoType, place, WordKind::Conservative);
+      const bool is_likely = is_only && (is_mixed || is_buffer_of_container(word));
+      add_word(is_likely ? word.type : types::kNoType, place, WordKind::Conservative);
     }
+  }
+
+  // As of libc++'s strings, which are either a pointer to their text or the text.
+  bool is_buffer_of_container(const PointerWord& word) const {
+    if (word.container == types::kNoType || word.type == types::kNoType) return false;
+    const auto how = follow(model_, model_[word.container].name, last_member(word.path));
+    return how && how->leads == ContainerWord::Leads::ToBuffer;
   }
 
   void add_array(TypeRef ref, const Type& type, const Place& at) {

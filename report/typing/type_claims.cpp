@@ -27,12 +27,6 @@ bool is_container(std::string_view name) {
                      [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-// The name of the member that a path ends in.
-std::string_view last_member(std::string_view path) {
-  const std::size_t dot = path.rfind('.');
-  return dot == std::string_view::npos ? path : path.substr(dot + 1);
-}
-
 // An incomplete type has only a name, and "void" not even that.
 bool says_nothing(const types::Type& type) {
   return type.name.empty() || type.name.front() == '(' || type.name == "void" ||
@@ -68,6 +62,7 @@ std::optional<Claim> TypeRows::claim_of(const PointerWord& word) {
     // The only pointer that a union may hold, or else a number: to the start of an object that
     // fits.
     if (is_crystal_pointer(model_[word.type])) claim = claim_of_pointer(word);
+    if (word.container != types::kNoType) claim = claim_of_container(word);
     if (claim) claim->step = 0;
   } else if (word.kind == WordKind::Pointer || word.kind == WordKind::Reference) {
     claim = word.container != types::kNoType ? claim_of_container(word) : claim_of_pointer(word);

@@ -79,6 +79,28 @@ TEST_CASE("pointers to the base of a node point to the container's own nodes") {
   CHECK(follow(build.model, "std::__cxx11::list<ns::A>", "_M_next")->leads == Leads::Nowhere);
 }
 
+TEST_CASE("libc++'s containers lead to their nodes and buffers") {
+  ModelBuilder build;
+  const auto node = build.structure("std::__1::__tree_node<ns::A, void*>", 48);
+  const auto pair = build.structure(
+      "std::__1::__hash_node<std::__1::__hash_value_type<int, ns::B<int> >, void*>", 32);
+  const auto left =
+      follow(build.model, "std::__1::__tree<ns::A, std::__1::less<ns::A> >", "__left_");
+  REQUIRE(left);
+  CHECK(left->node == node);
+  constexpr auto kMap = "std::__1::unordered_map<int, ns::B<int>, std::__1::hash<int> >";
+  const auto next = follow(build.model, kMap, "__next_");
+  REQUIRE(next);
+  CHECK(next->node == pair);
+  CHECK(follow(build.model, kMap, "__value_")->leads == Leads::ToBuffer);
+  CHECK(follow(build.model, "std::__1::vector<int>", "__end_")->leads == Leads::Nowhere);
+  CHECK(follow(build.model, "std::__1::list<ns::A>", "__next_")->leads == Leads::Nowhere);
+  CHECK(is_node_base("std::__1::__tree_end_node<std::__1::__tree_node_base<void*>*>"));
+  CHECK(container_name(kMap) == "std::unordered_map<int, ns::B<int>>");
+  CHECK(container_name("std::__1::basic_string<char, std::__1::char_traits<char> >") ==
+        "std::string");
+}
+
 TEST_CASE("raw storage for a pointer is found by the pointer's type name") {
   ModelBuilder build;
   const auto item = build.pointer(build.structure("ns::Item", 8));
