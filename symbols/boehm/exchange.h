@@ -23,10 +23,14 @@ class Owners {
  public:
   Owners(std::size_t blocks, unsigned workers)
       : workers_(workers),
+        mask_(std::has_single_bit(workers) ? workers - 1 : ~0U),
         shift_(std::max(kLeastShift,
                         static_cast<int>(std::bit_width(blocks / (kRegionsEach * workers))))) {}
 
-  [[nodiscard]] unsigned of(std::uint32_t block) const { return (block >> shift_) % workers_; }
+  [[nodiscard]] unsigned of(std::uint32_t block) const {
+    const unsigned region = block >> shift_;
+    return mask_ != ~0U ? region & mask_ : region % workers_;  // divisions are slow
+  }
   [[nodiscard]] unsigned workers() const { return workers_; }
 
  private:
@@ -34,7 +38,8 @@ class Owners {
   static constexpr int kLeastShift = 4;
 
   unsigned workers_;
-  int shift_;  // a region has 2^shift_ blocks
+  unsigned mask_;  // if their number is a power of two; otherwise all bits
+  int shift_;      // a region has 2^shift_ blocks
 };
 
 // Passes packets of work between workers, and keeps track of the workers that wait for one.

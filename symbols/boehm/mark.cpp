@@ -13,9 +13,13 @@
 namespace heapattach::boehm {
 namespace {
 
-// Something to scan: an object of a small block, or a part of a large one, whose `slot` is then the
-// part's number.
-using Item = ObjectRef;
+// Something to scan: an object, or a part of a large one. What is needed is taken from the block's
+// record when the object is found, because the record is in the cache then.
+struct Item {
+  const std::byte* data = nullptr;  // of an object whose first words are scanned; otherwise null
+  std::uint32_t block = 0;          // of other objects
+  std::uint32_t number = 0;  // of words if there are data, of a large object the part, or the slot
+};
 
 constexpr std::uint64_t kPartWords = 8192;  // of a large object, and of a root
 constexpr std::size_t kQueueItems = 16;     // being prefetched into the cache; a power of two
@@ -39,6 +43,14 @@ struct Packet {
   std::vector<Item> items;
 };
 
+// From the first block to the end of the last.
+Range span_of(const Heap& heap) {
+  if (heap.blocks().empty()) return {};
+  const RemoteAddr start = heap.blocks().front().start;
+  const Heap::Record& last = heap.record(static_cast<std::uint32_t>(heap.blocks().size() - 1));
+  return {start, last.start + std::uint64_t{last.extent} * Heap::kGranuleBytes - start.value};
+}
+
 class Worker {
  public:
   Worker(const Heap& heap,
@@ -50,6 +62,7 @@ class Worker {
         marks_(marks),
         exchange_(exchange),
         interior_(heap.recognises_interior()),
+        span_(span_of(heap)),
         owners_(owners),
         number_(number),
         for_others_(owners.workers()) {}
@@ -106,6 +119,7 @@ class Worker {
     }
   }
 
+  // Most words are outside the heap's span, and are left out where they are read.
   void visit(std::uint64_t word) {
     const std::uint32_t block = heap_.block_of(word);
     if (block == Heap::kNone) return;
@@ -143,13 +157,18 @@ class Worker {
   void push(ObjectRef ref) {
     const Heap::Record& record = heap_.record(ref.block);
     if (record.scan == Heap::Scan::Nothing) return;
+    if (record.scan == Heap::Scan::Whole) {
+      const std::byte* data = record.data + ref.slot * record.object_bytes();
+      stack_.push_back({data, 0, record.last_word + 1U});
+      return;
+    }
     if (record.size_granules != 0) {
-      stack_.push_back(ref);
+      stack_.push_back({nullptr, ref.block, ref.slot});
       return;
     }
     const std::uint64_t words = heap_.contents(ref).size() / 8;
     for (std::uint64_t part = 0; part * kPartWords < words; ++part) {
-      stack_.push_back({ref.block, static_cast<std::uint32_t>(part)});
+      stack_.push_back({nullptr, ref.block, static_cast<std::uint32_t>(part)});
     }
   }
 
@@ -196,28 +215,38 @@ class Worker {
   }
 
   void prefetch(Item item) const {
-    const Heap::Record& record = heap_.record(item.block);
-    const std::byte* at = record.data + item.slot * record.object_bytes();
-    heapattach::prefetch(at);
-    if (record.size_granules > 2) heapattach::prefetch(at + 64);
+    if (item.data == nullptr) {
+      const Heap::Record& record = heap_.record(item.block);
+      heapattach::prefetch(record.data + item.number * record.object_bytes());
+      return;
+    }
+    heapattach::prefetch(item.data);
+    if (item.number > 4) heapattach::prefetch(item.data + 64);
   }
 
   void scan(Item item) {
-    const Heap::Record& record = heap_.record(item.block);
-    if (record.size_granules != 0) {
-      heap_.for_each_word(item, [this](std::uint64_t, std::uint64_t word) { visit(word); });
-      return;
+    const auto visit_word = [this](std::uint64_t, std::uint64_t word) {
+      if (word - span_.start.value < span_.bytes) visit(word);
+    };
+    if (item.data != nullptr) {
+      for (std::uint32_t i = 0; i < item.number; ++i) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, item.data + i * sizeof word, sizeof word);
+        visit_word(i, word);
+      }
+    } else if (heap_.record(item.block).size_granules != 0) {
+      heap_.for_each_word({item.block, item.number}, visit_word);
+    } else {
+      const std::uint64_t from = item.number * kPartWords;
+      for_each_word(heap_.scanned_words({item.block, 0}), from, from + kPartWords, visit_word);
     }
-    const ScannedWords words = heap_.scanned_words({item.block, 0});
-    const std::uint64_t from = item.slot * kPartWords;
-    for_each_word(words, from, from + kPartWords,
-                  [this](std::uint64_t, std::uint64_t word) { visit(word); });
   }
 
   const Heap& heap_;
   ObjectSet& marks_;
   Exchange<Packet>& exchange_;
   bool interior_;
+  Range span_;
   Owners owners_;
   unsigned number_;
   std::vector<Item> stack_;
