@@ -66,8 +66,8 @@ class Semidominators {
 }  // namespace
 
 Dominators dominators_by_number(const Walk& walk) {
-  Dominators result{walk.parent, {}};
   const Numbers semi = Semidominators(walk.parent).find(walk);
+  Dominators result{walk.parent, {}};
   for (Number number = 1; number < result.of.size(); ++number) {
     Number closest = result.of[number];
     while (closest > semi[number]) closest = result.of[closest];
@@ -81,14 +81,18 @@ Dominators dominators_by_number(const Walk& walk) {
 }
 
 Dominators find_dominators(const Graph& graph) {
-  const Walk found = walk(graph);
+  Walk found = walk(graph);
+  found.number_of = Numbers();
+  found.by_part = Numbers();
   const auto by_number = dominators_by_number(found).of;
+  const auto objects = std::move(found.objects);
+  found = {};  // makes room
   Dominators result;
   result.of.assign(graph.size(), kNone);
-  result.order.assign(found.objects.begin() + 1, found.objects.end());
+  result.order.assign(objects.begin() + 1, objects.end());
   for (Number number = 1; number < by_number.size(); ++number) {
     const Number by = by_number[number];
-    if (by != kNone) result.of[found.objects[number]] = found.objects[by];
+    if (by != kNone) result.of[objects[number]] = objects[by];
   }
   return result;
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "attach/prefetch.h"
+
 namespace heapattach::analyze {
 
 namespace {
@@ -109,6 +111,7 @@ class ForwardSearch {
  public:
   ForwardSearch(const Graph& graph, const PathOrder& order) : graph_(graph), order_(order) {
     found_.before.assign(graph.size(), {kNone, kNone});
+    found_.order.reserve(graph.size());
   }
 
   ShortestPaths run() && {
@@ -132,6 +135,7 @@ class ForwardSearch {
 
   void follow_edges() {
     for (; next_ < found_.order.size(); ++next_) {
+      prefetch_ahead();
       const ObjectIndex from = found_.order[next_];
       for (const snapshot::Edge& edge : graph_.from(from)) {
         const Step before{from, edge.offset_words};
@@ -142,6 +146,21 @@ class ForwardSearch {
           reach(edge.to, before);
         }
       }
+    }
+  }
+
+  // The objects that come next are known, and what is needed of them is scattered in memory: first
+  // where their edges begin, then the edges, then what these lead to.
+  void prefetch_ahead() const {
+    constexpr std::size_t kStep = 6;
+    constexpr std::size_t kMost = 8;
+    const auto ahead = std::span(found_.order).subspan(next_);
+    if (ahead.size() <= 3 * kStep) return;
+    heapattach::prefetch(graph_.first_edge.data() + ahead[3 * kStep]);
+    heapattach::prefetch(graph_.from(ahead[2 * kStep]).data());
+    const auto edges = graph_.from(ahead[kStep]);
+    for (const snapshot::Edge& edge : edges.first(std::min(edges.size(), kMost))) {
+      heapattach::prefetch(&found_.before[edge.to]);
     }
   }
 

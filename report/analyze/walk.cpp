@@ -107,6 +107,7 @@ class Walker {
   }
 
   void group_others() {
+    low_ = Numbers();  // makes room
     found_.first_other.assign(found_.objects.size() + 1, 0);
     for (const Other& other : others_) ++found_.first_other[other.to];
     std::uint64_t end = 0;
