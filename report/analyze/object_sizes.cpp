@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "report/analyze/dominators.h"
 #include "report/analyze/explaining_roots.h"
 #include "report/analyze/find.h"
+#include "report/analyze/retention.h"
 #include "report/analyze/root_paths.h"
 
 namespace heapattach::analyze {
@@ -17,7 +17,7 @@ Result<ObjectSizes> find_object_sizes(const snapshot::Snapshot& snapshot,
   if (!at) return Error{ErrorKind::Malformed, fmt::format("{} is not an address", address)};
   ObjectSizes sizes;
   sizes.object = HA_TRY(find_object(snapshot, *at));
-  std::vector<std::uint64_t> bytes;
+  snapshot::FlatArray<std::uint64_t> bytes;
   bytes.reserve(snapshot.objects.size());
   for (const snapshot::Object& object : snapshot.objects) {
     bytes.push_back(snapshot.bytes_of(object));
@@ -30,8 +30,7 @@ Result<ObjectSizes> find_object_sizes(const snapshot::Snapshot& snapshot,
   }
   const auto roots = analyze::objects_of(snapshot, analyze::explaining_roots(snapshot).numbers);
   const analyze::Graph whole{snapshot.first_edge, snapshot.edges, roots};
-  const auto retained = analyze::retained_bytes(analyze::find_dominators(whole), bytes);
-  sizes.retained_bytes = retained[sizes.object];
+  sizes.retained_bytes = retained_by(whole, sizes.object, bytes);
   return sizes;
 }
 

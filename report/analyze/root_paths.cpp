@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "attach/prefetch.h"
+#include "report/analyze/search_ahead.h"
 
 namespace heapattach::analyze {
 
@@ -40,10 +40,8 @@ class BackwardSearch {
                  const Referrers& referrers,
                  ObjectIndex target,
                  const PathOrder& order)
-      : referrers_(referrers),
-        order_(order),
-        roots_by_object_(graph),
-        after_(graph.size(), Step{kNone, kNone}) {
+      : referrers_(referrers), order_(order), roots_by_object_(graph) {
+    after_.assign(graph.size(), {kNone, kNone});
     after_[target] = {target, 0};
     level_.push_back(target);
   }
@@ -57,7 +55,7 @@ class BackwardSearch {
   }
 
   [[nodiscard]] std::vector<std::uint32_t> take_roots() { return std::move(roots_); }
-  [[nodiscard]] std::vector<Step> take_steps() { return std::move(after_); }
+  [[nodiscard]] snapshot::FlatArray<Step> take_steps() { return std::move(after_); }
 
  private:
   // Goes back until only edges to what is entered `later` are left.
@@ -101,7 +99,7 @@ class BackwardSearch {
   const Referrers& referrers_;
   const PathOrder& order_;
   RootsByObject roots_by_object_;
-  std::vector<Step> after_;
+  snapshot::FlatArray<Step> after_;
   std::vector<ObjectIndex> level_;
   std::vector<std::uint32_t> roots_;
 };
@@ -135,7 +133,8 @@ class ForwardSearch {
 
   void follow_edges() {
     for (; next_ < found_.order.size(); ++next_) {
-      prefetch_ahead();
+      search_ahead(graph_, std::span(found_.order).subspan(next_),
+                   [this](ObjectIndex object) { return &found_.before[object]; });
       const ObjectIndex from = found_.order[next_];
       for (const snapshot::Edge& edge : graph_.from(from)) {
         const Step before{from, edge.offset_words};
@@ -146,21 +145,6 @@ class ForwardSearch {
           reach(edge.to, before);
         }
       }
-    }
-  }
-
-  // The objects that come next are known, and what is needed of them is scattered in memory: first
-  // where their edges begin, then the edges, then what these lead to.
-  void prefetch_ahead() const {
-    constexpr std::size_t kStep = 6;
-    constexpr std::size_t kMost = 8;
-    const auto ahead = std::span(found_.order).subspan(next_);
-    if (ahead.size() <= 3 * kStep) return;
-    heapattach::prefetch(graph_.first_edge.data() + ahead[3 * kStep]);
-    heapattach::prefetch(graph_.from(ahead[2 * kStep]).data());
-    const auto edges = graph_.from(ahead[kStep]);
-    for (const snapshot::Edge& edge : edges.first(std::min(edges.size(), kMost))) {
-      heapattach::prefetch(&found_.before[edge.to]);
     }
   }
 

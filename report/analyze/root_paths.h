@@ -68,11 +68,13 @@ class PathsToObject {
   // equally near ones the earlier.
   [[nodiscard]] const std::vector<std::uint32_t>& roots() const { return roots_; }
   [[nodiscard]] RootPath from(std::uint32_t root) const;
+  [[nodiscard]] ObjectIndex target() const { return target_; }
 
  private:
   std::span<const ObjectIndex> held_;  // by root
   ObjectIndex target_;
-  std::vector<Step> after_;  // by object: the next on its path to the target; kNone: not seen
+  snapshot::FlatArray<Step>
+      after_;  // by object: the next on its path to the target; kNone: not seen
   std::vector<std::uint32_t> roots_;
 };
 

@@ -5,17 +5,16 @@
 #include <set>
 #include <utility>
 
-#include "report/analyze/dominators.h"
 #include "report/analyze/find.h"
 #include "report/analyze/merged_paths.h"
 #include "report/analyze/other_paths.h"
+#include "report/analyze/retention.h"
 #include "report/analyze/roots.h"
 
 namespace heapattach::analyze {
 
 namespace {
 
-using analyze::Dominators;
 using analyze::kNone;
 using snapshot::ObjectIndex;
 using snapshot::Snapshot;
@@ -33,13 +32,11 @@ class Explainer {
         from_(from),
         names_(snapshot),
         edges_(snapshot, options.exclusions, names_),
-        graph_(edges_.graph(roots_.objects)),
-        dominators_(analyze::find_dominators(graph_)) {
-    snapshot::FlatArray<std::uint64_t> bytes;
-    bytes.reserve(snapshot.objects.size());
-    for (const snapshot::Object& object : snapshot.objects)
-      bytes.push_back(snapshot.bytes_of(object));
-    retained_ = analyze::retained_bytes(dominators_, bytes);
+        graph_(edges_.graph(roots_.objects)) {
+    bytes_.reserve(snapshot.objects.size());
+    for (const snapshot::Object& object : snapshot.objects) {
+      bytes_.push_back(snapshot.bytes_of(object));
+    }
     why_.what = options.what;
     why_.from = options.from;
     why_.excluded_edges = edges_.excluded();
@@ -48,15 +45,16 @@ class Explainer {
 
   Why explain_object(ObjectIndex object) && {
     why_.object = object;
-    count({object});
     const Graph graph = edges_.graph(from_.objects);
     const analyze::Referrers referrers(graph);
     const PathsToObject paths(graph, referrers, object, from_.path_order());
+    const Retention retention = retention_of(graph_, path_from_any_root(paths, referrers), bytes_);
+    count({object}, retention.bytes);
     std::set<RootInWords> seen;
     for (const std::uint32_t root : paths.roots()) {
       if (!seen.insert(same_in_words(snapshot_.roots[from_.numbers[root]])).second) continue;
       if (why_.paths.size() < options_.paths) {
-        add_path(paths.from(root), {object});
+        add_path(paths.from(root), {object}, retention);
       } else {
         ++why_.other_paths;
       }
@@ -66,7 +64,8 @@ class Explainer {
   }
 
   Why explain_objects(const std::vector<ObjectIndex>& objects) && {
-    count(objects);
+    const Retentions retentions(graph_, bytes_);
+    count(objects, retentions.of(objects).bytes);
     constexpr std::size_t kMostSearched = 3;  // each takes as long as the search for all paths
     const Graph graph = edges_.graph(from_.objects);
     const analyze::ShortestPaths root_paths =
@@ -81,7 +80,8 @@ class Explainer {
         why_.other_objects += group.objects.size();
         continue;
       }
-      WhyPath& path = add_path(root_paths.to(group.objects.front()), group.objects);
+      WhyPath& path = add_path(root_paths.to(group.objects.front()), group.objects,
+                               retentions.of(group.objects));
       path.summary = std::move(group.summary);
       if (why_.paths.size() > kMostSearched) continue;
       path.also = others.to(group.objects);
@@ -91,67 +91,35 @@ class Explainer {
   }
 
  private:
-  void count(const std::vector<ObjectIndex>& objects) {
-    why_.objects = objects.size();
-    for (const ObjectIndex object : objects) {
-      why_.bytes += snapshot_.bytes_of(snapshot_.objects[object]);
-    }
-    why_.retained_bytes = retained_by(objects);
+  // `paths` are those to `object` from roots of the names that were asked for.
+  [[nodiscard]] RootPath path_from_any_root(const PathsToObject& paths,
+                                            const Referrers& referrers) const {
+    if (!paths.roots().empty()) return paths.from(paths.roots().front());
+    if (&from_ == &roots_) return {};
+    const PathsToObject all(graph_, referrers, paths.target(), roots_.path_order());
+    return all.roots().empty() ? RootPath() : all.from(all.roots().front());
   }
 
-  WhyPath& add_path(analyze::RootPath root_path, const std::vector<ObjectIndex>& objects) {
+  void count(const std::vector<ObjectIndex>& objects, std::uint64_t retained) {
+    why_.objects = objects.size();
+    for (const ObjectIndex object : objects) why_.bytes += bytes_[object];
+    why_.retained_bytes = retained;
+  }
+
+  WhyPath& add_path(analyze::RootPath root_path,
+                    const std::vector<ObjectIndex>& objects,
+                    Retention retention) {
     WhyPath& path = why_.paths.emplace_back();
     path.objects = objects.size();
-    for (const ObjectIndex object : objects) {
-      path.bytes += snapshot_.bytes_of(snapshot_.objects[object]);
-    }
-    path.retained_bytes = retained_by(objects);
+    for (const ObjectIndex object : objects) path.bytes += bytes_[object];
+    path.retained_bytes = retention.bytes;
+    path.dominators = std::move(retention.dominators);
     path.root = from_.numbers[root_path.front().by];
     path.root_path = std::move(root_path);
-    path.dominators = dominators_of(objects);
     path.is_held_by_root =
         objects.size() == 1 && std::find(roots_.objects.begin(), roots_.objects.end(),
                                          objects.front()) != roots_.objects.end();
     return path;
-  }
-
-  // What all of them retain: what each retains, unless another of them retains it.
-  [[nodiscard]] std::uint64_t retained_by(const std::vector<ObjectIndex>& objects) const {
-    std::vector<bool> is_below(snapshot_.objects.size());
-    for (const ObjectIndex object : objects) is_below[object] = true;
-    std::uint64_t sum = 0;
-    for (const ObjectIndex object : dominators_.order) {
-      const ObjectIndex by = dominators_.of[object];
-      const bool is_covered = by != kNone && is_below[by];
-      if (is_below[object] && !is_covered) sum += retained_[object];
-      if (is_covered) is_below[object] = true;
-    }
-    return sum;
-  }
-
-  // Objects that dominate all of the reachable `objects`, and are not among them.
-  [[nodiscard]] std::vector<Dominator> dominators_of(
-      const std::vector<ObjectIndex>& objects) const {
-    std::vector<std::uint32_t> below(snapshot_.objects.size());
-    for (const ObjectIndex object : objects) ++below[object];
-    ObjectIndex closest = kNone;
-    for (auto at = dominators_.order.rbegin(); at != dominators_.order.rend(); ++at) {
-      const ObjectIndex by = dominators_.of[*at];
-      if (by == kNone) continue;
-      below[by] += below[*at];
-      // The deepest come first: an object comes after what it dominates.
-      if (closest == kNone && below[by] == objects.size()) closest = by;
-    }
-    // If one of them dominates all the others, no other of them is above it.
-    if (std::find(objects.begin(), objects.end(), closest) != objects.end()) {
-      closest = dominators_.of[closest];
-    }
-    std::vector<Dominator> chain;
-    for (; closest != kNone; closest = dominators_.of[closest]) {
-      chain.push_back({closest, retained_[closest]});
-    }
-    std::reverse(chain.begin(), chain.end());
-    return chain;
   }
 
   const Snapshot& snapshot_;
@@ -161,8 +129,7 @@ class Explainer {
   EdgeNames names_;
   RemainingEdges edges_;
   analyze::Graph graph_;
-  Dominators dominators_;
-  snapshot::FlatArray<std::uint64_t> retained_;
+  snapshot::FlatArray<std::uint64_t> bytes_;  // by object
   Why why_;
 };
 

@@ -8,6 +8,7 @@
 #include "attach/result.h"
 #include "report/analyze/exclusion.h"
 #include "report/analyze/merged_paths.h"
+#include "report/analyze/retention.h"
 #include "report/analyze/root_paths.h"
 #include "report/model/model.h"
 
@@ -19,12 +20,6 @@ struct WhyOptions {
   std::size_t paths = 5;  // shown at most; for an address, one from each root
   std::vector<Exclusion> exclusions;
   std::string from = {};  // only paths from roots of this name; empty: from all
-};
-
-// An object that all paths go through, and what it retains.
-struct Dominator {
-  snapshot::ObjectIndex object = 0;
-  std::uint64_t retained_bytes = 0;
 };
 
 // One path, with the objects that it or similar paths reach.

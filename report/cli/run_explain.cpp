@@ -68,8 +68,8 @@ using MakeText = Result<std::string> (*)(const Options&, const Snapshot&);
 Result<Answer> explain(Job& job, MakeText text, bool needs_roots) {
   const Snapshot& snapshot = *HA_TRY(job.take(job.options));
   if (needs_roots && lacks_roots(snapshot)) return answer_without_roots(job, snapshot);
-  job.console.step("computing dominators");
-  job.console.progress("computing dominators");
+  job.console.step("following references");
+  job.console.progress("following references");
   return answer_about(job, snapshot, HA_TRY(text(job.options, snapshot)));
 }
 

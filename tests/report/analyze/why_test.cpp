@@ -228,6 +228,7 @@ TEST_CASE("paths can be limited to one root, and retained bytes are counted as b
   REQUIRE(one);
   CHECK(one->paths.empty());
   CHECK(one->unreached == 1);
+  CHECK(one->retained_bytes == 48);
 
   const auto wrong = from("Session", "CASHE");
   REQUIRE_FALSE(wrong);

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "report/analyze/dominators.h"
+#include "report/analyze/graph.h"
+#include "report/analyze/root_paths.h"
+#include "report/model/flat_array.h"
+
+// What objects retain, and what retains them.
+namespace heapattach::analyze {
+
+// An object that all paths to others go through, and what it retains.
+struct Dominator {
+  ObjectIndex object = 0;
+  std::uint64_t retained_bytes = 0;
+
+  friend bool operator==(const Dominator&, const Dominator&) = default;
+};
+
+struct Retention {
+  std::uint64_t bytes = 0;            // what the objects retain; 0 if they are unreachable
+  std::vector<Dominator> dominators;  // of all of them, outermost first
+};
+
+// Of one object, without the dominators of all others: a single search from the roots. `path` is a
+// path to the object from a root of `graph` that visits no object twice; empty: it is unreachable.
+[[nodiscard]] Retention retention_of(const Graph& graph,
+                                     const RootPath& path,
+                                     std::span<const std::uint64_t> bytes);
+// Only what it retains.
+[[nodiscard]] std::uint64_t retained_by(const Graph& graph,
+                                        ObjectIndex object,
+                                        std::span<const std::uint64_t> bytes);
+
+// Of any objects. Borrows nothing.
+class Retentions {
+ public:
+  Retentions(const Graph& graph, std::span<const std::uint64_t> bytes);
+
+  // What all of them retain is what each retains, unless another of them retains it.
+  [[nodiscard]] Retention of(const std::vector<ObjectIndex>& objects) const;
+
+ private:
+  [[nodiscard]] std::uint64_t bytes_of(const std::vector<ObjectIndex>& objects) const;
+  [[nodiscard]] std::vector<Dominator> dominators_of(const std::vector<ObjectIndex>& objects) const;
+
+  Dominators dominators_;
+  snapshot::FlatArray<std::uint64_t> retained_;
+};
+
+}  // namespace heapattach::analyze
