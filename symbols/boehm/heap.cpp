@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 #include <utility>
 
 #include "attach/check.h"
@@ -9,6 +10,9 @@
 
 namespace heapattach::boehm {
 namespace {
+
+// Entries for so many empty chunks cost little: 4 KiB each.
+constexpr std::uint64_t kMostEmptyChunks = 64;
 
 bool has_no_pointers(const Block& block) {
   return block.is_atomic() || block.descriptor == 0;
@@ -136,16 +140,15 @@ void Heap::fill_table() {
     if (!keys.empty()) key = std::max(key, keys.back() + 1);
     for (; key <= last; ++key) keys.push_back(key);
   }
-  const std::size_t entries = std::bit_ceil(keys.size() * 4);
-  table_.resize(entries);
-  table_mask_ = entries - 1;
-  hash_shift_ = 64 - static_cast<unsigned>(std::countr_zero(entries));
-  pages_.assign(keys.size() * kChunkPages, kNone);
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    std::uint64_t at = (keys[i] * kHashFactor) >> hash_shift_;
-    while (table_[at].pages != nullptr) at = (at + 1) & table_mask_;
-    table_[at] = {keys[i], pages_.data() + i * kChunkPages};
+  first_key_ = keys.front();
+  const std::uint64_t chunks = keys.back() - first_key_ + 1;
+  is_dense_ = chunks <= kMostEmptyChunks + keys.size() * 2;
+  if (is_dense_) {
+    keys.resize(chunks);
+    std::iota(keys.begin(), keys.end(), first_key_);
   }
+  pages_.assign(keys.size() * kChunkPages, kNone);
+  if (!is_dense_) fill_hash_table(keys);
   std::size_t chunk = 0;
   for (std::uint32_t i = 0; i < all.size(); ++i) {
     const std::uint64_t first = all[i].start.value >> kPageShift;
@@ -161,6 +164,24 @@ void Heap::fill_table() {
       }
     }
   }
+}
+
+void Heap::fill_hash_table(std::span<const std::uint64_t> keys) {
+  const std::size_t entries = std::bit_ceil(keys.size() * 4);
+  table_.resize(entries);
+  table_mask_ = entries - 1;
+  hash_shift_ = 64 - static_cast<unsigned>(std::countr_zero(entries));
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    std::uint64_t at = (keys[i] * kHashFactor) >> hash_shift_;
+    while (table_[at].pages != nullptr) at = (at + 1) & table_mask_;
+    table_[at] = {keys[i], pages_.data() + i * kChunkPages};
+  }
+}
+
+const std::uint32_t* Heap::find_pages(std::uint64_t key) const {
+  std::uint64_t at = (key * kHashFactor) >> hash_shift_;
+  while (table_[at].key != key && table_[at].pages != nullptr) at = (at + 1) & table_mask_;
+  return table_[at].pages;
 }
 
 void Heap::share_page(std::uint32_t& entry, std::uint32_t block) {

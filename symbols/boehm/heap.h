@@ -44,9 +44,11 @@ std::vector<Range> rest_of_contents(const BlockIndex& index, std::span<const Ran
 //     registers, and the displacements that the program registered. If these are unknown, those of
 //     ecl and guile are used: tags in the low bits of a word.
 //
-// The index has two levels, like the collector's: a small hash table from address >> 22 to a page
-// of 1024 entries, one for each 4 KiB, that point to a 32-byte record of the block. The record has
-// everything that marking needs, so a pointer costs at most two cache misses before the object.
+// The index has an entry for each 4 KiB, which points to a 32-byte record of the block. The record
+// has everything that marking needs, so a pointer costs at most two cache misses before the object.
+// The entries are one array by address. If that would be mostly empty, because parts of the heap
+// lie far apart, a small hash table leads from address >> 22 to 1024 of them, as the collector's
+// does.
 //
 // If blocks share pages (Layout::shares_pages), an entry may instead lead to a map of the granules
 // of its page at which blocks begin.
@@ -151,6 +153,7 @@ class Heap {
   template <class Visit>
   void for_each_edge(ObjectRef ref, const Visit& visit) const {
     for_each_word(ref, [&](std::uint64_t offset_words, std::uint64_t word) {
+      if (!spans(word)) return;
       if (const auto to = resolve(word)) visit(offset_words, *to);
     });
   }
@@ -186,15 +189,18 @@ class Heap {
 
   static constexpr std::uint64_t kGranuleBytes = 16;
   static constexpr std::uint32_t kNone = 0xffffffff;
+  // Whether `word` is between the first block's start and the last one's end. Most words are not.
+  [[nodiscard]] bool spans(std::uint64_t word) const { return word - lowest_ < span_; }
   [[nodiscard]] std::uint32_t block_of(std::uint64_t word) const {
-    if (word - lowest_ >= span_) return kNone;
+    return spans(word) ? block_within(word) : kNone;
+  }
+  // The same for a word that is known to be between them.
+  [[nodiscard]] std::uint32_t block_within(std::uint64_t word) const {
     const std::uint64_t key = word >> kChunkShift;
-    std::uint64_t at = (key * kHashFactor) >> hash_shift_;
-    while (table_[at].key != key) {
-      if (table_[at].pages == nullptr) return kNone;
-      at = (at + 1) & table_mask_;
-    }
-    const std::uint32_t entry = table_[at].pages[(word >> kPageShift) & (kChunkPages - 1)];
+    const std::uint32_t* pages =
+        is_dense_ ? pages_.data() + (key - first_key_) * kChunkPages : find_pages(key);
+    if (pages == nullptr) return kNone;
+    const std::uint32_t entry = pages[(word >> kPageShift) & (kChunkPages - 1)];
     if (entry < kShared) return entry;
     return entry == kNone ? kNone : block_in_page(shared_[entry - kShared], word);
   }
@@ -230,6 +236,9 @@ class Heap {
     return page.first + begun == 0 ? kNone : page.first + begun - 1;
   }
 
+  // In the hash table; null if there is no block in that chunk.
+  [[nodiscard]] const std::uint32_t* find_pages(std::uint64_t key) const;
+
   static std::uint64_t load_word(const std::byte* at) {
     std::uint64_t word = 0;
     std::memcpy(&word, at, sizeof word);
@@ -237,6 +246,7 @@ class Heap {
   }
   void fill_records();
   void fill_table();
+  void fill_hash_table(std::span<const std::uint64_t> keys);
   void share_page(std::uint32_t& entry, std::uint32_t block);
   // Whether a word on a stack references a large object that the same word in the heap would not.
   [[nodiscard]] bool owns_from_stack(std::uint32_t block, std::uint64_t offset) const;
@@ -256,10 +266,12 @@ class Heap {
   std::uint64_t unreadable_ = 0;
   std::uint64_t lowest_ = 0;
   std::uint64_t span_ = 0;
+  bool is_dense_ = true;  // pages_ has every chunk from first_key_ on, and table_ is not used
+  std::uint64_t first_key_ = 0;  // of the first chunk
   unsigned hash_shift_ = 63;
   std::uint64_t table_mask_ = 1;
   std::vector<Chunk> table_;
-  std::vector<std::uint32_t> pages_;
+  std::vector<std::uint32_t> pages_;  // of each chunk 1024
   std::vector<SharedPage> shared_;
   std::vector<Range> hidden_;
 };

@@ -43,14 +43,6 @@ struct Packet {
   std::vector<Item> items;
 };
 
-// From the first block to the end of the last.
-Range span_of(const Heap& heap) {
-  if (heap.blocks().empty()) return {};
-  const RemoteAddr start = heap.blocks().front().start;
-  const Heap::Record& last = heap.record(static_cast<std::uint32_t>(heap.blocks().size() - 1));
-  return {start, last.start + std::uint64_t{last.extent} * Heap::kGranuleBytes - start.value};
-}
-
 class Worker {
  public:
   Worker(const Heap& heap,
@@ -62,7 +54,6 @@ class Worker {
         marks_(marks),
         exchange_(exchange),
         interior_(heap.recognises_interior()),
-        span_(span_of(heap)),
         owners_(owners),
         number_(number),
         for_others_(owners.workers()) {}
@@ -119,9 +110,9 @@ class Worker {
     }
   }
 
-  // Most words are outside the heap's span, and are left out where they are read.
+  // `word` is within the heap's span. Most words are not, and are left out where they are read.
   void visit(std::uint64_t word) {
-    const std::uint32_t block = heap_.block_of(word);
+    const std::uint32_t block = heap_.block_within(word);
     if (block == Heap::kNone) return;
     const unsigned owner = owners_.of(block);
     if (owner == number_) {
@@ -226,7 +217,7 @@ class Worker {
 
   void scan(Item item) {
     const auto visit_word = [this](std::uint64_t, std::uint64_t word) {
-      if (word - span_.start.value < span_.bytes) visit(word);
+      if (heap_.spans(word)) visit(word);
     };
     if (item.data != nullptr) {
       for (std::uint32_t i = 0; i < item.number; ++i) {
@@ -246,7 +237,6 @@ class Worker {
   ObjectSet& marks_;
   Exchange<Packet>& exchange_;
   bool interior_;
-  Range span_;
   Owners owners_;
   unsigned number_;
   std::vector<Item> stack_;

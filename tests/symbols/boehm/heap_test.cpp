@@ -1,5 +1,9 @@
 #include "symbols/boehm/heap.h"
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include <doctest/doctest.h>
 
 #include "symbols/boehm/mark.h"
@@ -76,6 +80,35 @@ TEST_CASE("free blocks, gaps and wild numbers belong to no object") {
                                             ~0ULL};
   for (const std::uint64_t word : words) {
     CHECK_FALSE(heap.resolve(word).has_value());
+  }
+}
+
+TEST_CASE("a heap may be in one place or in parts that lie far apart") {
+  constexpr std::uint64_t kChunk = std::uint64_t{1} << 22;
+  for (const std::uint64_t chunks : {1U, 3U, 60U, 100U, 5000U, 1U << 16}) {
+    CAPTURE(chunks);
+    FakeGcHeap fake;
+    const RemoteAddr far = FakeGcHeap::kHeap + chunks * kChunk;
+    fake.add_memory(far, 4096);
+    const RemoteAddr a = fake.add_block({.object_bytes = 32});
+    fake.add_block({.object_bytes = 64, .at = far});
+    fake.put(a, far + 128);
+    fake.put(far + 128, a + 40);
+    const CapturedHeap captured(fake);
+    const Heap& heap = captured.heap();
+    CHECK(heap.resolve(a.value + 40) == ObjectRef{0, 1});
+    CHECK(heap.resolve(far.value + 129) == ObjectRef{1, 2});
+    for (std::uint64_t at = kChunk / 2; at < std::min<std::uint64_t>(chunks, 200) * kChunk;
+         at += kChunk / 2) {
+      REQUIRE_FALSE(heap.resolve(a.value + at).has_value());
+      REQUIRE_FALSE(heap.resolve(far.value - at).has_value());
+    }
+    CHECK_FALSE(heap.resolve(a.value - 1).has_value());
+    CHECK_FALSE(heap.resolve(far.value + 4096).has_value());
+    const ObjectSet none(heap);
+    Marker marker(heap, none, 2);
+    marker.trace({}, std::vector<ObjectRef>{{0, 0}});
+    CHECK(std::move(marker).take_live().count() == 3);
   }
 }
 
