@@ -49,7 +49,7 @@ class SearchAlong {
   void follow_edges() {
     for (; next_ < found_.size(); ++next_) {
       search_ahead(graph_, std::span(found_).subspan(next_),
-                   [this](ObjectIndex object) { return &places_[object]; });
+                   [this](const snapshot::Edge& edge) { return &places_[edge.to]; });
       for (const snapshot::Edge& edge : graph_.from(found_[next_])) reach(edge.to);
     }
   }

@@ -67,7 +67,10 @@ class BackwardSearch {
       std::sort(roots.begin(), roots.end());
       for (const std::uint32_t root : roots) found[quality_of(root)].push_back(root);
       std::vector<ObjectIndex> next;
-      for (const ObjectIndex object : level_) {
+      for (std::size_t i = 0; i < level_.size(); ++i) {
+        search_ahead(referrers_, std::span(level_).subspan(i),
+                     [this](const Referrer& referrer) { return &after_[referrer.from]; });
+        const ObjectIndex object = level_[i];
         if (order_.is_entered_last(object)) {
           later.push_back(object);
         } else {
@@ -134,7 +137,7 @@ class ForwardSearch {
   void follow_edges() {
     for (; next_ < found_.order.size(); ++next_) {
       search_ahead(graph_, std::span(found_.order).subspan(next_),
-                   [this](ObjectIndex object) { return &found_.before[object]; });
+                   [this](const snapshot::Edge& edge) { return &found_.before[edge.to]; });
       const ObjectIndex from = found_.order[next_];
       for (const snapshot::Edge& edge : graph_.from(from)) {
         const Step before{from, edge.offset_words};

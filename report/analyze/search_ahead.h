@@ -2,27 +2,43 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "attach/prefetch.h"
 #include "report/analyze/graph.h"
+#include "report/analyze/referrers.h"
 
 namespace heapattach::analyze {
 
 // Fetches memory ahead of its turn, for a search that follows the edges of `next` in order. What it
-// needs is scattered: first where the edges of an object begin, then the edges, then `state(to)`,
+// needs is scattered: first where the edges of an object begin, then the edges, then `state(edge)`,
 // the address of what the search remembers about the object that an edge leads to.
-template <class State>
-void search_ahead(const Graph& graph, std::span<const ObjectIndex> next, const State& state) {
+template <class Lists, class State>
+void search_ahead(const Lists& lists, std::span<const ObjectIndex> next, const State& state) {
   constexpr std::size_t kStep = 6;
   constexpr std::size_t kMost = 8;
   if (next.size() <= 3 * kStep) return;
-  heapattach::prefetch(graph.first_edge.data() + next[3 * kStep]);
-  heapattach::prefetch(graph.from(next[2 * kStep]).data());
-  const auto edges = graph.from(next[kStep]);
-  for (const snapshot::Edge& edge : edges.first(std::min(edges.size(), kMost))) {
-    heapattach::prefetch(state(edge.to));
+  heapattach::prefetch(place_of(lists, next[3 * kStep]));
+  heapattach::prefetch(edges_of(lists, next[2 * kStep]).data());
+  const auto edges = edges_of(lists, next[kStep]);
+  for (const auto& edge : edges.first(std::min(edges.size(), kMost))) {
+    heapattach::prefetch(state(edge));
   }
+}
+
+// Where a graph says that an object's edges begin, and these edges; and the same backwards.
+inline const std::uint64_t* place_of(const Graph& graph, ObjectIndex object) {
+  return graph.first_edge.data() + object;
+}
+inline std::span<const snapshot::Edge> edges_of(const Graph& graph, ObjectIndex object) {
+  return graph.from(object);
+}
+inline const std::uint64_t* place_of(const Referrers& referrers, ObjectIndex object) {
+  return referrers.place_of(object);
+}
+inline std::span<const Referrer> edges_of(const Referrers& referrers, ObjectIndex object) {
+  return referrers.of(object);
 }
 
 }  // namespace heapattach::analyze
