@@ -1,10 +1,18 @@
 #include "report/collect/join.h"
 
+#include <algorithm>
 #include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <mutex>
+#include <new>
+#include <optional>
 #include <unordered_map>
 
 #include <fmt/format.h>
 
+#include "attach/team.h"
+#include "report/parallel.h"
 #include "report/typing/block_ranges.h"
 #include "report/typing/word_filter.h"
 
@@ -56,6 +64,115 @@ void take_types(const TypeRows& rows, const UsedRows& used, std::vector<Type>& t
   }
 }
 
+// Fills in the edges. Groups of blocks are searched on all cores, each once, and added in order. To
+// look for all edges twice, first to count them, takes longer; and to gather all before their
+// number is known, twice the memory, because edges are the largest array of all.
+class EdgeSearch {
+ public:
+  EdgeSearch(const JoinSources& from, Snapshot& snapshot)
+      : from_(from), snapshot_(snapshot), blocks_(from.heap.blocks().size()) {
+    snapshot.first_edge.resize(from.order.size() + 1);
+    snapshot.first_edge[0] = 0;
+  }
+
+  void run() {
+    const unsigned workers = reserve() ? workers_for(groups()) : 1;
+    run_team(workers,
+             {.begin = {}, .work = [this](unsigned) { work(); }, .abandon = [this] { abandon(); }});
+  }
+
+ private:
+  [[nodiscard]] std::size_t groups() const {
+    return (blocks_ + kBlocksAtATime - 1) / kBlocksAtATime;
+  }
+
+  // Address space for as many edges as there could be, so that the array never moves; it takes
+  // memory only for those that there are. Without it, one worker lets the array grow.
+  bool reserve() {
+    std::uint64_t words = 0;
+    for (std::uint32_t i = 0; i < blocks_; ++i) {
+      const boehm::Block& block = from_.heap.blocks()[i];
+      const bool is_scanned = from_.heap.record(i).scan != boehm::Heap::Scan::Nothing;
+      if (is_scanned) words += block.objects * block.object_bytes / 8;
+    }
+    try {
+      snapshot_.edges.reserve(words);
+      return true;
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+  }
+
+  void work() {
+    std::vector<Edge> found;
+    for (std::size_t group = next_++; group < groups(); group = next_++) {
+      const auto first = static_cast<std::uint32_t>(group * kBlocksAtATime);
+      const auto last =
+          static_cast<std::uint32_t>(std::min<std::size_t>(first + kBlocksAtATime, blocks_));
+      const std::uint64_t from = from_.order.rank(from_.heap.number({first, 0}));
+      found.clear();
+      const std::uint64_t to = search(first, last, from, found);
+      const auto at = make_room(group, found.size());
+      if (!at) return;
+      std::copy(found.begin(), found.end(), snapshot_.edges.begin() + *at);
+      for (std::uint64_t i = from; i < to; ++i) {
+        snapshot_.first_edge[i + 1] += static_cast<std::uint64_t>(*at);
+      }
+    }
+  }
+
+  // Of the objects from `index` on. Sets where their edges end, among those of the group, and
+  // returns the index after the last object.
+  std::uint64_t search(std::uint32_t first,
+                       std::uint32_t last,
+                       std::uint64_t index,
+                       std::vector<Edge>& found) {
+    const boehm::Heap& heap = from_.heap;
+    const ObjectOrder& order = from_.order;
+    boehm::for_each_object(heap, order.listed(), first, last, [&](boehm::ObjectRef ref) {
+      const RowLayout& layout = from_.rows.layout(snapshot_.objects[index].type);
+      if (layout.may_point()) {
+        WordFilter filter(layout, heap.blocks()[ref.block].object_bytes);
+        heap.for_each_edge(ref, [&](std::uint64_t offset_words, boehm::ObjectRef to) {
+          if (!filter.admits(offset_words * 8)) return;
+          if (!order.listed().contains(heap.number(to))) return;
+          found.push_back({static_cast<std::uint32_t>(offset_words), order.index_of_listed(to)});
+        });
+      }
+      snapshot_.first_edge[++index] = found.size();
+    });
+    return index;
+  }
+
+  // Where the edges of a group begin, after those of all earlier ones. None if another worker
+  // failed.
+  std::optional<std::ptrdiff_t> make_room(std::size_t group, std::size_t count) {
+    std::unique_lock lock(mutex_);
+    turn_changed_.wait(lock, [&] { return turn_ == group || is_abandoned_; });
+    if (is_abandoned_) return std::nullopt;
+    const std::size_t at = snapshot_.edges.size();
+    snapshot_.edges.resize(at + count);
+    ++turn_;
+    turn_changed_.notify_all();
+    return static_cast<std::ptrdiff_t>(at);
+  }
+
+  void abandon() {
+    const std::lock_guard lock(mutex_);
+    is_abandoned_ = true;
+    turn_changed_.notify_all();
+  }
+
+  const JoinSources& from_;
+  Snapshot& snapshot_;
+  std::size_t blocks_;
+  std::atomic<std::size_t> next_ = 0;  // the next group to search
+  std::mutex mutex_;
+  std::condition_variable turn_changed_;
+  std::size_t turn_ = 0;  // the next group to add
+  bool is_abandoned_ = false;
+};
+
 }  // namespace
 
 void join_objects(const JoinSources& from, const boehm::ObjectSet& live, Snapshot& snapshot) {
@@ -84,45 +201,7 @@ void join_objects(const JoinSources& from, const boehm::ObjectSet& live, Snapsho
 }
 
 void join_edges(const JoinSources& from, Snapshot& snapshot) {
-  const boehm::Heap& heap = from.heap;
-  const ObjectOrder& order = from.order;
-  // Counted first and then filled in: the array is the largest of all, and a second copy of it
-  // while it grows would double the memory that a snapshot takes.
-  snapshot.first_edge.resize(order.size() + 1);
-  const auto for_each_listed_edge = [&](boehm::ObjectRef ref, TypeIndex row, const auto& visit) {
-    const RowLayout& layout = from.rows.layout(row);
-    if (!layout.may_point()) return;
-    WordFilter filter(layout, heap.blocks()[ref.block].object_bytes);
-    heap.for_each_edge(ref, [&](std::uint64_t offset_words, boehm::ObjectRef to) {
-      if (!filter.admits(offset_words * 8)) return;
-      if (order.listed().contains(heap.number(to))) visit(offset_words, to);
-    });
-  };
-  for_block_ranges(heap, [&](std::uint32_t first, std::uint32_t last) {
-    std::uint64_t index = order.rank(heap.number({first, 0}));
-    boehm::for_each_object(heap, order.listed(), first, last, [&](boehm::ObjectRef ref) {
-      std::uint64_t count = 0;
-      const TypeIndex row = snapshot.objects[index].type;
-      for_each_listed_edge(ref, row, [&](std::uint64_t, boehm::ObjectRef) { ++count; });
-      snapshot.first_edge[++index] = count;
-    });
-  });
-  snapshot.first_edge[0] = 0;
-  for (std::uint64_t i = 0; i < order.size(); ++i) {
-    snapshot.first_edge[i + 1] += snapshot.first_edge[i];
-  }
-  snapshot.edges.resize(snapshot.first_edge.back());
-  for_block_ranges(heap, [&](std::uint32_t first, std::uint32_t last) {
-    std::uint64_t index = order.rank(heap.number({first, 0}));
-    std::uint64_t at = snapshot.first_edge[index];
-    boehm::for_each_object(heap, order.listed(), first, last, [&](boehm::ObjectRef ref) {
-      const TypeIndex row = snapshot.objects[index++].type;
-      for_each_listed_edge(ref, row, [&](std::uint64_t offset_words, boehm::ObjectRef to) {
-        snapshot.edges[at++] = {static_cast<std::uint32_t>(offset_words),
-                                order.index_of_listed(to)};
-      });
-    });
-  });
+  EdgeSearch(from, snapshot).run();
 }
 
 void name_by_size(Snapshot& snapshot) {
