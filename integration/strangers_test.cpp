@@ -1,5 +1,6 @@
 // Third-party programs that use the collector: the counts add up to the collector's numbers.
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 
@@ -100,6 +101,34 @@ TEST_CASE("ecl's heap adds up") {
   CHECK(totals.objects > 50000);
   child.send_line("go on");
   CHECK(child.read_line(seconds(20)) == "50000");
+}
+
+// Its arrays come from GC_malloc_ignore_off_page, which ends in a jump to another function that is
+// traced.
+TEST_CASE("a trace of ecl adds up to what the collector allocated") {
+  const std::string ecl = find_program({"/usr/bin/ecl"});
+  if (ecl.empty()) return;
+  ChildProcess child({ecl, "--norc", "--eval",
+                      "(progn (format t \"~%made~%\") (finish-output)"
+                      " (loop (dotimes (i 200) (make-array 20)) (sleep 0.001)))"});
+  for (;;) {
+    const std::optional<std::string> line = child.read_line(seconds(60));
+    REQUIRE(line.has_value());
+    if (*line == "made") break;
+  }
+  constexpr double kEvery = 65536;
+  const ToolRun run = run_tool({"-q", "trace", "--for", "2s", "--every", "64k", "--no-mark", "-f",
+                                "json", fmt::format("{}", child.pid())});
+  INFO(run.output << run.errors);
+  REQUIRE((run.status == 0 || run.status == 7));  // a busy machine loses samples
+  simdjson::dom::parser parser;
+  const simdjson::dom::element root = parser.parse(run.output);
+  double traced = kEvery * static_cast<double>(std::uint64_t{root["drops"]});
+  for (const auto row : root["rows"]) traced += static_cast<double>(std::uint64_t{row["bytes"]});
+  const auto counted = static_cast<double>(std::uint64_t{root["collector_bytes"]});
+  // Five times the expected error of an estimate from so many samples.
+  CHECK(counted > 10 * kEvery);
+  CHECK(std::abs(traced - counted) < counted * 0.1 + 5 * std::sqrt(counted * kEvery));
 }
 
 TEST_CASE("w3m's heap adds up") {

@@ -23,8 +23,10 @@ extern const BlobHead blob_head HIDDEN;
 
 _Static_assert(offsetof(BlobControl, inside) == 64, "in the assembly below");
 _Static_assert(offsetof(BlobControl, slots) == 128, "in the assembly below");
+_Static_assert(offsetof(BlobControl, leading) == 128 + 16384, "in the assembly below");
 _Static_assert(sizeof(BlobSlot) == 16 && kSlots == 1024 && kTrampolineBytes == 64, "likewise");
 _Static_assert(kAllocationHooks == 8 && kHooks == 9, "likewise");
+_Static_assert(kLeadingHook == 5 && kLeadingHooks == 2, "likewise");
 
 // The hook of an allocation: GC_malloc_kind(size, kind) or a similar function. `\size` is the
 // register that holds the size. Nothing is on the stack on the usual path. On the other one, the
@@ -37,7 +39,7 @@ __asm__(
     "  .hidden blob_head\n"
     "blob_head:\n"
     "  .ascii \"heapattach-trace\"\n"
-    "  .long 2, blob_end - blob_head\n"
+    "  .long 3, blob_end - blob_head\n"
     "  .irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8\n"
     "  .long hook_\\n - blob_head\n"
     "  .endr\n"
@@ -49,7 +51,7 @@ __asm__(
     "  .macro trampoline n\n"
     "trampoline_\\n: .fill 64, 1, 0xcc\n"
     "  .endm\n"
-    "  .macro allocation n, size\n"
+    "  .macro allocation n, size, leads=0\n"
     "  .balign 64\n"
     "hook_\\n:\n"
     "  cmpl $0, blob_control(%rip)\n"
@@ -60,6 +62,14 @@ __asm__(
     "  and $1023, %eax\n"
     "  shl $4, %eax\n"
     "  lea blob_control+128(%rip), %r10\n"
+    "  .if \\leads\n"
+    "  mov (%rsp), %r11\n"
+    "  xor %rsp, %r11\n"
+    "  shr $1, %eax\n"
+    "  mov %r11, 16384(%r10,%rax)\n"
+    "  shl $1, %eax\n"
+    "  mov %fs:0, %r11\n"
+    "  .endif\n"
     "  cmp %r11, (%r10,%rax)\n"
     "  jne slow_\\n\n"
     "  sub \\size, 8(%r10,%rax)\n"
@@ -71,6 +81,8 @@ __asm__(
     "  sub $8, %rsp\n"
     "  lock incq blob_control+64(%rip)\n"
     "  mov \\size, %rdi\n"
+    "  mov %rsp, %rsi\n"
+    "  mov $\\n, %edx\n"
     "  call blob_is_due\n"
     "  mov 96(%rsp), %rdi\n  mov 88(%rsp), %rsi\n  mov 80(%rsp), %rdx\n"
     "  mov 72(%rsp), %rcx\n  mov 64(%rsp), %r8\n  mov 56(%rsp), %r9\n"
@@ -94,7 +106,7 @@ __asm__(
     "  jmp trampoline_\\n\n"
     "  .endm\n"
     "  allocation 0, %rdi\n  allocation 1, %rdi\n  allocation 2, %rdi\n  allocation 3, %rdi\n"
-    "  allocation 4, %rdi\n  allocation 5, %rdi\n  allocation 6, %rdi\n  allocation 7, %rsi\n"
+    "  allocation 4, %rdi\n  allocation 5, %rdi, 1\n  allocation 6, %rdi, 1\n  allocation 7, %rsi\n"
     "  .balign 64\n"
     "hook_8:\n"
     "  cmpl $0, blob_control(%rip)\n"
@@ -168,10 +180,19 @@ static int64_t draw(BlobControl* c, uint64_t* random) {
   return bytes < 1 ? 1 : (int64_t)bytes;
 }
 
+// Whether a leading hook has seen this allocation, and its entry has jumped to this one: either
+// for a sample, which calls the entry from here, or for none.
+static int is_led_here(const BlobControl* c, const uint64_t* frame, uint32_t hook) {
+  const uint64_t caller = frame[kReturn];
+  if (caller - blob_head.base < blob_head.code_bytes) return 1;
+  const uint64_t last = c->leading[thread_pointer() >> 12 & (kSlots - 1)];
+  return hook - kLeadingHook >= kLeadingHooks && last == (caller ^ (uint64_t)(frame + kReturn));
+}
+
 // Whether a sample is due, after the thread's counter fell below 0, or its slot was not its own: it
 // is new, or shares the slot with another one. This adds no bias, again because the gaps have no
 // memory.
-CALLED int blob_is_due(uint64_t size) {
+CALLED int blob_is_due(uint64_t size, const uint64_t* frame, uint32_t hook) {
   BlobControl* const c = &blob_control;
   const uint64_t thread = thread_pointer();
   BlobSlot* const slot = &c->slots[thread >> 12 & (kSlots - 1)];
@@ -179,7 +200,7 @@ CALLED int blob_is_due(uint64_t size) {
   slot->thread = thread;
   if (c->interval <= 1) {
     slot->left = -1;
-    return c->interval == 1;
+    return c->interval == 1 && !is_led_here(c, frame, hook);
   }
   uint64_t random = c->random ^ thread * 0x9E3779B97F4A7C15u;
   if (random == 0) random = 1;
@@ -187,7 +208,7 @@ CALLED int blob_is_due(uint64_t size) {
   const int is_due = slot->left < 0;
   if (is_due) slot->left = draw(c, &random);
   c->random = random ^ thread * 0x9E3779B97F4A7C15u;
-  return is_due;
+  return is_due && !is_led_here(c, frame, hook);
 }
 
 // Turns everything off if the reader has not responded for a while.

@@ -15,6 +15,7 @@ struct Entry {
   RemoteAddr at;
   std::vector<std::byte> code;  // all of it, as in its file
   bool size_is_second = false;  // otherwise the size is its first argument
+  bool leads_on = false;        // may end in a jump to another entry; at most kLeadingHooks
   Range inner = {};             // calls from this code do not count
 };
 

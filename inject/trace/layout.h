@@ -15,6 +15,8 @@ namespace heapattach::trace {
 enum {
   kBlobCodeBytes = 16384,
   kAllocationHooks = 8,
+  kLeadingHook = 5,  // this one and the next are for entries that end in a jump to another one
+  kLeadingHooks = 2,
   kFreeHook = kAllocationHooks,  // the number of the hook of GC_free
   kHooks = kAllocationHooks + 1,
   kTrampolineBytes = 64,
@@ -78,6 +80,9 @@ typedef struct BlobControl {
   uint64_t inside;  // threads that will return to this code, or are in the counted part
   uint64_t unused2[7];
   BlobSlot slots[kSlots];
+  // By thread, as the slots: the last call of a leading hook, as its return address XOR where
+  // that is on the stack. The entry to which it jumps has the same ones.
+  uint64_t leading[kSlots];
   uint64_t quantiles[257];  // of the exponential distribution, with 24 fractional bits
   uint64_t ends[kEnds];     // of stacks, by a hash of where they are used
   uint64_t unused3[7];

@@ -101,10 +101,13 @@ class Planner {
 
   Result<void> plan_jumps() {
     const Disassembler disassembler = HA_TRY(Disassembler::open());
-    std::size_t first = 0;
+    std::size_t next = 0;
+    std::size_t leading = kLeadingHook + kLeadingHooks;
     for (const Entry& entry : hooks_.allocations) {
-      const std::size_t number = entry.size_is_second ? kAllocationHooks - 1 : first++;
-      if (first >= kAllocationHooks) return impossible("the collector has too many entries");
+      const std::size_t number = entry.size_is_second ? kAllocationHooks - 1
+                                 : entry.leads_on     ? --leading
+                                                      : next++;
+      if (next > leading) return impossible("the collector has too many entries");
       HA_TRY(plan_jump(disassembler, entry, number));
     }
     if (hooks_.release) HA_TRY(plan_jump(disassembler, *hooks_.release, kFreeHook));

@@ -5,11 +5,11 @@
 //     GC_malloc_uncollectable, …  →  GC_generic_malloc_uncollectable
 //     GC_malloc_ignore_off_page, …  →  GC_generic_malloc_ignore_off_page
 //
-// All of these go to GC_generic_malloc for what is large; programs call it too, for kinds of their
-// own. There, only calls from outside the collector count. Which of them exist, and which function
-// leads to which, depends on the release and on how it was built: a build without thread-local
-// allocation has GC_malloc go to GC_malloc_kind_global. So each function of the public interface
-// that leads to none of the hooked ones is hooked itself.
+// All of these go to GC_generic_malloc for what is large (the last for what is small); programs
+// call it too, for kinds of their own. There, only calls from outside the collector count. Which of
+// them exist, and which function leads to which, depends on the release and on how it was built: a
+// build without thread-local allocation has GC_malloc go to GC_malloc_kind_global. So each function
+// of the public interface that leads to none of the hooked ones is hooked itself.
 
 #include "report/trace/find_hooks.h"
 
@@ -22,6 +22,7 @@
 
 #include <fmt/format.h>
 
+#include "inject/trace/layout.h"
 #include "symbols/boehm/accessors.h"
 #include "symbols/code/disassembler.h"
 #include "symbols/unwind/stacks.h"
@@ -83,6 +84,7 @@ class HookFinder {
     if (functions_.contains("GC_realloc") && leads_to("GC_realloc", hooked_) != Leads::There) {
       note("what GC_realloc allocates is not traced");
     }
+    find_leading();
     if (functions_.contains("GC_free")) found_.hooks.release = entry_of("GC_free");
     HA_TRY(check_oom_function());
     find_events(collector);
@@ -133,6 +135,26 @@ class HookFinder {
     hooked_.erase("GC_generic_malloc");  // no use to what calls it from inside
   }
 
+  // What ends in a jump to another hooked function has the same caller, for whom it would count
+  // twice: GC_generic_malloc_ignore_off_page since 8.2 for what is small, and
+  // GC_generic_malloc_uncollectable for what is large.
+  void find_leading() {
+    std::set<std::uint64_t> hooked;
+    for (const Entry& entry : found_.hooks.allocations) hooked.insert(entry.at.value);
+    int leading = 0;
+    for (Entry& entry : found_.hooks.allocations) {
+      bool is_unknown = false;
+      const auto jumps = calls_of(entry.at, is_unknown, true);
+      const bool leads_on =
+          std::ranges::any_of(jumps, [&hooked](std::uint64_t at) { return hooked.contains(at); });
+      entry.leads_on = leads_on && !entry.size_is_second && leading < kLeadingHooks;
+      if (entry.leads_on) ++leading;
+      if (leads_on && !entry.leads_on) {
+        note(fmt::format("what {} allocates may count twice", entry.name));
+      }
+    }
+  }
+
   void add_if_missed(std::string_view name) {
     if (!functions_.contains(name) || hooked_.contains(name)) return;
     switch (leads_to(name, hooked_)) {
@@ -164,8 +186,8 @@ class HookFinder {
     return is_unknown ? Leads::Unknown : Leads::Nowhere;
   }
 
-  // The functions that the one at `at` calls or jumps to.
-  std::vector<std::uint64_t> calls_of(RemoteAddr at, bool& is_unknown) {
+  // The functions that the one at `at` calls or jumps to, or only the latter.
+  std::vector<std::uint64_t> calls_of(RemoteAddr at, bool& is_unknown, bool only_jumps = false) {
     std::vector<std::uint64_t> called;
     const auto symbol = module_.symbol_at(at);
     if (!symbol || !symbol->is_function || symbol->bytes > kMostFunction) return called;
@@ -177,7 +199,8 @@ class HookFinder {
       if (instruction == nullptr) break;
       offset += instruction->size;
       const cs_x86& x86 = instruction->detail->x86;
-      const bool is_call = instruction->id == X86_INS_CALL || instruction->id == X86_INS_JMP;
+      const bool is_call =
+          (instruction->id == X86_INS_CALL && !only_jumps) || instruction->id == X86_INS_JMP;
       if (!is_call || x86.op_count != 1 || x86.operands[0].type != X86_OP_IMM) continue;
       const RemoteAddr target{static_cast<std::uint64_t>(x86.operands[0].imm)};
       if (target - symbol->address < bytes) continue;

@@ -60,6 +60,30 @@ TEST_CASE("a blob that is off, or an allocation that fails, leaves no record") {
   CHECK(blob.control().inside == 0);
 }
 
+TEST_CASE("what an entry allocates by a jump to another one counts once") {
+  SUBCASE("every allocation") {
+    OwnBlob blob(1);
+    for (int i = 0; i < 50; ++i) {
+      static_cast<void>(ha_test_lead(32, 0));
+      static_cast<void>(ha_test_allocate(32, 0));
+      static_cast<void>(ha_test_lead(8192, 0));
+    }
+    std::size_t hooks[kHooks] = {};
+    for (const auto& at : blob.read()) ++hooks[at.record.hook];
+    CHECK(hooks[kLeadingHook] == 100);
+    CHECK(hooks[0] == 50);
+  }
+  SUBCASE("samples") {
+    constexpr std::uint64_t kEvery = 4096;
+    constexpr int kMade = 300'000;
+    OwnBlob blob(kEvery, std::uint64_t{64} << 20);
+    for (int i = 0; i < kMade; ++i) static_cast<void>(ha_test_lead(32, 0));
+    const double expected = kMade * -std::expm1(-32.0 / kEvery);
+    const auto got = static_cast<double>(blob.read().size() + blob.ring().counts().dropped);
+    CHECK(std::abs(got - expected) < 4 * std::sqrt(expected));
+  }
+}
+
 TEST_CASE("samples are as many as the interval says, in each thread") {
   constexpr std::uint64_t kEvery = 4096;
   constexpr int kEach = 200'000;

@@ -9,10 +9,12 @@
 #include "inject/trace/blob.h"
 #include "inject/trace/ring.h"
 
-// The functions that are hooked. The first returns addresses that differ, and the second counts.
+// The functions that are hooked. The first returns addresses that differ, the second counts, and
+// the third jumps to the first unless the object is large.
 extern "C" {
 void* ha_test_allocate(std::size_t bytes, int kind);
 void ha_test_release(void* object);
+void* ha_test_lead(std::size_t bytes, int kind);
 extern std::uint64_t ha_test_released;
 }
 
