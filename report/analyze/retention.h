@@ -40,11 +40,11 @@ class Retentions {
  public:
   Retentions(const Graph& graph, std::span<const std::uint64_t> bytes);
 
-  // What all of them retain is what each retains, unless another of them retains it.
   [[nodiscard]] Retention of(const std::vector<ObjectIndex>& objects) const;
+  // What all of them retain: what each retains, unless another of them retains it.
+  [[nodiscard]] std::uint64_t bytes_of(const std::vector<ObjectIndex>& objects) const;
 
  private:
-  [[nodiscard]] std::uint64_t bytes_of(const std::vector<ObjectIndex>& objects) const;
   [[nodiscard]] std::vector<Dominator> dominators_of(const std::vector<ObjectIndex>& objects) const;
 
   Dominators dominators_;

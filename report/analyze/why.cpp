@@ -65,7 +65,7 @@ class Explainer {
 
   Why explain_objects(const std::vector<ObjectIndex>& objects) && {
     const Retentions retentions(graph_, bytes_);
-    count(objects, retentions.of(objects).bytes);
+    count(objects, retentions.bytes_of(objects));
     constexpr std::size_t kMostSearched = 3;  // each takes as long as the search for all paths
     const Graph graph = edges_.graph(from_.objects);
     const analyze::ShortestPaths root_paths =
