@@ -37,7 +37,7 @@ fi
 gcc -O2 -Wall -Wextra -o "$out/big_heap" integration/bench/big_heap.c -lgc -pthread
 gcc -g -O2 -Wall -Wextra -o "$out/big_heap_typed" integration/bench/big_heap.c -lgc -pthread
 gcc -O2 -Wall -Wextra -o "$out/bare_copy" integration/bench/bare_copy.c
-if [[ ! -x $out/many_types ]]; then  # takes a minute
+if [[ ! $out/many_types -nt integration/bench/run.sh ]]; then  # takes a minute
   python3 integration/bench/many_types.py "$out/types" "$units" "$structs"
   printf '%s\n' "$out"/types/*.cpp | xargs -P "$(nproc)" -I{} g++ -g -c {} -o {}.o
   objects=()
