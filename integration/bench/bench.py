@@ -104,7 +104,7 @@ class Table:
             if bound is None or not self.has_limits:
                 return ""
             fits = ratio <= bound if at_most else ratio >= bound
-            return f"{'≤' if at_most else '≥'} {bound:g}{'' if fits else ', ' + word}"
+            return f"{'≤' if at_most else '≥'} {bound:.3g}{'' if fits else ', ' + word}"
 
         limit = in_words(limit, "MISSED")
         self.missed += "MISSED" in limit
