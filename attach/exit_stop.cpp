@@ -1,11 +1,12 @@
 // With PTRACE_O_TRACEEXIT, every thread stops in do_exit(), before it gives up its memory
 // (kernel/exit.c). exit_group() and fatal signals first kill all other threads, so those come to
-// the same stop by themselves; the process has stopped when all have. Three things look alike at
+// the same stop by themselves; the process has stopped when all have. Four things look alike at
 // first:
 //
 //     a thread that ends alone              its last call is exit
 //     a thread of a process that exits      some thread's last call is exit_group, or all have the
 //                                           number of a signal
+//     a thread that a seccomp filter kills  it has the number of SIGSYS, and the others keep running
 //     a thread that gives way to execve()   some other thread is blocked in that call, and waits
 //
 // Rejected: to stop at every system call, which makes a program several times slower; a seccomp
@@ -113,6 +114,21 @@ std::vector<pid_t> EndingThreads::take_single_ends() {
   return tids;
 }
 
+std::vector<pid_t> EndingThreads::take_filtered_ends() {
+  std::vector<pid_t> tids;
+  for (const auto& [tid, end] : threads_) {
+    if (!end) continue;
+    if (WIFSIGNALED(end->status) && WTERMSIG(end->status) == SIGSYS) {
+      tids.push_back(tid);
+    } else if (!is_single(*end)) {
+      return {};  // the process ends for another reason
+    }
+  }
+  if (tids.size() == threads_.size()) return {};
+  for (const pid_t tid : tids) threads_.erase(tid);
+  return tids;
+}
+
 std::vector<pid_t> EndingThreads::take_all_ends() {
   std::vector<pid_t> tids = stopped();
   for (const pid_t tid : tids) threads_.erase(tid);
@@ -135,7 +151,8 @@ ExitStop::ExitStop(ExitStop&& other) noexcept
       held_(std::move(other.held_)) {}
 
 Result<void> ExitStop::wait() {
-  std::optional<Clock::time_point> until;
+  constexpr auto kNever = Clock::time_point::max();
+  Clock::time_point until = kNever;  // how long to wait for the rest of its threads
   int idle = 0;
   for (;;) {
     // Only a thread that has stopped makes it worthwhile to look at the others.
@@ -157,8 +174,14 @@ Result<void> ExitStop::wait() {
     let_go(threads_.take_single_ends(), false);
     if (!threads_.is_process_ending() && is_replaced()) let_go(threads_.take_all_ends(), true);
     if (threads_.is_process_ending()) {
-      if (!until) until = Clock::now() + kPatience;
-      if (is_complete() || Clock::now() >= *until) return look();
+      if (until == kNever) until = Clock::now() + kPatience;
+      if (is_complete()) return look();
+      if (Clock::now() >= until) {
+        const std::vector<pid_t> filtered = threads_.take_filtered_ends();
+        if (filtered.empty()) return look();
+        let_go(filtered, false);
+        until = kNever;
+      }
     }
     back_off(++idle, {.yields = 20, .longest_nanoseconds = 1'000'000});
   }

@@ -66,6 +66,7 @@ TEST_CASE("a program is looked at when it is about to exit, however it does that
   check_leaks_at_exit({"exec"}, "exited with status 4");
   check_leaks_at_exit({"fork"}, "exited with status 5");
   check_leaks_at_exit({"churn"}, "exited with status 6");
+  check_leaks_at_exit({"filtered"}, "exited with status 3");
 }
 
 TEST_CASE("a program that a signal ends is looked at before it ends") {

@@ -9,6 +9,7 @@
 //     exec         a second thread turns the process into this program again, with "exit"
 //     fork         a child forgets much and exits before its parent returns 5
 //     churn        threads come and go until it exits
+//     filtered     a seccomp filter kills a second thread, and main() returns 3 after it
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -18,8 +19,11 @@
 #include <thread>
 #include <vector>
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -106,6 +110,15 @@ void churn() {
   std::exit(6);
 }
 
+void* be_killed(void*) {
+  sock_filter kill_all[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_THREAD)};
+  const sock_fprog filter{1, kill_all};
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
+  getppid();
+  return nullptr;
+}
+
 int end_as(std::string_view how) {
   if (how == "exit") end_by_thread([] { std::exit(4); });
   if (how == "signal") end_by_thread([] { kill(getpid(), ending_signal); });
@@ -131,6 +144,11 @@ int end_as(std::string_view how) {
     return 5;
   }
   if (how == "churn") churn();
+  if (how == "filtered") {
+    pthread_t killed{};
+    pthread_create(&killed, nullptr, be_killed, nullptr);
+    pthread_join(killed, nullptr);
+  }
   print_truth();
   return 3;
 }

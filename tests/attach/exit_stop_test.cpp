@@ -52,6 +52,32 @@ TEST_CASE("a signal ends the program, whatever its threads were doing") {
   CHECK(threads.running() == std::vector<pid_t>{1});
 }
 
+TEST_CASE("a thread that a seccomp filter killed is let go if the others keep running") {
+  EndingThreads threads;
+  threads.add(1);
+  threads.add(2);
+  threads.stop(2, {SYS_getppid, SIGSYS});
+  CHECK(threads.is_process_ending());  // as long as nothing else is known
+  CHECK(threads.take_filtered_ends() == std::vector<pid_t>{2});
+  CHECK_FALSE(threads.is_process_ending());
+  // The filter ends the last thread, or the whole process.
+  threads.stop(1, {SYS_getppid, SIGSYS});
+  CHECK(threads.take_filtered_ends().empty());
+  CHECK(threads.is_process_ending());
+}
+
+TEST_CASE("a thread that a filter killed is not let go if the process ends for another reason") {
+  for (const EndingThreads::End other :
+       {EndingThreads::End{SYS_exit_group, 0}, EndingThreads::End{SYS_pause, SIGTERM}}) {
+    EndingThreads threads;
+    for (const pid_t tid : {1, 2, 3}) threads.add(tid);
+    threads.stop(2, {SYS_getppid, SIGSYS});
+    threads.stop(3, other);
+    CHECK(threads.take_filtered_ends().empty());
+    CHECK(threads.is_process_ending());
+  }
+}
+
 TEST_CASE("threads that give way to another program are let go") {
   EndingThreads threads;
   for (const pid_t tid : {1, 2, 3}) threads.add(tid);
