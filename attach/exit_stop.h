@@ -36,8 +36,8 @@ class EndingThreads {
   [[nodiscard]] bool is_process_ending() const;
   // Removes and returns those that end alone, while others go on.
   std::vector<pid_t> take_single_ends();
-  // The same for those that a seccomp filter has killed. Such a thread looks as if the process ended
-  // by SIGSYS, but the others keep running.
+  // The same for those that a seccomp filter has killed. Such a thread looks as if the process
+  // ended by SIGSYS, but the others keep running.
   std::vector<pid_t> take_filtered_ends();
   // The same for all that have stopped. They gave way to an execve() of another thread.
   std::vector<pid_t> take_all_ends();

@@ -35,6 +35,7 @@ struct Leaks {
   std::uint64_t leaks = 0;
   std::uint64_t objects = 0;
   std::uint64_t bytes = 0;
+  std::uint64_t allocated = 0;        // objects of malloc, leaked or not
   std::uint64_t ignored_objects = 0;  // left out of all of these
   std::uint64_t ignored_bytes = 0;
   std::uint64_t unconfirmed_objects = 0;  // out of reach, but not in the earlier snapshot
@@ -48,7 +49,8 @@ struct LeakOptions {
   const snapshot::Snapshot* confirmed_by = nullptr;
 };
 
-// The snapshot must have its edges and its unreachable objects.
+// The snapshot must have its edges and its unreachable objects. Only malloc's objects leak: the
+// collector frees its own. What only those lead to that it will free, is the root of a leak.
 [[nodiscard]] Leaks find_leaks(const snapshot::Snapshot& snapshot, const LeakOptions& options = {});
 
 }  // namespace heapattach::analyze

@@ -253,11 +253,11 @@ const std::array kOptions{
               .argument = "WHICH",
               .group = Group::Source,
               .help = "auto (default: the collector's heap, or malloc's if there is no collector); "
-                      "gc; malloc (of glibc)",
+                      "gc; malloc (of glibc); both (in one snapshot)",
               .read = set_heap,
               .reports = Reports::all().without(
                   {Report::Stacks, Report::Call, Report::Ruby, Report::Trace, Report::Inject}),
-              .offers = "auto gc malloc"},
+              .offers = "auto gc malloc both"},
     OptionRow{.name = "snapshot",
               .argument = "MODE",
               .group = Group::Pause,

@@ -58,10 +58,11 @@ constexpr std::array<std::pair<std::string_view, snapshot::Hold>, 4> kHolds{{
     {"clone", snapshot::Hold::Clone},
     {"auto", snapshot::Hold::Auto},
 }};
-constexpr std::array<std::pair<std::string_view, snapshot::HeapChoice>, 3> kHeaps{{
+constexpr std::array<std::pair<std::string_view, snapshot::HeapChoice>, 4> kHeaps{{
     {"auto", snapshot::HeapChoice::Auto},
     {"gc", snapshot::HeapChoice::Gc},
     {"malloc", snapshot::HeapChoice::Malloc},
+    {"both", snapshot::HeapChoice::Both},
 }};
 constexpr std::array<std::pair<std::string_view, ColourChoice>, 3> kColours{{
     {"auto", ColourChoice::Auto},

@@ -20,10 +20,10 @@ using snapshot::Snapshot;
 // Why nothing can be said about leaks; empty if something can.
 std::string why_no_verdict(const Snapshot& snapshot) {
   const auto& collector = snapshot.header.collector;
-  if (!collector || !collector->is_malloc()) {
+  if (!snapshot.header.malloc && (!collector || !collector->is_malloc())) {
     return "no leaks: this heap has a garbage collector, which frees what nothing references. "
-           "--suspects and --diff show what the program keeps without need; --heap malloc shows "
-           "what it leaked of malloc's memory";
+           "--suspects and --diff show what the program keeps without need; --heap both shows what "
+           "it leaked of malloc's memory";
   }
   if (!snapshot.complete) return "no verdict on leaks: " + snapshot.reason;
   return {};

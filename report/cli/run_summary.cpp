@@ -10,11 +10,14 @@ namespace {
 
 using snapshot::Snapshot;
 
-std::optional<snapshot::HeapAccount> heap_of(const Snapshot& snapshot) {
-  const auto& collector = snapshot.header.collector;
+// The account of one of the heaps.
+std::optional<snapshot::HeapAccount> heap_of(const Snapshot& snapshot,
+                                             const std::optional<snapshot::Collector>& collector) {
   if (!collector || !collector->heap_bytes || !collector->free_bytes) return std::nullopt;
   snapshot::HeapAccount heap;
+  const bool is_beside = snapshot.header.malloc && collector->is_malloc();
   for (const snapshot::Object& object : snapshot.objects) {
+    if ((object.of_malloc != 0) != is_beside) continue;
     (object.is_reachable != 0 ? heap.live : heap.unreachable) += snapshot.bytes_of(object);
   }
   heap.heap = *collector->heap_bytes;
@@ -36,7 +39,13 @@ SummaryReport report_of(const TakenSummary& taken) {
   report.pid = header.pid;
   report.exe = header.exe;
   report.captured = header.captured;
-  report.summary.heap = heap_of(taken.snapshot);
+  report.summary.heap = heap_of(taken.snapshot, header.collector);
+  report.summary.malloc_heap = heap_of(taken.snapshot, header.malloc);
+  // A program with a collector uses malloc, too: its libraries do.
+  const bool is_of_collector = header.collector && !header.collector->is_malloc();
+  if (taken.memory && is_of_collector && !header.malloc && header.runtime != "ruby") {
+    report.tip = "what is in malloc's heap: --heap both (of glibc's malloc)";
+  }
   if (taken.memory) report.summary.memory = account_for(*taken.memory);
   report.complete = taken.snapshot.complete;
   report.reason = taken.snapshot.reason;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -51,51 +53,77 @@ std::uint64_t unread_bytes(const boehm::Heap& heap, std::span<const Range> holes
   return unread;
 }
 
+std::string misfits_of(const HeldHeap& held) {
+  const std::string first = held.index.misfits.empty()
+                                ? std::string()
+                                : fmt::format(", the first at {}: {}", held.index.misfits[0].at,
+                                              held.index.misfits[0].what);
+  return fmt::format("{} entries of the heap's index are impossible{}{}", held.index.skipped, first,
+                     held.counters.collecting.value_or(false) ? "; a collection was running" : "");
+}
+
+// What is missing of the copy; empty if nothing is.
+std::string missing_of_copy(const Target& target, const HeldHeap& held, const boehm::Heap& heap) {
+  if (held.index.skipped > 0) return misfits_of(held);
+  const auto& holes = held.capture.holes();
+  const std::uint64_t unasked = target.live ? target.live->stalling().userfault_bytes(holes) : 0;
+  if (unasked > 0) {
+    return fmt::format(
+        "{} bytes are not in memory, and were not read: the process that provides them through a "
+        "userfaultfd, may not answer",
+        unasked);
+  }
+  if (const std::uint64_t unread = unread_bytes(heap, holes); unread > 0) {
+    return fmt::format("{} bytes of the heap could not be read", unread);
+  }
+  const Window* window = held.capture.window();
+  if (window != nullptr && window->unread_bytes() > 0) {
+    return fmt::format("{} bytes could not be read", window->unread_bytes());
+  }
+  if (heap.unreadable_blocks() > 0) {
+    return fmt::format("{} blocks could not be read", heap.unreadable_blocks());
+  }
+  return {};
+}
+
+// The first of the reasons why the copy or its roots may be incomplete.
+std::string missing_of(const Target& target, const HeldHeap& held, const TracedHeap& traced) {
+  if (std::string missing = missing_of_copy(target, held, *traced.heap); !missing.empty()) {
+    return missing;
+  }
+  if (const std::uint64_t bytes = unaccounted_bytes(held); bytes > 0) {
+    return fmt::format("the heap's index and the collector's counters differ by {} bytes", bytes);
+  }
+  if (std::string hook = unknown_root_hook(target, held); !hook.empty()) return hook;
+  if (!held.is_held) return "read while the target ran: it may be inconsistent";
+  const auto& problems = traced.found.problems;
+  if (!problems.empty() || !traced.beside) return fmt::format("{}", fmt::join(problems, "; "));
+  return fmt::format("{}", fmt::join(traced.beside->problems, "; "));
+}
+
 }  // namespace
 
 void mark_partial(const Target& target,
                   const HeldHeap& held,
-                  const boehm::Heap& heap,
-                  const boehm::LiveSet& found,
+                  const TracedHeap& traced,
                   Snapshot& snapshot) {
-  snapshot.skipped = held.index.skipped + heap.unreadable_blocks();
+  snapshot.skipped = held.index.skipped + traced.heap->unreadable_blocks();
+  std::vector<std::string> reasons;
   if (target.core && target.core->missing_bytes() > 0) {
-    snapshot.reason = cut_core(*target.core);
-  } else if (held.malloc && !held.malloc->problems.empty()) {
-    snapshot.reason =
-        fmt::format("malloc's account does not add up: {}", fmt::join(held.malloc->problems, "; "));
-  } else if (held.index.skipped > 0) {
-    const std::string first = held.index.misfits.empty()
-                                  ? std::string()
-                                  : fmt::format(", the first at {}: {}", held.index.misfits[0].at,
-                                                held.index.misfits[0].what);
-    snapshot.reason =
-        fmt::format("{} entries of the heap's index are impossible{}{}", held.index.skipped, first,
-                    held.counters.collecting.value_or(false) ? "; a collection was running" : "");
-  } else if (const std::uint64_t unasked =
-                 target.live ? target.live->stalling().userfault_bytes(held.capture.holes()) : 0;
-             unasked > 0) {
-    snapshot.reason = fmt::format(
-        "{} bytes are not in memory, and were not read: the process that provides them through a "
-        "userfaultfd, may not answer",
-        unasked);
-  } else if (const std::uint64_t unread = unread_bytes(heap, held.capture.holes()); unread > 0) {
-    snapshot.reason = fmt::format("{} bytes of the heap could not be read", unread);
-  } else if (const Window* window = held.capture.window();
-             window != nullptr && window->unread_bytes() > 0) {
-    snapshot.reason = fmt::format("{} bytes could not be read", window->unread_bytes());
-  } else if (heap.unreadable_blocks() > 0) {
-    snapshot.reason = fmt::format("{} blocks could not be read", heap.unreadable_blocks());
-  } else if (const std::uint64_t bytes = unaccounted_bytes(held); bytes > 0) {
-    snapshot.reason =
-        fmt::format("the heap's index and the collector's counters differ by {} bytes", bytes);
-  } else if (std::string hook = unknown_root_hook(target, held); !hook.empty()) {
-    snapshot.reason = std::move(hook);
-  } else if (!held.is_held) {
-    snapshot.reason = "read while the target ran: it may be inconsistent";
-  } else if (!found.problems.empty()) {
-    snapshot.reason = fmt::format("{}", fmt::join(found.problems, "; "));
+    reasons.push_back(cut_core(*target.core));
+  } else {
+    if (held.malloc && !held.malloc->problems.empty()) {
+      reasons.push_back(fmt::format("malloc's account does not add up: {}",
+                                    fmt::join(held.malloc->problems, "; ")));
+    }
+    if (held.malloc) {
+      reasons.insert(reasons.end(), held.malloc->unread.begin(), held.malloc->unread.end());
+    }
+    if (std::string missing = missing_of(target, held, traced); !missing.empty()) {
+      reasons.push_back(std::move(missing));
+    }
   }
+  snapshot.reason = fmt::format("{}", fmt::join(reasons, "; "));
   snapshot.complete = snapshot.reason.empty();
 }
 

@@ -2,9 +2,8 @@
 
 #include "report/collect/held_heap.h"
 #include "report/collect/target.h"
+#include "report/collect/traced_heap.h"
 #include "report/model/model.h"
-#include "symbols/boehm/heap.h"
-#include "symbols/boehm/live.h"
 
 namespace heapattach::snapshot {
 
@@ -12,8 +11,7 @@ namespace heapattach::snapshot {
 // not be read, and why.
 void mark_partial(const Target& target,
                   const HeldHeap& held,
-                  const boehm::Heap& heap,
-                  const boehm::LiveSet& found,
+                  const TracedHeap& traced,
                   Snapshot& snapshot);
 
 }  // namespace heapattach::snapshot

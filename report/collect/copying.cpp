@@ -58,7 +58,8 @@ Result<bool> Copying::copy(const std::vector<FrozenThread>& threads, bool accept
       boehm::read_root_tables(target_.collector, target_.collector_data, source_.memory);
   if (!is_consistent(held_) && !accept_misfits) return false;
 
-  const std::vector<Range> heap = HA_TRY(add_heap(boehm::plan_copy(held_.index, layout)));
+  const std::vector<Range> blocks = boehm::plan_copy(held_.index, layout);
+  const std::vector<Range> heap = HA_TRY(target_.is_both ? add_everything() : add_heap(blocks));
   if (target_.runtime == "crystal") {
     held_.fibers =
         crystal::suspended_fibers(target_.fibers, held_.index, held_.capture, held_.map, threads);
@@ -71,6 +72,8 @@ Result<bool> Copying::copy(const std::vector<FrozenThread>& threads, bool accept
   const auto more = runtimes::more_roots(target_.runtimes, held_.index, source_.memory, held_.map);
   held_.roots.insert(held_.roots.end(), more.begin(), more.end());
   std::vector<Range> others = target_.collector_data;
+  // Those in memory that is shared with other processes are not copied yet.
+  if (target_.is_both) others.insert(others.end(), blocks.begin(), blocks.end());
   if (waits_ != nullptr) {
     const std::vector<Range> needed = waits_->needs(target_, held_, threads);
     others.insert(others.end(), needed.begin(), needed.end());
@@ -84,15 +87,20 @@ Result<bool> Copying::copy(const std::vector<FrozenThread>& threads, bool accept
   return true;
 }
 
-// Everything is copied: where the heap is, will be seen in the copy.
-Result<void> Copying::copy_malloc(const std::vector<FrozenThread>& threads) {
+// Where malloc's heap is, will be seen in the copy.
+Result<std::vector<Range>> Copying::add_everything() {
   held_.malloc_copy = plan_malloc_copy(target_, source_.process, held_.map);
   if (held_.is_clone && target_.process) note_uncopied(*target_.process, held_.malloc_copy);
   const MallocCopy& plan = held_.malloc_copy;
   HA_TRY(held_.capture.add_parts(source_.memory, plan.ranges, plan.touched, limits_));
+  return plan.ranges;
+}
+
+Result<void> Copying::copy_malloc(const std::vector<FrozenThread>& threads) {
+  const std::vector<Range> copied = HA_TRY(add_everything());
   if (waits_ != nullptr) {
     const std::vector<Range> needed = waits_->needs(target_, held_, threads);
-    HA_TRY(held_.capture.add(source_.memory, boehm::plan_copy({}, needed, plan.ranges, held_.map),
+    HA_TRY(held_.capture.add(source_.memory, boehm::plan_copy({}, needed, copied, held_.map),
                              limits_));
   }
   if (with_memory_ && target_.process) {

@@ -49,6 +49,8 @@ class Copying {
  private:
   // Copies the heap, or opens a window on it. Returns the ranges that are then available, sorted.
   Result<std::vector<Range>> add_heap(std::vector<Range> heap);
+  // Copies all private memory, and returns its ranges.
+  Result<std::vector<Range>> add_everything();
   Result<void> copy_malloc(const std::vector<FrozenThread>& threads);
   void add_fiber(const crystal::FiberStack& fiber);
 

@@ -12,6 +12,7 @@
 #include "report/collect/malloc_heap.h"
 #include "report/collect/pause.h"
 #include "report/collect/target.h"
+#include "symbols/malloc/allocators.h"
 
 namespace heapattach::snapshot {
 
@@ -62,6 +63,15 @@ std::size_t named_globals(const Target& target) {
   return std::max(count, target.types.globals.size());
 }
 
+// The module with glibc's malloc; null if none shows it.
+const Module* find_malloc(const Modules& modules) {
+  const auto& all = modules.all();
+  const auto libc = std::find_if(all.begin(), all.end(), [](const Module& module) {
+    return module.find_symbol("mallopt").has_value();
+  });
+  return libc == all.end() ? nullptr : &*libc;
+}
+
 HeapFacts heap_facts(const Target& target) {
   const boehm::Collector& collector = target.collector;
   const boehm::Counters now = boehm::read_counters(collector, target.memory);
@@ -75,11 +85,10 @@ HeapFacts heap_facts(const Target& target) {
     // Where its heap is shows only when it is copied.
     heap.is_malloc = true;
     heap.heap_bytes = resident_bytes(target).value_or(0);
-    const auto& modules = target.modules.all();
-    const auto libc = std::find_if(modules.begin(), modules.end(), [](const Module& module) {
-      return module.find_symbol("mallopt").has_value();
-    });
-    if (libc != modules.end()) heap.module = libc->name();
+    if (const Module* libc = find_malloc(target.modules)) heap.module = libc->name();
+  } else {
+    heap.has_malloc = find_malloc(target.modules) != nullptr &&
+                      glibc::check_allocator(target.modules).has_value();
   }
   heap.collections = now.collections;
   heap.is_collecting = now.collecting.value_or(false);
@@ -92,7 +101,8 @@ HeapFacts heap_facts(const Target& target) {
 
 void add_obstacles(const Target& target, std::chrono::milliseconds longest, Examination& found) {
   HeapFacts& heap = *found.heap;
-  const std::uint64_t used = heap.heap_bytes - heap.free_bytes;
+  const std::uint64_t used =
+      target.is_both ? resident_bytes(target).value_or(0) : heap.heap_bytes - heap.free_bytes;
   const PauseEstimate pause = estimate_pause(*target.process, used, longest);
   heap.freeze = pause.freeze + kStops;
   heap.clone = pause.clone + kStops;

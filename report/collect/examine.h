@@ -18,7 +18,8 @@ struct Obstacle {
 
 // Facts about the target's heap, from its collector's counters, and how the collector is read.
 struct HeapFacts {
-  bool is_malloc = false;  // there is no collector; heap_bytes is what is resident
+  bool is_malloc = false;   // there is no collector; heap_bytes is what is resident
+  bool has_malloc = false;  // --heap both would read malloc's heap, too
   std::string module;
   std::string version;  // empty: unknown
   std::string layout;   // how it was learned, as in the header of a snapshot

@@ -48,20 +48,26 @@ std::string start_time(const Process& process) {
   return rfc3339(WallClock::time_point(std::chrono::seconds(boot_seconds + since_boot)), false);
 }
 
+Collector account_of(const glibc::Account& malloc) {
+  using glibc::ArenaAccount;
+  Collector account;
+  account.name = kMalloc;
+  account.layout = name_of(boehm::Layout::Source::Structure);
+  account.heap_bytes = malloc.heap_bytes();
+  account.free_bytes = malloc.free_bytes();
+  account.unmapped_bytes = 0;
+  account.malloc = {.arenas = malloc.arenas.size(),
+                    .in_bins = malloc.sum(&ArenaAccount::free),
+                    .in_fast_bins = malloc.sum(&ArenaAccount::fast),
+                    .in_caches = malloc.sum(&ArenaAccount::cached),
+                    .at_top = malloc.sum(&ArenaAccount::top),
+                    .mapped_chunks = malloc.mapped_chunks,
+                    .mapped_bytes = malloc.mapped_bytes};
+  return account;
+}
+
 Collector account_of(const Target& target, const HeldHeap& held) {
   Collector account;
-  if (held.malloc) {
-    using glibc::ArenaAccount;
-    const glibc::Account& malloc = held.malloc->account;
-    account.name = kMalloc;
-    account.malloc = {.arenas = malloc.arenas.size(),
-                      .in_bins = malloc.sum(&ArenaAccount::free),
-                      .in_fast_bins = malloc.sum(&ArenaAccount::fast),
-                      .in_caches = malloc.sum(&ArenaAccount::cached),
-                      .at_top = malloc.sum(&ArenaAccount::top),
-                      .mapped_chunks = malloc.mapped_chunks,
-                      .mapped_bytes = malloc.mapped_bytes};
-  }
   account.version = target.collector.version;
   account.layout = name_of(target.collector.layout.source);
   account.collecting = held.counters.collecting;
@@ -120,7 +126,8 @@ void fill_header(const Target& target,
   if (held.is_held && !target.core) {
     header.pause_ms = std::chrono::duration<double, std::milli>(held.freeze.pause).count();
   }
-  header.collector = account_of(target, held);
+  header.collector = target.is_malloc ? account_of(held.malloc->account) : account_of(target, held);
+  if (target.is_both) header.malloc = account_of(held.malloc->account);
   header.runtime = target.runtime;
   header.live_only = !options.with_unreachable;
 }

@@ -36,12 +36,12 @@ Result<Arena> make_arena(const Target& target, bool is_heap_copied) {
   const boehm::Counters now = boehm::read_counters(target.collector, target.memory);
   std::uint64_t mapped = 0;
   for (const Mapping& mapping : target.map.mappings()) {
-    const bool is_left_out = target.is_malloc && mapping.range.bytes > kLargestMapping;
+    const bool is_left_out = target.reads_malloc() && mapping.range.bytes > kLargestMapping;
     if (boehm::may_hold_heap(mapping) && !is_left_out) mapped += mapping.range.bytes;
   }
   // Memory that it leaves out is not copied, however much that is.
   if (target.core) mapped = std::min(mapped, target.core->stored_bytes());
-  if (target.is_malloc) {
+  if (target.reads_malloc()) {
     const std::uint64_t likely = std::min(mapped, resident_bytes(target).value_or(0));
     return Arena::reserve(mapped + mapped / 2 + 256 * kMegabyte, likely);
   }
@@ -54,7 +54,8 @@ Result<Arena> make_arena(const Target& target, bool is_heap_copied) {
 
 // Counting needs each object's contents only once, in the order in which the objects are found.
 bool is_read_in_passing(const Target& target, Hold hold, const TakeOptions& options) {
-  return hold == Hold::Clone && !target.is_malloc && !options.with_edges && !options.texts_only;
+  return hold == Hold::Clone && !target.reads_malloc() && !options.with_edges &&
+         !options.texts_only;
 }
 
 // The target is released before the time of the whole run is over.
@@ -115,7 +116,7 @@ Result<bool> copy_frozen(const Target& target,
   const FreezeOptions freeze{.budget = longest_pause(options),
                              .rewind = options.rewind,
                              .reads_only = true,
-                             .with_vector_registers = target.is_malloc};
+                             .with_vector_registers = target.reads_malloc()};
   bool is_copied = false;
   auto frozen = while_frozen(*target.process, freeze, [&](const FrozenView& view) -> Result<void> {
     note_time(held);
@@ -149,7 +150,7 @@ Result<bool> copy_clone(const Target& target,
                         HeldHeap& held) {
   CloneOptions how{.freeze = {.budget = options.max_pause.value_or(kLongestFreeze),
                               .rewind = options.rewind,
-                              .with_vector_registers = target.is_malloc},
+                              .with_vector_registers = target.reads_malloc()},
                    .look = nullptr,
                    .borrow = std::nullopt};
   bool is_collecting = false;
@@ -217,8 +218,9 @@ Hold decide(const Target& target, const TakeOptions& options) {
   if (options.hold != Hold::Auto || target.core || options.held != nullptr) return options.hold;
   const boehm::Counters now = boehm::read_counters(target.collector, target.memory);
   const std::uint64_t heap = now.heap_bytes.value_or(0);
-  const std::uint64_t used = target.is_malloc ? resident_bytes(target).value_or(0)
-                                              : heap - std::min(heap, now.free_bytes.value_or(0));
+  const std::uint64_t used = target.reads_malloc()
+                                 ? resident_bytes(target).value_or(0)
+                                 : heap - std::min(heap, now.free_bytes.value_or(0));
   const PauseEstimate estimate =
       estimate_pause(*target.process, used, options.max_pause.value_or(kLongestFreeze));
   const Hold hold = choose_hold(estimate, options.max_pause);
@@ -253,11 +255,11 @@ Result<std::unique_ptr<HeldHeap>> hold_and_copy(const Target& target, const Take
   };
   attempts.once = [&](Hold hold, bool is_last) -> Result<bool> {
     const bool is_copied = HA_TRY(hold_once(target, hold, options, is_last, *held));
-    if (!target.is_malloc) return is_copied;
+    if (!target.reads_malloc() || !is_copied) return is_copied;
     HA_TRY(read_malloc_heap(target, *held));
-    if (held->malloc->problems.size() == held->malloc->lasting || is_last || target.core ||
-        options.held != nullptr)
+    if (held->malloc->problems.empty() || is_last || target.core || options.held != nullptr) {
       return true;
+    }
     // It was changed while the threads were stopped in the midst of malloc, perhaps.
     HA_TRY(attempts.start_afresh());
     return false;

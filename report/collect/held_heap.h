@@ -14,12 +14,12 @@
 
 namespace heapattach::snapshot {
 
-// Which memory of a process with a heap of malloc is copied.
+// Which memory of a process is copied to read its heap of malloc.
 struct MallocCopy {
   std::vector<Range> ranges;   // sorted
   std::vector<Range> touched;  // the parts of them that have contents, sorted; the rest is zero
   std::vector<Range> written;  // those in mappings that may not be written to any more
-  std::vector<std::string> problems;  // what was left out
+  std::vector<std::string> unread;  // what was left out, and why
 };
 
 // Everything that was copied from a target while it was held, so that the target is no longer
@@ -32,8 +32,11 @@ struct HeldHeap {
   Capture capture;
   boehm::BlockIndex index;
   boehm::Counters counters;
-  std::optional<glibc::Heap> malloc;  // instead of a collector's; without its index
+  // Malloc's heap: instead of a collector's, and then without its index, which is above; or beside
+  // it.
+  std::optional<glibc::Heap> malloc;
   MallocCopy malloc_copy;
+  std::vector<boehm::RootRange> malloc_roots;  // of malloc's heap beside a collector's
   MemoryMap map;
   boehm::RootTables root_tables;
   std::vector<boehm::RootRange> roots;  // of modules, stacks and suspended fibers

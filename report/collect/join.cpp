@@ -90,9 +90,12 @@ class EdgeSearch {
   // memory only for those that there are. Without it, one worker lets the array grow.
   bool reserve() {
     std::uint64_t words = 0;
+    // Beside malloc's heap, objects that the collector does not scan may have edges into it.
+    const bool is_any_scanned = from_.heap.layout().shares_pages;
     for (std::uint32_t i = 0; i < blocks_; ++i) {
       const boehm::Block& block = from_.heap.blocks()[i];
-      const bool is_scanned = from_.heap.record(i).scan != boehm::Heap::Scan::Nothing;
+      const bool is_scanned =
+          is_any_scanned || from_.heap.record(i).scan != boehm::Heap::Scan::Nothing;
       if (is_scanned) words += block.objects * block.object_bytes / 8;
     }
     try {
@@ -179,6 +182,7 @@ void join_objects(const JoinSources& from, const boehm::ObjectSet& live, Snapsho
   const boehm::Heap& heap = from.heap;
   const ObjectOrder& order = from.order;
   const std::vector<std::uint32_t> class_of = size_classes(heap, snapshot.sizes);
+  const bool has_both = snapshot.header.malloc.has_value();
   UsedRows used(from.rows.types().size());
   snapshot.objects.resize(order.size());
   for_block_ranges(heap, [&](std::uint32_t first, std::uint32_t last) {
@@ -190,6 +194,7 @@ void join_objects(const JoinSources& from, const boehm::ObjectSet& live, Snapsho
       object.address = heap.address(ref).value & ((std::uint64_t{1} << 48) - 1);
       object.kind = static_cast<std::uint64_t>(kind_of(block)) & 3;
       object.is_reachable = live.contains(heap.number(ref)) ? 1 : 0;
+      object.of_malloc = has_both && (block.flags & boehm::kChunk) != 0 ? 1 : 0;
       object.reserved = 0;
       object.type = from.typing.row_of(ref);
       object.size_class = class_of[ref.block];
@@ -205,10 +210,11 @@ void join_edges(const JoinSources& from, Snapshot& snapshot) {
 }
 
 void name_by_size(Snapshot& snapshot) {
+  const bool has_both = snapshot.header.malloc.has_value();
   const auto first = static_cast<TypeIndex>(snapshot.types.size());
   std::vector<bool> used(snapshot.sizes.size());
   for (Object& object : snapshot.objects) {
-    if (!Naming::is_unknown(object.type)) continue;
+    if (!Naming::is_unknown(object.type) || (has_both && object.of_malloc == 0)) continue;
     object.type = first + object.size_class;
     used[object.size_class] = true;
   }

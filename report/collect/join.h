@@ -23,7 +23,7 @@ void join_objects(const JoinSources& from, const boehm::ObjectSet& live, Snapsho
 void join_edges(const JoinSources& from, Snapshot& snapshot);
 
 // Gives objects without a type a row for their size: "(48 bytes)" says more than one "(unknown)".
-// For heaps of malloc, which has no kinds. Call it last.
+// For malloc's objects, which have no kinds. Call it last.
 void name_by_size(Snapshot& snapshot);
 
 }  // namespace heapattach::snapshot

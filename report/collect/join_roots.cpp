@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -76,62 +77,143 @@ void name_frame(const RootSources& from, const boehm::RootRange& range, RemoteAd
   take(from.frames.at(range.thread, range.thread != 0 ? 0 : range.fiber, at, *word), root);
 }
 
-}  // namespace
+// The name of the root of an allocation that only garbage of the collector references.
+constexpr const char* kGarbage = "(garbage of the collector)";
 
-void join_roots(const RootSources& from, Snapshot& snapshot) {
-  const auto add = [&](Root root, boehm::ObjectRef to) {
-    const auto index = from.order.index_of(to);
-    if (!index) return;
-    root.to = *index;
-    snapshot.roots.push_back(std::move(root));
-  };
-  const GlobalNames globals(from.target);
-  const auto add_word = [&](const boehm::RootRange& range, RemoteAddr at, boehm::ObjectRef to) {
-    Root root;
-    root.kind = kind_of(range.kind);
-    root.address = at.value;
-    if (range.kind == boehm::RootKind::Stack) root.thread = range.thread;
-    if (range.kind == boehm::RootKind::Fiber) root.fiber = range.fiber;
-    if (range.kind == boehm::RootKind::Global) globals.name(at, root);
-    if (!range.name.empty()) root.symbol = range.name;
-    if (root.thread || root.fiber) name_frame(from, range, at, root);
-    add(std::move(root), to);
-  };
-  boehm::for_each_root(from.heap, from.held.capture, from.found.ranges, add_word);
+// … and of one that only the kernel references.
+constexpr const char* kSignalStack = "(signal stack)";
 
-  for (const FrozenThread& thread : from.found.threads) {
+// Adds the roots of one heap.
+class RootList {
+ public:
+  // Only those that point to one of `wanted`; null: to any listed object.
+  RootList(const RootSources& from,
+           const GlobalNames& globals,
+           const boehm::ObjectSet* wanted,
+           Snapshot& snapshot)
+      : from_(from),
+        heap_(*from.traced.heap),
+        globals_(globals),
+        wanted_(wanted),
+        snapshot_(snapshot) {}
+
+  void add_words(std::span<const boehm::RootRange> ranges) {
+    boehm::for_each_root(heap_, from_.held.capture, ranges,
+                         [this](const boehm::RootRange& range, RemoteAddr at, boehm::ObjectRef to) {
+                           add_word(range, at, to);
+                         });
+  }
+
+  void add_registers(const FrozenThread& thread) {
     for (std::size_t i = 0; i < kRegisterNames.size(); ++i) {
-      const auto to = from.heap.resolve(thread.registers->general[i], boehm::Heap::From::Stack);
+      const auto to = heap_.resolve(thread.registers->general[i], boehm::Heap::From::Stack);
       if (!to) continue;
-      Root root;
-      root.kind = RootKind::Register;
-      root.thread = thread.tid;
-      root.symbol = kRegisterNames[i];
-      take(from.frames.in_register(thread.tid, thread.registers->general[i]), root);
-      add(std::move(root), *to);
-    }
-    // The collector does not look at them.
-    if (!from.held.malloc) continue;
-    for (const std::uint64_t word : thread.vector_registers) {
-      const auto to = from.heap.resolve(word, boehm::Heap::From::Stack);
-      if (!to) continue;
-      Root root;
-      root.kind = RootKind::Register;
-      root.thread = thread.tid;
-      root.symbol = "(vector register)";
+      Root root = in_register(thread, kRegisterNames[i]);
+      take(from_.frames.in_register(thread.tid, thread.registers->general[i]), root);
       add(std::move(root), *to);
     }
   }
-  const auto add_objects = [&](RootKind kind, const std::vector<boehm::ObjectRef>& objects) {
+
+  // The collector does not look at them.
+  void add_vector_registers(const FrozenThread& thread) {
+    for (const std::uint64_t word : thread.vector_registers) {
+      const auto to = heap_.resolve(word, boehm::Heap::From::Stack);
+      if (to) add(in_register(thread, "(vector register)"), *to);
+    }
+  }
+
+  void add_objects(RootKind kind, const std::vector<boehm::ObjectRef>& objects) {
     for (const boehm::ObjectRef ref : objects) {
       Root root;
       root.kind = kind;
       add(std::move(root), ref);
     }
-  };
-  add_objects(RootKind::Uncollectable, from.found.uncollectable);
-  add_objects(RootKind::Finalizer, from.found.tables);
-  add_objects(RootKind::Finalizer, from.found.finalizable);
+  }
+
+  // An object whose root is not in the process's memory.
+  void add_named(const char* symbol, boehm::ObjectRef to) {
+    Root root;
+    root.symbol = symbol;
+    add(std::move(root), to);
+  }
+
+  // The words of an object that is not listed, as if they were a root.
+  void add_words_of(boehm::ObjectRef garbage) {
+    if (from_.order.index_of(garbage)) return;
+    heap_.for_each_edge(garbage, [&](std::uint64_t offset_words, boehm::ObjectRef to) {
+      Root root;
+      root.symbol = kGarbage;
+      root.address = (heap_.address(garbage) + offset_words * 8).value;
+      add(std::move(root), to);
+    });
+  }
+
+ private:
+  static Root in_register(const FrozenThread& thread, const char* name) {
+    Root root;
+    root.kind = RootKind::Register;
+    root.thread = thread.tid;
+    root.symbol = name;
+    return root;
+  }
+
+  void add_word(const boehm::RootRange& range, RemoteAddr at, boehm::ObjectRef to) {
+    if (!is_wanted(to)) return;
+    Root root;
+    root.kind = kind_of(range.kind);
+    root.address = at.value;
+    if (range.kind == boehm::RootKind::Stack) root.thread = range.thread;
+    if (range.kind == boehm::RootKind::Fiber) root.fiber = range.fiber;
+    if (range.kind == boehm::RootKind::Global) globals_.name(at, root);
+    if (!range.name.empty()) root.symbol = range.name;
+    if (root.thread || root.fiber) name_frame(from_, range, at, root);
+    add(std::move(root), to);
+  }
+
+  [[nodiscard]] bool is_wanted(boehm::ObjectRef to) const {
+    return wanted_ == nullptr || wanted_->contains(heap_.number(to));
+  }
+
+  void add(Root root, boehm::ObjectRef to) {
+    const auto index = from_.order.index_of(to);
+    if (!index || !is_wanted(to)) return;
+    root.to = *index;
+    snapshot_.roots.push_back(std::move(root));
+  }
+
+  const RootSources& from_;
+  const boehm::Heap& heap_;
+  const GlobalNames& globals_;
+  const boehm::ObjectSet* wanted_;
+  Snapshot& snapshot_;
+};
+
+}  // namespace
+
+void join_roots(const RootSources& from, Snapshot& snapshot) {
+  const GlobalNames globals(from.target);
+  const boehm::LiveSet& found = from.traced.found;
+  const auto& beside = from.traced.beside;
+  RootList roots(from, globals, beside ? &found.live : nullptr, snapshot);
+  roots.add_words(found.ranges);
+  for (const FrozenThread& thread : found.threads) {
+    roots.add_registers(thread);
+    if (from.target.is_malloc) roots.add_vector_registers(thread);
+  }
+  roots.add_objects(RootKind::Uncollectable, found.uncollectable);
+  roots.add_objects(RootKind::Finalizer, found.tables);
+  roots.add_objects(RootKind::Finalizer, found.finalizable);
+  if (const auto& stack = from.traced.signal_stack) {
+    RootList(from, globals, nullptr, snapshot).add_named(kSignalStack, *stack);
+  }
+  if (!beside) return;
+  RootList of_malloc(from, globals, &beside->live, snapshot);
+  of_malloc.add_words(beside->ranges);
+  for (const FrozenThread& thread : beside->threads) {
+    of_malloc.add_registers(thread);
+    of_malloc.add_vector_registers(thread);
+  }
+  for (const boehm::ObjectRef ref : from.traced.garbage()) of_malloc.add_words_of(ref);
 }
 
 }  // namespace heapattach::snapshot

@@ -2,8 +2,8 @@
 
 #include "report/collect/frame_finder.h"
 #include "report/collect/held_heap.h"
+#include "report/collect/traced_heap.h"
 #include "report/typing/object_order.h"
-#include "symbols/boehm/live.h"
 
 namespace heapattach::snapshot {
 
@@ -11,14 +11,14 @@ namespace heapattach::snapshot {
 struct RootSources {
   const Target& target;
   const HeldHeap& held;
-  const boehm::Heap& heap;
-  const boehm::LiveSet& found;
+  const TracedHeap& traced;
   const ObjectOrder& order;
   const FrameFinder& frames;
 };
 
 // Fills the roots: each root word that points into a listed object, with its location and owner,
-// and the objects that the collector always keeps alive.
+// and the objects that the collector always keeps alive. Of two heaps, an object has the roots that
+// count in its own.
 void join_roots(const RootSources& from, Snapshot& snapshot);
 
 }  // namespace heapattach::snapshot

@@ -10,6 +10,7 @@
 
 #include "attach/resident.h"
 #include "symbols/malloc/allocators.h"
+#include "symbols/malloc/both.h"
 #include "symbols/malloc/live.h"
 
 namespace heapattach::snapshot {
@@ -28,11 +29,13 @@ void add_range(Range range, std::vector<Range>& to) {
   }
 }
 
-// The pages for which `is_wanted` holds. Gaps of a few pages cost less than one more range.
+// Adds the pages for which `is_wanted` holds. Gaps of a few pages cost less than one more range.
 template <class IsWanted>
-std::vector<Range> parts_of(Range range, const std::vector<PageState>& pages, IsWanted is_wanted) {
+void add_parts(Range range,
+               const std::vector<PageState>& pages,
+               IsWanted is_wanted,
+               std::vector<Range>& parts) {
   constexpr std::size_t kGap = 16;
-  std::vector<Range> parts;
   std::size_t first = 0;
   std::size_t end = 0;  // of the pages to add; first if there are none yet
   const auto flush = [&] {
@@ -48,6 +51,18 @@ std::vector<Range> parts_of(Range range, const std::vector<PageState>& pages, Is
     end = i + 1;
   }
   flush();
+}
+
+// The pages of a mapping for which `is_wanted` holds. A vast one is looked at in slices, because
+// each of its pages takes 20 bytes of our memory meanwhile.
+template <class IsWanted>
+Result<std::vector<Range>> parts_of(const Process& process, Range range, IsWanted is_wanted) {
+  constexpr std::uint64_t kSlice = std::uint64_t{1} << 30;
+  std::vector<Range> parts;
+  for (std::uint64_t done = 0; done < range.bytes; done += kSlice) {
+    const Range slice{range.start + done, std::min(kSlice, range.bytes - done)};
+    add_parts(slice, HA_TRY(read_pages(process, slice)), is_wanted, parts);
+  }
   return parts;
 }
 
@@ -62,9 +77,9 @@ class CopyPlan {
       add_writable(mapping);
     } else if (may_have_been_written(mapping)) {
       if (mapping.range.bytes > kLargestMapping) return leave_out(mapping);
-      const auto pages = read_pages(*process_, mapping.range);
-      if (!pages) return leave_out(mapping);
-      for (const Range& part : parts_of(mapping.range, *pages, is_own_copy)) {
+      const auto parts = parts_of(*process_, mapping.range, is_own_copy);
+      if (!parts) return leave_out(mapping);
+      for (const Range& part : *parts) {
         add_whole(part);
         plan_.written.push_back(part);
       }
@@ -89,8 +104,8 @@ class CopyPlan {
   }
 
   void leave_out(const Mapping& mapping) {
-    plan_.problems.push_back(fmt::format("a mapping of {} bytes at {:#x} was not read",
-                                         mapping.range.bytes, mapping.range.start.value));
+    plan_.unread.push_back(fmt::format("a mapping of {} bytes at {:#x} was not read",
+                                       mapping.range.bytes, mapping.range.start.value));
   }
 
   void add_writable(const Mapping& mapping) {
@@ -99,15 +114,15 @@ class CopyPlan {
     // A page of another process may have contents without being here.
     const bool is_served = target_.live && target_.live->stalling().userfault_bytes({range}) > 0;
     if (process_ == nullptr || is_served || range.bytes < kSmall) return add_whole(range);
-    const auto pages = read_pages(*process_, range);
-    if (!pages) return add_whole(range);
-    if (!mapping.is_anonymous()) {
-      for (const Range& part : parts_of(range, *pages, is_own_copy)) add_whole(part);
-      return;
+    const bool is_anonymous = mapping.is_anonymous();
+    const auto parts = parts_of(*process_, range, is_anonymous ? is_used : is_own_copy);
+    if (!parts) return add_whole(range);
+    if (is_anonymous) {
+      plan_.ranges.push_back(range);
+      plan_.touched.insert(plan_.touched.end(), parts->begin(), parts->end());
+    } else {
+      for (const Range& part : *parts) add_whole(part);
     }
-    plan_.ranges.push_back(range);
-    const std::vector<Range> parts = parts_of(range, *pages, is_used);
-    plan_.touched.insert(plan_.touched.end(), parts.begin(), parts.end());
   }
 
   // A private mapping of a file that is only readable at present.
@@ -135,6 +150,24 @@ std::vector<Range> constants_of(const Modules& modules, const MemoryMap& map) {
     constants.push_back({relro->start, (end - relro->start) & ~std::uint64_t{7}});
   }
   return constants;
+}
+
+// The writable anonymous memory that is not the collector's. Of the break's memory, malloc itself
+// knows which parts it has.
+std::vector<Range> places_for_chunks(const MemoryMap& map, std::span<const Range> collector) {
+  std::vector<Range> places;
+  for (const Mapping& mapping : map.mappings()) {
+    const bool may_hold = glibc::may_hold_chunks(mapping) && mapping.is_anonymous() &&
+                          mapping.path != "[stack]" && mapping.writable;
+    if (!may_hold) continue;
+    if (mapping.path == "[heap]") {
+      places.push_back(mapping.range);
+      continue;
+    }
+    const std::vector<Range> parts = glibc::without(mapping.range, collector);
+    places.insert(places.end(), parts.begin(), parts.end());
+  }
+  return places;
 }
 
 std::vector<RemoteAddr> thread_pointers(std::span<const FrozenThread> threads) {
@@ -184,33 +217,36 @@ void note_uncopied(const Process& process, MallocCopy& copy) {
     if (mapping != nullptr && glibc::may_hold_chunks(*mapping)) bytes += range.bytes;
   }
   if (bytes == 0) return;
-  copy.problems.push_back(
+  copy.unread.push_back(
       fmt::format("{} bytes that a copy of the process does not get were not searched: use "
                   "--snapshot freeze",
                   bytes));
 }
 
 Result<void> read_malloc_heap(const Target& target, HeldHeap& held) {
-  std::vector<Range> anonymous;
-  for (const Mapping& mapping : held.map.mappings()) {
-    const bool may_hold = glibc::may_hold_chunks(mapping) && mapping.is_anonymous() &&
-                          mapping.path != "[stack]" && mapping.writable;
-    if (may_hold) anonymous.push_back(mapping.range);
-  }
+  const std::vector<Range> collector =
+      target.is_both ? glibc::memory_of(held.index) : std::vector<Range>{};
+  const std::vector<Range> anonymous = places_for_chunks(held.map, collector);
   const std::vector<Range> data = data_of(target.modules);
   const std::vector<RemoteAddr> threads = thread_pointers(held.freeze.threads);
   const MallocCopy& copy = held.malloc_copy;
   auto found = glibc::read_heap(held.capture, {data, anonymous, threads, copy.touched});
   if (!found) return glibc::explain_missing(target.modules, std::move(found).error());
   glibc::Heap heap = std::move(found).value();
-  heap.problems.insert(heap.problems.end(), copy.problems.begin(), copy.problems.end());
-  heap.lasting += copy.problems.size();
-  held.index = std::move(heap.index);
-  held.counters.heap_bytes = heap.account.heap_bytes();
-  held.counters.free_bytes = heap.account.free_bytes();
+  heap.unread.insert(heap.unread.end(), copy.unread.begin(), copy.unread.end());
+  if (!target.is_both) {
+    held.index = std::move(heap.index);
+    held.counters.heap_bytes = heap.account.heap_bytes();
+    held.counters.free_bytes = heap.account.free_bytes();
+  }
+  // What is alive of the collector's heap counts, and of its own tables nothing.
+  heap.states.insert(heap.states.end(), collector.begin(), collector.end());
+  const std::vector<Range>& tables = target.collector.excluded;
+  heap.states.insert(heap.states.end(), tables.begin(), tables.end());
   std::vector<Range> constants = constants_of(target.modules, held.map);
   constants.insert(constants.end(), copy.written.begin(), copy.written.end());
-  held.roots = glibc::find_roots(heap, held.map, constants, copy.touched, held.freeze.threads);
+  (target.is_both ? held.malloc_roots : held.roots) =
+      glibc::find_roots(heap, held.map, constants, copy.touched, held.freeze.threads);
   held.malloc = std::move(heap);
   return {};
 }

@@ -16,8 +16,8 @@ MallocCopy plan_malloc_copy(const Target& target, const Process* process, const 
 // Adds what a process keeps from its copies (madvise(2): MADV_DONTFORK, MADV_WIPEONFORK).
 void note_uncopied(const Process& process, MallocCopy& copy);
 
-// Finds the heap in the copy and fills the index, the counters and the roots. Call it when the
-// target runs again.
+// Finds the heap in the copy and fills the index, the counters and the roots; beside a collector's
+// heap, only those of malloc. Call it when the target runs again.
 Result<void> read_malloc_heap(const Target& target, HeldHeap& held);
 
 // All memory of the process that is resident; none of a core file.

@@ -75,6 +75,7 @@ struct HeapAccount {
 // What --summary shows about a process; for a snapshot, without the process's memory.
 struct MemorySummary {
   std::optional<HeapAccount> heap;
+  std::optional<HeapAccount> malloc_heap{};  // beside the collector's
   std::optional<MemoryAccount> memory;
 };
 

@@ -17,12 +17,11 @@
 #include "report/collect/join_stacks.h"
 #include "report/collect/join_values.h"
 #include "report/collect/target.h"
+#include "report/collect/traced_heap.h"
 #include "report/model/counts.h"
 #include "report/parallel.h"
 #include "symbols/boehm/live.h"
-#include "symbols/boehm/mark_bits.h"
 #include "symbols/boehm/marking_rules.h"
-#include "symbols/malloc/live.h"
 #include "symbols/unwind/stacks.h"
 
 namespace heapattach::snapshot {
@@ -35,53 +34,6 @@ void note(const TakeOptions& options, std::string_view text) {
 
 void begin(const TakeOptions& options, std::string_view what) {
   if (options.on_progress) options.on_progress(what, 0, 0);
-}
-
-boehm::LiveSet find_live(const Target& target, const HeldHeap& held, boehm::Heap& heap) {
-  if (held.malloc) {
-    return glibc::find_live(heap, held.capture, held.roots, held.freeze.threads,
-                            workers_for(heap.blocks().size()));
-  }
-  boehm::Roots roots;
-  roots.ranges = held.roots;
-  roots.threads = held.freeze.threads;
-  roots.collector_data = target.collector_data;
-  roots.tables = held.root_tables;
-  roots.kinds = target.collector.kinds;
-  roots.pid = target.pid();
-  if (const auto at = target.collector.stack_bottom) {
-    if (const auto bottom = held.capture.read_as<std::uint64_t>(*at)) {
-      roots.stack_bottom = RemoteAddr{*bottom};
-    }
-  }
-  return boehm::find_live(heap, held.capture, std::move(roots), held.map,
-                          workers_for(heap.blocks().size()));
-}
-
-// Compares the live set with the marks of the last collection, if nothing was allocated since.
-void compare_with_marks(const TakeOptions& options,
-                        const boehm::Counters& counters,
-                        const boehm::Heap& heap,
-                        const boehm::LiveSet& found) {
-  constexpr std::uint64_t kFew = 100;
-  constexpr std::uint64_t kShare = 10;
-  const bool is_fresh = counters.allocated == 0U && counters.collections.value_or(0) > 0 &&
-                        !counters.collecting.value_or(true) && !counters.incremental.value_or(true);
-  if (!is_fresh) return;
-  const boehm::MarkComparison compared = boehm::compare_with_marks(heap, found);
-  if (compared.blocks == 0) return;
-  const std::string text = fmt::format(
-      "of {} objects that the last collection marked in {} blocks, {} were not found; {} were "
-      "found "
-      "that it did not mark",
-      compared.marked, compared.blocks, compared.missing, compared.unmarked);
-  if (compared.missing > kFew && compared.missing > compared.marked / kShare && options.warn) {
-    options.warn("warning: " + text +
-                 "; nothing was allocated since: the program dropped them, or what holds them was "
-                 "not seen");
-  } else {
-    note(options, text);
-  }
 }
 
 // Soon after the thaw: what they wait for is asked of the kernel, too, as it is by then.
@@ -169,25 +121,22 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
   std::vector<types::Variable> variables = target->types.globals;
   variables.insert(variables.end(), stacks.locals.begin(), stacks.locals.end());
   begin(options, "tracing the heap");
-  boehm::Heap heap(held->index, target->collector.layout, held->capture);
-  if (!held->malloc) {
-    heap.follow(boehm::read_marking_rules(heap, target->collector, target->collector_data,
-                                          held->capture, target->memory));
-  }
-  const boehm::LiveSet found = find_live(*target, *held, heap);
-  compare_with_marks(options, held->counters, heap, found);
+  const TracedHeap traced = HA_TRY(trace_heap(*target, *held, options));
+  const boehm::Heap& heap = *traced.heap;
+  const boehm::LiveSet& found = traced.found;
   HA_TRY(options.deadline.check("tracing the heap"));
 
   fill_header(*target, *held, options, snapshot);
   if (const auto guessed = boehm::count_guesses(heap, found.live); guessed.objects > 0) {
     snapshot.header.marked_conservatively = {guessed.objects, guessed.bytes};
   }
-  const boehm::ObjectSet listed =
-      options.with_unreachable ? objects_in_use(heap, found) : found.live;
+  const boehm::ObjectSet live = traced.live();
+  const boehm::ObjectSet listed = options.with_unreachable ? objects_in_use(heap, found) : live;
   const ObjectOrder order(heap, listed);
+  const boehm::ObjectSet of_collector = traced.of_collector(listed);
   target->rows.add_named(runtimes::name_objects(
       target->runtimes, found.own,
-      runtimes::HeapView(heap, listed, held->map, held->capture, target->memory)));
+      runtimes::HeapView(heap, of_collector, held->map, held->capture, target->memory)));
   begin(options, fmt::format("typing {} objects", order.size()));
   const Typing typing(heap, order, held->capture, target->rows, variables);
   const JoinSources sources{heap, order, target->rows, typing};
@@ -195,11 +144,11 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
     return without_clone(options, read.error());
   }
   alone.reset();
-  mark_partial(*target, *held, heap, found, snapshot);
+  mark_partial(*target, *held, traced, snapshot);
   begin(options, "listing objects and references");
   // Counts need no contents any more, so the list is made where the copy was.
   if (!options.with_edges && !options.texts_only && !options.with_contents) held->capture.release();
-  join_objects(sources, found.live, snapshot);
+  join_objects(sources, live, snapshot);
   if (typing.conflicts() > 0) {
     note(options,
          fmt::format("{} pointers contradict the types of their objects", typing.conflicts()));
@@ -214,7 +163,7 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
     snapshot.header.typed = count_objects(snapshot).typed;
     join_stacks(stacks, target->modules, snapshot);
     const FrameFinder frames(stacks, target->types);
-    join_roots({*target, *held, heap, found, order, frames}, snapshot);
+    join_roots({*target, *held, traced, order, frames}, snapshot);
   }
   if (held->malloc) name_by_size(snapshot);
   if (options.with_contents) snapshot.contents = std::make_shared<KeptHeap>(std::move(held));

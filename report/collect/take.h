@@ -32,6 +32,7 @@ enum class HeapChoice : std::uint8_t {
   Auto,    // the collector's, if there is one; otherwise malloc's
   Gc,      // the collector's
   Malloc,  // that of glibc's malloc
+  Both,    // the collector's and malloc's, with the references between them
 };
 
 struct TakeOptions {

@@ -59,6 +59,13 @@ Result<HeapFound> find_heap(const TakeOptions& options, Opened& target) {
     return find_malloc(options, target);
   }
   HeapFound heap;
+  if (options.heap == HeapChoice::Both) {
+    if (!collector && collector.error().kind == ErrorKind::Unsupported) {
+      return std::move(collector).error().advise("--heap malloc, if it uses malloc alone");
+    }
+    HA_TRY(glibc::check_allocator(target.modules));
+    heap.is_both = true;
+  }
   heap.collector = HA_TRY(std::move(collector));
   for (const std::string& text : heap.collector.notes) note(options, text);
   heap.collector_data = boehm::collector_data(target.modules, heap.collector);

@@ -17,12 +17,16 @@
 
 namespace heapattach::snapshot {
 
-// The collector of an opened target, and the memory that it scans; or that malloc is to be read.
+// The collector of an opened target, and the memory that it scans; or that malloc's heap is to be
+// read instead, or too.
 struct HeapFound {
   boehm::Collector collector;
   std::vector<boehm::RootRange> static_roots;  // before the freeze
   std::vector<Range> collector_data;
   bool is_malloc = false;  // there is no collector: the heap is that of glibc's malloc
+  bool is_both = false;    // there is one, and malloc's heap is read, too
+
+  [[nodiscard]] bool reads_malloc() const { return is_malloc || is_both; }
 };
 
 // The data used to name the objects of a heap.

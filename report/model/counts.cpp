@@ -117,6 +117,45 @@ void add_typed(TypedBy by, std::uint64_t bytes, TypedBytes& typed) {
   }
 }
 
+// What a heap has in use besides live objects. A heap read without a freeze may contradict itself;
+// then it is what was seen.
+std::uint64_t unreachable_of(const Collector& heap, std::uint64_t live, std::uint64_t dead) {
+  const std::uint64_t all = heap.heap_bytes.value_or(0);
+  const std::uint64_t in_use = all - std::min(heap.free_bytes.value_or(0), all);
+  return in_use >= live + dead ? in_use - live : dead;
+}
+
+HeapCount count_heap(const Snapshot& snapshot, const Collector& heap) {
+  HeapCount count;
+  count.is_malloc = heap.is_malloc();
+  count.heap_bytes = heap.heap_bytes;
+  count.free_bytes = heap.free_bytes;
+  std::uint64_t dead_bytes = 0;
+  for (const Object& object : snapshot.objects) {
+    if ((object.of_malloc != 0) != count.is_malloc) continue;
+    count.objects += object.is_reachable;
+    (object.is_reachable != 0 ? count.bytes : dead_bytes) += snapshot.bytes_of(object);
+  }
+  count.unreachable_bytes = unreachable_of(heap, count.bytes, dead_bytes);
+  return count;
+}
+
+// None if it is not known of both.
+std::optional<std::uint64_t> sum_of(std::optional<std::uint64_t> a,
+                                    std::optional<std::uint64_t> b) {
+  if (!a || !b) return std::nullopt;
+  return *a + *b;
+}
+
+void count_heaps(const Snapshot& snapshot, CountTable& table) {
+  const HeapCount malloc = count_heap(snapshot, *snapshot.header.malloc);
+  const HeapCount collector = count_heap(snapshot, snapshot.header.collector.value_or(Collector{}));
+  table.unreachable_bytes = collector.unreachable_bytes + malloc.unreachable_bytes;
+  table.heap_bytes = sum_of(collector.heap_bytes, malloc.heap_bytes);
+  table.free_bytes = sum_of(collector.free_bytes, malloc.free_bytes);
+  table.heaps = {collector, malloc};
+}
+
 }  // namespace
 
 const std::string& row_name(const Type& type, CountBy by) {
@@ -151,15 +190,13 @@ CountTable count_objects(const Snapshot& snapshot, CountBy by) {
     table.typed_bytes = table.typed.header + table.typed.vtable + table.typed.referrer;
   }
   table.unreachable_bytes = dead_bytes;
-  if (const auto& collector = snapshot.header.collector) {
+  if (snapshot.header.malloc) {
+    count_heaps(snapshot, table);
+  } else if (const auto& collector = snapshot.header.collector) {
     table.is_malloc = collector->is_malloc();
     table.heap_bytes = collector->heap_bytes;
     table.free_bytes = collector->free_bytes;
-    const std::uint64_t in_use =
-        table.heap_bytes.value_or(0) -
-        std::min(table.free_bytes.value_or(0), table.heap_bytes.value_or(0));
-    // A heap read without a freeze may contradict itself; then the table shows what was seen.
-    if (in_use >= table.bytes + dead_bytes) table.unreachable_bytes = in_use - table.bytes;
+    table.unreachable_bytes = unreachable_of(*collector, table.bytes, dead_bytes);
   }
   merge_same_names(table.rows);
   sort_rows(table.rows, SortBy::Bytes);

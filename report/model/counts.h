@@ -36,6 +36,18 @@ struct CountRow {
   friend bool operator==(const CountRow&, const CountRow&) = default;
 };
 
+// Of two heaps in one snapshot, one. The numbers mean the same as those of CountTable.
+struct HeapCount {
+  bool is_malloc = false;
+  std::uint64_t objects = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t unreachable_bytes = 0;
+  std::optional<std::uint64_t> heap_bytes;
+  std::optional<std::uint64_t> free_bytes;
+
+  [[nodiscard]] std::uint64_t in_use_bytes() const { return bytes + unreachable_bytes; }
+};
+
 struct CountTable {
   pid_t pid = 0;
   std::vector<CountRow> rows;     // no two with the same type and reachability
@@ -47,6 +59,7 @@ struct CountTable {
   std::optional<std::uint64_t> heap_bytes;
   std::optional<std::uint64_t> free_bytes;
   bool is_malloc = false;           // there is no collector
+  std::vector<HeapCount> heaps;     // if there are two: the collector's and malloc's
   bool has_sizes = false;           // the rows have sizes
   std::uint64_t left_out_rows = 0;  // by a RowChoice
   std::uint64_t left_out_objects = 0;

@@ -91,8 +91,9 @@ struct Object {
   std::uint64_t address : 48;
   std::uint64_t kind : 2;
   std::uint64_t is_reachable : 1;
-  std::uint64_t is_lossy : 1;  // a text in its record was changed before it was read
-  std::uint64_t reserved : 12;
+  std::uint64_t is_lossy : 1;   // a text in its record was changed before it was read
+  std::uint64_t of_malloc : 1;  // in a snapshot of both heaps: this one is malloc's
+  std::uint64_t reserved : 11;
   TypeIndex type;
   std::uint32_t size_class;  // index into Snapshot::sizes
 
@@ -254,6 +255,7 @@ struct Header {
   std::string source;    // "freeze", "read", "clone", "routine", "core"
   std::optional<double> pause_ms;
   std::optional<Collector> collector;
+  std::optional<Collector> malloc{};  // malloc's heap, if it was read besides the collector's
   std::optional<TypedBytes> typed;
   std::optional<MarkedConservatively> marked_conservatively;  // none if there are no such objects
   std::string runtime;   // "crystal", "c++", "c"; empty if unknown

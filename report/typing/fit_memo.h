@@ -27,10 +27,12 @@ class FitMemo {
   FitMemo(const TypeRows& rows, const TypingPlan& plan) : rows_(rows), plan_(plan) {}
 
   [[nodiscard]] const Entry& of(std::uint32_t claim, const boehm::Block& block) {
-    const bool is_large = block.objects == 1 && (block.flags & boehm::kChunk) == 0;
+    const bool is_chunk = (block.flags & boehm::kChunk) != 0;
+    const bool is_large = block.objects == 1 && !is_chunk;
     if (is_large || block.object_bytes > kMostBytes) return of_large_;
     const std::uint64_t size = block.object_bytes / boehm::Heap::kGranuleBytes;
-    const std::uint64_t key = ((std::uint64_t{claim} + 1) << 32) | size << 1 |
+    const std::uint64_t key = ((std::uint64_t{claim} + 1) << 32) | size << 2 |
+                              static_cast<std::uint64_t>(is_chunk) << 1 |
                               static_cast<std::uint64_t>(block.is_atomic());
     Entry& entry = entries_[(key * kFactor) >> (64 - kBits)];
     if (entry.key != key) entry = work_out(key, claim, block);

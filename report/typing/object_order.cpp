@@ -37,7 +37,7 @@ boehm::ObjectSet objects_in_use(const boehm::Heap& heap, const boehm::LiveSet& f
       for (std::uint32_t slot = 0; slot < heap.blocks()[block].objects; ++slot) {
         const boehm::ObjectRef ref{block, slot};
         // What malloc has in use is known, and listed alone.
-        if (heap.layout().shares_pages ||
+        if (heap.is_chunk(block) ||
             boehm::liveness(heap, found.live, found.free, ref) == boehm::Liveness::Unreachable) {
           in_use.insert_shared(heap.number(ref));
         }

@@ -315,7 +315,8 @@ class IndexReader {
     block.object_bytes = word_at(header, layout_.header_size);
     block.descriptor = word_at(header, layout_.header_descriptor);
     block.kind = std::to_integer<std::uint8_t>(header[layout_.header_kind]);
-    block.flags = std::to_integer<std::uint8_t>(header[layout_.header_flags]);
+    // The collector has no flag with kChunk's value.
+    block.flags = std::to_integer<std::uint8_t>(header[layout_.header_flags] & ~std::byte{kChunk});
     if (const auto misfit = find_misfit(block, word_at(header, layout_.header_block))) {
       add_misfit(candidate.block, *misfit);
       return;

@@ -18,9 +18,13 @@ bool has_no_pointers(const Block& block) {
   return block.is_atomic() || block.descriptor == 0;
 }
 
+bool is_chunk_of(const Block& block, const Layout& layout) {
+  return layout.shares_pages && (block.flags & kChunk) != 0;
+}
+
 // Of whole blocks, unless they share pages.
 std::uint64_t extent_bytes(const Block& block, const Layout& layout) {
-  if (layout.shares_pages) return block.object_bytes;
+  if (is_chunk_of(block, layout)) return block.object_bytes;
   if (block.objects > 1) return layout.block_bytes();
   const std::uint64_t mask = layout.block_bytes() - 1;
   return (block.object_bytes + mask) & ~mask;
@@ -81,6 +85,7 @@ void Heap::fill_records() {
   copied_.resize(all.size());
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Block& block = all[i];
+    const bool is_chunk = is_chunk_of(block, layout_);
     Record& record = records_[i];
     record.start = block.start.value;
     record.first_slot = static_cast<std::uint32_t>(slots_);
@@ -95,7 +100,7 @@ void Heap::fill_records() {
       const bool first_page_only = (block.flags & kIgnoreOffPage) != 0 || !all_interior_;
       // The last word of an allocation has the address of the next one's header. malloc's own data
       // has such addresses, so they count as references to neither.
-      const std::uint64_t owned = layout_.shares_pages ? block.object_bytes
+      const std::uint64_t owned = is_chunk ? block.object_bytes
                                   : first_page_only
                                       ? layout_.block_bytes()
                                       : std::max(block.object_bytes, layout_.block_bytes());
@@ -112,7 +117,7 @@ void Heap::fill_records() {
     }
     // The collector's length leaves out the spare bytes at an object's end (headers.c).
     const std::uint64_t words = std::min(block.descriptor, block.object_bytes) / 8;
-    const bool is_small = block.objects > 1 || layout_.shares_pages;
+    const bool is_small = block.objects > 1 || is_chunk;
     const bool is_whole = is_small && (block.descriptor & kDescriptorTags) == kByLength &&
                           words > 0 && words <= 256 && copied_[i] >= words * 8;
     if (is_whole && block.objects == 1) {
@@ -128,8 +133,7 @@ void Heap::fill_table() {
   if (all.empty()) return;
   lowest_ = all.front().start.value;
   span_ = all.back().start.value + extent_bytes(all.back(), layout_) - lowest_;
-  // A page belongs to the block that reaches its start. If others begin in it, it is shared.
-  const std::uint64_t in_page = layout_.shares_pages ? (std::uint64_t{1} << kPageShift) - 1 : 0;
+  constexpr std::uint64_t kInPage = (std::uint64_t{1} << kPageShift) - 1;
 
   // The blocks are sorted, so their chunks come in order.
   std::vector<std::uint64_t> keys;
@@ -151,6 +155,8 @@ void Heap::fill_table() {
   if (!is_dense_) fill_hash_table(keys);
   std::size_t chunk = 0;
   for (std::uint32_t i = 0; i < all.size(); ++i) {
+    // A page belongs to the block that reaches its start. If others begin in it, it is shared.
+    const std::uint64_t in_page = is_chunk_of(all[i], layout_) ? kInPage : 0;
     const std::uint64_t first = all[i].start.value >> kPageShift;
     const std::uint64_t bytes = extent_bytes(all[i], layout_) + (all[i].start.value & in_page);
     const std::uint64_t count = (bytes + in_page) >> kPageShift;

@@ -53,6 +53,10 @@ std::vector<Range> rest_of_contents(const BlockIndex& index, std::span<const Ran
 // If blocks share pages (Layout::shares_pages), an entry may instead lead to a map of the granules
 // of its page at which blocks begin.
 //
+// A heap may hold both a collector's blocks and allocations of malloc. What the collector scans of
+// its objects is as ever. Its other words are edges too if they point to an allocation, because a
+// program may keep malloc's addresses where the collector does not look for its own.
+//
 // Borrows the index's blocks and the capture; both must outlive it and not move.
 class Heap {
  public:
@@ -86,15 +90,21 @@ class Heap {
       return std::nullopt;
     }
     const std::uint32_t slot = record.slot_of(offset);
-    if (!all_interior_ && from == From::Heap && !counts(offset - slot * record.object_bytes())) {
+    if (!all_interior_ && from == From::Heap &&
+        !counts(block, offset - slot * record.object_bytes())) {
       return std::nullopt;
     }
     return ObjectRef{block, slot};
   }
-  // Whether a word with this displacement counts as a pointer if interior pointers are not
-  // recognised.
-  [[nodiscard]] bool counts(std::uint64_t displacement) const {
-    return displacement < rules_.displacements->size() && (*rules_.displacements)[displacement];
+  // Whether a word with this displacement counts as a pointer if the collector does not recognise
+  // interior pointers.
+  [[nodiscard]] bool counts(std::uint32_t block, std::uint64_t displacement) const {
+    return is_chunk(block) ||
+           (displacement < rules_.displacements->size() && (*rules_.displacements)[displacement]);
+  }
+  // Whether a block is an allocation of malloc.
+  [[nodiscard]] bool is_chunk(std::uint32_t block) const {
+    return layout_.shares_pages && (index_->blocks[block].flags & kChunk) != 0;
   }
 
   // The object that starts exactly at `word`.
@@ -152,6 +162,7 @@ class Heap {
   // Calls visit(offset_words, target) for each word of an object that points into an object.
   template <class Visit>
   void for_each_edge(ObjectRef ref, const Visit& visit) const {
+    if (layout_.shares_pages && !is_chunk(ref.block)) return for_each_edge_to_both(ref, visit);
     for_each_word(ref, [&](std::uint64_t offset_words, std::uint64_t word) {
       if (!spans(word)) return;
       if (const auto to = resolve(word)) visit(offset_words, *to);
@@ -206,6 +217,26 @@ class Heap {
   }
 
  private:
+  // For an object of the collector, in a heap that also has allocations of malloc.
+  template <class Visit>
+  void for_each_edge_to_both(ObjectRef ref, const Visit& visit) const {
+    const auto bytes = contents(ref);
+    std::uint64_t next = 0;
+    const auto visit_chunks_before = [&](std::uint64_t end) {
+      for (; next < end; ++next) {
+        const auto to = resolve(load_word(bytes.data() + next * 8));
+        if (to && is_chunk(to->block)) visit(next, *to);
+      }
+    };
+    for_each_word(ref, [&](std::uint64_t offset_words, std::uint64_t word) {
+      visit_chunks_before(offset_words);
+      // Overlapping elements of an array come twice.
+      next = std::max(next, offset_words + 1);
+      if (const auto to = resolve(word)) visit(offset_words, *to);
+    });
+    visit_chunks_before(bytes.size() / 8);
+  }
+
   static constexpr unsigned kChunkShift = 22;
   static constexpr unsigned kPageShift = 12;
   static constexpr std::size_t kChunkPages = 1U << (kChunkShift - kPageShift);

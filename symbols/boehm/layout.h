@@ -40,8 +40,8 @@ struct Layout {
 
   bool all_interior_pointers = true;
 
-  // The blocks are not a collector's, but allocations of malloc (symbols/malloc/heap.h): each has
-  // one object, and many may share a page.
+  // Blocks with kChunk are not the collector's, but allocations of malloc (symbols/malloc/heap.h):
+  // each has one object, and many may share a page. Without this, the flag has no meaning.
   bool shares_pages = false;
 
   [[nodiscard]] std::uint64_t block_bytes() const { return std::uint64_t{1} << block_shift; }

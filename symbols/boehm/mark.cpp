@@ -141,7 +141,7 @@ class Worker {
     const std::uint64_t offset = word - record.start;
     if (offset / Heap::kGranuleBytes >= record.extent) return;
     const std::uint32_t slot = record.slot_of(offset);
-    if (!interior_ && !heap_.counts(offset - slot * record.object_bytes())) return;
+    if (!interior_ && !heap_.counts(block, offset - slot * record.object_bytes())) return;
     if (marks_.insert_shared(record.first_slot + slot)) push({block, slot});
   }
 
@@ -259,6 +259,10 @@ std::vector<RootPart> cut(std::span<const RootWords> words) {
 }
 
 }  // namespace
+
+void ObjectSet::add(const ObjectSet& other) {
+  for (std::size_t i = 0; i < words_.size(); ++i) words_[i] |= other.words_[i];
+}
 
 void ObjectSet::remove(const ObjectSet& other) {
   for (std::size_t i = 0; i < words_.size(); ++i) words_[i] &= ~other.words_[i];

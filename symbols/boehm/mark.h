@@ -32,6 +32,7 @@ class ObjectSet {
     if ((word.load(std::memory_order_relaxed) & bit) != 0) return false;
     return (word.fetch_or(bit, std::memory_order_relaxed) & bit) == 0;
   }
+  void add(const ObjectSet& other);
   void remove(const ObjectSet& other);
   [[nodiscard]] std::uint64_t count() const;
   // The bits: number n is bit n % 64 of word n / 64.

@@ -132,7 +132,10 @@ HeaderCheck::HeaderCheck(const TypeTable& types, bool has_numbers) {
 
 const Type* HeaderCheck::type_of(const boehm::Block& block,
                                  std::span<const std::byte> contents) const {
-  if (contents.size() < 8 || block.is_uncollectable()) return nullptr;
+  // Crystal's objects are never in malloc's memory.
+  if (contents.size() < 8 || block.is_uncollectable() || (block.flags & boehm::kChunk) != 0) {
+    return nullptr;
+  }
   const std::uint32_t id = number_at(contents, 0);
   if (id >= by_id_.size()) return nullptr;
   const Entry& entry = by_id_[id];

@@ -137,8 +137,7 @@ Result<Heap> read_heap(const Capture& capture, const Source& source) {
     heap.problems.emplace_back("a thread's cache of freed chunks is broken");
   }
   if (arenas->others > 0) {
-    ++heap.lasting;
-    heap.problems.push_back(fmt::format(
+    heap.unread.push_back(fmt::format(
         "{} more of the C library's heaps were not read, as after dlmopen()", arenas->others));
   }
   check(heap.account, heap.problems);

@@ -52,11 +52,11 @@ struct Account {
 struct Heap {
   Account account;
   boehm::BlockIndex index;     // a block for each chunk in use
-  std::vector<Range> claimed;  // the memory of malloc, sorted: not a root, except …
-  std::vector<Range> states;   // … where it lies among other data: main_arena itself
+  std::vector<Range> claimed;  // the memory of malloc, sorted: not a root
+  std::vector<Range> states;   // what else is not: main_arena itself, which lies among other data
   CachesFound caches;
   std::vector<std::string> problems;  // why the account does not add up; empty if it does
-  std::size_t lasting = 0;            // of the problems: another look would find them again
+  std::vector<std::string> unread;    // other parts that are missing; another look would not help
 };
 
 // Where to search, and in what.

@@ -1,6 +1,7 @@
 #include "symbols/malloc/live.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -26,7 +27,7 @@ class RootSearch {
   RootSearch(const Heap& heap, const MemoryMap& map, std::span<const FrozenThread> threads)
       : map_(map), threads_(threads), excluded_(heap.claimed) {
     excluded_.insert(excluded_.end(), heap.states.begin(), heap.states.end());
-    std::sort(excluded_.begin(), excluded_.end());
+    excluded_ = joined(std::move(excluded_));
     for (const FrozenThread& thread : threads) {
       if (thread.registers) {
         stacks_.push_back({thread.registers->stack_pointer, thread.tid});
@@ -128,6 +129,21 @@ std::vector<RootRange> touched_parts(const std::vector<RootRange>& roots,
 
 }  // namespace
 
+std::vector<Range> joined(std::vector<Range> ranges) {
+  std::sort(ranges.begin(), ranges.end());
+  std::size_t kept = 0;
+  for (const Range& range : ranges) {
+    if (kept > 0 && range.start <= ranges[kept - 1].end()) {
+      Range& last = ranges[kept - 1];
+      last.bytes = std::max(range.end(), last.end()) - last.start;
+    } else {
+      ranges[kept++] = range;
+    }
+  }
+  ranges.resize(kept);
+  return ranges;
+}
+
 std::vector<RootRange> find_roots(const Heap& heap,
                                   const MemoryMap& map,
                                   std::span<const Range> constants,
@@ -138,6 +154,28 @@ std::vector<RootRange> find_roots(const Heap& heap,
   return touched_parts(roots, touched);
 }
 
+RootsOfThreads words_of(std::span<const FrozenThread> threads) {
+  RootsOfThreads roots;
+  for (const FrozenThread& thread : threads) {
+    if (thread.registers) {
+      roots.stopped.push_back(thread);
+    } else if (thread.state != 'Z' && thread.state != 'X') {
+      roots.problems.push_back(
+          fmt::format("thread {} could not be stopped: its registers are unknown", thread.tid));
+    }
+  }
+  const auto add = [&](std::span<const std::byte> words) {
+    roots.words.push_back({words, boehm::Heap::From::Stack});
+  };
+  for (const FrozenThread& thread : roots.stopped) {
+    add(std::as_bytes(std::span(thread.registers->general)));
+    add(std::as_bytes(std::span(thread.vector_registers)));
+    // A stack may itself be an allocation.
+    add(std::as_bytes(std::span(&thread.registers->stack_pointer.value, 1)));
+  }
+  return roots;
+}
+
 boehm::LiveSet find_live(const boehm::Heap& heap,
                          const Capture& capture,
                          std::vector<RootRange> roots,
@@ -145,36 +183,20 @@ boehm::LiveSet find_live(const boehm::Heap& heap,
                          unsigned workers) {
   boehm::ObjectSet none(heap);
   boehm::Marker marker(heap, none, workers);
+  RootsOfThreads of_threads = words_of(threads);
   std::vector<boehm::RootWords> words = boehm::root_words(roots, capture);
-  std::vector<FrozenThread> stopped;
-  std::vector<std::string> problems;
-  for (const FrozenThread& thread : threads) {
-    if (thread.registers) {
-      stopped.push_back(thread);
-    } else if (thread.state != 'Z' && thread.state != 'X') {
-      problems.push_back(
-          fmt::format("thread {} could not be stopped: its registers are unknown", thread.tid));
-    }
-  }
-  for (const FrozenThread& thread : stopped) {
-    const Registers& registers = *thread.registers;
-    words.push_back({std::as_bytes(std::span(registers.general)), boehm::Heap::From::Stack});
-    words.push_back({std::as_bytes(std::span(thread.vector_registers)), boehm::Heap::From::Stack});
-    // A stack may itself be an allocation.
-    words.push_back(
-        {std::as_bytes(std::span(&registers.stack_pointer.value, 1)), boehm::Heap::From::Stack});
-  }
+  words.insert(words.end(), of_threads.words.begin(), of_threads.words.end());
   marker.trace(words, {});
   return {std::move(marker).take_live(),
           std::move(none),
           std::move(roots),
           {},
-          std::move(stopped),
+          std::move(of_threads.stopped),
           {},
           {},
           {},
           {},
-          std::move(problems)};
+          std::move(of_threads.problems)};
 }
 
 }  // namespace heapattach::glibc

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "attach/freeze.h"
@@ -13,6 +14,9 @@
 // leaked.
 namespace heapattach::glibc {
 
+// Sorts ranges, and makes one of those that touch.
+std::vector<Range> joined(std::vector<Range> ranges);
+
 // The words that keep allocations alive: of modules, of stacks from 128 bytes below the stack
 // pointer on, and of all other memory, thread-local data included. `constants` are parts of modules
 // that were written when they were loaded, and cannot be any more. Only `touched` (sorted) has
@@ -22,6 +26,14 @@ std::vector<boehm::RootRange> find_roots(const Heap& heap,
                                          std::span<const Range> constants,
                                          std::span<const Range> touched,
                                          std::span<const FrozenThread> threads);
+
+// What the threads have in registers: roots, too.
+struct RootsOfThreads {
+  std::vector<FrozenThread> stopped;
+  std::vector<boehm::RootWords> words;  // within `stopped`, also after a move
+  std::vector<std::string> problems;    // of threads whose registers are unknown
+};
+RootsOfThreads words_of(std::span<const FrozenThread> threads);
 
 // Traces `heap`, whose blocks are those of `found`.
 boehm::LiveSet find_live(const boehm::Heap& heap,

@@ -18,7 +18,8 @@ std::optional<boehm::ObjectRef> HeapView::object_at(std::uint64_t at) const {
 }
 
 bool HeapView::may_refer_to(std::uint64_t at) const {
-  if (heap_.block_of(at) != boehm::Heap::kNone) return object_at(at).has_value();
+  const std::uint32_t block = heap_.block_of(at);
+  if (block != boehm::Heap::kNone && !heap_.is_chunk(block)) return object_at(at).has_value();
   const Mapping* mapping = map_.find(RemoteAddr{at});
   return mapping != nullptr && mapping->readable;
 }

@@ -107,6 +107,15 @@ TEST_CASE("--check prints a line for each fact, and the verdict last") {
         "verdict     nothing prevents a snapshot\n");
 }
 
+TEST_CASE("--check says that malloc has a heap, too, and how to read both") {
+  Examination found = sample();
+  found.heap->has_malloc = true;
+  CHECK(format_check_table(found).find("\nmalloc      has a heap, too: --heap both reads both\n") !=
+        std::string::npos);
+  CHECK(format_check_json(found).find(R"("collecting":false},"malloc":true,"runtime")") !=
+        std::string::npos);
+}
+
 TEST_CASE("--check prints one JSON object") {
   Examination found = sample();
   found.obstacles.push_back({"clone", "a \"seccomp\" filter"});

@@ -42,6 +42,33 @@ TEST_CASE("the table ends in lines that add up to the heap") {
         "               131072          heap\n");
 }
 
+TEST_CASE("of two heaps the table and the JSON have each one's totals, and both") {
+  CountTable table = sample();
+  table.heaps = {{false, 1000, 48000, 20000, 99072, 31072}, {true, 2000, 32000, 0, 32000, 0}};
+  CHECK(format_count_table(table, {}) ==
+        "rank  objects   bytes       %  type\n"
+        "   1     1000   48000   48.00  Hash(String, Foo | Nil)\n"
+        "   2     2000   32000   32.00  String\n"
+        "         1000   48000   48.00  live, the collector's\n"
+        "         2000   32000   32.00  live, malloc's\n"
+        "         3000   80000   80.00  live\n"
+        "                20000   20.00  not reachable, or unused in blocks in use\n"
+        "                68000   68.00  total in use by the collector\n"
+        "                32000   32.00  total in use by malloc\n"
+        "               100000  100.00  total in use by both\n"
+        "                31072          free, the collector's\n"
+        "                    0          free, malloc's\n"
+        "                99072          the collector's heap\n"
+        "                32000          malloc's heap\n"
+        "               131072          both heaps\n");
+  CHECK(format_count_json(table).find(
+            R"("heaps":[{"heap":"gc","objects":1000,"bytes":48000,"heap_bytes":99072,)"
+            R"("free_bytes":31072,"unreachable_bytes":20000},{"heap":"malloc","objects":2000,)"
+            R"("bytes":32000,"heap_bytes":32000,"free_bytes":0,"unreachable_bytes":0}],)"
+            R"("types":[)") != std::string::npos);
+  CHECK(format_count_markdown(table).ends_with("total in use by the collector and malloc |\n"));
+}
+
 TEST_CASE("the table mentions omitted rows and a partial heap") {
   CountTable table = sample();
   table.rows.pop_back();

@@ -59,6 +59,35 @@ TEST_CASE("without the collector's numbers the total is the sum of what was read
   CHECK(table.in_use_bytes() == table.bytes + 48);
 }
 
+TEST_CASE("of two heaps, each has its own totals, and the table those of both") {
+  Snapshot snapshot = sample();
+  Collector malloc;
+  malloc.name = kMalloc;
+  malloc.heap_bytes = 8192;
+  malloc.free_bytes = 1000;
+  snapshot.header.malloc = malloc;
+  snapshot.objects[1].of_malloc = 1;  // a live Session
+  snapshot.objects[2].of_malloc = 1;  // the dead one
+  const CountTable table = count_objects(snapshot);
+  REQUIRE(table.heaps.size() == 2);
+  const HeapCount& of_collector = table.heaps[0];
+  const HeapCount& of_malloc = table.heaps[1];
+  CHECK_FALSE(of_collector.is_malloc);
+  CHECK(of_malloc.is_malloc);
+  CHECK(of_collector.objects == 5);
+  CHECK(of_collector.bytes == 48 + 3 * 32 + 4096);
+  CHECK(of_collector.in_use_bytes() == 65536 - 32768);
+  CHECK(of_malloc.objects == 1);
+  CHECK(of_malloc.bytes == 48);
+  CHECK(of_malloc.unreachable_bytes == 8192 - 1000 - 48);
+  CHECK(table.objects == 6);
+  CHECK(table.bytes == of_collector.bytes + of_malloc.bytes);
+  CHECK(table.heap_bytes == 65536 + 8192);
+  CHECK(table.free_bytes == 32768 + 1000);
+  CHECK(table.bytes + table.unreachable_bytes + *table.free_bytes == *table.heap_bytes);
+  CHECK(table.rows.size() == 3);
+}
+
 TEST_CASE("with --all, unreachable objects have separate rows") {
   Snapshot snapshot = sample();
   snapshot.header.live_only = false;

@@ -45,6 +45,12 @@ Error lacks(const ExportFormat& format, std::string_view what) {
 
 Result<void> check_exportable(const ExportFormat& format, const snapshot::Snapshot& snapshot) {
   constexpr std::string_view kSaved = "which a saved snapshot does not have";
+  // The collector's own formats: pages of objects of one size.
+  if (needs_contents(format) && snapshot.header.malloc) {
+    return Error{ErrorKind::Usage,
+                 fmt::format("-f {} has no room for malloc's objects", format.name)}
+        .advise("--heap gc");
+  }
   switch (format.needs) {
     case ExportNeeds::Objects: break;
     case ExportNeeds::Offsets:

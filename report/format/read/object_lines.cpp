@@ -115,6 +115,7 @@ const char* ObjectLines::plain_marks(const char* at, const char* end, Record& re
   if (take(at, end, ",\"kind\":\"custom\"")) record.kind = ObjectKind::Custom;
   if (take(at, end, ",\"kind\":\"uncollectable\"")) record.kind = ObjectKind::Uncollectable;
   if (take(at, end, ",\"reachable\":false")) record.is_reachable = false;
+  if (take(at, end, ",\"heap\":\"malloc\"")) record.of_malloc = true;
   if (take(at, end, ",\"lossy\":true")) record.is_lossy = true;
   return at;
 }
@@ -182,6 +183,11 @@ std::string ObjectLines::any_parts(JsonCursor& json) {
     if (key == "lossy") return json.boolean(record.is_lossy);
     if (key == "cut") return json.boolean(record.is_cut);
     if (key == "reachable") return json.boolean(record.is_reachable);
+    if (key == "heap") {
+      const bool is_good = json.string(text);
+      record.of_malloc = text == snapshot::kMalloc;
+      return is_good;
+    }
     if (key != "kind") return json.skip();
     if (!json.string(text)) return false;
     const auto kind = kind_of(text);
@@ -259,6 +265,7 @@ std::string ObjectLines::add(const Record& record) {
   object.kind = static_cast<std::uint64_t>(record.kind) & 3;
   object.is_reachable = record.is_reachable ? 1 : 0;
   object.is_lossy = record.is_lossy ? 1 : 0;
+  object.of_malloc = record.of_malloc ? 1 : 0;
   object.type = record.type;
   object.size_class = names_.size_class(record.bytes);
   piece_.bytes += record.bytes;

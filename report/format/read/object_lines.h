@@ -30,6 +30,7 @@ class ObjectLines {
     std::uint32_t type = 0;
     snapshot::ObjectKind kind = snapshot::ObjectKind::Normal;
     bool is_reachable = true;
+    bool of_malloc = false;
     bool is_lossy = false;
     bool is_cut = false;
   };

@@ -141,6 +141,7 @@ void Records::read_header(std::string_view line) {
     if (key == "pid") return read_number(json, out.pid);
     if (key == "pause_ms") return json.number(out.pause_ms.emplace());
     if (key == "collector") return read_collector(json, out.collector.emplace());
+    if (key == "malloc") return read_collector(json, out.malloc.emplace());
     if (key == "typed") return read_typed(json, out.typed.emplace());
     if (key == "marked_conservatively") {
       return read_marked(json, out.marked_conservatively.emplace());

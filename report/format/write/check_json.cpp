@@ -8,6 +8,8 @@
 //    "trace":{"ok":true,"entries":["GC_malloc_kind",…],"follows_ends":true,"notes":["…"]},
 //    "obstacles":[{"way":"clone","reason":"…"}]}
 //
+// Beside a collector, "malloc":true follows it if --heap both can read malloc's heap, too.
+//
 // A Ruby process has, from "collector" on,
 //   "runtime":"ruby","ruby":{"version":"3.1.2","description":"ruby 3.1.2p20 (…)",
 //    "module":"libruby-3.1.so.3.1.2","heap_bytes":N,"outside":true},"pause_ms":{…}
@@ -42,10 +44,10 @@ void append_heap(std::string& out, const snapshot::HeapFacts& heap) {
   }
   fmt::format_to(
       std::back_inserter(out),
-      ",\"collecting\":{}}},\"runtime\":\"{}\",\"classes\":{},\"types\":{},\"globals\":{},"
+      ",\"collecting\":{}}}{},\"runtime\":\"{}\",\"classes\":{},\"types\":{},\"globals\":{},"
       "\"pause_ms\":{{\"freeze\":{},\"clone\":{}}}",
-      heap.is_collecting, heap.runtime, heap.classes, heap.types, heap.globals, heap.freeze.count(),
-      heap.clone.count());
+      heap.is_collecting, heap.has_malloc ? ",\"malloc\":true" : "", heap.runtime, heap.classes,
+      heap.types, heap.globals, heap.freeze.count(), heap.clone.count());
 }
 
 void append_ruby(std::string& out, const snapshot::RubyFacts& ruby) {

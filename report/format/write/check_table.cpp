@@ -53,6 +53,7 @@ void add_heap(std::string& out, const snapshot::HeapFacts& heap) {
       fmt::format("{}, {} of it free", human_bytes(heap.heap_bytes), human_bytes(heap.free_bytes));
   if (heap.collections) text += fmt::format("; {} collections so far", *heap.collections);
   line(out, "heap", text);
+  if (heap.has_malloc) line(out, "malloc", "has a heap, too: --heap both reads both");
   add_types(out, heap);
 }
 

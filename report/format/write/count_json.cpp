@@ -7,7 +7,10 @@
 // With sizes, a row has "transitive_bytes" and "retained_bytes" too. Empty keys are left out:
 // heap_bytes and free_bytes if the collector's numbers are unknown, "reachable":false on a type's
 // row unless its objects are unreachable, "lossy":true unless a name had to be changed, and
-// "complete":false with its "reason" unless part is missing.
+// "complete":false with its "reason" unless part is missing. If the heaps of a collector and of
+// malloc were read together, the numbers are those of both, and "heaps" has those of each:
+// {"heap":"gc","objects":N,"bytes":N,"heap_bytes":N,"free_bytes":N,"unreachable_bytes":N}, then
+// the same with "heap":"malloc".
 
 #include <iterator>
 
@@ -33,6 +36,18 @@ void append_row(std::string& out, const snapshot::CountRow& row) {
   out += '}';
 }
 
+void append_heap(std::string& out, const snapshot::HeapCount& heap) {
+  fmt::format_to(std::back_inserter(out), "{{\"heap\":\"{}\",\"objects\":{},\"bytes\":{}",
+                 heap.is_malloc ? "malloc" : "gc", heap.objects, heap.bytes);
+  const auto append = [&out](const char* key, std::uint64_t value) {
+    fmt::format_to(std::back_inserter(out), ",\"{}\":{}", key, value);
+  };
+  if (heap.heap_bytes) append("heap_bytes", *heap.heap_bytes);
+  if (heap.free_bytes) append("free_bytes", *heap.free_bytes);
+  append("unreachable_bytes", heap.unreachable_bytes);
+  out += '}';
+}
+
 }  // namespace
 
 std::string format_count_json(const snapshot::CountTable& table) {
@@ -48,6 +63,14 @@ std::string format_count_json(const snapshot::CountTable& table) {
   if (!table.complete) {
     out += ",\"complete\":false,\"reason\":";
     append_json_string(out, table.reason);
+  }
+  if (!table.heaps.empty()) {
+    out += ",\"heaps\":[";
+    for (const snapshot::HeapCount& heap : table.heaps) {
+      if (&heap != &table.heaps.front()) out += ',';
+      append_heap(out, heap);
+    }
+    out += ']';
   }
   out += ",\"types\":[";
   for (const snapshot::CountRow& row : table.rows) {

@@ -19,7 +19,9 @@ std::string format_count_markdown(const snapshot::CountTable& table) {
   }
   out += fmt::format("| {} | {} |{} live |\n| | {} |{} total in use by {} |\n", table.objects,
                      table.bytes, gap, table.in_use_bytes(), gap,
-                     table.is_malloc ? "malloc" : "the collector");
+                     !table.heaps.empty() ? "the collector and malloc"
+                     : table.is_malloc    ? "malloc"
+                                          : "the collector");
   return out;
 }
 

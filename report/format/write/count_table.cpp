@@ -9,6 +9,8 @@
 //                    31072          free
 //                   131072          heap
 //
+// Of two heaps, each has its own lines from "live" on, and both together another.
+//
 // With sizes, two more columns precede the type: the bytes that a row's objects reference, and
 // those that they retain. The type comes last, so that its width never disturbs a column.
 // Percentages are of what the collector has in use, so that the lines above "in use" add up to it:
@@ -83,6 +85,43 @@ class Lines {
   Table table_;
 };
 
+void add_unreachable(std::uint64_t bytes, bool is_malloc, Lines& lines) {
+  if (bytes == 0) return;
+  lines.add_total(std::nullopt, bytes,
+                  is_malloc ? "leaked, or malloc's own headers and tables"
+                            : "not reachable, or unused in blocks in use");
+}
+
+std::string total_in_use(bool is_malloc) {
+  return is_malloc ? "total in use by malloc" : "total in use by the collector";
+}
+
+std::string whose(const snapshot::HeapCount& heap) {
+  return heap.is_malloc ? "malloc's" : "the collector's";
+}
+
+// Each heap's own, and both.
+void add_totals_of_both(const snapshot::CountTable& table, Lines& lines) {
+  for (const auto& heap : table.heaps) {
+    lines.add_total(heap.objects, heap.bytes, "live, " + whose(heap));
+  }
+  lines.add_total(table.objects, table.bytes, "live");
+  for (const auto& heap : table.heaps) {
+    add_unreachable(heap.unreachable_bytes, heap.is_malloc, lines);
+  }
+  for (const auto& heap : table.heaps) {
+    lines.add_total(std::nullopt, heap.in_use_bytes(), total_in_use(heap.is_malloc));
+  }
+  lines.add_total(std::nullopt, table.in_use_bytes(), "total in use by both");
+  for (const auto& heap : table.heaps) {
+    if (heap.free_bytes) lines.add_without_percent(*heap.free_bytes, "free, " + whose(heap));
+  }
+  for (const auto& heap : table.heaps) {
+    if (heap.heap_bytes) lines.add_without_percent(*heap.heap_bytes, whose(heap) + " heap");
+  }
+  if (table.heap_bytes) lines.add_without_percent(*table.heap_bytes, "both heaps");
+}
+
 }  // namespace
 
 std::string sizes_text(const snapshot::CountRow& row, std::string_view separator) {
@@ -103,16 +142,15 @@ std::string format_count_table(const snapshot::CountTable& table, const TextStyl
     lines.add_total(table.left_out_objects, table.left_out_bytes,
                     fmt::format("({} more types)", table.left_out_rows));
   }
-  lines.add_total(table.objects, table.bytes, "live");
-  if (table.unreachable_bytes != 0) {
-    lines.add_total(std::nullopt, table.unreachable_bytes,
-                    table.is_malloc ? "leaked, or malloc's own headers and tables"
-                                    : "not reachable, or unused in blocks in use");
+  if (!table.heaps.empty()) {
+    add_totals_of_both(table, lines);
+  } else {
+    lines.add_total(table.objects, table.bytes, "live");
+    add_unreachable(table.unreachable_bytes, table.is_malloc, lines);
+    lines.add_total(std::nullopt, table.in_use_bytes(), total_in_use(table.is_malloc));
+    if (table.free_bytes) lines.add_without_percent(*table.free_bytes, "free");
+    if (table.heap_bytes) lines.add_without_percent(*table.heap_bytes, "heap");
   }
-  lines.add_total(std::nullopt, table.in_use_bytes(),
-                  table.is_malloc ? "total in use by malloc" : "total in use by the collector");
-  if (table.free_bytes) lines.add_without_percent(*table.free_bytes, "free");
-  if (table.heap_bytes) lines.add_without_percent(*table.heap_bytes, "heap");
   std::string out = lines.format();
   if (!table.complete) {
     out += fmt::format("partial: {}\n", terminal_text(table.reason));

@@ -88,6 +88,7 @@ JsonRecord header_record(const snapshot::Header& header) {
   record.text_unless_empty("source", header.source);
   if (header.pause_ms) record.raw("pause_ms", fmt::format("{:.3f}", *header.pause_ms));
   if (header.collector) record.object("collector", collector_record(*header.collector));
+  if (header.malloc) record.object("malloc", collector_record(*header.malloc));
   if (header.typed) record.object("typed", typed_record(*header.typed));
   if (header.marked_conservatively) {
     record.object("marked_conservatively", marked_record(*header.marked_conservatively));

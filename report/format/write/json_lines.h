@@ -36,6 +36,14 @@
 // - Only on request, `value` is the text or number that an object represents, and `values` has the
 //   values of its fields, by path. "cut":true means that a text was longer.
 // - An unreachable object has "reachable":false, and is omitted if live_only is true.
+// - If the heaps of a collector and of malloc are both in it, "malloc" in the first record has the
+//   totals of malloc's heap, as "collector" has those of the collector's, and each object of malloc
+//   has "heap":"malloc". Each object is reachable or not by the rules of its own heap: the
+//   collector's if the collector finds it, malloc's if any private memory leads to it, objects of
+//   the collector included. An object of malloc that only garbage of the collector references,
+//   which other memory of the process references, has a root with the symbol "(garbage of the
+//   collector)" unless that garbage is in the file. In a snapshot of malloc's heap alone, the
+//   collector's name is "malloc".
 // - "marked_conservatively":{"objects":N,"bytes":N} in the first record is the number of
 //   objects that were scanned in full, because they have a mark procedure of the program's own or
 //   their mark descriptor could not be read. They may retain objects that the collector does not.

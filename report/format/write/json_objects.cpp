@@ -87,6 +87,7 @@ std::vector<TypeText> type_texts(const Snapshot& snapshot) {
   return texts;
 }
 
+constexpr std::string_view kOfMalloc = ",\"heap\":\"malloc\"";
 constexpr std::string_view kLossy = ",\"lossy\":true";
 
 // By kind and reachability.
@@ -158,6 +159,7 @@ class ObjectFormatter {
     const std::size_t kind = object.kind;
     const std::size_t mark = 2 * kind + object.is_reachable;
     if (mark != 1) at = put(at, kMarks[mark]);
+    if (object.of_malloc != 0) at = put(at, kOfMalloc);
     bool is_lossy = type.is_lossy || object.is_lossy != 0;
     if (!snapshot_.values.empty()) {
       out.took(at);

@@ -36,6 +36,13 @@ std::string object_text(const Snapshot& snapshot, ObjectIndex index) {
                      snapshot.bytes_of(object), type_text(snapshot, object.type));
 }
 
+// About what a leaked object references.
+std::string_view remark_on(const Snapshot& snapshot, const snapshot::Object& object) {
+  if (object.is_reachable != 0) return ", not leaked";
+  const bool is_collectors = snapshot.header.malloc && object.of_malloc == 0;
+  return is_collectors ? ", garbage of the collector" : "";
+}
+
 // The object, and the first few that it references.
 std::string example_text(const Snapshot& snapshot, analyze::EdgeNames& names, ObjectIndex index) {
   constexpr std::uint64_t kShown = 4;
@@ -45,8 +52,7 @@ std::string example_text(const Snapshot& snapshot, analyze::EdgeNames& names, Ob
   for (std::uint64_t edge = first; edge < std::min(end, first + kShown); ++edge) {
     const snapshot::Edge& to = snapshot.edges[edge];
     text += fmt::format("    {} → {}{}\n", terminal_text(names.name(index, to.offset_words)),
-                        object_text(snapshot, to.to),
-                        snapshot.objects[to.to].is_reachable != 0 ? ", not leaked" : "");
+                        object_text(snapshot, to.to), remark_on(snapshot, snapshot.objects[to.to]));
   }
   if (end > first + kShown) text += fmt::format("    … {} more\n", end - first - kShown);
   return text;
@@ -56,9 +62,7 @@ std::string plural(std::uint64_t count, std::string_view of, const TextStyle& st
   return fmt::format("{} {}{}", count_cell(count, style), of, count == 1 ? "" : "s");
 }
 
-std::string first_line(const Snapshot& snapshot,
-                       const analyze::Leaks& found,
-                       const TextStyle& style) {
+std::string first_line(const analyze::Leaks& found, const TextStyle& style) {
   if (found.objects == 0 && found.unconfirmed_objects > 0) {
     return fmt::format("no leaks are confirmed: {}\n",
                        plural(found.unconfirmed_objects, "object", style) +
@@ -67,7 +71,7 @@ std::string first_line(const Snapshot& snapshot,
   }
   if (found.objects == 0) {
     return fmt::format("no leaks: a root leads to each of {}\n",
-                       plural(snapshot.objects.size() - found.ignored_objects, "object", style));
+                       plural(found.allocated - found.ignored_objects, "object", style));
   }
   return fmt::format("{} leaked, {}{}, in {}\n", plural(found.objects, "object", style),
                      bytes_cell(found.bytes, style), style.with_units ? "" : " bytes",
@@ -81,7 +85,7 @@ std::string format_leaks_text(const Snapshot& snapshot,
                               const TextStyle& style) {
   if (!report.no_verdict.empty()) return terminal_text(report.no_verdict) + '\n';
   const analyze::Leaks& found = report.found;
-  std::string text = first_line(snapshot, found, style);
+  std::string text = first_line(found, style);
   const std::size_t shown = std::min(report.top.value_or(found.rows.size()), found.rows.size());
   if (shown > 0) {
     Table table({"leaks", "objects", "bytes", "root of the leak"});

@@ -15,6 +15,7 @@ struct SummaryReport {
   std::string exe;
   std::string captured;
   snapshot::MemorySummary summary;
+  std::string tip;  // how to see more, for people; may be empty
   bool complete = true;
   std::string reason;  // why it is partial
 };

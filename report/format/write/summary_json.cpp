@@ -11,7 +11,8 @@
 // no memory, and its fragmented_bytes are in unreachable_bytes. Of malloc's heap, unreachable_bytes
 // are leaked, fragmented_bytes malloc's own, and "arenas", "bin_bytes", "fast_bin_bytes",
 // "cache_bytes", "top_bytes" (the parts of free_bytes), "mapped_allocations" and
-// "mapped_allocation_bytes" are added.
+// "mapped_allocation_bytes" are added. "malloc_heap" has the same of malloc's heap if it was read
+// beside the collector's.
 
 #include <string_view>
 
@@ -85,6 +86,9 @@ std::string format_summary_json(const SummaryReport& report) {
   record.text_unless_empty("captured", report.captured);
   if (report.summary.memory) add_memory(*report.summary.memory, record);
   if (report.summary.heap) record.object("heap", heap_record(*report.summary.heap));
+  if (report.summary.malloc_heap) {
+    record.object("malloc_heap", heap_record(*report.summary.malloc_heap));
+  }
   if (!report.complete) {
     record.boolean("complete", false);
     record.text("reason", report.reason);

@@ -102,7 +102,9 @@ std::string format_summary_table(const SummaryReport& report, const TextStyle& s
   std::string out = fmt::format("process {}, {}, {}\n\n", report.pid, terminal_text(report.exe),
                                 terminal_text(report.captured));
   if (report.summary.memory) {
-    out += memory_table(*report.summary.memory, style) + '\n';
+    out += memory_table(*report.summary.memory, style);
+    if (!report.tip.empty()) out += report.tip + '\n';
+    out += '\n';
   } else {
     out +=
         "note: a file does not contain the process's memory mappings; run --summary on the "
@@ -113,6 +115,9 @@ std::string format_summary_table(const SummaryReport& report, const TextStyle& s
                                        : heap_table(*report.summary.heap, style);
   } else {
     out += "note: the collector's numbers are unknown\n";
+  }
+  if (report.summary.malloc_heap) {
+    out += '\n' + malloc_table(*report.summary.malloc_heap, style);
   }
   if (!report.complete) out += fmt::format("partial: {}\n", terminal_text(report.reason));
   return out;

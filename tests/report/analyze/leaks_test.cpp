@@ -27,6 +27,7 @@ class LeakBuilder {
     return *this;
   }
   const snapshot::Snapshot& snapshot() const { return build_.snapshot; }
+  snapshot::Snapshot& snapshot() { return build_.snapshot; }
 
  private:
   SnapshotBuilder build_;
@@ -115,4 +116,22 @@ TEST_CASE("a long list is one leak, and needs no recursion") {
   const auto leaks = analyze::find_leaks(build.snapshot());
   CHECK(leaks.leaks == 1);
   CHECK(leaks.objects == kLength);
+}
+
+TEST_CASE("of two heaps, only malloc's objects leak, also those that garbage references") {
+  LeakBuilder build;
+  build.add(kList, 32, {1});         // garbage of the collector …
+  build.add(kText, 100, {0});        // … which references this, and the other way round
+  build.add(kText, 64, {}, false);   // held
+  build.add(kEntry, 48, {}, false);  // the collector's, held
+  build.snapshot().header.malloc.emplace().name = snapshot::kMalloc;
+  for (const std::size_t at : {1U, 2U}) build.snapshot().objects[at].of_malloc = 1;
+  const auto leaks = analyze::find_leaks(build.snapshot());
+  CHECK(leaks.allocated == 2);
+  CHECK(leaks.leaks == 1);
+  CHECK(leaks.objects == 1);
+  CHECK(leaks.bytes == 100);
+  REQUIRE(leaks.rows.size() == 1);
+  CHECK(leaks.rows[0].example == 1);
+  CHECK_FALSE(leaks.rows[0].is_cycle);
 }

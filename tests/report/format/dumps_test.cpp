@@ -169,6 +169,12 @@ TEST_CASE("a format that needs bytes or offsets that a snapshot lacks is refused
     return checked ? std::string() : checked.error().text();
   };
   for (const ExportFormat& format : export_formats()) CHECK(why_not(format.name).empty());
+  build.snapshot.header.malloc.emplace();
+  for (const char* name : {"gcfull", "gcgrph"}) {
+    CHECK(why_not(name).find("try: --heap gc") != std::string::npos);
+  }
+  CHECK(why_not("hprof").empty());
+  build.snapshot.header.malloc.reset();
   build.snapshot.header.source = "gcgrph";
   CHECK(why_not("gcfull").find("pointers") != std::string::npos);
   CHECK(why_not("gcgrph").empty());

@@ -114,6 +114,10 @@ Snapshot with_every_kind_of_key() {
   build.object(0x2000, odd, 48, {{0, 0}, {8, 1}, {16, 0}, {24, 1}}).is_reachable = 0;
   build.snapshot.header.live_only = false;
   build.snapshot.header.pause_ms = 1.25;
+  build.snapshot.objects[0].of_malloc = 1;
+  build.snapshot.objects[1].of_malloc = 1;
+  build.snapshot.header.malloc.emplace().name = snapshot::kMalloc;
+  build.snapshot.header.malloc->heap_bytes = 135168;
   build.snapshot.header.marked_conservatively = {30, 1920};
   build.snapshot.roots.emplace_back().symbol = "CACHE";
   add_stacks(build.snapshot);
@@ -130,6 +134,9 @@ TEST_CASE("a snapshot that was read is written again as the same bytes, plain an
   REQUIRE(plain->header.marked_conservatively);
   CHECK(plain->header.marked_conservatively->objects == 30);
   CHECK(plain->header.marked_conservatively->bytes == 1920);
+  REQUIRE(plain->header.malloc);
+  CHECK(plain->header.malloc->is_malloc());
+  CHECK(plain->objects[0].of_malloc == 1);
   const auto packed = read_text(written(with_every_kind_of_key(), true));
   REQUIRE(packed);
   CHECK(written(*packed) == text);

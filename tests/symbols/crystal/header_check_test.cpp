@@ -73,6 +73,12 @@ TEST_CASE("an instance is recognised by its id") {
   CHECK(named(Object(64, kNormal, {9, 1, 2, 3, 4, 5, 6, 7, 8})) == "Listed");
 }
 
+TEST_CASE("memory of malloc is never an instance") {
+  Object session(32, kNormal, {7, 0, 5, 6, 7, 8});
+  session.block.flags = boehm::kChunk;
+  CHECK(named(session).empty());
+}
+
 TEST_CASE("an array larger than its buffer counts only if contents have no numbers") {
   const Object array(32, kNormal, {13, 2, 0, 0, 0x1000, 0x7f00});  // a size, and no capacity
   CHECK(named(array).empty());

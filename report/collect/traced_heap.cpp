@@ -1,0 +1,155 @@
+#include "report/collect/traced_heap.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "report/parallel.h"
+#include "symbols/boehm/mark_bits.h"
+#include "symbols/boehm/marking_rules.h"
+#include "symbols/malloc/live.h"
+
+namespace heapattach::snapshot {
+
+namespace {
+
+boehm::LiveSet find_live(const Target& target, const HeldHeap& held, boehm::Heap& heap) {
+  const unsigned workers = workers_for(heap.blocks().size());
+  if (target.is_malloc) {
+    return glibc::find_live(heap, held.capture, held.roots, held.freeze.threads, workers);
+  }
+  boehm::Roots roots;
+  roots.ranges = held.roots;
+  roots.threads = held.freeze.threads;
+  roots.collector_data = target.collector_data;
+  roots.tables = held.root_tables;
+  roots.kinds = target.collector.kinds;
+  roots.pid = target.pid();
+  if (const auto at = target.collector.stack_bottom) {
+    if (const auto bottom = held.capture.read_as<std::uint64_t>(*at)) {
+      roots.stack_bottom = RemoteAddr{*bottom};
+    }
+  }
+  return boehm::find_live(heap, held.capture, std::move(roots), held.map, workers);
+}
+
+// Compares the live set with the marks of the last collection, if nothing was allocated since.
+void compare_with_marks(const TakeOptions& options,
+                        const boehm::Counters& counters,
+                        const boehm::Heap& heap,
+                        const boehm::LiveSet& found) {
+  constexpr std::uint64_t kFew = 100;
+  constexpr std::uint64_t kShare = 10;
+  const bool is_fresh = counters.allocated == 0U && counters.collections.value_or(0) > 0 &&
+                        !counters.collecting.value_or(true) && !counters.incremental.value_or(true);
+  if (!is_fresh) return;
+  const boehm::MarkComparison compared = boehm::compare_with_marks(heap, found);
+  if (compared.blocks == 0) return;
+  const std::string text = fmt::format(
+      "of {} objects that the last collection marked in {} blocks, {} were not found; {} were "
+      "found "
+      "that it did not mark",
+      compared.marked, compared.blocks, compared.missing, compared.unmarked);
+  if (compared.missing > kFew && compared.missing > compared.marked / kShare && options.warn) {
+    options.warn("warning: " + text +
+                 "; nothing was allocated since: the program dropped them, or what holds them was "
+                 "not seen");
+  } else if (options.note) {
+    options.note(text);
+  }
+}
+
+// Puts malloc's heap beside the collector's, which was traced before.
+Result<void> add_malloc(const Target& target,
+                        const HeldHeap& held,
+                        const boehm::Heap& collector,
+                        TracedHeap& traced) {
+  traced.blocks = std::make_unique<const glibc::BothBlocks>(
+      HA_TRY(glibc::join_blocks(held.index, held.malloc->index)));
+  boehm::Layout layout = target.collector.layout;
+  layout.shares_pages = true;
+  auto heap = std::make_unique<boehm::Heap>(traced.blocks->index, layout, held.capture);
+  heap->follow(collector.rules());
+  heap->hide({collector.hidden().begin(), collector.hidden().end()});
+  traced.found = glibc::renumber(std::move(traced.found), collector, *heap, *traced.blocks);
+  traced.beside = glibc::find_live_beside(traced.found, *heap, held.capture, held.malloc_roots,
+                                          held.freeze.threads, workers_for(heap->blocks().size()));
+  traced.heap = std::move(heap);
+  return {};
+}
+
+// Crystal allocates a stack for its handler of SIGSEGV, and tells only the kernel where it is
+// (setup_segfault_handler). The kernel does not tell us, but there is one, and its size is known.
+void keep_signal_stack(const Target& target, TracedHeap& traced) {
+  constexpr std::uint64_t kStackBytes = 8192;
+  if (target.runtime != "crystal" || !target.reads_malloc()) return;
+  const boehm::Heap& heap = *traced.heap;
+  boehm::ObjectSet& live = traced.beside ? traced.beside->live : traced.found.live;
+  for (std::uint32_t block = 0; block < heap.blocks().size(); ++block) {
+    const boehm::ObjectRef ref{block, 0};
+    if (!heap.is_chunk(block) || live.contains(heap.number(ref))) continue;
+    if (heap.blocks()[block].object_bytes != kStackBytes + 8) continue;
+    live.insert(heap.number(ref));
+    traced.signal_stack = ref;
+    return;
+  }
+}
+
+// Calls visit(ref) for each object of `set` that is the collector's.
+template <class Visit>
+void for_each_of_collector(const boehm::Heap& heap,
+                           const boehm::ObjectSet& set,
+                           const Visit& visit) {
+  for (std::uint32_t block = 0; block < heap.blocks().size(); ++block) {
+    if (!heap.is_chunk(block)) boehm::for_each_object(heap, set, block, block + 1, visit);
+  }
+}
+
+}  // namespace
+
+std::vector<boehm::ObjectRef> TracedHeap::garbage() const {
+  std::vector<boehm::ObjectRef> garbage;
+  if (!beside) return garbage;
+  for_each_of_collector(*heap, beside->live, [&](boehm::ObjectRef ref) { garbage.push_back(ref); });
+  return garbage;
+}
+
+boehm::ObjectSet TracedHeap::live() const {
+  boehm::ObjectSet all = found.live;
+  if (!beside) return all;
+  boehm::ObjectSet of_malloc = beside->live;
+  of_malloc.remove(of_collector(of_malloc));
+  all.add(of_malloc);
+  return all;
+}
+
+boehm::ObjectSet TracedHeap::of_collector(boehm::ObjectSet objects) const {
+  if (!beside) return objects;
+  boehm::ObjectSet some(*heap);
+  for_each_of_collector(*heap, objects,
+                        [&](boehm::ObjectRef ref) { some.insert(heap->number(ref)); });
+  return some;
+}
+
+Result<TracedHeap> trace_heap(const Target& target,
+                              const HeldHeap& held,
+                              const TakeOptions& options) {
+  auto heap = std::make_unique<boehm::Heap>(held.index, target.collector.layout, held.capture);
+  if (!target.is_malloc) {
+    heap->follow(boehm::read_marking_rules(*heap, target.collector, target.collector_data,
+                                           held.capture, target.memory));
+  }
+  boehm::LiveSet found = find_live(target, held, *heap);
+  compare_with_marks(options, held.counters, *heap, found);
+  TracedHeap traced{nullptr, nullptr, std::move(found), std::nullopt, std::nullopt};
+  if (target.is_both) {
+    HA_TRY(add_malloc(target, held, *heap, traced));
+  } else {
+    traced.heap = std::move(heap);
+  }
+  keep_signal_stack(target, traced);
+  return traced;
+}
+
+}  // namespace heapattach::snapshot

@@ -1,0 +1,253 @@
+#include "symbols/malloc/both.h"
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "symbols/malloc/live.h"
+#include "tests/fakes/fake_gc_heap.h"
+
+using namespace heapattach;
+
+namespace {
+
+constexpr RemoteAddr kMalloc{0x5666'0000'0000};
+constexpr std::uint64_t kMallocBytes = 0x4000;
+constexpr RemoteAddr kGlobals{0x5677'0000'0000};  // the collector does not scan them
+
+// A collector's heap, and allocations of malloc in memory of their own.
+class TwoHeaps {
+ public:
+  TwoHeaps() {
+    fake.add_memory(kMalloc, kMallocBytes);
+    fake.add_memory(kGlobals, 0x100);
+  }
+
+  // What malloc gives for a chunk of that many bytes.
+  RemoteAddr add_chunk(std::uint64_t chunk_bytes) {
+    boehm::Block block;
+    block.start = next_;
+    block.object_bytes = block.descriptor = chunk_bytes - 8;
+    block.objects = 1;
+    block.flags = boehm::kChunk;
+    malloc_.blocks.push_back(block);
+    next_ = next_ + chunk_bytes;
+    return block.start;
+  }
+
+  // Nothing may be added afterwards. `live` is what the collector finds alive.
+  void join(std::initializer_list<RemoteAddr> live) {
+    const auto index = boehm::read_blocks(fake.memory(), fake.map(), fake.layout()).value();
+    REQUIRE(capture_.add(fake.memory(), boehm::plan_copy(index, fake.layout()), {}));
+    const std::vector<Range> others{{kMalloc, kMallocBytes}, {kGlobals, 0x100}};
+    REQUIRE(capture_.add(fake.memory(), others, {}));
+    blocks_ = glibc::join_blocks(index, malloc_).value();
+    const boehm::Heap own(index, fake.layout(), capture_);
+    boehm::Layout layout = fake.layout();
+    layout.shares_pages = true;
+    heap_.emplace(blocks_.index, layout, capture_);
+    boehm::LiveSet found{
+        boehm::ObjectSet(own), boehm::ObjectSet(own), {}, {}, {}, {}, {}, {}, {}, {}};
+    for (const RemoteAddr at : live) {
+      const auto ref = own.object_at(at.value);
+      found.live.insert(own.number(*ref));
+      found.tables.push_back(*ref);
+    }
+    found_ = glibc::renumber(std::move(found), own, *heap_, blocks_);
+    beside_ =
+        glibc::find_live_beside(*found_, *heap_, capture_, {{.range = {kGlobals, 0x100}}}, {}, 1);
+  }
+
+  [[nodiscard]] const boehm::Heap& heap() const { return *heap_; }
+  [[nodiscard]] const boehm::LiveSet& found() const { return *found_; }
+  [[nodiscard]] std::uint64_t start_of(std::uint64_t word) const {
+    const auto ref = heap().resolve(word);
+    return ref ? heap().address(*ref).value : 0;
+  }
+  // The objects that an object references, by its words.
+  [[nodiscard]] std::map<std::uint64_t, RemoteAddr> edges(RemoteAddr from) const {
+    std::map<std::uint64_t, RemoteAddr> edges;
+    heap().for_each_edge(*heap().object_at(from.value),
+                         [&](std::uint64_t word, boehm::ObjectRef to) {
+                           CHECK(edges.try_emplace(word, heap().address(to)).second);
+                         });
+    return edges;
+  }
+  [[nodiscard]] bool is_reached(RemoteAddr at) const {
+    return beside_->live.contains(heap().number(*heap().object_at(at.value)));
+  }
+
+  FakeGcHeap fake;
+
+ private:
+  boehm::BlockIndex malloc_;
+  RemoteAddr next_ = kMalloc + 16;
+  Capture capture_{Arena::reserve(1U << 22, 0).value()};
+  glibc::BothBlocks blocks_;
+  std::optional<boehm::Heap> heap_;
+  std::optional<boehm::LiveSet> found_;
+  std::optional<boehm::LiveSet> beside_;
+};
+
+using Edges = std::map<std::uint64_t, RemoteAddr>;
+
+}  // namespace
+
+TEST_CASE("an address belongs to an object of the collector or to an allocation of malloc") {
+  TwoHeaps both;
+  const RemoteAddr node = both.fake.add_block({.object_bytes = 32});
+  const RemoteAddr large = both.fake.add_block({.object_bytes = 8192});
+  const RemoteAddr first = both.add_chunk(0x20);
+  const RemoteAddr second = both.add_chunk(0x2000);
+  const RemoteAddr third = both.add_chunk(0x20);
+  both.join({});
+  CHECK(both.start_of(node.value + 32 + 7) == node.value + 32);
+  CHECK(both.start_of(large.value + 8191) == large.value);
+  CHECK(both.start_of(first.value + 15) == first.value);
+  CHECK(both.start_of(first.value + 16) == 0);  // the next chunk's header
+  CHECK(both.start_of(second.value + 0x1000) == second.value);
+  CHECK(both.start_of(third.value) == third.value);
+  CHECK(both.heap().contents(*both.heap().resolve(third.value)).size() == 24);
+  CHECK(both.heap().slots() == 128 + 1 + 3);
+}
+
+TEST_CASE("words that the collector does not scan reference malloc's memory, and only that") {
+  TwoHeaps both;
+  const RemoteAddr node = both.fake.add_block({.object_bytes = 64});
+  const RemoteAddr atomic = both.fake.add_block({.object_bytes = 64, .kind = boehm::kAtomic});
+  const RemoteAddr partly = both.fake.add_block({.object_bytes = 32, .descriptor = 16});
+  const RemoteAddr chunk = both.add_chunk(0x40);
+  both.fake.put(node + 8, chunk);
+  both.fake.put(node + 16, atomic);
+  both.fake.put(atomic + 8, node);
+  both.fake.put(atomic + 24, chunk + 8);
+  both.fake.put(partly, node);
+  both.fake.put(partly + 8, chunk);
+  both.fake.put(partly + 16, node);
+  both.fake.put(partly + 24, chunk);
+  both.fake.put(chunk, node + 5);
+  both.fake.put(chunk + 0x30, atomic);
+  both.join({node});
+  CHECK(both.edges(node) == Edges{{1, chunk}, {2, atomic}});
+  CHECK(both.edges(atomic) == Edges{{3, chunk}});
+  CHECK(both.edges(partly) == Edges{{0, node}, {1, chunk}, {3, chunk}});
+  CHECK(both.edges(chunk) == Edges{{0, node}, {6, atomic}});
+}
+
+TEST_CASE(
+    "malloc's memory is reachable through live objects of the collector, not through garbage") {
+  TwoHeaps both;
+  const RemoteAddr live = both.fake.add_block({.object_bytes = 32});
+  const RemoteAddr dead = live + 32;
+  const RemoteAddr atomic = both.fake.add_block({.object_bytes = 32, .kind = boehm::kAtomic});
+  const RemoteAddr by_live = both.add_chunk(0x20);
+  const RemoteAddr by_atomic = both.add_chunk(0x20);
+  const RemoteAddr by_dead = both.add_chunk(0x20);
+  const RemoteAddr cycle = both.add_chunk(0x20);
+  both.fake.put(live, by_live);
+  both.fake.put(atomic + 8, by_atomic);
+  both.fake.put(dead, by_dead);
+  both.fake.put(dead + 8, cycle);
+  both.fake.put(cycle, dead);
+  both.join({live, atomic});
+  CHECK(both.is_reached(by_live));
+  CHECK(both.is_reached(by_atomic));
+  CHECK_FALSE(both.is_reached(by_dead));
+  CHECK_FALSE(both.is_reached(cycle));
+  CHECK_FALSE(both.is_reached(dead));
+  // The collector's own live objects are its own matter.
+  CHECK_FALSE(both.is_reached(live));
+  CHECK(both.found().live.count() == 2);
+  CHECK(both.heap().address(both.found().tables.at(1)) == atomic);
+}
+
+TEST_CASE("garbage that malloc's memory still references leads on, whatever the collector scans") {
+  TwoHeaps both;
+  const RemoteAddr node = both.fake.add_block({.object_bytes = 32});
+  const RemoteAddr atomic = both.fake.add_block({.object_bytes = 32, .kind = boehm::kAtomic});
+  const RemoteAddr holder = both.add_chunk(0x20);
+  const RemoteAddr held = both.add_chunk(0x20);
+  const RemoteAddr last = both.add_chunk(0x20);
+  both.fake.put(kGlobals + 8, holder);
+  both.fake.put(holder, node);
+  both.fake.put(node, held);
+  both.fake.put(held, atomic);
+  both.fake.put(atomic + 16, last);
+  both.join({});
+  CHECK(both.is_reached(held));
+  CHECK(both.is_reached(last));
+  CHECK(both.is_reached(node));
+  CHECK(both.is_reached(atomic));
+  CHECK(both.found().live.count() == 0);
+}
+
+TEST_CASE("what an object with a disclaim procedure references may yet be freed by it") {
+  TwoHeaps both;
+  const RemoteAddr block = both.fake.add_block({.object_bytes = 32, .flags = boehm::kHasDisclaim});
+  const RemoteAddr by_object = both.add_chunk(0x20);
+  const RemoteAddr by_free_slot = both.add_chunk(0x20);
+  both.fake.put(block, std::uint64_t{0x4001});  // the procedure's closure, marked
+  both.fake.put(block + 8, by_object);
+  both.fake.put(block + 32, block + 64);  // the next free slot
+  both.fake.put(block + 40, by_free_slot);
+  both.join({});
+  CHECK(both.is_reached(by_object));
+  CHECK_FALSE(both.is_reached(by_free_slot));
+}
+
+TEST_CASE("malloc's memory is referenced by any address inside it, whatever the collector's rule") {
+  TwoHeaps both;
+  both.fake.layout().all_interior_pointers = false;
+  const RemoteAddr node = both.fake.add_block({.object_bytes = 64});
+  const RemoteAddr chunk = both.add_chunk(0x40);
+  const RemoteAddr next = both.add_chunk(0x40);
+  both.fake.put(kGlobals, chunk + 0x18);
+  both.fake.put(chunk, next + 0x21);
+  both.fake.put(chunk + 8, node + 0x18);
+  both.join({});
+  CHECK(both.is_reached(chunk));
+  CHECK(both.is_reached(next));
+  CHECK_FALSE(both.is_reached(node));
+}
+
+TEST_CASE("two heaps that overlap are refused by name") {
+  FakeGcHeap fake;
+  const RemoteAddr node = fake.add_block({.object_bytes = 48});  // 85 objects: not the whole page
+  const auto index = boehm::read_blocks(fake.memory(), fake.map(), fake.layout()).value();
+  boehm::BlockIndex malloc;
+  boehm::Block chunk;
+  chunk.objects = 1;
+  chunk.object_bytes = 24;
+  for (const RemoteAddr at : {node - 8, node + 4090}) {
+    chunk.start = at;
+    malloc.blocks = {chunk};
+    const auto both = glibc::join_blocks(index, malloc);
+    REQUIRE_FALSE(both);
+    CHECK(both.error().kind == ErrorKind::Malformed);
+    CHECK(both.error().text().find("--heap gc or --heap malloc") != std::string::npos);
+  }
+}
+
+TEST_CASE("the collector's memory are its blocks in use and free, and the rest may be malloc's") {
+  boehm::BlockIndex index;
+  boehm::Block small;
+  small.start = RemoteAddr{0x10000};
+  small.object_bytes = 48;
+  small.objects = 85;
+  boehm::Block large = small;
+  large.start = RemoteAddr{0x14000};
+  large.object_bytes = 0x1800;
+  large.objects = 1;
+  index.blocks = {small, large};
+  index.free = {{RemoteAddr{0x11000}, 0x1000}};
+  const std::vector<Range> memory = glibc::memory_of(index);
+  CHECK(memory == std::vector<Range>{{RemoteAddr{0x10000}, 0x2000}, {RemoteAddr{0x14000}, 0x2000}});
+  CHECK(glibc::without({RemoteAddr{0xf000}, 0x10000}, memory) ==
+        std::vector<Range>{{RemoteAddr{0xf000}, 0x1000},
+                           {RemoteAddr{0x12000}, 0x2000},
+                           {RemoteAddr{0x16000}, 0x9000}});
+  CHECK(glibc::without({RemoteAddr{0x11000}, 0x1000}, memory).empty());
+  CHECK(glibc::without({RemoteAddr{0x20000}, 0x1000}, memory).size() == 1);
+}
