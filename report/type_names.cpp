@@ -100,17 +100,19 @@ NamedType find_name(std::string_view thing,
 
 }  // namespace
 
-NamedType find_type_name(std::string_view wanted, std::span<const std::string_view> known) {
-  return find_name("type", "--count lists them", wanted, known);
+NamedType find_type_name(std::string_view wanted,
+                         std::span<const std::string_view> known,
+                         std::string_view listed_by) {
+  return find_name("type", listed_by, wanted, known);
 }
 
 NamedType find_root_name(std::string_view wanted, std::span<const std::string_view> known) {
   return find_name("root", "--why and --suspects begin each path with one", wanted, known);
 }
 
-NamedType TypeNames::find(std::string_view wanted) const {
+NamedType TypeNames::find(std::string_view wanted, std::string_view listed_by) const {
   const std::vector<std::string_view> names(names_.begin(), names_.end());
-  return find_type_name(wanted, names);
+  return find_type_name(wanted, names, listed_by);
 }
 
 }  // namespace heapattach

@@ -17,9 +17,10 @@ struct NamedType {
 
 // Tries `wanted`, in this order, as the full name of a type, as a glob that matches some, and as a
 // name without its namespaces ("RequestLog" for "Blog::RequestLog", "leaf" for "struct leaf") that
-// only one type has.
+// only one type has. If nothing is similar, the problem names what lists the types.
 [[nodiscard]] NamedType find_type_name(std::string_view wanted,
-                                       std::span<const std::string_view> known);
+                                       std::span<const std::string_view> known,
+                                       std::string_view listed_by = "--count lists them");
 // The same for names of variables.
 [[nodiscard]] NamedType find_root_name(std::string_view wanted,
                                        std::span<const std::string_view> known);
@@ -28,7 +29,8 @@ struct NamedType {
 class TypeNames {
  public:
   void add(const std::string& name) { names_.insert(name); }
-  [[nodiscard]] NamedType find(std::string_view wanted) const;
+  [[nodiscard]] NamedType find(std::string_view wanted,
+                               std::string_view listed_by = "--count lists them") const;
 
  private:
   std::unordered_set<std::string> names_;

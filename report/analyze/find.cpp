@@ -60,7 +60,7 @@ Result<ObjectIndex> find_object(const Snapshot& snapshot, std::uint64_t address)
     }
   }
   return Error{ErrorKind::Malformed, fmt::format("no object of the snapshot is at {:#x}", address)}
-      .advise("an address of it, or --all if nothing reaches it");
+      .advise("an address from this snapshot, or --all if nothing references the object");
 }
 
 Result<std::vector<ObjectIndex>> find_objects(const Snapshot& snapshot, const std::string& type) {

@@ -339,8 +339,8 @@ class Matcher {
 Result<FindMatches> find_matches(const Snapshot& snapshot, const FindExpression& expression) {
   if (expression.needs_values() && snapshot.values.empty()) {
     return Error{ErrorKind::Malformed,
-                 "--find: a condition compares a value, and none were taken; try: --values, also "
-                 "when the snapshot is saved"};
+                 "--find compares values, but none were read; try: --values, for a file when it is "
+                 "saved"};
   }
   const auto objects = HA_TRY(find_objects(snapshot, expression.type));
   return Matcher(snapshot, expression).run(objects);

@@ -113,7 +113,7 @@ class InProcess {
       for (const SafePoint& point : points) {
         const auto at = control_.registers(point.tid);
         if (!at || !is_still_there(point, registers_of(*at), control_.memory())) {
-          threads_.object(point.tid, "it had moved on when it was to be used");
+          threads_.object(point.tid, "it moved on before the call could be made");
           continue;
         }
         const auto thread = borrow_in_place(control_, process_, map_, point.tid, options_.rewind);

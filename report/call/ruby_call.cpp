@@ -198,8 +198,8 @@ class Runs {
       }
       if (stands_still()) {
         return Error{ErrorKind::Impossible,
-                     fmt::format("no copy of process {} could run Ruby code, and nothing in the "
-                                 "process moves: {}",
+                     fmt::format("no copy of process {} could run Ruby code, and the process "
+                                 "makes no progress: {}",
                                  options_.pid, reasons())};
       }
       std::this_thread::sleep_for(pause);

@@ -17,7 +17,7 @@ bool is_growth(Report report) {
 
 Result<void> refuse_conditions(const Options& options) {
   if (options.allow_missing && options.fail_if.empty()) {
-    return usage("--allow-missing is for --fail-if");
+    return usage("--allow-missing needs --fail-if");
   }
   for (const FailIf& condition : options.fail_if) {
     if (condition.is_of_growth() && !is_growth(options.report)) {

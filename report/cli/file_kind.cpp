@@ -54,8 +54,7 @@ std::optional<std::string> refuse_for_file_kind(const Options& options) {
     return "-f gcfull writes all bytes of the heap, including any secrets: add --values";
   }
   if (auto missing = refuse_missing_file(options)) return missing;
-  constexpr std::string_view kRefusal =
-      "is for processes and core files: a saved snapshot lacks it";
+  constexpr std::string_view kRefusal = "needs a process or a core file, not a saved snapshot";
   const ReportRow& report = row_of(options.report);
   if (report.needs == Needs::ProcessOrCore) {
     return fmt::format("{} {}", shown_name(report), kRefusal);

@@ -29,11 +29,11 @@ std::string reason_of(const GuardedEnd& end) {
                : "the deadline passed; there is no report, because a read took too long or did not "
                  "return";
   }
-  text += "; any process that it held keeps running";
+  text += "; any process that heapattach held keeps running";
   if (end.is_left) {
     text +=
-        "; one of our processes is waiting in the kernel for a file system that does not respond, "
-        "and exits when it does";
+        "; a process of heapattach is waiting in the kernel for a file system that does not "
+        "respond, and exits when the file system does";
   }
   return text;
 }
@@ -45,8 +45,9 @@ ExitStatus status_of(const GuardedEnd& end, Console& console) {
   if (end.signal && end.asked_by) {  // we were asked twice
     die_by(*end.signal);
   } else if (end.signal) {
-    console.error(fmt::format("killed by signal {} ({}); any process that it held keeps running",
-                              *end.signal, ::strsignal(*end.signal)));
+    console.error(
+        fmt::format("killed by signal {} ({}); any process that heapattach held keeps running",
+                    *end.signal, ::strsignal(*end.signal)));
     die_by(*end.signal);
   }
   console.error(reason_of(end));

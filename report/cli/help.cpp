@@ -56,10 +56,11 @@ std::string usage_of(const ReportRow& row) {
 }
 
 constexpr std::string_view kSourceText =
-    "SOURCE is the pid of a process that uses the Boehm collector. The process is frozen while its "
-    "heap is copied, and resumes before the copy is analysed. Only --snapshot clone, --call, "
-    "--inject, --trace and reports on Ruby processes write to the process; all of them clean up "
-    "afterwards. SOURCE can also be a file, plain or gzipped (./4711 if its name is a number; "
+    "SOURCE is the pid of a process that uses the Boehm collector, glibc's malloc or Ruby. The "
+    "process is frozen while its heap is copied, and resumes before the copy is analysed. Only "
+    "--snapshot clone and auto, --call, --inject, --ruby, --trace and heap reports on Ruby "
+    "processes write to the process; all of them clean up afterwards. SOURCE can also be a file, "
+    "plain or gzipped (./4711 if its name is a number; "
     "- for standard input): a saved snapshot, a core file (from gcore or the kernel), or a GCGRPH "
     "or GCFULL dump of a Crystal program (--type-info supplies its type names).";
 
@@ -141,6 +142,7 @@ constexpr std::string_view kShortHelp =
   heapattach suspects 4711           the few objects that keep most memory alive
   heapattach why Session 4711        what keeps objects of a type alive
   heapattach stacks 4711             what threads and fibers are waiting for
+  heapattach leaks 4711              malloc's memory that nothing references
   heapattach trace 4711              record for 30 s which code allocates what
   heapattach check 4711              check permission and estimate the pause
   heapattach -o heap.jsonl.gz 4711   save a snapshot, to use in place of 4711

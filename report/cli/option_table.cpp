@@ -43,6 +43,13 @@ const std::array kOptions{
               .help = "inspect all processes with this name, as shown by ps: 'web-*'",
               .read = set_text<&Options::name>,
               .offers = "@process"},
+    OptionRow{.name = "at-exit",
+              .group = Group::Source,
+              .help =
+                  "start COMMAND, given after --, and look for leaks when it is about to exit or "
+                  "be killed by a signal; its children are not examined",
+              .read = set_at_exit,
+              .reports = Reports{Report::Leaks}},
 
     OptionRow{.name = "output",
               .letter = 'o',
@@ -142,16 +149,10 @@ const std::array kOptions{
               .may_repeat = true},
     OptionRow{.name = "allow-missing",
               .group = Group::Rows,
-              .help = "take an unknown type in --fail-if or --type as having 0 objects; by "
-                      "default, it is a usage error",
+              .help = "with --fail-if, count 0 objects for an unknown type in it or in --type, "
+                      "which is otherwise a usage error",
               .read = set_flag<&Options::allow_missing>,
               .reports = kGates},
-    OptionRow{.name = "at-exit",
-              .group = Group::Source,
-              .help = "start the program after -- and look when it is about to exit, or to be "
-                      "ended by a signal; not at its children",
-              .read = set_at_exit,
-              .reports = Reports{Report::Leaks}},
     OptionRow{.name = "confirm",
               .argument = "TIME",
               .group = Group::Rows,
@@ -162,8 +163,8 @@ const std::array kOptions{
     OptionRow{.name = "ignore",
               .argument = "GLOB|@FILE",
               .group = Group::Rows,
-              .help = "leave out leaks whose root is of this type; a file has one glob in each "
-                      "line; may be repeated",
+              .help = "leave out leaks whose root is of this type; FILE has one glob per line; may "
+                      "be repeated",
               .read = add_ignored,
               .reports = Reports{Report::Leaks},
               .may_repeat = true},
@@ -251,7 +252,7 @@ const std::array kOptions{
 
     OptionRow{.name = "heap",
               .argument = "WHICH",
-              .group = Group::Source,
+              .group = Group::Content,
               .help = "auto (default: the collector's heap, or malloc's if there is no collector); "
                       "gc; malloc (of glibc); both (in one snapshot)",
               .read = set_heap,

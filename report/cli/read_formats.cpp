@@ -45,7 +45,7 @@ std::vector<std::string_view> split(std::string_view words) {
 }
 
 Error no_format_for(const Options& options, const std::vector<std::string_view>& extensions) {
-  return usage(fmt::format("-o {}: {} not written as .{}; there is .{}; or name a format with -f",
+  return usage(fmt::format("-o {}: {} not written as .{}; use .{}, or name a format with -f",
                            options.output, row_of(options.report).written,
                            extension_of(options.output), fmt::join(extensions, ", .")));
 }

@@ -64,18 +64,18 @@ Result<void> refuse_two_ways(const Draft& draft) {
   const int ways = int{!draft.trees.empty()} + int{!draft.options.name.empty()} +
                    int{!draft.sources.empty() || !draft.pids.empty()};
   if (ways <= 1) return {};
-  return usage("PID, --tree and --name: one way to choose processes at a time");
+  return usage("choose processes by PID, --tree or --name, only one of these at a time");
 }
 
 // Refuses options that are ambiguous or make no sense for several processes.
 Result<void> refuse_for_several(const Options& options) {
   const ReportRow& row = row_of(options.report);
   if (row.is_of_one_process) {
-    return usage(fmt::format("{} is of one process, and several were named", shown_name(row)));
+    return usage(fmt::format("{} takes one process, and several were given", shown_name(row)));
   }
   const bool has_own_file = options.output.find("%p") != std::string::npos;
   if (has_own_file || (options.report != Report::Snapshot && options.output.empty())) return {};
-  return usage("of several processes: a file for each needs its pid in the name, -o NAME.%p");
+  return usage("several processes need a file each: put the pid into its name with %p, -o NAME.%p");
 }
 
 // A program to start; a trace of it lasts to its end unless --for says otherwise.
@@ -83,7 +83,7 @@ Result<void> read_command(Draft& draft) {
   Options& options = draft.options;
   const bool has_other = !draft.sources.empty() || !draft.pids.empty() || !draft.trees.empty() ||
                          !options.name.empty();
-  if (has_other) return usage("a process, a file, or a program after --: one of these");
+  if (has_other) return usage("give only one of these: a process, a file, or a program after --");
   if (options.leaks.at_exit) {
     options.leaks.command = draft.command;
     return {};

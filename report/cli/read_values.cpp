@@ -105,7 +105,7 @@ Result<std::vector<int>> read_calls(std::string_view names) {
     const auto number = call_number(name);
     if (!number) return usage(fmt::format("{}: no such system call", name));
     if (std::find(kNeverAllowed.begin(), kNeverAllowed.end(), name) != kNeverAllowed.end()) {
-      return usage(fmt::format("{}: a copy never starts a process", name));
+      return usage(fmt::format("{} cannot be allowed: a copy never starts a process", name));
     }
     numbers.push_back(*number);
   }
@@ -246,7 +246,7 @@ Result<void> set_values(const std::string& value, Draft& draft) {
 }
 
 Result<void> set_redact(const std::string& value, Draft& draft) {
-  if (value != "full") return usage("only full: values are never shown unless --values asks");
+  if (value != "full") return usage("it can only be full; values are shown only with --values");
   draft.options.redact = true;
   return {};
 }
@@ -274,7 +274,7 @@ Result<void> set_timeout(const std::string& value, Draft& draft) {
 Result<void> set_rounds(const std::string& value, Draft& draft) {
   constexpr std::size_t kMostRounds = 1'000'000;
   const std::size_t rounds = HA_TRY(read_number(value, 1));
-  if (rounds > kMostRounds) return usage(fmt::format("more than {}", kMostRounds));
+  if (rounds > kMostRounds) return usage(fmt::format("not a number from 1 to {}", kMostRounds));
   draft.options.rounds = static_cast<unsigned>(rounds);
   return {};
 }
@@ -291,7 +291,7 @@ Result<void> set_place(const std::string& value, Draft& draft) {
 
 Result<void> set_thread(const std::string& value, Draft& draft) {
   const auto thread = parse_size(value);
-  if (!thread || *thread == 0 || *thread > INT32_MAX) return usage("not the number of a thread");
+  if (!thread || *thread == 0 || *thread > INT32_MAX) return usage("not a thread id");
   draft.options.call_thread = static_cast<pid_t>(*thread);
   return {};
 }

@@ -64,8 +64,8 @@ const std::array kReports{
     ReportRow{.report = Report::Count,
               .name = "count",
               .help = "objects and bytes per type",
-              .more = "The total is the number of bytes that the collector has in use. With "
-                      "--fail-if, a script can test the counts.",
+              .more = "The total is the number of bytes that the collector, or malloc, has in use. "
+                      "With --fail-if, a script can test the counts.",
               .examples = {"count --top 20 4711", "count --fail-if 'count(User) > 1000' 4711"},
               .written = "counts are",
               .formats = kCountFormats,
@@ -196,10 +196,11 @@ const std::array kReports{
     ReportRow{.report = Report::Leaks,
               .name = "leaks",
               .source = "SOURCE | --at-exit -- COMMAND",
-              .help = "what is allocated by malloc, but out of the program's reach",
-              .more = "Works for programs without a collector. Leaks are grouped by their root, "
-                      "what no other leaked object references, or by cycle. --confirm 2s does not "
-                      "blame what is in transit.",
+              .help = "malloc's allocations that the program can no longer reach",
+              .more = "For programs without a collector, or with --heap malloc. Leaks are grouped "
+                      "by the type of their root, which is an object that no other leaked object "
+                      "references, or a cycle. --confirm 2s looks again after 2 s and leaves out "
+                      "what was only in transit.",
               .examples = {"leaks --confirm 2s 4711",
                            "leaks --at-exit --fail-if 'leaked(*) > 0' -- ./app --port 3000"},
               .written = "this report is",
@@ -210,8 +211,9 @@ const std::array kReports{
               .name = "trace",
               .source = "SOURCE | -- COMMAND",
               .help = "which code allocates what, and how much of it stays in use",
-              .more = "SOURCE is a process or a saved trace; COMMAND is started and traced. \"In "
-                      "use\": neither freed, nor unreachable in a collection or at the end.",
+              .more =
+                  "SOURCE is a process that uses libgc, or a saved trace; COMMAND is started and "
+                  "traced. \"In use\" is what was neither freed nor found unreachable.",
               .examples = {"trace --for 1m -o trace.jsonl.gz 4711",
                            "trace --every 1 -o trace.jsonl.gz -- ./app --port 3000"},
               .written = "a trace is",

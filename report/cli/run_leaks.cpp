@@ -76,8 +76,9 @@ Result<Answer> run_leaks(Job& job) {
     report.no_verdict = why_no_verdict(*snapshot);
   }
   if (report.no_verdict.empty() && snapshot->header.live_only) {
-    return Error{ErrorKind::Usage,
-                 fmt::format("{} has only what is alive, so nothing in it is leaked", options.file)}
+    return Error{
+        ErrorKind::Usage,
+        fmt::format("{} contains only reachable objects, so it cannot show leaks", options.file)}
         .advise("a snapshot taken with --all");
   }
   if (report.no_verdict.empty()) report.found = analyze::find_leaks(*snapshot, what);

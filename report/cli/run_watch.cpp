@@ -15,6 +15,7 @@
 #include "report/cli/waiting.h"
 #include "report/cli/write_text.h"
 #include "report/format/write/count_formats.h"
+#include "report/text/human_bytes.h"
 
 namespace heapattach {
 
@@ -107,13 +108,15 @@ class Rounds {
                                job_.options.pid, taken.header.exe, taken.header.captured,
                                counts.objects, counts.bytes});
     if (round == 0) return;
-    job_.console.say(fmt::format("round {} of {}: {} types grew in each so far", round,
-                                 job_.options.rounds, watch_.difference().rows.size()));
+    job_.console.say(fmt::format("round {} of {}: {} grew in each round so far", round,
+                                 job_.options.rounds,
+                                 counted(watch_.difference().rows.size(), "type")));
   }
 
   ExitStatus end_early(const Error& end) {
-    report_.origins.remarks.push_back(fmt::format(
-        "it ended after {} of {} rounds: {}", watch_.rounds(), job_.options.rounds, end.message()));
+    report_.origins.remarks.push_back(fmt::format("the watch ended after {} of {} rounds: {}",
+                                                  watch_.rounds(), job_.options.rounds,
+                                                  end.message()));
     return report_failure(end, Stage::Target, job_.deadline, job_.console);
   }
 

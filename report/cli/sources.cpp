@@ -60,7 +60,9 @@ snapshot::TakeOptions take_options(const Options& options,
   // Steps and warnings contain names.
   if (options.redact) {
     console.step("no steps are shown with --redact");
-    what.warn = [&console](std::string_view) { console.say("a warning: shown without --redact"); };
+    what.warn = [&console](std::string_view) {
+      console.say("a warning is hidden; run without --redact to see it");
+    };
     return what;
   }
   what.note = [&console](std::string_view step) { console.step(step); };
@@ -120,12 +122,12 @@ void add_ruby_stacks(const Options& options,
   if (options.redact) what.note = {};  // steps and warnings contain names
   const auto report = stacks::take_stacks(what);
   if (!report) {
-    console.say(options.redact ? "the snapshot has no stacks: why is shown without --redact"
+    console.say(options.redact ? "the snapshot has no stacks; run without --redact to see why"
                                : "the snapshot has no stacks: " + report.error().message());
     return;
   }
   for (const std::string& warning : report->warnings) {
-    console.say(options.redact ? "a warning: shown without --redact" : warning);
+    console.say(options.redact ? "a warning is hidden; run without --redact to see it" : warning);
   }
   stacks::save_stacks(*report, snapshot);
   if (snapshot.header.pause_ms) {

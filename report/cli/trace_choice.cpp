@@ -20,7 +20,7 @@ std::vector<std::string> types_meant(const Options& options,
   names.add("(unknown)");
   for (const trace::Type& type : trace.types) names.add(type.name);
   for (std::string& type : types) {
-    NamedType named = names.find(type);
+    NamedType named = names.find(type, "--by type lists them");
     if (named.name.empty()) {
       problems.push_back("--type: " + named.problem);
     } else {

@@ -93,7 +93,7 @@ class Adding {
     }
     if (unmatched > 0) {
       report_.warnings.push_back(
-          fmt::format("{} of {} Ruby threads are none of the process's threads, and not shown",
+          fmt::format("{} of {} Ruby threads match no thread of the process, and are not shown",
                       unmatched, threads_.size()));
     }
   }

@@ -289,8 +289,8 @@ class HookFinder {
     const auto value = memory_.read_as<std::uint64_t>(*variable);
     if (!value || *value == 0 || module_.contains(RemoteAddr{*value})) return {};
     return Error{ErrorKind::Impossible,
-                 "the program has set a function for when memory runs out, which may throw an "
-                 "exception through code that has no tables for it"}
+                 "the program has set an out-of-memory function (GC_set_oom_fn); if it throws an "
+                 "exception, that cannot pass the tracer's code, which has no unwind tables"}
         .advise(kAdvice);
   }
 
@@ -308,7 +308,7 @@ class HookFinder {
     found_.hooks.collections = collector.collections.value_or(RemoteAddr{});
     if (!found_.hooks.follows_ends()) {
       note(
-          "the collector has no event of a collection that is understood: what is in use is "
+          "this collector does not announce its collections in a known way: what is in use is "
           "unknown");
     }
   }

@@ -87,7 +87,7 @@ Error Launched::ended_early() {
 Result<void> Launched::stop() {
   if (kill(pid_, SIGSTOP) != 0 && errno == EPERM) {
     return Error{ErrorKind::Denied, "the program runs as another user now and cannot be stopped"}
-        .advise("without sudo, or the pid of the program that it starts");
+        .advise("start it without sudo, or trace the program that sudo starts by its pid");
   }
   int status = 0;
   pid_t got = 0;

@@ -312,7 +312,13 @@ Result<Trace> take_trace_of_program(const TraceOptions& options) {
 
 Result<Trace> take_trace(const TraceOptions& options) {
   if (!options.command.empty()) return take_trace_of_program(options);
-  Prepared prepared = HA_TRY(prepare(options.pid, options.symbols));
+  auto ready = prepare(options.pid, options.symbols);
+  if (!ready && ready.error().kind == ErrorKind::Unsupported && ready.error().advice.empty()) {
+    // Other reports do without a collector.
+    return std::move(ready).error().advise(
+        "a program that uses libgc, or --watch, which also reads malloc's heap");
+  }
+  Prepared prepared = HA_TRY(std::move(ready));
   HA_TRY(learn_types(options.type_info, prepared));
   HA_TRY(options.deadline.check("learning about the target"));
   return Tracing(options, prepared, nullptr).run();

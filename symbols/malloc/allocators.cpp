@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -20,15 +21,15 @@ struct Other {
 };
 constexpr std::array kOthers{
     Other{"jemalloc", "libjemalloc", "malloc_stats_print",
-          "jemalloc's own profiler (MALLOC_CONF=prof:true)"},
+          "jemalloc's own profiler (MALLOC_CONF=prof:true), or glibc's malloc instead"},
     Other{"jemalloc", "libjemalloc", "je_malloc_stats_print",
-          "jemalloc's own profiler (MALLOC_CONF=prof:true)"},
+          "jemalloc's own profiler (MALLOC_CONF=prof:true), or glibc's malloc instead"},
     Other{"tcmalloc", "libtcmalloc", "MallocExtension_ReleaseFreeMemory",
-          "tcmalloc's own profiler (HEAPPROFILE)"},
+          "tcmalloc's own profiler (HEAPPROFILE), or glibc's malloc instead"},
     Other{"mimalloc", "libmimalloc", "mi_malloc",
-          "mimalloc's own statistics (MIMALLOC_SHOW_STATS)"},
+          "mimalloc's own statistics (MIMALLOC_SHOW_STATS), or glibc's malloc instead"},
     Other{"AddressSanitizer or LeakSanitizer", "libasan", "__lsan_do_leak_check",
-          "its own check for leaks"},
+          "its own check for leaks, or a build without it"},
     Other{"ThreadSanitizer", "libtsan", "__tsan_init", "a build without it"},
     Other{"MemorySanitizer", "libmsan", "__msan_init", "a build without it"},
     Other{"musl's malloc", "ld-musl-", "_dlstart", "a build of the program for glibc"},
@@ -47,10 +48,11 @@ Result<void> check_allocator(const Modules& modules) {
   for (const Module& module : modules.all()) {
     for (const Other& other : kOthers) {
       if (!module.name().starts_with(other.library) && !module.find_symbol(other.symbol)) continue;
-      return Error{ErrorKind::Unsupported,
-                   fmt::format("it allocates with {} ({}), whose heap heapattach cannot read",
-                               other.name, module.name())}
-          .advise(fmt::format("{}, or glibc's malloc instead", other.instead));
+      return Error{
+          ErrorKind::Unsupported,
+          fmt::format("the program allocates with {} ({}), whose heap heapattach cannot read",
+                      other.name, module.name())}
+          .advise(std::string(other.instead));
     }
   }
   return {};

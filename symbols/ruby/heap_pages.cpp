@@ -29,7 +29,7 @@ constexpr std::uint32_t kDuringCollection = 1U << 5;
 constexpr std::uint32_t kBeforeSweep = 1;  // struct heap_page.flags
 
 Error out_of_order(std::string_view what) {
-  return {ErrorKind::Malformed, fmt::format("Ruby's heap is not in order: {}", what)};
+  return {ErrorKind::Malformed, fmt::format("Ruby's heap is inconsistent: {}", what)};
 }
 
 template <class T>
@@ -89,7 +89,7 @@ class Lister {
     }
     for (const Copy& copy : copies) {
       auto page = page_of(copy.into);
-      if (!page) return out_of_order("a page is not as it should be");
+      if (!page) return out_of_order("a page's record is wrong");
       list_.pages.push_back(std::move(*page));
     }
     return {};
@@ -138,7 +138,7 @@ class Lister {
 Result<std::uint64_t> count_pages(const Machine& machine, const MemoryReader& memory) {
   const auto pages = HA_TRY(
       memory.read_as<std::uint64_t>(RemoteAddr{machine.objspace} + machine.layout->objspace.pages));
-  if (pages == 0 || pages > kMostPages) return out_of_order("it has no number of pages");
+  if (pages == 0 || pages > kMostPages) return out_of_order("its number of pages is wrong");
   return pages;
 }
 
@@ -202,14 +202,14 @@ Result<void> HeapCopy::copy_bodies(const MemoryReader& memory,
     ranges.push_back({RemoteAddr{begin}, layout_->page_bytes});
   }
   for (std::size_t i = 1; i < ranges.size(); ++i) {
-    if (ranges[i].start < ranges[i - 1].end()) return out_of_order("two pages are one");
+    if (ranges[i].start < ranges[i - 1].end()) return out_of_order("two pages overlap");
   }
   HA_TRY(capture_.add(memory, ranges, limits));
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     // The memory of a page begins with the address of its record.
     const auto bytes = capture_.bytes_from(ranges[i].start);
     if (bytes.size() < 8 || read_from<std::uint64_t>(bytes, 0) != records[i]) {
-      return out_of_order("a page is not the one of its record");
+      return out_of_order("a page does not match its record");
     }
   }
   return {};
@@ -248,7 +248,7 @@ Result<void> HeapCopy::survey(const Machine& machine,
       if (class_names_.size() < kMostClasses) class_names_.try_emplace(last);
     }
   }
-  if (misfits_ * kFewMisfits > slots) return out_of_order("its slots hold no objects");
+  if (misfits_ * kFewMisfits > slots) return out_of_order("too many slots hold no valid object");
   const CopyFirst copy_first(capture_, memory);
   const Values values(copy_first, layout_->values);
   NameReader names(machine, values);
@@ -260,7 +260,7 @@ Result<void> HeapCopy::survey(const Machine& machine,
       return Error{ErrorKind::Timeout, "reading the names of classes took too long"};
     }
   }
-  if (unnamed * 10 > class_names_.size()) return out_of_order("its objects have no classes");
+  if (unnamed * 10 > class_names_.size()) return out_of_order("too many classes have no name");
   for (const auto& [type, is_used] : data_types) {
     const auto text = values.word(type);
     data_names_[type] = text ? values.c_text(*text).value_or("") : "";

@@ -47,7 +47,7 @@ class Finder {
   }
 
   Result<Machine> find() && {
-    if (!find_vm()) return wrong("its threads are elsewhere");
+    if (!find_vm()) return wrong("the virtual machine was not found");
     if (!find_class_path()) return wrong("its classes have no names");
     if (!find_names()) return wrong("its table of names was not found");
     if (machine_.class_path != 0) {
@@ -71,7 +71,7 @@ class Finder {
 
   static Error wrong(std::string_view what) {
     return {ErrorKind::Unsupported,
-            fmt::format("Ruby's memory is not as in the known releases: {}", what)};
+            fmt::format("Ruby's memory does not have the layout of its release: {}", what)};
   }
 
   bool find_vm() {
@@ -154,7 +154,7 @@ class Finder {
           std::pair("rb_cArray", "Array"), std::pair("rb_cModule", "Module"),
           std::pair("rb_mKernel", "Kernel"), std::pair("rb_cThread", "Thread")}) {
       const auto found = variable(symbol);
-      if (!found || names.class_name(*found) != name) return fmt::format("{} is not there", name);
+      if (!found || names.class_name(*found) != name) return fmt::format("{} was not found", name);
     }
     return std::nullopt;
   }

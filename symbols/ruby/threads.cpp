@@ -22,7 +22,7 @@ constexpr std::uint32_t kStatus = 3;
 constexpr std::uint32_t kSuspended = 2;
 
 Error out_of_order(std::string_view what) {
-  return {ErrorKind::Malformed, fmt::format("Ruby's threads are not in order: {}", what)};
+  return {ErrorKind::Malformed, fmt::format("Ruby's list of threads is inconsistent: {}", what)};
 }
 
 class Reader {
@@ -70,7 +70,8 @@ class Reader {
     const auto nodes =
         HA_TRY(nodes_of(ractor + form_.ractor.threads, "the list of a ractor's threads is broken"));
     const auto count = values_.as<std::uint32_t>(ractor + form_.ractor.thread_count);
-    if (count != nodes.size()) return out_of_order("a ractor has another number of threads");
+    if (count != nodes.size())
+      return out_of_order("a ractor counts more or fewer threads than it lists");
     const auto owner = values_.word(ractor + form_.ractor.lock_owner);
     for (const std::uint64_t node : nodes) HA_TRY(read_thread(node, owner == node));
     return {};
@@ -81,7 +82,7 @@ class Reader {
     const auto context = values_.word(address + form.context);
     if (values_.word(address + form.vm) != machine_.vm || !context || !is_reference(*context) ||
         values_.word(*context + form_.context.thread) != address) {
-      return out_of_order("a thread is not of its machine");
+      return out_of_order("a thread does not belong to this virtual machine");
     }
     Thread thread;
     thread.address = address;

@@ -57,6 +57,10 @@ TEST_CASE("each option has one name, a line of help, and a reader") {
   }
 }
 
+TEST_CASE("the options of a group are together, so that the help has each heading once") {
+  CHECK(std::ranges::is_sorted(option_rows(), {}, &OptionRow::group));
+}
+
 TEST_CASE("each report is a subcommand and, except snapshots, an option") {
   CHECK(good({"count", "4711"}).report == Report::Count);
   CHECK(good({"--top", "3", "count", "4711"}).rows.top == 3);
@@ -75,6 +79,8 @@ TEST_CASE("each report is a subcommand and, except snapshots, an option") {
   CHECK(has(wrong({"export", "4711"}), "pprof"));
   CHECK(good({"count", "--name", "web"}).name == "web");
   CHECK(good({"why", "Session", "-p", "4711"}).explain.what == "Session");
+  CHECK(good({"watch", "--heap", "gc", "4711"}).pid == 4711);  // which heap is not a source
+  CHECK(has(wrong({"why", "--heap", "gc", "4711"}), "why needs more"));
   CHECK(good({"./count"}).file == "./count");
   CHECK(good({"--strings", "count"}).file == "count");  // the report is known already
 }

@@ -118,7 +118,7 @@ TEST_CASE("a file with an unsupported extension is refused with a list of the su
   for (const std::string_view report : reports) {
     CAPTURE(report);
     const std::string refused = wrong({report.data(), "1", "-o", "y.html"});
-    CHECK(refused.find("not written as .html; there is .txt") != std::string::npos);
+    CHECK(refused.find("not written as .html; use .txt") != std::string::npos);
     CHECK(refused.find(".json") != std::string::npos);
     CHECK(good({report.data(), "1", "-o", "y.txt"}).format == Format::Table);
     CHECK(good({report.data(), "1", "-o", "y.html", "-f", "json"}).format == Format::Json);

@@ -169,7 +169,7 @@ TEST_CASE("a watch as OpenMetrics leaves the counts of the last round in the fil
 TEST_CASE("a watch whose process ends reports what was seen until then") {
   Runner runner;
   CHECK(runner.run(Report::Watch, {sessions(1), sessions(2)}) == ExitStatus::Gone);
-  CHECK(runner.told("it ended after 1 of 5 rounds"));
+  CHECK(runner.told("the watch ended after 1 of 5 rounds"));
   CHECK(runner.told(R"("type":"Session")"));
 }
 

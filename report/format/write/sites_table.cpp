@@ -90,7 +90,7 @@ std::vector<std::string> remarks_about(const trace::SiteTable& table) {
   std::vector<std::string> remarks;
   if (table.total.samples == 0 && table.is_of_all_types) {
     remarks.push_back(
-        fmt::format("no sample: less than {} was allocated, more or less; try: --every 4K",
+        fmt::format("no samples: the program allocated less than about {}; try: --every 4K",
                     human_bytes(table.header.every)));
   }
   if (table.is_estimate()) {
