@@ -155,10 +155,13 @@ class Saved {
         std::any_of(report_.threads.begin(), report_.threads.end(), [](const auto& thread) {
           return !thread.call.empty() || (thread.ruby && !thread.ruby->doing.empty());
         });
+    const bool all_run = report_.fibers.empty() &&
+                         std::all_of(report_.threads.begin(), report_.threads.end(),
+                                     [](const auto& thread) { return thread.state == 'R'; });
     if (report_.threads.empty()) {
       report_.warnings.emplace_back("the snapshot has no threads");
       report_.is_partial = true;
-    } else if (!has_waits) {
+    } else if (!has_waits && !all_run) {
       report_.warnings.emplace_back(
           "the snapshot does not record what threads and fibers wait for; findings are unknown");
       report_.is_partial = true;

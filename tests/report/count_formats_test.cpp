@@ -78,7 +78,7 @@ TEST_CASE("the table mentions omitted rows and a partial heap") {
   table.complete = false;
   table.reason = "2 blocks skipped";
   const std::string text = format_count_table(table, {});
-  CHECK(text.find("2000   32000   32.00  (1 more types)\n") != std::string::npos);
+  CHECK(text.find("2000   32000   32.00  (1 more type)\n") != std::string::npos);
   CHECK(text.ends_with("partial: 2 blocks skipped\n"));
 }
 

@@ -160,6 +160,10 @@ TEST_CASE("the stacks of a snapshot without waits or without threads are partial
   StackReport report = saved_stacks(snapshot);
   CHECK(report.is_partial);
   CHECK(report.warnings.size() == 1);
+  // Threads that run wait for nothing.
+  snapshot.threads[0].state = 'R';
+  snapshot.fibers.clear();
+  CHECK(saved_stacks(snapshot).warnings.empty());
   snapshot.threads.clear();
   report = saved_stacks(snapshot);
   CHECK(report.warnings == std::vector<std::string>{"the snapshot has no threads"});

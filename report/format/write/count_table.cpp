@@ -24,6 +24,7 @@
 #include <fmt/format.h>
 
 #include "report/format/write/count_formats.h"
+#include "report/text/human_bytes.h"
 #include "report/text/terminal_text.h"
 
 namespace heapattach {
@@ -140,7 +141,7 @@ std::string format_count_table(const snapshot::CountTable& table, const TextStyl
   for (std::size_t i = 0; i < table.rows.size(); ++i) lines.add_row(i + 1, table.rows[i]);
   if (table.left_out_rows != 0) {
     lines.add_total(table.left_out_objects, table.left_out_bytes,
-                    fmt::format("({} more types)", table.left_out_rows));
+                    fmt::format("({})", counted(table.left_out_rows, "more type")));
   }
   if (!table.heaps.empty()) {
     add_totals_of_both(table, lines);

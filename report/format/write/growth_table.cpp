@@ -27,6 +27,7 @@
 
 #include "report/format/write/growth_formats.h"
 #include "report/format/write/root_path_text.h"
+#include "report/text/human_bytes.h"
 #include "report/text/terminal_text.h"
 
 namespace heapattach {
@@ -92,10 +93,11 @@ std::string text_of(const TypeGrowth& row) {
 // What the columns mean, for first-time readers.
 std::string legend(const GrowthReport& report) {
   if (report.kind == GrowthKind::Watch) {
+    const std::size_t rounds = report.sources.size() - 1;
     return fmt::format(
-        "{} in each of the {} rounds\n",
+        "{} in {}\n",
         report.difference.rows.empty() ? "no type's bytes grew" : "types whose bytes grew",
-        report.sources.size() - 1);
+        rounds == 1 ? "the only round" : fmt::format("each of the {} rounds", rounds));
   }
   std::string out;
   if (report.has_kept()) {
@@ -163,7 +165,7 @@ std::string format_growth_table(const GrowthReport& report, const TextStyle& sty
     table.add(cells_of(report, row, text_of(row), style));
   if (difference.left_out_rows != 0) {
     table.add(cells_of(report, difference.left_out,
-                       fmt::format("({} more types)", difference.left_out_rows), style),
+                       fmt::format("({})", counted(difference.left_out_rows, "more type")), style),
               Table::Kind::Total);
   }
   table.add(cells_of(report, difference.total, "all types", style), Table::Kind::Total);
