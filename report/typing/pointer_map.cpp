@@ -247,7 +247,21 @@ class Flattening {
     return std::exchange(words_, std::move(outer));
   }
 
+  // Its member is as sure as a structure's. One that was left out would make it larger.
+  bool is_of_one_member(const Type& type) const {
+    return type.members.size() == 1 && type.members.front().offset == 0 &&
+           type.members.front().bit_count == 0 &&
+           bytes_of(model_, type.members.front().type) == type.bytes;
+  }
+
   void add_union(TypeRef ref, const Type& type, const Place& at) {
+    if (is_of_one_member(type) && !at.is_mixed) {
+      Place only = at;
+      only.depth += 1;
+      only.is_root = false;
+      only.path = joined(at.path, type.members.front().name);
+      return add(type.members.front().type, only);
+    }
     add_leaf(ref, at);
     if (type.members.empty()) {
       const std::uint64_t bytes = std::min(bytes_of(model_, ref), kLargest);
@@ -256,10 +270,6 @@ class Flattening {
     Place inner = at;
     inner.depth += 1;
     inner.is_root = false;
-    if (type.members.size() == 1 && type.members.front().offset == 0 && !at.is_mixed) {
-      inner.path = joined(at.path, type.members.front().name);
-      return add(type.members.front().type, inner);
-    }
     std::vector<PointerWord> merged;
     for (const Member& member : type.members) {
       if (is_stopped_) break;

@@ -52,13 +52,15 @@ void DwarfReader::read() {
   Dwarf_CU* unit = nullptr;
   Dwarf_Die root;
   Dwarf* const dwarf = information_.main();
-  while (dwarf_get_units(dwarf, unit, &unit, nullptr, nullptr, &root, nullptr) == 0) {
+  int result = 0;
+  while ((result = dwarf_get_units(dwarf, unit, &unit, nullptr, nullptr, &root, nullptr)) == 0) {
     if (DebugInformation::is_skeleton(root)) {
       read_split_off(root);
     } else {
       read_unit(root);
     }
   }
+  if (result < 0) model_.notes.emplace_back(kNotReadToItsEnd);
 }
 
 // With the type units that came with it.

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -23,6 +24,9 @@ struct DwarfReadLimits {
   std::size_t globals = 300'000;
   std::size_t disagreements = 1000;
 };
+
+// A note on a model, if an error and not the end stopped the reader.
+inline constexpr std::string_view kNotReadToItsEnd = "not read to its end";
 
 // Fills a TypeModel from the debug information of one module. A type that is repeated in many units
 // is read once; the sizes and a few members of the other copies are compared with it. Trusts

@@ -76,7 +76,9 @@ Result<TypeModel> parse_in_sandbox(const Source& source, const TypeOptions& opti
       [&](SandboxOutput& out) { out.write(to_bytes(parse(source, options.limits))); }, limits));
   TypeModel model = HA_TRY(model_from_bytes(result.output));
   model.notes.insert(model.notes.end(), result.notes.begin(), result.notes.end());
-  if (source.entry != nullptr) {
+  const bool is_whole =
+      std::find(model.notes.begin(), model.notes.end(), kNotReadToItsEnd) == model.notes.end();
+  if (source.entry != nullptr && is_whole) {
     const auto kept = options.cache->store(*source.entry, result.output);
     model.notes.push_back(kept ? "kept in the cache" : "not kept: " + kept.error().message());
   }

@@ -1,17 +1,26 @@
 #include "symbols/dwarf/type_cache.h"
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <ctime>
 #include <string_view>
 #include <utility>
 
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <link.h>
+#include <linux/magic.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -27,8 +36,11 @@ namespace {
 
 constexpr std::string_view kName = "heapattach";
 constexpr std::string_view kSuffix = ".types";
-// A disk that would be this full afterwards is left alone: one part in so many must stay free.
+// A disk that would be this full afterwards is left alone: one part in so many must stay free, or
+// so many bytes.
 constexpr std::uint64_t kFreeShare = 16;
+constexpr std::uint64_t kFreeBytes = std::uint64_t{1} << 30;
+constexpr std::time_t kOldestLeftover = 3600;  // in s
 
 Error not_used(std::string_view what, std::string_view why) {
   return {ErrorKind::Unsupported, fmt::format("the cache of types: {} {}", what, why)};
@@ -47,7 +59,7 @@ Result<std::uint64_t> size_of_own(const Fd& file, mode_t kind, std::string_view 
   return static_cast<std::uint64_t>(status.st_size);
 }
 
-// Differs for any two files that exist at the same time, and after any change to one of them.
+// Differs for any two files that exist at the same time, and after a change that write() made.
 std::string identity(const struct stat& file) {
   const auto in_ns = [](const timespec& at) {
     return fmt::format("{}.{:09}", at.tv_sec, at.tv_nsec);
@@ -56,11 +68,75 @@ std::string identity(const struct stat& file) {
                      in_ns(file.st_mtim), in_ns(file.st_ctim));
 }
 
+// Whether the kernel chooses the numbers and times of its files. The servers of FUSE and network
+// file systems choose their own, and a loop device shows what any file says.
+bool is_on_own_disk(const Fd& file, const struct stat& status) {
+  constexpr std::uint64_t kZfs = 0x2fc12fc1;
+  constexpr std::array<std::uint64_t, 7> kKinds = {EXT4_SUPER_MAGIC,
+                                                   XFS_SUPER_MAGIC,
+                                                   BTRFS_SUPER_MAGIC,
+                                                   F2FS_SUPER_MAGIC,
+                                                   TMPFS_MAGIC,
+                                                   OVERLAYFS_SUPER_MAGIC,
+                                                   kZfs};
+  constexpr unsigned kLoop = 7;
+  struct statfs disk {};
+  if (::fstatfs(file.get(), &disk) != 0 || major(status.st_dev) == kLoop) return false;
+  const auto kind = static_cast<std::uint64_t>(disk.f_type);
+  return std::find(kKinds.begin(), kKinds.end(), kind) != kKinds.end();
+}
+
+// Numbers of devices that have no hardware are given anew after a restart.
+std::string boot_id() {
+  const auto file = Fd::open("/proc/sys/kernel/random/boot_id", O_RDONLY);
+  std::string id(36, '\0');
+  if (!file || read_file_at(*file, 0, std::as_writable_bytes(std::span(id))) != id.size())
+    return {};
+  return id;
+}
+
+// Of this program, in hexadecimal. /proc/self/exe may be the loader that started it.
+std::string own_build_id() {
+  std::string id;
+  const auto search = [](dl_phdr_info* program, std::size_t, void* to) {
+    for (int i = 0; i < program->dlpi_phnum; ++i) {
+      const ElfW(Phdr)& part = program->dlpi_phdr[i];
+      if (part.p_type != PT_NOTE) continue;
+      const auto* at = reinterpret_cast<const std::byte*>(program->dlpi_addr + part.p_vaddr);
+      const std::size_t step = part.p_align == 8 ? 8 : 4;
+      const auto padded = [step](std::size_t bytes) { return (bytes + step - 1) / step * step; };
+      for (std::size_t left = part.p_filesz; left >= sizeof(ElfW(Nhdr));) {
+        ElfW(Nhdr) note;
+        std::memcpy(&note, at, sizeof note);
+        const std::byte* const bytes = at + sizeof note + padded(note.n_namesz);
+        const std::size_t all = sizeof note + padded(note.n_namesz) + padded(note.n_descsz);
+        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4) {
+          for (std::size_t k = 0; k < note.n_descsz; ++k) {
+            *static_cast<std::string*>(to) +=
+                fmt::format("{:02x}", static_cast<unsigned>(bytes[k]));
+          }
+          return 1;
+        }
+        if (all > left) break;
+        at += all;
+        left -= all;
+      }
+    }
+    return 1;  // the others are libraries
+  };
+  ::dl_iterate_phdr(search, &id);
+  return id;
+}
+
+std::uint32_t checksum(std::span<const std::byte> bytes) {
+  const auto* const begin = reinterpret_cast<const Bytef*>(bytes.data());
+  return static_cast<std::uint32_t>(crc32_z(crc32_z(0, nullptr, 0), begin, bytes.size()));
+}
+
 // Always of the same length for a key.
 std::string head_of(const std::string& key, std::span<const std::byte> model) {
-  const auto* const bytes = reinterpret_cast<const Bytef*>(model.data());
-  const uLong sum = crc32_z(crc32_z(0, nullptr, 0), bytes, model.size());
-  return fmt::format("heapattach types 1\n{}\n{:016x} {:08x}\n", key, model.size(), sum);
+  return fmt::format("heapattach types 1\n{}\n{:016x} {:08x}\n", key, model.size(),
+                     checksum(model));
 }
 
 Result<void> write_all(const Fd& file, std::span<const std::byte> bytes) {
@@ -80,7 +156,8 @@ Result<void> check_space(const Fd& directory, std::uint64_t bytes) {
   if (failure != 0) return os_error("fstatvfs", failure);
   const std::uint64_t block = disk.f_frsize;
   const std::uint64_t free = disk.f_bavail * block;
-  if (free < bytes || free - bytes < disk.f_blocks * block / kFreeShare) {
+  if (disk.f_blocks == 0) return {};  // unlimited, or unknown
+  if (free < bytes || free - bytes < std::min(disk.f_blocks * block / kFreeShare, kFreeBytes)) {
     return not_used("the disk", "is nearly full");
   }
   return {};
@@ -91,7 +168,10 @@ Result<void> publish(const Fd& directory,
                      const std::string& name,
                      std::string_view head,
                      std::span<const std::byte> model) {
-  const std::string fresh = fmt::format("{}.{}", name, ::getpid());
+  std::uint64_t number = 0;  // a pid may come again, and be left behind in a name
+  const ssize_t got = ::getrandom(&number, sizeof number, 0);
+  if (got != static_cast<ssize_t>(sizeof number)) return os_error("getrandom", errno);
+  const std::string fresh = fmt::format("{}.{:016x}", name, number);
   const int made =
       ::openat(directory.get(), fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   const int failure = errno;
@@ -107,25 +187,51 @@ Result<void> publish(const Fd& directory,
   return written;
 }
 
+// A name that the cache gives: "c0de-12345678.types", or with ".89abcdef" until the file is whole.
+struct GivenName {
+  bool is_one = false;
+  bool is_whole = false;
+};
+
+GivenName given_name(std::string_view name) {
+  const auto are_hexadecimal = [](std::string_view part) {
+    return std::all_of(part.begin(), part.end(), [](unsigned char letter) {
+      return std::isxdigit(letter) != 0 || letter == '-';
+    });
+  };
+  const std::size_t suffix = name.find(kSuffix);
+  if (suffix == std::string_view::npos || !are_hexadecimal(name.substr(0, suffix))) return {};
+  const std::string_view rest = name.substr(suffix + kSuffix.size());
+  if (rest.empty()) return {true, true};
+  return {rest.front() == '.' && are_hexadecimal(rest.substr(1)), false};
+}
+
 struct Stored {
   timespec at;
   std::uint64_t bytes = 0;
   std::string name;
+  bool is_leftover = false;
 };
 
-// Those of the cache, including what an interrupted run left behind; the newest first.
+// Those of the cache, including what an interrupted run left behind; the newest first, but what
+// claims to be of the future last.
 std::vector<Stored> list(const Fd& directory) {
   std::vector<Stored> files;
+  const std::time_t now = std::time(nullptr);
   const int copy = ::openat(directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const Directory listing(copy < 0 ? nullptr : ::fdopendir(copy));
   if (!listing) return files;
   while (const dirent* const entry = ::readdir(listing.get())) {
     const std::string name = entry->d_name;
     struct stat status {};
-    if (name.find(kSuffix) != std::string::npos &&
-        ::fstatat(directory.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
-      files.push_back({status.st_mtim, static_cast<std::uint64_t>(status.st_size), name});
+    const GivenName given = given_name(name);
+    if (!given.is_one ||
+        ::fstatat(directory.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+      continue;
     }
+    const timespec at = status.st_mtim.tv_sec > now + 1 ? timespec{} : status.st_mtim;
+    files.push_back({at, static_cast<std::uint64_t>(status.st_size), name,
+                     !given.is_whole && at.tv_sec < now - kOldestLeftover});
   }
   std::sort(files.begin(), files.end(), [](const Stored& a, const Stored& b) {
     return std::pair(a.at.tv_sec, a.at.tv_nsec) > std::pair(b.at.tv_sec, b.at.tv_nsec);
@@ -137,7 +243,9 @@ void remove_oldest(const Fd& directory, std::uint64_t most_bytes) {
   std::uint64_t bytes = 0;
   for (const Stored& file : list(directory)) {
     bytes += file.bytes;
-    if (bytes > most_bytes) ::unlinkat(directory.get(), file.name.c_str(), 0);
+    if (bytes > most_bytes || file.is_leftover) {
+      ::unlinkat(directory.get(), file.name.c_str(), 0);
+    }
   }
 }
 
@@ -160,16 +268,22 @@ std::optional<TypeCache::Entry> TypeCache::entry_of(const Module& module,
                                                     std::string_view how) const {
   constexpr std::size_t kLongestId = 128;  // twice that of SHA-256
   const std::string& id = module.build_id();
+  constexpr std::uint64_t kBlock = 512;
   struct stat file {};
-  struct stat self {};
   if (id.empty() || id.size() > kLongestId || !module.companions().empty() ||
-      module.debug_file().empty() ||
-      stored_bytes(module.debug_file()) < limits_.least_debug_bytes ||
-      ::fstat(module.debug_file().get(), &file) != 0 || ::stat("/proc/self/exe", &self) != 0) {
+      module.debug_file().empty() || ::fstat(module.debug_file().get(), &file) != 0 ||
+      static_cast<std::uint64_t>(file.st_blocks) * kBlock < limits_.least_debug_bytes ||
+      !is_on_own_disk(module.debug_file(), file)) {
     return std::nullopt;
   }
-  return Entry{id + std::string(kSuffix), fmt::format("{} {} {} libdw {} {}", id, identity(file),
-                                                      identity(self), dwfl_version(nullptr), how)};
+  const std::string self = own_build_id();
+  const std::string boot = boot_id();
+  if (self.empty() || boot.empty()) return std::nullopt;
+  std::string key = fmt::format("{} {} {} {} libdw {} {}", id, identity(file), boot, self,
+                                dwfl_version(nullptr), how);
+  std::string name =
+      fmt::format("{}-{:08x}{}", id, checksum(std::as_bytes(std::span(key))), kSuffix);
+  return Entry{std::move(name), std::move(key)};
 }
 
 Result<Fd> TypeCache::open_directory(bool make) const {
@@ -201,7 +315,7 @@ Result<std::optional<TypeModel>> TypeCache::load(const Entry& entry) const {
   all.resize(read_file_at(file, 0, std::as_writable_bytes(std::span(all))));
   const auto model = std::as_bytes(std::span(all)).subspan(std::min(head_bytes, all.size()));
   if (!all.starts_with(head_of(entry.key, model))) {
-    return not_used(entry.file, "is damaged, or of another file or version");
+    return not_used(entry.file, "is damaged");
   }
   return std::optional(HA_TRY(model_from_bytes(model)));
 }
@@ -214,9 +328,9 @@ Result<void> TypeCache::store(const Entry& entry, std::span<const std::byte> mod
   }
   const Fd directory = HA_TRY(open_directory(true));
   HA_TRY(check_space(directory, bytes));
-  HA_TRY(publish(directory, entry.file, head, model));
+  auto published = publish(directory, entry.file, head, model);
   remove_oldest(directory, limits_.most_bytes);
-  return {};
+  return published;
 }
 
 }  // namespace heapattach::types

@@ -16,15 +16,17 @@
 // The types of large programs, kept in files from one run to the next: reading 100 MB of debug
 // information takes seconds, reading its types from such a file a fiftieth of that.
 //
-//     $XDG_CACHE_HOME/heapattach/BUILDID.types, or ~/.cache/heapattach/BUILDID.types
+//     $XDG_CACHE_HOME/heapattach/BUILDID-KEY.types, or below ~/.cache
 //     "heapattach types 1\n" key "\n" size checksum "\n", then the model (model_bytes.h)
 //
 // Wrong types would be worse than slow ones, so:
-// - The key has everything that the types depend on: the build id, the limits, libdw's version, and
-//   the identity of two files, the one with the debug information and this program. A build id
-//   alone proves nothing, because a program can carry any. A file's device, inode and time of
-//   change come from the kernel, so no other program, not even in a container, can put its types in
-//   the place of these.
+// - The key has everything that the types depend on: the build ids of the program and of
+//   heapattach, the limits, libdw's version, and the identity of the file with the debug
+//   information. A build id alone proves nothing, because a program can carry any. A file's device,
+//   inode and time of change come from the kernel, so no other program, not even in a container,
+//   can put its types in the place of these. That holds until the machine restarts, so the key has
+//   the boot's id too, and only on local disks: a FUSE or network server can claim any numbers, and
+//   so can the maker of a loop device's image. Files there are read each time.
 // - The directory and the file count only if they belong to the user and nobody else may write
 //   them. A root shell with another user's HOME leaves that directory alone.
 // - The bytes are not trusted any more than those of a worker that reads debug information. The

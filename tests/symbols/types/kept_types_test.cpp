@@ -106,7 +106,7 @@ TEST_CASE("the cache is for one file, unchanged, and one set of limits") {
   fs::copy_file(typed_programs("cxx").front(), copy);
   const auto entry = cache.entry_of(module_of(copy), "limits");
   REQUIRE(entry);
-  CHECK(entry->file == module_of(copy).build_id() + ".types");
+  CHECK(entry->file.starts_with(module_of(copy).build_id() + "-"));
   CHECK(cache.entry_of(module_of(copy), "limits")->key == entry->key);
   CHECK(cache.entry_of(module_of(copy), "other limits")->key != entry->key);
   const auto time = fs::last_write_time(copy);
@@ -114,8 +114,9 @@ TEST_CASE("the cache is for one file, unchanged, and one set of limits") {
     const std::string other = home.file("other");
     fs::copy_file(copy, other);
     fs::last_write_time(other, time);
-    CHECK(cache.entry_of(module_of(other), "limits")->file == entry->file);
     CHECK(cache.entry_of(module_of(other), "limits")->key != entry->key);
+    // Neither takes the other's place.
+    CHECK(cache.entry_of(module_of(other), "limits")->file != entry->file);
   }
   SUBCASE("a change that is hidden by the old time") {
     const auto changed = [&] {

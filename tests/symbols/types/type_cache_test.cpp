@@ -347,6 +347,12 @@ TEST_CASE("the oldest files are removed when the cache is full") {
   CHECK_FALSE(fs::exists(path_of('a')));
   for (const char name : {'b', 'c', 'd'}) CHECK(fs::exists(path_of(name)));
   CHECK_FALSE(fs::exists(left_behind));
+  // A file of the future would otherwise always be the newest.
+  write_file(path_of('f'), std::string(3000, 'x'));
+  fs::last_write_time(path_of('f'), fs::file_time_type::clock::now() + std::chrono::hours(100));
+  REQUIRE(cache.store({"d.types", "key"}, model));
+  CHECK(fs::exists(path_of('d')));
+  CHECK_FALSE(fs::exists(path_of('f')));
   CHECK(fs::exists(strange));
   CHECK_FALSE(cache.store({"e.types", "key"}, std::vector<std::byte>(4000)));
   CHECK(fs::exists(path_of('d')));
