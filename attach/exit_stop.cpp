@@ -6,9 +6,8 @@
 //     a thread that ends alone              its last call is exit
 //     a thread of a process that exits      some thread's last call is exit_group, or all have the
 //                                           number of a signal
-//     a thread that a seccomp filter kills  it has the number of SIGSYS, and the others keep
-//     running a thread that gives way to execve()   some other thread is blocked in that call, and
-//     waits
+//     a thread that a seccomp filter kills  it has the number of SIGSYS, and the others run on
+//     a thread that gives way to execve()   some other thread is blocked in that call
 //
 // Rejected: to stop at every system call, which makes a program several times slower; a seccomp
 // filter for exit_group, which would outlive us in the program's children.

@@ -39,7 +39,7 @@ __asm__(
     "  .hidden blob_head\n"
     "blob_head:\n"
     "  .ascii \"heapattach-trace\"\n"
-    "  .long 3, blob_end - blob_head\n"
+    "  .long 4, blob_end - blob_head\n"
     "  .irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8\n"
     "  .long hook_\\n - blob_head\n"
     "  .endr\n"
@@ -181,12 +181,16 @@ static int64_t draw(BlobControl* c, uint64_t* random) {
 }
 
 // Whether a leading hook has seen this allocation, and its entry has jumped to this one: either
-// for a sample, which calls the entry from here, or for none.
-static int is_led_here(const BlobControl* c, const uint64_t* frame, uint32_t hook) {
+// for a sample, which calls the entry from here, or for none. Entries to which none jumps may be
+// reached with the same return address at the same place later, so they are not compared.
+static int is_led_here(BlobControl* c, const uint64_t* frame, uint32_t hook) {
   const uint64_t caller = frame[kReturn];
   if (caller - blob_head.base < blob_head.code_bytes) return 1;
-  const uint64_t last = c->leading[thread_pointer() >> 12 & (kSlots - 1)];
-  return hook - kLeadingHook >= kLeadingHooks && last == (caller ^ (uint64_t)(frame + kReturn));
+  if ((blob_head.led >> hook & 1) == 0) return 0;
+  uint64_t* const last = &c->leading[thread_pointer() >> 12 & (kSlots - 1)];
+  if (*last != (caller ^ (uint64_t)(frame + kReturn))) return 0;
+  *last = 0;
+  return 1;
 }
 
 // Whether a sample is due, after the thread's counter fell below 0, or its slot was not its own: it

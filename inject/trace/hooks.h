@@ -16,6 +16,7 @@ struct Entry {
   std::vector<std::byte> code;  // all of it, as in its file
   bool size_is_second = false;  // otherwise the size is its first argument
   bool leads_on = false;        // may end in a jump to another entry; at most kLeadingHooks
+  bool is_led = false;          // such a jump may lead here
   Range inner = {};             // calls from this code do not count
 };
 

@@ -58,6 +58,7 @@ typedef struct BlobHead {
   uint64_t tool;        // pid of the tracing process, in its own namespace
   uint64_t tool_start;  // in ticks since boot
   uint64_t main_stack;  // where the stack of the first thread ends; 0: unknown
+  uint64_t led;         // a bit for each hook to whose entry that of a leading hook may jump
 } BlobHead;
 
 // The bytes that a thread may still allocate before the next sample.

@@ -103,12 +103,18 @@ class Planner {
     const Disassembler disassembler = HA_TRY(Disassembler::open());
     std::size_t next = 0;
     std::size_t leading = kLeadingHook + kLeadingHooks;
-    for (const Entry& entry : hooks_.allocations) {
-      const std::size_t number = entry.size_is_second ? kAllocationHooks - 1
-                                 : entry.leads_on     ? --leading
-                                                      : next++;
+    // Those that are led to come first: a leading hook cannot know that it was led to.
+    std::vector<const Entry*> entries;
+    for (const Entry& entry : hooks_.allocations) entries.push_back(&entry);
+    std::stable_partition(entries.begin(), entries.end(),
+                          [](const Entry* entry) { return entry->is_led; });
+    for (const Entry* const entry : entries) {
+      const std::size_t number = entry->size_is_second ? kAllocationHooks - 1
+                                 : entry->leads_on     ? --leading
+                                                       : next++;
       if (next > leading) return impossible("the collector has too many entries");
-      HA_TRY(plan_jump(disassembler, entry, number));
+      if (entry->is_led && !entry->leads_on) plan_.head.led |= std::uint64_t{1} << number;
+      HA_TRY(plan_jump(disassembler, *entry, number));
     }
     if (hooks_.release) HA_TRY(plan_jump(disassembler, *hooks_.release, kFreeHook));
     return {};

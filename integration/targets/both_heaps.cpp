@@ -132,7 +132,8 @@ void finalize(void* object, void*) {
     buffer->text = forgotten(text());
     asm volatile("" : : "r"(buffer) : "memory");
   }
-  for (int i = 0; i < 12; ++i) {  // garbage that leads to malloc's memory
+  // Garbage that leads to malloc's memory, in more than one block, at whose start it is, too.
+  for (int i = 0; i < 300; ++i) {
     Session* session = collected<Session>();
     session->buffer = forgotten(plain<Buffer>());
     asm volatile("" : : "r"(session) : "memory");

@@ -86,8 +86,8 @@ class EdgeSearch {
     return (blocks_ + kBlocksAtATime - 1) / kBlocksAtATime;
   }
 
-  // Address space for as many edges as there could be, so that the array never moves; it takes
-  // memory only for those that there are. Without it, one worker lets the array grow.
+  // Address space for an edge for each word, so that the array hardly ever moves; it takes memory
+  // only for those that there are. Without it, one worker lets the array grow.
   bool reserve() {
     std::uint64_t words = 0;
     // Beside malloc's heap, objects that the collector does not scan may have edges into it.
@@ -118,6 +118,7 @@ class EdgeSearch {
       const auto at = make_room(group, found.size());
       if (!at) return;
       std::copy(found.begin(), found.end(), snapshot_.edges.begin() + *at);
+      end_copy();
       for (std::uint64_t i = from; i < to; ++i) {
         snapshot_.first_edge[i + 1] += static_cast<std::uint64_t>(*at);
       }
@@ -152,12 +153,24 @@ class EdgeSearch {
   std::optional<std::ptrdiff_t> make_room(std::size_t group, std::size_t count) {
     std::unique_lock lock(mutex_);
     turn_changed_.wait(lock, [&] { return turn_ == group || is_abandoned_; });
-    if (is_abandoned_) return std::nullopt;
     const std::size_t at = snapshot_.edges.size();
+    // Arrays whose elements overlap may have more edges than words. The array moves for them, when
+    // nobody writes to it.
+    if (at + count > snapshot_.edges.capacity()) {
+      turn_changed_.wait(lock, [&] { return copying_ == 0 || is_abandoned_; });
+    }
+    if (is_abandoned_) return std::nullopt;
     snapshot_.edges.resize(at + count);
+    ++copying_;
     ++turn_;
     turn_changed_.notify_all();
     return static_cast<std::ptrdiff_t>(at);
+  }
+
+  void end_copy() {
+    const std::lock_guard lock(mutex_);
+    --copying_;
+    turn_changed_.notify_all();
   }
 
   void abandon() {
@@ -173,6 +186,7 @@ class EdgeSearch {
   std::mutex mutex_;
   std::condition_variable turn_changed_;
   std::size_t turn_ = 0;  // the next group to add
+  int copying_ = 0;       // workers that write to the array
   bool is_abandoned_ = false;
 };
 

@@ -115,6 +115,12 @@ class CopyPlan {
     const bool is_served = target_.live && target_.live->stalling().userfault_bytes({range}) > 0;
     if (process_ == nullptr || is_served || range.bytes < kSmall) return add_whole(range);
     const bool is_anonymous = mapping.is_anonymous();
+    // The readers of the collector's data expect it in one piece.
+    const bool is_of_collector = std::any_of(
+        target_.collector_data.begin(), target_.collector_data.end(), [&](const Range& data) {
+          return data.start.value < range.end().value && range.start.value < data.end().value;
+        });
+    if (!is_anonymous && is_of_collector) return add_whole(range);
     const auto parts = parts_of(*process_, range, is_anonymous ? is_used : is_own_copy);
     if (!parts) return add_whole(range);
     if (is_anonymous) {
@@ -243,6 +249,11 @@ Result<void> read_malloc_heap(const Target& target, HeldHeap& held) {
   heap.states.insert(heap.states.end(), collector.begin(), collector.end());
   const std::vector<Range>& tables = target.collector.excluded;
   heap.states.insert(heap.states.end(), tables.begin(), tables.end());
+  if (target.is_both) {
+    // Each header names its block, and so would keep the first object in it.
+    const std::vector<Range>& headers = held.index.headers;
+    heap.states.insert(heap.states.end(), headers.begin(), headers.end());
+  }
   std::vector<Range> constants = constants_of(target.modules, held.map);
   constants.insert(constants.end(), copy.written.begin(), copy.written.end());
   (target.is_both ? held.malloc_roots : held.roots) =

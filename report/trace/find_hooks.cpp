@@ -142,17 +142,22 @@ class HookFinder {
     std::set<std::uint64_t> hooked;
     for (const Entry& entry : found_.hooks.allocations) hooked.insert(entry.at.value);
     int leading = 0;
+    std::set<std::uint64_t> led;
     for (Entry& entry : found_.hooks.allocations) {
       bool is_unknown = false;
-      const auto jumps = calls_of(entry.at, is_unknown, true);
-      const bool leads_on =
-          std::ranges::any_of(jumps, [&hooked](std::uint64_t at) { return hooked.contains(at); });
+      bool leads_on = false;
+      for (const std::uint64_t at : calls_of(entry.at, is_unknown, true)) {
+        if (!hooked.contains(at)) continue;
+        leads_on = true;
+        led.insert(at);
+      }
       entry.leads_on = leads_on && !entry.size_is_second && leading < kLeadingHooks;
       if (entry.leads_on) ++leading;
       if (leads_on && !entry.leads_on) {
         note(fmt::format("what {} allocates may count twice", entry.name));
       }
     }
+    for (Entry& entry : found_.hooks.allocations) entry.is_led = led.contains(entry.at.value);
   }
 
   void add_if_missed(std::string_view name) {

@@ -294,6 +294,7 @@ class IndexReader {
         end = std::min(offset + span, limit);
       }
       if (buffer.size() < end) buffer.resize(end);
+      index_.headers.push_back({start, end});
       const auto bytes = std::span(buffer).first(end);
       HA_TRY(copy(start, bytes));
       for (; i < last; ++i) {

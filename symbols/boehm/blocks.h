@@ -66,6 +66,7 @@ struct BlockIndex {
   std::vector<Block> blocks;         // in use, sorted by address, disjoint
   std::vector<HeaderTail> tails;     // sorted by block
   std::vector<Range> free;           // free blocks that are mapped, sorted
+  std::vector<Range> headers;        // where the headers are, with the small gaps between them
   std::uint64_t used_bytes = 0;      // of whole blocks
   std::uint64_t free_bytes = 0;      // in free blocks, mapped or not
   std::uint64_t unmapped_bytes = 0;  // of these, given back to the system

@@ -217,7 +217,8 @@ void Heap::hide(std::vector<Range> words) {
 
 bool Heap::owns_from_stack(std::uint32_t block, std::uint64_t offset) const {
   const Block& of = blocks()[block];
-  return rules_.finds_bases_from_stacks && of.objects == 1 && offset < of.object_bytes;
+  return rules_.finds_bases_from_stacks && !is_chunk(block) && of.objects == 1 &&
+         offset < of.object_bytes;
 }
 
 ScannedWords Heap::scanned_words(ObjectRef ref) const {

@@ -73,6 +73,14 @@ TEST_CASE("what an entry allocates by a jump to another one counts once") {
     CHECK(hooks[kLeadingHook] == 100);
     CHECK(hooks[0] == 50);
   }
+  SUBCASE("not what another entry allocates for the same caller") {
+    OwnBlob blob(1);
+    for (int i = 0; i < 200; ++i) static_cast<void>(ha_test_choose(8192, 0, i % 4 == 0 ? 1 : 0));
+    std::size_t hooks[kHooks] = {};
+    for (const auto& at : blob.read()) ++hooks[at.record.hook];
+    CHECK(hooks[kLeadingHook] == 50);
+    CHECK(hooks[1] == 150);
+  }
   SUBCASE("samples") {
     constexpr std::uint64_t kEvery = 4096;
     constexpr int kMade = 300'000;

@@ -19,7 +19,7 @@ asm(R"(
   .text
   .balign 4096
   .globl ha_test_allocate, ha_test_allocate_end, ha_test_release, ha_test_release_end
-  .globl ha_test_lead, ha_test_lead_end
+  .globl ha_test_lead, ha_test_lead_end, ha_test_plain, ha_test_plain_end, ha_test_choose
 ha_test_allocate:
   push %r15
   push %r14
@@ -51,12 +51,26 @@ ha_test_lead:
   pop %rbx
   ret
 ha_test_lead_end:
+  .balign 16
+ha_test_plain:
+  push %rbx
+  mov %rdi, %rbx
+  xor %eax, %eax
+  call ha_test_next
+  pop %rbx
+  ret
+ha_test_plain_end:
+ha_test_choose:
+  test %edx, %edx
+  jne ha_test_lead
+  jmp ha_test_plain
 )");
 
 extern "C" {
 extern const std::byte ha_test_allocate_end[];
 extern const std::byte ha_test_release_end[];
 extern const std::byte ha_test_lead_end[];
+extern const std::byte ha_test_plain_end[];
 std::uint64_t ha_test_released = 0;
 void* ha_test_next();
 }
@@ -110,6 +124,7 @@ OwnBlob::OwnBlob(std::uint64_t every, std::uint64_t ring_bytes) {
   fill(ring_bytes, every);
   REQUIRE(mprotect(base_, kBlobCodeBytes, PROT_READ | PROT_EXEC) == 0);
   hook(0, number(ha_test_allocate));
+  hook(1, number(ha_test_plain));
   hook(kLeadingHook, number(ha_test_lead));
   hook(kFreeHook, number(ha_test_release));
   control().enabled = 1;
@@ -149,7 +164,9 @@ void OwnBlob::fill(std::uint64_t ring_bytes, std::uint64_t every) {
   head_.object_base = number(object_base);
   head_.collections = number(&test_collector.collections);
   move(0, number(ha_test_allocate), number(ha_test_allocate_end));
+  move(1, number(ha_test_plain), number(ha_test_plain_end));
   move(kLeadingHook, number(ha_test_lead), number(ha_test_lead_end));
+  head_.led = 1;  // ha_test_allocate
   move(kFreeHook, number(ha_test_release), number(ha_test_release_end));
   std::memcpy(base_, &head_, sizeof head_);
   const auto control = new_control(every, kTestStackBytes, 12345);

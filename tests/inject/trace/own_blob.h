@@ -9,12 +9,15 @@
 #include "inject/trace/blob.h"
 #include "inject/trace/ring.h"
 
-// The functions that are hooked. The first returns addresses that differ, the second counts, and
-// the third jumps to the first unless the object is large.
+// The functions that are hooked. The first returns addresses that differ, the second counts, the
+// third jumps to the first unless the object is large, and none leads to the fourth. The fifth is
+// not hooked: it jumps to the third or to the fourth, which see its caller.
 extern "C" {
 void* ha_test_allocate(std::size_t bytes, int kind);
 void ha_test_release(void* object);
 void* ha_test_lead(std::size_t bytes, int kind);
+void* ha_test_plain(std::size_t bytes, int kind);
+void* ha_test_choose(std::size_t bytes, int kind, int leads);
 extern std::uint64_t ha_test_released;
 }
 
