@@ -211,7 +211,7 @@ TEST_CASE("options that do not suit a trace are refused") {
         std::string::npos);
   CHECK(wrong({"trace", "--every", "0", "4711"}).find("--every 0") != std::string::npos);
   CHECK(wrong({"trace", "--for", "soon", "4711"}).find("not a time") != std::string::npos);
-  CHECK(wrong({"trace", "1", "2"}).find("of one process") != std::string::npos);
+  CHECK(wrong({"trace", "1", "2"}).find("takes one process") != std::string::npos);
   CHECK(wrong({"trace", "--by", "holder", "t.jsonl"}).find("not one of stack") !=
         std::string::npos);
   CHECK(wrong({"trace", "--sort", "name", "t.jsonl"}).find("not one of allocated") !=
