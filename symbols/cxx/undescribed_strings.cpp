@@ -20,33 +20,38 @@ constexpr std::array<std::string_view, 2> kNames = {
     "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >",
     "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char>>"};
 
-TypeRef number(TypeModel& model, std::string_view name, std::uint64_t bytes) {
+// The type of that name; if none is described, what `describe` makes of it.
+template <class Describe>
+TypeRef found_or(TypeModel& model, std::string_view name, const Describe& describe) {
   const TypeRef ref = model.intern(name);
-  if (model[ref].shape != Shape::Opaque) return ref;
-  model[ref].shape = Shape::Number;
-  model[ref].encoding = bytes == 1 ? types::Encoding::Character : types::Encoding::Unsigned;
-  model[ref].bytes = bytes;
+  if (model[ref].shape == Shape::Opaque) describe(model[ref]);
   return ref;
+}
+
+TypeRef number(TypeModel& model, std::string_view name, std::uint64_t bytes) {
+  return found_or(model, name, [&](types::Type& type) {
+    type.shape = Shape::Number;
+    type.encoding = bytes == 1 ? types::Encoding::Character : types::Encoding::Unsigned;
+    type.bytes = bytes;
+  });
 }
 
 TypeRef pointer_to_char(TypeModel& model) {
   const TypeRef character = number(model, "char", 1);
-  const TypeRef ref = model.intern("char *");
-  if (model[ref].shape != Shape::Opaque) return ref;
-  model[ref].shape = Shape::Pointer;
-  model[ref].bytes = 8;
-  model[ref].target = character;
-  return ref;
+  return found_or(model, "char *", [&](types::Type& type) {
+    type.shape = Shape::Pointer;
+    type.bytes = 8;
+    type.target = character;
+  });
 }
 
 TypeRef buffer_of_chars(TypeModel& model) {
   const TypeRef character = number(model, "char", 1);
-  const TypeRef ref = model.intern("char[16]");
-  if (model[ref].shape != Shape::Opaque) return ref;
-  model[ref].shape = Shape::Array;
-  model[ref].target = character;
-  model[ref].count = 16;
-  return ref;
+  return found_or(model, "char[16]", [&](types::Type& type) {
+    type.shape = Shape::Array;
+    type.target = character;
+    type.count = 16;
+  });
 }
 
 // Describes a type that is only declared, if there is one of that name.

@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <ctime>
 #include <string_view>
 #include <utility>
@@ -99,28 +98,12 @@ std::string boot_id() {
 std::string own_build_id() {
   std::string id;
   const auto search = [](dl_phdr_info* program, std::size_t, void* to) {
-    for (int i = 0; i < program->dlpi_phnum; ++i) {
-      const ElfW(Phdr)& part = program->dlpi_phdr[i];
+    auto& found = *static_cast<std::string*>(to);
+    for (int i = 0; i < program->dlpi_phnum && found.empty(); ++i) {
+      const auto& part = program->dlpi_phdr[i];
       if (part.p_type != PT_NOTE) continue;
-      const auto* at = reinterpret_cast<const std::byte*>(program->dlpi_addr + part.p_vaddr);
-      const std::size_t step = part.p_align == 8 ? 8 : 4;
-      const auto padded = [step](std::size_t bytes) { return (bytes + step - 1) / step * step; };
-      for (std::size_t left = part.p_filesz; left >= sizeof(ElfW(Nhdr));) {
-        ElfW(Nhdr) note;
-        std::memcpy(&note, at, sizeof note);
-        const std::byte* const bytes = at + sizeof note + padded(note.n_namesz);
-        const std::size_t all = sizeof note + padded(note.n_namesz) + padded(note.n_descsz);
-        if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4) {
-          for (std::size_t k = 0; k < note.n_descsz; ++k) {
-            *static_cast<std::string*>(to) +=
-                fmt::format("{:02x}", static_cast<unsigned>(bytes[k]));
-          }
-          return 1;
-        }
-        if (all > left) break;
-        at += all;
-        left -= all;
-      }
+      const auto* begin = reinterpret_cast<const std::byte*>(program->dlpi_addr + part.p_vaddr);
+      found = build_id_in_notes({begin, part.p_filesz});
     }
     return 1;  // the others are libraries
   };

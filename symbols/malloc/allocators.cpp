@@ -15,7 +15,7 @@ namespace {
 // An allocator that takes the place of glibc's, and a symbol that only it defines.
 struct Other {
   std::string_view name;
-  std::string_view library;  // the start of its file's name
+  std::string_view file;  // the start of its library's name
   std::string_view symbol;
   std::string_view instead;
 };
@@ -47,7 +47,7 @@ bool is_glibc(const Module& module) {
 Result<void> check_allocator(const Modules& modules) {
   for (const Module& module : modules.all()) {
     for (const Other& other : kOthers) {
-      if (!module.name().starts_with(other.library) && !module.find_symbol(other.symbol)) continue;
+      if (!module.name().starts_with(other.file) && !module.find_symbol(other.symbol)) continue;
       return Error{
           ErrorKind::Unsupported,
           fmt::format("the program allocates with {} ({}), whose heap heapattach cannot read",

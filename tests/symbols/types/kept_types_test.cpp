@@ -13,6 +13,7 @@
 #include "symbols/dwarf/type_cache.h"
 #include "symbols/types/model_bytes.h"
 #include "tests/support/temporary_directory.h"
+#include "tests/symbols/types/cache_in.h"
 #include "tests/symbols/types/typed_program.h"
 
 using namespace heapattach;
@@ -21,12 +22,6 @@ using namespace heapattach::types;
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr TypeCacheLimits kEverything{.least_debug_bytes = 0};
-
-TypeCache cache_in(const TemporaryDirectory& home, TypeCacheLimits limits = kEverything) {
-  return TypeCache(home.file(""), {"heapattach"}, limits);
-}
 
 Module module_of(const std::string& program, std::uint64_t bias = 0) {
   auto file = Fd::open(program, O_RDONLY);

@@ -18,6 +18,7 @@
 
 #include "symbols/types/model_bytes.h"
 #include "tests/support/temporary_directory.h"
+#include "tests/symbols/types/cache_in.h"
 
 using namespace heapattach;
 using namespace heapattach::types;
@@ -25,12 +26,6 @@ using namespace heapattach::types;
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr TypeCacheLimits kEverything{.least_debug_bytes = 0};
-
-TypeCache cache_in(const TemporaryDirectory& home, TypeCacheLimits limits = kEverything) {
-  return TypeCache(home.file(""), {"heapattach"}, limits);
-}
 
 // A kept entry that is cheap to load: that of a model of two types.
 struct Kept {

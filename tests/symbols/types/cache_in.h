@@ -1,0 +1,15 @@
+#pragma once
+
+#include "symbols/dwarf/type_cache.h"
+#include "tests/support/temporary_directory.h"
+
+namespace heapattach::types {
+
+// Limits with which every file is kept.
+inline constexpr TypeCacheLimits kEverything{.least_debug_bytes = 0};
+
+inline TypeCache cache_in(const TemporaryDirectory& home, TypeCacheLimits limits = kEverything) {
+  return TypeCache(home.file(""), {"heapattach"}, limits);
+}
+
+}  // namespace heapattach::types
