@@ -60,9 +60,11 @@ std::string words_of(const trace::TraceProgress& progress) {
   const std::string time = progress.length.count() == 0
                                ? fmt::format("tracing for {:.0f} s", elapsed)
                                : fmt::format("tracing, {:.0f} s left", left);
-  return fmt::format("{}: {} samples, {} lost, {}/s", time, count_cell(progress.samples, style),
-                     count_cell(progress.drops, style),
-                     human_bytes(static_cast<std::uint64_t>(rate)));
+  std::string text =
+      fmt::format("{}: {} samples, {} lost, {}/s", time, count_cell(progress.samples, style),
+                  count_cell(progress.drops, style), human_bytes(static_cast<std::uint64_t>(rate)));
+  if (progress.waiting == 0) return text;
+  return text + fmt::format("; {} not shown yet", count_cell(progress.waiting, style));
 }
 
 Result<DrawTrace> live_table(const Options& options, Console& console) {

@@ -136,9 +136,9 @@ Result<bool> Recording::drain(Ring& ring) {
       if (type_watch_ != nullptr) type_watch_->advance(ring, monotonic_ns());
       settle();
     }
-    if (waiting_bytes_ < kMostWaiting) continue;
+    if (waiting_.bytes() < kMostWaiting) continue;
     ring.beat();
-    HA_TRY(unwind(kLongestWhileRecording));
+    HA_TRY(unwind(waiting_.batch(), kLongestWhileRecording));
     ring.beat();
   }
 }
@@ -235,29 +235,32 @@ std::uint32_t Recording::copy_of(const Ring::Entry& entry) {
       copy_numbers_.try_emplace(key_of(entry), static_cast<std::uint32_t>(copies_.size()));
   if (!is_new) return at->second;
   copies_.push_back(kNone);
-  waiting_.push_back(sample_of(entry));
-  waiting_bytes_ += sizeof(unwind::StackSample) + entry.stack.size();
+  waiting_.add(sample_of(entry));
   return at->second;
 }
 
-Result<void> Recording::unwind(std::chrono::milliseconds longest) {
-  if (waiting_.empty()) return {};
+Result<void> Recording::unwind(std::span<const unwind::StackSample> oldest,
+                               std::chrono::milliseconds longest) {
+  if (oldest.empty()) return {};
   const unwind::FrameLimits limits{.innermost = depth_ == 0 ? kMostFrames : depth_,
                                    .outermost = 0,
                                    .followed = depth_ == 0 ? kMostFrames : depth_ + 1};
-  const auto walked = unwind::walk_samples(modules_, waiting_, limits, longest);
+  const std::uint64_t began = monotonic_ns();
+  const auto walked = unwind::walk_samples(modules_, oldest, limits, longest);
   // Nothing is lost: they still wait, for the end of the trace.
   if (!walked && walked.error().kind == ErrorKind::Interrupted) return walked.error();
   const std::size_t first = copies_.size() - waiting_.size();
   if (walked) {
     for (std::size_t i = 0; i < walked->size(); ++i) copies_[first + i] = stack_of((*walked)[i]);
   } else {
-    not_unwound_ += waiting_.size();
+    not_unwound_ += oldest.size();
   }
-  waiting_.clear();
-  waiting_.shrink_to_fit();
-  waiting_bytes_ = 0;
+  waiting_.remove(oldest.size(), std::chrono::nanoseconds(monotonic_ns() - began));
   return {};
+}
+
+bool Recording::is_waiting(const Event& event) const {
+  return event.stack != kNone && event.stack >= copies_.size() - waiting_.size();
 }
 
 std::uint32_t Recording::stack_of(const unwind::StackRecord& record) {
@@ -351,9 +354,10 @@ void Recording::complete(Event& event) const {
 
 Result<void> Recording::show(Trace& trace, CellCounter& counter) {
   settle();
-  HA_TRY(unwind(kLongestWhileRecording));
+  HA_TRY(unwind(waiting_.batch(), kLongestWhileRecording));
   put_stacks(trace, kLongestWhileRecording);
-  for (Event event; shown_.next(event);) {
+  EventLog::Reader ahead = shown_;
+  for (Event event; ahead.next(event) && !is_waiting(event); shown_ = ahead) {
     complete(event);
     counter.add(event);
   }
@@ -363,7 +367,7 @@ Result<void> Recording::show(Trace& trace, CellCounter& counter) {
 Result<void> Recording::finish(Trace& trace) {
   settle();
   release(true);
-  HA_TRY(unwind(kLongestWalk));
+  HA_TRY(unwind(waiting_.all(), kLongestWalk));
   put_stacks(trace, kLongestWalk);
   EventLog::Reader reader(events_);
   for (Event event; reader.next(event);) {

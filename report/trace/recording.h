@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "report/trace/fiber_watch.h"
 #include "report/trace/trace.h"
 #include "report/trace/type_watch.h"
+#include "report/trace/waiting_stacks.h"
 #include "symbols/elf/module.h"
 #include "symbols/unwind/samples.h"
 #include "symbols/unwind/stacks.h"
@@ -23,7 +25,7 @@ namespace heapattach::trace {
 // The time, in the clock of the records.
 [[nodiscard]] std::uint64_t monotonic_ns();
 
-// Turns the records of a ring into a trace. Stacks are unwound in large batches, because each batch
+// Turns the records of a ring into a trace. Stacks are unwound in batches, because each batch
 // starts a worker process. Identical copies of a stack are unwound only once.
 class Recording {
  public:
@@ -46,7 +48,8 @@ class Recording {
   // Takes all complete records. Returns false if there were none.
   Result<bool> drain(Ring& ring);
   // Fills in everything except the header and the events, which `counter` counts instead, those
-  // that are new since the last time. The ring must be read again soon.
+  // that are new since the last time. It takes only a moment: events whose stacks are not unwound
+  // yet, and all later ones, are left for the next time. The ring must be read again soon.
   Result<void> show(Trace& trace, CellCounter& counter);
   // Fills in everything except the header. Nothing can be added afterwards.
   Result<void> finish(Trace& trace);
@@ -54,6 +57,8 @@ class Recording {
   [[nodiscard]] std::uint64_t samples() const { return samples_; }
   [[nodiscard]] std::uint64_t forgotten() const { return forgotten_; }
   [[nodiscard]] std::uint64_t not_unwound() const { return not_unwound_; }
+  // Samples that wait for their stacks. Those with the same stack count once.
+  [[nodiscard]] std::size_t waiting() const { return waiting_.size(); }
 
  private:
   using StackKey = std::vector<std::uint64_t>;  // the instructions of its frames, innermost first
@@ -61,7 +66,9 @@ class Recording {
   void take(const Ring::Entry& entry);
   void settle();
   void release(bool with_all);
-  Result<void> unwind(std::chrono::milliseconds longest);
+  Result<void> unwind(std::span<const unwind::StackSample> oldest,
+                      std::chrono::milliseconds longest);
+  [[nodiscard]] bool is_waiting(const Event& event) const;
   void complete(Event& event) const;
   void put_stacks(Trace& trace, std::chrono::milliseconds longest);
   std::uint32_t thread_of(std::uint32_t number);
@@ -95,8 +102,7 @@ class Recording {
   std::vector<Type> types_;
   std::map<std::string, std::uint32_t> type_numbers_;
   std::unordered_map<std::uint64_t, std::uint32_t> type_by_caller_;
-  std::vector<unwind::StackSample> waiting_;  // not unwound yet: the last entries of copies_
-  std::size_t waiting_bytes_ = 0;
+  WaitingStacks waiting_;              // not unwound yet: the last entries of copies_
   std::vector<std::uint32_t> copies_;  // the stack of each copy; kNone: not unwound yet
   std::unordered_map<std::uint64_t, std::uint32_t> copy_numbers_;  // by content
   struct Found {

@@ -193,11 +193,12 @@ class Tracing {
             .length = options_.length,
             .samples = recording.samples(),
             .drops = counts.dropped,
-            .bytes = now > then ? now - then : 0};
+            .bytes = now > then ? now - then : 0,
+            .waiting = 0};
   }
 
   // False if the user has asked for the end meanwhile.
-  bool show_table(Installation& installed, Recording& recording, const TraceProgress& progress) {
+  bool show_table(Installation& installed, Recording& recording, TraceProgress progress) {
     const auto begin = Clock::now();
     if (!options_.on_trace || begin < next_table_) return true;
     Trace so_far;
@@ -206,6 +207,7 @@ class Tracing {
     so_far.header.duration_ns = static_cast<std::uint64_t>(progress.elapsed.count());
     so_far.header.drops = progress.drops;
     if (!recording.show(so_far, shown_)) return !options_.deadline.is_interrupted();
+    progress.waiting = recording.waiting();
     options_.on_trace(progress, so_far, shown_.cells());
     installed.ring().beat();
     const auto now = Clock::now();

@@ -25,7 +25,8 @@ struct TraceProgress {
   std::chrono::nanoseconds length{};  // of the whole recording; 0: until the process exits
   std::uint64_t samples = 0;
   std::uint64_t drops = 0;
-  std::uint64_t bytes = 0;  // that the collector has allocated since the start
+  std::uint64_t bytes = 0;    // that the collector has allocated since the start
+  std::uint64_t waiting = 0;  // samples that are not in the table yet
 };
 
 struct TraceOptions {
