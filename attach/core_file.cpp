@@ -106,11 +106,11 @@ class CoreLoader {
     }
     const bool is_ours = header.e_ident[EI_CLASS] == ELFCLASS64 &&
                          header.e_ident[EI_DATA] == ELFDATA2LSB && header.e_machine == EM_X86_64;
-    if (!is_ours) return unsupported("an ELF file, but not for x86-64");
-    if (header.e_type != ET_CORE) {
-      return unsupported(fmt::format("{}, not a core file", kind_of(header.e_type)))
+    if (is_ours && header.e_type != ET_CORE) {
+      return malformed(fmt::format("is {}, not a core file", kind_of(header.e_type)))
           .advise("the pid of a process that runs it, or a core file");
     }
+    if (!is_ours) return unsupported("an ELF file, but not for x86-64");
     return header;
   }
 

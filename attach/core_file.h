@@ -29,7 +29,7 @@ class CoreFile final : public MemoryReader {
         "ELF");
   }
 
-  // Unsupported for an ELF file that is not a core file or is for another machine. Malformed if its
+  // Unsupported for a core file of another machine. Malformed if it is not a core file, or its
   // threads or memory make no sense.
   static Result<std::unique_ptr<CoreFile>> open(const std::string& path);
 

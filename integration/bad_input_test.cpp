@@ -110,7 +110,18 @@ TEST_CASE("an argument that is neither a number nor an existing file is refused 
   for (const char* source : {"-5", "12ab"}) {
     check_refused(run_tool({"--count", source}), 2, source);
   }
-  check_refused(run_tool({"--count", "/no/such/file.jsonl"}), 1, "/no/such/file.jsonl");
+}
+
+TEST_CASE("a file that cannot be read, or is of another kind, is refused with one status") {
+  for (const char* file :
+       {"/no/such/file.jsonl", "/etc/passwd", "/bin/true", "/etc", "/dev/null"}) {
+    CAPTURE(file);
+    for (const char* report : {"count", "stacks", "trace", "suspects", "snapshot"}) {
+      CAPTURE(report);
+      check_refused(run_tool({report, file}), 1, file);
+    }
+    check_refused(run_tool({"diff", file, file}), 1, file);
+  }
 }
 
 TEST_CASE("heapattach does not attach to itself") {

@@ -69,13 +69,13 @@ TEST_CASE("a trace that is cut short is shown as far as it goes, with status 7")
 
 TEST_CASE("a file that is not a trace is refused by name") {
   const ToolRun snapshot = run_tool({"trace", CONSUMERS "/../data/heap.jsonl"});
-  CHECK(snapshot.status == 5);
+  CHECK(snapshot.status == 1);
   CHECK(snapshot.errors.find("is not a trace") != std::string::npos);
   const ToolRun trace = run_tool({"--count", kTrace});
-  CHECK(trace.status == 5);
+  CHECK(trace.status == 1);
   CHECK(trace.errors.find("is not a snapshot") != std::string::npos);
   CHECK(trace.errors.find("try: heapattach trace FILE") != std::string::npos);
-  CHECK(run_tool({"trace", "/bin/true"}).status == 5);
+  CHECK(run_tool({"trace", "/bin/true"}).status == 1);
 }
 
 TEST_CASE("go tool pprof shows the four values of a trace, and its tags") {

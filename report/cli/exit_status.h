@@ -10,7 +10,7 @@ namespace heapattach {
 // The exit status of heapattach.
 enum class ExitStatus : int {
   Complete = 0,
-  Failed = 1,  // an error not listed here
+  Failed = 1,  // an error not listed here, such as a file that cannot be read
   Usage = 2,
   Gone = 3,          // no such process, or it exited during the report
   Denied = 4,        // not permitted
@@ -33,7 +33,8 @@ struct StatusText {
 };
 inline constexpr std::array kStatusTexts{
     StatusText{ExitStatus::Complete, "complete", "complete"},
-    StatusText{ExitStatus::Failed, "other error", "an error not listed here"},
+    StatusText{ExitStatus::Failed, "other error",
+               "an error not listed here, such as a file that cannot be read"},
     StatusText{ExitStatus::Usage, "usage",
                "usage error, including --fail-if or --type with an unknown type (without "
                "--allow-missing)"},

@@ -82,7 +82,7 @@ class Joiner {
             fmt::format("{}, line {}: {}", file_, lines_before_[piece] + line, what)};
   }
   [[nodiscard]] Error no_snapshot(std::string_view why) const {
-    return {ErrorKind::Unsupported, fmt::format("{} is not a snapshot: {}", file_, why)};
+    return {ErrorKind::Malformed, fmt::format("{} is not a snapshot: {}", file_, why)};
   }
 
   // The first record of the file, and only that.

@@ -18,9 +18,7 @@
 //   Everything else may be in any order. The counts in the end record must be correct.
 // - A file that ends early, in the middle of a line or of its compressed data, is a partial
 //   snapshot, as is one that is marked so: edges to missing objects are dropped.
-// - Any other error makes the file Malformed, with the line number. A file that is not a snapshot,
-// or
-//   has a later version, is Unsupported.
+// - Any other error makes the file Malformed, with the line number, and so does a later version.
 //
 // The file is streamed in blocks of whole lines, each read by one worker into a Piece, with names
 // numbered per worker. Then the pieces are joined: names get numbers for the whole file, and

@@ -81,7 +81,7 @@ Result<void> TextFile::look_at_beginning() {
   }
   const std::string_view beginning(input_.data(), end_);
   if (const auto what = other_format(beginning); !what.empty()) {
-    return Error{ErrorKind::Unsupported, fmt::format("{} is {}", name_, what)};
+    return Error{ErrorKind::Malformed, fmt::format("{} is {}", name_, what)};
   }
   if (!beginning.starts_with("\x1f\x8b")) return {};
   auto stream = std::make_unique<z_stream_s>();
@@ -100,7 +100,7 @@ Result<void> TextFile::look_at_packed() {
     unpacked_.append(bytes.data(), count);
   }
   if (const auto what = other_format(unpacked_); !what.empty()) {
-    return Error{ErrorKind::Unsupported, fmt::format("{} contains, packed, {}", name_, what)};
+    return Error{ErrorKind::Malformed, fmt::format("{} contains, packed, {}", name_, what)};
   }
   return {};
 }

@@ -49,16 +49,14 @@ class TraceReader {
     if (records_.has_header()) {
       return {ErrorKind::Malformed, fmt::format("{}, line {}: {}", name, lines_, why)};
     }
-    return {ErrorKind::Unsupported,
-            fmt::format("{} is not a trace: line {}: {}", name, lines_, why)};
+    return {ErrorKind::Malformed, fmt::format("{} is not a trace: line {}: {}", name, lines_, why)};
   }
 
   Result<trace::Trace> finish() {
     const std::string& name = source_.file().name();
     trace::Header& header = trace_.header;
     if (!records_.has_header()) {
-      return Error{ErrorKind::Unsupported,
-                   fmt::format("{} is not a trace: it has no records", name)};
+      return Error{ErrorKind::Malformed, fmt::format("{} is not a trace: it has no records", name)};
     }
     if (!records_.has_end() || source_.file().is_cut()) {
       header.complete = false;

@@ -14,8 +14,7 @@
 // - Unknown records and keys are skipped, but must be JSON. Blank lines are ignored.
 // - The header comes first and the end record last. Records come after those that they refer to.
 // - A file that ends early, in the middle of a line or of its compressed data, is a partial trace.
-// - Any other error makes the file Malformed, with the line number. A file that is not a trace, or
-//   has a later version, is Unsupported.
+// - Any other error makes the file Malformed, with the line number, and so does a later version.
 namespace heapattach::read {
 
 struct ReadTraceOptions {

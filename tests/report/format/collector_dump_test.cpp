@@ -149,7 +149,7 @@ TEST_CASE("a packed core file is refused by its kind") {
   write_text(directory.file("core.gz"), members.compress(std::string("\177ELF and more of it")));
   const auto file = TextFile::open(directory.file("core.gz"), {});
   REQUIRE_FALSE(file);
-  CHECK(file.error().kind == ErrorKind::Unsupported);
+  CHECK(file.error().kind == ErrorKind::Malformed);
   CHECK(file.error().message().find("core.gz contains, packed, an ELF file") != std::string::npos);
   CHECK(file.error().message().find("unpacked") != std::string::npos);
 }

@@ -127,10 +127,10 @@ TEST_CASE("a broken trace is refused with its line") {
           .find("second trace") != std::string::npos);
   CHECK(malformed("\"frees\":3", "\"frees\":4").find("missing or doubled") != std::string::npos);
   refusal(text + "{\"record\":\"type\",\"id\":2,\"name\":\"x\"}\n", ErrorKind::Malformed);
-  refusal("", ErrorKind::Unsupported);
-  refusal("{\"record\":\"snapshot\",\"version\":1}\n", ErrorKind::Unsupported);
-  refusal(with(text, "\"version\":1", "\"version\":2"), ErrorKind::Unsupported);
-  refusal(with(text, "\"every\":1", "\"every\":0"), ErrorKind::Unsupported);
+  refusal("", ErrorKind::Malformed);
+  refusal("{\"record\":\"snapshot\",\"version\":1}\n", ErrorKind::Malformed);
+  refusal(with(text, "\"version\":1", "\"version\":2"), ErrorKind::Malformed);
+  refusal(with(text, "\"every\":1", "\"every\":0"), ErrorKind::Malformed);
 }
 
 TEST_CASE("a trace cut short by the deadline is marked so in its end record") {

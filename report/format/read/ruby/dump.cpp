@@ -130,7 +130,7 @@ Result<Snapshot> read_dump(read::TextFile file, const DumpOptions& options) {
   const Joined joined = join(pieces, names, options.with_edges, snapshot);
   if (!joined.wrong.empty()) return broken(name, pieces, joined.piece, joined.line, joined.wrong);
   if (snapshot.objects.empty()) {
-    return Error{ErrorKind::Unsupported, fmt::format("{} lists no objects", name)};
+    return Error{ErrorKind::Malformed, fmt::format("{} lists no objects", name)};
   }
   if (free_slots != 0 && options.note) {
     options.note(fmt::format("{} free slots are left out", free_slots));
