@@ -114,10 +114,17 @@ std::vector<pid_t> EndingThreads::take_single_ends() {
   return tids;
 }
 
-std::vector<pid_t> EndingThreads::take_filtered_ends() {
+std::vector<pid_t> EndingThreads::take_filtered_ends(
+    const std::map<pid_t, std::uint64_t>& pending) {
+  constexpr std::uint64_t kKill = std::uint64_t{1} << (SIGKILL - 1);
   std::vector<pid_t> tids;
   for (const auto& [tid, end] : threads_) {
-    if (!end) continue;
+    if (!end) {
+      // complete_signal() and do_group_exit() give it to each thread (kernel/signal.c, exit.c).
+      const auto signals = pending.find(tid);
+      if (signals != pending.end() && (signals->second & kKill) != 0) return {};
+      continue;
+    }
     if (WIFSIGNALED(end->status) && WTERMSIG(end->status) == SIGSYS) {
       tids.push_back(tid);
     } else if (!is_single(*end)) {
@@ -177,7 +184,7 @@ Result<void> ExitStop::wait() {
       if (until == kNever) until = Clock::now() + kPatience;
       if (is_complete()) return look();
       if (Clock::now() >= until) {
-        const std::vector<pid_t> filtered = threads_.take_filtered_ends();
+        const std::vector<pid_t> filtered = threads_.take_filtered_ends(pending_signals());
         if (filtered.empty()) return look();
         let_go(filtered, false);
         until = kNever;
@@ -244,6 +251,17 @@ bool ExitStop::is_replaced() const {
     return call && (call->starts_with(fmt::format("{} ", SYS_execve)) ||
                     call->starts_with(fmt::format("{} ", SYS_execveat)));
   });
+}
+
+// Of the threads that still run.
+std::map<pid_t, std::uint64_t> ExitStop::pending_signals() const {
+  std::map<pid_t, std::uint64_t> pending;
+  const auto process = Process::open(pid_);
+  if (!process) return pending;
+  for (const pid_t tid : threads_.running()) {
+    if (const auto status = process->thread_status(tid)) pending[tid] = status->pending_signals;
+  }
+  return pending;
 }
 
 // Whether all threads have stopped, those included that have not been heard of yet.

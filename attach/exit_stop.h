@@ -37,8 +37,9 @@ class EndingThreads {
   // Removes and returns those that end alone, while others go on.
   std::vector<pid_t> take_single_ends();
   // The same for those that a seccomp filter has killed. Such a thread looks as if the process
-  // ended by SIGSYS, but the others keep running.
-  std::vector<pid_t> take_filtered_ends();
+  // ended by SIGSYS, but the others keep running. `pending` has the signals of those: if SIGKILL is
+  // among them, the whole process ends, and a thread that the kernel does not let go delays it.
+  std::vector<pid_t> take_filtered_ends(const std::map<pid_t, std::uint64_t>& pending);
   // The same for all that have stopped. They gave way to an execve() of another thread.
   std::vector<pid_t> take_all_ends();
 
@@ -76,6 +77,7 @@ class ExitStop {
   void take_stop(pid_t tid, int status);
   void let_go(const std::vector<pid_t>& tids, bool is_lost);
   [[nodiscard]] bool is_replaced() const;
+  [[nodiscard]] std::map<pid_t, std::uint64_t> pending_signals() const;
   [[nodiscard]] bool is_complete() const;
   Result<void> look();
   void release() noexcept;

@@ -58,11 +58,11 @@ TEST_CASE("a thread that a seccomp filter killed is let go if the others keep ru
   threads.add(2);
   threads.stop(2, {SYS_getppid, SIGSYS});
   CHECK(threads.is_process_ending());  // as long as nothing else is known
-  CHECK(threads.take_filtered_ends() == std::vector<pid_t>{2});
+  CHECK(threads.take_filtered_ends({}) == std::vector<pid_t>{2});
   CHECK_FALSE(threads.is_process_ending());
   // The filter ends the last thread, or the whole process.
   threads.stop(1, {SYS_getppid, SIGSYS});
-  CHECK(threads.take_filtered_ends().empty());
+  CHECK(threads.take_filtered_ends({}).empty());
   CHECK(threads.is_process_ending());
 }
 
@@ -73,9 +73,20 @@ TEST_CASE("a thread that a filter killed is not let go if the process ends for a
     for (const pid_t tid : {1, 2, 3}) threads.add(tid);
     threads.stop(2, {SYS_getppid, SIGSYS});
     threads.stop(3, other);
-    CHECK(threads.take_filtered_ends().empty());
+    CHECK(threads.take_filtered_ends({}).empty());
     CHECK(threads.is_process_ending());
   }
+}
+
+TEST_CASE("a blocked thread with SIGKILL pending delays the end of its process") {
+  EndingThreads threads;
+  for (const pid_t tid : {1, 2, 3}) threads.add(tid);
+  threads.stop(2, {SYS_getppid, SIGSYS});
+  threads.stop(3, {SYS_futex, SIGSYS});
+  CHECK(threads.take_filtered_ends({{1, std::uint64_t{1} << (SIGKILL - 1)}}).empty());
+  CHECK(threads.is_process_ending());
+  CHECK(threads.take_filtered_ends({{1, std::uint64_t{1} << (SIGTERM - 1)}}) ==
+        std::vector<pid_t>{2, 3});
 }
 
 TEST_CASE("threads that give way to another program are let go") {
