@@ -35,8 +35,15 @@ WriteTrace exporter_of(Format format) {
   }
 }
 
-void say(const Job& job, const std::vector<std::string>& problems) {
-  for (const std::string& problem : problems) job.console.error(problem);
+// What was asked for and is not there, such as a type: it is shown after the report.
+void add_problems(std::vector<std::string> problems, Answer& answer) {
+  if (problems.empty()) return;
+  answer.status = ExitStatus::Usage;
+  for (std::string& problem : problems) answer.remarks.push_back(std::move(problem));
+}
+
+void make_partial(Answer& answer) {
+  if (answer.status == ExitStatus::Complete) answer.status = ExitStatus::Partial;
 }
 
 std::string format_sites(const trace::SiteTable& table, const Options& options) {
@@ -65,10 +72,10 @@ Answer answer_with_table(const Job& job, const trace::Trace& trace) {
   std::vector<std::string> problems;
   const trace::SiteTable table =
       trace::make_site_table(trace, choice_of(job.options, trace, problems));
-  say(job, problems);
   Answer answer;
   answer.text = format_sites(table, job.options);
   answer.summary = summary_of(table);
+  add_problems(std::move(problems), answer);
   return answer;
 }
 
@@ -93,9 +100,9 @@ Answer answer_with_export(const Job& job, const SharedTrace& trace, WriteTrace w
   how.frames = frames_of(job.options);
   std::vector<std::string> problems;
   how.types = types_meant(job.options, *trace, problems);
-  say(job, problems);
   how.value = job.options.trace.value.value_or(how.value);
   Answer answer;
+  add_problems(std::move(problems), answer);
   answer.write = [trace, write, how](Sink& sink) -> Result<bool> {
     HA_TRY(write(*trace, sink, how));
     return true;
@@ -107,11 +114,11 @@ Answer answer_with_export(const Job& job, const SharedTrace& trace, WriteTrace w
 Answer answer_with_page(const Job& job, const SharedTrace& trace, const snapshot::Snapshot* heap) {
   std::vector<std::string> problems;
   const trace::SiteChoice choice = choice_of(job.options, *trace, problems);
-  say(job, problems);
   ExportOptions how;
   how.with_gzip = job.options.with_gzip;
   how.deadline = job.deadline;
   Answer answer;
+  add_problems(std::move(problems), answer);
   answer.write = [trace, choice, how, heap](Sink& sink) -> Result<bool> {
     if (heap == nullptr) {
       HA_TRY(write_trace_html(*trace, choice, sink, how));
@@ -141,10 +148,10 @@ Answer answer_with_heap(Job& job, const std::shared_ptr<trace::Trace>& trace) {
   const auto heap = mark_at_end(job, *trace);
   Answer answer = answer_with_page(job, trace, heap ? *heap : nullptr);
   if (!heap) {
-    answer.status = ExitStatus::Partial;
+    make_partial(answer);
     answer.remarks.push_back("the page has no heap: " + heap.error().message());
   } else if (!(*heap)->complete) {
-    answer.status = ExitStatus::Partial;
+    make_partial(answer);
     answer.remarks.push_back("the heap is only partly known: " + (*heap)->reason);
   }
   return answer;
@@ -195,7 +202,7 @@ Result<Answer> run_trace(Job& job) {
                                human_bytes(trace->events.memory_bytes())));
   Answer answer = answer_of(job, trace, is_live);
   if (trace->is_whole()) return answer;
-  answer.status = ExitStatus::Partial;
+  make_partial(answer);
   if (job.options.format == Format::Table) return answer;
   for (std::string& shortfall : shortfalls_of(trace->header)) {
     answer.remarks.push_back(std::move(shortfall));

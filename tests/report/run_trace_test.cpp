@@ -67,6 +67,20 @@ TEST_CASE("options choose the rows of a trace") {
           .text.starts_with("GC_malloc_kind 300\nGC_malloc_kind;Session 96\n"));
 }
 
+TEST_CASE("a type that the trace does not have is a usage error, after the report") {
+  trace::Trace trace = small_trace();
+  SUBCASE("of a whole trace") {}
+  SUBCASE("of a trace that lost samples") {
+    trace.header.drops = 1;
+  }
+  for (const char* format : {"table", "tsv", "json", "memprof", "pprof", "alys", "svg", "html"}) {
+    CAPTURE(format);
+    const Ran ran = run({"trace", "-f", format, "--type", "Sesion"}, trace);
+    CHECK(ran.status == ExitStatus::Usage);
+    CHECK_FALSE(ran.text.empty());
+  }
+}
+
 TEST_CASE("a trace that lost samples or is cut short is partial in every format") {
   trace::Trace trace = small_trace();
   SUBCASE("samples were lost") {
