@@ -102,7 +102,7 @@ Result<void> refuse_without_values(const Options& options) {
     return usage("-f gcfull: --inject --values --keep FILE already writes this format");
   }
   if (!is_all || options.value_bytes > 0 || !options.file.empty()) return {};
-  return usage("-f gcfull writes all bytes of the heap, including any secrets: add --values");
+  return refuse_all_bytes();
 }
 
 }  // namespace

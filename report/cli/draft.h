@@ -29,7 +29,13 @@ struct Draft {
   return {ErrorKind::Usage, std::move(message)};
 }
 
-// "; did you mean 'count'?", or nothing.
+// All bytes of a heap are written only on request.
+[[nodiscard]] inline Error refuse_all_bytes() {
+  return usage("-f gcfull writes all bytes of the heap, including any secrets")
+      .advise("--values, which allows that");
+}
+
+// "; did you mean count?", or nothing.
 [[nodiscard]] inline std::string did_you_mean(std::string_view word,
                                               std::span<const std::string_view> names,
                                               std::string_view dashes = "") {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 
 #include "attach/core_file.h"
 #include "attach/open_file.h"
+#include "report/cli/draft.h"
 #include "report/cli/report_table.h"
 
 namespace heapattach {
@@ -27,15 +29,16 @@ bool has_process(const Options& options) {
 }
 
 // A word that is neither a report nor a file: a mistyped report, or the name of a process.
-std::optional<std::string> refuse_missing_file(const Options& options) {
+Result<void> refuse_missing_file(const Options& options) {
   const std::string& word = options.file;
   const bool is_path = word.find_first_of("./") != std::string::npos;
   struct stat status {};
   if (word.empty() || is_path || ::stat(word.c_str(), &status) == 0 || errno != ENOENT) return {};
   const std::string meant = did_you_mean(word, subcommands());
-  return fmt::format(
-      "'{}' is not a process id, a report or a file{}", word,
-      meant.empty() ? fmt::format("; to find a process with that name: --name '{}'", word) : meant);
+  Error error = usage(fmt::format("'{}' is not a process id, a report or a file{}", word, meant));
+  if (!meant.empty()) return error;
+  return std::move(error).advise(
+      fmt::format("--name '{}', which finds a process with that name", word));
 }
 
 }  // namespace
@@ -47,26 +50,26 @@ bool is_elf_file(const std::string& name) {
   return CoreFile::may_begin({magic.data(), magic.size()});
 }
 
-std::optional<std::string> refuse_for_file_kind(const Options& options) {
+Result<void> refuse_for_file_kind(const Options& options) {
   if (has_process(options)) {
     const bool is_all = options.exporter != nullptr && options.exporter->name == "gcfull";
-    if (!is_all || options.value_bytes > 0) return std::nullopt;
-    return "-f gcfull writes all bytes of the heap, including any secrets: add --values";
+    if (!is_all || options.value_bytes > 0) return {};
+    return refuse_all_bytes();
   }
-  if (auto missing = refuse_missing_file(options)) return missing;
+  HA_TRY(refuse_missing_file(options));
   constexpr std::string_view kRefusal = "needs a process or a core file, not a saved snapshot";
   const ReportRow& report = row_of(options.report);
   if (report.needs == Needs::ProcessOrCore) {
-    return fmt::format("{} {}", shown_name(report), kRefusal);
+    return usage(fmt::format("{} {}", shown_name(report), kRefusal));
   }
   for (const OptionRow* row : options.given) {
     // Texts from a file are shown up to the length that --values gives.
     const bool is_length = options.report == Report::Strings && row->name == "values";
     if (row->needs == Needs::ProcessOrCore && !is_length) {
-      return fmt::format("--{} {}", row->name, kRefusal);
+      return usage(fmt::format("--{} {}", row->name, kRefusal));
     }
   }
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace heapattach

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <optional>
 #include <string>
 
+#include "attach/result.h"
 #include "report/cli/options.h"
 
 namespace heapattach {
@@ -11,8 +11,8 @@ namespace heapattach {
 // for one. Never reads from a pipe.
 [[nodiscard]] bool is_elf_file(const std::string& name);
 
-// For a file that is not a core file, returns a usage message if one of the options does not apply
-// to it. Unlike parse_options(), it reads the files.
-[[nodiscard]] std::optional<std::string> refuse_for_file_kind(const Options& options);
+// For a file that is not a core file, a usage error if one of the options does not apply to it.
+// Unlike parse_options(), it reads the files.
+[[nodiscard]] Result<void> refuse_for_file_kind(const Options& options);
 
 }  // namespace heapattach

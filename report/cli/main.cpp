@@ -36,7 +36,7 @@ ExitStatus run_with(std::span<const char* const> arguments) {
   if (options != nullptr) return run_guarded_work(*options, settings);
   Console console(settings);
   if (const auto* shown = std::get_if<ShowText>(&parsed)) return show(*shown, console);
-  return refuse(std::get<UsageError>(parsed).message, console);
+  return refuse(std::get<UsageError>(parsed), console);
 }
 
 }  // namespace

@@ -154,7 +154,10 @@ struct ShowText {
 
 struct UsageError {
   std::string message;
+  std::string help;  // the command that prints more; empty if the message says what to do
 };
+// For an error in the options of this report; of none if `report` is empty.
+[[nodiscard]] UsageError usage_error(const Error& error, std::string_view report);
 
 using ParsedOptions = std::variant<Options, ShowText, UsageError>;
 

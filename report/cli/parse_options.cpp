@@ -41,6 +41,11 @@ std::string unknown_option(std::string_view name) {
   return fmt::format("there is no option --{}{}", name, did_you_mean(name, names, "--"));
 }
 
+Error comes_alone(std::string_view shown, const OptionRow& row) {
+  return usage(fmt::format("{} comes alone", shown))
+      .advise(fmt::format("heapattach --{}", row.name));
+}
+
 class Parser {
  public:
   explicit Parser(std::span<const char* const> arguments) : left_(arguments) {}
@@ -77,7 +82,8 @@ class Parser {
   // The value that follows "--name".
   Result<std::string> next_value(std::string_view name, std::string_view argument) {
     if (left_.empty() || std::string_view(left_.front()).starts_with("--")) {
-      return usage(fmt::format("{} needs a value: {}={}", name, name, argument));
+      return usage(fmt::format("{} needs a value", name))
+          .advise(fmt::format("{}={}", name, argument));
     }
     return std::string(next());
   }
@@ -120,7 +126,7 @@ class Parser {
   Result<void> take(const OptionRow& row,
                     std::string_view shown,
                     std::optional<std::string> value) {
-    if (row.read == nullptr) return usage(fmt::format("{} comes alone: --{}", shown, row.name));
+    if (row.read == nullptr) return comes_alone(shown, row);
     if (row.argument.empty() && value) return usage(fmt::format("{} takes no value", shown));
     const bool needs_value = !row.argument.empty() && !takes_optional_value(row);
     if (needs_value && !value) value = HA_TRY(next_value(shown, row.argument));
@@ -164,8 +170,9 @@ class Parser {
   Words words_;
 };
 
-// "--count, --sizes and --diff".
+// "--count, --sizes and --diff", or nothing if there are many.
 std::string listed(Reports reports) {
+  constexpr std::size_t kMost = 8;
   std::vector<std::string> names;
   for (const ReportRow& row : report_rows()) {
     std::string name = shown_name(row);
@@ -173,9 +180,16 @@ std::string listed(Reports reports) {
     if (reports.contains(row.report) && !is_listed) names.push_back(std::move(name));
   }
   if (names.size() == 1) return names.front();
+  if (names.size() > kMost) return {};
   const std::string last = std::move(names.back());
   names.pop_back();
   return fmt::format("{} and {}", fmt::join(names, ", "), last);
+}
+
+Error not_for(const OptionRow& row, const ReportRow& report) {
+  const std::string others = listed(row.reports);
+  if (others.empty()) return usage(fmt::format("--{} is not for {}", row.name, shown_name(report)));
+  return usage(fmt::format("--{} is for {}, not for {}", row.name, others, shown_name(report)));
 }
 
 std::string shown_with_value(const OptionRow& row, const std::string& value) {
@@ -195,8 +209,8 @@ Result<std::string> take_argument(const ReportRow& row, const Words& words, Draf
     return std::string(kUsualInterval);
   }
   if (draft.sources.size() < wanted) {
-    return usage(fmt::format("{} needs more: heapattach {} {} {}", row.name, row.name, row.argument,
-                             row.source));
+    return usage(fmt::format("{} needs more", row.name))
+        .advise(fmt::format("heapattach {} {} {}", row.name, row.argument, row.source));
   }
   std::string argument = std::move(draft.sources.front());
   draft.sources.erase(draft.sources.begin());
@@ -224,8 +238,7 @@ Result<Options> make_sense(const Words& words) {
   if (shows_retained(report.report)) draft.options.rows.sort = snapshot::SortBy::Retained;
   for (const auto& [row, value] : words.options) {
     if (!row->reports.contains(report.report)) {
-      return usage(fmt::format("--{} is for {}, not for {}", row->name, listed(row->reports),
-                               shown_name(report)));
+      return not_for(*row, report);
     }
     const auto read = row->read(value, draft);
     if (!read) return Error(read.error()).context(shown_with_value(*row, value));
@@ -266,7 +279,25 @@ Asked what_is_asked(std::span<const char* const> arguments) {
   return asked;
 }
 
+// The report that the arguments name, right or wrong as they are; empty if there is none.
+std::string_view named_report(std::span<const char* const> arguments) {
+  for (std::string_view word : arguments) {
+    if (word == "--") break;
+    if (word.starts_with("--")) word = word.substr(2, word.find('=') - 2);
+    if (const ReportRow* const row = find_report(word)) return row->name;
+  }
+  return {};
+}
+
 }  // namespace
+
+UsageError usage_error(const Error& error, std::string_view report) {
+  UsageError wrong{error.text(), {}};
+  const bool says_what_to_do = !error.advice.empty() || wrong.message.ends_with('?');
+  if (says_what_to_do) return wrong;
+  wrong.help = report.empty() ? "heapattach --help" : fmt::format("heapattach help {}", report);
+  return wrong;
+}
 
 std::string_view version_text() {
   return "heapattach " HEAPATTACH_VERSION;
@@ -276,14 +307,14 @@ ParsedOptions parse_options(std::span<const char* const> arguments) {
   const Asked asked = what_is_asked(arguments);
   if (asked.help) {
     auto text = help_text(asked.topic);
-    if (!text) return UsageError{text.error().message()};
+    if (!text) return usage_error(text.error(), {});
     return ShowText{std::move(text).value()};
   }
   if (asked.version) return ShowText{fmt::format("{}\n", version_text())};
   auto words = Parser(arguments).parse();
-  if (!words) return UsageError{words.error().text()};
+  if (!words) return usage_error(words.error(), named_report(arguments));
   auto options = make_sense(*words);
-  if (!options) return UsageError{options.error().text()};
+  if (!options) return usage_error(options.error(), named_report(arguments));
   return std::move(options).value();
 }
 

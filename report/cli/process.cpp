@@ -64,10 +64,9 @@ ExitStatus show(const ShowText& shown, Console& console) {
   return ExitStatus::Output;
 }
 
-ExitStatus refuse(const std::string& message, Console& console) {
-  // A question contains its own advice.
-  console.error(message.ends_with('?') ? message
-                                       : fmt::format("{}; try: heapattach --help", message));
+ExitStatus refuse(const UsageError& error, Console& console) {
+  console.error(error.help.empty() ? error.message
+                                   : fmt::format("{}; try: {}", error.message, error.help));
   return ExitStatus::Usage;
 }
 

@@ -27,6 +27,6 @@ int caught(const std::function<ExitStatus()>& work);
 [[nodiscard]] ExitStatus show(const ShowText& shown, Console& console);
 
 // Reports a usage error.
-[[nodiscard]] ExitStatus refuse(const std::string& message, Console& console);
+[[nodiscard]] ExitStatus refuse(const UsageError& error, Console& console);
 
 }  // namespace heapattach

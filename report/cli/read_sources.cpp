@@ -22,10 +22,12 @@ Result<void> refuse_for_files(const Options& options) {
   return {};
 }
 
-std::string report_meant_by(std::string_view word) {
-  if (find_report(word) != nullptr)
-    return "; the report comes first: heapattach " + std::string(word);
-  return did_you_mean(word, subcommands());
+Error no_process_id(std::string_view word) {
+  if (find_report(word) == nullptr) {
+    return usage(fmt::format("{} is not a process id{}", word, did_you_mean(word, subcommands())));
+  }
+  return usage(fmt::format("{} is not a process id: the report comes first", word))
+      .advise(fmt::format("heapattach {} SOURCE", word));
 }
 
 // A process by its number, or a file by its name.
@@ -39,7 +41,7 @@ Result<Source> read_one_source(const std::string& text, bool may_be_file) {
   }
   const auto read = std::from_chars(text.data(), text.data() + text.size(), source.pid);
   if (!is_number || read.ec != std::errc{} || source.pid <= 0) {
-    return usage(fmt::format("{} is not a process id{}", text, report_meant_by(text)));
+    return no_process_id(text);
   }
   return source;
 }
@@ -47,10 +49,8 @@ Result<Source> read_one_source(const std::string& text, bool may_be_file) {
 Result<void> read_compared(Draft& draft) {
   if (!draft.pids.empty()) return usage("--pid: --diff takes its sources as arguments, in order");
   if (draft.sources.size() < 2 || draft.sources.size() > 3) {
-    return usage(
-        fmt::format("--diff compares two or three sources, not {}: heapattach --diff "
-                    "BEFORE AFTER [LAST]",
-                    draft.sources.size()));
+    return usage(fmt::format("--diff compares two or three sources, not {}", draft.sources.size()))
+        .advise("heapattach diff BEFORE AFTER [LAST]");
   }
   bool has_process = false;
   for (const std::string& text : draft.sources) {
@@ -75,7 +75,7 @@ Result<void> refuse_for_several(const Options& options) {
   }
   const bool has_own_file = options.output.find("%p") != std::string::npos;
   if (has_own_file || (options.report != Report::Snapshot && options.output.empty())) return {};
-  return usage("several processes need a file each: put the pid into its name with %p, -o NAME.%p");
+  return usage("several processes need a file each").advise("-o NAME.%p, which adds the pid");
 }
 
 // A program to start; a trace of it lasts to its end unless --for says otherwise.
@@ -96,11 +96,11 @@ Result<void> read_command(Draft& draft) {
 }
 
 Error no_source(std::string_view report) {
-  if (report == "snapshot")
-    return usage("no process and no file given: heapattach [REPORT] SOURCE");
+  Error error = usage("no process and no file given");
+  if (report == "snapshot") return std::move(error).advise("heapattach [REPORT] SOURCE");
   const ReportRow& row = *find_report(report);
-  return usage(fmt::format("no process and no file given: heapattach {}{}{} {}", row.name,
-                           row.argument.empty() ? "" : " ", row.argument, row.source));
+  return std::move(error).advise(fmt::format(
+      "heapattach {}{}{} {}", row.name, row.argument.empty() ? "" : " ", row.argument, row.source));
 }
 
 }  // namespace
@@ -108,7 +108,8 @@ Error no_source(std::string_view report) {
 Result<void> read_sources(Draft& draft, std::string_view report_name) {
   Options& options = draft.options;
   if (!draft.command.empty()) return read_command(draft);
-  if (options.leaks.at_exit) return usage("--at-exit needs a program: --at-exit -- COMMAND");
+  if (options.leaks.at_exit)
+    return usage("--at-exit needs a program").advise("--at-exit -- COMMAND");
   HA_TRY(refuse_two_ways(draft));
   if (options.report == Report::Diff) return read_compared(draft);
   std::vector<std::string> sources = draft.sources;

@@ -8,6 +8,7 @@
 #include "report/cli/errors.h"
 #include "report/cli/file_kind.h"
 #include "report/cli/process.h"
+#include "report/cli/report_table.h"
 #include "report/cli/run_many.h"
 #include "report/cli/runner.h"
 #include "report/cli/sources.h"
@@ -32,7 +33,9 @@ void clear_up(const Options& options, Console& console) {
 }  // namespace
 
 ExitStatus run_all(const Options& options, Console& console) {
-  if (const auto refused = refuse_for_file_kind(options)) return refuse(*refused, console);
+  if (const auto suits = refuse_for_file_kind(options); !suits) {
+    return refuse(usage_error(suits.error(), row_of(options.report).name), console);
+  }
   if (is_of_files(options)) confine_to_files(options, console);
   const bool has_program = !options.trace.command.empty() || !options.leaks.command.empty();
   if (!options.file.empty() || !options.compared.empty() || has_program) {

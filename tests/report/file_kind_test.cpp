@@ -26,7 +26,8 @@ struct Files {
     for (const std::string& word : words) arguments.push_back(word.c_str());
     const ParsedOptions parsed = parse_options(arguments);
     REQUIRE(std::holds_alternative<Options>(parsed));
-    return refuse_for_file_kind(std::get<Options>(parsed)).value_or("");
+    const auto suits = refuse_for_file_kind(std::get<Options>(parsed));
+    return suits ? std::string() : suits.error().text();
   }
 
   TemporaryDirectory directory;

@@ -105,7 +105,7 @@ TEST_CASE("a mistyped word is answered with the correct one") {
   CHECK(has(wrong({"--max-puase", "5", "1"}), "did you mean --max-pause?"));
   CHECK(has(wrong({"cuont", "4711"}), "did you mean count?"));
   CHECK(has(wrong({"hlep", "4711"}), "did you mean help?"));
-  CHECK(has(wrong({"4711", "count"}), "the report comes first: heapattach count"));
+  CHECK(has(wrong({"4711", "count"}), "the report comes first; try: heapattach count SOURCE"));
   CHECK(has(wrong({"count", "-f", "jsn", "1"}), "did you mean json?"));
   CHECK(has(wrong({"--snapshot", "freze", "1"}), "did you mean freeze?"));
   CHECK(has(wrong({"help", "cout"}), "did you mean count?"));
@@ -113,15 +113,31 @@ TEST_CASE("a mistyped word is answered with the correct one") {
 }
 
 TEST_CASE("an option error is one plain sentence") {
-  CHECK(wrong({"--top"}) == "--top needs a value: --top=N");
-  CHECK(wrong({"count", "1", "--top", "--all"}) == "--top needs a value: --top=N");
-  CHECK(wrong({"--why"}) == "--why needs a value: --why=TYPE|ADDRESS");
+  CHECK(wrong({"--top"}) == "--top needs a value; try: --top=N");
+  CHECK(wrong({"count", "1", "--top", "--all"}) == "--top needs a value; try: --top=N");
+  CHECK(wrong({"--why"}) == "--why needs a value; try: --why=TYPE|ADDRESS");
   CHECK(wrong({"--force=yes", "1"}) == "--force takes no value");
   CHECK(wrong({"-x", "1"}) == "there is no option -x");
   CHECK(wrong({"-f", "json", "-f", "csv", "--count", "1"}) == "-f was given twice");
   CHECK(wrong({"--rounds", "3", "--count", "1"}) == "--rounds is for --watch, not for --count");
   CHECK(wrong({"--max-pause", "5", "heap.jsonl"}) == "--max-pause needs a live process");
-  CHECK(wrong({"-qV1", "1"}) == "-V comes alone: --version");
+  CHECK(wrong({"-qV1", "1"}) == "-V comes alone; try: heapattach --version");
+  CHECK(wrong({"--stacks", "--snapshot", "clone", "1"}) == "--snapshot is not for --stacks");
+}
+
+TEST_CASE("a usage error names the help of its report, unless it says what to do") {
+  const auto help = [](std::initializer_list<const char*> arguments) {
+    return std::get<UsageError>(parse_options({arguments.begin(), arguments.size()})).help;
+  };
+  CHECK(help({"stacks", "--top", "3", "1"}) == "heapattach help stacks");
+  CHECK(help({"1", "--sizes=x"}) == "heapattach help retained");
+  CHECK(help({"count", "--xyzzy", "1"}) == "heapattach help count");
+  CHECK(help({"-q", "-v", "1"}) == "heapattach --help");
+  CHECK(help({"--xyzzy", "1"}) == "heapattach --help");
+  CHECK(help({"count", "--topp", "1"}).empty());  // it asks whether --top was meant
+  CHECK(help({"count"}).empty());
+  CHECK(help({"why", "4711"}).empty());
+  CHECK(help({"4711", "count"}).empty());
 }
 
 TEST_CASE("short options can be joined to each other and to a value") {
