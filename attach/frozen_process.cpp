@@ -57,11 +57,14 @@ class Freezer {
     if (tracer_.now() - frozen_.begin_ <= options_.budget) {
       return options_.for_cleaning ? Result<void>() : check_interrupt();
     }
+    const std::size_t threads = listing_.tids.size();
+    const std::string who = threads == 1
+                                ? "its only thread could not be stopped"
+                                : fmt::format("its {} threads could not all be stopped", threads);
     return Error{ErrorKind::Timeout,
-                 fmt::format("its {} threads could not all be stopped within {} ms{}",
-                             listing_.tids.size(), options_.budget.count(),
+                 fmt::format("{} within {} ms{}", who, options_.budget.count(),
                              is_waiting_for_processor_
-                                 ? ", because the machine is too busy to give them a processor"
+                                 ? ", because the machine is too busy to give a thread a processor"
                                  : "")};
   }
 

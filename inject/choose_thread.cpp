@@ -160,9 +160,12 @@ Result<Borrowed> choose_thread(RemoteControl& control,
     }
   }
   if (best) return borrow(*best, process, rewind);
-  return Error{all_filtered ? ErrorKind::Denied : ErrorKind::Impossible,
-               fmt::format("none of its {} threads can be borrowed for a system call ({})",
-                           tids.size(), why.empty() ? "none is stopped" : why)}
+  return Error{
+      all_filtered ? ErrorKind::Denied : ErrorKind::Impossible,
+      fmt::format("{} be borrowed for a system call ({})",
+                  tids.size() == 1 ? "its only thread cannot"
+                                   : fmt::format("none of its {} threads can", tids.size()),
+                  why.empty() ? "none is stopped" : why)}
       .advise("--snapshot freeze");
 }
 

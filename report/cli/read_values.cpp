@@ -262,7 +262,12 @@ Result<void> set_heap(const std::string& value, Draft& draft) {
 }
 
 Result<void> set_max_pause(const std::string& value, Draft& draft) {
-  draft.options.max_pause = HA_TRY(read_time(value, 1));
+  const auto limit = HA_TRY(read_time(value, 1));
+  // A fraction of a millisecond would be rounded up, and the pause be longer than allowed.
+  double given = 0;
+  std::from_chars(value.data(), value.data() + value.size(), given);
+  if (given < 1) return usage("the shortest limit is 1 millisecond");
+  draft.options.max_pause = limit;
   return {};
 }
 

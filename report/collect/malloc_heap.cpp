@@ -224,8 +224,8 @@ void note_uncopied(const Process& process, MallocCopy& copy) {
   }
   if (bytes == 0) return;
   copy.unread.push_back(
-      fmt::format("{} bytes that a copy of the process does not get were not searched: use "
-                  "--snapshot freeze",
+      fmt::format("{} bytes were not searched, because the program keeps them out of copies of "
+                  "itself: use --snapshot freeze",
                   bytes));
 }
 

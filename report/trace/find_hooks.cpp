@@ -166,7 +166,10 @@ class HookFinder {
       case Leads::There: return;
       case Leads::Nowhere: add(name); return;
       case Leads::Unknown:
-        note(fmt::format("it is unknown whether {} is traced: its calls are not bound yet", name));
+        note(
+            fmt::format("it is unknown whether {} is traced: the dynamic linker has not resolved "
+                        "its calls yet",
+                        name));
     }
   }
 

@@ -118,13 +118,16 @@ class Finder {
   static bool is_final(const Error& error) { return error.kind == ErrorKind::Gone; }
 
   Result<void> try_layout(Result<Layout> layout, const MemoryMap& map, std::string_view source) {
-    const std::string doing = fmt::format("learning the collector's layout from {}", source);
+    const std::string doing =
+        fmt::format("learning the layout of the collector's data from {}", source);
     if (!layout) return std::move(layout.error()).context(doing);
     auto fit = check_layout(*layout, memory_, map);
     if (!fit) return std::move(fit.error()).context(doing);
     collector_.layout = *layout;
-    note(fmt::format("layout from {}; {} of {} sampled headers fit", source,
-                     fit->headers - fit->misfits, fit->headers));
+    note(
+        fmt::format("learned the layout of the collector's data from {}; {} of {} blocks that "
+                    "were checked agree with it",
+                    source, fit->headers - fit->misfits, fit->headers));
     return {};
   }
 
@@ -198,7 +201,9 @@ class Finder {
     if (!collector_.unmapped_bytes && heap) collector_.unmapped_bytes = heap->less;
     if (!collector_.collections) collector_.collections = symbols_.find("GC_gc_no");
     if (!heap)
-      note("GC_get_heap_size is missing or not understood: there is no size to compare with");
+      note(
+          "the size of the heap is not checked: GC_get_heap_size is missing or has an unknown "
+          "form");
   }
 
   std::optional<AccessorReader::Difference> counter(std::string_view function) {
@@ -260,7 +265,7 @@ class Finder {
     auto arrays = symbols_.range("GC_arrays");
     if (!arrays) {
       if (const auto found = find_arrays(collector_.layout, memory_)) arrays = found->range;
-      note("GC_arrays has no name here: its extent is inferred from the block index");
+      note("there is no symbol GC_arrays: its extent was inferred from the list of blocks");
     }
     if (!arrays) return;
     collector_.excluded.push_back(*arrays);
@@ -312,7 +317,8 @@ Result<Collector> find_by_structure(const Modules& modules,
     Collector collector;
     collector.module = module->name();
     collector.layout = *layout;
-    collector.notes.push_back("no names of the collector: its block index was found by its shape");
+    collector.notes.push_back(
+        "the collector has no symbols: its list of blocks was found by shape");
     const auto arrays = find_arrays(*layout, memory);
     const RemoteAddr end = layout->top_index + (layout->top_mask + 1) * sizeof(std::uint64_t);
     if (arrays) collector.excluded.push_back(arrays->range);
@@ -329,13 +335,13 @@ Result<Collector> find_by_structure(const Modules& modules,
       collector.large_free_bytes = start + release.large_free_bytes;
       collector.unmapped_bytes = start + release.unmapped_bytes;
       collector.mark_state = start + release.mark_state;
-      collector.notes.push_back("its counters are where release 8.2.2 has them");
+      collector.notes.push_back("its counters were read from where release 8.2.2 keeps them");
     }
     return collector;
   }
   return Error{ErrorKind::Unsupported,
                fmt::format("no collector found: none of {} modules defines GC_size or GC_arrays, "
-                           "and none holds a block index in its data",
+                           "and none has a collector's list of blocks in its data",
                            modules.all().size())};
 }
 

@@ -81,7 +81,7 @@ TEST_CASE("--check of a Ruby process says its release, and how it would be read"
     return format_check_table(found).find(part) != std::string::npos;
   };
   CHECK(says("ruby        3.1.2 in libruby-3.1.so.3.1.2: ruby 3.1.2p20\n"));
-  CHECK(says("heap        2.0 MiB in pages of Ruby's\n"));
+  CHECK(says("heap        2.0 MiB in Ruby's pages\n"));
   CHECK(says("freeze      would stop it for about 7 ms"));
   CHECK(says("verdict     nothing prevents a snapshot\n"));
   ruby.no_outside = "Ruby 9.9 cannot be read from outside";

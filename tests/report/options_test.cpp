@@ -85,6 +85,8 @@ TEST_CASE("times may have a fraction and must be above 0") {
     CAPTURE(bad);
     wrong({"--timeout", bad, "4711"});
   }
+  CHECK(wrong({"--max-pause", "0.01", "4711"}) ==
+        "--max-pause 0.01: the shortest limit is 1 millisecond");
 }
 
 TEST_CASE("the format follows the file's extension unless it is named") {

@@ -59,19 +59,19 @@ void add_heap(std::string& out, const snapshot::HeapFacts& heap) {
 
 void add_ruby(std::string& out, const snapshot::RubyFacts& ruby) {
   line(out, "ruby", fmt::format("{} in {}: {}", ruby.version, ruby.module, ruby.description));
-  if (ruby.heap_bytes) line(out, "heap", human_bytes(*ruby.heap_bytes) + " in pages of Ruby's");
+  if (ruby.heap_bytes) line(out, "heap", human_bytes(*ruby.heap_bytes) + " in Ruby's pages");
   constexpr std::string_view kHold = "would stop it for about {} ms, longer on a busy machine; {}";
   line(out, "clone",
        fmt::format(kHold, ruby.clone.count(),
-                   "the copy would collect its garbage and dump its objects"));
+                   "the copy then removes its garbage and lists its objects"));
   if (ruby.no_outside.empty()) {
     line(out, "freeze",
          fmt::format(kHold, ruby.freeze.count(),
-                     "--count alone would read it from outside, garbage included"));
-    line(out, "stacks", "Ruby frames can be read");
+                     "only --count can do this, and it counts garbage too"));
+    line(out, "stacks", "show Ruby's frames");
   } else {
     line(out, "no freeze", ruby.no_outside);
-    line(out, "stacks", "without Ruby frames");
+    line(out, "stacks", "do not show Ruby's frames");
   }
 }
 

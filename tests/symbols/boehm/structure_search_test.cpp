@@ -94,5 +94,5 @@ TEST_CASE("a program without a collector is unsupported, and the error lists wha
   REQUIRE_FALSE(found);
   CHECK(found.error().kind == ErrorKind::Unsupported);
   CHECK(found.error().message().find("GC_size") != std::string::npos);
-  CHECK(found.error().message().find("block index") != std::string::npos);
+  CHECK(found.error().message().find("list of blocks") != std::string::npos);
 }
