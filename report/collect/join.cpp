@@ -76,8 +76,8 @@ class EdgeSearch {
   }
 
   void run() {
-    const unsigned workers = reserve() ? workers_for(groups()) : 1;
-    run_team(workers,
+    reserve();
+    run_team(workers_for(groups()),
              {.begin = {}, .work = [this](unsigned) { work(); }, .abandon = [this] { abandon(); }});
   }
 
@@ -87,8 +87,8 @@ class EdgeSearch {
   }
 
   // Address space for an edge for each word, so that the array hardly ever moves; it takes memory
-  // only for those that there are. Without it, one worker lets the array grow.
-  bool reserve() {
+  // only for those that there are. If there is less address space, the array grows (make_room()).
+  void reserve() {
     std::uint64_t words = 0;
     // Beside malloc's heap, objects that the collector does not scan may have edges into it.
     const bool is_any_scanned = from_.heap.layout().shares_pages;
@@ -100,9 +100,8 @@ class EdgeSearch {
     }
     try {
       snapshot_.edges.reserve(words);
-      return true;
     } catch (const std::bad_alloc&) {
-      return false;
+      return;
     }
   }
 

@@ -3,12 +3,17 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <doctest/doctest.h>
 
+#include "report/typing/block_ranges.h"
 #include "report/typing/naming.h"
+#include "symbols/boehm/marking_rules.h"
 #include "tests/fakes/captured_heap.h"
 #include "tests/fakes/fake_gc_heap.h"
+#include "tests/fakes/fake_memory.h"
 
 namespace heapattach::snapshot {
 namespace {
@@ -27,11 +32,11 @@ crystal::Type class_of(std::uint32_t id,
 }
 
 // Joins the objects at the given addresses; all but `unreachable` are live.
-Snapshot join(const CapturedHeap& captured,
+Snapshot join(const boehm::Heap& heap,
+              const Capture& capture,
               const crystal::TypeTable& classes,
               const std::vector<RemoteAddr>& objects,
-              const std::vector<RemoteAddr>& unreachable = {}) {
-  const boehm::Heap& heap = captured.heap();
+              const std::vector<RemoteAddr>& unreachable) {
   boehm::ObjectSet listed(heap);
   for (const RemoteAddr at : objects) listed.insert(heap.number(*heap.object_at(at.value)));
   boehm::ObjectSet live = listed;
@@ -41,11 +46,18 @@ Snapshot join(const CapturedHeap& captured,
   const types::TypeModel model;
   TypeRows rows(naming, model);
   const ObjectOrder order(heap, listed);
-  const Typing typing(heap, order, captured.capture(), rows, {});
+  const Typing typing(heap, order, capture, rows, {});
   Snapshot snapshot;
   join_objects({heap, order, rows, typing}, live, snapshot);
   join_edges({heap, order, rows, typing}, snapshot);
   return snapshot;
+}
+
+Snapshot join(const CapturedHeap& captured,
+              const crystal::TypeTable& classes,
+              const std::vector<RemoteAddr>& objects,
+              const std::vector<RemoteAddr>& unreachable = {}) {
+  return join(captured.heap(), captured.capture(), classes, objects, unreachable);
 }
 
 std::string type_at(const Snapshot& snapshot, RemoteAddr at) {
@@ -87,6 +99,61 @@ TEST_CASE("edges connect listed objects, from inside to inside, in offset order"
   CHECK(snapshot.edges[0].to == 1);
   CHECK(snapshot.edges[1].offset_words == 3);
   CHECK(snapshot.edges[1].to == 0);
+}
+
+// Typed arrays (GC_calloc_explicitly_typed), each in a block of its own. An element has `kReach`
+// references and the next one begins a word later, so that most words are scanned several times.
+TEST_CASE("arrays with more edges than words are joined in order, by all workers") {
+  constexpr std::uint64_t kArrays = 3 * kBlocksAtATime;
+  constexpr std::uint64_t kBytes = 4096;
+  constexpr std::uint64_t kElements = 400;
+  constexpr std::uint64_t kReach = 4;
+  constexpr std::uint64_t kProcedure = 9;
+  constexpr RemoteAddr kDescription{0x7f12'3300'0000};
+  FakeMemory memory;
+  memory.map_zero(FakeGcHeap::kHeap, kArrays * kBytes);
+  memory.map_zero(kDescription, kBytes);
+  // A run of elements: their bytes, how many there are, and which of their words are references.
+  const std::uint64_t bitmap = ~std::uint64_t{0} << (64 - kReach) | boehm::kByBitmap;
+  std::uint64_t at = 0;
+  for (const std::uint64_t word : {std::uint64_t{1}, std::uint64_t{8}, kElements, bitmap}) {
+    memory.put(kDescription + 8 * at++, word);
+  }
+  boehm::BlockIndex index;
+  index.blocks.push_back({kDescription, kBytes, kBytes, 1, boehm::kNormal, 0});
+  std::vector<RemoteAddr> arrays;
+  const auto array = [](std::uint64_t i) { return FakeGcHeap::kHeap + i % kArrays * kBytes; };
+  for (std::uint64_t i = 0; i < kArrays; ++i) {
+    arrays.push_back(array(i));
+    index.blocks.push_back(
+        {array(i), kBytes, kProcedure << 2 | boehm::kByProcedure, 1, /*kind=*/6, 0});
+    for (std::uint64_t word = 0; word + 1 < kBytes / 8; ++word) {
+      memory.put(array(i) + word * 8, array(i + word));
+    }
+    memory.put(array(i) + kBytes - 8, kDescription);
+  }
+  Capture capture(Arena::reserve(kArrays * kBytes * 2, 0).value());
+  const std::vector<Range> all{{kDescription, kBytes}, {FakeGcHeap::kHeap, kArrays * kBytes}};
+  REQUIRE(capture.add(memory, all, {}));
+  boehm::Heap heap(index, FakeGcHeap().layout(), capture);
+  boehm::MarkingRules rules;
+  rules.array_procedure = kProcedure;
+  heap.follow(std::move(rules));
+  const Snapshot snapshot = join(heap, capture, {}, arrays, {});
+  // The last word, which references the description, is an edge to an object that is not listed.
+  constexpr std::uint64_t kEdges = kElements * kReach;
+  REQUIRE(kEdges > kBytes / 8);
+  REQUIRE(snapshot.edges.size() == kArrays * kEdges);
+  bool are_right = true;
+  for (std::uint64_t i = 0; i < kArrays; ++i) {
+    are_right = are_right && snapshot.first_edge[i] == i * kEdges;
+    for (std::uint64_t edge = 0; edge < kEdges; ++edge) {
+      const std::uint64_t word = edge / kReach + edge % kReach;
+      const Edge& found = snapshot.edges[i * kEdges + edge];
+      are_right = are_right && found.offset_words == word && found.to == (i + word) % kArrays;
+    }
+  }
+  CHECK(are_right);
 }
 
 TEST_CASE("the order of objects counts earlier ones, even across words of the set") {
