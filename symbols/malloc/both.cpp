@@ -1,6 +1,7 @@
 #include "symbols/malloc/both.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
@@ -45,7 +46,11 @@ class SecondMark {
              const boehm::Heap& both,
              const ObjectSet& never,
              unsigned workers)
-      : collector_(collector), both_(both), marker_(both, never, workers), entered_(never) {}
+      : collector_(collector),
+        both_(both),
+        marker_(both, never, workers),
+        entered_(never),
+        chained_(both) {}
 
   // In pieces, because each takes a little memory.
   void trace_live() {
@@ -58,19 +63,66 @@ class SecondMark {
 
   // The marker scans these only where the collector would.
   void trace_found() {
-    for (bool is_done = false; !is_done;) {
-      is_done = true;
-      trace_objects([&](ObjectRef ref) {
-        const bool is_new = marker_.is_live(ref) && entered_.insert(both_.number(ref));
-        is_done = is_done && !is_new;
-        return is_new;
+    trace_objects([this](ObjectRef ref) { return marker_.is_live(ref) && enter(ref); });
+    // They may lead to more of their kind. Those are followed link by link, because a chain of them
+    // would take one pass over all blocks for each link.
+    std::vector<ObjectRef> next;
+    for_each_slot([&](ObjectRef ref) {
+      if (marker_.is_live(ref) && enter(ref)) next.push_back(ref);
+    });
+    while (!next.empty()) {
+      const ObjectRef ref = next.back();
+      next.pop_back();
+      for_each_word(ref, [&](std::uint64_t word) {
+        const auto to = both_.resolve(word);
+        if (to && is_found(*to)) next.push_back(*to);
       });
     }
   }
 
-  ObjectSet take_live() && { return std::move(marker_).take_live(); }
+  ObjectSet take_live() && {
+    ObjectSet live = std::move(marker_).take_live();
+    live.add(chained_);
+    return live;
+  }
 
  private:
+  bool enter(ObjectRef ref) { return entered_.insert(both_.number(ref)); }
+
+  // Whether the words of `ref` have yet to be followed.
+  bool is_found(ObjectRef ref) {
+    const std::uint64_t number = both_.number(ref);
+    if (both_.is_chunk(ref.block)) return !marker_.is_live(ref) && chained_.insert(number);
+    if (!entered_.insert(number)) return false;
+    chained_.insert(number);
+    return true;
+  }
+
+  template <class Visit>
+  void for_each_word(ObjectRef ref, const Visit& visit) const {
+    if (both_.is_chunk(ref.block)) {
+      both_.for_each_word(ref, [&](std::uint64_t, std::uint64_t word) { visit(word); });
+      return;
+    }
+    const auto bytes = both_.contents(ref);
+    for (std::size_t i = 0; i + 8 <= bytes.size(); i += 8) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, bytes.data() + i, sizeof word);
+      visit(word);
+    }
+  }
+
+  // All of the collector's.
+  template <class Visit>
+  void for_each_slot(const Visit& visit) const {
+    for (std::uint32_t block = 0; block < both_.blocks().size(); ++block) {
+      if (both_.is_chunk(block)) continue;
+      for (std::uint32_t slot = 0; slot < both_.blocks()[block].objects; ++slot) {
+        visit(ObjectRef{block, slot});
+      }
+    }
+  }
+
   // Such an object differs from a free slot in the low bits of its first word.
   [[nodiscard]] bool may_disclaim(ObjectRef ref) const {
     constexpr unsigned kDisclaims = boehm::kHasDisclaim | boehm::kMarkUnconditionally;
@@ -109,7 +161,8 @@ class SecondMark {
   const LiveSet& collector_;
   const boehm::Heap& both_;
   boehm::Marker marker_;
-  ObjectSet entered_;  // whose words were followed
+  ObjectSet entered_;  // of the collector: whose words were followed
+  ObjectSet chained_;  // found without the marker
 };
 
 }  // namespace

@@ -183,6 +183,32 @@ TEST_CASE("garbage that malloc's memory still references leads on, whatever the 
   CHECK(both.found().live.count() == 0);
 }
 
+TEST_CASE(
+    "a chain through many objects that the collector does not scan takes one pass, not many") {
+  TwoHeaps both;
+  constexpr std::uint64_t kBlocks = 60;
+  std::vector<RemoteAddr> chain;
+  for (std::uint64_t i = 0; i < kBlocks; ++i) {
+    const RemoteAddr block = both.fake.add_block({.object_bytes = 16, .kind = boehm::kAtomic});
+    for (std::uint64_t at = 0; at < 4096; at += 16) chain.push_back(block + at);
+  }
+  const RemoteAddr between = both.add_chunk(0x20);
+  const RemoteAddr last = both.add_chunk(0x20);
+  const RemoteAddr other = both.add_chunk(0x20);
+  // From the last to the first, so that a pass in the order of addresses finds one link.
+  for (std::size_t i = chain.size() - 1; i > 0; --i) both.fake.put(chain[i] + 8, chain[i - 1]);
+  const std::size_t middle = chain.size() / 2;
+  both.fake.put(chain[middle] + 8, between);
+  both.fake.put(between + 8, chain[middle - 1]);
+  both.fake.put(chain[0], last);
+  both.fake.put(kGlobals, chain.back());
+  both.join({});
+  CHECK(both.is_reached(chain[0]));
+  CHECK(both.is_reached(between));
+  CHECK(both.is_reached(last));
+  CHECK_FALSE(both.is_reached(other));
+}
+
 TEST_CASE("what an object with a disclaim procedure references may yet be freed by it") {
   TwoHeaps both;
   const RemoteAddr block = both.fake.add_block({.object_bytes = 32, .flags = boehm::kHasDisclaim});
