@@ -184,6 +184,11 @@ std::vector<RemoteAddr> thread_pointers(std::span<const FrozenThread> threads) {
   return pointers;
 }
 
+std::vector<Range> with_headers(std::vector<Range> blocks, const boehm::BlockIndex& index) {
+  blocks.insert(blocks.end(), index.headers.begin(), index.headers.end());
+  return blocks;
+}
+
 }  // namespace
 
 std::optional<std::uint64_t> resident_bytes(const Target& target) {
@@ -236,7 +241,10 @@ Result<void> read_malloc_heap(const Target& target, HeldHeap& held) {
   const std::vector<Range> data = data_of(target.modules);
   const std::vector<RemoteAddr> threads = thread_pointers(held.freeze.threads);
   const MallocCopy& copy = held.malloc_copy;
-  auto found = glibc::read_heap(held.capture, {data, anonymous, threads, copy.touched});
+  // A collector may get memory by moving the break, among malloc's.
+  const std::vector<Range> foreign =
+      target.is_both ? glibc::joined(with_headers(collector, held.index)) : std::vector<Range>{};
+  auto found = glibc::read_heap(held.capture, {data, anonymous, threads, copy.touched, foreign});
   if (!found) return glibc::explain_missing(target.modules, std::move(found).error());
   glibc::Heap heap = std::move(found).value();
   heap.unread.insert(heap.unread.end(), copy.unread.begin(), copy.unread.end());

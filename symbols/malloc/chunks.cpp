@@ -57,8 +57,11 @@ WalkEnd follow(const Words& words, RemoteAddr at, RemoteAddr end, RemoteAddr top
 
 class ArenaWalk {
  public:
-  ArenaWalk(const Words& words, const Arenas& arenas, const std::vector<Range>& anonymous)
-      : words_(words), arenas_(arenas), anonymous_(anonymous) {
+  ArenaWalk(const Words& words,
+            const Arenas& arenas,
+            const std::vector<Range>& anonymous,
+            std::span<const Range> foreign)
+      : words_(words), arenas_(arenas), anonymous_(anonymous), foreign_(foreign) {
     walked_.bytes.resize(arenas.all.size());
     walked_.is_broken.resize(arenas.all.size());
   }
@@ -138,11 +141,21 @@ class ArenaWalk {
     int tries = 0;
     for (RemoteAddr at{aligned(from.value)}; at + kLeast <= end && tries < kMostTries;
          at = words_.next_touched(at + 16)) {
+      if (const Range* const hole = foreign_at(at)) {
+        at = RemoteAddr{aligned(hole->end().value) - 16};
+        continue;
+      }
       if ((words_.at_or_zero(at + 8) & kFlags) != kPrevInUse) continue;
       ++tries;
       if (end_of_chain(at, end)) return at;
     }
     return std::nullopt;
+  }
+
+  [[nodiscard]] const Range* foreign_at(RemoteAddr at) const {
+    const auto hole = std::partition_point(foreign_.begin(), foreign_.end(),
+                                           [at](const Range& one) { return one.end() <= at; });
+    return hole != foreign_.end() && hole->contains(at) ? &*hole : nullptr;
   }
 
   // Where a chain of chunks of main_arena from `at` on ends; none if it is not one.
@@ -224,6 +237,7 @@ class ArenaWalk {
   const Words& words_;
   const Arenas& arenas_;
   const std::vector<Range>& anonymous_;
+  std::span<const Range> foreign_;
   Walked walked_;
 };
 
@@ -287,8 +301,11 @@ class MappedSearch {
 
 }  // namespace
 
-Walked walk_arenas(const Words& words, const Arenas& arenas, const std::vector<Range>& anonymous) {
-  return ArenaWalk(words, arenas, anonymous).run();
+Walked walk_arenas(const Words& words,
+                   const Arenas& arenas,
+                   const std::vector<Range>& anonymous,
+                   std::span<const Range> foreign) {
+  return ArenaWalk(words, arenas, anonymous, foreign).run();
 }
 
 void add_mapped(const Words& words, const std::vector<Range>& anonymous, Walked& walked) {

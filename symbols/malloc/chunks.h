@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -51,8 +52,12 @@ struct Walked {
   std::vector<bool> is_broken;        // of each arena: it has one of the problems
 };
 
-// `anonymous` is the writable anonymous memory, sorted.
-Walked walk_arenas(const Words& words, const Arenas& arenas, const std::vector<Range>& anonymous);
+// `anonymous` is the writable anonymous memory, sorted. No chunk begins in `foreign` (sorted,
+// disjoint), such as memory that a collector got by moving the break.
+Walked walk_arenas(const Words& words,
+                   const Arenas& arenas,
+                   const std::vector<Range>& anonymous,
+                   std::span<const Range> foreign = {});
 
 // Adds the mapped chunks that lie outside the claimed memory.
 void add_mapped(const Words& words, const std::vector<Range>& anonymous, Walked& walked);

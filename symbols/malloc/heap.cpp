@@ -120,7 +120,7 @@ Result<Heap> read_heap(const Capture& capture, const Source& source) {
                  "no heap of glibc's malloc was found in the data of any module"};
   }
   const std::vector<Range> anonymous(source.anonymous.begin(), source.anonymous.end());
-  Walked walked = walk_arenas(words, *arenas, anonymous);
+  Walked walked = walk_arenas(words, *arenas, anonymous, source.foreign);
   if (arenas->parameters && arenas->parameters->mapped_chunks > 0) {
     add_mapped(words, anonymous, walked);
   }

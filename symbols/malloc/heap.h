@@ -65,6 +65,7 @@ struct Source {
   std::span<const Range> anonymous;             // writable, sorted
   std::span<const RemoteAddr> thread_pointers;  // of the threads
   std::span<const Range> touched{};             // what has contents, sorted; empty: everything
+  std::span<const Range> foreign{};             // another heap's memory, sorted and disjoint
 };
 
 // The mappings that may hold chunks or references to them: writable private memory, and private

@@ -92,10 +92,12 @@ RemoteAddr FakeMallocHeap::add_mapped(std::uint64_t bytes, std::uint64_t aligned
   return moved + 16;
 }
 
-void FakeMallocHeap::add_foreign(std::uint64_t bytes) {
+Range FakeMallocHeap::add_foreign(std::uint64_t bytes) {
   append(0x10);
   append(0x10);
-  next_ = next_ + bytes;
+  const Range range{next_, bytes};
+  next_ = range.end();
+  return range;
 }
 
 void FakeMallocHeap::add_second_library(std::uint64_t system_mem) {
@@ -171,7 +173,7 @@ void FakeMallocHeap::write_parameters() {
   memory_.put(bins - counts + 8, static_cast<std::uint32_t>(mapped_));
 }
 
-Result<glibc::Heap> FakeMallocHeap::read() {
+Result<glibc::Heap> FakeMallocHeap::read(std::span<const Range> foreign) {
   const RemoteAddr top = append(0x1000);
   const glibc::StateLayout layout{release_.bins, release_.fast_bins};
   poke(kArena + layout.top(), top.value);
@@ -191,7 +193,7 @@ Result<glibc::Heap> FakeMallocHeap::read() {
   HA_TRY(capture_->add(memory_, all, {}));
   const std::vector<Range> anonymous{{kHeap, kHeapBytes}, {kMapped, kMappedBytes}};
   const std::vector<RemoteAddr> threads{kThread};
-  return glibc::read_heap(*capture_, {data, anonymous, threads});
+  return glibc::read_heap(*capture_, {data, anonymous, threads, {}, foreign});
 }
 
 }  // namespace heapattach

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,8 +38,8 @@ class FakeMallocHeap {
   RemoteAddr add_cached(std::uint64_t chunk_bytes);  // in the cache of the only thread
   // A chunk with a mapping of its own, of whole pages; `aligned` to more than a page's 16 bytes.
   RemoteAddr add_mapped(std::uint64_t bytes, std::uint64_t aligned = 16);
-  // The program moves the break: fences, then `bytes` of its own.
-  void add_foreign(std::uint64_t bytes);
+  // The program moves the break: fences, then `bytes` of its own. Returns where these are.
+  Range add_foreign(std::uint64_t bytes);
 
   // The cache has one chunk more of this size than it says.
   void miscount(std::uint64_t chunk_bytes) { miscounted_.push_back(chunk_bytes / 16 - 2); }
@@ -54,7 +55,7 @@ class FakeMallocHeap {
   [[nodiscard]] RemoteAddr global() const { return kData; }
 
   // Ends the heap with a top chunk, and reads it.
-  Result<glibc::Heap> read();
+  Result<glibc::Heap> read(std::span<const Range> foreign = {});
   [[nodiscard]] const Capture& capture() const { return *capture_; }
   [[nodiscard]] std::uint64_t system_mem() const { return next_ - kHeap; }
 

@@ -166,6 +166,19 @@ TEST_CASE("memory that the program takes from the break itself is not malloc's")
   CHECK(heap->claimed.size() == 2);
 }
 
+TEST_CASE("what another heap has in the break's memory is not searched for malloc's") {
+  FakeMallocHeap fake(malloc_releases().at(4));
+  fake.add(0x40);
+  const Range others = fake.add_foreign(0x2a000);
+  // Each word could be the size of a chunk, and no chain of chunks begins there.
+  for (std::uint64_t at = 0; at < others.bytes; at += 8) fake.poke(others.start + at, 0xfffff1);
+  const RemoteAddr after = fake.add(0x60);
+  const auto heap = fake.read(std::span(&others, 1));
+  REQUIRE(heap);
+  CHECK(heap->problems == std::vector<std::string>{});
+  CHECK(payloads(*heap).back() == after);
+}
+
 TEST_CASE("of two copies of the C library, the larger heap is read, and the other is named") {
   for (const std::uint64_t other : {std::uint64_t{0}, std::uint64_t{0x1000}}) {
     FakeMallocHeap fake(malloc_releases().at(4));
