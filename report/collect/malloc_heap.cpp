@@ -11,6 +11,7 @@
 #include "attach/resident.h"
 #include "symbols/malloc/allocators.h"
 #include "symbols/malloc/both.h"
+#include "symbols/malloc/collector_lists.h"
 #include "symbols/malloc/live.h"
 
 namespace heapattach::snapshot {
@@ -261,6 +262,10 @@ Result<void> read_malloc_heap(const Target& target, HeldHeap& held) {
     // Each header names its block, and so would keep the first object in it.
     const std::vector<Range>& headers = held.index.headers;
     heap.states.insert(heap.states.end(), headers.begin(), headers.end());
+    const auto lists =
+        glibc::collector_lists(held.capture, target.collector_data, target.collector.kinds,
+                               held.index, held.freeze.threads);
+    heap.states.insert(heap.states.end(), lists.begin(), lists.end());
   }
   std::vector<Range> constants = constants_of(target.modules, held.map);
   constants.insert(constants.end(), copy.written.begin(), copy.written.end());

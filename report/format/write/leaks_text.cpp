@@ -70,8 +70,10 @@ std::string first_line(const analyze::Leaks& found, const TextStyle& style) {
                            " out of reach at the second look only");
   }
   if (found.objects == 0) {
-    return fmt::format("no leaks: a root leads to each of {}\n",
-                       plural(found.allocated - found.ignored_objects, "object", style));
+    const std::uint64_t reached = found.allocated - found.ignored_objects;
+    if (reached == 1) return "no leaks: the only object is reachable from a root\n";
+    return fmt::format("no leaks: all {} are reachable from roots\n",
+                       plural(reached, "object", style));
   }
   return fmt::format("{} leaked, {}{}, in {}\n", plural(found.objects, "object", style),
                      bytes_cell(found.bytes, style), style.with_units ? "" : " bytes",

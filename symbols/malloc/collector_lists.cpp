@@ -1,0 +1,106 @@
+#include "symbols/malloc/collector_lists.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "attach/x86_64.h"
+#include "symbols/malloc/live.h"
+
+namespace heapattach::glibc {
+
+namespace {
+
+constexpr std::uint64_t kEntryBytes = 16;  // an address and a descriptor
+constexpr std::uint64_t kLeastEntries = 512;
+constexpr std::uint64_t kMostEntries = std::uint64_t{1} << 32;
+constexpr std::uint64_t kReclaimWords = 129;  // an object's granules, up to half a block, and 0
+// A parallel marker has an array of 4096 entries on its stack, just above the functions in which it
+// waits.
+constexpr std::uint64_t kLocalBytes = 4096 * kEntryBytes;
+constexpr std::uint64_t kLeastFrames = 128;
+
+// All words of `ranges` that were copied, sorted, each once.
+std::vector<std::uint64_t> words_of(const Capture& capture, std::span<const Range> ranges) {
+  std::vector<std::uint64_t> words;
+  for (const Range& range : ranges) {
+    const auto copied = capture.bytes_from(range.start);
+    const auto bytes = copied.first(std::min<std::size_t>(copied.size(), range.bytes));
+    const std::size_t first = words.size();
+    words.resize(first + bytes.size() / 8);
+    if (words.size() > first) {
+      std::memcpy(words.data() + first, bytes.data(), (words.size() - first) * 8);
+    }
+  }
+  std::sort(words.begin(), words.end());
+  words.erase(std::unique(words.begin(), words.end()), words.end());
+  return words;
+}
+
+// After a collection, what it has left in the mark stack references objects that may be dead by
+// now.
+void add_mark_stacks(const std::vector<std::uint64_t>& words, std::vector<Range>& lists) {
+  const auto has = [&](std::uint64_t word) {
+    return std::binary_search(words.begin(), words.end(), word);
+  };
+  for (std::uint64_t entries = kLeastEntries; entries <= kMostEntries; entries *= 2) {
+    if (!has(entries)) continue;
+    for (const std::uint64_t start : words) {
+      const bool is_address = start >= kPageBytes && start % kEntryBytes == 0;
+      if (is_address && has(start - kEntryBytes) && has(start + entries * kEntryBytes)) {
+        lists.push_back({RemoteAddr{start}, entries * kEntryBytes});
+      }
+    }
+  }
+}
+
+void add_reclaim_lists(const Capture& capture,
+                       const Range& kinds,
+                       const boehm::BlockIndex& index,
+                       std::vector<Range>& lists) {
+  const auto is_block = [&](std::uint64_t word) {
+    const auto block = std::lower_bound(
+        index.blocks.begin(), index.blocks.end(), word,
+        [](const boehm::Block& one, std::uint64_t at) { return one.start.value < at; });
+    return block != index.blocks.end() && block->start.value == word;
+  };
+  for (const std::uint64_t at : words_of(capture, std::span(&kinds, 1))) {
+    const auto bytes = capture.bytes_from(RemoteAddr{at});
+    if (at % 8 != 0 || bytes.size() < kReclaimWords * 8) continue;
+    std::uint64_t blocks = 0;
+    bool is_list = true;
+    for (std::uint64_t i = 0; i < kReclaimWords && is_list; ++i) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, bytes.data() + i * 8, sizeof word);
+      is_list = word == 0 || is_block(word);
+      blocks += word != 0 ? 1 : 0;
+    }
+    if (is_list && blocks > 0) lists.push_back({RemoteAddr{at}, kReclaimWords * 8});
+  }
+}
+
+void add_local_stacks(std::span<const FrozenThread> threads, std::vector<Range>& lists) {
+  for (const FrozenThread& thread : threads) {
+    if (!thread.name.starts_with("GC-marker-") || !thread.registers) continue;
+    const RemoteAddr from{(thread.registers->stack_pointer.value + kLeastFrames) &
+                          ~std::uint64_t{7}};
+    // Above it are the thread's own data, which malloc has allocated parts of.
+    const bool has_room = from + kLocalBytes < thread.registers->thread_pointer;
+    if (has_room) lists.push_back({from, kLocalBytes});
+  }
+}
+
+}  // namespace
+
+std::vector<Range> collector_lists(const Capture& capture,
+                                   std::span<const Range> collector_data,
+                                   const std::optional<Range>& kinds,
+                                   const boehm::BlockIndex& index,
+                                   std::span<const FrozenThread> threads) {
+  std::vector<Range> lists;
+  add_mark_stacks(words_of(capture, collector_data), lists);
+  if (kinds) add_reclaim_lists(capture, *kinds, index, lists);
+  add_local_stacks(threads, lists);
+  return joined(std::move(lists));
+}
+
+}  // namespace heapattach::glibc

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "attach/capture.h"
+#include "attach/freeze.h"
+#include "symbols/boehm/blocks.h"
+
+// Memory of a collector that is not in its heap and still references objects, whether they are
+// alive or not: what a collection has left there. None of it keeps malloc's memory alive, because
+// it is known which objects of the collector are alive.
+namespace heapattach::glibc {
+
+// Finds these lists in the copy, by their shape (mark.c, reclaim.c and pthread_support.c of libgc):
+//   - the mark stack, if it is empty: four words of the collector's data are its start, its end,
+//   the
+//     place below its first entry, and the number of its entries, a power of two;
+//   - the lists of blocks to reclaim of each kind of objects: arrays of 129 words, each 0 or the
+//     start of a block;
+//   - the own mark stacks of the threads that mark in parallel, which are called GC-marker-N.
+// Those that are not found remain roots, and may hide a leak. Sorted and disjoint.
+std::vector<Range> collector_lists(const Capture& capture,
+                                   std::span<const Range> collector_data,
+                                   const std::optional<Range>& kinds,
+                                   const boehm::BlockIndex& index,
+                                   std::span<const FrozenThread> threads);
+
+}  // namespace heapattach::glibc
