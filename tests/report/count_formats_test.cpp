@@ -194,6 +194,20 @@ TEST_CASE("OpenMetrics has a gauge for each number, and escapes what labels may 
         "# EOF\n");
 }
 
+TEST_CASE("OpenMetrics has the totals of each of two heaps") {
+  CountTable table = sample();
+  CHECK(format_count_openmetrics(table).find("heap=") == std::string::npos);
+  table.heaps = {{false, 1000, 48000, 20000, 99072, 31072}, {true, 2000, 32000, 0, 32000, {}}};
+  const std::string text = format_count_openmetrics(table);
+  for (const char* line : {"live_bytes{pid=\"4711\",heap=\"gc\"} 48000\n",
+                           "live_bytes{pid=\"4711\",heap=\"malloc\"} 32000\n",
+                           "unreachable_bytes{pid=\"4711\",heap=\"gc\"} 20000\n",
+                           "free_bytes{pid=\"4711\",heap=\"gc\"} 31072\n"}) {
+    CHECK(text.find(std::string("\nheapattach_one_heap_") + line) != std::string::npos);
+  }
+  CHECK(text.find("one_heap_free_bytes{pid=\"4711\",heap=\"malloc\"}") == std::string::npos);
+}
+
 TEST_CASE("OpenMetrics has retained bytes on request") {
   CountTable table = sample();
   table.has_sizes = true;

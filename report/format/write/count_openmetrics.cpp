@@ -9,7 +9,8 @@
 //
 // A sample has no time: the collector refuses those that have one. Labels are UTF-8, with \\, \"
 // and \n escaped; names are made safe to show first, so that none has a line end. --all gives a
-// type two samples, and `reachable` tells them apart.
+// type two samples, and `reachable` tells them apart. Of two heaps, each has gauges with the label
+// `heap`, "gc" or "malloc"; the others are of both.
 
 #include <fmt/format.h>
 
@@ -51,6 +52,19 @@ class Exposition {
     }
   }
 
+  // One number of each of two heaps.
+  template <typename NumberOf>
+  void add_heaps(std::string_view name, std::string_view help, NumberOf number_of) {
+    if (table_.heaps.empty()) return;
+    begin(name, help);
+    for (const snapshot::HeapCount& heap : table_.heaps) {
+      const std::optional<std::uint64_t> number = number_of(heap);
+      if (!number) continue;
+      text_ += fmt::format("heapattach_{}{{pid=\"{}\",heap=\"{}\"}} {}\n", name, table_.pid,
+                           heap.is_malloc ? "malloc" : "gc", *number);
+    }
+  }
+
   std::string end() && { return std::move(text_) + "# EOF\n"; }
 
  private:
@@ -86,6 +100,17 @@ std::string format_count_openmetrics(const snapshot::CountTable& table) {
   if (table.heap_bytes) out.add("heap_bytes", "Bytes of the heap.", *table.heap_bytes);
   if (table.free_bytes)
     out.add("free_bytes", "Bytes of the heap in free blocks.", *table.free_bytes);
+  using Heap = snapshot::HeapCount;
+  out.add_heaps("one_heap_objects", "Reachable objects of one heap.",
+                [](const Heap& heap) { return Number(heap.objects); });
+  out.add_heaps("one_heap_live_bytes", "Bytes of the reachable objects of one heap.",
+                [](const Heap& heap) { return Number(heap.bytes); });
+  out.add_heaps("one_heap_unreachable_bytes", "Bytes in use that no reachable object has.",
+                [](const Heap& heap) { return Number(heap.unreachable_bytes); });
+  out.add_heaps("one_heap_bytes", "Bytes of one heap.",
+                [](const Heap& heap) { return heap.heap_bytes; });
+  out.add_heaps("one_heap_free_bytes", "Bytes of one heap in free blocks.",
+                [](const Heap& heap) { return heap.free_bytes; });
   out.add("complete", "1 if the whole heap was read, 0 if the numbers are of a part.",
           table.complete ? 1 : 0);
   return std::move(out).end();
