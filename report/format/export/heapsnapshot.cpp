@@ -43,7 +43,7 @@ namespace {
 using snapshot::ObjectIndex;
 using snapshot::Snapshot;
 
-enum NodeType : std::uint8_t { kString = 2, kObject = 3, kSynthetic = 9 };
+enum NodeType : std::uint8_t { kString = 2, kObject = 3, kNative = 8, kSynthetic = 9 };
 enum EdgeType : std::uint8_t { kElement = 1, kProperty = 2 };
 
 constexpr std::uint64_t kNodeFields = 7;
@@ -159,7 +159,9 @@ class Writer {
 
   [[nodiscard]] Node object_node(ObjectIndex index) const {
     const snapshot::Object& object = snapshot_.objects[index];
-    return {kObject, names_[object.type], ids_.of(object.address, objects_.ordinal_of(index)),
+    // Of two heaps, malloc's objects are what a browser calls native.
+    const NodeType type = object.of_malloc != 0 ? kNative : kObject;
+    return {type, names_[object.type], ids_.of(object.address, objects_.ordinal_of(index)),
             std::min(snapshot_.bytes_of(object), HeapsnapshotObjects::kMostBytes),
             objects_.count_edges(index)};
   }

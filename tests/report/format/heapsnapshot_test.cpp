@@ -57,6 +57,18 @@ TEST_CASE("the heapsnapshot of one object held by one variable") {
       "\"+4088\",\n\"A\",\n\"(GC roots)\",\n\"(static data)\",\n\"CACHE\"]}\n"));
 }
 
+TEST_CASE("of two heaps, malloc's objects are native in a heapsnapshot") {
+  SnapshotBuilder build;
+  const auto type = build.type("A");
+  build.object(0x7f0000001010, type, 32);
+  build.object(0x7f0000002010, type, 48);
+  build.snapshot.objects[1].of_malloc = 1;
+  MemorySink sink;
+  REQUIRE(write_heapsnapshot(build.snapshot, sink, {}));
+  CHECK(sink.text.find("\n,3,514,515,32,") != std::string::npos);
+  CHECK(sink.text.find("\n,8,514,") != std::string::npos);
+}
+
 TEST_CASE("an edge of a heapsnapshot is named after its field, its element or its offset") {
   Type type;
   type.paths = {{16, "@size"}, {8, "@name"}};
