@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <memory>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -36,10 +37,11 @@ Result<std::vector<std::byte>> drain(const Fd& pipe,
                                      const SandboxLimits& limits,
                                      Clock::time_point deadline) {
   std::vector<std::byte> bytes;
-  std::vector<std::byte> piece(kPipeBytes);
+  // Not cleared: most workers return little.
+  const auto piece = std::make_unique_for_overwrite<std::byte[]>(kPipeBytes);
   while (true) {
     if (!HA_TRY(wait_for_worker(pipe, limits, deadline))) continue;
-    const ssize_t count = ::read(pipe.get(), piece.data(), piece.size());
+    const ssize_t count = ::read(pipe.get(), piece.get(), kPipeBytes);
     const int os_errno = errno;
     if (count == 0) return bytes;
     if (count < 0 && os_errno == EINTR) continue;
@@ -48,7 +50,7 @@ Result<std::vector<std::byte>> drain(const Fd& pipe,
       return Error{ErrorKind::Malformed,
                    fmt::format("the worker wrote more than {} bytes", limits.output_bytes)};
     }
-    bytes.insert(bytes.end(), piece.begin(), piece.begin() + count);
+    bytes.insert(bytes.end(), piece.get(), piece.get() + count);
   }
 }
 

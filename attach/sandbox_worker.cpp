@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "attach/back_off.h"
 #include "attach/interrupt.h"
 #include "attach/sandbox_walls.h"
 
@@ -59,10 +60,12 @@ Worker::~Worker() {
 }
 
 std::optional<int> Worker::end_by(Clock::time_point deadline) {
-  while (pid_ > 0) {
+  // It has usually written everything, and ends at once.
+  constexpr BackOff kSoon{.yields = 2, .longest_nanoseconds = 1'000'000};
+  for (int round = 0; pid_ > 0; ++round) {
     if (const auto status = wait_for(WNOHANG)) return status;
     if (Clock::now() >= deadline) break;
-    poll(nullptr, 0, 1);
+    back_off(round, kSoon);
   }
   return std::nullopt;
 }

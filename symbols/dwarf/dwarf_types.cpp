@@ -14,6 +14,7 @@
 #include "symbols/dwarf/type_cache.h"
 #include "symbols/elf/elf_file.h"
 #include "symbols/elf/file_share.h"
+#include "symbols/elf/module_contents.h"
 #include "symbols/types/model_bytes.h"
 #include "symbols/types/model_checks.h"
 
@@ -29,6 +30,7 @@ constexpr std::uint64_t kMostOutput = std::uint64_t{256} << 20;
 struct Source {
   const Fd& file;
   std::span<const Companion> companions;
+  bool has_information = false;
   std::uint64_t bias = 0;
   const TypeCache::Entry* entry = nullptr;  // null: its types are not kept
 };
@@ -105,19 +107,20 @@ void warn_of_limits(const TypeModel& model, const TypeOptions& options) {
       options.limits.types, options.limits.members, options.limits.globals));
 }
 
-// Whether it is worth a look.
+// For a file that is no module's.
 bool has_debug_information(const Fd& file, bool use_sandbox) {
-  const auto is_it = [](std::string_view section) {
-    return section == ".debug_info" || section == ".zdebug_info";
-  };
+  if (file.empty()) return false;
   if (!use_sandbox) {
     const auto facts = parse_elf(file, false);
+    const auto is_it = [](std::string_view section) {
+      return section == ".debug_info" || section == ".zdebug_info";
+    };
     return facts && std::any_of(facts->sections.begin(), facts->sections.end(), is_it);
   }
   Fd copy(fcntl(file.get(), F_DUPFD_CLOEXEC, 0));
   if (copy.empty()) return false;
   const auto elf = ElfFile::open(std::move(copy), ElfFile::With::Headers);
-  return elf && (elf->has_section(".debug_info") || elf->has_section(".zdebug_info"));
+  return elf && elf->has_debug_information();
 }
 
 TypeModel read_or_load(const Source& source, const TypeOptions& options) {
@@ -125,7 +128,7 @@ TypeModel read_or_load(const Source& source, const TypeOptions& options) {
   TypeModel model;
   std::string note;
   auto kept = load(source, options, note);
-  if (!kept && (source.file.empty() || !has_debug_information(source.file, options.use_sandbox))) {
+  if (!kept && !source.has_information) {
     model.notes.emplace_back("no debug information");
     return model;
   }
@@ -162,7 +165,11 @@ TypeModel read_types_of(const Fd& file,
                         std::uint64_t bias,
                         const TypeOptions& options,
                         std::span<const Companion> companions) {
-  return read_or_load({file, companions, bias}, options);
+  return read_or_load({.file = file,
+                       .companions = companions,
+                       .has_information = has_debug_information(file, options.use_sandbox),
+                       .bias = bias},
+                      options);
 }
 
 // Only in the directories where a system keeps them: a program's own libutil.so is a different one.
@@ -200,8 +207,13 @@ TypeModel read_types(const Modules& modules, const TypeOptions& options) {
       };
     }
     const auto entry = entry_of(module, options);
-    TypeModel model = read_or_load(
-        {module.debug_file(), module.companions(), module.bias(), entry ? &*entry : nullptr}, how);
+    TypeModel model =
+        read_or_load({.file = module.debug_file(),
+                      .companions = module.companions(),
+                      .has_information = Module::Contents::has_debug_information(module),
+                      .bias = module.bias(),
+                      .entry = entry ? &*entry : nullptr},
+                     how);
     std::erase_if(model.globals, [&](const Variable& v) { return !module.contains(v.address); });
     for (std::string& note : model.notes) note = fmt::format("{}: {}", module.path(), note);
     merge(all, model);

@@ -31,8 +31,8 @@ std::vector<DebugCandidate> debug_candidates(const ElfFile& elf,
     return candidates;
   }
   const std::string directory = path.substr(0, slash);
-  candidates.push_back({directory + "/" + link->file, true, link->crc});
-  candidates.push_back({directory + "/.debug/" + link->file, true, link->crc});
+  candidates.push_back({directory + "/" + link->file, true, link->crc, true});
+  candidates.push_back({directory + "/.debug/" + link->file, true, link->crc, true});
   for (const std::string& debug : directories) {
     add(debug, directory + "/" + link->file, link->crc);
     if (debug != "/usr/lib/debug") add(debug, "/" + link->file, link->crc);

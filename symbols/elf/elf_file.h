@@ -24,6 +24,11 @@ class ElfFile {
   // Malformed if it is not an ELF file, Unsupported if it is for another machine. Call it while
   // this process has one thread (sandbox.h).
   static Result<ElfFile> open(Fd file, With what = With::Symbols);
+  // Several files of one target, with symbols, in the same order. One worker reads all of them, and
+  // a file that took it over could make up what the others contain. So they must be files whose
+  // authors can make up the target anyway, because their code runs in it. If the worker fails, each
+  // file is read alone.
+  static std::vector<Result<ElfFile>> open_all(std::vector<Fd> files);
 
   [[nodiscard]] const std::vector<LoadSegment>& segments() const { return facts_.segments; }
   // PT_GNU_RELRO: address and size.
@@ -31,6 +36,7 @@ class ElfFile {
   [[nodiscard]] std::optional<LoadSegment> notes() const { return facts_.notes; }
   [[nodiscard]] const std::string& build_id() const { return facts_.build_id; }
   [[nodiscard]] bool has_section(std::string_view name) const;
+  [[nodiscard]] bool has_debug_information() const;  // possibly compressed
   [[nodiscard]] const std::optional<DebugLink>& debug_link() const { return facts_.debug_link; }
 
   // The defined functions and objects of .symtab and .dynsym, in file order and with duplicates,
@@ -48,6 +54,8 @@ class ElfFile {
   [[nodiscard]] const Fd& file() const { return file_; }
 
  private:
+  // Takes the share of memory for the symbols, or leaves them out.
+  static Result<ElfFile> made(Fd file, ElfFacts facts);
   ElfFile(Fd file, ElfFacts facts) noexcept : file_(std::move(file)), facts_(std::move(facts)) {}
 
   Fd file_;

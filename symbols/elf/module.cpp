@@ -165,4 +165,10 @@ const Fd& Module::debug_file() const {
   return contents_->debug_file ? contents_->debug_file->file() : file();
 }
 
+bool Module::Contents::has_debug_information(const Module& module) {
+  const Contents& contents = *module.contents_;
+  const auto& elf = contents.debug_file ? contents.debug_file : contents.file;
+  return elf && elf->has_debug_information();
+}
+
 }  // namespace heapattach

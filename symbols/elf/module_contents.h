@@ -36,6 +36,8 @@ struct Module::Contents {
 
   // Takes ownership of a file and its headers, for a module loaded at `bias`.
   void adopt(ElfFile elf, std::uint64_t bias_in_target);
+  // Whether Module::debug_file() has debug information, by its headers.
+  [[nodiscard]] static bool has_debug_information(const Module& module);
 };
 
 // Possible paths of a module's separate debug file, best first.
@@ -43,6 +45,7 @@ struct DebugCandidate {
   std::string path;
   bool in_target = false;            // below the target's root instead of ours
   std::optional<std::uint32_t> crc;  // to be checked if there is no build id
+  bool is_beside_module = false;     // not in a directory of debug files
 };
 [[nodiscard]] std::vector<DebugCandidate> debug_candidates(const ElfFile& elf,
                                                            const std::string& path,

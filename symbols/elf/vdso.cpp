@@ -1,6 +1,7 @@
 #include "symbols/elf/vdso.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include <sys/mman.h>
@@ -23,7 +24,7 @@ std::optional<Fd> file_with(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-std::optional<Module> load_vdso(const MemoryReader& memory, const MemoryMap& map) {
+std::optional<Vdso> find_vdso(const MemoryReader& memory, const MemoryMap& map) {
   const auto& mappings = map.mappings();
   const auto mapping = std::find_if(mappings.begin(), mappings.end(), [](const Mapping& one) {
     return one.is_anonymous() && one.path == "[vdso]" && one.executable;
@@ -33,10 +34,7 @@ std::optional<Module> load_vdso(const MemoryReader& memory, const MemoryMap& map
   if (!memory.read(mapping->range.start, image)) return {};
   auto file = file_with(image);
   if (!file) return {};
-  // It is linked for address 0.
-  auto module = Module::from_file(std::move(*file), mapping->path, mapping->range.start.value);
-  if (!module) return {};
-  return std::move(module).value();
+  return Vdso{std::move(*file), mapping->path, mapping->range.start};
 }
 
 }  // namespace heapattach

@@ -1,15 +1,23 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
+#include "attach/fd.h"
 #include "attach/memory_map.h"
 #include "attach/memory_reader.h"
-#include "symbols/elf/module.h"
 
 namespace heapattach {
 
-// The code that the kernel maps into every process (vDSO), as a module with the name "[vdso]". It
-// has no file, so its image is read from the target's memory. None if the target does not have it.
-std::optional<Module> load_vdso(const MemoryReader& memory, const MemoryMap& map);
+// The code that the kernel maps into every process (vDSO). It has no file, so its image is read
+// from the target's memory.
+struct Vdso {
+  Fd file;  // exists only in memory
+  std::string path;
+  RemoteAddr start;
+};
+
+// None if the target does not have it.
+std::optional<Vdso> find_vdso(const MemoryReader& memory, const MemoryMap& map);
 
 }  // namespace heapattach

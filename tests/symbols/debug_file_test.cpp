@@ -39,6 +39,9 @@ TEST_CASE("a debug file is searched by build id, in the user's directories first
   CHECK_FALSE(candidates[0].in_target);
   CHECK(has(candidates, "/usr/lib/debug" + below, true));
   CHECK(has(candidates, "/usr/lib/debug" + below, false));
+  for (const DebugCandidate& candidate : candidates) {
+    CHECK(candidate.is_beside_module == candidate.path.starts_with("/opt/app/bin/"));
+  }
 }
 
 TEST_CASE("a debug file must have the module's build id or the right checksum") {

@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 #include <elf.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -137,6 +138,43 @@ TEST_CASE("all symbols together have a limit, and return their share of it") {
   }
   most = FileShare();
   CHECK(ElfFile::open(made.make())->symbols("").size() == 2);
+}
+
+TEST_CASE("files that are read together give what each gives alone") {
+  const SymbolFile first{.symbols = {function(1, 0x1000)}, .names = std::string("\0first\0", 7)};
+  const SymbolFile second{.symbols = {function(1, 0x2000)}, .names = std::string("\0second\0", 8)};
+  std::vector<Fd> files;
+  files.push_back(first.make());
+  files.emplace_back(memfd_create("empty", MFD_CLOEXEC));
+  files.push_back(second.make());
+  SUBCASE("by one worker") {}
+  SUBCASE("by one worker for each, because one is not a file") {
+    files.emplace_back(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  }
+  const std::size_t count = files.size();
+  const auto read = ElfFile::open_all(std::move(files));
+  REQUIRE(read.size() == count);
+  for (std::size_t i = 0; i < count; ++i) CHECK(read[i].has_value() == (i == 0 || i == 2));
+  CHECK(read[0]->symbols("").at(0).name == "first");
+  CHECK(read[2]->symbols("").at(0).name == "second");
+  CHECK(read[2]->symbols("").at(0).address == 0x2000);
+  CHECK(read[1].error().message() == "not an ELF file");
+  CHECK(ElfFile::open_all({}).empty());
+}
+
+TEST_CASE("the symbols of files that are read together have one limit") {
+  const SymbolFile made{.symbols = {function(1, 0x1000), function(7, 0x2000)},
+                        .names = std::string("\0first\0second\0", 14)};
+  FileShare most;
+  REQUIRE(most.take(kMostFileBytes - 300));  // one takes 206
+  std::vector<Fd> files;
+  for (int i = 0; i < 2; ++i) files.push_back(made.make());
+  const auto read = ElfFile::open_all(std::move(files));
+  REQUIRE(read.size() == 2);
+  REQUIRE((read[0] && read[1]));
+  CHECK(read[0]->symbols("").size() == 2);
+  CHECK(read[1]->symbols("").empty());
+  CHECK(read[1]->symbols_problem().find("of all files") != std::string::npos);
 }
 
 TEST_CASE("the checksum of a hole is not computed") {

@@ -57,7 +57,9 @@ TEST_CASE("the stub of another module's function is named after it") {
 }
 
 TEST_CASE("the code that the kernel maps into a process is a module") {
-  const auto vdso = load_vdso(OwnMemory(), own_map());
+  auto found = find_vdso(OwnMemory(), own_map());
+  REQUIRE(found);
+  const auto vdso = Module::from_file(std::move(found->file), found->path, found->start.value);
   REQUIRE(vdso);
   CHECK(vdso->name() == "[vdso]");
   const auto symbol = vdso->find_symbol("__vdso_clock_gettime");
@@ -68,12 +70,14 @@ TEST_CASE("the code that the kernel maps into a process is a module") {
 
 TEST_CASE("a process without it, or with something else there, has no such module") {
   FakeMemory memory;
-  CHECK_FALSE(load_vdso(memory, {}));
+  CHECK_FALSE(find_vdso(memory, {}));
   const auto map =
       parse_maps("7000-9000 r-xp 00000000 00:00 0                          [vdso]\n").value();
-  CHECK_FALSE(load_vdso(memory, map));
+  CHECK_FALSE(find_vdso(memory, map));
   memory.map_zero(RemoteAddr{0x7000}, 0x2000);
-  CHECK_FALSE(load_vdso(memory, map));
+  auto zeros = find_vdso(memory, map);
+  REQUIRE(zeros);
+  CHECK_FALSE(Module::from_file(std::move(zeros->file), zeros->path, zeros->start.value));
 }
 
 TEST_CASE("compressed symbols are unpacked, up to a limit") {
