@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 
 #include <fmt/format.h>
 
 #include "attach/check.h"
+#include "attach/near_search.h"
 #include "attach/window.h"
 #include "attach/x86_64.h"
 
@@ -111,16 +113,22 @@ Result<void> Capture::add_window(Fd mem, std::span<const Range> ranges, std::siz
 void Capture::add_pieces(std::span<const Piece> added) {
   const auto middle = pieces_.insert(pieces_.end(), added.begin(), added.end());
   const auto by_address = [](const Piece& a, const Piece& b) { return a.range < b.range; };
-  std::sort(middle, pieces_.end(), by_address);
+  if (!std::is_sorted(middle, pieces_.end(), by_address)) {
+    std::sort(middle, pieces_.end(), by_address);
+  }
   std::inplace_merge(pieces_.begin(), middle, pieces_.end(), by_address);
 }
 
 std::span<const std::byte> Capture::bytes_from(RemoteAddr at) const {
-  auto after = std::upper_bound(
-      pieces_.begin(), pieces_.end(), at,
-      [](RemoteAddr addr, const Piece& piece) { return addr < piece.range.start; });
-  if (after == pieces_.begin()) return {};
-  const Piece& piece = *--after;
+  // Most questions are about addresses near the last one.
+  thread_local std::size_t hint = 0;
+  const auto begin = pieces_.begin();
+  const auto guess = begin + static_cast<std::ptrdiff_t>(std::min(hint, pieces_.size()));
+  const auto after = partition_point_near(
+      begin, pieces_.end(), guess, [at](const Piece& piece) { return piece.range.start <= at; });
+  hint = static_cast<std::size_t>(after - begin);
+  if (after == begin) return {};
+  const Piece& piece = *std::prev(after);
   if (!piece.range.contains(at)) return {};
   const std::size_t skipped = at - piece.range.start;
   return {piece.data + skipped, piece.range.bytes - skipped};

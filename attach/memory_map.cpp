@@ -16,9 +16,25 @@ struct Cursor {
   std::string_view rest;
   bool ok = true;
 
-  std::uint64_t number(int base) {
+  // By hand: there are five in a line, and there may be 200,000 lines.
+  std::uint64_t hex() {
     std::uint64_t value = 0;
-    const auto [end, failed] = std::from_chars(rest.data(), rest.data() + rest.size(), value, base);
+    std::size_t digits = 0;
+    for (; digits < rest.size(); ++digits) {
+      const auto digit = static_cast<unsigned>(rest[digits]);
+      const unsigned decimal = digit - '0';
+      const unsigned letter = digit - 'a';  // as the kernel writes them
+      if (decimal > 9 && letter > 5) break;
+      if (value >> 60U != 0) ok = false;
+      value = value << 4U | (decimal <= 9 ? decimal : letter + 10);
+    }
+    if (digits == 0) ok = false;
+    rest.remove_prefix(digits);
+    return value;
+  }
+  std::uint64_t decimal() {
+    std::uint64_t value = 0;
+    const auto [end, failed] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
     if (failed != std::errc()) ok = false;
     if (ok) rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
     return value;
@@ -57,22 +73,22 @@ std::string unescaped(std::string_view path) {
 std::optional<Mapping> parse_line(std::string_view line) {
   Cursor cursor{line};
   Mapping mapping;
-  const std::uint64_t start = cursor.number(16);
+  const std::uint64_t start = cursor.hex();
   cursor.expect('-');
-  const std::uint64_t end = cursor.number(16);
+  const std::uint64_t end = cursor.hex();
   cursor.expect(' ');
   mapping.readable = cursor.flag('r', '-');
   mapping.writable = cursor.flag('w', '-');
   mapping.executable = cursor.flag('x', '-');
   mapping.is_private = cursor.flag('p', 's');
   cursor.expect(' ');
-  mapping.file_offset = cursor.number(16);
+  mapping.file_offset = cursor.hex();
   cursor.expect(' ');
-  const std::uint64_t device_major = cursor.number(16);
+  const std::uint64_t device_major = cursor.hex();
   cursor.expect(':');
-  const std::uint64_t device_minor = cursor.number(16);
+  const std::uint64_t device_minor = cursor.hex();
   cursor.expect(' ');
-  mapping.inode = cursor.number(10);
+  mapping.inode = cursor.decimal();
   if (!cursor.ok || end <= start) return std::nullopt;
   mapping.range = {{start}, end - start};
   mapping.device =
@@ -102,7 +118,7 @@ const Mapping* MemoryMap::find(RemoteAddr at) const {
 
 Result<MemoryMap> parse_maps(std::string_view text) {
   std::vector<Mapping> mappings;
-  mappings.reserve(text.size() / 80);
+  mappings.reserve(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) + 1);
   for (std::size_t number = 1; !text.empty(); ++number) {
     const std::size_t length = text.find('\n');
     const std::string_view line = text.substr(0, length);

@@ -3,10 +3,12 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "integration/freezing.h"
 #include "integration/health.h"
 #include "integration/live_target.h"
 #include "integration/rounds.h"
 #include "integration/tool.h"
+#include "report/stacks/copy_stacks.h"
 
 using namespace heapattach;
 
@@ -175,6 +177,40 @@ TEST_CASE("all of several thousand fibers are found") {
   CHECK(run.status == 0);
   CHECK(first_line(run).starts_with("deadlock: each of all 3001 fibers waits to receive from"));
   CHECK(says(run, "3000 fibers \"worker-"));
+  CHECK(harm_done_to(target.pid()) == "");
+}
+
+TEST_CASE("all fibers are found although the memory map has changed since it was read") {
+  if (!is_target_built("hanging_default")) {
+    print_skip("no Crystal compiler");
+    return;
+  }
+  LiveTarget target("hanging_default", {"channels", "3000"});
+  stacks::StackOptions options;
+  options.pid = target.pid();
+  options.deadline.at = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  const auto learned = stacks::StackTarget::learn(options);
+  REQUIRE_MESSAGE(learned, why(learned));
+  const Process& process = *(*learned)->process;
+  std::string text = process.read_file("maps").value();
+  SUBCASE("mappings are missing in the old one") {
+    text.resize(text.find('\n', text.size() / 2) + 1);
+  }
+  SUBCASE("it has not changed") {}
+  stacks::HeldStacks held(Arena::reserve(std::size_t{256} << 20, 0).value());
+  held.map = parse_maps(text).value();
+  const ExpectedMap expected(text);
+  const auto report = freeze_once(target.pid(), {}, [&](const FrozenView& view) {
+    return stacks::copy_stacks(**learned, &expected, view.threads, view.deadline, held);
+  });
+  REQUIRE_MESSAGE(report, why(report));
+  CHECK(held.map.mappings().size() == process.maps()->mappings().size());
+  int workers = 0;
+  for (const crystal::FiberStack& fiber : held.fibers) {
+    if (crystal::fiber_name(fiber, held.capture).starts_with("worker-")) ++workers;
+    REQUIRE(held.capture.bytes_from(fiber.stack.start).size() >= fiber.stack.bytes);
+  }
+  CHECK(workers == 3000);
   CHECK(harm_done_to(target.pid()) == "");
 }
 

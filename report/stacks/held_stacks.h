@@ -46,6 +46,10 @@ struct HeapObject {
 };
 [[nodiscard]] std::optional<HeapObject> object_around(const boehm::BlockIndex& index,
                                                       std::uint64_t word);
+// The same for one of many words, each near the last one: `hint`, 0 at first, keeps the place.
+[[nodiscard]] std::optional<HeapObject> object_around(const boehm::BlockIndex& index,
+                                                      std::uint64_t word,
+                                                      std::size_t& hint);
 
 // How many bytes of each object are copied.
 inline constexpr std::uint64_t kHeadBytes = 384;

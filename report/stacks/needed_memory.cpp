@@ -1,5 +1,8 @@
 #include "report/stacks/needed_memory.h"
 
+#include <cstring>
+
+#include "attach/near_mapping.h"
 #include "attach/x86_64.h"
 #include "report/stacks/system_calls.h"
 
@@ -9,9 +12,13 @@ namespace {
 
 constexpr std::uint64_t kTimerBytes = 128;  // libevent's struct event
 
-bool may_be_timer(std::uint64_t word, const crystal::FiberStack& fiber, const MemoryMap& map) {
-  if (word % kWordBytes != 0) return false;
-  const Mapping* const mapping = map.find(RemoteAddr{word});
+// `hint` is for find_near().
+bool may_be_timer(std::uint64_t word,
+                  const crystal::FiberStack& fiber,
+                  const MemoryMap& map,
+                  std::size_t& hint) {
+  if (word == 0 || word % kWordBytes != 0) return false;
+  const Mapping* const mapping = find_near(map, RemoteAddr{word}, hint);
   if (mapping == nullptr || !mapping->writable || !mapping->is_anonymous()) return false;
   // It is never on the fiber's own stack.
   return !mapping->range.contains(fiber.stack.start);
@@ -36,13 +43,17 @@ FiberWords words_of(std::span<const crystal::FiberStack> fibers,
                     const MemoryMap& map,
                     const Capture& capture) {
   FiberWords words;
-  std::vector<std::uint64_t> contents(fiber_bytes / kWordBytes);
+  const Range heap = span_of(index);
+  std::vector<std::size_t> hints(fiber_bytes / kWordBytes);  // by field
   for (const crystal::FiberStack& fiber : fibers) {
-    if (!capture.read(fiber.object, std::as_writable_bytes(std::span(contents)))) continue;
-    for (const std::uint64_t word : contents) {
-      if (is_in_heap(index, word)) {
+    const auto bytes = capture.bytes_from(fiber.object);
+    if (bytes.size() < fiber_bytes) continue;
+    for (std::size_t i = 0; i < hints.size(); ++i) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, bytes.data() + i * kWordBytes, sizeof word);
+      if (heap.contains(RemoteAddr{word})) {
         words.in_heap.push_back(word);
-      } else if (may_be_timer(word, fiber, map)) {
+      } else if (may_be_timer(word, fiber, map, hints[i])) {
         words.timers.push_back({RemoteAddr{word}, kTimerBytes});
       }
     }
@@ -50,11 +61,11 @@ FiberWords words_of(std::span<const crystal::FiberStack> fibers,
   return words;
 }
 
-bool is_in_heap(const boehm::BlockIndex& index, std::uint64_t word) {
-  const auto& blocks = index.blocks;
-  if (blocks.empty() || word < blocks.front().start.value) return false;
-  const boehm::Block& last = blocks.back();
-  return word < last.start.value + last.object_bytes * last.objects;
+Range span_of(const boehm::BlockIndex& index) {
+  if (index.blocks.empty()) return {};
+  const boehm::Block& last = index.blocks.back();
+  const RemoteAddr start = index.blocks.front().start;
+  return {start, last.start - start + last.object_bytes * last.objects};
 }
 
 }  // namespace heapattach::stacks

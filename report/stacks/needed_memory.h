@@ -31,7 +31,7 @@ struct FiberWords {
                                   const MemoryMap& map,
                                   const Capture& capture);
 
-// Whether an address is between the first and the last object of the heap.
-[[nodiscard]] bool is_in_heap(const boehm::BlockIndex& index, std::uint64_t word);
+// From the first to the last object of the heap.
+[[nodiscard]] Range span_of(const boehm::BlockIndex& index);
 
 }  // namespace heapattach::stacks

@@ -1,6 +1,10 @@
 #include "symbols/crystal/fiber_objects.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "attach/near_search.h"
 
 namespace heapattach::crystal {
 
@@ -9,6 +13,7 @@ namespace {
 constexpr std::uint64_t kSmallestFiber = 80;
 constexpr std::uint64_t kLargestBlock = 64U << 10U;
 constexpr std::size_t kBatch = 256;
+constexpr std::size_t kPieceWords = std::size_t{64} << 10U;
 
 using Contents = std::vector<std::vector<std::uint64_t>>;  // of the blocks of a batch
 
@@ -38,11 +43,31 @@ void visit_batch(std::span<const boehm::Block* const> batch,
 
 }  // namespace
 
-const Object* find_object(const Objects& objects, std::uint64_t at) {
-  const auto found = std::lower_bound(
-      objects.begin(), objects.end(), at,
-      [](const Object& object, std::uint64_t address) { return object.at.value < address; });
-  return found != objects.end() && found->at.value == at ? &*found : nullptr;
+void Objects::add(RemoteAddr at, Words words) {
+  if (pieces_.empty() || pieces_.back().capacity() - pieces_.back().size() < words.size()) {
+    pieces_.emplace_back().reserve(std::max(kPieceWords, words.size()));
+  }
+  std::vector<std::uint64_t>& piece = pieces_.back();
+  const auto first = piece.insert(piece.end(), words.begin(), words.end());
+  objects_.push_back({at, Words(first, piece.end())});
+}
+
+void Objects::merge(Objects more) {
+  if (empty()) {
+    *this = std::move(more);
+    return;
+  }
+  std::move(more.pieces_.begin(), more.pieces_.end(), std::back_inserter(pieces_));
+  const auto middle = objects_.insert(objects_.end(), more.begin(), more.end());
+  std::inplace_merge(objects_.begin(), middle, objects_.end(),
+                     [](const Object& a, const Object& b) { return a.at < b.at; });
+}
+
+const Object* Objects::find(std::uint64_t at, const Object& from) const {
+  const auto guess = begin() + (&from - objects_.data());
+  const auto found = partition_point_near(
+      begin(), end(), guess, [at](const Object& object) { return object.at.value < at; });
+  return found != end() && found->at.value == at ? &*found : nullptr;
 }
 
 void each_object(const boehm::BlockIndex& index,
@@ -73,8 +98,7 @@ Objects objects_of(const Wanted& wanted,
       },
       [&](RemoteAddr at, Words words) {
         if (id_of(words) != wanted.id) return;
-        const Words first = words.first(wanted.bytes / 8);
-        objects.push_back({at, {first.begin(), first.end()}});
+        objects.add(at, words.first(wanted.bytes / 8));
       });
   return objects;
 }

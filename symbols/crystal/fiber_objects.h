@@ -31,12 +31,38 @@ inline std::uint32_t id_of(Words words) {
 
 struct Object {
   RemoteAddr at;
-  std::vector<std::uint64_t> words;
+  Words words;
 };
 
-using Objects = std::vector<Object>;  // sorted by address
+// Objects by address. Their words are in a few large pieces: there may be 100,000 objects, and the
+// target is stopped.
+class Objects {
+ public:
+  Objects() = default;
+  Objects(Objects&&) noexcept = default;
+  Objects& operator=(Objects&&) noexcept = default;
+  Objects(const Objects&) = delete;
+  Objects& operator=(const Objects&) = delete;
+  ~Objects() = default;
 
-const Object* find_object(const Objects& objects, std::uint64_t at);  // null if there is none
+  // At an address above all others.
+  void add(RemoteAddr at, Words words);
+  // Adds other objects than these.
+  void merge(Objects more);
+
+  [[nodiscard]] std::size_t size() const { return objects_.size(); }
+  [[nodiscard]] bool empty() const { return objects_.empty(); }
+  [[nodiscard]] const Object& operator[](std::size_t i) const { return objects_[i]; }
+  [[nodiscard]] auto begin() const { return objects_.begin(); }
+  [[nodiscard]] auto end() const { return objects_.end(); }
+
+  // The object at this address; null if there is none. Faster if it is near `from`, one of these.
+  [[nodiscard]] const Object* find(std::uint64_t at, const Object& from) const;
+
+ private:
+  std::vector<Object> objects_;
+  std::vector<std::vector<std::uint64_t>> pieces_;  // none of them ever grows into other memory
+};
 
 using ChooseBlock = std::function<bool(const boehm::Block&)>;
 using VisitObject = std::function<void(RemoteAddr at, Words words)>;

@@ -6,10 +6,10 @@
 #include "symbols/crystal/fibers.h"
 
 #include <algorithm>
-#include <iterator>
 #include <set>
 #include <unordered_map>
 
+#include "attach/near_mapping.h"
 #include "symbols/crystal/fiber_objects.h"
 
 namespace heapattach::crystal {
@@ -33,7 +33,7 @@ std::set<std::uint64_t> sizes_of_neighbours(const Objects& objects,
   for (const Object& object : objects) {
     for (const auto& link : {layout.next, layout.previous}) {
       const std::uint64_t neighbour = link ? object.words[*link / 8] : 0;
-      if (neighbour == 0 || find_object(objects, neighbour) != nullptr) continue;
+      if (neighbour == 0 || objects.find(neighbour, object) != nullptr) continue;
       if (const auto* block = block_around(index, neighbour)) sizes.insert(block->object_bytes);
     }
   }
@@ -55,13 +55,9 @@ Objects all_objects(const FiberLayout& layout,
   std::set<std::uint64_t> sizes{layout.object_bytes};
   std::set<std::uint64_t> done;
   while (!sizes.empty()) {
-    Objects more = objects_of(wanted, index, memory, [&](const boehm::Block& block) {
+    objects.merge(objects_of(wanted, index, memory, [&](const boehm::Block& block) {
       return sizes.count(block.object_bytes) != 0;
-    });
-    const auto before = static_cast<std::ptrdiff_t>(objects.size());
-    std::move(more.begin(), more.end(), std::back_inserter(objects));
-    std::inplace_merge(objects.begin(), objects.begin() + before, objects.end(),
-                       [](const Object& a, const Object& b) { return a.at < b.at; });
+    }));
     done.merge(sizes);
     sizes.clear();
     if (objects.empty() || !layout.next) {
@@ -84,12 +80,13 @@ class Fibers {
   [[nodiscard]] std::vector<FiberStack> stacks(std::span<const FrozenThread> threads) const {
     const auto running = running_on(threads);
     std::vector<FiberStack> stacks;
+    std::size_t mapping = 0;  // of the last one: stacks are often neighbours too
     for (const Object& object : objects_) {
       const auto thread = running.find(object.at.value);
       const bool is_running = thread != running.end();
       if (!is_running && !is_linked(object)) continue;
       const std::uint64_t top = is_running ? thread->second : word(object, layout_.stack_top);
-      const auto stack = stack_from(top, word(object, layout_.stack_bottom));
+      const auto stack = stack_from(top, word(object, layout_.stack_bottom), mapping);
       const std::uint64_t name = layout_.name ? word(object, *layout_.name) : 0;
       if (stack) stacks.push_back({object.at, *stack, {name}, is_running});
     }
@@ -114,16 +111,19 @@ class Fibers {
                                 std::uint64_t there,
                                 std::uint64_t back) const {
     if (word(object, there) == 0) return true;
-    const Object* other = find_object(objects_, word(object, there));
+    const Object* other = objects_.find(word(object, there), object);
     return other != nullptr && word(*other, back) == object.at.value;
   }
 
-  // The words from `top` to `bottom`, if they are one piece of readable stack.
-  [[nodiscard]] std::optional<Range> stack_from(std::uint64_t top, std::uint64_t bottom) const {
+  // The words from `top` to `bottom`, if they are one piece of readable stack. `hint` is for
+  // find_near().
+  [[nodiscard]] std::optional<Range> stack_from(std::uint64_t top,
+                                                std::uint64_t bottom,
+                                                std::size_t& hint) const {
     if (top % 8 != 0 || bottom % 8 != 0 || top >= bottom || bottom - top > kLargestStack) {
       return std::nullopt;
     }
-    const Mapping* mapping = map_.find({top});
+    const Mapping* mapping = find_near(map_, {top}, hint);
     const bool fits = mapping != nullptr && mapping->readable && mapping->writable &&
                       bottom <= mapping->range.end().value;
     return fits ? std::optional(Range{{top}, bottom - top}) : std::nullopt;
@@ -133,28 +133,48 @@ class Fibers {
   // shares its old stack with another one, the one in the list counts.
   [[nodiscard]] std::unordered_map<std::uint64_t, std::uint64_t> running_on(
       std::span<const FrozenThread> threads) const {
-    std::vector<const Object*> by_bottom;
-    for (const Object& object : objects_) by_bottom.push_back(&object);
-    const auto bottom = [&](const Object* o) { return word(*o, layout_.stack_bottom); };
-    std::sort(by_bottom.begin(), by_bottom.end(), [&](const Object* a, const Object* b) {
-      if (bottom(a) != bottom(b)) return bottom(a) < bottom(b);
-      return is_linked(*a) && !is_linked(*b);
-    });
-    std::unordered_map<std::uint64_t, std::uint64_t> running;
+    std::vector<std::uint64_t> pointers;
     for (const FrozenThread& thread : threads) {
       std::uint64_t stack_pointer = 0;
       if (thread.registers) stack_pointer = thread.registers->stack_pointer.value;
       if (!thread.registers && thread.blocked_stack_pointer) {
         stack_pointer = thread.blocked_stack_pointer->value;
       }
-      const auto above =
-          std::upper_bound(by_bottom.begin(), by_bottom.end(), stack_pointer,
-                           [&](std::uint64_t at, const Object* o) { return at < bottom(o); });
-      const std::uint64_t first = stack_pointer & ~std::uint64_t{7};
-      if (above == by_bottom.end() || !stack_from(first, bottom(*above))) continue;
-      running.emplace((*above)->at.value, first);
+      pointers.push_back(stack_pointer);
+    }
+    std::sort(pointers.begin(), pointers.end());
+    std::unordered_map<std::uint64_t, std::uint64_t> running;
+    std::size_t mapping = 0;
+    const Object* above = nullptr;
+    const std::vector<const Object*> nearest = nearest_above(pointers);
+    for (std::size_t i = pointers.size(); i-- > 0;) {
+      if (nearest[i] != nullptr) above = nearest[i];
+      const std::uint64_t first = pointers[i] & ~std::uint64_t{7};
+      if (above == nullptr || !stack_from(first, stack_end(*above), mapping)) continue;
+      running[above->at.value] = first;
     }
     return running;
+  }
+
+  // For each address (sorted), the object whose stack ends closest above it, but below the next
+  // address; null if there is none.
+  [[nodiscard]] std::vector<const Object*> nearest_above(
+      const std::vector<std::uint64_t>& addresses) const {
+    std::vector<const Object*> nearest(addresses.size());
+    for (const Object& object : objects_) {
+      const std::uint64_t end = stack_end(object);
+      const auto next = std::lower_bound(addresses.begin(), addresses.end(), end);
+      if (next == addresses.begin()) continue;
+      const Object*& best = nearest[static_cast<std::size_t>(next - addresses.begin()) - 1];
+      const bool is_better = best == nullptr || end < stack_end(*best) ||
+                             (end == stack_end(*best) && !is_linked(*best) && is_linked(object));
+      if (is_better) best = &object;
+    }
+    return nearest;
+  }
+
+  [[nodiscard]] std::uint64_t stack_end(const Object& object) const {
+    return word(object, layout_.stack_bottom);
   }
 
   const FiberLayout& layout_;

@@ -86,7 +86,7 @@ void learn_links(const Objects& objects, FiberLayout& layout) {
   std::map<std::pair<std::uint64_t, std::uint64_t>, int> votes;
   for (const Object& object : objects) {
     for (std::size_t a = 1; a < object.words.size(); ++a) {
-      const Object* other = find_object(objects, object.words[a]);
+      const Object* other = objects.find(object.words[a], object);
       if (other == nullptr || other == &object) continue;
       for (std::size_t b = a + 1; b < object.words.size(); ++b) {
         if (other->words[b] == object.at.value) ++votes[{a * 8, b * 8}];

@@ -3,8 +3,10 @@
 #include <string>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <sys/sysmacros.h>
 
+#include "attach/near_mapping.h"
 #include "attach/process.h"
 
 using namespace heapattach;
@@ -76,6 +78,23 @@ TEST_CASE("an address is found in the mapping that holds it") {
   CHECK(MemoryMap().find({0}) == nullptr);
 }
 
+TEST_CASE("an address is found from any hint") {
+  std::string text;
+  for (int i = 1; i <= 30; ++i) text += fmt::format("{0:x}000-{0:x}800 rw-p 00000000 00:00 0\n", i);
+  const auto map = parsed(text);
+  for (std::uint64_t at = 0; at < 0x20000; at += 0x400) {
+    for (std::size_t from = 0; from <= 40; ++from) {
+      std::size_t hint = from;
+      REQUIRE(find_near(map, {at}, hint) == map.find({at}));
+      const std::size_t kept = hint;
+      REQUIRE(find_near(map, {at}, hint) == map.find({at}));
+      REQUIRE(hint == kept);
+    }
+  }
+  std::size_t hint = 7;
+  CHECK(find_near(MemoryMap(), {0}, hint) == nullptr);
+}
+
 TEST_CASE("a garbled memory map is malformed, and the message names the line") {
   const std::string good = "1000-2000 r--p 00000000 00:00 0\n";
   std::string bad;
@@ -99,6 +118,12 @@ TEST_CASE("a garbled memory map is malformed, and the message names the line") {
   }
   SUBCASE("cut off") {
     bad = "3000-4000 r--p 0000";
+  }
+  SUBCASE("an address in capital letters") {
+    bad = "3000-ABCD0000 r--p 00000000 00:00 0\n";
+  }
+  SUBCASE("an address without digits") {
+    bad = "-4000 r--p 00000000 00:00 0\n";
   }
   SUBCASE("an address of 17 digits") {
     bad = "3000-10000000000000000 r--p 00000000 00:00 0\n";
