@@ -45,7 +45,8 @@ TEST_CASE("a live table fits its terminal, also after this has become narrower")
   const std::string screen = directory.file("screen");
   // After each size, two more tables: the first one may have been begun before.
   const ToolRun run = run_in_shell(
-      "set -m; script -qfec \"stty rows 40 cols 100; exec '$0' trace --live --for 5m --by function "
+      "set -m; script -qfec \"stty rows 40 cols 100; exec '$0' trace --live --no-mark --for 5m "
+      "--by function "
       "-o '$2/trace.txt' $1\" \"$2/screen\" </dev/null >/dev/null & script=$!; "
       "tables() { grep -o 'tracing, ' \"$2/screen\" | wc -l; }; "
       "more() { want=$(($(tables \"$@\") + 3)); until (($(tables \"$@\") >= want)) || "
@@ -71,7 +72,7 @@ TEST_CASE("a worker that hangs while a trace is shown is given up, and the trace
   const TemporaryDirectory directory;
   // Stops the first worker that the tool starts after its first table, and waits for its end.
   const ToolRun run = run_in_shell(
-      "set -m; script -qfec \"exec '$0' trace --live --every 64k --for 5m --by function "
+      "set -m; script -qfec \"exec '$0' trace --live --no-mark --every 64k --for 5m --by function "
       "-o '$2/trace.txt' $1\" \"$2/screen\" </dev/null >/dev/null & script=$!; "
       "tables() { grep -o 'tracing, ' \"$1\" | wc -l; }; "
       "until grep -q make_small \"$2/screen\" || ! kill -0 $script; do sleep 0.1; done; "

@@ -178,7 +178,8 @@ TEST_CASE("--live shows the first rows while it records, and needs a terminal") 
   const TemporaryDirectory directory;
   const std::string screen = directory.file("screen");
   const ToolRun run = run_in_shell(
-      "set -m; script -qfec \"exec '$0' trace --live --for 1m --by function -o '$2' $1\" \"$3\" "
+      "set -m; script -qfec \"exec '$0' trace --live --no-mark --for 1m --by function -o '$2' $1\" "
+      "\"$3\" "
       "</dev/null >/dev/null & script=$!; "
       "until [[ $(grep -c make_small \"$3\") -ge 2 ]] || ! kill -0 $script; do sleep 0.1; done; "
       "kill -INT $(pgrep -P $script); wait $script",
