@@ -285,6 +285,37 @@ TEST_CASE("the memory of a process with two heaps is shown by heap") {
   CHECK(run_tool({"--check", pid_of(target)}).output.find("--heap both") != std::string::npos);
 }
 
+TEST_CASE("both heaps can be redacted, watched and shown in a page") {
+  if (!is_target_built("both_heaps")) return;
+  LiveTarget target("both_heaps");
+  simdjson::dom::parser parser;
+  simdjson::dom::parser plain_parser;
+  const ToolRun redacted = run_both({"--count", "-f", "json", "--redact", "full"}, target);
+  const ToolRun plain = run_both({"--count", "-f", "json"}, target);
+  INFO(redacted.errors, plain.errors);
+  REQUIRE(redacted.status == 0);
+  REQUIRE(plain.status == 0);
+  CHECK(redacted.output.find("Session") == std::string::npos);
+  const element hidden = parser.parse(redacted.output);
+  const element shown = plain_parser.parse(plain.output);
+  for (const std::size_t heap : {0U, 1U}) {
+    CHECK(numbers_of(hidden["heaps"].at(heap)) == numbers_of(shown["heaps"].at(heap)));
+  }
+
+  const ToolRun watched = run_both({"--watch", "100ms", "--rounds", "2", "-q"}, target);
+  INFO(watched.errors, watched.output);
+  CHECK(watched.status == 0);
+  const std::string objects = fmt::format("{} objects", std::int64_t(shown["objects"]));
+  CHECK(watched.output.find("round 2") != std::string::npos);
+  CHECK(watched.output.find(objects, watched.output.find("round 2")) != std::string::npos);
+
+  const TemporaryDirectory directory;
+  const std::string page = directory.file("both.html");
+  CHECK(run_both({"-o", page}, target).status == 0);
+  CHECK(read_text(page).find("Buffer") != std::string::npos);
+  CHECK(harm_done_to(target.pid()) == "");
+}
+
 TEST_CASE("both heaps are refused by name where there is one, or no room for two") {
   LiveTarget plain("malloced");
   const ToolRun none = run_both({"--count"}, plain);
