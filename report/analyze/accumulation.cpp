@@ -134,8 +134,8 @@ class Finder {
   std::span<const std::uint64_t> retained_;
   std::span<const TypeIndex> types_;
   std::uint64_t threshold_;
-  snapshot::FlatArray<Large> large_;  // by object
-  std::vector<End> ends_;             // of the lists
+  FlatArray<Large> large_;  // by object
+  std::vector<End> ends_;   // of the lists
   std::vector<Accumulation> found_;
 };
 

@@ -12,61 +12,75 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 #include <utility>
+
+#include "attach/prefetch.h"
 
 namespace heapattach::analyze {
 
 namespace {
 
-// The semidominators, found from the largest number down. `best_` of a number is that of the
-// numbers on its shortened path whose semidominator is the smallest.
+// The semidominators, found from the largest number down.
 class Semidominators {
  public:
-  explicit Semidominators(const Numbers& parent) : above_(parent) {
-    semi_.resize(parent.size());
-    std::iota(semi_.begin(), semi_.end(), Number{0});
-    best_ = semi_;
+  explicit Semidominators(const Walk& walk) : walk_(walk) {
+    paths_.reserve(walk.parent.size());
+    for (const Number above : walk.parent) {
+      paths_.push_back({above, static_cast<Number>(paths_.size())});
+    }
   }
 
-  Numbers find(const Walk& walk) && {
-    for (Number number = static_cast<Number>(semi_.size()) - 1; number > 0; --number) {
-      Number semi = above_[number];
-      for (const Number from : walk.others_to(number)) {
-        semi = std::min(semi, semi_[evaluate(from, number + 1)]);
+  Numbers find() && {
+    Numbers semi(paths_.size());
+    semi[0] = 0;
+    for (Number number = static_cast<Number>(paths_.size()) - 1; number > 0; --number) {
+      Number least = walk_.parent[number];
+      for (std::uint64_t at = walk_.first_other[number + 1]; at > walk_.first_other[number]; --at) {
+        // The next number's come before this one's.
+        if (at > kAhead) prefetch(&paths_[walk_.others[at - 1 - kAhead]]);
+        least = std::min(least, evaluate(walk_.others[at - 1], number + 1));
       }
-      semi_[number] = semi;
+      semi[number] = least;
+      paths_[number].least = least;
     }
-    return std::move(semi_);
+    return semi;
   }
 
  private:
-  // The number with the smallest semidominator from `number` up to, but excluding, the first
-  // ancestor that is smaller than `done`; those from `done` on are finished.
+  static constexpr std::size_t kAhead = 16;
+
+  struct Path {
+    Number above = 0;  // the parent, or after shortening an ancestor
+    Number least = 0;  // the smallest semidominator from this number up to the last before `above`
+  };
+
+  // The smallest semidominator from `number` up to, but excluding, the first ancestor that is
+  // smaller than `done`. Numbers from `done` on are finished; any other counts as its own.
   Number evaluate(Number number, Number done) {
-    if (above_[number] < done) return best_[number];
+    if (paths_[number].above < done) return paths_[number].least;
     do {
       path_.push_back(number);
-      number = above_[number];
-    } while (above_[number] >= done);
+      number = paths_[number].above;
+    } while (paths_[number].above >= done);
     for (; !path_.empty(); path_.pop_back()) {
-      const Number below = path_.back();
-      above_[below] = above_[number];
-      if (semi_[best_[number]] < semi_[best_[below]]) best_[below] = best_[number];
-      number = below;
+      Path& below = paths_[path_.back()];
+      below.above = paths_[number].above;
+      below.least = std::min(below.least, paths_[number].least);
+      number = path_.back();
     }
-    return best_[number];
+    return paths_[number].least;
   }
 
-  Numbers above_;  // shortened as we go
-  Numbers semi_;   // of finished numbers; for others the number itself
-  Numbers best_;
+  const Walk& walk_;
+  FlatArray<Path> paths_;
   std::vector<Number> path_;
 };
 
 }  // namespace
 
 Dominators dominators_by_number(const Walk& walk) {
-  const Numbers semi = Semidominators(walk.parent).find(walk);
+  const Numbers semi = Semidominators(walk).find();
   Dominators result{walk.parent, {}};
   for (Number number = 1; number < result.of.size(); ++number) {
     Number closest = result.of[number];
@@ -82,7 +96,6 @@ Dominators dominators_by_number(const Walk& walk) {
 
 Dominators find_dominators(const Graph& graph) {
   Walk found = walk(graph);
-  found.number_of = Numbers();
   found.by_part = Numbers();
   const auto by_number = dominators_by_number(found).of;
   const auto objects = std::move(found.objects);
@@ -97,13 +110,24 @@ Dominators find_dominators(const Graph& graph) {
   return result;
 }
 
-snapshot::FlatArray<std::uint64_t> retained_bytes(const Dominators& dominators,
-                                                  std::span<const std::uint64_t> bytes) {
-  snapshot::FlatArray<std::uint64_t> retained(dominators.of.size(), 0);
-  for (auto object = dominators.order.rbegin(); object != dominators.order.rend(); ++object) {
-    retained[*object] += bytes[*object];
-    const ObjectIndex by = dominators.of[*object];
-    if (by != kNone) retained[by] += retained[*object];
+FlatArray<std::uint64_t> retained_bytes(const Dominators& dominators,
+                                        std::span<const std::uint64_t> bytes) {
+  FlatArray<std::uint64_t> retained(dominators.of.size(), 0);
+  const std::span order(dominators.order);
+  for (std::size_t i = order.size(); i > 0; --i) {
+    constexpr std::size_t kStep = 8;
+    if (i > 2 * kStep) {
+      const ObjectIndex later = order[i - 1 - 2 * kStep];
+      prefetch(&dominators.of[later]);
+      prefetch(&bytes[later]);
+      prefetch(&retained[later]);
+      const ObjectIndex by = dominators.of[order[i - 1 - kStep]];
+      if (by != kNone) prefetch(&retained[by]);
+    }
+    const ObjectIndex object = order[i - 1];
+    retained[object] += bytes[object];
+    const ObjectIndex by = dominators.of[object];
+    if (by != kNone) retained[by] += retained[object];
   }
   return retained;
 }

@@ -14,9 +14,9 @@ namespace heapattach::analyze {
 struct Dominators {
   // For each object, its closest dominator; kNone if there is none, or if the object is
   // unreachable.
-  snapshot::FlatArray<ObjectIndex> of;
+  FlatArray<ObjectIndex> of;
   // The reachable objects, each after its dominator.
-  snapshot::FlatArray<ObjectIndex> order;
+  FlatArray<ObjectIndex> order;
 };
 
 [[nodiscard]] Dominators find_dominators(const Graph& graph);
@@ -26,7 +26,7 @@ struct Dominators {
 
 // For each object, the sum of `bytes` of everything that it dominates, including itself; 0 if it is
 // unreachable.
-[[nodiscard]] snapshot::FlatArray<std::uint64_t> retained_bytes(
-    const Dominators& dominators, std::span<const std::uint64_t> bytes);
+[[nodiscard]] FlatArray<std::uint64_t> retained_bytes(const Dominators& dominators,
+                                                      std::span<const std::uint64_t> bytes);
 
 }  // namespace heapattach::analyze

@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
+#include "attach/flat_array.h"
 #include "attach/result.h"
 #include "report/analyze/edge_names.h"
 #include "report/analyze/graph.h"
-#include "report/model/flat_array.h"
 
 namespace heapattach::analyze {
 
@@ -36,8 +36,8 @@ class RemainingEdges {
  private:
   const snapshot::Snapshot& snapshot_;
   bool is_copy_ = false;
-  snapshot::FlatArray<std::uint64_t> first_edge_;
-  snapshot::FlatArray<snapshot::Edge> edges_;
+  FlatArray<std::uint64_t> first_edge_;
+  FlatArray<snapshot::Edge> edges_;
   std::uint64_t excluded_ = 0;
   std::vector<std::string> unused_;
 };

@@ -53,6 +53,16 @@ class Reached {
   std::size_t tail_ = 0;
 };
 
+// The numbers of the roots, the best ones first.
+std::array<std::vector<std::uint32_t>, kRootQualities> by_quality(const Snapshot& snapshot) {
+  std::array<std::vector<std::uint32_t>, kRootQualities> roots;
+  RootQualities qualities(snapshot);
+  for (std::uint32_t i = 0; i < snapshot.roots.size(); ++i) {
+    roots[static_cast<std::size_t>(qualities.of(snapshot.roots[i]))].push_back(i);
+  }
+  return roots;
+}
+
 // Counts only if no better root references the same.
 bool is_weak(std::size_t quality) {
   return quality >= static_cast<std::size_t>(RootQuality::Collector);
@@ -60,16 +70,20 @@ bool is_weak(std::size_t quality) {
 
 }  // namespace
 
-ExplainingRoots explaining_roots(const Snapshot& snapshot) {
-  std::array<std::vector<std::uint32_t>, kRootQualities> by_quality;
-  RootQualities qualities(snapshot);
-  for (std::uint32_t i = 0; i < snapshot.roots.size(); ++i) {
-    by_quality[static_cast<std::size_t>(qualities.of(snapshot.roots[i]))].push_back(i);
+std::vector<RootedObjects> rooted_objects(const Snapshot& snapshot) {
+  std::vector<RootedObjects> groups;
+  for (const auto& roots : by_quality(snapshot)) {
+    groups.push_back({objects_of(snapshot, roots), is_weak(groups.size())});
   }
+  return groups;
+}
+
+ExplainingRoots explaining_roots(const Snapshot& snapshot) {
+  const auto all = by_quality(snapshot);
   ExplainingRoots explaining;
   Reached reached(snapshot);
   for (std::size_t quality = 0; quality < kRootQualities; ++quality) {
-    const std::vector<std::uint32_t>& roots = by_quality[quality];
+    const std::vector<std::uint32_t>& roots = all[quality];
     for (const std::uint32_t root : roots) {
       // Among themselves they are equal: all stay that reference something the better ones do not
       // reach.

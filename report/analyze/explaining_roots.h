@@ -6,6 +6,7 @@
 
 #include "report/analyze/graph.h"
 #include "report/analyze/root_quality.h"
+#include "report/analyze/walk.h"
 #include "report/model/model.h"
 
 namespace heapattach::analyze {
@@ -27,5 +28,9 @@ struct ExplainingRoots {
 // The objects that these roots reference, in the same order.
 [[nodiscard]] std::vector<ObjectIndex> objects_of(const snapshot::Snapshot& snapshot,
                                                   const std::vector<std::uint32_t>& roots);
+
+// What the roots of each quality reference, the best first, for a walk from those that explain
+// something.
+[[nodiscard]] std::vector<RootedObjects> rooted_objects(const snapshot::Snapshot& snapshot);
 
 }  // namespace heapattach::analyze

@@ -118,7 +118,7 @@ class HolderFinder {
   }
 
   [[nodiscard]] std::vector<Share> shares() const {
-    const snapshot::FlatArray<std::uint64_t> retained = retained_bytes(dominators_, new_bytes_);
+    const FlatArray<std::uint64_t> retained = retained_bytes(dominators_, new_bytes_);
     const std::vector<bool> is_outermost =
         outermost_of_groups(dominators_, groups_, difference_.rows.size() + 1);
     std::vector<Share> shares(difference_.rows.size() + 1);

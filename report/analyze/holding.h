@@ -18,11 +18,11 @@ struct Holding {
   explicit Holding(const snapshot::Snapshot& snapshot);
 
   RootOrder roots;
-  snapshot::FlatArray<snapshot::TypeIndex>
+  FlatArray<snapshot::TypeIndex>
       types;  // types with the same name are merged into the first of them
-  snapshot::FlatArray<std::uint64_t> bytes;
+  FlatArray<std::uint64_t> bytes;
   analyze::Dominators dominators;
-  snapshot::FlatArray<std::uint64_t> retained;
+  FlatArray<std::uint64_t> retained;
   std::vector<bool> is_outermost;  // reachable, and no object of its type dominates it
 };
 

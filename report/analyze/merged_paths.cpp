@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <string_view>
 #include <tuple>
 #include <utility>
+
+#include "attach/prefetch.h"
 
 namespace heapattach::analyze {
 
@@ -245,7 +248,9 @@ std::vector<MergedPaths::Merged> MergedPaths::group_all(std::size_t most_of_a_ty
   std::vector<Merged> by_node;
   Memo memo;
   prepare();
-  for (const ObjectIndex object : root_paths_.order) {
+  for (std::size_t i = 0; i < root_paths_.order.size(); ++i) {
+    look_ahead(i);
+    const ObjectIndex object = root_paths_.order[i];
     const NodeIndex node = place_next(object, memo);
     if (node == kNoNode) continue;
     if (by_node.size() <= node) by_node.resize(nodes_.size());
@@ -254,6 +259,21 @@ std::vector<MergedPaths::Merged> MergedPaths::group_all(std::size_t most_of_a_ty
     merged.bytes += snapshot_.bytes_of(snapshot_.objects[object]);
   }
   return choose(std::move(by_node), most_of_a_type);
+}
+
+// What is needed of the objects is scattered in memory, and so is that of those before them.
+void MergedPaths::look_ahead(std::size_t i) const {
+  constexpr std::size_t kStep = 8;
+  const std::span order(root_paths_.order);
+  if (order.size() - i <= 2 * kStep) return;
+  const ObjectIndex later = order[i + 2 * kStep];
+  prefetch(&root_paths_.before[later]);
+  prefetch(&snapshot_.objects[later]);
+  prefetch(&node_of_[later]);
+  const ObjectIndex before = root_paths_.before[order[i + kStep]].object;
+  if (before == kNone) return;
+  prefetch(&snapshot_.objects[before]);
+  prefetch(&node_of_[before]);
 }
 
 MergedPaths::NodeIndex MergedPaths::place_next(ObjectIndex object, Memo& memo) {

@@ -100,6 +100,7 @@ class MergedPaths {
   [[nodiscard]] std::string step_of(NodeIndex node) const;
   [[nodiscard]] std::string summary_of(NodeIndex node) const;
   [[nodiscard]] std::vector<Stop> stops_to(NodeIndex node) const;
+  void look_ahead(std::size_t i) const;
   // Call it with objects in path order. kNoNode if there are too many nodes.
   NodeIndex place_next(snapshot::ObjectIndex object, Memo& memo);
   [[nodiscard]] std::vector<Merged> choose(std::vector<Merged> by_node,
@@ -113,8 +114,8 @@ class MergedPaths {
   std::vector<Node> nodes_;
   std::unordered_map<NodeIndex, std::set<std::string>> ways_;  // of steps between nodes of one type
   std::unordered_multimap<std::uint64_t, NodeIndex> by_step_;
-  snapshot::FlatArray<NodeIndex> node_of_;   // by object; empty: not computed yet
-  snapshot::FlatArray<std::uint32_t> rank_;  // by object: rank in shortest-path order
+  FlatArray<NodeIndex> node_of_;   // by object; empty: not computed yet
+  FlatArray<std::uint32_t> rank_;  // by object: rank in shortest-path order
   std::vector<std::string> root_kinds_;
   std::unordered_map<std::string, std::uint32_t> root_kind_numbers_;
 };

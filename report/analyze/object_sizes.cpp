@@ -17,7 +17,7 @@ Result<ObjectSizes> find_object_sizes(const snapshot::Snapshot& snapshot,
   if (!at) return Error{ErrorKind::Malformed, fmt::format("{} is not an address", address)};
   ObjectSizes sizes;
   sizes.object = HA_TRY(find_object(snapshot, *at));
-  snapshot::FlatArray<std::uint64_t> bytes;
+  FlatArray<std::uint64_t> bytes;
   bytes.reserve(snapshot.objects.size());
   for (const snapshot::Object& object : snapshot.objects) {
     bytes.push_back(snapshot.bytes_of(object));

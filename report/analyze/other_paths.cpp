@@ -56,7 +56,7 @@ class Parting {
 
  private:
   const ShortestPaths& root_paths_;
-  snapshot::FlatArray<std::uint64_t> below_;  // by object: how many paths go through it
+  FlatArray<std::uint64_t> below_;  // by object: how many paths go through it
   ObjectIndex at_ = kNone;
 };
 
@@ -74,7 +74,7 @@ RootOrder variables_of(const RootOrder& roots) {
 // The roots at which the paths to the objects begin.
 std::set<std::uint32_t> roots_of(const ShortestPaths& paths,
                                  const std::vector<ObjectIndex>& objects) {
-  snapshot::FlatArray<std::uint32_t> root_of(paths.before.size(), 0);
+  FlatArray<std::uint32_t> root_of(paths.before.size(), 0);
   for (const ObjectIndex object : paths.order) {
     const Step& before = paths.before[object];
     root_of[object] = before.object == kNone ? before.by : root_of[before.object];

@@ -55,9 +55,9 @@ class Descent {
 
   const Dominators& dominators_;
   std::span<const snapshot::TypeIndex> groups_;
-  snapshot::FlatArray<ObjectIndex> first_;  // of the objects that each dominates directly
-  snapshot::FlatArray<ObjectIndex> next_;   // with the same dominator
-  std::vector<std::uint32_t> above_;        // by group: its objects between here and the top
+  FlatArray<ObjectIndex> first_;      // of the objects that each dominates directly
+  FlatArray<ObjectIndex> next_;       // with the same dominator
+  std::vector<std::uint32_t> above_;  // by group: its objects between here and the top
   std::vector<bool> is_outermost_;
 };
 

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <span>
 
+#include "attach/flat_array.h"
 #include "report/analyze/graph.h"
-#include "report/model/flat_array.h"
 
 namespace heapattach::analyze {
 
@@ -28,8 +28,8 @@ class Referrers {
   [[nodiscard]] const std::uint64_t* place_of(ObjectIndex object) const { return &first_[object]; }
 
  private:
-  snapshot::FlatArray<std::uint64_t> first_;  // by object, plus one for the end
-  snapshot::FlatArray<Referrer> referrers_;
+  FlatArray<std::uint64_t> first_;  // by object, plus one for the end
+  FlatArray<Referrer> referrers_;
 };
 
 }  // namespace heapattach::analyze

@@ -73,9 +73,9 @@ class SearchAlong {
   const Graph& graph_;
   std::vector<ObjectIndex> path_;
   std::span<const std::uint64_t> bytes_;
-  snapshot::FlatArray<std::uint32_t> places_;  // by object: on the path
-  snapshot::FlatArray<ObjectIndex> found_;     // seen, in the order of the search
-  std::size_t next_ = 0;                       // in found_
+  FlatArray<std::uint32_t> places_;  // by object: on the path
+  FlatArray<ObjectIndex> found_;     // seen, in the order of the search
+  std::size_t next_ = 0;             // in found_
   std::uint64_t seen_bytes_ = 0;
   std::uint32_t reached_ = 0;  // how many of the path, up to the last that something led to
 };

@@ -4,10 +4,10 @@
 #include <span>
 #include <vector>
 
+#include "attach/flat_array.h"
 #include "report/analyze/dominators.h"
 #include "report/analyze/graph.h"
 #include "report/analyze/root_paths.h"
-#include "report/model/flat_array.h"
 
 // What objects retain, and what retains them.
 namespace heapattach::analyze {
@@ -48,7 +48,7 @@ class Retentions {
   [[nodiscard]] std::vector<Dominator> dominators_of(const std::vector<ObjectIndex>& objects) const;
 
   Dominators dominators_;
-  snapshot::FlatArray<std::uint64_t> retained_;
+  FlatArray<std::uint64_t> retained_;
 };
 
 }  // namespace heapattach::analyze

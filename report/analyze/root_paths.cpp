@@ -55,7 +55,7 @@ class BackwardSearch {
   }
 
   [[nodiscard]] std::vector<std::uint32_t> take_roots() { return std::move(roots_); }
-  [[nodiscard]] snapshot::FlatArray<Step> take_steps() { return std::move(after_); }
+  [[nodiscard]] FlatArray<Step> take_steps() { return std::move(after_); }
 
  private:
   // Goes back until only edges to what is entered `later` are left.
@@ -102,7 +102,7 @@ class BackwardSearch {
   const Referrers& referrers_;
   const PathOrder& order_;
   RootsByObject roots_by_object_;
-  snapshot::FlatArray<Step> after_;
+  FlatArray<Step> after_;
   std::vector<ObjectIndex> level_;
   std::vector<std::uint32_t> roots_;
 };

@@ -44,8 +44,8 @@ using RootPath = std::vector<Step>;
 // For each object, a shortest path from the best roots that reach it. Of several, the one from the
 // earlier root, then the one through the object that was reached earlier.
 struct ShortestPaths {
-  snapshot::FlatArray<Step> before;        // by object: the step before it; kNone: from a root
-  snapshot::FlatArray<ObjectIndex> order;  // the reachable objects, nearest to the best roots first
+  FlatArray<Step> before;        // by object: the step before it; kNone: from a root
+  FlatArray<ObjectIndex> order;  // the reachable objects, nearest to the best roots first
 
   [[nodiscard]] bool leads_to(ObjectIndex object) const {
     return before[object] != Step{kNone, kNone};
@@ -73,8 +73,7 @@ class PathsToObject {
  private:
   std::span<const ObjectIndex> held_;  // by root
   ObjectIndex target_;
-  snapshot::FlatArray<Step>
-      after_;  // by object: the next on its path to the target; kNone: not seen
+  FlatArray<Step> after_;  // by object: the next on its path to the target; kNone: not seen
   std::vector<std::uint32_t> roots_;
 };
 

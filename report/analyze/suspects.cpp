@@ -157,9 +157,9 @@ class SuspectFinder {
   // report it a second time.
   [[nodiscard]] std::vector<std::uint64_t> retained_by_types() const {
     std::vector<std::uint64_t> sums(snapshot_.types.size());
-    snapshot::FlatArray<std::uint64_t> left;  // of the rest, by object; empty: all is left
+    FlatArray<std::uint64_t> left;  // of the rest, by object; empty: all is left
     if (!result_.found.empty()) {
-      snapshot::FlatArray<std::uint64_t> bytes = bytes_;
+      FlatArray<std::uint64_t> bytes = bytes_;
       std::uint64_t sum = 0;
       for (const ObjectIndex object : dominators_.order) {
         if (is_covered_[object]) bytes[object] = 0;
@@ -168,7 +168,7 @@ class SuspectFinder {
       if (sum == 0) return sums;
       left = analyze::retained_bytes(dominators_, bytes);
     }
-    const snapshot::FlatArray<std::uint64_t>& retained = left.empty() ? retained_ : left;
+    const FlatArray<std::uint64_t>& retained = left.empty() ? retained_ : left;
     for (const ObjectIndex object : dominators_.order) {
       if (is_outermost_[object] && !is_covered_[object]) sums[types_[object]] += retained[object];
     }
@@ -391,10 +391,10 @@ class SuspectFinder {
   MergedPaths& merged_;
   const RootOrder& roots_;
   Graph graph_;
-  const snapshot::FlatArray<TypeIndex>& types_;
-  const snapshot::FlatArray<std::uint64_t>& bytes_;
+  const FlatArray<TypeIndex>& types_;
+  const FlatArray<std::uint64_t>& bytes_;
   const analyze::Dominators& dominators_;
-  const snapshot::FlatArray<std::uint64_t>& retained_;
+  const FlatArray<std::uint64_t>& retained_;
   const std::vector<bool>& is_outermost_;
   std::vector<bool> is_covered_;                   // belongs to a suspect
   std::vector<std::vector<ObjectIndex>> members_;  // by suspect: the outermost of its objects

@@ -58,7 +58,7 @@ class Flow {
 
   const Walk& walk_;
   std::span<const snapshot::TypeIndex> types_;
-  snapshot::FlatArray<std::uint64_t> reached_by_;  // by number: bits of the types that reach it
+  FlatArray<std::uint64_t> reached_by_;  // by number: bits of the types that reach it
 };
 
 }  // namespace

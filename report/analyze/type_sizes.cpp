@@ -43,7 +43,7 @@ struct Groups {
 // The reachable objects, by their numbers in a walk.
 struct Numbered {
   Numbered(const Snapshot& snapshot, std::span<const TypeIndex> group_of_type)
-      : found(walk_from_roots(snapshot)) {
+      : found(walk({snapshot.first_edge, snapshot.edges, {}}, rooted_objects(snapshot))) {
     groups.resize(found.objects.size(), 0);
     bytes.resize(found.objects.size(), 0);
     for (Number number = 1; number < found.objects.size(); ++number) {
@@ -53,21 +53,16 @@ struct Numbered {
     }
   }
 
-  static Walk walk_from_roots(const Snapshot& snapshot) {
-    const std::vector<ObjectIndex> roots = objects_of(snapshot, explaining_roots(snapshot).numbers);
-    return walk({snapshot.first_edge, snapshot.edges, roots});
-  }
-
   Walk found;
-  snapshot::FlatArray<TypeIndex> groups;
-  snapshot::FlatArray<std::uint64_t> bytes;
+  FlatArray<TypeIndex> groups;
+  FlatArray<std::uint64_t> bytes;
 };
 
 // By group, what its objects retain that are not themselves retained by another object of the
 // group.
 std::vector<std::uint64_t> retained_of_groups(const Numbered& objects, std::size_t group_count) {
   const Dominators dominators = dominators_by_number(objects.found);
-  const snapshot::FlatArray<std::uint64_t> retained = retained_bytes(dominators, objects.bytes);
+  const FlatArray<std::uint64_t> retained = retained_bytes(dominators, objects.bytes);
   const std::vector<bool> is_outermost =
       outermost_of_groups(dominators, objects.groups, group_count);
   std::vector<std::uint64_t> sums(group_count);

@@ -5,7 +5,10 @@
 #include "report/analyze/walk.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
+
+#include "attach/prefetch.h"
 
 namespace heapattach::analyze {
 
@@ -14,34 +17,50 @@ namespace {
 class Walker {
  public:
   explicit Walker(const Graph& graph) : graph_(graph) {
-    found_.number_of.assign(graph.size(), kUnseen);
-    found_.objects.reserve(graph.size() + std::size_t{1});
-    found_.parent.reserve(graph.size() + std::size_t{1});
+    const std::size_t most = graph.size() + std::size_t{1};
+    number_of_.assign(graph.size(), kUnseen);
+    // Address space, of which only what is written counts.
+    found_.objects.resize(most);
+    found_.parent.resize(most);
     found_.by_part.reserve(graph.size());
-    low_.reserve(graph.size() + std::size_t{1});
-    others_.reserve(graph.edges.size());  // address space, of which only what is written counts
-    found_.objects.push_back(kNone);
-    found_.parent.push_back(0);
-    low_.push_back(0);
+    low_.resize(most);
+    others_.reserve(graph.edges.size());
+    found_.objects[0] = kNone;
+    found_.parent[0] = 0;
+    low_[0] = 0;
   }
 
-  Walk run() && {
-    for (const ObjectIndex root : graph_.roots) {
-      if (const Number number = found_.number_of[root]; number != kUnseen) {
+  void follow(std::span<const ObjectIndex> roots) {
+    for (const ObjectIndex root : roots) {
+      if (const Number number = number_of_[root]; number != kUnseen) {
         others_.push_back({0, number});
         continue;
       }
       enter(root, 0);
       while (!open_.empty()) step();
     }
+  }
+
+  void follow(RootedObjects group) {
+    if (group.only_unseen) {
+      std::erase_if(group.objects,
+                    [this](ObjectIndex object) { return number_of_[object] != kUnseen; });
+    }
+    follow(std::span<const ObjectIndex>(group.objects));
+  }
+
+  Walk finish() && {
+    found_.objects.resize(count_);
+    found_.parent.resize(count_);
     group_others();
     return std::move(found_);
   }
 
  private:
   struct Open {
+    std::uint64_t next = 0;  // of its edges
+    std::uint64_t end = 0;
     Number number = 0;
-    std::uint32_t next = 0;  // of its edges
   };
 
   struct Other {
@@ -50,27 +69,26 @@ class Walker {
   };
 
   void enter(ObjectIndex object, Number parent) {
-    const auto number = static_cast<Number>(found_.objects.size());
-    found_.number_of[object] = number;
-    found_.objects.push_back(object);
-    found_.parent.push_back(parent);
-    low_.push_back(number);
-    open_.push_back({number, 0});
+    const Number number = count_++;
+    number_of_[object] = number;
+    found_.objects[number] = object;
+    found_.parent[number] = parent;
+    low_[number] = number;
+    open_.push_back({graph_.first_edge[object], graph_.first_edge[object + 1], number});
     // They are scattered in memory, and all will be needed: better all at once than one by one.
     constexpr std::size_t kMost = 8;
     const auto edges = graph_.from(object);
     for (const snapshot::Edge& edge : edges.first(std::min(edges.size(), kMost))) {
-      __builtin_prefetch(&found_.number_of[edge.to]);
-      __builtin_prefetch(&graph_.first_edge[edge.to]);
+      prefetch(&number_of_[edge.to]);
+      prefetch(&graph_.first_edge[edge.to]);
     }
   }
 
   void step() {
     Open& open = open_.back();
-    const auto edges = graph_.from(found_.objects[open.number]);
-    while (open.next < edges.size()) {
-      const ObjectIndex object = edges[open.next++].to;
-      const Number to = found_.number_of[object];
+    while (open.next < open.end) {
+      const ObjectIndex object = graph_.edges[open.next++].to;
+      const Number to = number_of_[object];
       if (to == kUnseen) {
         enter(object, open.number);
         return;
@@ -81,6 +99,18 @@ class Walker {
     }
     leave(open.number);
     open_.pop_back();
+    expect_return();
+  }
+
+  // The other edges of the objects below on the stack come next. A long list is left as it was
+  // entered, link by link, so its edges have left the cache.
+  void expect_return() {
+    constexpr std::size_t kEdges = 12;
+    constexpr std::size_t kTargets = 6;
+    if (open_.size() <= kEdges) return;
+    prefetch(graph_.edges.data() + open_[open_.size() - kEdges].next);
+    const Open& near = open_[open_.size() - kTargets];
+    if (near.next < near.end) prefetch(&number_of_[graph_.edges[near.next].to]);
   }
 
   void leave(Number number) {
@@ -108,6 +138,7 @@ class Walker {
 
   void group_others() {
     low_ = Numbers();  // makes room
+    number_of_ = Numbers();
     found_.first_other.assign(found_.objects.size() + 1, 0);
     for (const Other& other : others_) ++found_.first_other[other.to];
     std::uint64_t end = 0;
@@ -120,8 +151,10 @@ class Walker {
 
   const Graph& graph_;
   Walk found_;
+  Numbers number_of_;  // by object; kUnseen until it is found
+  Number count_ = 1;   // of numbers given
   std::vector<Open> open_;
-  snapshot::FlatArray<Other> others_;
+  FlatArray<Other> others_;
   Numbers low_;  // the smallest number known of its part; kUnseen once the part is complete
   std::vector<Number> waiting_;
 };
@@ -129,7 +162,15 @@ class Walker {
 }  // namespace
 
 Walk walk(const Graph& graph) {
-  return Walker(graph).run();
+  Walker walker(graph);
+  walker.follow(graph.roots);
+  return std::move(walker).finish();
+}
+
+Walk walk(const Graph& graph, std::vector<RootedObjects> groups) {
+  Walker walker(graph);
+  for (RootedObjects& group : groups) walker.follow(std::move(group));
+  return std::move(walker).finish();
 }
 
 }  // namespace heapattach::analyze

@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "attach/flat_array.h"
 #include "report/analyze/graph.h"
-#include "report/model/flat_array.h"
 
 namespace heapattach::analyze {
 
@@ -13,22 +13,21 @@ namespace heapattach::analyze {
 // close in the search have close numbers, so arrays indexed by number are accessed almost
 // sequentially, unlike arrays indexed by object.
 using Number = std::uint32_t;
-using Numbers = snapshot::FlatArray<Number>;
+using Numbers = FlatArray<Number>;
 
 inline constexpr Number kUnseen = 0xffffffff;
 
 // The result of a depth-first search from the roots: a tree, and the edges that are not in it.
 struct Walk {
-  Numbers number_of;                         // by object; kUnseen if it is unreachable
-  snapshot::FlatArray<ObjectIndex> objects;  // by number; [0] is kNone
-  Numbers parent;                            // by number: the object whose edge found it
+  FlatArray<ObjectIndex> objects;  // by number; [0] is kNone
+  Numbers parent;                  // by number: the object whose edge found it
 
   // The other objects that have an edge to it, as numbers.
   [[nodiscard]] std::span<const Number> others_to(Number number) const {
     return std::span(others).subspan(first_other[number],
                                      first_other[number + 1] - first_other[number]);
   }
-  snapshot::FlatArray<std::uint64_t> first_other;  // by number, plus one entry for the end
+  FlatArray<std::uint64_t> first_other;  // by number, plus one entry for the end
   Numbers others;
 
   // The numbers from 1, grouped by strongly connected component. A component comes after all
@@ -37,6 +36,14 @@ struct Walk {
   std::vector<bool> ends_part;  // by position in `by_part`
 };
 
+// Objects that roots reference, in any order, possibly with duplicates.
+struct RootedObjects {
+  std::vector<ObjectIndex> objects;
+  bool only_unseen = false;  // those that earlier groups reach do not count
+};
+
 [[nodiscard]] Walk walk(const Graph& graph);
+// From these groups, one after the other, instead of the graph's roots.
+[[nodiscard]] Walk walk(const Graph& graph, std::vector<RootedObjects> groups);
 
 }  // namespace heapattach::analyze

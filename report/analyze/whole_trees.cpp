@@ -90,7 +90,7 @@ class TreeFinder {
   const snapshot::Snapshot& snapshot_;
   const Dominators& dominators_;
   std::span<const snapshot::TypeIndex> types_;
-  snapshot::FlatArray<ObjectIndex> tops_;
+  FlatArray<ObjectIndex> tops_;
   std::unordered_set<ObjectIndex> linked_tops_;
 };
 

@@ -129,7 +129,7 @@ class Explainer {
   EdgeNames names_;
   RemainingEdges edges_;
   analyze::Graph graph_;
-  snapshot::FlatArray<std::uint64_t> bytes_;  // by object
+  FlatArray<std::uint64_t> bytes_;  // by object
   Why why_;
 };
 

@@ -1,7 +1,5 @@
 #include "report/typing/object_order.h"
 
-#include <bit>
-
 #include "attach/check.h"
 #include "report/typing/block_ranges.h"
 
@@ -12,16 +10,9 @@ ObjectOrder::ObjectOrder(const boehm::Heap& heap, const boehm::ObjectSet& listed
   before_.reserve(listed.words().size());
   for (const std::uint64_t word : listed.words()) {
     before_.push_back(static_cast<std::uint32_t>(size_));
-    size_ += static_cast<std::uint64_t>(std::popcount(word));
+    size_ += count_ones(word);
   }
   HA_CHECK(size_ <= ~ObjectIndex{0});
-}
-
-std::uint64_t ObjectOrder::rank(std::uint64_t number) const {
-  if (number / 64 >= before_.size()) return size_;
-  const std::uint64_t below = (std::uint64_t{1} << (number % 64)) - 1;
-  return before_[number / 64] +
-         static_cast<std::uint64_t>(std::popcount(listed_.words()[number / 64] & below));
 }
 
 std::optional<ObjectIndex> ObjectOrder::index_of(boehm::ObjectRef ref) const {

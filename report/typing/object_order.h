@@ -4,6 +4,8 @@
 #include <optional>
 #include <vector>
 
+#include "attach/count_ones.h"
+#include "attach/flat_array.h"
 #include "report/model/model.h"
 #include "symbols/boehm/live.h"
 
@@ -18,7 +20,11 @@ class ObjectOrder {
   [[nodiscard]] std::uint64_t size() const { return size_; }
   [[nodiscard]] const boehm::ObjectSet& listed() const { return listed_; }
   // The number of listed objects before the one with this number.
-  [[nodiscard]] std::uint64_t rank(std::uint64_t number) const;
+  [[nodiscard]] std::uint64_t rank(std::uint64_t number) const {
+    if (number / 64 >= before_.size()) return size_;
+    const std::uint64_t below = (std::uint64_t{1} << (number % 64)) - 1;
+    return before_[number / 64] + count_ones(listed_.words()[number / 64] & below);
+  }
   // The index of an object, if it is listed.
   [[nodiscard]] std::optional<ObjectIndex> index_of(boehm::ObjectRef ref) const;
   // The same for an object that is known to be listed.
@@ -29,8 +35,8 @@ class ObjectOrder {
  private:
   const boehm::Heap& heap_;
   const boehm::ObjectSet& listed_;
-  std::vector<std::uint32_t>
-      before_;  // for each word of the set, the number of listed objects before it
+  // For each word of the set, the number of listed objects before it.
+  FlatArray<std::uint32_t> before_;
   std::uint64_t size_ = 0;
 };
 

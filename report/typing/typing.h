@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "attach/capture.h"
-#include "report/model/flat_array.h"
+#include "attach/flat_array.h"
 #include "report/typing/object_order.h"
 #include "report/typing/type_rows.h"
 #include "symbols/boehm/live.h"

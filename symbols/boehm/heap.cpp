@@ -81,7 +81,7 @@ void Heap::follow(MarkingRules rules) {
 void Heap::fill_records() {
   const std::span<const Block> all = blocks();
   HA_CHECK(all.size() < kShared);
-  records_.resize(all.size());
+  records_.assign(all.size(), {});
   copied_.resize(all.size());
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Block& block = all[i];

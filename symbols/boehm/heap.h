@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -11,6 +10,8 @@
 #include <vector>
 
 #include "attach/capture.h"
+#include "attach/count_ones.h"
+#include "attach/flat_array.h"
 #include "attach/memory_map.h"
 #include "symbols/boehm/blocks.h"
 #include "symbols/boehm/marking_rules.h"
@@ -259,11 +260,9 @@ class Heap {
 
   [[nodiscard]] static std::uint32_t block_in_page(const SharedPage& page, std::uint64_t word) {
     const std::uint64_t granule = word / kGranuleBytes % (64 * page.starts.size());
-    auto begun =
-        static_cast<std::uint32_t>(std::popcount(page.starts[granule / 64] << (63 - granule % 64)));
-    for (std::uint64_t i = 0; i < granule / 64; ++i) {
-      begun += static_cast<std::uint32_t>(std::popcount(page.starts[i]));
-    }
+    std::uint64_t ones = count_ones(page.starts[granule / 64] << (63 - granule % 64));
+    for (std::uint64_t i = 0; i < granule / 64; ++i) ones += count_ones(page.starts[i]);
+    const auto begun = static_cast<std::uint32_t>(ones);
     return page.first + begun == 0 ? kNone : page.first + begun - 1;
   }
 
@@ -289,8 +288,8 @@ class Heap {
   const Capture* capture_;
   Layout layout_;
   bool all_interior_;
-  MarkingRules rules_;           // with displacements
-  std::vector<Record> records_;  // parallel to the blocks
+  MarkingRules rules_;         // with displacements
+  FlatArray<Record> records_;  // parallel to the blocks
   std::vector<std::uint64_t>
       copied_;  // parallel to the blocks: the number of bytes at Record::data
   std::uint64_t slots_ = 0;
@@ -302,7 +301,7 @@ class Heap {
   unsigned hash_shift_ = 63;
   std::uint64_t table_mask_ = 1;
   std::vector<Chunk> table_;
-  std::vector<std::uint32_t> pages_;  // of each chunk 1024
+  FlatArray<std::uint32_t> pages_;  // of each chunk 1024
   std::vector<SharedPage> shared_;
   std::vector<Range> hidden_;
 };

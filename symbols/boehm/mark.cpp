@@ -1,11 +1,11 @@
 #include "symbols/boehm/mark.h"
 
 #include <array>
-#include <bit>
 #include <deque>
 #include <optional>
 #include <utility>
 
+#include "attach/count_ones.h"
 #include "attach/prefetch.h"
 #include "attach/team.h"
 #include "symbols/boehm/exchange.h"
@@ -270,7 +270,7 @@ void ObjectSet::remove(const ObjectSet& other) {
 
 std::uint64_t ObjectSet::count() const {
   std::uint64_t count = 0;
-  for (const std::uint64_t word : words_) count += static_cast<std::uint64_t>(std::popcount(word));
+  for (const std::uint64_t word : words_) count += count_ones(word);
   return count;
 }
 

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "attach/flat_array.h"
 #include "symbols/boehm/heap.h"
 
 namespace heapattach::boehm {
@@ -13,7 +14,7 @@ namespace heapattach::boehm {
 // A set of a heap's objects: one bit for each slot, by Heap::number.
 class ObjectSet {
  public:
-  explicit ObjectSet(const Heap& heap) : words_((heap.slots() + 63) / 64) {}
+  explicit ObjectSet(const Heap& heap) : words_((heap.slots() + 63) / 64, 0) {}
 
   [[nodiscard]] bool contains(std::uint64_t number) const {
     return (words_[number / 64] >> (number % 64) & 1) != 0;
@@ -39,7 +40,7 @@ class ObjectSet {
   [[nodiscard]] std::span<const std::uint64_t> words() const { return words_; }
 
  private:
-  std::vector<std::uint64_t> words_;
+  FlatArray<std::uint64_t> words_;
 };
 
 // Copied words that may be pointers.

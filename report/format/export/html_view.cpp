@@ -175,7 +175,7 @@ class ViewMaker {
   void make_links() {
     std::unordered_map<std::uint64_t, TypeIndex> numbers;
     std::vector<HtmlView::Link> links;
-    snapshot::FlatArray<TypeIndex> link_of(snapshot_.objects.size(), 0);
+    FlatArray<TypeIndex> link_of(snapshot_.objects.size(), 0);
     std::uint64_t last_key = ~std::uint64_t{0};
     TypeIndex last = 0;
     for (const ObjectIndex object : holding_.dominators.order) {

@@ -23,8 +23,8 @@ struct RootedGraph {
 
   std::size_t objects = 0;
   std::vector<std::string> labels;  // of the nodes after the objects, safe to show
-  snapshot::FlatArray<std::uint64_t> first_edge;
-  snapshot::FlatArray<snapshot::Edge> edges;
+  FlatArray<std::uint64_t> first_edge;
+  FlatArray<snapshot::Edge> edges;
   std::vector<analyze::ObjectIndex> roots;  // the locations, in order
 };
 

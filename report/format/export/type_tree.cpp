@@ -1,8 +1,11 @@
 #include "report/format/export/type_tree.h"
 
 #include <algorithm>
+#include <span>
 #include <unordered_map>
 
+#include "attach/flat_array.h"
+#include "attach/prefetch.h"
 #include "report/text/terminal_text.h"
 
 namespace heapattach {
@@ -86,7 +89,9 @@ class TreeMaker {
     for (const std::string& label : graph_.labels) {
       tree_.frame_of_label.push_back(new_frame(label));
     }
-    for (const ObjectIndex at : dominators_.order) {
+    for (std::size_t i = 0; i < dominators_.order.size(); ++i) {
+      look_ahead(i);
+      const ObjectIndex at = dominators_.order[i];
       const ObjectIndex by = dominators_.of[at];
       if (at >= graph_.objects) {
         node_of_[at] =
@@ -97,6 +102,19 @@ class TreeMaker {
         node_of_[at] = below(above, tree_.frame_of_type[snapshot_.objects[at].type]);
       }
     }
+  }
+
+  // The objects come in an order of their own, so what is needed of them is scattered.
+  void look_ahead(std::size_t i) const {
+    constexpr std::size_t kStep = 8;
+    const std::span order(dominators_.order);
+    if (order.size() - i <= 2 * kStep) return;
+    const ObjectIndex later = order[i + 2 * kStep];
+    prefetch(&dominators_.of[later]);
+    prefetch(&node_of_[later]);
+    if (later < graph_.objects) prefetch(&snapshot_.objects[later]);
+    const ObjectIndex by = dominators_.of[order[i + kStep]];
+    if (by != analyze::kNone) prefetch(&node_of_[by]);
   }
 
   void count() {
@@ -126,7 +144,7 @@ class TreeMaker {
   NodeIndex several_ = kNowhere;
   NodeIndex dead_ = kNowhere;
   NodeIndex pathless_ = kNowhere;
-  std::vector<NodeIndex> node_of_;  // by number in the graph
+  FlatArray<NodeIndex> node_of_;  // by number in the graph
 };
 
 }  // namespace

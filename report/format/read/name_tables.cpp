@@ -78,6 +78,17 @@ std::uint32_t SeenType::value_path(std::string_view path) {
 }
 
 std::uint32_t NameTables::type(std::string_view name, std::size_t block, std::size_t object) {
+  const std::size_t ends = name.empty() ? 0
+                                        : static_cast<unsigned char>(name.front()) +
+                                              static_cast<unsigned char>(name.back());
+  std::uint32_t& recent = recent_types_[(ends + 7 * name.size()) % recent_types_.size()];
+  if (recent < types.size() && types[recent].name == name) return recent;
+  return recent = search_type(name, block, object);
+}
+
+std::uint32_t NameTables::search_type(std::string_view name,
+                                      std::size_t block,
+                                      std::size_t object) {
   const auto known = type_numbers_.find(name);
   if (known != type_numbers_.end()) return known->second;
   const auto number = static_cast<std::uint32_t>(types.size());
@@ -90,13 +101,12 @@ std::uint32_t NameTables::type(std::string_view name, std::size_t block, std::si
 }
 
 std::uint32_t NameTables::size_class(std::uint64_t bytes) {
-  if (bytes == last_bytes_ && !sizes.empty()) return last_class_;
+  std::uint32_t& recent = recent_sizes_[bytes / 16 % recent_sizes_.size()];
+  if (recent < sizes.size() && sizes[recent] == bytes) return recent;
   const auto [at, is_new] =
       size_numbers_.try_emplace(bytes, static_cast<std::uint32_t>(sizes.size()));
   if (is_new) sizes.push_back(bytes);
-  last_bytes_ = bytes;
-  last_class_ = at->second;
-  return at->second;
+  return recent = at->second;
 }
 
 }  // namespace heapattach::read

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -72,10 +73,15 @@ struct NameTables {
   std::uint32_t size_class(std::uint64_t bytes);
 
  private:
+  // The numbers of the latest few, because neighbours are often alike.
+  using Recent = std::array<std::uint32_t, 64>;
+
+  std::uint32_t search_type(std::string_view name, std::size_t block, std::size_t object);
+
   ByText<std::uint32_t> type_numbers_;
   std::unordered_map<std::uint64_t, std::uint32_t> size_numbers_;
-  std::uint64_t last_bytes_ = 0;
-  std::uint32_t last_class_ = 0;
+  Recent recent_types_{};
+  Recent recent_sizes_{};
 };
 
 }  // namespace heapattach::read

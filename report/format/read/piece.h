@@ -71,9 +71,9 @@ struct Piece {
   std::size_t lines = 0;
   bool is_cut = false;  // its last line is incomplete, at the end of the file
 
-  snapshot::FlatArray<snapshot::Object> objects;
+  FlatArray<snapshot::Object> objects;
   std::vector<std::uint32_t> edge_ends;  // by object: the end of its edges
-  snapshot::FlatArray<RawEdge> edges;
+  FlatArray<RawEdge> edges;
   snapshot::ValuePiece values;  // empty if no object has any
   // Where objects are not on consecutive lines: the number of the object, and its line.
   std::vector<std::pair<std::uint32_t, std::size_t>> object_lines;

@@ -69,7 +69,7 @@ TEST_CASE("a graph without objects or without roots has no dominators") {
   const std::vector<snapshot::Edge> edges = {{0, 0}};
   const Dominators found = find_dominators({first_edge, edges, {}});
   CHECK(found.order.empty());
-  CHECK(found.of == snapshot::FlatArray<ObjectIndex>{kNone});
+  CHECK(found.of == FlatArray<ObjectIndex>{kNone});
 }
 
 }  // namespace

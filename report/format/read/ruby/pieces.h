@@ -109,9 +109,9 @@ struct RubyPiece {
   bool is_cut = false;   // its last line is incomplete, at the end of the file
   bool has_end = false;  // the closing bracket of a heap_dump file, or an END
 
-  snapshot::FlatArray<snapshot::Object> objects;
+  FlatArray<snapshot::Object> objects;
   std::vector<std::uint32_t> edge_ends;  // by object
-  snapshot::FlatArray<PackedEdge> edges;
+  FlatArray<PackedEdge> edges;
   std::vector<std::pair<std::uint32_t, std::size_t>> object_lines;  // as in read::Piece
   std::vector<Text> texts;
   std::string text;

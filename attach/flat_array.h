@@ -1,18 +1,17 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <new>
 #include <utility>
 #include <vector>
 
 #include "attach/spare_memory.h"
 
-namespace heapattach::snapshot {
+namespace heapattach {
 
 // Allocates memory for large arrays of plain values. Avoids clearing it twice, and uses huge pages
 // and memory that was used before: ten million objects would otherwise cost forty thousand page
-// faults.
+// faults, and reading them at random a walk of the page table each.
 template <class T>
 struct FlatAllocator {
   using value_type = T;
@@ -52,4 +51,4 @@ struct FlatAllocator {
 template <class T>
 using FlatArray = std::vector<T, FlatAllocator<T>>;
 
-}  // namespace heapattach::snapshot
+}  // namespace heapattach
