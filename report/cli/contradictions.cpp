@@ -121,6 +121,11 @@ Result<void> refuse_contradictions(const Draft& draft) {
   return refuse_redaction(options);
 }
 
+bool needs_objects(const Options& options) {
+  const bool counts = options.report == Report::Count || options.report == Report::Summary;
+  return !counts || needs_edges(options);
+}
+
 bool needs_edges(const Options& options) {
   const bool counts_alone = options.report == Report::Count || options.report == Report::Strings ||
                             options.report == Report::Summary || options.report == Report::Stacks ||

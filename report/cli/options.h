@@ -141,7 +141,9 @@ struct Options {
   std::string sysroot;
 };
 
-// Whether the report needs the edges between objects.
+// Whether the report needs a list of the objects, and not only how many there are of each type.
+[[nodiscard]] bool needs_objects(const Options& options);
+// Whether it needs the references between them.
 [[nodiscard]] bool needs_edges(const Options& options);
 
 // Whether the report needs all bytes of the objects.

@@ -134,8 +134,10 @@ Result<Answer> keep_dump(Job& job) {
   HA_TRY(sink.finish());
   Answer answer;
   answer.is_written = true;
-  answer.summary = fmt::format("{} returned {} and wrote {} bytes to {}", report.function,
-                               report.value.value_or(""), report.written, options.keep);
+  answer.summary = [line = fmt::format("{} returned {} and wrote {} bytes to {}", report.function,
+                                       report.value.value_or(""), report.written, options.keep)] {
+    return line;
+  };
   return answer;
 }
 

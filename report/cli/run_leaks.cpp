@@ -88,7 +88,9 @@ Result<Answer> run_leaks(Job& job) {
                                is_json ? format_leaks_json(*snapshot, report)
                                        : format_leaks_text(*snapshot, report, style_of(options)));
   if (!report.program_end.empty()) {
-    answer.summary = fmt::format("the program {}; {}", report.program_end, answer.summary);
+    answer.summary = [end = report.program_end, rest = std::move(answer.summary)] {
+      return fmt::format("the program {}; {}", end, rest());
+    };
   }
   if (!report.no_verdict.empty()) {
     // A condition that nobody can judge must not look like one that does not hold.

@@ -57,7 +57,9 @@ Result<bool> write_snapshot(Job& job, const Snapshot& snapshot, Sink& sink) {
 Result<Answer> answer_of_snapshot(Job& job, const Snapshot& snapshot) {
   const Options& options = job.options;
   if (options.exporter != nullptr) HA_TRY(check_exportable(*options.exporter, snapshot));
-  job.console.step(fmt::format("counting {} objects", snapshot.objects.size()));
+  job.console.step(snapshot.objects.empty()
+                       ? "counting objects"
+                       : fmt::format("counting {} objects", snapshot.objects.size()));
   if (options.report == Report::Sizes && lacks_roots(snapshot)) {
     return answer_without_roots(job, snapshot);
   }
@@ -70,7 +72,7 @@ Result<Answer> answer_of_snapshot(Job& job, const Snapshot& snapshot) {
   }
   Gate gate(options, job.console);
   gate.add(snapshot);
-  Answer answer = answer_about(job, snapshot, {});
+  Answer answer = answer_about(job, snapshot, counts, {});
   gate.judge(
       [&](const FailIf& condition) {
         return condition.what == FailIf::What::Retained

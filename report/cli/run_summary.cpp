@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "report/cli/reports.h"
 #include "report/cli/text_style.h"
@@ -16,10 +17,10 @@ std::optional<snapshot::HeapAccount> heap_of(const Snapshot& snapshot,
   if (!collector || !collector->heap_bytes || !collector->free_bytes) return std::nullopt;
   snapshot::HeapAccount heap;
   const bool is_beside = snapshot.header.malloc && collector->is_malloc();
-  for (const snapshot::Object& object : snapshot.objects) {
-    if ((object.of_malloc != 0) != is_beside) continue;
-    (object.is_reachable != 0 ? heap.live : heap.unreachable) += snapshot.bytes_of(object);
-  }
+  snapshot.for_each_alike([&](const snapshot::Object& object, std::uint64_t count) {
+    if ((object.of_malloc != 0) != is_beside) return;
+    (object.is_reachable != 0 ? heap.live : heap.unreachable) += count * snapshot.bytes_of(object);
+  });
   heap.heap = *collector->heap_bytes;
   heap.malloc = collector->malloc;
   const std::uint64_t free = std::min(*collector->free_bytes, heap.heap);
@@ -57,7 +58,8 @@ SummaryReport report_of(const TakenSummary& taken) {
 Result<Answer> run_summary(Job& job) {
   auto taken = HA_TRY(job.sources.summary(job.options, job.deadline, job.console));
   const SummaryReport report = report_of(taken);
-  return answer_about(job, taken.snapshot,
+  job.taken.push_back(std::move(taken.snapshot));
+  return answer_about(job, job.taken.back(),
                       job.options.format == Format::Json
                           ? format_summary_json(report)
                           : format_summary_table(report, style_of(job.options)));

@@ -74,7 +74,7 @@ Answer answer_with_table(const Job& job, const trace::Trace& trace) {
       trace::make_site_table(trace, choice_of(job.options, trace, problems));
   Answer answer;
   answer.text = format_sites(table, job.options);
-  answer.summary = summary_of(table);
+  answer.summary = [line = summary_of(table)] { return line; };
   add_problems(std::move(problems), answer);
   return answer;
 }

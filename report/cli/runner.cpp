@@ -56,7 +56,7 @@ ExitStatus finish(const Answer& answer, Job& job) {
       job.options.output.empty() && !name.empty()) {
     job.console.say(fmt::format("written to {}", name));
   }
-  if (!answer.summary.empty()) job.console.say(answer.summary);
+  if (answer.summary) job.console.say(answer.summary());
   if (*in_time) return answer.status;
   return report_failure({ErrorKind::Timeout,
                          "the deadline passed while writing; the output so far is marked partial"},
@@ -71,11 +71,19 @@ Result<const snapshot::Snapshot*> Job::take(const Options& of) {
 }
 
 Answer answer_about(const Job& job, const snapshot::Snapshot& snapshot, std::string text) {
+  return answer_about(job, snapshot, count_objects(snapshot), std::move(text));
+}
+
+Answer answer_about(const Job& job,
+                    const snapshot::Snapshot& snapshot,
+                    snapshot::CountTable counts,
+                    std::string text) {
   Answer answer;
   answer.text = std::move(text);
   answer.status = snapshot.complete ? ExitStatus::Complete : ExitStatus::Partial;
-  answer.summary =
-      summary_line(count_objects(snapshot), snapshot, std::chrono::steady_clock::now() - job.start);
+  answer.summary = [&job, &snapshot, counts = std::move(counts)] {
+    return summary_line(counts, snapshot, std::chrono::steady_clock::now() - job.start);
+  };
   return answer;
 }
 

@@ -80,9 +80,9 @@ struct Answer {
   // If set, writes the report instead. Returns false if the deadline cut it short.
   std::function<Result<bool>(Sink&)> write = {};
   ExitStatus status = ExitStatus::Complete;
-  std::vector<std::string> remarks = {};  // printed after the report, even with -q
-  std::string summary = {};               // printed last; -q silences it
-  bool is_written = false;                // the report itself has written to Job::output
+  std::vector<std::string> remarks = {};      // printed after the report, even with -q
+  std::function<std::string()> summary = {};  // made and printed last; -q silences it
+  bool is_written = false;                    // the report itself has written to Job::output
 };
 
 // Computes the answer. If it fails, nothing is written.
@@ -94,9 +94,15 @@ using MakeAnswer = Result<Answer> (*)(Job& job);
                                     const Sources& sources,
                                     Console& console);
 
-// The answer for a report on one snapshot: the text, with the snapshot's summary and status.
+// The answer for a report on one snapshot, which lives as long as the job: the text, with the
+// snapshot's summary and status.
 [[nodiscard]] Answer answer_about(const Job& job,
                                   const snapshot::Snapshot& snapshot,
+                                  std::string text);
+// The same if its objects have been counted.
+[[nodiscard]] Answer answer_about(const Job& job,
+                                  const snapshot::Snapshot& snapshot,
+                                  snapshot::CountTable counts,
                                   std::string text);
 
 // Whether the snapshot ends before its roots, so that nothing is known to be alive.

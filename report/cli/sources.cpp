@@ -44,6 +44,7 @@ snapshot::TakeOptions take_options(const Options& options,
   what.rewind = options.rewind;
   what.max_pause = options.max_pause;
   what.with_unreachable = options.all || options.report == Report::Leaks;
+  what.with_objects = needs_objects(options);
   what.with_edges = needs_edges(options);
   what.with_contents = needs_contents(options);
   what.value_bytes = options.value_bytes;

@@ -11,12 +11,11 @@ namespace heapattach::snapshot {
 
 namespace {
 
-// How much of a heap to keep here while it is read through a window. The list of objects that is
-// made afterwards takes 16 bytes for each, so a little less costs nothing. What the collector scans
-// is accessed in random order, and the rest, such as texts, in address order.
+// How much of a heap to keep here while it is read through a window. What the collector scans is
+// accessed in random order, and the rest, such as texts, in address order.
 std::size_t window_bytes(const boehm::BlockIndex& index) {
   constexpr std::uint64_t kLeast = 16U << 20;
-  constexpr std::uint64_t kPerObject = 10;
+  constexpr std::uint64_t kPerObject = 4;
   constexpr std::uint64_t kShareOfScanned = 10;
   std::uint64_t objects = 0;
   std::uint64_t scanned = 0;

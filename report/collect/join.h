@@ -15,8 +15,11 @@ struct JoinSources {
 };
 
 // Fills the types, sizes and objects of `snapshot`. Marks objects that are listed but not in
-// `live`. Rows that can only come from a reference, and that no object has, stay without a name.
+// `live`.
 void join_objects(const JoinSources& from, const boehm::ObjectSet& live, Snapshot& snapshot);
+
+// The same, but only counts the objects that are alike.
+void join_counts(const JoinSources& from, const boehm::ObjectSet& live, Snapshot& snapshot);
 
 // Fills first_edge and edges: each word of a listed object that points into a listed object, unless
 // the object's type shows that the word is not a pointer.

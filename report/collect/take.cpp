@@ -145,10 +145,17 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
   }
   alone.reset();
   mark_partial(*target, *held, traced, snapshot);
-  begin(options, "listing objects and references");
-  // Counts need no contents any more, so the list is made where the copy was.
-  if (!options.with_edges && !options.texts_only && !options.with_contents) held->capture.release();
-  join_objects(sources, live, snapshot);
+  if (options.with_objects) {
+    begin(options, "listing objects and references");
+    // Without references and texts, no contents are needed any more: the list is made where the
+    // copy was.
+    const bool needs_contents = options.with_edges || options.texts_only || options.with_contents;
+    if (!needs_contents) held->capture.release();
+    join_objects(sources, live, snapshot);
+  } else {
+    begin(options, "counting objects");
+    join_counts(sources, live, snapshot);
+  }
   if (typing.conflicts() > 0) {
     note(options,
          fmt::format("{} pointers contradict the types of their objects", typing.conflicts()));

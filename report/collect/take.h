@@ -49,7 +49,8 @@ struct TakeOptions {
   bool rewind = true;
   std::optional<std::chrono::milliseconds> max_pause;
   bool with_unreachable = false;  // include unreachable objects
-  bool with_edges = true;         // keep edges and roots, which counts do not need
+  bool with_objects = true;       // list each object; otherwise count those that are alike
+  bool with_edges = true;         // keep edges and roots; requires objects
   bool with_contents = false;     // keep all bytes of the objects; requires edges
   std::size_t value_bytes = 0;    // of texts and numbers; 0: keep no values
   bool texts_only = false;        // keep texts in full and no other values, whatever value_bytes is

@@ -53,6 +53,11 @@ Counts count_by_type(const Snapshot& snapshot) {
       count_range(snapshot, objects * part / workers, objects * (part + 1) / workers, parts[part]);
     }
   });
+  for (const Alike& group : snapshot.alike) {
+    Count& count = parts[0][2 * std::size_t{group.object.type} + group.object.is_reachable];
+    count.objects += group.count;
+    count.bytes += group.count * snapshot.bytes_of(group.object);
+  }
   for (unsigned part = 1; part < workers; ++part) {
     for (std::size_t c = 0; c < parts[0].size(); ++c) {
       parts[0][c].objects += parts[part][c].objects;
@@ -131,11 +136,11 @@ HeapCount count_heap(const Snapshot& snapshot, const Collector& heap) {
   count.heap_bytes = heap.heap_bytes;
   count.free_bytes = heap.free_bytes;
   std::uint64_t dead_bytes = 0;
-  for (const Object& object : snapshot.objects) {
-    if ((object.of_malloc != 0) != count.is_malloc) continue;
-    count.objects += object.is_reachable;
-    (object.is_reachable != 0 ? count.bytes : dead_bytes) += snapshot.bytes_of(object);
-  }
+  snapshot.for_each_alike([&](const Object& object, std::uint64_t objects) {
+    if ((object.of_malloc != 0) != count.is_malloc) return;
+    if (object.is_reachable != 0) count.objects += objects;
+    (object.is_reachable != 0 ? count.bytes : dead_bytes) += objects * snapshot.bytes_of(object);
+  });
   count.unreachable_bytes = unreachable_of(heap, count.bytes, dead_bytes);
   return count;
 }

@@ -101,6 +101,12 @@ struct Object {
 };
 static_assert(sizeof(Object) == 16);
 
+// Objects that differ only in their addresses and kinds.
+struct Alike {
+  Object object{};  // one of them, without an address
+  std::uint64_t count = 0;
+};
+
 // A reference from a word of one object to the object that it points into. The word's offset
 // determines the key.
 struct Edge {
@@ -278,6 +284,7 @@ struct Snapshot {
   std::vector<Root> roots;
   std::vector<std::uint64_t> sizes;     // size class -> bytes
   FlatArray<Object> objects;            // sorted by address
+  std::vector<Alike> alike;             // instead of objects, if only counts were requested
   FlatArray<std::uint64_t> first_edge;  // objects.size() + 1 entries, or empty: no edges kept
   FlatArray<Edge> edges;                // grouped by object, in offset order if offsets are known
 
@@ -291,6 +298,12 @@ struct Snapshot {
 
   [[nodiscard]] std::uint64_t bytes_of(const Object& object) const {
     return sizes[object.size_class];
+  }
+  // Calls visit(object, count) for all objects, one by one or together with those that are alike.
+  template <class Visit>
+  void for_each_alike(const Visit& visit) const {
+    for (const Alike& group : alike) visit(group.object, group.count);
+    for (const Object& object : objects) visit(object, std::uint64_t{1});
   }
 };
 

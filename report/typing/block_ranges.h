@@ -11,18 +11,30 @@ namespace heapattach::snapshot {
 
 inline constexpr std::uint32_t kBlocksAtATime = 256;
 
-// Calls work(first, last) for groups of kBlocksAtATime of the heap's blocks, on all cores.
+// How many workers for_block_ranges() has for a heap, at most.
+inline unsigned workers_for_blocks(const boehm::Heap& heap) {
+  return workers_for((heap.blocks().size() + kBlocksAtATime - 1) / kBlocksAtATime);
+}
+
+// Calls work(worker, first, last) for groups of kBlocksAtATime of the heap's blocks.
 template <class Work>
-void for_block_ranges(const boehm::Heap& heap, const Work& work) {
+void for_block_ranges(const boehm::Heap& heap, unsigned workers, const Work& work) {
   const auto blocks = static_cast<std::uint32_t>(heap.blocks().size());
   const std::uint32_t pieces = (blocks + kBlocksAtATime - 1) / kBlocksAtATime;
   std::atomic<std::uint32_t> next = 0;
-  run_workers(workers_for(pieces), [&](unsigned) {
+  run_workers(workers, [&](unsigned worker) {
     for (std::uint32_t piece = next++; piece < pieces; piece = next++) {
       const std::uint32_t first = piece * kBlocksAtATime;
-      work(first, std::min(first + kBlocksAtATime, blocks));
+      work(worker, first, std::min(first + kBlocksAtATime, blocks));
     }
   });
+}
+
+// The same on all cores, with work(first, last).
+template <class Work>
+void for_block_ranges(const boehm::Heap& heap, const Work& work) {
+  for_block_ranges(heap, workers_for_blocks(heap),
+                   [&](unsigned, std::uint32_t first, std::uint32_t last) { work(first, last); });
 }
 
 }  // namespace heapattach::snapshot

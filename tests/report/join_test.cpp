@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 
+#include "report/model/counts.h"
 #include "report/typing/block_ranges.h"
 #include "report/typing/naming.h"
 #include "symbols/boehm/marking_rules.h"
@@ -31,6 +32,27 @@ crystal::Type class_of(std::uint32_t id,
   return type;
 }
 
+// Counting without a list has the same result as counting the listed objects.
+void check_counts(const JoinSources& sources,
+                  const boehm::ObjectSet& live,
+                  const Snapshot& listed) {
+  Snapshot snapshot;
+  join_counts(sources, live, snapshot);
+  CHECK(snapshot.objects.empty());
+  snapshot.header.live_only = false;
+  Snapshot with_list;
+  with_list.header.live_only = false;
+  with_list.types = listed.types;
+  with_list.sizes = listed.sizes;
+  with_list.objects = listed.objects;
+  const CountTable counts = count_objects(snapshot);
+  const CountTable expected = count_objects(with_list);
+  CHECK(counts.rows == expected.rows);
+  CHECK(counts.objects == expected.objects);
+  CHECK(counts.bytes == expected.bytes);
+  CHECK(counts.unreachable_bytes == expected.unreachable_bytes);
+}
+
 // Joins the objects at the given addresses; all but `unreachable` are live.
 Snapshot join(const boehm::Heap& heap,
               const Capture& capture,
@@ -48,8 +70,10 @@ Snapshot join(const boehm::Heap& heap,
   const ObjectOrder order(heap, listed);
   const Typing typing(heap, order, capture, rows, {});
   Snapshot snapshot;
-  join_objects({heap, order, rows, typing}, live, snapshot);
-  join_edges({heap, order, rows, typing}, snapshot);
+  const JoinSources sources{heap, order, rows, typing};
+  join_objects(sources, live, snapshot);
+  join_edges(sources, snapshot);
+  check_counts(sources, live, snapshot);
   return snapshot;
 }
 
@@ -81,6 +105,42 @@ TEST_CASE("listed objects come in address order, with size, kind and reachabilit
   CHECK(snapshot.bytes_of(snapshot.objects[1]) == 32);
   CHECK(snapshot.bytes_of(snapshot.objects[2]) == 12288);
   CHECK(snapshot.objects[2].object_kind() == ObjectKind::Atomic);
+}
+
+TEST_CASE("objects that are alike are counted together") {
+  FakeGcHeap fake;
+  const RemoteAddr small = fake.add_block({.object_bytes = 32});
+  const RemoteAddr other = fake.add_block({.object_bytes = 32});
+  const RemoteAddr large = fake.add_block({.object_bytes = 64});
+  const CapturedHeap captured(fake);
+  const boehm::Heap& heap = captured.heap();
+  boehm::ObjectSet live(heap);
+  boehm::ObjectSet listed(heap);
+  const auto add = [&](RemoteAddr at, bool is_live) {
+    const std::uint64_t number = heap.number(*heap.object_at(at.value));
+    listed.insert(number);
+    if (is_live) live.insert(number);
+  };
+  for (std::uint64_t i = 0; i < 5; ++i) add(small + 32 * i, true);
+  for (std::uint64_t i = 0; i < 3; ++i) add(other + 32 * i, i == 0);
+  add(large, true);
+  const crystal::TypeTable classes;
+  const cxx::VtableNames vtables{std::vector<Symbol>{}};
+  const Naming naming(classes, vtables);
+  const types::TypeModel model;
+  TypeRows rows(naming, model);
+  const ObjectOrder order(heap, listed);
+  const Typing typing(heap, order, captured.capture(), rows, {});
+  Snapshot snapshot;
+  join_counts({heap, order, rows, typing}, live, snapshot);
+  std::map<std::pair<std::uint64_t, bool>, std::uint64_t> found;
+  for (const Alike& group : snapshot.alike) {
+    const std::uint64_t bytes = snapshot.bytes_of(group.object);
+    found[{bytes, group.object.is_reachable != 0}] += group.count;
+  }
+  const std::map<std::pair<std::uint64_t, bool>, std::uint64_t> expected{
+      {{32, true}, 6}, {{32, false}, 2}, {{64, true}, 1}};
+  CHECK(found == expected);
 }
 
 TEST_CASE("edges connect listed objects, from inside to inside, in offset order") {

@@ -325,6 +325,12 @@ TEST_CASE("retained sizes need edges") {
   CHECK(needs_edges(good({"--diff", "a", "b"})));
   CHECK(needs_edges(good({"--watch", "1", "4711"})));
   CHECK_FALSE(needs_edges(good({"--count", "1"})));
+  CHECK_FALSE(needs_objects(good({"--count", "1"})));
+  CHECK_FALSE(needs_objects(good({"--summary", "1"})));
+  CHECK(needs_objects(good({"--count", "1", "--fail-if", "retained(Foo) > 1M"})));
+  CHECK(needs_objects(good({"--strings", "1"})));
+  CHECK(needs_objects(good({"--trace", "1"})));
+  CHECK(needs_objects(good({"1"})));
   CHECK(needs_edges(good({"--count", "1", "--fail-if", "retained(Foo) > 1M"})));
 }
 

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "report/collect/join.h"
+
+namespace heapattach::snapshot {
+
+// What a snapshot says about an object, except its address and its kind.
+class ObjectFacts {
+ public:
+  // Fills the sizes of `snapshot`. Objects that are not in `live` are unreachable. Borrows `from`
+  // and `live`.
+  ObjectFacts(const JoinSources& from, const boehm::ObjectSet& live, Snapshot& snapshot);
+
+  [[nodiscard]] Object of(boehm::ObjectRef ref) const {
+    const boehm::Block& block = from_.heap.blocks()[ref.block];
+    Object object{};
+    object.is_reachable = live_.contains(from_.heap.number(ref)) ? 1 : 0;
+    object.of_malloc = has_both_ && (block.flags & boehm::kChunk) != 0 ? 1 : 0;
+    object.type = from_.typing.row_of(ref);
+    object.size_class = class_of_[ref.block];
+    return object;
+  }
+
+ private:
+  const JoinSources& from_;
+  const boehm::ObjectSet& live_;
+  bool has_both_;
+  std::vector<std::uint32_t> class_of_;  // of the objects of a block
+};
+
+// Which rows have objects; many threads may add to it at once.
+class UsedRows {
+ public:
+  explicit UsedRows(std::size_t rows) : used_(rows) {}
+  void add(TypeIndex row);
+  // The types of the snapshot. Rows that can only come from a reference, and that no object has,
+  // stay without a name.
+  [[nodiscard]] std::vector<Type> types(const TypeRows& rows) const;
+
+ private:
+  std::vector<std::uint8_t> used_;
+};
+
+}  // namespace heapattach::snapshot
