@@ -2,13 +2,17 @@
 // traced.
 
 #include <algorithm>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "integration/tracing.h"
+#include "report/trace/find_hooks.h"
 
 using namespace heapattach;
 
@@ -20,7 +24,49 @@ bool has_warning(const trace::Trace& trace, std::string_view words) {
   });
 }
 
+// A process in which the loader has mapped a module, but relocated nothing in it yet.
+class BeforeRelocation final : public MemoryReader {
+ public:
+  BeforeRelocation(const MemoryReader& memory, const Module& module)
+      : memory_(memory), module_(module) {}
+  Result<std::size_t> read_some(RemoteAddr from, std::span<std::byte> into) const override {
+    const auto bytes = module_.file_bytes(from);
+    if (bytes.empty()) return memory_.read_some(from, into);
+    const std::size_t count = std::min(bytes.size(), into.size());
+    std::copy_n(bytes.begin(), count, into.begin());
+    return count;
+  }
+
+ private:
+  const MemoryReader& memory_;
+  const Module& module_;
+};
+
+// Name, position, and how an entry is hooked.
+std::set<std::string> entries_of(const trace::Hooks& hooks) {
+  std::set<std::string> entries;
+  for (const trace::Entry& entry : hooks.allocations) {
+    entries.insert(fmt::format("{} at {:#x}, {}, {}", entry.name, entry.at.value, entry.leads_on,
+                               entry.is_led));
+  }
+  return entries;
+}
+
 }  // namespace
+
+TEST_CASE("a program that the loader has not relocated yet has the same entries to hook") {
+  if (!is_target_built(kAllocating)) return;
+  LiveTarget target(kAllocating, {"1"});
+  Tracer tracer(target.pid());
+  const auto collector = tracer.opened.find_collector().value();
+  const auto modules = tracer.opened.modules.all();
+  const auto module = std::ranges::find_if(
+      modules, [&](const Module& one) { return one.name() == collector.module; });
+  REQUIRE(module != modules.end());
+  const BeforeRelocation memory(tracer.opened.memory, *module);
+  const auto early = trace::find_hooks(tracer.opened.modules, collector, memory).value();
+  CHECK(entries_of(early.hooks) == entries_of(tracer.hooks));
+}
 
 TEST_CASE("children of fork and vfork run on, and are not in the trace of their parent") {
   if (!is_target_built(kAllocating)) return;

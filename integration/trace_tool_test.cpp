@@ -150,7 +150,8 @@ TEST_CASE("a program that the tool starts is traced from its beginning to its ex
   const TemporaryDirectory directory;
   const std::string file = directory.file("trace.json");
   const ToolRun run = run_in_shell(
-      "(until grep -q 'traces GC_' \"$3\"; do sleep 0.05; done; printf 'run 500\\nuntil 1000\\n') "
+      "(until grep -qE 'traces GC_|^heapattach: ' \"$3\"; do sleep 0.05; done; printf 'run "
+      "500\\nuntil 1000\\n') "
       "| \"$0\" trace -v --every 1 --by function -f json -o \"$2\" -- \"$1\" 2 2>\"$3\"",
       {target_path(kTarget), file, directory.file("steps")});
   const std::string steps = read_text(directory.file("steps"));

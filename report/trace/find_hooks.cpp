@@ -18,6 +18,7 @@
 #include <cstring>
 #include <map>
 #include <set>
+#include <span>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -219,21 +220,35 @@ class HookFinder {
     return called;
   }
 
-  // Where the stubs lead that the program has not used yet, by their relocations.
+  // Where the stubs lead that the program has not used yet, by their relocations. Behind one there
+  // may be others.
   void learn_stubs() {
-    for (const std::string_view name : kPublic) {
-      if (functions_.contains(name)) static_cast<void>(leads_to(name, {}));
+    std::set<RemoteAddr> learned;
+    for (int depth = 0; depth < kDeepest; ++depth) {
+      for (const auto names : {std::span<const std::string_view>(kPublic),
+                               std::span<const std::string_view>(kInnermost)}) {
+        for (const std::string_view name : names) {
+          if (functions_.contains(name)) static_cast<void>(leads_to(name, {}));
+        }
+      }
+      std::vector<RemoteAddr> stubs;
+      for (const RemoteAddr at : unbound_) {
+        if (learned.insert(at).second) stubs.push_back(at);
+      }
+      if (stubs.empty() || !learn(stubs)) return;
     }
-    const std::vector<RemoteAddr> stubs(unbound_.begin(), unbound_.end());
-    if (stubs.empty()) return;
+  }
+
+  bool learn(const std::vector<RemoteAddr>& stubs) {
     const auto places = unwind::find_places(modules_, stubs, std::chrono::seconds(20));
-    if (!places) return;
+    if (!places) return false;
     for (const unwind::CodePlaces& at : *places) {
       if (at.places.size() != 1) continue;
       const std::string_view name = at.places.front().function;
       const auto function = functions_.find(name.substr(0, name.find('@')));
       if (function != functions_.end()) bound_.emplace(at.pc.value, function->second.address);
     }
+    return true;
   }
 
   // Where a stub of the linker leads, or the address itself; none if it is not bound yet.
@@ -253,9 +268,11 @@ class HookFinder {
       const RemoteAddr slot = at + offset + static_cast<std::uint64_t>(x86.operands[0].mem.disp);
       const auto goal = memory_.read_as<std::uint64_t>(slot);
       if (!goal) return std::nullopt;
-      // Until the first call, the slot leads back to the stubs.
-      const bool is_bound =
-          !module_.contains(RemoteAddr{*goal}) || module_.symbol_at(RemoteAddr{*goal}).has_value();
+      // Until the first call, the slot leads back to the stubs; and until the loader has relocated
+      // it, nowhere.
+      const Module* const holder = modules_.find(RemoteAddr{*goal});
+      const bool is_bound = holder != nullptr && (holder != &module_ ||
+                                                  holder->symbol_at(RemoteAddr{*goal}).has_value());
       if (is_bound) return RemoteAddr{*goal};
       const auto by_name = bound_.find(at.value);
       if (by_name != bound_.end()) return by_name->second;
