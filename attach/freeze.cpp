@@ -18,6 +18,7 @@
 #include "attach/fault_points.h"
 #include "attach/frozen_process.h"
 #include "attach/guardian.h"
+#include "attach/other_runs.h"
 #include "attach/ptrace_tracer.h"
 
 namespace heapattach {
@@ -75,7 +76,8 @@ Error hangs(const FreezeOptions& options) {
 Result<FreezeReport> freeze_here(const Process& process,
                                  const FreezeOptions& options,
                                  const Work& work,
-                                 std::atomic<bool>& is_seizing) {
+                                 std::atomic<bool>& is_seizing,
+                                 bool& is_refused) {
   std::optional<Reader> reader;
   if (options.reads_only) {
     try {
@@ -89,6 +91,7 @@ Result<FreezeReport> freeze_here(const Process& process,
   if (freezing && !process.is_alive()) {
     freezing = Error{ErrorKind::Gone, "it exited while it was being stopped", ESRCH};
   }
+  is_refused = !freezing;
   if (!freezing) {
     return std::move(freezing).error().context(fmt::format("freezing process {}", process.pid()));
   }
@@ -130,11 +133,11 @@ void wait_until_vanished(pid_t tid) {
   while (syscall(SYS_tgkill, getpid(), tid, 0) == 0 && Clock::now() < patience) sched_yield();
 }
 
-}  // namespace
-
-Result<FreezeReport> while_frozen(const Process& process,
-                                  const FreezeOptions& options,
-                                  const Work& work) {
+// One try. Sets `is_refused` if it failed before `work` began; then no thread is traced.
+Result<FreezeReport> try_freeze(const Process& process,
+                                const FreezeOptions& options,
+                                const Work& work,
+                                bool& is_refused) {
   std::optional<Result<FreezeReport>> result;
   std::exception_ptr thrown;
   pid_t tracing_tid = 0;
@@ -150,7 +153,7 @@ Result<FreezeReport> while_frozen(const Process& process,
       // Unwinding to here releases the target. Without a handler, unwinding might not happen at
       // all.
       try {
-        result = freeze_here(process, options, work, is_seizing);
+        result = freeze_here(process, options, work, is_seizing, is_refused);
       } catch (...) {
         thrown = std::current_exception();
       }
@@ -165,6 +168,20 @@ Result<FreezeReport> while_frozen(const Process& process,
   wait_until_vanished(tracing_tid);
   if (thrown) std::rethrow_exception(thrown);
   return *std::move(result);
+}
+
+}  // namespace
+
+Result<FreezeReport> while_frozen(const Process& process,
+                                  const FreezeOptions& options,
+                                  const Work& work) {
+  OtherRuns others;
+  for (;;) {
+    bool is_refused = false;
+    auto frozen = try_freeze(process, options, work, is_refused);
+    const bool is_taken = !frozen && is_refused && frozen.error().kind == ErrorKind::Traced;
+    if (!is_taken || !others.wait_for_turn(process)) return frozen;
+  }
 }
 
 }  // namespace heapattach

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "attach/interrupt.h"
+#include "attach/needed_time.h"
 
 namespace heapattach {
 
@@ -278,6 +279,14 @@ void need_time(milliseconds time) noexcept {
   if (shared == nullptr) return;
   const Clock::rep until = (Clock::now() + time).time_since_epoch().count();
   shared->undisturbed_until.store(std::max(until, shared->undisturbed_until.load()));
+}
+
+NeededTime::NeededTime(milliseconds time) noexcept {
+  if (const Shared* const shared = guarded()) before_ = shared->undisturbed_until.load();
+  need_time(time);
+}
+NeededTime::~NeededTime() {
+  if (Shared* const shared = guarded()) shared->undisturbed_until.store(before_);
 }
 
 UntilRestored::UntilRestored() noexcept {

@@ -67,6 +67,15 @@ Result<void> check_is_64_bit(const Process& process) {
       "process {} runs a 32-bit program; only 64-bit programs are supported", process.pid()));
 }
 
+// Gone if the thread has ended since the threads were listed. The kernel then reports ENOENT, which
+// is not an error of the process.
+Result<std::string> read_of_thread(const Process& process, pid_t tid, std::string_view file) {
+  if (tid == process.pid()) return process.read_file(std::string(file));
+  auto text = process.read_file(fmt::format("task/{}/{}", tid, file));
+  if (text || text.error().kind == ErrorKind::Gone || text.error().os_errno != ENOENT) return text;
+  return Error{ErrorKind::Gone, fmt::format("thread {} ended", tid), ESRCH};
+}
+
 }  // namespace
 
 Result<Process> Process::open(pid_t pid) {
@@ -145,10 +154,16 @@ Error Process::explained(Error error) const {
 }
 
 Result<Fd> Process::open_file(const std::string& name, int flags) const {
-  const std::string live = HA_TRY(live_name(name));
-  auto file = Fd::open_at(directory_, live, flags);
-  if (!file) return explained(std::move(file).error());
-  return file;
+  constexpr int kTries = 20;
+  for (int i = 1;; ++i) {
+    const std::string live = HA_TRY(live_name(name));
+    auto file = Fd::open_at(directory_, live, flags);
+    if (file) return file;
+    // The thread that we used instead of the ended first thread may have ended too.
+    const int failure = file.error().os_errno;
+    const bool may_be_late = live != name && (failure == ENOENT || failure == ESRCH);
+    if (!may_be_late || i == kTries) return explained(std::move(file).error());
+  }
 }
 
 Result<std::string> Process::read_file(const std::string& name) const {
@@ -219,15 +234,15 @@ Result<ThreadListing> Process::list_threads() const {
 }
 
 Result<ThreadState> Process::thread_state(pid_t tid) const {
-  const std::string text =
-      HA_TRY(read_file(tid == pid_ ? std::string("stat") : fmt::format("task/{}/stat", tid)));
-  return parse_thread_state(text);
+  const auto text = read_of_thread(*this, tid, "stat");
+  if (!text) return text.error();
+  return parse_thread_state(*text);
 }
 
 Result<ProcessStatus> Process::thread_status(pid_t tid) const {
-  const std::string text =
-      HA_TRY(read_file(tid == pid_ ? std::string("status") : fmt::format("task/{}/status", tid)));
-  return parse_process_status(text);
+  const auto text = read_of_thread(*this, tid, "status");
+  if (!text) return text.error();
+  return parse_process_status(*text);
 }
 
 }  // namespace heapattach

@@ -18,6 +18,7 @@
 #include "attach/fault_points.h"
 #include "attach/permission.h"
 #include "attach/ptrace_word.h"
+#include "attach/start_program.h"
 #include "attach/vector_registers.h"
 
 namespace heapattach {
@@ -105,6 +106,7 @@ Result<std::optional<TraceEvent>> PtraceTracer::poll(pid_t tid) {
   // After execve by another thread, the number no longer exists.
   if (got < 0 && failure == ECHILD) return std::optional(TraceEvent{TraceEvent::Kind::Ended});
   if (got < 0) return os_error("waitpid", failure);
+  if (!WIFSTOPPED(status)) note_program_end(tid, status);
   TraceEvent event = decode(status);
   if (event.kind == TraceEvent::Kind::Cloned) {
     unsigned long other = 0;

@@ -3,7 +3,7 @@
 #include <compare>
 #include <cstdint>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 namespace heapattach {
 

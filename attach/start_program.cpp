@@ -17,6 +17,9 @@ namespace heapattach {
 
 namespace {
 
+pid_t started_pid = 0;  // the last program that was started
+std::optional<int> started_end;
+
 struct Pipe {
   Fd reads;
   Fd writes;
@@ -81,14 +84,30 @@ Result<pid_t> start_program(const std::vector<std::string>& command,
   ssize_t got = 0;
   while ((got = read(failed.reads.get(), &why, sizeof why)) < 0 && errno == EINTR) {
   }
-  if (got != sizeof why) return pid;
+  if (got != sizeof why) {
+    started_pid = pid;
+    started_end.reset();
+    return pid;
+  }
   kill_and_reap(pid);
   return Error{ErrorKind::Gone, fmt::format("starting {}: {}", command.front(), std::strerror(why))}
       .advise("the path of the program");
 }
 
+void note_program_end(pid_t pid, int status) noexcept {
+  if (pid == started_pid) started_end = status;
+}
+
+std::optional<int> ended_program(pid_t pid) noexcept {
+  return pid == started_pid ? started_end : std::nullopt;
+}
+
 std::string describe_end(int status) {
-  if (WIFSIGNALED(status)) return fmt::format("was ended by signal {}", WTERMSIG(status));
+  if (WIFSIGNALED(status)) {
+    const char* const name = sigabbrev_np(WTERMSIG(status));
+    return name == nullptr ? fmt::format("was killed by signal {}", WTERMSIG(status))
+                           : fmt::format("was killed by SIG{}", name);
+  }
   return fmt::format("exited with status {}", WEXITSTATUS(status));
 }
 

@@ -1,10 +1,12 @@
 #include "inject/call_filter.h"
 
+#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 
 #include <linux/audit.h>
+#include <linux/futex.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -18,11 +20,17 @@ using Filter = std::vector<sock_filter>;
 // Newer than the kernel headers of some systems.
 constexpr int kClone3 = 435;
 constexpr int kOpenat2 = 437;
+constexpr int kFutexWaitv = 449;
+constexpr int kFutexWake = 454;
+constexpr int kFutexWait = 455;
+constexpr int kFutexRequeue = 456;
+constexpr int kFutexLockPi2 = 13;
 constexpr unsigned kX32Bit = 0x40000000;
 // Offsets in struct seccomp_data.
 constexpr unsigned kNumber = offsetof(seccomp_data, nr);
 constexpr unsigned kArchitecture = offsetof(seccomp_data, arch);
 constexpr unsigned kFirstArgument = offsetof(seccomp_data, args);  // its low half
+constexpr unsigned kSecondArgument = kFirstArgument + sizeof(std::uint64_t);
 
 constexpr unsigned kUnknown = SECCOMP_RET_ERRNO | ENOSYS;
 
@@ -44,6 +52,25 @@ void verdict_on(Filter& filter, int number, unsigned verdict) {
   give(filter, verdict);
 }
 
+// Private futexes are allowed, except with priority inheritance: the futex names its owner, a
+// thread of the target, and the kernel would raise that thread's priority.
+void judge_futex(Filter& filter) {
+  constexpr std::array kInheriting{FUTEX_LOCK_PI, FUTEX_TRYLOCK_PI, FUTEX_WAIT_REQUEUE_PI,
+                                   FUTEX_CMP_REQUEUE_PI, kFutexLockPi2};
+  Filter judging;
+  load(judging, kSecondArgument);
+  judging.push_back(BPF_STMT(BPF_ALU | BPF_AND | BPF_K, static_cast<unsigned>(FUTEX_CMD_MASK)));
+  for (const int command : kInheriting) {
+    verdict_on(judging, command, SECCOMP_RET_TRACE | kTriesCall);
+  }
+  load(judging, kSecondArgument);
+  judging.push_back(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, FUTEX_PRIVATE_FLAG, 1, 0));
+  give(judging, SECCOMP_RET_TRACE | kSharedFutex);
+  give(judging, SECCOMP_RET_ALLOW);
+  unless_is(filter, SYS_futex, static_cast<std::uint8_t>(judging.size()));
+  filter.insert(filter.end(), judging.begin(), judging.end());
+}
+
 }  // namespace
 
 std::vector<sock_filter> call_filter(const CallRules& rules) {
@@ -54,7 +81,10 @@ std::vector<sock_filter> call_filter(const CallRules& rules) {
   load(filter, kNumber);
   filter.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kX32Bit, 0, 1));
   give(filter, kUnknown);
+  // Also if the user allows exit.
+  verdict_on(filter, SYS_exit, SECCOMP_RET_TRACE | kEndsThread);
   for (const int number : rules.beyond) verdict_on(filter, number, SECCOMP_RET_ALLOW);
+  judge_futex(filter);
   for (const int number : free_calls()) verdict_on(filter, number, SECCOMP_RET_ALLOW);
   if (rules.shared.empty()) {
     for (const int number : {SYS_mprotect, SYS_mremap, SYS_madvise}) {
@@ -69,9 +99,12 @@ std::vector<sock_filter> call_filter(const CallRules& rules) {
   }
   // Their arguments are in memory, where a filter cannot look; libraries then fall back to older
   // calls.
-  for (const int number : {kClone3, kOpenat2}) verdict_on(filter, number, kUnknown);
-  unless_is(filter, SYS_clone, 4);
+  for (const int number : {kClone3, kOpenat2, kFutexWaitv, kFutexWake, kFutexWait, kFutexRequeue}) {
+    verdict_on(filter, number, kUnknown);
+  }
+  unless_is(filter, SYS_clone, 5);
   load(filter, kFirstArgument);
+  filter.push_back(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_UNTRACED, 1, 0));
   filter.push_back(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 1, 0));
   give(filter, SECCOMP_RET_TRACE | kTriesProcess);
   give(filter, SECCOMP_RET_ALLOW);

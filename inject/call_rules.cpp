@@ -2,16 +2,19 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <climits>
+#include <optional>
 #include <string_view>
 
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #include "attach/x86_64.h"
-#include "inject/call_names.h"
 
 namespace heapattach {
 
@@ -20,7 +23,6 @@ namespace {
 // Missing from the headers of some supported systems.
 constexpr int kEpollPwait2 = 441;
 constexpr int kFaccessat2 = 439;
-constexpr int kFutexWaitv = 449;
 constexpr unsigned kSetVma = 0x53564d41;  // PR_SET_VMA: names its own memory
 
 constexpr std::array kFree{
@@ -30,10 +32,10 @@ constexpr std::array kFree{
     SYS_time, SYS_gettimeofday, SYS_clock_gettime, SYS_clock_getres, SYS_nanosleep,
     SYS_clock_nanosleep, SYS_times,
     // its own threads and signals
-    SYS_futex, kFutexWaitv, SYS_set_robust_list, SYS_set_tid_address, SYS_rseq, SYS_arch_prctl,
-    SYS_sched_yield, SYS_sched_getaffinity, SYS_getcpu, SYS_rt_sigaction, SYS_rt_sigprocmask,
-    SYS_rt_sigreturn, SYS_rt_sigpending, SYS_rt_sigtimedwait, SYS_rt_sigsuspend, SYS_sigaltstack,
-    SYS_pause, SYS_exit, SYS_exit_group, SYS_restart_syscall,
+    SYS_set_robust_list, SYS_set_tid_address, SYS_rseq, SYS_arch_prctl, SYS_sched_yield,
+    SYS_sched_getaffinity, SYS_getcpu, SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn,
+    SYS_rt_sigpending, SYS_rt_sigtimedwait, SYS_rt_sigsuspend, SYS_sigaltstack, SYS_pause,
+    SYS_exit_group, SYS_restart_syscall,
     // its identity
     SYS_getpid, SYS_gettid, SYS_getppid, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid,
     SYS_getresuid, SYS_getresgid, SYS_getgroups, SYS_getpgrp, SYS_getpgid, SYS_getsid, SYS_uname,
@@ -47,29 +49,57 @@ constexpr std::array kFree{
     SYS_poll, SYS_ppoll, SYS_select, SYS_pselect6, SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_wait,
     SYS_epoll_pwait, kEpollPwait2, SYS_eventfd2, SYS_pipe, SYS_pipe2};
 
-constexpr std::array<std::string_view, 25> kChangeFiles{
-    "open",    "openat",    "openat2", "creat",    "mkdir",     "mkdirat",   "rmdir",
-    "unlink",  "unlinkat",  "rename",  "renameat", "renameat2", "link",      "linkat",
-    "symlink", "symlinkat", "mknod",   "mknodat",  "truncate",  "ftruncate", "fallocate",
-    "chmod",   "chown",     "connect", "bind"};
-
-// The pipe that a function writes to, and its other open files.
-bool is_own_descriptor(std::string_view path) {
-  constexpr std::string_view kOwn = "/proc/self/fd/";
-  if (!path.starts_with(kOwn)) return false;
-  path.remove_prefix(kOwn.size());
-  return !path.empty() && path.find_first_not_of("0123456789") == std::string_view::npos;
+// The number N of /proc/self/fd/N and its synonyms, by which a function opens one of its own files.
+std::optional<int> own_descriptor(std::string_view path) {
+  constexpr std::array<std::string_view, 3> kStandard{"/dev/stdin", "/dev/stdout", "/dev/stderr"};
+  const auto* const standard = std::find(kStandard.begin(), kStandard.end(), path);
+  if (standard != kStandard.end()) return static_cast<int>(standard - kStandard.begin());
+  for (const std::string_view own : {"/proc/self/fd/", "/dev/fd/"}) {
+    if (!path.starts_with(own)) continue;
+    path.remove_prefix(own.size());
+    int number = 0;
+    const auto [rest, failure] = std::from_chars(path.data(), path.data() + path.size(), number);
+    const bool is_number = failure == std::errc{} && rest == path.data() + path.size();
+    if (is_number && number >= 0) return number;
+    return std::nullopt;
+  }
+  return std::nullopt;
 }
 
-bool may_open(std::uint64_t path, std::uint64_t flags, const MemoryReader& memory) {
+// Empty if the path cannot be read: the kernel then refuses the call itself.
+std::optional<std::string> path_at(RemoteAddr at, const MemoryReader& memory) {
+  std::string path;
+  std::array<char, 256> piece{};
+  while (path.size() < PATH_MAX) {
+    const auto got = memory.read_some(at + path.size(), std::as_writable_bytes(std::span(piece)));
+    if (!got || *got == 0) return std::nullopt;
+    const auto* const until = piece.begin() + *got;
+    const auto* const end = std::find(piece.cbegin(), until, '\0');
+    path.append(piece.cbegin(), end);
+    if (end != until) return path;
+  }
+  return std::nullopt;
+}
+
+struct Opening {
+  int directory = AT_FDCWD;
+  RemoteAddr path;
+  std::uint64_t flags = 0;
+};
+
+bool may_open(const CallRules& rules, const Opening& opening, const CallingClone& clone) {
   constexpr std::uint64_t kChanging = O_ACCMODE | O_CREAT | O_TRUNC;
-  if ((flags & kChanging) == O_RDONLY) return true;
-  std::array<char, 64> text{};
-  const auto got = memory.read_some({path}, std::as_writable_bytes(std::span(text)));
-  if (!got) return true;  // the kernel will report it
-  const auto* const end = std::find(text.begin(), text.end(), '\0');
-  return end != text.end() &&
-         is_own_descriptor({text.data(), static_cast<std::size_t>(end - text.begin())});
+  const auto path = path_at(opening.path, clone.memory);
+  if (!path) return true;
+  const bool is_changing = (opening.flags & kChanging) != O_RDONLY;
+  if (const auto own = own_descriptor(*path)) {
+    const auto file = clone.files.descriptor(*own);
+    if (!file.is_open) return !is_changing;
+    if (!is_changing) return file.is_harmless;
+    return file.is_writable && (rules.has_landlock || !clone.has_other_threads);
+  }
+  return !is_changing &&
+         clone.files.is_harmless(opening.directory, *path, (opening.flags & O_NOFOLLOW) == 0);
 }
 
 bool may_control_file(std::uint64_t command, std::uint64_t argument) {
@@ -108,10 +138,10 @@ std::span<const int> free_calls() {
   return kFree;
 }
 
-bool is_allowed(const CallRules& rules, const RawRegisters& at, const MemoryReader& memory) {
+bool is_allowed(const CallRules& rules, const RawRegisters& at, const CallingClone& clone) {
   switch (at.orig_rax) {
-    case SYS_open: return may_open(at.rdi, at.rsi, memory);
-    case SYS_openat: return may_open(at.rsi, at.rdx, memory);
+    case SYS_open: return may_open(rules, {AT_FDCWD, {at.rdi}, at.rsi}, clone);
+    case SYS_openat: return may_open(rules, {static_cast<int>(at.rdi), {at.rsi}, at.rdx}, clone);
     case SYS_fcntl: return may_control_file(at.rsi, at.rdx);
     case SYS_ioctl: return may_control_device(at.rsi);
     case SYS_prctl: return at.rdi == PR_SET_NAME || at.rdi == PR_GET_NAME || at.rdi == kSetVma;
@@ -131,11 +161,16 @@ bool is_allowed(const CallRules& rules, const RawRegisters& at, const MemoryRead
   }
 }
 
-bool may_change_files(const CallRules& rules) {
-  return std::any_of(rules.beyond.begin(), rules.beyond.end(), [](int number) {
-    return std::find(kChangeFiles.begin(), kChangeFiles.end(), call_name(number)) !=
-           kChangeFiles.end();
-  });
+bool may_be_shared_futex(const RawRegisters& at, const MemoryMap& map) {
+  const auto is_own = [&map](std::uint64_t address) {
+    const Mapping* const mapping = map.find({address});
+    return mapping != nullptr && mapping->is_private &&
+           (mapping->is_anonymous() || mapping->writable);
+  };
+  const auto command = static_cast<int>(at.rsi) & FUTEX_CMD_MASK;
+  const bool has_two =
+      command == FUTEX_REQUEUE || command == FUTEX_CMP_REQUEUE || command == FUTEX_WAKE_OP;
+  return !is_own(at.rdi) || (has_two && !is_own(at.r8));
 }
 
 }  // namespace heapattach

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include <sys/types.h>
 
+#include "attach/memory_map.h"
 #include "attach/memory_reader.h"
 #include "attach/registers.h"
 
@@ -18,19 +20,55 @@ struct CallRules {
   pid_t self = 0;             // the clone's pid, as the clone sees it
   std::vector<int> beyond;    // extra system calls that the user allows, by number
   std::vector<Range> shared;  // memory shared with other processes that must stay read-only
+  bool has_landlock = false;  // so the kernel checks again which file is opened
+};
+
+// What the rules ask about the clone's files.
+class CalledFiles {
+ public:
+  struct OpenFile {
+    bool is_open = false;
+    bool is_writable = false;
+    bool is_harmless = false;  // to open it again for reading
+  };
+  CalledFiles(const CalledFiles&) = delete;
+  CalledFiles& operator=(const CalledFiles&) = delete;
+  virtual ~CalledFiles() = default;
+
+  // Whether opening this path for reading affects nobody: not if it is a FIFO, a socket, a terminal
+  // or another device, from which reading takes something, or a link to what another process has
+  // open. True if there is no such file. `directory` is a descriptor, or AT_FDCWD.
+  [[nodiscard]] virtual bool is_harmless(int directory,
+                                         const std::string& path,
+                                         bool follows) const = 0;
+  [[nodiscard]] virtual OpenFile descriptor(int number) const = 0;
+
+ protected:
+  CalledFiles() = default;
 };
 
 // The system calls that are allowed with any arguments.
 [[nodiscard]] std::span<const int> free_calls();
 
-// Whether a call that is not free is allowed with the arguments in these registers. `memory` is the
-// clone's memory. Another thread of the clone may change a path between this check and the kernel's
-// use of it; Landlock covers that case.
+// A stopped clone, as the rules see it.
+struct CallingClone {
+  const MemoryReader& memory;
+  const CalledFiles& files;
+  bool has_other_threads = false;
+};
+
+// Whether a call that is not free is allowed with the arguments in these registers. Another thread
+// of the clone may change a path between this check and the kernel's use of it. Landlock covers
+// that case; without it, a clone with several threads opens nothing for writing.
 [[nodiscard]] bool is_allowed(const CallRules& rules,
                               const RawRegisters& at,
-                              const MemoryReader& memory);
+                              const CallingClone& clone);
 
-// Whether the extra calls that the user allows may change files.
-[[nodiscard]] bool may_change_files(const CallRules& rules);
+// Whether a futex of this call may be one that another process uses. The kernel tells shared
+// futexes apart by file and offset, so a private mapping of a file that cannot be written has the
+// same futexes as the file. (Before it looks at others, the kernel gives the clone a page of its
+// own.) FUTEX_PRIVATE_FLAG makes such a futex the clone's own. Anonymous memory needs no flag and
+// must not get one: the kernel itself wakes the joiner of a thread without it.
+[[nodiscard]] bool may_be_shared_futex(const RawRegisters& at, const MemoryMap& map);
 
 }  // namespace heapattach

@@ -43,6 +43,8 @@ Result<Candidate> look_at(RemoteControl& control,
   seen.mask = HA_TRY(control.signal_mask(tid));
   const auto status = HA_TRY(process.thread_status(tid));
   seen.is_filtered = status.seccomp_mode != 0;
+  // If the kernel cannot tell, the call itself will show it, without harm (injection.cpp).
+  seen.is_dispatched = HA_TRY(control.call_dispatch(tid)) == CallDispatch::On;
   seen.has_stack = has_stack(map, {seen.registers.rsp});
   seen.is_after_syscall = is_after_syscall(control.memory(), {seen.registers.rip});
   const auto configuration = HA_TRY(control.rseq(tid));
@@ -80,6 +82,7 @@ std::optional<std::string_view> objection_to(const Candidate& candidate) {
   if (candidate.is_filtered) {
     return "a seccomp filter applies to it, which may kill it for a call that it never makes";
   }
+  if (candidate.is_dispatched) return kDispatchedCalls;
   if ((at.eflags & kTrapFlag) != 0) return "it single-steps itself";
   if (!candidate.has_stack) return "no stack is mapped below its stack pointer";
   if (!candidate.sequence) return "its restartable sequence makes no sense";

@@ -16,6 +16,7 @@ struct Candidate {
   RawRegisters registers{};
   std::uint64_t mask = 0;             // of blocked signals
   bool is_filtered = false;           // seccomp
+  bool is_dispatched = false;         // its system calls go to the program (CallDispatch)
   bool has_stack = true;              // memory below its stack pointer is mapped and writable
   bool is_after_syscall = true;       // the two bytes before rip are a syscall instruction
   std::optional<RseqState> sequence;  // none: the target's description of it makes no sense

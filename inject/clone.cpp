@@ -8,7 +8,7 @@
 #include <sched.h>
 #include <sys/syscall.h>
 
-#include "attach/guardian.h"
+#include "attach/needed_time.h"
 #include "inject/choose_thread.h"
 #include "inject/headroom.h"
 #include "inject/hold_clone.h"
@@ -193,9 +193,12 @@ class CloneMaker {
 Result<Clone> Clone::make(const Process& target,
                           const CloneOptions& options,
                           RemoteControl& control) {
-  // The leftovers of a killed heapattach may fill all the padding.
+  // Stubs of killed runs may fill all the padding. Dead copies are reaped before another is made,
+  // so that they do not pile up even if every run is killed.
   if (const auto left = left_stubs(HA_TRY(target.maps()), control.memory()); !left.empty()) {
     HA_TRY(clear_leftovers(target, control));
+  } else if (!dead_clones(target).empty()) {
+    static_cast<void>(clear_leftovers(target, control));
   }
   Plan plan = HA_TRY(make_plan(target, options, control.memory()));
   CloneMaker maker(plan, control);
@@ -238,7 +241,7 @@ bool Clone::is_whole() const {
 
 Result<void> Clone::end() {
   if (!process_) return {};
-  need_time(kCleaning);
+  const NeededTime cleaning(kCleaning);
   watch_.reset();
   const Process clone = *std::exchange(process_, std::nullopt);
   if (!kill_and_wait(clone)) {

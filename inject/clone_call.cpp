@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "inject/status_signals.h"
+#include "inject/taken_file.h"
 
 namespace heapattach {
 
@@ -53,10 +54,12 @@ bool is_stop(int signal) {
 
 }  // namespace
 
-Result<CloneCalls> CloneCalls::prepare(const Process& clone, std::vector<int> beyond) {
+Result<CloneCalls> CloneCalls::prepare(const Process& clone,
+                                       std::vector<int> beyond,
+                                       bool uses_landlock) {
   CloneCalls calls(HA_TRY(OwnProcess::take(clone)));
   HA_TRY(calls.give_descriptors());
-  auto closed = close_off(*calls.own_, std::move(beyond), kMostOutput);
+  auto closed = close_off(*calls.own_, std::move(beyond), kMostOutput, uses_landlock);
   if (!closed) {
     return std::move(closed).error().context("closing the clone off from everything else");
   }
@@ -79,7 +82,7 @@ Result<void> CloneCalls::give_descriptors() {
     if (got != expected) return refused("memfd_create", got);
     // Kept open: the files outlive the clone only this way.
     files_.at(static_cast<std::size_t>(expected)) =
-        HA_TRY(own_->process().open_file(fmt::format("fd/{}", expected), O_RDONLY));
+        HA_TRY(take_memory(own_->process(), {own_->process().pid(), expected}, kName, O_RDONLY));
   }
   return {};
 }
@@ -91,7 +94,7 @@ Result<ClonePipe> CloneCalls::open_pipe() {
   const std::int64_t made = HA_TRY(own_->system_call(SYS_pipe2, arguments));
   if (made < 0) return refused("pipe2", made);
   const auto ends = HA_TRY((own_->memory().read_as<std::array<std::int32_t, 2>>(at)));
-  Fd reading = HA_TRY(own_->process().open_file(fmt::format("fd/{}", ends[0]), O_RDONLY));
+  Fd reading = HA_TRY(take_pipe(own_->process(), ends[0]));
   // Unused: nobody reads in the clone.
   const std::array<std::uint64_t, 1> not_ours{static_cast<std::uint64_t>(ends[0])};
   static_cast<void>(HA_TRY(own_->system_call(SYS_close, not_ours)));

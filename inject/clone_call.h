@@ -56,7 +56,10 @@ class CloneCalls {
  public:
   // `clone` must outlive the result, and cannot be used for anything else. Unsupported if it cannot
   // be isolated. `beyond` lists system calls that are allowed in addition to CallRules.
-  static Result<CloneCalls> prepare(const Process& clone, std::vector<int> beyond = {});
+  // Tests imitate a kernel without Landlock.
+  static Result<CloneCalls> prepare(const Process& clone,
+                                    std::vector<int> beyond = {},
+                                    bool uses_landlock = true);
 
   Result<CallOutcome> call(RemoteAddr function,
                            std::span<const CallArgument> arguments,

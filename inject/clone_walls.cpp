@@ -16,7 +16,9 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "attach/open_file.h"
 #include "inject/call_filter.h"
+#include "inject/call_rights.h"
 #include "inject/pass_files.h"
 
 namespace heapattach {
@@ -45,7 +47,6 @@ struct __attribute__((packed)) BeneathRule {
   std::int32_t directory = 0;
 };
 constexpr std::uint64_t kRead = 1U << 2 | 1U << 3;  // files, directories
-constexpr std::uint64_t kMakeBlockDevice = 1U << 11;
 
 // The arguments of capget(2) and capset(2): a header, and the three sets in two parts.
 struct Rights {
@@ -76,7 +77,8 @@ std::size_t size_of_attributes(std::int64_t version) {
 
 class Closing {
  public:
-  Closing(OwnProcess& own, std::vector<int> beyond) : own_(own) {
+  Closing(OwnProcess& own, std::vector<int> beyond, bool uses_landlock)
+      : own_(own), uses_landlock_(uses_landlock) {
     walls_.rules.beyond = std::move(beyond);
   }
 
@@ -86,7 +88,7 @@ class Closing {
     HA_TRY(unshare_memory());
     static_cast<void>(
         HA_TRY(must("PR_SET_NO_NEW_PRIVS", SYS_prctl, {PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0})));
-    walls_.has_landlock = HA_TRY(restrict_files());
+    walls_.rules.has_landlock = HA_TRY(restrict_files());
     HA_TRY(drop_rights());
     walls_.rules.self = static_cast<pid_t>(HA_TRY(must("getpid", SYS_getpid, {})));
     HA_TRY(filter_calls());
@@ -135,12 +137,7 @@ class Closing {
   [[nodiscard]] Result<Fd> file_of(const Mapping& mapping) const {
     const std::string name =
         fmt::format("map_files/{:x}-{:x}", mapping.range.start.value, mapping.range.end().value);
-    const Fd place = HA_TRY(own_.process().open_file(name, O_PATH));
-    struct stat status {};
-    if (fstat(place.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
-      return Error{ErrorKind::Impossible, "no regular file is mapped there"};
-    }
-    return own_.process().open_file(name, O_RDONLY);
+    return reopen_if_regular(HA_TRY(own_.process().open_file(name, O_PATH)), name);
   }
 
   // True if the clone now has its own copy.
@@ -174,31 +171,33 @@ class Closing {
   // either, nor open the files in their /proc directories that only a tracer may open.
   Result<bool> restrict_files() {
     constexpr std::uint64_t kVersion = 1;  // LANDLOCK_CREATE_RULESET_VERSION
+    if (!uses_landlock_) return false;
     const std::int64_t version = HA_TRY(call(kCreateRuleset, {0, 0, kVersion}));
     if (version < 1) return false;
-    const bool keeps_files = !may_change_files(walls_.rules);
-    RulesetAttributes attributes;
-    // The kernel rejects a ruleset that forbids nothing.
-    attributes.files = keeps_files ? all_about_files(version) : kMakeBlockDevice;
-    if (walls_.rules.beyond.empty()) attributes.network = attributes.scoped = 3;
+    const LandlockRights needed = rights_for(walls_.rules.beyond);
+    walls_.may_change_files = needed.files != 0;
+    const std::uint64_t known = all_about_files(version);
+    constexpr std::uint64_t kBoth = 3;
+    const RulesetAttributes attributes{
+        .files = known, .network = kBoth & ~needed.network, .scoped = kBoth & ~needed.scoped};
     const std::uint64_t at = HA_TRY(put(attributes));
     const std::int64_t rules = HA_TRY(call(kCreateRuleset, {at, size_of_attributes(version), 0}));
     if (rules < 0) return false;
-    if (keeps_files) HA_TRY(allow_reading(rules));
+    HA_TRY(allow_everywhere(rules, kRead | (needed.files & known)));
     static_cast<void>(HA_TRY(
         must("restricting it by Landlock", kRestrictSelf, {static_cast<std::uint64_t>(rules), 0})));
     HA_TRY(close(rules));
-    return keeps_files;
+    return true;
   }
-  Result<void> allow_reading(std::int64_t rules) {
+  Result<void> allow_everywhere(std::int64_t rules, std::uint64_t rights) {
     constexpr std::array kRoot{'/', '\0'};
     const std::uint64_t path = HA_TRY(put(kRoot));
     const std::int64_t root = HA_TRY(must(
         "opening /", SYS_openat, {static_cast<std::uint64_t>(AT_FDCWD), path, O_PATH | O_CLOEXEC}));
-    const BeneathRule rule{.allowed = kRead, .directory = static_cast<std::int32_t>(root)};
+    const BeneathRule rule{.allowed = rights, .directory = static_cast<std::int32_t>(root)};
     const std::uint64_t at = HA_TRY(put(rule));
     static_cast<void>(HA_TRY(
-        must("allowing it to read", kAddRule, {static_cast<std::uint64_t>(rules), 1, at, 0})));
+        must("allowing it to use files", kAddRule, {static_cast<std::uint64_t>(rules), 1, at, 0})));
     return close(root);
   }
 
@@ -237,6 +236,7 @@ class Closing {
   }
 
   OwnProcess& own_;
+  const bool uses_landlock_;
   CloneWalls walls_;
 };
 
@@ -248,10 +248,13 @@ Result<void> limit(pid_t pid, __rlimit_resource what, rlim_t most) {
 
 }  // namespace
 
-Result<CloneWalls> close_off(OwnProcess& own, std::vector<int> beyond, std::size_t most_written) {
+Result<CloneWalls> close_off(OwnProcess& own,
+                             std::vector<int> beyond,
+                             std::size_t most_written,
+                             bool uses_landlock) {
   HA_TRY(limit(own.process().pid(), RLIMIT_CORE, 0));
   HA_TRY(limit(own.process().pid(), RLIMIT_FSIZE, most_written));
-  return Closing(own, std::move(beyond)).run();
+  return Closing(own, std::move(beyond), uses_landlock).run();
 }
 
 }  // namespace heapattach

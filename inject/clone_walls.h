@@ -10,7 +10,7 @@ namespace heapattach {
 // The protections around a function that runs in a clone.
 struct CloneWalls {
   CallRules rules;
-  bool has_landlock = false;  // the kernel knows Landlock, which prevents changes to files
+  bool may_change_files = false;  // --allow-calls has a call for that
 };
 
 // Isolates a clone that no longer has any of the target's descriptors. It gets its own session and
@@ -21,6 +21,10 @@ struct CloneWalls {
 // Shared memory is replaced by private mappings of the same files, which start with the current
 // contents. Only we can open these files, given the privileges. If we cannot, the memory becomes
 // read-only for good.
-Result<CloneWalls> close_off(OwnProcess& own, std::vector<int> beyond, std::size_t most_written);
+// Without Landlock (for tests), the system call filter alone prevents changes to files.
+Result<CloneWalls> close_off(OwnProcess& own,
+                             std::vector<int> beyond,
+                             std::size_t most_written,
+                             bool uses_landlock = true);
 
 }  // namespace heapattach

@@ -53,6 +53,17 @@ Result<void> wait_for_stop(pid_t pid, Clock::time_point deadline) {
   return Error{ErrorKind::Timeout, fmt::format("the clone {} did not stop", pid)};
 }
 
+// Reaps all ended threads except the first, which the kernel reports only after all others. A
+// thread is listed until it is reaped, even if its birth was never reported to us.
+void reap_threads(const Process& clone) {
+  const auto listing = clone.list_threads();
+  if (!listing) return;
+  for (const pid_t thread : listing->tids) {
+    int status = 0;
+    if (thread != clone.pid()) waitpid(thread, &status, __WALL | WNOHANG);
+  }
+}
+
 }  // namespace
 
 Result<void> hold_clone(const Process& clone) {
@@ -78,6 +89,7 @@ bool kill_and_wait(const Process& clone) {
   kill_and_release(clone.pid());
   const auto deadline = Clock::now() + kDeathPatience;
   while (Clock::now() < deadline) {
+    reap_threads(clone);
     int status = 0;
     const pid_t got = waitpid(clone.pid(), &status, __WALL | WNOHANG);
     if (got == clone.pid() && !WIFSTOPPED(status)) return true;

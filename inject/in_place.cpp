@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 
 #include "attach/x86_64.h"
+#include "inject/how_it_ended.h"
 #include "inject/status_signals.h"
 #include "inject/stub.h"
 
@@ -107,6 +108,10 @@ class InPlace {
       return std::optional<RemoteStop>(taken(HA_TRY(std::move(stop))));
     }
   }
+  void note_end(const RemoteStop& stop) {
+    outcome_.end = End::Vanished;
+    outcome_.number = stop.signal;
+  }
   // A thread that the function has started: not ours to hold.
   void release_thread(pid_t other) {
     if (other > 0 && control_.wait(other, Clock::now() + kToStop)) {
@@ -122,7 +127,7 @@ class InPlace {
       if (!stop) return leave_alone();
       bool is_over = false;
       switch (stop->kind) {
-        case Kind::Ended: outcome_.end = End::Vanished; return {};
+        case Kind::Ended: note_end(*stop); return {};
         case Kind::Signal: is_over = HA_TRY(judge_signal(stop->signal, signal)); break;
         case Kind::SystemCall: is_over = HA_TRY(judge_call()); break;
         default: break;
@@ -196,7 +201,7 @@ class InPlace {
       if (kind == Kind::Stopped) HA_TRY(control_.interrupt(thread_.tid));
       const auto stop = HA_TRY(next(kind == Kind::SystemCall, signal, deadline));
       if (!stop) return Error{ErrorKind::Timeout, "it did not stop"};
-      if (stop->kind == Kind::Ended) return Error{ErrorKind::Gone, "it was killed meanwhile"};
+      if (stop->kind == Kind::Ended) return ended_for_us(*stop);
       if (stop->kind == kind) return {};
       signal = stop->kind == Kind::Signal ? stop->signal : 0;
     }
@@ -223,7 +228,7 @@ class InPlace {
       const auto stop = HA_TRY(wait_to_the_end(deadline));
       if (stop && stop->kind == Kind::SystemCall && HA_TRY(judge_call())) return {};
       if (stop && stop->kind == Kind::Ended) {
-        outcome_.end = End::Vanished;
+        note_end(*stop);
         return {};
       }
       if (!stop || stop->kind == Kind::Stopped) break;

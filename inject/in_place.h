@@ -19,7 +19,7 @@ struct InPlaceOutcome {
     Exits,      // it was about to end the process; prevented
     Executes,   // it was about to start another program; prevented
     LeftAlone,  // it did not return in time, and keeps running
-    Vanished,   // the process has ended
+    Vanished,   // the process has ended, by signal `number` if that is not 0
   };
   End end = End::Returned;
   std::uint64_t value = 0;  // its return value

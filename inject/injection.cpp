@@ -1,6 +1,7 @@
 #include "inject/injection.h"
 
 #include <algorithm>
+#include <csignal>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include <sys/syscall.h>
 
 #include "attach/x86_64.h"
+#include "inject/how_it_ended.h"
 
 // The steps, and what happens if we die after each:
 //
@@ -17,7 +19,11 @@
 //                                 come meanwhile are handled on top of it
 //   all signals are blocked       the same; the stub sets the mask. This comes after the registers:
 //                                 in the reverse order, a thread that never enters the stub would
-//                                 keep the mask
+//                                 keep the mask. SIGSYS is not blocked: the kernel sends it if
+//                                 system calls are dispatched to the program
+//                                 (PR_SET_SYSCALL_USER_DISPATCH; kernels before 6.4 show that in
+//                                 no other way). If it were blocked, the kernel would reset the
+//                                 program's handler
 //   it is at the call             the same
 //   the call is made              the same; a process it has made exits by itself
 //   it is asked to stop after     the same
@@ -40,6 +46,8 @@ namespace {
 using Kind = RemoteStop::Kind;
 
 constexpr std::uint64_t kAllSignals = ~std::uint64_t{0};
+constexpr std::uint64_t kSigsys = std::uint64_t{1} << (SIGSYS - 1);
+constexpr int kUserDispatch = 2;  // SYS_USER_DISPATCH: the si_code of such a SIGSYS
 
 class Injection {
  public:
@@ -61,7 +69,7 @@ class Injection {
     HA_TRY(control_.set_registers(
         thread_.tid, entering(thread_.found, call_.stub + entry, call_.number, call_.arguments)));
     is_blocked_ = true;
-    HA_TRY(control_.set_signal_mask(thread_.tid, kAllSignals));
+    HA_TRY(control_.set_signal_mask(thread_.tid, (kAllSignals & ~kSigsys) | thread_.mask));
     HA_TRY(run_past_call());
     HA_TRY(put_back());
     return result_;
@@ -81,7 +89,7 @@ class Injection {
   }
 
   // Lets the thread run to its next stop that is not a signal. All signals are blocked except those
-  // that stop the process, which are passed on.
+  // that stop the process and SIGSYS, which are delivered.
   Result<RemoteStop> run(bool to_call) {
     int signal = 0;
     for (;;) {
@@ -91,13 +99,37 @@ class Injection {
       is_running_ = true;
       const RemoteStop stop = HA_TRY(control_.wait(thread_.tid, call_.deadline));
       is_running_ = stop.kind == Kind::Ended;
-      if (stop.kind == Kind::Ended) {
-        return Error{ErrorKind::Gone, "it was killed meanwhile"};
-      }
+      if (stop.kind == Kind::Ended) return ended_for_us(stop);
       if (stop.kind == Kind::Born) result_.born = stop.other;
       if (stop.kind != Kind::Signal) return stop;
+      if (HA_TRY(is_call_dispatched(stop))) {
+        HA_TRY(stop_before_delivery());
+        return Error{ErrorKind::Impossible, std::string(kDispatchedCalls)};
+      }
       signal = stop.signal;
     }
+  }
+
+  Result<bool> is_call_dispatched(const RemoteStop& stop) {
+    if (stop.signal != SIGSYS) return false;
+    const SignalOrigin origin = HA_TRY(control_.signal_origin(thread_.tid));
+    return origin.code == kUserDispatch;
+  }
+
+  // Brings the thread from the signal's stop to a stop like the one in which it was found. It drops
+  // the signal and runs no instruction.
+  Result<void> stop_before_delivery() {
+    RemoteStop stop;
+    while (stop.kind != Kind::Stopped) {
+      HA_TRY(control_.interrupt(thread_.tid));
+      HA_TRY(control_.run_on(thread_.tid, 0));
+      is_running_ = true;
+      stop = HA_TRY(control_.wait(thread_.tid, call_.deadline));
+      is_running_ = stop.kind == Kind::Ended;
+      if (is_running_) return ended_for_us(stop);
+    }
+    is_under_way_ = false;
+    return {};
   }
 
   // Through the call and into a stop of the kind in which the thread was found: the kernel does

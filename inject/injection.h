@@ -24,6 +24,11 @@ struct CallResult {
   pid_t born = 0;          // for a call that made a process: its pid in our view; it is stopped
 };
 
+// Why a thread with syscall user dispatch cannot make our calls.
+inline constexpr std::string_view kDispatchedCalls =
+    "its system calls are handed to the program (PR_SET_SYSCALL_USER_DISPATCH), which would get "
+    "ours, too";
+
 // The call to make, and where to make it.
 struct RemoteCall {
   RemoteAddr stub;  // dead padding, zero, at least Stub::size_bytes() of it

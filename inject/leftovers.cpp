@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include <fmt/format.h>
 #include <sys/syscall.h>
@@ -12,6 +14,7 @@
 
 #include "attach/fd.h"
 #include "attach/guardian.h"
+#include "attach/interrupt.h"
 #include "attach/x86_64.h"
 #include "inject/choose_thread.h"
 #include "inject/padding.h"
@@ -69,10 +72,46 @@ std::vector<pid_t> numbers_in(const std::string& text) {
   return numbers;
 }
 
+// Whether it is a clone that nobody traces, and so will end by itself. A clone that another run has
+// just made looks the same for some milliseconds.
+bool is_ending_clone(pid_t child) {
+  const auto state = parse_thread_state(text_of(fmt::format("/proc/{}/stat", child)));
+  if (!state || state->is_exiting() || state->name != kCloneName) return false;
+  return text_of(fmt::format("/proc/{}/status", child)).find("\nTracerPid:\t0\n") !=
+         std::string::npos;
+}
+
 bool is_dead_clone(pid_t child, bool is_any_first) {
   const auto state = parse_thread_state(text_of(fmt::format("/proc/{}/stat", child)));
   if (!state || !state->is_exiting()) return false;
   return state->name == kCloneName || (!is_any_first && is_first_to_go(child));
+}
+
+std::vector<pid_t> children_of(const Process& target) {
+  std::vector<pid_t> all;
+  const auto listing = target.list_threads();
+  if (!listing) return all;
+  for (const pid_t tid : listing->tids) {
+    const auto children = target.read_file(fmt::format("task/{}/children", tid));
+    if (!children) continue;  // absent from some kernel builds
+    const std::vector<pid_t> numbers = numbers_in(*children);
+    all.insert(all.end(), numbers.begin(), numbers.end());
+  }
+  return all;
+}
+
+// A clone whose heapattach was killed may still sleep, or wait for a CPU. It ends by itself, and
+// can be reaped only then.
+void wait_for_last_copies(const Process& target) {
+  constexpr std::chrono::seconds kForThem{4};
+  const auto until = std::min(std::chrono::steady_clock::now() + kForThem, guarded_deadline());
+  const auto is_any_ending = [&target] {
+    const std::vector<pid_t> children = children_of(target);
+    return std::any_of(children.begin(), children.end(), is_ending_clone);
+  };
+  while (is_any_ending() && std::chrono::steady_clock::now() < until && check_interrupt()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
 }
 
 // Whether a word between these addresses points into `stub`. Unreadable memory counts as not.
@@ -111,8 +150,13 @@ class Clearing {
       const std::vector<std::byte> zeros(stub.range.bytes);
       HA_TRY(control_.write(tids_.front(), stub.range.start, zeros));
     }
-    for (const pid_t number : dead) HA_TRY(take_notice_of(number));
-    return {};
+    // Goes on after a clone that cannot be reaped.
+    Result<void> all;
+    for (const pid_t number : dead) {
+      auto reaped = take_notice_of(number);
+      if (!reaped && all) all = std::move(reaped);
+    }
+    return all;
   }
 
  private:
@@ -144,17 +188,11 @@ class Clearing {
 
 std::vector<pid_t> dead_clones(const Process& target) {
   std::vector<pid_t> found;
-  const auto listing = target.list_threads();
-  if (!listing) return found;
   const bool is_any_first = is_first_to_go(target.pid());
-  for (const pid_t tid : listing->tids) {
-    const auto children = target.read_file(fmt::format("task/{}/children", tid));
-    if (!children) continue;  // absent from some kernel builds
-    for (const pid_t child : numbers_in(*children)) {
-      if (!is_dead_clone(child, is_any_first)) continue;
-      const pid_t number = innermost_number(text_of(fmt::format("/proc/{}/status", child)));
-      if (number > 0) found.push_back(number);
-    }
+  for (const pid_t child : children_of(target)) {
+    if (!is_dead_clone(child, is_any_first)) continue;
+    const pid_t number = innermost_number(text_of(fmt::format("/proc/{}/status", child)));
+    if (number > 0) found.push_back(number);
   }
   return found;
 }
@@ -214,6 +252,7 @@ Result<void> clear_leftovers(const Process& target,
 }
 
 Result<void> clear_leftovers(const Process& target) {
+  wait_for_last_copies(target);
   const auto control = HA_TRY(PtraceControl::open(target));
   return clear_leftovers(target, *control);
 }

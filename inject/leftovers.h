@@ -35,7 +35,8 @@ Result<void> clear_leftovers(const Process& target,
                              RemoteControl& control,
                              std::vector<pid_t> also = {});
 
-// The same, for reports that otherwise write nothing to the target.
+// The same at the end of any report. Copies that have lost their heapattach are waited for, some
+// seconds at most, so that they are reaped too.
 Result<void> clear_leftovers(const Process& target);
 
 }  // namespace heapattach

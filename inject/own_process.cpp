@@ -8,7 +8,9 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/futex.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,7 +20,7 @@
 #include "attach/ptrace_word.h"
 #include "attach/x86_64.h"
 #include "inject/call_filter.h"
-#include "inject/watch.h"
+#include "inject/hold_clone.h"
 
 namespace heapattach {
 
@@ -27,12 +29,19 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Kind = OwnStop::Kind;
 
-// PTRACE_O_EXITKILL is right for a clone, which only we use.
+// PTRACE_O_EXITKILL is right for a clone, because only we use it. Each new thread inherits these
+// options, so none outlives us. All three events of birth are needed: which one the kernel reports
+// depends on the new thread's exit signal and CLONE_VFORK, and without that event the thread would
+// not be traced.
 constexpr std::uintptr_t kOptions = PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD |
-                                    PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC |
-                                    PTRACE_O_TRACESECCOMP;
+                                    PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
+                                    PTRACE_O_TRACEEXEC | PTRACE_O_TRACESECCOMP;
 constexpr int kSystemCall = SIGTRAP | 0x80;
 constexpr std::chrono::seconds kPatience{15};
+// How long to wait for all threads to stop. A thread in uninterruptible sleep does not stop.
+constexpr std::chrono::seconds kStopPatience{1};
+// The threads are listed again after so many rounds of waiting, up to 0.2 ms each.
+constexpr int kRoundsPerListing = 250;
 constexpr BackOff kBackOff{.yields = 50, .longest_nanoseconds = 200'000};
 
 Result<void> set_registers(pid_t thread, const RawRegisters& values) {
@@ -52,6 +61,16 @@ std::optional<int> status_of(pid_t thread) {
   const pid_t got = waitpid(thread, &status, __WALL | WNOHANG);
   if (got != thread) return std::nullopt;
   return status;
+}
+
+// Turns the first thread's exit into exit_group, so that all threads end with it. If it ended
+// alone, it would stay a zombie, unreported, while the others ran on. seccomp(2) lets a tracer
+// change the call.
+void exit_all(pid_t thread) {
+  auto now = OwnProcess::registers(thread);
+  if (!now) return;
+  now->orig_rax = SYS_exit_group;
+  static_cast<void>(set_registers(thread, *now));
 }
 
 OwnStop stopped(Kind kind, pid_t thread) {
@@ -100,17 +119,7 @@ Result<std::unique_ptr<OwnProcess>> OwnProcess::take(const Process& clone) {
 }
 
 OwnProcess::~OwnProcess() {
-  kill_and_release(clone_.pid());
-  const auto deadline = Clock::now() + kPatience;
-  // The first is reported last.
-  for (auto thread = threads_.rbegin(); thread != threads_.rend(); ++thread) {
-    for (int round = 0; Clock::now() < deadline; ++round) {
-      int status = 0;
-      const pid_t got = waitpid(*thread, &status, __WALL | WNOHANG);
-      if (got < 0 || (got == *thread && !WIFSTOPPED(status))) break;
-      back_off(round, kBackOff);
-    }
-  }
+  static_cast<void>(kill_and_wait(clone_));
 }
 
 Result<RawRegisters> OwnProcess::registers(pid_t thread) {
@@ -181,6 +190,7 @@ Result<OwnStop> OwnProcess::wait_for_news(Clock::time_point deadline) {
       round = 0;
       if (auto stop = look_at(thread, *status)) return *stop;
     }
+    if (round % kRoundsPerListing == kRoundsPerListing - 1) find_threads();
     back_off(round, kBackOff);
   }
   stop_all();
@@ -201,10 +211,12 @@ std::optional<OwnStop> OwnProcess::look_at(pid_t thread, int status) {
     case PTRACE_EVENT_SECCOMP:
       if (auto stop = look_at_filtered(thread)) return stop;
       break;
-    case PTRACE_EVENT_CLONE: {
+    case PTRACE_EVENT_CLONE:
+    case PTRACE_EVENT_FORK:
+    case PTRACE_EVENT_VFORK: {
       unsigned long born = 0;  // a thread: the filter allows nothing else
       ptrace(PTRACE_GETEVENTMSG, thread, nullptr, &born);
-      if (born != 0) threads_.push_back(static_cast<pid_t>(born));
+      if (born != 0) add_thread(static_cast<pid_t>(born));
       break;
     }
     case PTRACE_EVENT_EXEC: return stopped(Kind::TriesProgram, thread);
@@ -214,12 +226,36 @@ std::optional<OwnStop> OwnProcess::look_at(pid_t thread, int status) {
   return std::nullopt;
 }
 
+void OwnProcess::judge_by(CallRules rules) {
+  rules_ = std::move(rules);
+  files_.emplace(clone_, rules_.self, rules_.has_landlock);
+}
+
+bool OwnProcess::may_call(const RawRegisters& at) const {
+  return files_ && is_allowed(rules_, at, {memory_, *files_, threads_.size() > 1});
+}
+
+// Makes the call's futex private if another process may use it.
+bool OwnProcess::keep_futex(pid_t thread, const RawRegisters& at) const {
+  const auto map = clone_.maps();
+  if (!map) return false;
+  if (!may_be_shared_futex(at, *map)) return true;
+  RawRegisters own = at;
+  own.rsi |= FUTEX_PRIVATE_FLAG;
+  return set_registers(thread, own).has_value();
+}
+
 std::optional<OwnStop> OwnProcess::look_at_filtered(pid_t thread) const {
   unsigned long what = 0;
   ptrace(PTRACE_GETEVENTMSG, thread, nullptr, &what);
   const auto now = registers(thread);
   if (!now) return std::nullopt;
-  if (what == kTriesCall && is_allowed(rules_, *now, memory_)) return std::nullopt;
+  if (what == kEndsThread) {
+    if (thread == clone_.pid()) exit_all(thread);
+    return std::nullopt;
+  }
+  if (what == kSharedFutex && keep_futex(thread, *now)) return std::nullopt;
+  if (what == kTriesCall && may_call(*now)) return std::nullopt;
   // The call is skipped, and this is its result (seccomp(2), SECCOMP_RET_TRACE).
   RawRegisters refused = *now;
   refused.orig_rax = static_cast<std::uint64_t>(-1);
@@ -232,10 +268,29 @@ std::optional<OwnStop> OwnProcess::look_at_filtered(pid_t thread) const {
   return stop;
 }
 
+void OwnProcess::add_thread(pid_t thread) {
+  if (std::find(threads_.begin(), threads_.end(), thread) == threads_.end()) {
+    threads_.push_back(thread);
+  }
+}
+
+// Finds threads whose birth was not reported because the thread that started them was killed. They
+// are traced nevertheless, and must be reaped before the kernel reports the end of the first
+// thread.
+void OwnProcess::find_threads() {
+  const auto listing = clone_.list_threads();
+  if (!listing) return;
+  for (const pid_t thread : listing->tids) add_thread(thread);
+}
+
 void OwnProcess::stop_all() {
-  const auto deadline = Clock::now() + kPatience;
-  for (const pid_t thread : std::vector(threads_)) {
-    ptrace(PTRACE_INTERRUPT, thread, nullptr, nullptr);
+  find_threads();
+  const std::vector<pid_t> threads = threads_;
+  for (const pid_t thread : threads) ptrace(PTRACE_INTERRUPT, thread, nullptr, nullptr);
+  const auto deadline = Clock::now() + kStopPatience;
+  for (const pid_t thread : threads) {
+    const auto state = clone_.thread_state(thread);
+    if (!state || (state->is_exiting() && thread == clone_.pid())) continue;
     const auto status = wait_for(thread, deadline);
     if (status && !WIFSTOPPED(*status)) std::erase(threads_, thread);
   }

@@ -11,6 +11,7 @@
 #include "attach/live_memory.h"
 #include "attach/registers.h"
 #include "inject/call_rules.h"
+#include "inject/called_files.h"
 
 namespace heapattach {
 
@@ -59,7 +60,7 @@ class OwnProcess {
   // Makes one system call in its first thread. Returns the result, or minus an errno.
   Result<std::int64_t> system_call(long number, std::span<const std::uint64_t> arguments);
   // Sets the rules for the calls that its filter stops from now on.
-  void judge_by(CallRules rules) { rules_ = std::move(rules); }
+  void judge_by(CallRules rules);
   // Sets the registers of its first thread, lets it run, and returns the next event.
   Result<OwnStop> run(const RawRegisters& from, std::chrono::steady_clock::time_point deadline);
   // Continues from here, delivering `signal` if it is not 0.
@@ -72,12 +73,17 @@ class OwnProcess {
   Result<OwnStop> wait_for_news(std::chrono::steady_clock::time_point deadline);
   std::optional<OwnStop> look_at(pid_t thread, int status);
   std::optional<OwnStop> look_at_filtered(pid_t thread) const;
+  [[nodiscard]] bool may_call(const RawRegisters& at) const;
+  bool keep_futex(pid_t thread, const RawRegisters& at) const;
+  void add_thread(pid_t thread);
+  void find_threads();
   void stop_all();
 
   const Process& clone_;
   LiveMemory memory_;
   Fd mem_;
   CallRules rules_;
+  std::optional<FilesOfClone> files_;  // with the rules
   RawRegisters found_{};
   std::vector<pid_t> threads_;  // live ones, the first thread first
 };

@@ -18,7 +18,9 @@
 #include <unistd.h>
 
 #include "attach/back_off.h"
+#include "attach/process_status.h"
 #include "attach/ptrace_word.h"
+#include "attach/start_program.h"
 
 namespace heapattach {
 
@@ -41,6 +43,14 @@ struct RseqAnswer {
   std::uint32_t unused = 0;
 };
 constexpr auto kGetRseqConfiguration = static_cast<__ptrace_request>(0x420f);
+// The answer to PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG (since Linux 6.4).
+struct DispatchAnswer {
+  std::uint64_t mode = 0;  // PR_SYS_DISPATCH_OFF is 0
+  std::uint64_t selector = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+};
+constexpr auto kGetDispatch = static_cast<__ptrace_request>(0x4211);
 
 RemoteStop::Kind kind_of(int status) {
   using Kind = RemoteStop::Kind;
@@ -57,6 +67,7 @@ RemoteStop::Kind kind_of(int status) {
 RemoteStop decode(pid_t tid, int status) {
   RemoteStop stop{.kind = kind_of(status)};
   if (stop.kind == RemoteStop::Kind::Signal) stop.signal = WSTOPSIG(status);
+  if (WIFSIGNALED(status)) stop.signal = WTERMSIG(status);
   unsigned long other = 0;
   if (stop.kind == RemoteStop::Kind::Born &&
       ptrace(PTRACE_GETEVENTMSG, tid, nullptr, &other) == 0) {
@@ -109,6 +120,17 @@ Result<RseqConfiguration> PtraceControl::rseq(pid_t tid) {
   // Kernels before 5.13 cannot answer, and the thread may be inside a sequence.
   if (got < 0) return os_error("asking for its restartable sequences", failure);
   return RseqConfiguration{.area = {found.area}, .signature = found.signature};
+}
+
+Result<CallDispatch> PtraceControl::call_dispatch(pid_t tid) {
+  DispatchAnswer found;
+  if (ptrace(kGetDispatch, tid, ptrace_word(sizeof found), &found) < 0) {
+    const int failure = errno;
+    // EIO: an unknown request. EINVAL: a kernel built without it.
+    if (failure == EIO || failure == EINVAL) return CallDispatch::Unknown;
+    return os_error("asking whether its system calls are dispatched", failure);
+  }
+  return found.mode == 0 ? CallDispatch::Off : CallDispatch::On;
 }
 
 Result<std::vector<std::byte>> PtraceControl::extended_state(pid_t tid) {
@@ -185,6 +207,7 @@ Result<RemoteStop> PtraceControl::wait(pid_t tid, Clock::time_point deadline) {
     int status = 0;
     const pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
     const int failure = errno;
+    if (got > 0 && !WIFSTOPPED(status)) note_program_end(tid, status);
     if (got > 0) return decode(tid, status);
     if (got < 0 && failure == ECHILD) return RemoteStop{.kind = RemoteStop::Kind::Ended};
     if (got < 0 && failure != EINTR) return os_error("waitpid", failure);
@@ -195,7 +218,15 @@ Result<RemoteStop> PtraceControl::wait(pid_t tid, Clock::time_point deadline) {
 
 Result<void> PtraceControl::offer_to_oom_killer(pid_t pid) {
   constexpr std::string_view kFirst = "1000";
-  const Fd file = HA_TRY(Fd::open(fmt::format("/proc/{}/oom_score_adj", pid), O_WRONLY));
+  constexpr std::size_t kMostStatus = 65536;
+  // The directory refers to one process even if its pid is reused. Change only a process that we
+  // trace.
+  const Fd directory = HA_TRY(Fd::open(fmt::format("/proc/{}", pid), O_RDONLY | O_DIRECTORY));
+  const Fd status = HA_TRY(Fd::open_at(directory, "status", O_RDONLY));
+  if (parse_process_status(HA_TRY(read_all(status, kMostStatus))).tracer != gettid()) {
+    return Error{ErrorKind::Gone, fmt::format("process {} is not traced by us", pid)};
+  }
+  const Fd file = HA_TRY(Fd::open_at(directory, "oom_score_adj", O_WRONLY));
   const auto put = ::write(file.get(), kFirst.data(), kFirst.size());
   const int failure = errno;
   if (put == static_cast<ssize_t>(kFirst.size())) return {};

@@ -21,12 +21,16 @@ struct RemoteStop {
     Stopped,     // by our interrupt, or by a stop signal to the whole process
     Signal,      // `signal` is about to be delivered, and is lost unless passed on
     Passing,     // anything else
-    Ended,
+    Ended,       // by `signal`, if that is known; 0: by itself, or unknown
   };
   Kind kind = Kind::Passing;
   int signal = 0;
   pid_t other = 0;
 };
+
+// Whether a thread's system calls go to the program itself, as SIGSYS: PR_SET_SYSCALL_USER_DISPATCH
+// in prctl(2). Kernels before 6.4 cannot answer.
+enum class CallDispatch : std::uint8_t { Off, On, Unknown };
 
 // The source of the signal at which a thread has stopped: sigaction(2).
 struct SignalOrigin {
@@ -51,6 +55,7 @@ class RemoteControl {
   virtual Result<std::uint64_t> signal_mask(pid_t tid) = 0;
   virtual Result<void> set_signal_mask(pid_t tid, std::uint64_t mask) = 0;
   virtual Result<RseqConfiguration> rseq(pid_t tid) = 0;
+  virtual Result<CallDispatch> call_dispatch(pid_t tid) = 0;
   // All registers beyond the general ones, in the format of the instruction xrstor.
   virtual Result<std::vector<std::byte>> extended_state(pid_t tid) = 0;
   virtual Result<void> set_extended_state(pid_t tid, std::span<const std::byte> values) = 0;

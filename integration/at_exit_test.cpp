@@ -72,7 +72,7 @@ TEST_CASE("a program is looked at when it is about to exit, however it does that
 TEST_CASE("a program that a signal ends is looked at before it ends") {
   for (const int signal : {SIGTERM, SIGSEGV, SIGABRT, SIGKILL}) {
     check_leaks_at_exit({"signal", std::to_string(signal)},
-                        fmt::format("was ended by signal {}", signal));
+                        fmt::format("was killed by SIG{}", sigabbrev_np(signal)));
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Runs every check in one command: integration/check.sh [--long]
 #
-# On a fresh Debian 12 (as root, or with sudo) it first installs what is missing. It stops at the
+# On a fresh Debian 12 or 13 (as root, or with sudo) it first installs what is missing. It stops at the
 # first stage that fails and exits with 1; each stage has a log in build/check. It writes only to
-# this directory and to temporary files, except through apt. --long runs the long forms of the
-# tests, the unit tests without sanitizers too, the fuzzers for ten minutes, and clang-tidy over
-# every source. The last line is "N passed, N failed", with ", N skipped" if tests could not run
-# here.
+# this directory and to temporary files, except through apt. Where clang-format and clang-tidy 14 are
+# missing, as in Debian 13, it says so and leaves them out. --long runs the long forms of the tests, the
+# unit tests without sanitizers too, the fuzzers for ten minutes, clang-tidy over every source, and, as
+# root, the tests on each supported release of Debian (distributions.sh). The last line is
+# "N passed, N failed", with ", N skipped" if tests could not run here.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -24,78 +25,13 @@ source integration/expected_counts
 
 readonly top=$PWD out=$PWD/build/check jobs=$(nproc)
 readonly release=$out/release sanitized=$out/sanitized
-passed=0 failed=0 skipped=0
-mkdir -p "$out"
+source integration/stages.sh
 rm -rf "$out"/*.skips "$out/staging"
 launcher=()
 if command -v ccache >/dev/null; then
   launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
   export CCACHE_BASEDIR=$top CCACHE_NOHASHDIR=1  # another checkout may use objects that this one compiled
 fi
-
-# stage NAME COMMAND...: runs it with its output in a log; shows the log's end and stops if it fails.
-stage() {
-  local name=$1 log start=$SECONDS status=0
-  shift
-  log=$out/${name//[^a-zA-Z0-9]/-}.log
-  printf '%-44s' "$name"
-  # A separate shell, so that "set -e" applies inside although we check the status.
-  set +e
-  (set -e; "$@") >"$log" 2>&1 </dev/null
-  status=$?
-  set -e
-  if [[ $status -ne 0 ]]; then
-    echo "FAILED after $((SECONDS - start)) s"
-    tail -n 100 "$log"
-    echo "check.sh: stage '$name' failed with status $status; its log is $log" >&2
-    exit 1
-  fi
-  echo "ok $((SECONDS - start)) s"
-  ! grep -m 1 '^warning: could not compile many' "$log" || true
-}
-
-# ctest_stage NAME BUILD_DIR CTEST_ARGUMENT...: the same for tests, which are counted.
-ctest_stage() {
-  local name=$1 build=$2 start=$SECONDS report log status=0 counts
-  shift 2
-  log=$out/${name//[^a-zA-Z0-9]/-}.log
-  report=${log%.log}.xml
-  rm -f "$report"
-  printf '%-44s' "$name"
-  (cd "$build" && ctest --output-on-failure --no-tests=error --output-junit "$report" \
-    --test-output-size-passed 1000000 "$@") >"$log" 2>&1 </dev/null || status=$?
-  counts=$(python3 integration/count_tests.py "$report" "$log.skips") || {
-    echo FAILED; tail -n 50 "$log"
-    echo "check.sh: stage '$name' left no report; its log is $log" >&2
-    exit 1
-  }
-  read -r now_passed now_failed now_skipped <<<"$counts"
-  passed=$((passed + now_passed)) failed=$((failed + now_failed)) skipped=$((skipped + now_skipped))
-  if [[ $status -ne 0 || $now_failed -ne 0 ]]; then
-    echo "FAILED after $((SECONDS - start)) s"
-    tail -n 200 "$log"
-    echo "check.sh: stage '$name' failed; its log is $log" >&2
-    [[ $failed -eq 0 ]] || closing_line
-    exit 1
-  fi
-  echo "ok $((SECONDS - start)) s, $now_passed passed"
-  cat "$log.skips"
-  second_runs "$log"
-}
-
-# Lists the tests that failed and then passed, if ctest was told to repeat.
-second_runs() {
-  local number
-  sed -n 's/^.*Test *#\([0-9]*\): .*\*\*\*.*$/\1/p' "$1" | sort -un | while read -r number; do
-    sed -n "s/^.*Test *#$number: \(.*[^. ]\) \.\.* *Passed.*$/  passed at the second run only: \1/p" "$1"
-  done
-}
-
-closing_line() {
-  local line="$passed passed, $failed failed"
-  [[ $skipped == 0 ]] || line+=", $skipped skipped"
-  echo "$line"
-}
 
 our_files() {  # our_files EXTENSION...: separated by NUL
   local extension
@@ -116,6 +52,13 @@ check_tidy_list() {
     echo ".clang-tidy enables $count checks (counted with the heading), expected_counts says $tidy_checks"
     return 1
   }
+}
+
+# lint_stage TOOL NAME COMMAND...: a stage that needs the tool.
+lint_stage() {
+  local tool=$1
+  shift
+  if command -v "$tool" >/dev/null; then stage "$@"; else printf '%-44sleft out: no %s here\n' "$1" "$tool"; fi
 }
 
 # Runs clang-tidy on every source of the build, one process per core; prints only findings.
@@ -264,15 +207,23 @@ install_consumers() {
   echo "${packages[*]}" >"$done"
 }
 
+# On today's packages of every supported release of Debian. It prints its own stages.
+check_distributions() {
+  integration/distributions.sh --fresh || exit 1
+  read -r now_passed now_failed now_skipped <build/distributions/counts
+  passed=$((passed + now_passed)) failed=$((failed + now_failed)) skipped=$((skipped + now_skipped))
+}
+
 install_packages "${build_packages[@]}" "${crystal_packages[@]}" "${test_packages[@]}" \
-  "${consumer_packages[@]}" "${lint_packages[@]}" "${package_packages[@]}"
+  "${consumer_packages[@]}" "${package_packages[@]}"
+for name in "${lint_packages[@]}"; do ! in_archive "$name" || install_packages "$name"; done
 [[ $long == 0 ]] || install_packages "${long_consumer_packages[@]}"
 export HEAPATTACH_NPM=$out/npm
 stage "readers of exports" install_consumers
 
-stage "format" check_format
+lint_stage clang-format-14 "format" check_format
 stage "rooms" check_rooms
-stage "list of lint checks" check_tidy_list
+lint_stage clang-tidy-14 "list of lint checks" check_tidy_list
 # The unit tests are built and run with sanitizers, below; with --long also as they are released.
 # Each source is compiled by itself only with --long: that shows a forgotten include. The short form also
 # optimises less, and leaves out the sanitizers' slowest checks.
@@ -302,7 +253,8 @@ stage "the installed program on a live target" run_installed "$out/staging/bin/h
 stage "the packed program on a live target" run_installed "$out/packages/deb/usr/bin/heapattach"
 if [[ $long == 1 ]]; then
   stage "static archive, in an empty root" integration/release.sh
-  stage "clang-tidy" check_tidy
+  lint_stage clang-tidy-14 "clang-tidy" check_tidy
+  if [[ $(id -u) -eq 0 ]]; then check_distributions; else echo "releases of Debian: left out, needs root"; fi
 fi
 stage "count of skipped tests" check_skips
 closing_line

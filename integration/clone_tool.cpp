@@ -42,6 +42,9 @@ class Dying final : public RemoteControl {
     return step(), real_.set_signal_mask(tid, mask);
   }
   Result<RseqConfiguration> rseq(pid_t tid) override { return step(), real_.rseq(tid); }
+  Result<CallDispatch> call_dispatch(pid_t tid) override {
+    return step(), real_.call_dispatch(tid);
+  }
   Result<std::vector<std::byte>> extended_state(pid_t tid) override {
     return step(), real_.extended_state(tid);
   }

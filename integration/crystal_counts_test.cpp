@@ -25,10 +25,9 @@ std::uint64_t number_of(std::string_view text) {
   return number;
 }
 
-// The service's own count of live instances.
-Counts inventory(LiveTarget& service) {
+// The next lines of the service, one for each class.
+Counts read_counts(LiveTarget& service, std::int64_t classes) {
   Counts counts;
-  const auto classes = service.ask("counts").at("classes");
   for (std::int64_t i = 0; i < classes; ++i) {
     const std::string line = service.read_line();
     const std::size_t tab = line.find('\t');
@@ -36,6 +35,11 @@ Counts inventory(LiveTarget& service) {
     counts[line.substr(0, tab)] = number_of(std::string_view(line).substr(tab + 1));
   }
   return counts;
+}
+
+// The service's own count of live instances.
+Counts inventory(LiveTarget& service) {
+  return read_counts(service, service.ask("counts").at("classes"));
 }
 
 // The rows of a table of tab-separated values: objects, bytes, type. The service's names contain
@@ -178,6 +182,25 @@ TEST_CASE("each kind of object of a Crystal program is counted as what it is, wi
   const Counts counted = count(kinds, {});
   CHECK(difference(expected, counted) == "");
   CHECK(counted.at("(buffer of Kinds::Limbs)") == expected.at("Kinds::Limbs"));
+}
+
+TEST_CASE("instances in slots far larger than their class are counted") {
+  if (!is_target_built("sizes_default")) {
+    print_skip("no Crystal compiler");
+    return;
+  }
+  for (const char* name : {"sizes_default", "sizes_default_stripped"}) {
+    CAPTURE(name);
+    LiveTarget sizes(name);
+    const auto answer = sizes.ask("counts");
+    REQUIRE(answer.at("widest") > 140);
+    const Counts expected = read_counts(sizes, answer.at("classes"));
+    REQUIRE(expected.size() == 6);
+    const Counts counted = count(sizes, {"--type-info", target_path(name) + ".ids"});
+    CHECK(difference(expected, counted) == "");
+    for (const auto& [row, objects] : counted) CHECK(row.find("in an Array(Sizes::") == row.npos);
+    CHECK(harm_done_to(sizes.pid()) == "");
+  }
 }
 
 TEST_CASE("dead objects of a Crystal service appear only with --all") {

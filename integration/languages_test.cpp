@@ -1,5 +1,6 @@
 // Programs in other languages: their objects are counted exactly, by the languages' own type names.
 
+#include <algorithm>
 #include <map>
 
 #include <doctest/doctest.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include "integration/live_target.h"
+#include "integration/other_releases.h"
 #include "integration/rounds.h"
 #include "integration/tool.h"
 
@@ -23,10 +25,11 @@ struct Count {
   double named = 0;  // share of the bytes
 };
 
-Count count_of(pid_t pid) {
+// The count of a release that was not tried may be partial.
+Count count_of(pid_t pid, const Release& release) {
   const ToolRun run = run_tool({"--count", "-f", "json", fmt::format("{}", pid)});
   INFO(run.errors);
-  REQUIRE(run.status == 0);
+  REQUIRE((run.status == 0 || (!release.is_tried && run.status == 7)));
   simdjson::dom::parser parser;
   const simdjson::dom::element root = parser.parse(run.output);
   Count count;
@@ -47,12 +50,15 @@ Count count_of(pid_t pid) {
 // prints "made", and so on; at 0 it prints how many it has.
 class Maker {
  public:
-  explicit Maker(const std::vector<std::string>& arguments) : child_(arguments) {}
+  Maker(const std::vector<std::string>& arguments, Release release)
+      : release_(std::move(release)), child_(arguments) {}
+
+  [[nodiscard]] const Release& release() const { return release_; }
 
   Count make(int number) {
     child_.send_line(fmt::format("{}", number));
     REQUIRE(read_until("made"));
-    return count_of(child_.pid());
+    return count_of(child_.pid(), release_);
   }
   bool ends_with(const std::string& result) {
     child_.send_line("0");
@@ -67,8 +73,19 @@ class Maker {
     }
   }
 
+  Release release_;
   ChildProcess child_;
 };
+
+// A release that was not tried may have values that are not known: then none has a name.
+bool has_no_names(const Maker& maker, const Count& count, const Counts& each) {
+  const bool has_any = std::any_of(each.begin(), each.end(), [&](const auto& expected) {
+    return count.objects.contains(expected.first);
+  });
+  if (maker.release().is_tried || has_any) return false;
+  print_untried(maker.release(), "its objects have no names");
+  return true;
+}
 
 // Words left on a stack may keep a few objects of the round before, for the collector as for us,
 // but not in every round. None may be missing in any.
@@ -79,6 +96,7 @@ void check_differences(Maker& maker, int more, Counts each) {
     maker.make(kFew);
     Count few = maker.make(kFew);
     Count many = maker.make(kFew + more);
+    if (round == 0 && has_no_names(maker, many, each)) return;
     CHECK(few.named >= 0.9);
     CHECK(many.named >= 0.9);
     std::erase_if(each, [&](const auto& expected) {
@@ -98,7 +116,8 @@ void check_guile(const std::string& program) {
     print_skip(program + " is not installed");
     return;
   }
-  Maker maker({program, "--no-auto-compile", "-c", R"scheme(
+  const Release release = release_of("guile", {program, "--version"}, {"3.0.8", "2.2.7"});
+  const std::string code = R"scheme(
 (begin
  (use-modules (srfi srfi-9) (rnrs bytevectors))
  (define-record-type <session> (make-session id user) session? (id session-id) (user user-of))
@@ -120,7 +139,8 @@ void check_guile(const std::string& program) {
    (if (> n 0)
        (begin (make-all n) (stop) (loop (read)))
        (begin (display (length kept)) (newline)))))
-)scheme"});
+)scheme";
+  Maker maker({program, "--no-auto-compile", "-c", code}, release);
   check_differences(maker, 1345,
                     {{"pair", 1},
                      {"vector", 1},
@@ -147,7 +167,8 @@ TEST_CASE("an ECL program's objects are counted by its type names") {
     print_skip(ecl + " is not installed");
     return;
   }
-  Maker maker({ecl, "--norc", "--eval", R"lisp(
+  const Release release = release_of("ecl", {ecl, "--version"}, {"21.2.1"});
+  const std::string code = R"lisp(
 (progn
  (defstruct session id user)
  (defclass account () ((number :initarg :number) (owner :initarg :owner)))
@@ -169,7 +190,8 @@ TEST_CASE("an ECL program's objects are counted by its type names") {
  (format t "~%~a~%" (length *kept*))
  (finish-output)
  (quit))
-)lisp"});
+)lisp";
+  Maker maker({ecl, "--norc", "--eval", code}, release);
   check_differences(maker, 1345,
                     {{"cons", 1},
                      {"vector", 1},

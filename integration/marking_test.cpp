@@ -50,7 +50,12 @@ void check_program(const std::string& program, const std::string& mode, bool may
 // The live set of a target in this mode equals its collector's list. If a rule cannot be followed,
 // it may be larger.
 void check_mode(const std::string& mode, bool may_have_more = false) {
-  for (const std::string& program : programs()) check_program(program, mode, may_have_more);
+  for (const std::string& program : programs()) {
+    // Without symbols it is not known that pages are write-protected, and so how stacks are
+    // scanned.
+    if (mode == "ignoring_protected" && program.ends_with("stripped")) continue;
+    check_program(program, mode, may_have_more);
+  }
 }
 
 }  // namespace
@@ -63,6 +68,10 @@ TEST_CASE(
 
 TEST_CASE("a pointer to the end of an object keeps it alive") {
   check_mode("ends");
+}
+
+TEST_CASE("pointers past the first page of an object that ignores them count from some stacks") {
+  for (const char* mode : {"ignoring", "ignoring_bases", "ignoring_protected"}) check_mode(mode);
 }
 
 TEST_CASE("typed objects and arrays are scanned by their descriptors") {
@@ -103,7 +112,8 @@ TEST_CASE(
       CAPTURE(hold);
       const ToolRun run = run_tool({"--count", "--snapshot", hold, std::to_string(target.pid())});
       CHECK(run.status == 0);
-      CHECK(run.output.find("24577 ") != std::string::npos);
+      // 24,577 objects of the tree, and 1,001 of ballast.h.
+      CHECK(run.output.find("25578 ") != std::string::npos);
     }
     const ToolRun check = run_tool({"--check", std::to_string(target.pid())});
     CHECK(check.status == 0);

@@ -1,4 +1,9 @@
-// HAZARDS D9: unusual mappings of processes: they are read, copied and called in without harm.
+// HAZARDS D9: unusual mappings of processes, and rings of io_uring with requests under way: they
+// are read, copied and called in without harm.
+
+#include <chrono>
+#include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -8,6 +13,7 @@
 #include "integration/live_target.h"
 #include "integration/rounds.h"
 #include "integration/tool.h"
+#include "integration/tracing.h"
 
 using namespace heapattach;
 
@@ -72,4 +78,51 @@ TEST_CASE("functions run in a copy of such a process, under Landlock or not") {
     check_as_it_was(target);
     CHECK(difference(before, traces_of(target.pid())) == "");
   }
+}
+
+TEST_CASE("a process with busy io_uring rings can be frozen, copied and called in") {
+  LiveTarget target("ring_busy");
+  if (target.greeting().at("ring") == 0) return print_skip("io_uring is not to be had here");
+  if (target.greeting().at("polls") == 0) print_skip("no thread of the kernel's polls a ring");
+  const std::string pid = std::to_string(target.pid());
+  const Traces before = traces_of(target.pid());
+  for (int i = 0; i < rounds(1, 50); ++i) {
+    for (std::vector<std::string> report : {std::vector<std::string>{"--count"},
+                                            {"--count", "--snapshot", "clone"},
+                                            {"--stacks"},
+                                            {"--call", "abs(-7)", "--returns", "int"}}) {
+      CAPTURE(report.front());
+      report.push_back(pid);
+      const ToolRun run = run_tool(report);
+      CHECK_MESSAGE(run.status == 0, run.errors);
+      const std::int64_t done = target.ask().at("done");
+      CHECK(eventually(std::chrono::seconds(20), [&] { return target.ask().at("done") > done; }));
+      CHECK(target.ask().at("wrong") == 0);
+      CHECK(harm_done_to(target.pid()) == "");
+    }
+  }
+  CHECK(difference(before, traces_of(target.pid())) == "");
+}
+
+TEST_CASE("a process whose rings are busy is traced, and its requests go on meanwhile") {
+  if (!is_target_built("ring_traced")) return;
+  LiveTarget target("ring_traced");
+  if (target.greeting().at("ring") == 0) return print_skip("io_uring is not to be had here");
+  if (target.greeting().at("polls") == 0) print_skip("no thread of the kernel's polls a ring");
+  std::int64_t begun = 0;
+  const trace::Trace trace = trace_until(target, 1, [&] {
+    const std::int64_t done = target.ask().at("done");
+    if (begun == 0) begun = done;
+    return done > begun + 500;
+  });
+  CHECK(trace.header.complete);
+  CHECK(trace.header.left_in == "");
+  CHECK(trace.events.size() > 500);
+  const std::int64_t done = target.ask().at("done");
+  CHECK(eventually(std::chrono::seconds(20), [&] { return target.ask().at("done") > done + 100; }));
+  CHECK(target.ask().at("wrong") == 0);
+  CHECK(harm_done_to(target.pid()) == "");
+  CHECK(open_files(target.pid(), "heapattach") == 0);
+  const std::string maps = read_text("/proc/" + std::to_string(target.pid()) + "/maps");
+  CHECK(maps.find("heapattach-ring") == std::string::npos);
 }

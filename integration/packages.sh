@@ -1,22 +1,23 @@
-# Sourced by check.sh, try.sh, release.sh and bench/run.sh: installs the Debian packages that are
-# missing, and builds.
+# Sourced by check.sh, try.sh, release.sh, distributions.sh and bench/run.sh: installs the Debian packages
+# that are missing, and builds.
 
+# "old|new" is one package, under the names that it has in Debian 12 and in later releases.
 build_packages=(g++ cmake ninja-build pkg-config libelf-dev libdw-dev liblzma-dev libcapstone-dev
   libfmt-dev libsimdjson-dev zlib1g-dev python3)
-crystal_packages=(crystal libgc-dev libevent-dev libpcre3-dev libssl-dev libyaml-dev libxml2-dev
-  libgmp-dev)
-test_packages=(doctest-dev clang libclang-rt-14-dev libc++-14-dev libc++abi-14-dev gcc-multilib dwz llvm-14 jq guile-3.0 w3m ecl
+crystal_packages=(crystal libgc-dev libssl-dev libyaml-dev libxml2-dev libgmp-dev)
+test_packages=(doctest-dev clang libclang-rt-dev libc++-dev libc++abi-dev gcc-multilib dwz llvm jq guile-3.0 w3m ecl
   ruby sqlite3 gdb elfutils musl-tools xz-utils
-  libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0)
+  libjemalloc2 'libtcmalloc-minimal4|libtcmalloc-minimal4t64' 'libmimalloc2.0|libmimalloc3')
 # Readers of exports.
 consumer_packages=(golang-go nodejs valgrind libdevel-nytprof-perl chromium)
-long_consumer_packages=(ruby-heapy visualvm openjdk-17-jdk-headless)
+long_consumer_packages=(ruby-heapy visualvm default-jdk-headless)
 consumer_npm_packages=(playwright-core@1.56.1)
 long_consumer_npm_packages=(chrome-devtools-mcp@1.11.0 @memlab/heap-analysis@2.0.5
   @duckdb/node-api@1.5.6-r.1)
+# Only of this version, because others format and warn differently.
 lint_packages=(clang-format-14 clang-tidy-14)
 package_packages=(dpkg-dev file fakeroot lintian)
-bench_packages=(openjdk-17-jdk-headless)
+bench_packages=(default-jdk-headless)
 
 # build DIR CMAKE_OPTION... [-- TARGET...]: many sources compiled as one, unless in_units is 0. Where two
 # of them do not go together although unity.py found nothing against it, each is compiled by itself.
@@ -35,20 +36,38 @@ build() {
   ninja -C "$dir" "$@"
 }
 
+is_installed() { [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]; }
+
+in_archive() { [[ $(LC_ALL=C apt-cache policy "$1" 2>/dev/null) == *"Candidate: "[0-9]* ]]; }
+
+# first_name TEST OLD|NEW: the first of the names that passes the test.
+first_name() {
+  local name
+  for name in ${2//|/ }; do
+    if "$1" "$name"; then echo "$name"; return 0; fi
+  done
+  return 1
+}
+
 # install_packages NAME...: only what is missing, and says so first.
 install_packages() {
-  local missing=() name as_root=()
-  for name in "$@"; do
-    [[ $(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null) == installed ]] ||
-      missing+=("$name")
+  local missing=() chosen=() names as_root=()
+  for names in "$@"; do
+    first_name is_installed "$names" >/dev/null || missing+=("$names")
   done
   [[ ${#missing[@]} -gt 0 ]] || return 0
-  echo "installing with apt: ${missing[*]}"
   if [[ $(id -u) -ne 0 ]]; then
-    command -v sudo >/dev/null || { echo "not root and no sudo: install them yourself" >&2; return 1; }
+    command -v sudo >/dev/null || {
+      echo "not root and no sudo: install them yourself: ${missing[*]}" >&2
+      return 1
+    }
     as_root=(sudo)
   fi
   "${as_root[@]}" apt-get update -q </dev/null
+  for names in "${missing[@]}"; do
+    chosen+=("$(first_name in_archive "$names" || echo "${names%%|*}")")
+  done
+  echo "installing with apt: ${chosen[*]}"
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-    apt-get install -y -q --no-install-recommends "${missing[@]}" </dev/null
+    apt-get install -y -q --no-install-recommends "${chosen[@]}" </dev/null
 }

@@ -1,7 +1,7 @@
 #!/bin/bash
-# The live sets of installed releases of the collector, by every kind of root and by every rule of
-# marking: builds root_rules.c and marking_rules.c with the libgc of each prefix, shared, static and
-# stripped, and compares.
+# The live sets of installed releases of the collector, just after a collection, by every kind of
+# root and by every rule of marking: builds the programs below with the libgc of each prefix,
+# shared, static and stripped, and compares.
 #
 #   integration/releases.sh BUILD PREFIX...     BUILD: a build directory with the live tests
 #
@@ -16,7 +16,10 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 flags=(-g -O0 -fno-omit-frame-pointer -Wno-deprecated-declarations)
 result=0
-for rules in root_rules marking_rules; do
+export HEAPATTACH_LONG=1
+for rules in root_rules:root marking_rules:marking known_live_set:live_set unswept:live_set; do
+  tests=${rules#*:}
+  rules=${rules%:*}
   programs=()
   for prefix in "$@"; do
     prefix=$(realpath "$prefix")
@@ -29,9 +32,9 @@ for rules in root_rules marking_rules; do
   done
   failed=0
   export "HEAPATTACH_${rules^^}=$(IFS=:; echo "${programs[*]}")"
-  "$build/integration/heapattach_integration" -sf="*/${rules%_rules}*_test*" >"$work/output" 2>&1 ||
+  "$build/integration/heapattach_integration" -sf="*/${tests}*_test*" >"$work/output" 2>&1 ||
     failed=$?
-  grep "^figure: ${rules/_/ }" "$work/output" | sed "s|$work/||; s|^figure: ||"
+  grep "^figure: ${rules//_/ }" "$work/output" | sed "s|$work/||; s|^figure: ||"
   [ "$failed" = 0 ] || { grep -v '^figure: ' "$work/output" >&2; result=$failed; }
 done
 exit "$result"

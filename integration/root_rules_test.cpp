@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "integration/health.h"
 #include "integration/live_target.h"
@@ -26,22 +27,36 @@ std::vector<std::string> programs() {
   return programs_in("HEAPATTACH_ROOT_RULES", std::move(ours));
 }
 
-constexpr const char* kModes[] = {"areas",         "many",         "excluded",
-                                  "removed",       "cleared",      "without_libraries",
-                                  "filtered",      "opened",       "closed",
-                                  "threads",       "blocking",     "active_again",
-                                  "blocked_again", "coroutine",    "merged",
-                                  "uncollectable", "atomic_stack", "coroutine_threads",
-                                  "alternate",     "unregistered"};
+constexpr const char* kModes[] = {"areas",
+                                  "inside",
+                                  "many",
+                                  "excluded",
+                                  "removed",
+                                  "cleared",
+                                  "without_libraries",
+                                  "filtered",
+                                  "opened",
+                                  "closed",
+                                  "threads",
+                                  "blocking",
+                                  "active_again",
+                                  "blocked_again",
+                                  "coroutine",
+                                  "merged",
+                                  "uncollectable",
+                                  "atomic_stack",
+                                  "coroutine_threads",
+                                  "alternate",
+                                  "unregistered"};
 
-void check_mode(const std::string& program, const std::string& mode) {
-  INFO(program << " " << mode);
+void check_mode(const std::string& program, const std::string& mode, Copied copied) {
+  INFO(program << " " << mode << (copied == Copied::Everything ? ", everything copied" : ""));
   LiveTarget target(program, {mode});
   if (target.greeting().count("objects") == 0) {
     print_figure(fmt::format("root rules, {} {}: not in this release", program, mode));
     return;
   }
-  const SeenHeap seen = look_at(target.pid());
+  const SeenHeap seen = look_at(target.pid(), copied);
   CHECK(harm_done_to(target.pid()) == "");
   CHECK(seen.skipped == 0);
   CHECK(fmt::format("{}", fmt::join(seen.problems, "; ")) == "");
@@ -81,7 +96,10 @@ TEST_CASE("exactly what every kind of root references is alive") {
   ::setenv("ROOTED_LIBRARY", target_path("rooted_library").c_str(), 1);
   for (const std::string& program : programs()) {
     if (!is_target_built(program)) continue;
-    for (const char* const mode : kModes) check_mode(program, mode);
+    for (const char* const mode : kModes) {
+      check_mode(program, mode, Copied::Roots);
+      if (is_long_run()) check_mode(program, mode, Copied::Everything);
+    }
   }
 }
 

@@ -80,7 +80,7 @@ def is_refused(tool, root, version, *arguments):
     """Whether the release cannot be read from outside, and the message has its name."""
     with Program(root, "ruby_states.rb", "sleep") as program:
         run = program.run(tool, *arguments)
-        return run.returncode in (5, 7) and f"Ruby {version} cannot be read" in run.stdout + run.stderr
+        return run.returncode in (5, 7) and f"cannot read this Ruby release's heap ({version})" in run.stdout + run.stderr
 
 
 def outside(tool, root, version):

@@ -12,6 +12,7 @@
 
 #include "integration/health.h"
 #include "integration/live_target.h"
+#include "integration/other_releases.h"
 #include "integration/rounds.h"
 #include "integration/tool.h"
 
@@ -103,6 +104,14 @@ TEST_CASE("--stacks has the Ruby frames of every thread, and says what each wait
   simdjson::dom::parser parser;
   const simdjson::dom::object truth = parser.parse(*line);
   REQUIRE(truth.size() > 10);
+  const Release release = release_of("Ruby", {kRuby, "-v"}, {"3.1.2", "3.1.7", "3.3.8"});
+  if (!release.is_tried) {
+    const ToolRun run = run_tool({"--stacks", std::to_string(ruby.pid())});
+    if (is_refused(release, run)) {  // the frames of C code are there
+      CHECK(run.output.find("rb_") != std::string::npos);
+      return;
+    }
+  }
   for (int round = 0; round < rounds(1, 100); ++round) {
     const Stacks found = stacks_of(std::to_string(ruby.pid()));
     check_traces(truth, found);

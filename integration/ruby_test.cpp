@@ -15,6 +15,7 @@
 
 #include "integration/health.h"
 #include "integration/live_target.h"
+#include "integration/other_releases.h"
 #include "integration/rounds.h"
 #include "integration/tool.h"
 
@@ -29,6 +30,18 @@ bool is_missing() {
   if (::access(kRuby, X_OK) == 0) return false;
   print_skip("ruby is not installed");
   return true;
+}
+
+// Whether the installed release, if it was not tried, is refused for a report on a heap that is
+// read from outside. Some releases give references there.
+bool is_refused_outside(pid_t pid, bool with_references) {
+  static const std::vector<std::string> kCounted{"3.1.2", "3.1.7", "3.3.8"};
+  static const std::vector<std::string> kWithReferences{"3.1.2", "3.1.7"};
+  const Release release =
+      release_of("Ruby", {kRuby, "-v"}, with_references ? kWithReferences : kCounted);
+  if (release.is_tried) return false;
+  return is_refused(release, run_tool({with_references ? "--suspects" : "--count", "--snapshot",
+                                       "freeze", fmt::format("{}", pid)}));
 }
 
 // Its source, beside this file.
@@ -134,7 +147,9 @@ TEST_CASE("the totals of a dump are those of Ruby's own ObjectSpace") {
     CHECK(packed.output == plain.output);
   }
   SUBCASE("cut off") {
-    const ToolRun cut = run_in_shell("head -c 100000 \"$1\" | \"$0\" --count -", {dump});
+    // In the middle of a line.
+    const ToolRun cut = run_in_shell(
+        "{ head -n 400 \"$1\"; tail -n +401 \"$1\" | head -c 20; } | \"$0\" --count -", {dump});
     CHECK(cut.status == 7);
     CHECK(cut.errors.find("ends early") != std::string::npos);
   }
@@ -209,6 +224,7 @@ TEST_CASE("the heap of a Ruby process that hangs in a collection is read from ou
       return read_text("/proc/" + pid + "/syscall").starts_with(fmt::format("{} ", SYS_pause));
     };
     if (hangs) REQUIRE(eventually(60s, is_in_pause));
+    if (is_refused_outside(program.pid(), false)) continue;
     // No copy of one that hangs can run Ruby code: it is read from outside at the end of the time.
     const auto rows =
         hangs ? rows_of(pid, {"--timeout", "4"}, 7) : rows_of(pid, {"--snapshot", "freeze"}, 7);
@@ -232,7 +248,8 @@ TEST_CASE("the heap of a Ruby process that hangs in a collection is read from ou
     CHECK(texts.errors.find("no values") != std::string::npos);
     const ToolRun check = run_tool({"--check", pid});
     CHECK(check.status == 0);
-    CHECK(check.output.find("ruby        3.1") != std::string::npos);
+    const Release release = release_of("Ruby", {kRuby, "-v"}, {});
+    CHECK(check.output.find("ruby        " + release.number + " in ") != std::string::npos);
     CHECK(check.output.find("nothing prevents a snapshot") != std::string::npos);
   }
 }
@@ -296,6 +313,7 @@ TEST_CASE("what Ruby's objects reference is read from outside as Ruby itself mar
   const std::string read = directory.file("read.jsonl");
   ChildProcess ruby({kRuby, script("ruby_edges.rb"), dump}, {.capture_stderr = false});
   REQUIRE(ruby.read_line(60s) == "ready");
+  if (is_refused_outside(ruby.pid(), true)) return;
   const ToolRun run = run_tool({"--snapshot", "freeze", "-o", read, fmt::format("{}", ruby.pid())});
   CHECK(run.status == 7);
   CHECK(run.errors.find("known only in part") != std::string::npos);
@@ -338,6 +356,7 @@ TEST_CASE("the leak of a Ruby process that hangs is the first suspect") {
     return read_text("/proc/" + pid + "/syscall").starts_with(fmt::format("{} ", SYS_pause));
   };
   REQUIRE(eventually(60s, is_in_pause));
+  if (is_refused_outside(ruby.pid(), true)) return;
   const auto begin = std::chrono::steady_clock::now();
   const ToolRun run = run_tool({"--suspects", pid});
   const auto took = std::chrono::steady_clock::now() - begin;
@@ -370,6 +389,7 @@ TEST_CASE("whatever holds the leak of a Ruby process that hangs, it is the first
     REQUIRE(eventually(60s, [&] {
       return read_text("/proc/" + pid + "/syscall").starts_with(fmt::format("{} ", SYS_pause));
     }));
+    if (is_refused_outside(ruby.pid(), true)) return;
     // That nothing moves takes a moment to see, and one program above shows it.
     std::vector<std::string> arguments{"--suspects", pid};
     if (!is_long_run()) arguments.insert(arguments.begin(), {"--snapshot", "freeze"});
@@ -393,6 +413,7 @@ TEST_CASE("a Ruby process without its objspace library is read from outside, and
                      "puts 'ready'; $stdout.flush; $stdin.gets"},
                     {.capture_stderr = false});
   REQUIRE(ruby.read_line(60s) == "ready");
+  if (is_refused_outside(ruby.pid(), false)) return;
   const std::string pid = fmt::format("{}", ruby.pid());
   const ToolRun run = run_tool({"--count", "-v", pid});
   CHECK(run.status == 7);

@@ -32,7 +32,7 @@ std::runtime_error misunderstood(const std::string& line) {
 
 }  // namespace
 
-SeenHeap look_at(pid_t pid) {
+SeenHeap look_at(pid_t pid, Copied copied) {
   const Process process = must(Process::open(pid));
   MemoryMap map = must(process.maps());
   const LiveMemory memory(process, must(LiveMemory::open_mem(process)));
@@ -53,8 +53,12 @@ SeenHeap look_at(pid_t pid) {
     for (auto& stack : boehm::stack_roots(view.threads, map)) roots.ranges.push_back(stack);
     const auto heap = boehm::plan_copy(index, collector.layout);
     HA_TRY(capture.add(memory, heap, {}));
-    HA_TRY(
-        capture.add(memory, boehm::plan_copy(roots.ranges, roots.collector_data, heap, map), {}));
+    std::vector<Range> more = roots.collector_data;
+    for (const Mapping& mapping : map.mappings()) {
+      const bool is_own = mapping.readable && mapping.writable && mapping.is_private;
+      if (copied == Copied::Everything && is_own) more.push_back(mapping.range);
+    }
+    HA_TRY(capture.add(memory, boehm::plan_copy(roots.ranges, more, heap, map), {}));
     if (collector.stack_bottom) {
       roots.stack_bottom = HA_TRY(memory.read_as<RemoteAddr>(*collector.stack_bottom));
     }

@@ -22,7 +22,11 @@ struct SeenHeap {
   std::size_t skipped = 0;     // entries of the index
   std::vector<std::string> problems;
 };
-SeenHeap look_at(pid_t pid);
+
+// What is copied beside the heap: what the collector scans, or, as for the heap of malloc, all of
+// the process's own memory.
+enum class Copied : std::uint8_t { Roots, Everything };
+SeenHeap look_at(pid_t pid, Copied copied = Copied::Roots);
 
 // The same compared with the target's collector's own list: the target answers "list" with
 // "listed=N", and then N lines "<address> <bytes>".

@@ -106,6 +106,7 @@ TEST_CASE("the process and its snapshot and core file give the same reports") {
   }
   // A file shows only the collector's heap.
   const ToolRun summary = sources.of_process({"--summary"});
+  REQUIRE_MESSAGE(summary.status == 0, summary.errors);
   const std::string heap = summary.output.substr(summary.output.find("live objects"));
   CHECK(says(run_tool({"--summary", sources.core}), heap) == sources.has_core);
   const ToolRun grown = run_tool({"--diff", sources.snapshot, sources.core});

@@ -1,5 +1,7 @@
 // --stacks on programs that hang in known ways: its first line names the cause.
 
+#include <string>
+
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -76,13 +78,13 @@ TEST_CASE("the first line names what a Crystal service hangs on") {
       // The main fiber, which sleeps, may still act: nothing is proved.
       {"exchange",
        {"process "},
-       {"remark: 2 of 3 fibers wait for other fibers: fiber \"a", "\"asker\" in Exchange#ask",
-        "\"answerer\" in Exchange#answer", "receive from Channel(", "-> in Exchange#start "}},
+       {"fiber \"asker\"", "Exchange#ask", "fiber \"answerer\"", "Exchange#answer",
+        "receive from Channel(", "-> in Exchange#start "}},
       {"spin",
        {"busy: fiber \"spinner\"", "spin_in_place", "cannot run there"},
        {"12 fibers \"idle-", "each sleeps, "}},
       {"channels",
-       {"deadlock: each of all 13 fibers waits to receive from Channel(Int32) 0x",
+       {"deadlock: all 13 fibers wait to receive from Channel(Int32) 0x",
         "and nobody is left to send"},
        {"12 fibers \"worker-", "wait_for_job", "-> in __crystal_main "}},
       {"io",
@@ -128,7 +130,7 @@ TEST_CASE("the stacks of a saved snapshot begin with the same line as those of t
     if (first_line(live).starts_with("deadlock")) {
       CHECK(first_line(saved) == first_line(live));
     } else {
-      CHECK(says(saved, "remark: 2 of 3 fibers wait for other fibers"));
+      CHECK_FALSE(says(saved, "remark: "));
     }
     CHECK(says(saved, ", from a snapshot of 20"));
     CHECK(says(saved, "hanging.cr:"));
@@ -148,7 +150,31 @@ TEST_CASE("each fiber's wait is reported right, and no idle program is reported 
   CAPTURE(run.output);
   CAPTURE(run.errors);
   CHECK(run.status == 0);
-  CHECK(run.output.find("20 fibers right, 0 faults") != std::string::npos);
+  const std::size_t end = run.output.find(" fibers right, 0 faults");
+  REQUIRE(end != std::string::npos);
+  // The program has one for each thing to wait for, of which later releases of Crystal have more.
+  CHECK(std::stoi(run.output.substr(run.output.rfind(' ', end - 1) + 1)) >= 20);
+}
+
+// Most of what a fiber does is in one function, without lines, and perhaps without names.
+TEST_CASE(
+    "the report says nothing false about fibers of an optimized program without debug "
+    "information") {
+  if (!is_target_built("waits_bare_stripped")) {
+    print_skip("no Crystal compiler");
+    return;
+  }
+  const std::string program = target_path("waits_bare");
+  for (const std::vector<std::string>& words :
+       {std::vector{program}, std::vector{program + "_stripped", program + ".ids"}}) {
+    std::vector<std::string> all = {CONSUMERS "/waits.py"};
+    all.insert(all.end(), words.begin(), words.end());
+    const auto run =
+        run_in_shell("script=\"$1\"; shift; python3 \"$script\" --bare \"$0\" \"$@\"", all);
+    CAPTURE(run.output);
+    CAPTURE(run.errors);
+    CHECK(run.status == 0);
+  }
 }
 
 TEST_CASE("nothing is wrong with an HTTP server that waits for its clients") {
@@ -175,7 +201,7 @@ TEST_CASE("all of several thousand fibers are found") {
   const auto run = stacks_of(target.pid());
   CAPTURE(run.output);
   CHECK(run.status == 0);
-  CHECK(first_line(run).starts_with("deadlock: each of all 3001 fibers waits to receive from"));
+  CHECK(first_line(run).starts_with("deadlock: all 3001 fibers wait to receive from"));
   CHECK(says(run, "3000 fibers \"worker-"));
   CHECK(harm_done_to(target.pid()) == "");
 }
@@ -247,6 +273,50 @@ TEST_CASE("a process that is gone does not affect the reports on the others") {
   CHECK(says(named, fmt::format("\"pid\":{},", second.pid())));
   CHECK(run_tool({"--name", "no such process", "--stacks"}).status == 3);
   CHECK(run_tool({"--stacks", "-o", "one", "1", "2"}).status == 2);
+}
+
+TEST_CASE("a stack that cannot be followed further ends with the reason") {
+  LiveTarget jit("odd_stacks", {"jit"});
+  REQUIRE(
+      eventually(std::chrono::seconds(20), [&] { return state_of(jit.pid(), jit.pid()) == 'S'; }));
+  const auto made = stacks_of(jit.pid());
+  CAPTURE(made.output);
+  CHECK(made.status == 0);
+  CHECK(says(made, "pause"));
+  CHECK(says(made, "… cannot unwind further: code generated at run time (JIT)"));
+  CHECK_FALSE(says(made, "corrupt"));
+
+  LiveTarget other("odd_stacks", {"switch"});
+  REQUIRE(eventually(std::chrono::seconds(20),
+                     [&] { return state_of(other.pid(), other.pid()) == 'S'; }));
+  const auto switched = stacks_of(other.pid());
+  CAPTURE(switched.output);
+  CHECK(switched.status == 0);
+  CHECK(says(switched, "wait_on"));
+  CHECK(says(switched, "… cannot unwind further: this function switched to another stack"));
+  const auto json = stacks_of(other.pid(), {"-f", "json"});
+  CHECK(says(json, "\"end\":\"other stack\""));
+}
+
+TEST_CASE("the frames of a call that waits are not guessed in a C library without tables") {
+  if (!is_target_built("musl_waits")) {
+    print_skip("no musl-gcc");
+    return;
+  }
+  LiveTarget target("musl_waits");
+  REQUIRE(eventually(std::chrono::seconds(20),
+                     [&] { return state_of(target.pid(), target.pid()) == 'S'; }));
+  const auto run = stacks_of(target.pid());
+  CAPTURE(run.output);
+  const std::size_t call = run.output.find("  epoll_pwait ");
+  const std::size_t main = run.output.find("  main ");
+  REQUIRE(call != std::string::npos);
+  REQUIRE(main != std::string::npos);
+  const std::string frames = run.output.substr(0, main);
+  CHECK(frames.find("guessed") == std::string::npos);
+  CHECK(frames.find("leave_addresses") == std::string::npos);
+  CHECK(frames.find("wait_for_events") > call);
+  CHECK(frames.find("run_loop") != std::string::npos);
 }
 
 TEST_CASE("--stacks refuses options that contradict it") {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <csignal>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -18,6 +17,7 @@
 
 #include "inject/leftovers.h"
 #include "inject/trace/in_target.h"
+#include "integration/passing_control.h"
 #include "integration/rounds.h"
 #include "integration/tracing.h"
 
@@ -168,47 +168,6 @@ TEST_CASE("a second trace of a process is refused while the first lasts") {
 
 namespace {
 
-// Does what the real one does.
-class PassingControl : public RemoteControl {
- public:
-  explicit PassingControl(RemoteControl& real) : real_(real) {}
-
-  Result<RawRegisters> registers(pid_t tid) override { return real_.registers(tid); }
-  Result<void> set_registers(pid_t tid, const RawRegisters& values) override {
-    return real_.set_registers(tid, values);
-  }
-  Result<std::uint64_t> signal_mask(pid_t tid) override { return real_.signal_mask(tid); }
-  Result<void> set_signal_mask(pid_t tid, std::uint64_t mask) override {
-    return real_.set_signal_mask(tid, mask);
-  }
-  Result<RseqConfiguration> rseq(pid_t tid) override { return real_.rseq(tid); }
-  Result<std::vector<std::byte>> extended_state(pid_t tid) override {
-    return real_.extended_state(tid);
-  }
-  Result<void> set_extended_state(pid_t tid, std::span<const std::byte> values) override {
-    return real_.set_extended_state(tid, values);
-  }
-  Result<SignalOrigin> signal_origin(pid_t tid) override { return real_.signal_origin(tid); }
-  [[nodiscard]] const MemoryReader& memory() const override { return real_.memory(); }
-  Result<void> write(pid_t tid, RemoteAddr at, std::span<const std::byte> bytes) override {
-    return real_.write(tid, at, bytes);
-  }
-  Result<void> run_to_call(pid_t tid, int signal) override {
-    return real_.run_to_call(tid, signal);
-  }
-  Result<void> run_on(pid_t tid, int signal) override { return real_.run_on(tid, signal); }
-  Result<void> interrupt(pid_t tid) override { return real_.interrupt(tid); }
-  Result<RemoteStop> wait(pid_t tid, std::chrono::steady_clock::time_point deadline) override {
-    return real_.wait(tid, deadline);
-  }
-  Result<void> offer_to_oom_killer(pid_t pid) override { return real_.offer_to_oom_killer(pid); }
-  Result<void> detach(pid_t tid) override { return real_.detach(tid); }
-  void kill(pid_t pid) noexcept override { real_.kill(pid); }
-
- private:
-  RemoteControl& real_;
-};
-
 // Kills its own process at one of the steps that change the target.
 class Deadly final : public PassingControl {
  public:
@@ -309,7 +268,7 @@ class Exhausting final : public PassingControl {
   using PassingControl::PassingControl;
   Result<RemoteStop> wait(pid_t tid, std::chrono::steady_clock::time_point deadline) override {
     auto stop = PassingControl::wait(tid, deadline);
-    if (has_exhausted || open_rings(tid) == 0) return stop;
+    if (has_exhausted || open_files(tid, trace::kRingName) == 0) return stop;
     has_exhausted = true;
     rlimit none = usual_limit;
     none.rlim_cur = STDERR_FILENO + 1;  // all of those are open
@@ -318,15 +277,6 @@ class Exhausting final : public PassingControl {
     const itimerval later{{}, {0, 300'000}};
     setitimer(ITIMER_REAL, &later, nullptr);
     return stop;
-  }
-
-  static std::ptrdiff_t open_rings(pid_t pid) {
-    const std::filesystem::directory_iterator files(fmt::format("/proc/{}/fd", pid));
-    return std::count_if(begin(files), end(files), [](const auto& file) {
-      std::error_code gone;
-      return std::filesystem::read_symlink(file, gone).string().find(trace::kRingName) !=
-             std::string::npos;
-    });
   }
 
   bool has_exhausted = false;
@@ -353,7 +303,7 @@ TEST_CASE("a trace that cannot open its own memory leaves no descriptor in the p
   REQUIRE(control.has_exhausted);
   REQUIRE(!installed);
   INFO(installed.error().message());
-  CHECK(Exhausting::open_rings(target.pid()) == 0);
+  CHECK(open_files(target.pid(), trace::kRingName) == 0);
   CHECK(difference(before, lasting_traces(target)) == "");
   CHECK(is_working(target));
 }

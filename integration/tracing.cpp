@@ -1,11 +1,14 @@
 #include "integration/tracing.h"
 
+#include <algorithm>
 #include <cmath>
 #include <csignal>
+#include <filesystem>
 #include <optional>
 #include <utility>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include "report/trace/find_hooks.h"
@@ -98,6 +101,14 @@ Tracer::Tracer(pid_t pid)
 
 Result<std::unique_ptr<trace::Installation>> Tracer::install() {
   return trace::Installation::make(*opened.process, *control, hooks, {});
+}
+
+std::ptrdiff_t open_files(pid_t pid, std::string_view name) {
+  const std::filesystem::directory_iterator files(fmt::format("/proc/{}/fd", pid));
+  return std::count_if(begin(files), end(files), [&](const auto& file) {
+    std::error_code gone;
+    return std::filesystem::read_symlink(file, gone).string().find(name) != std::string::npos;
+  });
 }
 
 bool is_working(LiveTarget& target) {

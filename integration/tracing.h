@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "inject/ptrace_control.h"
 #include "inject/trace/installation.h"
@@ -55,6 +57,9 @@ struct Tracer {
   std::unique_ptr<PtraceControl> control;
   trace::Hooks hooks;
 };
+
+// How many of a process's descriptors are of a file with this in its name.
+std::ptrdiff_t open_files(pid_t pid, std::string_view name);
 
 // Whether its threads do rounds, and nothing in it is wrong.
 bool is_working(LiveTarget& target);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Shows heapattach at work, in one command: integration/try.sh
 #
-# Installs what is missing (Debian 12, as root or with sudo), builds heapattach and a small Crystal
+# Installs what is missing (Debian 12 or 13, as root or with sudo), builds heapattach and a small Crystal
 # service that leaks sessions, starts that service, and inspects it. Everything is under build/try;
 # the service is stopped at the end.
 set -euo pipefail

@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "integration/health.h"
@@ -206,4 +207,67 @@ TEST_CASE("a root shell with another user's HOME writes nothing there") {
   CHECK(run.status == 0);
   CHECK(says(run, "belongs to another user"));
   CHECK(home.list().empty());
+}
+
+TEST_CASE("a cache that others may have planted is neither used nor followed") {
+  if (::geteuid() != 0) {
+    print_skip("only root can be two users");
+    return;
+  }
+  constexpr int kOther = 1000;
+  LargeTarget large("typed_cxx_gcc5");
+  const ToolRun plain = sizes_of(large, "--no-cache");
+  const CacheHome home;
+  REQUIRE(says(sizes_of(large), "kept in the cache"));
+  const fs::path below = home.directory().file("heapattach");
+  const fs::path file = fs::directory_iterator(below)->path();
+  const TemporaryDirectory elsewhere;
+  const std::string kept = elsewhere.file("kept");
+  fs::copy_file(file, kept);
+  fs::create_directory(elsewhere.file("empty"));
+
+  std::string why;
+  SUBCASE("a directory that others may write") {
+    fs::permissions(below, fs::perms::all);
+    why = "can be written by others";
+  }
+  SUBCASE("another user's directory") {
+    REQUIRE(::chown(below.c_str(), kOther, kOther) == 0);
+    why = "belongs to another user";
+  }
+  SUBCASE("a link to a directory") {
+    fs::remove_all(below);
+    fs::create_directory_symlink(elsewhere.file("empty"), below);
+    why = "Not a directory";
+  }
+  SUBCASE("a pipe that nobody writes") {
+    fs::remove_all(below);
+    REQUIRE(::mkfifo(below.c_str(), 0600) == 0);
+    why = "Not a directory";
+  }
+  SUBCASE("another user's file") {
+    REQUIRE(::chown(file.c_str(), kOther, kOther) == 0);
+    why = "belongs to another user";
+  }
+  SUBCASE("a file that others may write") {
+    fs::permissions(file, fs::perms::all);
+    why = "can be written by others";
+  }
+  SUBCASE("a link to a file") {
+    fs::remove(file);
+    fs::create_symlink(kept, file);
+    why = "kept in the cache";
+  }
+  SUBCASE("a pipe in the place of the file") {
+    fs::remove(file);
+    REQUIRE(::mkfifo(file.c_str(), 0600) == 0);
+    why = "is of another kind";
+  }
+  const auto before = fs::last_write_time(kept);
+  const ToolRun run = sizes_of(large);
+  CHECK_MESSAGE(says(run, why), run.errors);
+  CHECK_FALSE(says(run, "from the cache"));
+  CHECK(run.output == plain.output);
+  CHECK(fs::last_write_time(kept) == before);
+  CHECK(fs::is_empty(elsewhere.file("empty")));
 }

@@ -103,7 +103,19 @@ NamedType find_name(std::string_view thing,
 NamedType find_type_name(std::string_view wanted,
                          std::span<const std::string_view> known,
                          std::string_view listed_by) {
-  return find_name("type", listed_by, wanted, known);
+  return find_name("type", listed_by, as_named_now(wanted), known);
+}
+
+std::string unnamed_in(std::string_view holder) {
+  constexpr std::string_view kVowels = "AEIO";
+  const bool has_vowel = !holder.empty() && kVowels.find(holder[0]) != std::string_view::npos;
+  return fmt::format("(unnamed, in {} {})", has_vowel ? "an" : "a", holder);
+}
+
+std::string as_named_now(std::string_view name) {
+  constexpr std::string_view kBefore = "(held by ";
+  if (!name.starts_with(kBefore) || !name.ends_with(')')) return std::string(name);
+  return unnamed_in(name.substr(kBefore.size(), name.size() - kBefore.size() - 1));
 }
 
 NamedType find_root_name(std::string_view wanted, std::span<const std::string_view> known) {

@@ -1,4 +1,5 @@
-# Fails if a room includes a header that it may not. Run as: cmake -P tests/rooms.cmake
+# Fails if a room includes a header that it may not, or any source a part of fmt in which fmt's releases
+# differ. Run as: cmake -P tests/rooms.cmake
 cmake_minimum_required(VERSION 3.25)
 
 # room(NAME OTHER...): NAME may include its own headers, those of OTHER, and what these may include.
@@ -68,7 +69,21 @@ foreach(file ${files})
     endif()
   endforeach()
 endforeach()
+# In release 10, fmt::format moved from fmt/core.h to fmt/format.h, and in 11 fmt::join to fmt/ranges.h.
+file(GLOB_RECURSE others RELATIVE ${root} ${root}/tests/*.h ${root}/tests/*.cpp ${root}/integration/*.h
+  ${root}/integration/*.cpp)
+foreach(file ${files} ${others})
+  file(STRINGS ${root}/${file} core REGEX "^#include <fmt/core\\.h>")
+  file(STRINGS ${root}/${file} join REGEX "fmt::join\\(")
+  file(STRINGS ${root}/${file} ranges REGEX "^#include <fmt/ranges\\.h>")
+  if(core)
+    list(APPEND wrong "${file}: must include fmt/format.h instead of fmt/core.h")
+  endif()
+  if(join AND NOT ranges)
+    list(APPEND wrong "${file}: must include fmt/ranges.h for fmt::join")
+  endif()
+endforeach()
 if(wrong)
   list(JOIN wrong "\n  " wrong)
-  message(FATAL_ERROR "rooms know too much:\n  ${wrong}")
+  message(FATAL_ERROR "wrong includes:\n  ${wrong}")
 endif()

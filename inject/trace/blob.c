@@ -6,12 +6,19 @@
 // An entry's first instructions are replaced with a jump to its hook; they are in the hook's
 // trampoline, which ends in a jump to the rest of the function.
 //
-// Rejected: copying the stack with instructions. Nothing in the target knows where a thread's stack
-// ends, and the page after it may not be mapped. A system call that reads our own memory fails
-// instead.
+// It makes no system call: a thread may at any moment put itself, or all threads, under a filter
+// that kills for all but a few calls. So
+//
+// - the time is that of the kernel's last tick, which the kernel writes into each process
+//   (CLOCK_MONOTONIC_COARSE). The processor's counter is no choice: strict mode forbids to read it;
+// - a thread's number is what its C library has noted in the thread's own memory;
+// - stacks are copied with instructions, so only what is certainly mapped (end_of_stack).
+//
+// Rejected: a system call to copy the stack (process_vm_readv of ourselves), and a hook at the
+// entries of prctl() and seccomp() to stop its use in time. Programs enter filters by other code
+// than the C library's, and for all their threads at once, some of which may be at the call just
+// then.
 #include <stddef.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 
 #include "layout.h"
 
@@ -39,7 +46,7 @@ __asm__(
     "  .hidden blob_head\n"
     "blob_head:\n"
     "  .ascii \"heapattach-trace\"\n"
-    "  .long 4, blob_end - blob_head\n"
+    "  .long 5, blob_end - blob_head\n"
     "  .irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8\n"
     "  .long hook_\\n - blob_head\n"
     "  .endr\n"
@@ -130,24 +137,22 @@ __asm__(
     "counted:\n"
     "  .text\n");
 
+enum { kPage = 4096 };
+static const uint64_t kMostStack = (uint64_t)1 << 30;
+
 // The layout of the sample's frame.
 enum { kResult, kR15, kR14, kR13, kR12, kRbp, kRbx, kR9, kR8, kRcx, kRdx, kRsi, kRdi, kReturn };
 
-static inline __attribute__((always_inline)) long call6(
-    long number, long a, long b, long c, long d, long e, long f) {
-  register long r10 __asm__("r10") = d;
-  register long r8 __asm__("r8") = e;
-  register long r9 __asm__("r9") = f;
-  __asm__ volatile("syscall"
-                   : "+a"(number)
-                   : "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-                   : "rcx", "r11", "memory");
-  return number;
-}
+typedef int (*Clock)(int, uint64_t*);
 
+// The vdso, too, only reads the coarse clock from memory.
 static uint64_t now(void) {
+  enum { kMonotonicCoarse = 6 };
   uint64_t time[2] = {0, 0};
-  call6(SYS_clock_gettime, 1, (long)time, 0, 0, 0, 0);
+  if (blob_head.clock == 0) {
+    return __atomic_load_n(&((RingHead*)blob_head.ring)->time, __ATOMIC_RELAXED);
+  }
+  ((Clock)blob_head.clock)(kMonotonicCoarse, time);
   return time[0] * 1000000000 + time[1];
 }
 
@@ -242,61 +247,94 @@ static RingRecord* reserve(RingHead* ring, uint64_t bytes, uint64_t* at) {
   return record;
 }
 
-// Where the end of the stack is remembered that `at` is on.
-static uint64_t* end_for(BlobControl* c, uint64_t at) {
-  return &c->ends[(at >> 14) * 0x9E3779B97F4A7C15u >> 56 & (kEnds - 1)];
+// The thread's number, as its C library has noted it; 0 if that cannot be read safely. The offset
+// was learned from other threads, and this one may have memory of another form. So it must be in
+// the page that the thread pointer points into, or that memory must point to itself as glibc's
+// does.
+static uint32_t thread_number(const BlobControl* c) {
+  const uint64_t thread = thread_pointer();
+  const uint64_t in_page = thread & (kPage - 1);
+  const uint64_t at = c->tid_at;
+  if (at == 0 || in_page > kPage - 24) return 0;
+  const int is_mapped = in_page + at + 4 <= kPage || *(const uint64_t*)(thread + 16) == thread;
+  return is_mapped ? *(const volatile uint32_t*)(thread + at) : 0;
 }
 
-// How many bytes to copy from `from` upwards: at most `most`, and not more than the stack has. What
-// is short costs little: the copy, the room in the ring, and the work of the reader. A thread's
-// stack ends below what its thread pointer points to, that of the first one where the kernel began
-// it, and any other one where the last copy from it ended; one byte more shows whether this is
-// still so.
-static uint64_t stack_bytes(BlobControl* c, uint64_t from, uint64_t most) {
-  uint64_t bytes = most;
-  const uint64_t to_thread = thread_pointer() - from;
-  if (to_thread < bytes) bytes = to_thread;
-  const uint64_t to_main = blob_head.main_stack - from;
-  if (to_main < bytes) bytes = to_main;
-  const uint64_t to_end = *end_for(c, from) - from;
-  if (to_end < bytes) bytes = to_end + 1;
-  return bytes;
-}
-
-// Remembers where a copy ended, or that the stack goes on.
-static void learn_end(BlobControl* c, uint64_t from, uint64_t wanted, uint64_t got) {
-  uint64_t* const end = end_for(c, from);
-  if (got < wanted) {
-    *end = from + got;
-  } else if (*end - from < got) {
-    *end = 0;
+// Whether all memory from `from` to `end` was one mapping at the last look from outside. If that is
+// unknown, this asks for a look.
+static int is_span(BlobControl* c, uint64_t from, uint64_t end) {
+  const uint64_t place = span_of(end);
+  const volatile BlobSpan* const span = &c->spans[place];
+  const uint64_t known = span->end;
+  const uint64_t begin = span->begin;
+  const int is_known = known == end && span->end == end;
+  if (is_known && from >= begin) return 1;
+  // The first stack grows.
+  const int may_have_grown = end == blob_head.main_stack && begin - from < kMostStack;
+  if (!is_known || may_have_grown) {
+    __atomic_store_n(&c->asked[place & (kAsked - 1)], end, __ATOMIC_RELAXED);
   }
+  return 0;
 }
 
-// The stack from `from` upwards, as far as it is mapped: the pages one by one, because only whole
-// pieces count.
-static uint32_t copy_stack(char* to, uint64_t from, uint64_t bytes, long thread) {
-  enum { kPieces = 9 };
-  uint64_t done = 0;
-  while (done < bytes) {
-    struct iovec pieces[kPieces];
-    int count = 0;
-    uint64_t at = from + done;
-    const uint64_t end = from + bytes;
-    for (; at < end && count < kPieces; ++count) {
-      uint64_t stop = (at | 4095) + 1;
-      if (stop > end) stop = end;
-      pieces[count].iov_base = (void*)at;
-      pieces[count].iov_len = stop - at;
-      at = stop;
+// Where the collector believes that the present stack of this thread ends, if it is not the first
+// one. A record is taken out of its list before it is freed.
+static uint64_t recorded_end(const BlobControl* c) {
+  enum { kMostRecords = 16 };
+  const uint64_t thread = thread_pointer();
+  const volatile BlobThread* const known = &c->threads[thread >> 12 & (kSlots - 1)];
+  if (c->record_end_at == 0 || known->thread != thread) return 0;
+  const uint64_t list = known->list;
+  if (list == 0 || known->thread != thread) return 0;
+  const volatile uint64_t* record = *(const volatile uint64_t* const volatile*)list;
+  for (int i = 0; i < kMostRecords && record != 0; ++i) {
+    if (record[c->record_id_at / 8] == thread) {
+      if (c->record_part_at != 0) record = (const volatile uint64_t*)record[c->record_part_at / 8];
+      return record == 0 ? 0 : record[c->record_end_at / 8];
     }
-    const struct iovec into = {to + done, at - from - done};
-    const long got = call6(SYS_process_vm_readv, thread, (long)&into, 1, (long)pieces, count, 0);
-    if (got <= 0) break;
-    done += (uint64_t)got;
-    if (at != from + done) break;
+    record = (const volatile uint64_t*)record[0];
   }
-  return (uint32_t)done;
+  return 0;
+}
+
+// Up to where the stack can be read that `from` is on. The page of the return address can be: the
+// call has just written there. What comes after it is read only if both are true:
+//
+// - The program itself says at this moment that this thread's stack ends there: where the kernel
+//   began the first thread's stack, below what another one's thread pointer points to, or, for
+//   fibers, what the collector is told at each switch and would read up to by itself.
+// - All from `from` to there was one mapping when we last looked from outside.
+//
+// The first alone could be the end of another stack, with a hole in between: a coroutine of which
+// the collector is not told, or a signal handler's own stack. The second alone could be out of
+// date: stacks are unmapped, and others mapped in their place. But a stack on which a thread runs
+// stays as it is, up to its end. A stack of which the first is not true is cut at the end of its
+// page. What the first thread's pointer points to is not on its stack: between a coroutine's stack
+// and that, the program may unmap memory at any moment.
+static uint64_t end_of_stack(BlobControl* c, uint64_t from) {
+  const uint64_t bottom =
+      blob_head.stack_bottom == 0 ? 0 : *(const volatile uint64_t*)blob_head.stack_bottom;
+  const uint64_t above = thread_pointer() == c->first_thread ? 0 : thread_pointer();
+  const uint64_t ends[] = {bottom, recorded_end(c), above, blob_head.main_stack};
+  uint64_t best = 0;
+  for (unsigned i = 0; i < sizeof ends / sizeof ends[0]; ++i) {
+    const uint64_t end = ends[i];
+    if (end <= from || end - from > kMostStack || (best != 0 && end >= best)) continue;
+    if (is_span(c, from, end)) best = end;
+  }
+  return best != 0 ? best : ((from - 8) | (kPage - 1)) + 1;
+}
+
+// How many bytes to copy from `from` upwards: whole words, and not more than the stack has. What is
+// short costs little: the copy, the room in the ring, and the work of the reader.
+static uint64_t stack_bytes(BlobControl* c, uint64_t from, uint64_t most) {
+  const uint64_t bytes = end_of_stack(c, from) - from;
+  return (bytes < most ? bytes : most) & ~(uint64_t)7;
+}
+
+static void copy_words(void* to, uint64_t from, uint64_t bytes) {
+  uint64_t words = bytes / 8;
+  __asm__ volatile("rep movsq" : "+D"(to), "+S"(from), "+c"(words) : : "memory");
 }
 
 static uint64_t bucket_of(uint64_t address) {
@@ -352,12 +390,11 @@ CALLED void blob_sample(const uint64_t* frame, uint64_t size, uint32_t hook) {
     __atomic_fetch_add(&ring->dropped, 1, __ATOMIC_RELAXED);
     return;
   }
-  const long thread = call6(SYS_gettid, 0, 0, 0, 0, 0, 0);
   record->what = kRecordAllocated;
   record->time = time;
   record->address = frame[kResult];
   record->size = size;
-  record->thread = (uint32_t)thread;
+  record->thread = thread_number(c);
   record->hook = (uint16_t)hook;
   record->collection = blob_head.collections ? *(const volatile uint32_t*)blob_head.collections : 0;
   record->before = *(const volatile uint32_t*)frame[kResult];
@@ -370,8 +407,8 @@ CALLED void blob_sample(const uint64_t* frame, uint64_t size, uint32_t hook) {
   record->r13 = frame[kR13];
   record->r14 = frame[kR14];
   record->r15 = frame[kR15];
-  record->stack_bytes = copy_stack((char*)(record + 1), stack, wanted, thread);
-  learn_end(c, stack, wanted, record->stack_bytes);
+  record->stack_bytes = (uint32_t)wanted;
+  copy_words(record + 1, stack, wanted);
   record->is_tracked = 0;
   if (blob_head.event_variable != 0) {
     record->is_tracked = (uint16_t)track(c, frame[kResult]);

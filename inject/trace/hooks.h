@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,8 +17,18 @@ struct Entry {
   std::vector<std::byte> code;  // all of it, as in its file
   bool size_is_second = false;  // otherwise the size is its first argument
   bool leads_on = false;        // may end in a jump to another entry; at most kLeadingHooks
-  bool is_led = false;          // such a jump may lead here
+  bool is_led = false;          // such a jump may come here
   Range inner = {};             // calls from this code do not count
+};
+
+// How a release of the collector lays out its records of threads, in words; the first is the next
+// record in a list.
+struct ThreadRecordForm {
+  std::size_t id = 0;  // the thread pointer
+  std::size_t flags = 0;
+  std::uint64_t known_flags = 0;  // others are never set
+  std::size_t part = 0;       // the address of the part with the end; 0: the record has it itself
+  std::size_t stack_end = 0;  // of the thread's present stack
 };
 
 // The functions and variables to use in the target. An address of 0 means unknown.
@@ -29,6 +40,10 @@ struct Hooks {
   RemoteAddr is_marked;       // the collector's functions of these names
   RemoteAddr object_base;
   RemoteAddr collections;  // GC_gc_no
+
+  RemoteAddr stack_bottom;                       // GC_stackbottom
+  std::vector<ThreadRecordForm> thread_records;  // the forms to try
+  RemoteAddr clock;                              // __vdso_clock_gettime
 
   [[nodiscard]] bool follows_ends() const {
     return event_variable.value != 0 && is_marked.value != 0 && object_base.value != 0 &&

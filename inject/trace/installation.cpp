@@ -14,7 +14,9 @@
 #include <unistd.h>
 
 #include "attach/guardian.h"
+#include "attach/needed_time.h"
 #include "inject/leftovers.h"
+#include "inject/taken_file.h"
 #include "inject/trace/blob.h"
 #include "inject/trace/in_target.h"
 #include "inject/trace/map_blob.h"
@@ -26,10 +28,9 @@
 // after each:
 //
 //   shared memory is made         a descriptor stays open (closed on exec). The target runs while
-//   we
-//                                 give it pages, and write the code into it: the code is whole
-//                                 before it is mapped, and nothing in the target is ever both
-//                                 writable and executable
+//                                 we fix its size, give it pages, and write the code into it: the
+//                                 code is whole before it is mapped, and nothing in the target is
+//                                 ever both writable and executable
 //   code is mapped                a mapping that nothing refers to, named by the shared memory. It
 //                                 covers the place of the control pages, too, so that what is ours
 //                                 is clear at each moment
@@ -58,9 +59,8 @@
 // no way for an exception from a finalizer, or from a function that the program has set for when
 // memory runs out, through the frame of a sampled allocation: the frame has no tables. That is
 // one allocation in thousands; the caller refuses targets that have set such a function. A program
-// that puts itself under a seccomp filter while it is traced may not expect the three system calls
-// of a sample: whether one is in force is checked while it runs, since 200 threads take
-// milliseconds.
+// may put itself under a seccomp filter while it is traced, because the recorder makes no system
+// call; a thread that makes ours must not be under one.
 
 namespace heapattach::trace {
 
@@ -87,7 +87,7 @@ class Installer {
       : target_(target), control_(control), wanted_(hooks), options_(options), made_(made) {}
 
   Result<void> run() {
-    need_time(2 * options_.max_pause + 10s);
+    const NeededTime needed(2 * options_.max_pause + 10s);
     auto done = make_file();
     if (done) done = plan_and_map();
     if (done) done = populate();
@@ -110,26 +110,16 @@ class Installer {
   // What is mapped is found in the maps. Of the descriptor we know only the number, and whether it
   // is still ours is checked there.
   void undo() {
-    if (number_ >= 0) static_cast<void>(remove(target_, control_, std::array{number_}));
-  }
-
-  Result<void> check_threads() {
-    for (const pid_t tid : HA_TRY(target_.list_threads()).tids) {
-      const auto status = target_.thread_status(tid);
-      if (!status && status.error().kind == ErrorKind::Gone) continue;
-      if (HA_TRY(status).seccomp_mode == 0) continue;
-      return impossible(fmt::format(
-          "thread {} is under a seccomp filter, which may not expect the system calls of a trace",
-          tid));
-    }
-    return {};
+    if (number_ < 0) return;
+    const auto removed = remove(target_, control_, std::array{number_});
+    if (!removed && options_.on_not_undone) options_.on_not_undone(removed.error());
   }
 
   Result<void> make_file() {
-    HA_TRY(check_threads());
     HA_TRY(stop_for(&Installer::make_theirs));
-    // The machine must not run out of memory later, when the target writes.
     const std::uint64_t bytes = kBlobCodeBytes + kRingHeadBytes + options_.ring_bytes;
+    HA_TRY(fix_size(*file_, bytes));
+    // Allocates all pages now: the target's writes must not run out of memory later.
     const int failure = posix_fallocate(file_->get(), 0, static_cast<off_t>(bytes));
     if (failure != 0) return os_error("making the ring", failure);
     made_.ring_ = HA_TRY(Ring::map(*file_, kBlobCodeBytes, options_.ring_bytes));
@@ -140,14 +130,11 @@ class Installer {
     map_ = HA_TRY(target_.maps());
     HA_TRY(check_untraced());
     InTarget target = HA_TRY(InTarget::borrow(control_, target_, map_, view));
-    number_ = static_cast<int>(HA_TRY(target.call("memfd_create in the target", SYS_memfd_create,
-                                                  {target.text(), MFD_CLOEXEC}, kRingName)));
-    file_ = HA_TRY(open_theirs());
+    number_ = static_cast<int>(
+        HA_TRY(target.call("memfd_create in the target", SYS_memfd_create,
+                           {target.text(), MFD_CLOEXEC | MFD_ALLOW_SEALING}, kRingName)));
+    file_ = HA_TRY(take_memory(target_, {target.tid(), number_}, kRingName, O_RDWR));
     return {};
-  }
-
-  [[nodiscard]] Result<Fd> open_theirs() const {
-    return target_.open_file(fmt::format("fd/{}", number_), O_RDWR);
   }
 
   // Another run may have begun since repair().
@@ -156,15 +143,9 @@ class Installer {
     return Error{ErrorKind::Traced, fmt::format("process {} is already traced", target_.pid())};
   }
 
-  // Whether the descriptor is still that of the memory: the program may have closed it.
+  // Checks that the program has not closed our descriptor.
   [[nodiscard]] Result<void> check_file() const {
-    struct stat ours {};
-    struct stat theirs {};
-    const auto file = open_theirs();
-    const bool is_same = file && fstat(file_->get(), &ours) == 0 &&
-                         fstat(file->get(), &theirs) == 0 && ours.st_ino == theirs.st_ino &&
-                         ours.st_dev == theirs.st_dev;
-    if (is_same) return {};
+    if (is_still_there(target_, number_, *file_)) return {};
     return impossible("the program has closed our descriptor meanwhile");
   }
 
@@ -199,6 +180,8 @@ class Installer {
     if (is_in_the_way_) return impossible("the program maps memory where ours should be");
     InTarget target = HA_TRY(InTarget::borrow(control_, target_, map_, view));
     HA_TRY(map_blob(target, plan_, number_));
+    HA_TRY(check_mapped(target, target_, plan_, *file_));
+    HA_TRY(check_file());
     static_cast<void>(HA_TRY(
         target.call("close in the target", SYS_close, {static_cast<std::uint64_t>(number_)})));
     // The rest of it is zero.
@@ -226,7 +209,6 @@ class Installer {
   }
 
   Result<void> switch_on() {
-    HA_TRY(check_threads());
     for (int i = 0;; ++i) {
       is_in_the_way_ = false;
       const auto done = stop_for(&Installer::change_entries);
@@ -279,6 +261,8 @@ class Installer {
                             std::as_bytes(std::span(&handler, 1))));
     }
     for (const PlannedJump& jump : plan_.jumps) HA_TRY(control_.write(tid, jump.at, jump.jump));
+    made_.stacks_.emplace(target_, control_, head, wanted_.thread_records);
+    HA_TRY(made_.stacks_->learn(view, map_));
     const std::uint32_t on = 1;
     HA_TRY(control_.write(tid, plan_.control().start, std::as_bytes(std::span(&on, 1))));
     made_.ring_->beat();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "inject/trace/hooks.h"
 #include "inject/trace/removal.h"
 #include "inject/trace/ring.h"
+#include "inject/trace/stack_ends.h"
 
 namespace heapattach::trace {
 
@@ -17,14 +19,16 @@ struct InstallOptions {
   std::uint64_t stack_bytes = std::uint64_t{16} << 10;  // most that are copied for one
   std::uint64_t ring_bytes = std::uint64_t{16} << 20;   // a power of two
   std::chrono::milliseconds max_pause{2000};
+  // Told why, if making it fails and what was put in until then cannot be taken out.
+  std::function<void(const Error& why)> on_not_undone = {};
 };
 
 // The blob in a process, tracing. Its end removes it, whatever happens; leave() says how that went.
 class Installation {
  public:
   // Stops the process for as long as it takes, and starts the trace. `target` and `control` must
-  // outlive the result. If it fails, nothing is left. Traced if another run traces it; Impossible
-  // with the reason if it cannot be done without risk.
+  // outlive the result. If it fails, nothing is left, or `on_not_undone` is told. Traced if another
+  // run traces it; Impossible with the reason if it cannot be done without risk.
   static Result<std::unique_ptr<Installation>> make(const Process& target,
                                                     RemoteControl& control,
                                                     const Hooks& hooks,
@@ -45,6 +49,11 @@ class Installation {
   // False if the ends of objects are not seen: the program may have set a handler of its own.
   [[nodiscard]] bool sees_collections() const;
 
+  // Tells the blob what it has asked about stacks; from time to time.
+  void look_at_stacks() {
+    if (stacks_) stacks_->look();
+  }
+
   // Removes it. What is still in the ring can be read afterwards.
   Result<Removed> leave();
 
@@ -59,6 +68,7 @@ class Installation {
   std::vector<std::string> entries_;
   std::chrono::nanoseconds pause_{};
   BlobHead head_{};
+  std::optional<StackEnds> stacks_;
   std::optional<UntilRestored> debt_{std::in_place};
   bool is_in_ = false;
 };

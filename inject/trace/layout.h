@@ -24,7 +24,8 @@ enum {
   kSlots = 1024,
   kWays = 8,
   kBuckets = 8192,
-  kEnds = 256,
+  kSpans = 1024,
+  kAsked = 64,
   kRingHeadBytes = 4096,
   kRecordBytes = 128,
   kShortRecordBytes = 64,
@@ -55,10 +56,12 @@ typedef struct BlobHead {
   uint64_t inner_begin[kHooks];
   uint64_t inner_end[kHooks];
   uint8_t original[kHooks][kMostMoved];
-  uint64_t tool;        // pid of the tracing process, in its own namespace
-  uint64_t tool_start;  // in ticks since boot
-  uint64_t main_stack;  // where the stack of the first thread ends; 0: unknown
-  uint64_t led;         // a bit for each hook to whose entry that of a leading hook may jump
+  uint64_t tool;          // pid of the tracing process, in its own namespace
+  uint64_t tool_start;    // in ticks since boot
+  uint64_t main_stack;    // where the stack of the first thread ends; 0: unknown
+  uint64_t clock;         // __vdso_clock_gettime; 0: the time is that of the ring
+  uint64_t stack_bottom;  // GC_stackbottom: where the first thread's present stack ends; 0: unknown
+  uint64_t led;           // a bit for each hook whose entry a leading hook's may jump to
 } BlobHead;
 
 // The bytes that a thread may still allocate before the next sample.
@@ -66,6 +69,18 @@ typedef struct BlobSlot {
   uint64_t thread;  // its thread pointer
   int64_t left;
 } BlobSlot;
+
+// Memory that was one mapping when we last looked.
+typedef struct BlobSpan {
+  uint64_t end;
+  uint64_t begin;
+} BlobSpan;
+
+// What we have found out about a thread.
+typedef struct BlobThread {
+  uint64_t thread;  // its thread pointer
+  uint64_t list;    // the collector's variable for a list of records that has this thread's
+} BlobThread;
 
 // Writable and private to the process. All zero in a forked child, which turns the blob off there.
 typedef struct BlobControl {
@@ -85,8 +100,16 @@ typedef struct BlobControl {
   // that is on the stack. The entry to which it jumps has the same ones.
   uint64_t leading[kSlots];
   uint64_t quantiles[257];  // of the exponential distribution, with 24 fractional bits
-  uint64_t ends[kEnds];     // of stacks, by a hash of where they are used
-  uint64_t unused3[7];
+  // We write the following while the blob runs.
+  uint64_t tid_at;         // offset of a thread's number from its thread pointer; 0: unknown
+  uint64_t record_id_at;   // offsets in the collector's record of a thread: its thread pointer, and
+  uint64_t record_end_at;  // the end of its present stack; 0: unknown
+  uint64_t record_part_at;  // of the part of the record that has the end; 0: in the record itself
+  uint64_t first_thread;    // the thread pointer of the first thread; 0: unknown
+  uint64_t unused3[2];
+  BlobSpan spans[kSpans];      // by a hash of their ends
+  BlobThread threads[kSlots];  // as the slots
+  uint64_t asked[kAsked];      // ends of stacks for which the blob found no span: we look them up
   // The installer does not write what follows.
   uint64_t busy[kBuckets / 64];     // which buckets are not empty
   uint64_t live[kBuckets * kWays];  // complements of sampled addresses
@@ -98,7 +121,8 @@ typedef struct RingHead {
   uint64_t unused[7];
   uint64_t tail;  // the reader has read up to here
   uint64_t beat;  // grows for as long as the reader lives
-  uint64_t unused2[6];
+  uint64_t time;  // when it last grew, for a blob that has no clock
+  uint64_t unused2[5];
   uint64_t dropped;    // samples for which there was no room
   uint64_t lost_ends;  // deaths of objects for which there was no room
   uint64_t untracked;  // samples that `live` had no room for
@@ -115,7 +139,7 @@ typedef struct RingRecord {
   uint64_t commit;  // the position | 1 once the record is complete
   uint32_t bytes;   // of the record and the stack after it; a multiple of 64
   uint32_t what;
-  uint64_t time;  // CLOCK_MONOTONIC, nanoseconds
+  uint64_t time;  // CLOCK_MONOTONIC, nanoseconds, at the kernel's last tick
   uint64_t address;
   uint64_t size;
   uint32_t thread;  // as the target numbers it
@@ -127,6 +151,11 @@ typedef struct RingRecord {
   uint32_t before;  // what the object began with, before the program had written to it
   uint64_t rip, rsp, rbp, rbx, r12, r13, r14, r15;  // of the caller, after the call
 } RingRecord;
+
+// Where the span with this end is in BlobControl.
+static inline uint64_t span_of(uint64_t end) {
+  return (end >> 4) * 0x9E3779B97F4A7C15u >> 54 & (kSpans - 1);
+}
 
 #ifdef __cplusplus
 static_assert(sizeof(RingHead) <= kRingHeadBytes);

@@ -1,6 +1,10 @@
 #include "inject/trace/map_blob.h"
 
+#include <algorithm>
+#include <cerrno>
+
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 namespace heapattach::trace {
@@ -50,6 +54,28 @@ Result<void> map_ring(InTarget& target, const Plan& plan, int descriptor) {
 Result<void> map_blob(InTarget& target, const Plan& plan, int descriptor) {
   HA_TRY(map_code(target, plan, descriptor));
   return map_ring(target, plan, descriptor);
+}
+
+Result<void> check_mapped(InTarget& target,
+                          const Process& process,
+                          const Plan& plan,
+                          const Fd& file) {
+  struct stat ours {};
+  if (fstat(file.get(), &ours) != 0) return os_error("fstat", errno);
+  const MemoryMap map = HA_TRY(process.maps());
+  const auto is_other = [&](const Mapping& mapping) {
+    const auto overlaps = [&](Range range) {
+      return mapping.range.start < range.end() && range.start < mapping.range.end();
+    };
+    return !mapping.is_anonymous() && (overlaps(plan.code()) || overlaps(plan.ring())) &&
+           (mapping.inode != ours.st_ino || mapping.device != ours.st_dev);
+  };
+  if (std::ranges::none_of(map.mappings(), is_other)) return {};
+  for (const Range range : {plan.ring(), plan.code()}) {
+    static_cast<void>(
+        HA_TRY(target.call("munmap in the target", SYS_munmap, {range.start.value, range.bytes})));
+  }
+  return impossible("another process changes the program's descriptor table");
 }
 
 }  // namespace heapattach::trace

@@ -12,7 +12,7 @@
 #include "inject/trace/blob.h"
 #include "inject/trace/find_room.h"
 #include "inject/trace/move_entry.h"
-#include "inject/trace/removal.h"
+#include "inject/trace/reader.h"
 
 namespace heapattach::trace {
 
@@ -50,6 +50,8 @@ class Planner {
     constexpr int kStartStack = 28;  // where the kernel began the stack of the first thread
     const auto main_stack = stat_field(HA_TRY(target_.read_file("stat")), kStartStack);
     if (main_stack && *main_stack != 0) plan_.head.main_stack = *main_stack + kAboveFirst;
+    plan_.head.clock = hooks_.clock.value;
+    plan_.head.stack_bottom = hooks_.stack_bottom.value;
     HA_TRY(place());
     HA_TRY(plan_events());
     const auto code = blob_code();

@@ -14,10 +14,12 @@
 #include <sys/syscall.h>
 
 #include "attach/guardian.h"
-#include "attach/thread_state.h"
+#include "attach/needed_time.h"
 #include "attach/x86_64.h"
+#include "inject/ptrace_control.h"
 #include "inject/trace/blob.h"
 #include "inject/trace/in_target.h"
+#include "inject/trace/reader.h"
 #include "inject/trace/stack_words.h"
 
 namespace heapattach::trace {
@@ -28,14 +30,10 @@ using namespace std::chrono_literals;
 
 // How long to wait for threads to leave the blob.
 constexpr auto kLeavePatience = 5s;
+constexpr auto kLeastPatience = 200ms;
 constexpr auto kBetweenTries = 3ms;
-constexpr std::size_t kMostStat = 4096;
 constexpr std::byte kCall{0xe8};
 constexpr std::uint64_t kCallBytes = 5;
-
-std::string ring_path() {
-  return fmt::format("/memfd:{}", kRingName);
-}
 
 std::optional<BlobHead> head_at(RemoteAddr at, const MemoryReader& memory) {
   const auto head = memory.read_as<BlobHead>(at);
@@ -68,6 +66,10 @@ std::vector<int> open_files(const Process& target) {
   return found;
 }
 
+bool is_refused(const Error& error) {
+  return error.kind == ErrorKind::Impossible || error.kind == ErrorKind::Denied;
+}
+
 class Removal {
  public:
   Removal(const Process& target,
@@ -97,8 +99,11 @@ class Removal {
       if (!why_stays_.empty()) return std::optional(Removed{false, why_stays_, {}});
       if (HA_TRY(is_in_use(*remains.head))) return std::optional<Removed>();
     }
-    HA_TRY(unmap(remains));
-    return std::optional(Removed{});
+    const auto unmapped = unmap(remains);
+    if (unmapped) return std::optional(Removed{});
+    // All threads may be under a seccomp filter by now, which would kill them for our call.
+    if (!is_refused(unmapped.error())) return unmapped.error();
+    return std::optional(Removed{false, unmapped.error().message(), {}});
   }
 
  private:
@@ -180,29 +185,15 @@ class Removal {
   std::string why_stays_;
 };
 
-// Whether the run that made this still reads.
-bool is_being_read(const Remains& remains, const MemoryReader& memory) {
-  if (!remains.head) return false;
-  const std::uint64_t start = start_of(remains.head->tool);
-  if (start != 0 && start == remains.head->tool_start) return true;
-  const RemoteAddr beat = RemoteAddr{remains.head->ring} + offsetof(RingHead, beat);
-  const auto before = memory.read_as<std::uint64_t>(beat);
-  if (!before) return false;
-  std::this_thread::sleep_for(200ms);
-  const auto after = memory.read_as<std::uint64_t>(beat);
-  return after && *after != *before;
+// Waiting for a thread to leave the code must not use up the time of the whole run.
+std::chrono::steady_clock::time_point end_of_patience() {
+  const auto now = std::chrono::steady_clock::now();
+  const auto left = (guarded_deadline() - now) / 2;
+  return now +
+         std::clamp<std::chrono::steady_clock::duration>(left, kLeastPatience, kLeavePatience);
 }
 
 }  // namespace
-
-std::uint64_t start_of(std::uint64_t pid) {
-  const auto file = Fd::open(fmt::format("/proc/{}/stat", pid), 0);
-  if (!file) return 0;
-  const auto text = read_all(*file, kMostStat);
-  if (!text) return 0;
-  const auto state = parse_thread_state(*text);
-  return state && !state->is_exiting() ? state->start_ticks : 0;
-}
 
 std::uint64_t blob_bytes() {
   return kBlobCodeBytes + ((sizeof(BlobControl) + kPageBytes - 1) & ~(kPageBytes - 1));
@@ -234,8 +225,8 @@ Remains find_remains(const Process& target, const MemoryMap& map, const MemoryRe
 
 Result<Removed> remove(const Process& target, RemoteControl& control, std::span<const int> files) {
   const FreezeOptions options{.thread_deadline = 5s, .budget = 10s, .for_cleaning = true};
-  const auto until = std::chrono::steady_clock::now() + kLeavePatience;
-  need_time(kLeavePatience + 15s);
+  const auto until = end_of_patience();
+  const NeededTime needed(kLeavePatience + 15s);
   std::chrono::nanoseconds pause{};
   for (;;) {
     std::optional<Removed> removed;
@@ -263,12 +254,20 @@ Result<Removed> repair(const Process& target, RemoteControl& control) {
   const MemoryMap map = HA_TRY(target.maps());
   const Remains remains = find_remains(target, map, control.memory());
   if (!remains.is_any()) return Removed{};
-  if (is_being_read(remains, control.memory())) {
-    return Error{ErrorKind::Traced, fmt::format("process {} is already traced, by process {}",
-                                                target.pid(), remains.head->tool)}
+  if (const pid_t reader = reader_of(target, map, remains); reader != 0) {
+    return Error{ErrorKind::Traced,
+                 fmt::format("process {} is already traced, by process {}", target.pid(), reader)}
         .advise("again when that one has ended");
   }
   return remove(target, control, remains.files);
+}
+
+Result<Removed> repair(const Process& target) {
+  const MemoryMap map = HA_TRY(target.maps());
+  const auto is_ring = [](const Mapping& mapping) { return mapping.path == ring_path(); };
+  if (std::ranges::none_of(map.mappings(), is_ring) && open_files(target).empty()) return Removed{};
+  const auto control = HA_TRY(PtraceControl::open(target));
+  return repair(target, *control);
 }
 
 }  // namespace heapattach::trace

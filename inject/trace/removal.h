@@ -29,9 +29,6 @@ struct Remains {
 Remains find_mapped(const MemoryMap& map, const MemoryReader& memory);
 Remains find_remains(const Process& target, const MemoryMap& map, const MemoryReader& memory);
 
-// When a process of ours began, in ticks since boot; 0 if there is none.
-[[nodiscard]] std::uint64_t start_of(std::uint64_t pid);
-
 // The bytes of code and control pages of a blob.
 [[nodiscard]] std::uint64_t blob_bytes();
 
@@ -49,7 +46,10 @@ Result<Removed> remove(const Process& target,
                        RemoteControl& control,
                        std::span<const int> files = {});
 
-// The same for what a killed run has left, with its open files. Traced if that run still lives.
+// The same for what a killed run has left, with its open files. Traced if a process still reads its
+// ring: the kernel shows who has that mapped, whatever the target's memory says.
 Result<Removed> repair(const Process& target, RemoteControl& control);
+// The same, for reports that otherwise write nothing to the target.
+Result<Removed> repair(const Process& target);
 
 }  // namespace heapattach::trace

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <utility>
 
 #include <fmt/format.h>
@@ -100,6 +101,11 @@ void Ring::pop() {
 }
 
 void Ring::beat() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  atomic(head().time)
+      .store(static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+             static_cast<std::uint64_t>(now.tv_nsec));
   atomic(head().beat).fetch_add(1, std::memory_order_relaxed);
 }
 

@@ -57,9 +57,11 @@ bool is_any_thread_at(const FrozenView& view,
   for (const FrozenThread& thread : view.threads) {
     if (!thread.registers) return true;
     const std::uint64_t at = thread.registers->instruction_pointer.value;
+    const RemoteAddr stack = thread.registers->stack_pointer;
+    // A thread of the kernel's, for io_uring: it never runs the program's code (copy_thread).
+    if (at == 0 && stack.value == 0) continue;
     // What is in a register may be about to be called.
     if (search.finds(std::span(&at, 1)) || search.finds(thread.registers->general)) return true;
-    const RemoteAddr stack = thread.registers->stack_pointer;
     const Mapping* const mapping = map.find(stack);
     if (mapping == nullptr) return true;
     const RemoteAddr low = std::max(mapping->range.start, stack - kRedZone);

@@ -106,7 +106,7 @@ def build(targets, text, directory):
 
 def look_at_musl(tool, pid):
     """No tables say how musl's functions return, and they keep no frame pointers: gdb and eu-stack
-    do not get out of them. heapattach guesses, and must come to the program's functions."""
+    do not get out of them. heapattach follows their code, and must come to the program's functions."""
     done = subprocess.run([tool, '--stacks', '-q', '-f', 'json', '--max-pause', '60000', str(pid)],
                           check=True, stdout=subprocess.PIPE)
     bad = 0
@@ -119,7 +119,7 @@ def look_at_musl(tool, pid):
         at = 0
         for function in functions:
             at += at < len(wanted) and function.startswith(wanted[at])
-        if at < len(wanted) or 'scan' not in [frame['found_by'] for frame in thread['frames']]:
+        if at < len(wanted) or not {'code', 'scan'} & {frame['found_by'] for frame in thread['frames']}:
             print(f'thread {thread["name"]}: {functions}')
             bad += 1
     print(f'{bad} stacks without the functions of the program')

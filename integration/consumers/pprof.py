@@ -1,5 +1,6 @@
 # The view of `go tool pprof` of a profile: pprof.py FILE. Prints objects, bytes and name of each
-# function, a line each. Fails if the profile is inconsistent or has no tags.
+# function, a line each. Fails if the profile is inconsistent or has no tags. The status is 77 if the
+# view has another form than the one that is read here.
 import subprocess
 import sys
 
@@ -13,6 +14,9 @@ def flat(sample, unit):
     numbers = {}
     everything = ["-nodecount=1000000", "-nodefraction=0", "-edgefraction=0"]
     text = pprof("-top", f"-sample_index={sample}", f"-unit={unit}", *everything)
+    if "flat%" not in text:
+        print("the view has no column flat%:", text, file=sys.stderr)
+        sys.exit(77)
     table = text[text.index("flat%"):].splitlines()[1:]
     for line in table:
         value, _, _, _, _, name = line.split(None, 5)

@@ -1,5 +1,6 @@
 # The view of `go tool pprof` of a trace: trace_pprof.py FILE. Prints value, own, with callees and
-# name of each function, a line each, then the tags with their keys.
+# name of each function, a line each, then the tags with their keys. The status is 77 if the view has
+# another form than the one that is read here.
 import subprocess
 import sys
 
@@ -17,6 +18,9 @@ everything = ["-nodecount=1000000", "-nodefraction=0", "-edgefraction=0"]
 for value, unit in [("alloc_objects", "count"), ("alloc_space", "B"), ("inuse_objects", "count"),
                     ("inuse_space", "B")]:
     text = pprof("-top", f"-sample_index={value}", f"-unit={unit}", *everything)
+    if "flat%" not in text:
+        print("the view has no column flat%:", text, file=sys.stderr)
+        sys.exit(77)
     for line in sorted(text[text.index("flat%"):].splitlines()[1:]):
         own, _, _, with_callees, _, name = line.split(None, 5)
         print(value, bytes_or_count(own), bytes_or_count(with_callees), name, sep="\t")

@@ -2,11 +2,14 @@
 """Compares what heapattach reports about the waits of targets/waits.cr's fibers with the truth.
 
     waits.py HEAPATTACH PROGRAM...
+    waits.py --bare HEAPATTACH PROGRAM [TYPES]
 
 Each PROGRAM is targets/waits.cr, built by any Crystal compiler in any way. A fiber's name says what it
 waits for, and the program prints which descriptors and which process these are. --stacks is asked, and a
 snapshot that was saved and read again. Prints a line for each program, and one for each fiber that is not
-as it should be; the status is 1 if there is any.
+as it should be; the status is 1 if there is any. A bare program is optimized and has no debug information,
+and perhaps no symbols: what is known of its fibers' waits must be true, and the rest must be unknown. TYPES is
+its list of type ids, with which the waits for channels are known.
 """
 
 import json
@@ -80,8 +83,8 @@ class Target:
         self.process.wait()
 
 
-def stacks_of(tool, pid):
-    command = [tool, "--stacks", "--max-pause", "60000", "-f", "json", str(pid)]
+def stacks_of(tool, pid, options=()):
+    command = [tool, "--stacks", "--max-pause", "60000", "-f", "json", *options, str(pid)]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
@@ -180,7 +183,41 @@ def check_shapes(tool, program):
     return faults
 
 
+def bare_faults(fiber, expected, has_types):
+    """What is said of a fiber of a bare program, and is not true."""
+    wait, wanted = fiber["wait"], expected[0]
+    must_be_known = has_types and fiber["name"] in ("send", "receive")
+    if wait == wanted or (wait == "unknown" and not must_be_known):
+        return []
+    if wait == "channel" and wanted in ("send", "receive", "select", "process"):
+        return [] if fiber.get("type", "").startswith("Channel(") else [f"type is {fiber.get('type')!r}"]
+    is_of_process = wanted == "process" and wait == "receive"  # it does wait for a channel
+    is_io = wait in ("io", "read", "write") and wanted in ("read", "write", "accept", "connect")
+    return [] if is_io or is_of_process else [f"wait is {wait!r}, not {wanted!r}"]
+
+
+def check_bare(tool, program, types=None):
+    options = ["--type-info", types] if types else []
+    with Target(program, "all") as target:
+        report = stacks_of(tool, target.process.pid, options)
+    faults, known = [], 0
+    for fiber in report["fibers"]:
+        name = fiber.get("name", "")
+        if name == "Signal Loop" and fiber["wait"] not in ("read", "io", "unknown"):
+            faults.append(f'fiber "{name}": wait is {fiber["wait"]!r}')
+        if name not in EXPECTED or fiber.get("of_thread") or fiber.get("runtime"):
+            continue
+        faults += [f'fiber "{name}": {fault}' for fault in bare_faults(fiber, EXPECTED[name], types)]
+        known += fiber["wait"] != "unknown"
+    print(f"{program}: {known} waits known, {len(faults)} faults")
+    for fault in faults:
+        print(f"  {fault}")
+    return 1 if faults or not report["fibers"] else 0
+
+
 def main():
+    if sys.argv[1] == "--bare":
+        return check_bare(*sys.argv[2:])
     tool, programs = sys.argv[1], sys.argv[2:]
     status = 0
     for program in programs:

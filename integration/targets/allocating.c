@@ -5,8 +5,11 @@
 // without end; "incremental" collects in steps; "handler" has a function for the collector's
 // events, as the command "handler" sets one later; "oom" has one for when memory runs out. "fork"
 // and "vfork" make a child each, the first of which allocates, and wait for it; "exec" starts the
-// program anew, with free threads.
+// program anew, with free threads; "quit N" and "raise N" end it. With "spawn", threads begin and
+// end all the time. With "shorten" or "swap=FILE", a process that shares its descriptors attacks
+// the memory of a trace (sharing.h).
 
+#define _GNU_SOURCE  // O_PATH and CLONE_FILES in sharing.h
 #define GC_THREADS
 #include <gc.h>
 #include <pthread.h>
@@ -16,6 +19,8 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "sharing.h"
 
 #define SITE __attribute__((noinline))
 enum { kKept = 4096, kMostThreads = 16 };
@@ -127,6 +132,19 @@ static void count_child(pid_t child) {
   }
 }
 
+static void* end_at_once(void* unused) {
+  make_small();
+  return unused;
+}
+
+static void* start_threads(void* unused) {
+  for (;;) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, end_at_once, unused) == 0) pthread_join(thread, NULL);
+  }
+  return NULL;
+}
+
 static void fork_one(void) {
   const pid_t child = fork();
   if (child == 0) {
@@ -154,29 +172,40 @@ static void do_command(const char* line) {
   if (strncmp(line, "handler", 7) == 0) GC_set_on_collection_event(on_event);
   if (strncmp(line, "fork", 4) == 0) fork_one();
   if (strncmp(line, "vfork", 5) == 0) vfork_one();
+  if (strncmp(line, "quit ", 5) == 0) _Exit((int)strtol(line + 5, NULL, 10));
+  if (strncmp(line, "raise ", 6) == 0) raise((int)strtol(line + 6, NULL, 10));
   if (strncmp(line, "exec", 4) == 0) execl("/proc/self/exe", "allocating", "1", "free", NULL);
 }
 
 static void report(void) {
   printf(
       "small=%ld atomic=%ld large=%ld resized=%ld finalizable=%ld finalized=%ld freed=%ld "
-      "rounds=%ld bad=%ld total=%ld collections=%ld children=%ld events=%ld own_handler=%d\n",
+      "rounds=%ld bad=%ld total=%ld collections=%ld children=%ld events=%ld own_handler=%d "
+      "swapped=%ld shortened=%ld refused=%ld\n",
       atomic_load(&small), atomic_load(&atomic), atomic_load(&large), atomic_load(&resized),
       atomic_load(&finalizable), atomic_load(&finalized), atomic_load(&freed),
       atomic_load(&rounds_done), atomic_load(&bad), (long)GC_get_total_bytes(),
       (long)GC_get_gc_no(), atomic_load(&children), atomic_load(&events),
-      GC_get_on_collection_event() == on_event);
+      GC_get_on_collection_event() == on_event, sharer == NULL ? 0 : atomic_load(&sharer->swapped),
+      sharer == NULL ? 0 : atomic_load(&sharer->shortened),
+      sharer == NULL ? 0 : atomic_load(&sharer->refused));
   fflush(stdout);
 }
 
 int main(int count, char** words) {
+  for (int i = 2; i < count; ++i) {
+    if (strcmp(words[i], "shorten") == 0) start_sharer(NULL);
+    if (strncmp(words[i], "swap=", 5) == 0) start_sharer(words[i] + 5);
+  }
   GC_set_handle_fork(1);
   GC_INIT();
   GC_allow_register_threads();
   const long threads = count > 1 ? strtol(words[1], NULL, 10) : 1;
   if (threads > kMostThreads) return 1;
+  int spawners = 0;
   for (int i = 2; i < count; ++i) {
     if (strcmp(words[i], "free") == 0) atomic_store(&rounds_wanted, 1L << 60);
+    if (strcmp(words[i], "spawn") == 0) spawners = 2;
     if (strcmp(words[i], "incremental") == 0) GC_enable_incremental();
     if (strcmp(words[i], "oom") == 0) GC_set_oom_fn(on_no_memory);
     if (strcmp(words[i], "handler") == 0) GC_set_on_collection_event(on_event);
@@ -184,6 +213,10 @@ int main(int count, char** words) {
   for (long i = 0; i < threads; ++i) {
     pthread_t thread;
     if (pthread_create(&thread, NULL, work, (void*)i) != 0) return 1;
+  }
+  for (; spawners > 0; --spawners) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, start_threads, NULL) != 0) return 1;
   }
   printf("ready\n");
   fflush(stdout);

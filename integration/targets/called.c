@@ -4,7 +4,9 @@
 #define _GNU_SOURCE
 
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -167,6 +169,118 @@ long with_a_thread(long number) {
   return number;
 }
 
+static void* rest(void* nothing) {
+  for (;;) pause();
+  return nothing;
+}
+
+/* The first thread ends alone. */
+long leave_a_thread(void) {
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, rest, NULL) != 0) return -1;
+  return syscall(SYS_exit, 5);
+}
+
+static void* breed(void* nothing) {
+  for (int i = 0; i < 100; ++i) {
+    pthread_t thread;
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 1 << 16);
+    pthread_attr_setdetachstate(&small, PTHREAD_CREATE_DETACHED);
+    if (pthread_create(&thread, &small, rest, NULL) != 0) break;
+  }
+  return nothing;
+}
+
+/* It ends while its threads start others. */
+long breed_and_leave(int status) {
+  pthread_t threads[4];
+  for (int i = 0; i < 4; ++i) pthread_create(&threads[i], NULL, breed, NULL);
+  usleep(5000);
+  _exit(status);
+}
+
+static int rest_for_ever(void* nothing) {
+  for (;;) pause();
+  return nothing != NULL;
+}
+
+/* A thread that no tracer would see, with CLONE_UNTRACED, or with an exit signal. */
+long hide_a_thread(long flags) {
+  static char stack[1 << 16];
+  return clone(
+      rest_for_ever, stack + sizeof stack,
+      CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | (int)flags,
+      NULL);
+}
+
+/* … and stays, for somebody to look. */
+long hide_and_rest(long flags) {
+  const long thread = hide_a_thread(flags);
+  for (;;) pause();
+  return thread;
+}
+
+/* Opens for writing what it may only read. */
+long reopen(const char* path) {
+  char own[64];
+  const int reading = open(path, O_RDONLY);
+  if (reading < 0) return -2;
+  snprintf(own, sizeof own, "/proc/self/fd/%d", reading);
+  const int writing = open(own, O_WRONLY);
+  return writing < 0 ? -1 : write(writing, "!", 1);
+}
+
+/* How many bytes it could take; -1 if it was not let in. */
+long take_from(const char* path) {
+  char taken[16];
+  const int file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  if (file < 0) return -1;
+  const long bytes = read(file, taken, sizeof taken);
+  return bytes < 0 ? 0 : bytes;
+}
+
+/* … by way of a descriptor that is for no more than a name. */
+long take_by_name(const char* path) {
+  char own[64];
+  snprintf(own, sizeof own, "/proc/self/fd/%d", open(path, O_PATH));
+  return take_from(own);
+}
+
+/* A futex that several processes may use, and its page as others see it: only to be read. */
+static int* bell;
+static const int* seen_bell;
+static volatile long rings;
+
+static long futex(const int* word, int operation, int count, long limit, int* other) {
+  return syscall(SYS_futex, word, operation, count, limit, other, 0);
+}
+
+static void* wait_for_bell(void* nothing) {
+  for (;;) {
+    if (futex(bell, FUTEX_WAIT, 0, 0, NULL) == 0) ++rings;
+  }
+  return nothing;
+}
+
+/* How many waiters it took to where nobody wakes them. */
+long take_waiters(void) {
+  static int elsewhere;
+  return futex(seen_bell, FUTEX_REQUEUE, 0, 1000, &elsewhere);
+}
+
+long wake_waiters(void) {
+  return futex(seen_bell, FUTEX_WAKE, 1000, 0, NULL);
+}
+
+static void hang_bell(void) {
+  const int file = (int)syscall(SYS_memfd_create, "bell", 0);
+  if (ftruncate(file, 4096) != 0) exit(1);
+  bell = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  seen_bell = mmap(NULL, 4096, PROT_READ, MAP_SHARED, file, 0);
+}
+
 static void count_signal(int number) {
   signals += number == SIGUSR1;
 }
@@ -187,7 +301,7 @@ static void* hold_lock(void* held) {
 }
 
 int main(void) {
-  pthread_t threads[2];
+  pthread_t threads[3];
   pthread_barrier_t held;
   struct sigaction counting = {.sa_handler = count_signal, .sa_flags = SA_RESTART};
   sigaction(SIGUSR1, &counting, NULL);
@@ -200,15 +314,20 @@ int main(void) {
   pthread_create(&threads[0], NULL, beat, NULL);
   pthread_create(&threads[1], NULL, hold_lock, &held);
   pthread_barrier_wait(&held);
-  printf("ready\n");
+  hang_bell();
+  pthread_create(&threads[2], NULL, wait_for_bell, NULL);
+  printf("ready reopen=%ld take_from=%ld\n", (long)reopen, (long)take_from);
   fflush(stdout);
   char line[64];
   while (fgets(line, sizeof line, stdin) != NULL) {
     struct rlimit files;
     getrlimit(RLIMIT_NOFILE, &files);
-    printf("calls=%ld shared=%ld signals=%d beats=%ld semaphore=%d files=%ld nice=%d\n", calls,
-           *shared + *segment, (int)signals, beats, semctl(semaphore, 0, GETVAL),
-           (long)files.rlim_cur, getpriority(PRIO_PROCESS, 0));
+    const long rung = futex(bell, FUTEX_WAKE, 1, 0, NULL);
+    printf(
+        "calls=%ld shared=%ld signals=%d beats=%ld semaphore=%d files=%ld nice=%d rings=%ld "
+        "rung=%ld\n",
+        calls, *shared + *segment, (int)signals, beats, semctl(semaphore, 0, GETVAL),
+        (long)files.rlim_cur, getpriority(PRIO_PROCESS, 0), rings, rung);
     fflush(stdout);
     printf("unwritten=1 "); /* for the next answer, and for no call */
   }

@@ -14,8 +14,10 @@
 #include <gc/gc_typed.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include "ballast.h"
 #include "reachable.h"
 
 #define GC_RELEASE (GC_VERSION_MAJOR * 100 + GC_VERSION_MINOR)
@@ -44,6 +46,20 @@ static __attribute__((noinline)) void fill(void* slot, size_t offset, int alive,
   *(uintptr_t*)slot = ~hidden + offset;
 }
 
+// The end of its stack, which libraries remember, is not the address of an object.
+static pthread_t start_thread(void* (*run)(void*), void* argument) {
+  enum { kStack = 1 << 20, kPage = 4096 };
+  char* stack =
+      mmap(NULL, kStack + kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  pthread_attr_t attributes;
+  pthread_t thread;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstack(&attributes, stack, kStack);
+  if (pthread_create(&thread, &attributes, run, argument) != 0) abort();
+  pthread_attr_destroy(&attributes);
+  return thread;
+}
+
 // --- displacements ---
 
 static void* volatile waiting_stack[1];
@@ -62,6 +78,10 @@ static void* wait_with_stack(void* unused) {
 
 static void before_displacements(void) {
   GC_set_all_interior_pointers(0);
+}
+
+static void before_incremental(void) {
+  GC_enable_incremental();
 }
 
 static void build_displacements(void) {
@@ -87,8 +107,58 @@ static void build_displacements(void) {
     if (at < 24) fill(&holder[2], at, alive, what);
   }
   keep(made(9000, 0, "held by its second page only"), 4096);
-  pthread_t thread;
-  pthread_create(&thread, NULL, wait_with_stack, NULL);
+  start_thread(wait_with_stack, NULL);
+  while (!atomic_load(&is_waiting)) sched_yield();
+}
+
+// --- large objects that ignore pointers past their first page ---
+
+// Each holds another object by its last word. Whether a pointer past the first page counts depends
+// on where it is and on the release.
+static __attribute__((noinline)) uintptr_t ignoring(size_t offset, const char* where) {
+  enum { kBytes = 200000 };
+  void** object = GC_MALLOC_IGNORE_OFF_PAGE(kBytes);
+  object[kBytes / 8 - 1] = GC_MALLOC(40);
+  if (offset == 0) know(1, object, where);
+  return ~(uintptr_t)object - offset;
+}
+
+// The collector suspends a thread by a signal, whose frame has these registers.
+static inline void clean_vectors(void) {
+  __asm__ volatile(
+      "pxor %%xmm0, %%xmm0\n\tpxor %%xmm1, %%xmm1\n\tpxor %%xmm2, %%xmm2\n\t"
+      "pxor %%xmm3, %%xmm3\n\tpxor %%xmm4, %%xmm4\n\tpxor %%xmm5, %%xmm5\n\t"
+      "pxor %%xmm6, %%xmm6\n\tpxor %%xmm7, %%xmm7\n\tpxor %%xmm8, %%xmm8\n\t"
+      "pxor %%xmm9, %%xmm9\n\tpxor %%xmm10, %%xmm10\n\tpxor %%xmm11, %%xmm11\n\t"
+      "pxor %%xmm12, %%xmm12\n\tpxor %%xmm13, %%xmm13\n\tpxor %%xmm14, %%xmm14\n\t"
+      "pxor %%xmm15, %%xmm15" ::
+          : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
+            "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+}
+
+static void* wait_with_ignoring(void* unused) {
+  volatile uintptr_t on_stack[4] = {0, 0, 0, 0};
+  on_stack[0] = ~ignoring(100000, "held from a stack");
+  on_stack[1] = ~ignoring(4000, "held from a stack");
+  on_stack[2] = ~ignoring(199000, "held from a stack");
+  on_stack[3] = ~ignoring(0, "held from a stack");
+  clean_stack();
+  waiting_stack[0] = (void*)unused;
+  atomic_store(&is_waiting, 1);
+  clean_vectors();
+  for (;;) pause();
+  return (void*)on_stack[0];
+}
+
+static void build_ignoring(void) {
+  static const size_t offsets[] = {0, 8, 2048, 4088, 4096, 100000, 199992};
+  for (size_t i = 0; i < sizeof offsets / sizeof *offsets; ++i) {
+    keep(ignoring(offsets[i], "held from data"), 0);
+    void** holder = GC_MALLOC(64);
+    roots[root_count++] = holder;
+    holder[2] = (void*)~ignoring(offsets[i], "held from the heap");
+  }
+  start_thread(wait_with_ignoring, NULL);
   while (!atomic_load(&is_waiting)) sched_yield();
 }
 
@@ -274,10 +344,6 @@ static struct node* make_tree(int depth) {
   return node;
 }
 
-static void before_incremental(void) {
-  GC_enable_incremental();
-}
-
 static void build_incremental(void) {
   for (int i = 0; i < 24; ++i) {
     // Every other page stays unwritten.
@@ -308,6 +374,9 @@ static const struct mode {
 } modes[] = {
     {"displacements", before_displacements, build_displacements},
     {"ends", NULL, build_ends},
+    {"ignoring", NULL, build_ignoring},
+    {"ignoring_bases", before_displacements, build_ignoring},
+    {"ignoring_protected", before_incremental, build_ignoring},
     {"typed", NULL, build_typed},
     {"gcj", NULL, build_gcj},
     {"own", NULL, build_own},
@@ -334,9 +403,8 @@ int main(int argc, char** argv) {
   if (mode->before == before_displacements) mode->before();
   GC_INIT();
   if (mode->before == before_incremental) mode->before();
-  pthread_t builder;
-  pthread_create(&builder, NULL, build, (void*)(uintptr_t)mode);
-  pthread_join(builder, NULL);
+  make_ballast();
+  pthread_join(start_thread(build, (void*)(uintptr_t)mode), NULL);
   clean_stack();
   GC_gcollect();
   clean_stack();

@@ -28,6 +28,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "ballast.h"
+
 #define GC_RELEASE (GC_VERSION_MAJOR * 100 + GC_VERSION_MINOR)
 
 enum { kMost = 1 << 18, kMostKnown = 1024, kStackBytes = 256 << 10, kPage = 4096 };
@@ -137,6 +139,7 @@ static void answer_questions(void) {
 static void serve(void) {
   clean_stack();
   GC_gcollect();
+  clean_stack();  // of addresses of blocks
   GC_gcollect();
 #if GC_RELEASE >= 706
   GC_call_with_alloc_lock(enumerate, NULL);
@@ -172,6 +175,15 @@ static void areas(void) {
   hang(&in_data[0], 1, "held by the program's data");
   void** plain = malloc(4096);
   hang(&plain[3], 0, "held by memory that is not registered");
+}
+
+static void inside(void) {
+  void** area = GC_malloc_atomic_uncollectable(64 << 10);
+  GC_add_roots(area + 512, area + 4096);
+  hang(&area[512], 1, "held by the start of a registered part of the collector's memory");
+  hang(&area[4095], 1, "held by its end");
+  hang(&area[511], 0, "held by what is before it");
+  hang(&area[4096], 0, "held by what is after it");
 }
 
 static void many(void) {
@@ -541,6 +553,7 @@ static const struct mode {
   void (*run)(void);
 } modes[] = {
     {"areas", areas},
+    {"inside", inside},
     {"many", many},
     {"excluded", excluded},
     {"removed", removed},
@@ -579,6 +592,8 @@ int main(int count, char** arguments) {
   if (strcmp(name, "uninitialised") != 0) GC_INIT();
   for (size_t i = 0; i < sizeof modes / sizeof *modes; ++i) {
     if (strcmp(name, modes[i].name) != 0) continue;
+    const int is_empty = modes[i].run == uninitialised || modes[i].run == empty;
+    if (!is_empty) make_ballast();
     modes[i].run();
     serve();
     return 0;

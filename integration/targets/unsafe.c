@@ -10,6 +10,7 @@
 #include <unistd.h>
 #ifdef WITH_COLLECTOR
 #include <gc.h>
+#include <gc/gc_mark.h>
 #endif
 
 static volatile long calls;

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <string_view>
 
+#include "report/model/collector_variable.h"
 #include "report/redact/library_names.h"
 #include "symbols/unwind/stack_record.h"
 
@@ -82,7 +83,7 @@ RootQuality RootQualities::of(const Root& root) {
   switch (root.kind) {
     case RootKind::Global:
       if (is_collector_module(root.module) || is_loader_module(root.module) ||
-          root.symbol.starts_with("GC_")) {
+          snapshot::is_collector_variable(root.symbol)) {
         return RootQuality::Collector;
       }
       return root.symbol.empty() ? RootQuality::Memory : RootQuality::Variable;

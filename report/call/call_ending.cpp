@@ -62,9 +62,11 @@ std::string crash_text(const CallOutcome& outcome) {
 }
 
 std::string_view hint_about(int number) {
-  if (number == SYS_open || number == SYS_openat) return " for a file that it would have changed";
+  if (number == SYS_open || number == SYS_openat) {
+    return " (it would change the file, or take input from another process)";
+  }
   if (number == SYS_fcntl || number == SYS_ioctl || number == SYS_prctl) {
-    return " for what it asked of it";
+    return " with these arguments";
   }
   return {};
 }

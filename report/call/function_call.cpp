@@ -46,9 +46,9 @@ CloneOptions clone_options(const CallOptions& options) {
 std::string walls_text(const CloneWalls& walls) {
   return fmt::format(
       "the clone is closed off: {}, {}",
-      walls.has_landlock ? "Landlock keeps it from changing files"
-                         : "without Landlock, which this kernel does not have or "
-                           "--allow-calls rules out",
+      !walls.rules.has_landlock ? "without Landlock, which this kernel does not have"
+      : walls.may_change_files  ? "Landlock allows only the file changes that --allow-calls needs"
+                                : "Landlock keeps it from changing files",
       walls.rules.shared.empty()
           ? "no memory is shared"
           : fmt::format("{} pieces of shared memory are read-only", walls.rules.shared.size()));

@@ -9,6 +9,7 @@
 
 #include "attach/guardian.h"
 #include "attach/live_memory.h"
+#include "attach/start_program.h"
 #include "inject/choose_thread.h"
 #include "inject/in_place.h"
 #include "inject/padding.h"
@@ -197,7 +198,9 @@ class InProcess {
             "tried to start another program (execve) in place of the "
             "process: {}",
             kTakenOut);
-      case End::Vanished: return "did not return: the process has ended";
+      case End::Vanished:
+        return fmt::format("did not return: the process {} meanwhile",
+                           outcome_->number == 0 ? "ended" : describe_end(outcome_->number));
       case End::LeftAlone: break;
     }
     const std::string lock =

@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <csignal>
 #include <functional>
+#include <utility>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "report/format/write/table.h"
@@ -19,6 +23,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kProgressEvery = 100ms;
+constexpr std::size_t kMostLate = std::size_t{1} << 20;
 
 // Working threads handle no signals: a thread that holds a target blocks them at times.
 std::thread thread_without_signals(const std::function<void()>& work) {
@@ -50,7 +55,12 @@ Console::~Console() {
   clear_progress();
 }
 
-void Console::write(std::string_view text) const {
+void Console::write(std::string_view text) {
+  if (is_unwaiting_) {
+    if (late_.size() < kMostLate) late_ += text;
+    write_late();
+    return;
+  }
   // If standard error cannot be written, there is nobody to report to.
   while (!text.empty()) {
     const auto written = ::write(settings_.fd, text.data(), text.size());
@@ -58,6 +68,49 @@ void Console::write(std::string_view text) const {
     if (written <= 0) return;
     text.remove_prefix(static_cast<std::size_t>(written));
   }
+}
+
+// Writes as much as the reader takes without waiting.
+void Console::write_late() {
+  const int fd = unwaiting_.empty() ? settings_.fd : unwaiting_.get();
+  while (!late_.empty()) {
+    pollfd reader{fd, POLLOUT, 0};
+    if (::poll(&reader, 1, 0) <= 0) return;
+    // poll() promises room for PIPE_BUF bytes, and a longer write might block.
+    const std::size_t most = unwaiting_.empty() ? PIPE_BUF : late_.size();
+    const auto written = ::write(fd, late_.data(), std::min(most, late_.size()));
+    if (written <= 0) return;
+    late_.erase(0, static_cast<std::size_t>(written));
+  }
+}
+
+// Only a pipe or terminal is opened again: a file opened again would have its own position.
+Console::Unwaiting::Unwaiting(Console& console, std::chrono::milliseconds longest)
+    : console_(console), longest_(longest) {
+  const int fd = console_.settings_.fd;
+  struct stat status {};
+  const bool has_none =
+      ::fstat(fd, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode));
+  const std::lock_guard lock(console_.mutex_);
+  if (has_none) {
+    console_.unwaiting_ = Fd(::open(fmt::format("/proc/self/fd/{}", fd).c_str(),
+                                    O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  }
+  console_.is_unwaiting_ = true;
+}
+
+Console::Unwaiting::~Unwaiting() {
+  const std::lock_guard lock(console_.mutex_);
+  const auto until = std::chrono::steady_clock::now() + longest_;
+  while (!console_.late_.empty() && std::chrono::steady_clock::now() < until) {
+    pollfd reader{console_.settings_.fd, POLLOUT, 0};
+    ::poll(&reader, 1, static_cast<int>(kProgressEvery.count()));
+    console_.write_late();
+  }
+  console_.is_unwaiting_ = false;
+  console_.unwaiting_.reset();
+  const std::string late = std::exchange(console_.late_, {});
+  if (longest_ == kEndless) console_.write(late);
 }
 
 // Moves to where it begins.
@@ -118,6 +171,8 @@ void Console::draw_progress(std::string_view text) {
   pollfd terminal{settings_.fd, POLLOUT, 0};
   if (::poll(&terminal, 1, 0) <= 0) return;
   const std::lock_guard lock(mutex_);
+  write_late();
+  if (!late_.empty()) return;
   std::string drawn = back_to_progress();
   for (const char letter : settings_.is_ascii ? ascii_text(text) : std::string(text)) {
     if (letter == '\n') drawn += "\x1b[K";

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <thread>
 
+#include "attach/fd.h"
 #include "report/cli/options.h"
 
 namespace heapattach {
@@ -51,9 +52,26 @@ class Console {
   // terminal takes nothing. It may have several lines. Not together with progress().
   void draw_progress(std::string_view text);
 
+  // While this lives, we never wait for the reader of standard error: what it does not take at once
+  // follows when this ends, and is lost if it is still not taken `longest` after that. For the time
+  // in which something of ours is in the target, and for the last messages.
+  class Unwaiting {
+   public:
+    static constexpr std::chrono::milliseconds kEndless{-1};
+    explicit Unwaiting(Console& console, std::chrono::milliseconds longest = kEndless);
+    ~Unwaiting();
+    Unwaiting(const Unwaiting&) = delete;
+    Unwaiting& operator=(const Unwaiting&) = delete;
+
+   private:
+    Console& console_;
+    std::chrono::milliseconds longest_;
+  };
+
  private:
   void line(std::string_view text);
-  void write(std::string_view text) const;
+  void write(std::string_view text);
+  void write_late();
   [[nodiscard]] std::string back_to_progress() const;
   void clear_progress();
   void draw();
@@ -69,6 +87,9 @@ class Console {
   [[nodiscard]] static std::string progress_line(const Progress& progress, Time now);
 
   Settings settings_;
+  bool is_unwaiting_ = false;
+  Fd unwaiting_;      // the same pipe or terminal, without waiting; empty if it cannot be had
+  std::string late_;  // what was not taken at once
   Time start_ = std::chrono::steady_clock::now();
   std::mutex mutex_;             // of the output
   bool shows_progress_ = false;  // what must be cleared

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "report/cli/exit_status.h"
 #include "report/cli/report_table.h"

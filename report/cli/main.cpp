@@ -16,6 +16,9 @@ namespace heapattach {
 
 namespace {
 
+// How long the last messages wait for a reader of standard error.
+constexpr std::chrono::milliseconds kForLastWords{200};
+
 // A child does the work, and its guardian ends it if it is late, whatever it waits for.
 ExitStatus run_guarded_work(const Options& options, const Console::Settings& settings) {
   const auto until = std::chrono::steady_clock::now() + options.timeout;
@@ -26,6 +29,7 @@ ExitStatus run_guarded_work(const Options& options, const Console::Settings& set
     });
   });
   Console console(settings);
+  const Console::Unwaiting unwaiting(console, kForLastWords);
   return status_of(end, console);
 }
 

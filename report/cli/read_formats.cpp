@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include <fmt/ranges.h>
+
 #include "report/cli/draft.h"
 #include "report/cli/report_table.h"
 

@@ -4,6 +4,7 @@
 
 #include "attach/guardian.h"
 #include "inject/leftovers.h"
+#include "inject/trace/removal.h"
 #include "report/cli/confine_to_files.h"
 #include "report/cli/errors.h"
 #include "report/cli/file_kind.h"
@@ -28,6 +29,11 @@ void clear_up(const Options& options, Console& console) {
     console.step("the leftovers of a killed heapattach could not be removed: " +
                  cleared.error().message());
   }
+  const auto repaired = trace::repair(*process);
+  if (repaired && repaired->is_whole) return;
+  if (!repaired && repaired.error().kind == ErrorKind::Traced) return;  // it is in use
+  console.step("the tracer of a killed heapattach could not be removed: " +
+               (repaired ? repaired->why : repaired.error().message()));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "attach/guardian.h"
 #include "report/cli/reports.h"
 #include "report/cli/text_style.h"
 #include "report/cli/trace_choice.h"
@@ -14,6 +15,7 @@
 #include "report/format/write/trace_lines.h"
 #include "report/text/human_bytes.h"
 #include "report/trace/final_mark.h"
+#include "report/trace/trace_words.h"
 
 namespace heapattach {
 
@@ -132,7 +134,12 @@ Answer answer_with_page(const Job& job, const SharedTrace& trace, const snapshot
 
 // Takes the heap at the end of the trace, and ends the samples that it does not find alive.
 Result<const snapshot::Snapshot*> mark_at_end(Job& job, trace::Trace& trace) {
-  const auto* const heap = HA_TRY(job.take(job.options));
+  // Keeps half of the remaining time for writing the report.
+  const Deadline whole = job.deadline;
+  job.deadline.at -= (whole.at - std::chrono::steady_clock::now()) / 2;
+  const auto taken = job.take(job.options);
+  job.deadline = whole;
+  const auto* const heap = HA_TRY(taken);
   const std::size_t ended = trace::end_unmarked(trace, *heap);
   job.console.step(fmt::format("{} of the trace are dead in the heap", counted(ended, "sample")));
   return heap;
@@ -155,11 +162,6 @@ Answer answer_with_heap(Job& job, const std::shared_ptr<trace::Trace>& trace) {
     answer.remarks.push_back("the heap is only partly known: " + (*heap)->reason);
   }
   return answer;
-}
-
-std::chrono::milliseconds longest_recording(const Options& options) {
-  constexpr std::chrono::hours kEndless{24 * 3650};
-  return options.trace.length.count() == 0 ? kEndless : options.trace.length;
 }
 
 // For the formats without a heap: what is in use is known a little less exactly if this fails.
@@ -188,14 +190,19 @@ Answer answer_of(Job& job, const std::shared_ptr<trace::Trace>& trace, bool is_l
 }  // namespace
 
 Result<Answer> run_trace(Job& job) {
-  // --timeout bounds the work, not the recording that was asked for.
   const bool is_live = job.options.file.empty();
-  if (is_live) job.deadline = Deadline::in(job.options.timeout + longest_recording(job.options));
   const auto trace = std::make_shared<trace::Trace>(
       HA_TRY(job.sources.trace(job.options, job.deadline, job.console)));
+  job.left_in = trace->header.left_in;
+  const bool has_begun = job.left_in.empty() || !trace->header.started.empty();
+  if (!has_begun) return Error{ErrorKind::Impossible, trace->header.reason};
   if (is_live) {
+    // --timeout bounds the work, not the recording that was asked for.
+    if (job.deadline.at != std::chrono::steady_clock::time_point::max()) {
+      job.deadline.at += std::chrono::nanoseconds(trace->header.duration_ns);
+      set_guarded_deadline(job.deadline.at);
+    }
     // An interrupt has ended the recording, and must not prevent writing what there is.
-    job.deadline = Deadline::in(job.options.timeout);
     job.deadline.interrupted = []() noexcept { return std::optional<int>(); };
   }
   job.console.step(fmt::format("{} in {}", counted(trace->events.size(), "event"),
@@ -203,6 +210,8 @@ Result<Answer> run_trace(Job& job) {
   Answer answer = answer_of(job, trace, is_live);
   if (trace->is_whole()) return answer;
   make_partial(answer);
+  const bool is_late = is_live && trace->header.reason.starts_with(trace::kDeadlinePassed);
+  if (is_late) answer.status = ExitStatus::Timeout;
   if (job.options.format == Format::Table) return answer;
   for (std::string& shortfall : shortfalls_of(trace->header)) {
     answer.remarks.push_back(std::move(shortfall));

@@ -104,8 +104,10 @@ ExitStatus run_report(const Options& options, const Sources& sources, Console& c
   if (!output) return report_failure(output.error(), Stage::Output, deadline, console);
   Job job{options, sources, console, deadline, std::move(*output)};
   const auto answer = row_of(options.report).answer(job);
-  if (!answer) return failed(answer.error(), job.stage, job);
-  return finish(*answer, job);
+  const ExitStatus status = answer ? finish(*answer, job) : failed(answer.error(), job.stage, job);
+  if (job.left_in.empty()) return status;
+  console.error(job.left_in);
+  return ExitStatus::NotReleased;
 }
 
 }  // namespace heapattach

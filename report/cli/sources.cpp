@@ -228,6 +228,7 @@ Result<trace::Trace> record_trace(const Options& options,
       console.draw_progress(words_of(progress));
     };
   }
+  const Console::Unwaiting unwaiting(console);
   return trace::take_trace(what);
 }
 

@@ -222,6 +222,13 @@ Deadline with_reserve(const Deadline& deadline) {
   return earlier;
 }
 
+// Adds to the reason why no copy worked the reason why reading from outside did not work either.
+Error nor_from_outside(Error of_copies, const Error& outside) {
+  of_copies.reason += "; from outside: " + outside.message();
+  if (of_copies.kind == ErrorKind::Impossible) of_copies.kind = outside.kind;
+  return of_copies;
+}
+
 }  // namespace
 
 Result<snapshot::Snapshot> take_from_ruby(const Options& options,
@@ -235,12 +242,17 @@ Result<snapshot::Snapshot> take_from_ruby(const Options& options,
   const bool may_read = can_read_ruby_from_outside(*target, options);
   auto dumped =
       take_by_copy(*target, options, may_read ? with_reserve(deadline) : deadline, console);
-  if (dumped || !may_read) return dumped;
+  if (dumped) return dumped;
   const ErrorKind kind = dumped.error().kind;
   if (kind != ErrorKind::Timeout && kind != ErrorKind::Impossible) return dumped;
+  if (!target->machine) {
+    return nor_from_outside(std::move(dumped).error(),
+                            {ErrorKind::Unsupported, target->no_machine});
+  }
+  if (!may_read) return dumped;
   console.step(dumped.error().message() + ": the heap is read from outside instead");
   auto read = read_ruby_from_outside(*target, options, deadline, console);
-  if (!read) return dumped;
+  if (!read) return nor_from_outside(std::move(dumped).error(), read.error());
   read->reason += "; " + dumped.error().message();
   return read;
 }

@@ -1,6 +1,7 @@
 #include "report/collect/completeness.h"
 
 #include <algorithm>
+#include <iterator>
 #include <span>
 #include <string>
 #include <utility>
@@ -17,6 +18,22 @@ namespace heapattach::snapshot {
 
 namespace {
 
+// Whether a function without a name belongs to a collector that is linked into the program,
+// stripped but with its interface exported. The linker puts the collector's objects side by side,
+// so the exported functions before and after it are the collector's too.
+bool is_among_collectors(const Module& module, RemoteAddr function) {
+  const auto is_its = [](const Symbol& symbol) { return symbol.name.starts_with("GC_"); };
+  const auto symbols = module.symbols();
+  auto after = std::partition_point(symbols.begin(), symbols.end(), [&](const Symbol& symbol) {
+    return symbol.address <= function;
+  });
+  auto before = after;
+  while (before != symbols.begin() && !std::prev(before)->is_function) --before;
+  while (after != symbols.end() && !after->is_function) ++after;
+  return before != symbols.begin() && is_its(*std::prev(before)) && after != symbols.end() &&
+         is_its(*after);
+}
+
 // A program may make the collector call a function of its own for more roots
 // (GC_set_push_other_roots). The roots of Crystal and of the known runtimes are found in other
 // ways. Returns why the result may be incomplete if it is another hook; otherwise empty.
@@ -29,7 +46,10 @@ std::string unknown_root_hook(const Target& target, const HeldHeap& held) {
   const Module* module = target.modules.find(RemoteAddr{*hook});
   if (module == nullptr || module->name().starts_with("libgc.so")) return {};
   const auto function = module->symbol_at(RemoteAddr{*hook});
-  if (function && function->name.starts_with("GC_")) return {};
+  if (function ? function->name.starts_with("GC_")
+               : is_among_collectors(*module, RemoteAddr{*hook})) {
+    return {};
+  }
   return fmt::format(
       "the program pushes more roots through {} of {}, and objects that only those keep alive are "
       "missing here",

@@ -6,6 +6,7 @@
 #include "report/collect/malloc_heap.h"
 #include "report/collect/see_memory.h"
 #include "report/parallel.h"
+#include "symbols/boehm/bounded_blocks.h"
 
 namespace heapattach::snapshot {
 
@@ -13,7 +14,7 @@ namespace {
 
 // How much of a heap to keep here while it is read through a window. What the collector scans is
 // accessed in random order, and the rest, such as texts, in address order.
-std::size_t window_bytes(const boehm::BlockIndex& index) {
+std::size_t window_bytes(const boehm::BlockIndex& index, std::uint64_t in_use) {
   constexpr std::uint64_t kLeast = 16U << 20;
   constexpr std::uint64_t kPerObject = 4;
   constexpr std::uint64_t kShareOfScanned = 10;
@@ -23,7 +24,7 @@ std::size_t window_bytes(const boehm::BlockIndex& index) {
     objects += block.objects;
     if (!block.is_atomic()) scanned += block.objects * block.object_bytes;
   }
-  return kLeast + objects * kPerObject + scanned / kShareOfScanned;
+  return kLeast + objects * kPerObject + std::min(scanned, in_use) / kShareOfScanned;
 }
 
 // A collector that was stopped while it grew its heap has counted what its index does not list yet.
@@ -51,7 +52,8 @@ Result<bool> Copying::copy(const std::vector<FrozenThread>& threads, bool accept
     return true;
   }
   const boehm::Layout& layout = target_.collector.layout;
-  held_.index = HA_TRY(boehm::read_blocks(source_.memory, held_.map, layout));
+  const std::uint64_t in_use = most_used_bytes(target_);
+  held_.index = HA_TRY(boehm::read_bounded_blocks(source_.memory, held_.map, layout, in_use));
   held_.counters = boehm::read_counters(target_.collector, source_.memory);
   held_.root_tables =
       boehm::read_root_tables(target_.collector, target_.collector_data, source_.memory);
@@ -111,32 +113,48 @@ Result<void> Copying::copy_malloc(const std::vector<FrozenThread>& threads) {
 Result<std::vector<Range>> Copying::add_heap(std::vector<Range> heap) {
   if (source_.in_passing) {
     Fd mem = HA_TRY(LiveMemory::open_mem(*source_.process));
-    HA_TRY(held_.capture.add_window(std::move(mem), heap, window_bytes(held_.index)));
+    const std::uint64_t in_use = most_used_bytes(target_);
+    HA_TRY(held_.capture.add_window(std::move(mem), heap, window_bytes(held_.index, in_use)));
     return heap;
   }
-  HA_TRY(held_.capture.add(source_.memory, heap, limits_));
+  HA_TRY(add_contents(heap));
   if (!with_contents_) return heap;
   const std::vector<Range> rest = boehm::rest_of_contents(held_.index, heap);
-  HA_TRY(held_.capture.add(source_.memory, rest, limits_));
+  HA_TRY(add_contents(rest));
   heap.insert(heap.end(), rest.begin(), rest.end());
   std::sort(heap.begin(), heap.end());
   return heap;
 }
 
-// A running fiber's stack is its thread's. The collector learns where it ends only when a
-// collection begins. So the fiber gives the end, except for the first thread: what the collector
-// knows may well be that thread's own stack.
+// Skips untouched pages, which have no contents. Finding them takes time, so this is done only if
+// there must be many.
+Result<void> Copying::add_contents(const std::vector<Range>& ranges) {
+  std::uint64_t bytes = 0;
+  for (const Range& range : ranges) bytes += range.bytes;
+  constexpr std::uint64_t kMargin = 64U << 20;
+  const std::uint64_t in_use = most_used_bytes(target_);
+  if (source_.process == nullptr || in_use > bytes || bytes - in_use < kMargin) {
+    return held_.capture.add(source_.memory, ranges, limits_);
+  }
+  const std::vector<Range> touched =
+      HA_TRY(touched_parts(*source_.process, ranges, limits_.deadline));
+  return held_.capture.add_parts(source_.memory, ranges, touched, limits_);
+}
+
+// A running fiber uses its thread's stack range. The collector learns the end of that range only
+// when a collection begins, and until then may have the end of an earlier fiber, so the end is
+// taken from the fiber. The first thread's range stays a Stack: it is mostly the thread's own.
 void Copying::add_fiber(const crystal::FiberStack& fiber) {
   if (!fiber.is_running) {
     held_.roots.push_back({boehm::RootKind::Fiber, fiber.stack, 0, fiber.object.value});
     return;
   }
   for (boehm::RootRange& root : held_.roots) {
-    const bool is_its_thread =
-        root.kind == boehm::RootKind::Stack && root.thread != target_.pid() &&
-        root.range.start <= fiber.stack.start && fiber.stack.start < root.range.end();
+    const bool is_its_thread = root.kind == boehm::RootKind::Stack &&
+                               root.range.start <= fiber.stack.start &&
+                               fiber.stack.start < root.range.end();
     if (!is_its_thread) continue;
-    root.kind = boehm::RootKind::Fiber;
+    if (root.thread != target_.pid()) root.kind = boehm::RootKind::Fiber;
     root.range.bytes = fiber.stack.end() - root.range.start;
     root.fiber = fiber.object.value;
   }

@@ -48,6 +48,7 @@ class Copying {
 
  private:
   // Copies the heap, or opens a window on it. Returns the ranges that are then available, sorted.
+  Result<void> add_contents(const std::vector<Range>& ranges);
   Result<std::vector<Range>> add_heap(std::vector<Range> heap);
   // Copies all private memory, and returns its ranges.
   Result<std::vector<Range>> add_everything();

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "attach/observe.h"
+#include "attach/process_end.h"
 #include "attach/window.h"
 #include "inject/clone.h"
 #include "report/collect/copying.h"
@@ -36,19 +37,21 @@ Result<Arena> make_arena(const Target& target, bool is_heap_copied) {
   const boehm::Counters now = boehm::read_counters(target.collector, target.memory);
   std::uint64_t mapped = 0;
   for (const Mapping& mapping : target.map.mappings()) {
-    const bool is_left_out = target.reads_malloc() && mapping.range.bytes > kLargestMapping;
+    const bool is_left_out = mapping.range.bytes > kLargestMapping;
     if (boehm::may_hold_heap(mapping) && !is_left_out) mapped += mapping.range.bytes;
   }
   // Memory that it leaves out is not copied, however much that is.
   if (target.core) mapped = std::min(mapped, target.core->stored_bytes());
+  // The collector's counters come from the target, and may be wrong.
+  const std::uint64_t most =
+      std::min(mapped, resident_bytes(target).value_or(target.process ? 0 : mapped));
   if (target.reads_malloc()) {
-    const std::uint64_t likely = std::min(mapped, resident_bytes(target).value_or(0));
-    return Arena::reserve(mapped + mapped / 2 + 256 * kMegabyte, likely);
+    return Arena::reserve(mapped + mapped / 2 + 256 * kMegabyte, target.process ? most : 0);
   }
   const std::uint64_t heap = now.heap_bytes.value_or(0);
   const std::uint64_t copied =
       is_heap_copied ? heap - std::min(heap, now.free_bytes.value_or(0)) : 0;
-  const std::uint64_t likely = std::min(mapped, copied + total_bytes(target.static_roots));
+  const std::uint64_t likely = std::min(most, copied + total_bytes(target.static_roots));
   return Arena::reserve(mapped + mapped / 2 + 256 * kMegabyte, likely);
 }
 
@@ -139,7 +142,8 @@ Error explain_death(const Clone& clone) {
   const std::string how =
       given_up ? "was given up while it was read, because " + *given_up +
                      ", and the kernel might have ended the target for lack of memory"
-               : "was killed while it was read, by another process or for lack of memory";
+               : ProcessEnd(clone.process()).words() +
+                     " while it was read, by another process or for lack of memory";
   return Error{ErrorKind::Impossible, fmt::format("the clone {}; the target keeps running", how)}
       .advise("--snapshot freeze");
 }

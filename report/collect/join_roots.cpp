@@ -1,5 +1,6 @@
 #include "report/collect/join_roots.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -7,6 +8,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "report/model/collector_variable.h"
+#include "symbols/boehm/own_variables.h"
 #include "symbols/cxx/demangle.h"
 #include "symbols/types/member_path.h"
 
@@ -34,7 +37,10 @@ RootKind kind_of(boehm::RootKind kind) {
 // Names words in global variables.
 class GlobalNames {
  public:
-  explicit GlobalNames(const Target& target) : modules_(target.modules), types_(target.types) {
+  explicit GlobalNames(const Target& target)
+      : modules_(target.modules),
+        types_(target.types),
+        of_collector_(boehm::own_variables(target.modules, target.collector)) {
     for (const types::Variable& variable : types_.globals) {
       type_at_.try_emplace(variable.address.value, variable.type);
     }
@@ -45,6 +51,10 @@ class GlobalNames {
     if (module == nullptr) return;
     root.module = module->name();
     const auto symbol = module->symbol_at(at);
+    if (is_of_collector(at)) {
+      root.symbol = collector_variable(symbol ? symbol->name : std::string_view());
+      return;
+    }
     if (!symbol) return;
     const bool is_mangled = symbol->name.starts_with("_Z");
     root.symbol = is_mangled ? cxx::demangled(symbol->name) : std::string(symbol->name);
@@ -56,8 +66,14 @@ class GlobalNames {
   }
 
  private:
+  [[nodiscard]] bool is_of_collector(RemoteAddr at) const {
+    return std::any_of(of_collector_.begin(), of_collector_.end(),
+                       [&](const Range& range) { return range.contains(at); });
+  }
+
   const Modules& modules_;
   const types::TypeModel& types_;
+  std::vector<Range> of_collector_;                            // see own_variables()
   std::unordered_map<std::uint64_t, types::TypeRef> type_at_;  // of the variable that starts there
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <string_view>
 #include <utility>
 
@@ -200,6 +201,43 @@ std::optional<std::uint64_t> resident_bytes(const Target& target) {
   unsigned long long resident = 0;
   if (std::sscanf(text->c_str(), "%llu %llu", &all, &resident) != 2) return std::nullopt;
   return resident * kPageBytes;
+}
+
+std::uint64_t most_used_bytes(const Target& target) {
+  constexpr std::string_view kSwapped = "\nVmSwap:";
+  const auto resident = resident_bytes(target);
+  if (!resident) return ~std::uint64_t{0};
+  const auto text = target.process->read_file("status");
+  const std::size_t at = text ? text->find(kSwapped) : std::string::npos;
+  if (at == std::string::npos) return ~std::uint64_t{0};
+  return *resident + (std::strtoull(text->c_str() + at + kSwapped.size(), nullptr, 10) << 10U);
+}
+
+Result<std::vector<Range>> touched_parts(const Process& process,
+                                         std::span<const Range> ranges,
+                                         std::chrono::steady_clock::time_point deadline) {
+  const auto is_used = [](const PageState& page) { return page.is_present || page.is_swapped; };
+  constexpr std::uint64_t kSlice = std::uint64_t{1} << 30;
+  std::vector<Range> parts;
+  for (const Range& range : ranges) {
+    if (range.bytes < kSmall || range.start.value % kPageBytes != 0) {
+      parts.push_back(range);
+      continue;
+    }
+    for (std::uint64_t done = 0; done < range.bytes; done += kSlice) {
+      if (std::chrono::steady_clock::now() > deadline) {
+        return Error{ErrorKind::Timeout, "looking for pages with contents"};
+      }
+      const Range slice{range.start + done, std::min(kSlice, range.bytes - done)};
+      const std::vector<PageState> pages = HA_TRY(read_pages(process, slice));
+      add_parts(slice, pages, is_used, parts);
+      // The slice may end inside its last page.
+      if (!parts.empty() && parts.back().end() > slice.end()) {
+        parts.back().bytes = slice.end() - parts.back().start;
+      }
+    }
+  }
+  return parts;
 }
 
 std::vector<Range> data_of(const Modules& modules) {

@@ -1,5 +1,10 @@
 #pragma once
 
+#include <chrono>
+#include <optional>
+#include <span>
+#include <vector>
+
 #include "report/collect/held_heap.h"
 
 // The heap of malloc: all private memory is copied while the target is held, and the heap is found
@@ -22,6 +27,13 @@ Result<void> read_malloc_heap(const Target& target, HeldHeap& held);
 
 // All memory of the process that is resident; none of a core file.
 std::optional<std::uint64_t> resident_bytes(const Target& target);
+// The same with what is swapped out; the largest number if it is not known.
+std::uint64_t most_used_bytes(const Target& target);
+
+// The parts of `ranges` (sorted, disjoint) that have contents; small ranges whole.
+Result<std::vector<Range>> touched_parts(const Process& process,
+                                         std::span<const Range> ranges,
+                                         std::chrono::steady_clock::time_point deadline);
 
 // The writable memory of the modules.
 std::vector<Range> data_of(const Modules& modules);

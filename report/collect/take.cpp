@@ -66,7 +66,7 @@ unwind::Stacks find_stacks(const TakeOptions& options, Target& target, const Hel
       options.deadline.at - std::chrono::steady_clock::now());
   limits.time = std::clamp(left / 2, std::chrono::milliseconds(1), limits.time);
   auto found = unwind::walk_stacks(target.modules, target.types, held.capture,
-                                   {held.freeze.threads, held.fibers}, limits);
+                                   {held.freeze.threads, held.fibers, &held.map}, limits);
   if (!found) {
     note(options, "no frames and no variables of stacks: " + found.error().message());
     return {};

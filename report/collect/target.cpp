@@ -105,6 +105,7 @@ types::TypeModel find_types(const TakeOptions& options,
       options.deadline.at - std::chrono::steady_clock::now());
   // The other half of the time is for everything else.
   how.time_per_module = std::clamp(left / 2, std::chrono::milliseconds(1), how.time_per_module);
+  how.until = std::chrono::steady_clock::now() + left / 2;
   how.warn = [&options](std::string_view text) {
     if (options.warn) options.warn("warning: " + std::string(text));
   };

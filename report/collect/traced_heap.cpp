@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "report/parallel.h"
-#include "symbols/boehm/mark_bits.h"
+#include "symbols/boehm/churn.h"
 #include "symbols/boehm/marking_rules.h"
 #include "symbols/malloc/live.h"
 
@@ -34,29 +34,86 @@ boehm::LiveSet find_live(const Target& target, const HeldHeap& held, boehm::Heap
   return boehm::find_live(heap, held.capture, std::move(roots), held.map, workers);
 }
 
-// Compares the live set with the marks of the last collection, if nothing was allocated since.
-void compare_with_marks(const TakeOptions& options,
-                        const boehm::Counters& counters,
+// The unused parts of stacks, as far as a collection may have been called from there, and mappings
+// that look like the stacks of ended fibers. They are read now, not from the copy: only words that
+// are still there can explain why an object was marked.
+class StaleStacks {
+ public:
+  StaleStacks(const Target& target, const HeldHeap& held) {
+    for (const FrozenThread& thread : held.freeze.threads) {
+      if (!thread.registers) continue;
+      const RemoteAddr end{thread.registers->stack_pointer.value & ~std::uint64_t{7}};
+      const Mapping* stack = held.map.find(end);
+      if (stack != nullptr) add({stack->range.start, end - stack->range.start}, target);
+    }
+    std::vector<std::uint64_t> sizes;
+    for (const boehm::RootRange& root : held.roots) {
+      const Mapping* stack = held.map.find(root.range.start);
+      if (root.kind != boehm::RootKind::Fiber || stack == nullptr) continue;
+      sizes.push_back(stack->range.bytes);
+    }
+    for (const Mapping& mapping : held.map.mappings()) {
+      const bool is_alike =
+          mapping.is_anonymous() && mapping.readable && mapping.writable &&
+          std::find(sizes.begin(), sizes.end(), mapping.range.bytes) != sizes.end();
+      if (is_alike) add(mapping.range, target);
+    }
+  }
+
+  [[nodiscard]] std::vector<boehm::RootWords> words() const {
+    std::vector<boehm::RootWords> words;
+    for (const auto& stack : copies_) words.push_back({stack, boehm::Heap::From::Stack});
+    return words;
+  }
+
+ private:
+  void add(Range part, const Target& target) {
+    constexpr std::uint64_t kMostBytes = std::uint64_t{128} << 10;
+    const std::uint64_t bytes = std::min(part.bytes, kMostBytes) & ~std::uint64_t{7};
+    std::vector<std::byte>& copy = copies_.emplace_back(bytes);
+    // Unreadable memory explains nothing.
+    if (!target.memory.read(part.end() - bytes, copy)) copies_.pop_back();
+  }
+
+  std::vector<std::vector<std::byte>> copies_;
+};
+
+// Compares the live set with the marks of the last collection, if nothing was allocated since. The
+// live set is incomplete if it lacks more objects than the program can have dropped.
+void compare_with_marks(const Target& target,
+                        const HeldHeap& held,
+                        const TakeOptions& options,
                         const boehm::Heap& heap,
-                        const boehm::LiveSet& found) {
+                        boehm::LiveSet& found) {
   constexpr std::uint64_t kFew = 100;
   constexpr std::uint64_t kShare = 10;
+  const boehm::Counters& counters = held.counters;
   const bool is_fresh = counters.allocated == 0U && counters.collections.value_or(0) > 0 &&
                         !counters.collecting.value_or(true) && !counters.incremental.value_or(true);
   if (!is_fresh) return;
   const boehm::MarkComparison compared = boehm::compare_with_marks(heap, found);
   if (compared.blocks == 0) return;
-  const std::string text = fmt::format(
-      "of {} objects that the last collection marked in {} blocks, {} were not found; {} were "
-      "found "
-      "that it did not mark",
-      compared.marked, compared.blocks, compared.missing, compared.unmarked);
-  if (compared.missing > kFew && compared.missing > compared.marked / kShare && options.warn) {
-    options.warn("warning: " + text +
-                 "; nothing was allocated since: the program dropped them, or what holds them was "
-                 "not seen");
-  } else if (options.note) {
-    options.note(text);
+  const auto are_many = [&](std::uint64_t missing) {
+    return missing > kFew && missing > compared.marked / kShare;
+  };
+  if (are_many(compared.missing)) {
+    const StaleStacks stale(target, held);
+    const auto dropped = boehm::dropped_since_collection(heap, found, stale.words(),
+                                                         workers_for(heap.blocks().size()));
+    const std::uint64_t unexplained = boehm::count_unexplained(heap, found, dropped);
+    if (are_many(unexplained)) {
+      found.problems.push_back(
+          fmt::format("{} of {} objects that the last collection marked in {} blocks were not "
+                      "found, although nothing was allocated since: some roots were not seen",
+                      unexplained, compared.marked, compared.blocks));
+      return;
+    }
+  }
+  if (options.note) {
+    options.note(
+        fmt::format("{} of {} objects that the last collection marked in {} blocks were not "
+                    "found; {} were found that it did not mark",
+                    compared.missing, compared.marked, compared.blocks, compared.unmarked));
   }
 }
 
@@ -142,7 +199,7 @@ Result<TracedHeap> trace_heap(const Target& target,
                                            held.capture, target.memory));
   }
   boehm::LiveSet found = find_live(target, held, *heap);
-  compare_with_marks(options, held.counters, *heap, found);
+  if (!target.is_malloc) compare_with_marks(target, held, options, *heap, found);
   TracedHeap traced{nullptr, nullptr, std::move(found), std::nullopt, std::nullopt};
   if (target.is_both) {
     HA_TRY(add_malloc(target, held, *heap, traced));

@@ -10,18 +10,21 @@
 // The words for frames and stacks in records. They are the same in every format.
 namespace heapattach::snapshot {
 
-inline constexpr std::array<std::pair<std::string_view, unwind::FoundBy>, 5> kFoundByWords{{
+inline constexpr std::array<std::pair<std::string_view, unwind::FoundBy>, 6> kFoundByWords{{
     {"registers", unwind::FoundBy::Registers},
     {"tables", unwind::FoundBy::FrameTables},
     {"signal", unwind::FoundBy::SignalFrame},
+    {"code", unwind::FoundBy::Code},
     {"frame pointer", unwind::FoundBy::FramePointer},
     {"scan", unwind::FoundBy::Scan},
 }};
 
-inline constexpr std::array<std::pair<std::string_view, unwind::StackEnd>, 4> kStackEndWords{{
+inline constexpr std::array<std::pair<std::string_view, unwind::StackEnd>, 6> kStackEndWords{{
     {"outermost", unwind::StackEnd::Outermost},
     {"limit", unwind::StackEnd::Limit},
     {"unknown", unwind::StackEnd::Unknown},
+    {"generated code", unwind::StackEnd::Generated},
+    {"other stack", unwind::StackEnd::OtherStack},
     {"corrupt", unwind::StackEnd::Corrupt},
 }};
 

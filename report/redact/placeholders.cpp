@@ -42,9 +42,10 @@ std::size_t path_end(std::string_view text, std::size_t at) {
 // What heapattach itself, compilers and demanglers put beside names.
 std::size_t fixed_part(std::string_view rest) {
   for (const std::string_view part :
-       {"(buffer of ", "(closure of ", "(unknown)", "(unknown atomic)", "(unknown uncollectable)",
-        "(unknown custom)", "(type ", " bytes)", "(std::make_shared<",
-        "(control block of std::shared_ptr<", "(anonymous namespace)", "{lambda(", "[abi:cxx11]"}) {
+       {"(buffer of ", "(closure of ", "(unnamed, in an ", "(unnamed, in a ", "(unknown)",
+        "(unknown atomic)", "(unknown uncollectable)", "(unknown custom)", "(type ", " bytes)",
+        "(std::make_shared<", "(control block of std::shared_ptr<", "(anonymous namespace)",
+        "{lambda(", "[abi:cxx11]"}) {
     if (rest.starts_with(part)) return part.size();
   }
   return 0;

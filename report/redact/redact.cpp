@@ -1,5 +1,6 @@
 #include "report/redact/redact.h"
 
+#include "report/model/collector_variable.h"
 #include "report/redact/library_names.h"
 
 namespace heapattach {
@@ -39,7 +40,9 @@ void redact_type(Type& type, const Placeholders& names) {
 void redact_root(snapshot::Root& root, const Placeholders& names) {
   const bool is_of_library = is_library_file(root.module);
   const bool is_register = root.kind == snapshot::RootKind::Register;
-  if (!is_of_library && !is_register && !is_library_symbol(root.symbol, names.language())) {
+  const bool is_library = is_of_library || is_library_symbol(root.symbol, names.language()) ||
+                          snapshot::is_in_collector(root.symbol);
+  if (!is_library && !is_register) {
     root.symbol = names.of("global", root.symbol);
   }
   if (!is_of_library) root.module = names.of("module", root.module);

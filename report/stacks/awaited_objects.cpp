@@ -10,6 +10,7 @@
 #include "report/stacks/awaited_objects.h"
 
 #include <algorithm>
+#include <array>
 
 #include "attach/x86_64.h"
 #include "report/stacks/held_stacks.h"
@@ -48,6 +49,21 @@ bool is_of_kind(std::string_view type, WaitKind kind) {
     case WaitKind::Descriptor: return is_io(type);
     default: return false;
   }
+}
+
+// The wait of a fiber that is in the list at `offset` of an object of this type.
+WaitKind kind_of(const crystal::Type& type, std::uint64_t offset) {
+  for (const WaitKind kind :
+       {WaitKind::Channel, WaitKind::Mutex, WaitKind::Condition, WaitKind::WaitGroup}) {
+    if (!is_of_kind(type.name, kind)) continue;
+    for (const crystal::Field& field : type.fields) {
+      if (kind != WaitKind::Channel || field.offset != offset) continue;
+      if (field.name.starts_with("@senders")) return WaitKind::Send;
+      if (field.name.starts_with("@receivers")) return WaitKind::Receive;
+    }
+    return kind;
+  }
+  return WaitKind::Unknown;
 }
 
 bool has_list(WaitKind kind) {
@@ -135,6 +151,56 @@ bool AwaitedObjects::has_waiting_list(const AwaitedObject& object) const {
     if (after != stacks_.begin() && std::prev(after)->contains(RemoteAddr{*word})) return true;
   }
   return false;
+}
+
+std::optional<AwaitedObjects::Listing> AwaitedObjects::listing(Range range,
+                                                               RemoteAddr fiber) const {
+  for (const Words words : {Words::Starts, Words::All}) {
+    for (const AwaitedObject& object : objects_of(range, words)) {
+      if (object.type == nullptr || kind_of(*object.type, 0) == WaitKind::Unknown) continue;
+      for (std::uint64_t offset = kWordBytes; offset + kWordBytes <= object.bytes;
+           offset += kWordBytes) {
+        const auto head = memory_.read_as<std::uint64_t>(object.start + offset);
+        if (!head || !is_listed(*head, fiber)) continue;
+        return Listing{object, kind_of(*object.type, offset)};
+      }
+    }
+  }
+  return {};
+}
+
+bool AwaitedObjects::is_listed(std::uint64_t head, RemoteAddr fiber) const {
+  const auto [known, is_new] = lists_.try_emplace(head);
+  if (is_new) known->second = fibers_in_list(head);
+  return known->second.contains(fiber.value);
+}
+
+// The fibers in a list that begins at `head`. Each node begins with the addresses of its
+// neighbours; the last one references the first, or nothing.
+std::unordered_set<std::uint64_t> AwaitedObjects::fibers_in_list(std::uint64_t head) const {
+  constexpr std::size_t kNodeWords = 12;
+  constexpr std::size_t kMostNodes = 1'000'000;
+  std::unordered_set<std::uint64_t> fibers;
+  std::unordered_set<std::uint64_t> seen;
+  std::vector<std::uint64_t> open{head};
+  while (!open.empty() && seen.size() < kMostNodes) {
+    const std::uint64_t at = open.back();
+    open.pop_back();
+    // A Fiber also begins with links to its neighbours, but is not a node.
+    const bool may_be_node = at != 0 && at % kWordBytes == 0 && !by_address_.contains(at);
+    if (!may_be_node || !seen.insert(at).second) continue;
+    std::array<std::uint64_t, kNodeWords> words{};
+    const auto copied = memory_.read_some(RemoteAddr{at}, std::as_writable_bytes(std::span(words)));
+    const std::size_t count = copied ? *copied / kWordBytes : 0;
+    // Only the first fiber counts: the words may extend past the node.
+    for (std::size_t i = 2; i < count; ++i) {
+      if (!by_address_.contains(words[i])) continue;
+      fibers.insert(words[i]);
+      open.insert(open.end(), words.begin(), words.begin() + 2);
+      break;
+    }
+  }
+  return fibers;
 }
 
 bool AwaitedObjects::is_held_mutex(const AwaitedObject& object) const {

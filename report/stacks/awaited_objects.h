@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "attach/memory_reader.h"
@@ -35,6 +36,15 @@ class AwaitedObjects {
   [[nodiscard]] std::optional<AwaitedObject> find(const unwind::StackRecord& record,
                                                   const WaitFrame& wait) const;
 
+  // An object that lists a fiber among those that wait for it.
+  struct Listing {
+    AwaitedObject object;
+    WaitKind kind = WaitKind::Unknown;  // by the object's type, and the list that the fiber is in
+  };
+  // The first object with a name, of those that the words of `range` reference, that lists the
+  // fiber (its object) as waiting.
+  [[nodiscard]] std::optional<Listing> listing(Range range, RemoteAddr fiber) const;
+
   // The fiber that owns the mutex; none if there is no owner, or it no longer exists.
   [[nodiscard]] std::optional<std::size_t> owner_of(const AwaitedObject& mutex) const;
 
@@ -49,6 +59,8 @@ class AwaitedObjects {
   [[nodiscard]] std::optional<AwaitedObject> object_at(std::uint64_t word, Words words) const;
   [[nodiscard]] bool fits(const AwaitedObject& object, WaitKind kind, bool by_type) const;
   [[nodiscard]] bool has_waiting_list(const AwaitedObject& object) const;
+  [[nodiscard]] bool is_listed(std::uint64_t head, RemoteAddr fiber) const;
+  [[nodiscard]] std::unordered_set<std::uint64_t> fibers_in_list(std::uint64_t head) const;
   [[nodiscard]] bool is_held_mutex(const AwaitedObject& object) const;
   [[nodiscard]] bool keeps_no_owner(const AwaitedObject& mutex) const;
 
@@ -57,6 +69,8 @@ class AwaitedObjects {
   const crystal::TypeTable& classes_;
   std::unordered_map<std::uint64_t, std::size_t> by_address_;  // fibers
   std::vector<Range> stacks_;                                  // sorted
+  mutable std::unordered_map<std::uint64_t, std::unordered_set<std::uint64_t>>
+      lists_;  // of waiting fibers, by the address of the first node
 };
 
 }  // namespace heapattach::stacks

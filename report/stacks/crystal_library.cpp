@@ -135,8 +135,11 @@ std::string_view file_by_class(std::string_view function) {
                         method == "wait_acceptable" || method == "wait_connectable" ||
                         method == "evented_read" || method == "evented_write";
   if (is_of_io) return "io/evented.cr";
+  // The functions that wait may be inlined into these.
+  const bool may_wait = method == "unbuffered_read" || method == "unbuffered_write";
   for (const ClassFile& one : kEventedClasses) {
     if (function == one.name) return one.file;
+    if (may_wait && begins_with_class(function, one.name)) return "io/evented.cr";
   }
   return function.ends_with("Socket#initialize") ? "socket/tcp_socket.cr" : std::string_view();
 }

@@ -9,8 +9,8 @@
 //   it may hold the channel, or get hold of it.
 //
 // An idle server, a pool of workers without work, actors without messages and a dispatcher without
-// lines to write look like the second, except for the one that wakes them. Such cases are only
-// remarks.
+// lines to write look like the second, except that a fiber is left that can wake the others. They
+// are not reported. A remark names something that should happen and does not.
 
 #include "report/stacks/diagnosis.h"
 
@@ -127,6 +127,7 @@ struct Fibers {
   std::size_t need_others = 0;  // of these
   std::size_t others = 0;       // that may still act, including fibers of the library
   Crowd crowd;
+  Crowd senders;  // the largest crowd that waits to send
 };
 
 Fibers count(const StackReport& report) {
@@ -147,6 +148,8 @@ Fibers count(const StackReport& report) {
     Crowd& crowd = crowds[{fiber.wait.kind, fiber.wait.object}];
     if (crowd.fibers == 0) crowd = {fiber.wait.kind, fiber.wait.object, 0, i};
     if (++crowd.fibers > fibers.crowd.fibers) fibers.crowd = crowd;
+    const bool sends = crowd.kind == WaitKind::Send;
+    if (sends && crowd.fibers > fibers.senders.fibers) fibers.senders = crowd;
   }
   return fibers;
 }
@@ -179,7 +182,9 @@ std::string examples(const StackReport& report) {
 }
 
 std::string doing_of(const StackReport& report, const Crowd& crowd) {
-  return describe_wait(report, report.fibers[crowd.example].wait);
+  std::string text = describe_wait(report, report.fibers[crowd.example].wait);
+  if (crowd.fibers > 1 && text.starts_with("waits ")) text.erase(4, 1);  // the plural
+  return text;
 }
 
 // Fibers that only fibers could wake, and no fiber is left that could.
@@ -192,7 +197,7 @@ void add_forgotten_fibers(const StackReport& report, const Fibers& fibers, Diagn
   if (fibers.crowd.fibers == fibers.all) {
     diagnosis.findings.push_back(
         fmt::format("deadlock: {} {}, and nobody is left to {}",
-                    is_one ? "the only fiber" : fmt::format("each of all {} fibers", fibers.all),
+                    is_one ? "the only fiber" : fmt::format("all {} fibers", fibers.all),
                     doing_of(report, fibers.crowd),
                     fibers.crowd.kind == WaitKind::Receive ? "send" : "receive"));
     return;
@@ -203,16 +208,13 @@ void add_forgotten_fibers(const StackReport& report, const Fibers& fibers, Diagn
       is_one ? "it" : "them", examples(report)));
 }
 
-// Most wait for others, some of which may still act.
-void add_waiting_fibers(const StackReport& report, const Fibers& fibers, Diagnosis& diagnosis) {
-  const Crowd& crowd = fibers.crowd;
-  if (crowd.fibers > 2 && crowd.fibers * 2 > fibers.all) {
-    diagnosis.remarks.push_back(fmt::format("each of {} fibers of {} {}", crowd.fibers, fibers.all,
-                                            doing_of(report, crowd)));
-  } else if (fibers.need_others > 1 && fibers.need_others * 2 > fibers.all) {
-    diagnosis.remarks.push_back(fmt::format("{} of {} fibers wait for other fibers: {}",
-                                            fibers.need_others, fibers.all, examples(report)));
-  }
+// Many fibers wait to send to one channel. Many that wait to receive, or for each other, are not
+// remarkable: idle services look like that.
+void add_unheard_senders(const StackReport& report, const Fibers& fibers, Diagnosis& diagnosis) {
+  const Crowd& crowd = fibers.senders;
+  if (crowd.fibers <= 2) return;
+  diagnosis.remarks.push_back(fmt::format("{} of {} fibers {}, and none waits to receive from it",
+                                          crowd.fibers, fibers.all, doing_of(report, crowd)));
 }
 
 void add_fibers_of_channels(const StackReport& report, Diagnosis& diagnosis) {
@@ -231,7 +233,7 @@ void add_fibers_of_channels(const StackReport& report, Diagnosis& diagnosis) {
         examples(report)));
     return;
   }
-  add_waiting_fibers(report, fibers, diagnosis);
+  add_unheard_senders(report, fibers, diagnosis);
 }
 
 std::string innermost_function(const NamedStack& stack) {

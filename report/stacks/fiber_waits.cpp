@@ -29,6 +29,12 @@ bool is_reading(WaitKind kind) {
   return kind == WaitKind::Read || kind == WaitKind::Accept;
 }
 
+// Whether the fiber waits for a single object, which lists it.
+bool is_for_list(WaitKind kind) {
+  return kind == WaitKind::Receive || kind == WaitKind::Send || kind == WaitKind::Channel ||
+         kind == WaitKind::WaitGroup || kind == WaitKind::Condition;
+}
+
 // Refines a wait that the functions leave open by its event.
 WaitKind kind_by(WaitKind kind, const PollingEvent& event) {
   if (kind != WaitKind::Unknown && kind != WaitKind::Io) return kind;
@@ -85,12 +91,13 @@ FiberWait FiberWaits::of(std::size_t fiber, const unwind::StackRecord& record) {
   if (told.is_scheduler || wait.kind == WaitKind::Ready) return wait;
   const Event event = event_of(fiber, record, told);
   if (event.polling) wait.kind = kind_by(wait.kind, *event.polling);
-  if (wait.kind == WaitKind::Unknown) return wait;
+  if (wait.kind == WaitKind::Unknown || is_for_list(wait.kind)) add_listing(fiber, wait);
   if (event.wakes_at && scene_.monotonic) {
     wait.left = std::chrono::duration_cast<std::chrono::milliseconds>(
         std::max(std::chrono::nanoseconds(0), *event.wakes_at - *scene_.monotonic));
   }
   wait.may_have_limit = event.may_wake || (event.wakes_at && !scene_.monotonic);
+  if (wait.kind == WaitKind::Unknown || wait.object.value != 0) return wait;
   const bool has_descriptor = is_io(wait.kind) && event.polling && event.polling->descriptor;
   if (has_descriptor) wait.descriptor = descriptor_text(*event.polling->descriptor);
   refine_by_descriptor(wait);
@@ -104,6 +111,18 @@ FiberWait FiberWaits::of(std::size_t fiber, const unwind::StackRecord& record) {
   refine_by_access(wait);
   refine_by_descriptor(wait);
   return wait;
+}
+
+// Finds the object that lists the fiber as waiting. It also shows the kind of wait if no function
+// does. Its address may be among the registers that were saved when the fiber was suspended.
+void FiberWaits::add_listing(std::size_t fiber, FiberWait& wait) const {
+  const crystal::FiberStack& of_fiber = scene_.fibers[fiber];
+  const auto found = objects_.listing(of_fiber.stack, of_fiber.object);
+  if (!found) return;
+  if (wait.kind == WaitKind::Unknown) wait.kind = found->kind;
+  wait.object = found->object.start;
+  wait.type = found->object.type->name;
+  if (wait.kind == WaitKind::Mutex) wait.owner = objects_.owner_of(found->object);
 }
 
 FiberWaits::Event FiberWaits::event_of(std::size_t fiber,

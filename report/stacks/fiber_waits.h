@@ -29,6 +29,7 @@ class FiberWaits {
   [[nodiscard]] Event event_of(std::size_t fiber,
                                const unwind::StackRecord& record,
                                const WaitFrame& wait);
+  void add_listing(std::size_t fiber, FiberWait& wait) const;
   void add_timers(RemoteAddr fiber, Event& event) const;
   [[nodiscard]] std::string descriptor_in(const AwaitedObject& io, WaitKind kind);
   [[nodiscard]] std::string descriptor_text(std::uint32_t number);

@@ -19,12 +19,14 @@ constexpr auto kLookInterval = std::chrono::milliseconds(12);
 constexpr int kLooks = 10;
 constexpr std::uint64_t kMegabyte = 1U << 20U;
 constexpr std::uint64_t kLikelyBytes = 768;  // in use of a fiber's stack, which has two mappings
+constexpr std::uint64_t kLargestStack = std::uint64_t{256} << 30U;  // a sanitizer reserves more
 constexpr std::size_t kManyMappings = 1000;  // take a fraction of a millisecond to parse
 
 std::uint64_t stack_bytes(const StackTarget& target) {
   std::uint64_t sum = 0;
   for (const Mapping& mapping : target.map.mappings()) {
-    if (mapping.writable && mapping.is_anonymous()) sum += mapping.range.bytes;
+    const bool may_be_stack = mapping.writable && mapping.is_anonymous();
+    if (may_be_stack && mapping.range.bytes <= kLargestStack) sum += mapping.range.bytes;
   }
   return target.core ? std::min(sum, target.core->stored_bytes()) : sum;
 }

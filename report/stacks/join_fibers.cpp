@@ -11,6 +11,7 @@
 #include "report/stacks/held_stacks.h"
 #include "report/stacks/holders.h"
 #include "report/stacks/named_stacks.h"
+#include "symbols/unwind/return_addresses.h"
 
 namespace heapattach::stacks {
 
@@ -18,10 +19,18 @@ namespace {
 
 // The names of fibers that Crystal itself starts, in all releases.
 bool is_name_of_runtime(std::string_view name) {
-  constexpr std::array<std::string_view, 6> kNames = {"Fiber Clean Loop",     "Signal Loop",
-                                                      "Worker Loop",          "signal-loop",
-                                                      "stack-pool-collector", "worker-loop"};
+  constexpr std::array<std::string_view, 7> kNames = {
+      "Fiber Clean Loop", "Signal Loop",          "Stack pool collector", "Worker Loop",
+      "signal-loop",      "stack-pool-collector", "worker-loop"};
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
+// Whether the fiber has not run yet: a suspended fiber would continue after a call instruction.
+bool is_at_start(const unwind::StackRecord& record, const Modules& modules) {
+  if (record.frames.empty() || record.frames.size() > 2) return false;
+  const RemoteAddr next = record.frames.front().pc + 1;
+  const Module* const module = modules.find(next);
+  return module != nullptr && !unwind::call_before(*module, next);
 }
 
 class Fibers {
@@ -74,14 +83,18 @@ class Fibers {
     } else if (runs) {
       const WaitKind kind = blocked_by_functions(record, scene_.stacks);
       seen.wait.kind = kind == WaitKind::Unknown ? WaitKind::Running : kind;
+    } else if (scene_.fibers[index].has_ended) {
+      seen.wait.kind = WaitKind::Ended;
     } else {
       seen.wait = waits_.of(index, record);
     }
     const auto own = own_place(record, scene_.stacks, {scene_.modules, library_});
     seen.is_own = own.has_value();
     if (own) seen.function = place_text(*own);
-    const bool is_new = record.frames.size() <= 2 && seen.wait.kind == WaitKind::Unknown;
-    if (is_new && !seen.thread) seen.wait.kind = WaitKind::NotStarted;
+    const bool may_be_new = seen.wait.kind == WaitKind::Unknown && !seen.thread;
+    if (may_be_new && is_at_start(record, scene_.modules)) {
+      seen.wait.kind = WaitKind::NotStarted;
+    }
     if (seen.wait.kind == WaitKind::NotStarted) seen.is_own = true;
   }
 
@@ -97,10 +110,17 @@ class Fibers {
       report_.threads[i].fiber = index;
       const auto found = by_thread_.find(threads[i].tid);
       if (found == by_thread_.end()) return nullptr;
-      report_.threads[i].is_idle = looks_for_fibers(*found->second, scene_.stacks, library_);
+      report_.threads[i].is_idle = looks_for_fibers(*found->second, scene_.stacks, library_) ||
+                                   is_in_event_loop(report_.threads[i].call);
       return found->second;
     }
     return nullptr;
+  }
+
+  // Without line information, no function may show that the scheduler waits for events.
+  [[nodiscard]] bool is_in_event_loop(std::string_view call) const {
+    return library_.directory().empty() &&
+           (call.starts_with("epoll_wait(") || call.starts_with("epoll_pwait"));
   }
 
   // Each thread has a fiber "main" of its own, on the stack that it was started with; the first

@@ -24,8 +24,8 @@ Result<unwind::Stacks> walk(const StackTarget& target,
   limits.time =
       std::clamp(left / 2, std::chrono::milliseconds(1), std::chrono::milliseconds(30'000));
   types::TypeModel none;
-  return unwind::walk_stacks(target.modules, none, held.capture, {held.freeze.threads, held.fibers},
-                             limits);
+  return unwind::walk_stacks(target.modules, none, held.capture,
+                             {held.freeze.threads, held.fibers, &held.map}, limits);
 }
 
 // Why frames have no names, for each module that has frames.

@@ -14,7 +14,8 @@
 // The releases, by file:
 //
 //   1.0 to 1.12   channel.cr, mutex.cr, concurrent.cr, io/evented.cr, crystal/scheduler.cr (sleep)
-//   1.13          wait_group.cr; Fiber.suspend between them and the scheduler
+//   1.13          wait_group.cr; Fiber.suspend between them and the scheduler; a socket's wait is
+//                 in the event loop, which crystal/system/socket.cr calls
 //   1.15          channel/select.cr, crystal/event_loop/polling.cr instead of io/evented.cr
 //   1.16          fiber/execution_context/*; sleep is in crystal/event_loop/*
 //   1.19          sync/*, crystal/fd_lock.cr
@@ -98,6 +99,8 @@ constexpr std::array kSigns = {
     Sign{"io/evented.cr", "wait_connectable", Means::Wait, WaitKind::Connect},
     Sign{"io/evented.cr", "evented_read", Means::Wait, WaitKind::Read},
     Sign{"io/evented.cr", "evented_write", Means::Wait, WaitKind::Write},
+    Sign{"io/evented.cr", "unbuffered_read", Means::Wait, WaitKind::Read},
+    Sign{"io/evented.cr", "unbuffered_write", Means::Wait, WaitKind::Write},
     Sign{"io/evented.cr", "", Means::Io},
     Sign{"socket/tcp_socket.cr", "initialize", Means::Wait, WaitKind::Connect},
     // Without line tables, where symbols are cut, the class of the IO is left of its methods.
@@ -159,6 +162,8 @@ constexpr std::array kRefinements = {
     Refinement{WaitKind::Write, "socket.cr", "connect", WaitKind::Connect},
     Refinement{WaitKind::Io, "crystal/system/unix/socket.cr", "system_connect", WaitKind::Connect},
     Refinement{WaitKind::Io, "crystal/system/unix/socket.cr", "system_accept", WaitKind::Accept},
+    Refinement{WaitKind::Io, "crystal/system/socket.cr", "system_connect", WaitKind::Connect},
+    Refinement{WaitKind::Io, "crystal/system/socket.cr", "system_accept", WaitKind::Accept},
     Refinement{WaitKind::Io, "socket.cr", "connect", WaitKind::Connect},
     Refinement{WaitKind::Io, "socket/tcp_socket.cr", "initialize", WaitKind::Connect},
     Refinement{WaitKind::Io, "socket/unix_socket.cr", "initialize", WaitKind::Connect},
@@ -240,6 +245,9 @@ class Reading {
     is_in_library_ = true;
     const Sign* const sign = sign_of(at.file, at.method);
     if (sign == nullptr) return false;
+    // Without line information, ignore the function that runs a fiber: any other may be inlined
+    // there.
+    if (sign->kind == WaitKind::Ended && place.file.empty()) return true;
     if (sign->means == Means::Scheduler) found_.is_scheduler = true;
     if (sign->means == Means::Wait) found_.kind = sign->kind;
     if (sign->means == Means::Io) found_.kind = WaitKind::Io;

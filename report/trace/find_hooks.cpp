@@ -25,6 +25,7 @@
 
 #include "inject/trace/layout.h"
 #include "symbols/boehm/accessors.h"
+#include "symbols/boehm/thread_forms.h"
 #include "symbols/code/disassembler.h"
 #include "symbols/unwind/stacks.h"
 
@@ -331,6 +332,17 @@ class HookFinder {
     if (marked != functions_.end()) found_.hooks.is_marked = marked->second.address;
     if (base != functions_.end()) found_.hooks.object_base = base->second.address;
     found_.hooks.collections = collector.collections.value_or(RemoteAddr{});
+    found_.hooks.stack_bottom = collector.stack_bottom.value_or(RemoteAddr{});
+    for (const boehm::RecordForm& form : boehm::record_forms()) {
+      found_.hooks.thread_records.push_back({.id = form.id,
+                                             .flags = form.flags,
+                                             .known_flags = form.known_flags,
+                                             .part = form.context.value_or(0),
+                                             .stack_end = form.stack_end});
+    }
+    if (const auto clock = modules_.find_symbol("__vdso_clock_gettime")) {
+      found_.hooks.clock = clock->address;
+    }
     if (!found_.hooks.follows_ends()) {
       note(
           "this collector does not announce its collections in a known way: what is in use is "

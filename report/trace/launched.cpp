@@ -126,15 +126,19 @@ void Launched::run_on() {
 }
 
 std::optional<std::string> Launched::end() {
+  if (ended_) return ended_;
   int status = 0;
-  if (!ended_) note_end(waitpid(pid_, &status, WNOHANG), status);
+  const pid_t got = waitpid(pid_, &status, WNOHANG);
+  note_end(got, status);
   return ended_;
 }
 
 // Its end may have been collected where it was traced.
 void Launched::note_end(pid_t got, int status) {
   if (got == pid_) ended_ = describe_end(status);
-  if (got < 0 && errno == ECHILD) ended_ = "exited";
+  if (got >= 0 || errno != ECHILD) return;
+  const auto known = ended_program(pid_);
+  ended_ = known ? describe_end(*known) : "ended";
 }
 
 }  // namespace heapattach::trace

@@ -19,7 +19,12 @@ namespace {
 constexpr std::size_t kMostUnsettled = 200'000;
 // The copies that wait are unwound when they take so much memory.
 constexpr std::size_t kMostWaiting = std::size_t{96} << 20;
-constexpr std::chrono::milliseconds kLongestWalk{60'000};
+// Work with less time than this is not begun.
+constexpr std::chrono::milliseconds kShortestWalk{50};
+// Looks at the clock once per so many records.
+constexpr int kBetweenLooks = 64;
+// Stacks are unwound in so many parts: if one part takes too long, only that part is lost.
+constexpr std::size_t kParts = 8;
 // While the target records, nothing reads the ring meanwhile. One walk and one search for names may
 // follow each other.
 constexpr std::chrono::milliseconds kLongestWhileRecording{8'000};
@@ -29,6 +34,15 @@ static_assert(2 * kLongestWhileRecording < kReaderPatience);
 constexpr std::size_t kWrappers = 3;
 // Of one stack; more is a runaway recursion.
 constexpr std::size_t kMostFrames = 1024;
+
+using Clock = std::chrono::steady_clock;
+
+// Between 0 and a day, so that it fits in milliseconds.
+std::chrono::milliseconds time_until(Clock::time_point until) {
+  constexpr std::chrono::hours kMost{24};
+  const auto left = std::clamp<Clock::duration>(until - Clock::now(), Clock::duration(0), kMost);
+  return std::chrono::duration_cast<std::chrono::milliseconds>(left);
+}
 
 std::uint64_t key_of(const Ring::Entry& entry) {
   const RingRecord& record = entry.record;
@@ -120,9 +134,10 @@ Recording::Recording(const Process& target,
                      std::uint64_t began)
     : target_(target), modules_(modules), depth_(depth), began_(began) {}
 
-Result<bool> Recording::drain(Ring& ring) {
+Result<bool> Recording::drain(Ring& ring, Clock::time_point until) {
   bool is_any = false;
-  for (;;) {
+  for (int i = 1;; ++i) {
+    if (i % kBetweenLooks == 0 && Clock::now() >= until) return is_any;
     const auto entry = HA_TRY(ring.front());
     if (!entry) {
       if (type_watch_ != nullptr) type_watch_->advance(ring, monotonic_ns());
@@ -136,11 +151,28 @@ Result<bool> Recording::drain(Ring& ring) {
       if (type_watch_ != nullptr) type_watch_->advance(ring, monotonic_ns());
       settle();
     }
-    if (waiting_.bytes() < kMostWaiting) continue;
+    if (waiting_.bytes() < kMostWaiting || longest_walk() < kShortestWalk) continue;
     ring.beat();
-    HA_TRY(unwind(waiting_.batch(), kLongestWhileRecording));
+    HA_TRY(unwind(waiting_.batch(), longest_walk()));
     ring.beat();
   }
+}
+
+std::uint64_t Recording::drain_rest(Ring& ring, Clock::time_point until) {
+  std::uint64_t lost = 0;
+  for (bool is_late = false;;) {
+    const auto entry = ring.front();
+    if (!entry || !*entry) return lost;
+    is_late = is_late || Clock::now() >= until;
+    if (!is_late) take(**entry);
+    if (is_late && (*entry)->record.what == kRecordAllocated) ++lost;
+    ring.pop();
+  }
+}
+
+// The time for one walk while the target records.
+std::chrono::milliseconds Recording::longest_walk() const {
+  return std::min(kLongestWhileRecording, time_until(end_));
 }
 
 void Recording::take(const Ring::Entry& entry) {
@@ -249,6 +281,7 @@ Result<void> Recording::unwind(std::span<const unwind::StackSample> oldest,
   const auto walked = unwind::walk_samples(modules_, oldest, limits, longest);
   // Nothing is lost: they still wait, for the end of the trace.
   if (!walked && walked.error().kind == ErrorKind::Interrupted) return walked.error();
+  if (!walked && Clock::now() >= end_ - kShortestWalk) return {};
   const std::size_t first = copies_.size() - waiting_.size();
   if (walked) {
     for (std::size_t i = 0; i < walked->size(); ++i) copies_[first + i] = stack_of((*walked)[i]);
@@ -285,8 +318,11 @@ void Recording::learn_places(const std::vector<RemoteAddr>& pcs,
     if (!places_.contains(pc.value)) unknown.push_back(pc);
   }
   if (unknown.empty()) return;
+  has_names_ = false;
+  if (longest < kShortestWalk) return;
   auto found = unwind::find_places(modules_, unknown, longest);
   if (!found) return;
+  has_names_ = true;
   for (const RemoteAddr pc : unknown) places_[pc.value];
   for (unwind::CodePlaces& at : *found) places_[at.pc.value] = std::move(at.places);
 }
@@ -354,8 +390,8 @@ void Recording::complete(Event& event) const {
 
 Result<void> Recording::show(Trace& trace, CellCounter& counter) {
   settle();
-  HA_TRY(unwind(waiting_.batch(), kLongestWhileRecording));
-  put_stacks(trace, kLongestWhileRecording);
+  if (longest_walk() >= kShortestWalk) HA_TRY(unwind(waiting_.batch(), longest_walk()));
+  put_stacks(trace, longest_walk());
   EventLog::Reader ahead = shown_;
   for (Event event; ahead.next(event) && !is_waiting(event); shown_ = ahead) {
     complete(event);
@@ -364,11 +400,19 @@ Result<void> Recording::show(Trace& trace, CellCounter& counter) {
   return {};
 }
 
-Result<void> Recording::finish(Trace& trace) {
+Result<void> Recording::finish(Trace& trace, Clock::time_point until) {
   settle();
   release(true);
-  HA_TRY(unwind(waiting_.all(), kLongestWalk));
-  put_stacks(trace, kLongestWalk);
+  end_ = Clock::time_point::max();
+  has_names_ = true;
+  // Keeps a third of the time for finding names.
+  const auto unwound_by = until - time_until(until) / 3;
+  const std::size_t part = std::max(waiting_.batch().size(), waiting_.size() / kParts + 1);
+  while (waiting_.size() != 0 && time_until(unwound_by) >= kShortestWalk) {
+    HA_TRY(unwind(waiting_.all().first(std::min(part, waiting_.size())), time_until(unwound_by)));
+  }
+  not_unwound_ += waiting_.size();
+  put_stacks(trace, time_until(until));
   EventLog::Reader reader(events_);
   for (Event event; reader.next(event);) {
     complete(event);

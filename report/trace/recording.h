@@ -45,18 +45,27 @@ class Recording {
   // What learns types from the objects; it must outlive this. Null: nothing.
   void set_type_watch(TypeWatch* watch) { type_watch_ = watch; }
 
-  // Takes all complete records. Returns false if there were none.
-  Result<bool> drain(Ring& ring);
+  // When the recording ends: nothing that is done meanwhile lasts longer.
+  void set_end(std::chrono::steady_clock::time_point end) { end_ = end; }
+
+  // Takes complete records: all, or those that it can until then. Returns false if there were none.
+  Result<bool> drain(Ring& ring, std::chrono::steady_clock::time_point until);
+  // Takes what the tracer left when it was removed. Returns how many samples were still in the ring
+  // at that time; they are lost.
+  std::uint64_t drain_rest(Ring& ring, std::chrono::steady_clock::time_point until);
   // Fills in everything except the header and the events, which `counter` counts instead, those
   // that are new since the last time. It takes only a moment: events whose stacks are not unwound
   // yet, and all later ones, are left for the next time. The ring must be read again soon.
   Result<void> show(Trace& trace, CellCounter& counter);
-  // Fills in everything except the header. Nothing can be added afterwards.
-  Result<void> finish(Trace& trace);
+  // Fills in everything except the header, by then at the latest: stacks that are not unwound by
+  // then are missing. Nothing can be added afterwards.
+  Result<void> finish(Trace& trace, std::chrono::steady_clock::time_point until);
 
   [[nodiscard]] std::uint64_t samples() const { return samples_; }
   [[nodiscard]] std::uint64_t forgotten() const { return forgotten_; }
   [[nodiscard]] std::uint64_t not_unwound() const { return not_unwound_; }
+  // False if there was no time to find the names of functions.
+  [[nodiscard]] bool has_names() const { return has_names_; }
   // Samples that wait for their stacks. Those with the same stack count once.
   [[nodiscard]] std::size_t waiting() const { return waiting_.size(); }
 
@@ -77,6 +86,7 @@ class Recording {
   std::uint32_t copy_of(const Ring::Entry& entry);
   std::uint32_t stack_of(const unwind::StackRecord& record);
   void learn_places(const std::vector<RemoteAddr>& pcs, std::chrono::milliseconds longest);
+  [[nodiscard]] std::chrono::milliseconds longest_walk() const;
   std::vector<std::vector<std::uint32_t>> name_frames(Trace& trace,
                                                       const std::vector<RemoteAddr>& pcs);
 
@@ -116,6 +126,8 @@ class Recording {
   std::uint64_t samples_ = 0;
   std::uint64_t forgotten_ = 0;
   std::uint64_t not_unwound_ = 0;
+  bool has_names_ = true;
+  std::chrono::steady_clock::time_point end_ = std::chrono::steady_clock::time_point::max();
 };
 
 }  // namespace heapattach::trace

@@ -8,10 +8,13 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include "attach/guardian.h"
 #include "attach/interrupt.h"
+#include "attach/permission.h"
+#include "attach/process_end.h"
 #include "inject/ptrace_control.h"
 #include "inject/trace/installation.h"
 #include "inject/trace/plan.h"
@@ -44,8 +47,11 @@ constexpr double kSecondsPerSample = 6e-6;
 // How long a record may be begun and not finished: its thread may wait for a processor, or for the
 // end of a collection.
 constexpr auto kLongestUnfinished = 10s;
-// Unwinding and naming what was recorded.
-constexpr auto kAfterwards = 120s;
+// Share of the time left after the recording in which stacks are unwound and named. The rest is for
+// the report.
+constexpr double kForStacks = 0.6;
+// Ten years: small enough to be added to a time without overflow.
+constexpr std::chrono::hours kEndless{24 * 3650};
 constexpr std::uint64_t kStackBytes = std::uint64_t{16} << 10;
 // Where each allocation is recorded, copying deep stacks costs too much.
 constexpr std::uint64_t kShortStackBytes = std::uint64_t{8} << 10;
@@ -79,10 +85,19 @@ class Tracing {
     if (options_.max_pause) how.max_pause = *options_.max_pause;
     fill_header();
     const auto collections = collections_so_far(prepared_);
-    const auto installed = HA_TRY(Installation::make(target, *control, prepared_.found.hooks, how));
+    how.on_not_undone = [this](const Error& why) { note_left_in(why); };
+    auto made = Installation::make(target, *control, prepared_.found.hooks, how);
+    if (!made && !trace_.header.left_in.empty()) {
+      end_early(made.error().message());
+      return std::move(trace_);
+    }
+    const auto installed = HA_TRY(std::move(made));
     // Not before: on a busy machine, the program allocates much while the tracer is put in.
     trace_.header.gc_bytes_at_start = total_bytes(prepared_);
     if (launched_ != nullptr) begin_program();
+    const auto left = std::max<Clock::duration>(options_.deadline.at - Clock::now(), 0s);
+    left_ = std::chrono::duration_cast<std::chrono::milliseconds>(
+        std::min<Clock::duration>(left, kEndless));
     began_ = monotonic_ns();
     trace_.header.started = rfc3339(WallClock::now());
     trace_.header.entries = installed->entries();
@@ -103,7 +118,11 @@ class Tracing {
     if (learns_types()) recording.set_type_watch(&types);
     const auto recorded = record(*installed, recording);
     types.stop();
-    need_time(std::chrono::duration_cast<std::chrono::milliseconds>(kAfterwards));
+    // The recording does not count towards --timeout.
+    set_guarded_deadline(Clock::now() + left_);
+    const auto for_stacks =
+        std::chrono::duration_cast<std::chrono::milliseconds>(kForStacks * left_);
+    const auto stacks_by = Clock::now() + for_stacks;
     accept_interrupt();
     if (is_same_program(*installed)) {
       trace_.header.gc_bytes_at_end = total_bytes(prepared_);
@@ -113,16 +132,17 @@ class Tracing {
     }
     trace_.header.duration_ns = monotonic_ns() - began_;
     leave(*installed);
+    std::uint64_t late = 0;
     if (recorded) {
-      static_cast<void>(recording.drain(installed->ring()));
+      late = recording.drain_rest(installed->ring(), stacks_by);
     } else {
       end_early(recorded.error().message());
     }
     add_counts(installed->ring().counts(), recording);
-    HA_TRY(recording.finish(trace_));
-    if (recording.not_unwound() != 0) {
-      warn(fmt::format("{} stacks could not be unwound", recording.not_unwound()));
-    }
+    trace_.header.drops += late;
+    if (late != 0) warn(fmt::format("{} samples were lost: no time was left to read them", late));
+    HA_TRY(recording.finish(trace_, stacks_by));
+    note_shortfalls(recording, Clock::now() >= stacks_by - for_stacks / 2);
     return std::move(trace_);
   }
 
@@ -142,21 +162,39 @@ class Tracing {
     header.warnings = prepared_.found.notes;
   }
 
+  // Unwinding fails only if a worker fails or the time is over.
+  void note_shortfalls(const Recording& recording, bool is_late) {
+    std::string text;
+    if (recording.not_unwound() != 0) {
+      text = fmt::format("{} stacks could not be unwound", recording.not_unwound());
+    } else if (!recording.has_names()) {
+      text = "function names could not be read";
+    }
+    if (text.empty()) return;
+    if (is_late) {
+      end_early(fmt::format("{}: {}; try a longer --timeout", kDeadlinePassed, text));
+    } else {
+      warn(std::move(text));
+    }
+  }
+
   // Until the time is over, the user asks for the end, or the process ends.
   Result<void> record(Installation& installed, Recording& recording) {
     Ring& ring = installed.ring();
     const auto back_off = options_.every <= 1 ? kExactBackOff : kBackOff;
     const auto begin = Clock::now();
     const bool is_endless = options_.length.count() == 0;
-    const auto until = is_endless ? Clock::time_point::max() : begin + options_.length;
+    const auto until = begin + (is_endless ? kEndless : options_.length);
     // Preparing may have taken long, and must not cut the recording short.
-    if (!is_endless) set_guarded_deadline(until + kAfterwards);
+    set_guarded_deadline(until + left_);
+    recording.set_end(until);
     auto next_report = begin + kBetweenReports;
     auto last_progress = begin;
     while (Clock::now() < until && !options_.deadline.is_interrupted()) {
       ring.beat();
+      installed.look_at_stacks();
       const auto now = Clock::now();
-      const auto drained = recording.drain(ring);
+      const auto drained = recording.drain(ring, std::min(until, next_report));
       if (!drained && drained.error().kind == ErrorKind::Interrupted) return {};
       if (HA_TRY(drained) || !ring.is_waiting()) last_progress = now;
       if (now - last_progress > kLongestUnfinished) {
@@ -219,7 +257,9 @@ class Tracing {
   bool is_same_program(const Installation& installed) {
     if (!prepared_.target.process->is_alive()) {
       // What was started for the trace is traced to its end.
-      if (launched_ == nullptr) end_early("the process exited");
+      if (launched_ == nullptr) {
+        end_early(fmt::format("the process {}, with the recorder in it", end_.words()));
+      }
       return false;
     }
     if (installed.is_there()) return true;
@@ -246,14 +286,26 @@ class Tracing {
           fmt::format("the longest stop was {:.1f} ms", milliseconds_of(installed.pause())));
     }
     if (!removed) {
-      warn("the tracer could not be removed: " + removed.error().message() +
-           "; it does nothing without us, and the next run removes it");
+      note_left_in(removed.error());
     } else if (!removed->is_whole) {
       warn(
           fmt::format("some pages of the tracer, named /memfd:{}, stay in the process, where they "
                       "do nothing: {}",
                       kRingName, removed->why));
     }
+  }
+
+  // A program may forbid its own user to trace it, in the midst of a trace.
+  void note_left_in(const Error& why) {
+    const Process& target = *prepared_.target.process;
+    std::string reason = why.message();
+    if (why.kind == ErrorKind::Denied) {
+      if (const auto may = check_may_trace(target); !may) reason = may.error().message();
+    }
+    trace_.header.left_in = fmt::format(
+        "the recorder could not be taken out of process {}: {}; it does nothing without us; "
+        "to take it out, run as root: heapattach --stacks {}",
+        target.pid(), reason, target.pid());
   }
 
   void add_counts(const Ring::Counts& counts, const Recording& recording) {
@@ -282,10 +334,12 @@ class Tracing {
 
   const TraceOptions& options_;
   Prepared& prepared_;
+  ProcessEnd end_{*prepared_.target.process};
   Launched* launched_;
   Trace trace_;
   CellCounter shown_;  // by on_trace
   std::uint64_t began_ = 0;
+  std::chrono::milliseconds left_{};  // of --timeout, without the recording
   Clock::time_point next_table_{};
 };
 

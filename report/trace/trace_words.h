@@ -20,4 +20,7 @@ inline constexpr std::array<std::pair<std::string_view, Whose>, 4> kWhoseWords{{
 inline constexpr std::string_view kNoCollection =
     "no collection ran meanwhile: all that was allocated and not freed counts as in use";
 
+// How the reason of a trace begins that --timeout cut short.
+inline constexpr std::string_view kDeadlinePassed = "the deadline passed";
+
 }  // namespace heapattach::trace

@@ -2,14 +2,16 @@
 
 #include <algorithm>
 
+#include "symbols/boehm/size_classes.h"
+
 namespace heapattach::snapshot {
 
 namespace {
 
 constexpr std::uint64_t kGranule = 16;
 
-// One instance by itself: the collector adds a byte and rounds up to 16. Merged size classes
-// (GC_extend_size_map in misc.c) leave a little more.
+// One instance by itself: the collector adds a byte and rounds up to 16, or uses a larger slot
+// (size_classes.h).
 // malloc adds eight bytes, rounds up to 16, and leaves 24 at least.
 Fit fit_instance(const Claim& claim, std::uint64_t object_bytes, bool is_chunk) {
   const std::uint64_t n = claim.bytes;
@@ -25,8 +27,9 @@ Fit fit_instance(const Claim& claim, std::uint64_t object_bytes, bool is_chunk) 
   if (object_bytes / 2 >= n && has_room && claim.many != kNoRow) {
     return {Rank::Several, claim.many};
   }
-  if (object_bytes - n <= 2 * kGranule + n / 4) return {Rank::Loose, claim.one};
-  return {};
+  const bool is_possible = is_chunk ? object_bytes - n <= 2 * kGranule + n / 4
+                                    : boehm::may_hold_request(object_bytes, n);
+  return is_possible ? Fit{Rank::Loose, claim.one} : Fit{};
 }
 
 Fit fit_inside(const Claim& claim, std::uint64_t object_bytes, std::uint64_t inside) {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "report/type_names.h"
 #include "report/typing/cxx_containers.h"
 
 namespace heapattach::snapshot {
@@ -124,7 +125,7 @@ TypeIndex TypeRows::intern(const Key& key) {
     case Kind::Closure: type.name = fmt::format("(closure of {})", holder); break;
     case Kind::Buffer:
     case Kind::Unknown: type.name = fmt::format("(buffer of {})", holder); break;
-    case Kind::Held: type.name = fmt::format("(held by {})", holder); break;
+    case Kind::Held: type.name = unnamed_in(holder); break;
   }
   type.holder = holder;
   const TypeIndex row = add_row(std::move(type), ref);

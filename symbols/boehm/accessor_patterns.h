@@ -118,6 +118,14 @@ class Matcher {
     return RemoteAddr{*address};
   }
 
+  // A variable of one byte, returned as an int.
+  [[nodiscard]] std::optional<RemoteAddr> sign_extended_byte(Expr expr) const {
+    const ExprNode* node = &pool_.at(expr);
+    if (node->op == ExprOp::Bits && node->shift == 0) node = &pool_.at(node->left);
+    if (node->op != ExprOp::Insert || node->width != 1) return std::nullopt;
+    return variable(node->right, 1);
+  }
+
   // The first one.
   [[nodiscard]] bool is_argument(Expr expr) const {
     const ExprNode& node = pool_.at(expr);

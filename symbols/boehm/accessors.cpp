@@ -210,10 +210,13 @@ std::optional<AccessorReader::Difference> AccessorReader::read_counter(RemoteAdd
   ExprPool pool;
   const Matcher match(pool);
   for (const FunctionPath& path : evaluate(pool, disassembler_, source_, function, {})) {
-    for (const unsigned width : {8U, 4U}) {
+    for (const unsigned width : {8U, 4U, 1U}) {
       if (const auto variable = match.variable(path.returned, width)) {
         return Difference{*variable, std::nullopt};
       }
+    }
+    if (const auto variable = match.sign_extended_byte(path.returned)) {
+      return Difference{*variable, std::nullopt};
     }
     const ExprNode& sum = pool.at(path.returned);
     if (sum.op != ExprOp::Sum || sum.terms.size() != 2 || sum.constant != 0) continue;

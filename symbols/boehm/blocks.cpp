@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "symbols/boehm/bounded_blocks.h"
 #include "symbols/boehm/heap_memory.h"
 
 // The index is read in three steps, each in large batches, because the target is stopped all the
@@ -23,13 +24,16 @@
 //
 // All numbers come from the target. A bottom index or a header counts only if it is in mapped
 // memory and agrees with the slot where it was found. The number of bottom indices and headers is
-// bounded by the memory that could hold them, and a block that overlaps the next one is dropped.
+// bounded by the memory that could hold them. Blocks are dropped that overlap the next one, or that
+// would make the heap larger than kMostUsed: a hostile program can claim terabytes at no cost.
 
 namespace heapattach::boehm {
 namespace {
 
 constexpr std::uint64_t kGranuleBytes = 16;
 constexpr std::uint64_t kAddressLimit = std::uint64_t{1} << 47;
+// Limits the readers' table, which has four bytes for each 4 KiB of blocks.
+constexpr std::uint64_t kMostUsed = std::uint64_t{256} << 30U;
 constexpr std::size_t kNamedMisfits = 16;
 constexpr std::size_t kSampledTails = 64;
 constexpr std::uint64_t kJoinGapBytes = 4096;    // closer headers are copied in one run
@@ -88,8 +92,14 @@ struct Candidate {
 
 class IndexReader {
  public:
-  IndexReader(const MemoryReader& memory, const MemoryMap& map, const Layout& layout)
-      : memory_(memory), layout_(layout), readable_(map) {}
+  IndexReader(const MemoryReader& memory,
+              const MemoryMap& map,
+              const Layout& layout,
+              std::uint64_t in_use)
+      : memory_(memory),
+        layout_(layout),
+        readable_(map),
+        most_bytes_(std::min(readable_.total(), in_use)) {}
 
   Result<BlockIndex> read() {
     // No index was learned, because there is no heap yet.
@@ -160,7 +170,7 @@ class IndexReader {
       enqueue({{word_at(top, slot * 8)}, slot}, seen, pending);
     }
     // As many as would fit in memory.
-    const std::uint64_t most = readable_.total() / bottom_bytes() + 1;
+    const std::uint64_t most = most_bytes_ / bottom_bytes() + 1;
     std::vector<BottomIndex> bottoms;
     std::unordered_set<std::uint64_t> keys;
     while (!pending.empty()) {
@@ -232,7 +242,7 @@ class IndexReader {
   std::vector<Candidate> list_candidates(std::span<const BottomIndex> bottoms) {
     std::vector<Candidate> candidates;
     // Headers are disjoint: there cannot be more than fit in memory.
-    const std::uint64_t most = readable_.total() / header_bytes() + 1;
+    const std::uint64_t most = most_bytes_ / header_bytes() + 1;
     for (const BottomIndex& bottom : bottoms) {
       const RemoteAddr base{bottom.key << layout_.top_shift};
       for (std::uint64_t i = 0; i <= layout_.bottom_mask; ++i) {
@@ -385,6 +395,12 @@ class IndexReader {
         continue;
       }
       next = block.start;
+      if (found_[i] == Found::Used && extent(block) > kMostUsed - index_.used_bytes) {
+        add_misfit(block.start,
+                   fmt::format("{:#x} bytes: the blocks would exceed 256 GiB", block.object_bytes));
+        found_[i] = Found::Nothing;
+        continue;
+      }
       if (found_[i] == Found::Used) {
         index_.used_bytes += extent(block);
       } else {
@@ -425,6 +441,7 @@ class IndexReader {
   const MemoryReader& memory_;
   const Layout& layout_;
   Readable readable_;
+  std::uint64_t most_bytes_;  // limits the bytes of indices, and those of headers
   BlockIndex index_;
   std::vector<Found> found_;  // parallel to index_.blocks, until compact()
   std::size_t sample_step_ = 1;
@@ -435,7 +452,14 @@ class IndexReader {
 Result<BlockIndex> read_blocks(const MemoryReader& memory,
                                const MemoryMap& map,
                                const Layout& layout) {
-  return IndexReader(memory, map, layout).read();
+  return read_bounded_blocks(memory, map, layout, ~std::uint64_t{0});
+}
+
+Result<BlockIndex> read_bounded_blocks(const MemoryReader& memory,
+                                       const MemoryMap& map,
+                                       const Layout& layout,
+                                       std::uint64_t in_use) {
+  return IndexReader(memory, map, layout, in_use).read();
 }
 
 }  // namespace heapattach::boehm

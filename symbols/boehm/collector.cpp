@@ -376,7 +376,8 @@ Counters read_counters(const Collector& collector, const MemoryReader& memory) {
   counters.unmapped_bytes = read_value<std::uint64_t>(memory, collector.unmapped_bytes);
   counters.collections = read_value<std::uint64_t>(memory, collector.collections);
   counters.allocated = read_value<std::uint64_t>(memory, collector.allocated);
-  if (const auto mode = read_value<std::uint32_t>(memory, collector.incremental)) {
+  // An int until 8.2, a byte since; 0 or 1.
+  if (const auto mode = read_value<std::uint8_t>(memory, collector.incremental)) {
     counters.incremental = *mode != 0;
   }
   const auto collecting = read_value<std::uint8_t>(memory, collector.collecting);

@@ -3,9 +3,10 @@
 
 #include "symbols/boehm/roots.h"
 
-// Entries in 8.2.2 (finalize.c). A finalizer's is: hidden object · next · procedure · data · size
-// of the object · mark procedure. A disappearing link's is: hidden link · next · hidden object.
-// Hidden means complemented. Both are in chains from hash tables, which are objects too.
+// Entries (finalize.c). A finalizer's entry is: hidden object · next · procedure · data · size of
+// the object · mark procedure. In 8.3: hidden object · next · procedure · mark procedure · data ·
+// size. A disappearing link's entry is: hidden link · next · hidden object. Hidden means
+// complemented. Both are in chains from hash tables, which are objects too.
 
 namespace heapattach::boehm {
 namespace {
@@ -73,7 +74,8 @@ class Finder {
   [[nodiscard]] std::optional<ObjectRef> finalized(ObjectRef entry, std::uint64_t address) const {
     const auto object = heap_.object_at(address);
     if (!object || word(entry, 2) == 0) return std::nullopt;
-    if (word(entry, 4) != heap_.blocks()[object->block].object_bytes) return std::nullopt;
+    const std::uint64_t bytes = heap_.blocks()[object->block].object_bytes;
+    if (word(entry, 4) != bytes && word(entry, 5) != bytes) return std::nullopt;
     return object;
   }
   [[nodiscard]] bool is_due(ObjectRef entry) const {

@@ -1,22 +1,31 @@
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <unordered_set>
+#include <vector>
 
+#include "symbols/boehm/kinds.h"
 #include "symbols/boehm/mark_bits.h"
-#include "symbols/boehm/roots.h"
 
 namespace heapattach::boehm {
 namespace {
-
-constexpr std::size_t kGlobalLists = 129;  // for sizes up to half a block (MAXOBJGRANULES + 1)
 
 class FreeListWalker {
  public:
   FreeListWalker(const Heap& heap, const Capture& capture)
       : heap_(heap), capture_(capture), free_(heap) {}
 
-  void walk_global(std::span<const Range> collector_data) {
+  // The kinds themselves say where their lists are.
+  void walk_kinds(std::span<const ObjectKind> kinds) {
+    for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+      const Heads heads = heads_at(kinds[kind].free_lists);
+      for (std::size_t g = 0; g < heads.size(); ++g) {
+        const auto ref = heap_.object_at(heads[g]);
+        if (ref && fits(*ref, g) && heap_.blocks()[ref->block].kind == kind) walk(heads[g]);
+      }
+    }
+  }
+
+  void walk_data(std::span<const Range> collector_data) {
     std::unordered_set<std::uint64_t> seen;
     for (const Range& range : collector_data) {
       const auto bytes = capture_.bytes_from(range.start);
@@ -24,7 +33,10 @@ class FreeListWalker {
       for (std::size_t i = 0; i + 8 <= size; i += 8) {
         std::uint64_t word = 0;
         std::memcpy(&word, bytes.data() + i, sizeof word);
-        if (word % 8 == 0 && word != 0 && seen.insert(word).second) walk_array({word});
+        if (word % 8 != 0 || word == 0 || !seen.insert(word).second) continue;
+        const Heads heads = heads_at({word});
+        if (!are_lists(heads)) continue;
+        for (const std::uint64_t head : heads) walk(head);
       }
     }
   }
@@ -44,24 +56,40 @@ class FreeListWalker {
   ObjectSet take() && { return std::move(free_); }
 
  private:
-  void walk_array(RemoteAddr at) {
+  using Heads = std::vector<std::uint64_t>;
+
+  // Empty if the array was not copied.
+  [[nodiscard]] Heads heads_at(RemoteAddr at) const {
     const auto bytes = capture_.bytes_from(at);
-    if (bytes.size() < kGlobalLists * 8) return;
-    std::array<std::uint64_t, kGlobalLists> heads{};
-    std::memcpy(heads.data(), bytes.data(), sizeof heads);
+    Heads heads;
+    if (bytes.size() < kListsOfKind * 8) return heads;
+    heads.resize(kListsOfKind);
+    std::memcpy(heads.data(), bytes.data(), kListsOfKind * 8);
+    return heads;
+  }
+
+  // Whether an object can be on list number g of its kind.
+  [[nodiscard]] bool fits(ObjectRef ref, std::size_t g) const {
+    return heap_.blocks()[ref.block].object_bytes ==
+           std::max<std::size_t>(g, 1) * Heap::kGranuleBytes;
+  }
+
+  // Whether these can only be free lists, all of one kind. A kind's blocks that wait to be swept
+  // are in an array of the same form, but its words are the starts of blocks, whose first objects
+  // may be alive.
+  [[nodiscard]] bool are_lists(const Heads& heads) const {
     std::optional<std::uint8_t> kind;
-    for (std::size_t g = 0; g < kGlobalLists; ++g) {
+    bool may_be_blocks = true;
+    for (std::size_t g = 0; g < heads.size(); ++g) {
       if (heads[g] == 0) continue;
       const auto ref = heap_.object_at(heads[g]);
-      if (!ref) return;
+      if (!ref || !fits(*ref, g)) return false;
       const Block& block = heap_.blocks()[ref->block];
-      if (block.object_bytes != std::max<std::size_t>(g, 1) * Heap::kGranuleBytes) return;
-      if (kind.value_or(block.kind) != block.kind) return;
+      if (kind.value_or(block.kind) != block.kind) return false;
       kind = block.kind;
+      may_be_blocks = may_be_blocks && ref->slot == 0;
     }
-    for (const std::uint64_t head : heads) {
-      if (head != 0) walk(head);
-    }
+    return !may_be_blocks;
   }
 
   const Heap& heap_;
@@ -91,16 +119,28 @@ bool looks_free(const Heap& heap, ObjectRef ref) {
 
 ObjectSet find_free_objects(const Heap& heap,
                             const Capture& capture,
+                            std::span<const ObjectKind> kinds,
                             std::span<const Range> collector_data,
                             std::span<const ThreadRecord> records) {
   FreeListWalker walker(heap, capture);
-  walker.walk_global(collector_data);
+  if (kinds.empty()) {
+    walker.walk_data(collector_data);
+  } else {
+    walker.walk_kinds(kinds);
+  }
   for (const ThreadRecord& record : records) {
     for (const Range& head : record.list_heads) {
       if (const auto word = heap.captured_word(head.start)) walker.walk(*word);
     }
   }
   return std::move(walker).take();
+}
+
+ObjectSet find_free_objects(const Heap& heap,
+                            const Capture& capture,
+                            std::span<const Range> collector_data,
+                            std::span<const ThreadRecord> records) {
+  return find_free_objects(heap, capture, {}, collector_data, records);
 }
 
 std::vector<ObjectRef> uncollectable_objects(const Heap& heap, const ObjectSet& free) {

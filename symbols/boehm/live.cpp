@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "symbols/boehm/kinds.h"
+
 namespace heapattach::boehm {
 namespace {
 
@@ -36,19 +38,16 @@ std::vector<Range> list_heads(const Heap& heap, std::span<const ThreadRecord> re
   return heads;
 }
 
-// The free-list heads in the kinds' table, which the collector marks but does not scan (mark_rts.c,
-// GC_push_roots).
-std::vector<ObjectRef> free_list_heads(const Heap& heap,
-                                       const Capture& capture,
-                                       const std::optional<Range>& kinds) {
-  std::vector<ObjectRef> heads;
-  if (!kinds) return heads;
-  for (std::uint64_t offset = 0; offset + 8 <= kinds->bytes; offset += 8) {
-    const auto word = capture.read_as<std::uint64_t>(kinds->start + offset);
-    const auto ref = word ? heap.object_at(*word) : std::nullopt;
-    if (ref && heap.blocks()[ref->block].is_atomic()) heads.push_back(*ref);
+// The arrays of free lists of the program's own kinds, which the collector marks but does not scan
+// (mark_rts.c, GC_push_roots).
+std::vector<ObjectRef> free_list_arrays(const Heap& heap, std::span<const ObjectKind> kinds) {
+  std::vector<ObjectRef> arrays;
+  for (const ObjectKind& kind : kinds) {
+    if (const auto ref = heap.resolve(kind.free_lists.value, Heap::From::Stack)) {
+      arrays.push_back(*ref);
+    }
   }
-  return heads;
+  return arrays;
 }
 
 // The collector scans these even where it does not scan its own data (pthread_support.c,
@@ -63,14 +62,10 @@ std::vector<ObjectRef> record_objects(const Heap& heap, std::span<const ThreadRe
   return objects;
 }
 
-// Registers count as words of a stack, except the stack pointer. A thread that runs a fiber has
-// that fiber's stack.
+// Registers count as words of a stack, except the stack pointer.
 bool counts_registers(pid_t thread, const ScannedStacks& stacks) {
   const auto& counted = stacks.with_registers;
-  return std::find(counted.begin(), counted.end(), thread) != counted.end() ||
-         std::any_of(stacks.ranges.begin(), stacks.ranges.end(), [&](const RootRange& range) {
-           return range.kind == RootKind::Fiber && range.thread == thread;
-         });
+  return std::find(counted.begin(), counted.end(), thread) != counted.end();
 }
 
 std::optional<RemoteAddr> guess_stack_bottom(const Heap& heap,
@@ -123,11 +118,8 @@ std::vector<std::string> problems_of(const Roots& roots,
 LiveSet find_live(
     Heap& heap, const Capture& capture, Roots roots, const MemoryMap& map, unsigned workers) {
   auto records = find_thread_records(heap, capture, roots.collector_data, roots.threads, map);
-  // The table of kinds references all lists. Any other match in a program with a built-in collector
-  // may be a structure of the program's own.
-  const std::span<const Range> lead_to_lists =
-      roots.kinds ? std::span(&*roots.kinds, 1) : std::span<const Range>(roots.collector_data);
-  auto free = find_free_objects(heap, capture, lead_to_lists, records);
+  const auto kinds = roots.kinds ? read_kinds(*roots.kinds, capture) : std::vector<ObjectKind>();
+  auto free = find_free_objects(heap, capture, kinds, roots.collector_data, records);
   if (!roots.stack_bottom) roots.stack_bottom = guess_stack_bottom(heap, capture, roots, records);
   ScannedStacks stacks = scan_stacks(roots.ranges, with_unstopped(records, roots.threads),
                                      roots.stack_bottom, roots.pid);
@@ -143,9 +135,9 @@ LiveSet find_live(
     kept.tables.push_back(record);
     kept.own.push_back({record, CollectorObject::What::ThreadRecord});
   }
-  for (const ObjectRef head : free_list_heads(heap, capture, roots.kinds)) {
-    kept.tables.push_back(head);
-    kept.own.push_back({head, CollectorObject::What::FreeLists});
+  for (const ObjectRef array : free_list_arrays(heap, kinds)) {
+    kept.tables.push_back(array);
+    kept.own.push_back({array, CollectorObject::What::FreeLists});
   }
   heap.hide(list_heads(heap, records));
 

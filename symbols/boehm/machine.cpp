@@ -184,7 +184,8 @@ Expr Machine::sign_extended(Expr value, unsigned from, unsigned to) {
     return pool_.truncate(pool_.constant(static_cast<std::uint64_t>(wide)), to);
   }
   const std::uint64_t sign = std::uint64_t{1} << (8 * from - 1);
-  return (pool_.possible_bits(value) & sign) == 0 ? value : pool_.unknown();
+  if ((pool_.possible_bits(value) & sign) == 0) return value;
+  return pool_.insert(pool_.unknown(), value, from);
 }
 
 void Machine::push(MachineState& state, Expr value) {

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "symbols/boehm/collector.h"
+#include "symbols/boehm/kinds.h"
 #include "symbols/boehm/mark.h"
 
 namespace heapattach::boehm {
@@ -28,35 +29,17 @@ std::uint64_t environment_of(std::uint64_t descriptor) {
 
 // The kinds made by GC_init_explicit_typing: one has a descriptor in each object's last word; the
 // next one is for arrays, and its procedure has the next number.
-class KindsReader {
- public:
-  KindsReader(const MemoryReader& memory, const Range& table) : memory_(memory), table_(table) {}
-
-  void read_into(MarkingRules& rules) const {
-    // Free lists, reclaim list, descriptor, two flags; and where objects can be disclaimed, a flag
-    // and a procedure. Flags are ints up to 8.2, and bytes later.
-    for (const std::uint64_t stride : {48U, 40U, 32U}) {
-      for (std::uint64_t kind = 4; (kind + 2) * stride <= table_.bytes; ++kind) {
-        if (word(kind * stride + 16) != kLastWord) continue;
-        const std::uint64_t next = word((kind + 1) * stride + 16).value_or(0);
-        if ((next & kDescriptorTags) != kByProcedure || environment_of(next) != 0) continue;
-        if (procedure_of(next) == 0) continue;
-        rules.array_procedure = procedure_of(next);
-        rules.typed_procedure = procedure_of(next) - 1;
-        return;
-      }
-    }
+void read_procedures(std::span<const ObjectKind> kinds, MarkingRules& rules) {
+  for (std::size_t kind = kFirstKinds; kind + 1 < kinds.size(); ++kind) {
+    if (kinds[kind].descriptor != kLastWord) continue;
+    const std::uint64_t next = kinds[kind + 1].descriptor;
+    if ((next & kDescriptorTags) != kByProcedure || environment_of(next) != 0) continue;
+    if (procedure_of(next) == 0) continue;
+    rules.array_procedure = procedure_of(next);
+    rules.typed_procedure = procedure_of(next) - 1;
+    return;
   }
-
- private:
-  [[nodiscard]] std::optional<std::uint64_t> word(std::uint64_t offset) const {
-    const auto value = memory_.read_as<std::uint64_t>(table_.start + offset);
-    return value ? std::optional(*value) : std::nullopt;
-  }
-
-  const MemoryReader& memory_;
-  Range table_;
-};
+}
 
 // Whether the words that a descriptor with `bitmaps` names are all inside an object of `words`.
 bool fits(std::span<const ExtendedBitmap> bitmaps, std::uint64_t first, std::uint64_t words) {
@@ -178,7 +161,7 @@ bool finds_bases(const Heap& heap, const Collector& collector, const MemoryReade
   std::from_chars(collector.version.data(), collector.version.data() + collector.version.size(),
                   major);
   if (major < 8 || !collector.incremental) return major < 8;
-  const auto mode = captured.read_as<std::uint32_t>(*collector.incremental);
+  const auto mode = captured.read_as<std::uint8_t>(*collector.incremental);  // an int until 8.2
   return mode && *mode != 0;
 }
 
@@ -225,7 +208,7 @@ MarkingRules read_marking_rules(const Heap& heap,
     rules.displacements = read_displacements(*collector.displacements, captured);
   }
   rules.finds_bases_from_stacks = finds_bases(heap, collector, captured);
-  if (collector.kinds) KindsReader(captured, *collector.kinds).read_into(rules);
+  if (collector.kinds) read_procedures(read_kinds(*collector.kinds, captured), rules);
   if (rules.typed_procedure) {
     rules.bitmaps = BitmapFinder(heap, rules).find(captured, collector_data);
   }

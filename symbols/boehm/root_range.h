@@ -15,9 +15,9 @@ enum class RootKind : std::uint8_t { Global, Stack, Register, Fiber, Uncollectab
 struct RootRange {
   RootKind kind = RootKind::Global;
   Range range;
-  pid_t thread = 0;            // for a stack
-  std::uint64_t fiber = 0;     // address of the fiber's object
-  std::string_view name = {};  // of memory that is not a variable; a literal, or empty
+  pid_t thread = 0;            // the thread that uses this stack; 0: none, or not a stack
+  std::uint64_t fiber = 0;     // the object of the fiber that owns this stack, if known
+  std::string_view name = {};  // what this memory is, if not a variable; a literal, or empty
 };
 
 }  // namespace heapattach::boehm

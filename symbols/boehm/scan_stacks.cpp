@@ -31,7 +31,7 @@ class StackScan {
 
   ScannedStacks scan() {
     for (const RootRange& root : roots_) {
-      if (root.kind == RootKind::Stack) {
+      if (root.thread != 0) {
         scan_stack(root);
       } else {
         found_.ranges.push_back(root);
@@ -45,7 +45,10 @@ class StackScan {
     const auto record = std::find_if(records_.begin(), records_.end(), [&](const ThreadRecord& r) {
       return r.thread == root.thread;
     });
-    if (record == records_.end()) {
+    const bool is_known = record != records_.end() && record->is_understood;
+    if (root.fiber != 0 && !is_known) {
+      keep(root, root.range);
+    } else if (record == records_.end()) {
       scan_unknown(root);
     } else if (!record->is_understood) {
       scan_to(root, is_first(root) ? stack_bottom_ : record->stack_end);
@@ -77,12 +80,7 @@ class StackScan {
       const bool is_inside = root.range.contains(*record.blocked_at);
       if (is_inside) from.range = words_between(*record.blocked_at, root.range.end());
     }
-    // In the first thread's record, the end may be an old one.
-    std::optional<RemoteAddr> end = record.has_own_end ? record.stack_end : stack_bottom_;
-    if (record.alternate_stack && record.alternate_stack->contains(from.range.start)) {
-      end = record.alternate_stack->end();
-    }
-    if (!record.has_own_end && !end) end = root.range.end();
+    const std::optional<RemoteAddr> end = end_of(from, record);
     if (!end || !is_end_of(from, *end)) {
       keep(root, root.range);
       if (!end || !is_a_fibers(*end)) add_problem(root, end);
@@ -95,6 +93,19 @@ class StackScan {
     }
     found_.ranges.push_back(part_of(root, words_between(from.range.start, *end)));
     if (!record.blocked_at) found_.with_registers.push_back(root.thread);
+  }
+
+  // Where the next collection would stop scanning. The end that is recorded for the thread may
+  // belong to a fiber that has ended: the program updates it only when a collection begins.
+  [[nodiscard]] std::optional<RemoteAddr> end_of(const RootRange& root,
+                                                 const ThreadRecord& record) const {
+    if (root.fiber != 0) return root.range.end();
+    if (record.alternate_stack && record.alternate_stack->contains(root.range.start)) {
+      return record.alternate_stack->end();
+    }
+    if (record.has_own_end) return record.stack_end;
+    // The end in the first thread's record may be outdated.
+    return stack_bottom_ ? stack_bottom_ : root.range.end();
   }
 
   // A thread that switches to another fiber is on neither for a moment.

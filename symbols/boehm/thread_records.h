@@ -67,7 +67,7 @@ struct ScannedStacks {
 // mapping, according to the threads' records. The scanned part starts at the stack pointer, or
 // where a blocked thread's call started, may have several sections, and ends where the record says.
 // For the first thread (`pid`, or the one whose stack contains `stack_bottom`) the end is
-// `stack_bottom`.
+// `stack_bottom`. The stack of a fiber that a thread runs ends where the fiber's does.
 //
 // A stack without a record is dropped, because the collector does not scan it either (its own
 // marker threads among them). But if no thread has a record, we cannot recognise this build's

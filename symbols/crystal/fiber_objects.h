@@ -9,6 +9,7 @@
 #include "attach/memory_map.h"
 #include "attach/memory_reader.h"
 #include "symbols/boehm/blocks.h"
+#include "symbols/boehm/size_classes.h"
 #include "symbols/crystal/fibers.h"
 
 // The objects that may be fibers: shared by the code that learns their layout and the code that
@@ -20,9 +21,10 @@ using Words = std::span<const std::uint64_t>;
 
 inline constexpr std::uint64_t kLargestFiber = 512;
 
-// Whether a program whose smallest fibers have `smallest` bytes can have fibers of this size.
+// Whether a program whose smallest fibers are in slots of `smallest` bytes can have fibers in slots
+// of this size.
 inline bool may_be_fiber(std::uint64_t bytes, std::uint64_t smallest) {
-  return bytes <= smallest * 5 / 4 + 16;
+  return bytes <= smallest || boehm::may_hold_request(bytes, smallest);
 }
 
 inline std::uint32_t id_of(Words words) {

@@ -41,8 +41,8 @@ std::set<std::uint64_t> sizes_of_neighbours(const Objects& objects,
 }
 
 // All objects with the id of a fiber. The collector may use different sizes for one request: an
-// object from a thread's own lists is rounded up to granules, others to a shared size, which is up
-// to an eighth larger (GC_extend_size_map in misc.c). The links show which sizes exist: reading all
+// object from a thread's own lists is rounded up to granules, others to a shared size, which is
+// larger (size_classes.h). The links show which sizes exist: reading all
 // possible ones would make the pause longer.
 Objects all_objects(const FiberLayout& layout,
                     const boehm::BlockIndex& index,
@@ -88,7 +88,8 @@ class Fibers {
       const std::uint64_t top = is_running ? thread->second : word(object, layout_.stack_top);
       const auto stack = stack_from(top, word(object, layout_.stack_bottom), mapping);
       const std::uint64_t name = layout_.name ? word(object, *layout_.name) : 0;
-      if (stack) stacks.push_back({object.at, *stack, {name}, is_running});
+      if (!stack) continue;
+      stacks.push_back({object.at, *stack, {name}, is_running, is_running && was_linked(object)});
     }
     return stacks;
   }
@@ -106,6 +107,11 @@ class Fibers {
            leads_back(object, *layout_.previous, *layout_.next) &&
            (word(object, *layout_.next) != 0 || word(object, *layout_.previous) != 0 ||
             objects_.size() == 1);
+  }
+  // Whether it still has links to neighbours, which no longer link back.
+  [[nodiscard]] bool was_linked(const Object& object) const {
+    if (!layout_.next || !layout_.previous || is_linked(object)) return false;
+    return word(object, *layout_.next) != 0 || word(object, *layout_.previous) != 0;
   }
   [[nodiscard]] bool leads_back(const Object& object,
                                 std::uint64_t there,

@@ -1,7 +1,6 @@
 // What the runtime guarantees of an instance, and what is checked:
-//   - it was allocated with exactly its class's size, so the collector gave it the smallest size
-//     class for that: one byte more (for a pointer past its end), rounded up to 16, or a little
-//     more, since small classes are merged (GC_extend_size_map in mallocx.c and misc.c);
+//   - it was allocated with exactly its class's size, so its slot is one that the collector may use
+//     for a request of that size (size_classes.h);
 //   - it was allocated atomic exactly if its class has no pointers;
 //   - the compiler zeroed it before its fields were set, so what belongs to no field is zero;
 //   - the collector zeroed it, unless atomic, so what follows the instance is zero;
@@ -13,6 +12,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+
+#include "symbols/boehm/size_classes.h"
 
 namespace heapattach::crystal {
 namespace {
@@ -151,8 +152,7 @@ bool HeaderCheck::fits(const Entry& entry,
   // Buffers of numbers are atomic, so an atomic object needs more than an id and a kind. Classes
   // with unknown size have hardly any instances.
   if (entry.bytes == 0) return !block.is_atomic();
-  if (block.object_bytes < entry.bytes) return false;
-  if (block.object_bytes > entry.bytes + 2 * kGranule + entry.bytes / 4) return false;
+  if (!boehm::may_hold_request(block.object_bytes, entry.bytes)) return false;
   const auto is_gap_zero = [&](const Range& gap) {
     return is_zero(contents, gap.start.value, gap.end().value);
   };

@@ -136,7 +136,8 @@ FiberLayout layout_of(const Type& type, const boehm::BlockIndex& index) {
   if (!top || !bottom || !type.instance_bytes) return layout;
   for (const boehm::Block& block : index.blocks) {
     const bool fits = block.object_bytes > *type.instance_bytes &&
-                      block.object_bytes <= *type.instance_bytes + 16 && !block.is_atomic();
+                      boehm::may_hold_request(block.object_bytes, *type.instance_bytes) &&
+                      !block.is_atomic();
     if (fits && (layout.object_bytes == 0 || block.object_bytes < layout.object_bytes)) {
       layout.object_bytes = block.object_bytes;
     }

@@ -192,15 +192,30 @@ bool is_without_types(const Module& module) {
   return !module.is_main_program() && is_of_c_library(module.path());
 }
 
+namespace {
+
+std::chrono::milliseconds time_for_one(const TypeOptions& options) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(options.until - Clock::now());
+  return std::clamp(left, std::chrono::milliseconds(1), options.time_per_module);
+}
+
+}  // namespace
+
 TypeModel read_types(const Modules& modules, const TypeOptions& options) {
   TypeModel all;
+  std::size_t too_late = 0;
   std::string left_out;
   for (const Module& module : modules.all()) {
     if (is_without_types(module)) {
       left_out += (left_out.empty() ? "" : ", ") + module.name();
       continue;
     }
+    if (Clock::now() >= options.until) {
+      if (Module::Contents::has_debug_information(module)) ++too_late;
+      continue;
+    }
     TypeOptions how = options;
+    how.time_per_module = time_for_one(options);
     if (options.warn) {
       how.warn = [&](std::string_view what) {
         options.warn(fmt::format("{}: {}", module.path(), what));
@@ -221,6 +236,12 @@ TypeModel read_types(const Modules& modules, const TypeOptions& options) {
   if (!left_out.empty()) {
     all.notes.push_back(
         "types of the C library not read, because its data is on no collected heap: " + left_out);
+  }
+  if (too_late > 0) {
+    const std::string note = fmt::format(
+        "the types of {} modules were not read, to leave time for the report", too_late);
+    if (options.warn) options.warn(note);
+    all.notes.push_back(note);
   }
   make_sound(all);
   return all;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <map>
 #include <optional>
 #include <string_view>
 
@@ -17,6 +19,12 @@ constexpr std::uint64_t kNotMain = 4;  // the chunk belongs to another arena tha
 constexpr std::uint64_t kLeast = 0x20;
 constexpr std::uint64_t kFence = 0x10;
 constexpr std::uint64_t kPage = 4096;
+
+// The search for pieces of main_arena also follows words that only look like chunks. All of these
+// together may be one for this many bytes of memory, and a few more, or false data would cost a
+// time that grows with the square of its size.
+constexpr std::uint64_t kBytesPerStep = 64;
+constexpr std::uint64_t kLeastSteps = 1 << 16;
 
 std::uint64_t aligned(std::uint64_t value, std::uint64_t to = 16) {
   return (value + to - 1) & ~(to - 1);
@@ -62,6 +70,9 @@ class ArenaWalk {
             const std::vector<Range>& anonymous,
             std::span<const Range> foreign)
       : words_(words), arenas_(arenas), anonymous_(anonymous), foreign_(foreign) {
+    std::uint64_t bytes = 0;
+    for (const Range& range : anonymous) bytes += range.bytes;
+    steps_left_ = kLeastSteps + bytes / kBytesPerStep;
     walked_.bytes.resize(arenas.all.size());
     walked_.is_broken.resize(arenas.all.size());
   }
@@ -131,12 +142,13 @@ class ArenaWalk {
       // With a break that the program moved, too, system_mem includes what lies between.
       walked_.bytes[0] = is_at_top && stop.at - base == main.system_mem ? main.system_mem : pieces;
     }
+    for (const Range& piece : walked_.claimed) static_cast<void>(claim(piece));
     if (is_at_top && walked_.bytes[0] == main.system_mem) return;
     for (const Range& range : anonymous_) walk_mapped_pieces(range);
   }
 
   // The start of a chain of chunks that leads to the top chunk, or to another fence.
-  std::optional<RemoteAddr> next_piece(RemoteAddr from, RemoteAddr end) const {
+  std::optional<RemoteAddr> next_piece(RemoteAddr from, RemoteAddr end) {
     constexpr int kMostTries = 10'000;
     int tries = 0;
     for (RemoteAddr at{aligned(from.value)}; at + kLeast <= end && tries < kMostTries;
@@ -159,7 +171,8 @@ class ArenaWalk {
   }
 
   // Where a chain of chunks of main_arena from `at` on ends; none if it is not one.
-  [[nodiscard]] std::optional<RemoteAddr> end_of_chain(RemoteAddr at, RemoteAddr end) const {
+  [[nodiscard]] std::optional<RemoteAddr> end_of_chain(RemoteAddr at, RemoteAddr end) {
+    if (steps_left_ == 0) return std::nullopt;
     std::size_t chunks = 0;
     bool is_of_main = true;
     const WalkEnd stop =
@@ -168,8 +181,9 @@ class ArenaWalk {
           is_of_main = is_of_main && (word & kNotMain) == 0;
         });
     const bool is_whole = stop.how == Stop::Top || (stop.how == Stop::Fence && chunks > 1);
-    if (!is_whole || !is_of_main) return std::nullopt;
-    return stop.at;
+    if (is_whole && is_of_main) return stop.at;
+    steps_left_ -= std::min<std::uint64_t>(steps_left_, chunks);
+    return std::nullopt;
   }
 
   // Pieces of main_arena, each from the start of a page.
@@ -183,7 +197,7 @@ class ArenaWalk {
       }
       const bool may_be = (words_.at_or_zero(at + 8) & kFlags) == kPrevInUse;
       const auto chain = may_be ? end_of_chain(at, range.end()) : std::nullopt;
-      if (!chain || chain->value % kPage != 0) {
+      if (!chain || chain->value % kPage != 0 || !claim({at, *chain - at})) {
         at = at + kPage;
         continue;
       }
@@ -224,6 +238,9 @@ class ArenaWalk {
       const RemoteAddr start = is_first ? arena.at + aligned(arenas_.layout.bytes())
                                         : heap->at + aligned(arena.at - first->at);
       const RemoteAddr end = heap->at + heap->bytes;
+      if (!claim({heap->at, heap->bytes})) {
+        return note_problem("a heap that overlaps another", heap->at, number);
+      }
       const WalkEnd stop = walk(start, end, number);
       walked_.claimed.back() = {heap->at, heap->bytes};
       if (stop.how != Stop::Broken && stop.at == end) walked_.bytes[number] += heap->bytes;
@@ -234,10 +251,22 @@ class ArenaWalk {
         fmt::format("the heaps of arena {:#x} were not found", arena.at.value));
   }
 
+  // Returns false if part of `memory` was walked before. Links between heaps may form a cycle, and
+  // readers of the chunks rely on their being disjoint.
+  bool claim(Range memory) {
+    const auto after = taken_.lower_bound(memory.start);
+    if (after != taken_.end() && after->first < memory.end()) return false;
+    if (after != taken_.begin() && std::prev(after)->second > memory.start) return false;
+    if (memory.bytes > 0) taken_.emplace(memory.start, memory.end());
+    return true;
+  }
+
   const Words& words_;
   const Arenas& arenas_;
   const std::vector<Range>& anonymous_;
   std::span<const Range> foreign_;
+  std::map<RemoteAddr, RemoteAddr> taken_;  // disjoint pieces: from start to end
+  std::uint64_t steps_left_ = kLeastSteps;  // for chains without an end
   Walked walked_;
 };
 
@@ -259,7 +288,10 @@ class MappedSearch {
         at = RemoteAddr{aligned(walked_.claimed[claimed_].end().value, kPage)};
         continue;
       }
-      const auto found = chunk_in_page(at, range.end());
+      const RemoteAddr end = claimed_ == walked_.claimed.size()
+                                 ? range.end()
+                                 : std::min(range.end(), walked_.claimed[claimed_].start);
+      const auto found = chunk_in_page(at, end);
       if (found) found_.push_back(*found);
       at = found ? found->at + found->bytes + found->behind : at + kPage;
     }

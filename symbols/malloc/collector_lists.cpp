@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "attach/x86_64.h"
+#include "symbols/boehm/kinds.h"
 #include "symbols/malloc/live.h"
 
 namespace heapattach::glibc {
@@ -13,7 +14,6 @@ namespace {
 constexpr std::uint64_t kEntryBytes = 16;  // an address and a descriptor
 constexpr std::uint64_t kLeastEntries = 512;
 constexpr std::uint64_t kMostEntries = std::uint64_t{1} << 32;
-constexpr std::uint64_t kReclaimWords = 129;  // an object's granules, up to half a block, and 0
 // A parallel marker has an array of 4096 entries on its stack, just above the functions in which it
 // waits.
 constexpr std::uint64_t kLocalBytes = 4096 * kEntryBytes;
@@ -63,18 +63,18 @@ void add_reclaim_lists(const Capture& capture,
         [](const boehm::Block& one, std::uint64_t at) { return one.start.value < at; });
     return block != index.blocks.end() && block->start.value == word;
   };
-  for (const std::uint64_t at : words_of(capture, std::span(&kinds, 1))) {
-    const auto bytes = capture.bytes_from(RemoteAddr{at});
-    if (at % 8 != 0 || bytes.size() < kReclaimWords * 8) continue;
+  for (const boehm::ObjectKind& kind : boehm::read_kinds(kinds, capture)) {
+    const auto bytes = capture.bytes_from(kind.unswept);
+    if (kind.unswept.value % 8 != 0 || bytes.size() < boehm::kListsOfKind * 8) continue;
     std::uint64_t blocks = 0;
     bool is_list = true;
-    for (std::uint64_t i = 0; i < kReclaimWords && is_list; ++i) {
+    for (std::uint64_t i = 0; i < boehm::kListsOfKind && is_list; ++i) {
       std::uint64_t word = 0;
       std::memcpy(&word, bytes.data() + i * 8, sizeof word);
       is_list = word == 0 || is_block(word);
       blocks += word != 0 ? 1 : 0;
     }
-    if (is_list && blocks > 0) lists.push_back({RemoteAddr{at}, kReclaimWords * 8});
+    if (is_list && blocks > 0) lists.push_back({kind.unswept, boehm::kListsOfKind * 8});
   }
 }
 

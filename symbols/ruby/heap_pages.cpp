@@ -28,8 +28,8 @@ constexpr std::uint32_t kSweeping = 2;
 constexpr std::uint32_t kDuringCollection = 1U << 5;
 constexpr std::uint32_t kBeforeSweep = 1;  // struct heap_page.flags
 
-Error out_of_order(std::string_view what) {
-  return {ErrorKind::Malformed, fmt::format("Ruby's heap is inconsistent: {}", what)};
+Error out_of_order(const Machine& machine, std::string_view why) {
+  return {ErrorKind::Malformed, cannot_read("heap", machine.release, why)};
 }
 
 template <class T>
@@ -69,7 +69,7 @@ class Lister {
     lowest_ = HA_TRY(memory_.read_as<std::uint64_t>(objspace + form.range));
     highest_ = HA_TRY(memory_.read_as<std::uint64_t>(objspace + form.range + 8));
     if (room < pages || !is_reference(sorted_) || lowest_ >= highest_) {
-      return out_of_order("its list of pages is broken");
+      return out_of_order(machine_, "its page list is broken");
     }
     list_.records.resize(pages);
     return memory_.read(RemoteAddr{sorted_}, std::as_writable_bytes(std::span(list_.records)));
@@ -80,16 +80,16 @@ class Lister {
     std::vector<std::byte> bytes(list_.records.size() * bytes_of_one);
     std::vector<Copy> copies;
     for (std::size_t i = 0; i < list_.records.size(); ++i) {
-      if (!is_reference(list_.records[i])) return out_of_order("its list of pages is broken");
+      if (!is_reference(list_.records[i])) return out_of_order(machine_, "its page list is broken");
       copies.push_back(
           {RemoteAddr{list_.records[i]}, std::span(bytes).subspan(i * bytes_of_one, bytes_of_one)});
     }
     if (!HA_TRY(memory_.copy_all(copies, limits_)).empty()) {
-      return out_of_order("a page's record cannot be read");
+      return out_of_order(machine_, "a page's record cannot be read");
     }
     for (const Copy& copy : copies) {
       auto page = page_of(copy.into);
-      if (!page) return out_of_order("a page's record is wrong");
+      if (!page) return out_of_order(machine_, "a page's record is invalid");
       list_.pages.push_back(std::move(*page));
     }
     return {};
@@ -138,7 +138,8 @@ class Lister {
 Result<std::uint64_t> count_pages(const Machine& machine, const MemoryReader& memory) {
   const auto pages = HA_TRY(
       memory.read_as<std::uint64_t>(RemoteAddr{machine.objspace} + machine.layout->objspace.pages));
-  if (pages == 0 || pages > kMostPages) return out_of_order("its number of pages is wrong");
+  if (pages == 0 || pages > kMostPages)
+    return out_of_order(machine, "its page count is implausible");
   return pages;
 }
 
@@ -189,11 +190,12 @@ Result<void> HeapCopy::copy(const Machine& machine,
   is_sweeping_ = list.is_sweeping;
   is_collecting_ = list.is_collecting;
   pages_ = std::move(list.pages);
-  HA_TRY(copy_bodies(memory, list.records, limits));
+  HA_TRY(copy_bodies(machine, memory, list.records, limits));
   return survey(machine, memory, limits);
 }
 
-Result<void> HeapCopy::copy_bodies(const MemoryReader& memory,
+Result<void> HeapCopy::copy_bodies(const Machine& machine,
+                                   const MemoryReader& memory,
                                    const std::vector<std::uint64_t>& records,
                                    const CopyLimits& limits) {
   std::vector<Range> ranges;
@@ -202,14 +204,14 @@ Result<void> HeapCopy::copy_bodies(const MemoryReader& memory,
     ranges.push_back({RemoteAddr{begin}, layout_->page_bytes});
   }
   for (std::size_t i = 1; i < ranges.size(); ++i) {
-    if (ranges[i].start < ranges[i - 1].end()) return out_of_order("two pages overlap");
+    if (ranges[i].start < ranges[i - 1].end()) return out_of_order(machine, "two pages overlap");
   }
   HA_TRY(capture_.add(memory, ranges, limits));
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     // The memory of a page begins with the address of its record.
     const auto bytes = capture_.bytes_from(ranges[i].start);
     if (bytes.size() < 8 || read_from<std::uint64_t>(bytes, 0) != records[i]) {
-      return out_of_order("a page does not match its record");
+      return out_of_order(machine, "a page does not match its record");
     }
   }
   return {};
@@ -248,7 +250,8 @@ Result<void> HeapCopy::survey(const Machine& machine,
       if (class_names_.size() < kMostClasses) class_names_.try_emplace(last);
     }
   }
-  if (misfits_ * kFewMisfits > slots) return out_of_order("too many slots hold no valid object");
+  if (misfits_ * kFewMisfits > slots)
+    return out_of_order(machine, "too many slots hold no valid object");
   const CopyFirst copy_first(capture_, memory);
   const Values values(copy_first, layout_->values);
   NameReader names(machine, values);
@@ -260,7 +263,8 @@ Result<void> HeapCopy::survey(const Machine& machine,
       return Error{ErrorKind::Timeout, "reading the names of classes took too long"};
     }
   }
-  if (unnamed * 10 > class_names_.size()) return out_of_order("too many classes have no name");
+  if (unnamed * 10 > class_names_.size())
+    return out_of_order(machine, "too many classes have no name");
   for (const auto& [type, is_used] : data_types) {
     const auto text = values.word(type);
     data_names_[type] = text ? values.c_text(*text).value_or("") : "";

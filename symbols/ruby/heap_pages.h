@@ -88,7 +88,8 @@ class HeapCopy {
   [[nodiscard]] std::uint64_t unread_bytes() const;
 
  private:
-  Result<void> copy_bodies(const MemoryReader& memory,
+  Result<void> copy_bodies(const Machine& machine,
+                           const MemoryReader& memory,
                            const std::vector<std::uint64_t>& records,
                            const CopyLimits& limits);
   Result<void> survey(const Machine& machine, const MemoryReader& memory, const CopyLimits& limits);

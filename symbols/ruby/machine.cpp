@@ -7,9 +7,20 @@
 
 #include <fmt/format.h>
 
+#include "symbols/ruby/object_space.h"
+
 namespace heapattach::ruby {
 
 namespace {
+
+// Ruby's variables for core classes, and the names of the classes.
+constexpr std::array<std::pair<const char*, const char*>, 6> kCoreClasses{
+    {{"rb_cObject", "Object"},
+     {"rb_cString", "String"},
+     {"rb_cArray", "Array"},
+     {"rb_cModule", "Module"},
+     {"rb_mKernel", "Kernel"},
+     {"rb_cThread", "Thread"}}};
 
 constexpr int kMostAncestors = 4096;
 constexpr std::uint64_t kNamesTogether = 512;  // ID_ENTRY_UNIT
@@ -41,13 +52,18 @@ std::uint64_t serial_of(const Layout& layout, Id id) {
 
 class Finder {
  public:
-  Finder(const Modules& modules, const MemoryReader& memory, const Layout& layout)
+  Finder(const Modules& modules,
+         const MemoryReader& memory,
+         const Layout& layout,
+         std::string release)
       : modules_(modules), values_(memory, layout.values) {
     machine_.layout = &layout;
+    machine_.release = std::move(release);
   }
 
   Result<Machine> find() && {
-    if (!find_vm()) return wrong("the virtual machine was not found");
+    if (!find_vm()) return wrong("its virtual machine was not found");
+    HA_TRY(find_heap());
     if (!find_class_path()) return wrong("its classes have no names");
     if (!find_names()) return wrong("its table of names was not found");
     if (machine_.class_path != 0) {
@@ -69,9 +85,28 @@ class Finder {
     return name_in(values_, machine_.names, serial_of(*machine_.layout, id));
   }
 
-  static Error wrong(std::string_view what) {
-    return {ErrorKind::Unsupported,
-            fmt::format("Ruby's memory does not have the layout of its release: {}", what)};
+  [[nodiscard]] Error wrong(std::string_view why) const {
+    return {ErrorKind::Unsupported, cannot_read("heap", machine_.release, why)};
+  }
+
+  // Retries, because Ruby may be growing the page list at this moment.
+  Result<void> find_heap() {
+    std::vector<Value> classes;
+    for (const auto& one : kCoreClasses) {
+      const auto found = variable(one.first);
+      if (!found || !is_reference(*found))
+        return wrong(fmt::format("{} was not found", one.second));
+      classes.push_back(*found);
+    }
+    constexpr int kMostTries = 5;
+    for (int tries = 1;; ++tries) {
+      const auto found =
+          find_object_space(*machine_.layout, values_.memory(), machine_.vm, classes);
+      if (!found && tries < kMostTries) continue;
+      if (!found) return wrong(found.error().message());
+      machine_.objspace = *found;
+      return {};
+    }
   }
 
   bool find_vm() {
@@ -86,9 +121,7 @@ class Finder {
     if (!is_reference(vm)) return false;
     machine_.vm = vm;
     const auto thread = values_.word(vm + layout.vm.main_thread);
-    const auto objspace = values_.word(vm + layout.vm.objspace);
-    if (!thread || !objspace || !is_reference(*thread) || !is_reference(*objspace)) return false;
-    machine_.objspace = *objspace;
+    if (!thread || !is_reference(*thread)) return false;
     const auto context = values_.word(*thread + layout.thread.context);
     if (!context || !is_reference(*context)) return false;
     return values_.word(*thread + layout.thread.vm) == vm &&
@@ -149,10 +182,7 @@ class Finder {
   // A core class whose name is wrong; none: all are right.
   std::optional<std::string> wrong_class() const {
     NameReader names(machine_, values_);
-    for (const auto& [symbol, name] :
-         {std::pair("rb_cObject", "Object"), std::pair("rb_cString", "String"),
-          std::pair("rb_cArray", "Array"), std::pair("rb_cModule", "Module"),
-          std::pair("rb_mKernel", "Kernel"), std::pair("rb_cThread", "Thread")}) {
+    for (const auto& [symbol, name] : kCoreClasses) {
       const auto found = variable(symbol);
       if (!found || names.class_name(*found) != name) return fmt::format("{} was not found", name);
     }
@@ -172,10 +202,14 @@ Result<Machine> find_machine(const Modules& modules,
   const Layout* const layout = layout_of(interpreter.version);
   if (layout == nullptr) {
     return Error{ErrorKind::Unsupported,
-                 fmt::format("Ruby {} cannot be read from outside, only Ruby {}",
-                             interpreter.version, kKnownReleases)};
+                 cannot_read("heap", interpreter.version,
+                             fmt::format("heapattach supports Ruby {}", kKnownReleases))};
   }
-  return Finder(modules, memory, *layout).find();
+  return Finder(modules, memory, *layout, interpreter.version).find();
+}
+
+std::string cannot_read(std::string_view what, std::string_view release, std::string_view why) {
+  return fmt::format("cannot read this Ruby release's {} ({}): {}", what, release, why);
 }
 
 std::optional<std::string> NameReader::class_name(Value of_class) {

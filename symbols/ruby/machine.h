@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "symbols/ruby/interpreter.h"
@@ -14,6 +15,7 @@ namespace heapattach::ruby {
 // The interpreter's virtual machine in memory, with what the names of classes and methods need.
 struct Machine {
   const Layout* layout = nullptr;  // never null once found
+  std::string release;             // "3.1.2"
   std::uint64_t vm = 0;
   std::uint64_t objspace = 0;
   Value names = 0;        // the array of all names, by the serial numbers of their IDs
@@ -24,12 +26,17 @@ struct Machine {
 };
 
 // Finds it by exported variables, and checks the layout by what must be true of any Ruby: threads
-// and their contexts reference each other, the core classes have their names, and "initialize" is
-// the name of its ID. Unsupported: the release has no known layout, or the layout
-// does not fit.
+// and their contexts reference each other, the heap has the core classes, these have their names,
+// and "initialize" is the name of its ID. Unsupported: the release has no known layout, or the
+// layout does not fit; the message has the release and says what did not fit.
 Result<Machine> find_machine(const Modules& modules,
                              const MemoryReader& memory,
                              const Interpreter& interpreter);
+
+// "cannot read this Ruby release's heap (3.1.2): its …"
+[[nodiscard]] std::string cannot_read(std::string_view what,
+                                      std::string_view release,
+                                      std::string_view why);
 
 // The names of classes and methods, each read once. Borrows both.
 class NameReader {

@@ -21,8 +21,8 @@ constexpr std::uint64_t kDescriptor = 24;
 constexpr std::uint32_t kStatus = 3;
 constexpr std::uint32_t kSuspended = 2;
 
-Error out_of_order(std::string_view what) {
-  return {ErrorKind::Malformed, fmt::format("Ruby's list of threads is inconsistent: {}", what)};
+Error out_of_order(const Machine& machine, std::string_view why) {
+  return {ErrorKind::Malformed, cannot_read("threads", machine.release, why)};
 }
 
 class Reader {
@@ -37,7 +37,7 @@ class Reader {
                        std::chrono::steady_clock::time_point fibers_until) && {
     const auto ractors =
         HA_TRY(nodes_of(machine_.vm + form_.vm.ractors, "the list of ractors is broken"));
-    if (ractors.empty()) return out_of_order("there is no ractor");
+    if (ractors.empty()) return out_of_order(machine_, "there is no ractor");
     for (const std::uint64_t node : ractors) HA_TRY(read_ractor(node - form_.ractor.node));
     find_mutex_owners();
     HA_TRY(read_descriptors());
@@ -60,7 +60,7 @@ class Reader {
     std::set<std::uint64_t> seen;
     for (auto node = values_.word(head); node != head; node = values_.word(*node)) {
       const bool is_good = node && is_reference(*node) && seen.insert(*node).second;
-      if (!is_good || nodes.size() >= kMostThreads) return out_of_order(otherwise);
+      if (!is_good || nodes.size() >= kMostThreads) return out_of_order(machine_, otherwise);
       nodes.push_back(*node);
     }
     return nodes;
@@ -71,7 +71,7 @@ class Reader {
         HA_TRY(nodes_of(ractor + form_.ractor.threads, "the list of a ractor's threads is broken"));
     const auto count = values_.as<std::uint32_t>(ractor + form_.ractor.thread_count);
     if (count != nodes.size())
-      return out_of_order("a ractor counts more or fewer threads than it lists");
+      return out_of_order(machine_, "a ractor's thread count differs from its list");
     const auto owner = values_.word(ractor + form_.ractor.lock_owner);
     for (const std::uint64_t node : nodes) HA_TRY(read_thread(node, owner == node));
     return {};
@@ -82,7 +82,7 @@ class Reader {
     const auto context = values_.word(address + form.context);
     if (values_.word(address + form.vm) != machine_.vm || !context || !is_reference(*context) ||
         values_.word(*context + form_.context.thread) != address) {
-      return out_of_order("a thread does not belong to this virtual machine");
+      return out_of_order(machine_, "a thread does not belong to this virtual machine");
     }
     Thread thread;
     thread.address = address;

@@ -140,7 +140,7 @@ Result<FoundPart> take_stack(Reader& reader) {
   FoundStack found;
   found.stack.thread = reader.take<pid_t>();
   found.stack.fiber = reader.take<std::uint64_t>();
-  found.stack.end = reader.take_one_of(StackEnd::Corrupt);
+  found.stack.end = reader.take_one_of(StackEnd::OtherStack);
   found.stack.left_out = reader.take<std::uint64_t>();
   found.stack.left_out_behind = reader.take<std::uint32_t>();
   found.stack.frames.resize(reader.take_count(kFrameBytes));
@@ -148,7 +148,7 @@ Result<FoundPart> take_stack(Reader& reader) {
     frame.pc.value = reader.take<std::uint64_t>();
     frame.stack_pointer.value = reader.take<std::uint64_t>();
     frame.cfa.value = reader.take<std::uint64_t>();
-    frame.found_by = reader.take_one_of(FoundBy::Scan);
+    frame.found_by = reader.take_one_of(FoundBy::Code);
   }
   found.locals.resize(reader.take_count(kLeastLocalBytes));
   for (FoundLocal& local : found.locals) {

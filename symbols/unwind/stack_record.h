@@ -19,14 +19,17 @@ enum class FoundBy : std::uint8_t {
   SignalFrame,   // the registers that the kernel saved before a signal handler
   FramePointer,  // the chain of frame pointers: a guess, checked as far as it can be
   Scan,          // a word on the stack that could be a return address: a guess
+  Code,          // the function's own code, up to where it returns: it has no tables
 };
 
 // Why a stack ends.
 enum class StackEnd : std::uint8_t {
-  Outermost,  // by the program's tables, this frame has no caller
-  Limit,      // there are more frames
-  Unknown,    // neither tables nor a frame pointer continue it
-  Corrupt,    // the next step is impossible: no code, or a stack that shrinks
+  Outermost,   // by the program's tables, this frame has no caller
+  Limit,       // there are more frames
+  Unknown,     // neither tables nor a frame pointer continue it
+  Corrupt,     // the next step is impossible: no code there, or the stack would shrink
+  Generated,   // it goes on in code generated at run time, which nothing describes
+  OtherStack,  // the function has switched stacks: its caller is on another one
 };
 
 // A frame in the result.

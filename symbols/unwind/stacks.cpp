@@ -78,10 +78,13 @@ class SampledStack final : public MemoryReader {
 // The work of the worker.
 class StackFinder {
  public:
-  StackFinder(const Modules& modules, const MemoryReader& capture, const StackLimits& limits)
+  StackFinder(const Modules& modules,
+              const MemoryReader& capture,
+              const MemoryMap* map,
+              const StackLimits& limits)
       : debugs_(modules),
         memory_(capture),
-        unwinder_(debugs_, memory_),
+        unwinder_(debugs_, memory_, map),
         locals_(debugs_, capture),
         limits_(limits) {}
 
@@ -197,7 +200,7 @@ Result<Stacks> walk_stacks(const Modules& modules,
   const SandboxLimits walls = walls_for(modules, limits.time);
   const auto work = [&](SandboxOutput& output) {
     Gathered gathered(output);
-    StackFinder(modules, capture, limits).find(owners, gathered);
+    StackFinder(modules, capture, owners.map, limits).find(owners, gathered);
     gathered.flush();
   };
   SandboxResult result = HA_TRY(run_sandboxed(work, walls));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "attach/freeze.h"
+#include "attach/memory_map.h"
 #include "attach/memory_reader.h"
 #include "symbols/crystal/fibers.h"
 #include "symbols/elf/module.h"
@@ -28,6 +29,7 @@ struct Stacks {
 struct StackOwners {
   std::span<const FrozenThread> threads;
   std::span<const crystal::FiberStack> fibers;
+  const MemoryMap* map = nullptr;  // tells code that was made at run time; null: unknown
 };
 
 // Limits on what to look up.

@@ -100,13 +100,48 @@ WalkedStack Unwinder::walk(const MachineState& innermost,
 }
 
 std::optional<StackEnd> Unwinder::end_at(const Frame& frame, const std::optional<Step>& step) {
-  if (!step) return modules_.is_code(frame.pc()) ? StackEnd::Unknown : StackEnd::Corrupt;
+  if (!step) {
+    const bool is_code = modules_.is_code(frame.pc());
+    return why_not(frame, frame.pc(), is_code ? StackEnd::Unknown : StackEnd::Corrupt);
+  }
   if (!step->has_caller || step->caller.pc() == 0) return StackEnd::Outermost;
   if (step->is_exact && ++signal_frames_ <= kMostSignalFrames) return {};
   // Between a thread's first frame and its caller there may be nothing but a return address.
   const bool leads_up = step->caller.sp() > frame.state.sp();
-  if (!leads_up || !modules_.is_code(RemoteAddr{step->caller.pc() - 1})) return StackEnd::Corrupt;
-  return {};
+  const RemoteAddr next{step->caller.pc() - 1};
+  if (leads_up && modules_.is_code(next)) {
+    const bool is_elsewhere = !frame.is_exact && has_switched_stack(frame.pc()) &&
+                              !may_have_called(RemoteAddr{step->caller.pc()}, frame);
+    return is_elsewhere ? std::optional(StackEnd::OtherStack) : std::nullopt;
+  }
+  return why_not(frame, next, StackEnd::Corrupt);
+}
+
+// Why the stack cannot be followed from `frame` to code at `next`; `otherwise` if nothing shows
+// why.
+StackEnd Unwinder::why_not(const Frame& frame, RemoteAddr next, StackEnd otherwise) {
+  const Mapping* const code = map_ == nullptr ? nullptr : map_->find(next);
+  if (code != nullptr && code->executable && !modules_.is_code(next)) return StackEnd::Generated;
+  return has_switched_stack(frame.pc()) ? StackEnd::OtherStack : otherwise;
+}
+
+// Whether the call instruction before `at` may call the frame's function.
+bool Unwinder::may_have_called(RemoteAddr at, const Frame& frame) {
+  const ModuleDebug* const caller = modules_.find(at - 1);
+  const ModuleDebug* const here = modules_.find(frame.pc());
+  const auto call = caller == nullptr ? std::nullopt : call_before(caller->module(), at);
+  const auto function = here == nullptr ? std::nullopt : here->module().symbol_at(frame.pc());
+  return call && (!call->target || !function || *call->target == function->address);
+}
+
+bool Unwinder::has_switched_stack(RemoteAddr pc) {
+  const auto [known, is_new] = switches_.try_emplace(pc.value, false);
+  if (is_new) {
+    const ModuleDebug* const debug = modules_.find(pc);
+    const auto function = debug == nullptr ? std::nullopt : debug->module().symbol_at(pc);
+    known->second = function && switches_stack(debug->module(), function->address, pc);
+  }
+  return known->second;
 }
 
 std::optional<Unwinder::Step> Unwinder::next(const Frame& frame) {
@@ -116,6 +151,7 @@ std::optional<Unwinder::Step> Unwinder::next(const Frame& frame) {
     const auto step = by_tables(*debug, frame);
     // After a guess, the registers that the tables start from may be wrong.
     if (step && (!is_guess(frame.found_by) || may_follow(frame, *step))) return step;
+    if (auto by_its_code = by_code(*debug, frame)) return by_its_code;
   }
   const auto by_pointer = by_frame_pointer(frame);
   auto scanned = by_scan(frame);
@@ -176,6 +212,43 @@ std::optional<Unwinder::Step> Unwinder::by_tables(ModuleDebug& debug, const Fram
   step.has_caller = !rule->is_outermost();
   if (step.has_caller && !step.caller.at(MachineState::kReturnAddress)) return {};
   return step;
+}
+
+// The first path to a return that yields a return address. A path whose return address follows a
+// call of this very function is preferred.
+std::optional<Unwinder::Step> Unwinder::by_code(ModuleDebug& debug, const Frame& frame) {
+  const auto function = debug.module().symbol_at(frame.pc());
+  const auto frame_pointer = frame.state.at(MachineState::kFramePointer);
+  const auto place = [&](const StackPlace& at) -> std::optional<std::uint64_t> {
+    if (at.is_from_frame_pointer && !frame_pointer) return {};
+    const std::uint64_t base = at.is_from_frame_pointer ? *frame_pointer : frame.state.sp();
+    return base + static_cast<std::uint64_t>(at.offset);
+  };
+  std::optional<Step> first;
+  for (const Epilogue& way : epilogues_.at(debug.module(), RemoteAddr{frame.state.pc()})) {
+    const auto at = place(way.return_address);
+    const bool is_above = at && *at % kWordBytes == 0 && *at >= frame.state.sp();
+    const auto returns_to = is_above ? load(*at) : std::nullopt;
+    if (!returns_to) continue;
+    const ModuleDebug* const caller = modules_.find(RemoteAddr{*returns_to - 1});
+    if (caller == nullptr) continue;
+    const auto call = call_before(caller->module(), RemoteAddr{*returns_to});
+    if (!call) continue;
+    Step step{.cfa = *at + kWordBytes, .found_by = FoundBy::Code};
+    for (const std::size_t number : {std::size_t{3}, MachineState::kFramePointer, std::size_t{12},
+                                     std::size_t{13}, std::size_t{14}, std::size_t{15}}) {
+      if ((way.changed >> number & 1U) == 0) step.caller.set(number, frame.state.at(number));
+    }
+    for (const Epilogue::Saved& saved : way.saved) {
+      const auto from = place(saved.at);
+      step.caller.set(saved.number, from ? load(*from) : std::nullopt);
+    }
+    step.caller.set(MachineState::kStackPointer, *at + kWordBytes);
+    step.caller.set(MachineState::kReturnAddress, *returns_to);
+    if (function && call->target == function->address) return step;
+    if (!first) first = step;
+  }
+  return first;
 }
 
 std::optional<Unwinder::Step> Unwinder::by_frame_pointer(const Frame& frame) {

@@ -6,7 +6,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "attach/memory_map.h"
 #include "attach/memory_reader.h"
+#include "symbols/unwind/epilogues.h"
 #include "symbols/unwind/frame_rules.h"
 #include "symbols/unwind/machine_state.h"
 #include "symbols/unwind/module_debug.h"
@@ -38,8 +40,9 @@ struct WalkedStack {
 // and move up the stack, except from the stack of a signal handler to the one it interrupted.
 class Unwinder {
  public:
-  Unwinder(ModuleDebugs& modules, const MemoryReader& memory)
-      : modules_(modules), memory_(memory) {}
+  // `map` tells code that was made at run time from what is no code; null: unknown.
+  Unwinder(ModuleDebugs& modules, const MemoryReader& memory, const MemoryMap* map = nullptr)
+      : modules_(modules), memory_(memory), map_(map) {}
 
   // `is_exact` applies to the first frame.
   WalkedStack walk(const MachineState& innermost, bool is_exact, const FrameLimits& limits);
@@ -54,15 +57,22 @@ class Unwinder {
   bool returns_from_signal(std::uint64_t pc);
   std::optional<Step> by_tables(ModuleDebug& debug, const Frame& frame);
   [[nodiscard]] std::optional<Step> by_signal_frame(const Frame& frame) const;
+  std::optional<Step> by_code(ModuleDebug& debug, const Frame& frame);
+  [[nodiscard]] StackEnd why_not(const Frame& frame, RemoteAddr next, StackEnd otherwise);
+  bool may_have_called(RemoteAddr at, const Frame& frame);
+  bool has_switched_stack(RemoteAddr pc);
   std::optional<Step> by_frame_pointer(const Frame& frame);
   std::optional<Step> by_scan(const Frame& frame);
   [[nodiscard]] std::optional<std::uint64_t> load(std::uint64_t at) const;
 
   ModuleDebugs& modules_;
   const MemoryReader& memory_;
+  const MemoryMap* map_;
   FrameRules rules_;
+  Epilogues epilogues_;
   std::unordered_map<std::uint64_t, bool>
-      signal_returns_;  // whether a handler returns to an address
+      signal_returns_;                                // whether a handler returns to an address
+  std::unordered_map<std::uint64_t, bool> switches_;  // whether the function at it switches stacks
   int signal_frames_ = 0;
 };
 

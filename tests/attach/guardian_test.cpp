@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "attach/interrupt.h"
+#include "attach/needed_time.h"
 
 using namespace heapattach;
 using namespace std::chrono_literals;
@@ -73,6 +74,16 @@ TEST_CASE("a guarded deadline can be moved, and extended for work that must not 
     });
     CHECK(end.status == 3);
   }
+}
+
+TEST_CASE("extra time for one step does not postpone the deadline of the next") {
+  const auto start = Clock::now();
+  const GuardedEnd end = guarded(100ms, []() -> int {
+    { const NeededTime time(3600s); }
+    hang();
+  });
+  CHECK_FALSE(end.status);
+  CHECK(Clock::now() - start < 30s);
 }
 
 TEST_CASE("guarded work that gives up reports why, at once") {

@@ -1,11 +1,13 @@
 #include "attach/process_status.h"
 
+#include <csignal>
 #include <future>
 #include <thread>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "attach/process.h"
@@ -26,6 +28,25 @@ TEST_CASE("a thread's number is refused with that of its process") {
   REQUIRE_FALSE(opened.has_value());
   CHECK(opened.error().kind == ErrorKind::Usage);
   CHECK(opened.error().message() == fmt::format("{} is a thread of process {}", tid, ::getpid()));
+}
+
+TEST_CASE("a thread that has ended is Gone, but its process is not") {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (;;) ::pause();
+  }
+  const auto process = Process::open(child);
+  REQUIRE(process);
+  // Our own pid is not a thread of `process`: the kernel answers as for a thread that has ended.
+  const auto status = process->thread_status(::getpid());
+  const auto state = process->thread_state(::getpid());
+  CHECK(process->is_alive());
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  REQUIRE_FALSE(status);
+  CHECK(status.error().kind == ErrorKind::Gone);
+  REQUIRE_FALSE(state);
+  CHECK(state.error().kind == ErrorKind::Gone);
 }
 
 TEST_CASE("the status of a thread gives ids, signals and capabilities") {

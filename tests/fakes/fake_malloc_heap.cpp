@@ -109,6 +109,31 @@ void FakeMallocHeap::add_second_library(std::uint64_t system_mem) {
   poke(kSecond + layout.system_mem(), system_mem);
 }
 
+void FakeMallocHeap::add_arena(std::optional<RemoteAddr> before) {
+  constexpr std::uint64_t kFlags = 5;  // the chunk before is in use; not of main_arena
+  has_other_arena_ = true;
+  memory_.map_zero(kFirstHeap - 0x1000, 0x1000 + kOtherBytes);
+  memory_.map_zero(kSecondHeap, kOtherBytes);
+  for (const RemoteAddr heap : {kFirstHeap, kSecondHeap}) {
+    poke(heap, kOtherArena.value);
+    poke(heap + 16, kOtherBytes);
+  }
+  poke(kSecondHeap + 8, before.value_or(kFirstHeap).value);
+  const glibc::StateLayout layout{release_.bins, release_.fast_bins};
+  write_empty_bins(kOtherArena + layout.bins);
+  const RemoteAddr chunk = kOtherArena + (layout.bytes() + 15) / 16 * 16;
+  const RemoteAddr fence = kFirstHeap + kOtherBytes - 0x20;
+  poke(chunk + 8, (fence - chunk) | kFlags);
+  poke(fence + 8, 0x10 | kFlags);
+  poke(fence + 0x18, 0x10 | kFlags);
+  const RemoteAddr top = kSecondHeap + 0x60;
+  poke(top - 0x20 + 8, 0x20 | kFlags);
+  poke(top + 8, (kSecondHeap + kOtherBytes - top) | kFlags);
+  poke(kOtherArena + layout.top(), top.value);
+  poke(kOtherArena + layout.next(), kArena.value);
+  poke(kOtherArena + layout.system_mem(), 2 * kOtherBytes);
+}
+
 void FakeMallocHeap::write_empty_bins(RemoteAddr bins) {
   for (unsigned i = 0; i < glibc::StateLayout::kBins; ++i) {
     const RemoteAddr bin = bins + i * std::uint64_t{16} - 16;
@@ -178,7 +203,7 @@ Result<glibc::Heap> FakeMallocHeap::read(std::span<const Range> foreign) {
   const glibc::StateLayout layout{release_.bins, release_.fast_bins};
   poke(kArena + layout.top(), top.value);
   poke(kArena + layout.top() + 8, top.value);  // the last remainder, often the same
-  poke(kArena + layout.next(), kArena.value);
+  poke(kArena + layout.next(), has_other_arena_ ? kOtherArena.value : kArena.value);
   poke(kArena + layout.system_mem(), system_mem());
   write_bins();
   write_parameters();
@@ -189,9 +214,16 @@ Result<glibc::Heap> FakeMallocHeap::read(std::span<const Range> foreign) {
     all.push_back({kSecond, kSecondBytes});
     data.insert(data.begin(), all.back());
   }
+  std::vector<Range> anonymous{{kHeap, kHeapBytes}, {kMapped, kMappedBytes}};
+  if (has_other_arena_) {
+    anonymous.push_back({kFirstHeap - 0x1000, 0x1000 + kOtherBytes});
+    anonymous.push_back({kSecondHeap, kOtherBytes});
+    all.insert(all.end(), anonymous.end() - 2, anonymous.end());
+    std::sort(all.begin(), all.end());
+    std::sort(anonymous.begin(), anonymous.end());
+  }
   capture_ = std::make_unique<Capture>(Arena::reserve(1 << 22, 0).value());
   HA_TRY(capture_->add(memory_, all, {}));
-  const std::vector<Range> anonymous{{kHeap, kHeapBytes}, {kMapped, kMappedBytes}};
   const std::vector<RemoteAddr> threads{kThread};
   return glibc::read_heap(*capture_, {data, anonymous, threads, {}, foreign});
 }

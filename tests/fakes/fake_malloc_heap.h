@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -46,6 +48,12 @@ class FakeMallocHeap {
   // malloc has that many bytes in mapped chunks too few in its account.
   void drift(std::uint64_t bytes) { drift_ = bytes; }
 
+  // An arena of two heaps with one chunk in use each, of which the newer one says that the older
+  // one is the heap at `before`, instead of the first.
+  void add_arena(std::optional<RemoteAddr> before = std::nullopt);
+  static constexpr RemoteAddr kFirstHeap{0x7d0000000000};
+  static constexpr RemoteAddr kSecondHeap{0x7d0004000000};
+
   // A second copy of the C library, whose heap has that many bytes.
   void add_second_library(std::uint64_t system_mem);
 
@@ -68,6 +76,8 @@ class FakeMallocHeap {
   static constexpr RemoteAddr kMapped{0x7e0000000000};
   static constexpr std::uint64_t kMappedBytes = 0x100000;
   static constexpr RemoteAddr kThread{0x7f0000003f00};
+  static constexpr RemoteAddr kOtherArena = kFirstHeap + 0x40;
+  static constexpr std::uint64_t kOtherBytes = 0x10000;  // of each of its heaps
   static constexpr RemoteAddr kSecond{0x7f0000100000};
   static constexpr std::uint64_t kSecondBytes = 0x2000;
 
@@ -91,6 +101,7 @@ class FakeMallocHeap {
   std::uint64_t drift_ = 0;
   std::vector<std::uint64_t> miscounted_;  // bins
   bool has_second_ = false;
+  bool has_other_arena_ = false;
   std::unique_ptr<Capture> capture_;
 };
 

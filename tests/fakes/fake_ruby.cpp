@@ -20,16 +20,18 @@ constexpr std::uint64_t kSynchronize = 241 << 4;
 FakeRuby::FakeRuby(const std::string& version)
     : slot_bytes_(40), next_(kStructures), next_slot_(kPage + 8) {
   machine.layout = ruby::layout_of(version);
+  machine.release = version;
   const ruby::Layout& form = *machine.layout;
   if (form.values.is_wide) slot_bytes_ = 160;
   memory.map_zero(RemoteAddr{kStructures}, kStructureBytes);
   memory.map_zero(RemoteAddr{kPage}, form.page_bytes);
-  machine.vm = take(1400);
+  machine.vm = take(2048);
   machine.objspace = take(1300);
   if (form.of_class.name == 0) machine.class_path = kClassPath;
   page_record = take(form.page.bytes);
   const std::uint64_t sorted = take(16);
   put(sorted, page_record);
+  put(machine.vm + form.vm.objspace, machine.objspace);
   put(machine.objspace + form.objspace.sorted, sorted);
   put(machine.objspace + form.objspace.pages, 1);
   put(machine.objspace + form.objspace.sorted_length, 2);

@@ -70,6 +70,7 @@ class ScriptedControl final : public RemoteControl {
     return {};
   }
   Result<RseqConfiguration> rseq(pid_t) override { return RseqConfiguration{}; }
+  Result<CallDispatch> call_dispatch(pid_t) override { return CallDispatch::Unknown; }
   Result<std::vector<std::byte>> extended_state(pid_t) override {
     HA_TRY(step("extended state"));
     return extended;

@@ -6,12 +6,14 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #include "inject/call_filter.h"
 #include "inject/call_names.h"
+#include "inject/call_rights.h"
 #include "tests/fakes/fake_memory.h"
 
 using namespace heapattach;
@@ -27,11 +29,30 @@ struct Call {
   std::uint64_t first = 0, second = 0, third = 0;
 };
 
-bool may(const Call& call, const char* path = "") {
+// Descriptor 3 is open for writing, 4 for reading, 5 by O_PATH to a FIFO; all others are closed.
+class FakeFiles final : public CalledFiles {
+ public:
+  [[nodiscard]] bool is_harmless(int /*directory*/,
+                                 const std::string& path,
+                                 bool /*follows*/) const override {
+    return path != "/tmp/fifo";
+  }
+  [[nodiscard]] OpenFile descriptor(int number) const override {
+    return {number >= 3 && number <= 5, number == 3, number == 3 || number == 4};
+  }
+};
+
+struct Clone {
+  bool has_landlock = true;
+  bool has_threads = true;
+};
+
+bool may(const Call& call, const char* path = "", const Clone& clone = {}) {
   FakeMemory memory;
   memory.map_zero(kText, 0x1000);
   memory.put_bytes(kText, std::as_bytes(std::span(path, std::char_traits<char>::length(path))));
   CallRules rules;
+  rules.has_landlock = clone.has_landlock;
   rules.self = kSelf;
   rules.shared = {kShared};
   RawRegisters at{};
@@ -39,7 +60,8 @@ bool may(const Call& call, const char* path = "") {
   at.rdi = call.first;
   at.rsi = call.second;
   at.rdx = call.third;
-  return is_allowed(rules, at, memory);
+  const FakeFiles files;
+  return is_allowed(rules, at, {memory, files, clone.has_threads});
 }
 
 bool is_free(long number) {
@@ -51,6 +73,8 @@ bool is_free(long number) {
 
 TEST_CASE("no call that reaches another process is free") {
   for (const char* name : {"fcntl",
+                           "futex",
+                           "futex_waitv",
                            "ioctl",
                            "semop",
                            "semtimedop",
@@ -133,6 +157,12 @@ TEST_CASE("files are opened for reading, and the function's own pipe for writing
   CHECK(may({SYS_open, at, O_RDONLY | O_DIRECTORY}, "/etc"));
   CHECK(may({SYS_openat, 0, at, O_WRONLY | O_CREAT | O_TRUNC}, "/proc/self/fd/3"));
   CHECK(!may({SYS_openat, 0, at, O_WRONLY}, "/proc/self/fd/3/x"));
+  CHECK(!may({SYS_openat, 0, at, O_WRONLY}, "/proc/self/fd/4"));
+  CHECK(!may({SYS_openat, 0, at, O_WRONLY}, "/proc/self/fd/6"));
+  CHECK(!may({SYS_openat, 0, at, O_WRONLY}, "/proc/self/fd/-3"));
+  CHECK(may({SYS_openat, 0, at, O_RDONLY}, "/proc/self/fd/4"));
+  CHECK(!may({SYS_openat, 0, at, O_RDONLY}, "/dev/fd/5"));
+  CHECK(!may({SYS_openat, 0, at, O_RDONLY}, "/tmp/fifo"));
   CHECK(!may({SYS_openat, 0, at, O_WRONLY}, "/proc/self/fd/"));
   CHECK(!may({SYS_openat, 0, at, O_WRONLY}, "/proc/4710/mem"));
   CHECK(!may({SYS_openat, 0, at, O_RDWR}, "/tmp/x"));
@@ -184,7 +214,52 @@ TEST_CASE("a filter fits its buffer, and jumps only forward") {
   rules.beyond = {SYS_semop, SYS_socket};
   const auto filter = call_filter(rules);
   CHECK(filter.size() * sizeof(sock_filter) < 4000);
-  CHECK(may_change_files(rules) == false);
-  rules.beyond = {SYS_openat};
-  CHECK(may_change_files(rules));
+}
+
+TEST_CASE("without Landlock, a clone with several threads opens nothing for writing") {
+  const Call call{SYS_openat, 0, kText.value, O_WRONLY};
+  const char* const own = "/proc/self/fd/3";
+  CHECK(may(call, own, {.has_landlock = true, .has_threads = true}));
+  CHECK(may(call, own, {.has_landlock = false, .has_threads = false}));
+  CHECK(!may(call, own, {.has_landlock = false, .has_threads = true}));
+}
+
+TEST_CASE("an allowed call lifts only the protection that it needs") {
+  constexpr std::uint64_t kMakeSocket = 1U << 9;
+  const auto rights = [](std::vector<int> calls) { return rights_for(calls); };
+  CHECK(rights({SYS_socket, SYS_connect, SYS_semop}).files == 0);
+  CHECK(rights({SYS_socket, SYS_connect}).network == 2);
+  CHECK(rights({SYS_semop}).scoped == 0);
+  CHECK(rights({SYS_bind}).files == kMakeSocket);
+  CHECK(rights({SYS_bind, SYS_openat}).files == rights({SYS_openat}).files + kMakeSocket);
+  CHECK(rights({SYS_kill}).scoped == 2);
+}
+
+TEST_CASE("a futex is the clone's own in anonymous memory, or where it may write") {
+  Mapping anonymous{.range = {{0x1000}, 0x1000}, .readable = true, .writable = true, .path = ""};
+  Mapping written = anonymous;
+  written.range.start = {0x2000};
+  written.inode = 5;
+  Mapping seen = written;
+  seen.range.start = {0x3000};
+  seen.writable = false;
+  Mapping shared = anonymous;
+  shared.range.start = {0x4000};
+  shared.is_private = false;
+  const MemoryMap map({anonymous, written, seen, shared});
+  const auto is_shared = [&](std::uint64_t first, int operation, std::uint64_t second = 0) {
+    RawRegisters at{};
+    at.rdi = first;
+    at.rsi = static_cast<unsigned>(operation);
+    at.r8 = second;
+    return may_be_shared_futex(at, map);
+  };
+  CHECK(!is_shared(0x1010, FUTEX_WAIT));
+  CHECK(!is_shared(0x2010, FUTEX_WAKE));
+  CHECK(is_shared(0x3010, FUTEX_WAKE));
+  CHECK(is_shared(0x4010, FUTEX_WAIT));
+  CHECK(is_shared(0x5010, FUTEX_WAIT));
+  CHECK(is_shared(0x1010, FUTEX_REQUEUE, 0x3010));
+  CHECK(is_shared(0x3010, FUTEX_CMP_REQUEUE, 0x1010));
+  CHECK(!is_shared(0x1010, FUTEX_WAKE_OP, 0x2010));
 }

@@ -39,6 +39,9 @@ TEST_CASE("a thread is not borrowed if our call could harm it") {
   SUBCASE("a seccomp filter") {
     bad.is_filtered = true;
   }
+  SUBCASE("system calls that go to the program") {
+    bad.is_dispatched = true;
+  }
   SUBCASE("its own single steps") {
     bad.registers.eflags = 0x100;
   }

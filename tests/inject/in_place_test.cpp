@@ -53,6 +53,12 @@ RemoteStop interrupted(ScriptedControl&) {
 RemoteStop vanished(ScriptedControl&) {
   return {.kind = Kind::Ended};
 }
+RemoteStop killed_by_filter(ScriptedControl&) {
+  return {.kind = Kind::Ended, .signal = SIGSYS, .other = 0};
+}
+RemoteStop crashed(ScriptedControl&) {
+  return {.kind = Kind::Ended, .signal = SIGSEGV, .other = 0};
+}
 RemoteStop other_call(ScriptedControl& control) {
   control.now.rip = kFunction.value + 20;
   control.now.orig_rax = SYS_write;
@@ -127,6 +133,19 @@ TEST_CASE("a function in place gives its result, and the thread is restored") {
   CHECK(outcome->value == 4711);
   CHECK(played.is_as_found());
   CHECK(!played.control.is_detached);
+}
+
+TEST_CASE(
+    "a process that ends on the way back from a function in place did so while it ran our code") {
+  const auto message_for = [](RemoteStop (*end)(ScriptedControl&)) {
+    Played played;
+    played.control.script = {at_call_after, end};
+    const auto outcome = played.run();
+    return outcome ? std::string() : outcome.error().message();
+  };
+  CHECK(message_for(crashed) == "it was killed by SIGSEGV while it ran our code");
+  CHECK(message_for(killed_by_filter).find("killed by SIGSYS at our call") != std::string::npos);
+  CHECK(message_for(vanished) == "it ended while it ran our code");
 }
 
 TEST_CASE("everything that a function in place needs is written before the thread enters it") {
@@ -246,6 +265,12 @@ TEST_CASE(
   Played played;
   played.control.script = {vanished};
   CHECK(played.run()->end == End::Vanished);
+  Played by_signal;
+  by_signal.control.script = {crashed};
+  const auto outcome = by_signal.run();
+  REQUIRE(outcome.has_value());
+  CHECK(outcome->end == End::Vanished);
+  CHECK(outcome->number == SIGSEGV);
   Played used;
   used.control.space.put(ScriptedControl::kStub + 40, std::uint8_t{1});
   CHECK(!used.run().has_value());

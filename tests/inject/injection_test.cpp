@@ -121,6 +121,33 @@ TEST_CASE("a thread that is killed during a call is Gone") {
   CHECK(made.error().kind == ErrorKind::Gone);
 }
 
+TEST_CASE("a death at our call is not somebody else's doing") {
+  const auto message_for = [](int signal) {
+    ScriptedControl control;
+    control.before_call = {{.kind = RemoteStop::Kind::Ended, .signal = signal, .other = 0}};
+    const auto made = make_call(prepared(control), thread(), a_clone());
+    return made ? std::string() : made.error().message();
+  };
+  CHECK(message_for(SIGSYS).find("killed by SIGSYS at our call") != std::string::npos);
+  CHECK(message_for(SIGKILL).find("was killed by SIGKILL while it ran our code") !=
+        std::string::npos);
+}
+
+TEST_CASE("a call that the kernel hands to the program is taken back, and its SIGSYS dropped") {
+  ScriptedControl control;
+  control.before_call = {{.kind = RemoteStop::Kind::Signal, .signal = SIGSYS, .other = 0},
+                         {.kind = RemoteStop::Kind::Stopped, .signal = 0, .other = 0}};
+  control.origin.code = 2;  // SYS_USER_DISPATCH
+  const auto made = make_call(prepared(control), thread(), a_clone());
+  REQUIRE(!made.has_value());
+  CHECK(made.error().kind == ErrorKind::Impossible);
+  CHECK(made.error().message().find("SYSCALL_USER_DISPATCH") != std::string::npos);
+  CHECK(control.signals.empty());
+  CHECK(is_as_found(control));
+  CHECK(control.is_padding_zero());
+  CHECK(!control.is_detached);
+}
+
 TEST_CASE("padding that is in use is left alone") {
   ScriptedControl control;
   control.space.put(ScriptedControl::kStub + 40, std::uint8_t{1});

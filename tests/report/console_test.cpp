@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "attach/fd.h"
@@ -55,6 +56,34 @@ TEST_CASE("a dumb terminal and a locale that is not of UTF-8 get plain ASCII") {
   CHECK_FALSE(wants_ascii(around, true));
   around.lc_all = "POSIX";
   CHECK(wants_ascii(around, true));
+}
+
+TEST_CASE("messages for a full pipe follow later where nothing may wait for the reader") {
+  int ends[2] = {};
+  REQUIRE(::pipe(ends) == 0);
+  const Fd reader(ends[0]);
+  Fd writer(ends[1]);
+  REQUIRE(::fcntl(writer.get(), F_SETPIPE_SZ, 4096) == 4096);
+  const std::string full(4096, '.');
+  REQUIRE(::write(writer.get(), full.data(), full.size()) == 4096);
+  Console::Settings settings;
+  settings.fd = writer.get();
+  Console console(settings);
+  std::array<char, 4096> taken{};
+  {
+    const Console::Unwaiting unwaiting(console);
+    console.say("first");  // would wait for ever
+    console.say("second");
+    REQUIRE(::read(reader.get(), taken.data(), taken.size()) == 4096);
+    console.say("third");  // the pipe has room again
+    REQUIRE(::read(reader.get(), taken.data(), taken.size()) == 19);
+    CHECK(std::string(taken.data(), 19) == "first\nsecond\nthird\n");
+    REQUIRE(::write(writer.get(), full.data(), full.size()) == 4096);
+    console.say("last");
+    REQUIRE(::read(reader.get(), taken.data(), taken.size()) == 4096);
+  }
+  REQUIRE(::read(reader.get(), taken.data(), taken.size()) == 5);
+  CHECK(std::string(taken.data(), 5) == "last\n");
 }
 
 TEST_CASE("messages are ASCII if nothing else can be shown") {

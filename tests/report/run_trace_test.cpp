@@ -98,6 +98,21 @@ TEST_CASE("a trace that lost samples or is cut short is partial in every format"
   }
 }
 
+TEST_CASE("what a trace could not take out of the process decides the status, begun or not") {
+  trace::Trace trace = small_trace();
+  trace.header.left_in = "the recorder could not be taken out";
+  CHECK(run({"--trace", "-f", "tsv"}, trace).text ==
+        run({"--trace", "-f", "tsv"}, small_trace()).text);
+  CHECK(run({"--trace"}, trace).status == ExitStatus::NotReleased);
+  trace.header.drops = 1;
+  CHECK(run({"--trace"}, trace).status == ExitStatus::NotReleased);
+  trace.header.started.clear();
+  trace.header.complete = false;
+  const Ran ran = run({"--trace"}, trace);
+  CHECK(ran.status == ExitStatus::NotReleased);
+  CHECK(ran.text.empty());
+}
+
 TEST_CASE("a format of a trace is chosen by the file's extension") {
   const auto format_of = [](const char* file) { return parsed({"trace", "-o", file}).format; };
   CHECK(format_of("x.pb.gz") == Format::Pprof);

@@ -218,6 +218,40 @@ TEST_CASE("a list within an object is found by a word that points into it") {
   CHECK(found->start == kObject);
 }
 
+TEST_CASE("without functions, the awaited object is the one that lists the fiber") {
+  Waiting waiting;
+  constexpr std::uint32_t kChannelId = 9;
+  waiting.add_class(kChannelId, "Channel(Job)",
+                    {{"@senders.@head", "", 32, 8}, {"@receivers.@head", "", 40, 8}});
+  const Range words{kStack, 0x80};
+  waiting.memory.put(kStack + 0x48, kObject.value);
+  // Nodes on the stacks of both fibers, in a ring: the previous one, the next one, the fiber.
+  const std::uint64_t mine = kStack.value + 0x60;
+  const std::uint64_t others = kOtherStack.value + 0x20;
+  put_words(waiting.memory, RemoteAddr{mine}, {others, others, kFiber.value});
+  put_words(waiting.memory, RemoteAddr{others}, {mine, mine, kOther.value});
+  put_words(waiting.memory, kObject, {kChannelId, 0, 0, 0, others, 0});
+  auto found = waiting.objects().listing(words, kFiber);
+  REQUIRE(found);
+  CHECK(found->object.start == kObject);
+  CHECK(found->kind == WaitKind::Send);
+  put_words(waiting.memory, kObject, {kChannelId, 0, 0, 0, 0, mine});
+  found = waiting.objects().listing(words, kFiber);
+  REQUIRE(found);
+  CHECK(found->kind == WaitKind::Receive);
+
+  SUBCASE("not one that lists others only") {
+    put_words(waiting.memory, RemoteAddr{others}, {others, others, kOther.value});
+    put_words(waiting.memory, kObject, {kChannelId, 0, 0, 0, others, 0});
+    CHECK_FALSE(waiting.objects().listing(words, kFiber));
+  }
+  SUBCASE("not one of a class that nobody waits for") {
+    waiting.add_class(kAccountId, "Account");
+    put_words(waiting.memory, kObject, {kAccountId, 0, 0, 0, mine, 0});
+    CHECK_FALSE(waiting.objects().listing(words, kFiber));
+  }
+}
+
 TEST_CASE("the holder of a lock is named by the field, or by the class alone") {
   Waiting waiting;
   waiting.memory.put(kStack + 0x48, kOwner.value);

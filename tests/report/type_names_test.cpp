@@ -43,6 +43,16 @@ TEST_CASE("an unknown name is answered with similar ones") {
   CHECK(find("x*").name.empty());
 }
 
+TEST_CASE(
+    "an object of which only the holder is known is named so, in old snapshots and filters too") {
+  CHECK(unnamed_in("Array(Page)") == "(unnamed, in an Array(Page))");
+  CHECK(unnamed_in("Hash(A, B)") == "(unnamed, in a Hash(A, B))");
+  CHECK(as_named_now("(held by Array(Page))") == "(unnamed, in an Array(Page))");
+  CHECK(as_named_now("(buffer of Array(Page))") == "(buffer of Array(Page))");
+  const std::vector<std::string_view> known = {"(unnamed, in a Shop)"};
+  CHECK(find_type_name("(held by Shop)", known).name == "(unnamed, in a Shop)");
+}
+
 TEST_CASE("the pattern for all types is a name for any heap") {
   CHECK(find_type_name("*", {}).name == "*");
   CHECK(find_type_name("A*", {}).name.empty());

@@ -114,6 +114,19 @@ TEST_CASE("a slightly larger size class does not have room for several") {
   CHECK(heap.type_at(at) == "struct large");
 }
 
+TEST_CASE("a structure may be in a slot that a larger one came first for") {
+  ListHeap heap;
+  const auto record = heap.build.structure("struct record", 744, {{"next", 0, heap.pointer}});
+  const auto pointer = heap.build.pointer(record);
+  const RemoteAddr possible = heap.object(1024);
+  const RemoteAddr impossible = heap.object(1344);
+  heap.global("a", pointer, 0, possible);
+  heap.global("b", pointer, 8, impossible);
+  heap.join();
+  CHECK(heap.type_at(possible) == "struct record");
+  CHECK(heap.type_at(impossible) == "(unknown)");
+}
+
 TEST_CASE("a structure that ends in an array may be of any size") {
   ListHeap heap;
   const auto items = heap.build.array(heap.pointer, std::nullopt);

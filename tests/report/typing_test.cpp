@@ -127,8 +127,8 @@ TEST_CASE("what only an instance with unknown fields references is named after i
   heap.fake.put(outer + 16, text);
   heap.fake.put(inner + 8, behind);  // a number: atomic objects hold no pointers
   heap.join();
-  CHECK(heap.type_at(outer) == "(held by Holder)");
-  CHECK(heap.type_at(inner) == "(held by Holder)");
+  CHECK(heap.type_at(outer) == "(unnamed, in a Holder)");
+  CHECK(heap.type_at(inner) == "(unnamed, in a Holder)");
   CHECK(heap.type_at(text) == "String");
   CHECK(heap.type_at(behind) == "(unknown)");
 }
@@ -148,7 +148,7 @@ TEST_CASE("the data of a closure is not an instance, whatever number it begins w
   heap.join();
   CHECK(heap.type_at(callback) == "Callback");
   CHECK(heap.type_at(small) == "Small");
-  CHECK(heap.type_at(data) == "(held by Callback)");
+  CHECK(heap.type_at(data) == "(unnamed, in a Callback)");
 }
 
 TEST_CASE("entries of a hash are keyed by key and value") {

@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "report/type_names.h"
+
 namespace heapattach::read {
 
 namespace {
@@ -74,6 +76,7 @@ void JoinedNames::join_types(snapshot::Snapshot& snapshot) {
       of_worker_[worker].types.push_back(by_name.at(type.name));
     }
   }
+  for (Type& type : snapshot.types) type.name = as_named_now(type.name);
 }
 
 void JoinedNames::join_sizes(snapshot::Snapshot& snapshot) {

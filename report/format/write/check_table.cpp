@@ -2,6 +2,7 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "report/format/write/check_formats.h"
 #include "report/format/write/thread_words.h"

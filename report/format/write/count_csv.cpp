@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "report/format/write/count_formats.h"
+#include "report/text/spreadsheet_text.h"
 
 namespace heapattach {
 
@@ -16,7 +17,7 @@ std::string format_count_csv(const snapshot::CountTable& table) {
     out += fmt::format("{},{},", row.objects, row.bytes);
     if (table.has_sizes) out += sizes_text(row, ",") + ",";
     out += '"';
-    for (const char letter : shown_type(row)) {
+    for (const char letter : spreadsheet_text(shown_type(row))) {
       if (letter == '"') out += '"';
       out += letter;
     }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "report/format/write/count_formats.h"
+#include "report/text/spreadsheet_text.h"
 
 namespace heapattach {
 
@@ -15,7 +16,7 @@ std::string format_count_tsv(const snapshot::CountTable& table) {
   for (const snapshot::CountRow& row : table.rows) {
     out += fmt::format("{}\t{}\t", row.objects, row.bytes);
     if (table.has_sizes) out += sizes_text(row, "\t") + "\t";
-    out += shown_type(row) + "\n";
+    out += spreadsheet_text(shown_type(row)) + "\n";
   }
   return out;
 }

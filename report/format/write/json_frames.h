@@ -14,7 +14,8 @@
 //   "left_out":N,"left_out_behind":N,"end":"corrupt"
 //
 // Frames are listed innermost first, and so are the functions inlined into a frame. `found_by`
-// marks guesses ("frame pointer", "scan") and frames that were interrupted by a signal ("signal").
+// marks guesses ("frame pointer", "scan"), frames found by the code of functions without tables
+// ("code"), and frames that were interrupted by a signal ("signal").
 // `end` is omitted if the stack ends normally. A fiber with exactly the same frames as an earlier
 // one has "same_frames_as" with that fiber's address instead; among 100,000 fibers, most do.
 namespace heapattach {

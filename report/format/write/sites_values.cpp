@@ -5,8 +5,10 @@
 // totals: they would be rows.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "report/format/write/sites_formats.h"
+#include "report/text/spreadsheet_text.h"
 #include "report/text/terminal_text.h"
 
 namespace heapattach {
@@ -28,7 +30,7 @@ std::string numbers_of(const trace::SiteTable& table,
   return fmt::format("{}", fmt::join(numbers, between));
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char letter : text) {
     if (letter == '"') out += '"';
@@ -42,8 +44,10 @@ std::string quoted(std::string_view text) {
 std::string format_sites_tsv(const trace::SiteTable& table) {
   std::string out = fmt::format("{}\tname\ttype\twhere\n", fmt::join(kNumbers, "\t"));
   for (const trace::Site& site : table.rows) {
-    out += fmt::format("{}\t{}\t{}\t{}\n", numbers_of(table, site.amounts, "\t"),
-                       terminal_text(site.name), shown_type(site), shown_place(site, " <- "));
+    out +=
+        fmt::format("{}\t{}\t{}\t{}\n", numbers_of(table, site.amounts, "\t"),
+                    spreadsheet_text(terminal_text(site.name)), spreadsheet_text(shown_type(site)),
+                    spreadsheet_text(shown_place(site, " <- ")));
   }
   return out;
 }
@@ -52,8 +56,9 @@ std::string format_sites_csv(const trace::SiteTable& table) {
   std::string out = fmt::format("{},name,type,where\r\n", fmt::join(kNumbers, ","));
   for (const trace::Site& site : table.rows) {
     out += fmt::format("{},{},{},{}\r\n", numbers_of(table, site.amounts, ","),
-                       quoted(terminal_text(site.name)), quoted(shown_type(site)),
-                       quoted(shown_place(site, " <- ")));
+                       in_quotes(spreadsheet_text(terminal_text(site.name))),
+                       in_quotes(spreadsheet_text(shown_type(site))),
+                       in_quotes(spreadsheet_text(shown_place(site, " <- "))));
   }
   return out;
 }

@@ -2,7 +2,7 @@
 //
 //   {"version":1,"pid":4711,"exe":"/srv/app","pause_ms":0.612,
 //    "findings":["deadlock: thread 12 waits for a mutex, which thread 13 holds; …"],
-//    "remarks":["6 of 7 fibers wait for other fibers: …"],
+//    "remarks":["6 of 7 fibers wait to send to …"],
 //    "threads":[{"tid":12,"tid_in_target":12,"name":"app","state":"S","wait_channel":"futex_wait",
 //      "call":"futex(0x55d0…)","cpu_s":0.120,"load":0.00,"waits_for_thread":13,"awaited":"lock",
 //      "own_function":"work (work.c:12)","fiber":"0x7f…","idle":true,"finding":0,
@@ -34,10 +34,10 @@
 // FRAME is {"pc":"0x55d0…","function":"Channel(Int32)#receive","file":"channel.cr","line":311,
 // "column":5,"inlined":true,"own":true,"module":"app","offset":"0x4f2a","found_by":"tables"}; one
 // of the program's own functions, not a library's, has "own"; an inlined one comes before the one
-// that contains it, with the same pc. `end` is "outermost", "limit", "unknown" or "corrupt". Empty
-// keys are left out. A fiber on a thread is in no group. For a core file there is
-// "core":{"signal":11,"thread":12} in place of the pause, and there are no states, wait channels
-// and times.
+// that contains it, with the same pc. `end` is "outermost", "limit", "unknown", "generated code",
+// "other stack" or "corrupt". Empty keys are left out. A fiber on a thread is in no group. For a
+// core file there is "core":{"signal":11,"thread":12} in place of the pause, and there are no
+// states, wait channels and times.
 
 #include <fmt/format.h>
 

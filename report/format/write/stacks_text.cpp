@@ -2,7 +2,7 @@
 //
 //   deadlock: fiber "transfer" in Ledger#transfer waits for Ledger@audit, which fiber "report" …
 //   process 4711 /srv/app: 1 thread, 7 fibers, paused for 0.6 ms
-//   remark: 6 of 7 fibers wait for other fibers: …
+//   remark: 6 of 7 fibers wait to send to …
 //
 //   thread 4711 app, sleeping in epoll_wait(4: watches 2 descriptors; no timeout), 0.12 s of
 //   processor time
@@ -66,7 +66,8 @@ std::string_view words_for(unwind::FoundBy by) {
     case unwind::FoundBy::Scan: return "  (guessed)";
     case unwind::FoundBy::SignalFrame: return "  (interrupted by a signal)";
     case unwind::FoundBy::Registers:
-    case unwind::FoundBy::FrameTables: break;
+    case unwind::FoundBy::FrameTables:
+    case unwind::FoundBy::Code: break;
   }
   return {};
 }
@@ -75,6 +76,10 @@ std::string_view words_for(unwind::StackEnd end) {
   switch (end) {
     case unwind::StackEnd::Limit: return "… and more frames, not followed";
     case unwind::StackEnd::Unknown: return "… the rest is unknown";
+    case unwind::StackEnd::Generated:
+      return "… cannot unwind further: code generated at run time (JIT)";
+    case unwind::StackEnd::OtherStack:
+      return "… cannot unwind further: this function switched to another stack";
     case unwind::StackEnd::Corrupt: return "… the rest of the stack is corrupt";
     case unwind::StackEnd::Outermost: break;
   }

@@ -1,13 +1,16 @@
 // Which part of a stack the blob copies.
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tests/inject/trace/own_blob.h"
@@ -48,37 +51,120 @@ TEST_CASE("a stack shorter than the copy gives what there is") {
   munmap(room, kPages * 4096);
 }
 
-TEST_CASE("a copy of a stack takes the room that the stack needs, and grows with it") {
+namespace {
+
+// Some pages for stacks, with nothing mapped after them.
+class Room {
+ public:
+  Room() : at_(mmap(nullptr, kBytes + 4096, PROT_READ | PROT_WRITE, kFlags, -1, 0)) {
+    REQUIRE(at_ != MAP_FAILED);
+    REQUIRE(munmap(end(), 4096) == 0);
+  }
+  ~Room() {
+    munmap(at_, kBytes);
+    test_collector.stack_bottom = 0;
+  }
+  Room(const Room&) = delete;
+  Room& operator=(const Room&) = delete;
+  [[nodiscard]] std::byte* begin() const { return static_cast<std::byte*>(at_); }
+  [[nodiscard]] std::byte* end() const { return begin() + kBytes; }
+
+ private:
+  static constexpr std::size_t kBytes = 4 * 4096;
+  static constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS;
+  void* at_;
+};
+
+// How much is copied of a stack that is used up to there.
+std::size_t copied_at(OwnBlob& blob, std::byte* at) {
+  allocate_on_short_stack(ha_test_allocate, at);
+  const auto records = blob.read();
+  REQUIRE(records.size() == 1);
+  CHECK(records[0].record.bytes - kRecordBytes - records[0].stack.size() < kShortRecordBytes);
+  return records[0].stack.size();
+}
+
+}  // namespace
+
+TEST_CASE("a stack without a known end is copied up to the end of its page") {
   OwnBlob blob(1);
-  constexpr std::size_t kPages = 4;
-  auto* const room = static_cast<std::byte*>(mmap(
-      nullptr, (kPages + 1) * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-  std::byte* const end = room + kPages * 4096;
+  const Room room;
+  CHECK(copied_at(blob, room.end() - 4096 - 128) == 128);
+  CHECK(copied_at(blob, room.end() - 4096) == 0);
+  CHECK(copied_at(blob, room.end() - 64) == 64);
+}
+
+TEST_CASE("a stack is copied up to where the collector was told that it ends") {
+  OwnBlob blob(1);
+  const Room room;
+  test_collector.stack_bottom = number(room.end());
+  CHECK(copied_at(blob, room.end() - 4096 - 128) == 128);
+  CHECK(blob.has_asked(number(room.end())));
+  blob.tell_span(number(room.begin()), number(room.end()));
+  CHECK(copied_at(blob, room.end() - 2048 - 128) == 2048 + 128);
+  CHECK(copied_at(blob, room.end() - 4096 - 128) == kTestStackBytes);
+  CHECK(copied_at(blob, room.end() - 64) == 64);
+  // There is a hole in between.
+  blob.tell_span(number(room.end()) - 4096, number(room.end()));
+  CHECK(copied_at(blob, room.end() - 2048) == 2048);
+  CHECK(copied_at(blob, room.end() - 4096 - 128) == 128);
+  // What is mapped there is no longer the thread's stack.
+  blob.tell_span(number(room.begin()), number(room.end()));
+  test_collector.stack_bottom = 0;
+  CHECK(copied_at(blob, room.end() - 4096 - 128) == 128);
+}
+
+TEST_CASE("a stack is copied up to the end in the collector's record of the thread") {
+  OwnBlob blob(1);
+  const Room room;
+  const std::uint64_t thread = own_thread_pointer();
+  // One with the end in the record, and one with it in a part of the record.
+  std::uint64_t part[] = {1, 2, number(room.end())};
+  std::uint64_t record[] = {0, thread, number(room.end()), number(part)};
+  std::uint64_t first[] = {number(record), 4711, 0, 0};
+  const std::uint64_t list = number(first);
+  BlobControl& control = blob.control();
+  control.threads[thread >> 12 & (kSlots - 1)] = {thread, number(&list)};
+  blob.tell_span(number(room.begin()), number(room.end()));
+  CHECK(copied_at(blob, room.end() - 4096 - 128) == 128);
+  control.record_id_at = 8;
+  control.record_end_at = 16;
+  CHECK(copied_at(blob, room.end() - 4096 - 128) == kTestStackBytes);
+  record[2] = 0;
+  CHECK(copied_at(blob, room.end() - 4096 - 128) == 128);
+  control.record_part_at = 24;
+  CHECK(copied_at(blob, room.end() - 4096 - 128) == kTestStackBytes);
+  record[1] = 4712;
+  CHECK(copied_at(blob, room.end() - 4096 - 128) == 128);
+}
+
+TEST_CASE("a first thread's stack does not end at its thread pointer: a coroutine's is below") {
+  OwnBlob blob(1);
+  const std::uint64_t thread = own_thread_pointer();
+  constexpr std::uint64_t kStep = std::uint64_t{16} << 20;
+  constexpr std::uint64_t kBytes = 2 * 4096;
+  // A stack, and a page after it that has just been unmapped.
+  void* stack = MAP_FAILED;
+  for (std::uint64_t at = (thread & ~std::uint64_t{4095}) - kStep;
+       stack == MAP_FAILED && thread - at < std::uint64_t{1} << 30; at -= kStep) {
+    stack = mmap(reinterpret_cast<void*>(at), kBytes, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  }
+  REQUIRE(stack != MAP_FAILED);
+  auto* const end = static_cast<std::byte*>(stack) + 4096;
   REQUIRE(munmap(end, 4096) == 0);
-  const auto copied = [&] {
-    allocate_on_short_stack(ha_test_allocate, end - 64);
-    const auto records = blob.read();
-    REQUIRE(records.size() == 1);
-    CHECK(records[0].record.bytes >= kRecordBytes + records[0].stack.size());
-    return std::pair(records[0].stack.size(), std::size_t{records[0].record.bytes});
-  };
-  CHECK(copied() == std::pair(std::size_t{64}, kRecordBytes + kTestStackBytes));
-  // Where it ends is known now.
-  CHECK(copied() == std::pair(std::size_t{64}, std::size_t{kRecordBytes} + 128));
-  CHECK(copied() == std::pair(std::size_t{64}, std::size_t{kRecordBytes} + 128));
-  // Something is mapped there: once it is cut, and then it is whole.
-  REQUIRE(mmap(end, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
-          end);
-  CHECK(copied().first == 65);
-  CHECK(copied().first == kTestStackBytes);
-  munmap(room, (kPages + 1) * 4096);
+  blob.tell_span(number(stack), thread);
+  CHECK(copied_at(blob, end - 128) == 128);
+  CHECK_FALSE(blob.has_asked(thread));
+  munmap(stack, 4096);
 }
 
 TEST_CASE("a copy of a thread's stack ends at its thread pointer") {
   OwnBlob blob(1);
   std::uint64_t thread_pointer = 0;
   std::thread([&] {
-    asm("mov %%fs:0, %0" : "=r"(thread_pointer));
+    thread_pointer = own_thread_pointer();
+    blob.tell_span(0, thread_pointer);
     static_cast<void>(ha_test_allocate(16, 0));
   }).join();
   std::uint64_t longest = 0;
@@ -87,6 +173,27 @@ TEST_CASE("a copy of a thread's stack ends at its thread pointer") {
     longest = std::max(longest, record.record.rsp + record.stack.size());
   }
   CHECK(longest == thread_pointer);
+}
+
+TEST_CASE("a thread that may make no system call records as before") {
+  OwnBlob blob(1);
+  std::atomic<bool> has_recorded = false;
+  std::thread([&] {
+    // Strict mode; the processor's counter is forbidden, too.
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0) return;
+    for (int i = 0; i < 10; ++i) static_cast<void>(ha_test_allocate(24, 0));
+    blob.collect();
+    has_recorded = true;
+    syscall(SYS_exit, 0);
+  }).join();
+  CHECK(has_recorded);
+  const auto records = blob.read();
+  REQUIRE(records.size() >= 10);
+  for (std::size_t i = 0; i < 10; ++i) {
+    CHECK(records[i].record.thread != 0);
+    CHECK(records[i].record.thread != static_cast<std::uint32_t>(gettid()));
+    CHECK(records[i].record.time != 0);
+  }
 }
 
 TEST_CASE("a signal handler on another stack may allocate") {

@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <ctime>
 #include <span>
 
 #include <doctest/doctest.h>
@@ -13,6 +14,7 @@
 
 #include "inject/trace/find_room.h"
 #include "inject/trace/move_entry.h"
+#include "inject/trace/stack_ends.h"
 
 // First instructions like those of a collector.
 asm(R"(
@@ -79,6 +81,12 @@ namespace heapattach::trace {
 
 TestCollector test_collector;
 
+std::uint64_t own_thread_pointer() {
+  std::uint64_t value = 0;
+  asm("mov %%fs:0, %0" : "=r"(value));
+  return value;
+}
+
 namespace {
 
 constexpr std::size_t kBytes = kBlobCodeBytes + ((sizeof(BlobControl) + 4095) & ~std::size_t{4095});
@@ -100,6 +108,13 @@ void on_event(int event) {
 }
 int is_marked(const void* object) {
   return reinterpret_cast<std::uint64_t>(object) == test_collector.only_marked ? 1 : 0;
+}
+int coarse_time(int clock, std::uint64_t* time) {
+  timespec now{};
+  const int got = clock_gettime(clock, &now);
+  time[0] = static_cast<std::uint64_t>(now.tv_sec);
+  time[1] = static_cast<std::uint64_t>(now.tv_nsec);
+  return clock == CLOCK_MONOTONIC_COARSE ? got : -1;
 }
 void* object_base(void* object) {
   return object;
@@ -127,6 +142,7 @@ OwnBlob::OwnBlob(std::uint64_t every, std::uint64_t ring_bytes) {
   hook(1, number(ha_test_plain));
   hook(kLeadingHook, number(ha_test_lead));
   hook(kFreeHook, number(ha_test_release));
+  ha_test_next();  // the first call makes system calls, which not every test's thread may
   control().enabled = 1;
 }
 
@@ -163,6 +179,8 @@ void OwnBlob::fill(std::uint64_t ring_bytes, std::uint64_t every) {
   head_.is_marked = number(is_marked);
   head_.object_base = number(object_base);
   head_.collections = number(&test_collector.collections);
+  head_.clock = number(coarse_time);
+  head_.stack_bottom = number(&test_collector.stack_bottom);
   move(0, number(ha_test_allocate), number(ha_test_allocate_end));
   move(1, number(ha_test_plain), number(ha_test_plain_end));
   move(kLeadingHook, number(ha_test_lead), number(ha_test_lead_end));
@@ -171,6 +189,20 @@ void OwnBlob::fill(std::uint64_t ring_bytes, std::uint64_t every) {
   std::memcpy(base_, &head_, sizeof head_);
   const auto control = new_control(every, kTestStackBytes, 12345);
   std::memcpy(base_ + kBlobCodeBytes, control.data(), control.size());
+  NumberedThread here{.number = static_cast<std::uint32_t>(gettid()),
+                      .memory = std::vector<std::byte>(1024)};
+  std::memcpy(here.memory.data(), reinterpret_cast<const void*>(own_thread_pointer()),
+              here.memory.size());
+  this->control().tid_at = offset_of_number(std::span(&here, 1));
+  this->control().first_thread = own_thread_pointer();
+}
+
+void OwnBlob::tell_span(std::uint64_t begin, std::uint64_t end) const {
+  control().spans[span_of(end)] = {end, begin};
+}
+
+bool OwnBlob::has_asked(std::uint64_t end) const {
+  return control().asked[span_of(end) & (kAsked - 1)] == end;
 }
 
 std::uint64_t OwnBlob::ring_address(std::uint64_t ring_bytes) {

@@ -32,8 +32,11 @@ struct TestCollector {
   int event_given = -1;  // to the program's handler
   std::uint32_t collections = 0;
   std::uint64_t only_marked = 0;
+  std::uint64_t stack_bottom = 0;
 };
 extern TestCollector test_collector;
+
+[[nodiscard]] std::uint64_t own_thread_pointer();
 
 template <class T>
 std::uint64_t number(T* pointer) {
@@ -53,6 +56,10 @@ class OwnBlob {
   }
   [[nodiscard]] Ring& ring() { return *ring_; }
   void collect(int event = kMarkEnd) const;
+  // Says that all memory from `begin` to `end` is mapped.
+  void tell_span(std::uint64_t begin, std::uint64_t end) const;
+  // Whether the blob wants to know about memory up to there.
+  [[nodiscard]] bool has_asked(std::uint64_t end) const;
   // All records, with their stacks.
   struct Record {
     RingRecord record;

@@ -39,12 +39,13 @@ struct RandomGraph {
   [[nodiscard]] std::vector<bool> reached_from(std::vector<ObjectIndex> waiting,
                                                ObjectIndex without = kNone) const {
     std::vector<bool> seen(bytes.size());
+    const Graph all = graph();
     while (!waiting.empty()) {
       const ObjectIndex at = waiting.back();
       waiting.pop_back();
       if (at == without || seen[at]) continue;
       seen[at] = true;
-      for (const snapshot::Edge& edge : graph().from(at)) waiting.push_back(edge.to);
+      for (const snapshot::Edge& edge : all.from(at)) waiting.push_back(edge.to);
     }
     return seen;
   }

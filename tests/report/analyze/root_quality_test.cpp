@@ -2,11 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include "report/analyze/explaining_roots.h"
 #include "report/analyze/roots.h"
 #include "report/analyze/suspects.h"
 #include "report/analyze/why.h"
 #include "report/format/write/suspects_formats.h"
 #include "report/format/write/why_formats.h"
+#include "report/model/collector_variable.h"
 #include "symbols/unwind/stack_record.h"
 #include "tests/support/small_snapshot.h"
 
@@ -128,6 +130,15 @@ TEST_CASE("static data is a variable if it has a name, and is not the collector'
   CHECK(qualities.of(root) == RootQuality::Memory);
   root.symbol = "GC_last";
   CHECK(qualities.of(root) == RootQuality::Collector);
+  root.symbol = snapshot::collector_variable("GC_last");
+  CHECK(root.symbol == "GC_last");
+  root.symbol = snapshot::collector_variable("last_addr.0");
+  CHECK(root.symbol == "last_addr.0 (of the collector)");
+  CHECK(qualities.of(root) == RootQuality::Collector);
+  root.symbol = snapshot::collector_variable("");
+  CHECK(qualities.of(root) == RootQuality::Collector);
+  root.symbol = "last_addr";
+  CHECK(qualities.of(root) == RootQuality::Variable);
   root.symbol = "_rtld_global";
   root.module = "ld-linux-x86-64.so.2";
   CHECK(qualities.of(root) == RootQuality::Collector);
@@ -135,6 +146,19 @@ TEST_CASE("static data is a variable if it has a name, and is not the collector'
   CHECK(qualities.of(root) == RootQuality::Collector);
   root.kind = RootKind::Uncollectable;
   CHECK(qualities.of(root) == RootQuality::Variable);
+}
+
+TEST_CASE("a variable of the collector explains nothing that a global of the program reaches") {
+  Snapshot snapshot = cache_beside_stacks();
+  Root hint;
+  hint.symbol = snapshot::collector_variable("last_addr.0");
+  hint.module = "app";
+  hint.to = 2;
+  snapshot.roots.insert(snapshot.roots.begin(), hint);
+  REQUIRE(explaining_roots(snapshot).numbers == std::vector<std::uint32_t>{1});
+  snapshot.roots[1].to = 0;
+  snapshot.roots[0].symbol = "last";  // of the program: both count
+  CHECK(explaining_roots(snapshot).numbers.size() == 2);
 }
 
 TEST_CASE("a thread whose stack was walked only in part may run the program") {

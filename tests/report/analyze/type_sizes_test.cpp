@@ -23,10 +23,11 @@ snapshot::Snapshot snapshot_of(const RandomGraph& random) {
   for (std::size_t i = 0; i < live.size(); ++i) {
     if (live[i]) index[i] = next++;
   }
+  const Graph graph = random.graph();
   for (ObjectIndex object = 0; object < live.size(); ++object) {
     if (!live[object]) continue;
     std::vector<std::pair<std::uint32_t, ObjectIndex>> pointers;
-    for (const snapshot::Edge& edge : random.graph().from(object)) {
+    for (const snapshot::Edge& edge : graph.from(object)) {
       pointers.emplace_back(edge.offset_words * 8, index[edge.to]);
     }
     build.object(0x1000 + 4096 * std::uint64_t{object}, random.types[object], random.bytes[object],
@@ -42,12 +43,13 @@ snapshot::Snapshot snapshot_of(const RandomGraph& random) {
 std::uint64_t lost_without(const RandomGraph& random, snapshot::TypeIndex type) {
   std::vector<bool> seen(random.bytes.size());
   std::vector<ObjectIndex> waiting = random.roots;
+  const Graph graph = random.graph();
   while (!waiting.empty()) {
     const ObjectIndex at = waiting.back();
     waiting.pop_back();
     if (seen[at] || random.types[at] == type) continue;
     seen[at] = true;
-    for (const snapshot::Edge& edge : random.graph().from(at)) waiting.push_back(edge.to);
+    for (const snapshot::Edge& edge : graph.from(at)) waiting.push_back(edge.to);
   }
   const std::vector<bool> live = random.reached();
   std::uint64_t lost = 0;

@@ -83,7 +83,7 @@ TEST_CASE("a dump of pointers is read with its types and edges, in any order of 
   dump.words({kPage + 64, 32, 2, 8, kPage + 4096, 24, kPage, kEnd});           // a Foo
   dump.words({kPage, 32, kPage + 64, 0, kPage + 64, 16, kPage + 4100, kEnd});  // a buffer
   dump.words({kPage + 8192, 8192, 9, kEnd, kEnd});
-  CHECK(dump.counts() == "1 (held by Foo), 1 (unknown), 1 Foo, 1 String");
+  CHECK(dump.counts() == "1 (unknown), 1 (unnamed, in a Foo), 1 Foo, 1 String");
   const auto read = dump.read();
   REQUIRE(read);
   CHECK_FALSE(read->is_cut);

@@ -126,6 +126,18 @@ Snapshot with_every_kind_of_key() {
 
 }  // namespace
 
+TEST_CASE("objects that an earlier release called held by a type are named as they are now") {
+  const std::string held = "\"(held by B)\"";
+  std::string object = kA;
+  object.replace(object.find("\"A\""), 3, held);
+  const auto found =
+      read_text(kHead + "{\"record\":\"type\",\"name\":" + held + "}\n" + object + kB + kEnd);
+  REQUIRE(found);
+  CHECK(found->types[found->objects[0].type].name == "(unnamed, in a B)");
+  CHECK(found->types[found->objects[1].type].name == "B");
+  CHECK(found->types.size() == 2);
+}
+
 TEST_CASE("a snapshot that was read is written again as the same bytes, plain and packed") {
   const std::string text = written(with_every_kind_of_key());
   const auto plain = read_text(text);

@@ -47,6 +47,7 @@ TEST_CASE("everything in a type's name is replaced except library names") {
       {"Array(Shop::Session)", "Array(A)"},
       {"Hash(String, Shop::A | Shop::B | Nil)", "Hash(String, A | B | Nil)"},
       {"(buffer of Hash(Session, Session))", "(buffer of Hash(A, A))"},
+      {"(unnamed, in an Array(Session))", "(unnamed, in an Array(A))"},
       {"HTTP::Server", "HTTP::Server"},
       {"HTTP::Payroll", "A"},
       {"StaticArray(UInt8, 16)", "StaticArray(UInt8, 16)"},

@@ -97,13 +97,13 @@ TEST_CASE("an object that gets its header late is looked at a second time, and n
   at.advance(10);
   SUBCASE("there is one") {
     *object = kCircle;
-    at.advance(25);
-    at.advance(26);
+    at.advance(35);
+    at.advance(36);
     CHECK(at.type() == "Circle");
   }
   SUBCASE("there is none") {
-    at.advance(25);
-    at.advance(26);
+    at.advance(35);
+    at.advance(36);
     CHECK(at.type() == "");
   }
 }
@@ -155,8 +155,8 @@ TEST_CASE("nothing is believed after a collection that the tracer did not see") 
   ++test_collector.collections;
   at.advance(3);
   at.advance(4);
-  at.advance(25);
-  at.advance(26);
+  at.advance(35);
+  at.advance(36);
   CHECK(at.type() == "");
   --test_collector.collections;
 }
@@ -170,18 +170,18 @@ TEST_CASE("an object under construction is not of its base class") {
   CHECK(at.type() == "?");
   SUBCASE("it gets the vtable of its own class") {
     *object = kCircle;
-    at.advance(25);
-    at.advance(26);
+    at.advance(35);
+    at.advance(36);
     CHECK(at.type() == "Circle");
   }
   SUBCASE("it is of that class") {
-    at.advance(25);
-    at.advance(26);
+    at.advance(35);
+    at.advance(36);
     CHECK(at.type() == "Shape");
   }
   SUBCASE("it is gone before that is certain") {
     ha_test_release(object);
-    at.advance(25);
+    at.advance(35);
     CHECK(at.type() == "");
   }
 }

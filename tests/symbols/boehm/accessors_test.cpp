@@ -114,6 +114,9 @@ void check_counters_of(const Compiled& compiled, AccessorReader& reader) {
   const auto count = reader.read_counter(compiled["collection_count"]);
   REQUIRE(count);
   CHECK(count->variable == compiled["collections"]);
+  const auto mode = reader.read_counter(compiled["is_incremental_mode"]);
+  REQUIRE(mode);
+  CHECK(mode->variable == compiled["incremental"]);
   CHECK(reader.read_constant(compiled["version"]) == 0x80202);
 }
 

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "symbols/boehm/bounded_blocks.h"
 #include "tests/fakes/fake_gc_heap.h"
 
 namespace heapattach::boehm {
@@ -51,6 +52,33 @@ TEST_CASE("free blocks are counted and not listed, wherever they are") {
   CHECK(index.free_bytes == 12'288);
   CHECK(index.unmapped_bytes == 4096);
   CHECK(index.skipped == 0);
+}
+
+TEST_CASE("there are no more headers than fit in the memory that the process has") {
+  FakeGcHeap heap;
+  for (int i = 0; i < 60; ++i) heap.add_block({.object_bytes = 32});
+  const auto index = read_bounded_blocks(heap.memory(), heap.map(), heap.layout(), 1000);
+  REQUIRE(index.has_value());
+  CHECK(index->blocks.size() >= 10);
+  CHECK(index->blocks.size() <= 1000 / 40 + 1);
+  CHECK(index->skipped > 0);
+  REQUIRE_FALSE(index->misfits.empty());
+  CHECK(index->misfits.front().what == "more headers than there is memory for");
+}
+
+TEST_CASE("a block of a terabyte is dropped even if a terabyte is mapped") {
+  constexpr std::uint64_t kTerabyte = std::uint64_t{1} << 40;
+  const RemoteAddr start{std::uint64_t{0x10} << 40};
+  FakeGcHeap heap;
+  heap.add_block({.object_bytes = 32});
+  heap.add_block({.object_bytes = 4096, .at = start});
+  heap.put(heap.header_of(start) + heap.layout().header_size, kTerabyte);
+  std::vector<Mapping> mappings = heap.map().mappings();
+  mappings.front().range = {start, kTerabyte};
+  const auto index = read_blocks(heap.memory(), MemoryMap(mappings), heap.layout());
+  REQUIRE(index.has_value());
+  CHECK(index->used_bytes < kTerabyte);
+  CHECK(index->skipped == 1);
 }
 
 TEST_CASE("bottom indices that share a slot are found along their chain") {

@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include "symbols/boehm/churn.h"
 #include "symbols/boehm/collector.h"
+#include "symbols/boehm/kinds.h"
 #include "symbols/boehm/mark.h"
 #include "symbols/boehm/mark_bits.h"
 #include "symbols/boehm/roots.h"
@@ -43,6 +45,9 @@ struct Rig {
 
   void make_kinds() {
     collector.kinds = Range{kKinds, 16 * 48};
+    for (std::uint64_t kind = 0; kind <= kArray; ++kind) {
+      fake.put(kKinds + kind * 48, kData + kind * kListsOfKind * 8);
+    }
     fake.put(kKinds + kTyped * 48 + 16, ~std::uint64_t{7} | kPerObject);
     fake.put(kKinds + kArray * 48 + 16, procedure(kFirstProcedure + 1));
   }
@@ -311,6 +316,35 @@ TEST_CASE("the live set is compared with the marks of the last collection") {
   CHECK(compared.marked == 2);
   CHECK(compared.missing == 1);
   CHECK(compared.unmarked == 1);
+}
+
+TEST_CASE(
+    "marked objects may be missing if finalizers, stale words or lists of threads held them") {
+  Rig rig;
+  const RemoteAddr large = rig.fake.add_block({.object_bytes = 512});  // too large for such lists
+  const RemoteAddr small = rig.fake.add_block({.object_bytes = 64});
+  for (std::uint64_t i = 0; i < 8; ++i) rig.fake.set_mark(large, large + i * 512);
+  for (std::uint64_t i = 2; i < 40; ++i) rig.fake.set_mark(small, small + i * 64);
+  rig.fake.put(large, large + 512);
+  rig.fake.put(large + 1024, large + 1536);
+  for (const std::uint64_t entry : {0U, 64U}) {
+    rig.fake.put(small + entry, large + 2048 + entry / 64 * 512);
+    rig.fake.put(small + entry + 16, std::uint64_t{0x401000});  // its procedure
+  }
+  rig.fake.put(small + 32, std::uint64_t{512});       // its size, as in 8.2
+  rig.fake.put(small + 64 + 40, std::uint64_t{512});  // as in 8.3
+  rig.fake.put(small + 64 + 24, std::uint64_t{0x402000});
+  Rig::Taken taken(rig);
+  const Heap& heap = taken.captured.heap();
+  LiveSet found{ObjectSet(heap), ObjectSet(heap), {}, {}, {}, {}, {}, {}, {}, {}};
+  CHECK(count_unexplained(heap, found, ObjectSet(heap)) == 8);
+  const RemoteAddr word = large;
+  const RootWords stale{std::as_bytes(std::span(&word, 1)), Heap::From::Stack};
+  const auto dropped = dropped_since_collection(heap, found, {&stale, 1}, 1);
+  CHECK(dropped.count() == 6);  // two by the stale word, two entries and their objects
+  CHECK(count_unexplained(heap, found, dropped) == 4);
+  found.live.insert(heap.number(*heap.object_at((large + 1024).value)));
+  CHECK(count_unexplained(heap, found, dropped) == 3);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "symbols/boehm/kinds.h"
 #include "tests/fakes/captured_heap.h"
 #include "tests/fakes/fake_gc_heap.h"
 
@@ -165,12 +166,12 @@ TEST_CASE("global free lists are found by the sizes of their objects") {
   const RemoteAddr b = fake.add_block({.object_bytes = 64});
   const RemoteAddr lists = kData + 1024;
   fake.put(kData, lists);
-  fake.put(lists + 2 * 8, a);
+  fake.put(lists + 2 * 8, a + 32);
   fake.put(lists + 4 * 8, b);
-  fake.link({a, a + 64});
+  fake.link({a + 32, a + 64});
   SUBCASE("a list") {}
   SUBCASE("a list that goes in a circle") {
-    fake.put(a + 64, a);
+    fake.put(a + 64, a + 32);
   }
   SUBCASE("a list that points elsewhere") {
     fake.put(a + 64, b);
@@ -180,6 +181,54 @@ TEST_CASE("global free lists are found by the sizes of their objects") {
   }
   const CapturedHeap captured = target.capture();
   CHECK(find_free_objects(captured.heap(), captured.capture(), target.data, {}).count() == 3);
+}
+
+TEST_CASE("blocks that wait to be swept are not free lists") {
+  Target target;
+  FakeGcHeap& fake = target.fake;
+  const RemoteAddr a = fake.add_block({.object_bytes = 32});
+  const RemoteAddr b = fake.add_block({.object_bytes = 64});
+  constexpr RemoteAddr kTable = kData + 0x40;
+  constexpr RemoteAddr kUnswept = kData + 0x400;
+  constexpr RemoteAddr kLists{kStack + 0x1000};  // not copied, except those of one kind
+  constexpr RemoteAddr kNormalLists = kLists + kListsOfKind * 8;
+  fake.put(kUnswept + 2 * 8, a);
+  fake.put(kUnswept + 4 * 8, b);
+  const std::span<const Range> data = target.data;
+
+  SUBCASE("where the table of kinds is unknown") {
+    fake.put(kTable + 8, kUnswept);
+    const CapturedHeap captured = target.capture();
+    CHECK(find_free_objects(captured.heap(), captured.capture(), data, {}).count() == 0);
+  }
+  SUBCASE("where it is known, even for a list whose head begins a block") {
+    std::uint64_t words = 0;
+    SUBCASE("of 6 words for each kind") {
+      words = 6;
+    }
+    SUBCASE("of 5") {
+      words = 5;
+    }
+    SUBCASE("of 4") {
+      words = 4;
+    }
+    for (std::uint64_t kind = 0; kind < kFirstKinds; ++kind) {
+      const RemoteAddr entry = kTable + kind * words * 8;
+      fake.put(entry, kLists + kind * kListsOfKind * 8);
+      fake.put(entry + 8, kUnswept);
+      fake.put(entry + 16, kind == kNormal ? ~std::uint64_t{15} : 0);
+    }
+    fake.put(kNormalLists + 2 * 8, a);
+    fake.link({a, a + 64});
+    const CapturedHeap captured(fake, {{kData, 4096}, {kNormalLists, kListsOfKind * 8}});
+    const auto kinds = read_kinds({kTable, 16 * words * 8}, captured.capture());
+    REQUIRE(kinds.size() == kFirstKinds);
+    CHECK(kinds[kNormal].free_lists == kNormalLists);
+    CHECK(kinds[kNormal].descriptor == ~std::uint64_t{15});
+    const ObjectSet free = find_free_objects(captured.heap(), captured.capture(), kinds, data, {});
+    CHECK(free.count() == 2);
+    CHECK_FALSE(free.contains(captured.heap().number(*captured.heap().object_at(b.value))));
+  }
 }
 
 TEST_CASE("an array whose words point to other sizes is not an array of free lists") {
@@ -217,11 +266,16 @@ TEST_CASE("objects with finalizers are found through the collector's table") {
   const RemoteAddr objects = fake.add_block({.object_bytes = 96});
   fake.put(kData + 256, table);
   fake.put(table + 40, entries);
+  std::uint64_t size_at = 32;
+  SUBCASE("whose entries are as in 8.2") {}
+  SUBCASE("whose entries are as in 8.3") {
+    size_at = 40;
+  }
   const auto put_entry = [&](RemoteAddr entry, RemoteAddr object, RemoteAddr next) {
     fake.put(entry, ~object.value);
     fake.put(entry + 8, next);
     fake.put(entry + 16, std::uint64_t{0x401000});
-    fake.put(entry + 32, std::uint64_t{96});
+    fake.put(entry + size_at, std::uint64_t{96});
   };
   put_entry(entries, objects, entries + 64);
   put_entry(entries + 64, objects + 192, entries);  // the chain's end points back

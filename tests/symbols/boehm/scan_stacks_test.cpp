@@ -73,6 +73,33 @@ TEST_CASE("a thread with a record whose end is elsewhere is a problem, and its s
   }
 }
 
+TEST_CASE("the stack of a fiber ends with the fiber, whatever the collector has recorded before") {
+  RootRange first = stack_of(1, kStack, 0x800);
+  first.fiber = 0x7fff'0000'1000;
+  RootRange second = stack_of(2, kStack + 0x2000, 0x800);
+  second.kind = RootKind::Fiber;
+  second.fiber = 0x7fff'0000'2000;
+  std::vector<ThreadRecord> records = {
+      {.thread = 1, .at = kData, .is_understood = true, .has_own_end = false},
+      {.thread = 2, .at = kData, .stack_end = kStack + 0x9000, .is_understood = true}};
+  const std::vector<RootRange> all = {first, second};
+  const auto found = scan_stacks(all, records, kStack + 0x9000, 1);
+  CHECK(found.problems.empty());
+  CHECK(ranges_of(found) == std::vector<Range>{first.range, second.range});
+  CHECK(found.ranges[1].kind == RootKind::Fiber);
+  CHECK(found.with_registers == std::vector<pid_t>{1, 2});
+
+  SUBCASE("or begins above its blocking call") {
+    records[1].blocked_at = kStack + 0x2300;
+    const auto blocked = scan_stacks(all, records, kStack + 0x9000, 1);
+    CHECK(ranges_of(blocked)[1] == Range{kStack + 0x2300, 0x500});
+    CHECK(blocked.with_registers == std::vector<pid_t>{1});
+  }
+  SUBCASE("also without a record") {
+    CHECK(ranges_of(scan_stacks(all, {}, {}, 1)) == ranges_of(found));
+  }
+}
+
 TEST_CASE("a blocked thread's stack is scanned only above its blocking call") {
   const std::vector<RootRange> all = {stack_of(2, kStack, 0x1000)};
   const ThreadRecord record{.thread = 2,

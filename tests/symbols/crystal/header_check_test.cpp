@@ -24,6 +24,7 @@ TypeTable table() {
   types.add(type(1, "String", std::nullopt, true));
   types.add(type(7, "Session", 24, false));
   types.add(type(8, "Tag", 12, true));
+  types.add(type(15, "Channel", 744, false));
   types.add(type(9, "Listed", std::nullopt, std::nullopt));
   types.add(type(11, "WeakRef(Session)", 16, false));
   types.add(type(12, "WeakRef(Tag)", std::nullopt, std::nullopt));
@@ -108,6 +109,14 @@ TEST_CASE("an array has room for its elements, and a buffer once it has any") {
   // The data of a closure: a number, and a captured object.
   CHECK(named(Object(32, kNormal, {13, 0, 0x1000, 0x7f00, 0, 0})).empty());
   CHECK(named(Object(32, kNormal, {13, 0, 0xf0001000, 0x7f00, 0x1000, 0x7f00})).empty());
+}
+
+TEST_CASE("an instance may be in any slot that the collector uses for its size") {
+  CHECK(named(Object(752, kNormal, {15, 0, 5, 6})) == "Channel");
+  CHECK(named(Object(1024, kNormal, {15, 0, 5, 6})) == "Channel");  // 856 bytes came first
+  CHECK(named(Object(1344, kNormal, {15, 0, 5, 6})).empty());       // made for 780 and more
+  Object other(1024, kNormal, {15, 0, 5, 6});
+  CHECK(named(other.with(1000, "x")).empty());  // something past its end
 }
 
 TEST_CASE("an id alone does not make an instance") {

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "symbols/boehm/kinds.h"
 #include "tests/fakes/fake_memory.h"
 
 using namespace heapattach;
@@ -15,6 +16,7 @@ constexpr Range kData{RemoteAddr{0x7f00'0000'0000}, 0x1000};  // the collector's
 constexpr Range kKinds{kData.start + 0x800, 0x200};
 constexpr RemoteAddr kOwn{0x7f11'0000'0000};  // memory that the collector took for itself
 constexpr std::uint64_t kOwnBytes = 0x40000;
+constexpr RemoteAddr kFreeLists{0x7f10'0000'0000};
 constexpr RemoteAddr kHeap{0x7f22'0000'0000};
 constexpr std::uint64_t kEntries = 4096;
 
@@ -24,6 +26,9 @@ struct Rig {
     memory.map_zero(kOwn, kOwnBytes);
     for (std::uint64_t i = 0; i < 8; ++i) {
       index.blocks.push_back({kHeap + i * 4096, 32, 32, 128, boehm::kNormal, 0});
+    }
+    for (std::uint64_t kind = 0; kind < boehm::kFirstKinds; ++kind) {
+      memory.put(kKinds.start + kind * 48, kFreeLists + kind * boehm::kListsOfKind * 8);
     }
   }
 
@@ -85,7 +90,7 @@ TEST_CASE("what only resembles a mark stack, or is one in use, remains a root") 
 TEST_CASE("the lists of blocks to reclaim are found by the kinds of objects") {
   Rig rig;
   const RemoteAddr list = kOwn + 0x20;
-  rig.memory.put(kKinds.start + 8, list);
+  rig.memory.put(kKinds.start + 48 + 8, list);  // of the second kind
   rig.memory.put(list + 4 * 8, kHeap + 4096);
   rig.memory.put(list + 128 * 8, kHeap + 3 * 4096);
   SUBCASE("each word is a block or 0") {

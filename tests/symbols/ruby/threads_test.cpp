@@ -150,6 +150,8 @@ TEST_CASE("lists of Ruby's that are broken give an error, and no threads") {
     const auto threads = ruby::read_threads(ruby.machine, ruby.memory);
     REQUIRE_FALSE(threads);
     CHECK(threads.error().kind == ErrorKind::Malformed);
+    CHECK(threads.error().message().starts_with("cannot read this Ruby release's threads (" +
+                                                version + "): "));
   }
 }
 

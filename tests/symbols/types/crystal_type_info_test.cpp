@@ -43,8 +43,8 @@ TypeModel model_of(std::string_view json) {
   return types_from_table(table);
 }
 
-const Type& field(const TypeModel& model, const std::string& holder, const std::string& name) {
-  CAPTURE(name);
+const Type& field(const TypeModel& model, std::string_view holder, std::string_view name) {
+  CAPTURE(std::string(name));
   for (const Member& member : model[model.find(holder)].members) {
     if (member.name == name) return model[member.type];
   }

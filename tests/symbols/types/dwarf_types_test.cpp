@@ -19,8 +19,8 @@ TypeModel types_of(const std::string& program, bool use_sandbox = false) {
   return read_types_of(*file, 0x10000, options);
 }
 
-const Type& type_named(const TypeModel& model, const std::string& name) {
-  CAPTURE(name);
+const Type& type_named(const TypeModel& model, std::string_view name) {
+  CAPTURE(std::string(name));
   const TypeRef at = model.find(name);
   REQUIRE(at != kNoType);
   return model[at];
@@ -197,6 +197,22 @@ TEST_CASE("the modules that are left out are named") {
   CHECK(model.empty());
   REQUIRE(model.notes.size() == 1);
   CHECK(model.notes.front().ends_with("libc.so.6, libm.so.6"));
+}
+
+TEST_CASE("types for which there is no time are left out, and every user is warned once") {
+  std::vector<Module> modules;
+  for (const char* path : {"/opt/one", "/opt/two"}) {
+    const std::string program = typed_programs("c").front();
+    auto module = Module::from_file(Fd::open(program, O_RDONLY).value(), path, 0);
+    REQUIRE(module);
+    modules.push_back(std::move(module).value());
+  }
+  Lines warnings;
+  TypeOptions options;
+  options.until = std::chrono::steady_clock::now();
+  options.warn = [&](std::string_view text) { warnings.emplace_back(text); };
+  CHECK(read_types(Modules(std::move(modules)), options).empty());
+  CHECK(warnings == Lines{"the types of 2 modules were not read, to leave time for the report"});
 }
 
 TEST_CASE("a file without debug information gives no types and a note") {

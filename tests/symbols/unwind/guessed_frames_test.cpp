@@ -1,9 +1,11 @@
 // Code that nothing describes: its return address is guessed from the words on the stack.
 
 #include <algorithm>
+#include <csetjmp>
 
 #include <doctest/doctest.h>
 
+#include "symbols/unwind/epilogues.h"
 #include "symbols/unwind/return_addresses.h"
 #include "symbols/unwind/unwind.h"
 #include "tests/fakes/own_memory.h"
@@ -52,21 +54,50 @@ __attribute__((noinline)) RemoteAddr called_directly() {
 
 }  // namespace
 
-TEST_CASE(
-    "without tables and frame pointers the walk continues by calls on the stack, marked as "
-    "guessed") {
+TEST_CASE("without tables and frame pointers the walk continues by the functions' own code") {
   const Modules& modules = own_modules();
   Walked walked{modules, {}, {}};
   known_without_frame(walk_here, &walked);
   const std::size_t inner = walked.frame_of("known_frameless_inner");
   REQUIRE(walked.frame_of("known_without_frame") == inner + 1);
   CHECK(walked.stack.frames[inner].found_by == FoundBy::FrameTables);
-  CHECK(walked.stack.frames[inner + 1].found_by == FoundBy::Scan);
-  CHECK(walked.stack.frames[inner + 2].found_by == FoundBy::Scan);
+  CHECK(walked.stack.frames[inner + 1].found_by == FoundBy::Code);
+  CHECK(walked.stack.frames[inner + 2].found_by == FoundBy::Code);
   // And from there by tables to the end.
   CHECK(walked.stack.frames[inner + 3].found_by == FoundBy::FrameTables);
   CHECK(walked.frame_of("main") > inner);
   CHECK(walked.stack.end == StackEnd::Outermost);
+}
+
+TEST_CASE("if the code shows no return either, calls on the stack are guessed, and marked") {
+  const Modules& modules = own_modules();
+  struct {
+    Walked walked;
+    std::jmp_buf back;
+  } here{{modules, {}, {}}, {}};
+  const auto leave = [](void* context) {
+    auto& to = *static_cast<decltype(here)*>(context);
+    walk_here(&to.walked);
+    std::longjmp(to.back, 1);
+  };
+  if (setjmp(here.back) == 0) known_endless(leave, &here);
+  const std::size_t endless = here.walked.frame_of("known_endless");
+  CHECK(here.walked.stack.frames[endless + 1].found_by == FoundBy::Scan);
+  CHECK(here.walked.frame_of("main") > endless);
+}
+
+TEST_CASE("a function that loads the stack pointer is recognised") {
+  const Modules& modules = own_modules();
+  const auto switches = [&](const char* name) {
+    const auto function = modules.find_symbol(name);
+    REQUIRE(function);
+    return switches_stack(*modules.find(function->address), function->address,
+                          function->address + function->bytes);
+  };
+  CHECK(switches("known_switch"));
+  CHECK_FALSE(
+      switches("known_without_tables"));  // it restores the stack pointer from the frame pointer
+  CHECK_FALSE(switches("known_without_frame"));
 }
 
 TEST_CASE("a return address is recognised by the call before it, and by what it calls") {

@@ -132,7 +132,7 @@ TEST_CASE("without tables the walk continues by frame pointers") {
   known_without_tables(walk_own, &seen);
   const std::size_t frame = seen.frame_of("known_without_tables");
   REQUIRE(frame + 1 < seen.stack.frames.size());
-  CHECK(seen.stack.frames[frame + 1].found_by == FoundBy::FramePointer);
+  CHECK(seen.stack.frames[frame + 1].found_by == FoundBy::Code);
   CHECK(seen.frame_of("main") > frame);
   CHECK(seen.stack.end == StackEnd::Outermost);
 }
@@ -185,6 +185,16 @@ TEST_CASE("a corrupt stack ends with a mark") {
     const WalkedStack walked = walk(debugs, memory, state, 100);
     CHECK(walked.frames.size() == 1);
     CHECK(walked.end == StackEnd::Corrupt);
+  }
+  SUBCASE("code that was made at run time") {
+    const auto map =
+        parse_maps("5000-6000 rwxp 00000000 00:00 0\n10000-11000 rw-p 00000000 00:00 0\n");
+    REQUIRE(map);
+    state.set(MachineState::kReturnAddress, 0x5004);
+    state.set(MachineState::kFramePointer, 0);
+    CHECK(Unwinder(debugs, memory, &*map).walk(state, true, {}).end == StackEnd::Generated);
+    state.set(MachineState::kReturnAddress, 0x10004);
+    CHECK(Unwinder(debugs, memory, &*map).walk(state, true, {}).end == StackEnd::Corrupt);
   }
   SUBCASE("more frames than the limit") {
     for (std::uint64_t at = 0x100; at < 0xf00; at += 0x10) {

@@ -50,6 +50,7 @@ struct arrays {
 size_t collections;
 volatile unsigned char collecting;
 int mark_state;
+signed char incremental;
 char displacements[1 << BLOCK_SHIFT];
 char remainders[sizeof(void*)];
 
@@ -99,6 +100,10 @@ ANY size_t free_bytes(void) {
 ANY size_t unmapped_bytes(void) {
   return arrays.unmapped;
 }
+ANY int is_incremental_mode(void) {
+  return (int)incremental;
+}
+
 ANY size_t collection_count(void) {
   return collections;
 }

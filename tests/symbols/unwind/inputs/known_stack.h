@@ -24,6 +24,8 @@ long known_outer(known_visitor visit,
 long known_without_tables(known_visitor visit, void* context);
 // The same without a frame pointer either, from a function known_frameless_inner that it calls.
 long known_without_frame(known_visitor visit, void* context);
+// The same from a loop that never ends.
+long known_endless(known_visitor visit, void* context);
 // Calls getppid first.
 long known_call_outside(void);
 

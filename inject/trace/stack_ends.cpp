@@ -1,0 +1,210 @@
+#include "inject/trace/stack_ends.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "attach/x86_64.h"
+#include "inject/trace/blob.h"
+
+namespace heapattach::trace {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// glibc's struct pthread has 2,304 bytes, musl's 200; the thread's number is in the first half.
+constexpr std::size_t kThreadBytes = 2048;
+constexpr std::size_t kMostThreads = 16;
+// The number's offset in glibc since 2.10, and in musl.
+constexpr std::array<std::uint64_t, 2> kUsualOffsets = {0x2d0, 0x30};
+constexpr auto kBetweenChecks = 250ms;
+constexpr auto kBetweenSearches = 1s;
+// Reads the maps, and searches, each for at most one part in twenty of the time.
+constexpr int kLookShare = 20;
+
+std::uint32_t innermost_number(const Process& target, pid_t tid) {
+  const auto status = target.read_file(fmt::format("task/{}/status", tid));
+  const std::size_t line = status ? status->find("\nNSpid:") : std::string::npos;
+  if (line == std::string::npos) return static_cast<std::uint32_t>(tid);
+  const std::size_t end = status->find('\n', line + 1);
+  const std::size_t last = status->find_last_of(" \t", end);
+  std::uint32_t number = 0;
+  std::from_chars(status->data() + last + 1, status->data() + std::min(end, status->size()),
+                  number);
+  return number;
+}
+
+std::uint32_t number_at(const NumberedThread& thread, std::uint64_t offset) {
+  std::uint32_t number = 0;
+  if (offset + sizeof number > thread.memory.size()) return 0;
+  std::memcpy(&number, thread.memory.data() + offset, sizeof number);
+  return number;
+}
+
+// Whether the mapping can hold a stack.
+bool is_usable(const Mapping& mapping) {
+  return mapping.readable && mapping.writable && mapping.is_private;
+}
+
+}  // namespace
+
+std::uint64_t offset_of_number(std::span<const NumberedThread> threads) {
+  if (threads.empty()) return 0;
+  const auto fits = [threads](std::uint64_t offset) {
+    return std::ranges::all_of(threads, [offset](const NumberedThread& thread) {
+      return thread.number != 0 && number_at(thread, offset) == thread.number;
+    });
+  };
+  for (const std::uint64_t offset : kUsualOffsets) {
+    if (fits(offset)) return offset;
+  }
+  // A match in a single thread may be chance.
+  if (threads.size() < 2) return 0;
+  for (std::uint64_t offset = 8; offset < kThreadBytes; offset += sizeof(std::uint32_t)) {
+    if (fits(offset)) return offset;
+  }
+  return 0;
+}
+
+// A stack may consist of adjacent mappings, if their flags differ.
+std::uint64_t begin_of_span(const MemoryMap& map, std::uint64_t end) {
+  const auto& all = map.mappings();
+  auto above = std::ranges::upper_bound(all, RemoteAddr{end - 1}, {},
+                                        [](const Mapping& mapping) { return mapping.range.start; });
+  std::uint64_t begin = end;
+  while (above != all.begin()) {
+    const Mapping& mapping = *--above;
+    if (!is_usable(mapping) || mapping.range.end().value < begin) break;
+    begin = mapping.range.start.value;
+  }
+  return begin;
+}
+
+StackEnds::StackEnds(const Process& target,
+                     RemoteControl& control,
+                     const BlobHead& head,
+                     std::vector<ThreadRecordForm> forms)
+    : target_(target), control_(control), head_(head), forms_(std::move(forms)) {}
+
+RemoteAddr StackEnds::at(std::size_t offset) const {
+  return RemoteAddr{head_.base} + (kBlobCodeBytes + offset);
+}
+
+// A failure does no harm: the blob then works without these words.
+void StackEnds::write(std::size_t offset, std::span<const std::uint64_t> words) {
+  static_cast<void>(control_.write(target_.pid(), at(offset), std::as_bytes(words)));
+}
+
+Result<void> StackEnds::learn(const FrozenView& view, const MemoryMap& map) {
+  HA_TRY(learn_numbers(view));
+  if (head_.main_stack != 0) tell(map, head_.main_stack);
+  if (head_.stack_bottom != 0) {
+    const auto bottom = control_.memory().read_as<std::uint64_t>(RemoteAddr{head_.stack_bottom});
+    if (bottom) tell(map, *bottom);
+  }
+  for (const FrozenThread& thread : view.threads) {
+    if (!thread.registers) continue;
+    const std::uint64_t pointer = thread.registers->thread_pointer.value;
+    if (thread.tid == target_.pid()) {
+      write(offsetof(BlobControl, first_thread), std::span(&pointer, 1));
+      continue;
+    }
+    tell(map, pointer);
+    new_threads_.insert(pointer);
+  }
+  return {};
+}
+
+Result<void> StackEnds::learn_numbers(const FrozenView& view) {
+  std::vector<NumberedThread> threads;
+  for (const FrozenThread& thread : view.threads) {
+    if (!thread.registers || threads.size() == kMostThreads) continue;
+    NumberedThread one{.number = innermost_number(target_, thread.tid),
+                       .memory = std::vector<std::byte>(kThreadBytes)};
+    const auto got = control_.memory().read_some(thread.registers->thread_pointer, one.memory);
+    one.memory.resize(got ? *got : 0);
+    // Skips threads without a C library's thread structure.
+    if (number_at(one, 0) != 0) threads.push_back(std::move(one));
+  }
+  const std::uint64_t offset = offset_of_number(threads);
+  write(offsetof(BlobControl, tid_at), std::span(&offset, 1));
+  return {};
+}
+
+// The blob may read at any moment, so the span's end is 0 while the span changes.
+void StackEnds::tell(const MemoryMap& map, std::uint64_t end) {
+  const std::uint64_t begin = begin_of_span(map, end);
+  BlobSpan& known = told_[span_of(end)];
+  if (known.end == end && known.begin == begin) return;
+  known = {end, begin};
+  const std::size_t place = offsetof(BlobControl, spans) + span_of(end) * sizeof(BlobSpan);
+  const std::uint64_t none = 0;
+  write(place + offsetof(BlobSpan, end), std::span(&none, 1));
+  write(place + offsetof(BlobSpan, begin), std::span(&begin, 1));
+  write(place + offsetof(BlobSpan, end), std::span(&end, 1));
+}
+
+void StackEnds::look() {
+  const auto begin = Clock::now();
+  if (begin < next_look_) return;
+  std::array<std::uint64_t, kAsked> asked{};
+  const auto bytes = std::as_writable_bytes(std::span(asked));
+  if (!control_.memory().read(at(offsetof(BlobControl, asked)), bytes)) return;
+  const bool is_asked = std::ranges::any_of(asked, [](std::uint64_t end) { return end != 0; });
+  if (!is_asked && begin < next_check_) return;
+  const auto map = target_.maps();
+  if (!map) return;
+  for (const BlobSpan& span : told_) {
+    if (span.end != 0) tell(*map, span.end);
+  }
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    const std::uint64_t end = asked[i];
+    if (end == 0) continue;
+    tell(*map, end);
+    const auto self = control_.memory().read_as<std::uint64_t>(RemoteAddr{end});
+    if (self && *self == end) new_threads_.insert(end);
+    const std::uint64_t none = 0;
+    write(offsetof(BlobControl, asked) + i * sizeof none, std::span(&none, 1));
+  }
+  find_records(*map);
+  const auto now = Clock::now();
+  next_look_ = now + kLookShare * (now - begin);
+  next_check_ = now + kBetweenChecks;
+}
+
+// Looks for the collector's table of threads near its variable for the first stack. The table is an
+// array of lists of records, by a hash of the thread pointer.
+void StackEnds::find_records(const MemoryMap& map) {
+  if (new_threads_.empty() || head_.stack_bottom == 0) return;
+  if (!table_ && Clock::now() >= next_search_) {
+    const auto begin = Clock::now();
+    table_ = find_thread_table(control_.memory(), map, RemoteAddr{head_.stack_bottom}, new_threads_,
+                               forms_);
+    const auto now = Clock::now();
+    next_search_ = now + std::max<Clock::duration>(kBetweenSearches, kLookShare * (now - begin));
+    if (table_) tell_form(*table_);
+  }
+  if (!table_) return;
+  for (const std::uint64_t thread : new_threads_) {
+    const std::uint64_t told[] = {thread, table_->list_of(thread).value};
+    const std::size_t slot = thread >> 12 & (kSlots - 1);
+    write(offsetof(BlobControl, threads) + slot * sizeof(BlobThread), told);
+  }
+  new_threads_.clear();
+}
+
+// Writes `record_end_at` last: the blob uses the other offsets only if it is not 0.
+void StackEnds::tell_form(const ThreadTable& table) {
+  const std::uint64_t words[] = {table.id_at, table.part_at, table.end_at};
+  write(offsetof(BlobControl, record_id_at), std::span(words).first(1));
+  write(offsetof(BlobControl, record_part_at), std::span(words).subspan(1, 1));
+  write(offsetof(BlobControl, record_end_at), std::span(words).last(1));
+}
+
+}  // namespace heapattach::trace

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "attach/freeze.h"
+#include "inject/remote_control.h"
+#include "inject/trace/layout.h"
+#include "inject/trace/thread_table.h"
+
+namespace heapattach::trace {
+
+// The offset of a thread's number in what its thread pointer points to, if it is the same for all
+// of `threads`; 0 if it is unknown.
+struct NumberedThread {
+  std::uint32_t number = 0;       // as the target numbers it
+  std::vector<std::byte> memory;  // from its thread pointer on
+};
+[[nodiscard]] std::uint64_t offset_of_number(std::span<const NumberedThread> threads);
+
+// Where memory begins that can be read without a gap up to `end`; `end` itself if there is none.
+[[nodiscard]] std::uint64_t begin_of_span(const MemoryMap& map, std::uint64_t end);
+
+// Tells a blob what it cannot know without system calls: the number of a thread, and how far a
+// stack can be read (end_of_stack in blob.c). Where it has not been told, it records less.
+class StackEnds {
+ public:
+  StackEnds(const Process& target,
+            RemoteControl& control,
+            const BlobHead& head,
+            std::vector<ThreadRecordForm> forms);
+
+  // Before the blob is turned on, with all threads stopped.
+  Result<void> learn(const FrozenView& view, const MemoryMap& map);
+
+  // Answers what the blob has asked, and looks again from time to time at what it was told.
+  void look();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  [[nodiscard]] RemoteAddr at(std::size_t offset) const;
+  void write(std::size_t offset, std::span<const std::uint64_t> words);
+  Result<void> learn_numbers(const FrozenView& view);
+  void tell(const MemoryMap& map, std::uint64_t end);
+  void find_records(const MemoryMap& map);
+  void tell_form(const ThreadTable& table);
+
+  const Process& target_;
+  RemoteControl& control_;
+  BlobHead head_;
+  std::vector<ThreadRecordForm> forms_;
+  std::vector<BlobSpan> told_ = std::vector<BlobSpan>(kSpans);  // as the blob has them
+  std::set<std::uint64_t> new_threads_;  // thread pointers of which the blob has not been told
+  std::optional<ThreadTable> table_;
+  Clock::time_point next_look_;
+  Clock::time_point next_check_;
+  Clock::time_point next_search_;
+};
+
+}  // namespace heapattach::trace

@@ -1,0 +1,125 @@
+// HAZARDS D7: what a function that runs in a clone could still reach from there: futexes in shared
+// files, files by /proc/self/fd, and what others are about to read.
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "inject/clone_call.h"
+#include "integration/cloning.h"
+#include "integration/health.h"
+#include "integration/live_target.h"
+#include "integration/rounds.h"
+#include "integration/tool.h"
+
+using namespace heapattach;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::string call(const LiveTarget& target,
+                 const std::string& what,
+                 const std::vector<std::string>& more = {}) {
+  std::vector<std::string> arguments{"--call", what, std::to_string(target.pid())};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  const ToolRun run = run_tool(arguments);
+  CHECK_MESSAGE(run.status == 0, what, ": ", run.errors);
+  return run.output;
+}
+
+void check_unharmed(LiveTarget& target) {
+  CHECK(children_of(target.pid()).empty());
+  CHECK(harm_done_to(target.pid()) == "");
+}
+
+// Calls one of the functions whose address the target prints, as on a kernel without Landlock.
+std::int64_t call_without_landlock(const LiveTarget& target,
+                                   const std::string& function,
+                                   const std::string& path) {
+  std::int64_t result = -99;
+  CloneOptions options;
+  options.borrow = target.pid();
+  const auto done = clone_once(target.pid(), options, [&](const Clone& clone) -> Result<void> {
+    auto calls = HA_TRY(CloneCalls::prepare(clone.process(), {}, false));
+    const RemoteAddr address{static_cast<std::uint64_t>(target.greeting().at(function))};
+    const std::vector<CallArgument> arguments{path};
+    const auto outcome =
+        HA_TRY(calls.call(address, arguments, std::chrono::steady_clock::now() + 60s));
+    CHECK(outcome.end == CallOutcome::End::Returned);
+    result = static_cast<std::int64_t>(outcome.value);
+    return {};
+  });
+  CHECK(done.has_value());
+  return result;
+}
+
+// A FIFO in which something waits for its reader.
+class Fifo {
+ public:
+  Fifo() {
+    REQUIRE(::mkfifo(path().c_str(), 0600) == 0);
+    file_ = Fd(::open(path().c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+    REQUIRE(::write(file_.get(), "x", 1) == 1);
+  }
+  [[nodiscard]] std::string path() const { return directory_.file("fifo"); }
+  [[nodiscard]] bool is_full() const {
+    char taken = 0;
+    return ::read(file_.get(), &taken, 1) == 1 && ::write(file_.get(), "x", 1) == 1;
+  }
+
+ private:
+  TemporaryDirectory directory_;
+  Fd file_;
+};
+
+}  // namespace
+
+TEST_CASE("a function in a clone neither wakes nor requeues waiters on the target's futexes") {
+  LiveTarget target("called");
+  const auto is_rung = [&] { return target.ask().at("rung") == 1; };
+  REQUIRE(eventually(30s, is_rung));
+  CHECK(call(target, "wake_waiters()") == "0\n");
+  CHECK(call(target, "take_waiters()") == "0\n");
+  CHECK(eventually(30s, is_rung));
+  // When a thread ends, the kernel wakes its joiner through a futex that is not private.
+  CHECK(call(target, "with_a_thread(1)") == "2\n");
+  check_unharmed(target);
+}
+
+TEST_CASE("a clone cannot reopen a read-only descriptor for writing") {
+  LiveTarget target("called");
+  const TemporaryDirectory directory;
+  const std::string file = directory.file("file");
+  write_text(file, "precious");
+  const std::string reopen = fmt::format("reopen(\"{}\")", file);
+  CHECK(call(target, reopen) == "-1\n");
+  // Allowing a socket call does not weaken the protection of files.
+  CHECK(call(target, reopen, {"--allow-calls", "socket,connect"}) == "-1\n");
+  CHECK(call_without_landlock(target, "reopen", file) == -1);
+  CHECK(read_text(file) == "precious");
+  check_unharmed(target);
+}
+
+TEST_CASE("a clone takes no input from FIFOs, terminals and other processes' files") {
+  LiveTarget target("called");
+  const Fifo fifo;
+  CHECK(call(target, fmt::format("take_from(\"{}\")", fifo.path())) == "-1\n");
+  CHECK(call(target, fmt::format("take_by_name(\"{}\")", fifo.path())) == "-1\n");
+  CHECK(call_without_landlock(target, "take_from", fifo.path()) == -1);
+  CHECK(fifo.is_full());
+  CHECK(call(target, "take_from(\"/dev/ptmx\")") == "-1\n");
+  CHECK(call_without_landlock(target, "take_from", fmt::format("/proc/{}/fd/0", target.pid())) ==
+        -1);
+  CHECK(call_without_landlock(target, "take_from", fmt::format("/proc/{}/environ", target.pid())) ==
+        -1);
+  // Harmless files can still be opened.
+  CHECK(call(target, "take_from(\"/dev/zero\")") == "16\n");
+  CHECK(call(target, "take_from(\"/proc/self/maps\")") == "16\n");
+  CHECK(call_without_landlock(target, "take_from", "/proc/self/maps") == 16);
+  CHECK(call_without_landlock(target, "take_from", "/etc/../proc/version") == 16);
+  CHECK(call(target, fmt::format("take_from(\"{}\")", fifo.path()),
+             {"--allow-calls", "open,openat"}) == "1\n");
+  check_unharmed(target);
+}

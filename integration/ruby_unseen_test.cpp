@@ -1,0 +1,175 @@
+// Releases of Ruby that nobody has seen yet: the installed one, with another number in a copy of
+// its library. Whatever cannot be read is refused by the release's number, and the rest is right.
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "integration/health.h"
+#include "integration/live_target.h"
+#include "integration/other_releases.h"
+#include "integration/rounds.h"
+#include "integration/tool.h"
+
+namespace heapattach {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* kRuby = "/usr/bin/ruby";
+
+// The same program for each: 500 objects of a class, then it waits.
+constexpr const char* kProgram =
+    "class Session; end; ALL = Array.new(500) { Session.new };"
+    "puts RUBY_VERSION; $stdout.flush; $stdin.gets; puts ALL.size; $stdout.flush";
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// The library in a directory of its own, in which Ruby's release has another number.
+class OtherRuby {
+ public:
+  // None: Ruby is in no library.
+  static std::optional<std::string> library() {
+    const ToolRun run = run_in_shell(
+        "\"$1\" -e 'puts File.read(\"/proc/self/maps\")[%r{/\\S*/libruby\\S*}]'", {kRuby});
+    const std::string path = run.output.substr(0, run.output.find('\n'));
+    return path.empty() ? std::nullopt : std::optional(path);
+  }
+
+  OtherRuby(const std::string& library,
+            const std::string& from,
+            const std::string& to,
+            const std::string& begin = "") {
+    REQUIRE(from.size() == to.size());
+    std::string bytes = read_text(library);
+    const std::string whole = from + '\0';
+    int changed = 0;
+    for (std::size_t at = bytes.find(whole); at != std::string::npos;
+         at = bytes.find(whole, at + 1)) {
+      if (at > 0 && bytes[at - 1] > ' ') continue;  // the end of another text
+      bytes.replace(at, to.size(), to);
+      ++changed;
+    }
+    REQUIRE(changed > 0);
+    const ToolRun name =
+        run_in_shell("\"$1\" -rrbconfig -e 'print RbConfig::CONFIG[\"LIBRUBY_SONAME\"]'", {kRuby});
+    write_text(directory_.file(name.output), bytes);
+    // Its own libraries have the number of the release, and refuse another.
+    child_.emplace(std::vector<std::string>{"/usr/bin/env", "LD_LIBRARY_PATH=" + directory_.path(),
+                                            kRuby, "--disable-gems", "-e", begin + kProgram});
+    REQUIRE(child_->read_line(60s) == to);
+  }
+
+  [[nodiscard]] std::string pid() const { return fmt::format("{}", child_->pid()); }
+  void check_unharmed() {
+    CHECK(harm_done_to(child_->pid()) == "");
+    child_->send_line("");
+    CHECK(child_->read_line(60s) == "500");
+  }
+
+ private:
+  TemporaryDirectory directory_;
+  std::optional<ChildProcess> child_;
+};
+
+// The patch release with another last digit, another minor version with a layout, and one without.
+struct Numbers {
+  std::string patch, known, unknown;
+};
+Numbers numbers_unlike(std::string number) {
+  number.back() = number.back() == '9' ? '8' : '9';
+  Numbers others{number, number, number};
+  const std::size_t minor = number.find('.') + 1;
+  others.known[minor] = number[minor] == '1' ? '3' : '1';
+  others.unknown[minor] = '7';
+  return others;
+}
+
+void check_copies(const OtherRuby& ruby) {
+  const ToolRun run = run_tool({"--count", ruby.pid()});
+  CHECK_MESSAGE(run.status == 0, run.errors);
+  CHECK(has(run.output, "  500 "));
+  CHECK(has(run.output, "  Session\n"));
+}
+
+void check_refused(const OtherRuby& ruby, const std::string& number, const std::string& why) {
+  const std::string refusal =
+      fmt::format("cannot read this Ruby release's heap ({}): {}", number, why);
+  for (const std::string report : {"--count", "--suspects"}) {
+    const ToolRun run = run_tool({report, "--snapshot", "freeze", ruby.pid()});
+    CHECK(run.status == 5);
+    CHECK_MESSAGE(has(run.errors, refusal), run.errors);
+    CHECK(run.output.empty());
+  }
+  const ToolRun stacks = run_tool({"--stacks", ruby.pid()});
+  CHECK(stacks.status == 7);
+  CHECK_MESSAGE(has(stacks.errors, "no Ruby frames: " + refusal), stacks.errors);
+  CHECK_MESSAGE(has(stacks.output, "rb_"), stacks.output);  // functions of C
+  CHECK_FALSE(has(stacks.output, "<main>"));
+  const ToolRun check = run_tool({"--check", ruby.pid()});
+  CHECK(check.status == 0);
+  for (const std::string& part : {"ruby        " + number + " in ", "no freeze   " + refusal + "\n",
+                                  std::string("stacks      do not show Ruby's frames\n")}) {
+    CHECK_MESSAGE(has(check.output, part), check.output);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("an unknown Ruby release is read correctly or refused by its number") {
+  if (::access(kRuby, X_OK) != 0) return print_skip("ruby is not installed");
+  const Release release = release_of("Ruby", {kRuby, "-v"}, {"3.1.2", "3.1.7", "3.3.8"});
+  const auto library = OtherRuby::library();
+  if (!library) return print_skip("Ruby is in no library");
+  const Numbers others = numbers_unlike(release.number);
+  SUBCASE("of a minor version that is known") {
+    OtherRuby ruby(*library, release.number, others.patch);
+    check_copies(ruby);
+    const ToolRun read = run_tool({"--count", "--snapshot", "freeze", ruby.pid()});
+    if (!is_refused({"Ruby", others.patch, release.is_tried}, read)) {
+      CHECK_MESSAGE(read.status == 7, read.errors);
+      CHECK(has(read.output, "  500 "));
+      const ToolRun stacks = run_tool({"--stacks", ruby.pid()});
+      CHECK_MESSAGE(stacks.status == 0, stacks.errors);
+      CHECK(has(stacks.output, "in <main>"));
+      const ToolRun check = run_tool({"--check", ruby.pid()});
+      CHECK(has(check.output, "ruby        " + others.patch + " in "));
+      CHECK(has(check.output, "stacks      show Ruby's frames\n"));
+    }
+    ruby.check_unharmed();
+  }
+  SUBCASE("with the layout of another minor version") {
+    OtherRuby ruby(*library, release.number, others.known);
+    check_copies(ruby);
+    check_refused(ruby, others.known, "its virtual machine was not found");
+    ruby.check_unharmed();
+  }
+  SUBCASE("of a minor version without a layout") {
+    OtherRuby ruby(*library, release.number, others.unknown);
+    check_copies(ruby);
+    check_refused(ruby, others.unknown, "heapattach supports Ruby 3.1 and 3.3");
+    ruby.check_unharmed();
+  }
+  SUBCASE("and no copy can dump its heap either") {
+    OtherRuby ruby(*library, release.number, others.unknown, "$LOAD_PATH.clear;");
+    const ToolRun run = run_tool({"--count", ruby.pid()});
+    CHECK(run.status == 5);
+    CHECK(run.output.empty());
+    for (const std::string& part :
+         {std::string("Ruby lacks its objspace library"),
+          fmt::format("; from outside: cannot read this Ruby release's heap ({}): ",
+                      others.unknown)}) {
+      CHECK_MESSAGE(has(run.errors, part), run.errors);
+    }
+    ruby.check_unharmed();
+  }
+}
+
+}  // namespace heapattach

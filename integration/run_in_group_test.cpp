@@ -1,0 +1,134 @@
+// HAZARDS B2, B3: a control group with the tool in it is killed, or has too little memory for it,
+// while it has something in the target. The target is in another group, and continues.
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "integration/cloning.h"
+#include "integration/health.h"
+#include "integration/live_target.h"
+#include "integration/rounds.h"
+#include "integration/tool.h"
+
+using namespace heapattach;
+using namespace std::chrono_literals;
+
+namespace {
+
+// A control group below `hierarchy`, removed at the end; empty if none can be made there.
+class ToolGroup {
+ public:
+  ToolGroup(const std::string& hierarchy, const std::string& needed)
+      : path_(fmt::format("{}/heapattach-tool-{}", hierarchy, ::getpid())) {
+    std::error_code failed;
+    if (!std::filesystem::create_directory(path_, failed)) path_.clear();
+    if (path_.empty() || std::filesystem::exists(path_ + "/" + needed)) return;
+    ::rmdir(path_.c_str());
+    path_.clear();
+  }
+  ~ToolGroup() {
+    if (!path_.empty()) eventually(10s, [&] { return ::rmdir(path_.c_str()) == 0; });
+  }
+  ToolGroup(const ToolGroup&) = delete;
+  ToolGroup& operator=(const ToolGroup&) = delete;
+
+  [[nodiscard]] bool exists() const { return !path_.empty(); }
+  [[nodiscard]] bool set(const std::string& file, const std::string& value) const {
+    std::ofstream out(path_ + "/" + file);
+    out << value << std::flush;
+    return out.good();
+  }
+  // What starts the tool in the group.
+  [[nodiscard]] std::vector<std::string> command(const std::vector<std::string>& arguments) const {
+    std::vector<std::string> words{
+        "/bin/bash", "-c", "echo $$ > \"$0\"/cgroup.procs && exec \"$@\"", path_, tool_path()};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    return words;
+  }
+
+ private:
+  std::string path_;
+};
+
+void check_unharmed(LiveTarget& target, const std::string& when) {
+  const Answer before = target.ask();
+  CHECK_MESSAGE(eventually(30s, [&] { return target.ask().at("beats") > before.at("beats"); }),
+                when);
+  CHECK_MESSAGE(eventually(30s, [&] { return harm_done_to(target.pid()).empty(); }), when, ": ",
+                harm_done_to(target.pid()));
+}
+
+void check_clean_after_next(LiveTarget& target) {
+  CHECK(run_tool({"--stacks", std::to_string(target.pid())}).status == 0);
+  CHECK(children_of(target.pid()).empty());
+}
+
+std::string unified_hierarchy() {
+  const std::string beside = "/sys/fs/cgroup/unified";
+  return std::filesystem::exists(beside) ? beside : "/sys/fs/cgroup";
+}
+
+}  // namespace
+
+TEST_CASE("a control group is killed with the tool in it, and the target continues") {
+  const ToolGroup group(unified_hierarchy(), "cgroup.kill");
+  if (!group.exists()) {
+    print_skip("no control group of version 2 that can be killed");
+    return;
+  }
+  LiveTarget target("called");
+  const std::string pid = std::to_string(target.pid());
+  const int times = rounds(8, 200);
+  for (int i = 0; i < times; ++i) {
+    const bool is_call = i % 2 == 0;
+    ChildProcess tool(group.command(
+        is_call ? std::vector<std::string>{"--call", "loop_for_ever()", "--timeout", "60", pid}
+                : std::vector<std::string>{"--summary", "--snapshot", "clone", pid}));
+    if (i == 0) {
+      REQUIRE(eventually(60s, [&] { return !children_of(target.pid()).empty(); }));
+    } else {
+      ::usleep(static_cast<useconds_t>(std::rand() % 150'000));
+    }
+    REQUIRE(group.set("cgroup.kill", "1"));
+    // The shell may have joined the group only after it was killed.
+    if (!tool.wait_end(500ms)) tool.signal(SIGKILL);
+    REQUIRE(tool.wait_end(60s).has_value());
+    check_unharmed(target, fmt::format("kill {}", i));
+  }
+  check_clean_after_next(target);
+  print_figure(fmt::format("B2: killed {} times with its group; 0 targets harmed", times));
+}
+
+TEST_CASE("a control group has too little memory for the tool, and the target continues") {
+  const std::string first = "/sys/fs/cgroup/memory";
+  const bool is_first = std::filesystem::exists(first);
+  const std::string limit = is_first ? "memory.limit_in_bytes" : "memory.max";
+  const ToolGroup group(is_first ? first : unified_hierarchy(), limit);
+  if (!group.exists()) {
+    print_skip("no control group that limits memory");
+    return;
+  }
+  LiveTarget target("called");
+  const std::string pid = std::to_string(target.pid());
+  int ended = 0;
+  const int tries = rounds(6, 100);
+  for (int i = 0; i < tries; ++i) {
+    // From what kills it at once to what is nearly enough.
+    REQUIRE(group.set(limit, std::to_string(1'000'000 + i * 6'000'000 / tries)));
+    ChildProcess tool(group.command({"--call", "with_a_thread(1)", "--timeout", "20", pid}));
+    const auto status = tool.wait_end(90s);
+    REQUIRE(status.has_value());
+    ended += *status != 0 ? 1 : 0;
+    check_unharmed(target, fmt::format("limit {}", i));
+  }
+  CHECK(ended > 0);
+  check_clean_after_next(target);
+  print_figure(
+      fmt::format("D3: {} of {} runs had too little memory; 0 targets harmed", ended, tries));
+}

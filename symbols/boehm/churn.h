@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "symbols/boehm/live.h"
+#include "symbols/boehm/mark_bits.h"
+
+namespace heapattach::boehm {
+
+// Objects that the last collection marked and that the program may have dropped since, although it
+// has allocated nothing: everything that is reachable from
+//   - the entries of finalizers that have run. Such an entry still references its object, has no
+//     data any more, and is in no chain (finalize.c, GC_invoke_finalizers);
+//   - `stale` words: the unused parts of stacks, some of which the collection scanned because it
+//     was called from deeper frames.
+ObjectSet dropped_since_collection(const Heap& heap,
+                                   const LiveSet& found,
+                                   std::span<const RootWords> stale,
+                                   unsigned workers);
+
+// The number of marked objects, in the sampled blocks, that are missing from the live set for no
+// reason that is known: without `dropped`, and without those that were free then. A collection
+// marks each thread's own free lists, and an allocation from these is not counted
+// (thread_local_alloc.c). Such a list has at most a block of objects of one size.
+std::uint64_t count_unexplained(const Heap& heap, const LiveSet& found, const ObjectSet& dropped);
+
+}  // namespace heapattach::boehm

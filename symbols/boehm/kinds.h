@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "attach/memory_map.h"
+#include "attach/memory_reader.h"
+#include "symbols/boehm/roots.h"
+
+namespace heapattach::boehm {
+
+// A kind of objects, as the collector's table describes it (struct obj_kind in gc_priv.h of 7.6
+// to 8.3).
+struct ObjectKind {
+  RemoteAddr free_lists;         // kListsOfKind words, each 0 or the first object of a list
+  RemoteAddr unswept;            // the same number of words, each 0 or a block; may be 0
+  std::uint64_t descriptor = 0;  // the template for its objects
+};
+
+// Lists of a kind: one for each size up to half a block, in granules (MAXOBJGRANULES + 1).
+inline constexpr std::size_t kListsOfKind = 129;
+inline constexpr std::size_t kFirstKinds = 4;  // the collector always has these
+
+// The size of a kind in `words`, which begin with the table: 4 to 6 words. A release without
+// disclaim procedures has fewer, and flags were ints until 8.2. The first word of each of the first
+// kinds points to an array of free lists, all of them in one variable of the collector. In a table
+// of kinds of another size, some of those words would be 0 or a descriptor. None if no size fits.
+std::optional<std::size_t> words_of_kind(std::span<const std::uint64_t> words);
+
+// The kinds in a table (Collector::kinds), by their numbers. Empty if no size of kinds fits it.
+std::vector<ObjectKind> read_kinds(const Range& table, const MemoryReader& memory);
+
+// Objects on the free lists of these kinds and of threads. Without kinds, the lists are found in
+// the collector's data by content (roots.h): an array all of whose objects begin blocks is left
+// out, because the blocks of a kind that wait to be swept are in such an array too.
+ObjectSet find_free_objects(const Heap& heap,
+                            const Capture& capture,
+                            std::span<const ObjectKind> kinds,
+                            std::span<const Range> collector_data,
+                            std::span<const ThreadRecord> records);
+
+}  // namespace heapattach::boehm

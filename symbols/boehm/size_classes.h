@@ -1,0 +1,38 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+// Which slots the collector uses for which requests (GC_init_size_map and GC_extend_size_map in
+// misc.c and malloc.c, the same from 7.6 to 8.3).
+//
+// Requests below 384 bytes have classes of their own: one byte more, for a pointer past the end,
+// rounded up to 16. The classes above are made on demand, and are then kept. A class is made for
+// the first request that has none, rounded up to an even number of granules and then to the most
+// bytes of which as many fit in a block, and serves all requests without a class from three
+// quarters of that first request. So the slot of one class depends on what came first: 744 bytes
+// are in a slot of 752, or of 1,024 if there was one object of 856 bytes before.
+namespace heapattach::boehm {
+
+// The smallest request for which the collector may use a slot of this size, if the largest possible
+// share of its class is for smaller requests. Not for objects larger than half a block, which are
+// rounded up to granules.
+[[nodiscard]] constexpr std::uint64_t smallest_request(std::uint64_t slot_bytes) {
+  constexpr std::uint64_t kGranule = 16;
+  constexpr std::uint64_t kBlockGranules = 256;
+  const std::uint64_t in_block = kBlockGranules / std::max<std::uint64_t>(slot_bytes / kGranule, 1);
+  std::uint64_t first = kBlockGranules / (in_block + 1) + 1;  // one less would fit once more
+  first += first % 2;
+  return (first - 1) * kGranule * 3 / 4;
+}
+
+// Whether a slot of this size may hold an object that was requested with `bytes`. Small classes are
+// merged too in some releases, so any slot may be larger by a quarter and 32 bytes.
+[[nodiscard]] constexpr bool may_hold_request(std::uint64_t slot_bytes, std::uint64_t bytes) {
+  constexpr std::uint64_t kLargestSlot = 2048;
+  if (slot_bytes < bytes) return false;
+  if (slot_bytes - bytes <= 32 + bytes / 4) return true;
+  return slot_bytes <= kLargestSlot && bytes >= smallest_request(slot_bytes);
+}
+
+}  // namespace heapattach::boehm
