@@ -28,4 +28,10 @@ inline constexpr std::string_view kUnnamedOfCollector = "(variable of the collec
   return symbol.starts_with("GC_") || is_in_collector(symbol);
 }
 
+// Whether the objects of a type are the collector's own: "(finalizer of the collector)". It has
+// them because of the program's objects, so they are never what grows or leaks.
+[[nodiscard]] inline bool is_collector_type(std::string_view type) {
+  return type.ends_with(" of the collector)");
+}
+
 }  // namespace heapattach::snapshot

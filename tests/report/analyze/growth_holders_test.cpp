@@ -145,3 +145,53 @@ TEST_CASE("without roots or edges, holders are unknown") {
   snapshot.roots.clear();
   CHECK_FALSE(knows_holders(snapshot));
 }
+
+TEST_CASE("the collector's finalizers are neither what grows nor among it") {
+  const auto files = [](std::uint32_t count) {
+    SnapshotBuilder build;
+    const auto list = build.type("List");
+    const auto file = build.type("File");
+    const auto finalizer = build.type("(finalizer of the collector)");
+    std::vector<std::pair<std::uint32_t, snapshot::ObjectIndex>> all;
+    for (std::uint32_t i = 0; i < count; ++i) all.emplace_back(8 * i, 1 + 2 * i);
+    build.object(0x1000, list, 4096, all);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      build.object(0x10000 + 512 * i, file, 32, {{8, 2 + 2 * i}});
+      build.object(0x10100 + 512 * i, finalizer, 64);
+    }
+    build.snapshot.roots.emplace_back().symbol = "FILES";
+    return build.snapshot;
+  };
+  const GrowthHolders holders = holders_of({files(1), files(30)});
+  REQUIRE(holders.found.size() == 1);
+  CHECK(holders.found[0].type == "File");
+  CHECK(holders.found[0].others.empty());
+}
+
+TEST_CASE("what grows is listed by what it retains, also after containers that gave way") {
+  const auto grown = [](bool has_grown) {
+    SnapshotBuilder build;
+    const auto base = build.type("Base");
+    const auto box = build.type("Box");
+    const auto page = build.type("Page");
+    const auto row = build.type("Row");
+    const std::uint32_t pages = has_grown ? 34 : 0;
+    const std::uint32_t rows = has_grown ? 42 : 0;
+    std::vector<std::pair<std::uint32_t, snapshot::ObjectIndex>> of_base;
+    std::vector<std::pair<std::uint32_t, snapshot::ObjectIndex>> of_box;
+    for (std::uint32_t i = 0; i < pages; ++i) of_box.emplace_back(8 * i, 2 + i);
+    for (std::uint32_t i = 0; i < rows; ++i) of_base.emplace_back(8 * i, 2 + pages + i);
+    if (has_grown) of_base.emplace_back(1024, 1);
+    build.object(0x1000, base, 2048, of_base);
+    if (has_grown) build.object(0x2000, box, 160, of_box);
+    for (std::uint32_t i = 0; i < pages; ++i) build.object(0x3000 + 16 * i, page, 10);
+    for (std::uint32_t i = 0; i < rows; ++i) build.object(0x4000 + 16 * i, row, 10);
+    build.snapshot.roots.emplace_back().symbol = "BASE";
+    return build.snapshot;
+  };
+  const GrowthHolders holders = holders_of({grown(false), grown(true)});
+  REQUIRE(holders.found.size() == 3);
+  CHECK(holders.found[0].type == "Row");
+  CHECK(holders.found[1].type == "Page");
+  CHECK(holders.found[2].type == "Box");
+}
