@@ -133,7 +133,7 @@ void wait_until_vanished(pid_t tid) {
   while (syscall(SYS_tgkill, getpid(), tid, 0) == 0 && Clock::now() < patience) sched_yield();
 }
 
-// One try. Sets `is_refused` if it failed before `work` began; then no thread is traced.
+// Tries once. Sets `is_refused` if this fails before `work` begins: then no thread is traced.
 Result<FreezeReport> try_freeze(const Process& process,
                                 const FreezeOptions& options,
                                 const Work& work,

@@ -4,8 +4,8 @@
 
 namespace heapattach {
 
-// Asks the guardian (guardian.h) not to end us for `time`, or until the end of this object, which
-// may come earlier: the deadline counts again for what follows.
+// While this object lives, but for at most `time`, the guardian (guardian.h) does not end us at the
+// deadline. After that, the deadline counts again.
 class NeededTime {
  public:
   explicit NeededTime(std::chrono::milliseconds time) noexcept;

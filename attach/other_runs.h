@@ -7,9 +7,9 @@
 
 namespace heapattach {
 
-// Lets several runs of heapattach on one process take turns. Each traces it for some milliseconds
-// only, so a refusal because of another run is worth another try. Other programs that trace it keep
-// it for long: they are reported at once.
+// Lets several runs of heapattach on one process take turns. Each run traces it only for some
+// milliseconds, so after a refusal because of another run, it is worth trying again. Other programs
+// may trace it for long, so they are reported at once.
 class OtherRuns {
  public:
   OtherRuns();

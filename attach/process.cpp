@@ -67,8 +67,8 @@ Result<void> check_is_64_bit(const Process& process) {
       "process {} runs a 32-bit program; only 64-bit programs are supported", process.pid()));
 }
 
-// Gone if the thread has ended since the threads were listed. The kernel then reports ENOENT, which
-// is not an error of the process.
+// Gone if the thread has ended since the threads were listed: the kernel then reports ENOENT,
+// although the process may still run.
 Result<std::string> read_of_thread(const Process& process, pid_t tid, std::string_view file) {
   if (tid == process.pid()) return process.read_file(std::string(file));
   auto text = process.read_file(fmt::format("task/{}/{}", tid, file));

@@ -16,8 +16,8 @@ namespace heapattach {
 
 namespace {
 
-// The answer to PIDFD_GET_INFO: <linux/pidfd.h>, since Linux 6.13; of a process that was reaped,
-// with its status, since 6.15.
+// The answer to PIDFD_GET_INFO (<linux/pidfd.h>, since Linux 6.13). Since 6.15, it has the status
+// of a process that was reaped.
 struct PidfdInfo {
   std::uint64_t mask = 0;
   std::uint64_t cgroup = 0;
@@ -34,7 +34,7 @@ constexpr std::size_t kMostStat = 4096;
 
 ProcessEnd::ProcessEnd(const Process& process)
     : process_(process), pidfd_(static_cast<int>(syscall(SYS_pidfd_open, process.pid(), 0))) {
-  // The number may have been reused just then.
+  // The pid may have been reused before it was opened.
   if (!process.is_alive()) pidfd_.reset();
 }
 

@@ -17,12 +17,12 @@ namespace heapattach {
 Result<pid_t> start_program(const std::vector<std::string>& command,
                             const std::function<Result<void>(pid_t)>& prepare = {});
 
-// Only the first to wait for a program learns how it ended, and that may be its tracer. Whoever
-// waits notes it here; `ended_program` gives it to the others, or none if nothing was noted.
+// Only the first waitpid for a program reports how it ended, and its tracer may make that call. It
+// stores the status here; `ended_program` returns it, or none if nothing was stored.
 void note_program_end(pid_t pid, int status) noexcept;
 [[nodiscard]] std::optional<int> ended_program(pid_t pid) noexcept;
 
-// What waitpid said of the end of a program: "exited with status 1", "was killed by SIGSEGV".
+// A status from waitpid, in words: "exited with status 1", "was killed by SIGSEGV".
 [[nodiscard]] std::string describe_end(int status);
 
 }  // namespace heapattach

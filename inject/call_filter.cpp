@@ -81,7 +81,7 @@ std::vector<sock_filter> call_filter(const CallRules& rules) {
   load(filter, kNumber);
   filter.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kX32Bit, 0, 1));
   give(filter, kUnknown);
-  // Also if the user allows exit.
+  // Before the calls that the user allows, because exit may be one of them.
   verdict_on(filter, SYS_exit, SECCOMP_RET_TRACE | kEndsThread);
   for (const int number : rules.beyond) verdict_on(filter, number, SECCOMP_RET_ALLOW);
   judge_futex(filter);

@@ -20,10 +20,10 @@ struct CallRules {
   pid_t self = 0;             // the clone's pid, as the clone sees it
   std::vector<int> beyond;    // extra system calls that the user allows, by number
   std::vector<Range> shared;  // memory shared with other processes that must stay read-only
-  bool has_landlock = false;  // so the kernel checks again which file is opened
+  bool has_landlock = false;  // the kernel then checks again which file is opened
 };
 
-// What the rules ask about the clone's files.
+// Answers the rules' questions about the clone's files.
 class CalledFiles {
  public:
   struct OpenFile {
@@ -35,8 +35,8 @@ class CalledFiles {
   CalledFiles& operator=(const CalledFiles&) = delete;
   virtual ~CalledFiles() = default;
 
-  // Whether opening this path for reading affects nobody: not if it is a FIFO, a socket, a terminal
-  // or another device, from which reading takes something, or a link to what another process has
+  // Whether opening this path for reading affects nobody. False for a FIFO, a socket, a terminal,
+  // another device whose input somebody would miss, and a link to a file that another process has
   // open. True if there is no such file. `directory` is a descriptor, or AT_FDCWD.
   [[nodiscard]] virtual bool is_harmless(int directory,
                                          const std::string& path,
@@ -66,9 +66,9 @@ struct CallingClone {
 
 // Whether a futex of this call may be one that another process uses. The kernel tells shared
 // futexes apart by file and offset, so a private mapping of a file that cannot be written has the
-// same futexes as the file. (Before it looks at others, the kernel gives the clone a page of its
-// own.) FUTEX_PRIVATE_FLAG makes such a futex the clone's own. Anonymous memory needs no flag and
-// must not get one: the kernel itself wakes the joiner of a thread without it.
+// same futexes as the file. (If it can be written, the kernel first gives the clone its own copy of
+// the page.) FUTEX_PRIVATE_FLAG makes such a futex the clone's own. Anonymous memory needs no flag
+// and must not get one: the kernel itself wakes the joiner of a thread without it.
 [[nodiscard]] bool may_be_shared_futex(const RawRegisters& at, const MemoryMap& map);
 
 }  // namespace heapattach

@@ -41,7 +41,7 @@ bool is_harmless_kind(const struct stat& status) {
              kHarmlessDevices.end();
 }
 
-// /proc/self means the clone, but would lead us to ourselves.
+// Names the clone instead of /proc/self, which would be heapattach when we open it.
 std::string naming_pid(const std::string& path, pid_t pid) {
   for (const std::string_view self : {"/proc/self/", "/proc/thread-self/"}) {
     if (path.starts_with(self)) {
@@ -102,7 +102,7 @@ bool FilesOfClone::is_of_another(const Fd& file) const {
 bool FilesOfClone::is_harmless(int directory, const std::string& path, bool follows) const {
   const auto file = find(directory, path, follows);
   if (!file) {
-    // A missing file fails for the clone too. Links such as /proc/PID/fd/N are refused.
+    // The clone cannot open a missing file either. Links such as /proc/PID/fd/N are refused.
     const int failure = file.error().os_errno;
     return failure == ENOENT || failure == ENOTDIR || failure == EACCES ||
            failure == ENAMETOOLONG || failure == EBADF;

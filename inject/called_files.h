@@ -10,12 +10,12 @@ namespace heapattach {
 // The files of a clone, as its rules see them. A path is followed without opening what it names,
 // because opening a device or a FIFO has effects.
 //
-// Another process may put a different file there before the clone opens it. That is no way for the
-// clone itself to reach a file, which is what the rules are about.
+// Another process may put a different file there before the clone opens it. The rules accept that,
+// because the clone itself cannot bring it about.
 class FilesOfClone final : public CalledFiles {
  public:
-  // `own_pid`: the clone's pid as it sees itself. `may_see_others`: whether something else keeps it
-  // from the /proc files of other processes that only a tracer may open. `clone` must outlive this.
+  // `own_pid`: the clone's pid as it sees itself. `may_see_others`: it may open other processes'
+  // files in /proc, because Landlock denies those for tracers only. `clone` must outlive this.
   FilesOfClone(const Process& clone, pid_t own_pid, bool may_see_others)
       : clone_(clone), own_pid_(own_pid), may_see_others_(may_see_others) {}
 

@@ -43,7 +43,7 @@ Result<Candidate> look_at(RemoteControl& control,
   seen.mask = HA_TRY(control.signal_mask(tid));
   const auto status = HA_TRY(process.thread_status(tid));
   seen.is_filtered = status.seccomp_mode != 0;
-  // If the kernel cannot tell, the call itself will show it, without harm (injection.cpp).
+  // If the kernel cannot report this, our call will reveal it without harm (injection.cpp).
   seen.is_dispatched = HA_TRY(control.call_dispatch(tid)) == CallDispatch::On;
   seen.has_stack = has_stack(map, {seen.registers.rsp});
   seen.is_after_syscall = is_after_syscall(control.memory(), {seen.registers.rip});

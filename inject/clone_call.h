@@ -56,7 +56,7 @@ class CloneCalls {
  public:
   // `clone` must outlive the result, and cannot be used for anything else. Unsupported if it cannot
   // be isolated. `beyond` lists system calls that are allowed in addition to CallRules.
-  // Tests imitate a kernel without Landlock.
+  // `uses_landlock` is false in tests that imitate a kernel without it.
   static Result<CloneCalls> prepare(const Process& clone,
                                     std::vector<int> beyond = {},
                                     bool uses_landlock = true);

@@ -10,7 +10,7 @@ namespace heapattach {
 // The protections around a function that runs in a clone.
 struct CloneWalls {
   CallRules rules;
-  bool may_change_files = false;  // --allow-calls has a call for that
+  bool may_change_files = false;  // --allow-calls permits a call that does
 };
 
 // Isolates a clone that no longer has any of the target's descriptors. It gets its own session and

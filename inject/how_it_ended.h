@@ -4,7 +4,7 @@
 
 namespace heapattach {
 
-// Gone, for a thread that ended while it ran for us: by a signal, if the kernel told that.
+// The error for a thread that ended while it ran our code: Gone, with the signal if it is known.
 [[nodiscard]] Error ended_for_us(const RemoteStop& stop);
 
 }  // namespace heapattach

@@ -72,8 +72,8 @@ std::vector<pid_t> numbers_in(const std::string& text) {
   return numbers;
 }
 
-// Whether it is a clone that nobody traces, and so will end by itself. A clone that another run has
-// just made looks the same for some milliseconds.
+// Whether the child is a clone that nobody traces, so that it will end by itself. A clone that
+// another run has just made looks the same for some milliseconds.
 bool is_ending_clone(pid_t child) {
   const auto state = parse_thread_state(text_of(fmt::format("/proc/{}/stat", child)));
   if (!state || state->is_exiting() || state->name != kCloneName) return false;
@@ -150,7 +150,7 @@ class Clearing {
       const std::vector<std::byte> zeros(stub.range.bytes);
       HA_TRY(control_.write(tids_.front(), stub.range.start, zeros));
     }
-    // Goes on after a clone that cannot be reaped.
+    // If one clone cannot be reaped, the others still are.
     Result<void> all;
     for (const pid_t number : dead) {
       auto reaped = take_notice_of(number);

@@ -40,7 +40,7 @@ constexpr int kSystemCall = SIGTRAP | 0x80;
 constexpr std::chrono::seconds kPatience{15};
 // How long to wait for all threads to stop. A thread in uninterruptible sleep does not stop.
 constexpr std::chrono::seconds kStopPatience{1};
-// The threads are listed again after so many rounds of waiting, up to 0.2 ms each.
+// Rounds of waiting, up to 0.2 ms each, after which the threads are listed again.
 constexpr int kRoundsPerListing = 250;
 constexpr BackOff kBackOff{.yields = 50, .longest_nanoseconds = 200'000};
 

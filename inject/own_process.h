@@ -83,7 +83,7 @@ class OwnProcess {
   LiveMemory memory_;
   Fd mem_;
   CallRules rules_;
-  std::optional<FilesOfClone> files_;  // with the rules
+  std::optional<FilesOfClone> files_;  // set together with `rules_`
   RawRegisters found_{};
   std::vector<pid_t> threads_;  // live ones, the first thread first
 };

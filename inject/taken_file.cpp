@@ -26,7 +26,7 @@ std::string own_link(const Fd& file) {
 Error replaced(int number, std::string_view expected) {
   return Error{ErrorKind::Impossible,
                fmt::format("its descriptor {} is no longer the {} that was just made for us: "
-                           "another process changes its descriptor table",
+                           "another process is changing its descriptor table",
                            number, expected)};
 }
 
@@ -87,7 +87,7 @@ Result<Fd> take_memory(const Process& process, MadeFile made, std::string_view n
                      status.st_size == 0 && status.st_blocks == 0 && status.st_uid == owner &&
                      name_of(found) == fmt::format("/memfd:{} (deleted)", name);
   if (!is_it) return replaced(made.number, "memory");
-  // Whoever shares the table may hold a lease of it, for which opening it would wait.
+  // A process that shares the table may hold a lease on it. Without O_NONBLOCK, we would wait.
   return Fd::open(own_link(found), flags | O_NONBLOCK);
 }
 
@@ -110,13 +110,13 @@ bool is_still_there(const Process& process, int number, const Fd& file) {
 Result<void> fix_size(const Fd& memory, std::uint64_t bytes) {
   const int before = fcntl(memory.get(), F_GET_SEALS);
   if (before < 0) return os_error("F_GET_SEALS", errno);
-  const Error changed{ErrorKind::Impossible, "another process changes the memory made for us"};
+  const Error changed{ErrorKind::Impossible, "another process is changing the memory made for us"};
   if ((before & ~kSealExecute) != 0) return changed;
   if (ftruncate(memory.get(), static_cast<off_t>(bytes)) != 0) return os_error("ftruncate", errno);
   if (fcntl(memory.get(), F_ADD_SEALS, kSeals) != 0) {
     return errno == EPERM ? changed : os_error("F_ADD_SEALS", errno);
   }
-  // Until it was sealed, another process could change it.
+  // Another process could change the size until the memory was sealed.
   const int after = fcntl(memory.get(), F_GET_SEALS);
   const struct stat status = HA_TRY(status_of(memory));
   const bool is_fixed =

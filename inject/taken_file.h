@@ -9,17 +9,17 @@
 // Takes files that a process has just made for us from its descriptor table. Other processes may
 // share that table (CLONE_FILES) and not be stopped: at any moment they can put another file under
 // the number, even one that only we may open. So we open the number without any rights (O_PATH),
-// prove that it is the file that was made, and reopen that very file through our own descriptor.
-// Nothing is opened for writing before the proof.
+// check that it is the file that was made, and reopen that very file through our own descriptor.
+// Nothing is opened for writing before that check.
 namespace heapattach {
 
-// What a thread has just opened, and the number that it got.
+// A file that a thread has just opened, by its descriptor's number.
 struct MadeFile {
   pid_t thread = 0;
   int number = -1;
 };
 
-// Takes an empty memfd of this name that is linked nowhere and belongs to the thread's user.
+// Takes an empty memfd of this name, which has no links and belongs to the thread's user.
 // Impossible if anything else is there. `flags` are those of open(2).
 Result<Fd> take_memory(const Process& process, MadeFile made, std::string_view name, int flags);
 

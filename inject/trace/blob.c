@@ -6,18 +6,18 @@
 // An entry's first instructions are replaced with a jump to its hook; they are in the hook's
 // trampoline, which ends in a jump to the rest of the function.
 //
-// It makes no system call: a thread may at any moment put itself, or all threads, under a filter
-// that kills for all but a few calls. So
+// It makes no system call: at any moment, a thread may put itself or all threads under a seccomp
+// filter that kills the process for most calls. Therefore:
 //
-// - the time is that of the kernel's last tick, which the kernel writes into each process
-//   (CLOCK_MONOTONIC_COARSE). The processor's counter is no choice: strict mode forbids to read it;
-// - a thread's number is what its C library has noted in the thread's own memory;
-// - stacks are copied with instructions, so only what is certainly mapped (end_of_stack).
+// - The time is that of the kernel's last tick, which the kernel writes into each process
+//   (CLOCK_MONOTONIC_COARSE). The processor's counter cannot be used: strict mode forbids that.
+// - A thread's number is read from where its C library keeps it, in the thread's own memory.
+// - Stacks are copied with instructions, so only as far as they are certainly mapped
+//   (end_of_stack).
 //
-// Rejected: a system call to copy the stack (process_vm_readv of ourselves), and a hook at the
-// entries of prctl() and seccomp() to stop its use in time. Programs enter filters by other code
-// than the C library's, and for all their threads at once, some of which may be at the call just
-// then.
+// Rejected: copying the stack with a system call (process_vm_readv of ourselves), with hooks in
+// prctl() and seccomp() to stop that in time. Programs can install filters without the C library,
+// and for all threads at once, some of which may be making that call at the moment.
 #include <stddef.h>
 
 #include "layout.h"
@@ -145,7 +145,7 @@ enum { kResult, kR15, kR14, kR13, kR12, kRbp, kRbx, kR9, kR8, kRcx, kRdx, kRsi, 
 
 typedef int (*Clock)(int, uint64_t*);
 
-// The vdso, too, only reads the coarse clock from memory.
+// The vdso makes no system call either: it reads the coarse clock from memory.
 static uint64_t now(void) {
   enum { kMonotonicCoarse = 6 };
   uint64_t time[2] = {0, 0};
@@ -247,10 +247,10 @@ static RingRecord* reserve(RingHead* ring, uint64_t bytes, uint64_t* at) {
   return record;
 }
 
-// The thread's number, as its C library has noted it; 0 if that cannot be read safely. The offset
-// was learned from other threads, and this one may have memory of another form. So it must be in
-// the page that the thread pointer points into, or that memory must point to itself as glibc's
-// does.
+// The thread's number, as its C library keeps it; 0 if it cannot be read safely. The offset was
+// learned from other threads, and this thread's memory may have another layout. So the number must
+// be in the page that the thread pointer points into, or the memory there must point to itself, as
+// it does in glibc.
 static uint32_t thread_number(const BlobControl* c) {
   const uint64_t thread = thread_pointer();
   const uint64_t in_page = thread & (kPage - 1);
@@ -269,7 +269,7 @@ static int is_span(BlobControl* c, uint64_t from, uint64_t end) {
   const uint64_t begin = span->begin;
   const int is_known = known == end && span->end == end;
   if (is_known && from >= begin) return 1;
-  // The first stack grows.
+  // The first thread's stack grows.
   const int may_have_grown = end == blob_head.main_stack && begin - from < kMostStack;
   if (!is_known || may_have_grown) {
     __atomic_store_n(&c->asked[place & (kAsked - 1)], end, __ATOMIC_RELAXED);
@@ -277,8 +277,8 @@ static int is_span(BlobControl* c, uint64_t from, uint64_t end) {
   return 0;
 }
 
-// Where the collector believes that the present stack of this thread ends, if it is not the first
-// one. A record is taken out of its list before it is freed.
+// The end of this thread's present stack in the collector's record of it; 0 if unknown. Reading a
+// list of records is safe: the collector takes a record out of its list before it frees it.
 static uint64_t recorded_end(const BlobControl* c) {
   enum { kMostRecords = 16 };
   const uint64_t thread = thread_pointer();
@@ -297,20 +297,20 @@ static uint64_t recorded_end(const BlobControl* c) {
   return 0;
 }
 
-// Up to where the stack can be read that `from` is on. The page of the return address can be: the
-// call has just written there. What comes after it is read only if both are true:
+// The address up to which the stack at `from` can be read. The page of the return address always
+// can, because the call has just written there. More is read only if both of these are true:
 //
-// - The program itself says at this moment that this thread's stack ends there: where the kernel
-//   began the first thread's stack, below what another one's thread pointer points to, or, for
-//   fibers, what the collector is told at each switch and would read up to by itself.
-// - All from `from` to there was one mapping when we last looked from outside.
+// 1. This thread's stack ends at that address, by the program's own data at this moment: the start
+//    of the first thread's stack, another thread's thread pointer, which is above its stack, or,
+//    for fibers, the end that the collector is told at each switch and would itself read up to.
+// 2. All memory from `from` to that address was one mapping when we last looked from outside.
 //
-// The first alone could be the end of another stack, with a hole in between: a coroutine of which
-// the collector is not told, or a signal handler's own stack. The second alone could be out of
-// date: stacks are unmapped, and others mapped in their place. But a stack on which a thread runs
-// stays as it is, up to its end. A stack of which the first is not true is cut at the end of its
-// page. What the first thread's pointer points to is not on its stack: between a coroutine's stack
-// and that, the program may unmap memory at any moment.
+// The first alone could be the end of another stack, with a hole in between, if `from` is on the
+// stack of a coroutine that the collector does not know, or on a signal handler's own stack. The
+// second alone could be outdated: stacks are unmapped, and others mapped in their place. But a
+// stack on which a thread runs stays mapped up to its end. The first thread's thread pointer is not
+// used, because it is not above its stack: between it and a coroutine's stack, the program may
+// unmap memory at any moment.
 static uint64_t end_of_stack(BlobControl* c, uint64_t from) {
   const uint64_t bottom =
       blob_head.stack_bottom == 0 ? 0 : *(const volatile uint64_t*)blob_head.stack_bottom;
@@ -325,8 +325,8 @@ static uint64_t end_of_stack(BlobControl* c, uint64_t from) {
   return best != 0 ? best : ((from - 8) | (kPage - 1)) + 1;
 }
 
-// How many bytes to copy from `from` upwards: whole words, and not more than the stack has. What is
-// short costs little: the copy, the room in the ring, and the work of the reader.
+// How many bytes to copy from `from` upwards: whole words, and nothing past the stack's end. A
+// short stack then also takes less room in the ring and less work in the reader.
 static uint64_t stack_bytes(BlobControl* c, uint64_t from, uint64_t most) {
   const uint64_t bytes = end_of_stack(c, from) - from;
   return (bytes < most ? bytes : most) & ~(uint64_t)7;

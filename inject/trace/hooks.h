@@ -17,12 +17,12 @@ struct Entry {
   std::vector<std::byte> code;  // all of it, as in its file
   bool size_is_second = false;  // otherwise the size is its first argument
   bool leads_on = false;        // may end in a jump to another entry; at most kLeadingHooks
-  bool is_led = false;          // such a jump may come here
+  bool is_led = false;          // another entry may end in a jump to this one
   Range inner = {};             // calls from this code do not count
 };
 
-// How a release of the collector lays out its records of threads, in words; the first is the next
-// record in a list.
+// The layout of the collector's thread records in some releases, as offsets in words. Word 0 is the
+// next record of the list.
 struct ThreadRecordForm {
   std::size_t id = 0;  // the thread pointer
   std::size_t flags = 0;

@@ -59,8 +59,8 @@
 // no way for an exception from a finalizer, or from a function that the program has set for when
 // memory runs out, through the frame of a sampled allocation: the frame has no tables. That is
 // one allocation in thousands; the caller refuses targets that have set such a function. A program
-// may put itself under a seccomp filter while it is traced, because the recorder makes no system
-// call; a thread that makes ours must not be under one.
+// may install a seccomp filter while it is traced, because the recorder makes no system call; but a
+// thread that makes our calls must not be under one.
 
 namespace heapattach::trace {
 

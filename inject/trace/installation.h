@@ -19,7 +19,7 @@ struct InstallOptions {
   std::uint64_t stack_bytes = std::uint64_t{16} << 10;  // most that are copied for one
   std::uint64_t ring_bytes = std::uint64_t{16} << 20;   // a power of two
   std::chrono::milliseconds max_pause{2000};
-  // Told why, if making it fails and what was put in until then cannot be taken out.
+  // Called if the installation fails, and what it has already put in cannot be taken out.
   std::function<void(const Error& why)> on_not_undone = {};
 };
 
@@ -27,8 +27,8 @@ struct InstallOptions {
 class Installation {
  public:
   // Stops the process for as long as it takes, and starts the trace. `target` and `control` must
-  // outlive the result. If it fails, nothing is left, or `on_not_undone` is told. Traced if another
-  // run traces it; Impossible with the reason if it cannot be done without risk.
+  // outlive the result. If it fails, nothing is left, or `on_not_undone` is called. Traced if
+  // another run traces it; Impossible with the reason if it cannot be done without risk.
   static Result<std::unique_ptr<Installation>> make(const Process& target,
                                                     RemoteControl& control,
                                                     const Hooks& hooks,
@@ -49,7 +49,7 @@ class Installation {
   // False if the ends of objects are not seen: the program may have set a handler of its own.
   [[nodiscard]] bool sees_collections() const;
 
-  // Tells the blob what it has asked about stacks; from time to time.
+  // Answers the blob's questions about stacks. Call it from time to time.
   void look_at_stacks() {
     if (stacks_) stacks_->look();
   }

@@ -59,9 +59,9 @@ typedef struct BlobHead {
   uint64_t tool;          // pid of the tracing process, in its own namespace
   uint64_t tool_start;    // in ticks since boot
   uint64_t main_stack;    // where the stack of the first thread ends; 0: unknown
-  uint64_t clock;         // __vdso_clock_gettime; 0: the time is that of the ring
+  uint64_t clock;         // __vdso_clock_gettime; 0: use RingHead::time
   uint64_t stack_bottom;  // GC_stackbottom: where the first thread's present stack ends; 0: unknown
-  uint64_t led;           // a bit for each hook whose entry a leading hook's may jump to
+  uint64_t led;           // a bit for each hook whose entry another entry may jump to
 } BlobHead;
 
 // The bytes that a thread may still allocate before the next sample.
@@ -79,7 +79,7 @@ typedef struct BlobSpan {
 // What we have found out about a thread.
 typedef struct BlobThread {
   uint64_t thread;  // its thread pointer
-  uint64_t list;    // the collector's variable for a list of records that has this thread's
+  uint64_t list;    // the address of the collector's list that has this thread's record
 } BlobThread;
 
 // Writable and private to the process. All zero in a forked child, which turns the blob off there.
@@ -101,10 +101,10 @@ typedef struct BlobControl {
   uint64_t leading[kSlots];
   uint64_t quantiles[257];  // of the exponential distribution, with 24 fractional bits
   // We write the following while the blob runs.
-  uint64_t tid_at;         // offset of a thread's number from its thread pointer; 0: unknown
-  uint64_t record_id_at;   // offsets in the collector's record of a thread: its thread pointer, and
-  uint64_t record_end_at;  // the end of its present stack; 0: unknown
-  uint64_t record_part_at;  // of the part of the record that has the end; 0: in the record itself
+  uint64_t tid_at;          // offset of a thread's number from its thread pointer; 0: unknown
+  uint64_t record_id_at;    // offset of the thread pointer in the collector's record of a thread
+  uint64_t record_end_at;   // of the end of its present stack, in the part or record; 0: unknown
+  uint64_t record_part_at;  // of the address of the part; 0: the record itself has the end
   uint64_t first_thread;    // the thread pointer of the first thread; 0: unknown
   uint64_t unused3[2];
   BlobSpan spans[kSpans];      // by a hash of their ends

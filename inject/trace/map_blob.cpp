@@ -75,7 +75,7 @@ Result<void> check_mapped(InTarget& target,
     static_cast<void>(
         HA_TRY(target.call("munmap in the target", SYS_munmap, {range.start.value, range.bytes})));
   }
-  return impossible("another process changes the program's descriptor table");
+  return impossible("another process is changing the program's descriptor table");
 }
 
 }  // namespace heapattach::trace

@@ -9,8 +9,8 @@ namespace heapattach::trace {
 // that it has as `descriptor`. The ranges must be free. After an error, some may be mapped.
 Result<void> map_blob(InTarget& target, const Plan& plan, int descriptor);
 
-// Whether that mapped `file`: what shares the descriptors may have put another file there. If so,
-// all of it is unmapped again, and the error is Impossible.
+// Checks that `file` was mapped: a process that shares the descriptors may have put another file
+// there. If it has, everything is unmapped again, and the error is Impossible.
 Result<void> check_mapped(InTarget& target,
                           const Process& process,
                           const Plan& plan,

@@ -47,7 +47,7 @@ Result<Removed> remove(const Process& target,
                        std::span<const int> files = {});
 
 // The same for what a killed run has left, with its open files. Traced if a process still reads its
-// ring: the kernel shows who has that mapped, whatever the target's memory says.
+// ring: the kernel shows which processes map it, whatever the target's memory says.
 Result<Removed> repair(const Process& target, RemoteControl& control);
 // The same, for reports that otherwise write nothing to the target.
 Result<Removed> repair(const Process& target);

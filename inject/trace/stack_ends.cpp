@@ -25,7 +25,7 @@ constexpr std::size_t kMostThreads = 16;
 constexpr std::array<std::uint64_t, 2> kUsualOffsets = {0x2d0, 0x30};
 constexpr auto kBetweenChecks = 250ms;
 constexpr auto kBetweenSearches = 1s;
-// Reads the maps, and searches, each for at most one part in twenty of the time.
+// Reading the maps takes at most one twentieth of the time, and so does searching.
 constexpr int kLookShare = 20;
 
 std::uint32_t innermost_number(const Process& target, pid_t tid) {

@@ -37,7 +37,7 @@ class StackEnds {
   // Before the blob is turned on, with all threads stopped.
   Result<void> learn(const FrozenView& view, const MemoryMap& map);
 
-  // Answers what the blob has asked, and looks again from time to time at what it was told.
+  // Answers the blob's questions, and checks the earlier answers again from time to time.
   void look();
 
  private:
@@ -54,7 +54,7 @@ class StackEnds {
   BlobHead head_;
   std::vector<ThreadRecordForm> forms_;
   std::vector<BlobSpan> told_ = std::vector<BlobSpan>(kSpans);  // as the blob has them
-  std::set<std::uint64_t> new_threads_;  // thread pointers of which the blob has not been told
+  std::set<std::uint64_t> new_threads_;  // thread pointers that the blob does not know yet
   std::optional<ThreadTable> table_;
   Clock::time_point next_look_;
   Clock::time_point next_check_;

@@ -15,8 +15,8 @@ constexpr std::uint64_t kMostData = std::uint64_t{4} << 20;
 constexpr std::size_t kLists = 256;
 constexpr int kMostInList = 64;
 constexpr std::size_t kRecordWords = 16;
-// Of one search; the data is the target's, and any word of it may lead to long lists. Nothing reads
-// the ring meanwhile.
+// Limits one search: the data comes from the target, and any word of it may begin a long list.
+// Nothing reads the ring meanwhile.
 constexpr int kMostReads = 100'000;
 
 // The hash of releases since 7.2, or the long one since 8.3 (THREAD_TABLE_INDEX in

@@ -14,9 +14,9 @@ namespace heapattach::trace {
 // The collector's table of threads (GC_threads): lists of records, by a hash of the thread pointer.
 struct ThreadTable {
   RemoteAddr at;
-  bool has_long_hash = false;  // of three parts of the thread pointer, and not two
-  // Offsets in a record: its thread pointer; the part that has the end of the stack, or 0 if the
-  // record itself has it; and that end in there.
+  bool has_long_hash = false;  // it combines three parts of the thread pointer, not two
+  // Offsets in a record: of the thread pointer; of the address of the part that has the end of the
+  // stack, or 0 if the record itself has it; and, in that part or record, of the end.
   std::uint64_t id_at = 0;
   std::uint64_t part_at = 0;
   std::uint64_t end_at = 0;
@@ -25,8 +25,8 @@ struct ThreadTable {
   [[nodiscard]] RemoteAddr list_of(std::uint64_t thread) const;
 };
 
-// Finds it in the data around the collector's variable at `data`, by the records of at least one of
-// `threads`. A table counts only if each of its lists has only records of threads that belong
+// Finds the table in the data around the collector's variable at `data`, by the records of at least
+// one of `threads`. It counts only if each of its lists has only records of threads that belong
 // there. The search ends after a hundred thousand reads.
 std::optional<ThreadTable> find_thread_table(const MemoryReader& memory,
                                              const MemoryMap& map,
