@@ -24,8 +24,8 @@
 //
 // All numbers come from the target. A bottom index or a header counts only if it is in mapped
 // memory and agrees with the slot where it was found. The number of bottom indices and headers is
-// bounded by the memory that could hold them. Blocks are dropped that overlap the next one, or that
-// would make the heap larger than kMostUsed: a hostile program can claim terabytes at no cost.
+// bounded by the memory that could hold them. Blocks that overlap the next one, or would make the
+// heap larger than kMostUsed, are dropped: a hostile program can claim terabytes at no cost.
 
 namespace heapattach::boehm {
 namespace {

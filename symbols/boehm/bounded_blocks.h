@@ -7,7 +7,7 @@
 namespace heapattach::boehm {
 
 // read_blocks() for a process that uses `in_use` bytes of memory, swap included. The size of its
-// mappings is no limit, because address space costs a program nothing.
+// mappings would not be a limit, because address space costs a program nothing.
 Result<BlockIndex> read_bounded_blocks(const MemoryReader& memory,
                                        const MemoryMap& map,
                                        const Layout& layout,

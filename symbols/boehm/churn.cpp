@@ -9,7 +9,7 @@ namespace heapattach::boehm {
 namespace {
 
 constexpr std::uint64_t kEntryBytes = 48;
-constexpr std::uint64_t kLargestEntry = 64;  // with a spare byte, rounded to a class of sizes
+constexpr std::uint64_t kLargestEntry = 64;  // with a spare byte, rounded up to a size class
 constexpr std::uint64_t kLargestOnList = 24 * Heap::kGranuleBytes;  // TINY_FREELISTS
 
 // Whether this is the entry of a finalizer that has run; collector_objects.cpp describes its words.

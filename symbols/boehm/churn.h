@@ -19,10 +19,10 @@ ObjectSet dropped_since_collection(const Heap& heap,
                                    std::span<const RootWords> stale,
                                    unsigned workers);
 
-// The number of marked objects, in the sampled blocks, that are missing from the live set for no
-// reason that is known: without `dropped`, and without those that were free then. A collection
-// marks each thread's own free lists, and an allocation from these is not counted
-// (thread_local_alloc.c). Such a list has at most a block of objects of one size.
+// The number of marked objects, in the sampled blocks, that are missing from the live set without a
+// known reason. Known reasons: the object is in `dropped`, or was on a thread's own free list. A
+// collection marks these lists, and does not count allocations from them (thread_local_alloc.c).
+// Such a list has at most a block of objects of one size.
 std::uint64_t count_unexplained(const Heap& heap, const LiveSet& found, const ObjectSet& dropped);
 
 }  // namespace heapattach::boehm

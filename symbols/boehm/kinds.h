@@ -26,8 +26,8 @@ inline constexpr std::size_t kFirstKinds = 4;  // the collector always has these
 
 // The size of a kind in `words`, which begin with the table: 4 to 6 words. A release without
 // disclaim procedures has fewer, and flags were ints until 8.2. The first word of each of the first
-// kinds points to an array of free lists, all of them in one variable of the collector. In a table
-// of kinds of another size, some of those words would be 0 or a descriptor. None if no size fits.
+// kinds points to an array of free lists, all of them in one variable of the collector. With a
+// wrong size, some of the words taken for these would be 0 or a descriptor. None if no size fits.
 std::optional<std::size_t> words_of_kind(std::span<const std::uint64_t> words);
 
 // The kinds in a table (Collector::kinds), by their numbers. Empty if no size of kinds fits it.

@@ -8,15 +8,15 @@
 //
 // Requests below 384 bytes have classes of their own: one byte more, for a pointer past the end,
 // rounded up to 16. The classes above are made on demand, and are then kept. A class is made for
-// the first request that has none, rounded up to an even number of granules and then to the most
-// bytes of which as many fit in a block, and serves all requests without a class from three
-// quarters of that first request. So the slot of one class depends on what came first: 744 bytes
-// are in a slot of 752, or of 1,024 if there was one object of 856 bytes before.
+// the first request that has none. That request is rounded up to an even number of granules, and
+// then to the largest slot of which as many fit in a block. The class serves all requests of at
+// least three quarters of the first one that have no class yet. So the slot depends on what came
+// first: 744 bytes are in a slot of 752, or of 1,024 after an object of 856 bytes.
 namespace heapattach::boehm {
 
-// The smallest request for which the collector may use a slot of this size, if the largest possible
-// share of its class is for smaller requests. Not for objects larger than half a block, which are
-// rounded up to granules.
+// The smallest request for which the collector may use a slot of this size: three quarters of the
+// smallest first request that makes such a slot. Not for objects larger than half a block, which
+// are rounded up to granules.
 [[nodiscard]] constexpr std::uint64_t smallest_request(std::uint64_t slot_bytes) {
   constexpr std::uint64_t kGranule = 16;
   constexpr std::uint64_t kBlockGranules = 256;

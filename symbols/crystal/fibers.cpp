@@ -42,8 +42,8 @@ std::set<std::uint64_t> sizes_of_neighbours(const Objects& objects,
 
 // All objects with the id of a fiber. The collector may use different sizes for one request: an
 // object from a thread's own lists is rounded up to granules, others to a shared size, which is
-// larger (size_classes.h). The links show which sizes exist: reading all
-// possible ones would make the pause longer.
+// larger (size_classes.h). The links show which sizes exist: reading objects of all possible sizes
+// would make the pause longer.
 Objects all_objects(const FiberLayout& layout,
                     const boehm::BlockIndex& index,
                     const MemoryReader& memory) {

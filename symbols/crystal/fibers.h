@@ -34,7 +34,7 @@ struct FiberStack {
   Range stack;              // in use: from its stack pointer to its cold end
   RemoteAddr name;          // of the String; 0 if it has none
   bool is_running = false;  // on a thread: its stack pointer is the thread's
-  bool has_ended = false;   // it runs no more: a thread looks for another one on its stack
+  bool has_ended = false;   // a thread still uses its stack, to look for another fiber
 };
 
 // Learns the layout of Fiber objects: from the fields in `types`, otherwise from an object with a

@@ -20,7 +20,7 @@ struct TypeOptions {
   // Parse in a child without rights, because the input is untrusted. Off only in tests and fuzzers.
   bool use_sandbox = true;
   std::chrono::milliseconds time_per_module{60'000};
-  // Modules for which no time is left before this are left out: a program may have thousands.
+  // Modules that cannot be read before this time are left out: a program may have thousands.
   std::chrono::steady_clock::time_point until = std::chrono::steady_clock::time_point::max();
   DwarfReadLimits limits;
   // Where read_types() keeps types for later runs; null: nowhere. Needs the sandbox.

@@ -20,9 +20,9 @@ constexpr std::uint64_t kLeast = 0x20;
 constexpr std::uint64_t kFence = 0x10;
 constexpr std::uint64_t kPage = 4096;
 
-// The search for pieces of main_arena also follows words that only look like chunks. All of these
-// together may be one for this many bytes of memory, and a few more, or false data would cost a
-// time that grows with the square of its size.
+// The search for pieces of main_arena also follows words that only look like chunks. It may follow
+// one for each kBytesPerStep bytes of memory, and kLeastSteps more: otherwise, the time for false
+// data would grow with the square of its size.
 constexpr std::uint64_t kBytesPerStep = 64;
 constexpr std::uint64_t kLeastSteps = 1 << 16;
 

@@ -29,13 +29,13 @@ struct Epilogue {
   std::uint32_t changed = 0;  // the registers that differ from the caller's and were not saved
 };
 
-// Learns from the code behind an instruction how its function returns, for functions without
-// tables, such as those of musl. Code is followed along jumps until it returns; calls leave the
-// stack as it was. A call that never returns leads into code that is not the function's, so there
-// may be wrong results among the right ones: check each return address.
+// Learns from the code after an instruction how its function returns, for functions without tables,
+// such as those of musl. Code is followed along jumps until it returns; calls leave the stack as it
+// was. A call that never returns may be followed by another function's code, so some results may be
+// wrong: check each return address.
 class Epilogues {
  public:
-  // From `pc`, the next instruction to run. Empty if there is no way to a return.
+  // From `pc`, the next instruction to run. Empty if no path reaches a return.
   const std::vector<Epilogue>& at(const Module& module, RemoteAddr pc);
 
  private:

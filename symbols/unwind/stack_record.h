@@ -19,7 +19,7 @@ enum class FoundBy : std::uint8_t {
   SignalFrame,   // the registers that the kernel saved before a signal handler
   FramePointer,  // the chain of frame pointers: a guess, checked as far as it can be
   Scan,          // a word on the stack that could be a return address: a guess
-  Code,          // the function's own code, up to where it returns: it has no tables
+  Code,          // the instructions up to its return: the function has no tables
 };
 
 // Why a stack ends.
@@ -28,7 +28,7 @@ enum class StackEnd : std::uint8_t {
   Limit,       // there are more frames
   Unknown,     // neither tables nor a frame pointer continue it
   Corrupt,     // the next step is impossible: no code there, or the stack would shrink
-  Generated,   // it goes on in code generated at run time, which nothing describes
+  Generated,   // the caller is code generated at run time, which nothing describes
   OtherStack,  // the function has switched stacks: its caller is on another one
 };
 

@@ -29,7 +29,7 @@ struct Stacks {
 struct StackOwners {
   std::span<const FrozenThread> threads;
   std::span<const crystal::FiberStack> fibers;
-  const MemoryMap* map = nullptr;  // tells code that was made at run time; null: unknown
+  const MemoryMap* map = nullptr;  // shows which code was generated at run time; null: unknown
 };
 
 // Limits on what to look up.

@@ -40,7 +40,7 @@ struct WalkedStack {
 // and move up the stack, except from the stack of a signal handler to the one it interrupted.
 class Unwinder {
  public:
-  // `map` tells code that was made at run time from what is no code; null: unknown.
+  // `map` shows which code was generated at run time; null: unknown.
   Unwinder(ModuleDebugs& modules, const MemoryReader& memory, const MemoryMap* map = nullptr)
       : modules_(modules), memory_(memory), map_(map) {}
 
