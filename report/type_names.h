@@ -25,10 +25,10 @@ struct NamedType {
 [[nodiscard]] NamedType find_root_name(std::string_view wanted,
                                        std::span<const std::string_view> known);
 
-// "(unnamed, in an Array(Page))": the name of an object of which only the holder is known.
+// "(unnamed, in an Array(Page))": the name of an object that is known only by its holder.
 [[nodiscard]] std::string unnamed_in(std::string_view holder);
-// Earlier releases wrote "(held by Array(Page))" for it, in snapshots too. Such a name as it is
-// written now; any other name unchanged.
+// Earlier releases wrote "(held by Array(Page))" instead, in snapshots too. Returns the present
+// form of such a name, and any other name unchanged.
 [[nodiscard]] std::string as_named_now(std::string_view name);
 
 // A set of type names.

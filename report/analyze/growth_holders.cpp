@@ -10,10 +10,8 @@
 #include "report/analyze/edge_names.h"
 #include "report/analyze/merged_paths.h"
 #include "report/analyze/outermost.h"
-#include "report/analyze/readable_paths.h"
 #include "report/analyze/roots.h"
 #include "report/analyze/type_sizes.h"
-#include "report/model/collector_variable.h"
 
 namespace heapattach::analyze {
 
@@ -60,8 +58,6 @@ class HolderFinder {
         roots_(last_),
         graph_{last_.first_edge, last_.edges, roots_.objects},
         dominators_(find_dominators(graph_)),
-        names_(last_),
-        readable_(last_, graph_, roots_, names_),
         difference_(difference),
         rows_of_types_(rows_of_types(by)) {
     find_new(snapshots, is_same_process);
@@ -70,16 +66,13 @@ class HolderFinder {
   GrowthHolders run() && {
     for (const std::uint64_t bytes : new_bytes_) result_.new_bytes += bytes;
     const ShortestPaths root_paths = shortest_root_paths(graph_, roots_.path_order());
-    MergedPaths merged(last_, root_paths, roots_.numbers, names_);
+    EdgeNames names(last_);
+    MergedPaths merged(last_, root_paths, roots_.numbers, names);
     while (result_.found.size() < kMostFound) {
       const std::optional<TypeIndex> row = next_row();
       if (!row) break;
       add(*row, root_paths, merged);
     }
-    // A container that gave way to its contents retained more than they do.
-    std::stable_sort(result_.found.begin(), result_.found.end(), [](const auto& a, const auto& b) {
-      return a.retained_bytes > b.retained_bytes;
-    });
     return std::move(result_);
   }
 
@@ -135,15 +128,7 @@ class HolderFinder {
       if (is_outermost[object]) share.retained += retained[object];
     }
     shares.back() = {};
-    for (std::size_t row = 0; row < difference_.rows.size(); ++row) {
-      if (is_collectors(row)) shares[row] = {};
-    }
     return shares;
-  }
-
-  // A finalizer comes with the program's object that has it.
-  [[nodiscard]] bool is_collectors(std::size_t row) const {
-    return snapshot::is_collector_type(difference_.rows[row].type);
   }
 
   // The row whose new objects retain most. A container that is itself new gives way to the many new
@@ -178,10 +163,6 @@ class HolderFinder {
       holder.through = main.objects.size();
       holder.summary = main.summary;
       holder.root_path = root_paths.to(main.objects.front());
-      if (auto better = readable_.instead_of(holder.root_path, main.objects)) {
-        holder.summary = std::move(better->summary);
-        holder.root_path = std::move(better->root_path);
-      }
       holder.root = roots_.numbers[holder.root_path.front().by];
       add_other_paths(std::span(groups).subspan(1), holder);
     }
@@ -213,7 +194,7 @@ class HolderFinder {
       by_row[of].bytes += bytes;
     }
     for (std::size_t of = 0; of < by_row.size(); ++of) {
-      if (by_row[of].objects == 0 || is_collectors(of)) continue;
+      if (by_row[of].objects == 0) continue;
       by_row[of].type = difference_.rows[of].type;
       holder.others.push_back(std::move(by_row[of]));
     }
@@ -233,8 +214,6 @@ class HolderFinder {
   RootOrder roots_;
   Graph graph_;
   Dominators dominators_;
-  EdgeNames names_;
-  ReadablePaths readable_;
   const Difference& difference_;
   std::vector<TypeIndex> rows_of_types_;  // none() for those without a row
   std::vector<TypeIndex> groups_;         // by object: the row of which it is new, else none()

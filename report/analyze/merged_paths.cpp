@@ -7,8 +7,6 @@
 #include <tuple>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "attach/prefetch.h"
 
 namespace heapattach::analyze {
@@ -31,23 +29,6 @@ bool is_container_node(std::string_view type) {
                                          "std::__detail::_Hash_node<"};
   return std::any_of(std::begin(kNodes), std::end(kNodes),
                      [&](std::string_view node) { return type.starts_with(node); });
-}
-
-// Offsets say little, and many of them hide the names around them: a run of them becomes one step.
-std::vector<std::string> without_noise(std::vector<std::string> steps) {
-  constexpr std::size_t kLongRun = 4;
-  std::vector<std::string> left;
-  for (std::size_t i = 0; i < steps.size();) {
-    std::size_t end = i;
-    while (end < steps.size() && steps[end].starts_with('+')) ++end;
-    if (end - i >= kLongRun) {
-      left.push_back(fmt::format("({} steps without names)", end - i));
-      i = end;
-    } else {
-      left.push_back(std::move(steps[i++]));
-    }
-  }
-  return left;
 }
 
 constexpr std::string_view kBuckets = "_M_h._M_buckets";
@@ -221,13 +202,12 @@ std::string MergedPaths::summary_of(NodeIndex node) const {
     if (at.is_repeated) text += "…";
     steps.push_back(std::move(text));
   }
-  std::reverse(steps.begin(), steps.end());
-  steps = without_noise(std::move(steps));
   std::string summary;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (steps.size() > kShownSteps && i == kShownSteps / 2) summary += " → …";
-    const bool is_hidden = steps.size() > kShownSteps && i >= kShownSteps / 2 &&
-                           steps.size() - 1 - i >= kShownSteps / 2;
+  for (std::size_t i = steps.size(); i-- > 0;) {
+    const std::size_t number = steps.size() - 1 - i;  // from the root
+    if (steps.size() > kShownSteps && number == kShownSteps / 2) summary += " → …";
+    const bool is_hidden =
+        steps.size() > kShownSteps && number >= kShownSteps / 2 && i >= kShownSteps / 2;
     if (is_hidden) continue;
     if (!summary.empty()) summary += " → ";
     summary += steps[i];

@@ -9,10 +9,8 @@
 
 #include "report/analyze/accumulation.h"
 #include "report/analyze/other_paths.h"
-#include "report/analyze/readable_paths.h"
 #include "report/analyze/roots.h"
 #include "report/analyze/whole_trees.h"
-#include "report/model/collector_variable.h"
 
 namespace heapattach::analyze {
 
@@ -97,7 +95,6 @@ class SuspectFinder {
       suspect.contents = contents_of(
           suspect.named == suspect.object ? members_[i] : std::vector<ObjectIndex>{suspect.named});
     }
-    order_by_sentences();
     for (Suspect& suspect : result_.found) {
       if (suspect.within) suspect.part = part_of(result_.found[*suspect.within], suspect);
       suspect.sentence = sentence_of(suspect);
@@ -108,7 +105,7 @@ class SuspectFinder {
  private:
   // The collector's own objects are not a leak.
   [[nodiscard]] bool is_collectors(TypeIndex type) const {
-    return snapshot::is_collector_type(snapshot_.types[type].name);
+    return snapshot_.types[type].name.ends_with(" of the collector)");
   }
 
   // The type of most of what the object dominates directly; for a list, of what its links
@@ -245,27 +242,6 @@ class SuspectFinder {
     suspect.named_retains = retained_[by];
   }
 
-  // The container that a sentence names may retain more than the suspect itself.
-  void order_by_sentences() {
-    std::vector<Suspect>& found = result_.found;
-    std::vector<std::size_t> outer;
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      if (!found[i].within) outer.push_back(i);
-    }
-    std::stable_sort(outer.begin(), outer.end(), [&](std::size_t a, std::size_t b) {
-      return found[a].named_retains > found[b].named_retains;
-    });
-    std::vector<Suspect> ordered;
-    for (const std::size_t first : outer) {
-      const std::size_t begin = ordered.size();
-      for (std::size_t i = first; i == first || (i < found.size() && found[i].within); ++i) {
-        ordered.push_back(std::move(found[i]));
-        if (i != first) ordered.back().within = *ordered.back().within - first + begin;
-      }
-    }
-    found = std::move(ordered);
-  }
-
   // "(buffer of Array(Page))"
   [[nodiscard]] bool is_part(ObjectIndex object) const {
     return name_of(object).starts_with('(') && snapshot_.types[types_[object]].is_known();
@@ -273,26 +249,16 @@ class SuspectFinder {
 
   void add_root_paths() {
     const OtherPaths others(snapshot_, graph_, roots_, root_paths_, names_);
-    ReadablePaths readable(snapshot_, graph_, roots_, names_);
     for (std::size_t i = 0; i < result_.found.size(); ++i) {
       Suspect& suspect = result_.found[i];
       MergedPaths::Main main = merged_.main_root_path(members_[i]);
       suspect.object = main.nearest;
       suspect.root_path_summary = std::move(main.summary);
       suspect.root_path = root_paths_.to(suspect.object);
-      const std::vector<ObjectIndex> objects = suspect.is_type
-                                                   ? merged_.group(members_[i]).front().objects
-                                                   : std::vector<ObjectIndex>{suspect.object};
-      if (auto better = readable.instead_of(suspect.root_path, objects)) {
-        const std::uint64_t count = suspect.is_type ? objects.size() : suspect.objects;
-        suspect.also = {{count, std::move(suspect.root_path_summary)}};
-        suspect.root_path_summary = std::move(better->summary);
-        suspect.root_path = std::move(better->root_path);
-        suspect.object = suspect.root_path.back().object;
-      } else if (suspect.is_type) {
-        suspect.also = others.to(objects);
-      }
       suspect.root = roots_.numbers[suspect.root_path.front().by];
+      if (suspect.is_type) {
+        suspect.also = others.to(merged_.group(members_[i]).front().objects);
+      }
     }
   }
 

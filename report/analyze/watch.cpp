@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "report/model/collector_variable.h"
-
 namespace heapattach::analyze {
 
 void Watch::add(const snapshot::CountTable& table) {
@@ -46,8 +44,7 @@ Difference Watch::difference() const {
   Difference difference = all();
   const auto has_stalled = [this](const TypeGrowth& row) {
     const Seen& seen = types_.at(row.type);
-    const bool has_grown = rounds() > 0 && seen.grown == rounds();
-    return !has_grown || snapshot::is_collector_type(row.type);
+    return seen.grown < rounds() || rounds() == 0;
   };
   difference.rows.erase(std::remove_if(difference.rows.begin(), difference.rows.end(), has_stalled),
                         difference.rows.end());

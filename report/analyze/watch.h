@@ -17,7 +17,7 @@ class Watch {
   // The number of comparisons so far.
   [[nodiscard]] std::size_t rounds() const { return tables_ == 0 ? 0 : tables_ - 1; }
   // The difference between the first counts and the last, with rows for the types whose bytes grew
-  // in every round; the collector's own objects are no type that grows. The total covers all types.
+  // in every round. The total covers all types.
   [[nodiscard]] Difference difference() const;
   // The same, with rows for all types.
   [[nodiscard]] Difference all() const;

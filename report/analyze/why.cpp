@@ -8,7 +8,6 @@
 #include "report/analyze/find.h"
 #include "report/analyze/merged_paths.h"
 #include "report/analyze/other_paths.h"
-#include "report/analyze/readable_paths.h"
 #include "report/analyze/retention.h"
 #include "report/analyze/roots.h"
 
@@ -52,11 +51,7 @@ class Explainer {
     const Retention retention = retention_of(graph_, path_from_any_root(paths, referrers), bytes_);
     count({object}, retention.bytes);
     std::set<RootInWords> seen;
-    std::vector<std::uint32_t> roots = paths.roots();
-    const std::size_t first = ReadablePaths(snapshot_, graph, from_, names_).first_of(paths);
-    std::rotate(roots.begin(), roots.begin() + static_cast<std::ptrdiff_t>(first),
-                roots.begin() + static_cast<std::ptrdiff_t>(std::min(first + 1, roots.size())));
-    for (const std::uint32_t root : roots) {
+    for (const std::uint32_t root : paths.roots()) {
       if (!seen.insert(same_in_words(snapshot_.roots[from_.numbers[root]])).second) continue;
       if (why_.paths.size() < options_.paths) {
         add_path(paths.from(root), {object}, retention);
@@ -77,7 +72,6 @@ class Explainer {
         analyze::shortest_root_paths(graph, from_.path_order());
     MergedPaths merged(snapshot_, root_paths, from_.numbers, names_);
     const OtherPaths others(snapshot_, graph, from_, root_paths, names_);
-    ReadablePaths readable(snapshot_, graph, from_, names_);
     std::uint64_t reached = 0;
     for (MergedPaths::Group& group : merged.group(objects)) {
       reached += group.objects.size();
@@ -90,12 +84,6 @@ class Explainer {
                                retentions.of(group.objects));
       path.summary = std::move(group.summary);
       if (why_.paths.size() > kMostSearched) continue;
-      if (auto better = readable.instead_of(path.root_path, group.objects)) {
-        path.also = {{path.objects, std::exchange(path.summary, std::move(better->summary))}};
-        path.root = from_.numbers[better->root_path.front().by];
-        path.root_path = std::move(better->root_path);
-        continue;
-      }
       path.also = others.to(group.objects);
     }
     why_.unreached = objects.size() - reached;

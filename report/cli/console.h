@@ -52,9 +52,9 @@ class Console {
   // terminal takes nothing. It may have several lines. Not together with progress().
   void draw_progress(std::string_view text);
 
-  // While this lives, we never wait for the reader of standard error: what it does not take at once
-  // follows when this ends, and is lost if it is still not taken `longest` after that. For the time
-  // in which something of ours is in the target, and for the last messages.
+  // While this object lives, we never wait for the reader of standard error. Text that it does not
+  // take at once is written when this object ends, and is lost if that takes longer than `longest`.
+  // Used while something of ours is in the target, and for the last messages.
   class Unwaiting {
    public:
     static constexpr std::chrono::milliseconds kEndless{-1};

@@ -32,7 +32,7 @@ void clear_up(const Options& options, Console& console) {
   const auto repaired = trace::repair(*process);
   if (repaired && repaired->is_whole) return;
   if (!repaired && repaired.error().kind == ErrorKind::Traced) return;  // it is in use
-  console.step("the tracer of a killed heapattach could not be removed: " +
+  console.step("the recorder of a killed heapattach could not be removed: " +
                (repaired ? repaired->why : repaired.error().message()));
 }
 

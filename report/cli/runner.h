@@ -68,8 +68,8 @@ struct Job {
   OpenOutput output;                           // opened first, so that no target is stopped in vain
   Stage stage = Stage::Target;                 // what an error that ends the job concerns
   std::vector<snapshot::Snapshot> taken = {};  // Answer::write may refer to them
-  // What could not be taken out of the target, why, and the command that takes it out: printed
-  // last, and then the status is NotReleased.
+  // Says what could not be taken out of the target, why, and which command takes it out. Printed
+  // last; the status is then NotReleased. Empty: nothing was left.
   std::string left_in = {};
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
 

@@ -222,7 +222,7 @@ Deadline with_reserve(const Deadline& deadline) {
   return earlier;
 }
 
-// Adds to the reason why no copy worked the reason why reading from outside did not work either.
+// Adds, to the reason why no copy worked, why reading from outside did not work either.
 Error nor_from_outside(Error of_copies, const Error& outside) {
   of_copies.reason += "; from outside: " + outside.message();
   if (of_copies.kind == ErrorKind::Impossible) of_copies.kind = outside.kind;

@@ -27,7 +27,7 @@ Result<void> read_malloc_heap(const Target& target, HeldHeap& held);
 
 // All memory of the process that is resident; none of a core file.
 std::optional<std::uint64_t> resident_bytes(const Target& target);
-// The same with what is swapped out; the largest number if it is not known.
+// The same, plus the memory that is swapped out; the largest number if that is unknown.
 std::uint64_t most_used_bytes(const Target& target);
 
 // The parts of `ranges` (sorted, disjoint) that have contents; small ranges whole.

@@ -34,9 +34,9 @@ boehm::LiveSet find_live(const Target& target, const HeldHeap& held, boehm::Heap
   return boehm::find_live(heap, held.capture, std::move(roots), held.map, workers);
 }
 
-// The unused parts of stacks, as far as a collection may have been called from there, and mappings
-// that look like the stacks of ended fibers. They are read now, not from the copy: only words that
-// are still there can explain why an object was marked.
+// The unused parts of stacks, which may have been in use when the collection was called, and
+// mappings that look like the stacks of ended fibers. They are read now, not from the copy: only
+// words that are still there can explain why an object was marked.
 class StaleStacks {
  public:
   StaleStacks(const Target& target, const HeldHeap& held) {

@@ -41,8 +41,8 @@ class AwaitedObjects {
     AwaitedObject object;
     WaitKind kind = WaitKind::Unknown;  // by the object's type, and the list that the fiber is in
   };
-  // The first object with a name, of those that the words of `range` reference, that lists the
-  // fiber (its object) as waiting.
+  // The first named object that a word of `range` references and that lists the fiber as waiting.
+  // `fiber` is the address of the Fiber object.
   [[nodiscard]] std::optional<Listing> listing(Range range, RemoteAddr fiber) const;
 
   // The fiber that owns the mutex; none if there is no owner, or it no longer exists.

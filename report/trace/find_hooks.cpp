@@ -316,7 +316,7 @@ class HookFinder {
     if (!value || *value == 0 || module_.contains(RemoteAddr{*value})) return {};
     return Error{ErrorKind::Impossible,
                  "the program has set an out-of-memory function (GC_set_oom_fn); if it throws an "
-                 "exception, that cannot pass the tracer's code, which has no unwind tables"}
+                 "exception, that cannot pass the recorder's code, which has no unwind tables"}
         .advise(kAdvice);
   }
 

@@ -216,7 +216,7 @@ class Tracing {
     if (options_.on_progress) options_.on_progress(progress);
     if (!show_table(installed, recording, progress)) return false;
     if (counts.has_given_up) {
-      end_early("nothing read the trace for too long, so the tracer in the process ended it");
+      end_early("nothing read the trace for too long, so the recorder in the process ended it");
       return false;
     }
     return is_same_program(installed);
@@ -288,14 +288,14 @@ class Tracing {
     if (!removed) {
       note_left_in(removed.error());
     } else if (!removed->is_whole) {
-      warn(
-          fmt::format("some pages of the tracer, named /memfd:{}, stay in the process, where they "
-                      "do nothing: {}",
-                      kRingName, removed->why));
+      warn(fmt::format(
+          "some pages of the recorder, named /memfd:{}, stay in the process, where they "
+          "do nothing: {}",
+          kRingName, removed->why));
     }
   }
 
-  // A program may forbid its own user to trace it, in the midst of a trace.
+  // During a trace, a program may forbid its own user to trace it.
   void note_left_in(const Error& why) {
     const Process& target = *prepared_.target.process;
     std::string reason = why.message();
@@ -303,7 +303,7 @@ class Tracing {
       if (const auto may = check_may_trace(target); !may) reason = may.error().message();
     }
     trace_.header.left_in = fmt::format(
-        "the recorder could not be taken out of process {}: {}; it does nothing without us; "
+        "the recorder could not be taken out of process {}: {}; it turns itself off; "
         "to take it out, run as root: heapattach --stacks {}",
         target.pid(), reason, target.pid());
   }

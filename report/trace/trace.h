@@ -76,8 +76,8 @@ struct Header {
   std::uint64_t drops = 0;  // samples that were lost
   bool complete = true;     // false: ended early, or part of the file is missing
   std::string reason;       // why not
-  // What could not be taken out of the process, why, and what takes it out; empty: nothing. It is
-  // not saved. If `started` is empty, too, the trace could not begin, for that reason.
+  // Says what could not be taken out of the process, why, and which command takes it out; empty if
+  // nothing was left. Not saved. If `started` is empty too, the trace could not even begin.
   std::string left_in;
   bool is_lossy = false;
 };

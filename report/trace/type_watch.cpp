@@ -14,8 +14,8 @@ namespace {
 constexpr std::uint64_t kMillisecond = 1'000'000;
 // When a program is expected to have written a header; a look before that could only be in vain.
 constexpr std::uint64_t kWritten = 2 * kMillisecond;
-// When it is looked at again, if the first look proved nothing. A record's time may be one tick of
-// the kernel too early, which is 10 ms at most.
+// When an object is looked at again, if the first look proved nothing. A record's time may be one
+// tick of the kernel too early, which is 10 ms at most.
 constexpr std::uint64_t kSecondLook = 30 * kMillisecond;
 constexpr std::uint64_t kBetweenLooks = 2 * kMillisecond;
 constexpr std::uint16_t kLooks = 2;
