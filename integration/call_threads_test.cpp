@@ -52,7 +52,7 @@ TEST_CASE("no thread of a clone escapes its tracer") {
   CHECK_MESSAGE(hidden.output == "-1\n", hidden.output, hidden.errors);
   CHECK_MESSAGE(hidden.errors.find("wanted to start a process") != std::string::npos,
                 hidden.errors);
-  // The kernel has an event for each of these, and traces only what is asked for.
+  // Each of these births has its own event, and the kernel reports only those that were requested.
   for (const int flags : {0, SIGCHLD, CLONE_VFORK}) {
     ChildProcess tool({tool_path(), "--call", fmt::format("hide_and_rest({})", flags), "--timeout",
                        "60", std::to_string(target.pid())});

@@ -1,5 +1,5 @@
-// HAZARDS E9: a process changes its rights while we look at it. It goes on, the report is whole,
-// and nothing of ours stays in it.
+// HAZARDS E9: a process changes its rights while we look at it. It keeps running, the report is
+// complete, and nothing of ours stays in the process.
 
 #include <string>
 #include <vector>
@@ -59,7 +59,7 @@ TEST_CASE("a recorder that only root can still take out is reported with the com
                       {.uid = 1000});
     std::string errors;
     REQUIRE(eventually(60s, [&] {
-      // Else it is most often still being put in.
+      // Otherwise, the recorder is usually still being installed.
       if (is_recording) errors += tool.read_errors(1ms);
       const bool is_time = is_recording ? errors.find("traces GC_") != std::string::npos
                                         : has_our_code(target.pid());

@@ -38,7 +38,7 @@ TEST_CASE("the page on data shows the output of jq and SQLite") {
   INFO(run.output << run.errors);
   for (const Release& release : {release_of("jq", {"jq", "--version"}, {"1.6"}),
                                  release_of("sqlite3", {"sqlite3", "--version"}, {"3.40.1"})}) {
-    // Another release may align its output otherwise.
+    // Another release may align its output differently.
     if (run.status != 0 && !release.is_tried) return print_untried(release, run.output);
   }
   CHECK(run.status == 0);

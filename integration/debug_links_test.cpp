@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 constexpr uid_t kUser = 1000;
 constexpr const char* kMarker = "text-that-only-root-may-read";
 
-// A section that objcopy adds: a text that names a file, and what proves that it is the right one.
+// A section that objcopy adds: the name of a file, and the id or checksum that the file must have.
 struct Link {
   std::string section;
   std::string name;

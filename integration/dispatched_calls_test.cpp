@@ -1,5 +1,5 @@
 // Threads whose system calls the kernel hands to the program itself (PR_SET_SYSCALL_USER_DISPATCH,
-// as Wine does): one made by us would end the program.
+// as in Wine): a call made by us in such a thread would end the program.
 
 #include <cerrno>
 #include <string>
@@ -23,8 +23,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// The code of the C library, from where its threads may make system calls. Our stub may be in the
-// padding after it.
+// The code of the C library, from which the threads may still make system calls. Our stub may be in
+// the padding after it.
 Range library_code(pid_t pid) {
   const auto process = Process::open(pid);
   const auto map = process ? process->maps() : Result<MemoryMap>(process.error());
@@ -38,7 +38,7 @@ Range library_code(pid_t pid) {
   return {};
 }
 
-// Dispatches the calls of a thread, as it could do itself. False if the kernel cannot (before 6.4).
+// Has a thread's calls dispatched, as it could do itself. False if the kernel cannot (before 6.4).
 bool dispatch_calls(pid_t tid, Range allowed) {
   constexpr auto kSet = static_cast<__ptrace_request>(0x4210);
   std::uint64_t wanted[] = {1, 0, allowed.start.value, allowed.bytes};  // on, and no selector
@@ -73,7 +73,7 @@ void check_refused(const std::vector<std::string>& words, int status) {
   CHECK_MESSAGE(run.errors.find(kWords) != std::string::npos, run.errors);
 }
 
-// As on a kernel that cannot tell whose calls are dispatched.
+// Imitates a kernel that cannot report whose calls are dispatched.
 class OlderKernel final : public PassingControl {
  public:
   explicit OlderKernel(RemoteControl& real) : PassingControl(real) {}

@@ -16,7 +16,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 readonly top=$PWD roots=$PWD/build/distributions
 
-# What runs in the root of SUITE. The counts are written even if a stage fails and ends it.
+# test_here SUITE: runs in the root of SUITE. The counts are written even if a stage fails and ends it.
 test_here() {
   local parts=(heapattach heapattach_tests)
   [[ $1 != trixie ]] || parts+=(heapattach_integration)
@@ -74,8 +74,8 @@ make_root() {  # make_root SUITE DIR
   cp integration/packages.sh "$2/packages.sh"
 }
 
-# in_root SUITE COMMAND...: in a name space of mounts, so that none of them is left behind. The root is not
-# entered with chroot, because a process there may not make user name spaces, as some tests do.
+# in_root SUITE COMMAND...: in a mount namespace, so that no mount is left behind. The root is not entered
+# with chroot, because a process there may not make user namespaces, as some tests do.
 in_root() {
   local dir=$roots/$1
   shift

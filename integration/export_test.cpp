@@ -106,8 +106,8 @@ class Exported {
     CHECK(run.status == 0);
     return rows_of(run.output);
   }
-  // The same must be the truth, unless the release of the reader was not tried and prints in
-  // another form.
+  // The reader's output must be the truth, unless its release was not tried and prints in another
+  // form.
   void check_read(const Release& reader,
                   const std::string& script,
                   const std::vector<std::string>& arguments) const {

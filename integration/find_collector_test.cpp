@@ -101,7 +101,7 @@ TEST_CASE("a stripped program with a static collector is found by the shape of i
   CHECK(collector->version.empty());
   CHECK(collector->excluded.size() == 2);
   if (collector->heap_bytes) return check_account(target, seen, *collector);
-  // Its counters are known of one release only; of another, the blocks alone say how large it is.
+  // The counters are known for only one release; for others, only the blocks show the heap's size.
   const auto blocks = boehm::read_blocks(seen.memory, seen.map, collector->layout);
   REQUIRE(blocks);
   CHECK(blocks->skipped == 0);

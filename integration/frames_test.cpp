@@ -40,8 +40,8 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// A release of gdb or of eu-stack that was not tried may write frames in another notation than the
-// ones that frames.py knows. Both write most frames as they always did.
+// A release of gdb or of eu-stack that was not tried may write frames in a notation that frames.py
+// does not know. Both write most frames as they always did.
 bool is_other_notation(const ToolRun& run) {
   static const std::vector<Release> peers{
       release_of("gdb", {"gdb", "--version"}, {"13.1"}),

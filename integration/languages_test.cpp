@@ -77,7 +77,7 @@ class Maker {
   ChildProcess child_;
 };
 
-// A release that was not tried may have values that are not known: then none has a name.
+// A release that was not tried may represent values in another way: then no object has a name.
 bool has_no_names(const Maker& maker, const Count& count, const Counts& each) {
   const bool has_any = std::any_of(each.begin(), each.end(), [&](const auto& expected) {
     return count.objects.contains(expected.first);

@@ -39,7 +39,7 @@ bool is_dead(const Clone& clone) {
 
 }  // namespace
 
-TEST_CASE("clearing up goes on past a copy that cannot be reaped") {
+TEST_CASE("a copy that cannot be reaped does not keep others from being reaped") {
   LiveTarget target("called");
   const auto process = Process::open(target.pid());
   REQUIRE(process);
@@ -76,7 +76,7 @@ TEST_CASE("one clean run of any report clears away a copy that still sleeps") {
 
 TEST_CASE("a run waits until another run no longer traces the target") {
   LiveTarget target("called");
-  // A thread that is named like a run of heapattach, and does what its tracing thread does.
+  // A thread with the name of a run of heapattach, which does what its tracing thread does.
   std::atomic<bool> is_held{false};
   std::atomic<bool> may_go{false};
   std::jthread other([&] {
@@ -87,7 +87,7 @@ TEST_CASE("a run waits until another run no longer traces the target") {
   });
   is_held.wait(false);
   ChildProcess tool({tool_path(), "--stacks", std::to_string(target.pid())});
-  // Long enough for a run that does not wait to end, and short for one that does.
+  // A run that does not wait would end within this time; one that waits has time left.
   CHECK(!tool.wait_end(700ms).has_value());
   may_go = true;
   may_go.notify_all();

@@ -89,7 +89,7 @@ TEST_CASE("the live set equals the collector's list, except for the links of fre
   }
 }
 
-// The first object of such a block looks like one on a free list.
+// The first object of a block that waits to be swept looks like one on a free list.
 TEST_CASE("objects in blocks that wait to be swept are alive, and what they hold is not leaked") {
   for (const std::string& program : programs_in("HEAPATTACH_UNSWEPT", {"unswept"})) {
     for (const char* const mode : {"plain", "coroutine"}) check_unswept(program, mode);

@@ -51,7 +51,7 @@ void check_program(const std::string& program, const std::string& mode, bool may
 // it may be larger.
 void check_mode(const std::string& mode, bool may_have_more = false) {
   for (const std::string& program : programs()) {
-    // Without symbols it is not known that pages are write-protected, and so how stacks are
+    // Without symbols, heapattach cannot know that pages are write-protected, and so how stacks are
     // scanned.
     if (mode == "ignoring_protected" && program.ends_with("stripped")) continue;
     check_program(program, mode, may_have_more);

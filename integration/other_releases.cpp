@@ -29,7 +29,7 @@ bool has_number(std::string_view text, std::string_view number) {
   return false;
 }
 
-// The first word of digits with a dot between them.
+// The first word of digits with dots between them.
 std::string number_in(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find_first_not_of("0123456789.", at), text.size());

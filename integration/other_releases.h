@@ -5,8 +5,8 @@
 
 #include "integration/tool.h"
 
-// Programs of other packages, which change under us. A test of one requires the right answer from
-// every release that was tried. Any other release may also be refused, if the tool names it.
+// Programs of other packages, which are updated independently. Their tests require the right answer
+// for every release that was tried. Any other release may also be refused, if the tool names it.
 namespace heapattach {
 
 struct Release {
@@ -15,13 +15,13 @@ struct Release {
   bool is_tried = false;
 };
 
-// The release of which `command` prints the number, first of all that has digits and dots. `tried`
-// has releases: "3.1.7", or "3.1" for all of its patch releases. Empty if it prints none.
+// The release that `command` prints, as the first word of digits and dots; its number is empty if
+// there is none. `tried` lists releases: "3.1.7", or "3.1" for all of its patch releases.
 Release release_of(const std::string& program,
                    const std::vector<std::string>& command,
                    const std::vector<std::string>& tried);
 
-// The same of what a program printed.
+// The same, from text that a program has printed.
 Release release_in(const std::string& program,
                    const std::string& printed,
                    const std::vector<std::string>& tried);
@@ -33,11 +33,11 @@ bool may_refuse(const Release& release, const ToolRun& run);
 // The same for a test: prints a refusal, after which the test has no answer to check.
 bool is_refused(const Release& release, const ToolRun& run);
 
-// The status of a script in consumers/ for a reader that prints in another form than the script
-// knows.
+// The status of a script in consumers/ if the reader's release prints in a form that the script
+// does not know.
 inline constexpr int kOtherForm = 77;
 
-// Prints that something other than a number says that this release was not tried.
+// Prints that this release was not tried, and `what` differs with it.
 void print_untried(const Release& release, const std::string& what);
 
 }  // namespace heapattach

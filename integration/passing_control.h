@@ -6,7 +6,7 @@
 
 namespace heapattach {
 
-// Does what the real one does.
+// Passes every call on to the real control. Tests override some of them.
 class PassingControl : public RemoteControl {
  public:
   explicit PassingControl(RemoteControl& real) : real_(real) {}

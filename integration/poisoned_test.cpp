@@ -1,6 +1,6 @@
 // HAZARDS E3, E13: processes that falsify the data of their own collector or malloc, as a hostile
 // one would before an administrator looks at it. Every report ends in time, takes little memory,
-// says what does not fit, and leaves the process as it was.
+// names the data that does not fit, and leaves the process as it was.
 
 #include <string>
 #include <vector>
@@ -27,7 +27,7 @@ struct Falsified {
   std::vector<std::string> report;
 };
 
-// Of all runs of a test.
+// The largest figures of all runs of a test.
 struct Worst {
   std::uint64_t bytes = 0;
   double milliseconds = 0;

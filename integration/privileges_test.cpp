@@ -32,7 +32,7 @@ std::string rights_of(pid_t pid) {
                      status_line(pid, "NoNewPrivs"), status_line(pid, "Seccomp"));
 }
 
-// Of root's processes without rights, which become another user; others cannot.
+// The rights of a process that has given up all. If root started it, its user is another one, too.
 std::string none() {
   return fmt::format("{} 0000000000000000 1 2", ::geteuid() == 0 ? 65534 : ::geteuid());
 }
@@ -46,7 +46,7 @@ std::vector<pid_t> children_of(pid_t pid) {
   return children;
 }
 
-// How much CPU time it has used: it gives up its rights before it does anything else.
+// The CPU time that a process has used. It gives up its rights before it does anything else.
 double computed_ms(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/schedstat", pid));
   double nanoseconds = 0;
@@ -58,8 +58,8 @@ double computed_ms(pid_t pid) {
 // "main", and that one's children "worker".
 using Seen = std::map<std::string, std::set<std::string>>;
 
-// Samples the processes of a run until it ends. Of workers, counts only those that have computed
-// for so long that they must be at work.
+// Samples the processes of a run until it ends. Counts workers only once they have computed for so
+// long that they must be at work.
 Seen watch(const std::vector<std::string>& arguments) {
   constexpr double kAtWork = 30;
   std::vector<std::string> command{tool_path()};

@@ -7,7 +7,7 @@
 #
 # Prints a table: for each program and kind of root, or rule, how much the collector lists, how much
 # of that is links of free lists, what is missing of the rest, and what is found but not listed.
-# Fails if anything is.
+# Fails if any object is missing, or found but not listed.
 set -euo pipefail
 build=$(realpath "$1")
 shift

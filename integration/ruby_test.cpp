@@ -32,8 +32,8 @@ bool is_missing() {
   return true;
 }
 
-// Whether the installed release, if it was not tried, is refused for a report on a heap that is
-// read from outside. Some releases give references there.
+// Whether the installed release was not tried, and is refused for a report that reads the heap from
+// outside. Only some releases give references then.
 bool is_refused_outside(pid_t pid, bool with_references) {
   static const std::vector<std::string> kCounted{"3.1.2", "3.1.7", "3.3.8"};
   static const std::vector<std::string> kWithReferences{"3.1.2", "3.1.7"};

@@ -1,5 +1,5 @@
 // Releases of Ruby that nobody has seen yet: the installed one, with another number in a copy of
-// its library. Whatever cannot be read is refused by the release's number, and the rest is right.
+// its library. A report is either right, or refused with the release's number.
 
 #include <optional>
 #include <string>
@@ -32,7 +32,7 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-// The library in a directory of its own, in which Ruby's release has another number.
+// A copy of Ruby's library in its own directory, where the release has another number.
 class OtherRuby {
  public:
   // None: Ruby is in no library.
@@ -123,7 +123,7 @@ void check_refused(const OtherRuby& ruby, const std::string& number, const std::
 
 }  // namespace
 
-TEST_CASE("an unknown Ruby release is read correctly or refused by its number") {
+TEST_CASE("an unknown Ruby release is read correctly or refused with its number") {
   if (::access(kRuby, X_OK) != 0) return print_skip("ruby is not installed");
   const Release release = release_of("Ruby", {kRuby, "-v"}, {"3.1.2", "3.1.7", "3.3.8"});
   const auto library = OtherRuby::library();

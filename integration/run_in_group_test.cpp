@@ -44,7 +44,7 @@ class ToolGroup {
     out << value << std::flush;
     return out.good();
   }
-  // What starts the tool in the group.
+  // The command that starts the tool in the group.
   [[nodiscard]] std::vector<std::string> command(const std::vector<std::string>& arguments) const {
     std::vector<std::string> words{
         "/bin/bash", "-c", "echo $$ > \"$0\"/cgroup.procs && exec \"$@\"", path_, tool_path()};
@@ -119,7 +119,7 @@ TEST_CASE("a control group has too little memory for the tool, and the target co
   int ended = 0;
   const int tries = rounds(6, 100);
   for (int i = 0; i < tries; ++i) {
-    // From what kills it at once to what is nearly enough.
+    // From a limit that kills the tool at once to one that is nearly enough.
     REQUIRE(group.set(limit, std::to_string(1'000'000 + i * 6'000'000 / tries)));
     ChildProcess tool(group.command({"--call", "with_a_thread(1)", "--timeout", "20", pid}));
     const auto status = tool.wait_end(90s);

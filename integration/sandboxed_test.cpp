@@ -15,7 +15,7 @@ using namespace heapattach;
 namespace {
 
 constexpr const char* kSandboxed = "sandboxed";
-constexpr std::int64_t kObjects = 1000;  // that each of its two threads makes at once
+constexpr std::int64_t kObjects = 1000;  // that each of its two threads makes for a command
 
 // The allocations in the ring, by their threads.
 std::map<std::uint32_t, std::int64_t> drain(trace::Installation& installed) {
@@ -73,7 +73,7 @@ TEST_CASE("a program that installs a seccomp filter during a trace survives and 
     check_made(target, **installed, "helper");
     std::string reason;
     const bool is_whole = is_left_whole(target, **installed, reason);
-    // Nobody can unmap it if no thread may make the call.
+    // The recorder cannot be unmapped if no thread may make the call.
     CHECK(is_whole == (rules != "all"));
     CHECK((reason.find("seccomp") != std::string::npos) == !is_whole);
     CHECK(harm_done_to(target.pid()) == "");

@@ -23,8 +23,8 @@ struct SeenHeap {
   std::vector<std::string> problems;
 };
 
-// What is copied beside the heap: what the collector scans, or, as for the heap of malloc, all of
-// the process's own memory.
+// What is copied in addition to the heap: only what the collector scans, or all of the process's
+// own memory, as for malloc's heap.
 enum class Copied : std::uint8_t { Roots, Everything };
 SeenHeap look_at(pid_t pid, Copied copied = Copied::Roots);
 

@@ -27,7 +27,7 @@ bool has_tracer(pid_t pid) {
   return traces_of(pid).mappings.find(trace::kRingName) != std::string::npos;
 }
 
-// Puts a tracer into the target and is killed.
+// Puts a recorder into the target and is killed.
 void trace_and_die(Tracer& tracer) {
   const pid_t tool = fork();
   if (tool == 0) {
@@ -55,7 +55,7 @@ TEST_CASE("a program that records as fast as it can does not keep a trace from e
   const auto took = std::chrono::steady_clock::now() - begin;
   INFO(run.errors);
   CHECK((run.status == 0 || run.status == 6 || run.status == 7));
-  // 4.3 s, and what the guardian allows where the processor is not free.
+  // 4.3 s, and the time that the guardian adds on a busy machine.
   CHECK(took < 10s);
   print_figure(fmt::format("a trace of 0.3 s with --timeout 3 took {:.1f} s",
                            std::chrono::duration<double>(took).count()));
@@ -63,7 +63,7 @@ TEST_CASE("a program that records as fast as it can does not keep a trace from e
   CHECK(is_working(target));
 }
 
-TEST_CASE("a reader that stops reading does not keep the tracer in the process") {
+TEST_CASE("a reader that stops reading does not keep the recorder in the process") {
   if (!is_target_built(kAllocating)) return;
   LiveTarget target(kAllocating, {"1", "free"});
   REQUIRE(is_working(target));
@@ -86,7 +86,7 @@ TEST_CASE("a reader that stops reading does not keep the tracer in the process")
   CHECK(is_working(target));
 }
 
-TEST_CASE("any report that stops the process removes the tracer of a killed run") {
+TEST_CASE("any report that stops the process removes the recorder of a killed run") {
   if (!is_target_built(kAllocating)) return;
   LiveTarget target(kAllocating, {"1", "free"});
   REQUIRE(is_working(target));
@@ -104,7 +104,7 @@ TEST_CASE("any report that stops the process removes the tracer of a killed run"
   CHECK(is_working(target));
 }
 
-TEST_CASE("another report leaves the tracer of a live run in place") {
+TEST_CASE("another report leaves the recorder of a live run in place") {
   if (!is_target_built(kAllocating)) return;
   LiveTarget target(kAllocating, {"1", "free"});
   Tracer tracer(target.pid());
@@ -117,7 +117,7 @@ TEST_CASE("another report leaves the tracer of a live run in place") {
   CHECK(is_working(target));
 }
 
-TEST_CASE("a tracer whose named reader does not read it was left by a killed run") {
+TEST_CASE("a recorder whose named reader does not read it was left by a killed run") {
   if (!is_target_built(kAllocating)) return;
   LiveTarget target(kAllocating, {"1", "free"});
   REQUIRE(is_working(target));

@@ -58,7 +58,7 @@ struct Tracer {
   trace::Hooks hooks;
 };
 
-// How many of a process's descriptors are of a file with this in its name.
+// How many of a process's descriptors refer to a file with `name` in its name.
 std::ptrdiff_t open_files(pid_t pid, std::string_view name);
 
 // Whether its threads do rounds, and nothing in it is wrong.

@@ -1,5 +1,5 @@
-# Fails if a room includes a header that it may not, or any source a part of fmt in which fmt's releases
-# differ. Run as: cmake -P tests/rooms.cmake
+# Fails if a room includes a header that it may not include, or a source includes the wrong header of fmt
+# for some of fmt's releases. Run as: cmake -P tests/rooms.cmake
 cmake_minimum_required(VERSION 3.25)
 
 # room(NAME OTHER...): NAME may include its own headers, those of OTHER, and what these may include.

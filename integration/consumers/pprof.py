@@ -1,6 +1,6 @@
 # The view of `go tool pprof` of a profile: pprof.py FILE. Prints objects, bytes and name of each
-# function, a line each. Fails if the profile is inconsistent or has no tags. The status is 77 if the
-# view has another form than the one that is read here.
+# function, a line each. Fails if the profile is inconsistent or has no tags. The status is 77 if this
+# script does not know the form of the view.
 import subprocess
 import sys
 

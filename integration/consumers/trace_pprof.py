@@ -1,6 +1,6 @@
 # The view of `go tool pprof` of a trace: trace_pprof.py FILE. Prints value, own, with callees and
-# name of each function, a line each, then the tags with their keys. The status is 77 if the view has
-# another form than the one that is read here.
+# name of each function, a line each, then the tags with their keys. The status is 77 if this script
+# does not know the form of the view.
 import subprocess
 import sys
 

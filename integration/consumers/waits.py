@@ -184,7 +184,7 @@ def check_shapes(tool, program):
 
 
 def bare_faults(fiber, expected, has_types):
-    """What is said of a fiber of a bare program, and is not true."""
+    """The false statements about a fiber of a program without debug information."""
     wait, wanted = fiber["wait"], expected[0]
     must_be_known = has_types and fiber["name"] in ("send", "receive")
     if wait == wanted or (wait == "unknown" and not must_be_known):

@@ -193,7 +193,7 @@ static void* breed(void* nothing) {
   return nothing;
 }
 
-/* It ends while its threads start others. */
+/* Ends the process while its threads start others. */
 long breed_and_leave(int status) {
   pthread_t threads[4];
   for (int i = 0; i < 4; ++i) pthread_create(&threads[i], NULL, breed, NULL);
@@ -215,14 +215,14 @@ long hide_a_thread(long flags) {
       NULL);
 }
 
-/* … and stays, for somebody to look. */
+/* The same, but stays, so that a test can look at the thread. */
 long hide_and_rest(long flags) {
   const long thread = hide_a_thread(flags);
   for (;;) pause();
   return thread;
 }
 
-/* Opens for writing what it may only read. */
+/* Opens a file for reading, and then that descriptor for writing. */
 long reopen(const char* path) {
   char own[64];
   const int reading = open(path, O_RDONLY);
@@ -232,7 +232,7 @@ long reopen(const char* path) {
   return writing < 0 ? -1 : write(writing, "!", 1);
 }
 
-/* How many bytes it could take; -1 if it was not let in. */
+/* How many bytes it could read; -1 if it could not open the file. */
 long take_from(const char* path) {
   char taken[16];
   const int file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
@@ -241,14 +241,14 @@ long take_from(const char* path) {
   return bytes < 0 ? 0 : bytes;
 }
 
-/* … by way of a descriptor that is for no more than a name. */
+/* The same, by way of a descriptor opened with O_PATH. */
 long take_by_name(const char* path) {
   char own[64];
   snprintf(own, sizeof own, "/proc/self/fd/%d", open(path, O_PATH));
   return take_from(own);
 }
 
-/* A futex that several processes may use, and its page as others see it: only to be read. */
+/* A futex in shared memory, and the same futex in a mapping that is only readable. */
 static int* bell;
 static const int* seen_bell;
 static volatile long rings;
@@ -264,7 +264,7 @@ static void* wait_for_bell(void* nothing) {
   return nothing;
 }
 
-/* How many waiters it took to where nobody wakes them. */
+/* How many waiters it moved to a futex that nobody wakes. */
 long take_waiters(void) {
   static int elsewhere;
   return futex(seen_bell, FUTEX_REQUEUE, 0, 1000, &elsewhere);

@@ -1,13 +1,13 @@
-// A heap that was just collected, and of which nothing was allocated since, although objects that
-// the collection kept are not referenced any more, or seem so. The argument says why:
+// A heap that was just collected, and from which nothing was allocated since. Even so, some objects
+// that the collection kept are no longer referenced, or seem not to be. The argument says why:
 //
 //   finalized    their finalizers have run
 //   returned     a function that has returned held them
 //   lists        a thread has used and forgotten what was on its own free lists
-//   hidden       they are: the program shows the collector where it has hidden its pointers
+//   hidden       they are referenced: a mark procedure finds pointers that the program has hidden
 //
 //   ready kept=N allocated=N    N objects are referenced by a global list, whatever the argument;
-//                               N bytes were allocated since the collection, for the collector
+//                               by the collector's count, N bytes were allocated since then
 
 #define _GNU_SOURCE
 #define GC_THREADS
@@ -60,7 +60,7 @@ static void finalized(void) {
   GC_gcollect();
 }
 
-// Far from where later calls leave their frames.
+// The list's pointer is far from where later calls leave their frames.
 static __attribute__((noinline)) void returned(void) {
   volatile char between[16384];
   struct node* volatile list = make_list(kLists * kLength);

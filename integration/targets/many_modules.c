@@ -1,7 +1,7 @@
 // Loads many libraries: "many_modules LIBRARY DIRECTORY COUNT" copies the library into the
 // directory under so many names, each with a build id of its own, loads all of them, and prints
 //     ready loaded=N
-// It has a list of 100 objects of the collector.
+// It keeps a list of 100 objects in the collector's heap.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>

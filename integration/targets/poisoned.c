@@ -1,7 +1,7 @@
 // A program that falsifies its collector's data, and then never allocates again: "poisoned HOW
 // [SEED]" prints "ready done=1", or done=0 if it did not find what to change, and waits for the
-// end of its standard input. It finds everything from the addresses of its own objects, as a header
-// names its block, an index leads to the header, and the top index to that.
+// end of its standard input. It finds everything from the addresses of its own objects: a header
+// names its block, a bottom index references the header, and the top index references that index.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -114,7 +114,7 @@ static word* enter(word at, word* new_header, word* new_bottom) {
   return new_header;
 }
 
-// One object in so much memory, none of which exists.
+// A block of this size with one object, in memory that is only reserved.
 static int claim(size_t bytes) {
   word* const memory = reserve(bytes + (1 << 22));
   word* const made = reserve(1 << 20);

@@ -82,7 +82,7 @@ static int circle(size_t bytes) {
   return 1;
 }
 
-// A heap that begins in the midst of another: the heaps of 2 MiB overlap.
+// A heap that begins inside another: the heaps of 2 MiB overlap.
 static int overlap(void) {
   word* const heap = reserve(kHeap, kHeap);
   if (heap == NULL) return 0;
@@ -117,7 +117,7 @@ static int add_arenas(size_t count) {
   return 1;
 }
 
-// One chunk in so much memory, with a mapping of its own.
+// A chunk of this size, with a mapping of its own.
 static int claim(size_t bytes) {
   word* const memory = reserve(bytes, 4096);
   if (memory == NULL) return 0;
@@ -126,7 +126,7 @@ static int claim(size_t bytes) {
   return 1;
 }
 
-// Pages that look like the starts of mapped chunks, each of all that follows.
+// Pages that look like the starts of mapped chunks, each as long as all that follows.
 static int map_many(size_t pages) {
   word* const memory = reserve(pages * 4096, 4096);
   if (memory == NULL) return 0;

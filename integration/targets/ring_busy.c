@@ -1,8 +1,8 @@
-// Uses io_uring all the time: one thread submits requests and waits for them, others are always
-// under way, so that the kernel's own threads for them exist, and so does, if it may, one that
-// polls for requests. Answers with "done=N wrong=N", where `done` counts requests and `wrong` those
-// whose result was not theirs. "ready ring=0" if there is no io_uring. With a collector, each
-// request is an object of it.
+// Uses io_uring all the time: one thread submits requests and waits for them. Other requests never
+// end, so that the kernel has threads for them, and one that polls for requests if that is
+// permitted. Answers with "done=N wrong=N", where `done` counts requests and `wrong` those with a
+// wrong result. Prints "ready ring=0" if there is no io_uring. With a collector, each request is an
+// object in its heap.
 
 #define _GNU_SOURCE
 #include <linux/io_uring.h>

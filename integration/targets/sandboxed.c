@@ -87,8 +87,8 @@ static void run_alone(void) {
 }
 
 int main(int count, char** words) {
-  // A marker thread waits for others, in a call that the kernel restarts, under the filter then,
-  // when it has been stopped.
+  // A marker thread would wait in a system call. After a stop, the kernel would restart that call
+  // under the filter.
   if (setenv("GC_MARKERS", "1", 1) != 0) return 1;
   GC_INIT();
   GC_allow_register_threads();
@@ -103,7 +103,7 @@ int main(int count, char** words) {
       pthread_create(&helper, NULL, help, NULL) != 0) {
     return 1;
   }
-  // The first objects, and the first text, need other calls, too.
+  // The first objects and the first text need other system calls, too.
   for (int i = 0; i < 20; ++i) do_command("make");
   made = 0;
   char line[64];

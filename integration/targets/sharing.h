@@ -1,7 +1,7 @@
 #pragma once
 
-// A process that shares only the descriptors of its parent, and so is not stopped with it. It does
-// something to the memory of a trace as soon as that has a number there.
+// A process that shares only the descriptors of its parent, and so is not stopped with it. It
+// attacks the memory of a trace as soon as that memory has a descriptor.
 
 #include <fcntl.h>
 #include <sched.h>
@@ -35,7 +35,7 @@ static int find_ring(void) {
   return -1;
 }
 
-// Puts another file in its place, until the next time.
+// Replaces the memory's descriptor with another file, which stays there until the next call.
 static void swap(int number, int other) {
   static int last = -1;
   if (dup2(other, number) != number) return;
@@ -44,7 +44,7 @@ static void swap(int number, int other) {
   atomic_fetch_add(&sharer->swapped, 1);
 }
 
-// Once it has pages, and for as long as it has: through a descriptor of its own.
+// Tries to shorten the memory whenever it has pages, through a descriptor of its own.
 static void shorten(int number) {
   const int own = fcntl(number, F_DUPFD_CLOEXEC, 200);
   struct stat status;
@@ -57,7 +57,7 @@ static void shorten(int number) {
   close(own);
 }
 
-// `path` is of the file that is put in its place, held without rights to it; null to shorten it.
+// `path`: the file that replaces the memory, opened with O_PATH; null to shorten the memory.
 static void start_sharer(const char* path) {
   sharer = mmap(NULL, sizeof *sharer, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   const int other = path == NULL ? -1 : open(path, O_PATH | O_CLOEXEC);

@@ -1,5 +1,5 @@
-# A program whose classes are in slots that are far larger than their instances, because the largest
-# class of each size class came first. It prints "ready", and answers "counts" with "classes=N
+# A program whose instances are in slots that are far larger than they need, because the largest class
+# of each size class came first. It prints "ready", and answers "counts" with "classes=N
 # widest=P" and N lines "CLASS<TAB>INSTANCES" of live objects; the widest slot has P percent of its
 # instance's bytes.
 

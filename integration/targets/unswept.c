@@ -1,6 +1,6 @@
-// A heap after a collection that has left blocks to be swept later: of each size of objects a third
-// is kept, and each of these holds memory of malloc. Nothing is leaked, and nothing is allocated or
-// changed afterwards.
+// A heap after a collection that has left blocks to be swept later. A third of the objects of each
+// size is kept, and each kept object references memory of malloc. Nothing is leaked, and nothing is
+// allocated or changed afterwards.
 //
 //   ready objects=N kept=N    N objects are listed; reachable.h has the questions
 //

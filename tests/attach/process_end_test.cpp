@@ -49,7 +49,7 @@ void check_end(int signal, const std::string& words) {
 
 }  // namespace
 
-TEST_CASE("how a process of others ended is known while it is a zombie, and perhaps later") {
+TEST_CASE("how another's child ended is known while it is a zombie, and perhaps later") {
   check_end(SIGKILL, "was killed by SIGKILL");
   check_end(SIGTERM, "was killed by SIGTERM");
   check_end(SIGUSR1, "exited with status 3");

@@ -48,8 +48,8 @@ class FakeMallocHeap {
   // malloc has that many bytes in mapped chunks too few in its account.
   void drift(std::uint64_t bytes) { drift_ = bytes; }
 
-  // An arena of two heaps with one chunk in use each, of which the newer one says that the older
-  // one is the heap at `before`, instead of the first.
+  // An arena of two heaps with one chunk in use each. The newer one names the heap at `before`, or
+  // by default the first one, as the older one.
   void add_arena(std::optional<RemoteAddr> before = std::nullopt);
   static constexpr RemoteAddr kFirstHeap{0x7d0000000000};
   static constexpr RemoteAddr kSecondHeap{0x7d0004000000};

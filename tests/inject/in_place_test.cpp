@@ -136,7 +136,7 @@ TEST_CASE("a function in place gives its result, and the thread is restored") {
 }
 
 TEST_CASE(
-    "a process that ends on the way back from a function in place did so while it ran our code") {
+    "a process that ends while a function in place returns is said to have ended in our code") {
   const auto message_for = [](RemoteStop (*end)(ScriptedControl&)) {
     Played played;
     played.control.script = {at_call_after, end};

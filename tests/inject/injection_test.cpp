@@ -121,7 +121,7 @@ TEST_CASE("a thread that is killed during a call is Gone") {
   CHECK(made.error().kind == ErrorKind::Gone);
 }
 
-TEST_CASE("a death at our call is not somebody else's doing") {
+TEST_CASE("a thread that is killed at our call is said to have been killed in our code") {
   const auto message_for = [](int signal) {
     ScriptedControl control;
     control.before_call = {{.kind = RemoteStop::Kind::Ended, .signal = signal, .other = 0}};

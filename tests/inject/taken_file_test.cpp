@@ -1,4 +1,4 @@
-// Taking files from a table of descriptors that is not ours alone.
+// Taking files from a descriptor table that other processes share.
 
 #include "inject/taken_file.h"
 
@@ -15,7 +15,7 @@
 
 using namespace heapattach;
 
-TEST_CASE("memory that somebody holds a lease of is refused, and not waited for") {
+TEST_CASE("memory on which another process holds a lease is refused without waiting") {
   const Fd memory(memfd_create("taken", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   REQUIRE(!memory.empty());
   const pid_t child = fork();

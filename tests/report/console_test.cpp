@@ -58,7 +58,7 @@ TEST_CASE("a dumb terminal and a locale that is not of UTF-8 get plain ASCII") {
   CHECK(wants_ascii(around, true));
 }
 
-TEST_CASE("messages for a full pipe follow later where nothing may wait for the reader") {
+TEST_CASE("messages for a full pipe are written later if we may not wait for the reader") {
   int ends[2] = {};
   REQUIRE(::pipe(ends) == 0);
   const Fd reader(ends[0]);

@@ -98,7 +98,7 @@ TEST_CASE("a trace that lost samples or is cut short is partial in every format"
   }
 }
 
-TEST_CASE("what a trace could not take out of the process decides the status, begun or not") {
+TEST_CASE("a recorder left in the process decides the status, even if no trace has begun") {
   trace::Trace trace = small_trace();
   trace.header.left_in = "the recorder could not be taken out";
   CHECK(run({"--trace", "-f", "tsv"}, trace).text ==

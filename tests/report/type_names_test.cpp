@@ -44,7 +44,7 @@ TEST_CASE("an unknown name is answered with similar ones") {
 }
 
 TEST_CASE(
-    "an object of which only the holder is known is named so, in old snapshots and filters too") {
+    "an object known only by its holder is named after it, in old snapshots and filters too") {
   CHECK(unnamed_in("Array(Page)") == "(unnamed, in an Array(Page))");
   CHECK(unnamed_in("Hash(A, B)") == "(unnamed, in a Hash(A, B))");
   CHECK(as_named_now("(held by Array(Page))") == "(unnamed, in an Array(Page))");

@@ -114,7 +114,7 @@ TEST_CASE("a slightly larger size class does not have room for several") {
   CHECK(heap.type_at(at) == "struct large");
 }
 
-TEST_CASE("a structure may be in a slot that a larger one came first for") {
+TEST_CASE("a structure may be in a slot that was made for a larger one") {
   ListHeap heap;
   const auto record = heap.build.structure("struct record", 744, {{"next", 0, heap.pointer}});
   const auto pointer = heap.build.pointer(record);

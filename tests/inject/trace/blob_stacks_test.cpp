@@ -75,7 +75,7 @@ class Room {
   void* at_;
 };
 
-// How much is copied of a stack that is used up to there.
+// How many bytes are copied of a stack whose pointer is at `at`.
 std::size_t copied_at(OwnBlob& blob, std::byte* at) {
   allocate_on_short_stack(ha_test_allocate, at);
   const auto records = blob.read();
@@ -108,7 +108,7 @@ TEST_CASE("a stack is copied up to where the collector was told that it ends") {
   blob.tell_span(number(room.end()) - 4096, number(room.end()));
   CHECK(copied_at(blob, room.end() - 2048) == 2048);
   CHECK(copied_at(blob, room.end() - 4096 - 128) == 128);
-  // What is mapped there is no longer the thread's stack.
+  // The memory mapped there is no longer the thread's stack.
   blob.tell_span(number(room.begin()), number(room.end()));
   test_collector.stack_bottom = 0;
   CHECK(copied_at(blob, room.end() - 4096 - 128) == 128);
@@ -138,7 +138,7 @@ TEST_CASE("a stack is copied up to the end in the collector's record of the thre
   CHECK(copied_at(blob, room.end() - 4096 - 128) == 128);
 }
 
-TEST_CASE("a first thread's stack does not end at its thread pointer: a coroutine's is below") {
+TEST_CASE("the first thread's thread pointer is not taken for the end of a coroutine's stack") {
   OwnBlob blob(1);
   const std::uint64_t thread = own_thread_pointer();
   constexpr std::uint64_t kStep = std::uint64_t{16} << 20;

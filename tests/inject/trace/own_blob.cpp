@@ -142,7 +142,7 @@ OwnBlob::OwnBlob(std::uint64_t every, std::uint64_t ring_bytes) {
   hook(1, number(ha_test_plain));
   hook(kLeadingHook, number(ha_test_lead));
   hook(kFreeHook, number(ha_test_release));
-  ha_test_next();  // the first call makes system calls, which not every test's thread may
+  ha_test_next();  // the first call makes system calls, which some tests' threads may not
   control().enabled = 1;
 }
 

@@ -58,7 +58,7 @@ class OwnBlob {
   void collect(int event = kMarkEnd) const;
   // Says that all memory from `begin` to `end` is mapped.
   void tell_span(std::uint64_t begin, std::uint64_t end) const;
-  // Whether the blob wants to know about memory up to there.
+  // Whether the blob has asked about the memory that ends there.
   [[nodiscard]] bool has_asked(std::uint64_t end) const;
   // All records, with their stacks.
   struct Record {

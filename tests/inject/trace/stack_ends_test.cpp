@@ -91,7 +91,7 @@ TEST_CASE(
   CHECK(table->end_at == 6 * 8);
   CHECK(table->part_at == 0);
   CHECK(table->list_of(kFirst) == RemoteAddr{kTable + (0x40 ^ 0x17) * 8});
-  // One that is where it does not belong.
+  // A record in a list where it does not belong.
   add(kFirst, kRecords, 3);
   CHECK_FALSE(find());
 }
@@ -119,7 +119,7 @@ TEST_CASE("data that looks like a table of threads everywhere costs a bounded nu
   constexpr std::uint64_t kData = 0x10000;
   constexpr std::uint64_t kWords = 16'384;
   constexpr std::uint64_t kRecord = 0x100000;
-  // In the first list, by both hashes.
+  // Both hashes put this thread in the first list.
   constexpr std::uint64_t kThread = 0x7f0000000000;
   FakeMemory memory;
   memory.map_zero(RemoteAddr{kData}, kWords * 8);

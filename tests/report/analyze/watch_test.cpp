@@ -40,14 +40,3 @@ TEST_CASE("unreachable objects do not grow") {
   watch.add(table({{"Foo", 2, 20, false}}));
   CHECK(watch.difference().rows.empty());
 }
-
-TEST_CASE("the collector's own objects are no type that grows") {
-  Watch watch;
-  watch.add(table({{"Foo", 1, 10}, {"(finalizer of the collector)", 1, 64}}));
-  watch.add(table({{"Foo", 2, 20}, {"(finalizer of the collector)", 2, 128}}));
-  const Difference found = watch.difference();
-  REQUIRE(found.rows.size() == 1);
-  CHECK(found.rows[0].type == "Foo");
-  CHECK(found.total.after == Amount{4, 148});
-  CHECK(watch.all().rows.size() == 2);
-}

@@ -126,7 +126,7 @@ Snapshot with_every_kind_of_key() {
 
 }  // namespace
 
-TEST_CASE("objects that an earlier release called held by a type are named as they are now") {
+TEST_CASE("objects that an earlier release named as held by a type get the present name") {
   const std::string held = "\"(held by B)\"";
   std::string object = kA;
   object.replace(object.find("\"A\""), 3, held);

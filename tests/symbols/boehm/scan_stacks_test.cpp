@@ -73,7 +73,7 @@ TEST_CASE("a thread with a record whose end is elsewhere is a problem, and its s
   }
 }
 
-TEST_CASE("the stack of a fiber ends with the fiber, whatever the collector has recorded before") {
+TEST_CASE("the stack of a running fiber ends where the fiber's does, whatever the record says") {
   RootRange first = stack_of(1, kStack, 0x800);
   first.fiber = 0x7fff'0000'1000;
   RootRange second = stack_of(2, kStack + 0x2000, 0x800);

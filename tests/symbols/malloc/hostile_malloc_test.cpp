@@ -1,4 +1,4 @@
-// HAZARDS E3: malloc's structures, made to lead in circles and into each other.
+// HAZARDS E3: structures of malloc that overlap, or whose links form circles.
 
 #include <string_view>
 

@@ -199,7 +199,7 @@ TEST_CASE("the modules that are left out are named") {
   CHECK(model.notes.front().ends_with("libc.so.6, libm.so.6"));
 }
 
-TEST_CASE("types for which there is no time are left out, and every user is warned once") {
+TEST_CASE("types for which there is no time are left out, with one warning for all modules") {
   std::vector<Module> modules;
   for (const char* path : {"/opt/one", "/opt/two"}) {
     const std::string program = typed_programs("c").front();
