@@ -1,10 +1,11 @@
 #include "report/collect/traced_heap.h"
 
-#include <algorithm>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "report/collect/stale_words.h"
 #include "report/parallel.h"
 #include "symbols/boehm/churn.h"
 #include "symbols/boehm/marking_rules.h"
@@ -34,49 +35,11 @@ boehm::LiveSet find_live(const Target& target, const HeldHeap& held, boehm::Heap
   return boehm::find_live(heap, held.capture, std::move(roots), held.map, workers);
 }
 
-// The unused parts of stacks, which may have been in use when the collection was called, and
-// mappings that look like the stacks of ended fibers. They are read now, not from the copy: only
-// words that are still there can explain why an object was marked.
-class StaleStacks {
- public:
-  StaleStacks(const Target& target, const HeldHeap& held) {
-    for (const FrozenThread& thread : held.freeze.threads) {
-      if (!thread.registers) continue;
-      const RemoteAddr end{thread.registers->stack_pointer.value & ~std::uint64_t{7}};
-      const Mapping* stack = held.map.find(end);
-      if (stack != nullptr) add({stack->range.start, end - stack->range.start}, target);
-    }
-    std::vector<std::uint64_t> sizes;
-    for (const boehm::RootRange& root : held.roots) {
-      const Mapping* stack = held.map.find(root.range.start);
-      if (root.kind != boehm::RootKind::Fiber || stack == nullptr) continue;
-      sizes.push_back(stack->range.bytes);
-    }
-    for (const Mapping& mapping : held.map.mappings()) {
-      const bool is_alike =
-          mapping.is_anonymous() && mapping.readable && mapping.writable &&
-          std::find(sizes.begin(), sizes.end(), mapping.range.bytes) != sizes.end();
-      if (is_alike) add(mapping.range, target);
-    }
-  }
-
-  [[nodiscard]] std::vector<boehm::RootWords> words() const {
-    std::vector<boehm::RootWords> words;
-    for (const auto& stack : copies_) words.push_back({stack, boehm::Heap::From::Stack});
-    return words;
-  }
-
- private:
-  void add(Range part, const Target& target) {
-    constexpr std::uint64_t kMostBytes = std::uint64_t{128} << 10;
-    const std::uint64_t bytes = std::min(part.bytes, kMostBytes) & ~std::uint64_t{7};
-    std::vector<std::byte>& copy = copies_.emplace_back(bytes);
-    // Unreadable memory explains nothing.
-    if (!target.memory.read(part.end() - bytes, copy)) copies_.pop_back();
-  }
-
-  std::vector<std::vector<std::byte>> copies_;
-};
+std::string unless_explained(const StaleWords& stale) {
+  if (stale.unread() == 0) return {};
+  return fmt::format(", or unused parts of {} stacks, which there was no time to read, explain it",
+                     stale.unread());
+}
 
 // Compares the live set with the marks of the last collection, if nothing was allocated since. The
 // live set is incomplete if it lacks more objects than the program can have dropped.
@@ -97,15 +60,17 @@ void compare_with_marks(const Target& target,
     return missing > kFew && missing > compared.marked / kShare;
   };
   if (are_many(compared.missing)) {
-    const StaleStacks stale(target, held);
-    const auto dropped = boehm::dropped_since_collection(heap, found, stale.words(),
+    StaleWords stale(heap, found);
+    stale.read(stale_stacks(held), target.memory, options.deadline);
+    const boehm::RootWords words = stale.words();
+    const auto dropped = boehm::dropped_since_collection(heap, found, {&words, 1},
                                                          workers_for(heap.blocks().size()));
     const std::uint64_t unexplained = boehm::count_unexplained(heap, found, dropped);
     if (are_many(unexplained)) {
       found.problems.push_back(
           fmt::format("{} of {} objects that the last collection marked in {} blocks were not "
-                      "found, although nothing was allocated since: some roots were not seen",
-                      unexplained, compared.marked, compared.blocks));
+                      "found, although nothing was allocated since: some roots were not seen{}",
+                      unexplained, compared.marked, compared.blocks, unless_explained(stale)));
       return;
     }
   }

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "attach/memory_reader.h"
+#include "report/collect/held_heap.h"
+#include "report/deadline.h"
+#include "symbols/boehm/live.h"
+#include "symbols/boehm/mark.h"
+
+namespace heapattach::snapshot {
+
+// The unused parts of stacks, which may have been in use when the collection was called, and
+// mappings that look like the stacks of ended fibers.
+[[nodiscard]] std::vector<Range> stale_stacks(const HeldHeap& held);
+
+// The words there that reference objects that are neither alive nor free. They are read now, not
+// from the copy: only words that are still there can explain why an object was marked. A program
+// may have very many stacks, so no stack is kept, and only one word for each object.
+class StaleWords {
+ public:
+  // The heap and the live set must outlive this.
+  StaleWords(const boehm::Heap& heap, const boehm::LiveSet& found);
+
+  // Reads the last part of each of them.
+  void read(const std::vector<Range>& stacks, const MemoryReader& memory, const Deadline& deadline);
+
+  // Borrows from this.
+  [[nodiscard]] boehm::RootWords words() const;
+  // The stacks for which there was no time.
+  [[nodiscard]] std::uint64_t unread() const { return unread_; }
+
+ private:
+  void add(std::uint64_t word);
+
+  const boehm::Heap& heap_;
+  const boehm::LiveSet& found_;
+  boehm::ObjectSet seen_;
+  std::vector<std::uint64_t> words_;
+  std::uint64_t unread_ = 0;
+};
+
+}  // namespace heapattach::snapshot
