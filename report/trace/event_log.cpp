@@ -75,7 +75,13 @@ void EventLog::add(const Event& event) {
 }
 
 std::size_t EventLog::memory_bytes() const {
-  return chunks_.size() * kChunkBytes;
+  return (chunks_.size() - forgotten_) * kChunkBytes;
+}
+
+void EventLog::forget_read(const Reader& reader) {
+  for (; forgotten_ < reader.chunk_; ++forgotten_) {
+    std::vector<std::uint8_t>().swap(chunks_[forgotten_]);
+  }
 }
 
 std::uint64_t EventLog::Reader::number() {

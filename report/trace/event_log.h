@@ -49,6 +49,10 @@ class EventLog {
   // The memory used by the packed events.
   [[nodiscard]] std::size_t memory_bytes() const;
 
+  class Reader;
+  // Frees events that this reader has read. No other reader can read them afterwards.
+  void forget_read(const Reader& reader);
+
   // Reads the log from the start. After events have been added, it continues with them.
   class Reader {
    public:
@@ -57,6 +61,7 @@ class EventLog {
     bool next(Event& event);
 
    private:
+    friend class EventLog;
     std::uint64_t number();
 
     const EventLog* log_;
@@ -70,6 +75,7 @@ class EventLog {
 
   std::vector<std::vector<std::uint8_t>> chunks_;  // no event is split between two chunks
   std::size_t size_ = 0;
+  std::size_t forgotten_ = 0;  // the first chunks, whose memory has been freed
   Event last_{};
 };
 

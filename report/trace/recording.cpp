@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <ctime>
-#include <set>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -34,6 +33,18 @@ static_assert(2 * kLongestWhileRecording < kReaderPatience);
 constexpr std::size_t kWrappers = 3;
 // Of one stack; more is a runaway recursion.
 constexpr std::size_t kMostFrames = 1024;
+// What a sample needs besides its event, while the report finds out which are in use (LiveSamples);
+// and one of 4 GiB or more, besides that.
+constexpr std::size_t kForSample = 36;
+constexpr std::size_t kForLargeSample = 64;
+constexpr std::uint64_t kLargeSample = std::uint64_t{1} << 32;
+// What a thread, a copy of a stack, a stack, each of its frames and an instruction with its names
+// need in the recording and in the trace.
+constexpr std::size_t kForThread = 256;
+constexpr std::size_t kForCopy = 64;
+constexpr std::size_t kForStack = 400;
+constexpr std::size_t kForFrame = 32;
+constexpr std::size_t kForInstruction = 512;
 
 using Clock = std::chrono::steady_clock;
 
@@ -77,6 +88,16 @@ unwind::StackSample sample_of(const Ring::Entry& entry) {
 std::string name_of_thread(const Process& target, std::uint32_t number) {
   const auto state = target.thread_state(static_cast<pid_t>(number));
   return state ? state->name : std::string();
+}
+
+// Whether a program can have made it. Whoever writes to the ring can make others, too.
+bool is_possible(const RingRecord& record) {
+  constexpr std::uint64_t kEndOfMemory = std::uint64_t{1} << 47;
+  constexpr std::uint64_t kAlignment = 8;
+  const auto is_address = [](std::uint64_t at) { return at != 0 && at < kEndOfMemory; };
+  if (!is_address(record.address) || record.address % kAlignment != 0) return false;
+  return record.what != kRecordAllocated ||
+         (record.size < kEndOfMemory && record.hook < kAllocationHooks && is_address(record.rsp));
 }
 
 bool is_collector(std::string_view function) {
@@ -137,7 +158,7 @@ Recording::Recording(const Process& target,
 Result<bool> Recording::drain(Ring& ring, Clock::time_point until) {
   bool is_any = false;
   for (int i = 1;; ++i) {
-    if (i % kBetweenLooks == 0 && Clock::now() >= until) return is_any;
+    if (is_full() || (i % kBetweenLooks == 0 && Clock::now() >= until)) return is_any;
     const auto entry = HA_TRY(ring.front());
     if (!entry) {
       if (type_watch_ != nullptr) type_watch_->advance(ring, monotonic_ns());
@@ -163,7 +184,7 @@ std::uint64_t Recording::drain_rest(Ring& ring, Clock::time_point until) {
   for (bool is_late = false;;) {
     const auto entry = ring.front();
     if (!entry || !*entry) return lost;
-    is_late = is_late || Clock::now() >= until;
+    is_late = is_late || is_full() || Clock::now() >= until;
     if (!is_late) take(**entry);
     if (is_late && (*entry)->record.what == kRecordAllocated) ++lost;
     ring.pop();
@@ -175,8 +196,19 @@ std::chrono::milliseconds Recording::longest_walk() const {
   return std::min(kLongestWhileRecording, time_until(end_));
 }
 
-void Recording::take(const Ring::Entry& entry) {
-  const RingRecord& record = entry.record;
+std::size_t Recording::memory_bytes() const {
+  return events_.memory_bytes() + unsettled_.size() * sizeof(Unsettled) + samples_ * kForSample +
+         other_bytes_;
+}
+
+void Recording::take(Ring::Entry entry) {
+  RingRecord& record = entry.record;
+  if (!is_possible(record)) {
+    ++impossible_;
+    return;
+  }
+  // What waits for a later time would wait for ever.
+  record.time = std::min(record.time, monotonic_ns());
   if (record.what == kRecordForgotten) {
     if (type_watch_ != nullptr) type_watch_->end(record.address);
     ++forgotten_;
@@ -187,6 +219,7 @@ void Recording::take(const Ring::Entry& entry) {
   event.address = record.address;
   if (record.what == kRecordAllocated) {
     ++samples_;
+    if (record.size >= kLargeSample) other_bytes_ += kForLargeSample;
     event.thread = thread_of(record.thread);
     event.bytes = record.size;
     event.stack = copy_of(entry);
@@ -241,6 +274,7 @@ std::uint32_t Recording::thread_of(std::uint32_t number) {
   const auto [at, is_new] =
       thread_numbers_.try_emplace(number, static_cast<std::uint32_t>(threads_.size()));
   if (is_new) {
+    other_bytes_ += kForThread;
     threads_.push_back(
         {.tid = static_cast<pid_t>(number), .name = name_of_thread(target_, number)});
   }
@@ -266,6 +300,7 @@ std::uint32_t Recording::copy_of(const Ring::Entry& entry) {
   const auto [at, is_new] =
       copy_numbers_.try_emplace(key_of(entry), static_cast<std::uint32_t>(copies_.size()));
   if (!is_new) return at->second;
+  other_bytes_ += kForCopy;
   copies_.push_back(kNone);
   waiting_.add(sample_of(entry));
   return at->second;
@@ -307,7 +342,12 @@ std::uint32_t Recording::stack_of(const unwind::StackRecord& record) {
   const bool is_truncated = record.end != unwind::StackEnd::Outermost || record.left_out != 0;
   const auto [at, is_new] =
       stack_numbers_.try_emplace({key, is_truncated}, static_cast<std::uint32_t>(stacks_.size()));
-  if (is_new) stacks_.push_back({std::move(key), is_truncated, type});
+  if (!is_new) return at->second;
+  const std::size_t known = instructions_.size();
+  instructions_.insert(key.begin(), key.end());
+  other_bytes_ +=
+      kForStack + key.size() * kForFrame + (instructions_.size() - known) * kForInstruction;
+  stacks_.push_back({std::move(key), is_truncated, type});
   return at->second;
 }
 
@@ -355,13 +395,9 @@ std::vector<std::vector<std::uint32_t>> Recording::name_frames(Trace& trace,
 }
 
 void Recording::put_stacks(Trace& trace, std::chrono::milliseconds longest) {
-  std::set<std::uint64_t> instructions;
-  for (const Found& stack : stacks_) {
-    instructions.insert(stack.frames.begin(), stack.frames.end());
-  }
   std::vector<RemoteAddr> pcs;
   std::unordered_map<std::uint64_t, std::size_t> numbers;
-  for (const std::uint64_t pc : instructions) {
+  for (const std::uint64_t pc : instructions_) {
     numbers.emplace(pc, pcs.size());
     pcs.push_back(RemoteAddr{pc});
   }
@@ -417,6 +453,7 @@ Result<void> Recording::finish(Trace& trace, Clock::time_point until) {
   for (Event event; reader.next(event);) {
     complete(event);
     trace.events.add(event);
+    events_.forget_read(reader);
   }
   return {};
 }

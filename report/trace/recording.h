@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -24,6 +25,9 @@ namespace heapattach::trace {
 
 // The time, in the clock of the records.
 [[nodiscard]] std::uint64_t monotonic_ns();
+
+// The most memory that a recording may take, about, for itself and for the report on it.
+inline constexpr std::size_t kMostRecordingBytes = std::size_t{336} << 20;
 
 // Turns the records of a ring into a trace. Stacks are unwound in batches, because each batch
 // starts a worker process. Identical copies of a stack are unwound only once.
@@ -48,7 +52,10 @@ class Recording {
   // When the recording ends: nothing that is done meanwhile lasts longer.
   void set_end(std::chrono::steady_clock::time_point end) { end_ = end; }
 
-  // Takes complete records: all, or those that it can until then. Returns false if there were none.
+  void set_most_bytes(std::size_t bytes) { most_bytes_ = bytes; }
+
+  // Takes complete records: all, or those that it can until then or until it is full. Returns false
+  // if there were none.
   Result<bool> drain(Ring& ring, std::chrono::steady_clock::time_point until);
   // Takes what the tracer left when it was removed. Returns how many samples were still in the ring
   // at that time; they are lost.
@@ -61,7 +68,13 @@ class Recording {
   // then are missing. Nothing can be added afterwards.
   Result<void> finish(Trace& trace, std::chrono::steady_clock::time_point until);
 
+  // The memory that it takes, about, with what a report on it will need.
+  [[nodiscard]] std::size_t memory_bytes() const;
+  [[nodiscard]] bool is_full() const { return memory_bytes() >= most_bytes_; }
+
   [[nodiscard]] std::uint64_t samples() const { return samples_; }
+  // Records that were left out because nothing like them can have happened.
+  [[nodiscard]] std::uint64_t impossible() const { return impossible_; }
   [[nodiscard]] std::uint64_t forgotten() const { return forgotten_; }
   [[nodiscard]] std::uint64_t not_unwound() const { return not_unwound_; }
   // False if there was no time to find the names of functions.
@@ -72,7 +85,7 @@ class Recording {
  private:
   using StackKey = std::vector<std::uint64_t>;  // the instructions of its frames, innermost first
 
-  void take(const Ring::Entry& entry);
+  void take(Ring::Entry entry);
   void settle();
   void release(bool with_all);
   Result<void> unwind(std::span<const unwind::StackSample> oldest,
@@ -121,9 +134,13 @@ class Recording {
     std::uint32_t type = kNone;
   };
   std::vector<Found> stacks_;
+  std::set<std::uint64_t> instructions_;                        // of all their frames
   std::map<std::uint64_t, std::vector<unwind::Place>> places_;  // by instruction
   std::map<std::pair<StackKey, bool>, std::uint32_t> stack_numbers_;
+  std::size_t most_bytes_ = kMostRecordingBytes;
+  std::size_t other_bytes_ = 0;  // that are needed besides those of events
   std::uint64_t samples_ = 0;
+  std::uint64_t impossible_ = 0;
   std::uint64_t forgotten_ = 0;
   std::uint64_t not_unwound_ = 0;
   bool has_names_ = true;

@@ -200,6 +200,13 @@ class Tracing {
       if (now - last_progress > kLongestUnfinished) {
         return Error{ErrorKind::Malformed, "a thread left a record half written"};
       }
+      if (recording.is_full()) {
+        end_early(fmt::format(
+            "after {:.1f} s and {} samples, the recording had taken the memory that it may take; "
+            "try a larger --every",
+            std::chrono::duration<double>(now - begin).count(), recording.samples()));
+        return {};
+      }
       if (now >= next_report) {
         next_report = now + kBetweenReports;
         if (!report(installed, recording, now - begin)) return {};
@@ -316,6 +323,9 @@ class Tracing {
     warn_of(counts.untracked, "samples count as in use: there was no room to follow them");
     warn_of(counts.lost_ends,
             "samples count as in use: there was no room in the ring to record their end");
+    warn_of(recording.impossible(),
+            "records were left out because they could not be true: the program's memory may have "
+            "been changed");
     warn_of(recording.forgotten(), "samples count as in use: a collection was missed");
   }
 

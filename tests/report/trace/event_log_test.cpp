@@ -48,6 +48,20 @@ TEST_CASE("a reader that has come to the end goes on with what is added") {
   CHECK(seen == log.size());
 }
 
+TEST_CASE("a log can be read while the memory of what has been read is freed") {
+  EventLog log;
+  for (std::uint64_t i = 0; i < 300'000; ++i) log.add({.time_ns = i * 1000, .address = i << 20});
+  const std::size_t before = log.memory_bytes();
+  EventLog::Reader reader(log);
+  std::uint64_t seen = 0;
+  for (Event event; reader.next(event); ++seen) {
+    if (event.address != seen << 20) FAIL(seen);
+    log.forget_read(reader);
+  }
+  CHECK(seen == log.size());
+  CHECK(log.memory_bytes() < before / 2);
+}
+
 TEST_CASE("ten million events of a busy program fit into 200 MB") {
   EventLog log;
   constexpr std::uint64_t kEvents = 200'000;
