@@ -82,7 +82,8 @@ Result<DrawTrace> live_table(const Options& options, Console& console) {
     choice.top = std::min(choice.top.value_or(most), most);
     const TextStyle style{.columns = now.ws_col, .with_units = true, .with_separators = true};
     std::string text = words_of(progress) + '\n';
-    text += format_sites_table(trace::make_site_table(so_far, choice, std::move(cells)), style);
+    text += format_sites_table(trace::make_site_table(so_far, choice, {std::move(cells), false}),
+                               style);
     text.pop_back();  // the last line's end
     console.draw_progress(cut_lines(text, now.ws_col));
   });

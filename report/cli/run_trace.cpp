@@ -73,8 +73,14 @@ std::string summary_of(const trace::SiteTable& table) {
 Answer answer_with_table(const Job& job, const trace::Trace& trace) {
   std::vector<std::string> problems;
   const trace::SiteTable table =
-      trace::make_site_table(trace, choice_of(job.options, trace, problems));
+      trace::make_site_table(trace, choice_of(job.options, trace, problems), job.deadline);
   Answer answer;
+  if (table.is_cut) {
+    answer.status = ExitStatus::Timeout;
+    if (job.options.format != Format::Table) {
+      answer.remarks.push_back(fmt::format("partial: {}", trace::kTableCut));
+    }
+  }
   answer.text = format_sites(table, job.options);
   answer.summary = [line = summary_of(table)] { return line; };
   add_problems(std::move(problems), answer);

@@ -7,6 +7,8 @@ namespace heapattach::trace {
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 // What is left of a difference of equal sums is not in use.
 void tidy(Amounts& amounts) {
   constexpr double kLeast = 0.5;
@@ -84,10 +86,19 @@ double weight_of(std::uint64_t bytes, std::uint64_t every) {
 }
 
 std::vector<Cell> count_cells(const Trace& trace, const CellParts& parts) {
+  return count_cells(trace, parts, Clock::time_point::max()).cells;
+}
+
+CountedCells count_cells(const Trace& trace, const CellParts& parts, Clock::time_point until) {
+  constexpr std::size_t kBetweenLooks = 4096;
   CellCounter counter(trace.header.every, parts);
   EventLog::Reader reader(trace.events);
-  for (Event event; reader.next(event);) counter.add(event);
-  return counter.cells();
+  std::size_t read = 0;
+  for (Event event; reader.next(event);) {
+    if (++read % kBetweenLooks == 0 && Clock::now() >= until) return {counter.cells(), true};
+    counter.add(event);
+  }
+  return {counter.cells(), false};
 }
 
 }  // namespace heapattach::trace

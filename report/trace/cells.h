@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -78,6 +79,14 @@ class CellCounter {
 
 // The cells of a whole trace.
 [[nodiscard]] std::vector<Cell> count_cells(const Trace& trace, const CellParts& parts);
+
+struct CountedCells {
+  std::vector<Cell> cells;
+  bool is_cut = false;  // the time was too short for all events
+};
+[[nodiscard]] CountedCells count_cells(const Trace& trace,
+                                       const CellParts& parts,
+                                       std::chrono::steady_clock::time_point until);
 
 // How many allocations a sample of `bytes` bytes represents.
 [[nodiscard]] double weight_of(std::uint64_t bytes, std::uint64_t every);

@@ -1,18 +1,21 @@
 #include "report/trace/sites.h"
 
 #include <algorithm>
+#include <compare>
 #include <map>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "report/glob.h"
+#include "report/trace/trace_words.h"
 
 namespace heapattach::trace {
 
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 // A row while cells are added to it.
 struct Group {
@@ -45,25 +48,51 @@ void keep_types(std::vector<Cell>& cells,
                 [&](const Cell& cell) { return !is_chosen(type_name(trace, cell.type), types); });
 }
 
+// Half of the time that is left is for reading the events.
+Clock::time_point end_of_counting(const Deadline& deadline) {
+  if (deadline.at == Clock::time_point::max()) return deadline.at;
+  return deadline.at - std::max<Clock::duration>(deadline.at - Clock::now(), {}) / 2;
+}
+
 class TableMaker {
  public:
-  TableMaker(const Trace& trace, const SiteChoice& choice)
-      : trace_(trace), choice_(choice), places_(trace, frames_for(choice)) {}
+  TableMaker(const Trace& trace, const SiteChoice& choice, const Deadline& deadline)
+      : trace_(trace), choice_(choice), deadline_(deadline), places_(trace, frames_for(choice)) {}
 
-  SiteTable make(std::vector<Cell> cells) && {
+  SiteTable make(CountedCells counted) && {
     table_.header = trace_.header;
     table_.by = choice_.by;
     table_.is_of_all_types = choice_.types.empty();
-    keep_types(cells, trace_, choice_.types);
-    for (const Cell& cell : cells) add(cell);
-    for (const auto& [key, group] : groups_) table_.rows.push_back(site_of(key, group));
+    table_.is_cut = counted.is_cut;
+    keep_types(counted.cells, trace_, choice_.types);
+    for (const Cell& cell : counted.cells) {
+      if (has_no_time()) break;
+      add(cell);
+    }
+    for (const auto& [key, group] : groups_) rows_.push_back(row_of(key, group));
     sort();
-    drop();
+    put_rows();
+    if (table_.is_cut) note_cut();
     return std::move(table_);
   }
 
  private:
   using Key = std::pair<std::uint32_t, std::uint32_t>;
+
+  // There may be very many rows of very many frames: their texts are made only for those shown.
+  struct Row {
+    const Group* group = nullptr;
+    std::uint32_t type = kNone;  // the one with the most bytes
+    Places::Path path = 0;       // the same
+    std::string name;
+  };
+
+  // Looks at the clock now and then.
+  bool has_no_time() {
+    constexpr std::size_t kBetweenLooks = 256;
+    if (++steps_ % kBetweenLooks == 0 && deadline_.has_passed()) table_.is_cut = true;
+    return table_.is_cut && deadline_.has_passed();
+  }
 
   // Whether the key of a row says its type, or its place.
   [[nodiscard]] bool is_of_one_type() const {
@@ -95,57 +124,84 @@ class TableMaker {
     table_.total += cell.amounts;
   }
 
-  Site site_of(const Key& key, const Group& group) const {
-    Site site;
-    site.amounts = group.amounts;
-    if (choice_.by == GroupBy::Thread) site.name = thread_name(trace_, key.first);
-    if (choice_.by == GroupBy::Fiber) site.name = fiber_name(trace_, key.first);
+  Row row_of(const Key& key, const Group& group) const {
+    Row row;
+    row.group = &group;
     const std::uint32_t own_type = choice_.by == GroupBy::Stack ? key.second : key.first;
-    site.type = type_name(trace_, is_of_one_type() ? own_type : largest_of(group.types));
-    if (!is_of_one_type()) site.more_types = group.types.size() - 1;
-    const Places::Path path = is_of_one_place() ? key.first : largest_of(group.paths);
-    for (const Places::Label label : places_.labels_of(path)) {
+    row.type = is_of_one_type() ? own_type : largest_of(group.types);
+    row.path = is_of_one_place() ? key.first : largest_of(group.paths);
+    if (choice_.by == GroupBy::Thread) row.name = thread_name(trace_, key.first);
+    if (choice_.by == GroupBy::Fiber) row.name = fiber_name(trace_, key.first);
+    return row;
+  }
+
+  Site site_of(Row& row) const {
+    Site site;
+    site.amounts = row.group->amounts;
+    site.name = std::move(row.name);
+    site.type = type_name(trace_, row.type);
+    if (!is_of_one_type()) site.more_types = row.group->types.size() - 1;
+    for (const Places::Label label : places_.labels_of(row.path)) {
       site.frames.push_back(places_.text_of(label));
     }
-    if (!is_of_one_place()) site.more_places = group.paths.size() - 1;
+    if (!is_of_one_place()) site.more_places = row.group->paths.size() - 1;
     return site;
   }
 
   // Bytes per second have the order of bytes.
-  [[nodiscard]] double rank_of(const Site& site) const {
-    if (choice_.sort == SortBy::InUse) return site.amounts.in_use_bytes;
-    if (choice_.sort == SortBy::Count) return site.amounts.allocations;
-    return site.amounts.bytes;
+  [[nodiscard]] double rank_of(const Row& row) const {
+    const Amounts& amounts = row.group->amounts;
+    if (choice_.sort == SortBy::InUse) return amounts.in_use_bytes;
+    if (choice_.sort == SortBy::Count) return amounts.allocations;
+    return amounts.bytes;
+  }
+
+  [[nodiscard]] bool has_first_place(const Row& a, const Row& b) const {
+    return std::ranges::lexicographical_compare(
+        places_.labels_of(a.path), places_.labels_of(b.path), {},
+        [this](Places::Label label) -> const std::string& { return places_.text_of(label); },
+        [this](Places::Label label) -> const std::string& { return places_.text_of(label); });
   }
 
   void sort() {
-    std::sort(table_.rows.begin(), table_.rows.end(), [this](const Site& a, const Site& b) {
-      return std::tuple(rank_of(b), b.amounts.bytes, std::tie(a.name, a.type, a.frames)) <
-             std::tuple(rank_of(a), a.amounts.bytes, std::tie(b.name, b.type, b.frames));
+    std::sort(rows_.begin(), rows_.end(), [this](const Row& a, const Row& b) {
+      const auto order = std::tuple(rank_of(b), b.group->amounts.bytes) <=>
+                         std::tuple(rank_of(a), a.group->amounts.bytes);
+      if (order != 0) return order < 0;
+      const auto words = std::tuple(std::string_view(a.name), type_name(trace_, a.type)) <=>
+                         std::tuple(std::string_view(b.name), type_name(trace_, b.type));
+      return words != 0 ? words < 0 : has_first_place(a, b);
     });
   }
 
-  void drop() {
-    std::size_t kept = 0;
-    for (Site& site : table_.rows) {
-      const bool is_kept = site.amounts.bytes >= choice_.min_bytes &&
-                           site.amounts.allocations >= choice_.min_count &&
-                           (!choice_.top || kept < *choice_.top);
-      if (is_kept) {
-        if (&table_.rows[kept] != &site) table_.rows[kept] = std::move(site);
-        ++kept;
+  void put_rows() {
+    for (Row& row : rows_) {
+      const Amounts& amounts = row.group->amounts;
+      const bool is_shown = amounts.bytes >= choice_.min_bytes &&
+                            amounts.allocations >= choice_.min_count &&
+                            (!choice_.top || table_.rows.size() < *choice_.top);
+      if (is_shown && !has_no_time()) {
+        table_.rows.push_back(site_of(row));
       } else {
-        table_.left_out += site.amounts;
+        table_.left_out += amounts;
+        ++table_.left_out_rows;
       }
     }
-    table_.left_out_rows = table_.rows.size() - kept;
-    table_.rows.resize(kept);
+  }
+
+  void note_cut() {
+    std::string& reason = table_.header.reason;
+    reason += fmt::format("{}{}", reason.empty() ? "" : "; ", kTableCut);
+    table_.header.complete = false;
   }
 
   const Trace& trace_;
   const SiteChoice& choice_;
+  const Deadline& deadline_;
   Places places_;
   std::map<Key, Group> groups_;
+  std::vector<Row> rows_;
+  std::size_t steps_ = 0;
   SiteTable table_;
 };
 
@@ -191,20 +247,26 @@ CellParts parts_for(GroupBy by) {
   return {by == GroupBy::Thread, by == GroupBy::Fiber};
 }
 
-SiteTable make_site_table(const Trace& trace, const SiteChoice& choice) {
-  return make_site_table(trace, choice, count_cells(trace, parts_for(choice.by)));
+SiteTable make_site_table(const Trace& trace, const SiteChoice& choice, const Deadline& deadline) {
+  CountedCells counted = count_cells(trace, parts_for(choice.by), end_of_counting(deadline));
+  return make_site_table(trace, choice, std::move(counted), deadline);
 }
 
-SiteTable make_site_table(const Trace& trace, const SiteChoice& choice, std::vector<Cell> cells) {
-  return TableMaker(trace, choice).make(std::move(cells));
+SiteTable make_site_table(const Trace& trace,
+                          const SiteChoice& choice,
+                          CountedCells counted,
+                          const Deadline& deadline) {
+  return TableMaker(trace, choice, deadline).make(std::move(counted));
 }
 
-std::vector<Cell> chosen_cells(const Trace& trace,
-                               const std::vector<std::string>& types,
-                               const CellParts& parts) {
-  std::vector<Cell> cells = count_cells(trace, parts);
-  keep_types(cells, trace, types);
-  return cells;
+Result<std::vector<Cell>> chosen_cells(const Trace& trace,
+                                       const std::vector<std::string>& types,
+                                       const Deadline& deadline,
+                                       const CellParts& parts) {
+  CountedCells counted = count_cells(trace, parts, deadline.at);
+  if (counted.is_cut) HA_TRY(deadline.check("counting the samples"));
+  keep_types(counted.cells, trace, types);
+  return std::move(counted.cells);
 }
 
 std::string_view type_name(const Trace& trace, std::uint32_t type) {

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "attach/result.h"
+#include "report/deadline.h"
 #include "report/trace/cells.h"
 #include "report/trace/places.h"
 #include "report/trace/trace.h"
@@ -49,6 +51,7 @@ struct SiteTable {
   std::size_t left_out_rows = 0;  // by min_bytes, min_count and top
   Amounts left_out;
   bool is_of_all_types = true;
+  bool is_cut = false;  // the time was too short for the whole trace; the header says so, too
 
   [[nodiscard]] bool is_estimate() const { return header.every > 1; }
   // 0 if the trace has no duration.
@@ -57,20 +60,25 @@ struct SiteTable {
   [[nodiscard]] std::optional<std::uint64_t> collectors_bytes() const;
 };
 
-[[nodiscard]] SiteTable make_site_table(const Trace& trace, const SiteChoice& choice);
+// If the deadline passes, the table has only a part of the trace.
+[[nodiscard]] SiteTable make_site_table(const Trace& trace,
+                                        const SiteChoice& choice,
+                                        const Deadline& deadline = {});
 // The same from cells that have been counted, by these parts at least; the events are not read.
 [[nodiscard]] SiteTable make_site_table(const Trace& trace,
                                         const SiteChoice& choice,
-                                        std::vector<Cell> cells);
+                                        CountedCells counted,
+                                        const Deadline& deadline = {});
 [[nodiscard]] CellParts parts_for(GroupBy by);
 
 // Whether a type matches one of these globs; all do if there are none.
 [[nodiscard]] bool is_chosen(std::string_view type, const std::vector<std::string>& types);
 
-// The cells of the chosen types.
-[[nodiscard]] std::vector<Cell> chosen_cells(const Trace& trace,
-                                             const std::vector<std::string>& types,
-                                             const CellParts& parts = {});
+// The cells of the chosen types. Timeout if the deadline passes.
+[[nodiscard]] Result<std::vector<Cell>> chosen_cells(const Trace& trace,
+                                                     const std::vector<std::string>& types,
+                                                     const Deadline& deadline,
+                                                     const CellParts& parts = {});
 
 // "(unknown)" for kNone.
 [[nodiscard]] std::string_view type_name(const Trace& trace, std::uint32_t type);

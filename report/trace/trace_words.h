@@ -23,4 +23,8 @@ inline constexpr std::string_view kNoCollection =
 // How the reason of a trace begins that --timeout cut short.
 inline constexpr std::string_view kDeadlinePassed = "the deadline passed";
 
+// The reason of a table for which --timeout was too short.
+inline constexpr std::string_view kTableCut =
+    "the deadline passed: the table has only a part of the trace; try a longer --timeout";
+
 }  // namespace heapattach::trace

@@ -173,7 +173,8 @@ Result<void> write_html_with_trace(const Snapshot& snapshot,
                                    const trace::SiteChoice& choice,
                                    Sink& sink,
                                    const ExportOptions& options) {
-  HtmlTrace view(trace, choice);
+  HtmlTrace view(trace, choice, options.deadline);
+  HA_TRY(view.check(options.deadline));
   return write_page(snapshot, {.trace = &view}, sink, options);
 }
 

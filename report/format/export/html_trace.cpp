@@ -160,11 +160,19 @@ void put_no_heap(HtmlJson& json) {
 
 }  // namespace
 
-HtmlTrace::HtmlTrace(const trace::Trace& of, const trace::SiteChoice& choice)
+HtmlTrace::HtmlTrace(const trace::Trace& of,
+                     const trace::SiteChoice& choice,
+                     const Deadline& deadline)
     : trace(of),
-      sites(trace::make_site_table(of, of_sites(choice))),
-      types(trace::make_site_table(of, of_types(choice))),
+      sites(trace::make_site_table(of, of_sites(choice), deadline)),
+      types(trace::make_site_table(of, of_types(choice), deadline)),
       timeline(trace::make_timeline(of, choice.types, kSteps, kMostLines)) {}
+
+Result<void> HtmlTrace::check(const Deadline& deadline) const {
+  HA_TRY(deadline.check("counting the samples"));
+  if (!sites.is_cut && !types.is_cut) return {};
+  return Error{ErrorKind::Timeout, "counting the samples: the deadline passed"};
+}
 
 void HtmlTrace::add_names(std::vector<std::string>& names) {
   std::map<std::string, NameIndex> known;
@@ -192,7 +200,8 @@ Result<void> write_trace_html(const trace::Trace& trace,
                               const trace::SiteChoice& choice,
                               Sink& sink,
                               const ExportOptions& options) {
-  HtmlTrace view(trace, choice);
+  HtmlTrace view(trace, choice, options.deadline);
+  HA_TRY(view.check(options.deadline));
   std::vector<std::string> names;
   view.add_names(names);
   ExportStream out(sink, options);

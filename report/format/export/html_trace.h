@@ -19,8 +19,10 @@ struct HtmlTrace {
   static constexpr std::size_t kSteps = 60;
   static constexpr std::size_t kMostLines = 8;  // types over time
 
-  HtmlTrace(const trace::Trace& of, const trace::SiteChoice& choice);
+  HtmlTrace(const trace::Trace& of, const trace::SiteChoice& choice, const Deadline& deadline);
 
+  // Timeout if the deadline passed before all was counted.
+  [[nodiscard]] Result<void> check(const Deadline& deadline) const;
   // Adds the names of its types to those of the page, unless they are there.
   void add_names(std::vector<std::string>& names);
 

@@ -34,9 +34,9 @@ class Profile {
     string("");
   }
 
-  void put() {
+  void put(const std::vector<trace::Cell>& cells) {
     put_head();
-    for (const trace::Cell& cell : trace::chosen_cells(trace_, options_.types, {true, true})) {
+    for (const trace::Cell& cell : cells) {
       if (out_.has_failed()) return;
       put_sample(cell);
     }
@@ -189,7 +189,9 @@ Result<void> write_trace_pprof(const trace::Trace& trace,
                                Sink& sink,
                                const TraceExportOptions& options) {
   ExportStream out(sink, options.stream, true);
-  Profile(trace, out, options).put();
+  Profile(trace, out, options)
+      .put(
+          HA_TRY(trace::chosen_cells(trace, options.types, options.stream.deadline, {true, true})));
   return out.finish();
 }
 

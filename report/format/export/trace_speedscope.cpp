@@ -34,13 +34,12 @@ void put_json(ExportStream& out, std::string_view text) {
 class Speedscope {
  public:
   Speedscope(const trace::Trace& trace, ExportStream& out, const TraceExportOptions& options)
-      : trace_(trace), out_(out), options_(options), places_(trace, options.frames) {
-    for (const trace::Cell& cell : trace::chosen_cells(trace, options.types)) {
+      : trace_(trace), out_(out), options_(options), places_(trace, options.frames) {}
+
+  void put(const std::vector<trace::Cell>& cells) {
+    for (const trace::Cell& cell : cells) {
       samples_[{places_.path_of(cell.stack), cell.type}] += cell.amounts;
     }
-  }
-
-  void put() {
     out_.put(
         "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\","
         "\"exporter\":\"heapattach\",\"name\":");
@@ -146,7 +145,8 @@ Result<void> write_trace_speedscope(const trace::Trace& trace,
                                     Sink& sink,
                                     const TraceExportOptions& options) {
   ExportStream out(sink, options.stream);
-  Speedscope(trace, out, options).put();
+  Speedscope(trace, out, options)
+      .put(HA_TRY(trace::chosen_cells(trace, options.types, options.stream.deadline)));
   return out.finish();
 }
 

@@ -26,18 +26,24 @@ bool is_in_use(Value value) {
   return value == Value::InuseSpace || value == Value::InuseObjects;
 }
 
+constexpr std::size_t kBetweenLooks = 256;  // at the clock
+
 class TraceTree {
  public:
   TraceTree(const trace::Trace& trace, const TraceExportOptions& options)
       : trace_(trace), options_(options), places_(trace, options.frames) {}
 
   // No path is longer than `deepest`; what would be is in a frame "(deeper)".
-  TypeTree make(std::size_t deepest) {
+  Result<TypeTree> make(std::size_t deepest) {
     deepest_ = deepest;
     tree_.frames = {"all"};
     tree_.nodes.emplace_back();
     amounts_.emplace_back();
-    for (const trace::Cell& cell : trace::chosen_cells(trace_, options_.types)) {
+    const Deadline& deadline = options_.stream.deadline;
+    std::size_t steps = 0;
+    const auto cells = HA_TRY(trace::chosen_cells(trace_, options_.types, deadline));
+    for (const trace::Cell& cell : cells) {
+      if (++steps % kBetweenLooks == 0) HA_TRY(deadline.check("adding up the stacks"));
       if (trace::amount_of(cell.amounts, options_.value) > 0) add(cell);
     }
     sum_up();
@@ -136,7 +142,7 @@ Result<void> write_trace_folded(const trace::Trace& trace,
                                 Sink& sink,
                                 const TraceExportOptions& options) {
   ExportStream out(sink, options.stream);
-  put_folded(out, TraceTree(trace, options).make(kNoLimit),
+  put_folded(out, HA_TRY(TraceTree(trace, options).make(kNoLimit)),
              is_of_objects(options.value) ? TreeNumber::Objects : TreeNumber::Bytes);
   return out.finish();
 }
@@ -150,7 +156,7 @@ Result<void> write_trace_dhat(const trace::Trace& trace,
   words.verb = is_in_use(options.value) ? "In use" : "Allocated";
   words.command = trace.header.exe;
   words.pid = static_cast<std::uint64_t>(trace.header.pid);
-  put_dhat(out, TraceTree(trace, options).make(kNoLimit), words);
+  put_dhat(out, HA_TRY(TraceTree(trace, options).make(kNoLimit)), words);
   return out.finish();
 }
 
@@ -158,7 +164,7 @@ Result<void> write_trace_svg(const trace::Trace& trace,
                              Sink& sink,
                              const TraceExportOptions& options) {
   TraceTree maker(trace, options);
-  const TypeTree tree = maker.make(TypeTree::kDeepest);
+  const TypeTree tree = HA_TRY(maker.make(TypeTree::kDeepest));
   const std::string amount = fmt::format(
       "{} {}", is_of_objects(options.value) ? "objects" : "bytes", word_for(options.value));
   FlameWords words;

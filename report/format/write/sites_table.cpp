@@ -88,7 +88,7 @@ std::vector<std::string> shortfalls_of(const trace::Header& header) {
 
 std::vector<std::string> remarks_about(const trace::SiteTable& table) {
   std::vector<std::string> remarks;
-  if (table.total.samples == 0 && table.is_of_all_types) {
+  if (table.total.samples == 0 && table.is_of_all_types && !table.is_cut) {
     remarks.push_back(
         fmt::format("no samples: the program allocated less than about {}; try: --every 4K",
                     human_bytes(table.header.every)));

@@ -39,6 +39,51 @@ TEST_CASE("a row is a stack of the program's own code and a type, the most bytes
   CHECK_FALSE(table.is_estimate());
 }
 
+TEST_CASE("a table of very many stacks ends with the deadline, and says what it lacks") {
+  constexpr std::uint32_t kStacks = 20'000;
+  Trace trace = small_trace();
+  const auto first = static_cast<std::uint32_t>(trace.stacks.size());
+  const auto frames = static_cast<std::uint32_t>(trace.frames.size());
+  for (std::uint32_t i = 0; i < kStacks; ++i) {
+    trace.frames.push_back({.function = "f" + std::to_string(i)});
+    trace.stacks.push_back({.frames = {frames + i, frames}});
+    trace.events.add({.address = std::uint64_t{0x10000} + 16 * i, .bytes = 8, .stack = first + i});
+  }
+  SiteChoice choice;
+  choice.top = 3;
+  const SiteTable whole = make_site_table(trace, choice);
+  CHECK_FALSE(whole.is_cut);
+  CHECK(whole.header.complete);
+  CHECK(whole.left_out_rows == kStacks + 1);
+  Deadline passed;
+  passed.at = std::chrono::steady_clock::now();
+  SiteTable cut;
+  SUBCASE("while the events are read") {
+    cut = make_site_table(trace, choice, passed);
+  }
+  SUBCASE("while the stacks are read") {
+    cut = make_site_table(trace, choice, {count_cells(trace, {}), false}, passed);
+  }
+  CHECK(cut.is_cut);
+  CHECK_FALSE(cut.header.complete);
+  CHECK(cut.header.reason.starts_with("the deadline passed: "));
+  CHECK(cut.total.samples < whole.total.samples);
+}
+
+TEST_CASE("rows with the same amounts are in the order of their names") {
+  Trace trace;
+  for (const char* const name : {"c", "a", "b"}) {
+    const auto number = static_cast<std::uint32_t>(trace.frames.size());
+    trace.frames.push_back({.function = name});
+    trace.stacks.push_back({.frames = {number}});
+    trace.events.add({.address = 16 * (number + 1), .bytes = 8, .stack = number});
+  }
+  const SiteTable table = make_site_table(trace, {});
+  REQUIRE(table.rows.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i)
+    CHECK(table.rows[i].frames == Texts{std::string(1, "abc"[i])});
+}
+
 TEST_CASE("rows by function put its lines together, rows by line do not") {
   const SiteTable functions = table_by(GroupBy::Function);
   REQUIRE(functions.rows.size() == 2);
