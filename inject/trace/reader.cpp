@@ -1,5 +1,8 @@
 #include "inject/trace/reader.h"
 
+#include <algorithm>
+#include <array>
+#include <cerrno>
 #include <charconv>
 #include <cstddef>
 #include <filesystem>
@@ -10,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "attach/guardian.h"
 #include "attach/thread_state.h"
 
 namespace heapattach::trace {
@@ -17,7 +21,6 @@ namespace heapattach::trace {
 namespace {
 
 constexpr std::size_t kMostStat = 4096;
-constexpr std::size_t kMostMaps = std::size_t{64} << 20;
 
 std::optional<ThreadState> state_of(std::uint64_t pid) {
   const auto file = Fd::open(fmt::format("/proc/{}/stat", pid), 0);
@@ -44,11 +47,53 @@ std::optional<FileId> ring_of(const Process& target, const MemoryMap& map, const
   return std::nullopt;
 }
 
+// Reads the maps of processes, within the limits.
+class Maps {
+ public:
+  explicit Maps(const ReaderSearch& search)
+      : search_(search), left_(search.all_bytes), until_(Clock::now() + time_of(search)) {}
+
+  [[nodiscard]] bool is_over() const { return left_ == 0 || Clock::now() >= until_; }
+
+  // As far as the limits allow; the last line may be incomplete. The kernel writes a few pages at a
+  // time.
+  Result<std::string> read(pid_t pid) {
+    const Fd file = HA_TRY(Fd::open(fmt::format("/proc/{}/maps", pid), O_RDONLY));
+    std::string text;
+    std::array<char, 16384> some{};
+    while (!is_over() && text.size() < search_.maps_bytes) {
+      const ssize_t got = ::read(file.get(), some.data(), std::min(some.size(), left_));
+      const int failure = errno;
+      if (got < 0 && failure == EINTR) continue;
+      if (got < 0) return os_error(fmt::format("reading the maps of {}", pid), failure);
+      if (got == 0) return text;
+      text.append(some.data(), static_cast<std::size_t>(got));
+      left_ -= static_cast<std::size_t>(got);
+    }
+    text.resize(text.rfind('\n') + 1);
+    return text;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  static Clock::duration time_of(const ReaderSearch& search) {
+    constexpr int kShare = 4;
+    constexpr std::chrono::milliseconds kLeast{50};
+    const auto ours =
+        std::max<Clock::duration>((guarded_deadline() - Clock::now()) / kShare, kLeast);
+    return std::min<Clock::duration>(ours, search.time);
+  }
+
+  const ReaderSearch& search_;
+  std::size_t left_;
+  Clock::time_point until_;
+};
+
 // Whether a process has mapped the ring but not the recorder's code: a forked child of the target
 // has both. Empty if we may not read its maps.
-std::optional<bool> is_reader(pid_t pid, FileId ring) {
-  const auto file = Fd::open(fmt::format("/proc/{}/maps", pid), O_RDONLY);
-  const auto text = file ? read_all(*file, kMostMaps) : Result<std::string>(file.error());
+std::optional<bool> is_reader(pid_t pid, FileId ring, Maps& maps) {
+  const auto text = maps.read(pid);
   if (!text) return text.error().kind == ErrorKind::Denied ? std::nullopt : std::optional(false);
   const auto map = parse_maps(*text);
   if (!map) return std::nullopt;
@@ -72,9 +117,13 @@ std::uint64_t start_of(std::uint64_t pid) {
   return state && !state->is_exiting() ? state->start_ticks : 0;
 }
 
-pid_t reader_of(const Process& target, const MemoryMap& map, const Remains& remains) {
+pid_t reader_of(const Process& target,
+                const MemoryMap& map,
+                const Remains& remains,
+                const ReaderSearch& search) {
   const auto ring = ring_of(target, map, remains);
   if (!ring) return 0;
+  Maps maps(search);
   const auto own = state_of(static_cast<std::uint64_t>(getpid()));
   const auto is_named_as_we = [&](std::uint64_t pid) {
     const auto state = state_of(pid);
@@ -84,16 +133,17 @@ pid_t reader_of(const Process& target, const MemoryMap& map, const Remains& rema
       start_of(remains.head->tool) == remains.head->tool_start) {
     const auto tool = static_cast<pid_t>(remains.head->tool);
     // We may see no more than the name of another user's process.
-    if (is_reader(tool, *ring).value_or(is_named_as_we(remains.head->tool))) return tool;
+    if (is_reader(tool, *ring, maps).value_or(is_named_as_we(remains.head->tool))) return tool;
   }
   std::error_code none;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", none)) {
+    if (maps.is_over()) return 0;
     const std::string name = entry.path().filename();
     pid_t pid = 0;
     std::from_chars(name.data(), name.data() + name.size(), pid);
     if (pid <= 0 || pid == target.pid() || !is_named_as_we(static_cast<std::uint64_t>(pid)))
       continue;
-    if (is_reader(pid, *ring).value_or(false)) return pid;
+    if (is_reader(pid, *ring, maps).value_or(false)) return pid;
   }
   return 0;
 }
