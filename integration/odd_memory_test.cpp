@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -102,6 +103,31 @@ TEST_CASE("a process with busy io_uring rings can be frozen, copied and called i
     }
   }
   CHECK(difference(before, traces_of(target.pid())) == "");
+}
+
+// The kernel names its threads "iou-…", and gives them the registers of the thread that made them.
+TEST_CASE("the threads of io_uring are shown without frames and calls") {
+  LiveTarget target("ring_busy");
+  if (target.greeting().at("ring") == 0) return print_skip("io_uring is not to be had here");
+  const auto is_of_ring = [](std::string_view thread) {
+    return thread.find("\"name\":\"iou-") != std::string_view::npos;
+  };
+  const ToolRun run = run_tool({"--stacks", "-f", "json", std::to_string(target.pid())});
+  REQUIRE_MESSAGE(run.status == 0, run.errors);
+  std::size_t of_ring = 0;
+  constexpr std::string_view kBegin = "{\"tid\":";
+  std::string_view text = run.output;
+  for (auto at = text.find(kBegin); at != std::string_view::npos; at = text.find(kBegin)) {
+    text.remove_prefix(at + 1);
+    const std::string_view thread = text.substr(0, text.find(kBegin));
+    INFO(thread);
+    CHECK((thread.find("\"kernel\":true") != std::string_view::npos) == is_of_ring(thread));
+    if (!is_of_ring(thread)) continue;
+    ++of_ring;
+    CHECK(thread.find("\"frames\":[]") != std::string_view::npos);
+    CHECK(thread.find("\"call\"") == std::string_view::npos);
+  }
+  CHECK(of_ring > 0);
 }
 
 TEST_CASE("a process whose rings are busy is traced, and its requests go on meanwhile") {

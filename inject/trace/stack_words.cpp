@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "attach/kernel_worker.h"
 #include "attach/x86_64.h"
 
 namespace heapattach::trace {
@@ -58,8 +59,7 @@ bool is_any_thread_at(const FrozenView& view,
     if (!thread.registers) return true;
     const std::uint64_t at = thread.registers->instruction_pointer.value;
     const RemoteAddr stack = thread.registers->stack_pointer;
-    // A thread of the kernel's, for io_uring: it never runs the program's code (copy_thread).
-    if (at == 0 && stack.value == 0) continue;
+    if (is_kernel_worker(*thread.registers)) continue;
     // What is in a register may be about to be called.
     if (search.finds(std::span(&at, 1)) || search.finds(thread.registers->general)) return true;
     const Mapping* const mapping = map.find(stack);

@@ -249,7 +249,8 @@ void add_busy_threads(const StackReport& report, Diagnosis& diagnosis) {
                     [](const FiberSeen& fiber) { return !fiber.is_of_runtime && !fiber.thread; });
   for (std::size_t i = 0; i < report.threads.size(); ++i) {
     const ThreadSeen& thread = report.threads[i];
-    if (!thread.is_busy || thread.is_idle) continue;
+    // A thread of io_uring may look for requests all the time: that is what it was made for.
+    if (!thread.is_busy || thread.is_idle || thread.is_of_kernel) continue;
     diagnosis.finding_of_thread.try_emplace(i, diagnosis.findings.size());
     if (thread.fiber) {
       diagnosis.finding_of_fiber.try_emplace(*thread.fiber, diagnosis.findings.size());

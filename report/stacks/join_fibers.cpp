@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "attach/kernel_worker.h"
 #include "report/stacks/contexts.h"
 #include "report/stacks/fiber_waits.h"
 #include "report/stacks/held_stacks.h"
@@ -136,7 +137,7 @@ class Fibers {
       const Mapping* const stack = scene_.map.find(scene_.fibers[i].stack.start);
       if (stack == nullptr || fiber.name != "main") continue;
       for (const FrozenThread& thread : scene_.threads) {
-        if (!thread.registers) continue;
+        if (!thread.registers || is_kernel_worker(*thread.registers)) continue;
         if (!stack->range.contains(thread.registers->thread_pointer)) continue;
         fiber.of_thread = fmt::format("{} {}", thread.tid, thread.name);
       }

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "attach/kernel_worker.h"
 #include "report/stacks/caught_signals.h"
 #include "report/stacks/crystal_library.h"
 #include "report/stacks/descriptors.h"
@@ -85,7 +86,8 @@ class Joining {
       if (own) seen.function = place_text(*own);
     }
     std::optional<LockOwner> owner;
-    if (thread.registers) {
+    seen.is_of_kernel = thread.registers && is_kernel_worker(*thread.registers);
+    if (thread.registers && !seen.is_of_kernel) {
       if (const auto call = call_of(*thread.registers, scene_.modules)) {
         seen.call = describe(*call, scene_.capture, descriptors_);
         owner = owner_of_awaited_lock(*call, seen.stack, scene_.capture);

@@ -60,6 +60,7 @@ struct ThreadSeen {
   std::optional<double> load;
   bool is_busy = false;                  // it ran, or waited for a processor, at each observation
   bool is_readable = true;               // false: it could not be stopped, and has no stack here
+  bool is_of_kernel = false;             // it runs no code of the program, and has no stack
   std::optional<std::size_t> waits_for;  // the thread that holds the lock that it waits for
   pid_t gone_owner = 0;  // the thread that ended without unlocking that lock; 0: none did
   std::string awaited;   // the name of that lock; empty: not known

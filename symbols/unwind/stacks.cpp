@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "attach/kernel_worker.h"
 #include "attach/sandbox.h"
 #include "symbols/elf/file_share.h"
 #include "symbols/unwind/local_types.h"
@@ -90,7 +91,7 @@ class StackFinder {
 
   void find(const StackOwners& owners, Gathered& gathered) {
     for (const FrozenThread& thread : owners.threads) {
-      if (!thread.registers) continue;
+      if (!thread.registers || is_kernel_worker(*thread.registers)) continue;
       FoundStack found;
       found.stack.thread = thread.tid;
       walk(MachineState(*thread.registers), true, found);

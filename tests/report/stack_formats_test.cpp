@@ -68,6 +68,16 @@ TEST_CASE("findings come first, then the process, its threads and its fibers") {
   CHECK(says(format_stacks_text(small_report(), {.with_colour = true}), "\x1b[1;31mdeadlock"));
 }
 
+TEST_CASE("a thread of the kernel is said to run no code of the program") {
+  StackReport report = small_report();
+  CHECK_FALSE(says(format_stacks_json(report), "kernel"));
+  report.threads[0].is_of_kernel = true;
+  report.threads[0].stack = {};
+  CHECK(
+      says(format_stacks_text(report, {}), "time\n  a thread of the kernel, as io_uring has them"));
+  CHECK(says(format_stacks_json(report), "\"kernel\":true,\"frames\":[]"));
+}
+
 TEST_CASE("a fiber is identified by its thread and context if its name is ambiguous") {
   StackReport report = small_report();
   report.fibers[0].name = report.fibers[1].name = "main";

@@ -197,6 +197,15 @@ TEST_CASE("a fiber that does not yield the CPU is reported with its function") {
         "run there meanwhile");
 }
 
+TEST_CASE("a thread of io_uring that looks for requests all the time is as it should be") {
+  StackReport report;
+  report.threads = {thread(10)};
+  report.threads[0].is_busy = true;
+  CHECK_FALSE(first_of(report).empty());
+  report.threads[0].is_of_kernel = true;
+  CHECK(first_of(report).empty());
+}
+
 TEST_CASE("nothing is wrong with a program that waits for its clients") {
   StackReport report;
   report.threads = {thread(10)};

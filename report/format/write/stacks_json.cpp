@@ -6,6 +6,7 @@
 //    "threads":[{"tid":12,"tid_in_target":12,"name":"app","state":"S","wait_channel":"futex_wait",
 //      "call":"futex(0x55d0…)","cpu_s":0.120,"load":0.00,"waits_for_thread":13,"awaited":"lock",
 //      "own_function":"work (work.c:12)","fiber":"0x7f…","idle":true,"finding":0,
+//      "kernel":true,
 //      "ruby":{"name":"worker","main":true,"doing":"sleeps","fibers":[{"fiber":"0x55d0…",
 //        "frames":[{"function":"sleep","file":"app.rb","line":42,"native":true,"owner":"Kernel"}],
 //        "left_out":N,"left_out_behind":N,"whole":false}],"suspended":[{…}]},
@@ -17,6 +18,7 @@
 //      "descriptor":"7: pipe","owner":"0x7f…","left_s":9.500,"finding":0,"group":0}],
 //    "groups":[{"fibers":12,"frames":[FRAME, …],"end":"outermost"}]}
 //
+// "kernel" marks a thread of the kernel, as io_uring has them: it runs no code of the program.
 // Of a saved snapshot, "snapshot" is when it was taken; it has no "wait_channel", "cpu_s" and
 // "load", and no "readable".
 // "ruby" is what a thread of Ruby's executes: the fiber that it is in, then the one that resumed
@@ -148,6 +150,7 @@ JsonRecord thread_record(const StackReport& report, const ThreadSeen& thread) {
   if (thread.is_idle) record.boolean("idle", true);
   record.number("finding", thread.finding);
   if (!thread.is_readable) record.boolean("readable", false);
+  if (thread.is_of_kernel) record.boolean("kernel", true);
   if (thread.ruby) record.object("ruby", ruby_record(*thread.ruby));
   add_stack(thread.stack, record);
   return record;

@@ -244,6 +244,9 @@ void add_thread(const StackReport& report, const ThreadSeen& thread, Text& text)
         fmt::format("  on it: {}, which {}", title_of(fiber), describe_wait(report, fiber.wait)));
   }
   if (!thread.is_readable) text.line("  could not be stopped: its stack is unknown");
+  if (thread.is_of_kernel) {
+    text.line("  a thread of the kernel, as io_uring has them: it runs no code of the program");
+  }
   text.stack(thread.stack);
 }
 
