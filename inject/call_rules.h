@@ -58,8 +58,9 @@ struct CallingClone {
 };
 
 // Whether a call that is not free is allowed with the arguments in these registers. Another thread
-// of the clone may change a path between this check and the kernel's use of it. Landlock covers
-// that case; without it, a clone with several threads opens nothing for writing.
+// of the clone may change a path between this check and the kernel's use of it. Landlock then
+// prevents writing; without it, a clone with several threads opens nothing for writing. Nothing
+// prevents reading (HAZARDS D12).
 [[nodiscard]] bool is_allowed(const CallRules& rules,
                               const RawRegisters& at,
                               const CallingClone& clone);
