@@ -140,7 +140,9 @@ class Tracing {
     }
     add_counts(installed->ring().counts(), recording);
     trace_.header.drops += late;
-    if (late != 0) warn(fmt::format("{} samples were lost: no time was left to read them", late));
+    if (late != 0 && !recording.is_full()) {
+      warn(fmt::format("{} samples were lost: no time was left to read them", late));
+    }
     HA_TRY(recording.finish(trace_, stacks_by));
     note_shortfalls(recording, Clock::now() >= stacks_by - for_stacks / 2);
     return std::move(trace_);
