@@ -104,7 +104,7 @@ TEST_CASE("--stacks has the Ruby frames of every thread, and says what each wait
   simdjson::dom::parser parser;
   const simdjson::dom::object truth = parser.parse(*line);
   REQUIRE(truth.size() > 10);
-  const Release release = release_of("Ruby", {kRuby, "-v"}, {"3.1.2", "3.1.7", "3.3.8"});
+  const Release release = release_of("Ruby", {kRuby, "-v"}, {"3.1.2", "3.1.7", "3.3.8", "3.3.14"});
   if (!release.is_tried) {
     const ToolRun run = run_tool({"--stacks", std::to_string(ruby.pid())});
     if (is_refused(release, run)) {  // the frames of C code are there

@@ -125,7 +125,7 @@ void check_refused(const OtherRuby& ruby, const std::string& number, const std::
 
 TEST_CASE("an unknown Ruby release is read correctly or refused with its number") {
   if (::access(kRuby, X_OK) != 0) return print_skip("ruby is not installed");
-  const Release release = release_of("Ruby", {kRuby, "-v"}, {"3.1.2", "3.1.7", "3.3.8"});
+  const Release release = release_of("Ruby", {kRuby, "-v"}, {"3.1.2", "3.1.7", "3.3.8", "3.3.14"});
   const auto library = OtherRuby::library();
   if (!library) return print_skip("Ruby is in no library");
   const Numbers others = numbers_unlike(release.number);

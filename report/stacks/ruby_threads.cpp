@@ -12,7 +12,7 @@ namespace heapattach::stacks {
 
 namespace {
 
-// C functions that wait, by class and name, and the words for that. "{}" is the object.
+// Methods of Ruby's own that wait, by class and name, and the words for that. "{}" is the object.
 struct Waiting {
   std::string_view owner;  // empty: any
   std::string_view function;
@@ -55,13 +55,12 @@ bool is_join(const ruby::Frame& frame) {
   return frame.owner == "Thread" && (frame.function == "join" || frame.function == "value");
 }
 
-// The C functions in which a thread is, innermost first.
-std::vector<const ruby::Frame*> native_frames(const std::vector<ruby::FiberStack>& fibers) {
+// The methods of Ruby's own in which a thread is, innermost first.
+std::vector<const ruby::Frame*> own_methods(const std::vector<ruby::FiberStack>& fibers) {
   std::vector<const ruby::Frame*> frames;
   if (fibers.empty()) return frames;
   for (const ruby::Frame& frame : fibers.front().frames) {
-    const bool is_native = frame.is_native || frame.file.starts_with("<internal:");
-    if (!is_native) break;
+    if (!frame.is_native && !frame.is_internal()) break;
     frames.push_back(&frame);
   }
   return frames;
@@ -121,7 +120,7 @@ class Adding {
     const ruby::Frame* any = nullptr;
     for (const ruby::FiberStack& stack : thread.fibers) {
       for (const ruby::Frame& frame : stack.frames) {
-        if (frame.is_native || frame.file.empty() || frame.file.starts_with("<internal:")) continue;
+        if (frame.is_native || frame.file.empty() || frame.is_internal()) continue;
         if (any == nullptr) any = &frame;
         const bool is_of_library = frame.file.find("/gems/") != std::string::npos ||
                                    frame.file.find("/lib/ruby/") != std::string::npos;
@@ -134,7 +133,7 @@ class Adding {
   [[nodiscard]] std::string doing_of(const ruby::Thread& thread) {
     if (thread.mutex != 0) return mutex_text(thread);
     if (thread.descriptor) return descriptor_text(*thread.descriptor);
-    const auto frames = native_frames(thread.fibers);
+    const auto frames = own_methods(thread.fibers);
     // What one of the innermost functions is for: to wait for a condition sleeps in a mutex.
     std::string waiting;
     for (const ruby::Frame* frame : frames) {
@@ -218,7 +217,7 @@ FiberWait wait_of(const ThreadSeen& thread) {
   } else if (doing.starts_with(kWantsLock)) {
     wait.kind = WaitKind::Ready;
   } else {
-    for (const ruby::Frame* frame : native_frames(thread.ruby->fibers)) {
+    for (const ruby::Frame* frame : own_methods(thread.ruby->fibers)) {
       const Waiting* const one = waiting_of(*frame);
       if (is_join(*frame)) wait.kind = WaitKind::Thread;
       if (one == nullptr) continue;

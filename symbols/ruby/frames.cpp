@@ -17,6 +17,7 @@ constexpr std::uint32_t kMostInstructions = 1U << 28;
 
 // The flags of a frame, in the first word of its environment, and its method two words before.
 constexpr std::uint64_t kFrameKind = 0x7fff0001;
+constexpr std::uint64_t kMethod = 0x11110001;
 constexpr std::uint64_t kNative = 0x55550001;
 constexpr std::uint64_t kMethodBefore = 16;
 
@@ -95,6 +96,11 @@ std::optional<Frame> FrameReader::frame_of(const Raw& raw) {
     const auto [line, is_new] = lines_.try_emplace({raw.iseq, raw.pc});
     if (is_new) line->second = line_of(*code, raw.pc);
     frame.line = line->second;
+    if (!frame.is_internal()) return frame;
+    const auto kind = values_.word(raw.environment);
+    const bool is_method = kind && (*kind & kFrameKind) == kMethod;
+    const auto entry = is_method ? values_.word(raw.environment - kMethodBefore) : std::nullopt;
+    if (entry) frame.owner = method_of(*entry).owner;
     return frame;
   }
   const auto flags = values_.word(raw.environment);

@@ -21,8 +21,12 @@ struct Frame {
   std::string file;        // of a C function: where it is called; empty: unknown
   std::uint32_t line = 0;  // 0: unknown
   bool is_native = false;  // a C function
-  std::string owner;       // of a C function: the class or module, if it has a name
+  std::string owner;       // of a method of Ruby's own: the class or module, if it has a name
   Value self = 0;
+
+  // Ruby code that the interpreter brings along: what is a C function in one release, such as
+  // Queue#pop in 3.1, is such a method in the next.
+  [[nodiscard]] bool is_internal() const { return file.starts_with("<internal:"); }
 };
 
 struct FiberStack {

@@ -77,6 +77,31 @@ TEST_CASE("Ruby's threads have frames with lines, fibers, and the mutexes they w
   CHECK(threads->all.at(1).fibers[0].frames[1].function == "block in second");
 }
 
+TEST_CASE("a method that Ruby brings along as Ruby code has an owner too") {
+  FakeRuby ruby(release());
+  const ruby::Layout& form = *ruby.machine.layout;
+  const std::uint64_t context = ruby.word(ruby.first_thread + form.thread.context);
+  const std::uint64_t native = ruby.word(context + form.context.frame);
+  const std::uint64_t method = ruby.word(ruby.word(native + form.frame.environment) - 16);
+  const std::uint64_t own = native + form.frame.bytes;
+  const std::uint64_t environment = ruby.word(own + form.frame.environment);
+  const auto owner = [&] {
+    const auto threads = ruby::read_threads(ruby.machine, ruby.memory);
+    REQUIRE(threads);
+    return threads->all.at(0).fibers.at(0).frames.at(1).owner;
+  };
+  constexpr std::uint64_t kMethod = 0x11110001;
+  constexpr std::uint64_t kBlock = 0x22220001;
+  ruby.put(environment, kMethod);
+  ruby.put(environment - 16, method);
+  CHECK(owner().empty());  // the program's own method
+  const std::uint64_t body = ruby.word(ruby.word(own + form.frame.iseq) + 16);
+  ruby.put(body + form.code.path, ruby.string("<internal:thread_sync>"));
+  CHECK(owner() == "Thread::Mutex");
+  ruby.put(environment, kBlock);
+  CHECK(owner().empty());
+}
+
 TEST_CASE("without time for Ruby's suspended fibers, their threads are still there") {
   const FakeRuby ruby(release());
   const std::vector<ruby::Value> fibers{ruby.suspended_fiber};
