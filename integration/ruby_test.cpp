@@ -32,13 +32,17 @@ bool is_missing() {
   return true;
 }
 
-// Whether the installed release was not tried, and is refused for a report that reads the heap from
-// outside. Only some releases give references then.
-bool is_refused_outside(pid_t pid, bool with_references) {
-  static const std::vector<std::string> kCounted{"3.1.2", "3.1.7", "3.3.8"};
+// The installed release. Only some give references when the heap is read from outside.
+Release installed(bool with_references) {
+  static const std::vector<std::string> kCounted{"3.1.2", "3.1.7", "3.3.8", "3.3.14"};
   static const std::vector<std::string> kWithReferences{"3.1.2", "3.1.7"};
-  const Release release =
-      release_of("Ruby", {kRuby, "-v"}, with_references ? kWithReferences : kCounted);
+  return release_of("Ruby", {kRuby, "-v"}, with_references ? kWithReferences : kCounted);
+}
+
+// Whether the installed release was not tried, and is refused for a report that reads the heap from
+// outside.
+bool is_refused_outside(pid_t pid, bool with_references) {
+  const Release release = installed(with_references);
   if (release.is_tried) return false;
   return is_refused(release, run_tool({with_references ? "--suspects" : "--count", "--snapshot",
                                        "freeze", fmt::format("{}", pid)}));
@@ -89,11 +93,7 @@ struct Row {
 };
 
 // The rows of --count, by type.
-std::map<std::string, Row> rows_of(const std::string& source,
-                                   std::vector<std::string> more = {},
-                                   int status = 0) {
-  more.insert(more.end(), {"--count", "-f", "json", source});
-  const ToolRun run = run_tool(more);
+std::map<std::string, Row> rows_of(const ToolRun& run, int status) {
   REQUIRE_MESSAGE(run.status == status, run.errors);
   simdjson::dom::parser parser;
   const simdjson::dom::object report = parser.parse(run.output);
@@ -102,6 +102,15 @@ std::map<std::string, Row> rows_of(const std::string& source,
     rows[std::string(std::string_view(row["type"]))] = {row["objects"], row["bytes"]};
   }
   return rows;
+}
+
+ToolRun count_run(const std::string& source, std::vector<std::string> more = {}) {
+  more.insert(more.end(), {"--count", "-f", "json", source});
+  return run_tool(more);
+}
+
+std::map<std::string, Row> rows_of(const std::string& source) {
+  return rows_of(count_run(source), 0);
 }
 
 // A class without a name counts as "unnamed".
@@ -226,15 +235,22 @@ TEST_CASE("the heap of a Ruby process that hangs in a collection is read from ou
     if (hangs) REQUIRE(eventually(60s, is_in_pause));
     if (is_refused_outside(program.pid(), false)) continue;
     // No copy of one that hangs can run Ruby code: it is read from outside at the end of the time.
-    const auto rows =
-        hangs ? rows_of(pid, {"--timeout", "4"}, 7) : rows_of(pid, {"--snapshot", "freeze"}, 7);
+    const ToolRun run =
+        hangs ? count_run(pid, {"--timeout", "4"}) : count_run(pid, {"--snapshot", "freeze"});
+    const auto rows = rows_of(run, 7);
+    // Where the buffers of a release's objects have no known size, the message says so.
+    const bool is_sized = run.errors.find("objects lack variables") == std::string::npos;
+    const Release release = installed(false);
+    CHECK((is_sized || !release.is_tried));
     Row all;
     for (const auto& [name, row] : rows) all.objects += row.objects;
     for (const std::string type : {"Session", "Large", "Text", "List", "Table", "Pair", "Wide",
                                    "Blog::Entry", "Rational", "Complex"}) {
       const Row row = rows.contains(type) ? rows.at(type) : Row();
       CHECK_MESSAGE(row.objects == program.count(type), type);
-      CHECK_MESSAGE(row.bytes == program.count(type + ".bytes"), type);
+      const std::int64_t bytes = program.count(type + ".bytes");
+      const bool may_lack = type == "Large" && !is_sized;
+      CHECK_MESSAGE((row.bytes == bytes || (may_lack && row.bytes < bytes)), type);
     }
     CHECK(count_in(rows, "unnamed") == program.count("unnamed"));
     CHECK(rows.at("iclass").objects == program.count("T_ICLASS"));
@@ -248,7 +264,6 @@ TEST_CASE("the heap of a Ruby process that hangs in a collection is read from ou
     CHECK(texts.errors.find("no values") != std::string::npos);
     const ToolRun check = run_tool({"--check", pid});
     CHECK(check.status == 0);
-    const Release release = release_of("Ruby", {kRuby, "-v"}, {});
     CHECK(check.output.find("ruby        " + release.number + " in ") != std::string::npos);
     CHECK(check.output.find("nothing prevents a snapshot") != std::string::npos);
   }

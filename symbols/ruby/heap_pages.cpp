@@ -190,6 +190,7 @@ Result<void> HeapCopy::copy(const Machine& machine,
   is_sweeping_ = list.is_sweeping;
   is_collecting_ = list.is_collecting;
   pages_ = std::move(list.pages);
+  shapes_ = Shapes::read(machine, memory);
   HA_TRY(copy_bodies(machine, memory, list.records, limits));
   return survey(machine, memory, limits);
 }
@@ -243,7 +244,8 @@ Result<void> HeapCopy::survey(const Machine& machine,
       }
       const Value address = page.start.value + std::uint64_t{i} * page.slot_bytes;
       if (kind == Kind::Hash && slot->has(3)) tables.push_back(table_of(address, *slot));
-      if (kind == Kind::Object && !slot->has(1) && layout_->values.is_wide) ++unsized_;
+      const bool has_buffer = kind == Kind::Object && !slot->has(1);
+      if (has_buffer && layout_->values.is_wide && !shapes_.room_of(*slot)) ++unsized_;
       const bool is_internal = kind == Kind::Imemo || kind == Kind::Iclass || kind == Kind::Node;
       if (is_internal || slot->of_class() == 0 || slot->of_class() == last) continue;
       last = slot->of_class();
@@ -347,7 +349,8 @@ std::uint64_t HeapCopy::buffer_bytes(Value address, const Slot& slot) const {
       if (!slot.has(1) && !slot.has(2) && words[3] < kMost / 8) bytes = words[3] * 8;
       break;
     case Kind::Object:
-      if (!slot.has(1) && !is_wide) bytes = (words[2] & 0xffffffff) * 8;
+      if (slot.has(1)) break;
+      bytes = (is_wide ? shapes_.room_of(slot).value_or(0) : words[2] & 0xffffffff) * 8;
       break;
     case Kind::Struct:
       if ((slot.flags() >> 13 & layout_->values.struct_length) == 0 && words[3] != 0 &&

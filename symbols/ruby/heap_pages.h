@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "attach/capture.h"
-#include "symbols/ruby/machine.h"
+#include "symbols/ruby/shapes.h"
 
 // Ruby's heap, copied while the process is held: for a process that cannot run any code. No
 // collection comes before, so objects that nothing references are there too, unless the last
@@ -82,7 +82,8 @@ class HeapCopy {
   // It was in the midst of a collection.
   [[nodiscard]] bool is_collecting() const { return is_collecting_; }
   [[nodiscard]] std::uint64_t garbage() const { return garbage_; }  // left out, as said above
-  // Objects with variables elsewhere, for which there is no size.
+  // Objects with variables elsewhere, for which there is no size: their shape is not known, or they
+  // have variables in a table.
   [[nodiscard]] std::uint64_t unsized_objects() const { return unsized_; }
   [[nodiscard]] std::uint64_t misfits() const { return misfits_; }  // slots that are no objects
   [[nodiscard]] std::uint64_t unread_bytes() const;
@@ -107,6 +108,7 @@ class HeapCopy {
 
   Capture capture_;
   const Layout* layout_ = nullptr;
+  Shapes shapes_;
   std::vector<HeapPage> pages_;  // those of the list
   std::unordered_map<Value, std::optional<std::string>> class_names_;
   std::unordered_map<std::uint64_t, std::string> data_names_;

@@ -14,7 +14,7 @@ namespace heapattach::ruby {
 struct ValueForm {
   // Since 3.2 a slot may be larger, and has what was a buffer: the length of a String in a slot is
   // before its bytes, not in the flags; a Hash's table is in its slot; and the capacity of an
-  // object's variables is in its shape.
+  // object's variables is in its shape (shapes.h).
   bool is_wide = false;
   std::uint64_t array_length = 3;  // the flags with the length of an Array in a slot
   std::uint64_t struct_length = 3;
@@ -56,7 +56,11 @@ struct Layout {
   } objspace;  // rb_objspace_t
   struct {
     std::uint16_t slot_size, slots, free_slots, flags, start, marks, bytes;
-  } page;                    // struct heap_page
+  } page;  // struct heap_page
+  // The shape of an object; all 0: the release has none.
+  struct {
+    std::uint16_t capacity, type, slot_size, parent, bytes;
+  } shape;                   // rb_shape_t
   std::uint64_t page_bytes;  // of the memory that a page describes, and its alignment
   std::uint16_t line_bytes;  // of struct iseq_insn_info_entry
   std::uint32_t last_operator, initialize;  // tLAST_OP_ID, and tInitialize: a name that all have

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "symbols/ruby/object_space.h"
+#include "symbols/ruby/shapes.h"
 
 namespace heapattach::ruby {
 
@@ -72,6 +73,7 @@ class Finder {
       if (name(next) == "__tmp_classpath__") machine_.temporary_path = next;
     }
     if (const auto bad = wrong_class()) return wrong(*bad);
+    if (machine_.layout->shape.bytes != 0) find_shapes();
     return machine_;
   }
 
@@ -150,6 +152,15 @@ class Finder {
       if (i + 2 >= words.size()) return false;
       machine_.names = words[i + 2];
       return are_names(static_cast<std::uint32_t>(words[i]), words[i + 1], words[i + 2]);
+    });
+  }
+
+  // A variable that is not exported either. Without it, some sizes are not known.
+  void find_shapes() {
+    any_word([&](const std::vector<std::uint64_t>& words, std::size_t i) {
+      if (!Shapes::are_at(*machine_.layout, values_, words[i])) return false;
+      machine_.shapes = words[i];
+      return true;
     });
   }
 

@@ -18,11 +18,12 @@ struct Machine {
   std::string release;             // "3.1.2"
   std::uint64_t vm = 0;
   std::uint64_t objspace = 0;
-  Value names = 0;        // the array of all names, by the serial numbers of their IDs
-  Id class_path = 0;      // __classpath__: the name of a class, in its table of variables; 0: it
-                          // is in the class
-  Id temporary_path = 0;  // __tmp_classpath__; 0: not known
-  Id attached = 0;        // __attached__: what a singleton class is of; 0: not known
+  std::uint64_t shapes = 0;  // the tree of the shapes of objects; 0: there is none, or not found
+  Value names = 0;           // the array of all names, by the serial numbers of their IDs
+  Id class_path = 0;         // __classpath__: the name of a class, in its table of variables; 0: it
+                             // is in the class
+  Id temporary_path = 0;     // __tmp_classpath__; 0: not known
+  Id attached = 0;           // __attached__: what a singleton class is of; 0: not known
 };
 
 // Finds it by exported variables, and checks the layout by what must be true of any Ruby: threads

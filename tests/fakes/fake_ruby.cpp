@@ -41,6 +41,7 @@ FakeRuby::FakeRuby(const std::string& version)
   put(page_record + form.page.start, kPage + 8);
   put(kPage, page_record);
   make_names();
+  if (form.shape.bytes != 0) make_shapes();
   make_threads();
   session_class = class_named("Blog::Session");
   for (int i = 0; i < 10; ++i) slot(1 | kUser1, session_class);
@@ -115,6 +116,23 @@ void FakeRuby::make_names() {
   names[240 * 2] = string("__classpath__");
   names[241 * 2] = string("synchronize");
   machine.names = array({array(names)});
+}
+
+void FakeRuby::make_shapes() {
+  const auto& form = machine.layout->shape;
+  constexpr std::uint64_t kFirst = 5;
+  constexpr std::uint64_t kCount = 7;
+  const std::uint64_t shapes = take(kCount * form.bytes);
+  for (std::uint64_t i = 0; i < kCount; ++i) {
+    const std::uint64_t parent = i < kFirst ? 0xffffffff : 0;
+    const std::uint64_t type = i < kFirst ? i << 8 : i == kFirst ? 1 : 4;
+    put(shapes + i * form.bytes + form.type, parent << 32 | type);
+  }
+  put(shapes + kFirst * form.bytes + form.capacity - 4, std::uint64_t{15} << 32);
+  machine.shapes = take(24);
+  put(machine.shapes, shapes);
+  put(machine.shapes + 8, shapes);
+  put(machine.shapes + 16, kCount);
 }
 
 // Three instructions: line 10 for the first two, then line 12.

@@ -11,7 +11,8 @@
 namespace heapattach {
 
 // Ruby 3.1 or another release written by hand: two threads that wait for each other's Mutex, one of
-// them in a fiber, and a heap of one page.
+// them in a fiber, and a heap of one page. If the release has shapes, number 5 has room for 15
+// variables, and those of number 6 are in a table.
 class FakeRuby {
  public:
   explicit FakeRuby(const std::string& version = "3.1.2");
@@ -48,6 +49,7 @@ class FakeRuby {
   std::uint64_t fiber(std::uint64_t thread, const std::string& function);
   std::uint64_t thread(std::uint64_t ractor, int tid, std::uint64_t of_fiber);
   void make_names();
+  void make_shapes();
   void make_threads();
 
   std::uint64_t slot_bytes_;

@@ -191,6 +191,39 @@ TEST_CASE("a copied heap of Ruby's counts its objects by class, and is partial")
   CHECK(objects_of(*found, "internal(Class)") == 2);
 }
 
+TEST_CASE("the size of a Ruby object includes the buffer for which its shape has room") {
+  FakeRuby ruby("3.3.8");
+  const std::uint64_t large = ruby.class_named("Large");
+  for (const std::uint64_t shape : {5U, 6U, 99U}) ruby.slot(shape << 32 | 1, large);
+  const auto found = heap_of(ruby);
+  REQUIRE(found);
+  for (const auto& row : snapshot::count_objects(*found).rows) {
+    if (row.type == "Large") CHECK(row.bytes == 3 * 160 + 15 * 8);
+  }
+  CHECK(objects_of(*found, "Large") == 3);
+  CHECK(found->reason.find("sizes of 2 objects lack variables") != std::string::npos);
+}
+
+TEST_CASE("Ruby's shapes are recognised by the first of them") {
+  FakeRuby ruby("3.3.8");
+  const ruby::Values values(ruby.memory, ruby.machine.layout->values);
+  const auto are_here = [&] {
+    return ruby::Shapes::are_at(*ruby.machine.layout, values, ruby.machine.shapes);
+  };
+  CHECK(are_here());
+  const std::uint64_t second = ruby.word(ruby.machine.shapes) + 40;
+  for (const std::uint64_t at :
+       {ruby.machine.shapes, ruby.machine.shapes + 8, ruby.machine.shapes + 16, second + 24}) {
+    const std::uint64_t right = ruby.word(at);
+    for (const std::uint64_t wrong : {std::uint64_t{0}, ~std::uint64_t{0}, right << 32}) {
+      ruby.put(at, wrong);
+      CHECK_FALSE(are_here());
+    }
+    ruby.put(at, right);
+  }
+  CHECK(are_here());
+}
+
 TEST_CASE("what waits to be swept is left out of a copied heap of Ruby's") {
   FakeRuby ruby(release());
   const ruby::Layout& form = *ruby.machine.layout;
