@@ -7,7 +7,7 @@ SESSIONS = Array.new(100) { Session.new }
 UNNAMED = Array.new(7) { Class.new.new }
 
 counts = {}
-memory = 0
+sizes = {}
 dump = nil
 # The first time fills caches. From the second counts on, nothing is allocated until the objects are
 # listed, except the text itself, which a dump leaves out.
@@ -16,11 +16,12 @@ dump = nil
   GC.start
   GC.disable
   ObjectSpace.count_objects(counts)
-  memory = ObjectSpace.memsize_of_all
+  ObjectSpace.count_objects_size(sizes)
   dump = ObjectSpace.dump_all(output: :string)
 end
 File.binwrite(ARGV.fetch(0), dump)
 counts[:in_use] = counts[:TOTAL] - counts[:FREE]
-counts[:memory] = memory
+# Of all of them. What memsize_of_all leaves out is not the same in every release.
+sizes.each { |kind, bytes| counts["#{kind}.bytes"] = bytes }
 counts[:Session] = ObjectSpace.each_object(Session).count
 puts "ready #{counts.map { |name, count| "#{name}=#{count}" }.join(" ")}"
