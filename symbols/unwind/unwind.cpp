@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "attach/x86_64.h"
+#include "symbols/unwind/prologues.h"
 #include "symbols/unwind/return_addresses.h"
 #include "symbols/unwind/signal_return.h"
 
@@ -278,7 +279,14 @@ std::optional<Unwinder::Step> Unwinder::by_scan(const Frame& frame) {
     auto step = Step::to(at + kWordBytes, *word, frame.state.at(MachineState::kFramePointer),
                          FoundBy::Scan);
     step.is_certain = function && call->target == function->address;
-    if (step.is_certain) return step;
+    if (step.is_certain) {
+      // The caller may need them: its own frame may be at a distance from its frame pointer.
+      for (const PushedRegister& one :
+           pushed_at_start(here->module(), function->address, RemoteAddr{frame.state.pc()})) {
+        step.caller.set(one.number, load(at - one.below));
+      }
+      return step;
+    }
     if (!first) first = step;
     if (!call->target) break;
   }

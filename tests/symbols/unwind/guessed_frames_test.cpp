@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "symbols/unwind/epilogues.h"
+#include "symbols/unwind/prologues.h"
 #include "symbols/unwind/return_addresses.h"
 #include "symbols/unwind/unwind.h"
 #include "tests/fakes/own_memory.h"
@@ -80,10 +81,32 @@ TEST_CASE("if the code shows no return either, calls on the stack are guessed, a
     walk_here(&to.walked);
     std::longjmp(to.back, 1);
   };
-  if (setjmp(here.back) == 0) known_endless(leave, &here);
+  if (setjmp(here.back) == 0) known_call_endless(leave, &here);
   const std::size_t endless = here.walked.frame_of("known_endless");
+  REQUIRE(here.walked.frame_of("known_call_endless") == endless + 1);
   CHECK(here.walked.stack.frames[endless + 1].found_by == FoundBy::Scan);
+  // The loop has changed the frame pointer, and has saved its caller's before.
+  CHECK(here.walked.stack.frames[endless + 2].found_by == FoundBy::FrameTables);
   CHECK(here.walked.frame_of("main") > endless);
+}
+
+TEST_CASE("what a function pushes at its start is found up to where it is") {
+  const Modules& modules = own_modules();
+  const auto pushed = [&](const char* name, std::uint64_t bytes) {
+    const auto function = modules.find_symbol(name);
+    REQUIRE(function);
+    std::vector<std::size_t> numbers;
+    for (const PushedRegister& one : pushed_at_start(
+             *modules.find(function->address), function->address, function->address + bytes)) {
+      CHECK(one.below == 8 * (numbers.size() + 1));
+      numbers.push_back(one.number);
+    }
+    return numbers;
+  };
+  CHECK(pushed("known_switch", 100) == std::vector<std::size_t>{6});
+  CHECK(pushed("known_switch", 0).empty());
+  CHECK(pushed("known_without_frame", 100).empty());
+  CHECK(pushed("known_pushes", 100) == std::vector<std::size_t>{6, 15, 3});
 }
 
 TEST_CASE("a function that loads the stack pointer is recognised") {

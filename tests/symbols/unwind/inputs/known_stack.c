@@ -20,3 +20,7 @@ long known_outer(known_visitor visit,
   const long found = known_inner(visit, context, second);
   return found + plain->value;
 }
+
+long known_call_endless(known_visitor visit, void* context) {
+  return known_endless(visit, context) + 1;
+}

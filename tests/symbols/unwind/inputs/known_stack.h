@@ -26,6 +26,8 @@ long known_without_tables(known_visitor visit, void* context);
 long known_without_frame(known_visitor visit, void* context);
 // The same from a loop that never ends.
 long known_endless(known_visitor visit, void* context);
+// Calls that loop from a function whose tables need the frame pointer.
+long known_call_endless(known_visitor visit, void* context);
 // Calls getppid first.
 long known_call_outside(void);
 
