@@ -16,13 +16,15 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 readonly top=$PWD roots=$PWD/build/distributions
 
-# test_here SUITE: runs in the root of SUITE. The counts are written even if a stage fails and ends it.
+# test_here SUITE: runs in the root of SUITE. The counts are written even if a stage fails and ends it. The
+# closing line is for all suites together.
 test_here() {
   local parts=(heapattach heapattach_tests)
   [[ $1 != trixie ]] || parts+=(heapattach_integration)
-  out=$top/build/distribution
+  out=$top/build/distribution shown=$roots/$1/build/distribution
   source integration/packages.sh
   source integration/stages.sh
+  closing_line() { :; }
   trap 'echo "$passed $failed $skipped" >"$out/counts"' EXIT
   stage "$1: build" build "$out/build" -DHEAPATTACH_WERROR=ON -DCMAKE_CXX_COMPILER_LAUNCHER=ccache \
     -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g -DNDEBUG" -- "${parts[@]}"
@@ -117,7 +119,8 @@ for suite in "${suites[@]}"; do
   fi
   rm -f "$dir/build/distribution/counts"
   in_root "$suite" integration/distributions.sh --in-root "$suite" || broken+=("$suite")
-  read -r now_passed now_failed now_skipped <"$dir/build/distribution/counts"
+  # None: the root could not be entered, as it has said.
+  read -r now_passed now_failed now_skipped <"$dir/build/distribution/counts" || continue
   passed=$((passed + now_passed)) failed=$((failed + now_failed)) skipped=$((skipped + now_skipped))
 done
 echo "$passed $failed $skipped" >"$roots/counts"

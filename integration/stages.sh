@@ -1,4 +1,5 @@
-# Sourced by check.sh and distributions.sh, which set `out`, the directory of the logs.
+# Sourced by check.sh and distributions.sh, which set `out`, the directory of the logs; and `shown`, where
+# a reader of the messages finds it, if that is elsewhere.
 
 passed=0 failed=0 skipped=0
 mkdir -p "$out"
@@ -17,7 +18,7 @@ stage() {
   if [[ $status -ne 0 ]]; then
     echo "FAILED after $((SECONDS - start)) s"
     tail -n 100 "$log"
-    echo "$0: stage '$name' failed with status $status; its log is $log" >&2
+    echo "$0: stage '$name' failed with status $status; its log is $(shown_path "$log")" >&2
     exit 1
   fi
   echo "ok $((SECONDS - start)) s"
@@ -36,7 +37,7 @@ ctest_stage() {
     --test-output-size-passed 1000000 "$@") >"$log" 2>&1 </dev/null || status=$?
   counts=$(python3 integration/count_tests.py "$report" "$log.skips") || {
     echo FAILED; tail -n 50 "$log"
-    echo "$0: stage '$name' left no report; its log is $log" >&2
+    echo "$0: stage '$name' left no report; its log is $(shown_path "$log")" >&2
     exit 1
   }
   read -r now_passed now_failed now_skipped <<<"$counts"
@@ -44,7 +45,7 @@ ctest_stage() {
   if [[ $status -ne 0 || $now_failed -ne 0 ]]; then
     echo "FAILED after $((SECONDS - start)) s"
     tail -n 200 "$log"
-    echo "$0: stage '$name' failed; its log is $log" >&2
+    echo "$0: stage '$name' failed; its log is $(shown_path "$log")" >&2
     [[ $failed -eq 0 ]] || closing_line
     exit 1
   fi
@@ -52,6 +53,8 @@ ctest_stage() {
   cat "$log.skips"
   second_runs "$log"
 }
+
+shown_path() { echo "${shown-$out}${1#"$out"}"; }
 
 # Lists the tests that failed and then passed, if ctest was told to repeat.
 second_runs() {
