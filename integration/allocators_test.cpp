@@ -26,6 +26,11 @@ void check_refused(LiveTarget& target, const std::string& name) {
     CHECK(run.errors.find(name) != std::string::npos);
     CHECK(run.errors.find("try: ") != std::string::npos);
   }
+  const ToolRun check = run_tool({"check", fmt::format("{}", target.pid())});
+  INFO(check.output);
+  CHECK(check.status == 5);
+  CHECK(check.output.find(name) != std::string::npos);
+  CHECK(check.output.find("no snapshot can be taken") != std::string::npos);
 }
 
 // A library of any release: "libmimalloc.so.2.0" and "libmimalloc.so.3".
@@ -67,6 +72,37 @@ TEST_CASE("a process with musl is refused by that name, linked statically or not
     LiveTarget target(name);
     check_refused(target, "musl's malloc");
   }
+}
+
+TEST_CASE("a Go program has no heap that can be read, and --check says so as the reports do") {
+  if (run_in_shell("command -v go >/dev/null", {}).status != 0) {
+    return print_skip("golang-go is not installed");
+  }
+  const TemporaryDirectory directory;
+  write_text(directory.file("keeps.go"),
+             "package main\n"
+             "import \"os\"\n"
+             "var kept [][]byte\n"
+             "func main() {\n"
+             "\tfor i := 0; i < 1000; i++ { kept = append(kept, make([]byte, 1000)) }\n"
+             "\tos.Stdout.WriteString(\"ready\\n\")\n"
+             "\tos.Stdin.Read(make([]byte, 1))\n"
+             "}\n");
+  const ToolRun built = run_in_shell(
+      "cd \"$1\" && GOCACHE=\"$1/cache\" GOFLAGS= GO111MODULE=off go build -o keeps keeps.go",
+      {directory.path()});
+  INFO(built.errors);
+  REQUIRE(built.status == 0);
+  LiveTarget target(directory.file("keeps"));
+  const std::string pid = fmt::format("{}", target.pid());
+  const ToolRun count = run_tool({"count", pid});
+  const ToolRun check = run_tool({"check", pid});
+  INFO(count.errors);
+  INFO(check.output);
+  CHECK(count.status == 5);
+  CHECK(check.status == 5);
+  CHECK(count.errors.find("no heap of glibc's malloc was found") != std::string::npos);
+  CHECK(check.output.find("no heap of glibc's malloc was found") != std::string::npos);
 }
 
 }  // namespace heapattach

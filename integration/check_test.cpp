@@ -55,6 +55,20 @@ TEST_CASE("--check reports what a snapshot would find, and neither stops nor cha
   CHECK(target.ask().at("sum") == truth.at("sum"));
 }
 
+TEST_CASE("--check of a collector without symbols, linked statically, has its heap") {
+  const std::string name = "known_counters_stripped";
+  if (!is_target_built(name)) {
+    print_skip("no libgc.a");
+    return;
+  }
+  LiveTarget target(name);
+  const Answer truth = target.ask();
+  const ToolRun json = check(target.pid(), {"-f", "json"});
+  CHECK_MESSAGE(json.status == 0, json.output);
+  CHECK_MESSAGE(says(json, fmt::format("\"heap_bytes\":{},", truth.at("heap"))), json.output);
+  CHECK_MESSAGE(says(json, "\"malloc\":true"), json.output);
+}
+
 TEST_CASE("--check names the obstacle, and ends with its status") {
   SUBCASE("no collector") {
     LiveTarget target("plain");

@@ -193,8 +193,13 @@ TEST_CASE("roots from a program's own hook are not silently ignored") {
   const ToolRun run = run_tool({"--count", fmt::format("{}", hooked.pid())});
   CHECK(run.status == 7);
   CHECK(run.errors.find("push_kept of target_root_hook") != std::string::npos);
+  const ToolRun check = run_tool({"--check", fmt::format("{}", hooked.pid())});
+  CHECK(check.status == 7);
+  CHECK(check.output.find("push_kept of target_root_hook") != std::string::npos);
+  CHECK(check.output.find("but it would be partial") != std::string::npos);
   LiveTarget without("root_hook", {"--default"});
   CHECK(run_tool({"--count", fmt::format("{}", without.pid())}).status == 0);
+  CHECK(run_tool({"--check", fmt::format("{}", without.pid())}).status == 0);
 }
 
 // The collector's own function for more roots has no name there, and is in the program's file.

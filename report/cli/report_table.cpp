@@ -225,7 +225,7 @@ const std::array kReports{
               .source = "PID",
               .help = "check permission and estimate the pause",
               .more = "Stops nothing and writes nothing. The exit status is what taking a snapshot "
-                      "would return.",
+                      "would return, as far as that shows without stopping the process.",
               .examples = {"check 4711", "check -f json 4711"},
               .written = "this report is",
               .formats = kPlainFormats,

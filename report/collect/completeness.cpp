@@ -37,11 +37,11 @@ bool is_among_collectors(const Module& module, RemoteAddr function) {
 // A program may make the collector call a function of its own for more roots
 // (GC_set_push_other_roots). The roots of Crystal and of the known runtimes are found in other
 // ways. Returns why the result may be incomplete if it is another hook; otherwise empty.
-std::string unknown_root_hook(const Target& target, const HeldHeap& held) {
+std::string unknown_root_hook(const Target& target, const MemoryReader& memory) {
   if (target.runtime == "crystal" || target.runtimes.follows_root_hook()) return {};
   const auto variable = target.modules.find_symbol("GC_push_other_roots");
   if (!variable) return {};
-  const auto hook = held.capture.read_as<std::uint64_t>(variable->address);
+  const auto hook = memory.read_as<std::uint64_t>(variable->address);
   if (!hook || *hook == 0) return {};
   const Module* module = target.modules.find(RemoteAddr{*hook});
   if (module == nullptr || module->name().starts_with("libgc.so")) return {};
@@ -114,7 +114,7 @@ std::string missing_of(const Target& target, const HeldHeap& held, const TracedH
   if (const std::uint64_t bytes = unaccounted_bytes(held); bytes > 0) {
     return fmt::format("the heap's index and the collector's counters differ by {} bytes", bytes);
   }
-  if (std::string hook = unknown_root_hook(target, held); !hook.empty()) return hook;
+  if (std::string hook = unknown_root_hook(target, held.capture); !hook.empty()) return hook;
   if (!held.is_held) return "read while the target ran: it may be inconsistent";
   const auto& problems = traced.found.problems;
   if (!problems.empty() || !traced.beside) return fmt::format("{}", fmt::join(problems, "; "));
@@ -145,6 +145,10 @@ void mark_partial(const Target& target,
   }
   snapshot.reason = fmt::format("{}", fmt::join(reasons, "; "));
   snapshot.complete = snapshot.reason.empty();
+}
+
+std::string foreseen_gap(const Target& target) {
+  return target.is_malloc ? std::string() : unknown_root_hook(target, target.memory);
 }
 
 }  // namespace heapattach::snapshot

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "report/collect/held_heap.h"
 #include "report/collect/target.h"
 #include "report/collect/traced_heap.h"
@@ -13,5 +15,9 @@ void mark_partial(const Target& target,
                   const HeldHeap& held,
                   const TracedHeap& traced,
                   Snapshot& snapshot);
+
+// Why a snapshot would not be complete, as far as that shows before the process is held; empty if
+// nothing shows. It may run meanwhile.
+[[nodiscard]] std::string foreseen_gap(const Target& target);
 
 }  // namespace heapattach::snapshot

@@ -1,6 +1,9 @@
 #include "report/collect/examine.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -8,11 +11,14 @@
 #include "attach/permission.h"
 #include "inject/headroom.h"
 #include "inject/prospect.h"
+#include "report/collect/completeness.h"
 #include "report/collect/header.h"
 #include "report/collect/malloc_heap.h"
 #include "report/collect/pause.h"
 #include "report/collect/target.h"
+#include "symbols/boehm/heap_size.h"
 #include "symbols/malloc/allocators.h"
+#include "symbols/malloc/heap.h"
 
 namespace heapattach::snapshot {
 
@@ -63,7 +69,7 @@ std::size_t named_globals(const Target& target) {
   return std::max(count, target.types.globals.size());
 }
 
-// The module with glibc's malloc; null if none shows it.
+// The module with glibc's malloc; null if its symbols do not show it.
 const Module* find_malloc(const Modules& modules) {
   const auto& all = modules.all();
   const auto libc = std::find_if(all.begin(), all.end(), [](const Module& module) {
@@ -72,9 +78,31 @@ const Module* find_malloc(const Modules& modules) {
   return libc == all.end() ? nullptr : &*libc;
 }
 
+// Whether malloc has a heap that a snapshot could read. The error is that of the snapshot. Threads
+// that run may be changing it at any moment.
+Result<void> check_malloc(const Target& target) {
+  constexpr int kMostTries = 5;
+  const std::vector<Range> data = data_of(target.modules);
+  for (int tries = 1;; ++tries) {
+    auto found = glibc::check_heap(target.memory, data);
+    if (found) return found;
+    if (tries == kMostTries) {
+      return glibc::explain_missing(target.modules, std::move(found).error());
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
+bool has_malloc(const Target& target) {
+  return glibc::check_allocator(target.modules).has_value() && check_malloc(target).has_value();
+}
+
 HeapFacts heap_facts(const Target& target) {
   const boehm::Collector& collector = target.collector;
-  const boehm::Counters now = boehm::read_counters(collector, target.memory);
+  boehm::Counters now;
+  if (!target.is_malloc) {
+    now = boehm::counters_or_index(collector, target.memory, target.map, most_used_bytes(target));
+  }
   HeapFacts heap;
   heap.module = collector.module;
   heap.version = collector.version;
@@ -87,8 +115,7 @@ HeapFacts heap_facts(const Target& target) {
     heap.heap_bytes = resident_bytes(target).value_or(0);
     if (const Module* libc = find_malloc(target.modules)) heap.module = libc->name();
   } else {
-    heap.has_malloc = find_malloc(target.modules) != nullptr &&
-                      glibc::check_allocator(target.modules).has_value();
+    heap.has_malloc = target.is_both || has_malloc(target);
   }
   heap.collections = now.collections;
   heap.is_collecting = now.collecting.value_or(false);
@@ -129,6 +156,17 @@ bool is_blocked(const Examination& found, std::string_view way) {
                      [&](const Obstacle& one) { return one.way == way || one.way == "any"; });
 }
 
+// What a snapshot would learn beforehand, and, of malloc's heap, what it would see only in its
+// copy.
+Result<std::unique_ptr<Target>> learn(const TakeOptions& options) {
+  auto target = HA_TRY(Target::learn(options));
+  if (!target->reads_malloc()) return target;
+  if (auto checked = check_malloc(*target); !checked) {
+    return target->explain(std::move(checked).error());
+  }
+  return target;
+}
+
 }  // namespace
 
 Result<Examination> examine(const TakeOptions& options) {
@@ -144,7 +182,7 @@ Result<Examination> examine(const TakeOptions& options) {
     found.refusal = allowed.error().kind;
     return found;
   }
-  const auto target = Target::learn(options);
+  const auto target = learn(options);
   if (!target) {
     const ErrorKind kind = target.error().kind;
     const bool is_over = kind == ErrorKind::Gone || kind == ErrorKind::Interrupted;
@@ -155,6 +193,7 @@ Result<Examination> examine(const TakeOptions& options) {
   }
   look_at_symbols(**target, found);
   found.heap = heap_facts(**target);
+  found.gap = foreseen_gap(**target);
   add_obstacles(**target, options.max_pause.value_or(kLongestFreeze), found);
   if (is_blocked(found, "freeze") && is_blocked(found, "clone")) found.refusal = ErrorKind::Os;
   return found;

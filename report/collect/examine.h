@@ -73,6 +73,7 @@ struct Examination {
   std::optional<TraceProspect> trace;
   std::vector<Obstacle> obstacles;
   std::optional<ErrorKind> refusal;  // why no way works; none: one does
+  std::string gap;  // why a snapshot would be partial, as far as is known; empty: nothing shows
 };
 
 // A dry run: inspects the process as a snapshot would beforehand, but writes and stops nothing.

@@ -89,6 +89,11 @@ void list_blocks(const Walked& walked, const Account& account, boehm::BlockIndex
   index.used_bytes = account.heap_bytes() - std::min(account.heap_bytes(), index.free_bytes);
 }
 
+Error no_heap() {
+  return Error{ErrorKind::Unsupported,
+               "no heap of glibc's malloc was found in the data of any module"};
+}
+
 }  // namespace
 
 std::uint64_t Account::sum(std::uint64_t ArenaAccount::*part) const {
@@ -115,10 +120,7 @@ bool may_hold_chunks(const Mapping& mapping) {
 Result<Heap> read_heap(const Capture& capture, const Source& source) {
   const Words words(capture, source.touched);
   const auto arenas = find_arenas(words, source.module_data);
-  if (!arenas) {
-    return Error{ErrorKind::Unsupported,
-                 "no heap of glibc's malloc was found in the data of any module"};
-  }
+  if (!arenas) return no_heap();
   const std::vector<Range> anonymous(source.anonymous.begin(), source.anonymous.end());
   Walked walked = walk_arenas(words, *arenas, anonymous, source.foreign);
   if (arenas->parameters && arenas->parameters->mapped_chunks > 0) {
@@ -145,6 +147,11 @@ Result<Heap> read_heap(const Capture& capture, const Source& source) {
   heap.claimed = std::move(walked.claimed);
   heap.states.push_back({arenas->all.front().at, arenas->layout.bytes()});
   return heap;
+}
+
+Result<void> check_heap(const MemoryReader& memory, std::span<const Range> module_data) {
+  if (!find_arenas(Words(memory), module_data)) return no_heap();
+  return {};
 }
 
 }  // namespace heapattach::glibc

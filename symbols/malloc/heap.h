@@ -75,4 +75,7 @@ struct Source {
 // Unsupported if there is no heap of this kind in the capture, or it was never used.
 Result<Heap> read_heap(const Capture& capture, const Source& source);
 
+// Whether read_heap() would find a heap, of a process that runs meanwhile: Unsupported if not.
+Result<void> check_heap(const MemoryReader& memory, std::span<const Range> module_data);
+
 }  // namespace heapattach::glibc

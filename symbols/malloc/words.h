@@ -5,18 +5,24 @@
 #include <cstring>
 #include <optional>
 #include <span>
+#include <unordered_map>
+#include <vector>
 
 #include "attach/capture.h"
+#include "attach/x86_64.h"
 
 namespace heapattach::glibc {
 
-// Reads words of a capture. Remembers the piece that it read last, because most reads are close to
-// the one before. Borrows the capture; not safe for several threads at once.
+// Reads words of a capture, or of memory that was not copied. Remembers the piece that it read
+// last, because most reads are close to the one before. Borrows its source; not safe for several
+// threads at once.
 class Words {
  public:
   // Only `touched` (sorted) has contents; empty: everything that was captured.
   explicit Words(const Capture& capture, std::span<const Range> touched = {})
-      : capture_(capture), touched_(touched) {}
+      : capture_(&capture), touched_(touched) {}
+  // Reads `memory` page by page, and keeps what it read.
+  explicit Words(const MemoryReader& memory) : memory_(&memory) {}
 
   [[nodiscard]] std::optional<std::uint64_t> at(RemoteAddr from) const {
     const auto bytes = bytes_from(from);
@@ -53,7 +59,7 @@ class Words {
  private:
   [[nodiscard]] std::span<const std::byte> bytes_from(RemoteAddr from) const {
     if (from < start_ || from.value - start_.value >= piece_.size()) {
-      const auto found = capture_.bytes_from(from);
+      const auto found = capture_ != nullptr ? capture_->bytes_from(from) : page_from(from);
       if (found.empty()) return {};
       piece_ = found;
       start_ = from;
@@ -61,7 +67,27 @@ class Words {
     return piece_.subspan(from - start_);
   }
 
-  const Capture& capture_;
+  // To the end of the page. A page that cannot be read is kept as an empty one.
+  [[nodiscard]] std::span<const std::byte> page_from(RemoteAddr from) const {
+    constexpr std::size_t kMostPages = 16384;
+    const std::uint64_t within = from.value % kPageBytes;
+    const RemoteAddr start = from - within;
+    if (pages_.size() >= kMostPages) {
+      piece_ = {};
+      pages_.clear();
+    }
+    const auto [page, is_new] = pages_.try_emplace(start.value);
+    if (is_new) {
+      page->second.resize(kPageBytes);
+      if (!memory_->read(start, page->second)) page->second.clear();
+    }
+    const std::span<const std::byte> bytes(page->second);
+    return within < bytes.size() ? bytes.subspan(within) : std::span<const std::byte>();
+  }
+
+  const Capture* capture_ = nullptr;
+  const MemoryReader* memory_ = nullptr;  // if there is no capture
+  mutable std::unordered_map<std::uint64_t, std::vector<std::byte>> pages_;
   mutable std::span<const std::byte> piece_;  // starts at start_
   mutable RemoteAddr start_{};
   std::span<const Range> touched_;

@@ -65,6 +65,9 @@ class FakeMallocHeap {
   // Ends the heap with a top chunk, and reads it.
   Result<glibc::Heap> read(std::span<const Range> foreign = {});
   [[nodiscard]] const Capture& capture() const { return *capture_; }
+  // The process itself, and where its C library has its data.
+  [[nodiscard]] const MemoryReader& memory() const { return memory_; }
+  [[nodiscard]] static Range data() { return {kData, 0x4000}; }
   [[nodiscard]] std::uint64_t system_mem() const { return next_ - kHeap; }
 
  private:

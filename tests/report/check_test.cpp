@@ -150,6 +150,17 @@ TEST_CASE("--check reports what a trace would follow, or why there can be none")
   has("\nno trace    seccomp\n", R"("trace":{"ok":false,"reason":"seccomp"},"obstacles")");
 }
 
+TEST_CASE("--check says why a snapshot would be partial") {
+  Examination found = sample();
+  found.gap = "the program pushes more roots";
+  CHECK(format_check_table(found).ends_with(
+      "partial     the program pushes more roots\n"
+      "verdict     a snapshot can be taken, but it would be partial\n"));
+  CHECK(format_check_json(found).ends_with(
+      R"("obstacles":[],"partial":"the program pushes more roots"})"
+      "\n"));
+}
+
 TEST_CASE("the status of --check is that of a snapshot") {
   CheckRunner runner;
   SUBCASE("complete if one way works, and the obstacle to the other is named") {
@@ -166,6 +177,17 @@ TEST_CASE("the status of --check is that of a snapshot") {
     CHECK(runner.run_on(found) == ExitStatus::Denied);
     CHECK(runner.report().ends_with(
         "obstacle    not permitted: Yama\nverdict     no snapshot can be taken\n"));
+  }
+  SUBCASE("as partial if it would be, and can be taken at all") {
+    Examination found = sample();
+    found.gap = "the program pushes more roots";
+    SUBCASE("it can") {
+      CHECK(runner.run_on(found) == ExitStatus::Partial);
+    }
+    SUBCASE("it cannot") {
+      found.refusal = ErrorKind::Os;
+      CHECK(runner.run_on(found) == ExitStatus::Failed);
+    }
   }
   SUBCASE("as gone if there is no process") {
     CHECK(runner.run_on(Error{ErrorKind::Gone, "process 4711 exited"}) == ExitStatus::Gone);

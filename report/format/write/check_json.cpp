@@ -17,9 +17,10 @@
 //
 // `ok` is whether any way of taking a snapshot works. An obstacle to the way "any" is one to each.
 // Without permission, or a heap, the keys from "modules" or "collector" on are left out, except the
-// obstacles, which have the reason. `trace` is about --trace: if it is not ok, it has a `reason`
-// and nothing else. If the collector counts what it allocates, it also has `bytes_per_second`, at
-// present, and `cost`: the share of one processor that samples would take then.
+// obstacles, which have the reason. "partial", after them, is why a snapshot would be partial, if
+// that shows beforehand. `trace` is about --trace: if it is not ok, it has a `reason` and nothing
+// else. If the collector counts what it allocates, it also has `bytes_per_second`, at present, and
+// `cost`: the share of one processor that samples would take then.
 
 #include <iterator>
 
@@ -123,7 +124,12 @@ std::string format_check_json(const snapshot::Examination& found) {
     append_json_string(out, obstacle.reason);
     out += '}';
   }
-  out += "]}\n";
+  out += ']';
+  if (!found.gap.empty()) {
+    out += ",\"partial\":";
+    append_json_string(out, found.gap);
+  }
+  out += "}\n";
   return out;
 }
 

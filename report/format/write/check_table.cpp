@@ -105,8 +105,10 @@ std::string format_check_table(const snapshot::Examination& found) {
   for (const snapshot::Obstacle& obstacle : found.obstacles) {
     line(out, obstacle.way == "any" ? "obstacle" : "no " + obstacle.way, obstacle.reason);
   }
+  if (!found.gap.empty()) line(out, "partial", found.gap);
   line(out, "verdict",
        found.refusal             ? "no snapshot can be taken"
+       : !found.gap.empty()      ? "a snapshot can be taken, but it would be partial"
        : found.obstacles.empty() ? "nothing prevents a snapshot"
                                  : "a snapshot can be taken");
   return out;

@@ -63,6 +63,23 @@ TEST_CASE("malloc's heap has the chunks in use, and no others, in every release"
   }
 }
 
+TEST_CASE("a heap of any release is found without a copy, and none where malloc was not used") {
+  for (const MallocRelease& release : malloc_releases()) {
+    CAPTURE(release.name);
+    FakeMallocHeap fake(release);
+    fake.add(0x20);
+    fake.add_free(0x90);
+    fake.add(0x40);
+    fake.add_arena();
+    const Range data = FakeMallocHeap::data();
+    const auto unused = glibc::check_heap(fake.memory(), std::span(&data, 1));
+    REQUIRE_FALSE(unused);
+    CHECK(unused.error().kind == ErrorKind::Unsupported);
+    REQUIRE(fake.read());
+    CHECK(glibc::check_heap(fake.memory(), std::span(&data, 1)));
+  }
+}
+
 TEST_CASE("a cache with nothing in it is known by the pointer that its thread has") {
   FakeMallocHeap fake(malloc_releases().at(4));
   fake.add(0x20);
