@@ -212,7 +212,7 @@ Target::Target(Opened opened, HeapFound heap, NamesFound names, crystal::FiberLa
       HeapFound(std::move(heap)),
       NamesFound(std::move(names)),
       fibers(std::move(fiber_layout)),
-      vtables(modules),
+      vtables(modules, memory),
       naming(classes, vtables, code_of(modules)),
       rows(naming, types) {}
 

@@ -71,9 +71,11 @@ std::optional<std::uint64_t> end_of_string(const SampledObject& object,
 ObjectTypes::ObjectTypes(const crystal::TypeTable& classes,
                          const Modules& modules,
                          const MemoryReader& memory)
-    : vtables_(modules) {
+    : vtables_(modules, memory) {
   if (const crystal::Type* string = classes.find("String")) string_id_ = string->id;
-  if (!vtables_.names().empty()) bases_ = cxx::base_classes(modules, memory);
+  if (vtables_.names().empty()) return;
+  bases_ = cxx::base_classes(modules, memory);
+  bases_.insert(vtables_.found_bases().begin(), vtables_.found_bases().end());
 }
 
 ObjectTypes::ObjectTypes(std::optional<std::uint32_t> string_id,

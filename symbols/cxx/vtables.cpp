@@ -10,8 +10,7 @@
 #include "symbols/cxx/vtables.h"
 
 #include <algorithm>
-#include <array>
-#include <unordered_map>
+#include <utility>
 
 #include "symbols/cxx/class_names.h"
 #include "symbols/cxx/demangle.h"
@@ -21,15 +20,6 @@ namespace {
 
 constexpr std::string_view kVtable = "_ZTV";
 constexpr std::uint64_t kLargestVtable = 1U << 20U;
-
-// Modules that every program has, or that contain no C++.
-bool is_systems(const Module& module) {
-  constexpr std::array<std::string_view, 11> kNames = {
-      "ld-linux", "libc.so",    "libm.so",   "libgcc_s",  "libpthread", "libdl.",
-      "libgc.so", "libstdc++.", "libc++.so", "libc++abi", "[vdso]"};
-  return std::any_of(kNames.begin(), kNames.end(),
-                     [&](std::string_view name) { return module.name().starts_with(name); });
-}
 
 bool may_have_classes(const Module& module) {
   return module.name().starts_with("libstdc++.");
@@ -50,24 +40,33 @@ std::string class_of_vtable(std::string_view symbol) {
   return name == mangled ? name : one_spelling(name);
 }
 
-VtableNames::VtableNames(const Modules& modules) {
+VtableNames::VtableNames(const Modules& modules, const MemoryReader& memory) {
   std::vector<Symbol> symbols;
   for (const Module& module : modules.all()) {
-    if (!is_systems(module)) take_vtables(module, symbols);
+    if (!is_without_classes(module)) take_vtables(module, symbols);
   }
-  if (symbols.empty()) return;
+  const FoundVtables found = search_vtables(modules, memory);
+  if (symbols.empty() && found.vtables.empty()) return;
   for (const Module& module : modules.all()) {
     if (may_have_classes(module)) take_vtables(module, symbols);
   }
   add(symbols);
+  add(found);
 }
 
-VtableNames::VtableNames(const std::vector<Symbol>& symbols) {
+VtableNames::VtableNames(const std::vector<Symbol>& symbols, const FoundVtables& found) {
   add(symbols);
+  add(found);
+}
+
+std::uint32_t VtableNames::intern(std::string name) {
+  const auto [known, is_new] =
+      index_of_name_.try_emplace(name, static_cast<std::uint32_t>(names_.size()));
+  if (is_new) names_.push_back(std::move(name));
+  return known->second;
 }
 
 void VtableNames::add(const std::vector<Symbol>& symbols) {
-  std::unordered_map<std::string, std::uint32_t> index_of_name;
   std::vector<Symbol> sorted = symbols;
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const Symbol& a, const Symbol& b) { return a.address < b.address; });
@@ -79,11 +78,24 @@ void VtableNames::add(const std::vector<Symbol>& symbols) {
     std::string name = class_of_vtable(symbol.name);
     if (!is_sane || start < end || name.empty()) continue;
     end = start + symbol.bytes;
-    const auto [known, is_new] =
-        index_of_name.try_emplace(name, static_cast<std::uint32_t>(names_.size()));
-    if (is_new) names_.push_back(std::move(name));
     // A class with virtual bases and no functions uses its table's end as the address.
-    vtables_.push_back({start + 16, std::max(end - 8, start + 16), known->second});
+    vtables_.push_back({start + 16, std::max(end - 8, start + 16), intern(std::move(name))});
+  }
+}
+
+// Those that have symbols were found, too, but symbols say more.
+void VtableNames::add(const FoundVtables& found) {
+  std::vector<Vtable> more;
+  for (const FoundVtables::Vtable& vtable : found.vtables) {
+    if (index_of(vtable.functions)) continue;
+    const std::uint32_t name = intern(class_of_vtable(std::string(kVtable) + vtable.mangled));
+    more.push_back({vtable.functions, vtable.functions, name});
+  }
+  vtables_.insert(vtables_.end(), more.begin(), more.end());
+  std::sort(vtables_.begin(), vtables_.end(),
+            [](const Vtable& a, const Vtable& b) { return a.first < b.first; });
+  for (const std::string& mangled : found.bases) {
+    found_bases_.insert(class_of_vtable(std::string(kVtable) + mangled));
   }
 }
 

@@ -2,10 +2,14 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
+#include "attach/memory_reader.h"
+#include "symbols/cxx/vtable_search.h"
 #include "symbols/elf/module.h"
 
 namespace heapattach::cxx {
@@ -15,19 +19,23 @@ namespace heapattach::cxx {
 std::string class_of_vtable(std::string_view symbol);
 
 // Finds the class of a C++ object by its first word: the address of the class's vtable, or of the
-// part of it that belongs to one of its bases. Built once from symbols; then safe to use from
-// several threads at once. Empty, and costs nothing, for programs without C++ classes.
+// part of it that belongs to one of its bases. Built once from symbols, and for modules that were
+// stripped from their constants (vtable_search.h); then safe to use from several threads at once.
+// Empty, and costs next to nothing, for programs without C++ classes.
 class VtableNames {
  public:
-  explicit VtableNames(const Modules& modules);
-  // From symbols in any order; skips those that overlap or have an impossible size.
-  explicit VtableNames(const std::vector<Symbol>& symbols);
+  VtableNames(const Modules& modules, const MemoryReader& memory);
+  // From symbols in any order; skips those that overlap or have an impossible size. What was found
+  // without symbols counts outside of those.
+  explicit VtableNames(const std::vector<Symbol>& symbols, const FoundVtables& found = {});
 
   // "ns::Order<int>", if `word` points to the functions of a vtable.
   [[nodiscard]] std::optional<std::string_view> name_of(std::uint64_t word) const;
   // The same as an index into names().
   [[nodiscard]] std::optional<std::uint32_t> index_of(std::uint64_t word) const;
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
+  // Of classes that were found without symbols: those from which others are derived.
+  [[nodiscard]] const std::set<std::string>& found_bases() const { return found_bases_; }
 
  private:
   struct Vtable {
@@ -37,9 +45,14 @@ class VtableNames {
   };
 
   void add(const std::vector<Symbol>& symbols);
+  void add(const FoundVtables& found);
+  // Returns the index of a name, and adds it if it is new.
+  std::uint32_t intern(std::string name);
 
   std::vector<Vtable> vtables_;  // sorted, disjoint
   std::vector<std::string> names_;
+  std::unordered_map<std::string, std::uint32_t> index_of_name_;
+  std::set<std::string> found_bases_;
 };
 
 }  // namespace heapattach::cxx

@@ -171,4 +171,24 @@ bool Module::Contents::has_debug_information(const Module& module) {
   return elf && elf->has_debug_information();
 }
 
+bool Module::Contents::has_all_symbols(const Module& module) {
+  const Contents& contents = *module.contents_;
+  const bool is_known = !contents.file || contents.file->symbols_problem().empty();
+  return is_known &&
+         (contents.debug_file || (contents.file && contents.file->has_section(".symtab")));
+}
+
+std::size_t Module::Contents::read_file(const Module& module,
+                                        RemoteAddr at,
+                                        std::span<std::byte> into) {
+  const Contents& contents = *module.contents_;
+  for (const SegmentBytes& part : contents.file_parts) {
+    if (!contents.file || !part.range.contains(at)) continue;
+    const std::uint64_t within = at - part.range.start;
+    const std::uint64_t count = std::min<std::uint64_t>(into.size(), part.range.bytes - within);
+    return contents.file->read_at(part.file_offset + within, into.first(count));
+  }
+  return 0;
+}
+
 }  // namespace heapattach

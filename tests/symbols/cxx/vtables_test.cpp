@@ -50,3 +50,17 @@ TEST_CASE("two vtables of one class share a name, and without vtables there are 
   const VtableNames nothing(std::vector<Symbol>{});
   CHECK_FALSE(nothing.name_of(0x1010).has_value());
 }
+
+TEST_CASE("a vtable that was found without a symbol counts where no symbol says more") {
+  FoundVtables found;
+  found.vtables = {{0x1010, "3Bar"}, {0x3010, "N2ns5OrderIiEE"}, {0x500, "3Foo"}};
+  found.bases = {"3Foo"};
+  const VtableNames names({{"_ZTV3Foo", {0x1000}, 40, false}}, found);
+  CHECK(names.names() == std::vector<std::string>{"Foo", "ns::Order<int>"});
+  CHECK(names.name_of(0x1010) == "Foo");
+  CHECK(names.name_of(0x3010) == "ns::Order<int>");
+  CHECK(names.name_of(0x500) == "Foo");
+  CHECK_FALSE(names.name_of(0x3018).has_value());
+  CHECK_FALSE(names.name_of(0x3008).has_value());
+  CHECK(names.found_bases() == std::set<std::string>{"Foo"});
+}

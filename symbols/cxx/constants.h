@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "attach/memory_reader.h"
+#include "symbols/elf/module.h"
+
+namespace heapattach::cxx {
+
+// Reads what a program never changes: from the files of its modules where these cannot be written
+// to, so that no page of the target is touched for it, and otherwise from its memory, as it is
+// after relocation. Reads pieces, because most reads are close to the one before. Borrows both.
+class Constants {
+ public:
+  Constants(const Modules& modules, const MemoryReader& memory)
+      : modules_(modules), memory_(memory) {}
+
+  [[nodiscard]] std::optional<std::uint64_t> word(std::uint64_t at) const;
+  // Returns how many bytes there are, of as many as fit.
+  std::size_t read(std::uint64_t at, std::span<std::byte> into) const;
+
+ private:
+  struct Piece {
+    std::uint64_t start = 0;
+    std::vector<std::byte> bytes;
+  };
+
+  [[nodiscard]] std::span<const std::byte> piece_at(std::uint64_t at, std::size_t wanted) const;
+  [[nodiscard]] std::size_t read_from_source(std::uint64_t at, std::span<std::byte> into) const;
+
+  const Modules& modules_;
+  const MemoryReader& memory_;
+  mutable std::vector<Piece> pieces_;  // the last ones
+  mutable std::size_t oldest_ = 0;
+};
+
+}  // namespace heapattach::cxx

@@ -1,0 +1,238 @@
+// The main part of a vtable (Itanium C++ ABI, 2.5.2), to which the first word of each object
+// points, is in the program's constants, whether it was stripped or not:
+//
+//     …, offset to top: 0, type_info of the class, functions …
+//       objects point here ------------------------^
+//
+// So a zero, the address of a constant and the address of code are a candidate. It counts if the
+// constant is a type_info: its first word is one of the three that classes have, its name is a
+// mangled one, and its bases are type_infos (type_infos.h). A class without virtual functions of
+// its own or inherited ones, but with virtual bases, is not found.
+//
+// The three first words are the functions of three classes of the C++ library. In libstdc++.so they
+// have symbols. Linked into a stripped program, they show themselves: the class of type_infos with
+// one base has one base, and so is described by a type_info of its own class. It is the only vtable
+// that its own type_info begins with.
+//
+// Constants with addresses are in PT_GNU_RELRO, in memory, or in a program at fixed addresses among
+// those that the file has already.
+
+#include "symbols/cxx/vtable_search.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "attach/x86_64.h"
+#include "symbols/cxx/constants.h"
+#include "symbols/cxx/type_infos.h"
+#include "symbols/elf/module_contents.h"
+
+namespace heapattach::cxx {
+
+namespace {
+
+using Bases = TypeInfos::Bases;
+
+constexpr std::uint64_t kMostBytes = 256U << 20;    // of one range of constants
+constexpr std::uint64_t kMostWritable = 64U << 20;  // where nothing is made read-only
+constexpr std::size_t kMostCandidates = 1U << 18;   // of all modules
+constexpr int kMostLibraries = 16;                  // C++ libraries linked into modules
+constexpr std::size_t kWindowWords = std::size_t{1} << 17;
+constexpr std::string_view kVtable = "_ZTV";
+
+struct Form {
+  std::string_view mangled;  // the class of such type_infos
+  Bases bases;
+};
+constexpr std::array kForms{Form{"N10__cxxabiv117__class_type_infoE", Bases::None},
+                            Form{"N10__cxxabiv120__si_class_type_infoE", Bases::One},
+                            Form{"N10__cxxabiv121__vmi_class_type_infoE", Bases::Many}};
+
+std::optional<Bases> form_of(std::string_view mangled) {
+  for (const Form& form : kForms) {
+    if (form.mangled == mangled) return form.bases;
+  }
+  return std::nullopt;
+}
+
+struct Candidate {
+  std::uint64_t functions = 0;
+  std::uint64_t type_info = 0;
+};
+
+// The addresses of a kind of segment in all modules, sorted.
+class Places {
+ public:
+  void add(Range range) { ranges_.push_back(range); }
+  void sort() { std::sort(ranges_.begin(), ranges_.end()); }
+  [[nodiscard]] bool contains(std::uint64_t word) const {
+    if (last_ < ranges_.size() && ranges_[last_].contains(RemoteAddr{word})) return true;
+    const auto after =
+        std::partition_point(ranges_.begin(), ranges_.end(),
+                             [&](const Range& range) { return range.start.value <= word; });
+    if (after == ranges_.begin()) return false;
+    last_ = static_cast<std::size_t>(after - ranges_.begin()) - 1;
+    return ranges_[last_].contains(RemoteAddr{word});
+  }
+
+ private:
+  std::vector<Range> ranges_;
+  mutable std::size_t last_ = 0;  // the one that was found last
+};
+
+// Where vtables may be in a module.
+std::vector<Range> constants_of(const Module& module) {
+  std::vector<Range> places;
+  if (const auto relro = module.relro()) places.push_back(*relro);
+  const auto segments = module.segments();
+  const bool has_plain = std::any_of(segments.begin(), segments.end(), [](const Segment& segment) {
+    return !segment.writable && !segment.executable;
+  });
+  for (const Segment& segment : segments) {
+    Range range = segment.range;
+    if (segment.writable) {
+      if (module.relro()) continue;
+      range.bytes = std::min(range.bytes, kMostWritable);
+    } else if (module.bias() != 0 || (segment.executable && has_plain)) {
+      continue;  // nothing there is relocated, or it is code alone
+    }
+    places.push_back(range);
+  }
+  for (Range& place : places) {
+    const std::uint64_t before = (0 - place.start.value) % kWordBytes;
+    place.bytes -= std::min(place.bytes, before);
+    place.start = place.start + before;
+    place.bytes = std::min(place.bytes, kMostBytes);
+  }
+  return places;
+}
+
+class Search {
+ public:
+  Search(const Modules& modules, const MemoryReader& memory)
+      : modules_(modules), constants_(modules, memory), infos_(constants_) {}
+
+  FoundVtables run() {
+    for (const Module& module : modules_.all()) {
+      for (const Segment& segment : module.segments()) {
+        (segment.executable ? code_ : data_).add(segment.range);
+        // A linker may put constants beside the code.
+        if (segment.executable && !segment.writable) data_.add(segment.range);
+      }
+    }
+    code_.sort();
+    data_.sort();
+    for (const Module& module : modules_.all()) {
+      if (is_without_classes(module) || Module::Contents::has_all_symbols(module)) continue;
+      for (const Range& place : constants_of(module)) scan(place);
+    }
+    FoundVtables found;
+    if (candidates_.empty()) return found;
+    learn_forms();
+    if (infos_.knows_forms()) check(found);
+    return found;
+  }
+
+ private:
+  // Windows share two words, so that no candidate is cut.
+  void scan(Range place) {
+    std::vector<std::uint64_t> words(kWindowWords);
+    for (RemoteAddr at = place.start; at + 3 * kWordBytes <= place.end();) {
+      const std::size_t wanted =
+          std::min<std::uint64_t>(words.size(), (place.end() - at) / kWordBytes);
+      const std::size_t count = read_words(at.value, std::span(words).first(wanted));
+      look_at(at, std::span(words).first(count));
+      if (count != wanted || count < 3 || candidates_.size() >= kMostCandidates) return;
+      at = at + (count - 2) * kWordBytes;
+    }
+  }
+
+  std::size_t read_words(std::uint64_t at, std::span<std::uint64_t> into) const {
+    const auto bytes = std::as_writable_bytes(into);
+    std::size_t count = 0;
+    while (count < bytes.size()) {
+      const std::size_t more = constants_.read(at + count, bytes.subspan(count));
+      if (more == 0) break;
+      count += more;
+    }
+    return count / kWordBytes;
+  }
+
+  void look_at(RemoteAddr start, std::span<const std::uint64_t> words) {
+    for (std::size_t i = 2; i < words.size(); ++i) {
+      if (words[i - 2] != 0 || words[i - 1] == 0 || words[i - 1] % kWordBytes != 0) continue;
+      if (!code_.contains(words[i]) || !data_.contains(words[i - 1])) continue;
+      candidates_.push_back({start.value + i * kWordBytes, words[i - 1]});
+      if (candidates_.size() >= kMostCandidates) return;
+    }
+  }
+
+  void learn_forms() {
+    for (const Module& module : modules_.all()) {
+      for (const Symbol& symbol : module.symbols_with_prefix("_ZTVN10__cxxabiv1")) {
+        const auto bases = form_of(symbol.name.substr(kVtable.size()));
+        if (bases) infos_.add_form(symbol.address.value + 2 * kWordBytes, *bases);
+      }
+    }
+    int libraries = 0;
+    for (const Candidate& one : candidates_) {
+      const bool is_its_own = constants_.word(one.type_info) == one.functions;
+      if (!is_its_own || form_of(infos_.name_in(one.type_info)) != Bases::One) continue;
+      learn_forms_with(one.functions);
+      if (++libraries == kMostLibraries) return;
+    }
+  }
+
+  // All three classes have type_infos of this form.
+  void learn_forms_with(std::uint64_t one_base) {
+    for (const Candidate& one : candidates_) {
+      if (constants_.word(one.type_info) != one_base) continue;
+      if (const auto bases = form_of(infos_.name_in(one.type_info))) {
+        infos_.add_form(one.functions, *bases);
+      }
+    }
+  }
+
+  void check(FoundVtables& found) {
+    std::sort(candidates_.begin(), candidates_.end(),
+              [](const Candidate& a, const Candidate& b) { return a.functions < b.functions; });
+    std::set<std::uint64_t> bases;
+    for (const Candidate& one : candidates_) {
+      const bool is_known =
+          !found.vtables.empty() && found.vtables.back().functions == one.functions;
+      const TypeInfos::Class* klass = is_known ? nullptr : infos_.find(one.type_info);
+      if (klass == nullptr) continue;
+      found.vtables.push_back({one.functions, klass->mangled});
+      bases.insert(klass->bases.begin(), klass->bases.end());
+    }
+    for (const std::uint64_t base : bases) {
+      if (const TypeInfos::Class* klass = infos_.find(base)) found.bases.insert(klass->mangled);
+    }
+  }
+
+  const Modules& modules_;
+  Constants constants_;
+  TypeInfos infos_;
+  Places code_;
+  Places data_;
+  std::vector<Candidate> candidates_;
+};
+
+}  // namespace
+
+bool is_without_classes(const Module& module) {
+  constexpr std::array<std::string_view, 11> kNames = {
+      "ld-linux", "libc.so",    "libm.so",   "libgcc_s",  "libpthread", "libdl.",
+      "libgc.so", "libstdc++.", "libc++.so", "libc++abi", "[vdso]"};
+  return std::any_of(kNames.begin(), kNames.end(),
+                     [&](std::string_view name) { return module.name().starts_with(name); });
+}
+
+FoundVtables search_vtables(const Modules& modules, const MemoryReader& memory) {
+  return Search(modules, memory).run();
+}
+
+}  // namespace heapattach::cxx
