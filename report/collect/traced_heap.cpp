@@ -102,8 +102,9 @@ Result<void> add_malloc(const Target& target,
 }
 
 // Crystal allocates a stack for its handler of SIGSEGV, and tells only the kernel where it is
-// (setup_segfault_handler). The kernel does not tell us, but there is one, and its size is known.
-// If several allocations have that size, none is taken for it: a leak must not pass for it.
+// (setup_segfault_handler). The kernel does not tell us, but there is one, nothing else references
+// it, and its size is known. If several such allocations have that size, none is taken for it: a
+// leak must not pass for it.
 void keep_signal_stack(const Target& target, TracedHeap& traced) {
   constexpr std::uint64_t kStackBytes = 8192;
   if (target.runtime != "crystal" || !target.reads_malloc()) return;
@@ -112,9 +113,10 @@ void keep_signal_stack(const Target& target, TracedHeap& traced) {
   std::vector<boehm::ObjectRef> found;
   for (std::uint32_t block = 0; block < heap.blocks().size(); ++block) {
     const bool is_large_enough = heap.blocks()[block].object_bytes == kStackBytes + 8;
-    if (heap.is_chunk(block) && is_large_enough) found.push_back({block, 0});
+    const bool is_candidate = heap.is_chunk(block) && is_large_enough;
+    if (is_candidate && !live.contains(heap.number({block, 0}))) found.push_back({block, 0});
   }
-  if (found.size() != 1 || live.contains(heap.number(found.front()))) return;
+  if (found.size() != 1) return;
   live.insert(heap.number(found.front()));
   traced.signal_stack = found.front();
 }
