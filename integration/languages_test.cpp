@@ -206,4 +206,28 @@ TEST_CASE("an ECL program's objects are counted by its type names") {
   CHECK(maker.ends_with("2345"));
 }
 
+// With debug information, and the collector loaded at run time.
+TEST_CASE(
+    "a Nim program's objects have the type that they say, and not the one of their variable") {
+  if (!is_target_built("sessions_nim")) return;
+  const Release nim = release_of("nim", {"nim", "--version"}, {"1.6"});
+  LiveTarget target("sessions_nim");
+  const Answer& truth = target.greeting();
+  const Count count = count_of(target.pid(), nim);
+  if (!nim.is_tried && !count.objects.contains("Admin")) {
+    return print_untried(nim, "its objects say something else");
+  }
+  CHECK(count.objects.at("Session") == truth.at("sessions"));
+  CHECK(count.objects.at("Admin") == truth.at("admins"));
+  CHECK(count.objects.at("Cart") == truth.at("carts"));
+  CHECK(count.objects.at("seq[Item]") == truth.at("carts"));
+  for (const auto& [name, objects] : count.objects) {
+    CAPTURE(name);
+    CHECK(name.find("tyObject_") == std::string::npos);
+  }
+  const ToolRun strings = run_tool({"strings", "--top", "1", fmt::format("{}", target.pid())});
+  CAPTURE(strings.output);
+  CHECK(strings.output.find("guest 0") != std::string::npos);
+}
+
 }  // namespace heapattach

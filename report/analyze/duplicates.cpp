@@ -30,6 +30,7 @@ using Parts = std::array<std::vector<Entry>, kParts>;
 
 // The kind of text that only a pointer to characters shows.
 constexpr std::string_view kCharacters = "char[]";
+constexpr std::string_view kNimString = "string";
 
 // What one worker saw.
 struct Seen {
@@ -140,6 +141,7 @@ void add(const Duplicates& part, Duplicates& to) {
 
 std::string_view string_kind(const Type& type) {
   if (type.name == "String" || type.name == kCharacters) return type.name;
+  if (type.name == kNimString) return type.name;
   return type.holder == "std::string" ? std::string_view("std::string") : std::string_view();
 }
 

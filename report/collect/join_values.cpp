@@ -15,6 +15,7 @@ namespace heapattach::snapshot {
 namespace {
 
 constexpr std::size_t kCrystalText = 12;  // of the text in a String
+constexpr std::size_t kNimText = 16;      // of the text in Nim's string
 
 std::string_view text_of(std::span<const std::byte> bytes) {
   // Bytes of any type may be accessed as characters.
@@ -39,6 +40,7 @@ class Reader {
     switch (plan.whole) {
       case ValuePlan::Whole::CrystalString: read_crystal(contents); return;
       case ValuePlan::Whole::Text: read_text(ref, contents); return;
+      case ValuePlan::Whole::NimString: read_nim(contents); return;
       case ValuePlan::Whole::Nothing: break;
     }
     for (std::uint32_t i = 0; i < plan.fields.size(); ++i) {
@@ -70,6 +72,12 @@ class Reader {
     if (contents.size() < kCrystalText) return;
     const std::uint64_t bytes = load<std::uint32_t>(contents, 4);
     add(text_of(contents.subspan(kCrystalText)).substr(0, bytes), Value::kOwn, true, bytes);
+  }
+
+  void read_nim(std::span<const std::byte> contents) {
+    if (contents.size() < kNimText) return;
+    const auto bytes = load<std::uint64_t>(contents, 0);
+    add(text_of(contents.subspan(kNimText)).substr(0, bytes), Value::kOwn, true, bytes);
   }
 
   void read_text(boehm::ObjectRef ref, std::span<const std::byte> contents) {

@@ -14,6 +14,7 @@
 #include "symbols/dwarf/dwarf_types.h"
 #include "symbols/dwarf/type_cache.h"
 #include "symbols/malloc/allocators.h"
+#include "symbols/nim/types.h"
 #include "symbols/types/crystal_type_info.h"
 #include "symbols/types/model_checks.h"
 
@@ -123,7 +124,9 @@ types::TypeModel find_types(const TakeOptions& options,
   types::TypeModel found = has_layouts ? types::types_from_table(classes) : types::TypeModel{};
   types::merge(found, types::read_types(target.modules, how));
   const bool has_strings = cxx::describe_strings(found);
-  if (cxx::place_virtual_bases(target.modules, target.memory, found) > 0 || has_strings) {
+  const bool has_bases = nim::describe_bases(found);
+  if (cxx::place_virtual_bases(target.modules, target.memory, found) > 0 || has_strings ||
+      has_bases) {
     types::make_sound(found);
   }
   return found;
@@ -212,7 +215,7 @@ Target::Target(Opened opened, HeapFound heap, NamesFound names, crystal::FiberLa
       HeapFound(std::move(heap)),
       NamesFound(std::move(names)),
       fibers(std::move(fiber_layout)),
-      vtables(modules, memory),
+      vtables(modules, memory, nim::first_words(modules, types)),
       naming(classes, vtables, code_of(modules)),
       rows(naming, types) {}
 

@@ -51,10 +51,26 @@ Fit fit_size(const Claim& claim, const boehm::Block& block, std::uint64_t inside
   return {};
 }
 
+// An object that is as large as one of a derived type would be may be one: nothing says which.
+Fit or_subtype(const Fit& found,
+               const Claim& claim,
+               std::uint64_t object_bytes,
+               const TypeRows& rows) {
+  if (claim.one_or_subtype == kNoRow) return found;
+  for (const std::uint64_t bytes : rows.subtype_bytes(claim.one_or_subtype)) {
+    const bool fits = object_bytes >= bytes && object_bytes - bytes <= kGranule;
+    if (fits && bytes >= kGranule / 2) return {Rank::Loose, claim.one_or_subtype};
+  }
+  return found;
+}
+
 }  // namespace
 
 Fit fit(const Claim& claim, const boehm::Block& block, std::uint64_t inside, const TypeRows& rows) {
-  const Fit found = fit_size(claim, block, inside);
+  Fit found = fit_size(claim, block, inside);
+  if (inside == 0 && claim.how == Claim::How::Instance) {
+    found = or_subtype(found, claim, block.object_bytes, rows);
+  }
   if (found.rank == Rank::None) return {};
   const RowLayout& layout = rows.layout(found.row);
   if (!layout.is_precise) return found;

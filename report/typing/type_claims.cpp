@@ -49,7 +49,7 @@ bool ends_in_array(const TypeModel& model, const types::Type& type, int depth = 
 
 std::string TypeRows::holder_of(const PointerWord& word) const {
   if (word.container != types::kNoType) return container_name(model_[word.container].name);
-  return model_[word.holder != types::kNoType ? word.holder : word.type].name;
+  return shown(word.holder != types::kNoType ? word.holder : word.type);
 }
 
 std::optional<Claim> TypeRows::claim_of(const PointerWord& word) {
@@ -133,6 +133,11 @@ std::optional<Claim> TypeRows::instance_claim(TypeRef target) {
   claim.many = intern({Kind::Many, target, ""});
   claim.one = is_structure ? intern({Kind::One, target, ""}) : claim.many;
   claim.has_tail = ends_in_array(model_, type);
+  // Objects with a header say themselves what they are.
+  const bool has_subtypes = subtype_bytes_.contains(target);
+  if (is_structure && has_subtypes && !type.has_header && !naming_.has_class(type.name)) {
+    claim.one_or_subtype = intern({Kind::OneOrSubtype, target, ""});
+  }
   // A pointer to a number inside an object most likely points to a member.
   claim.step = is_structure && !claim.has_tail ? claim.bytes : 0;
   return claim;

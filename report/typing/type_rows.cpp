@@ -26,11 +26,12 @@ std::string element_path(std::string_view element_type, std::string path) {
 }
 
 // A reference to an instance is named after its class, as in the language.
-const std::string& field_type_name(const types::TypeModel& model, TypeRef ref) {
+const std::string& field_type_name(const TypeRows& rows, TypeRef ref) {
+  const types::TypeModel& model = rows.model();
   const types::Type& type = model[ref];
   const bool is_plain = type.is_reference && type.target < model.types().size() &&
                         type.name == model[type.target].name + " *";
-  return is_plain ? model[type.target].name : type.name;
+  return rows.shown(is_plain ? type.target : ref);
 }
 
 std::vector<std::string> sources_of(const types::Type& type) {
@@ -58,22 +59,65 @@ Type row_of(const runtimes::Shape& shape) {
 }  // namespace
 
 TypeRows::TypeRows(const Naming& naming, const types::TypeModel& model)
-    : naming_(naming), model_(model), types_(naming.types()) {
+    : naming_(naming), model_(model), shown_(nim::shown_names(model)), types_(naming.types()) {
   layouts_.resize(types_.size());
   refs_.resize(types_.size(), types::kNoType);
   buffer_pointers_.resize(types_.size());
   has_unknown_fields_.resize(types_.size());
+  find_subtypes();
   const auto rows = static_cast<TypeIndex>(types_.size());
   for (TypeIndex row = 0; row < rows; ++row) {
     if (types_[row].typed_by != TypedBy::Nothing) fill_class(row);
     if (!layouts_[row].is_precise) fall_back(row);
     if (auto name = control_block_name(types_[row].name); !name.empty()) {
       types_[row].name = std::move(name);
+    } else if (refs_[row] != types::kNoType) {
+      types_[row].name = shown(refs_[row]);
     }
     has_buffer_pointers_ =
         has_buffer_pointers_ || !buffer_pointers_[row].empty() || has_unknown_fields_[row];
   }
   fill_waiting();
+}
+
+// A type is derived from all bases of its first base. Few types have more than a few.
+void TypeRows::find_subtypes() {
+  constexpr int kDeepest = 32;
+  const auto base_of = [&](TypeRef ref) {
+    for (const types::Member& member : model_[ref].members) {
+      const bool is_first = member.is_base && !member.is_virtual_base && member.offset == 0;
+      if (is_first && member.type < model_.types().size()) return member.type;
+    }
+    return types::kNoType;
+  };
+  for (TypeRef ref = 0; ref < model_.types().size(); ++ref) {
+    if (model_[ref].shape != Shape::Struct || model_[ref].bytes.value_or(0) == 0) continue;
+    TypeRef base = base_of(ref);
+    for (int depth = 0; base != types::kNoType && depth < kDeepest; ++depth) {
+      subtype_bytes_[base].push_back(*model_[ref].bytes);
+      base = base_of(base);
+    }
+  }
+  for (auto& [base, bytes] : subtype_bytes_) {
+    std::sort(bytes.begin(), bytes.end());
+    bytes.erase(std::unique(bytes.begin(), bytes.end()), bytes.end());
+  }
+}
+
+std::span<const std::uint64_t> TypeRows::subtype_bytes(TypeIndex row) const {
+  const auto found = subtype_bytes_.find(refs_[row]);
+  return found != subtype_bytes_.end() ? std::span<const std::uint64_t>(found->second)
+                                       : std::span<const std::uint64_t>();
+}
+
+const std::string& TypeRows::shown(TypeRef type) const {
+  const auto found = shown_.find(type);
+  return found != shown_.end() ? found->second : model_[type].name;
+}
+
+bool TypeRows::is_nim_text(TypeIndex row) const {
+  return refs_[row] != types::kNoType && !shown_.empty() &&
+         model_[refs_[row]].name == nim::kString && types_[row].name == nim::kShownString;
 }
 
 std::span<const crystal::BufferPointer> TypeRows::buffer_pointers(TypeIndex row) const {
@@ -120,8 +164,9 @@ TypeIndex TypeRows::intern(const Key& key) {
   type.known_from = {"referrer"};
   if (ref != types::kNoType) type.known_from = sources_of(model_[ref]);
   switch (kind) {
-    case Kind::One: type.name = model_[ref].name; break;
-    case Kind::Many: type.name = model_[ref].name + "[]"; break;
+    case Kind::One: type.name = shown(ref); break;
+    case Kind::OneOrSubtype: type.name = shown(ref) + " or a subtype"; break;
+    case Kind::Many: type.name = shown(ref) + "[]"; break;
     case Kind::Closure: type.name = fmt::format("(closure of {})", holder); break;
     case Kind::Buffer:
     case Kind::Unknown: type.name = fmt::format("(buffer of {})", holder); break;
@@ -147,7 +192,7 @@ void TypeRows::fill(const Key& key, TypeIndex row) {
   // Rows are added meanwhile, and the vectors move.
   RowLayout layout;
   Type type = types_[row];
-  if (kind == Kind::One) {
+  if (kind == Kind::One || kind == Kind::OneOrSubtype) {
     fill_instance(ref, map_of(ref), layout, type);
     // An instance is as large as its type; what follows it is not described.
     if (type.instance_bytes && layout.element_bytes == 0) {
@@ -192,7 +237,7 @@ void TypeRows::fill_instance(TypeRef ref, PointerMap map, RowLayout& layout, Typ
   if (!map.leaves.empty()) named.fields.clear();
   for (Leaf& leaf : map.leaves) {
     named.fields.push_back(
-        {std::move(leaf.path), field_type_name(model_, leaf.type), leaf.offset, leaf.bytes});
+        {std::move(leaf.path), field_type_name(*this, leaf.type), leaf.offset, leaf.bytes});
   }
   if (map.tail && map.tail->element < model_.types().size()) {
     named.elements.name = map.tail->path;

@@ -6,11 +6,13 @@
 #include <optional>
 #include <span>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "report/model/model.h"
 #include "report/typing/naming.h"
 #include "report/typing/pointer_map.h"
+#include "symbols/nim/types.h"
 #include "symbols/runtimes/object_names.h"
 #include "symbols/types/type_model.h"
 
@@ -32,6 +34,9 @@ struct Claim {
       0;  // it may point inside at a multiple of this many bytes; 0: only to the start
   TypeIndex one = kNoRow;   // the row of an object that contains one instance
   TypeIndex many = kNoRow;  // … several; kNoRow: impossible
+  // … one instance of the type or of one that is derived from it; kNoRow: there is none, or each
+  // object says what it is.
+  TypeIndex one_or_subtype = kNoRow;
   How how = How::Instance;
   bool by_kind = false;  // the object is atomic exactly if it holds no pointers, as in Crystal
   TypeIndex other_kind =
@@ -71,6 +76,9 @@ class TypeRows {
 
   [[nodiscard]] const std::vector<Type>& types() const { return types_; }
   [[nodiscard]] const RowLayout& layout(TypeIndex row) const { return layouts_[row]; }
+  // How many bytes each type has that is derived from that of the row's instances and begins with
+  // it.
+  [[nodiscard]] std::span<const std::uint64_t> subtype_bytes(TypeIndex row) const;
   // Whether any row makes claims about other objects.
   [[nodiscard]] bool has_claims() const { return has_claims_; }
   // The words of the row's instances that point to Strings or to memory that is not an instance,
@@ -97,12 +105,17 @@ class TypeRows {
   // For -v: types whose two sources contradict each other, so that their fields are ignored.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   [[nodiscard]] const types::TypeModel& model() const { return model_; }
+  // What a type is called in the program's language.
+  [[nodiscard]] const std::string& shown(types::TypeRef type) const;
+  // Whether objects of the row are texts of Nim: their length in a word, and behind the next one
+  // their characters.
+  [[nodiscard]] bool is_nim_text(TypeIndex row) const;
   [[nodiscard]] const Naming& naming() const { return naming_; }
   // The model's type of a row's instances, or of its elements; kNoType if there is none.
   [[nodiscard]] types::TypeRef type_of(TypeIndex row) const { return refs_[row]; }
 
  private:
-  enum class Kind : std::uint8_t { One, Many, Buffer, Closure, Unknown, Held };
+  enum class Kind : std::uint8_t { One, OneOrSubtype, Many, Buffer, Closure, Unknown, Held };
   using Key = std::tuple<Kind, types::TypeRef, std::string>;
 
   TypeIndex intern(const Key& key);
@@ -121,10 +134,13 @@ class TypeRows {
   PointerMap map_of(types::TypeRef ref);
   void fall_back(TypeIndex row);
   void claim_the_rest(TypeIndex row);
+  void find_subtypes();
   void add_buffer_pointers(TypeIndex row, const PointerMap& map);
 
   const Naming& naming_;
   const types::TypeModel& model_;
+  std::unordered_map<types::TypeRef, std::vector<std::uint64_t>> subtype_bytes_;  // by base
+  nim::ShownNames shown_;  // of types that are called something else in the model
   std::vector<Type> types_;
   std::vector<RowLayout> layouts_;
   std::vector<types::TypeRef> refs_;

@@ -127,6 +127,8 @@ ValuePlan plan_values(const TypeRows& rows, TypeIndex row) {
   const Type& type = rows.types()[row];
   if (rows.naming().is_string(row)) {
     plan.whole = ValuePlan::Whole::CrystalString;
+  } else if (rows.is_nim_text(row)) {
+    plan.whole = ValuePlan::Whole::NimString;
   } else if (type.name == "char[]" || type.holder == "std::string") {
     plan.whole = ValuePlan::Whole::Text;
   } else if (rows.type_of(row) != types::kNoType && type.elements.bytes == 0) {

@@ -17,6 +17,7 @@ struct ValuePlan {
     Nothing,
     CrystalString,  // a size, a length, and then the text
     Text,           // up to the first NUL
+    NimString,      // a length, a capacity, and then the text
   };
   // A number, or an embedded std::string.
   struct Field {

@@ -115,7 +115,7 @@ class Search {
   Search(const Modules& modules, const MemoryReader& memory)
       : modules_(modules), constants_(modules, memory), infos_(constants_) {}
 
-  FoundVtables run() {
+  FoundVtables run(const std::function<bool(std::uint64_t)>& is_known) {
     for (const Module& module : modules_.all()) {
       for (const Segment& segment : module.segments()) {
         (segment.executable ? code_ : data_).add(segment.range);
@@ -132,6 +132,9 @@ class Search {
     FoundVtables found;
     if (candidates_.empty()) return found;
     learn_forms();
+    if (is_known) {
+      std::erase_if(candidates_, [&](const Candidate& one) { return is_known(one.functions); });
+    }
     if (infos_.knows_forms()) check(found);
     return found;
   }
@@ -231,8 +234,10 @@ bool is_without_classes(const Module& module) {
                      [&](std::string_view name) { return module.name().starts_with(name); });
 }
 
-FoundVtables search_vtables(const Modules& modules, const MemoryReader& memory) {
-  return Search(modules, memory).run();
+FoundVtables search_vtables(const Modules& modules,
+                            const MemoryReader& memory,
+                            const std::function<bool(std::uint64_t)>& is_known) {
+  return Search(modules, memory).run(is_known);
 }
 
 }  // namespace heapattach::cxx

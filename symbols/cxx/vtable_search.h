@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -21,8 +22,11 @@ struct FoundVtables {
 };
 
 // Searches the constants of those modules that have no complete table of symbols, and are not the
-// system's. A table counts if the type_info that it names proves to be one.
-[[nodiscard]] FoundVtables search_vtables(const Modules& modules, const MemoryReader& memory);
+// system's. A table counts if the type_info that it names proves to be one. Those of which
+// `is_known` says so, by what objects begin with, are left out; it may be empty.
+[[nodiscard]] FoundVtables search_vtables(const Modules& modules,
+                                          const MemoryReader& memory,
+                                          const std::function<bool(std::uint64_t)>& is_known = {});
 
 // A module of the system, or one that contains no C++.
 [[nodiscard]] bool is_without_classes(const Module& module);

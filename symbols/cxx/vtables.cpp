@@ -40,18 +40,24 @@ std::string class_of_vtable(std::string_view symbol) {
   return name == mangled ? name : one_spelling(name);
 }
 
-VtableNames::VtableNames(const Modules& modules, const MemoryReader& memory) {
+VtableNames::VtableNames(const Modules& modules,
+                         const MemoryReader& memory,
+                         const FirstWords& others) {
   std::vector<Symbol> symbols;
   for (const Module& module : modules.all()) {
     if (!is_without_classes(module)) take_vtables(module, symbols);
   }
-  const FoundVtables found = search_vtables(modules, memory);
-  if (symbols.empty() && found.vtables.empty()) return;
-  for (const Module& module : modules.all()) {
-    if (may_have_classes(module)) take_vtables(module, symbols);
-  }
   add(symbols);
-  add(found);
+  add(search_vtables(modules, memory,
+                     [this](std::uint64_t word) { return index_of(word).has_value(); }));
+  if (!vtables_.empty()) {
+    symbols.clear();
+    for (const Module& module : modules.all()) {
+      if (may_have_classes(module)) take_vtables(module, symbols);
+    }
+    add(symbols);
+  }
+  add(others);
 }
 
 VtableNames::VtableNames(const std::vector<Symbol>& symbols, const FoundVtables& found) {
@@ -70,6 +76,7 @@ void VtableNames::add(const std::vector<Symbol>& symbols) {
   std::vector<Symbol> sorted = symbols;
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const Symbol& a, const Symbol& b) { return a.address < b.address; });
+  std::vector<Vtable> more;
   std::uint64_t end = 0;  // of the last accepted one
   for (const Symbol& symbol : sorted) {
     const std::uint64_t start = symbol.address.value;
@@ -79,8 +86,9 @@ void VtableNames::add(const std::vector<Symbol>& symbols) {
     if (!is_sane || start < end || name.empty()) continue;
     end = start + symbol.bytes;
     // A class with virtual bases and no functions uses its table's end as the address.
-    vtables_.push_back({start + 16, std::max(end - 8, start + 16), intern(std::move(name))});
+    more.push_back({start + 16, std::max(end - 8, start + 16), intern(std::move(name))});
   }
+  insert(more);
 }
 
 // Those that have symbols were found, too, but symbols say more.
@@ -91,12 +99,24 @@ void VtableNames::add(const FoundVtables& found) {
     const std::uint32_t name = intern(class_of_vtable(std::string(kVtable) + vtable.mangled));
     more.push_back({vtable.functions, vtable.functions, name});
   }
-  vtables_.insert(vtables_.end(), more.begin(), more.end());
-  std::sort(vtables_.begin(), vtables_.end(),
-            [](const Vtable& a, const Vtable& b) { return a.first < b.first; });
+  insert(more);
   for (const std::string& mangled : found.bases) {
     found_bases_.insert(class_of_vtable(std::string(kVtable) + mangled));
   }
+}
+
+void VtableNames::add(const FirstWords& others) {
+  std::vector<Vtable> more;
+  for (const auto& [word, name] : others) {
+    if (!index_of(word)) more.push_back({word, word, intern(name)});
+  }
+  insert(more);
+}
+
+void VtableNames::insert(const std::vector<Vtable>& more) {
+  vtables_.insert(vtables_.end(), more.begin(), more.end());
+  std::sort(vtables_.begin(), vtables_.end(),
+            [](const Vtable& a, const Vtable& b) { return a.first < b.first; });
 }
 
 std::optional<std::uint32_t> VtableNames::index_of(std::uint64_t word) const {

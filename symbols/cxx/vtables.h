@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "attach/memory_reader.h"
@@ -24,7 +25,9 @@ std::string class_of_vtable(std::string_view symbol);
 // Empty, and costs next to nothing, for programs without C++ classes.
 class VtableNames {
  public:
-  VtableNames(const Modules& modules, const MemoryReader& memory);
+  // `others` are what else objects begin with that names their type, and its name.
+  using FirstWords = std::vector<std::pair<std::uint64_t, std::string>>;
+  VtableNames(const Modules& modules, const MemoryReader& memory, const FirstWords& others = {});
   // From symbols in any order; skips those that overlap or have an impossible size. What was found
   // without symbols counts outside of those.
   explicit VtableNames(const std::vector<Symbol>& symbols, const FoundVtables& found = {});
@@ -46,6 +49,8 @@ class VtableNames {
 
   void add(const std::vector<Symbol>& symbols);
   void add(const FoundVtables& found);
+  void add(const FirstWords& others);
+  void insert(const std::vector<Vtable>& more);
   // Returns the index of a name, and adds it if it is new.
   std::uint32_t intern(std::string name);
 

@@ -39,6 +39,29 @@ TEST_CASE(
   CHECK(heap.row_at(first).typed_by == TypedBy::Referrer);
 }
 
+TEST_CASE("an object that may be of a derived type is shown as one that may be") {
+  TypedHeap heap;
+  const auto number = heap.build.number("long", 8);
+  const auto base = heap.build.structure("Session", 24, {{"visits", 0, number}});
+  const auto derived = heap.build.structure("Admin", 40, {{"", 0, base, true}});
+  heap.build.structure("Owner", 88, {{"", 0, derived, true}});
+  const auto pointer = heap.build.pointer(base);
+  const RemoteAddr small = heap.object(32);
+  const RemoteAddr admin = heap.object(48);
+  const RemoteAddr owner = heap.object(96);
+  const RemoteAddr named = heap.object(48);
+  heap.global("small", pointer, 0, small);
+  heap.global("admin", pointer, 8, admin);
+  heap.global("owner", pointer, 16, owner);
+  heap.global("named", pointer, 24, named);
+  heap.global("self", heap.build.pointer(derived), 32, named);
+  heap.join();
+  CHECK(heap.type_at(small) == "Session");
+  CHECK(heap.type_at(admin) == "Session or a subtype");
+  CHECK(heap.type_at(owner) == "Session or a subtype");
+  CHECK(heap.type_at(named) == "Admin");
+}
+
 TEST_CASE("variables may be arrays, structures, or in a register") {
   ListHeap heap;
   const RemoteAddr node = heap.object(32);
