@@ -92,4 +92,25 @@ TEST_CASE("--why names first what references an object, in twenty cases of each 
   }
 }
 
+// The collector's hint for its next mapping is the start of an older chunk, and so of an object.
+TEST_CASE("the collector's own variables hold nothing, in a program without symbols") {
+  for (const char* name : {"chunks_stripped", "chunks_alone"}) {
+    CAPTURE(name);
+    if (!is_target_built(name)) continue;
+    LiveTarget target(name);
+    CHECK(target.greeting().at("hints") > 0);
+    const ToolRun run =
+        run_tool({"-q", "--why", "(unknown)", "-f", "json", std::to_string(target.pid())});
+    CAPTURE(run.errors);
+    CAPTURE(run.output);
+    REQUIRE(run.status == 0);
+    // All forty, and the array itself.
+    CHECK(contains(run.output, R"("paths":[{"objects":40,)"));
+    CHECK(contains(run.output, fmt::format(R"("address":"{:#x}")", target.greeting().at("kept"))));
+    CHECK(contains(run.output, R"("other_paths":0)"));
+    CHECK_FALSE(contains(run.output, "of the collector)"));
+    CHECK(harm_done_to(target.pid()) == "");
+  }
+}
+
 }  // namespace heapattach

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -67,8 +68,9 @@ class GlobalNames {
 
  private:
   [[nodiscard]] bool is_of_collector(RemoteAddr at) const {
-    return std::any_of(of_collector_.begin(), of_collector_.end(),
-                       [&](const Range& range) { return range.contains(at); });
+    const auto after = std::partition_point(of_collector_.begin(), of_collector_.end(),
+                                            [&](const Range& range) { return range.start <= at; });
+    return after != of_collector_.begin() && std::prev(after)->contains(at);
   }
 
   const Modules& modules_;

@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "symbols/boehm/collector_code.h"
+
 namespace heapattach::boehm {
 namespace {
 
@@ -91,6 +93,11 @@ std::vector<Range> own_variables(const Modules& modules, const Collector& collec
   for (const Module& module : modules.all()) {
     if (module.name() != collector.module && module.path() != collector.module) continue;
     const std::vector<Symbol> symbols = module.symbols_with_prefix("GC_");
+    if (symbols.empty()) {
+      if (const auto code = find_collector_code(module, collector)) {
+        for (const RemoteAddr at : code->variables) ranges.push_back({at, sizeof(std::uint64_t)});
+      }
+    }
     for (const Place place : {Place::Initialised, Place::Zeroed}) {
       std::vector<Symbol> here;
       std::copy_if(symbols.begin(), symbols.end(), std::back_inserter(here),

@@ -14,7 +14,7 @@ namespace heapattach::boehm {
 // os_dep.c. Some of them hold addresses in the heap, but never keep anything for the program.
 //
 // Returns the ranges between the first and the last variable that is known to be the collector's,
-// sorted; none without symbols.
+// sorted. Without symbols, each word that only the collector's code uses (collector_code.h).
 [[nodiscard]] std::vector<Range> own_variables(const Modules& modules, const Collector& collector);
 
 // The range from the first to the last of the variables that only the collector has. A program may

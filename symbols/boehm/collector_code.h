@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "attach/memory_reader.h"
+#include "symbols/boehm/collector.h"
+#include "symbols/elf/module.h"
+
+namespace heapattach::boehm {
+
+// What the code of a collector without symbols shows, in the program that contains it: which
+// functions are the collector's, and so, which variables.
+struct CollectorCode {
+  std::vector<Range> functions;  // sorted
+  // Words of writable data that these functions use, and no other code; sorted.
+  std::vector<RemoteAddr> variables;
+  // All words of writable data that these functions use; sorted.
+  std::vector<RemoteAddr> used;
+  // The function that pushes the stacks of all threads as more roots, unless the program sets
+  // another (GC_default_push_other_roots).
+  std::optional<RemoteAddr> default_hook;
+};
+
+// None if the functions of the module or the collector's tables are unknown.
+[[nodiscard]] std::optional<CollectorCode> find_collector_code(const Module& module,
+                                                               const Collector& collector);
+
+// Whether the program has replaced the collector's function for more roots
+// (GC_set_push_other_roots): no variable of the collector references it. False if it is unknown.
+[[nodiscard]] bool has_replaced_hook(const CollectorCode& code, const MemoryReader& memory);
+
+}  // namespace heapattach::boehm
