@@ -215,4 +215,21 @@ TEST_CASE("the collector's own hook for roots is known without its name") {
   CHECK(healthy.status == 0);
 }
 
+// Its code alone shows which function the collector would call by itself.
+TEST_CASE("a program's own hook for roots is known without any symbols") {
+  for (const char* name : {"root_hook_stripped", "root_hook_alone"}) {
+    CAPTURE(name);
+    if (!is_target_built(name)) continue;
+    LiveTarget hooked(name);
+    const ToolRun run = run_tool({"--count", fmt::format("{}", hooked.pid())});
+    CAPTURE(run.errors);
+    CHECK(run.status == 7);
+    CHECK(run.errors.find("pushes more roots through a function of its own") != std::string::npos);
+    LiveTarget without(name, {"--default"});
+    const ToolRun healthy = run_tool({"--count", fmt::format("{}", without.pid())});
+    CAPTURE(healthy.errors);
+    CHECK(healthy.status == 0);
+  }
+}
+
 }  // namespace heapattach

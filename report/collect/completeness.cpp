@@ -12,6 +12,7 @@
 
 #include "attach/window.h"
 #include "report/collect/core_warnings.h"
+#include "symbols/boehm/collector_code.h"
 #include "symbols/cxx/function_name.h"
 
 namespace heapattach::snapshot {
@@ -34,13 +35,27 @@ bool is_among_collectors(const Module& module, RemoteAddr function) {
          is_its(*after);
 }
 
+// The same for a collector whose code alone shows it.
+std::string hook_without_symbols(const Target& target, const MemoryReader& memory) {
+  for (const Module& module : target.modules.all()) {
+    const bool is_its =
+        module.name() == target.collector.module || module.path() == target.collector.module;
+    if (!is_its || !module.symbols_with_prefix("GC_").empty()) continue;
+    const auto code = boehm::find_collector_code(module, target.collector);
+    if (!code || !boehm::has_replaced_hook(*code, memory)) continue;
+    return "the program pushes more roots through a function of its own, and objects that only "
+           "those keep alive are missing here";
+  }
+  return {};
+}
+
 // A program may make the collector call a function of its own for more roots
 // (GC_set_push_other_roots). The roots of Crystal and of the known runtimes are found in other
 // ways. Returns why the result may be incomplete if it is another hook; otherwise empty.
 std::string unknown_root_hook(const Target& target, const MemoryReader& memory) {
   if (target.runtime == "crystal" || target.runtimes.follows_root_hook()) return {};
   const auto variable = target.modules.find_symbol("GC_push_other_roots");
-  if (!variable) return {};
+  if (!variable) return hook_without_symbols(target, memory);
   const auto hook = memory.read_as<std::uint64_t>(variable->address);
   if (!hook || *hook == 0) return {};
   const Module* module = target.modules.find(RemoteAddr{*hook});
