@@ -111,6 +111,40 @@ TEST_CASE("the first line names what a Crystal service hangs on") {
   }
 }
 
+TEST_CASE("fibers that wait for what nothing else can reach are named in a snapshot") {
+  if (!is_target_built("waits_default")) {
+    print_skip("no Crystal compiler");
+    return;
+  }
+  LiveTarget target("waits_default", {"lost"});
+  const TemporaryDirectory files;
+  const std::string file = files.file("heap.jsonl");
+  const auto taken = run_tool({"-q", "-o", file, std::to_string(target.pid())});
+  CAPTURE(taken.errors);
+  REQUIRE(taken.status == 0);
+  const auto saved = run_tool({"--stacks", file});
+  CAPTURE(saved.output);
+  CHECK(saved.status == 0);
+  const std::string line = first_line(saved);
+  CHECK(line.starts_with("deadlock: "));
+  CHECK(line.find(" for what nothing else can reach, and will never run again: ") !=
+        std::string::npos);
+  CHECK(line.find("Channel(Int32)") != std::string::npos);
+  CHECK(line.find("in lose_client (waits.cr:") != std::string::npos);
+  CHECK(line.find("heard") == std::string::npos);
+  CHECK(line.find("run_lost") == std::string::npos);
+  CHECK(harm_done_to(target.pid()) == "");
+  // Fibers that somebody can wake, in programs that have nothing to do for the moment.
+  for (const char* mode : {"pool", "actors", "signals"}) {
+    CAPTURE(mode);
+    LiveTarget idle("waits_default", {mode});
+    REQUIRE(run_tool({"-q", "--force", "-o", file, std::to_string(idle.pid())}).status == 0);
+    const auto stacks = run_tool({"--stacks", file});
+    CAPTURE(stacks.output);
+    CHECK_FALSE(says(stacks, "nothing else can reach"));
+  }
+}
+
 TEST_CASE("the stacks of a saved snapshot begin with the same line as those of the process") {
   if (!is_target_built("hanging_default")) {
     print_skip("no Crystal compiler");

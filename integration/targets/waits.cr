@@ -7,6 +7,8 @@
 #     actors    actors at their mailboxes, one of which a timer writes to
 #     signals   workers at a channel that only the handler of a signal sends to
 #     wedged    workers and their giver, each waiting for the others: nobody is left
+#     lost      clients at channels that nobody else has any more, one that waits for another such
+#               client, and fibers at a channel of a constant
 #
 # Prints "ready" once every fiber waits.
 
@@ -237,7 +239,48 @@ def run_wedged
   results.receive
 end
 
+BELL = Channel(Int32).new
+
+# Its channel is known only to its own fiber.
+def lose_client
+  answers = Channel(Int32).new
+  spawn(name: "lost") { answers.receive }
+end
+
+# Each has the other one's channel, and waits for its own.
+def lose_pair
+  first = Channel(Int32).new
+  second = Channel(Int32).new
+  spawn(name: "lost") { first.receive; second.send(1) }
+  spawn(name: "lost") { second.receive; first.send(1) }
+end
+
+# Overwrites what calls have left on the stack.
+def scrub
+  words = StaticArray(UInt64, 4096).new(0)
+  words.to_unsafe.clear(words.size)
+  words[0] + words[4095]
+end
+
+def run_lost
+  8.times { lose_client }
+  lose_pair
+  2.times { spawn(name: "heard") { BELL.receive } }
+  spawn(name: "ringer") do
+    loop do
+      sleep LONG
+      BELL.send(1)
+    end
+  end
+  settle
+  scrub
+  GC.collect
+  say "ready"
+  gets
+end
+
 case ARGV[0]?
+when "lost"    then run_lost
 when "pool"    then run_pool
 when "actors"  then run_actors
 when "signals" then run_signals

@@ -171,6 +171,8 @@ Result<Snapshot> take_snapshot(const TakeOptions& options) {
     join_stacks(stacks, target->modules, snapshot);
     const FrameFinder frames(stacks, target->types);
     join_roots({*target, *held, traced, order, frames}, snapshot);
+    const WaitReader* const waits = wait_reader(options);
+    if (waits != nullptr) waits->join_objects(*target, *held, snapshot);
   }
   if (held->malloc) name_by_size(snapshot);
   if (options.with_contents) snapshot.contents = std::make_shared<KeptHeap>(std::move(held));

@@ -33,6 +33,11 @@ class WaitReader {
                     const HeldHeap& held,
                     const unwind::Stacks& stacks,
                     Snapshot& snapshot) const = 0;
+
+  // `snapshot` also has its objects, edges and roots.
+  virtual void join_objects(const Target& target,
+                            const HeldHeap& held,
+                            Snapshot& snapshot) const = 0;
 };
 
 }  // namespace heapattach::snapshot

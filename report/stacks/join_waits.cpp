@@ -1,10 +1,15 @@
 #include "report/stacks/join_waits.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
+#include "attach/x86_64.h"
 #include "report/collect/held_heap.h"
+#include "report/stacks/awaited_objects.h"
 #include "report/stacks/needed_memory.h"
 #include "report/stacks/scene.h"
+#include "report/stacks/stuck_fibers.h"
 
 namespace heapattach::stacks {
 
@@ -46,6 +51,50 @@ void join_fiber(FiberSeen&& seen, snapshot::Fiber& fiber) {
   fiber.finding = seen.finding;
 }
 
+// Whether only somebody with a reference to what the fiber waits for can wake it. The main fiber
+// may wait for a channel of its own as others sleep for ever, so that the program goes on.
+bool waits_for_object(const snapshot::Fiber& fiber) {
+  const FiberWait& wait = fiber.wait;
+  const bool has_limit = wait.left || wait.may_have_limit;
+  const bool is_explained = fiber.is_of_runtime || fiber.name == "main" || fiber.finding;
+  if (is_explained || fiber.thread || has_limit) return false;
+  switch (wait.kind) {
+    case WaitKind::Receive:
+    case WaitKind::Send:
+    case WaitKind::Channel:
+    case WaitKind::Condition:
+    case WaitKind::WaitGroup: return wait.object.value != 0;
+    default: return false;
+  }
+}
+
+bool is_code(const Modules& modules, std::uint64_t word) {
+  const Module* const module = modules.find(RemoteAddr{word});
+  if (module == nullptr) return false;
+  const auto segments = module->segments();
+  return std::any_of(segments.begin(), segments.end(), [&](const Segment& segment) {
+    return segment.executable && segment.range.contains(RemoteAddr{word});
+  });
+}
+
+// The word of a Fiber that references what its block has captured: it follows the only word that is
+// code in every Fiber. None if there are several, or none.
+std::optional<std::uint32_t> block_word(const snapshot::Target& target,
+                                        const snapshot::HeldHeap& held) {
+  constexpr std::size_t kLooked = 64;
+  const auto end = static_cast<std::uint32_t>(target.fibers.object_bytes / kWordBytes);
+  std::vector<std::uint32_t> found;
+  for (std::uint32_t word = 1; word + 1 < end; ++word) {
+    const auto has_code = [&](const crystal::FiberStack& fiber) {
+      const auto value = held.capture.read_as<std::uint64_t>(fiber.object + word * kWordBytes);
+      return value && is_code(target.modules, *value);
+    };
+    const auto fibers = std::span(held.fibers).first(std::min(held.fibers.size(), kLooked));
+    if (std::all_of(fibers.begin(), fibers.end(), has_code)) found.push_back(word + 1);
+  }
+  return found.size() == 1 ? std::optional(found[0]) : std::nullopt;
+}
+
 }  // namespace
 
 std::vector<Range> WaitJoiner::needs(const snapshot::Target& target,
@@ -80,6 +129,22 @@ void WaitJoiner::join(const snapshot::Target& target,
   for (std::size_t i = 0; i < snapshot.fibers.size(); ++i) {
     join_fiber(std::move(report.fibers.at(i)), snapshot.fibers[i]);
   }
+}
+
+void WaitJoiner::join_objects(const snapshot::Target& target,
+                              const snapshot::HeldHeap& held,
+                              snapshot::Snapshot& snapshot) const {
+  if (!held.is_held || !snapshot.complete) return;
+  const AwaitedObjects objects(held.index, held.capture, target.classes, held.fibers);
+  std::vector<std::size_t> waiting;
+  for (std::size_t i = 0; i < snapshot.fibers.size(); ++i) {
+    const snapshot::Fiber& fiber = snapshot.fibers[i];
+    if (!waits_for_object(fiber)) continue;
+    // That the object lists the fiber proves that the fiber waits for it.
+    const auto found = objects.listing(held.fibers[i].stack, held.fibers[i].object);
+    if (found && found->object.start == fiber.wait.object) waiting.push_back(i);
+  }
+  add_stuck_fibers(snapshot, stuck_fibers(snapshot, waiting, block_word(target, held)));
 }
 
 }  // namespace heapattach::stacks

@@ -15,6 +15,10 @@ class WaitJoiner final : public snapshot::WaitReader {
             const snapshot::HeldHeap& held,
             const unwind::Stacks& stacks,
             snapshot::Snapshot& snapshot) const override;
+  // Finds the fibers that nothing can wake any more. Only the whole heap shows them.
+  void join_objects(const snapshot::Target& target,
+                    const snapshot::HeldHeap& held,
+                    snapshot::Snapshot& snapshot) const override;
 };
 
 }  // namespace heapattach::stacks
