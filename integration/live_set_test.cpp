@@ -99,7 +99,7 @@ TEST_CASE("objects in blocks that wait to be swept are alive, and what they hold
 // The target has been collected, and has allocated nothing since.
 TEST_CASE(
     "missing marked objects make the result partial unless the program may have dropped them") {
-  for (const std::string mode : {"finalized", "returned", "lists", "hidden"}) {
+  for (const std::string mode : {"finalized", "returned", "lists", "dropped", "hidden"}) {
     LiveTarget target("churned", {mode});
     REQUIRE(target.greeting().at("allocated") == 0);
     const ToolRun count = run_tool({"--count", "-v", std::to_string(target.pid())});

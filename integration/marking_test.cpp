@@ -74,6 +74,23 @@ TEST_CASE("pointers past the first page of an object that ignores them count fro
   for (const char* mode : {"ignoring", "ignoring_bases", "ignoring_protected"}) check_mode(mode);
 }
 
+TEST_CASE(
+    "objects that may be missing because the collector's mode is unknown make the result partial") {
+  if (!is_target_built("marking_rules_stripped")) return;
+  LiveTarget target("marking_rules_stripped", {"ignoring_protected"});
+  const ToolRun count = run_tool({"--count", std::to_string(target.pid())});
+  CAPTURE(count.errors);
+  CHECK(count.status == 7);
+  CHECK(count.errors.find("the collector's mode, which decides whether that counts, is unknown") !=
+        std::string::npos);
+  for (const char* program : {"marking_rules_stripped", "marking_rules_static"}) {
+    LiveTarget other(
+        program,
+        {program == std::string("marking_rules_stripped") ? "typed" : "ignoring_protected"});
+    CHECK(run_tool({"--count", std::to_string(other.pid())}).status == 0);
+  }
+}
+
 TEST_CASE("typed objects and arrays are scanned by their descriptors") {
   check_mode("typed");
 }

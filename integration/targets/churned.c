@@ -4,6 +4,7 @@
 //   finalized    their finalizers have run
 //   returned     a function that has returned held them
 //   lists        a thread has used and forgotten what was on its own free lists
+//   dropped      the words that referenced them were overwritten
 //   hidden       they are referenced: a mark procedure finds pointers that the program has hidden
 //
 //   ready kept=N allocated=N    N objects are referenced by a global list, whatever the argument;
@@ -91,6 +92,15 @@ static void lists(void) {
   for (int i = 0; i < 4; ++i) make_dropped(sizes[i], 30);
 }
 
+static struct node* table[kLists];
+
+static void dropped(void) {
+  for (int i = 0; i < kLists; ++i) table[i] = make_list(kLength);
+  clean_stack();
+  GC_gcollect();
+  memset(table, 0, sizeof table);
+}
+
 static struct GC_ms_entry* mark_hidden(GC_word* object,
                                        struct GC_ms_entry* top,
                                        struct GC_ms_entry* limit,
@@ -127,6 +137,8 @@ int main(int argc, char** argv) {
     returned();
   else if (strcmp(mode, "lists") == 0)
     lists();
+  else if (strcmp(mode, "dropped") == 0)
+    dropped();
   else if (strcmp(mode, "hidden") == 0)
     hidden();
   else

@@ -36,7 +36,6 @@ StaleWords::StaleWords(const boehm::Heap& heap, const boehm::LiveSet& found)
 void StaleWords::read(const std::vector<Range>& stacks,
                       const MemoryReader& memory,
                       const Deadline& deadline) {
-  constexpr std::uint64_t kMostBytes = std::uint64_t{128} << 10;
   std::vector<std::byte> copy(kMostBytes);
   for (std::size_t i = 0; i < stacks.size(); ++i) {
     if (deadline.has_passed()) {
@@ -46,7 +45,10 @@ void StaleWords::read(const std::vector<Range>& stacks,
     const std::uint64_t bytes = std::min(stacks[i].bytes, kMostBytes) & ~std::uint64_t{7};
     const std::span<std::byte> part = std::span(copy).first(bytes);
     // Unreadable memory explains nothing.
-    if (!memory.read(stacks[i].end() - bytes, part)) continue;
+    if (!memory.read(stacks[i].end() - bytes, part)) {
+      ++unreadable_;
+      continue;
+    }
     for (std::uint64_t at = 0; at < bytes; at += 8) {
       std::uint64_t word = 0;
       std::memcpy(&word, part.data() + at, sizeof word);

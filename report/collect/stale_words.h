@@ -23,13 +23,16 @@ class StaleWords {
   // The heap and the live set must outlive this.
   StaleWords(const boehm::Heap& heap, const boehm::LiveSet& found);
 
-  // Reads the last part of each of them.
+  // Reads the last part of each of them, up to this size.
+  static constexpr std::uint64_t kMostBytes = std::uint64_t{128} << 10;
   void read(const std::vector<Range>& stacks, const MemoryReader& memory, const Deadline& deadline);
 
   // Borrows from this.
   [[nodiscard]] boehm::RootWords words() const;
   // The stacks for which there was no time.
   [[nodiscard]] std::uint64_t unread() const { return unread_; }
+  // The stacks that could not be read.
+  [[nodiscard]] std::uint64_t unreadable() const { return unreadable_; }
 
  private:
   void add(std::uint64_t word);
@@ -39,6 +42,7 @@ class StaleWords {
   boehm::ObjectSet seen_;
   std::vector<std::uint64_t> words_;
   std::uint64_t unread_ = 0;
+  std::uint64_t unreadable_ = 0;
 };
 
 }  // namespace heapattach::snapshot

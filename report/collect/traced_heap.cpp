@@ -6,9 +6,11 @@
 #include <fmt/format.h>
 
 #include "report/collect/stale_words.h"
+#include "report/collect/unscanned_memory.h"
 #include "report/parallel.h"
 #include "symbols/boehm/churn.h"
 #include "symbols/boehm/marking_rules.h"
+#include "symbols/boehm/stack_bases.h"
 #include "symbols/malloc/live.h"
 
 namespace heapattach::snapshot {
@@ -41,6 +43,44 @@ std::string unless_explained(const StaleWords& stale) {
                      stale.unread());
 }
 
+// Of the objects that are missing for no known reason, those that a root which was not seen could
+// keep alive: a word somewhere in the target's memory leads to them. The program has dropped the
+// others, whose last reference is gone.
+std::uint64_t count_possible(const Target& target,
+                             const HeldHeap& held,
+                             const Deadline& deadline,
+                             const boehm::Heap& heap,
+                             const boehm::LiveSet& found,
+                             const boehm::ObjectSet& dropped) {
+  const auto parts =
+      boehm::has_plain_pointers(heap) ? unscanned_memory(target, held) : std::nullopt;
+  StaleWords memory(heap, found);
+  if (parts) memory.read(*parts, target.memory, deadline);
+  const bool is_all = parts && memory.unread() == 0 && memory.unreadable() == 0;
+  if (!is_all) return boehm::count_unexplained(heap, found, dropped);
+  const boehm::RootWords words = memory.words();
+  const auto possible =
+      boehm::reachable_from(heap, found, {&words, 1}, workers_for(heap.blocks().size()));
+  return boehm::count_unexplained(heap, found, dropped, &possible);
+}
+
+// Without symbols it may be unknown how the collector scans stacks.
+void check_stack_bases(const Target& target,
+                       const HeldHeap& held,
+                       boehm::Heap& heap,
+                       boehm::LiveSet& found) {
+  const bool is_known = target.collector.incremental.has_value() ||
+                        heap.rules().finds_bases_from_stacks || !heap.recognises_interior();
+  const std::uint64_t count =
+      is_known ? 0 : boehm::count_held_past_first_page(heap, held.capture, found);
+  if (count == 0) return;
+  found.problems.push_back(fmt::format(
+      "{} large object{} may be missing: only words on stacks that point past the first "
+      "page reference {}, and the collector's mode, which decides whether that counts, is "
+      "unknown without its symbols",
+      count, count == 1 ? "" : "s", count == 1 ? "it" : "them"));
+}
+
 // Compares the live set with the marks of the last collection, if nothing was allocated since. The
 // live set is incomplete if it lacks more objects than the program can have dropped.
 void compare_with_marks(const Target& target,
@@ -65,7 +105,10 @@ void compare_with_marks(const Target& target,
     const boehm::RootWords words = stale.words();
     const auto dropped = boehm::dropped_since_collection(heap, found, {&words, 1},
                                                          workers_for(heap.blocks().size()));
-    const std::uint64_t unexplained = boehm::count_unexplained(heap, found, dropped);
+    std::uint64_t unexplained = boehm::count_unexplained(heap, found, dropped);
+    if (are_many(unexplained)) {
+      unexplained = count_possible(target, held, options.deadline, heap, found, dropped);
+    }
     if (are_many(unexplained)) {
       found.problems.push_back(
           fmt::format("{} of {} objects that the last collection marked in {} blocks were not "
@@ -166,7 +209,10 @@ Result<TracedHeap> trace_heap(const Target& target,
                                            held.capture, target.memory));
   }
   boehm::LiveSet found = find_live(target, held, *heap);
-  if (!target.is_malloc) compare_with_marks(target, held, options, *heap, found);
+  if (!target.is_malloc) {
+    check_stack_bases(target, held, *heap, found);
+    compare_with_marks(target, held, options, *heap, found);
+  }
   TracedHeap traced{nullptr, nullptr, std::move(found), std::nullopt, std::nullopt};
   if (target.is_both) {
     HA_TRY(add_malloc(target, held, *heap, traced));

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
+
+#include "symbols/boehm/marking_rules.h"
 
 namespace heapattach::boehm {
 namespace {
@@ -20,6 +23,43 @@ bool has_run(const Heap& heap, ObjectRef entry) {
   const std::uint64_t bytes = heap.blocks()[object->block].object_bytes;
   return (word(3) == 0 && word(4) == bytes) || (word(4) == 0 && word(5) == bytes);
 }
+
+// Collects the objects that are neither alive nor free, each once.
+class Missing {
+ public:
+  Missing(const Heap& heap, const LiveSet& found) : heap_(heap), found_(found), seen_(heap) {}
+
+  // What the words of an object reference.
+  void add_words(ObjectRef of) {
+    for_each_word(of, [this](std::uint64_t word) { add(heap_.resolve(word, Heap::From::Stack)); });
+  }
+  // What a finalizer's entry, or a link's, references by the complement.
+  void add_hidden(ObjectRef of) {
+    for_each_word(of, [this](std::uint64_t word) { add(heap_.object_at(~word)); });
+  }
+  [[nodiscard]] const std::vector<ObjectRef>& objects() const { return objects_; }
+
+ private:
+  template <class Visit>
+  void for_each_word(ObjectRef of, const Visit& visit) const {
+    const std::uint64_t bytes = heap_.blocks()[of.block].object_bytes;
+    for (std::uint64_t offset = 0; offset < bytes; offset += sizeof(std::uint64_t)) {
+      if (const auto word = heap_.word_at(of, offset)) visit(*word);
+    }
+  }
+
+  void add(std::optional<ObjectRef> object) {
+    if (!object) return;
+    const std::uint64_t number = heap_.number(*object);
+    const bool is_known = found_.live.contains(number) || found_.free.contains(number);
+    if (!is_known && seen_.insert(number)) objects_.push_back(*object);
+  }
+
+  const Heap& heap_;
+  const LiveSet& found_;
+  ObjectSet seen_;
+  std::vector<ObjectRef> objects_;
+};
 
 std::vector<ObjectRef> finished_entries(const Heap& heap, const LiveSet& found) {
   std::vector<ObjectRef> entries;
@@ -47,7 +87,39 @@ ObjectSet dropped_since_collection(const Heap& heap,
   return std::move(marker).take_live();
 }
 
-std::uint64_t count_unexplained(const Heap& heap, const LiveSet& found, const ObjectSet& dropped) {
+bool has_plain_pointers(const Heap& heap) {
+  ObjectSet all(heap);
+  for (std::uint32_t block = 0; block < heap.blocks().size(); ++block) {
+    for (std::uint32_t slot = 0; slot < heap.blocks()[block].objects; ++slot) {
+      all.insert(heap.number({block, slot}));
+    }
+  }
+  return count_guesses(heap, all).objects == 0;
+}
+
+ObjectSet reachable_from(const Heap& heap,
+                         const LiveSet& found,
+                         std::span<const RootWords> memory,
+                         unsigned workers) {
+  Missing missing(heap, found);
+  for (std::uint32_t block = 0; block < heap.blocks().size(); ++block) {
+    const Block& of = heap.blocks()[block];
+    for (std::uint32_t slot = 0; !of.is_atomic() && slot < of.objects; ++slot) {
+      const ObjectRef ref{block, slot};
+      if (of.object_bytes <= kLargestEntry) missing.add_hidden(ref);
+      const bool may_hold = of.is_uncollectable() || found.free.contains(heap.number(ref));
+      if (may_hold) missing.add_words(ref);
+    }
+  }
+  Marker marker(heap, found.free, workers);
+  marker.trace(memory, missing.objects());
+  return std::move(marker).take_live();
+}
+
+std::uint64_t count_unexplained(const Heap& heap,
+                                const LiveSet& found,
+                                const ObjectSet& dropped,
+                                const ObjectSet* possible) {
   const auto marks = MarkBits::find(heap);
   if (!marks) return 0;
   std::map<std::pair<std::uint8_t, std::uint64_t>, std::uint64_t> missing;  // by kind and size
@@ -56,8 +128,9 @@ std::uint64_t count_unexplained(const Heap& heap, const LiveSet& found, const Ob
     if (block.is_uncollectable()) continue;
     for (std::uint32_t slot = 0; slot < block.objects; ++slot) {
       const std::uint64_t number = heap.number({tail.block, slot});
-      const bool is_accounted_for =
-          found.live.contains(number) || found.free.contains(number) || dropped.contains(number);
+      const bool is_accounted_for = found.live.contains(number) || found.free.contains(number) ||
+                                    dropped.contains(number) ||
+                                    (possible != nullptr && !possible->contains(number));
       if (is_accounted_for || !marks->is_marked(tail, block, slot).value_or(false)) continue;
       ++missing[{block.kind, block.object_bytes}];
     }

@@ -22,7 +22,23 @@ ObjectSet dropped_since_collection(const Heap& heap,
 // The number of marked objects, in the sampled blocks, that are missing from the live set without a
 // known reason. Known reasons: the object is in `dropped`, or was on a thread's own free list. A
 // collection marks these lists, and does not count allocations from them (thread_local_alloc.c).
-// Such a list has at most a block of objects of one size.
-std::uint64_t count_unexplained(const Heap& heap, const LiveSet& found, const ObjectSet& dropped);
+// Such a list has at most a block of objects of one size. With `possible`, counts only objects in
+// that set.
+std::uint64_t count_unexplained(const Heap& heap,
+                                const LiveSet& found,
+                                const ObjectSet& dropped,
+                                const ObjectSet* possible = nullptr);
+
+// Whether no object of the heap, alive or not, has a mark procedure of the program's own. Such a
+// procedure could find pointers that the program has hidden.
+bool has_plain_pointers(const Heap& heap);
+
+// The objects that something unseen could have kept alive: a root in `memory`, which has all
+// references from outside of the heap; an object that was taken for free; an uncollectable object;
+// or a finalizer or a link, which hide their pointers.
+ObjectSet reachable_from(const Heap& heap,
+                         const LiveSet& found,
+                         std::span<const RootWords> memory,
+                         unsigned workers);
 
 }  // namespace heapattach::boehm
