@@ -240,10 +240,18 @@ class Closing {
   CloneWalls walls_;
 };
 
+// The target's own limit may be lower already; only a privileged process may raise it.
 Result<void> limit(pid_t pid, __rlimit_resource what, rlim_t most) {
-  const rlimit value{most, most};
-  if (prlimit(pid, what, &value, nullptr) == 0) return {};
-  return os_error("limiting the clone", errno);
+  const auto set = [&](rlim_t bytes) {
+    const rlimit value{bytes, bytes};
+    return prlimit(pid, what, &value, nullptr) == 0;
+  };
+  if (set(most)) return {};
+  const int failure = errno;
+  rlimit present{};
+  const bool is_lower = prlimit(pid, what, nullptr, &present) == 0 && present.rlim_max < most;
+  if (failure == EPERM && is_lower && set(present.rlim_max)) return {};
+  return os_error("limiting the clone", failure);
 }
 
 }  // namespace

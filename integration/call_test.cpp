@@ -6,6 +6,7 @@
 #include <string>
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "integration/cloning.h"
@@ -155,6 +156,17 @@ TEST_CASE("shared memory is read-only for a call where heapattach may not make i
       {"--call", "write_shared(5)", std::to_string(target.pid())});
   CHECK_MESSAGE(run.status == 1, run.output);
   CHECK_MESSAGE(run.errors.find("shares with others") != std::string::npos, run.errors);
+  check_unharmed(target);
+}
+
+TEST_CASE("a call works under a limit of the process that heapattach may not raise") {
+  LiveTarget target("called");
+  const rlimit none{0, 0};
+  REQUIRE(::prlimit(target.pid(), RLIMIT_FSIZE, &none, nullptr) == 0);
+  const ToolRun run =
+      run_in_shell("setpriv --bounding-set -sys_resource --inh-caps -sys_resource \"$0\" \"$@\"",
+                   {"--call", "minus_one()", "--returns", "int", std::to_string(target.pid())});
+  CHECK_MESSAGE(run.output == "-1\n", run.errors);
   check_unharmed(target);
 }
 
