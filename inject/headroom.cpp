@@ -23,6 +23,8 @@ constexpr std::uint64_t kMargin = 16 * kMegabyte;
 // than a second.
 constexpr std::uint64_t kReserve = 8 * kMegabyte;
 constexpr std::uint64_t kReservedShare = 32;
+// For the pages of code that a trace changes, and what the target itself takes meanwhile.
+constexpr std::uint64_t kRecorderMargin = 2 * kMegabyte;
 constexpr std::uint64_t kPauseMsPerGigabyte = 15;
 constexpr std::uint64_t kUnlimited = ~std::uint64_t{0};
 constexpr int kKcmpMemory = 1;  // KCMP_VM
@@ -99,6 +101,24 @@ GroupMemory look_at(const GroupDirectory& directory) {
 
 std::string in_megabytes(std::uint64_t bytes) {
   return fmt::format("{} MiB", (bytes + kMegabyte - 1) / kMegabyte);
+}
+std::string in_kilobytes(std::uint64_t bytes) {
+  return fmt::format("{} KiB", bytes / 1024);
+}
+
+std::vector<GroupMemory> groups_of(const Process& process) {
+  const auto theirs = process.read_file("cgroup");
+  if (!theirs) return {};
+  const std::string mounts = text_of("/proc/self/mounts");
+  const auto ours = memory_groups(text_of("/proc/self/cgroup"), mounts);
+  std::vector<GroupMemory> found;
+  for (const GroupDirectory& directory : memory_groups(*theirs, mounts)) {
+    found.push_back(look_at(directory));
+    found.back().is_ours = std::any_of(ours.begin(), ours.end(), [&](const GroupDirectory& one) {
+      return one.path == directory.path;
+    });
+  }
+  return found;
 }
 
 bool shares_memory_with_parent(const Process& process) {
@@ -205,6 +225,22 @@ std::optional<std::string> obstacle_to_clone(const CloneFacts& facts,
   return lack_of_memory(facts);
 }
 
+std::optional<std::string> obstacle_to_recorder(const CloneFacts& facts, const RecorderNeed& need) {
+  const std::uint64_t in_target = need.target_bytes + kRecorderMargin;
+  const std::uint64_t in_all = in_target + need.own_bytes;
+  if (facts.available_bytes < in_all) {
+    return fmt::format("the recorder needs {} at once, and the machine has {} to spare",
+                       in_kilobytes(in_all), in_kilobytes(facts.available_bytes));
+  }
+  for (const GroupMemory& group : facts.groups) {
+    const std::uint64_t needed = group.is_ours ? in_all : in_target;
+    if (group.free_bytes >= needed) continue;
+    return fmt::format("the recorder needs {} at once, and the control group {} has {} left",
+                       in_kilobytes(needed), group.path, in_kilobytes(group.free_bytes));
+  }
+  return std::nullopt;
+}
+
 std::uint64_t reserve_bytes(std::uint64_t anonymous_bytes) {
   return kReserve + anonymous_bytes / kReservedShare;
 }
@@ -243,11 +279,7 @@ Result<CloneFacts> clone_facts(const Process& process) {
   const std::uint64_t limit = bytes_of_line(memory, "CommitLimit").value_or(kUnlimited);
   const std::uint64_t committed = bytes_of_line(memory, "Committed_AS").value_or(0);
   facts.commit_left_bytes = limit - std::min(limit, committed);
-  if (const auto groups = process.read_file("cgroup")) {
-    for (const GroupDirectory& directory : memory_groups(*groups, text_of("/proc/self/mounts"))) {
-      facts.groups.push_back(look_at(directory));
-    }
-  }
+  facts.groups = groups_of(process);
   const auto own = process.read_link("ns/pid");
   const auto children = process.read_link("ns/pid_for_children");
   facts.makes_namespaces = own && (!children || *own != *children);

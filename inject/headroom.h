@@ -17,6 +17,7 @@ struct GroupMemory {
   std::uint64_t free_bytes =
       0;  // up to the limit, including memory that the kernel can drop at once
   bool kills_all_together = false;  // memory.oom.group: its OOM killer kills all of it
+  bool is_ours = false;             // heapattach is in this group, too
 };
 
 // The directories of a process's memory groups, from the text of /proc/<pid>/cgroup and of
@@ -48,6 +49,17 @@ struct CloneFacts {
 // The reason not to try a clone, and what to do instead; nothing if one may be tried.
 [[nodiscard]] std::optional<std::string> obstacle_to_clone(const CloneFacts& facts,
                                                            std::chrono::milliseconds longest);
+
+// The memory that the recorder of a trace takes.
+struct RecorderNeed {
+  std::uint64_t target_bytes = 0;  // charged to the target's groups
+  std::uint64_t own_bytes = 0;     // charged to ours
+};
+
+// The reason not to put a recorder into the process; nothing if there is room for it. Whatever is
+// charged to a group beyond its limit may have the target killed.
+[[nodiscard]] std::optional<std::string> obstacle_to_recorder(const CloneFacts& facts,
+                                                              const RecorderNeed& need);
 
 // The memory that must stay free in each group and on the machine while a clone exists. With less
 // than that, the clone is given up before the kernel has to choose a process to kill. The target

@@ -15,6 +15,7 @@
 #include "integration/live_target.h"
 #include "integration/rounds.h"
 #include "integration/tool.h"
+#include "integration/tracing.h"
 
 using namespace heapattach;
 using namespace std::chrono_literals;
@@ -41,6 +42,11 @@ class Group {
     std::ofstream out(path_ + "/" + file);
     out << value << std::flush;
     return out.good();
+  }
+  [[nodiscard]] std::int64_t get(const std::string& file) const {
+    std::int64_t value = 0;
+    std::ifstream(path_ + "/" + file) >> value;
+    return value;
   }
 
  private:
@@ -233,6 +239,32 @@ TEST_CASE("a clone is given up before its memory group is full, and the group is
   REQUIRE(!refused.has_value());
   CHECK_MESSAGE(refused.error().message().find("has 6 MiB left") != std::string::npos,
                 why(refused));
+}
+
+TEST_CASE("a recorder is not put into a memory group that has no room for it") {
+  if (!is_target_built(kAllocating)) return;
+  const Group group("memory");
+  if (!group.exists()) {
+    print_skip("no rights to make a control group for memory");
+    return;
+  }
+  LiveTarget target(kAllocating, {"1"});
+  REQUIRE(group.set("cgroup.procs", std::to_string(target.pid())));
+  target.ask("run 1000");
+  target.ask("until 1000");
+  const Traces before = lasting_traces(target);
+  REQUIRE(group.set("memory.limit_in_bytes",
+                    std::to_string(group.get("memory.usage_in_bytes") + (400 << 10))));
+  const ToolRun run =
+      run_tool({"trace", "--for", "100ms", "--no-mark", std::to_string(target.pid())});
+  CHECK(run.status == 1);
+  CHECK_MESSAGE(run.errors.find("the control group /") != std::string::npos, run.errors);
+  CHECK(difference(before, lasting_traces(target)) == "");
+  REQUIRE(group.set("memory.limit_in_bytes", "-1"));
+  target.ask("run 1000");
+  CHECK(target.ask("until 2000").at("bad") == 0);
+  Tracer tracer(target.pid());
+  CHECK(tracer.install());
 }
 
 TEST_CASE("a clone has the target's memory of one moment") {

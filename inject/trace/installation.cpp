@@ -15,6 +15,8 @@
 
 #include "attach/guardian.h"
 #include "attach/needed_time.h"
+#include "attach/x86_64.h"
+#include "inject/headroom.h"
 #include "inject/leftovers.h"
 #include "inject/taken_file.h"
 #include "inject/trace/blob.h"
@@ -75,6 +77,17 @@ constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, since Linux 5.14
 // So many bytes get their pages in one stop.
 constexpr std::uint64_t kPopulatedAtOnce = std::uint64_t{8} << 20;
 
+// Before anything is made. The ring's pages are ours: we allocate them.
+Result<void> check_memory(const Process& target, const InstallOptions& options) {
+  constexpr std::uint64_t kEntryBytes = 8;  // of the page tables
+  const std::uint64_t mapped = blob_bytes() + kRingHeadBytes + 2 * options.ring_bytes;
+  const RecorderNeed need{.target_bytes = blob_bytes() + mapped / kPageBytes * kEntryBytes,
+                          .own_bytes = kRingHeadBytes + options.ring_bytes};
+  const auto obstacle = obstacle_to_recorder(HA_TRY(clone_facts(target)), need);
+  if (obstacle) return impossible(*obstacle);
+  return {};
+}
+
 }  // namespace
 
 class Installer {
@@ -88,6 +101,7 @@ class Installer {
 
   Result<void> run() {
     const NeededTime needed(2 * options_.max_pause + 10s);
+    HA_TRY(check_memory(target_, options_));
     auto done = make_file();
     if (done) done = plan_and_map();
     if (done) done = populate();

@@ -30,6 +30,26 @@ TEST_CASE("with room to spare nothing prevents a clone") {
   CHECK(!obstacle_to_clone(comfortable(), 2000ms));
 }
 
+TEST_CASE("a recorder is put only where there is room for it") {
+  constexpr std::uint64_t kMegabyte = kGigabyte >> 10;
+  const RecorderNeed need{.target_bytes = kMegabyte, .own_bytes = 16 * kMegabyte};
+  CloneFacts facts = comfortable();
+  const auto obstacle = [&] { return obstacle_to_recorder(facts, need).value_or(""); };
+  CHECK(obstacle().empty());
+  // The ring is charged to heapattach, and so only to groups that have both.
+  facts.groups = {{"/sys/fs/cgroup/a", 3 * kMegabyte, false}, {"/sys/fs/cgroup", kGigabyte, false}};
+  CHECK(obstacle().empty());
+  facts.groups.front().is_ours = true;
+  CHECK(obstacle() ==
+        "the recorder needs 19456 KiB at once, and the control group /sys/fs/cgroup/a has 3072 KiB "
+        "left");
+  facts.groups = {{"/sys/fs/cgroup/a", 3 * kMegabyte - 1, false}};
+  CHECK(obstacle().find("needs 3072 KiB at once") != std::string::npos);
+  facts.groups.clear();
+  facts.available_bytes = 19 * kMegabyte - 1;
+  CHECK(obstacle().find("the machine has") != std::string::npos);
+}
+
 TEST_CASE("the obstacle to a clone is named") {
   CloneFacts facts = comfortable();
   SUBCASE("too many page tables for the pause that is allowed") {
