@@ -7,10 +7,15 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include "integration/rounds.h"
+#include "integration/tool.h"
 #include "integration/tracing.h"
 #include "report/trace/find_hooks.h"
 
@@ -52,6 +57,14 @@ std::set<std::string> entries_of(const trace::Hooks& hooks) {
   return entries;
 }
 
+// For whether processes share their memory.
+bool has_kcmp() {
+  constexpr int kKcmpMemory = 1;  // KCMP_VM
+  if (syscall(SYS_kcmp, getpid(), getpid(), kKcmpMemory, 0, 0) == 0) return true;
+  print_skip("the kernel has no kcmp(2), or forbids it");
+  return false;
+}
+
 }  // namespace
 
 TEST_CASE("a program that the loader has not relocated yet has the same entries to hook") {
@@ -86,6 +99,47 @@ TEST_CASE("children of fork and vfork run on, and are not in the trace of their 
   CHECK(sites["make_in_child"].samples == 0);
   CHECK(is_working(target));
   CHECK(difference(before, lasting_traces(target)) == "");
+}
+
+TEST_CASE("a process that shares the memory but is not stopped keeps a trace from beginning") {
+  if (!is_target_built(kAllocating)) return;
+  if (!has_kcmp()) return;
+  LiveTarget target(kAllocating, {"2", "free"});
+  REQUIRE(is_working(target));
+  const Traces before = lasting_traces(target);
+  target.ask("share");
+  const std::vector<std::string> arguments{"trace", "--for", "100ms", "--no-mark",
+                                           fmt::format("{}", target.pid())};
+  const ToolRun run = run_tool(arguments);
+  CHECK(run.status == 1);
+  CHECK_MESSAGE(run.errors.find("shares its memory") != std::string::npos, run.errors);
+  target.ask("unshare");
+  CHECK(is_working(target));
+  CHECK(difference(before, lasting_traces(target)) == "");
+  const ToolRun allowed = run_tool(arguments);
+  CHECK_MESSAGE((allowed.status == 0 || allowed.status == 7), allowed.errors);
+}
+
+TEST_CASE("code that a process which is not stopped may run stays until that process has ended") {
+  if (!is_target_built(kAllocating)) return;
+  if (!has_kcmp()) return;
+  LiveTarget target(kAllocating, {"2", "free"});
+  REQUIRE(is_working(target));
+  const Traces before = lasting_traces(target);
+  Tracer tracer(target.pid());
+  auto installed = tracer.install();
+  REQUIRE(installed);
+  target.ask("share");
+  const auto removed = (*installed)->leave();
+  REQUIRE(removed);
+  CHECK_FALSE(removed->is_whole);
+  CHECK_MESSAGE(removed->why.find("shares its memory") != std::string::npos, removed->why);
+  CHECK(is_working(target));
+  target.ask("unshare");
+  installed->reset();  // or it still reads its ring
+  static_cast<void>(run_tool({"-q", "--count", fmt::format("{}", target.pid())}));
+  CHECK(difference(before, lasting_traces(target)) == "");
+  CHECK(is_working(target));
 }
 
 TEST_CASE("a traced process that starts another program ends the trace, which says so") {

@@ -18,6 +18,7 @@
 #include "attach/x86_64.h"
 #include "inject/headroom.h"
 #include "inject/leftovers.h"
+#include "inject/memory_sharers.h"
 #include "inject/taken_file.h"
 #include "inject/trace/blob.h"
 #include "inject/trace/in_target.h"
@@ -73,6 +74,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kTries = 40;
 constexpr auto kBetweenTries = 5ms;
+// A child of vfork shares the memory only until it executes a program.
+constexpr auto kSharedPatience = 2s;
 constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, since Linux 5.14
 // So many bytes get their pages in one stop.
 constexpr std::uint64_t kPopulatedAtOnce = std::uint64_t{8} << 20;
@@ -86,6 +89,23 @@ Result<void> check_memory(const Process& target, const InstallOptions& options) 
   const auto obstacle = obstacle_to_recorder(HA_TRY(clone_facts(target)), need);
   if (obstacle) return impossible(*obstacle);
   return {};
+}
+
+Error is_shared(pid_t other) {
+  return impossible(fmt::format(
+      "process {} shares its memory, as after vfork or clone(CLONE_VM), and would run code that is "
+      "being changed",
+      other));
+}
+
+Result<void> wait_until_unshared(MemorySharers& sharers) {
+  const auto until = Clock::now() + kSharedPatience;
+  for (;;) {
+    const auto other = sharers.find();
+    if (!other) return {};
+    if (Clock::now() >= until) return is_shared(*other);
+    std::this_thread::sleep_for(kBetweenTries);
+  }
 }
 
 }  // namespace
@@ -102,6 +122,7 @@ class Installer {
   Result<void> run() {
     const NeededTime needed(2 * options_.max_pause + 10s);
     HA_TRY(check_memory(target_, options_));
+    HA_TRY(wait_until_unshared(sharers_));
     auto done = make_file();
     if (done) done = plan_and_map();
     if (done) done = populate();
@@ -225,6 +246,7 @@ class Installer {
   Result<void> switch_on() {
     for (int i = 0;; ++i) {
       is_in_the_way_ = false;
+      HA_TRY(wait_until_unshared(sharers_));
       const auto done = stop_for(&Installer::change_entries);
       if (done || !is_in_the_way_ || i == kTries) return done;
       std::this_thread::sleep_for(kBetweenTries);
@@ -264,6 +286,11 @@ class Installer {
   Result<void> change_entries(const FrozenView& view) {
     if (view.threads.empty()) return Error{ErrorKind::Gone, "it has no thread"};
     HA_TRY(check_bytes(view));
+    // It may have made such a process since our last look.
+    if (const auto other = sharers_.find()) {
+      is_in_the_way_ = true;
+      return is_shared(*other);
+    }
     const pid_t tid = view.threads.front().tid;
     const BlobHead& head = plan_.head;
     if (head.event_variable != 0) {
@@ -297,6 +324,7 @@ class Installer {
   const Hooks& wanted_;
   const InstallOptions& options_;
   Installation& made_;
+  MemorySharers sharers_{target_};
   MemoryMap map_;
   Plan plan_;
   std::optional<Fd> file_;  // the shared memory

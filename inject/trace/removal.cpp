@@ -16,6 +16,7 @@
 #include "attach/guardian.h"
 #include "attach/needed_time.h"
 #include "attach/x86_64.h"
+#include "inject/memory_sharers.h"
 #include "inject/ptrace_control.h"
 #include "inject/trace/blob.h"
 #include "inject/trace/in_target.h"
@@ -75,10 +76,12 @@ class Removal {
   Removal(const Process& target,
           RemoteControl& control,
           const FrozenView& view,
-          std::span<const int> files)
-      : target_(target), control_(control), view_(view), files_(files) {}
+          std::span<const int> files,
+          MemorySharers& sharers)
+      : target_(target), control_(control), view_(view), files_(files), sharers_(sharers) {}
 
-  // None if a thread is still inside: then only the unmapping is left.
+  // None if a thread is still inside, or if a process that is not stopped may run the code:
+  // why_waits() says which.
   Result<std::optional<Removed>> run() {
     map_ = HA_TRY(target_.maps());
     Remains remains = find_mapped(map_, control_.memory());
@@ -95,6 +98,14 @@ class Removal {
     }
     tid_ = view_.threads.front().tid;
     if (remains.head) {
+      HA_TRY(turn_off(*remains.head));
+      if (HA_TRY(is_reachable(*remains.head))) {
+        if (const auto other = sharers_.find()) {
+          why_waits_ =
+              fmt::format("process {} shares its memory and may run the recorder's code", *other);
+          return std::optional<Removed>();
+        }
+      }
       HA_TRY(put_back(*remains.head));
       if (!why_stays_.empty()) return std::optional(Removed{false, why_stays_, {}});
       if (HA_TRY(is_in_use(*remains.head))) return std::optional<Removed>();
@@ -106,11 +117,37 @@ class Removal {
     return std::optional(Removed{false, unmapped.error().message(), {}});
   }
 
+  [[nodiscard]] const std::string& why_waits() const { return why_waits_; }
+
  private:
-  Result<void> put_back(const BlobHead& head) {
+  Result<void> turn_off(const BlobHead& head) {
     const std::uint32_t off = 0;
     const RemoteAddr control{head.base + kBlobCodeBytes};
-    HA_TRY(control_.write(tid_, control, std::as_bytes(std::span(&off, 1))));
+    return control_.write(tid_, control, std::as_bytes(std::span(&off, 1)));
+  }
+
+  // Whether the program still comes to the recorder's code.
+  [[nodiscard]] Result<bool> is_reachable(const BlobHead& head) const {
+    for (std::size_t i = 0; i < kHooks; ++i) {
+      if (head.entry_bytes[i] == 0) continue;
+      const auto there = HA_TRY((
+          control_.memory().read_as<std::array<std::byte, kJumpBytes>>(RemoteAddr{head.entry[i]})));
+      if (is_our_jump(head, i, there)) return true;
+    }
+    if (head.event_variable == 0) return false;
+    const RemoteAddr variable{head.event_variable};
+    return HA_TRY(control_.memory().read_as<std::uint64_t>(variable)) == head.base + head.handler;
+  }
+
+  static bool is_our_jump(const BlobHead& head,
+                          std::size_t number,
+                          std::span<const std::byte, kJumpBytes> there) {
+    const std::uint64_t at = head.entry[number];
+    const std::uint64_t hook = head.base + head.hook[number];
+    return can_jump(at, hook) && std::ranges::equal(jump(at, hook), there);
+  }
+
+  Result<void> put_back(const BlobHead& head) {
     for (std::size_t i = 0; i < kHooks; ++i) {
       if (head.entry_bytes[i] != 0) HA_TRY(put_entry_back(head, i));
     }
@@ -133,10 +170,7 @@ class Removal {
     HA_TRY(control_.memory().read(at, there));
     const auto original = std::as_bytes(std::span(head.original[number])).first(kJumpBytes);
     if (std::equal(there.begin(), there.end(), original.begin())) return {};
-    const std::uint64_t hook = head.base + head.hook[number];
-    const bool is_ours =
-        can_jump(at.value, hook) && std::ranges::equal(jump(at.value, hook), there);
-    if (is_ours) return control_.write(tid_, at, original);
+    if (is_our_jump(head, number, there)) return control_.write(tid_, at, original);
     why_stays_ = fmt::format("something else has changed the code at {} meanwhile", at);
     return {};
   }
@@ -182,7 +216,9 @@ class Removal {
   std::span<const int> files_;
   MemoryMap map_;
   pid_t tid_ = 0;
+  MemorySharers& sharers_;
   std::string why_stays_;
+  std::string why_waits_ = "a thread may still return to it";
 };
 
 // Waiting for a thread to leave the code must not use up the time of the whole run.
@@ -228,10 +264,15 @@ Result<Removed> remove(const Process& target, RemoteControl& control, std::span<
   const auto until = end_of_patience();
   const NeededTime needed(kLeavePatience + 15s);
   std::chrono::nanoseconds pause{};
+  std::string why;
+  MemorySharers sharers(target);
   for (;;) {
     std::optional<Removed> removed;
+    static_cast<void>(sharers.find());  // takes longer the first time
     const auto frozen = while_frozen(target, options, [&](const FrozenView& view) -> Result<void> {
-      removed = HA_TRY(Removal(target, control, view, files).run());
+      Removal removal(target, control, view, files, sharers);
+      removed = HA_TRY(removal.run());
+      why = removal.why_waits();
       return {};
     });
     if (frozen) pause = std::max(pause, frozen->pause);
@@ -240,7 +281,7 @@ Result<Removed> remove(const Process& target, RemoteControl& control, std::span<
     }
     if (!removed && std::chrono::steady_clock::now() >= until) {
       if (!frozen) return frozen.error();
-      removed = Removed{false, "a thread may still return to it", {}};
+      removed = Removed{false, why, {}};
     }
     if (removed) {
       removed->pause = pause;

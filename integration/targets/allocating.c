@@ -4,7 +4,8 @@
 // collections until nothing more is finalized. Further arguments: with "free", the threads run
 // without end; "incremental" collects in steps; "handler" has a function for the collector's
 // events, as the command "handler" sets one later; "oom" has one for when memory runs out. "fork"
-// and "vfork" make a child each, the first of which allocates, and wait for it; "exec" starts the
+// and "vfork" make a child each, the first of which allocates, and wait for it; "share" makes one
+// that shares the memory, and waits until "unshare" ends it; "exec" starts the
 // program anew, with free threads; "quit N" and "raise N" end it. With "spawn", threads begin and
 // end all the time. With "shorten" or "swap=FILE", a process that shares its descriptors attacks
 // the memory of a trace (sharing.h).
@@ -163,6 +164,24 @@ static void vfork_one(void) {
   count_child(child);
 }
 
+static int wait_for_ever(void* unused) {
+  (void)unused;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  for (;;) syscall(SYS_pause);
+}
+
+static void share_memory(int is_shared) {
+  static char stack[65536] __attribute__((aligned(16)));
+  static pid_t child;
+  if (is_shared) {
+    child = clone(wait_for_ever, stack + sizeof stack, CLONE_VM | SIGCHLD, NULL);
+    if (child < 0) atomic_fetch_add(&bad, 1);
+    return;
+  }
+  kill(child, SIGKILL);
+  waitpid(child, NULL, 0);
+}
+
 static void do_command(const char* line) {
   if (strncmp(line, "run ", 4) == 0) atomic_fetch_add(&rounds_wanted, strtol(line + 4, NULL, 10));
   if (strncmp(line, "until ", 6) == 0) {
@@ -172,6 +191,8 @@ static void do_command(const char* line) {
   if (strncmp(line, "handler", 7) == 0) GC_set_on_collection_event(on_event);
   if (strncmp(line, "fork", 4) == 0) fork_one();
   if (strncmp(line, "vfork", 5) == 0) vfork_one();
+  if (strncmp(line, "share", 5) == 0) share_memory(1);
+  if (strncmp(line, "unshare", 7) == 0) share_memory(0);
   if (strncmp(line, "quit ", 5) == 0) _Exit((int)strtol(line + 5, NULL, 10));
   if (strncmp(line, "raise ", 6) == 0) raise((int)strtol(line + 6, NULL, 10));
   if (strncmp(line, "exec", 4) == 0) execl("/proc/self/exe", "allocating", "1", "free", NULL);
