@@ -80,8 +80,9 @@ Result<std::string> read_of_thread(const Process& process, pid_t tid, std::strin
 
 Result<Process> Process::open(pid_t pid) {
   if (pid < 1) return unsupported(fmt::format("{} is not a process id", pid));
-  if (pid == getpid() || pid == guardian_pid())
+  if (pid == getpid() || pid == guardian_pid()) {
     return unsupported("a process cannot attach to itself");
+  }
   auto pidfd = open_pidfd(pid);
   const int failure = pidfd ? 0 : pidfd.error().os_errno;
   const bool is_of_thread = failure == EINVAL || failure == ENOENT;  // since Linux 6.9; see below

@@ -36,6 +36,7 @@ Result<Pipe> make_pipe() {
 [[noreturn]] void become(const std::vector<std::string>& command, int go, int report_to) {
   for (const int signal : {SIGPIPE, SIGXFSZ, SIGCHLD}) std::signal(signal, SIG_DFL);
   std::vector<char*> words;
+  words.reserve(command.size() + 1);
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   char one = 0;

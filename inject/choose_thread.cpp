@@ -68,6 +68,13 @@ Borrowed borrow(const Candidate& best, const Process& process, bool rewind) {
   return thread;
 }
 
+Error no_thread(ErrorKind kind, std::size_t threads, std::string_view why) {
+  const std::string none =
+      threads == 1 ? "its only thread cannot" : fmt::format("none of its {} threads can", threads);
+  return Error{kind, fmt::format("{} be borrowed for a system call ({})", none, why)}.advise(
+      "--snapshot freeze");
+}
+
 }  // namespace
 
 bool is_after_syscall(const MemoryReader& memory, RemoteAddr rip) {
@@ -143,7 +150,7 @@ Result<Borrowed> choose_thread(RemoteControl& control,
                                std::span<const pid_t> tids,
                                bool rewind) {
   std::optional<Candidate> best;
-  std::string why;
+  std::string why = "none is stopped";
   bool all_filtered = !tids.empty();
   std::size_t looked_at = 0;
   for (const pid_t tid : tids) {
@@ -163,13 +170,7 @@ Result<Borrowed> choose_thread(RemoteControl& control,
     }
   }
   if (best) return borrow(*best, process, rewind);
-  return Error{
-      all_filtered ? ErrorKind::Denied : ErrorKind::Impossible,
-      fmt::format("{} be borrowed for a system call ({})",
-                  tids.size() == 1 ? "its only thread cannot"
-                                   : fmt::format("none of its {} threads can", tids.size()),
-                  why.empty() ? "none is stopped" : why)}
-      .advise("--snapshot freeze");
+  return no_thread(all_filtered ? ErrorKind::Denied : ErrorKind::Impossible, tids.size(), why);
 }
 
 }  // namespace heapattach
