@@ -303,26 +303,30 @@ static uint64_t recorded_end(const BlobControl* c) {
 // 1. This thread's stack ends at that address, by the program's own data at this moment: the start
 //    of the first thread's stack, another thread's thread pointer, which is above its stack, or,
 //    for fibers, the end that the collector is told at each switch and would itself read up to.
-// 2. All memory from `from` to that address was one mapping when we last looked from outside.
+// 2. All memory from `from` to that address was one mapping when we last looked from outside, and,
+//    below a thread pointer, is that thread's stack.
 //
 // The first alone could be the end of another stack, with a hole in between, if `from` is on the
 // stack of a coroutine that the collector does not know, or on a signal handler's own stack. The
 // second alone could be outdated: stacks are unmapped, and others mapped in their place. But a
-// stack on which a thread runs stays mapped up to its end. The first thread's thread pointer is not
-// used, because it is not above its stack: between it and a coroutine's stack, the program may
-// unmap memory at any moment.
+// stack on which a thread runs stays mapped up to its end. So only the nearest end counts: `from`
+// is on another stack than those further up, and what lies in between may be unmapped at any
+// moment. For the same reason, the first thread's thread pointer is not used: it is not above its
+// stack.
 static uint64_t end_of_stack(BlobControl* c, uint64_t from) {
-  const uint64_t bottom =
-      blob_head.stack_bottom == 0 ? 0 : *(const volatile uint64_t*)blob_head.stack_bottom;
-  const uint64_t above = thread_pointer() == c->first_thread ? 0 : thread_pointer();
-  const uint64_t ends[] = {bottom, recorded_end(c), above, blob_head.main_stack};
-  uint64_t best = 0;
-  for (unsigned i = 0; i < sizeof ends / sizeof ends[0]; ++i) {
-    const uint64_t end = ends[i];
-    if (end <= from || end - from > kMostStack || (best != 0 && end >= best)) continue;
-    if (is_span(c, from, end)) best = end;
+  const uint64_t thread = thread_pointer();
+  uint64_t ends[3] = {recorded_end(c), thread, 0};
+  if (thread == c->first_thread) {
+    ends[1] = blob_head.main_stack;
+    if (blob_head.stack_bottom != 0) ends[2] = *(const volatile uint64_t*)blob_head.stack_bottom;
   }
-  return best != 0 ? best : ((from - 8) | (kPage - 1)) + 1;
+  uint64_t nearest = 0;
+  for (unsigned i = 0; i < sizeof ends / sizeof ends[0]; ++i) {
+    if (ends[i] <= from || ends[i] - from > kMostStack) continue;
+    if (nearest == 0 || ends[i] < nearest) nearest = ends[i];
+  }
+  if (nearest != 0 && is_span(c, from, nearest)) return nearest;
+  return ((from - 8) | (kPage - 1)) + 1;
 }
 
 // How many bytes to copy from `from` upwards: whole words, and nothing past the stack's end. A

@@ -28,11 +28,18 @@ namespace heapattach::trace {
 namespace {
 
 using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
 
 // How long to wait for threads to leave the blob.
 constexpr auto kLeavePatience = 5s;
 constexpr auto kLeastPatience = 200ms;
-constexpr auto kBetweenTries = 3ms;
+// The time between tries grows: on a busy machine, a thread needs a turn to leave the code.
+constexpr auto kFirstWait = 3ms;
+constexpr auto kLongestWait = 48ms;
+// The code is unmapped this long after the entries have been put back, if no thread is in it by
+// then. A program that switches between contexts in a signal handler may have interrupted one in
+// our code. Nothing shows that while it waits to go on, but it leaves the code as soon as it does.
+constexpr auto kGrace = 100ms;
 constexpr std::byte kCall{0xe8};
 constexpr std::uint64_t kCallBytes = 5;
 
@@ -77,11 +84,16 @@ class Removal {
           RemoteControl& control,
           const FrozenView& view,
           std::span<const int> files,
-          MemorySharers& sharers)
-      : target_(target), control_(control), view_(view), files_(files), sharers_(sharers) {}
+          MemorySharers& sharers,
+          std::optional<Clock::time_point>& put_back_at)
+      : target_(target),
+        control_(control),
+        view_(view),
+        files_(files),
+        sharers_(sharers),
+        put_back_at_(put_back_at) {}
 
-  // None if a thread is still inside, or if a process that is not stopped may run the code:
-  // why_waits() says which.
+  // None if it must wait; why_waits() says for what.
   Result<std::optional<Removed>> run() {
     map_ = HA_TRY(target_.maps());
     Remains remains = find_mapped(map_, control_.memory());
@@ -108,7 +120,9 @@ class Removal {
       }
       HA_TRY(put_back(*remains.head));
       if (!why_stays_.empty()) return std::optional(Removed{false, why_stays_, {}});
-      if (HA_TRY(is_in_use(*remains.head))) return std::optional<Removed>();
+      if (!put_back_at_) put_back_at_ = Clock::now();
+      const bool is_early = Clock::now() < *put_back_at_ + kGrace;
+      if (is_early || HA_TRY(is_in_use(*remains.head))) return std::optional<Removed>();
     }
     const auto unmapped = unmap(remains);
     if (unmapped) return std::optional(Removed{});
@@ -217,16 +231,16 @@ class Removal {
   MemoryMap map_;
   pid_t tid_ = 0;
   MemorySharers& sharers_;
+  std::optional<Clock::time_point>& put_back_at_;
   std::string why_stays_;
   std::string why_waits_ = "a thread may still return to it";
 };
 
 // Waiting for a thread to leave the code must not use up the time of the whole run.
-std::chrono::steady_clock::time_point end_of_patience() {
-  const auto now = std::chrono::steady_clock::now();
+Clock::time_point end_of_patience() {
+  const auto now = Clock::now();
   const auto left = (guarded_deadline() - now) / 2;
-  return now +
-         std::clamp<std::chrono::steady_clock::duration>(left, kLeastPatience, kLeavePatience);
+  return now + std::clamp<Clock::duration>(left, kLeastPatience, kLeavePatience);
 }
 
 }  // namespace
@@ -266,11 +280,13 @@ Result<Removed> remove(const Process& target, RemoteControl& control, std::span<
   std::chrono::nanoseconds pause{};
   std::string why;
   MemorySharers sharers(target);
+  std::optional<Clock::time_point> put_back_at;
+  auto wait = kFirstWait;
   for (;;) {
     std::optional<Removed> removed;
     static_cast<void>(sharers.find());  // takes longer the first time
     const auto frozen = while_frozen(target, options, [&](const FrozenView& view) -> Result<void> {
-      Removal removal(target, control, view, files, sharers);
+      Removal removal(target, control, view, files, sharers, put_back_at);
       removed = HA_TRY(removal.run());
       why = removal.why_waits();
       return {};
@@ -279,7 +295,7 @@ Result<Removed> remove(const Process& target, RemoteControl& control, std::span<
     if (!frozen && (frozen.error().kind == ErrorKind::Gone || !target.is_alive())) {
       return Removed{};
     }
-    if (!removed && std::chrono::steady_clock::now() >= until) {
+    if (!removed && Clock::now() >= until) {
       if (!frozen) return frozen.error();
       removed = Removed{false, why, {}};
     }
@@ -287,7 +303,10 @@ Result<Removed> remove(const Process& target, RemoteControl& control, std::span<
       removed->pause = pause;
       return *std::move(removed);
     }
-    std::this_thread::sleep_for(kBetweenTries);
+    auto next = Clock::now() + wait;
+    if (put_back_at) next = std::max(next, *put_back_at + kGrace);
+    std::this_thread::sleep_until(next);
+    wait = std::min(2 * wait, kLongestWait);
   }
 }
 

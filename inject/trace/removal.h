@@ -39,11 +39,11 @@ struct Removed {
   std::chrono::nanoseconds pause{};  // the longest stop
 };
 
-// Puts back the code of all entries and the handler, and unmaps the rest as soon as no thread can
-// return to it; waits some seconds for that. Then, or if the program now has its own reason to call
-// it, it stays mapped: it does nothing there. While another process shares the memory, even the
-// entries stay as they are, because that process is not stopped. Closes those of `files` that are
-// ours.
+// Puts back the code of all entries and the handler, and unmaps the rest a tenth of a second later,
+// or as soon after that as no thread can return to it; waits some seconds for that. Then, or if the
+// program now has its own reason to call it, it stays mapped: it does nothing there. While another
+// process shares the memory, even the entries stay as they are, because that process is not
+// stopped. Closes those of `files` that are ours.
 Result<Removed> remove(const Process& target,
                        RemoteControl& control,
                        std::span<const int> files = {});

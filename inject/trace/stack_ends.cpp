@@ -23,6 +23,12 @@ constexpr std::size_t kThreadBytes = 2048;
 constexpr std::size_t kMostThreads = 16;
 // The number's offset in glibc since 2.10, and in musl.
 constexpr std::array<std::uint64_t, 2> kUsualOffsets = {0x2d0, 0x30};
+constexpr std::uint64_t kLeastStack = 2048;
+constexpr std::uint64_t kMostStack = std::uint64_t{1} << 40;
+// What lies between a stack's end and the thread pointer: in glibc the thread's structure, in musl
+// the thread's variables.
+constexpr std::uint64_t kMostAbove = 8192;
+constexpr std::uint64_t kMostBelow = std::uint64_t{1} << 20;
 constexpr auto kBetweenChecks = 250ms;
 constexpr auto kBetweenSearches = 1s;
 // Reading the maps takes at most one twentieth of the time, and so does searching.
@@ -70,6 +76,31 @@ std::uint64_t offset_of_number(std::span<const NumberedThread> threads) {
     if (fits(offset)) return offset;
   }
   return 0;
+}
+
+std::optional<Range> stack_of_thread(std::span<const std::byte> memory, std::uint64_t pointer) {
+  const auto find = [&](const auto& fits) -> std::optional<Range> {
+    std::array<std::uint64_t, 2> words{};
+    for (std::size_t at = 0; at + sizeof words <= memory.size(); at += sizeof words[0]) {
+      std::memcpy(words.data(), memory.data() + at, sizeof words);
+      const auto [address, bytes] = words;
+      if (bytes < kLeastStack || bytes > kMostStack) continue;
+      if (const std::optional<Range> stack = fits(address, bytes)) return stack;
+    }
+    return std::nullopt;
+  };
+  // glibc's stack includes the thread's structure at its end.
+  const auto from_glibc = [&](std::uint64_t begin, std::uint64_t bytes) -> std::optional<Range> {
+    if (begin >= pointer || pointer - begin >= bytes) return std::nullopt;
+    if (begin + bytes - pointer > kMostAbove) return std::nullopt;
+    return Range{RemoteAddr{begin}, bytes};
+  };
+  const auto from_musl = [&](std::uint64_t end, std::uint64_t bytes) -> std::optional<Range> {
+    if (end > pointer || pointer - end > kMostBelow || end <= bytes) return std::nullopt;
+    return Range{RemoteAddr{end - bytes}, bytes};
+  };
+  const auto found = find(from_glibc);
+  return found ? found : find(from_musl);
 }
 
 // A stack may consist of adjacent mappings, if their flags differ.
@@ -137,9 +168,27 @@ Result<void> StackEnds::learn_numbers(const FrozenView& view) {
   return {};
 }
 
+// As begin_of_span, but of a thread's stack alone: other stacks may lie right below it.
+std::uint64_t StackEnds::begin_below(const MemoryMap& map, std::uint64_t end) {
+  const std::uint64_t begin = begin_of_span(map, end);
+  const auto self = control_.memory().read_as<std::uint64_t>(RemoteAddr{end});
+  if (self && *self == end) {
+    std::vector<std::byte> memory(kThreadBytes);
+    const auto got = control_.memory().read_some(RemoteAddr{end}, memory);
+    memory.resize(got ? *got : 0);
+    const auto stack = stack_of_thread(memory, end);
+    if (!stack) return end;
+    stacks_[stack->start.value] = std::max(stack->end().value, end);
+  }
+  auto below = stacks_.lower_bound(end);
+  if (below == stacks_.begin()) return begin;
+  --below;
+  return end <= below->second ? std::max(begin, below->first) : begin;
+}
+
 // The blob may read at any moment, so the span's end is 0 while the span changes.
 void StackEnds::tell(const MemoryMap& map, std::uint64_t end) {
-  const std::uint64_t begin = begin_of_span(map, end);
+  const std::uint64_t begin = begin_below(map, end);
   BlobSpan& known = told_[span_of(end)];
   if (known.end == end && known.begin == begin) return;
   known = {end, begin};

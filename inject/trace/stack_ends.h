@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -25,6 +26,11 @@ struct NumberedThread {
 // Where memory begins that can be read without a gap up to `end`; `end` itself if there is none.
 [[nodiscard]] std::uint64_t begin_of_span(const MemoryMap& map, std::uint64_t end);
 
+// The stack of the thread with this thread pointer, as its C library has noted it in `memory`,
+// which begins there: by glibc, its lowest address and its size; by musl, its end and its size.
+[[nodiscard]] std::optional<Range> stack_of_thread(std::span<const std::byte> memory,
+                                                   std::uint64_t pointer);
+
 // Tells a blob what it cannot know without system calls: the number of a thread, and how far a
 // stack can be read (end_of_stack in blob.c). Where it has not been told, it records less.
 class StackEnds {
@@ -46,6 +52,7 @@ class StackEnds {
   void write(std::size_t offset, std::span<const std::uint64_t> words);
   Result<void> learn_numbers(const FrozenView& view);
   void tell(const MemoryMap& map, std::uint64_t end);
+  [[nodiscard]] std::uint64_t begin_below(const MemoryMap& map, std::uint64_t end);
   void find_records(const MemoryMap& map);
   void tell_form(const ThreadTable& table);
 
@@ -55,6 +62,7 @@ class StackEnds {
   std::vector<ThreadRecordForm> forms_;
   std::vector<BlobSpan> told_ = std::vector<BlobSpan>(kSpans);  // as the blob has them
   std::set<std::uint64_t> new_threads_;  // thread pointers that the blob does not know yet
+  std::map<std::uint64_t, std::uint64_t> stacks_;  // of threads: from the lowest address to the end
   std::optional<ThreadTable> table_;
   Clock::time_point next_look_;
   Clock::time_point next_check_;

@@ -138,6 +138,37 @@ TEST_CASE("a stack is copied up to the end in the collector's record of the thre
   CHECK(copied_at(blob, room.end() - 4096 - 128) == 128);
 }
 
+TEST_CASE("a stack is copied up to the nearest end only, even if more is known of another one") {
+  OwnBlob blob(1);
+  const Room room;
+  // A coroutine's stack below the first thread's. It is not known yet how far it can be read.
+  std::byte* const end = room.end() - 4096;
+  const std::uint64_t thread = own_thread_pointer();
+  std::uint64_t record[] = {0, thread, number(end)};
+  std::uint64_t first[] = {number(record), 4711};
+  const std::uint64_t list = number(first);
+  BlobControl& control = blob.control();
+  control.threads[thread >> 12 & (kSlots - 1)] = {thread, number(&list)};
+  control.record_id_at = 8;
+  control.record_end_at = 16;
+  test_collector.stack_bottom = number(room.end());
+  blob.tell_span(number(room.begin()), number(room.end()));
+  CHECK(copied_at(blob, end - 4096 - 128) == 128);
+  CHECK(blob.has_asked(number(end)));
+  blob.tell_span(number(room.begin()), number(end));
+  CHECK(copied_at(blob, end - 2048 - 128) == 2048 + 128);
+  CHECK(copied_at(blob, end + 2048) == 2048);
+}
+
+TEST_CASE("only the first thread's stack ends where the collector has its bottom") {
+  OwnBlob blob(1);
+  const Room room;
+  test_collector.stack_bottom = number(room.end());
+  blob.tell_span(number(room.begin()), number(room.end()));
+  blob.control().first_thread = own_thread_pointer() + 64;
+  CHECK(copied_at(blob, room.end() - 4096 - 128) == 128);
+}
+
 TEST_CASE("the first thread's thread pointer is not taken for the end of a coroutine's stack") {
   OwnBlob blob(1);
   const std::uint64_t thread = own_thread_pointer();

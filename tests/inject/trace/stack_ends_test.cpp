@@ -57,6 +57,29 @@ TEST_CASE("a span of memory has no gap and nothing that cannot be written") {
   CHECK(begin_of_span(map, 0x800) == 0x800);
 }
 
+TEST_CASE("a thread's own stack is known from what its C library has noted") {
+  constexpr std::uint64_t kPointer = 0x7f00000ff6c0;
+  std::vector<std::byte> memory(2048);
+  const auto put = [&](std::size_t at, std::uint64_t first, std::uint64_t second) {
+    const std::uint64_t words[] = {first, second};
+    std::memcpy(memory.data() + at, words, sizeof words);
+  };
+  put(0, kPointer, 0x5500000004d0);
+  put(16, kPointer, 1);
+  CHECK_FALSE(stack_of_thread(memory, kPointer));
+  put(0x300, 0x7effffd00000, 0x1000);                  // ends below the pointer
+  put(0x320, 0x7effffd00000, std::uint64_t{1} << 30);  // ends too far above it
+  CHECK_FALSE(stack_of_thread(memory, kPointer));
+  put(0x70, 0x7f00000ff000, 0x20000);  // as in musl
+  REQUIRE(stack_of_thread(memory, kPointer));
+  CHECK(stack_of_thread(memory, kPointer)->start == RemoteAddr{0x7f00000df000});
+  CHECK(stack_of_thread(memory, kPointer)->bytes == 0x20000);
+  put(0x690, 0x7f00000c0000, 0x40000);  // as in glibc
+  REQUIRE(stack_of_thread(memory, kPointer));
+  CHECK(stack_of_thread(memory, kPointer)->start == RemoteAddr{0x7f00000c0000});
+  CHECK_FALSE(stack_of_thread({}, kPointer));
+}
+
 TEST_CASE(
     "the collector's table of threads is known by its records, which are all in their places") {
   // As in 8.3, and in 7.6 to 8.2.
