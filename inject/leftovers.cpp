@@ -217,8 +217,9 @@ bool is_in_use(const LeftStub& stub,
                const MemoryReader& memory) {
   bool is_stack_in_sight = false;
   for (const FrozenThread& thread : view.threads) {
-    if (!thread.registers || stub.range.contains(thread.registers->instruction_pointer))
+    if (!thread.registers || stub.range.contains(thread.registers->instruction_pointer)) {
       return true;
+    }
     const RemoteAddr stack = thread.registers->stack_pointer;
     if (leads_into(stub, within_mapping(map, stack, {stack, kNearBytes}), memory)) return true;
     const Range near = within_mapping(map, stub.stack, {stub.stack - kNearBytes, 2 * kNearBytes});

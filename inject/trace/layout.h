@@ -32,6 +32,8 @@ enum {
   kMarkEnd = 2,  // GC_EVENT_MARK_END
 };
 
+// C has no `using`. NOLINTBEGIN(modernize-use-using)
+
 // Read-only in the target, and the same in a forked child.
 typedef struct BlobHead {
   char magic[16];
@@ -151,6 +153,8 @@ typedef struct RingRecord {
   uint32_t before;  // what the object began with, before the program had written to it
   uint64_t rip, rsp, rbp, rbx, r12, r13, r14, r15;  // of the caller, after the call
 } RingRecord;
+
+// NOLINTEND(modernize-use-using)
 
 // Where the span with this end is in BlobControl.
 static inline uint64_t span_of(uint64_t end) {

@@ -141,8 +141,9 @@ pid_t reader_of(const Process& target,
     const std::string name = entry.path().filename();
     pid_t pid = 0;
     std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (pid <= 0 || pid == target.pid() || !is_named_as_we(static_cast<std::uint64_t>(pid)))
+    if (pid <= 0 || pid == target.pid() || !is_named_as_we(static_cast<std::uint64_t>(pid))) {
       continue;
+    }
     if (is_reader(pid, *ring, maps).value_or(false)) return pid;
   }
   return 0;

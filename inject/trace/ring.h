@@ -38,7 +38,7 @@ class Ring {
 
   // The oldest record, valid until pop(); none if there is none or it is not complete yet.
   // Malformed if it makes no sense; the records after it cannot be found then.
-  Result<std::optional<Entry>> front() const;
+  [[nodiscard]] Result<std::optional<Entry>> front() const;
   void pop();
   // Positions, which only grow: up to where records have been started, and up to where we have
   // read.
