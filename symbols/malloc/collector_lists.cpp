@@ -36,9 +36,18 @@ std::vector<std::uint64_t> words_of(const Capture& capture, std::span<const Rang
   return words;
 }
 
+bool overlaps(const Range& one, std::span<const Range> others) {
+  return std::any_of(others.begin(), others.end(), [&](const Range& other) {
+    return one.start < other.end() && other.start < one.end();
+  });
+}
+
 // After a collection, what it has left in the mark stack references objects that may be dead by
-// now.
-void add_mark_stacks(const std::vector<std::uint64_t>& words, std::vector<Range>& lists) {
+// now. The collector takes memory for it: what only resembles one, such as the lists of malloc's
+// free chunks in a program that contains its C library, is among static variables.
+void add_mark_stacks(const std::vector<std::uint64_t>& words,
+                     std::span<const Range> collector_data,
+                     std::vector<Range>& lists) {
   const auto has = [&](std::uint64_t word) {
     return std::binary_search(words.begin(), words.end(), word);
   };
@@ -46,9 +55,9 @@ void add_mark_stacks(const std::vector<std::uint64_t>& words, std::vector<Range>
     if (!has(entries)) continue;
     for (const std::uint64_t start : words) {
       const bool is_address = start >= kPageBytes && start % kEntryBytes == 0;
-      if (is_address && has(start - kEntryBytes) && has(start + entries * kEntryBytes)) {
-        lists.push_back({RemoteAddr{start}, entries * kEntryBytes});
-      }
+      if (!is_address || !has(start - kEntryBytes) || !has(start + entries * kEntryBytes)) continue;
+      const Range stack{RemoteAddr{start}, entries * kEntryBytes};
+      if (!overlaps(stack, collector_data)) lists.push_back(stack);
     }
   }
 }
@@ -97,7 +106,7 @@ std::vector<Range> collector_lists(const Capture& capture,
                                    const boehm::BlockIndex& index,
                                    std::span<const FrozenThread> threads) {
   std::vector<Range> lists;
-  add_mark_stacks(words_of(capture, collector_data), lists);
+  add_mark_stacks(words_of(capture, collector_data), collector_data, lists);
   if (kinds) add_reclaim_lists(capture, *kinds, index, lists);
   add_local_stacks(threads, lists);
   return joined(std::move(lists));

@@ -84,6 +84,12 @@ TEST_CASE("what only resembles a mark stack, or is one in use, remains a root") 
     rig.put_mark_stack(kOwn + 0x1000, kOwn + 0x1000 - 16);
     rig.memory.put(kData.start + 0x208, kEntries + 1);
   }
+  SUBCASE("it is among static variables, as malloc's lists are in a static program") {
+    rig.put_mark_stack(kData.start + 0x300, kData.start + 0x300 - 16);
+  }
+  SUBCASE("it ends among static variables") {
+    rig.put_mark_stack(kData.start - 0x1000, kData.start - 0x1000 - 16);
+  }
   CHECK(rig.find().empty());
 }
 
