@@ -12,6 +12,7 @@ namespace heapattach::boehm {
 namespace {
 
 constexpr std::uint64_t kAddressLimit = std::uint64_t{1} << 47;
+constexpr std::uint64_t kBitmapEntryBytes = 16;  // a bitmap, and whether it goes on
 
 using What = CollectorObject::What;
 
@@ -85,20 +86,14 @@ class Finder {
     return ~word(entry, 0) < kAddressLimit && heap_.object_at(~word(entry, 2)).has_value();
   }
 
-  // Pairs of a bitmap and whether it continues (typd_mlc.c, ext_descr), in an object without
-  // pointers. There is room for 100 of them at first, and twice as many each time it is full.
+  // Whether this is the table of long bitmaps that the marking rules have found. By size and first
+  // words alone, an array of numbers could be taken for one.
   [[nodiscard]] bool is_descriptors(ObjectRef ref) const {
-    constexpr std::uint64_t kFirstBytes = 1600;
-    constexpr std::uint64_t kLargestSmall =
-        2048;  // objects up to it are rounded to a class of sizes
-    constexpr std::uint64_t kRounding = 16;
+    const auto& bitmaps = heap_.rules().bitmaps;
     const Block& block = heap_.blocks()[ref.block];
-    if (block.kind != kAtomic || word(ref, 0) == 0 || (word(ref, 1) & 0xffffffff) > 1) return false;
-    const std::uint64_t bytes = block.object_bytes;
-    if (bytes <= kLargestSmall) return bytes >= kFirstBytes;
-    std::uint64_t wanted = 2 * kFirstBytes;
-    while (wanted + kRounding < bytes) wanted *= 2;
-    return bytes >= wanted;
+    return !bitmaps.empty() && may_hold_bitmaps(block) &&
+           bitmaps.size() == block.object_bytes / kBitmapEntryBytes && word(ref, 0) != 0 &&
+           word(ref, 0) == bitmaps.front().bits && (word(ref, 1) & 0xffffffff) <= 1;
   }
 
   // What kind of table it is, if it is one.

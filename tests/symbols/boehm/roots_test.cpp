@@ -306,19 +306,28 @@ TEST_CASE("tables of links and due finalizers are kept, other objects are not") 
   CHECK(found.finalizable.empty());
 }
 
-TEST_CASE("type descriptors are an array of a hundred, or twice as many each time") {
+TEST_CASE("only the table of long bitmaps that the program's types use is the collector's") {
   Target target;
   FakeGcHeap& fake = target.fake;
   RemoteAddr at = kData + 256;
-  for (const std::uint32_t bytes : {1616U, 3216U, 12816U, 3184U, 16400U, 32784U}) {
+  // Arrays of numbers that have its size, or begin like it, and the table itself in between.
+  for (const std::uint32_t bytes : {1616U, 3216U, 102400U, 3184U, 16400U}) {
     const RemoteAddr block = fake.add_block({.object_bytes = bytes, .kind = kAtomic});
-    fake.put(block, std::uint64_t{0x31});
+    fake.put(block, std::uint64_t{bytes == 1616U ? 0x32U : 0x31U});
     fake.put(at, block);
     at = at + 8;
   }
-  const CapturedHeap captured = target.capture();
-  const auto found = find_collector_objects(captured.heap(), captured.capture(), target.data);
-  CHECK(found.tables == std::vector<ObjectRef>{{0, 0}, {1, 0}, {2, 0}});
+  CapturedHeap captured = target.capture();
+  const auto find = [&] {
+    return find_collector_objects(captured.heap(), captured.capture(), target.data).tables;
+  };
+  CHECK(find().empty());  // no type has been made
+  MarkingRules rules;
+  rules.typed_procedure = 5;
+  rules.bitmaps = std::vector<ExtendedBitmap>(3216 / 16);
+  rules.bitmaps[0].bits = 0x31;
+  captured.heap().follow(std::move(rules));
+  CHECK(find() == std::vector<ObjectRef>{{1, 0}});
 }
 
 TEST_CASE("slots that look swept are free, other unreached ones are unreachable") {
