@@ -25,8 +25,8 @@ constexpr std::size_t kMostThreads = 16;
 constexpr std::array<std::uint64_t, 2> kUsualOffsets = {0x2d0, 0x30};
 constexpr std::uint64_t kLeastStack = 2048;
 constexpr std::uint64_t kMostStack = std::uint64_t{1} << 40;
-// What lies between a stack's end and the thread pointer: in glibc the thread's structure, in musl
-// the thread's variables.
+// Limits of the distance between a stack's end and the thread pointer. In glibc, the thread's
+// structure lies between them; in musl, the thread's variables do.
 constexpr std::uint64_t kMostAbove = 8192;
 constexpr std::uint64_t kMostBelow = std::uint64_t{1} << 20;
 constexpr auto kBetweenChecks = 250ms;

@@ -52,8 +52,8 @@ Result<bool> Copying::copy(const std::vector<FrozenThread>& threads, bool accept
     return true;
   }
   const boehm::Layout& layout = target_.collector.layout;
-  const std::uint64_t in_use = most_used_bytes(target_);
-  held_.index = HA_TRY(boehm::read_bounded_blocks(source_.memory, held_.map, layout, in_use));
+  in_use_ = most_used_bytes(target_);
+  held_.index = HA_TRY(boehm::read_bounded_blocks(source_.memory, held_.map, layout, in_use_));
   held_.counters = boehm::read_counters(target_.collector, source_.memory);
   held_.root_tables =
       boehm::read_root_tables(target_.collector, target_.collector_data, source_.memory);
@@ -113,8 +113,7 @@ Result<void> Copying::copy_malloc(const std::vector<FrozenThread>& threads) {
 Result<std::vector<Range>> Copying::add_heap(std::vector<Range> heap) {
   if (source_.in_passing) {
     Fd mem = HA_TRY(LiveMemory::open_mem(*source_.process));
-    const std::uint64_t in_use = most_used_bytes(target_);
-    HA_TRY(held_.capture.add_window(std::move(mem), heap, window_bytes(held_.index, in_use)));
+    HA_TRY(held_.capture.add_window(std::move(mem), heap, window_bytes(held_.index, in_use_)));
     return heap;
   }
   HA_TRY(add_contents(heap));
@@ -132,8 +131,7 @@ Result<void> Copying::add_contents(const std::vector<Range>& ranges) {
   std::uint64_t bytes = 0;
   for (const Range& range : ranges) bytes += range.bytes;
   constexpr std::uint64_t kMargin = 64U << 20;
-  const std::uint64_t in_use = most_used_bytes(target_);
-  if (source_.process == nullptr || in_use > bytes || bytes - in_use < kMargin) {
+  if (source_.process == nullptr || in_use_ > bytes || bytes - in_use_ < kMargin) {
     return held_.capture.add(source_.memory, ranges, limits_);
   }
   const std::vector<Range> touched =

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -59,6 +60,7 @@ class Copying {
   CopySource source_;
   HeldHeap& held_;
   CopyLimits limits_;
+  std::uint64_t in_use_ = 0;  // most_used_bytes() at the beginning of copy()
   const WaitReader* waits_ = nullptr;
   bool with_memory_ = false;
   bool with_contents_ = false;

@@ -156,8 +156,8 @@ bool is_blocked(const Examination& found, std::string_view way) {
                      [&](const Obstacle& one) { return one.way == way || one.way == "any"; });
 }
 
-// What a snapshot would learn beforehand, and, of malloc's heap, what it would see only in its
-// copy.
+// Learns what a snapshot would learn before the stop, and checks malloc's heap, which a snapshot
+// checks only in its copy.
 Result<std::unique_ptr<Target>> learn(const TakeOptions& options) {
   auto target = HA_TRY(Target::learn(options));
   if (!target->reads_malloc()) return target;

@@ -10,7 +10,7 @@
 
 namespace heapattach::stacks {
 
-// Of `waiting` (numbers of Snapshot::fibers), the fibers that nothing can wake any more. Each waits
+// The fibers of `waiting` (numbers in Snapshot::fibers) that nothing can wake any more. Each waits
 // without a limit for the object in its wait, and only somebody with a reference to that object can
 // wake it. A fiber is stuck if its object is reachable only from the stacks of fibers that are
 // stuck themselves. What a fiber's block references does not count, because the fiber has begun and

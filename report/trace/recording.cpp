@@ -207,7 +207,7 @@ void Recording::take(Ring::Entry entry) {
     ++impossible_;
     return;
   }
-  // What waits for a later time would wait for ever.
+  // An event with a time in the future would never be handled.
   record.time = std::min(record.time, monotonic_ns());
   if (record.what == kRecordForgotten) {
     if (type_watch_ != nullptr) type_watch_->end(record.address);

@@ -25,7 +25,7 @@ struct TypeName {
   std::string hash;  // the same for the same type, and only for it
 };
 
-// Of the name that a C structure of an object has; nothing if it is no such name.
+// Translates the name of an object's C structure; none if that is not such a name.
 [[nodiscard]] std::optional<TypeName> object_name(std::string_view c_name);
 // Of the symbol of the type information to which each object points that may be of a derived type.
 // Symbols have no capitals: "session".
