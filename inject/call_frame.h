@@ -6,8 +6,8 @@
 #include <variant>
 #include <vector>
 
-#include "attach/registers.h"
-#include "attach/result.h"
+#include "attach/base/result.h"
+#include "attach/stop/registers.h"
 
 namespace heapattach {
 

@@ -14,7 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#include "attach/x86_64.h"
+#include "attach/base/page.h"
 
 namespace heapattach {
 

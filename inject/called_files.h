@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "attach/process.h"
+#include "attach/process/process.h"
 #include "inject/call_rules.h"
 
 namespace heapattach {

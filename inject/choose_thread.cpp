@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <sys/syscall.h>
 
-#include "attach/rewind.h"
+#include "attach/stop/rewind.h"
 #include "inject/stub.h"
 
 namespace heapattach {

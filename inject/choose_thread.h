@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "attach/memory_map.h"
-#include "attach/process.h"
+#include "attach/process/memory_map.h"
+#include "attach/process/process.h"
 #include "inject/injection.h"
 
 namespace heapattach {

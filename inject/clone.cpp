@@ -8,7 +8,7 @@
 #include <sched.h>
 #include <sys/syscall.h>
 
-#include "attach/needed_time.h"
+#include "attach/base/needed_time.h"
 #include "inject/choose_thread.h"
 #include "inject/headroom.h"
 #include "inject/hold_clone.h"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "attach/freeze.h"
+#include "attach/stop/freeze.h"
 #include "inject/remote_control.h"
 #include "inject/watch.h"
 

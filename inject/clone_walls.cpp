@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "attach/open_file.h"
+#include "attach/sandbox/open_file.h"
 #include "inject/call_filter.h"
 #include "inject/call_rights.h"
 #include "inject/pass_files.h"

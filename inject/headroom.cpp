@@ -8,8 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "attach/fd.h"
-#include "attach/stalling.h"
+#include "attach/base/fd.h"
+#include "attach/memory/stalling.h"
 
 namespace heapattach {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attach/process.h"
+#include "attach/process/process.h"
 
 namespace heapattach {
 

@@ -12,8 +12,8 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 
-#include "attach/ptrace_word.h"
-#include "attach/registers.h"
+#include "attach/process/ptrace_word.h"
+#include "attach/stop/registers.h"
 #include "inject/watch.h"
 #include "inject/way_back.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "attach/process.h"
+#include "attach/process/process.h"
 
 namespace heapattach {
 

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "attach/start_program.h"
+#include "attach/process/start_program.h"
 
 namespace heapattach {
 

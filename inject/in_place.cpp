@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <sys/syscall.h>
 
-#include "attach/x86_64.h"
+#include "attach/arch/x86_64.h"
 #include "inject/how_it_ended.h"
 #include "inject/status_signals.h"
 #include "inject/stub.h"

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstring>
 
-#include "attach/x86_64.h"
+#include "attach/base/page.h"
 #include "inject/stub.h"
 
 namespace heapattach {

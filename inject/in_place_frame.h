@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "attach/memory_map.h"
+#include "attach/process/memory_map.h"
 #include "inject/call_frame.h"
 
 namespace heapattach {

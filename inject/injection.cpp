@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <sys/syscall.h>
 
-#include "attach/x86_64.h"
+#include "attach/arch/x86_64.h"
 #include "inject/how_it_ended.h"
 
 // The steps, and what happens if we die after each:

@@ -12,10 +12,10 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "attach/fd.h"
-#include "attach/guardian.h"
-#include "attach/interrupt.h"
-#include "attach/x86_64.h"
+#include "attach/base/fd.h"
+#include "attach/base/guardian.h"
+#include "attach/base/interrupt.h"
+#include "attach/base/page.h"
 #include "inject/choose_thread.h"
 #include "inject/padding.h"
 #include "inject/ptrace_control.h"

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "attach/freeze.h"
+#include "attach/stop/freeze.h"
 #include "inject/remote_control.h"
 
 namespace heapattach {

@@ -3,7 +3,7 @@
 #include <optional>
 #include <set>
 
-#include "attach/process.h"
+#include "attach/process/process.h"
 
 namespace heapattach {
 

@@ -15,10 +15,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "attach/back_off.h"
-#include "attach/interrupt.h"
-#include "attach/ptrace_word.h"
-#include "attach/x86_64.h"
+#include "attach/arch/x86_64.h"
+#include "attach/base/back_off.h"
+#include "attach/base/interrupt.h"
+#include "attach/process/ptrace_word.h"
 #include "inject/call_filter.h"
 #include "inject/hold_clone.h"
 

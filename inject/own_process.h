@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "attach/live_memory.h"
-#include "attach/registers.h"
+#include "attach/memory/live_memory.h"
+#include "attach/stop/registers.h"
 #include "inject/call_rules.h"
 #include "inject/called_files.h"
 

@@ -3,8 +3,8 @@
 #include <optional>
 #include <vector>
 
-#include "attach/memory_map.h"
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
+#include "attach/process/memory_map.h"
 
 namespace heapattach {
 

@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
-#include "attach/memory_map.h"
-#include "attach/memory_reader.h"
-#include "attach/process.h"
+#include "attach/memory/memory_reader.h"
+#include "attach/process/memory_map.h"
+#include "attach/process/process.h"
 
 namespace heapattach {
 

@@ -17,10 +17,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "attach/back_off.h"
-#include "attach/process_status.h"
-#include "attach/ptrace_word.h"
-#include "attach/start_program.h"
+#include "attach/base/back_off.h"
+#include "attach/process/process_status.h"
+#include "attach/process/ptrace_word.h"
+#include "attach/process/start_program.h"
 
 namespace heapattach {
 

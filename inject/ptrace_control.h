@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "attach/live_memory.h"
+#include "attach/memory/live_memory.h"
 #include "inject/remote_control.h"
 
 namespace heapattach {

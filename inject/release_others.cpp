@@ -1,6 +1,6 @@
 #include "inject/release_others.h"
 
-#include "attach/rewind.h"
+#include "attach/stop/rewind.h"
 #include "inject/choose_thread.h"
 
 namespace heapattach {

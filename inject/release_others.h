@@ -2,7 +2,7 @@
 
 #include <sys/types.h>
 
-#include "attach/freeze.h"
+#include "attach/stop/freeze.h"
 #include "inject/remote_control.h"
 
 namespace heapattach {

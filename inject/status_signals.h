@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "attach/process.h"
+#include "attach/process/process.h"
 
 namespace heapattach {
 

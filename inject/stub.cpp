@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "attach/check.h"
+#include "attach/base/check.h"
 
 // What the code relies on, and what was rejected:
 //

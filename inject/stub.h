@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attach/registers.h"
+#include "attach/stop/registers.h"
 
 namespace heapattach {
 

@@ -4,7 +4,7 @@
 
 #include <sys/types.h>
 
-#include "attach/process.h"
+#include "attach/process/process.h"
 
 // Takes files that a process has just made for us from its descriptor table. Other processes may
 // share that table (CLONE_FILES) and not be stopped: at any moment they can put another file under

@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-#include "attach/process.h"
+#include "attach/process/process.h"
 
 namespace heapattach {
 

@@ -4,7 +4,7 @@
 #include <linux/rseq.h>
 #include <sys/syscall.h>
 
-#include "attach/x86_64.h"
+#include "attach/arch/x86_64.h"
 
 namespace heapattach {
 

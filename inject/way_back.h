@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "attach/memory_reader.h"
-#include "attach/registers.h"
+#include "attach/memory/memory_reader.h"
+#include "attach/stop/registers.h"
 
 namespace heapattach {
 
@@ -37,7 +37,7 @@ enum class CallState : std::uint8_t {
 // The registers with which a thread continues if we are no longer there to decide about its
 // interrupted call. They do what the kernel does when there is no signal to handle. `rewound`, if
 // any, are the registers that restart a call without a timeout that would otherwise return EINTR
-// (attach/rewind.h).
+// (attach/stop/rewind.h).
 [[nodiscard]] RawRegisters way_back(const RawRegisters& at_stop,
                                     const std::optional<RawRegisters>& rewound);
 

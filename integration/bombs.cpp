@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "attach/fd.h"
+#include "attach/base/fd.h"
 
 namespace heapattach {
 

@@ -7,7 +7,7 @@
 
 #include <sys/types.h>
 
-#include "attach/fd.h"
+#include "attach/base/fd.h"
 
 namespace heapattach {
 

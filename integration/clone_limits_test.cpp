@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "attach/live_memory.h"
+#include "attach/memory/live_memory.h"
 #include "integration/cloning.h"
 #include "integration/health.h"
 #include "integration/live_target.h"

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "attach/live_memory.h"
+#include "attach/memory/live_memory.h"
 #include "integration/cloning.h"
 #include "integration/health.h"
 #include "integration/live_target.h"

@@ -11,8 +11,8 @@
 
 #include <unistd.h>
 
-#include "attach/interrupt.h"
-#include "attach/live_memory.h"
+#include "attach/base/interrupt.h"
+#include "attach/memory/live_memory.h"
 #include "inject/clone.h"
 #include "inject/ptrace_control.h"
 #include "integration/freezing.h"

@@ -5,7 +5,7 @@
 
 #include <fcntl.h>
 
-#include "attach/live_memory.h"
+#include "attach/memory/live_memory.h"
 #include "integration/health.h"
 #include "integration/rounds.h"
 

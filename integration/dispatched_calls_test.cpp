@@ -9,7 +9,7 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
-#include "attach/x86_64.h"
+#include "attach/base/page.h"
 #include "integration/cloning.h"
 #include "integration/health.h"
 #include "integration/live_target.h"

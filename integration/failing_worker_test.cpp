@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "attach/fault_points.h"
+#include "attach/base/fault_points.h"
 #include "integration/health.h"
 #include "integration/live_target.h"
 #include "integration/tool.h"

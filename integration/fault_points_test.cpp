@@ -1,8 +1,8 @@
 // HAZARDS E11: each system call in attach/ can fail, and the target does not notice.
-// attach/fault_points.h describes the points and how to choose one; they exist only in builds with
-// HEAPATTACH_FAULT_POINTS.
+// attach/base/fault_points.h describes the points and how to choose one; they exist only in builds
+// with HEAPATTACH_FAULT_POINTS.
 
-#include "attach/fault_points.h"
+#include "attach/base/fault_points.h"
 
 #include <cerrno>
 #include <cstdlib>

@@ -6,7 +6,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "attach/live_memory.h"
+#include "attach/memory/live_memory.h"
 #include "integration/health.h"
 #include "integration/live_target.h"
 #include "integration/rounds.h"

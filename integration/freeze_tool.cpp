@@ -17,8 +17,8 @@
 
 #include <sys/uio.h>
 
-#include "attach/guardian.h"
-#include "attach/interrupt.h"
+#include "attach/base/guardian.h"
+#include "attach/base/interrupt.h"
 #include "integration/freezing.h"
 
 namespace heapattach {

@@ -6,8 +6,8 @@
 
 #include <sys/types.h>
 
-#include "attach/freeze.h"
-#include "attach/process.h"
+#include "attach/process/process.h"
+#include "attach/stop/freeze.h"
 
 namespace heapattach {
 

@@ -8,7 +8,7 @@
 
 #include <doctest/doctest.h>
 
-#include "attach/live_memory.h"
+#include "attach/memory/live_memory.h"
 #include "integration/cloning.h"
 #include "integration/health.h"
 #include "integration/live_target.h"

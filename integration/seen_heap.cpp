@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
-#include "attach/capture.h"
-#include "attach/freeze.h"
-#include "attach/live_memory.h"
+#include "attach/memory/capture.h"
+#include "attach/memory/live_memory.h"
+#include "attach/stop/freeze.h"
 #include "symbols/boehm/blocks.h"
 #include "symbols/boehm/collector.h"
 #include "symbols/boehm/live.h"

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "attach/process.h"
+#include "attach/process/process.h"
 #include "integration/cloning.h"
 #include "integration/health.h"
 #include "integration/live_target.h"

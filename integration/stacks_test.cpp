@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "attach/capture.h"
-#include "attach/live_memory.h"
+#include "attach/memory/capture.h"
+#include "attach/memory/live_memory.h"
 #include "integration/freezing.h"
 #include "integration/health.h"
 #include "integration/live_target.h"

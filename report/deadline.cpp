@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "attach/guardian.h"
+#include "attach/base/guardian.h"
 
 namespace heapattach {
 

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string_view>
 
-#include "attach/interrupt.h"
-#include "attach/result.h"
+#include "attach/base/interrupt.h"
+#include "attach/base/result.h"
 
 namespace heapattach {
 

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <thread>
 
-#include "attach/team.h"
+#include "attach/base/team.h"
 
 namespace heapattach {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <memory>
 
-#include "attach/check.h"
+#include "attach/base/check.h"
 
 namespace heapattach::trace {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "attach/x86_64.h"
+#include "attach/base/page.h"
 
 namespace heapattach::trace {
 

@@ -3,7 +3,7 @@
 #include <optional>
 #include <span>
 
-#include "attach/memory_map.h"
+#include "attach/process/memory_map.h"
 
 namespace heapattach::trace {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "attach/remote_addr.h"
+#include "attach/base/remote_addr.h"
 
 namespace heapattach::trace {
 

@@ -4,7 +4,7 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "attach/freeze.h"
+#include "attach/stop/freeze.h"
 #include "inject/injection.h"
 
 namespace heapattach::trace {

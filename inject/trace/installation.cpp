@@ -13,9 +13,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "attach/guardian.h"
-#include "attach/needed_time.h"
-#include "attach/x86_64.h"
+#include "attach/base/guardian.h"
+#include "attach/base/needed_time.h"
+#include "attach/base/page.h"
 #include "inject/headroom.h"
 #include "inject/leftovers.h"
 #include "inject/memory_sharers.h"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "attach/guardian.h"
+#include "attach/base/guardian.h"
 #include "inject/remote_control.h"
 #include "inject/trace/hooks.h"
 #include "inject/trace/removal.h"

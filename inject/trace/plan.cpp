@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "attach/stat_field.h"
-#include "attach/x86_64.h"
+#include "attach/base/page.h"
+#include "attach/process/stat_field.h"
 #include "inject/trace/blob.h"
 #include "inject/trace/find_room.h"
 #include "inject/trace/move_entry.h"

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "attach/memory_map.h"
-#include "attach/memory_reader.h"
-#include "attach/process.h"
+#include "attach/memory/memory_reader.h"
+#include "attach/process/memory_map.h"
+#include "attach/process/process.h"
 #include "inject/trace/hooks.h"
 #include "inject/trace/layout.h"
 #include "symbols/code/disassembler.h"

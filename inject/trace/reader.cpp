@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "attach/guardian.h"
-#include "attach/thread_state.h"
+#include "attach/base/guardian.h"
+#include "attach/process/thread_state.h"
 
 namespace heapattach::trace {
 

@@ -13,9 +13,9 @@
 #include <fmt/format.h>
 #include <sys/syscall.h>
 
-#include "attach/guardian.h"
-#include "attach/needed_time.h"
-#include "attach/x86_64.h"
+#include "attach/base/guardian.h"
+#include "attach/base/needed_time.h"
+#include "attach/base/page.h"
 #include "inject/memory_sharers.h"
 #include "inject/ptrace_control.h"
 #include "inject/trace/blob.h"

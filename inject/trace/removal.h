@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "attach/freeze.h"
+#include "attach/stop/freeze.h"
 #include "inject/remote_control.h"
 #include "inject/trace/layout.h"
 

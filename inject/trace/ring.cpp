@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
-#include "attach/check.h"
+#include "attach/base/check.h"
 
 namespace heapattach::trace {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-#include "attach/fd.h"
+#include "attach/base/fd.h"
 #include "inject/trace/layout.h"
 
 namespace heapattach::trace {

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "attach/x86_64.h"
+#include "attach/base/page.h"
 #include "inject/trace/blob.h"
 
 namespace heapattach::trace {

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "attach/freeze.h"
+#include "attach/stop/freeze.h"
 #include "inject/remote_control.h"
 #include "inject/trace/layout.h"
 #include "inject/trace/thread_table.h"

@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "attach/kernel_worker.h"
-#include "attach/x86_64.h"
+#include "attach/base/page.h"
+#include "attach/stop/kernel_worker.h"
 
 namespace heapattach::trace {
 

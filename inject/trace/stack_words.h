@@ -2,9 +2,9 @@
 
 #include <functional>
 
-#include "attach/freeze.h"
-#include "attach/memory_map.h"
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
+#include "attach/process/memory_map.h"
+#include "attach/stop/freeze.h"
 
 namespace heapattach::trace {
 

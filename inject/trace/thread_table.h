@@ -5,8 +5,8 @@
 #include <set>
 #include <span>
 
-#include "attach/memory_map.h"
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
+#include "attach/process/memory_map.h"
 #include "inject/trace/hooks.h"
 
 namespace heapattach::trace {

@@ -15,7 +15,7 @@
 #include <span>
 #include <utility>
 
-#include "attach/prefetch.h"
+#include "attach/base/prefetch.h"
 
 namespace heapattach::analyze {
 

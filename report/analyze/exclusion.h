@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "attach/flat_array.h"
-#include "attach/result.h"
+#include "attach/base/flat_array.h"
+#include "attach/base/result.h"
 #include "report/analyze/edge_names.h"
 #include "report/analyze/graph.h"
 

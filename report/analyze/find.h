@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "attach/result.h"
+#include "attach/base/result.h"
 #include "report/model/model.h"
 
 // Looks up what a user means by an address or by the name of a type.

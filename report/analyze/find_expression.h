@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attach/result.h"
+#include "attach/base/result.h"
 
 // The expressions of --find: `Session[@user.name == "ann" and @hits > 3]`.
 //

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "attach/result.h"
+#include "attach/base/result.h"
 #include "report/analyze/find_expression.h"
 #include "report/model/model.h"
 

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "attach/prefetch.h"
+#include "attach/base/prefetch.h"
 
 namespace heapattach::analyze {
 

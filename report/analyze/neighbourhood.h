@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "attach/result.h"
+#include "attach/base/result.h"
 #include "report/model/model.h"
 
 // Finds what references the objects of a type, a few edges back, as a small graph.

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "attach/result.h"
+#include "attach/base/result.h"
 #include "report/model/model.h"
 
 namespace heapattach::analyze {

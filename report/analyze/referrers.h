@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-#include "attach/flat_array.h"
+#include "attach/base/flat_array.h"
 #include "report/analyze/graph.h"
 
 namespace heapattach::analyze {

@@ -9,7 +9,7 @@
 
 #include <sys/types.h>
 
-#include "attach/result.h"
+#include "attach/base/result.h"
 #include "report/analyze/graph.h"
 #include "report/analyze/root_paths.h"
 #include "report/analyze/root_quality.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "attach/prefetch.h"
+#include "attach/base/prefetch.h"
 #include "report/analyze/graph.h"
 #include "report/analyze/referrers.h"
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "attach/flat_array.h"
+#include "attach/base/flat_array.h"
 #include "report/analyze/graph.h"
 
 namespace heapattach::analyze {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "attach/result.h"
+#include "attach/base/result.h"
 #include "report/analyze/exclusion.h"
 #include "report/analyze/merged_paths.h"
 #include "report/analyze/retention.h"

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
 #include "report/call/function_call.h"
 
 namespace heapattach {

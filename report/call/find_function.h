@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "attach/memory_map.h"
+#include "attach/process/memory_map.h"
 #include "report/call/function_call.h"
 #include "symbols/elf/module.h"
 

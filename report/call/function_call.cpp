@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "attach/guardian.h"
-#include "attach/live_memory.h"
+#include "attach/base/guardian.h"
+#include "attach/memory/live_memory.h"
 #include "inject/clone.h"
 #include "inject/clone_call.h"
 #include "inject/headroom.h"

@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
-#include "attach/guardian.h"
-#include "attach/live_memory.h"
-#include "attach/start_program.h"
+#include "attach/base/guardian.h"
+#include "attach/memory/live_memory.h"
+#include "attach/process/start_program.h"
 #include "inject/choose_thread.h"
 #include "inject/in_place.h"
 #include "inject/padding.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "attach/process.h"
+#include "attach/process/process.h"
 #include "report/call/function_call.h"
 #include "symbols/elf/module.h"
 #include "symbols/ruby/interpreter.h"

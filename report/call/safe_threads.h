@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "attach/freeze.h"
+#include "attach/stop/freeze.h"
 #include "report/call/safe_point.h"
 #include "report/call/stack_copies.h"
 #include "symbols/elf/module.h"

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "attach/blocked_call.h"
+#include "attach/process/blocked_call.h"
 
 namespace heapattach {
 

@@ -6,7 +6,7 @@
 
 #include <sys/types.h>
 
-#include "attach/process.h"
+#include "attach/process/process.h"
 
 namespace heapattach {
 

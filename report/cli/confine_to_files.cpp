@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "attach/confined.h"
+#include "attach/sandbox/confined.h"
 #include "report/cli/file_kind.h"
 #include "report/cli/output_name.h"
 #include "report/format/write/output_file.h"

@@ -9,8 +9,8 @@ namespace heapattach {
 [[nodiscard]] bool is_of_files(const Options& options);
 
 // For such a report, opens the output and gives up all rights except to read the files named in the
-// options and, for a core file, the files that it names (attach/confined.h). Call it before reading
-// any of them.
+// options and, for a core file, the files that it names (attach/sandbox/confined.h). Call it before
+// reading any of them.
 void confine_to_files(const Options& options, Console& console);
 
 }  // namespace heapattach

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <thread>
 
-#include "attach/fd.h"
+#include "attach/base/fd.h"
 #include "report/cli/options.h"
 
 namespace heapattach {

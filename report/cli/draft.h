@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "attach/result.h"
+#include "attach/base/result.h"
 #include "report/cli/options.h"
 #include "report/similar_names.h"
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "attach/error.h"
+#include "attach/base/error.h"
 #include "report/cli/console.h"
 #include "report/cli/exit_status.h"
 #include "report/deadline.h"

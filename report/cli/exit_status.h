@@ -3,7 +3,7 @@
 #include <array>
 #include <string_view>
 
-#include "attach/error.h"
+#include "attach/base/error.h"
 
 namespace heapattach {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "attach/result.h"
+#include "attach/base/result.h"
 #include "report/analyze/difference.h"
 #include "report/model/counts.h"
 

@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "attach/core_file.h"
-#include "attach/open_file.h"
+#include "attach/core/core_file.h"
+#include "attach/sandbox/open_file.h"
 #include "report/cli/draft.h"
 #include "report/cli/report_table.h"
 

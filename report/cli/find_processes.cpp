@@ -9,10 +9,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "attach/directory.h"
-#include "attach/fd.h"
-#include "attach/guardian.h"
-#include "attach/thread_state.h"
+#include "attach/base/directory.h"
+#include "attach/base/fd.h"
+#include "attach/base/guardian.h"
+#include "attach/process/thread_state.h"
 #include "report/glob.h"
 
 namespace heapattach {

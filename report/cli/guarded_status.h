@@ -1,6 +1,6 @@
 #pragma once
 
-#include "attach/guardian.h"
+#include "attach/base/guardian.h"
 #include "report/cli/console.h"
 #include "report/cli/exit_status.h"
 

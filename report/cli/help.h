@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "attach/result.h"
+#include "attach/base/result.h"
 
 namespace heapattach {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <variant>
 
-#include "attach/guardian.h"
+#include "attach/base/guardian.h"
 #include "report/cli/console.h"
 #include "report/cli/guarded_status.h"
 #include "report/cli/options.h"

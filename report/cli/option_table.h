@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "attach/result.h"
+#include "attach/base/result.h"
 #include "report/cli/draft.h"
 
 // The table of all options, one row each. Parsing, the checks for options that do not suit a report

@@ -7,7 +7,7 @@
 
 #include <fcntl.h>
 
-#include "attach/fd.h"
+#include "attach/base/fd.h"
 #include "inject/call_names.h"
 #include "report/collect/join_values.h"
 

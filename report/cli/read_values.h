@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "attach/result.h"
+#include "attach/base/result.h"
 #include "report/cli/draft.h"
 
 // Parsers for the rows of option_table.cpp and report_table.cpp: each sets one thing in the draft.

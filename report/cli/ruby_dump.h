@@ -5,8 +5,8 @@
 #include <optional>
 #include <string_view>
 
-#include "attach/fed_worker.h"
-#include "attach/result.h"
+#include "attach/base/result.h"
+#include "attach/sandbox/fed_worker.h"
 #include "report/format/read/ruby/dump.h"
 #include "report/model/model.h"
 

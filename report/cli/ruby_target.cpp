@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "attach/freeze.h"
+#include "attach/stop/freeze.h"
 #include "inject/prospect.h"
 #include "report/cli/option_table.h"
 #include "report/cli/sources.h"

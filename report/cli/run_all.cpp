@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "attach/guardian.h"
+#include "attach/base/guardian.h"
 #include "inject/leftovers.h"
 #include "inject/trace/removal.h"
 #include "report/cli/confine_to_files.h"

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "attach/interrupt.h"
+#include "attach/base/interrupt.h"
 #include "report/cli/find_processes.h"
 #include "report/format/write/output_file.h"
 #include "report/text/terminal_text.h"

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "attach/guardian.h"
+#include "attach/base/guardian.h"
 #include "report/cli/reports.h"
 #include "report/cli/text_style.h"
 #include "report/cli/trace_choice.h"

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "attach/permission.h"
+#include "attach/process/permission.h"
 #include "report/cli/errors.h"
 #include "report/cli/output_name.h"
 #include "report/cli/report_table.h"

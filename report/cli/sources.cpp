@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "attach/exit_stop.h"
+#include "attach/stop/exit_stop.h"
 #include "report/call/in_place_call.h"
 #include "report/cli/file_kind.h"
 #include "report/cli/live_table.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "attach/result.h"
+#include "attach/base/result.h"
 #include "report/cli/console.h"
 #include "report/cli/options.h"
 #include "report/deadline.h"

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <thread>
 
-#include "attach/guardian.h"
-#include "attach/interrupt.h"
-#include "attach/spare_memory.h"
+#include "attach/base/guardian.h"
+#include "attach/base/interrupt.h"
+#include "attach/base/spare_memory.h"
 
 namespace heapattach {
 

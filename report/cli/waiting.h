@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "attach/result.h"
+#include "attach/base/result.h"
 
 namespace heapattach {
 

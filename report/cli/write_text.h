@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "attach/result.h"
+#include "attach/base/result.h"
 #include "report/cli/options.h"
 #include "report/deadline.h"
 #include "report/format/write/output_file.h"

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "attach/window.h"
+#include "attach/memory/window.h"
 #include "report/collect/core_warnings.h"
 #include "symbols/boehm/collector_code.h"
 #include "symbols/cxx/function_name.h"

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "attach/core_file.h"
+#include "attach/core/core_file.h"
 #include "symbols/elf/module.h"
 
 namespace heapattach::snapshot {

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "attach/observe.h"
-#include "attach/permission.h"
+#include "attach/process/observe.h"
+#include "attach/process/permission.h"
 #include "inject/headroom.h"
 #include "inject/prospect.h"
 #include "report/collect/completeness.h"

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "attach/fd.h"
+#include "attach/base/fd.h"
 
 namespace heapattach::snapshot {
 

@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "attach/observe.h"
-#include "attach/process_end.h"
-#include "attach/window.h"
+#include "attach/memory/window.h"
+#include "attach/process/observe.h"
+#include "attach/process/process_end.h"
 #include "inject/clone.h"
 #include "report/collect/copying.h"
 #include "report/collect/hold_attempts.h"

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "attach/capture.h"
-#include "attach/freeze.h"
+#include "attach/memory/capture.h"
+#include "attach/stop/freeze.h"
 #include "inject/clone.h"
 #include "report/collect/target.h"
 #include "symbols/boehm/blocks.h"

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "attach/team.h"
+#include "attach/base/team.h"
 #include "report/collect/object_facts.h"
 #include "report/parallel.h"
 #include "report/typing/block_ranges.h"

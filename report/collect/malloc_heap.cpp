@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "attach/resident.h"
+#include "attach/memory/resident.h"
 #include "symbols/malloc/allocators.h"
 #include "symbols/malloc/both.h"
 #include "symbols/malloc/collector_lists.h"

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "attach/resident.h"
+#include "attach/memory/resident.h"
 #include "report/model/model.h"
 
 // Breaks down the memory of a process by use. Each resident page counts towards one use, so the

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "attach/interrupt.h"
+#include "attach/base/interrupt.h"
 #include "report/collect/core_warnings.h"
 #include "symbols/elf/core_modules.h"
 

@@ -5,11 +5,11 @@
 
 #include <sys/types.h>
 
-#include "attach/core_file.h"
-#include "attach/live_memory.h"
-#include "attach/memory_map.h"
-#include "attach/process.h"
-#include "attach/result.h"
+#include "attach/base/result.h"
+#include "attach/core/core_file.h"
+#include "attach/memory/live_memory.h"
+#include "attach/process/memory_map.h"
+#include "attach/process/process.h"
 #include "symbols/boehm/collector.h"
 #include "symbols/elf/module.h"
 

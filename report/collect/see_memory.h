@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "attach/freeze.h"
+#include "attach/stop/freeze.h"
 #include "report/collect/memory_account.h"
 #include "symbols/boehm/blocks.h"
 #include "symbols/crystal/fibers.h"

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
 #include "report/collect/held_heap.h"
 #include "report/deadline.h"
 #include "symbols/boehm/live.h"

@@ -9,8 +9,8 @@
 
 #include <sys/types.h>
 
-#include "attach/freeze.h"
-#include "attach/result.h"
+#include "attach/base/result.h"
+#include "attach/stop/freeze.h"
 #include "report/collect/memory_account.h"
 #include "report/collect/wait_reader.h"
 #include "report/deadline.h"

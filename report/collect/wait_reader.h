@@ -3,8 +3,8 @@
 #include <span>
 #include <vector>
 
-#include "attach/freeze.h"
-#include "attach/remote_addr.h"
+#include "attach/base/remote_addr.h"
+#include "attach/stop/freeze.h"
 
 namespace heapattach::unwind {
 struct Stacks;

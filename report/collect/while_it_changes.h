@@ -3,7 +3,7 @@
 #include <chrono>
 #include <thread>
 
-#include "attach/result.h"
+#include "attach/base/result.h"
 #include "report/deadline.h"
 
 namespace heapattach::snapshot {

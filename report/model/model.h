@@ -8,7 +8,7 @@
 
 #include <sys/types.h>
 
-#include "attach/flat_array.h"
+#include "attach/base/flat_array.h"
 #include "report/model/values.h"
 #include "report/model/waits.h"
 

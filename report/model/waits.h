@@ -11,7 +11,7 @@
 
 #include <sys/types.h>
 
-#include "attach/remote_addr.h"
+#include "attach/base/remote_addr.h"
 
 // Describes what fibers and threads wait for, as plain values.
 namespace heapattach::snapshot {

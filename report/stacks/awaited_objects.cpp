@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <array>
 
-#include "attach/x86_64.h"
+#include "attach/base/page.h"
 #include "report/stacks/held_stacks.h"
 
 namespace heapattach::stacks {

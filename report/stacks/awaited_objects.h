@@ -7,7 +7,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
 #include "report/stacks/wait_signs.h"
 #include "symbols/boehm/blocks.h"
 #include "symbols/crystal/fibers.h"

@@ -12,7 +12,7 @@
 #include <optional>
 #include <set>
 
-#include "attach/x86_64.h"
+#include "attach/base/page.h"
 
 namespace heapattach::stacks {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
 #include "symbols/crystal/fibers.h"
 
 namespace heapattach::stacks {

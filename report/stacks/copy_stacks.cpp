@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "attach/team.h"
-#include "attach/x86_64.h"
+#include "attach/base/page.h"
+#include "attach/base/team.h"
 #include "report/parallel.h"
 #include "report/stacks/needed_memory.h"
 #include "report/stacks/radix_sort.h"

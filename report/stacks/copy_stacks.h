@@ -3,8 +3,8 @@
 #include <chrono>
 #include <span>
 
-#include "attach/expected_map.h"
-#include "attach/freeze.h"
+#include "attach/process/expected_map.h"
+#include "attach/stop/freeze.h"
 #include "report/stacks/held_stacks.h"
 #include "report/stacks/stack_target.h"
 

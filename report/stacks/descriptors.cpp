@@ -9,7 +9,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
-#include "attach/directory.h"
+#include "attach/base/directory.h"
 
 namespace heapattach::stacks {
 

@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "attach/expected_map.h"
-#include "attach/near_search.h"
-#include "attach/x86_64.h"
+#include "attach/base/near_search.h"
+#include "attach/base/page.h"
+#include "attach/process/expected_map.h"
 #include "report/stacks/copy_stacks.h"
 
 namespace heapattach::stacks {

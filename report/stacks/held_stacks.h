@@ -8,9 +8,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "attach/capture.h"
-#include "attach/freeze.h"
-#include "attach/thread_activity.h"
+#include "attach/memory/capture.h"
+#include "attach/process/thread_activity.h"
+#include "attach/stop/freeze.h"
 #include "report/stacks/stack_target.h"
 #include "symbols/boehm/blocks.h"
 #include "symbols/ruby/threads.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
 #include "report/stacks/awaited_objects.h"
 #include "symbols/elf/module.h"
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "attach/kernel_worker.h"
+#include "attach/stop/kernel_worker.h"
 #include "report/stacks/contexts.h"
 #include "report/stacks/fiber_waits.h"
 #include "report/stacks/held_stacks.h"

@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "attach/x86_64.h"
+#include "attach/base/page.h"
 #include "report/collect/held_heap.h"
 #include "report/stacks/awaited_objects.h"
 #include "report/stacks/needed_memory.h"

@@ -6,7 +6,7 @@
 
 #include <sys/types.h>
 
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
 #include "report/stacks/stack_report.h"
 #include "report/stacks/system_calls.h"
 

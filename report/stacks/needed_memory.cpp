@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "attach/near_mapping.h"
-#include "attach/x86_64.h"
+#include "attach/base/page.h"
+#include "attach/process/near_mapping.h"
 #include "report/stacks/system_calls.h"
 
 namespace heapattach::stacks {

@@ -4,9 +4,9 @@
 #include <span>
 #include <vector>
 
-#include "attach/capture.h"
-#include "attach/freeze.h"
-#include "attach/memory_map.h"
+#include "attach/memory/capture.h"
+#include "attach/process/memory_map.h"
+#include "attach/stop/freeze.h"
 #include "symbols/boehm/blocks.h"
 #include "symbols/crystal/fibers.h"
 #include "symbols/elf/module.h"

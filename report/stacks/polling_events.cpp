@@ -21,7 +21,7 @@
 #include <array>
 #include <vector>
 
-#include "attach/x86_64.h"
+#include "attach/base/page.h"
 
 namespace heapattach::stacks {
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "attach/memory_reader.h"
-#include "attach/remote_addr.h"
+#include "attach/base/remote_addr.h"
+#include "attach/memory/memory_reader.h"
 
 namespace heapattach::stacks {
 

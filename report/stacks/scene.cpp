@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "attach/kernel_worker.h"
+#include "attach/stop/kernel_worker.h"
 #include "report/stacks/caught_signals.h"
 #include "report/stacks/crystal_library.h"
 #include "report/stacks/descriptors.h"

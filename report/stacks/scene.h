@@ -6,11 +6,11 @@
 #include <set>
 #include <span>
 
-#include "attach/capture.h"
-#include "attach/freeze.h"
-#include "attach/memory_map.h"
-#include "attach/process.h"
-#include "attach/thread_activity.h"
+#include "attach/memory/capture.h"
+#include "attach/process/memory_map.h"
+#include "attach/process/process.h"
+#include "attach/process/thread_activity.h"
+#include "attach/stop/freeze.h"
 #include "report/stacks/stack_report.h"
 #include "symbols/boehm/blocks.h"
 #include "symbols/crystal/fibers.h"

@@ -8,7 +8,7 @@
 
 #include <sys/types.h>
 
-#include "attach/remote_addr.h"
+#include "attach/base/remote_addr.h"
 #include "report/model/waits.h"
 #include "symbols/ruby/threads.h"
 #include "symbols/unwind/stack_record.h"

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <optional>
 
-#include "attach/thread_activity.h"
+#include "attach/process/thread_activity.h"
 
 namespace heapattach::stacks {
 

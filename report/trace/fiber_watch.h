@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "attach/memory_map.h"
+#include "attach/process/memory_map.h"
 #include "report/trace/prepared.h"
 #include "report/trace/trace.h"
 #include "symbols/crystal/fiber_list.h"

@@ -23,8 +23,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "attach/interrupt.h"
-#include "attach/start_program.h"
+#include "attach/base/interrupt.h"
+#include "attach/process/start_program.h"
 
 namespace heapattach::trace {
 

@@ -9,8 +9,8 @@
 
 #include <sys/types.h>
 
-#include "attach/fd.h"
-#include "attach/result.h"
+#include "attach/base/fd.h"
+#include "attach/base/result.h"
 
 namespace heapattach::trace {
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
 #include "symbols/crystal/type_table.h"
 #include "symbols/cxx/vtables.h"
 #include "symbols/elf/module.h"

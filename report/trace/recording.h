@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "attach/process.h"
+#include "attach/process/process.h"
 #include "inject/trace/ring.h"
 #include "report/trace/cells.h"
 #include "report/trace/fiber_watch.h"

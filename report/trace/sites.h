@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attach/result.h"
+#include "attach/base/result.h"
 #include "report/deadline.h"
 #include "report/trace/cells.h"
 #include "report/trace/places.h"

@@ -11,10 +11,10 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include "attach/guardian.h"
-#include "attach/interrupt.h"
-#include "attach/permission.h"
-#include "attach/process_end.h"
+#include "attach/base/guardian.h"
+#include "attach/base/interrupt.h"
+#include "attach/process/permission.h"
+#include "attach/process/process_end.h"
 #include "inject/ptrace_control.h"
 #include "inject/trace/installation.h"
 #include "inject/trace/plan.h"

@@ -10,7 +10,7 @@
 
 #include <sys/types.h>
 
-#include "attach/result.h"
+#include "attach/base/result.h"
 #include "report/deadline.h"
 #include "report/trace/cells.h"
 #include "report/trace/trace.h"

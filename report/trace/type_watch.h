@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
 #include "inject/trace/ring.h"
 #include "report/trace/object_types.h"
 

@@ -1,6 +1,6 @@
 #include "report/typing/object_order.h"
 
-#include "attach/check.h"
+#include "attach/base/check.h"
 #include "report/typing/block_ranges.h"
 
 namespace heapattach::snapshot {

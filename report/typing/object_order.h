@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
-#include "attach/count_ones.h"
-#include "attach/flat_array.h"
+#include "attach/base/count_ones.h"
+#include "attach/base/flat_array.h"
 #include "report/model/model.h"
 #include "symbols/boehm/live.h"
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <optional>
 
-#include "attach/team.h"
+#include "attach/base/team.h"
 #include "report/parallel.h"
 #include "report/typing/block_ranges.h"
 #include "report/typing/header_buffers.h"

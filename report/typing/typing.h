@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "attach/capture.h"
-#include "attach/flat_array.h"
+#include "attach/base/flat_array.h"
+#include "attach/memory/capture.h"
 #include "report/typing/object_order.h"
 #include "report/typing/type_rows.h"
 #include "symbols/boehm/live.h"

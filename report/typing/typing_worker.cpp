@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "attach/prefetch.h"
+#include "attach/base/prefetch.h"
 #include "symbols/boehm/mark.h"
 
 namespace heapattach::snapshot {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "attach/remote_addr.h"
+#include "attach/base/remote_addr.h"
 #include "symbols/boehm/expression.h"
 
 namespace heapattach::boehm {

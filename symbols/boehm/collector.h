@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "attach/memory_map.h"
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
+#include "attach/process/memory_map.h"
 #include "symbols/boehm/layout.h"
 #include "symbols/elf/module.h"
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
 #include "symbols/boehm/collector.h"
 #include "symbols/elf/module.h"
 

@@ -15,8 +15,8 @@
 #include <elfutils/libdw.h>
 #include <fmt/format.h>
 
-#include "attach/sandbox.h"
-#include "attach/x86_64.h"
+#include "attach/base/page.h"
+#include "attach/sandbox/sandbox.h"
 #include "symbols/elf/file_share.h"
 
 namespace heapattach::boehm {

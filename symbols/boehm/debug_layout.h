@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "attach/fd.h"
+#include "attach/base/fd.h"
 #include "symbols/boehm/layout.h"
 
 namespace heapattach::boehm {

@@ -3,7 +3,7 @@
 #include <array>
 #include <optional>
 
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
 
 namespace heapattach::boehm {
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "attach/remote_addr.h"
+#include "attach/base/remote_addr.h"
 #include "symbols/boehm/expression.h"
 #include "symbols/boehm/machine.h"
 #include "symbols/code/disassembler.h"

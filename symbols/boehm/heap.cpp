@@ -5,8 +5,8 @@
 #include <numeric>
 #include <utility>
 
-#include "attach/check.h"
-#include "attach/x86_64.h"
+#include "attach/base/check.h"
+#include "attach/base/page.h"
 
 namespace heapattach::boehm {
 namespace {

@@ -9,10 +9,10 @@
 #include <span>
 #include <vector>
 
-#include "attach/capture.h"
-#include "attach/count_ones.h"
-#include "attach/flat_array.h"
-#include "attach/memory_map.h"
+#include "attach/base/count_ones.h"
+#include "attach/base/flat_array.h"
+#include "attach/memory/capture.h"
+#include "attach/process/memory_map.h"
 #include "symbols/boehm/blocks.h"
 #include "symbols/boehm/marking_rules.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "attach/memory_map.h"
+#include "attach/process/memory_map.h"
 
 namespace heapattach::boehm {
 

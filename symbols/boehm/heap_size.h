@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "attach/memory_map.h"
+#include "attach/process/memory_map.h"
 #include "symbols/boehm/collector.h"
 
 namespace heapattach::boehm {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "attach/x86_64.h"
+#include "attach/base/page.h"
 
 namespace heapattach::boehm {
 namespace {

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "attach/memory_map.h"
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
+#include "attach/process/memory_map.h"
 #include "symbols/boehm/roots.h"
 
 namespace heapattach::boehm {

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
 #include "symbols/boehm/layout.h"
 
 namespace heapattach::boehm {

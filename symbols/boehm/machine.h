@@ -10,7 +10,7 @@
 
 #include <capstone/capstone.h>
 
-#include "attach/remote_addr.h"
+#include "attach/base/remote_addr.h"
 #include "symbols/boehm/expression.h"
 
 namespace heapattach::boehm {

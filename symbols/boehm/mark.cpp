@@ -5,9 +5,9 @@
 #include <optional>
 #include <utility>
 
-#include "attach/count_ones.h"
-#include "attach/prefetch.h"
-#include "attach/team.h"
+#include "attach/base/count_ones.h"
+#include "attach/base/prefetch.h"
+#include "attach/base/team.h"
 #include "symbols/boehm/exchange.h"
 
 namespace heapattach::boehm {

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "attach/flat_array.h"
+#include "attach/base/flat_array.h"
 #include "symbols/boehm/heap.h"
 
 namespace heapattach::boehm {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
 #include "symbols/boehm/displacements.h"
 #include "symbols/boehm/scanned_words.h"
 

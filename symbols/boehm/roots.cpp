@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "attach/x86_64.h"
+#include "attach/base/page.h"
 
 namespace heapattach::boehm {
 namespace {

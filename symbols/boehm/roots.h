@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "attach/freeze.h"
-#include "attach/memory_map.h"
+#include "attach/process/memory_map.h"
+#include "attach/stop/freeze.h"
 #include "symbols/boehm/collector.h"
 #include "symbols/boehm/heap.h"
 #include "symbols/boehm/mark.h"

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "attach/remote_addr.h"
+#include "attach/base/remote_addr.h"
 
 namespace heapattach::boehm {
 

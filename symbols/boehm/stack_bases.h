@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "attach/capture.h"
+#include "attach/memory/capture.h"
 #include "symbols/boehm/live.h"
 
 namespace heapattach::boehm {

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "attach/x86_64.h"
+#include "attach/base/page.h"
 #include "symbols/boehm/check_layout.h"
 #include "symbols/boehm/heap_memory.h"
 

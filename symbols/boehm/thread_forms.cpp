@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "attach/x86_64.h"
+#include "attach/base/page.h"
 
 // A form fits if every field holds what only such a field can hold. That tells the forms apart: one
 // read as another has a counter where a stack's end should be, or an address among the flags. Forms

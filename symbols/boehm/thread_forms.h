@@ -3,8 +3,8 @@
 #include <optional>
 #include <span>
 
-#include "attach/capture.h"
-#include "attach/memory_map.h"
+#include "attach/memory/capture.h"
+#include "attach/process/memory_map.h"
 #include "symbols/boehm/thread_records.h"
 
 namespace heapattach::boehm {

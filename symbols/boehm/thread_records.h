@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "attach/capture.h"
-#include "attach/freeze.h"
-#include "attach/memory_map.h"
+#include "attach/memory/capture.h"
+#include "attach/process/memory_map.h"
+#include "attach/stop/freeze.h"
 #include "symbols/boehm/heap.h"
 #include "symbols/boehm/root_range.h"
 

@@ -6,8 +6,8 @@
 
 #include <capstone/capstone.h>
 
-#include "attach/remote_addr.h"
-#include "attach/result.h"
+#include "attach/base/remote_addr.h"
+#include "attach/base/result.h"
 
 namespace heapattach {
 

@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
 #include "symbols/crystal/allocation_sites.h"
 #include "symbols/crystal/machine_code.h"
 #include "symbols/elf/module.h"

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
 #include "symbols/crystal/program_names.h"
 #include "symbols/crystal/type_table.h"
 #include "symbols/elf/module.h"

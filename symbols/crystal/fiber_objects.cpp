@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "attach/near_search.h"
+#include "attach/base/near_search.h"
 
 namespace heapattach::crystal {
 

@@ -9,7 +9,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "attach/near_mapping.h"
+#include "attach/process/near_mapping.h"
 #include "symbols/crystal/fiber_objects.h"
 
 namespace heapattach::crystal {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "attach/freeze.h"
-#include "attach/memory_map.h"
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
+#include "attach/process/memory_map.h"
+#include "attach/stop/freeze.h"
 #include "symbols/boehm/blocks.h"
 #include "symbols/crystal/type_table.h"
 

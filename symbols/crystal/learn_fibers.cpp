@@ -8,7 +8,7 @@
 #include <map>
 #include <unordered_map>
 
-#include "attach/x86_64.h"
+#include "attach/base/page.h"
 #include "symbols/crystal/fiber_objects.h"
 #include "symbols/crystal/fibers.h"
 

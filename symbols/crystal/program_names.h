@@ -4,7 +4,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
 #include "symbols/elf/module.h"
 
 namespace heapattach::crystal {

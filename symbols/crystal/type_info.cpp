@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "attach/fd.h"
-#include "attach/sandbox.h"
+#include "attach/base/fd.h"
+#include "attach/sandbox/sandbox.h"
 #include "symbols/crystal/type_list_bytes.h"
 
 namespace heapattach::crystal {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attach/result.h"
+#include "attach/base/result.h"
 #include "symbols/crystal/type_table.h"
 
 namespace heapattach::crystal {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "attach/plain_bytes.h"
+#include "attach/base/plain_bytes.h"
 
 namespace heapattach::crystal {
 

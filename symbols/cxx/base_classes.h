@@ -3,7 +3,7 @@
 #include <set>
 #include <string>
 
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
 #include "symbols/elf/module.h"
 
 namespace heapattach::cxx {

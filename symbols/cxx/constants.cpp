@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "attach/x86_64.h"
+#include "attach/base/page.h"
 #include "symbols/elf/module_contents.h"
 
 namespace heapattach::cxx {

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <array>
 
-#include "attach/x86_64.h"
+#include "attach/base/page.h"
 #include "symbols/cxx/demangle.h"
 
 namespace heapattach::cxx {

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "attach/x86_64.h"
+#include "attach/base/page.h"
 #include "symbols/cxx/vtables.h"
 
 namespace heapattach::cxx {

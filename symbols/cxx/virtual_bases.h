@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
 #include "symbols/elf/module.h"
 #include "symbols/types/type_model.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
 #include "symbols/elf/module.h"
 
 namespace heapattach::cxx {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
 #include "symbols/cxx/vtable_search.h"
 #include "symbols/elf/module.h"
 

@@ -6,7 +6,7 @@
 #include <dwarf.h>
 #include <fmt/format.h>
 
-#include "attach/x86_64.h"
+#include "attach/base/page.h"
 #include "symbols/crystal/type_names.h"
 
 namespace heapattach::types {

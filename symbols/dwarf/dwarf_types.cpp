@@ -10,7 +10,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
-#include "attach/sandbox.h"
+#include "attach/sandbox/sandbox.h"
 #include "symbols/dwarf/type_cache.h"
 #include "symbols/elf/elf_file.h"
 #include "symbols/elf/file_share.h"

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "attach/fd.h"
+#include "attach/base/fd.h"
 #include "symbols/dwarf/dwarf_reader.h"
 #include "symbols/elf/companions.h"
 #include "symbols/elf/module.h"

@@ -4,7 +4,7 @@
 
 #include <dwarf.h>
 
-#include "attach/x86_64.h"
+#include "attach/base/page.h"
 #include "symbols/dwarf/dwarf_names.h"
 #include "symbols/dwarf/dwarf_unit.h"
 

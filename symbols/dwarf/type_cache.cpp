@@ -23,8 +23,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "attach/directory.h"
-#include "attach/sandbox.h"
+#include "attach/base/directory.h"
+#include "attach/sandbox/sandbox.h"
 #include "symbols/elf/elf_parser.h"
 #include "symbols/elf/file_share.h"
 #include "symbols/types/model_bytes.h"

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "attach/fd.h"
-#include "attach/result.h"
+#include "attach/base/fd.h"
+#include "attach/base/result.h"
 #include "symbols/elf/module.h"
 #include "symbols/types/type_model.h"
 

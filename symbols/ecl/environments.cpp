@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "attach/x86_64.h"
+#include "attach/base/page.h"
 #include "symbols/ecl/types.h"
 #include "symbols/runtimes/heap_view.h"
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
 #include "symbols/elf/module.h"
 
 // ECL, an implementation of Common Lisp.

@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "attach/sandbox.h"
+#include "attach/sandbox/sandbox.h"
 #include "symbols/elf/file_share.h"
 #include "symbols/elf/skeleton.h"
 

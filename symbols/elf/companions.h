@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "attach/fd.h"
+#include "attach/base/fd.h"
 
 namespace heapattach {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "attach/core_file.h"
+#include "attach/core/core_file.h"
 #include "symbols/elf/module.h"
 
 namespace heapattach {

@@ -3,7 +3,7 @@
 #include <string_view>
 #include <utility>
 
-#include "attach/plain_bytes.h"
+#include "attach/base/plain_bytes.h"
 
 namespace heapattach {
 

@@ -11,8 +11,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "attach/guardian.h"
-#include "attach/sandbox.h"
+#include "attach/base/guardian.h"
+#include "attach/sandbox/sandbox.h"
 #include "symbols/elf/elf_bytes.h"
 
 namespace heapattach {

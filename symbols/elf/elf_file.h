@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attach/fd.h"
+#include "attach/base/fd.h"
 #include "symbols/elf/elf_parser.h"
 #include "symbols/elf/file_share.h"
 

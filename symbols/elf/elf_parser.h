@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attach/fd.h"
+#include "attach/base/fd.h"
 #include "symbols/elf/packed_symbols.h"
 
 // Parses an ELF file with libelf. The file is untrusted, so call this only in a process without

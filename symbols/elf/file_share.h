@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "attach/fd.h"
+#include "attach/base/fd.h"
 
 // Limits on reading untrusted files. A hole in a sparse file costs nothing to create but takes as
 // much memory to read as real data, and one file can be mapped a thousand times. So files that are

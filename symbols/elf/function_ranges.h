@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "attach/remote_addr.h"
+#include "attach/base/remote_addr.h"
 #include "symbols/elf/module.h"
 
 namespace heapattach {

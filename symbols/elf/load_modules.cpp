@@ -5,8 +5,8 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
-#include "attach/guardian.h"
-#include "attach/x86_64.h"
+#include "attach/base/guardian.h"
+#include "attach/base/page.h"
 #include "symbols/elf/core_modules.h"
 #include "symbols/elf/module_contents.h"
 #include "symbols/elf/module_files.h"

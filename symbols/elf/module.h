@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "attach/memory_reader.h"
-#include "attach/process.h"
+#include "attach/memory/memory_reader.h"
+#include "attach/process/process.h"
 #include "symbols/elf/companions.h"
 
 namespace heapattach {

@@ -15,8 +15,8 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include "attach/confined.h"
-#include "attach/open_file.h"
+#include "attach/sandbox/confined.h"
+#include "attach/sandbox/open_file.h"
 
 namespace heapattach {
 

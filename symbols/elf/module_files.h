@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "attach/fd.h"
-#include "attach/memory_map.h"
-#include "attach/process.h"
+#include "attach/base/fd.h"
+#include "attach/process/memory_map.h"
+#include "attach/process/process.h"
 #include "symbols/elf/module.h"
 
 // Finds and opens the files of a target's modules.

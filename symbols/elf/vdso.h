@@ -3,9 +3,9 @@
 #include <optional>
 #include <string>
 
-#include "attach/fd.h"
-#include "attach/memory_map.h"
-#include "attach/memory_reader.h"
+#include "attach/base/fd.h"
+#include "attach/memory/memory_reader.h"
+#include "attach/process/memory_map.h"
 
 namespace heapattach {
 

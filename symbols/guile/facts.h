@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
 #include "symbols/elf/module.h"
 
 // The values and cells of Guile 2.2 and 3.0.

@@ -3,8 +3,8 @@
 #include <span>
 #include <vector>
 
-#include "attach/memory_map.h"
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
+#include "attach/process/memory_map.h"
 #include "symbols/boehm/blocks.h"
 #include "symbols/guile/facts.h"
 

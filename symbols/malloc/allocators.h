@@ -1,6 +1,6 @@
 #pragma once
 
-#include "attach/result.h"
+#include "attach/base/result.h"
 #include "symbols/elf/module.h"
 
 namespace heapattach::glibc {

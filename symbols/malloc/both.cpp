@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "attach/x86_64.h"
+#include "attach/base/page.h"
 #include "symbols/malloc/live.h"
 
 namespace heapattach::glibc {

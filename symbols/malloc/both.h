@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "attach/freeze.h"
+#include "attach/stop/freeze.h"
 #include "symbols/boehm/live.h"
 #include "symbols/malloc/heap.h"
 

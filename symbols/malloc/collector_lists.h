@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "attach/capture.h"
-#include "attach/freeze.h"
+#include "attach/memory/capture.h"
+#include "attach/stop/freeze.h"
 #include "symbols/boehm/blocks.h"
 
 // Memory of a collector that is not in its heap and still references objects, whether they are

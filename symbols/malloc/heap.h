@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "attach/memory_map.h"
+#include "attach/process/memory_map.h"
 #include "symbols/boehm/blocks.h"
 #include "symbols/malloc/caches.h"
 

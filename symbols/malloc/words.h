@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "attach/capture.h"
-#include "attach/x86_64.h"
+#include "attach/base/page.h"
+#include "attach/memory/capture.h"
 
 namespace heapattach::glibc {
 

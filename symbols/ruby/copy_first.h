@@ -1,6 +1,6 @@
 #pragma once
 
-#include "attach/capture.h"
+#include "attach/memory/capture.h"
 
 namespace heapattach::ruby {
 

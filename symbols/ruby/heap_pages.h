@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "attach/capture.h"
+#include "attach/memory/capture.h"
 #include "symbols/ruby/shapes.h"
 
 // Ruby's heap, copied while the process is held: for a process that cannot run any code. No

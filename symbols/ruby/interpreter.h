@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
 #include "symbols/elf/module.h"
 
 namespace heapattach::ruby {

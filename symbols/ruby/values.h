@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
 #include "symbols/ruby/layout.h"
 
 // Ruby's values, read from outside. They may be anything: whatever is not what was asked for gives

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "attach/result.h"
+#include "attach/base/result.h"
 #include "symbols/types/type_model.h"
 
 namespace heapattach::types {

@@ -9,7 +9,7 @@
 
 #include <sys/types.h>
 
-#include "attach/remote_addr.h"
+#include "attach/base/remote_addr.h"
 
 // The program's types as plain data, whatever their source. Readers (of debug information or
 // compiler output) fill a TypeModel; the code that assigns types to objects reads it without

@@ -5,7 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "attach/x86_64.h"
+#include "attach/base/page.h"
 #include "symbols/unwind/machine_state.h"
 
 namespace heapattach::unwind {

@@ -9,7 +9,7 @@
 
 #include <elfutils/libdw.h>
 
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
 #include "symbols/dwarf/dwarf_names.h"
 #include "symbols/unwind/location.h"
 #include "symbols/unwind/module_debug.h"

@@ -6,7 +6,7 @@
 
 #include <elfutils/libdw.h>
 
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
 #include "symbols/unwind/machine_state.h"
 
 namespace heapattach::unwind {

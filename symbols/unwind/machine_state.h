@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "attach/registers.h"
+#include "attach/stop/registers.h"
 
 namespace heapattach::unwind {
 

@@ -3,7 +3,7 @@
 #include <dwarf.h>
 #include <fmt/format.h>
 
-#include "attach/x86_64.h"
+#include "attach/base/page.h"
 #include "symbols/dwarf/member_places.h"
 
 namespace heapattach::unwind {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "attach/x86_64.h"
+#include "attach/base/page.h"
 #include "symbols/code/disassembler.h"
 #include "symbols/unwind/machine_state.h"
 

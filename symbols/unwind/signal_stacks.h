@@ -3,9 +3,9 @@
 #include <span>
 #include <vector>
 
-#include "attach/freeze.h"
-#include "attach/memory_map.h"
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
+#include "attach/process/memory_map.h"
+#include "attach/stop/freeze.h"
 
 namespace heapattach::unwind {
 

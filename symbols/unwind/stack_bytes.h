@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "attach/result.h"
+#include "attach/base/result.h"
 #include "symbols/unwind/locals.h"
 #include "symbols/unwind/stacks.h"
 

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
 
 namespace heapattach::unwind {
 

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "attach/kernel_worker.h"
-#include "attach/sandbox.h"
+#include "attach/sandbox/sandbox.h"
+#include "attach/stop/kernel_worker.h"
 #include "symbols/elf/file_share.h"
 #include "symbols/unwind/local_types.h"
 #include "symbols/unwind/places.h"

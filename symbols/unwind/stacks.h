@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "attach/freeze.h"
-#include "attach/memory_map.h"
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
+#include "attach/process/memory_map.h"
+#include "attach/stop/freeze.h"
 #include "symbols/crystal/fibers.h"
 #include "symbols/elf/module.h"
 #include "symbols/types/type_model.h"

@@ -4,7 +4,7 @@
 #include <deque>
 #include <iterator>
 
-#include "attach/x86_64.h"
+#include "attach/base/page.h"
 #include "symbols/unwind/prologues.h"
 #include "symbols/unwind/return_addresses.h"
 #include "symbols/unwind/signal_return.h"

@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "attach/memory_map.h"
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
+#include "attach/process/memory_map.h"
 #include "symbols/unwind/epilogues.h"
 #include "symbols/unwind/frame_rules.h"
 #include "symbols/unwind/machine_state.h"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "attach/capture.h"
+#include "attach/memory/capture.h"
 #include "symbols/boehm/blocks.h"
 #include "symbols/boehm/heap.h"
 #include "tests/fakes/fake_gc_heap.h"

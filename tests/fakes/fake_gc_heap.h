@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "attach/memory_map.h"
+#include "attach/process/memory_map.h"
 #include "symbols/boehm/blocks.h"
 #include "tests/fakes/fake_memory.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "attach/capture.h"
+#include "attach/memory/capture.h"
 #include "symbols/malloc/heap.h"
 #include "tests/fakes/fake_memory.h"
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
 
 namespace heapattach {
 

@@ -5,7 +5,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
 
 namespace heapattach {
 

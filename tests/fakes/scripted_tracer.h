@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "attach/tracer.h"
+#include "attach/stop/tracer.h"
 
 namespace heapattach {
 

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "attach/sandbox.h"
+#include "attach/sandbox/sandbox.h"
 #include "symbols/unwind/places.h"
 
 // What names the instructions of a module: debug information with its scopes, line tables, symbols

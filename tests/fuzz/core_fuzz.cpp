@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "attach/core_file.h"
+#include "attach/core/core_file.h"
 #include "symbols/boehm/roots.h"
 
 namespace {

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "attach/fd.h"
+#include "attach/base/fd.h"
 #include "report/format/read/collector_dump.h"
 #include "report/format/read/join_dump.h"
 #include "report/model/counts.h"

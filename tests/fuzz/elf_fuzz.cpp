@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "attach/sandbox.h"
+#include "attach/sandbox/sandbox.h"
 #include "symbols/cxx/function_name.h"
 #include "symbols/elf/elf_file.h"
 #include "symbols/elf/module.h"

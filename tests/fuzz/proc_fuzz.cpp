@@ -2,11 +2,11 @@
 #include <cstdint>
 #include <string_view>
 
-#include "attach/memory_map.h"
-#include "attach/process_status.h"
-#include "attach/resident.h"
-#include "attach/stalling.h"
-#include "attach/thread_state.h"
+#include "attach/memory/resident.h"
+#include "attach/memory/stalling.h"
+#include "attach/process/memory_map.h"
+#include "attach/process/process_status.h"
+#include "attach/process/thread_state.h"
 
 // The texts of /proc, in which names and paths are the target's own.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "attach/fd.h"
+#include "attach/base/fd.h"
 #include "report/analyze/type_sizes.h"
 #include "report/format/read/json_lines.h"
 #include "report/format/write/json_lines.h"

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "attach/fd.h"
+#include "attach/base/fd.h"
 #include "report/format/read/trace_lines.h"
 #include "report/format/write/trace_lines.h"
 #include "report/trace/sites.h"

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 
-#include "attach/fd.h"
+#include "attach/base/fd.h"
 #include "report/cli/runner.h"
 #include "report/format/write/check_formats.h"
 #include "tests/support/temporary_directory.h"

@@ -12,7 +12,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "attach/fd.h"
+#include "attach/base/fd.h"
 #include "report/cli/errors.h"
 #include "report/cli/summary.h"
 #include "report/cli/text_style.h"

@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 
-#include "attach/fd.h"
+#include "attach/base/fd.h"
 #include "report/cli/runner.h"
 #include "tests/support/small_snapshot.h"
 #include "tests/support/temporary_directory.h"

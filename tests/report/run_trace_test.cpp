@@ -6,7 +6,7 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 
-#include "attach/fd.h"
+#include "attach/base/fd.h"
 #include "report/cli/runner.h"
 #include "report/cli/trace_choice.h"
 #include "tests/support/small_snapshot.h"

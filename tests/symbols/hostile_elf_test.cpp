@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "attach/sandbox.h"
+#include "attach/sandbox/sandbox.h"
 #include "symbols/elf/elf_file.h"
 #include "symbols/elf/module.h"
 

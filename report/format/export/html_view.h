@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "attach/result.h"
+#include "attach/base/result.h"
 #include "report/analyze/merged_paths.h"
 #include "report/analyze/suspects.h"
 #include "report/deadline.h"

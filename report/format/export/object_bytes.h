@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attach/memory_reader.h"
+#include "attach/memory/memory_reader.h"
 #include "report/model/model.h"
 
 namespace heapattach {

@@ -4,8 +4,8 @@
 #include <span>
 #include <unordered_map>
 
-#include "attach/flat_array.h"
-#include "attach/prefetch.h"
+#include "attach/base/flat_array.h"
+#include "attach/base/prefetch.h"
 #include "report/text/terminal_text.h"
 
 namespace heapattach {

@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "attach/capture.h"
-#include "attach/result.h"
+#include "attach/base/result.h"
+#include "attach/memory/capture.h"
 #include "report/deadline.h"
 #include "report/format/read/line_source.h"
 #include "symbols/boehm/blocks.h"

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "attach/result.h"
+#include "attach/base/result.h"
 #include "report/format/read/collector_dump.h"
 #include "report/model/model.h"
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "attach/result.h"
+#include "attach/base/result.h"
 #include "report/format/read/read_pieces.h"
 #include "report/model/model.h"
 

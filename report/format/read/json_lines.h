@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "attach/result.h"
+#include "attach/base/result.h"
 #include "report/deadline.h"
 #include "report/format/read/line_source.h"
 #include "report/model/model.h"

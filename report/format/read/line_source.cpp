@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "attach/open_file.h"
+#include "attach/sandbox/open_file.h"
 
 namespace heapattach::read {
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "attach/fd.h"
-#include "attach/result.h"
+#include "attach/base/fd.h"
+#include "attach/base/result.h"
 #include "report/deadline.h"
 
 struct z_stream_s;

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "attach/result.h"
+#include "attach/base/result.h"
 #include "report/deadline.h"
 #include "report/format/read/line_source.h"
 #include "report/trace/trace.h"

@@ -2,7 +2,7 @@
 
 #include <zlib.h>
 
-#include "attach/check.h"
+#include "attach/base/check.h"
 
 namespace heapattach {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "attach/check.h"
+#include "attach/base/check.h"
 #include "report/format/write/gzip.h"
 #include "report/format/write/json_values.h"
 #include "report/format/write/ordered_output.h"

@@ -16,7 +16,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "attach/confined.h"
+#include "attach/sandbox/confined.h"
 #include "report/text/terminal_text.h"
 
 namespace heapattach {

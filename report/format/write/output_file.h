@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "attach/fd.h"
+#include "attach/base/fd.h"
 #include "report/deadline.h"
 #include "report/format/write/sink.h"
 

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "attach/result.h"
+#include "attach/base/result.h"
 
 namespace heapattach {
 

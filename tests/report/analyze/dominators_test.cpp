@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "attach/sanitized.h"
+#include "attach/base/sanitized.h"
 #include "tests/report/analyze/random_graph.h"
 
 namespace heapattach::analyze {

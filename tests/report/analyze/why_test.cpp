@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "attach/sanitized.h"
+#include "attach/base/sanitized.h"
 #include "report/analyze/neighbourhood.h"
 #include "report/analyze/roots.h"
 #include "report/format/write/why_formats.h"

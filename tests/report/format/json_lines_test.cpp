@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "attach/fd.h"
-#include "attach/sanitized.h"
+#include "attach/base/fd.h"
+#include "attach/base/sanitized.h"
 #include "report/format/write/gzip.h"
 #include "report/format/write/json_lines.h"
 #include "symbols/unwind/stack_record.h"

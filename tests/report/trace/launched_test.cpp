@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "attach/fd.h"
-#include "attach/thread_state.h"
+#include "attach/base/fd.h"
+#include "attach/process/thread_state.h"
 
 using namespace heapattach;
 

@@ -5,7 +5,7 @@
 
 #include <doctest/doctest.h>
 
-#include "attach/sanitized.h"
+#include "attach/base/sanitized.h"
 #include "symbols/boehm/live.h"
 #include "tests/fakes/captured_heap.h"
 #include "tests/fakes/fake_gc_heap.h"

@@ -9,7 +9,7 @@
 
 #include <doctest/doctest.h>
 
-#include "attach/sanitized.h"
+#include "attach/base/sanitized.h"
 #include "report/format/read/ruby/copied_heap.h"
 #include "report/model/counts.h"
 #include "symbols/ruby/frames.h"

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "attach/fd.h"
+#include "attach/base/fd.h"
 
 // Files as bytes, for tests that damage them.
 namespace heapattach {

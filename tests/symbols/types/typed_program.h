@@ -11,7 +11,7 @@
 #include <elfutils/libdw.h>
 #include <fcntl.h>
 
-#include "attach/fd.h"
+#include "attach/base/fd.h"
 
 // The programs of inputs/, and helpers for the tests.
 namespace heapattach::types {

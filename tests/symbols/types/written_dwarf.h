@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "attach/fd.h"
+#include "attach/base/fd.h"
 
 // Debug information that no compiler writes: one unit of DWARF 4 in C, written entry by entry.
 namespace heapattach::types {

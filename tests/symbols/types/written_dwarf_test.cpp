@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <sys/inotify.h>
 
-#include "attach/sanitized.h"
+#include "attach/base/sanitized.h"
 #include "symbols/dwarf/dwarf_types.h"
 #include "symbols/elf/module_contents.h"
 #include "tests/support/temporary_directory.h"

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string>
 
-#include "attach/result.h"
+#include "attach/base/result.h"
 #include "report/format/read/json_lines.h"
 #include "report/format/read/line_source.h"
 #include "report/model/model.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "attach/check.h"
-#include "attach/plain_bytes.h"
+#include "attach/base/check.h"
+#include "attach/base/plain_bytes.h"
 
 namespace heapattach::ruby {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "attach/result.h"
+#include "attach/base/result.h"
 #include "report/model/model.h"
 
 // How a dump's snapshot leaves the worker without rights that read it: as plain bytes. The worker

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attach/base/remote_addr.h"
+#include "attach/base/result.h"
+
+namespace heapattach {
+
+// One line of /proc/<pid>/maps.
+struct Mapping {
+  Range range;
+  bool readable = false;
+  bool writable = false;
+  bool executable = false;
+  bool is_private = true;
+  std::uint64_t file_offset = 0;
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;  // 0 for anonymous memory
+  std::string path;         // as the kernel wrote it, unescaped, without " (deleted)"; "[heap]"
+  bool is_deleted = false;
+
+  // Not backed by a file: heap, stacks, bss and anonymous mmap.
+  [[nodiscard]] bool is_anonymous() const { return inode == 0; }
+};
+
+// The mappings of a process at one moment, sorted by address, without overlaps.
+class MemoryMap {
+ public:
+  MemoryMap() = default;
+  explicit MemoryMap(std::vector<Mapping> sorted) : mappings_(std::move(sorted)) {}
+
+  [[nodiscard]] const std::vector<Mapping>& mappings() const { return mappings_; }
+  // The mapping that contains `at`, or null.
+  [[nodiscard]] const Mapping* find(RemoteAddr at) const;
+
+ private:
+  std::vector<Mapping> mappings_;
+};
+
+// Parses the text of /proc/<pid>/maps. Fails with Malformed, which names the line.
+Result<MemoryMap> parse_maps(std::string_view text);
+
+}  // namespace heapattach

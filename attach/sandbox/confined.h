@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attach/base/fd.h"
+#include "attach/base/result.h"
+
+// A report on files needs no rights once it knows the files. Saved snapshots, dumps and core files
+// can be as hostile as any target, and an attacker who exploits a bug in their readers gets the
+// rights of the reading process. So the process gives up all its rights: capabilities, its user,
+// the file system, sending signals, and most system calls. A broker process does the rest on
+// request. It is forked beforehand, parses nothing from the files, and exits when the confined
+// process does.
+//
+//   confined process                        broker, with the user's rights
+//     open(path)         ->  a path    ->     opens it for reading, if the duties allow it
+//     open_below(root)   ->  two paths ->     the same, but never outside `root`
+//     publish()          ->            ->     duties.publish()
+//                        <-  a descriptor, or the error
+namespace heapattach {
+
+// What the broker does for the confined process, and nothing else.
+struct BrokerDuties {
+  std::vector<std::string>
+      files;  // named by the user; opened for reading, whatever kind of file they are
+  bool opens_any_file = false;  // and any other regular file, since a core file names others
+  std::function<Result<void>()> publish;  // gives the output its name; may be empty
+  std::function<void()> end;              // called after the last request; may be empty
+};
+
+// Forks the broker and gives up the rights of this process for good, including all its future
+// threads. Call it once, while there is only one thread. `notes` describes what could not be given
+// up. Fails if no broker can be started; nothing has been given up then.
+struct Confinement {
+  std::vector<std::string> notes;
+};
+Result<Confinement> confine(const BrokerDuties& duties);
+
+[[nodiscard]] bool is_confined() noexcept;
+
+// Use only in a confined process (Fd::open() does so itself), and from one thread at a time. Waits
+// until the guarded deadline.
+Result<Fd> open_by_broker(const std::string& path, int flags);
+Result<Fd> open_below_by_broker(const std::string& root, const std::string& path);
+Result<void> publish_by_broker();
+
+}  // namespace heapattach

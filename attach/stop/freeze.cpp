@@ -1,0 +1,187 @@
+#include "attach/stop/freeze.h"
+
+#include <atomic>
+#include <csignal>
+#include <exception>
+#include <future>
+#include <optional>
+#include <system_error>
+#include <thread>
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "attach/base/fault_points.h"
+#include "attach/base/guardian.h"
+#include "attach/process/dead_threads.h"
+#include "attach/process/other_runs.h"
+#include "attach/stop/frozen_process.h"
+#include "attach/stop/ptrace_tracer.h"
+
+namespace heapattach {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Work = std::function<Result<void>(const FrozenView&)>;
+
+// After this long the tracing thread may be blocked by an execve: see dead_threads.h.
+constexpr std::chrono::milliseconds kSeizePatience{20};
+// Reading checks its deadline every few milliseconds. If it is this late, it no longer does.
+constexpr std::chrono::milliseconds kHangPatience{500};
+
+// Runs the work on a second thread, so that work that hangs does not block the freeze.
+class Reader {
+ public:
+  explicit Reader(const Work& work)
+      : thread_([this, &work] {
+          try {
+            const FrozenView* const view = view_.get_future().get();
+            done_.set_value(view == nullptr ? Result<void>() : work(*view));
+          } catch (...) {
+            done_.set_exception(std::current_exception());
+          }
+        }) {}
+  ~Reader() {
+    if (!has_begun_) view_.set_value(nullptr);
+  }
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  // None if it takes longer. Throws what the work throws.
+  std::optional<Result<void>> run(const FrozenView& view, Clock::time_point until) {
+    has_begun_ = true;
+    view_.set_value(&view);
+    if (end_.wait_until(until) == std::future_status::timeout) return std::nullopt;
+    return end_.get();
+  }
+
+ private:
+  std::promise<const FrozenView*> view_;
+  std::promise<Result<void>> done_;
+  std::future<Result<void>> end_ = done_.get_future();
+  bool has_begun_ = false;
+  std::jthread thread_;  // last member: joined before the others are destroyed
+};
+
+Error hangs(const FreezeOptions& options) {
+  return {ErrorKind::Timeout, fmt::format("reading the target's memory does not finish (the target "
+                                          "was held for {} ms, then released)",
+                                          (options.budget + kHangPatience).count())};
+}
+
+Result<FreezeReport> freeze_here(const Process& process,
+                                 const FreezeOptions& options,
+                                 const Work& work,
+                                 std::atomic<bool>& is_seizing,
+                                 bool& is_refused) {
+  std::optional<Reader> reader;
+  if (options.reads_only) {
+    try {
+      reader.emplace(work);
+    } catch (const std::system_error&) {
+      // No thread available: read on this one.
+    }
+  }
+  PtraceTracer tracer(process, is_seizing);
+  auto freezing = FrozenProcess::freeze(tracer, options);
+  if (freezing && !process.is_alive()) {
+    freezing = Error{ErrorKind::Gone, "it exited while it was being stopped", ESRCH};
+  }
+  is_refused = !freezing;
+  if (!freezing) {
+    return std::move(freezing).error().context(fmt::format("freezing process {}", process.pid()));
+  }
+  FrozenProcess frozen = std::move(freezing).value();
+  const FrozenView view{frozen.threads(), frozen.begin() + options.budget};
+  const auto done =
+      reader ? reader->run(view, view.deadline + kHangPatience) : std::optional(work(view));
+  const FrozenProcess::Thaw thaw = frozen.thaw();
+  const auto pause = Clock::now() - frozen.begin();
+  if (!done) {
+    give_up(hangs(options).message());
+    return hangs(options);
+  }
+  if (!*done) return done->error();
+  return FreezeReport{.threads = frozen.threads(),
+                      .pause = pause,
+                      .passes = frozen.passes(),
+                      .rewound_calls = thaw.rewound};
+}
+
+// Other threads handle our signals: none may be handled between the stop and the release.
+void block_signals() noexcept {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);
+}
+
+// Raises our priority, so that woken threads of the target and other busy processes do not run
+// before us while some threads are still stopped. Does nothing without the privilege.
+void hurry() noexcept {
+  constexpr int kMostUrgent = -20;
+  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kMostUrgent);
+}
+
+// A thread counts as joined shortly before the kernel releases its targets (do_exit: exit_mm comes
+// before exit_notify). Its number vanishes after that.
+void wait_until_vanished(pid_t tid) {
+  const auto patience = Clock::now() + std::chrono::seconds(1);
+  while (syscall(SYS_tgkill, getpid(), tid, 0) == 0 && Clock::now() < patience) sched_yield();
+}
+
+// Tries once. Sets `is_refused` if this fails before `work` begins: then no thread is traced.
+Result<FreezeReport> try_freeze(const Process& process,
+                                const FreezeOptions& options,
+                                const Work& work,
+                                bool& is_refused) {
+  std::optional<Result<FreezeReport>> result;
+  std::exception_ptr thrown;
+  pid_t tracing_tid = 0;
+  if (fault_at(FaultPoint::StartThread)) return os_error("starting the tracing thread", errno);
+  std::atomic<bool> is_seizing{false};
+  std::promise<void> at_end;
+  const std::future<void> end = at_end.get_future();
+  try {
+    const std::jthread tracing([&] {
+      block_signals();
+      hurry();
+      tracing_tid = gettid();
+      // Unwinding to here releases the target. Without a handler, unwinding might not happen at
+      // all.
+      try {
+        result = freeze_here(process, options, work, is_seizing, is_refused);
+      } catch (...) {
+        thrown = std::current_exception();
+      }
+      at_end.set_value();
+    });
+    while (end.wait_for(kSeizePatience) == std::future_status::timeout) {
+      if (is_seizing.load(std::memory_order_relaxed)) reap_dead_threads(process);
+    }
+  } catch (const std::system_error& failed) {
+    return os_error("starting the tracing thread", failed.code().value());
+  }
+  wait_until_vanished(tracing_tid);
+  if (thrown) std::rethrow_exception(thrown);
+  return *std::move(result);
+}
+
+}  // namespace
+
+Result<FreezeReport> while_frozen(const Process& process,
+                                  const FreezeOptions& options,
+                                  const Work& work) {
+  OtherRuns others;
+  for (;;) {
+    bool is_refused = false;
+    auto frozen = try_freeze(process, options, work, is_refused);
+    const bool is_taken = !frozen && is_refused && frozen.error().kind == ErrorKind::Traced;
+    if (!is_taken || !others.wait_for_turn(process)) return frozen;
+  }
+}
+
+}  // namespace heapattach
