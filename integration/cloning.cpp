@@ -52,7 +52,10 @@ Result<FreezeReport> clone_once(pid_t pid,
 std::string signals_of(pid_t pid) {
   std::string all;
   for (const pid_t tid : threads_of(pid)) {
-    std::istringstream lines(text_of_file(fmt::format("/proc/{}/task/{}/status", pid, tid)));
+    const std::string status = text_of_file(fmt::format("/proc/{}/task/{}/status", pid, tid));
+    // The kernel's threads for io_uring always block every signal that can be blocked.
+    if (status.starts_with("Name:\tiou-")) continue;
+    std::istringstream lines(status);
     for (std::string line; std::getline(lines, line);) {
       if (line.rfind("SigBlk", 0) == 0 || line.rfind("SigIgn", 0) == 0 ||
           line.rfind("SigCgt", 0) == 0) {
